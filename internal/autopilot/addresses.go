@@ -1,7 +1,9 @@
 package autopilot
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -53,7 +55,7 @@ func (a *Addresses) Confirm(ctx context.Context, request *consensus.ChangeReques
 		if presence == transport.Present {
 			continue
 		}
-		if !demand.Accepts(presence == transport.Another) {
+		if !demand.Accepts(presence.Misleads()) {
 			return &membership.AddressError{Text: words}
 		}
 		doubtful = append(doubtful, known.ID)
@@ -96,6 +98,8 @@ func (a *Addresses) seek(ctx context.Context, id consensus.MemberID, urls []stri
 				words[i] = fmt.Sprintf("nobody answers at %s", url)
 			case transport.Another:
 				words[i] = fmt.Sprintf("somebody else answers at %s", url)
+			case transport.NoPeerPort:
+				words[i] = fmt.Sprintf("%s is a wrong URL: %v%s", url, err, a.whoseClientPort(err))
 			case transport.Unsure:
 				words[i] = fmt.Sprintf("what listens at %s does not say who it is (%v)", url, err)
 			}
@@ -110,6 +114,21 @@ func (a *Addresses) seek(ctx context.Context, id consensus.MemberID, urls []stri
 		worst = max(worst, presence)
 	}
 	return worst, fmt.Sprintf("member %v is not to be found at its new peer URLs: %s", id, strings.Join(words, ", "))
+}
+
+// whoseClientPort completes the words about a client port, if its member is known: with what was probably meant.
+func (a *Addresses) whoseClientPort(err error) string {
+	var other *transport.NoPeerPortError
+	if !errors.As(err, &other) || other.Member == consensus.NoMember {
+		return ""
+	}
+	config := a.finder.Config()
+	known, ok := config.Member(other.Member)
+	if !ok {
+		return "; it is no member of this cluster"
+	}
+	return fmt.Sprintf("; %v is %s, and its peer URL is %s", known.ID, cmp.Or(known.Name, "a member without a name"),
+		strings.Join(known.PeerURLs, ","))
 }
 
 // blockers say which updates of a plan cannot be made because the member does not answer where it is to be.

@@ -2,8 +2,10 @@ package autopilot_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/quorate/quorate/internal/autopilot"
@@ -16,6 +18,8 @@ import (
 type lookout struct {
 	view *membership.View
 	at   map[consensus.MemberID]string
+	// strangers are at URLs of others.
+	strangers map[string]*transport.NoPeerPortError
 }
 
 func (l *lookout) Config() consensus.Config                          { return l.view.Config }
@@ -28,6 +32,9 @@ func (l *lookout) confirm(request *consensus.ChangeRequest, demand membership.Ca
 func (l *lookout) Find(_ context.Context, id consensus.MemberID, url string) (transport.Presence, error) {
 	if l.at[id] == url {
 		return transport.Present, nil
+	}
+	if other := l.strangers[url]; other != nil {
+		return transport.NoPeerPort, other
 	}
 	return transport.Silent, nil
 }
@@ -53,5 +60,67 @@ func TestAddresses_Confirm_again(t *testing.T) {
 	l.at[2] = after
 	if found := ask(); len(found) > 0 {
 		t.Errorf("the former URLs are %q after the member was found", found)
+	}
+}
+
+// Ensure that a client port is never taken for a peer port, whatever is demanded, and that its refusal says whose it is.
+func TestAddresses_Confirm_clientPort(t *testing.T) {
+	const peer, client = "http://0000000000000002", "http://client"
+	l := &lookout{
+		view: threeVoters(), at: map[consensus.MemberID]string{2: peer},
+		strangers: map[string]*transport.NoPeerPortError{client: {Text: "that is a client port", Cluster: 1, Member: 2}},
+	}
+	l.view.Config.Members[1].PeerURLs = []string{peer}
+	for _, demand := range []membership.Caution{membership.Cautious, membership.Lenient} {
+		request := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: 2, PeerURLs: []string{client}})
+		err := l.confirm(&request, demand)
+		var refused *membership.AddressError
+		if !errors.As(err, &refused) {
+			t.Fatalf("demand %d: got %v", demand, err)
+		}
+		for _, part := range []string{client + " is a wrong URL: that is a client port", "its peer URL is " + peer} {
+			if !strings.Contains(refused.Text, part) {
+				t.Errorf("demand %d: no %q in %q", demand, part, refused.Text)
+			}
+		}
+	}
+}
+
+// changed is a Cluster that takes note of changes.
+type changed struct {
+	autopilot.Cluster
+	requests []*consensus.ChangeRequest
+}
+
+func (c *changed) Change(_ context.Context, request *consensus.ChangeRequest) error {
+	c.requests = append(c.requests, request)
+	return nil
+}
+
+// Ensure that a member that says where it is gets a wrong URL repaired that was accepted before, as long as it does not answer
+// there itself, and that a word alone moves nobody.
+func TestRequests_Moved(t *testing.T) {
+	const wrong, right = "http://client:2379", "http://member:2380"
+	for _, row := range []struct {
+		name  string
+		at    string
+		moved bool
+	}{
+		{"a client port is in the configuration, and it is found elsewhere", right, true},
+		{"it answers where it was", wrong, false},
+		{"it is found nowhere", "http://nowhere", false},
+	} {
+		cluster := &changed{}
+		l := &lookout{view: threeVoters(), at: map[consensus.MemberID]string{2: row.at}}
+		if row.at != wrong {
+			l.strangers = map[string]*transport.NoPeerPortError{wrong: {Text: "that is a client port"}}
+		}
+		l.view.Config.Members[1].PeerURLs = []string{wrong}
+		requests := autopilot.NewRequests(cluster, autopilot.NewAddresses(l, slog.New(slog.DiscardHandler)),
+			autopilot.RequestOptions{})
+		err := requests.Moved(t.Context(), 2, []string{right})
+		if (len(cluster.requests) == 1) != row.moved {
+			t.Errorf("%s: %d changes, %v", row.name, len(cluster.requests), err)
+		}
 	}
 }

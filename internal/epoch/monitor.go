@@ -3,6 +3,7 @@ package epoch
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,31 +47,48 @@ type Monitor struct {
 	begun   time.Time
 	state   atomic.Uint32 // identity.EpochState, as the loop has last seen it
 	news    chan struct{} // a member of another epoch was met for the first time
+	rumours chan struct{} // a caller was not believed: see hearsay
 
 	mu      sync.Mutex
 	tracker *Tracker
 	why     string // this member serves nothing
+	// hearsay are the members in whose name somebody called with another epoch, and was not believed. They are asked
+	// themselves, at the addresses that this member has.
+	hearsay map[consensus.MemberID]bool
 }
 
 // New returns a Monitor that knows of no other epoch.
 func New(options Options) *Monitor {
 	return &Monitor{
 		options: options, begun: options.Clock.Now(), news: make(chan struct{}, 1),
+		rumours: make(chan struct{}, 1), hearsay: map[consensus.MemberID]bool{},
 		tracker: NewTracker(options.Own, identity.Rules{}, options.ElectionTimeout),
 	}
 }
 
 func (m *Monitor) now() time.Duration { return m.options.Clock.Now().Sub(m.begun) }
 
-// Meet records the claim of a process that called or answered.
-func (m *Monitor) Meet(c identity.Claim) {
+// Meet records the claim of a process that called or answered. One that is not believed changes nothing: it only makes this
+// member ask soon, where it knows the named member to be.
+func (m *Monitor) Meet(c identity.Claim, evidence identity.Evidence) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.tracker.Meet(c) {
-		select {
-		case m.news <- struct{}{}:
-		default:
+	switch {
+	case !m.tracker.Foreign(&c):
+	case !evidence.Believed(m.tracker.state.Rules):
+		if len(m.hearsay) < maxAsked {
+			m.hearsay[c.Member] = true
+			wake(m.rumours)
 		}
+	case m.tracker.Meet(c, evidence):
+		wake(m.news)
+	}
+}
+
+func wake(waiting chan struct{}) {
+	select {
+	case waiting <- struct{}{}:
+	default:
 	}
 }
 
@@ -139,26 +157,54 @@ func (m *Monitor) Run(ctx context.Context) error {
 	}
 	told := map[consensus.MemberID]time.Time{}
 	for {
-		m.askAll(ctx, dropped)
+		m.mu.Lock()
+		m.tracker.Ask()
+		m.mu.Unlock()
+		m.askAll(ctx, append(m.options.Unconnected(), dropped...))
 		m.mu.Lock()
 		pause := m.tracker.Asked()
 		m.mu.Unlock()
-		for due := time.After(pause); due != nil; {
-			m.tell(told)
-			select {
-			case <-m.news:
-			case <-due:
-				due = nil
-			case <-ctx.Done():
-				return nil
-			}
+		if !m.pause(ctx, pause, dropped, told) {
+			return nil
 		}
 	}
 }
 
+// pause waits between two rounds, and tells what is news. Those in whose name somebody called are asked meanwhile, at most
+// once in firstPause, however often somebody calls. It returns false once ctx ends.
+func (m *Monitor) pause(
+	ctx context.Context, pause time.Duration, dropped []consensus.Member, told map[consensus.MemberID]time.Time,
+) bool {
+	rumours := m.rumours
+	var rested <-chan time.Time
+	for due := time.After(pause); ; {
+		m.tell(told)
+		select {
+		case <-m.news:
+		case <-rumours:
+			m.askAll(ctx, m.named(append(m.options.Unconnected(), dropped...)))
+			rumours, rested = nil, time.After(firstPause)
+		case <-rested:
+			rumours = m.rumours
+		case <-due:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// named returns those of peers in whose name somebody called.
+func (m *Monitor) named(peers []consensus.Member) []consensus.Member {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	peers = slices.DeleteFunc(peers, func(peer consensus.Member) bool { return !m.hearsay[peer.ID] })
+	clear(m.hearsay)
+	return peers
+}
+
 // askAll asks each once, for an election timeout at most.
-func (m *Monitor) askAll(ctx context.Context, dropped []consensus.Member) {
-	peers := append(m.options.Unconnected(), dropped...)
+func (m *Monitor) askAll(ctx context.Context, peers []consensus.Member) {
 	peers = peers[:min(len(peers), maxAsked)]
 	ctx, cancel := context.WithTimeout(ctx, m.options.ElectionTimeout)
 	defer cancel()
@@ -181,7 +227,7 @@ func (m *Monitor) ask(ctx context.Context, peer *consensus.Member) {
 			continue
 		}
 		g.Claim.Address = url
-		m.Meet(g.Claim)
+		m.Meet(g.Claim, identity.Dialled)
 	}
 }
 

@@ -33,8 +33,14 @@ func NewTracker(own identity.Claim, rules identity.Rules, electionTimeout time.D
 	}
 }
 
-// Led notes that a leader of the own epoch is known.
-func (t *Tracker) Led(now time.Duration) { t.quorumUntil = now + graceTimeouts*t.electionTimeout }
+// Led notes that a leader of the own epoch is known. While members of a newer epoch are about, others are asked in short
+// intervals: should the leader be lost, a member campaigns only after another round.
+func (t *Tracker) Led(now time.Duration) {
+	t.quorumUntil = now + graceTimeouts*t.electionTimeout
+	if t.state.Led() {
+		t.pause = firstPause
+	}
+}
 
 // HasQuorum reports whether a leader was known a short time ago.
 func (t *Tracker) HasQuorum(now time.Duration) bool { return now < t.quorumUntil }
@@ -50,10 +56,10 @@ func (t *Tracker) Name(id consensus.MemberID, name string) {
 	t.state.LearnName(id, name)
 }
 
-// Meet records the claim of a process that called or answered. It returns true if that is a member of another epoch
-// that was not known. A process that is not a member yet has no life, and is ignored.
-func (t *Tracker) Meet(c identity.Claim) bool {
-	if !t.Foreign(&c) {
+// Meet records the claim of a process that called or answered, if the evidence is such that it is believed. It returns true if
+// that is a member of another epoch that was not known. A process that is not a member yet has no life, and is ignored.
+func (t *Tracker) Meet(c identity.Claim, evidence identity.Evidence) bool {
+	if !t.Foreign(&c) || !evidence.Believed(t.state.Rules) {
 		return false
 	}
 	return t.state.Meet(identity.Foreign{Claim: c, Name: t.names[c.Member]})
@@ -63,6 +69,9 @@ func (t *Tracker) Meet(c identity.Claim) bool {
 func (t *Tracker) Foreign(c *identity.Claim) bool {
 	return c.Cluster == t.own.Cluster && c.Epoch != t.own.Epoch && c.Member != consensus.NoMember && !c.Life.IsZero()
 }
+
+// Ask records the begin of a round of questions.
+func (t *Tracker) Ask() { t.state.Look() }
 
 // Asked records the end of a round of questions, and returns the time until the next round.
 func (t *Tracker) Asked() (pause time.Duration) {

@@ -12,6 +12,8 @@ type Rules struct {
 	ObeyOtherHistory bool // a member ends itself on the word of one of another history: Obey
 	ServeSuperseded  bool // rule I7: a member without a quorum elects and serves although the cluster was recovered without it
 	ObeyNewer        bool // rule I7: a newer epoch ends whoever meets it, also a majority that serves
+	BelieveAnybody   bool // rule of evidence: what a process says of itself counts, wherever it comes from
+	RememberGhosts   bool // rule I7: an epoch that a living quorum has outlived ends the members once they lose that quorum
 }
 
 // Counts reports whether a message that came in the name of a member may reach the core of the receiver, whose

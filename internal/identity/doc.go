@@ -14,6 +14,8 @@
 //  4. Of one storage id a life that is not above the highest seen is a copy from the past, and is refused for ever; one that
 //     is above it is refused while the one before still speaks.
 //  5. Members of other epochs are told apart by name; nothing else passes between them.
+//  6. What a process says of itself counts only as far as Evidence.Believed says, and a member is where Recognise says: all
+//     decisions about who is there, and who is not, are made by these two.
 //
 // The rules and what they leave open: docs/adr/0020-who-may-vote.md.
 package identity

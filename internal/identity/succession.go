@@ -45,28 +45,37 @@ type Foreign struct {
 	Claim
 	Name string // as far as it is known
 	age  int    // rounds since it was met last
+	// outlived says that a leader of the own epoch was heard after it was met: a quorum lives on beside it.
+	outlived bool
 }
 
 const (
 	// maxForeign bounds how many are remembered.
 	maxForeign = 64
-	// foreignRounds is for how many rounds one is remembered that is not met again, unless it is of a newer epoch.
+	// foreignRounds is for how many rounds one is remembered that is not met again, unless it is of a newer epoch that no
+	// quorum of the own one has outlived.
 	foreignRounds = 4
 )
 
 // Succession decides what a member may do once it meets members of other epochs. It belongs to one goroutine at a time.
-// Claims of other clusters, of the own epoch, and of processes that are no members yet must not be given to it.
+// Claims of other clusters, of the own epoch, and of processes that are no members yet must not be given to it, nor any that
+// is not believed: see Evidence.
+//
+// A newer epoch ends a member that meets it without a quorum. One that was met while a quorum lived, and that this quorum has
+// outlived, says nothing about a later loss of the quorum: it may have been stopped for ever meanwhile. So the member looks
+// again before it campaigns, and only whom it meets then counts.
 type Succession struct {
 	Own   consensus.Epoch
 	Rules Rules
 
+	looking bool // a round of questions is under way that counts
 	looked  bool
 	foreign []Foreign // the first that was met comes first
 }
 
 // Meet notes a member of another epoch, and reports whether it was not known yet.
 func (s *Succession) Meet(f Foreign) bool {
-	f.age = 0
+	f.age, f.outlived = 0, false
 	for i := range s.foreign {
 		if known := &s.foreign[i]; known.Member == f.Member && known.Epoch == f.Epoch && known.Storage == f.Storage {
 			if f.Name == "" {
@@ -92,14 +101,33 @@ func (s *Succession) LearnName(member consensus.MemberID, name string) {
 	}
 }
 
-// Looked notes that all peers were asked once, whether they answered or not, and ages what was met before.
+// Led notes that a leader of the own epoch is heard, so that a quorum has outlived all that were met. It reports whether there
+// are any of a newer epoch among them: then a round of questions counts only if it begins after the last leader was heard.
+func (s *Succession) Led() (doubted bool) {
+	if s.Rules.RememberGhosts {
+		return false
+	}
+	for i := range s.foreign {
+		s.foreign[i].outlived = true
+		doubted = doubted || s.foreign[i].Epoch.Number > s.Own.Number
+	}
+	if doubted {
+		s.looking, s.looked = false, false
+	}
+	return doubted
+}
+
+// Look notes that all peers are about to be asked.
+func (s *Succession) Look() { s.looking = true }
+
+// Looked notes that all peers were asked, whether they answered or not, and ages what was met before.
 func (s *Succession) Looked() {
-	s.looked = true
+	s.looked, s.looking = s.looked || s.looking, false
 	for i := range s.foreign {
 		s.foreign[i].age++
 	}
 	s.foreign = slices.DeleteFunc(s.foreign, func(f Foreign) bool {
-		return f.age > foreignRounds && f.Epoch.Number <= s.Own.Number
+		return f.age > foreignRounds && (f.Epoch.Number <= s.Own.Number || f.outlived)
 	})
 }
 
@@ -109,7 +137,7 @@ func (s *Succession) Foreign() []Foreign { return slices.Clone(s.foreign) }
 // State returns what the member may do. quorate says that it has a quorum: it leads, or hears a leader, or did so a moment
 // ago.
 func (s *Succession) State(quorate bool) EpochState {
-	newer := s.newer() >= 0 && !s.Rules.ServeSuperseded
+	newer := s.newer(!s.Rules.ObeyNewer) >= 0 && !s.Rules.ServeSuperseded
 	switch {
 	case newer && (!quorate || s.Rules.ObeyNewer):
 		return Superseded
@@ -121,12 +149,16 @@ func (s *Succession) State(quorate bool) EpochState {
 	return Sound
 }
 
-// newer finds the newest epoch above the own one. Equal numbers are rivals: neither follows the other.
-func (s *Succession) newer() int {
+// newer finds the newest epoch above the own one, unless alive is set and a quorum of the own one has outlived it. Equal
+// numbers are rivals: neither follows the other.
+func (s *Succession) newer(alive bool) int {
 	newest := -1
 	for i := range s.foreign {
 		f := &s.foreign[i]
-		if f.Epoch.Number > s.Own.Number && (newest < 0 || f.Epoch.Compare(s.foreign[newest].Epoch) > 0) {
+		if f.Epoch.Number <= s.Own.Number || alive && f.outlived {
+			continue
+		}
+		if newest < 0 || f.Epoch.Compare(s.foreign[newest].Epoch) > 0 {
 			newest = i
 		}
 	}
@@ -150,7 +182,9 @@ func (s *Succession) Alarm(f *Foreign) string {
 			"to the one that is kept, with empty data directories", f, s.Own)
 	case f.Epoch.Number > s.Own.Number:
 		return fmt.Sprintf("%v was recovered without this member, which is of epoch %v and goes on while it has a quorum: "+
-			"these are two clusters now. Stop the one that was recovered, unless it is the one to keep", f, s.Own)
+			"these are two clusters now, and clients may write to either. Compare what clients wrote to both, keep all data "+
+			"directories as they are, and stop for ever the side that is not to be kept, as a rule the recovered one; "+
+			"then `quorate member reset` its member here", f, s.Own)
 	}
 	return fmt.Sprintf("%v is of the time before this cluster was recovered, with epoch %v, and was dropped by that: stop it, "+
 		"and if its machine is to come back, start it with an empty data directory and --join", f, s.Own)
@@ -158,13 +192,15 @@ func (s *Succession) Alarm(f *Foreign) string {
 
 // WaysOut says why a superseded member serves nothing, and what can be done; empty if it is none.
 func (s *Succession) WaysOut() string {
-	at := s.newer()
+	at := s.newer(true)
 	if at < 0 {
 		return ""
 	}
 	f := &s.foreign[at]
 	return fmt.Sprintf("the cluster was recovered without this member: it is of epoch %v, has no quorum, and met %v. It "+
-		"serves nothing and keeps its data. To bring the machine into the recovered cluster, start it with another, empty "+
-		"data directory and --join %s. If this side is the one to keep, stop %s for ever and start the members of this side "+
-		"again; if they are no quorum, run `quorate recover` on one of them", s.Own, f, f.address(), f.Member)
+		"serves nothing and keeps its data. Empty no data directory before it is decided which side to keep, as a rule the "+
+		"one that served clients last. If that is the recovered one, start this machine with another, empty data directory "+
+		"and --join %s. If it is this side, as after a recovery by mistake, stop %s for ever and start the members of this "+
+		"side again, with the directories that they have; if they are no quorum, run `quorate recover` on one of them", s.Own,
+		f, f.address(), f.Member)
 }

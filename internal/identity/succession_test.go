@@ -43,6 +43,7 @@ func TestSuccession_State(t *testing.T) {
 			s.Meet(ofEpoch(consensus.MemberID(i+2), e))
 		}
 		if row.looked {
+			s.Look()
 			s.Looked()
 		}
 		if got := s.State(row.quorate); got != row.want {
@@ -124,6 +125,7 @@ func walkSuccessions(t *testing.T, rules identity.Rules) (broken int) {
 			case 0:
 				restart(i)
 			case 1:
+				m.s.Look()
 				m.s.Looked()
 			case 2:
 				m.s.Meet(ofEpoch(1, epoch(1, 5)))
@@ -186,7 +188,7 @@ func majorityServes(rules identity.Rules) (stopped string, plays int) {
 		name string
 		do   func(m *oldMember)
 	}{
-		{"looks", func(m *oldMember) { m.s.Looked() }},
+		{"looks", func(m *oldMember) { m.s.Look(); m.s.Looked() }},
 		{"meets the recovered one", func(m *oldMember) { m.s.Meet(ofEpoch(1, epoch(1, 5))) }},
 		{"meets another that was recovered", func(m *oldMember) { m.s.Meet(ofEpoch(5, epoch(2, 6))) }},
 	}

@@ -73,7 +73,7 @@ func (g *greeter) greet(ctx context.Context) ([]byte, error) {
 	if len(config.Members) == 0 {
 		return nil, status.Error(codes.Unavailable, "member: it does not know its cluster yet")
 	}
-	g.epochs.Meet(caller)
+	g.epochs.Meet(caller, transport.CallerEvidence(ctx))
 	greeting := identity.Greeting{Claim: g.claim, Stage: identity.Founded}
 	if known, ok := config.Member(caller.Member); ok {
 		greeting.Bindings = identity.Line(&known, caller.Storage)

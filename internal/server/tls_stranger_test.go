@@ -50,20 +50,28 @@ func TestServer_tls_strangers(t *testing.T) {
 	elsewhere := s.showing(s.authority.IssueAs(s.dir, "elsewhere", &x509.Certificate{DNSNames: []string{"m9.example.com"}}))
 	peer := s.showing(s.authority.Issue(s.dir, "peer", certstest.Loopback))
 	claim := identity.Claim{Cluster: visitor.Self.Cluster, Member: 77, Storage: consensus.StorageID{7},
-		Life: consensus.Life{Boots: 1, Nonce: 1}, Address: "https://127.0.0.1:9"}
+		Life: consensus.Life{Boots: 1, Nonce: 1}, Address: "https://127.0.0.1:9",
+		Epoch: consensus.Epoch{Number: 9, Recovery: [16]byte{9}}}
 	for name, row := range map[string]struct {
 		options transport.Options
 		reason  string
-	}{"visitor": {visitor, "wrong-certificate"}, "peer": {peer, "unbound"}} {
+	}{"visitor": {visitor, "wrong-certificate"}, "peer": {peer, "other-epoch"}} {
 		row.options.Self = claim
 		claiming, err := transport.New(row.options)
 		if err != nil {
 			t.Fatal(err)
 		}
+		_, err = claiming.CallURL(ctx, url, member.MethodGreet, nil) // what it says of an epoch is not believed, either
+		if refused := err != nil && strings.Contains(err.Error(), row.reason); refused != (name == "visitor") {
+			t.Errorf("a greeting of a %s in the name of a member: %v", name, err)
+		}
 		if _, err := claiming.CallURL(ctx, url, "anything", nil); err == nil || !strings.Contains(err.Error(), row.reason) {
 			t.Errorf("a call of a %s in the name of a member: %v, want %s", name, err, row.reason)
 		}
 		_ = claiming.Close()
+	}
+	if alarms := s.servers[0].Member().Alarms(); len(alarms) > 0 {
+		t.Errorf("a greeting of an epoch that nobody has raises an alarm: %q", alarms)
 	}
 
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"https://" + s.address(0)}, TLS: s.certified()})

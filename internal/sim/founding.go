@@ -114,7 +114,7 @@ func (h *host) greeted(caller *identity.Claim) (identity.Greeting, bool) {
 	switch {
 	case h.alive && h.guard != nil && h.guard.Knows() && h.run.Now() >= h.frozen:
 		if h.epochs != nil {
-			h.epochs.Meet(*caller, h.run.Now())
+			h.called(caller)
 		}
 		line := h.guard.Line(caller.Member, caller.Storage)
 		return identity.Greeting{Claim: h.claim, Stage: identity.Founded, Bindings: line}, true

@@ -162,6 +162,15 @@ func (w *World) auditHeld(h *host) {
 
 // lookAround asks those whom the member knows which epoch they are of. It does not campaign before that was done once.
 func (h *host) lookAround() {
+	h.epochs.Ask()
+	for _, id := range h.knownPeers() {
+		h.askEpoch(id)
+	}
+	h.after(h.extension(), func() { h.after(h.epochs.Asked(), h.lookAround) })
+}
+
+// knownPeers are the members whose addresses this one has: of its configuration, and those that its recovery dropped.
+func (h *host) knownPeers() []consensus.MemberID {
 	config := h.proc.Node.Replica().InForce().Config
 	ids := config.IDs()
 	if dropped, err := h.proc.Data.Dropped(); err == nil {
@@ -169,17 +178,28 @@ func (h *host) lookAround() {
 			ids = append(ids, dropped[i].ID)
 		}
 	}
-	life := h.life
-	for _, id := range ids {
-		if peer := h.cluster.hosts[id]; peer != nil && peer != h {
-			h.cluster.net.greet(h, &h.claim, peer, func(g identity.Greeting) {
-				if h.alive && h.life == life && g.Stage == identity.Founded {
-					h.epochs.Meet(g.Claim, h.run.Now())
-				}
-			})
-		}
+	return slices.DeleteFunc(ids, func(id consensus.MemberID) bool { return id == h.id })
+}
+
+// askEpoch asks whoever answers at the address of a member.
+func (h *host) askEpoch(id consensus.MemberID) {
+	peer, life := h.cluster.hosts[id], h.life
+	if peer == nil {
+		return
 	}
-	h.after(h.extension(), func() { h.after(h.epochs.Asked(), h.lookAround) })
+	h.cluster.net.greet(h, &h.claim, peer, func(g identity.Greeting) {
+		if h.alive && h.life == life && g.Stage == identity.Founded {
+			h.epochs.Meet(g.Claim, identity.Dialled, h.run.Now())
+		}
+	})
+}
+
+// called takes note of a caller. Of one that is not believed, the member asks itself where it knows that it is.
+func (h *host) called(c *identity.Claim) {
+	h.epochs.Meet(*c, identity.Said, h.run.Now())
+	if h.epochs.Foreign(c) && slices.Contains(h.knownPeers(), c.Member) {
+		h.askEpoch(c.Member)
+	}
 }
 
 // mute reports whether time does not pass for the core, because the cluster may have been recovered without this member.

@@ -20,14 +20,29 @@ import (
 
 type callerKey struct{}
 
+// caller is who made a call.
+type caller struct {
+	claim     identity.Claim
+	certified bool // see identity.Certified
+}
+
 // CallerClaim returns what the caller says of itself. Unless the method is an open one it was found to be true.
 func CallerClaim(ctx context.Context) identity.Claim {
-	claim, _ := ctx.Value(callerKey{}).(identity.Claim)
-	return claim
+	c, _ := ctx.Value(callerKey{}).(caller)
+	return c.claim
+}
+
+// CallerEvidence tells what speaks for the claim of the caller of an open method.
+func CallerEvidence(ctx context.Context) identity.Evidence {
+	if c, _ := ctx.Value(callerKey{}).(caller); c.certified {
+		return identity.Certified
+	}
+	return identity.Said
 }
 
 // checkCall is what a listening member demands of a call: an open method may come from anybody who does not think that this
-// is somebody else, everything else from a member that the configuration binds.
+// is somebody else, and who does not call itself a member for which it has no certificate; everything else from a member that
+// the configuration binds.
 func (t *Transport) checkCall(ctx context.Context, h *hello, method string) error {
 	own, c := &t.options, &h.claim
 	switch {
@@ -36,8 +51,13 @@ func (t *Transport) checkCall(ctx context.Context, h *hello, method string) erro
 			"correct its peer URLs, or this member's", c.Cluster, own.Self.Member, own.Self.Cluster))
 	case h.to != consensus.NoMember && h.to != own.Self.Member:
 		return fmt.Errorf("%w: it wants %s, this member is %s", ErrWrongMember, h.to, own.Self.Member)
-	case method == methodFind || slices.Contains(own.OpenMethods, method):
+	case method == methodFind:
 		return nil
+	case slices.Contains(own.OpenMethods, method):
+		if c.Member == consensus.NoMember {
+			return nil
+		}
+		return t.certified(ctx, c)
 	case c.Member == consensus.NoMember || c.Cluster == 0:
 		return t.turnAway(c, identity.Anonymous, fmt.Sprintf("%q is for members only, and the caller does not say which one "+
 			"it is", method))
@@ -150,10 +170,10 @@ func (t *Transport) serveCall(ctx context.Context, decode func(any) error) (any,
 		return nil, refusal(err)
 	}
 	if method == methodFind {
-		return nil, status.Error(codes.Unimplemented, "transport: nothing but the answer was asked for")
+		return t.found(), nil
 	}
 	t.meet(ctx, h.claim.Member)
-	ctx = context.WithValue(ctx, callerKey{}, h.claim)
+	ctx = context.WithValue(ctx, callerKey{}, caller{h.claim, t.bound(ctx, &h.claim, method)})
 	answer, err := t.options.Handler.Call(ctx, method, body)
 	if err != nil {
 		if _, ok := status.FromError(err); !ok && ctx.Err() != nil {
@@ -161,10 +181,14 @@ func (t *Transport) serveCall(ctx context.Context, decode func(any) error) (any,
 		}
 		return nil, err
 	}
+	return answerFrame(answer), nil
+}
+
+func answerFrame(answer []byte) *outFrame {
 	out := beginFrame(make([]byte, 0, frameHeaderBytes+len(answer)), frameAnswer)
 	out = append(out, answer...)
 	sealFrame(out)
-	return &outFrame{plain: out}, nil
+	return &outFrame{plain: out}
 }
 
 func decodeCall(frame []byte) (h hello, method string, body []byte, err error) {

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/url"
+	"slices"
 
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/tlsconn"
@@ -26,6 +27,16 @@ func (t *Transport) certified(ctx context.Context, c *identity.Claim) error {
 	}
 	return t.turnAway(c, identity.WrongCertificate, fmt.Sprintf("the process at %s calls itself member %v, and %v: give it a "+
 		"certificate that names the host of its peer URLs", c.Address, c.Member, err))
+}
+
+// bound tells whether the caller of an open method shows a certificate that is bound to the member that it calls itself: it
+// names a host at which the configuration, and not the caller, has that member.
+func (t *Transport) bound(ctx context.Context, c *identity.Claim, method string) bool {
+	if !slices.Contains(t.options.OpenMethods, method) {
+		return false // the guard has judged the claim
+	}
+	m, known := t.guard.config.Load().Member(c.Member)
+	return known && t.ShowsCertificateFor(ctx, m.PeerURLs)
 }
 
 // checkCertificate asks for the certificate of a call's connection, if it shows one.

@@ -16,24 +16,32 @@ import (
 )
 
 // Presence is what a look at one peer URL has found.
-type Presence uint8
+type Presence = identity.Presence
 
 // The findings.
 const (
-	Silent  Presence = 0 // the host refuses the connection: nobody listens there
-	Present Presence = 1 // the member answers
-	Another Presence = 2 // somebody else answers: another member, or another cluster
-	Unsure  Presence = 3 // somebody listens and does not say who, or the host cannot be reached
+	Silent     = identity.Silent
+	Present    = identity.Present
+	Another    = identity.Another
+	Unsure     = identity.Unsure
+	NoPeerPort = identity.NoPeerPort
 )
 
 // ErrUnreachable means that a member's host did not answer at all: it may be down, or the network between may be.
 var ErrUnreachable = errors.New("transport: the host cannot be reached")
 
-// methodFind is a method that no member answers. A member that says so has checked that the call is meant for it.
+// methodFind asks a process for its cluster and its member id, and for nothing else.
 const methodFind = "transport.find"
 
+// found answers methodFind. Which data directory speaks for this member is for members only.
+func (t *Transport) found() *outFrame {
+	own := t.guard.claims.Own()
+	own.Storage = consensus.NoStorage
+	return answerFrame(hello{version: t.version, claim: own}.append(nil))
+}
+
 // Find finds out whether a member listens at a peer URL, without asking it for anything: it answers although it has no
-// leader. The error says more about Unsure. Only the TLS and time options are used.
+// leader. The error says more about Unsure, and is a *NoPeerPortError for NoPeerPort. Only the TLS and time options are used.
 func Find(
 	ctx context.Context, o Options, cluster consensus.ClusterID, id consensus.MemberID, url string,
 ) (Presence, error) {
@@ -53,17 +61,38 @@ func Find(
 	if err := conn.Close(); err != nil {
 		return Unsure, fmt.Errorf("transport: close a connection to %s: %w", url, err)
 	}
-	h := hello{version: protocolVersion, to: id, claim: identity.Claim{Cluster: cluster}}
-	_, err = callURL(ctx, &o, h, url, methodFind, nil)
-	switch code := status.Code(err); {
-	case err == nil, code == codes.Unimplemented:
-		return Present, nil
-	case code == codes.FailedPrecondition:
-		return Another, nil
-	case errors.Is(err, ErrNeedsTLS):
-		return Unsure, err
+	sent := hello{version: protocolVersion, to: id, claim: identity.Claim{Cluster: cluster}}
+	answer, err := callURL(ctx, &o, sent, url, methodFind, nil)
+	if err != nil {
+		return lookAgain(ctx, &o, url, err)
 	}
-	return Unsure, errors.New(status.Convert(err).Message())
+	h, _, err := decodeHello(answer)
+	if err != nil {
+		return Unsure, fmt.Errorf("what answers does not say which member it is: %w", err)
+	}
+	if presence := identity.Recognise(cluster, id, &h.claim); presence != Unsure {
+		return presence, nil
+	}
+	return Unsure, errors.New("what answers does not say which member it is")
+}
+
+// lookAgain tells what it means that a call failed at an address at which somebody listens.
+func lookAgain(ctx context.Context, o *Options, url string, failed error) (Presence, error) {
+	named := identity.Read(status.Convert(failed).Message())
+	if named != nil && status.Code(failed) == codes.FailedPrecondition {
+		if named.Reason == identity.ForeignCluster || named.Reason == identity.WrongMember {
+			return Another, nil
+		}
+		return Unsure, named
+	}
+	var other *NoPeerPortError
+	if errors.As(Explain(ctx, *o, url, failed), &other) {
+		return NoPeerPort, other
+	}
+	if errors.Is(failed, ErrNeedsTLS) {
+		return Unsure, failed
+	}
+	return Unsure, errors.New(status.Convert(failed).Message())
 }
 
 // Find finds out whether a member of this cluster listens at a peer URL.

@@ -54,3 +54,21 @@ func TestAddress_mistyped(t *testing.T) {
 	}
 	e.quorate(0, e.member("list"), "tolerates 1 more failure")
 }
+
+// TestAddress_clientPort gives members the usual typo for an address, the client port, in every way that there is: each is refused,
+// and the refusal names the port and the right one.
+func TestAddress_clientPort(t *testing.T) {
+	t.Parallel()
+	e := startTrio(t)
+	two := e.others(e.leader())
+	want := "that is a client port of member "
+	e.quorate(1, e.member("change", "--update="+two[0].name+"="+two[0].client, "--update="+two[1].name+"="+two[1].client, "--yes"),
+		two[0].client+" is a wrong URL: "+want, "its peer URL is http://"+two[0].peer)
+	e.quorate(1, e.member("update", two[0].name, "--peer-urls="+two[1].client, "--yes"), want)
+	for _, n := range two {
+		if _, err := e.client.MemberUpdate(t.Context(), e.status(n).Header.MemberId, []string{n.client}); err == nil {
+			t.Errorf("etcd's call gives %s its client port as its peer port", n.name)
+		}
+	}
+	e.checkVoters()
+}

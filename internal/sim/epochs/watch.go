@@ -27,9 +27,13 @@ func (w *Watch) Led(now time.Duration) {
 	w.newer = 0
 }
 
-// Meet notes who called, or answered a greeting.
-func (w *Watch) Meet(c identity.Claim, now time.Duration) {
-	w.Tracker.Meet(c)
+// Meet notes who called, or answered a greeting. What is not believed by the rule of evidence proves nothing to the checkers,
+// either, whatever the member does about it.
+func (w *Watch) Meet(c identity.Claim, evidence identity.Evidence, now time.Duration) {
+	w.Tracker.Meet(c, evidence)
+	if !evidence.Believed(identity.Rules{}) {
+		return
+	}
 	if w.Foreign(&c) && c.Epoch.Number > w.own.Epoch.Number && !w.HasQuorum(now) && w.newer == 0 {
 		w.newer = now
 	}

@@ -18,15 +18,15 @@ func TestWatch_Knew(t *testing.T) {
 	for _, rules := range []identity.Rules{{}, {ServeSuperseded: true}} {
 		w := epochs.New(claim(1), rules, time.Second)
 		w.Led(time.Second)
-		w.Meet(claim(2), 2*time.Second)
+		w.Meet(claim(2), identity.Dialled, 2*time.Second)
 		if w.Knew(time.Minute) {
 			t.Error("a member that had a quorum is taken for one that knew")
 		}
-		w.Meet(claim(0), time.Minute)
+		w.Meet(claim(0), identity.Dialled, time.Minute)
 		if w.Knew(2 * time.Minute) {
 			t.Error("an older epoch is taken for a newer one")
 		}
-		w.Meet(claim(2), time.Minute)
+		w.Meet(claim(2), identity.Dialled, time.Minute)
 		if w.Knew(time.Minute) || !w.Knew(time.Minute+2*time.Second) {
 			t.Error("it knows at once, or never")
 		}

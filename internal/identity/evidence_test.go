@@ -1,0 +1,105 @@
+package identity_test
+
+import (
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
+)
+
+func TestEvidence_Believed(t *testing.T) {
+	for evidence, want := range map[identity.Evidence]bool{
+		identity.Said: false, identity.Certified: true, identity.Dialled: true,
+	} {
+		if got := evidence.Believed(identity.Rules{}); got != want {
+			t.Errorf("evidence %d: got %t, want %t", evidence, got, want)
+		}
+		if !evidence.Believed(identity.Rules{BelieveAnybody: true}) {
+			t.Errorf("evidence %d is not believed without the rule", evidence)
+		}
+	}
+}
+
+// Ensure that only an answer that names cluster and member is presence, and only one that names somebody else is absence.
+func TestRecognise(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		answer identity.Claim
+		want   identity.Presence
+	}{
+		{"the member", identity.Claim{Cluster: 7, Member: 9}, identity.Present},
+		{"another member", identity.Claim{Cluster: 7, Member: 8}, identity.Another},
+		{"its namesake in another cluster", identity.Claim{Cluster: 6, Member: 9}, identity.Another},
+		{"nobody", identity.Claim{}, identity.Unsure},
+		{"a member of no cluster", identity.Claim{Member: 9}, identity.Unsure},
+		{"no member of the cluster", identity.Claim{Cluster: 7}, identity.Unsure},
+	} {
+		if got := identity.Recognise(7, 9, &row.answer); got != row.want {
+			t.Errorf("%s: got %d, want %d", row.name, got, row.want)
+		}
+	}
+	for _, p := range []identity.Presence{identity.Silent, identity.Present, identity.Unsure} {
+		if p.Misleads() {
+			t.Errorf("finding %d is taken for somebody else", p)
+		}
+	}
+}
+
+// ghosts plays a member that serves, meets one that was recovered by mistake, and loses its quorum later.
+func ghosts(rules identity.Rules) *identity.Succession {
+	s := &identity.Succession{Own: epoch(0, 0), Rules: rules}
+	s.Look()
+	s.Looked()
+	s.Led()
+	s.Meet(ofEpoch(consensus.MemberID(3), epoch(1, 5)))
+	s.Led()
+	return s
+}
+
+// Ensure that a newer epoch which a quorum has outlived ends nobody by memory alone: after the quorum is lost a member looks
+// again, and what it meets then decides.
+func TestSuccession_Led_outlives(t *testing.T) {
+	s := ghosts(identity.Rules{})
+	if got := s.State(true); got != identity.Contested {
+		t.Errorf("while the quorum lives: got %d", got)
+	}
+	if got := s.State(false); got != identity.Looking {
+		t.Errorf("after the quorum was lost, before it has looked again: got %d", got)
+	}
+	s.Looked() // of a round that began before
+	if got := s.State(false); got != identity.Looking {
+		t.Errorf("a round that began while the quorum lived counts: got %d", got)
+	}
+	s.Look()
+	s.Looked()
+	if got := s.State(false); got != identity.Contested {
+		t.Errorf("nobody of the newer epoch answered: got %d", got)
+	}
+	s.Meet(ofEpoch(3, epoch(1, 5)))
+	if got := s.State(false); got != identity.Superseded || s.WaysOut() == "" {
+		t.Errorf("the newer epoch was met without a quorum: got %d", got)
+	}
+	if got := ghosts(identity.Rules{RememberGhosts: true}).State(false); got != identity.Superseded {
+		t.Errorf("without the rule nothing breaks: got %d", got)
+	}
+}
+
+// Ensure that an epoch which a quorum has outlived is forgotten, and that one met without a quorum is not.
+func TestSuccession_Looked_forgetsGhosts(t *testing.T) {
+	s := ghosts(identity.Rules{})
+	lost := identity.Succession{Own: epoch(0, 0)}
+	lost.Meet(ofEpoch(3, epoch(1, 5)))
+	for range 10 {
+		for _, each := range []*identity.Succession{s, &lost} {
+			each.Look()
+			each.Looked()
+		}
+		s.Led()
+	}
+	if left := s.Foreign(); len(left) > 0 {
+		t.Errorf("a quorum has outlived %v, and they are remembered", left)
+	}
+	if got := lost.State(false); got != identity.Superseded {
+		t.Errorf("one that was met without a quorum is forgotten: got %d", got)
+	}
+}
