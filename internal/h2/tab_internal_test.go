@@ -136,6 +136,28 @@ func takeFrames(t *testing.T, c *conn, write func(f *http2.Framer) error) error 
 	return err
 }
 
+// Ensure that what a client takes is not counted any more, however it is cut.
+func TestConn_answersTaken(t *testing.T) {
+	r := &replies{parts: []Part{{Data: make([]byte, 61_000)}}, fields: AppendField(nil, "grpc-status", "0")}
+	c, p, w := counting(t, r, 1<<20)
+	if err := takeFrames(t, c, func(f *http2.Framer) error {
+		return errors.Join(f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}), ask(f, 1, true))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct{ window, least, most int64 }{{1000, 60_000, 64_000}, {30_000, 30_000, 34_000}, {30_000, 0, 0}} {
+		if err := takeFrames(t, c, func(f *http2.Framer) error { return f.WriteWindowUpdate(1, uint32(step.window)) }); err != nil {
+			t.Fatal(err)
+		}
+		if c.settledOutput(); p.held < step.least || p.held > step.most {
+			t.Errorf("with %d bytes more of a window %d are counted, want %d to %d", step.window, p.held, step.least, step.most)
+		}
+	}
+	if w.statuses(t)["0"] != 1 {
+		t.Errorf("the call ended so: %v", w.statuses(t))
+	}
+}
+
 // Ensure that what was counted elsewhere is not counted twice.
 func TestConn_countedElsewhere(t *testing.T) {
 	r := &replies{parts: []Part{{Data: make([]byte, 1<<20), Counted: true}}, fields: AppendField(nil, "grpc-status", "0")}
@@ -249,7 +271,7 @@ func TestConn_request_manyFields(t *testing.T) {
 		}
 		left, first := block.Bytes(), true
 		for len(left) > 0 && err == nil {
-			piece := left[:min(len(left), 4000)]
+			piece := left[:min(len(left), 2500)]
 			if left = left[len(piece):]; first {
 				err = f.WriteHeaders(http2.HeadersFrameParam{
 					StreamID: next, BlockFragment: piece, EndHeaders: len(left) == 0, EndStream: true})
@@ -273,7 +295,7 @@ func TestConn_request_manyFields(t *testing.T) {
 	c, _, w := counting(t, r, 1<<20) // of which fields may have 4096 bytes
 	if err := takeFrames(t, c, func(f *http2.Framer) (err error) {
 		err = f.WriteSettings()
-		for _, n := range []int{10, 5000, 10, 20_000, 9_000, 10} {
+		for _, n := range []int{10, 5000, 3500, 20_000, 9_000, 10} {
 			err = errors.Join(err, send(f, string(bytes.Repeat([]byte("{"), n)))) // a character that is not packed
 		}
 		return err

@@ -90,8 +90,6 @@ var breaches = []breach{
 		sources{"a.go": "//" + strings.Repeat("x", maxLineColumns) + "\npackage p"}, "wider than", sources{"a.go": ""}},
 	{"a long function", checkLines,
 		sources{"a.go": long + strings.Repeat("\n", maxFuncLines) + "}"}, "F has", sources{"a.go": long + "}"}},
-	{"a large package", checkPackageSizes, many(maxPackageLines/400+1, strings.Repeat("\n", 400)), "make a package of each duty",
-		sources{"p/0.go": "", "p/1.go": ""}},
 	{"a package without a doc", checkPackageDocs,
 		sources{"internal/keyrange/a.go": ""}, "has no doc",
 		sources{"internal/keyrange/doc.go": "// Package p has a documentation that is long enough to say what it is, what it is not, and its invariants.\npackage p"}},

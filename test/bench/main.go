@@ -19,6 +19,7 @@ const usage = `usage:
   go run . native --server NAME=PATH --server NAME=PATH --dir DIR [flags]    puts with the native client; --help
   go run . slow --server NAME=PATH --server NAME=PATH --dir DIR [flags]     while some disks are slow; --help
   go run . memory --server NAME=PATH --dir DIR [flags]                      how much of --memory is taken; --help
+  go run . hold --server quorate=PATH --dir DIR [flags]                     attacks on what a member holds for clients; --help
   go run . pictures --server NAME=PATH --server NAME=PATH --dir DIR --out DIR   measure and draw; --help
   go run . table --server NAME=PATH --server NAME=PATH --dir DIR    every row of the table of goals: 25 minutes; --help
   go run . routes --server PATH --dir DIR [flags]                           how often the fast path decides; --help
@@ -38,7 +39,7 @@ func main() {
 	}
 	commands := map[string]func(context.Context, []string) error{
 		"run": measure, "etcd": buildReference, "routes": routes, "far": far, "k8s": kubernetes, "life": life,
-		"slow": slow, "native": native, "memory": memoryLimits, "pictures": drawPictures, "table": goalTable,
+		"slow": slow, "native": native, "memory": memoryLimits, "hold": hold, "pictures": drawPictures, "table": goalTable,
 	}
 	command := commands[os.Args[1]]
 	if command == nil {

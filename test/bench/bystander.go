@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/quorate/quorate/test/bench/cluster"
+	"github.com/quorate/quorate/test/bench/latency"
+)
+
+// bystander is another client host of the member that is attacked: it puts, and renews a lease.
+type bystander struct {
+	conn      *grpc.ClientConn
+	kv        pb.KVClient
+	renewing  pb.Lease_LeaseKeepAliveClient
+	lease     int64
+	puts      latency.Histogram
+	failed    int
+	unrenewed int
+}
+
+const (
+	bystanderAddress = "127.0.3.1"
+	bystanderEvery   = 20 * time.Millisecond
+	bystanderLimit   = 5 * time.Second
+)
+
+func newBystander(ctx context.Context, address string) (*bystander, error) {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(bystanderAddress)}}
+	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "tcp", to)
+		}))
+	if err != nil {
+		return nil, err
+	}
+	b := &bystander{conn: conn, kv: pb.NewKVClient(conn), lease: 77}
+	for range 10 { // a member that has just begun may have no leader
+		_, err = pb.NewLeaseClient(conn).LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: b.lease, TTL: 60})
+		if err == nil {
+			break
+		}
+		cluster.Pause(ctx, time.Second)
+	}
+	if err == nil {
+		_, err = b.kv.Put(ctx, &pb.PutRequest{Key: []byte("held"), Value: []byte(strings.Repeat("h", heldBytes))})
+	}
+	if err == nil {
+		b.renewing, err = pb.NewLeaseClient(conn).LeaseKeepAlive(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return b, nil
+}
+
+// watch puts, and renews the lease, for so long.
+func (b *bystander) watch(ctx context.Context, length time.Duration) {
+	begun := time.Now()
+	each := time.NewTicker(bystanderEvery)
+	defer each.Stop()
+	for n := 0; time.Since(begun) < length && ctx.Err() == nil; n++ {
+		<-each.C
+		at := time.Now()
+		limited, cancel := context.WithTimeout(ctx, bystanderLimit)
+		if _, err := b.kv.Put(limited, &pb.PutRequest{Key: []byte("bystander"), Value: []byte("x")}); err != nil {
+			b.failed++
+		} else {
+			b.puts.Record(time.Since(at))
+		}
+		cancel()
+		if n%25 == 0 && !b.renew() {
+			b.unrenewed++
+		}
+	}
+}
+
+func (b *bystander) renew() bool {
+	if b.renewing.Send(&pb.LeaseKeepAliveRequest{ID: b.lease}) != nil {
+		return false
+	}
+	renewed, err := b.renewing.Recv()
+	return err == nil && renewed.GetTTL() > 0
+}
+
+func (b *bystander) close() error { return b.conn.Close() }

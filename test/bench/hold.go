@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quorate/quorate/test/bench/cluster"
+	"github.com/quorate/quorate/test/bench/rawcalls"
+)
+
+// holding is an attack on what a member holds for its clients.
+type holding struct {
+	name     string
+	path     string
+	message  func(size int) proto.Message
+	size     int    // of the message
+	window   uint32 // that the client leaves for answers
+	part     bool   // the message is half-sent
+	ends     bool   // the client says that nothing follows
+	metadata int
+	hosts    int // addresses that it comes from
+	conns    int // of each
+	streams  int // of each connection
+}
+
+const (
+	kvRange = "/etcdserverpb.KV/Range"
+	kvPut   = "/etcdserverpb.KV/Put"
+	watches = "/etcdserverpb.Watch/Watch"
+	renewal = "/etcdserverpb.Lease/LeaseKeepAlive"
+	health  = "/grpc.health.v1.Health/Watch"
+
+	megabyte = 1_000_000
+)
+
+// holdings are the attacks of the second review, and what is like them.
+var holdings = []holding{
+	{name: "deaf ranges", path: kvRange, message: rangeOf, hosts: 1, conns: 2, streams: 9900, ends: true},
+	{name: "deaf ranges, 8 hosts", path: kvRange, message: rangeOf, hosts: 8, conns: 1, streams: 3000, ends: true},
+	{name: "half-sent puts", path: kvPut, message: putOf, size: megabyte, part: true, window: 65535, hosts: 1, conns: 1,
+		streams: 500},
+	{name: "half-sent puts, 8 hosts", path: kvPut, message: putOf, size: megabyte, part: true, window: 65535, hosts: 8,
+		conns: 1, streams: 100},
+	{name: "half-sent watches", path: watches, message: putOf, size: megabyte, part: true, window: 65535, hosts: 1, conns: 1,
+		streams: 1000},
+	{name: "long names of services", path: health, message: putOf, size: megabyte, window: 65535, hosts: 1, conns: 1,
+		streams: 300, ends: true},
+	{name: "idle streams, 8 hosts", path: watches, window: 65535, hosts: 8, conns: 2, streams: 9900},
+	{name: "deaf watches", path: watches, message: watchOf, hosts: 2, conns: 1, streams: 9900},
+	{name: "long metadata", path: watches, metadata: 15_000, window: 65535, hosts: 2, conns: 1, streams: 5000},
+	{name: "large reads", path: kvRange, message: readOf, size: megabyte, window: 65535, hosts: 2, conns: 1, streams: 500,
+		ends: true},
+	{name: "idle connections", hosts: 8, conns: 2000},
+}
+
+func rangeOf(int) proto.Message {
+	return &pb.RangeRequest{Key: []byte("held"), RangeEnd: []byte("hele"), Serializable: true}
+}
+
+func putOf(size int) proto.Message  { return &pb.PutRequest{Key: make([]byte, size)} }
+func readOf(size int) proto.Message { return &pb.RangeRequest{Key: make([]byte, size)} }
+func watchOf(int) proto.Message {
+	create := &pb.WatchCreateRequest{Key: []byte("held")}
+	return &pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{CreateRequest: create}}
+}
+
+// begin makes the calls of an attack, and returns what ends them. What a member refuses is what is to be seen.
+func (h *holding) begin(ctx context.Context, address string) (end func() error) {
+	var mu sync.Mutex
+	var open []*rawcalls.Conn
+	var working sync.WaitGroup
+	call := h.call()
+	for i := range h.hosts * h.conns {
+		working.Go(func() {
+			c, err := rawcalls.Dial(fmt.Sprintf("127.0.2.%d", 1+i%h.hosts), address, h.window)
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			open = append(open, c)
+			mu.Unlock()
+			for range h.streams {
+				if ctx.Err() != nil || c.Send(call) != nil {
+					return
+				}
+			}
+		})
+	}
+	return func() (err error) {
+		mu.Lock()
+		for _, c := range open {
+			err = errors.Join(err, c.Close())
+		}
+		mu.Unlock()
+		working.Wait()
+		return nil // those that the member has closed
+	}
+}
+
+func (h *holding) call() rawcalls.Call {
+	call := rawcalls.Call{Path: h.path, Metadata: strings.Repeat("{", h.metadata), Ends: h.ends}
+	if h.message != nil {
+		call.Message, _ = proto.Marshal(h.message(h.size))
+	}
+	if h.part {
+		call.Announced, call.Ends = len(call.Message)+1000, false
+	}
+	return call
+}
+
+// heldBytes is a value that deaf ranges read: below the size from which answers are counted by themselves.
+const heldBytes = 61_000
+
+// hold measures what attacks make a member hold, in a memory control group of half as much again as its limit, and how others
+// fare.
+func hold(ctx context.Context, arguments []string) error {
+	p := &limitPlan{}
+	var limits string
+	var drawn int
+	var seed uint64
+	flags := flag.NewFlagSet("hold", flag.ExitOnError)
+	cluster.ServerFlag(flags, &p.servers)
+	flags.StringVar(&p.dir, "dir", "", "where data lies while a cluster runs: on the disk to test, not in memory")
+	flags.StringVar(&limits, "memory", "512MiB", "values of the flag --memory to try, in MiB")
+	flags.DurationVar(&p.length, "duration", 10*time.Second, "of one attack")
+	flags.IntVar(&drawn, "draw", 0, "draw so many attacks instead of those that are known")
+	flags.Uint64Var(&seed, "seed", 1, "of the first one that is drawn")
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	if len(p.servers) != 1 || p.dir == "" || flags.NArg() > 0 {
+		return errors.New("hold: want one --server and --dir, and nothing but flags")
+	}
+	attacks := holdings
+	if drawn > 0 {
+		attacks = nil
+		for i := range uint64(drawn) {
+			attacks = append(attacks, draw(seed+i))
+		}
+	}
+	var above error
+	for _, limit := range strings.Split(limits, ",") {
+		above = errors.Join(above, p.holdAt(ctx, limit, attacks))
+	}
+	return above
+}
+
+// draw makes an attack of a seed.
+func draw(seed uint64) holding {
+	r := rand.New(rand.NewPCG(seed, 0))
+	pick := func(of ...int) int { return of[r.IntN(len(of))] }
+	h := holding{path: []string{kvRange, kvPut, watches, renewal, health}[r.IntN(5)],
+		message: []func(int) proto.Message{rangeOf, putOf, readOf, watchOf}[r.IntN(4)], size: pick(10, 1000, 60_000, 1_000_000),
+		window: uint32(pick(0, 1, 65535)), part: r.IntN(3) == 0, ends: r.IntN(2) == 0,
+		metadata: pick(0, 0, 100, 15_000, 60_000), hosts: pick(1, 2, 8), conns: pick(1, 2, 20), streams: pick(10, 300, 9900)}
+	h.name = fmt.Sprintf("seed %d: %s, %d B, window %d, half %t, ends %t, metadata %d, %d x %d x %d", seed, h.path, h.size,
+		h.window, h.part, h.ends, h.metadata, h.hosts, h.conns, h.streams)
+	return h
+}
+
+// holdAt makes each attack on a fresh cluster with a limit, prints what the members took, and returns which were too much.
+func (p *limitPlan) holdAt(ctx context.Context, limit string, attacks []holding) (above error) {
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "--memory\tattack\tpeak MiB\tafterwards\tothers' puts: p50\tp99\tfailed\trenewals failed\tgroup")
+	for i := range attacks {
+		if err := p.holdOne(ctx, table, limit, &attacks[i]); err != nil {
+			above = errors.Join(above, fmt.Errorf("%s: %w", attacks[i].name, err))
+		}
+		if err := table.Flush(); err != nil || ctx.Err() != nil {
+			return errors.Join(above, err, ctx.Err())
+		}
+	}
+	return above
+}
+
+func (p *limitPlan) holdOne(ctx context.Context, table *tabwriter.Writer, limit string, h *holding) (err error) {
+	var mib int64
+	if _, err := fmt.Sscanf(limit, "%dMiB", &mib); err != nil {
+		return fmt.Errorf("--memory %s: want a number of MiB: %w", limit, err)
+	}
+	s := p.servers[0]
+	s.Flags = append(slices.Clone(s.Flags), "--memory="+limit)
+	c, _, err := cluster.Start(ctx, s, p.dir)
+	if err != nil {
+		return err
+	}
+	confined, release := c.Confine(mib << 20 * 3 / 2)
+	defer func() { err = errors.Join(err, c.Remove(), release()) }()
+	others, err := newBystander(ctx, c.Members[0].ClientAddr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, others.close()) }()
+	c.ForgetPeaks()
+	end := h.begin(ctx, c.Members[0].ClientAddr)
+	others.watch(ctx, p.length)
+	peak := c.Resident("VmHWM")
+	if err := end(); err != nil {
+		return err
+	}
+	cluster.Pause(ctx, settles)
+	const shown = time.Millisecond / 10
+	group := "none"
+	if confined {
+		group = fmt.Sprintf("%d MiB", mib*3/2)
+	}
+	fmt.Fprintf(table, "%s\t%s\t%.0f\t%.0f\t%s\t%s\t%d of %d\t%d\t%s\n", limit, h.name, peak, c.Resident("VmRSS"),
+		others.puts.Quantile(0.5).Round(shown), others.puts.Quantile(0.99).Round(shown), others.failed,
+		others.puts.Count()+uint64(others.failed), others.unrenewed, group)
+	for _, m := range c.Members {
+		select {
+		case <-m.Ended:
+			return fmt.Errorf("%s ended:\n%s", m.Name, m.LastWords())
+		default:
+		}
+	}
+	if peak > float64(mib) {
+		return fmt.Errorf("the largest member took %.0f MiB of %d", peak, mib)
+	}
+	return nil
+}
+
+// settles is how long a member gets to give memory back.
+const settles = 12 * time.Second

@@ -1,0 +1,147 @@
+package rawcalls
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// frameBytes is the largest payload of a frame that every server takes, and patience how long one may not take it.
+const (
+	frameBytes = 16 << 10
+	patience   = 5 * time.Second
+)
+
+// Conn is a connection.
+type Conn struct {
+	net    net.Conn
+	framer *http2.Framer
+	block  bytes.Buffer
+	fields *hpack.Encoder
+	next   uint32
+	ended  sync.WaitGroup
+
+	mu     sync.Mutex
+	more   sync.Cond
+	window int64 // of the connection, that the server leaves
+	gone   bool
+}
+
+// Call is one call of a Conn.
+type Call struct {
+	Path      string
+	Metadata  string // of its own
+	Message   []byte
+	Announced int  // bytes of the message that its prefix names, if more than it has: the call is half-sent
+	Ends      bool // the client sends no more
+}
+
+// Dial opens a connection from an address of this machine, whose streams have so large a window for answers.
+func Dial(from, to string, window uint32) (*Conn, error) {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: patience}
+	conn, err := d.Dial("tcp", to)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{net: conn, framer: http2.NewFramer(conn, conn), next: 1, window: 65535}
+	c.more.L, c.fields = &c.mu, hpack.NewEncoder(&c.block)
+	_, err = io.WriteString(conn, http2.ClientPreface)
+	err = errors.Join(err, c.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: window}),
+		c.framer.WriteSettingsAck())
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	c.ended.Go(c.read)
+	return c, nil
+}
+
+// read takes windows, until the connection ends.
+func (c *Conn) read() {
+	for {
+		f, err := c.framer.ReadFrame()
+		c.mu.Lock()
+		if update, ok := f.(*http2.WindowUpdateFrame); ok && err == nil && update.StreamID == 0 {
+			c.window += int64(update.Increment)
+		}
+		c.gone = err != nil
+		c.mu.Unlock()
+		c.more.Broadcast()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Send begins a call, and sends what it has of its message.
+func (c *Conn) Send(call Call) error {
+	id := c.next
+	c.next += 2
+	c.block.Reset()
+	for _, field := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", call.Path}, {":authority", "bench"},
+		{"content-type", "application/grpc"}, {"te", "trailers"}, {"filler", call.Metadata}} {
+		filler := field[0] == "filler"
+		if err := c.fields.WriteField(hpack.HeaderField{Name: field[0], Value: field[1], Sensitive: filler}); err != nil {
+			return err
+		}
+	}
+	if err := c.net.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	if err := c.head(id, c.block.Bytes()); err != nil {
+		return err
+	}
+	data := binary.BigEndian.AppendUint32([]byte{0}, uint32(max(call.Announced, len(call.Message))))
+	data = append(data, call.Message...)
+	for len(data) > 0 {
+		n, err := c.grant(min(len(data), frameBytes))
+		if err == nil {
+			err = c.framer.WriteData(id, call.Ends && n == len(data), data[:n])
+		}
+		if err != nil {
+			return err
+		}
+		data = data[n:]
+	}
+	return nil
+}
+
+func (c *Conn) head(id uint32, block []byte) error {
+	piece := block[:min(len(block), frameBytes)]
+	rest := block[len(piece):]
+	err := c.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: piece, EndHeaders: len(rest) == 0})
+	for len(rest) > 0 && err == nil {
+		piece = rest[:min(len(rest), frameBytes)]
+		rest = rest[len(piece):]
+		err = c.framer.WriteContinuation(id, len(rest) == 0, piece)
+	}
+	return err
+}
+
+// grant waits for a window of at most so many bytes.
+func (c *Conn) grant(most int) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.window <= 0 && !c.gone {
+		c.more.Wait()
+	}
+	if c.gone {
+		return 0, net.ErrClosed
+	}
+	n := min(most, int(c.window))
+	c.window -= int64(n)
+	return n, nil
+}
+
+// Close ends the connection and its calls.
+func (c *Conn) Close() error {
+	err := c.net.Close()
+	c.ended.Wait()
+	return err
+}
