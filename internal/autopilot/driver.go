@@ -22,6 +22,13 @@ type Driver struct {
 	obstacle  string           // why the last attempt at a change or a transfer failed
 	of        membership.JobID // whose attempt that was
 	refused   *refusal
+	runs      map[membership.JobID]*run // jobs that have begun
+}
+
+// run is for how long a job has run: waitedMS, when this leader saw it first in its term, and since then by its clock alone.
+type run struct {
+	seen            time.Time
+	waitedMS, saved int64
 }
 
 // refusal is a change that the core refused for good in one configuration.
@@ -60,6 +67,7 @@ func (d *Driver) Next(now time.Time, rows []Row, view *membership.View) Step {
 			continue
 		}
 		step.Busy = true
+		d.age(now, &row)
 		if row.State == membership.StateQueued {
 			row.Spec.Expected = row.Spec.Due(Jobs(rows[:i]), view.ID)
 		}
@@ -70,13 +78,35 @@ func (d *Driver) Next(now time.Time, rows []Row, view *membership.View) Step {
 		if write, moved := d.record(now, &row, &action, view, rows); write != nil {
 			return Step{Busy: true, Row: row, Write: write, Moved: moved}
 		}
-		if waits = row.StandsAside(&action, view); !waits {
+		if waits = row.StandsAside(&action); !waits {
 			step.Row, step.action, step.config = row, action, view.ID
 			step.act(&action, view)
 			return step
 		}
 	}
 	return step
+}
+
+// age says in row for how long its job has run.
+func (d *Driver) age(now time.Time, row *Row) {
+	if row.Started == 0 {
+		return
+	}
+	r := d.runs[row.ID]
+	if r == nil {
+		r = &run{seen: now, waitedMS: row.WaitedMS, saved: row.WaitedMS}
+		if d.runs == nil {
+			d.runs = map[membership.JobID]*run{}
+		}
+		d.runs[row.ID] = r
+	}
+	row.WaitedMS = r.waitedMS + max(0, now.Sub(r.seen).Milliseconds())
+}
+
+// unsaved reports whether so much of the age of a job is known here alone that the next leader should be told.
+func (d *Driver) unsaved(job *membership.Job) bool {
+	r := d.runs[job.ID]
+	return r != nil && job.WaitedMS-r.saved > job.SaveAfterMS()
 }
 
 // act makes the step that a job takes next, once its row says so.
@@ -105,10 +135,14 @@ func (d *Driver) record(
 	next.Note(action, view)
 	next.Message = d.words(row.ID, action, next.Phase != row.Phase)
 	moved = next.State != row.State || next.Phase != row.Phase || next.Expired != row.Expired
-	if !moved && (sameClass(next.Message, row.Message) || now.Sub(d.messageAt) < writeInterval) {
+	unsaved := d.unsaved(&next)
+	if !moved && !unsaved && (sameClass(next.Message, row.Message) || now.Sub(d.messageAt) < writeInterval) {
 		return nil, false
 	}
 	d.messageAt = now
+	if r := d.runs[next.ID]; r != nil {
+		r.saved = next.WaitedMS
+	}
 	if action.End != "" {
 		d.obstacle = ""
 	}
@@ -116,8 +150,8 @@ func (d *Driver) record(
 	return writeOf(&next, row.Version, rows), moved
 }
 
-// Restart forgets why an attempt failed: another term has begun.
-func (d *Driver) Restart() { d.obstacle, d.refused = "", nil }
+// Restart forgets why an attempt failed, and since when jobs were seen to run: another term has begun.
+func (d *Driver) Restart() { d.obstacle, d.refused, d.runs = "", nil, nil }
 
 // Transferred takes note of what became of a transfer of leadership.
 func (d *Driver) Transferred(step *Step, err error) {

@@ -66,6 +66,45 @@ func TestDriver_Next_writesFirst(t *testing.T) {
 	}
 }
 
+// Ensure that the age of a job is what leaders saw of it: clocks of two leaders are never compared, and what a leader wrote is known
+// to the next one.
+func TestDriver_Next_clocksOfLeaders(t *testing.T) {
+	const hour = int64(60 * 60 * 1000)
+	var first autopilot.Driver
+	v := threeVoters()
+	row := removal(1, 3)
+	row.Spec = membership.Spec{Add: []membership.Newcomer{{ID: 7, PeerURLs: []string{"http://7"}, Learner: true}}}
+	rows := []autopilot.Row{row}
+	if step := next(t, &first, rows, v); step.Change == nil {
+		t.Fatalf("the first step is %+v", step)
+	}
+	v.Config.Learners = []consensus.MemberID{7}
+	v.Config.Members = append(v.Config.Members, consensus.Member{ID: 7, PeerURLs: []string{"http://7"}})
+	v.Members = append(v.Members, membership.MemberView{ID: 7, State: "probe"})
+	next(t, &first, rows, v)
+	if rows[0].State != membership.StateRunning {
+		t.Fatalf("the job is %s: %s", rows[0].State, rows[0].Message)
+	}
+	var ahead autopilot.Driver // a leader whose clock is a day ahead
+	v.Now += 24 * hour
+	if next(t, &ahead, rows, v); rows[0].Expired || rows[0].State != membership.StateRunning {
+		t.Fatalf("a job that is seconds old is %s by another clock: %s", rows[0].State, rows[0].Message)
+	}
+	v.Now += hour * 7 / 8
+	if next(t, &ahead, rows, v); rows[0].Expired || rows[0].WaitedMS < hour/2 {
+		t.Fatalf("after most of an hour it says %d ms, expired %v", rows[0].WaitedMS, rows[0].Expired)
+	}
+	var behind autopilot.Driver
+	v.Now -= 48 * hour
+	if next(t, &behind, rows, v); rows[0].Expired {
+		t.Fatal("it expires by a clock that is behind")
+	}
+	v.Now += hour / 4
+	if next(t, &behind, rows, v); !rows[0].Expired {
+		t.Errorf("after more than an hour under two leaders the job is %s: %s", rows[0].State, rows[0].Message)
+	}
+}
+
 // Ensure that a change that is refused for good ends its job, unless the configuration or the row has changed since.
 func TestDriver_Changed_refused(t *testing.T) {
 	for _, tc := range []struct {

@@ -24,7 +24,11 @@ type Job struct {
 	Names []Named `json:"names,omitempty"`
 	// Undo is the command that takes the change back once it is made, as it was foreseen when the job was accepted.
 	Undo string `json:"undo,omitempty"`
-	// Created, Started, Updated and Ended are unix milliseconds of the leader's clock; 0 if not yet.
+	// WaitedMS is for how many milliseconds leaders have seen the job run, each by its own clock, which it compares with
+	// nobody's. The time from when one wrote it last to when the next one looks is not counted.
+	WaitedMS int64 `json:"waited_ms,omitempty"`
+	// Created, Started, Updated and Ended are unix milliseconds of the leader's clock; 0 if not yet. They are for people:
+	// clocks of two leaders differ.
 	Created int64 `json:"created"`
 	Started int64 `json:"started,omitempty"`
 	Updated int64 `json:"updated"`

@@ -13,11 +13,10 @@ func (s *Spec) within() int64 {
 	return s.JoinWithinMS
 }
 
-// overdue reports whether a newcomer has not been started in time. The leader's clock and that of the one before may
-// differ: what is lost by that is time to start it.
+// overdue reports whether a newcomer has not been started in time.
 func (g *goal) overdue(j *Job) bool {
 	waits := j.Started > 0 && g.phase() == PhaseStart && len(g.own()) > 0
-	return waits && g.view.Now-j.Started > j.Spec.within() && !g.view.Faults.NeverOverdue
+	return waits && j.WaitedMS > j.Spec.within() && !g.view.Faults.NeverOverdue
 }
 
 // takeBack undoes a job whose newcomers did not start. It fails, so that nobody takes it for done.
@@ -33,11 +32,11 @@ func (g *goal) takeBack(j *Job) Action {
 
 // StandsAside reports whether jobs behind j may run while j takes action a, because j waits for something that may never
 // happen: a newcomer is not started, a drain finds no successor, or the job has run for longer than its join timeout.
-func (j *Job) StandsAside(a *Action, v *View) bool {
+func (j *Job) StandsAside(a *Action) bool {
 	if !a.Wait {
 		return false
 	}
-	return a.Phase == PhaseStart || a.Phase == PhaseDrain || j.Started > 0 && v.Now-j.Started > j.Spec.within()
+	return a.Phase == PhaseStart || a.Phase == PhaseDrain || j.Started > 0 && j.WaitedMS > j.Spec.within()
 }
 
 // Passes reports whether a job need not wait for those before it that stand aside: it replaces, removes or repairs somebody.
@@ -54,3 +53,6 @@ func (j *Job) onlyAwaits() bool {
 	return j.State == StateRunning && j.Phase == PhaseStart && !j.CancelAsked &&
 		len(s.Remove)+len(s.Promote)+len(s.Demote)+len(s.Update) == 0
 }
+
+// SaveAfterMS is how much may be added to WaitedMS before it must be written: what a new leader can not know, it counts anew.
+func (j *Job) SaveAfterMS() int64 { return j.Spec.within() / 8 }

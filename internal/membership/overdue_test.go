@@ -34,7 +34,8 @@ func TestNext_overdue(t *testing.T) {
 			c.seen[7].Match = 0
 		}
 		v := c.view()
-		v.Now = job.Started + tc.waited
+		job.WaitedMS = tc.waited
+		v.Now += 99 * hour // what the clock of another leader would say
 		action := membership.Next(&job, v)
 		if action.Expired != tc.want || (action.Change != nil) != tc.want {
 			t.Errorf("%s: %+v", tc.name, action)

@@ -12,7 +12,7 @@ import (
 func (w *world) pass(hours int) {
 	for range hours {
 		w.drive()
-		w.hours++
+		w.anHour()
 		for i := range w.jobs {
 			for _, n := range w.jobs[i].Spec.Add {
 				w.run(n.ID)

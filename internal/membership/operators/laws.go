@@ -83,7 +83,7 @@ func (w *world) passing() {
 func (w *world) expiring() {
 	for range 4 {
 		w.drive()
-		w.hours++
+		w.anHour()
 	}
 	w.drive()
 	for i := range w.jobs {

@@ -92,7 +92,7 @@ func (w *world) moves(all []wish) []move {
 			note(func(w *world) { w.run(id) }, "somebody starts %s", known.Name)
 		}
 	}
-	note(func(w *world) { w.hours++ }, "an hour passes")
+	note(func(w *world) { w.anHour() }, "an hour passes")
 	return append(list, w.accidents()...)
 }
 

@@ -166,3 +166,13 @@ func (w *world) view() *membership.View {
 	}
 	return v
 }
+
+// anHour passes under one leader, which sees it.
+func (w *world) anHour() {
+	w.hours++
+	for i := range w.jobs {
+		if j := &w.jobs[i]; j.Started > 0 && !j.State.Ended() {
+			j.WaitedMS += hourMS
+		}
+	}
+}
