@@ -48,7 +48,8 @@ type Message struct {
 	// Prev is, in an append, the entry before Entries.
 	Prev    Position
 	Entries []Entry
-	// Round is the leader's read round. Answers repeat it; that confirms the leader up to there.
+	// Round is the leader's read round. Answers repeat it; that confirms the leader up to there. A heartbeat's answer repeats the
+	// latest that came at all, an acknowledgement the latest that came with an append, a refusal that of the refused append.
 	Round uint64
 	// Last is the end of the sender's log: in votes, in their answers, and in the answer to a log query.
 	Last Position
@@ -86,7 +87,8 @@ type Mismatch struct {
 
 // FollowerState is what a follower's answers say beside Match.
 type FollowerState struct {
-	// Received is, in a heartbeat's answer, up to where the sender's log equals the leader's, durable or not.
+	// Received is, in a heartbeat's answer, up to where the sender's log equals the leader's, durable or not. Leaders of builds
+	// before ADR 48 take a loss from it. Those after it do not: heartbeats overtake entries.
 	Received Index
 	// Patience is for how long after it heard the leader it helps to elect nobody else, in microseconds; zero if it promises
 	// nothing. A leader lease rests on that.

@@ -32,6 +32,10 @@ type Peer struct {
 	Next  consensus.Index // first entry to send next
 	Sent  bool            // Probe: an append is on its way
 
+	// Since is the leader's round when Probe began last. Appends travel in order, so that the answer to one of this round, or
+	// of a later one, says what became of all that was sent before Probe; the refusal of an earlier one says nothing any more.
+	Since uint64
+
 	// MatchRound is the leader's round when Match was last learned. Whoever has heard a later one and denies Match has lost
 	// what it acknowledged: it is Denied, and counts nowhere any more.
 	MatchRound uint64
@@ -44,11 +48,6 @@ type Peer struct {
 	LeaseEnd    uint64          // tick of the leader up to which it promised to elect nobody else
 	Awaits      consensus.Index // the last entry of which it counts the acknowledgements itself
 	HeartbeatBy bool            // a message is due even if there is nothing to say
-
-	// The leader notes, with some round, what it had sent before: should the echo say that less has arrived, the rest was
-	// lost, and is sent again without waiting for the next entry to reveal the gap.
-	CheckRound uint64
-	CheckNext  consensus.Index
 
 	Heard   bool   // ever, in this term
 	HeardAt uint64 // tick
@@ -99,14 +98,18 @@ func (p *Peer) Paused() bool {
 	return true
 }
 
-// BecomeProbe falls back to one append at a time, from the first entry that the follower is not known to have.
-func (p *Peer) BecomeProbe() {
+// NeverSent reports whether no entry from Next on was sent to the follower in this term: then even a probe may bear entries.
+func (p *Peer) NeverSent() bool { return p.SentTo < p.Next }
+
+// BecomeProbe asks, one append at a time, from where on the follower lacks entries. No append of that round may have left
+// before.
+func (p *Peer) BecomeProbe(round uint64) {
 	next := p.Match + 1
 	if p.State == Snapshot {
 		next = max(next, p.Offer.Index+1)
 	}
 	p.reset(Probe)
-	p.Next = next
+	p.Next, p.Since = next, round
 }
 
 // BecomeReplicate lets entries stream.
@@ -125,17 +128,16 @@ func (p *Peer) BecomeSnapshot(floor consensus.Index) {
 func (p *Peer) reset(s State) {
 	p.State, p.Sent = s, false
 	p.Floor, p.Offer, p.Outrun = 0, consensus.Position{}, false
-	p.CheckRound, p.CheckNext = 0, 0
 	p.Inflights.reset()
 }
 
-// SentEntries notes an append that ends with last.
+// SentEntries notes an append that ends with last. One without entries takes no room in the window.
 func (p *Peer) SentEntries(last consensus.Index, bytes int) {
 	p.SentTo = max(p.SentTo, last)
-	switch p.State {
-	case Probe:
+	switch {
+	case p.State == Probe:
 		p.Sent = true
-	case Replicate:
+	case p.State == Replicate && last >= p.Next:
 		p.Next = last + 1 // optimistic: the next append need not wait for this one's answer
 		p.Inflights.Add(last, bytes)
 	}
@@ -155,20 +157,16 @@ func (p *Peer) Lost(durable consensus.Index, round uint64) bool {
 	return durable < p.Match && round > p.MatchRound
 }
 
-// Rejected notes that the append after prev did not match, and that the logs may share entries up to guess. It reports
-// false if the refusal is an old one that says nothing.
-func (p *Peer) Rejected(prev, guess consensus.Index) bool {
-	switch p.State {
-	case Snapshot:
-		return false
-	case Replicate:
-		if prev <= p.Match || prev >= p.Next {
-			return false
-		}
-		p.BecomeProbe()
-		return true
-	}
-	if prev != p.Next-1 {
+// Lacks reports whether the refusal of the append of that round after prev shows that a follower, which is sent a stream,
+// has not received what came before it.
+func (p *Peer) Lacks(prev consensus.Index, round uint64) bool {
+	return p.State == Replicate && round >= p.Since && prev > p.Match && prev < p.Next
+}
+
+// Refused notes that the probe after prev did not match, and that the logs may share entries up to guess. It reports false if
+// the refusal is an old one that says nothing.
+func (p *Peer) Refused(prev, guess consensus.Index, round uint64) bool {
+	if p.State != Probe || prev != p.Next-1 || round < p.Since {
 		return false
 	}
 	next := max(min(prev, guess+1), p.Match+1)

@@ -36,26 +36,50 @@ func TestPeer_pace(t *testing.T) {
 	}
 }
 
-func TestPeer_Rejected(t *testing.T) {
+func TestPeer_Refused(t *testing.T) {
 	for _, tc := range []struct {
 		name              string
 		state             progress.State
 		match, next       consensus.Index
 		prev, guess, want consensus.Index
+		round             uint64
 		news              bool
 	}{
-		{"a probe steps back to the guess", progress.Probe, 0, 10, 9, 4, 5, true},
-		{"a probe steps back by one at least", progress.Probe, 0, 10, 9, 20, 9, true},
-		{"never below what is known to match", progress.Probe, 6, 10, 9, 2, 7, true},
-		{"an old refusal of another probe", progress.Probe, 0, 10, 7, 2, 10, false},
-		{"a gap in the stream", progress.Replicate, 5, 20, 12, 7, 6, true},
-		{"an old refusal of what matches by now", progress.Replicate, 5, 20, 4, 3, 20, false},
-		{"a snapshot is under way", progress.Snapshot, 5, 20, 12, 7, 20, false},
+		{"a probe steps back to the guess", progress.Probe, 0, 10, 9, 4, 5, 3, true},
+		{"a probe steps back by one at least", progress.Probe, 0, 10, 9, 20, 9, 3, true},
+		{"never below what is known to match", progress.Probe, 6, 10, 9, 2, 7, 4, true},
+		{"an old refusal of another probe", progress.Probe, 0, 10, 7, 2, 10, 3, false},
+		{"a refusal of what was sent before the probe", progress.Probe, 0, 10, 9, 4, 10, 2, false},
+		{"a stream is under way", progress.Replicate, 5, 20, 12, 7, 20, 3, false},
+		{"a snapshot is under way", progress.Snapshot, 5, 20, 12, 7, 20, 3, false},
 	} {
 		p := progress.New(2, tc.next, 8, 1000)
-		p.State, p.Match = tc.state, tc.match
-		if got := p.Rejected(tc.prev, tc.guess); got != tc.news || p.Next != tc.want {
+		p.State, p.Match, p.Since = tc.state, tc.match, 3
+		if got := p.Refused(tc.prev, tc.guess, tc.round); got != tc.news || p.Next != tc.want {
 			t.Errorf("%s: got %v, next %d; want %v, next %d", tc.name, got, p.Next, tc.news, tc.want)
+		}
+	}
+}
+
+func TestPeer_Lacks(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		state progress.State
+		prev  consensus.Index
+		round uint64
+		want  bool
+	}{
+		{"a gap in the stream", progress.Replicate, 12, 3, true},
+		{"a refusal of what was sent before the stream began", progress.Replicate, 12, 2, false},
+		{"an old refusal of what matches by now", progress.Replicate, 4, 3, false},
+		{"a refusal of what was not sent", progress.Replicate, 20, 3, false},
+		{"a probe", progress.Probe, 12, 3, false},
+		{"a snapshot is under way", progress.Snapshot, 12, 3, false},
+	} {
+		p := progress.New(2, 20, 8, 1000)
+		p.State, p.Match, p.Since = tc.state, 5, 3
+		if got := p.Lacks(tc.prev, tc.round); got != tc.want {
+			t.Errorf("%s: got %v, want %v", tc.name, got, tc.want)
 		}
 	}
 }
@@ -100,21 +124,23 @@ func ExamplePeer() {
 	show := func(what string) { fmt.Printf("%-28s %v match=%d next=%d\n", what, p.State, p.Match, p.Next) }
 	show("a new leader guesses")
 	p.SentEntries(7, 0)
-	p.Rejected(7, 3)
+	p.Refused(7, 3, 1)
 	show("refused, hint 3")
-	p.SentEntries(9, 100)
-	p.Acknowledged(9, 0)
+	p.SentEntries(3, 0)
+	p.Acknowledged(3, 1)
 	p.BecomeReplicate()
-	show("acknowledged 9")
+	show("accepted")
 	p.SentEntries(12, 100)
 	p.SentEntries(15, 100)
 	show("two appends on their way")
-	p.Rejected(12, 9)
+	if p.Lacks(12, 1) {
+		p.BecomeProbe(2)
+	}
 	show("the first one was lost")
 	// Output:
 	// a new leader guesses         probe match=0 next=8
 	// refused, hint 3              probe match=0 next=4
-	// acknowledged 9               replicate match=9 next=10
-	// two appends on their way     replicate match=9 next=16
-	// the first one was lost       probe match=9 next=10
+	// accepted                     replicate match=3 next=4
+	// two appends on their way     replicate match=3 next=16
+	// the first one was lost       probe match=3 next=4
 }

@@ -24,6 +24,7 @@ type follower struct {
 
 	roundHeard       uint64                  // of the leader, in this term
 	roundNew         bool                    // a new round was heard in this Step
+	roundInOrder     uint64                  // the highest round that came with an append, in the order in which they were sent
 	ackDue           bool                    // appends of this Step want an acknowledgement
 	echoDue          bool                    // heartbeats of this Step want an answer
 	conflictReported consensus.Term          // a LogConflict was reported in this term
@@ -35,6 +36,7 @@ type follower struct {
 // this leader, whose term may be over while this member has learned of later commits (learnCommit).
 func (w *follower) handleAppend(m *consensus.Message) {
 	fresh := w.hearRound(m.Round)
+	w.roundInOrder = max(w.roundInOrder, m.Round)
 	prev, entries := m.Prev, m.Entries
 	known := w.log.Base().Index
 	if w.opts.Faults.SkipBelowCommit {
@@ -56,7 +58,7 @@ func (w *follower) handleAppend(m *consensus.Message) {
 		}
 		hint := w.log.LastNotAfter(prev.Index, prev.Term)
 		w.out.sendInTerm(consensus.Message{
-			Kind: consensus.MsgAppendReply, To: m.From, Reject: true, Round: w.roundHeard,
+			Kind: consensus.MsgAppendReply, To: m.From, Reject: true, Round: m.Round,
 			Mismatch: consensus.Mismatch{Refused: m.Prev, Hint: hint},
 		})
 		return
@@ -71,7 +73,7 @@ func (w *follower) handleAppend(m *consensus.Message) {
 	}
 	w.infer.note(m.From, m.Durable)
 	w.journal.commitTo(min(m.Commit, w.soft.matched))
-	if len(entries) < offered && len(entries) == 0 {
+	if len(entries) == 0 && (offered > 0 || w.log.Full()) {
 		w.echoDue = w.echoDue || fresh // an acknowledgement would have the leader stream again
 		return
 	}
@@ -82,7 +84,7 @@ func (w *follower) handleAppend(m *consensus.Message) {
 // base, which was applied here, so that it is durable: the leader compares that with its own log.
 func (w *follower) refuseBelowBase(m *consensus.Message) {
 	w.out.send(consensus.Message{
-		Kind: consensus.MsgAppendReply, To: m.From, Reject: true, Round: w.roundHeard,
+		Kind: consensus.MsgAppendReply, To: m.From, Reject: true, Round: m.Round,
 		Mismatch: consensus.Mismatch{Refused: m.Prev, Hint: w.log.Base()},
 	}, true)
 }
@@ -127,7 +129,7 @@ func (w *follower) extend(m *consensus.Message, entries []consensus.Entry) bool 
 }
 
 // fits returns those of a leader's entries that this member takes. One that has too much to apply takes nothing that makes
-// its log longer, and says nothing of it, as if the message had been lost: the leader probes with each heartbeat.
+// its log longer, and acknowledges nothing before it does: the leader asks with each heartbeat.
 func (w *follower) fits(entries []consensus.Entry) []consensus.Entry {
 	if !w.log.Full() {
 		return entries
@@ -161,7 +163,8 @@ func (w *follower) hearRound(round uint64) bool {
 }
 
 // acknowledge answers the leader once for all that it said in this Step. Entries are acknowledged from the disk; the
-// echo of a round, for which readers wait, does not wait for it.
+// echo of a round, for which readers wait, does not wait for it. An acknowledgement repeats the round of the last append, so
+// that the leader knows that all appends before that one have arrived or are lost. A heartbeat may have overtaken them.
 func (w *follower) acknowledge() {
 	ack, echo, fresh := w.ackDue, w.echoDue, w.roundNew
 	w.ackDue, w.echoDue, w.roundNew = false, false, false
@@ -171,12 +174,12 @@ func (w *follower) acknowledge() {
 	if ack {
 		after := w.log.Writing() && !w.opts.Faults.AckBeforeDurable
 		w.out.send(consensus.Message{
-			Kind: consensus.MsgAppendReply, To: w.soft.leader, Match: w.log.PositionAt(w.soft.matched), Round: w.roundHeard,
+			Kind: consensus.MsgAppendReply, To: w.soft.leader, Match: w.log.PositionAt(w.soft.matched), Round: w.roundInOrder,
 			Durable:       w.log.Durable(),
 			FollowerState: consensus.FollowerState{Patience: w.hard.promised(w.opts.promise())},
 		}, after)
 		w.infer.reportMatch(w.soft.matched, after)
-		if !after || !fresh {
+		if !fresh || (!after && w.roundInOrder == w.roundHeard) {
 			return
 		}
 	}

@@ -33,7 +33,7 @@ func (l *replication) appendEntry(e consensus.Entry) consensus.Index {
 	return e.Index
 }
 
-// heartbeat makes a message to everybody due, with a new round: its echoes show who is there, and what was lost.
+// heartbeat makes a message to everybody due, with a new round: its echoes show who is there.
 func (l *replication) heartbeat() {
 	l.heartbeatAt = l.clock.now + uint64(l.opts.HeartbeatTicks)
 	l.rounds.begin()
@@ -44,7 +44,7 @@ func (l *replication) heartbeat() {
 			p.Sent = false // the last probe was lost, or its answer
 		case progress.Snapshot:
 			if p.Offer.Index > 0 && !l.peers.active(p) {
-				p.BecomeProbe() // it died with the snapshot in its hands: the log must not be kept for it for ever
+				l.probe(p) // it died with the snapshot in its hands: the log must not be kept for it for ever
 				break
 			}
 			l.offerSnapshot(p)
@@ -57,9 +57,14 @@ func (l *replication) heartbeat() {
 
 // replicate sends to one member what it lacks, as far as its pace allows, and else what is due: commit notices go out
 // at once, for readers and proposers on that member wait for them.
+//
+// A heartbeat may overtake what is under way, so that it says who is there and not what was lost. Where anything may be under
+// way it is a message of its own, and an append that travels behind it asks: one with entries, or else one without. The
+// follower refuses it if something before it was lost.
 func (l *replication) replicate(p *progress.Peer) {
-	if p.HeartbeatBy && p.CheckRound == 0 && p.State == progress.Replicate {
-		p.CheckRound, p.CheckNext = l.rounds.last, p.Next
+	asks := p.HeartbeatBy && (p.State == progress.Probe || p.State == progress.Replicate && p.Inflights.Count() > 0)
+	if asks {
+		l.sendHeartbeat(p)
 	}
 	sent := false
 	last := l.log.Last()
@@ -69,14 +74,28 @@ func (l *replication) replicate(p *progress.Peer) {
 	if sent {
 		return
 	}
+	if asks && p.State == progress.Replicate {
+		l.sendAppend(p) // the window is full, or there is nothing new: without entries
+		return
+	}
 	notice := p.State == progress.Replicate && p.CommitSent < l.log.Commit()
 	round := p.RoundSent < l.rounds.last && l.configs.Config().IsVoter(p.ID) && l.reads.waiting.Asks()
 	durable := p.State == progress.Replicate && p.DurableSent < min(p.Awaits, l.log.Durable())
 	if p.HeartbeatBy || notice || round || durable {
-		m := consensus.Message{Kind: consensus.MsgHeartbeat, To: p.ID}
-		l.stamp(p, &m)
-		l.out.sendInTerm(m)
+		l.sendHeartbeat(p)
 	}
+}
+
+func (l *replication) sendHeartbeat(p *progress.Peer) {
+	m := consensus.Message{Kind: consensus.MsgHeartbeat, To: p.ID}
+	l.stamp(p, &m)
+	l.out.sendInTerm(m)
+}
+
+// probe asks a member, in a new round, how much of what was sent has arrived.
+func (l *replication) probe(p *progress.Peer) {
+	l.rounds.begin()
+	p.BecomeProbe(l.rounds.last)
 }
 
 // sendAppend sends one append; false if the log no longer has what should be sent.
@@ -89,7 +108,7 @@ func (l *replication) sendAppend(p *progress.Peer) bool {
 	}
 	m := consensus.Message{Kind: consensus.MsgAppend, To: p.ID, Prev: consensus.Position{Index: prev, Term: term}}
 	size := 0
-	if p.State == progress.Replicate || l.peers.active(p) {
+	if p.State == progress.Replicate && !p.Paused() || p.State == progress.Probe && p.NeverSent() && l.peers.active(p) {
 		m.Entries, size = l.log.SliceBytes(p.Next, l.opts.MaxMessageBytes)
 	}
 	l.stamp(p, &m)
@@ -142,11 +161,13 @@ func (l *replication) handleReply(p *progress.Peer, m *consensus.Message) {
 		l.out.event(Denied{Member: p.ID, Match: p.Match, Claimed: m.Hint.Index})
 	case m.Reject && m.Hint.Index > m.Refused.Index && l.log.Matches(m.Hint):
 		p.Acknowledged(m.Hint.Index, l.rounds.last) // the follower has no entries so low any more, and is equal up to there
-		if p.State == progress.Probe {
+		if p.State == progress.Probe && m.Round >= p.Since {
 			p.BecomeReplicate()
 		}
+	case m.Reject && p.Lacks(m.Refused.Index, m.Round):
+		l.probe(p)
 	case m.Reject:
-		p.Rejected(m.Refused.Index, l.log.LastNotAfter(m.Hint.Index, m.Hint.Term).Index)
+		p.Refused(m.Refused.Index, l.log.LastNotAfter(m.Hint.Index, m.Hint.Term).Index, m.Round)
 	default:
 		l.acknowledged(p, m)
 	}
@@ -163,18 +184,11 @@ func (l *replication) denies(p *progress.Peer, m *consensus.Message) bool {
 func (l *replication) acknowledged(p *progress.Peer, m *consensus.Message) {
 	p.Acknowledged(m.Match.Index, l.rounds.last)
 	switch {
-	case p.State == progress.Probe && m.Kind == consensus.MsgAppendReply:
+	case p.State == progress.Probe && m.Kind == consensus.MsgAppendReply && m.Round >= p.Since:
 		p.BecomeReplicate()
 	case p.State == progress.Snapshot && p.Match >= l.log.Base().Index && p.Match >= p.Floor:
 		p.BecomeReplicate()
 	}
-	if p.CheckRound == 0 || m.Round < p.CheckRound {
-		return
-	}
-	if m.Kind == consensus.MsgHeartbeatReply && p.State == progress.Replicate && m.Received+1 < p.CheckNext {
-		p.BecomeProbe() // what was sent before that round has not arrived: it was lost
-	}
-	p.CheckRound = 0
 }
 
 // holdsMatch reports whether this leader's log has the entry up to which a follower says that both are equal. What lies
@@ -214,7 +228,7 @@ func (l *replication) outrunSnapshots(index consensus.Index) {
 		p.SnapshotAt = l.clock.now + uint64(l.opts.ElectionTicks)<<p.Outruns
 		p.Outruns = min(p.Outruns+1, maxOutruns)
 		if p.Offer.Index > 0 {
-			p.BecomeProbe() // it has received the snapshot, and takes long to put it in place
+			l.probe(p) // it has received the snapshot, and takes long to put it in place
 			p.Sent = true
 			continue
 		}

@@ -127,7 +127,7 @@ func (r *Replica) becomeFollower(term consensus.Term, leader consensus.MemberID)
 // setTerm enters a new term, in which this member has not voted and knows nothing of the leader's log.
 func (r *Replica) setTerm(term consensus.Term) {
 	r.hard.term, r.hard.vote = term, consensus.NoMember
-	r.soft.matched, r.follower.roundHeard = 0, 0
+	r.soft.matched, r.follower.roundHeard, r.follower.roundInOrder = 0, 0, 0
 	r.follower.ackDue, r.follower.echoDue = false, false
 	r.infer.reset()
 	r.fast.EndElection()

@@ -31,7 +31,7 @@ func (l *replication) snapshotSent(in *SnapshotSent) {
 		return
 	}
 	if !in.OK || !l.log.HoldsAfter(in.Position.Index) {
-		p.BecomeProbe()
+		l.probe(p)
 		p.Sent = true // try again with the next heartbeat, not at once
 		return
 	}
@@ -53,7 +53,7 @@ func (l *replication) handleSnapshotReply(p *progress.Peer, m *consensus.Message
 	if m.Reject {
 		if p.State == progress.Snapshot && m.Refused == p.Offer {
 			p.Offer = consensus.Position{}
-			p.BecomeProbe()
+			l.probe(p)
 			p.Sent = true
 		}
 		return

@@ -121,7 +121,7 @@ func (r *Replica) unreachable(member consensus.MemberID) {
 	if p := r.peers.find(member); p != nil {
 		p.Broken = true
 		if p.State == progress.Replicate {
-			p.BecomeProbe() // what was on its way is probably lost
+			r.repl.probe(p) // what was on its way may be lost
 		}
 	}
 }

@@ -123,7 +123,7 @@ func (x *story) pass(leader memberID, to []memberID, adapt func(m *message) bool
 
 func (x *story) passOnce(leader memberID, to []memberID, adapt func(m *message) bool) {
 	x.node(leader).step(raft.Tick{})
-	for range 4 {
+	for range 8 {
 		net := x.net
 		x.net = nil
 		for _, m := range net {

@@ -1,0 +1,267 @@
+package raft_test
+
+import (
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+)
+
+// narrowLink is the way from one member to another, which carries some bytes of entries a tick. Appends wait for those before
+// them; heartbeats overtake them, as they do in package transport.
+type narrowLink struct {
+	c        *cluster
+	from, to memberID
+	perTick  int
+	room     int // that ticks have brought and nothing has used
+	queue    []message
+	queued   int
+	bytes    int // of entries that the sender put on the way
+	loses    func(*message) bool
+}
+
+func entryBytes(m *message) int {
+	n := 0
+	for i := range m.Entries {
+		n += m.Entries[i].SizeBytes()
+	}
+	return n
+}
+
+// tick lets time pass for all members and on the way.
+func (l *narrowLink) tick() {
+	for _, n := range l.c.nodes {
+		n.step(raft.Tick{})
+	}
+	if l.room += l.perTick; len(l.queue) == 0 {
+		l.room = l.perTick
+	}
+	l.settle()
+}
+
+// settle delivers what can be delivered now.
+func (l *narrowLink) settle() {
+	for moved := true; moved; {
+		moved = l.arrive()
+		for _, n := range l.c.nodes {
+			moved = n.drain() || moved
+		}
+		net := l.c.net
+		l.c.net = nil
+		for i := range net {
+			moved = true
+			if m := &net[i]; m.Kind != consensus.MsgAppend || m.From != l.from || m.To != l.to {
+				l.c.deliver(*m)
+				continue
+			}
+			if l.c.blocked[[2]memberID{l.from, l.to}] {
+				continue
+			}
+			l.bytes += entryBytes(&net[i])
+			if l.loses == nil || !l.loses(&net[i]) {
+				l.queue, l.queued = append(l.queue, net[i]), l.queued+entryBytes(&net[i])
+			}
+		}
+	}
+}
+
+func (l *narrowLink) arrive() bool {
+	moved := false
+	for len(l.queue) > 0 && l.room >= entryBytes(&l.queue[0]) {
+		m := l.queue[0]
+		l.queue, l.queued, l.room = l.queue[1:], l.queued-entryBytes(&m), l.room-entryBytes(&m)
+		l.c.deliver(m)
+		moved = true
+	}
+	return moved
+}
+
+// breaks loses what is on the way, and lets the sender know if it is told.
+func (l *narrowLink) breaks(told bool) (lost int) {
+	lost = l.queued
+	l.queue, l.queued = nil, 0
+	if told {
+		l.c.node(l.from).step(raft.Unreachable{Member: l.to})
+	}
+	return lost
+}
+
+const (
+	narrowBacklog = 2 << 20
+	narrowEntry   = 8 << 10
+	narrowMessage = 128 << 10
+	narrowPerTick = 5 << 10
+)
+
+// lagging returns a leader, member 1, and the way to a voter that lacks narrowBacklog.
+func lagging(adapt func(*raft.Options)) *narrowLink {
+	c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) {
+		o.ElectionTicks, o.HeartbeatTicks = 100, 10
+		o.MaxMessageBytes = narrowMessage
+		if adapt != nil {
+			adapt(o)
+		}
+	})
+	c.elect(1)
+	c.isolate(3, true)
+	for range narrowBacklog / narrowEntry {
+		c.propose(1, string(make([]byte, narrowEntry)))
+	}
+	c.settle()
+	c.isolate(3, false)
+	return &narrowLink{c: c, from: 1, to: 3, perTick: narrowPerTick}
+}
+
+// catchUp runs until the member has all, and calls each between two ticks.
+func (l *narrowLink) catchUp(t *testing.T, each func(ticks int)) {
+	t.Helper()
+	const most = 10 * narrowBacklog / narrowPerTick
+	for ticks := range most {
+		if last := l.c.node(l.from).replica.Status().LastIndex; l.c.node(l.to).replica.Status().LastIndex == last && len(l.queue) == 0 {
+			return
+		}
+		if each != nil {
+			each(ticks)
+		}
+		l.tick()
+	}
+	t.Fatalf("after %d ticks the member has %d entries and lacks some", most, l.c.node(l.to).replica.Status().LastIndex)
+}
+
+// Ensure that nothing is sent twice where nothing is lost, however often heartbeats overtake entries.
+func TestReplica_Step_narrowLink(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		adapt func(*raft.Options)
+	}{
+		{"with the usual window", nil},
+		{"with a window of two messages", func(o *raft.Options) { o.MaxInflightMessages = 2 }},
+		{"with small messages", func(o *raft.Options) { o.MaxMessageBytes = 1 }},
+		{"with a lease", func(o *raft.Options) { o.LeaderLease = true }},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			l := lagging(row.adapt)
+			term := l.c.node(1).replica.Status().Term
+			l.catchUp(t, nil)
+			if most := narrowBacklog + narrowBacklog/50; l.bytes > most {
+				t.Errorf("%d bytes of entries were put on the way, want %d at most", l.bytes, most)
+			}
+			if got := l.c.node(1).replica.Status().Term; got != term {
+				t.Errorf("term %d has become %d", term, got)
+			}
+		})
+	}
+}
+
+// Ensure that nothing is sent twice because a leader takes proposals all the time while a member catches up, and that its
+// heartbeats overtake then, too.
+func TestReplica_Step_narrowLinkUnderLoad(t *testing.T) {
+	l := lagging(nil)
+	heard := 0
+	l.c.check = func(n *node, out *raft.Output) {
+		for i := range out.Send {
+			if out.Send[i].Kind == consensus.MsgHeartbeat && out.Send[i].To == 3 {
+				heard++
+			}
+		}
+	}
+	more, ticks := 0, 0
+	l.catchUp(t, func(at int) {
+		if ticks = at; at < 200 {
+			l.c.propose(1, string(make([]byte, 1024)))
+			more += 1024 + 64 // and what else an entry has
+		}
+	})
+	if most := narrowBacklog + narrowBacklog/50 + more; l.bytes > most {
+		t.Errorf("%d bytes of entries were put on the way, want %d at most", l.bytes, most)
+	}
+	if least := ticks/10 - 1; heard < least {
+		t.Errorf("%d heartbeats in %d ticks, want one in 10", heard, ticks)
+	}
+}
+
+// Ensure that what is lost is sent again, once, whether the leader hears of the loss or not.
+func TestReplica_Step_narrowLinkLoses(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		at   int // tick
+		lose func(*narrowLink) (lost int)
+	}{
+		{"a connection that breaks", 100, func(l *narrowLink) int { return l.breaks(true) }},
+		{"a connection that breaks, unnoticed", 100, func(l *narrowLink) int { return l.breaks(false) }},
+		{"a connection that breaks before anything was acknowledged", 1, func(l *narrowLink) int { return l.breaks(true) }},
+		{"another stream that breaks", 100, func(l *narrowLink) int {
+			l.c.node(1).step(raft.Unreachable{Member: 3}) // the entries are still on their way
+			return 0
+		}},
+		{"a member that starts again", 100, func(l *narrowLink) int {
+			lost := l.breaks(true)
+			l.c.node(3).crash()
+			l.c.node(3).start()
+			return lost
+		}},
+		{"one message, dropped by a full queue", 1, func(l *narrowLink) int {
+			first := true
+			l.loses = func(m *message) bool {
+				lose := first && len(m.Entries) > 0
+				first = first && !lose
+				return lose
+			}
+			return l.c.opts(1).MaxInflightBytes // what was sent after it is of no use
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			l := lagging(nil)
+			lost := 0
+			l.catchUp(t, func(at int) {
+				if at == row.at {
+					lost = row.lose(l)
+				}
+			})
+			if most := narrowBacklog + narrowBacklog/50 + lost; l.bytes > most {
+				t.Errorf("%d bytes of entries were put on the way, of which %d were lost; want %d at most", l.bytes, lost, most)
+			}
+		})
+	}
+}
+
+// Ensure that a loss at the end of a stream, after which nothing is sent, is found by the next heartbeat.
+func TestReplica_Step_lastEntryLost(t *testing.T) {
+	l := lagging(nil)
+	l.catchUp(t, nil)
+	first := true
+	l.loses = func(m *message) bool {
+		lose := first && len(m.Entries) > 0
+		first = first && !lose
+		return lose
+	}
+	l.c.propose(1, "last")
+	l.settle()
+	for range 2 * l.c.opts(1).HeartbeatTicks {
+		l.tick()
+	}
+	if got, want := l.c.node(3).replica.Status().LastIndex, l.c.node(1).replica.Status().LastIndex; first || got != want {
+		t.Errorf("the member has %d entries of %d", got, want)
+	}
+}
+
+// Ensure that a follower that takes no entries for now, because it has too much to apply, is not sent them again and again.
+func TestReplica_Step_narrowLinkToFullMember(t *testing.T) {
+	l := lagging(func(o *raft.Options) {
+		o.MaxInflightBytes = narrowMessage
+		if o.ID == 3 {
+			o.MaxUnappliedBytes, o.MaxApplyingBytes = narrowBacklog/4, narrowMessage
+		}
+	})
+	n := l.c.node(3)
+	n.holdApply = true
+	for range 1000 {
+		l.tick()
+	}
+	if most := narrowBacklog/4 + 6*narrowMessage; l.bytes > most {
+		t.Errorf("%d bytes of entries were put on the way, want %d at most", l.bytes, most)
+	}
+	n.holdApply = false
+	n.apply(len(n.toApply))
+	l.catchUp(t, nil)
+}
