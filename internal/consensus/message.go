@@ -48,8 +48,8 @@ type Message struct {
 	// Prev is, in an append, the entry before Entries.
 	Prev    Position
 	Entries []Entry
-	// Round is the leader's read round. Answers repeat it; that confirms the leader up to there. A heartbeat's answer repeats the
-	// latest that came at all, an acknowledgement the latest that came with an append, a refusal that of the refused append.
+	// Round is the leader's read round. Answers repeat it; that confirms the leader up to there. A heartbeat's answer repeats
+	// the latest that came at all, an acknowledgement the latest that came with an append, a refusal that of its append.
 	Round uint64
 	// Last is the end of the sender's log: in votes, in their answers, and in the answer to a log query.
 	Last Position
