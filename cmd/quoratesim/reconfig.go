@@ -20,6 +20,7 @@ and draws what happens.
   quoratesim reconfig --protocol activate --from 3 --to 3 --remove 1,2,3 --fault leader-crash@2
   quoratesim reconfig --protocol single --from 5 --to 4 --remove 1 --svg remove.svg
   quoratesim reconfig --from 3 --to 5 --fault 'partition@1:1,2|3,4,5' --fault heal@300ms --delay 20ms
+  quoratesim reconfig --compare                      # the standard changes by every protocol, as a table
   quoratesim reconfig --story two-leaders            # a known disaster, without the rule that prevents it
   quoratesim reconfig --story two-leaders --safe     # and with it
   quoratesim reconfig --story all --quiet            # all of them, only the results
@@ -35,7 +36,7 @@ type reconfigCommand struct {
 	options        lab.Options
 	story          string
 	svg, svgDir    string
-	safe           bool
+	safe, compare  bool
 	quiet, verbose bool
 	out            io.Writer
 	set            map[string]bool
@@ -58,6 +59,8 @@ func runReconfig(args []string, out io.Writer) (violated bool, err error) {
 		return false, errors.New("--quiet and --verbose exclude each other")
 	case c.story != "":
 		return c.tell()
+	case c.compare:
+		return c.compareAll()
 	case c.safe || c.svgDir != "":
 		return false, errors.New("--safe and --svg-dir need --story")
 	}
@@ -99,6 +102,7 @@ func (c *reconfigCommand) flags() *flag.FlagSet {
 	flags.Uint64Var(&o.Seed, "seed", 1, "`number` that all chance is drawn from")
 	flags.DurationVar(&o.Delay, "delay", 0, "`time` that a message takes, 1ms unless given")
 	flags.StringVar(&c.story, "story", "", "play this script: `name` from the list below, or all")
+	flags.BoolVar(&c.compare, "compare", false, "play the standard changes by every protocol, as a table")
 	flags.BoolVar(&c.safe, "safe", false, "play the story with its rule in force")
 	flags.StringVar(&c.svg, "svg", "", "write the chart as a picture to this `file`, too")
 	flags.StringVar(&c.svgDir, "svg-dir", "", "write the pictures of stories to this `directory`, with the rule and without")
@@ -151,6 +155,30 @@ func (c *reconfigCommand) show(r *lab.Report, svg string) error {
 		return nil
 	}
 	return draw(r, svg)
+}
+
+// compareAll plays the standard changes by every protocol.
+func (c *reconfigCommand) compareAll() (violated bool, err error) {
+	for name := range c.set {
+		if name != "compare" && name != "svg" && name != "seed" && name != "delay" {
+			return false, fmt.Errorf("--%s: a comparison has its own changes; only --seed, --delay and --svg go with it", name)
+		}
+	}
+	trials, err := lab.Compare(c.options.Seed, c.options.Delay)
+	if err != nil {
+		return false, err
+	}
+	for i := range trials {
+		violated = violated || trials[i].Broken > 0
+	}
+	if err := lab.WriteTable(c.out, trials); err != nil || c.svg == "" {
+		return violated, err
+	}
+	var picture strings.Builder
+	if err := lab.Picture(&picture, trials); err != nil {
+		return violated, err
+	}
+	return violated, os.WriteFile(c.svg, []byte(picture.String()), 0o644)
 }
 
 // tell plays one story or all of them.

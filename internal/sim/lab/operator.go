@@ -119,6 +119,21 @@ func (o *operator) noteLogged(m *member) {
 	}
 }
 
+// decided notes that the first entry of a change has committed, which by joint-early is all that the change needs. A step may
+// log C(new) as well, so that the member's status does not show it any more afterwards. An entry that was taken back commits,
+// too.
+func (o *operator) decided(m *member, id consensus.ConfigID) {
+	for i := range m.log {
+		if e := &m.log[i]; e.Index == id.Index && isConfig(*e) && o.phase == phaseLogged && !tookBack(m) {
+			change, _, err := consensus.DecodeConfigChange(e.Payload)
+			if err == nil && change.Protocol == consensus.ProtocolJointEarly && change.Config.IsJoint() {
+				o.phase = phaseDone
+				o.done(m, false)
+			}
+		}
+	}
+}
+
 // watch looks at a member after each of its steps.
 func (o *operator) watch(m *member) {
 	if len(o.requests) == 0 || !m.running() {

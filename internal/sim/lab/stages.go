@@ -67,6 +67,7 @@ func (s *stages) pass(m *member, out *raft.Output) bool {
 			}
 		case raft.ConfigCommitted:
 			if e.ID == s.change {
+				s.w.operator.decided(m, e.ID)
 				s.reach(2)
 			}
 		}

@@ -1,0 +1,147 @@
+package lab
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// A Trial is one protocol's run of one standard change.
+type Trial struct {
+	Change   string // "replace one of 3"
+	Dead     bool   // a voter that stays is dead
+	Protocol consensus.Protocol
+	Done     float64 // rounds from the log to the decision, which a client may be told; negative: never
+	Settled  float64 // rounds until who left may be switched off; negative: never
+	Stall    time.Duration
+	Messages int // while the change took its way, writes included
+	Broken   int // laws
+}
+
+// standard are the changes that protocols are compared by. Each has room for a dead voter that stays.
+var standard = []struct {
+	name string
+	o    Options
+	dead memberID
+}{
+	{"add one to 3", Options{From: 3, Add: 1}, 3},
+	{"remove one of 5", Options{From: 5, Remove: []memberID{5}}, 4},
+	{"remove the leader of 5", Options{From: 5, Remove: []memberID{1}}, 4},
+	{"replace one of 3", Options{From: 3, Add: 1, Remove: []memberID{2}}, 3},
+	{"replace all 3", Options{From: 3, Add: 3, Remove: []memberID{1, 2, 3}}, 3},
+	{"from 3 to 5", Options{From: 3, Add: 2}, 3},
+}
+
+// Compare plays each standard change by each protocol, with all members up and with one dead, on links of the given delay.
+func Compare(seed uint64, delay time.Duration) ([]Trial, error) {
+	var trials []Trial
+	for _, row := range standard {
+		for _, dead := range []bool{false, true} {
+			for protocol := consensus.ProtocolSingle; protocol.Known(); protocol++ {
+				o := row.o
+				o.Protocol, o.Seed, o.Delay = protocol, seed, delay
+				if dead {
+					fault, err := ParseFault(fmt.Sprintf("crash-member:%d@1us", row.dead))
+					if err != nil {
+						return nil, err
+					}
+					o.Faults = []Fault{fault}
+				}
+				r, err := Run(o)
+				if err != nil {
+					return nil, fmt.Errorf("%s by %v: %w", row.name, protocol, err)
+				}
+				t := Trial{
+					Change: row.name, Dead: dead, Protocol: protocol, Done: -1, Settled: -1, Stall: r.Stall,
+					Messages: r.Counts.Messages, Broken: len(r.Violations),
+				}
+				if r.Done > 0 {
+					t.Done = r.rounds(r.Done)
+				}
+				if r.Settled > 0 {
+					t.Settled = r.rounds(r.Settled)
+				}
+				trials = append(trials, t)
+			}
+		}
+	}
+	return trials, nil
+}
+
+// WriteTable writes trials as a table of Markdown, a row for each change and protocol.
+func WriteTable(out io.Writer, trials []Trial) error {
+	var b strings.Builder
+	b.WriteString("| change | protocol | decided | settled | pause | messages | one dead: decided | settled | pause |\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|---|\n")
+	last := ""
+	for i := range trials {
+		t := &trials[i]
+		if t.Dead {
+			continue
+		}
+		at := slices.IndexFunc(trials, func(d Trial) bool { return d.Dead && d.Change == t.Change && d.Protocol == t.Protocol })
+		d := &trials[at]
+		name := t.Change
+		if name == last {
+			name = ""
+		}
+		last = t.Change
+		fmt.Fprintf(&b, "| %s | `%v` | %s | %s | %s ms | %d | %s | %s | %s ms |\n", name, t.Protocol, inRounds(t.Done),
+			inRounds(t.Settled), ms(t.Stall), t.Messages, inRounds(d.Done), inRounds(d.Settled), ms(d.Stall))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func inRounds(n float64) string {
+	if n < 0 {
+		return "never"
+	}
+	return fmt.Sprintf("%.1f", n)
+}
+
+// Colours of protocols in a picture, in their order.
+var protocolColours = []string{"#4e79a7", "#e15759", "#59a14f", "#f28e2b", "#9c755f"}
+
+// Picture draws the rounds of trials as bars: dark until the change is decided, light until it is settled.
+func Picture(out io.Writer, trials []Trial) error {
+	const left, top, bar, gap, scale, width = 250, 60, 12, 16, 22, 900
+	y := top
+	var b strings.Builder
+	last := ""
+	for i := range trials {
+		t := &trials[i]
+		name := t.Change
+		if t.Dead {
+			name += ", one dead"
+		}
+		if name != last {
+			if y += gap; last == "" {
+				y = top
+			}
+			fmt.Fprintf(&b, `<text x="8" y="%d" font-weight="bold">%s</text>`+"\n", y+bar-2, name)
+			last = name
+		}
+		colour := protocolColours[int(t.Protocol-consensus.ProtocolSingle)%len(protocolColours)]
+		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end" font-size="10">%v</text>`+"\n", left-6, y+bar-2, t.Protocol)
+		settled, done := max(t.Settled, 0)*scale, max(t.Done, 0)*scale
+		fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s" opacity="0.35"/>`+"\n",
+			left, y, settled, bar-2, colour)
+		fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`+"\n", left, y, done, bar-2, colour)
+		fmt.Fprintf(&b, `<text x="%.1f" y="%d" font-size="10">%s, settled %s</text>`+"\n", left+max(settled, done)+6, y+bar-2,
+			inRounds(t.Done), inRounds(t.Settled))
+		y += bar
+	}
+	_, err := fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d"
+ font-family="sans-serif" font-size="12">
+<rect width="100%%" height="100%%" fill="white"/>
+<text x="8" y="24" font-size="16">Five protocols of membership change: rounds until decided (dark) and settled (light)</text>
+<text x="8" y="42">A round is there, to the disk, and back. quoratesim reconfig --compare</text>
+%s</svg>
+`, width, y+20, b.String())
+	return err
+}
