@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quorate/quorate/internal/offers"
 	"github.com/quorate/quorate/internal/sim/dice"
 )
 
@@ -61,6 +62,8 @@ var named = []Nemesis{
 		300 * time.Millisecond, func(p *Plan, _ *rand.Rand) { p.Users = true }},
 	{"upgrade", "members begin with an earlier build and are upgraded one by one, while clients act in users' names",
 		4 * time.Second, func(p *Plan, _ *rand.Rand) { p.Users, p.Upgrades = true, true }},
+	{"liar", "native clients tell voters different writes under one id, on keys of others, and stamps and terms as they like",
+		time.Second, func(p *Plan, _ *rand.Rand) { p.Mix.Liars, p.FastPath = 1, offers.Always }},
 	{"overwrite", "a slow disk is at work on entries that a new leader replaces meanwhile", 4 * time.Second, nil},
 }
 

@@ -33,6 +33,7 @@ type native struct {
 	writer *writer
 	owner  clients.Owner
 	flying []*flight // writes that have no answer yet
+	lies   bool
 }
 
 // flight is one write of a native client.
@@ -47,6 +48,7 @@ func (l *Load) startNatives() {
 	for id := range l.mix.Natives {
 		l.natives = append(l.natives, startNative(l, id))
 	}
+	l.startLiars()
 	if l.mix.Thief && len(l.natives) > 0 {
 		t := &thief{load: l}
 		l.world.After(thiefPauses*l.pause(), t.next)
@@ -78,6 +80,9 @@ func (n *native) begin() {
 	key = append(key, make([]byte, quoratepb.ClientKeyBytes-len(key))...)
 	n.owner, _ = clients.OwnerOf(key, n.load.mix.Owners) // the key is whole
 	n.writer = newWriter(n.load, n.by, key, n.clock, n.far)
+	if n.lies {
+		n.writer.twist = n.twist
+	}
 }
 
 // end ends a life: of what is not answered nobody will know. A client that is asked to retires its sessions.
@@ -112,9 +117,12 @@ func (n *native) next() {
 			return
 		}
 	}
-	if l.rng.IntN(3) == 0 {
+	switch {
+	case n.lies:
+		n.lie()
+	case l.rng.IntN(3) == 0:
 		n.swap()
-	} else {
+	default:
 		n.put()
 	}
 }

@@ -56,6 +56,7 @@ type World interface {
 type Mix struct {
 	Clients, Tenants, Watchers int
 	Natives                    int  // clients that name their writes themselves
+	Liars                      int  // native clients that lie to voters
 	Thief                      bool // somebody writes in their sessions, and does not have their keys
 	Owners                     clients.Faults
 	Direct                     bool        // they offer their writes to all voters by themselves

@@ -25,6 +25,8 @@ type writer struct {
 	link   *memberStream            // nil while there is none
 	voters map[uint64]*memberStream // by member
 	opened uint64                   // streams to voters so far
+	// twist returns what a voter hears of an offer in its place, or nothing; nil: the client is honest.
+	twist func(r *quoratepb.ProposeRequest) *quoratepb.ProposeRequest
 
 	planned, retries, over bool
 	last                   *quoratepb.Proposal // the last one that left
@@ -151,10 +153,16 @@ func (w *writer) present() map[uint64]nativeclient.Stream {
 func (w *writer) offer(o *nativeclient.Offer) {
 	w.note(o.Proposals.Proposals)
 	for _, id := range o.Others {
+		records := o.Records
+		if w.twist != nil && records != nil {
+			if records = w.twist(records); records == nil {
+				continue
+			}
+		}
 		if s := w.voters[id]; w.load.rng.IntN(voterMissed) == 0 {
 			s.lost()
 		} else {
-			s.conn.Send(o.Records)
+			s.conn.Send(records)
 		}
 	}
 	if leader := w.voters[o.Leader]; w.load.rng.IntN(leaderMissed) == 0 {
