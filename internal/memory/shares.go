@@ -30,6 +30,7 @@ type Shares struct {
 	Clients   Clients
 	Watch     Watch
 	Proposals int64 // that wait for their results: those of this member, and as much for native clients
+	Backups   int64 // that are being written, all of them
 }
 
 // Log bounds the log that is held in memory.
@@ -95,6 +96,7 @@ func Divide(limit int64) Shares {
 			Watchers: part(3, 512<<20),
 		},
 		Proposals: part(2, 256<<20),
+		Backups:   part(3, 256<<20) / 2,
 	}
 	s.Log.Snapshot = min(part(12+12, 2<<30)-s.Answers, 1<<30) // and what answers leave
 	return s

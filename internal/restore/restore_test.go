@@ -70,7 +70,7 @@ func users(t *testing.T) *auth.State {
 func backup(t *testing.T, change func(*etcdbackup.Writer) error) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "s.db")
-	w, err := etcdbackup.Create(context.Background(), name)
+	w, err := etcdbackup.Create(context.Background(), name, etcdbackup.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

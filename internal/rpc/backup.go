@@ -1,8 +1,10 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/storage/reserve"
 )
 
 var errDiskLow = status.Error(codes.ResourceExhausted, "the disk of this member is nearly full, and a backup needs room on "+
@@ -37,6 +40,10 @@ func (m *maintenanceService) Snapshot(
 	}
 	done := m.timings.Backup.Begin()
 	size, err := m.makeBackup(stream)
+	if errors.Is(err, reserve.ErrNoRoom) {
+		m.options.Logger.WarnContext(stream.Context(), "a backup was given up", "err", err)
+		err = errDiskLow
+	}
 	took := done(err)
 	if err == nil {
 		m.options.Logger.InfoContext(stream.Context(), "sent a backup", "bytes", size, "took", took)
@@ -54,14 +61,46 @@ func (m *maintenanceService) makeBackup(
 	}
 	defer os.Remove(file.Name())
 	defer file.Close()
-	err = m.options.Member.Backup(stream.Context(), func(ctx context.Context, machine *apply.Machine) error {
-		return writeBackup(ctx, file.Name(), machine, m.options.Version)
-	})
+	claim, err := m.writeBackup(stream.Context(), file.Name())
 	if err != nil {
 		return 0, err
 	}
+	defer claim.Release() // before the file is removed: it has all of what it claimed, or more
 	return m.sendBackup(file.Name(), stream)
 }
+
+// writeBackup fills the file once there is memory and disk for it. The claim is for the file.
+func (m *maintenanceService) writeBackup(ctx context.Context, name string) (claim *reserve.Claim, err error) {
+	leave, err := m.bounds.backupTurns.Enter(ctx)
+	if err != nil {
+		return nil, cmp.Or(ctx.Err(), errTooManyBackups)
+	}
+	defer leave()
+	expected := m.backupSize()
+	if claim, err = m.options.Room.Claim(expected); err != nil {
+		return nil, err
+	}
+	plan := backupPlan{name: name, memory: m.bounds.backupBytes, expected: expected, version: m.options.Version, claim: claim}
+	err = m.options.Member.Backup(ctx, func(ctx context.Context, machine *apply.Machine) error {
+		return plan.write(ctx, machine)
+	})
+	if err != nil {
+		claim.Release()
+		return nil, err
+	}
+	return claim, nil
+}
+
+// backupSize estimates how long a file with all of the store is: pages of 4 KiB are half full where rows come in order, and a
+// row that is a little longer than a page has two.
+func (m *maintenanceService) backupSize() int64 {
+	machine, release := m.options.Member.Machine()
+	defer release()
+	return 2*machine.Store().LogicalBytes() + leastBackupBytes
+}
+
+// leastBackupBytes is what an empty store has, in steps of what bbolt makes its file longer by.
+const leastBackupBytes = 1 << 20
 
 func (m *maintenanceService) sendBackup(
 	name string, stream grpc.ServerStreamingServer[pb.SnapshotResponse],

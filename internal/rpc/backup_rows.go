@@ -10,19 +10,40 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/storage/etcdbackup"
+	"github.com/quorate/quorate/internal/storage/reserve"
 )
 
-// How much of the history is read at once while a backup is written: the more, the fewer blocks of the store are read twice.
+// How many revisions of the history are read at once while a backup is written: the more, the fewer blocks of the store are
+// read twice.
+const backupRevisionSpan = 10_000
+
+// A backup has its memory for changes that are read, rows of a transaction, which are there twice while they are written, and
+// the cache of its view of the store, which package server gives it: see BackupCacheBytes.
 const (
-	backupRevisionSpan = 10_000
-	backupReadBytes    = 16 << 20
+	backupReadPart  = 4
+	backupTxPart    = 8
+	backupCachePart = 4
 )
+
+// BackupCacheBytes is what a view of the store may have for its blocks, if all backups have so much.
+func BackupCacheBytes(all int64) int64 { return min(all, mostBackupBytes) / backupCachePart }
+
+// backupPlan says what a backup may take.
+type backupPlan struct {
+	name     string
+	memory   int64
+	expected int64 // how long the file may become
+	claim    *reserve.Claim
+	version  Version
+}
 
 var errBackup = errors.New("rpc: cannot write backup")
 
-// writeBackup writes the state of a machine, which nobody changes, to a database file.
-func writeBackup(ctx context.Context, name string, machine *apply.Machine, version Version) (err error) {
-	w, err := etcdbackup.Create(ctx, name)
+// write writes the state of a machine, which nobody changes, to a database file.
+func (p *backupPlan) write(ctx context.Context, machine *apply.Machine) (err error) {
+	w, err := etcdbackup.Create(ctx, p.name, etcdbackup.Options{
+		TxBytes: int(p.memory / backupTxPart), ExpectBytes: p.expected, Written: p.claim.Written,
+	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", errBackup, err)
 	}
@@ -31,7 +52,7 @@ func writeBackup(ctx context.Context, name string, machine *apply.Machine, versi
 			err = fmt.Errorf("%w: %w", errBackup, closed)
 		}
 	}()
-	b := backup{w, machine, version}
+	b := backup{w, machine, p}
 	for _, step := range []func() error{
 		b.oldVersions, b.history, b.meta, b.leases, b.alarms, b.users, b.members, w.Finish,
 	} {
@@ -46,7 +67,7 @@ func writeBackup(ctx context.Context, name string, machine *apply.Machine, versi
 type backup struct {
 	file    *etcdbackup.Writer
 	machine *apply.Machine
-	version Version
+	plan    *backupPlan
 }
 
 // oldVersions writes what a read at the compact revision shows and later history does not tell: the versions from
@@ -68,7 +89,7 @@ func (b *backup) history() error {
 	next, last := max(store.CompactRevision(), 1), store.Revision()
 	for next <= last {
 		changes, after, err := store.EventsSince(mvcc.EventQuery{
-			From: next, To: last, MaxRevisions: backupRevisionSpan, MaxBytes: backupReadBytes,
+			From: next, To: last, MaxRevisions: backupRevisionSpan, MaxBytes: int(b.plan.memory / backupReadPart),
 		})
 		if err != nil {
 			return err
@@ -89,7 +110,7 @@ func (b *backup) meta() error {
 	return b.file.Meta(&etcdbackup.Meta{
 		Index: applied.Index, Term: applied.Term, Voters: config.Voters, Learners: config.Learners,
 		Compacted: b.machine.Store().CompactRevision(),
-		Storage:   b.version.Storage, Cluster: b.version.Cluster,
+		Storage:   b.plan.version.Storage, Cluster: b.plan.version.Cluster,
 	})
 }
 

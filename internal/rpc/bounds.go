@@ -10,7 +10,7 @@ import (
 
 // How many calls that cost much run at once, and how many wait for their turn.
 const (
-	maxBackups     = 8 // each takes as much disk as the store, for as long as its client reads
+	maxBackups     = 8 // that are made, sent or wait; each takes as much disk as the store, for as long as its client reads
 	maxHostBackups = 4 // of one address
 	maxScans       = 2 // Hash, HashKV and Defragment, which read the whole store
 	maxMoves       = 1 // of leadership: a second one would call off the first
@@ -23,6 +23,9 @@ const (
 	maxHostWaiting = 12_288
 )
 
+// mostBackupBytes is how much memory a backup makes use of.
+const mostBackupBytes = 32 << 20
+
 var errTooManyBackups = status.Error(codes.ResourceExhausted,
 	"quorate: too many backups are being made of this member at once, or for this address: wait for one to end")
 
@@ -30,18 +33,24 @@ var errTooManyBackups = status.Error(codes.ResourceExhausted,
 type bounds struct {
 	held             *admission.Ledger
 	backups, waiting *admission.HostBound
+	backupTurns      *admission.Queue // for their memory
+	backupBytes      int64            // that each may have
 	scans, moves     *admission.Queue
 	// streams counts those that are open and were refused.
 	streams func() (open int, refused uint64)
 }
 
 func newBounds(options *Options) bounds {
+	backupBytes := min(options.BackupBytes, mostBackupBytes)
 	return bounds{
 		held:    options.Held,
 		backups: admission.NewHostBound(maxBackups, maxHostBackups),
-		waiting: admission.NewHostBound(maxWaiting, maxHostWaiting),
-		scans:   admission.NewQueue(maxScans, maxTurnsWaited),
-		moves:   admission.NewQueue(maxMoves, maxTurnsWaited),
+		// One is made in any case.
+		backupTurns: admission.NewQueue(int(max(1, min(options.BackupBytes/backupBytes, maxBackups))), maxBackups),
+		backupBytes: backupBytes,
+		waiting:     admission.NewHostBound(maxWaiting, maxHostWaiting),
+		scans:       admission.NewQueue(maxScans, maxTurnsWaited),
+		moves:       admission.NewQueue(maxMoves, maxTurnsWaited),
 	}
 }
 

@@ -11,3 +11,8 @@ func ServeWatch(s *Services, stream grpc.ServerStream) error { return s.serveWat
 
 // ReviewQuota looks once at what KeepQuota looks at all the time.
 func ReviewQuota(ctx context.Context, s *Services) { s.reviewQuota(ctx) }
+
+// EnterBackup takes the turn of a backup.
+func (s *Services) EnterBackup(ctx context.Context) (leave func(), err error) {
+	return s.bounds.backupTurns.Enter(ctx)
+}

@@ -14,8 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/rpc"
+	"github.com/quorate/quorate/internal/storage/reserve"
 	"go.etcd.io/bbolt"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -408,5 +410,67 @@ func TestServices_KeepQuota(t *testing.T) {
 	}
 	if _, err := c.Put(ctx, "k", "v"); err != nil {
 		t.Errorf("a put after the alarm ended: %v", err)
+	}
+}
+
+// fullDisk is a disk with little room.
+type fullDisk struct{ env.FS }
+
+func (fullDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	return vfs.DiskUsage{AvailBytes: 64 << 20}, nil
+}
+
+// Ensure that a backup is made only if the disk has room for it beside its reserve, and that one which has room leaves no claim.
+func TestMaintenance_Snapshot_noRoom(t *testing.T) {
+	for _, row := range []struct {
+		reserve int64
+		made    bool
+	}{{64 << 20, false}, {1 << 20, true}} {
+		s := serveMember(t, func(o *rpcOptions) { o.Room = reserve.New(fullDisk{env.Disk}, row.reserve, "data") })
+		c, ctx := s.client(t), waitContext(t)
+		if _, err := c.Put(ctx, "a", strings.Repeat("x", 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+		for range 20 { // all of them together have no room
+			backup, err := c.Snapshot(ctx)
+			if err == nil {
+				_, err = io.Copy(io.Discard, backup)
+			}
+			if row.made != (err == nil) || err != nil && !strings.Contains(err.Error(), "nearly full") {
+				t.Fatalf("reserve %d: got %v, made %t is wanted", row.reserve, err, row.made)
+			}
+		}
+	}
+}
+
+// Ensure that backups are made one after the other where there is memory for one, and that one which waits ends with its call.
+func TestMaintenance_Snapshot_turns(t *testing.T) {
+	s := serveMember(t, func(o *rpcOptions) { o.BackupBytes = 3 << 20 })
+	leave, err := s.services.EnterBackup(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, ctx := s.client(t), waitContext(t)
+	short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	read := func(ctx context.Context) error {
+		backup, err := c.Snapshot(ctx)
+		if err == nil {
+			_, err = io.Copy(io.Discard, backup)
+		}
+		return err
+	}
+	if err := read(short); status.Code(err) != codes.DeadlineExceeded && !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a backup without memory: got %v", err)
+	}
+	done := make(chan error, 3)
+	for range cap(done) {
+		go func() { done <- read(ctx) }()
+	}
+	leave()
+	for range cap(done) {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc/authapi"
 	"github.com/quorate/quorate/internal/rpc/membershipapi"
 	"github.com/quorate/quorate/internal/rpc/writerapi"
+	"github.com/quorate/quorate/internal/storage/reserve"
 )
 
 // Options say what the services serve and within which limits. Zero limits mean etcd's defaults.
@@ -44,8 +45,12 @@ type Options struct {
 	Answers *answers.Budget // memory for answers; nil: one of the default size
 	// Held counts what clients hold by being there, and Renewals the streams that renew leases when Held has no room; nil:
 	// of the default size.
-	Held, Renewals        *admission.Ledger
-	DiskLow               func() bool   // nil: never; writes that grow are refused while it says so, and backups
+	Held, Renewals *admission.Ledger
+	DiskLow        func() bool // nil: never; writes that grow are refused while it says so, and backups
+	// Room is where backups claim the disk that they need; nil: there is room.
+	Room *reserve.Watch
+	// BackupBytes is what all backups may have in memory while they are made.
+	BackupBytes           int64
 	WatchProgressInterval time.Duration // between progress notifications of a quiet watcher
 	SlowRequest           time.Duration // requests that take longer are logged
 	// AllowedHosts are the names by which HTTP requests that are not encrypted may call this member, AllowedOrigins the
@@ -124,6 +129,7 @@ func (o *Options) setDefaults() {
 	if o.Renewals == nil {
 		o.Renewals = admission.NewLedger(memory.Divide(memory.DefaultMost).Clients.Renewals)
 	}
+	setDefault(&o.BackupBytes, memory.Divide(memory.DefaultMost).Backups)
 	setDefault(&o.MaxConcurrentStreams, defaultMaxConcurrentStreams)
 	setDefault(&o.FirstMessage, defaultFirstMessage)
 	setDefault(&o.ElectionTimeout, defaultElectionTimeout)

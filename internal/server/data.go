@@ -11,6 +11,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
@@ -31,7 +32,9 @@ func (s *Server) dataOptions() datadir.Options {
 				MemTableBytes: s.budgets.MemTable, CacheBytes: s.budgets.Blocks, Paced: true,
 				Flushed: func(took time.Duration) { s.timings.flush.Observe(took.Seconds()) }})
 		},
-		OpenView: func(dir string) (engine.Engine, error) { return engine.OpenView(s.fs, dir, s.logger) },
+		OpenView: func(dir string) (engine.Engine, error) {
+			return engine.OpenView(s.fs, dir, rpc.BackupCacheBytes(s.budgets.Backups), s.logger)
+		},
 	}
 }
 

@@ -63,6 +63,8 @@ func (s *Server) serve(context.Context, Options) error {
 		ForeignEpochs:         s.member.Alarms,
 		Defragment:            s.defragment,
 		DiskLow:               s.reserve.Low,
+		Room:                  s.reserve,
+		BackupBytes:           s.budgets.Backups,
 		ExtensiveMetrics:      s.cfg.Monitoring.Metrics == "extensive",
 	})
 	if err := s.clients.spans.start(s.ctx, &s.cfg.Tracing, s.logger); err != nil {

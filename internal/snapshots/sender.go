@@ -12,6 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/census"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/storage/snapshot"
@@ -114,7 +115,9 @@ func (s *Sender) checkpoint(
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	machine, err := apply.Open(opened, apply.Options{Store: mvcc.Options{Life: ctx}})
+	machine, err := apply.Open(opened, apply.Options{Store: mvcc.Options{
+		Life: ctx, CacheBytes: -1, Census: census.Options{LogBytes: viewCountBytes, IntervalBytes: viewCountBytes},
+	}})
 	if err != nil {
 		return err
 	}
@@ -123,6 +126,9 @@ func (s *Sender) checkpoint(
 	}
 	return f(ctx, dir, machine)
 }
+
+// viewCountBytes is what counts of keys by interval may take in a view, which nobody asks for any.
+const viewCountBytes = 64 << 10
 
 // Backup calls f with the opened state machine of a consistent checkpoint. Writes go on meanwhile. The context that f
 // gets ends when the member stops, too.

@@ -24,12 +24,12 @@ type Scrubber struct {
 	idle   bool // the last step found nothing to do; of the goroutine that makes steps
 
 	mu     sync.Mutex
-	wanted kv.Revision // the compact revision when last looked at
+	wanted kv.Revision // the compact revision when last looked at; -1: there never was one, and 0 is one
 }
 
 // NewScrubber returns a Scrubber that goes on with what a restart interrupted.
 func NewScrubber(stores *datadir.Stores, pace ScrubPace) *Scrubber {
-	s := &Scrubber{stores: stores, pace: pace, signal: make(chan struct{}, 1)}
+	s := &Scrubber{stores: stores, pace: pace, signal: make(chan struct{}, 1), wanted: -1}
 	s.Wake()
 	return s
 }

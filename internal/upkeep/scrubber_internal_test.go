@@ -23,7 +23,7 @@ func TestScrubber_Consider(t *testing.T) {
 	for _, step := range []struct {
 		compacted kv.Revision
 		wakes     bool
-	}{{0, false}, {5, true}, {5, false}, {4, false}, {6, true}} {
+	}{{-1, false}, {0, true}, {0, false}, {5, true}, {5, false}, {4, false}, {6, true}} {
 		if s.Consider(step.compacted, false); woken() != step.wakes {
 			t.Errorf("at compact revision %d: woken %t, want %t", step.compacted, !step.wakes, step.wakes)
 		}

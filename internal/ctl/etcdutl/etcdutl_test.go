@@ -21,7 +21,7 @@ func run(t *testing.T, args ...string) ctltest.Result {
 
 func TestHashKV(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "s.db")
-	w, err := etcdbackup.Create(context.Background(), name)
+	w, err := etcdbackup.Create(context.Background(), name, etcdbackup.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

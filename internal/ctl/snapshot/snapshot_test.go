@@ -20,7 +20,7 @@ import (
 func database(t *testing.T) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "db")
-	w, err := etcdbackup.Create(context.Background(), name)
+	w, err := etcdbackup.Create(context.Background(), name, etcdbackup.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func (s *Stores) On(slot int, fs *disk.FS) (open, view func(dir string) (engine.
 		})
 	}
 	view = func(dir string) (engine.Engine, error) {
-		return m.open(fs, func(func(error)) (engine.Engine, error) { return engine.OpenView(shared, dir, discard) })
+		return m.open(fs, func(func(error)) (engine.Engine, error) { return engine.OpenView(shared, dir, 1<<20, discard) })
 	}
 	return open, view
 }

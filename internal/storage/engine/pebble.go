@@ -111,18 +111,21 @@ func unsynced(err *error) {
 	}
 }
 
-// OpenView opens a store for reading only, with a small cache. Whatever goes wrong in it is an error of the call that met
-// it: a view is a copy, and nobody's process ends with it.
-func OpenView(fs env.FS, dir string, logger *slog.Logger) (view Engine, err error) {
+// OpenView opens a store for reading only, with a cache of so many bytes, and no memtables but for the smallest. Whatever goes
+// wrong in it is an error of the call that met it: a view is a copy, and nobody's process ends with it.
+func OpenView(fs env.FS, dir string, cacheBytes int64, logger *slog.Logger) (view Engine, err error) {
 	defer func() {
 		if r := recover(); r != nil { // Pebble's Fatalf may not return
 			view, err = nil, fmt.Errorf("engine: open a view of %s: %v", dir, r)
 		}
 	}()
-	return Open(Options{FS: fs, Dir: dir, ReadOnly: true, CacheBytes: viewCacheBytes, Logger: logger})
+	return Open(Options{
+		FS: fs, Dir: dir, ReadOnly: true, CacheBytes: cacheBytes, MemTableBytes: viewMemTableBytes, Logger: logger,
+	})
 }
 
-const viewCacheBytes = 8 << 20
+// viewMemTableBytes is the memtable of a view, which stays empty.
+const viewMemTableBytes = 256 << 10
 
 // exists tells whether dir holds a store.
 func exists(fs env.FS, dir string) (bool, error) {

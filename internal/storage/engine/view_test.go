@@ -40,7 +40,7 @@ func TestOpenView_fullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	full.Store(true)
-	view, err := engine.OpenView(fs, "view", slog.New(slog.DiscardHandler))
+	view, err := engine.OpenView(fs, "view", 1<<20, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestOpenView_fullDisk(t *testing.T) {
 	if err := view.Close(); !errors.Is(err, engine.ErrClosed) {
 		t.Errorf("closed twice: %v", err)
 	}
-	if _, err := engine.OpenView(fs, "none", slog.New(slog.DiscardHandler)); err == nil {
+	if _, err := engine.OpenView(fs, "none", 1<<20, slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("a view of nothing opens")
 	}
 }

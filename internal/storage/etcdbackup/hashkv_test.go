@@ -15,7 +15,7 @@ import (
 // left versions behind that it should have deleted, and a tombstone at 6 itself.
 func TestFile_HashKV(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "s.db")
-	w, err := etcdbackup.Create(context.Background(), name)
+	w, err := etcdbackup.Create(context.Background(), name, etcdbackup.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

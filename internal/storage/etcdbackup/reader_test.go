@@ -21,7 +21,7 @@ import (
 func write(t testing.TB, keys, valueBytes int) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "s.db")
-	w, err := etcdbackup.Create(context.Background(), name)
+	w, err := etcdbackup.Create(context.Background(), name, etcdbackup.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

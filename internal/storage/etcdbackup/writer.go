@@ -1,6 +1,7 @@
 package etcdbackup
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -32,29 +33,42 @@ var buckets = []string{
 	"key", "meta", "lease", "alarm", "members", "members_removed", "cluster", "auth", "authUsers", "authRoles",
 }
 
-// What one transaction of the file holds at most.
+// What one transaction of the file holds at most, by default. A row takes a few hundred bytes beside its own.
 const (
-	maxTxRows  = 20_000
-	maxTxBytes = 16 << 20
+	maxTxBytes  = 16 << 20
+	rowOverhead = 512
 )
+
+// maxMapBytes is how much of the address space a map takes before the file needs it.
+const maxMapBytes = 1 << 40
+
+// Options of Create. The zero value of a number means its default.
+type Options struct {
+	TxBytes     int                     // rows that are in memory at once; each of them is there twice while they are written
+	ExpectBytes int64                   // how long the file may become: beyond that its map is made anew, and rows are copied
+	Written     func(bytes int64) error // is told, between two transactions, how long the file is; an error ends the writer
+}
 
 // Writer fills a database file.
 type Writer struct {
-	ctx   context.Context
-	db    *bbolt.DB
-	tx    *bbolt.Tx
-	rows  int // of tx
-	bytes int // of tx
-	pair  mvccpb.KeyValue
+	ctx     context.Context
+	options Options
+	db      *bbolt.DB
+	tx      *bbolt.Tx
+	bytes   int // of tx
+	pair    mvccpb.KeyValue
 }
 
 // Create opens the file, which is empty or not there yet. Between two transactions the writer looks whether ctx has ended.
-func Create(ctx context.Context, name string) (*Writer, error) {
-	db, err := bbolt.Open(name, 0o600, &bbolt.Options{NoSync: true, NoFreelistSync: false})
+func Create(ctx context.Context, name string, options Options) (*Writer, error) {
+	options.TxBytes = cmp.Or(options.TxBytes, maxTxBytes)
+	// The map only takes addresses as far as the file is shorter.
+	mapped := int(min(options.ExpectBytes, maxMapBytes))
+	db, err := bbolt.Open(name, 0o600, &bbolt.Options{NoSync: true, NoFreelistSync: false, InitialMmapSize: mapped})
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{ctx: ctx, db: db}
+	w := &Writer{ctx: ctx, options: options, db: db}
 	if err := w.createBuckets(); err != nil {
 		_ = w.Close() // nothing to save
 		return nil, err
@@ -94,7 +108,7 @@ func (w *Writer) Close() error {
 
 // put writes a row, in a new transaction if the current one is large.
 func (w *Writer) put(bucket string, key, value []byte) error {
-	if w.rows >= maxTxRows || w.bytes >= maxTxBytes {
+	if w.bytes >= w.options.TxBytes {
 		if err := w.ctx.Err(); err != nil {
 			return err
 		}
@@ -106,10 +120,14 @@ func (w *Writer) put(bucket string, key, value []byte) error {
 		if w.tx, err = w.db.Begin(true); err != nil {
 			return err
 		}
-		w.rows, w.bytes = 0, 0
+		if w.options.Written != nil {
+			if err := w.options.Written(w.tx.Size()); err != nil {
+				return err
+			}
+		}
+		w.bytes = 0
 	}
-	w.rows++
-	w.bytes += len(key) + len(value)
+	w.bytes += len(key) + len(value) + rowOverhead
 	return w.tx.Bucket([]byte(bucket)).Put(key, value)
 }
 

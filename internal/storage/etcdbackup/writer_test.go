@@ -73,7 +73,7 @@ func marshaled(t *testing.T, p proto.Message) []byte {
 
 func TestWriter_rows(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "db")
-	w, err := etcdbackup.Create(context.Background(), file)
+	w, err := etcdbackup.Create(context.Background(), file, etcdbackup.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestWriter_rows(t *testing.T) {
 // Ensure that large files are written in several transactions, and that a writer whose context has ended stops at the next.
 func TestWriter_Change_ended(t *testing.T) {
 	ctx, end := context.WithCancel(context.Background())
-	w, err := etcdbackup.Create(ctx, filepath.Join(t.TempDir(), "db"))
+	w, err := etcdbackup.Create(ctx, filepath.Join(t.TempDir(), "db"), etcdbackup.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

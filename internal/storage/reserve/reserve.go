@@ -3,6 +3,8 @@ package reserve
 import (
 	"errors"
 	"fmt"
+	"math"
+	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -17,6 +19,9 @@ type Watch struct {
 	bytes     uint64
 	low       atomic.Bool
 	available atomic.Uint64 // on the fullest disk, when last looked at
+
+	mu      sync.Mutex
+	pending uint64 // what files that have a Claim still need
 }
 
 // New watches the disks that dirs lie on; bytes is the reserve, zero or less: none.
@@ -27,16 +32,9 @@ func New(fs env.FS, bytes int64, dirs ...string) *Watch {
 // Look asks the disks and reports whether the answer of Low has changed. It ends only when an eighth more than the
 // reserve is free, so that it does not change with every file. A file system that cannot tell has room.
 func (w *Watch) Look() (changed bool, err error) {
-	least := ^uint64(0)
-	for _, dir := range w.dirs {
-		usage, err := w.fs.GetDiskUsage(dir)
-		if errors.Is(err, vfs.ErrUnsupported) {
-			continue
-		}
-		if err != nil {
-			return false, fmt.Errorf("reserve: ask for the room on the disk of %s: %w", dir, err)
-		}
-		least = min(least, usage.AvailBytes)
+	least, err := w.ask()
+	if err != nil {
+		return false, err
 	}
 	w.available.Store(least)
 	limit := w.bytes
@@ -45,6 +43,22 @@ func (w *Watch) Look() (changed bool, err error) {
 	}
 	low := least < limit
 	return w.low.Swap(low) != low, nil
+}
+
+// ask returns the room on the fullest disk now, all bits set if no file system can tell.
+func (w *Watch) ask() (available uint64, err error) {
+	available = math.MaxUint64
+	for _, dir := range w.dirs {
+		usage, err := w.fs.GetDiskUsage(dir)
+		if errors.Is(err, vfs.ErrUnsupported) {
+			continue
+		}
+		if err != nil {
+			return 0, fmt.Errorf("reserve: ask for the room on the disk of %s: %w", dir, err)
+		}
+		available = min(available, usage.AvailBytes)
+	}
+	return available, nil
 }
 
 // Low reports whether growing must be refused.
