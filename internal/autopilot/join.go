@@ -46,14 +46,20 @@ type JoinQuestion struct {
 	// Trusted says that the member which was asked knows the caller: it has shown the certificate of a peer, or comes from a
 	// user who may change the members.
 	Trusted bool `json:"trusted,omitempty"`
+	// Certificates says that the member which was asked wants certificates of its peers: who shows none of a peer needs a
+	// token.
+	Certificates bool `json:"certificates,omitempty"`
 	// Closed is for a leader of a version before join tokens, in a rolling upgrade: that admits whoever is not said to be
 	// closed out, whether Trusted or not. A leader that knows tokens does not look at it.
 	Closed bool `json:"closed,omitempty"`
 }
 
-// Question is what a member asks the leader for who wants to join. closed says that the member knows of users who must log in.
-func (r *JoinRequest) Question(trusted, closed bool) JoinQuestion {
-	return JoinQuestion{JoinRequest: *r, Trusted: trusted, Closed: closed && !trusted}
+// Question is what a member asks the leader for who wants to join. closed says that the member knows of users who must log in,
+// certificates that it wants certificates of its peers.
+func (r *JoinRequest) Question(trusted, closed, certificates bool) JoinQuestion {
+	return JoinQuestion{
+		JoinRequest: *r, Trusted: trusted, Certificates: certificates, Closed: (closed || certificates) && !trusted,
+	}
 }
 
 // JoinStep is what the leader says: the answer, if Ready, or the job that has to be waited for. Cluster and Epoch are for the
@@ -106,7 +112,7 @@ func (r *Requests) Join(ctx context.Context, q JoinQuestion) (JoinStep, error) {
 		}
 	}
 	if !q.Trusted {
-		if err := r.options.Admit(ctx, &q.JoinRequest); err != nil {
+		if err := r.options.Admit(ctx, &q); err != nil {
 			return JoinStep{}, err
 		}
 	}
@@ -132,9 +138,13 @@ func (r *Requests) joinInPlaceOf(
 	if known, _ := view.Config.Member(replaced); view.Config.IsLearner(replaced) && !known.Promote && !known.Joining {
 		q.Learner = true // else there would be a voter more than before
 	}
-	job, err := r.Start(ctx, membership.JobID(r.options.Draw()), &membership.Spec{
+	spec := membership.Spec{
 		Kind: membership.KindReplace, Add: []membership.Newcomer{q.newcomer()}, Remove: []consensus.MemberID{replaced},
-	})
+	}
+	if q.Trusted || q.Token != "" {
+		spec.Force = "--replaces, by a process that is trusted" // whoever started it says that the other is gone
+	}
+	job, err := r.Start(ctx, membership.JobID(r.options.Draw()), &spec)
 	if err != nil {
 		return JoinStep{}, err
 	}

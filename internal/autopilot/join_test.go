@@ -92,10 +92,11 @@ func TestRequests_Join_undecided(t *testing.T) {
 
 // Ensure that a leader of a version before join tokens, which reads only "closed", admits no process that nobody knows.
 func TestJoinRequest_Question_olderLeader(t *testing.T) {
-	for _, row := range []struct{ trusted, users, closed bool }{
-		{false, true, true}, {true, true, false}, {false, false, false}, {true, false, false},
+	for _, row := range []struct{ trusted, users, certificates, closed bool }{
+		{false, true, false, true}, {true, true, false, false}, {false, false, false, false}, {true, false, false, false},
+		{false, false, true, true}, {true, false, true, false},
 	} {
-		q := (&autopilot.JoinRequest{Name: "new"}).Question(row.trusted, row.users)
+		q := (&autopilot.JoinRequest{Name: "new"}).Question(row.trusted, row.users, row.certificates)
 		sent, err := json.Marshal(q)
 		if err != nil {
 			t.Fatal(err)

@@ -21,7 +21,7 @@ type RequestOptions struct {
 	ElectionTimeout, Poll time.Duration
 	Draw                  func() uint64 // draws an id; nil: DrawID
 	// Admit refuses a process that asks to be added of itself; nil: nobody is refused.
-	Admit  func(ctx context.Context, request *JoinRequest) error
+	Admit  func(ctx context.Context, q *JoinQuestion) error
 	Accept sync.Locker // one job at a time is accepted; nil: a mutex of its own
 }
 
@@ -39,7 +39,7 @@ func NewRequests(cluster Cluster, addresses *Addresses, options RequestOptions) 
 		options.Draw = DrawID
 	}
 	if options.Admit == nil {
-		options.Admit = func(context.Context, *JoinRequest) error { return nil }
+		options.Admit = func(context.Context, *JoinQuestion) error { return nil }
 	}
 	if options.Accept == nil {
 		options.Accept = &sync.Mutex{}
@@ -69,6 +69,7 @@ func (r *Requests) Plan(ctx context.Context, spec *membership.Spec) (membership.
 	}
 	plan.Blockers = append(plan.Blockers, membership.Rivals(spec, jobs, &view)...)
 	plan.Blockers = append(plan.Blockers, r.addresses.blockers(ctx, spec, &view)...)
+	plan.Blockers = append(plan.Blockers, membership.Unproved(spec, &view)...)
 	for i := range rows {
 		if !rows[i].State.Ended() {
 			plan.WaitsFor = append(plan.WaitsFor, rows[i].ID)
@@ -151,6 +152,7 @@ func (r *Requests) draft(
 	plan := membership.Rehearse(&job.Spec, jobs, view)
 	if !plan.Done {
 		plan.Blockers = append(plan.Blockers, r.addresses.blockers(ctx, &job.Spec, view)...)
+		plan.Blockers = append(plan.Blockers, membership.Unproved(&job.Spec, view)...)
 	}
 	job.Undo = plan.Undo
 	switch {

@@ -12,21 +12,28 @@ import (
 	"github.com/quorate/quorate/internal/membership"
 )
 
-// admission decides, at the leader, about processes that nobody has added. While authentication is enabled they must show a
-// join token, or else whoever reaches a peer port could add members, and read everything as one.
+// admission decides, at the leader, about processes that nobody has added, and that showed no certificate of a peer. While
+// authentication is enabled, or peers must show certificates, they need a join token, or else whoever reaches a peer port could
+// add members, evict others, and read everything as one.
 type admission struct {
 	stores  *datadir.Stores
 	propose func(ctx context.Context, command *kv.Command) (kv.Result, error)
 	clock   env.Clock
+	// certificates tells whether peers must show certificates here.
+	certificates func() bool
 }
 
 // admit is called after the leader has applied everything that was acknowledged before.
-func (a *admission) admit(ctx context.Context, r *autopilot.JoinRequest) error {
+func (a *admission) admit(ctx context.Context, r *autopilot.JoinQuestion) error {
 	users := a.stores.Latest().Users()
-	if !users.Enabled() {
+	switch certificates := r.Certificates || a.certificates(); {
+	case !users.Enabled() && !certificates:
 		return nil
-	}
-	if r.Token == "" {
+	case r.Token == "" && certificates && !users.Enabled():
+		return refusal("members show certificates here, and this process shows none that names a host of its peer URLs: give " +
+			"it one with --peer-cert-file and --peer-key-file, or start it with --join-token and what `quorate token create` " +
+			"prints, or add it by `quorate member add` or `quorate member replace` with its peer URLs, and start it again")
+	case r.Token == "":
 		return refusal("authentication is enabled, and this process has not shown who it is: start it with --join-token and " +
 			"what `quorate token create` prints, or add it as root, by `quorate member add` or `quorate member replace` " +
 			"with its peer URLs, and start it again")

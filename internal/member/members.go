@@ -82,7 +82,8 @@ func (s *Membership) init(o *Options, ports *membershipPorts) {
 	}
 	s.requests = autopilot.NewRequests(pilotPorts{s}, s.addresses, autopilot.RequestOptions{
 		ElectionTimeout: o.electionTimeout(), Poll: 5 * o.TickInterval,
-		Admit: (&admission{stores: ports.config.stores, propose: ports.requests.command, clock: o.Clock}).admit,
+		Admit: (&admission{stores: ports.config.stores, propose: ports.requests.command, clock: o.Clock,
+			certificates: ports.peers.wantCertificates}).admit,
 	})
 	s.repair = autopilot.NewRepair(o.Care, pilotPorts{s}, s.requests, o.Logger)
 }
@@ -208,7 +209,8 @@ func (s *Membership) join(ctx context.Context, r autopilot.JoinRequest, trusted 
 	if err := r.Validate(); err != nil {
 		return autopilot.JoinAnswer{}, err
 	}
-	q := r.Question(trusted, s.ports.config.stores.Latest().Users().Enabled())
+	q := r.Question(trusted, s.ports.config.stores.Latest().Users().Enabled(),
+		s.ports.peers.wantCertificates())
 	for {
 		config, jobs := s.ConfigChanged(), s.JobsChanged()
 		step, err := atLeader(ctx, s, &methodJoinStep, q)

@@ -31,6 +31,9 @@ func (p *peers) showCertificate(ctx context.Context, urls []string) bool {
 	return p.transport.ShowsCertificateFor(ctx, urls)
 }
 
+// wantCertificates tells whether peers must show certificates here, so that one is proof of being a peer.
+func (p *peers) wantCertificates() bool { return p.transport != nil && p.transport.WantsCertificates() }
+
 // otherHistories says who answers at the addresses of members and is of another history, and what to do.
 func (p *peers) otherHistories() []string {
 	if p.transport == nil { // not started yet

@@ -8,6 +8,7 @@ type Faults struct {
 	NeverOverdue   bool // a job waits for its newcomers to start as long as it takes
 	NoRivals       bool // jobs may contradict each other
 	NobodyPasses   bool // every job waits for those before it
+	ResetTheSilent bool // a voter that is only silent is removed to make room for one at its URL
 	JoinTakesVotes bool // a process that joins may replace a voter that works
 	CareShrinks    bool // automatic care removes a dead voter for which there is no successor
 }

@@ -28,7 +28,8 @@ type Spec struct {
 	Expected consensus.ConfigID `json:"expected,omitzero"`
 	// JoinWithinMS is how long newcomers may take to start before the job gives up and takes them back; zero is an hour.
 	JoinWithinMS int64 `json:"join_within_ms,omitempty"`
-	// Force, a reason in somebody's words, changes peer URLs though the member is not found there. The former ones are kept
+	// Force, a reason in somebody's words, gives away the place of a voter that is only silent, see Unproved, and changes peer
+	// URLs though the member is not found there. The former ones are kept
 	// until it is.
 	Force string `json:"force,omitempty"`
 	// After are the unfinished jobs that the plan told of: the change waits for them, and what they make of the cluster is

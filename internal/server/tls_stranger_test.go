@@ -74,6 +74,20 @@ func TestServer_tls_strangers(t *testing.T) {
 		t.Errorf("a greeting of an epoch that nobody has raises an alarm: %q", alarms)
 	}
 
+	join := func(options transport.Options, at string) error {
+		_, err := member.Join(ctx, options, url, autopilot.JoinRequest{Name: "new", PeerURLs: []string{at}, Learner: true})
+		return err
+	}
+	// Users are off: a certificate of the same authority that names no host of the peer URLs admits nobody, and evicts nobody.
+	var closed *membership.SpecError
+	if err := join(visitor, "https://127.0.0.1:9"); !errors.As(err, &closed) || !strings.Contains(err.Error(), "--join-token") {
+		t.Errorf("a visitor joins while users are off: %v", err)
+	}
+	_, err := member.Join(ctx, visitor, url, autopilot.JoinRequest{Name: "new", PeerURLs: []string{url}, Replaces: self.ID.String()})
+	if !errors.As(err, &closed) {
+		t.Errorf("a visitor takes the place of a voter: %v", err)
+	}
+
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"https://" + s.address(0)}, TLS: s.certified()})
 	if err != nil {
 		t.Fatal(err)
@@ -87,10 +101,6 @@ func TestServer_tls_strangers(t *testing.T) {
 		if err := do(); err != nil {
 			t.Fatal(err)
 		}
-	}
-	join := func(options transport.Options, at string) error {
-		_, err := member.Join(ctx, options, url, autopilot.JoinRequest{Name: "new", PeerURLs: []string{at}, Learner: true})
-		return err
 	}
 	for name, err := range map[string]error{
 		"a visitor":               join(visitor, "https://127.0.0.1:9"),

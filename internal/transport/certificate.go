@@ -63,6 +63,9 @@ func (t *Transport) ShowsCertificateFor(ctx context.Context, peerURLs []string) 
 	return cert != nil && t.options.Identity.CheckCertificate(cert, hostsOf(peerURLs)) == nil
 }
 
+// WantsCertificates tells whether who connects must show a certificate that names a member's host.
+func (t *Transport) WantsCertificates() bool { return t.options.Identity.CheckCertificate != nil }
+
 func hostsOf(urls []string) (hosts []string) {
 	for _, text := range urls {
 		if u, err := url.Parse(text); err == nil && u.Hostname() != "" {

@@ -66,8 +66,8 @@ func (c *changer) addJoinTo(cmd *cobra.Command) *cobra.Command {
 
 // addForceTo gives it the way to change an address that cannot be checked.
 func (c *changer) addForceTo(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().StringVar(&c.force, "force", "", "REASON to change peer URLs at which the member does not answer; the former "+
-		"ones are kept until it does")
+	cmd.Flags().StringVar(&c.force, "force", "", "REASON to change peer URLs at which the member does not answer (the former "+
+		"ones are kept until it does), or to reset a member that is not known to have lost its disk")
 	return cmd
 }
 

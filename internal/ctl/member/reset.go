@@ -17,8 +17,9 @@ func newReset(s command.Streams) *cobra.Command {
 		Short: "Give the place of a member whose disk is lost to a new one with the same name and URLs",
 		Long: "Give the place of a member whose disk is lost, or was rolled back, to a new one with the same name and URLs.\n" +
 			"The old id can never come back. The process with the empty directory that waits there takes the place by\n" +
-			"itself: it becomes a learner, catches up, and votes again.",
-		Example: "  quorate member reset m1",
+			"itself: it becomes a learner, catches up, and votes again. A voter that is only silent may be starting: unless\n" +
+			"the cluster knows that it lost its disk, was rolled back or is corrupt, this wants a reason, with --force.",
+		Example: "  quorate member reset m1\n  quorate member reset m1 --force 'the machine burned'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			return c.run(cmd.Context(), change{spec: func(cluster *quoratepb.Cluster) (*quoratepb.ChangeSpec, error) {
@@ -26,7 +27,7 @@ func newReset(s command.Streams) *cobra.Command {
 			}})
 		},
 	}
-	return c.addProtocolTo(c.addTo(cmd))
+	return c.addForceTo(c.addProtocolTo(c.addTo(cmd)))
 }
 
 // markedCorrupt is the state of a member whose store differs from the others', as the server says it.

@@ -1,0 +1,36 @@
+package membership
+
+import "fmt"
+
+// Unproved names the voters that a new job would remove before their successors are there, which happens where both have one
+// URL, although nothing shows that they are lost: silence does not, they may be starting. They must be known to have lost
+// their disks, to be rolled back or to be corrupt, or somebody must give a reason (Spec.Force).
+func Unproved(s *Spec, v *View) (blockers []string) {
+	if s.Force != "" || v.Faults.ResetTheSilent {
+		return nil
+	}
+	for _, id := range s.Remove {
+		m, known := v.Config.Member(id)
+		seen, _ := v.Member(id)
+		lost := seen.State == LostItsDisk || seen.State == RolledBack || seen.State == MarkedCorrupt
+		if !known || !v.Config.IsVoter(id) || lost {
+			continue
+		}
+		name := v.publishedName(&m)
+		if name == "" {
+			name = id.String()
+		}
+		for i := range s.Add {
+			if sharedURL(m.PeerURLs, s.Add[i].PeerURLs) == "" {
+				continue
+			}
+			blockers = append(blockers, fmt.Sprintf("%s has not lost its disk as far as is known here, and would be removed "+
+				"before its successor has caught up: silence does not show that it is gone, it may be starting. Start it: "+
+				"with an empty data directory it says that it has lost its disk, and `quorate member reset %s` works. If "+
+				"its directory is lost for ever, and the machine can not be started, `quorate member reset %s --force "+
+				"REASON`", name, name, name))
+			break
+		}
+	}
+	return blockers
+}
