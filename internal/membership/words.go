@@ -80,6 +80,9 @@ func (g *goal) swapTitle() string {
 
 func (g *goal) settling() string {
 	words := fmt.Sprintf("waits until configuration %v is final", g.view.ID)
+	if v := g.view; v.Protocol == consensus.ProtocolJointEarly && v.Config.IsJoint() && !v.Undecided {
+		words = "the change is decided, nobody can undo it; " + words
+	}
 	if going := g.removedWords(" may not be switched off before"); going != "" {
 		words += ": " + going
 	}
