@@ -162,7 +162,8 @@ var errUnfinished = status.Error(codes.Unknown, "the method did not return")
 
 // encoded makes the parts of a message. Its memory is counted until they were sent.
 func encoded(codec Codec, message any, compressor string) ([]h2.Part, error) {
-	counted := codec.Counted(message) // asked before: encoding may end the account
+	knowing, ok := codec.(interface{ Counted(v any) bool })
+	counted := ok && knowing.Counted(message) // asked before: encoding may end the account
 	buffers, err := codec.Marshal(message)
 	if err != nil {
 		return nil, status.Errorf(codes.Internal, "grpc: error while marshaling: %v", err)

@@ -19,12 +19,11 @@ import (
 	"github.com/quorate/quorate/internal/tlsconn"
 )
 
-// Codec reads and writes messages.
+// Codec reads and writes messages. One that has the method Counted(any) bool says by it whether the memory of an answer is
+// counted elsewhere until it was sent.
 type Codec interface {
 	Marshal(v any) (mem.BufferSlice, error)
 	Unmarshal(data mem.BufferSlice, v any) error
-	// Counted reports whether the memory of an answer is counted elsewhere until it was sent.
-	Counted(v any) bool
 }
 
 // Hot serves a call without waiting; false if it declines. The message is valid during the call.

@@ -38,9 +38,6 @@ func (texts) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.SliceBuffer(v.(string))}, nil
 }
 
-// Counted implements Codec.
-func (texts) Counted(any) bool { return false }
-
 // Unmarshal implements Codec.
 func (texts) Unmarshal(data mem.BufferSlice, v any) error {
 	*v.(*string) = string(data.Materialize())
