@@ -134,14 +134,6 @@ func repeat(n int, format string) string {
 	return out.String()
 }
 
-func many(n int, content string) sources {
-	s := sources{}
-	for i := range n {
-		s[fmt.Sprintf("p/%d.go", i)] = content
-	}
-	return s
-}
-
 // TestBreaches breaks every rule on purpose: the rule must report it, and report nothing once it is fixed.
 func TestBreaches(t *testing.T) {
 	for _, b := range breaches {

@@ -236,6 +236,8 @@ type proxy struct {
 	target   string
 	listener net.Listener
 	late     atomic.Int64 // nanoseconds by which a new connection is delayed
+	rate     atomic.Int64 // bytes a second that each connection carries to the target; zero: no limit
+	carried  atomic.Int64 // bytes to the target
 	mu       sync.Mutex
 	isCut    bool
 	conns    []net.Conn
@@ -270,15 +272,30 @@ func (p *proxy) accept() {
 			}
 			continue
 		}
-		p.wg.Go(func() { pump(in, out) })
-		p.wg.Go(func() { pump(out, in) })
+		p.wg.Go(func() { pump(narrowReader{in, p}, in, out) })
+		p.wg.Go(func() { pump(out, out, in) })
 	}
 }
 
-func pump(from, to net.Conn) {
-	_, _ = io.Copy(to, from)
+func pump(bytes io.Reader, from, to net.Conn) {
+	_, _ = io.Copy(to, bytes)
 	_ = to.Close()
 	_ = from.Close()
+}
+
+// narrowReader reads what goes to a proxy's target, at its rate.
+type narrowReader struct {
+	net.Conn
+	p *proxy
+}
+
+func (r narrowReader) Read(b []byte) (int, error) {
+	n, err := r.Conn.Read(b[:min(len(b), 16<<10)])
+	r.p.carried.Add(int64(n))
+	if rate := r.p.rate.Load(); rate > 0 {
+		<-time.After(time.Duration(n) * time.Second / time.Duration(rate))
+	}
+	return n, err
 }
 
 func (p *proxy) keep(conns ...net.Conn) bool {
