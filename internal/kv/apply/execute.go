@@ -108,8 +108,8 @@ func (x *executor) checkPut(op *kv.PutOp) error {
 func (x *executor) put(op *kv.PutOp) *kv.PutResult {
 	value, leaseID := op.Value, op.Lease
 	if op.IgnoreValue || op.IgnoreLease {
-		// Inside a transaction an earlier operation may have deleted the key since the check. Proposers refuse such
-		// transactions; if one comes, what is to be kept is empty.
+		// Inside a transaction an earlier operation may have deleted the key since the check: proposers refuse most of these,
+		// but not a nested deletion of all keys. Then what is to be kept is empty, the same on all members; etcd panics.
 		if now := x.w.Get(op.Key); now != nil && op.IgnoreValue {
 			value = now.Value
 		}
