@@ -223,7 +223,7 @@ func TestRun_status_waiting(t *testing.T) {
 		t.Errorf("got %d\n%s", got.Status, got.Out)
 	}
 	f.run(t, "get", "a", "--timeout=50ms", "--endpoints="+address).Want(t, command.StatusUnreachable, "",
-		"no answer from "+address+" within 50ms: "+address+" says: member failed: it has [2Jlost its disk")
+		"no answer from "+address+" within 50ms: "+address+": member failed: it has [2Jlost its disk")
 }
 
 // Ensure that a cluster without a leader whose members all answer is shown with the peer URL at which nobody listens.

@@ -109,7 +109,7 @@ func (l *latencyCheck) measureAll(ctx context.Context, members []survey.Member) 
 		}
 		switch m.Role {
 		case survey.Down:
-			row.Skipped, row.failed = "it is down: "+whyDown(ctx, m), true
+			row.Skipped, row.failed = "it is down: "+whyDown(ctx, l.Connection, m), true
 		case survey.Seeking:
 			row.Skipped, row.failed = "it knows no leader", true
 		case survey.Learner:

@@ -74,7 +74,7 @@ func seats(ctx context.Context, client *clientv3.Client) (cluster uint64, seats 
 			seat.Name = command.HexID(m.ID)
 		}
 		if len(m.ClientURLs) > 0 {
-			seat.Endpoint = strings.TrimPrefix(m.ClientURLs[0], "http://")
+			seat.Endpoint = strings.TrimPrefix(strings.TrimPrefix(m.ClientURLs[0], "http://"), "https://")
 		}
 		seats = append(seats, seat)
 	}
@@ -138,7 +138,7 @@ func printStatus(ctx context.Context, c *command.Connection, members []survey.Me
 	for _, m := range members {
 		if m.Role == survey.Down {
 			t.Add(m.Name, m.Endpoint, "", string(m.Role))
-			notes = append(notes, m.Name+" is down: "+whyDown(ctx, m))
+			notes = append(notes, m.Name+" is down: "+whyDown(ctx, c, m))
 			continue
 		}
 		t.Add(m.Name, m.Endpoint, command.HexID(m.ID), string(m.Role), command.Number(m.Term), command.Number(m.Index),
@@ -198,14 +198,11 @@ func refusingPeers(ctx context.Context, members []survey.Member) []string {
 	return out
 }
 
-func whyDown(ctx context.Context, m survey.Member) string {
+func whyDown(ctx context.Context, c *command.Connection, m survey.Member) string {
 	if errors.Is(m.Err, survey.ErrNoEndpoint) {
 		return "it was never started"
 	}
-	if reason := command.Probe(ctx, m.Endpoint); reason != nil {
-		return command.RootCause(reason)
-	}
-	if why := command.NotReady(ctx, m.Endpoint); why != "" {
+	if why, _ := c.Diagnose(ctx, m.Endpoint); why != "" {
 		return why
 	}
 	return "it accepts connections but does not answer"

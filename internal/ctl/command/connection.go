@@ -196,24 +196,33 @@ func (c *Connection) Explain(ctx context.Context, err error, endpoints []string)
 	if errors.Is(rpctypes.Error(err), rpctypes.ErrUserEmpty) {
 		return Refused(errors.New("authentication is enabled: give --user NAME:PASSWORD, or --user and --password"))
 	}
+	if strings.Contains(PlainText(err), "unknown service etcdserverpb.") {
+		return Refused(fmt.Errorf("%s is no port for clients: it may be where members reach each other (--listen-peer-urls); "+
+			"give %s those of --advertise-client-urls", strings.Join(endpoints, ", "), c.identity.endpoints()))
+	}
 	if !Silent(err) {
 		return Refused(errors.New(strings.TrimPrefix(PlainText(err), "etcdserver: ")))
 	}
 	var refusing, heard []string
+	var said []string
 	for _, e := range endpoints {
-		if reason := Probe(ctx, e); reason != nil {
-			refusing = append(refusing, fmt.Sprintf("%s: %s", e, RootCause(reason)))
-		} else {
-			heard = append(heard, e)
+		why, answers := c.Diagnose(ctx, e)
+		switch {
+		case !answers:
+			refusing = append(refusing, fmt.Sprintf("%s: %s", e, why))
+			continue
+		case why != "":
+			said = append(said, fmt.Sprintf("%s: %s", e, why))
 		}
+		heard = append(heard, e)
 	}
 	if len(heard) == 0 {
 		return Unreachable(fmt.Errorf("cannot reach %s\nIs it running? Start a cluster with `quorate "+
 			"dev`, or name its members with --endpoints", strings.Join(refusing, ", ")))
 	}
 	hint := "it may have no leader; see `quorate status`"
-	if why := NotReady(ctx, heard[0]); why != "" {
-		hint = heard[0] + " says: " + why
+	if len(said) > 0 {
+		hint = strings.Join(append(said, refusing...), "; ")
 	} else if len(refusing) > 0 {
 		hint = "not running: " + strings.Join(refusing, ", ") + "; see `quorate status`"
 	}
