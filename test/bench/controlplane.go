@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"strings"
 	"syscall"
 	"time"
 
@@ -44,7 +43,7 @@ func parseControlPlane(arguments []string) (*controlPlane, error) {
 	p := &controlPlane{}
 	flags := flag.NewFlagSet("k8s", flag.ExitOnError)
 	cluster.ServerFlag(flags, &p.servers)
-	flags.Func("flags", "NAME=FLAG,FLAG for the members of one server", p.serverFlags)
+	flags.Func("flags", "NAME=FLAG,FLAG for the members of one server", serverFlags(&p.servers))
 	flags.StringVar(&p.values, "values", "compressible", "compressible, as protobuf objects are, or random")
 	var kill, replace bool
 	flags.StringVar(&p.dir, "dir", "", "where data lies while a cluster runs: on the disk to test, not in memory")
@@ -100,17 +99,6 @@ func parseControlPlane(arguments []string) (*controlPlane, error) {
 		p.rate = k8s.NaturalRate(p.load.Nodes)
 	}
 	return p, nil
-}
-
-func (p *controlPlane) serverFlags(text string) error {
-	name, list, _ := strings.Cut(text, "=")
-	for i := range p.servers {
-		if p.servers[i].Name == name {
-			p.servers[i].Flags = append(p.servers[i].Flags, strings.Split(list, ",")...)
-			return nil
-		}
-	}
-	return fmt.Errorf("no --server %q before it", name)
 }
 
 // killAndRestart kills the leader, and starts it on its data some seconds later.

@@ -16,12 +16,14 @@ const usage = `usage:
   go run . far --server NAME=PATH --dir DIR [flags]                         writes of a client that is far away; --help
   go run . k8s --server NAME=PATH --server NAME=PATH --dir DIR [flags]      the load of a Kubernetes control plane; --help
   go run . life --server NAME=PATH --server NAME=PATH --dir DIR [flags]     a put until its version is deleted; --help
+  go run . narrow --server NAME=PATH --server NAME=PATH --dir DIR [flags]    links of few bytes a second; --help
   go run . native --server NAME=PATH --server NAME=PATH --dir DIR [flags]    puts with the native client; --help
   go run . slow --server NAME=PATH --server NAME=PATH --dir DIR [flags]     while some disks are slow; --help
   go run . memory --server NAME=PATH --dir DIR [flags]                      how much of --memory is taken; --help
   go run . hold --server quorate=PATH --dir DIR [flags]                     attacks on what a member holds for clients; --help
   go run . pictures --server NAME=PATH --server NAME=PATH --dir DIR --out DIR   measure and draw; --help
   go run . table --server NAME=PATH --server NAME=PATH --dir DIR    every row of the table of goals: 25 minutes; --help
+  go run . bytes --server NAME=PATH --server NAME=PATH --dir DIR [flags]     bytes between five sites; --help
   go run . routes --server PATH --dir DIR [flags]                           how often the fast path decides; --help
 `
 
@@ -40,6 +42,7 @@ func main() {
 	commands := map[string]func(context.Context, []string) error{
 		"run": measure, "etcd": buildReference, "routes": routes, "far": far, "k8s": kubernetes, "life": life,
 		"slow": slow, "native": native, "memory": memoryLimits, "hold": hold, "pictures": drawPictures, "table": goalTable,
+		"bytes": siteBytes, "narrow": narrow,
 	}
 	command := commands[os.Args[1]]
 	if command == nil {
