@@ -31,6 +31,7 @@ type Config struct {
 	WatchProgressNotifyInterval time.Duration
 	FeatureGates                FeatureGates
 	PeerDelays                  []PeerDelay // see PeerDelay
+	PeerCompression             PeerCompression
 
 	// Warnings are lines for the log: settings without effect, unknown ETCD_ variables, likely mistakes.
 	Warnings []string

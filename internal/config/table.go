@@ -147,6 +147,11 @@ var tuningSettings = []setting{
 		help: "How much of a snapshot is sent to a member in a second, so that clients do not suffer from one that joins " +
 			"or was away for long; 0 means as fast as possible.",
 		value: numbers(func(c *Config) *int64 { return &c.Storage.SnapshotSendRate }, 0, math.MaxInt64)},
+	{name: "peer-compression", def: "auto", arg: "WHEN",
+		help: "When what is sent to another member is compressed: 'always', 'never', or 'auto': while the round trip to it " +
+			"is 5 milliseconds or more, as between sites, where bytes cost more than the time that this takes.",
+		value: choices(func(c *Config) *PeerCompression { return &c.PeerCompression }, CompressAuto, CompressAlways,
+			CompressNever)},
 	{name: "snapshot-log-bytes", def: "1073741824", arg: "BYTES",
 		help: "Memory for the log that a leader keeps for a member to which it sends a snapshot. If more is written " +
 			"meanwhile, the snapshot is given up and a newer one sent. Less if --memory leaves less.",

@@ -98,6 +98,16 @@ type Limits struct {
 	MaxConcurrentStreams uint32
 }
 
+// PeerCompression says when what is sent to other members is compressed.
+type PeerCompression string
+
+// The values of --peer-compression.
+const (
+	CompressAuto   PeerCompression = "auto"
+	CompressAlways PeerCompression = "always"
+	CompressNever  PeerCompression = "never"
+)
+
 // GRPCTransport is what speaks HTTP/2 with clients.
 type GRPCTransport string
 

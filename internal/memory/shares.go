@@ -29,6 +29,7 @@ type Shares struct {
 	Answer    int64 // one of them
 	Clients   Clients
 	Watch     Watch
+	Packing   int64 // compression of the streams between members
 	Proposals int64 // that wait for their results: those of this member, and as much for native clients
 	Backups   int64 // that are being written, all of them
 }
@@ -92,9 +93,10 @@ func Divide(limit int64) Shares {
 			Stream:   part(1, 4<<20),
 			Host:     part(2, 64<<20),
 			Total:    part(4, 256<<20),
-			History:  part(1, 8<<20),
+			History:  part(1, 16<<20) / 2,
 			Watchers: part(3, 512<<20),
 		},
+		Packing:   part(1, 32<<20) / 2,
 		Proposals: part(2, 256<<20),
 		Backups:   part(3, 256<<20) / 2,
 	}

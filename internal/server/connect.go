@@ -74,6 +74,7 @@ func (s *Server) connect(ctx context.Context, options Options) error {
 			CheckCertificate: s.peerCerts.PeerCheck()},
 		Times:    transport.Times{DeadAfter: 3 * s.cfg.Consensus.ElectionTimeout},
 		Snapshot: transport.Snapshot{BytesPerSecond: s.cfg.Storage.SnapshotSendRate},
+		Packing:  transport.Packing{When: transport.PackWhen(s.cfg.PeerCompression), Bytes: s.budgets.Packing},
 		Delay:    s.peerDelay(),
 		Faults:   options.Faults,
 	})

@@ -22,7 +22,7 @@ type memoryUser interface {
 }
 
 // collectMemory shows what each part may have of --memory, and what it has: docs/limits.md.
-func collectMemory(e *emit.Emitter, b *budgets, user memoryUser) {
+func collectMemory(e *emit.Emitter, b *budgets, user memoryUser, packing int64) {
 	_, store := user.StorageStats()
 	own, clients := user.ProposalBytes()
 	machine, release := user.Machine()
@@ -41,6 +41,7 @@ func collectMemory(e *emit.Emitter, b *budgets, user memoryUser) {
 		{"answers", b.Answers, b.answers.UsedBytes()},
 		{"clients", b.Clients.Total, b.held.Stats().Bytes},
 		{"watches", b.Watch.Total, user.Hub().Stats().WaitingBytes},
+		{"packing", b.Packing, packing},
 		{"proposals", 2 * b.Proposals, int64(own + clients)},
 	} {
 		e.Gauge("quorate_memory_part_bytes",

@@ -22,6 +22,12 @@ func collectPeers(e *metrics.Emitter, self consensus.MemberID, t *transport.Tran
 			"To", peer)
 		e.Counter("etcd_network_peer_received_bytes_total", "Bytes received from the peer.", float64(p.Received.Bytes),
 			"From", peer)
+		e.Counter("quorate_peer_sent_plain_bytes_total",
+			"Bytes sent to the peer before they were compressed; etcd_network_peer_sent_bytes_total counts them after that.",
+			float64(p.Sent.Plain), "To", peer)
+		e.Counter("quorate_peer_received_plain_bytes_total",
+			"Bytes received from the peer, uncompressed; etcd_network_peer_received_bytes_total counts them as they came.",
+			float64(p.Received.Plain), "From", peer)
 		e.Counter("etcd_network_peer_sent_failures_total", "Messages dropped for the peer.", float64(p.Dropped),
 			"To", peer)
 		e.Counter("etcd_network_disconnected_peers_total", "Connections that broke.", float64(p.Losses),

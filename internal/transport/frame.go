@@ -30,6 +30,7 @@ const (
 	frameInstalled frameKind = 8  // snapshot: the receiver has all of it
 	frameCall      frameKind = 9  // hello, method, body
 	frameAnswer    frameKind = 10 // body
+	framePacked    frameKind = 11 // another frame, packed: see pack.go
 )
 
 const (

@@ -43,12 +43,15 @@ const (
 //	+-----------------+-------------------+---------+---------------+
 //	71                79                  87        88              88+length
 //
+// The hello of a stream is followed by one byte of bits that say what else its sender takes (canUnpack); members that do not
+// know it do not read it, and are not sent more than they know.
 // In calls, and only there, zero stands for an unknown cluster or member: a joining member knows neither.
 type hello struct {
 	version uint16
 	kind    streamKind
 	to      consensus.MemberID
 	claim   identity.Claim
+	can     byte // bits; zero from a member that says nothing
 }
 
 const (
@@ -77,7 +80,7 @@ func (h hello) append(dst []byte) []byte {
 }
 
 func (h hello) frame() []byte {
-	frame := h.append(beginFrame(make([]byte, 0, frameHeaderBytes+helloMaxBytes), frameHello))
+	frame := append(h.append(beginFrame(make([]byte, 0, frameHeaderBytes+helloMaxBytes+1), frameHello)), h.can)
 	sealFrame(frame)
 	return frame
 }
@@ -118,7 +121,10 @@ func decodeHelloFrame(frame []byte) (hello, error) {
 	if kind != frameHello {
 		return hello{}, fmt.Errorf("%w: frame kind %d instead of a hello", ErrHandshake, kind)
 	}
-	h, _, err := decodeHello(body)
+	h, rest, err := decodeHello(body)
+	if err == nil && len(rest) > 0 {
+		h.can = rest[0] // a later version may say more after it
+	}
 	return h, err
 }
 

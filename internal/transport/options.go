@@ -31,6 +31,7 @@ type Options struct {
 	Times    Times
 	Hello    admission.FirstMessageLimits // how long the hello of others may take to arrive
 	Snapshot Snapshot
+	Packing  Packing
 
 	// Delay, if set, says how long everything that is sent to a member takes on purpose: messages of both streams, calls of
 	// and answers to members, snapshots. The member has no name if the configuration has none, and is only an id if it is
@@ -102,6 +103,22 @@ type Snapshot struct {
 	BytesPerSecond int64 // of each snapshot sent; zero for no limit
 }
 
+// PackWhen says when frames to a peer are packed.
+type PackWhen string
+
+// The values of Packing.When. A member that never packs does not unpack either: it is sent plain frames.
+const (
+	PackAuto   PackWhen = "auto" // while the peer is packedTrip away, or more; the default
+	PackAlways PackWhen = "always"
+	PackNever  PackWhen = "never"
+)
+
+// Packing says when frames are packed, and what memory that may take.
+type Packing struct {
+	When  PackWhen // default PackAuto
+	Bytes int64    // of all streams, in both directions; those for which there is none are not packed. Default 16 MiB
+}
+
 const (
 	// helloTimeout bounds how long the hello of a stream, or a call, may take to arrive. While more than maxUnmet are waited
 	// for, it is manyHelloTimeout.
@@ -119,6 +136,8 @@ func (o *Options) setDefaults() {
 	setDefault(&o.Times.DeadAfter, 3*time.Second)
 	setDefault(&o.Times.IdleAfter, time.Minute)
 	setDefault(&o.Snapshot.Most, 2)
+	setDefault(&o.Packing.When, PackAuto)
+	setDefault(&o.Packing.Bytes, 16<<20)
 	if o.Hello == (admission.FirstMessageLimits{}) {
 		o.Hello = admission.FirstMessageLimits{Timeout: helloTimeout, Many: maxUnmet, ManyTimeout: manyHelloTimeout}
 	}
@@ -127,8 +146,8 @@ func (o *Options) setDefaults() {
 	}
 }
 
-func setDefault[T int | time.Duration](field *T, value T) {
-	if *field == 0 {
+func setDefault[T int | int64 | time.Duration | PackWhen](field *T, value T) {
+	if *field == *new(T) {
 		*field = value
 	}
 }

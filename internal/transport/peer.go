@@ -130,6 +130,11 @@ func isExpress(m *consensus.Message) bool {
 	return false
 }
 
+// packing prepares to pack what a stream sends to the peer, whose hello is theirs.
+func (p *peer) packing(theirs *hello) *packing {
+	return newPacking(&p.t.options.Packing, &p.t.packs, &p.lowest, theirs.can)
+}
+
 // lost reports to the handler that a stream of the given generation broke. A peer that dies breaks four streams: the
 // first of them ends the generation, and the others have nothing to add, even if the peer is back by then.
 func (p *peer) lost(generation uint64, err error) {

@@ -13,8 +13,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"github.com/quorate/quorate/internal/consensus"
 )
 
 // peerStream is one stream to a peer, opened again and again until the peer is dropped:
@@ -128,7 +126,7 @@ func (l *peerStream) session() (up bool, err error) {
 	}
 	l.establish(conn)
 	defer l.abandon()
-	err = l.exchange(ctx, cancel, s, theirs.claim.Storage)
+	err = l.exchange(ctx, cancel, s, &theirs)
 	return true, err
 }
 
@@ -198,11 +196,13 @@ func (l *peerStream) abandon() {
 
 // exchange writes and reads until the stream ends, and returns why.
 func (l *peerStream) exchange(
-	ctx context.Context, cancel context.CancelCauseFunc, s grpc.ClientStream, storage consensus.StorageID,
+	ctx context.Context, cancel context.CancelCauseFunc, s grpc.ClientStream, theirs *hello,
 ) error {
 	w := writer{t: l.p.t, to: l.p.id, stream: s, box: l.box, count: &l.count, hangUps: l.hangs}
-	r := reader{t: l.p.t, from: l.p.id, storage: storage, stream: s, box: l.box}
+	r := reader{t: l.p.t, from: l.p.id, storage: theirs.claim.Storage, stream: s, box: l.box}
 	if l.kind == streamOrdered {
+		w.packing = l.p.packing(theirs)
+		defer w.packing.close()
 		w.sent = func(bytes int) error { return l.probe(&w, bytes) }
 		r.pong = l.arrived
 	} else {

@@ -91,11 +91,12 @@ var errSuperseded = errors.New("transport: superseded by a newer stream")
 
 // serveMessages is the life of an incoming stream.
 func (t *Transport) serveMessages(s grpc.ServerStream) error {
-	h, err := t.accept(s)
+	h, unpack, err := t.accept(s)
 	if err != nil {
 		return err
 	}
 	if h.kind != streamOrdered && h.kind != streamExpress {
+		unpack.close()
 		return refusal(fmt.Errorf("%w: stream kind %d", ErrHandshake, h.kind))
 	}
 	defer admit(s.Context())()
@@ -112,8 +113,11 @@ func (t *Transport) serveMessages(s grpc.ServerStream) error {
 	t.adopt(key, in)
 	defer t.release(key, in)
 
-	r := reader{t: t, from: from, storage: h.claim.Storage, stream: s, box: in.box, heard: &in.heard}
-	t.running.Go(func() { end(r.run()) })
+	r := reader{t: t, from: from, storage: h.claim.Storage, stream: s, box: in.box, heard: &in.heard, unpack: unpack}
+	t.running.Go(func() {
+		defer unpack.close()
+		end(r.run())
+	})
 	var unused counters
 	w := writer{t: t, to: from, stream: s, box: in.box, count: &unused}
 	err = w.run(ctx)
@@ -138,18 +142,18 @@ func (t *Transport) serveMessages(s grpc.ServerStream) error {
 	return err
 }
 
-// accept reads and judges the hello of a stream and answers it.
-func (t *Transport) accept(s grpc.ServerStream) (hello, error) {
+// accept reads and judges the hello of a stream and answers it. The caller closes what unpacks the frames that follow.
+func (t *Transport) accept(s grpc.ServerStream) (hello, *unpacker, error) {
 	var first inFrame
 	if err := t.first.Receive(s.Context(), func() error { return s.RecvMsg(&first) }); err != nil {
-		return hello{}, err
+		return hello{}, nil, err
 	}
 	h, err := decodeHelloFrame(first.bytes)
 	if err == nil {
 		err = h.check(t.options.Self.Member)
 	}
 	if err == nil && t.cut(h.claim.Member) {
-		return hello{}, status.Error(codes.Unavailable, ErrCut.Error())
+		return hello{}, nil, status.Error(codes.Unavailable, ErrCut.Error())
 	}
 	if err == nil {
 		err = t.certified(s.Context(), &h.claim)
@@ -159,10 +163,20 @@ func (t *Transport) accept(s grpc.ServerStream) (hello, error) {
 	}
 	if err != nil {
 		t.noteRefusal(h, err)
-		return hello{}, refusal(err)
+		return hello{}, nil, refusal(err)
 	}
 	t.meet(s.Context(), h.claim.Member)
-	return h, s.SendMsg(&outFrame{plain: t.hello(h.claim.Member, h.kind).frame()})
+	answer := t.hello(h.claim.Member, h.kind)
+	var unpack *unpacker
+	if h.kind != streamExpress { // small messages, and few of them
+		unpack = newUnpacker(&t.options.Packing, &t.packs)
+	}
+	answer.can = unpack.bits()
+	if err := s.SendMsg(&outFrame{plain: answer.frame()}); err != nil {
+		unpack.close()
+		return hello{}, nil, err
+	}
+	return h, unpack, nil
 }
 
 // noteRefusal logs whom we refused.

@@ -67,13 +67,15 @@ func (t *Transport) stream(ctx context.Context, p *peer, conn *dialed, meta *con
 	if err != nil {
 		return err
 	}
-	if _, err := t.shakeHands(s, t.hello(p.id, streamNone)); err != nil {
+	theirs, err := t.shakeHands(s, t.hello(p.id, streamNone))
+	if err != nil {
 		return err
 	}
 	transfer, done := t.progress.begin(p.id, true)
 	defer done()
 	w := &snapshotWriter{t: t, ctx: ctx, to: p.id, stream: s, transfer: transfer,
-		pace: pace{perSecond: t.options.Snapshot.BytesPerSecond}}
+		pace: pace{perSecond: t.options.Snapshot.BytesPerSecond}, packing: p.packing(&theirs)}
+	defer w.packing.close()
 	head := consensus.AppendSnapshotMeta(beginFrame(nil, frameHead), meta)
 	if err := w.plain(head); err != nil {
 		return err
@@ -92,6 +94,7 @@ type snapshotWriter struct {
 	stream   grpc.ClientStream
 	transfer *transfer
 	pace     pace
+	packing  *packing
 	buffer   *[]byte
 	total    uint64
 	sum      uint32
@@ -130,6 +133,10 @@ func (w *snapshotWriter) flush() error {
 	body := len(*frame) - frameHeaderBytes
 	w.total += uint64(body)
 	w.sum = crc32.Update(w.sum, castagnoli, (*frame)[frameHeaderBytes:])
+	frame, err := w.packing.frame(frame)
+	if err != nil {
+		return err
+	}
 	if err := w.stream.SendMsg(&outFrame{pooled: frame}); err != nil {
 		return w.reason(err)
 	}
@@ -190,10 +197,11 @@ func (w *snapshotWriter) finish() error {
 
 // serveSnapshot is the receiving end.
 func (t *Transport) serveSnapshot(s grpc.ServerStream) error {
-	h, err := t.accept(s)
+	h, unpack, err := t.accept(s)
 	if err != nil {
 		return err
 	}
+	defer unpack.close()
 	defer admit(s.Context())()
 	select {
 	case t.taking <- struct{}{}:
@@ -215,7 +223,8 @@ func (t *Transport) serveSnapshot(s grpc.ServerStream) error {
 	}
 	transfer, done := t.progress.begin(h.claim.Member, false)
 	defer done()
-	r := &snapshotReader{t: t, from: h.claim.Member, stream: s, transfer: transfer, frame: inFrame{reuse: true}}
+	r := &snapshotReader{t: t, from: h.claim.Member, stream: s, transfer: transfer, unpack: unpack,
+		frame: inFrame{reuse: true}}
 	if err := t.options.Handler.ReceiveSnapshot(h.claim.Member, meta, r); err != nil {
 		return err
 	}
@@ -234,6 +243,7 @@ type snapshotReader struct {
 	stream   grpc.ServerStream
 	transfer *transfer
 	frame    inFrame
+	unpack   *unpacker
 	chunk    []byte // what is left of the current one
 	total    uint64
 	sum      uint32
@@ -266,7 +276,11 @@ func (r *snapshotReader) next() error {
 	if r.t.cut(r.from) {
 		return ErrCut
 	}
-	kind, body, err := openFrame(r.frame.bytes)
+	plain, err := r.unpack.plain(r.frame.bytes)
+	if err != nil {
+		return err
+	}
+	kind, body, err := openFrame(plain)
 	switch {
 	case err != nil:
 		return err

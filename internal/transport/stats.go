@@ -36,6 +36,7 @@ type PeerStats struct {
 // Traffic is an amount of messages.
 type Traffic struct {
 	Messages, Frames, Bytes uint64
+	Plain                   uint64 // bytes before frames were packed
 }
 
 // SnapshotStats is a snapshot on its way.
@@ -56,6 +57,9 @@ func (t *Transport) Stats() Stats {
 	return stats
 }
 
+// PackingBytes tells how much memory packed streams take, of Options.Packing.Bytes.
+func (t *Transport) PackingBytes() int64 { return t.options.Packing.Bytes - t.packs.left.Load() }
+
 func (p *peer) stats() PeerStats {
 	s := PeerStats{
 		Peer:        p.id,
@@ -72,6 +76,7 @@ func (p *peer) stats() PeerStats {
 		Messages: ordered.Messages + s.SentExpress.Messages,
 		Frames:   ordered.Frames + s.SentExpress.Frames,
 		Bytes:    ordered.Bytes + s.SentExpress.Bytes,
+		Plain:    ordered.Plain + s.SentExpress.Plain,
 	}
 	for _, l := range []*peerStream{p.ordered, p.express} {
 		messages, bytes, dropped := l.box.waiting()
@@ -83,7 +88,8 @@ func (p *peer) stats() PeerStats {
 }
 
 func (c *counters) traffic() Traffic {
-	return Traffic{Messages: c.messages.Load(), Frames: c.frames.Load(), Bytes: c.bytes.Load()}
+	return Traffic{Messages: c.messages.Load(), Frames: c.frames.Load(), Bytes: c.bytes.Load(),
+		Plain: c.plain.Load()}
 }
 
 // progress knows the snapshots that are on their way, in the order in which they began.

@@ -19,13 +19,15 @@ type stream interface {
 
 // counters count what passed one way.
 type counters struct {
-	messages, frames, bytes atomic.Uint64
+	messages, frames, bytes, plain atomic.Uint64
 }
 
-func (c *counters) add(messages, bytes int) {
+// add counts a frame of so many bytes, which are plain ones when it is unpacked.
+func (c *counters) add(messages, bytes, plain int) {
 	c.messages.Add(uint64(messages))
 	c.frames.Add(1)
 	c.bytes.Add(uint64(bytes))
+	c.plain.Add(uint64(plain))
 }
 
 // writer moves an outbox into a stream. It is the only one that sends on the stream.
@@ -35,6 +37,7 @@ type writer struct {
 	stream  stream
 	box     *outbox
 	count   *counters
+	packing *packing              // nil: nothing is packed
 	sent    func(bytes int) error // called after every frame of messages; may be nil
 	every   time.Duration         // pause between calls of tick
 	tick    func() error          // may be nil
@@ -91,13 +94,19 @@ func (w *writer) flush() error {
 		n, size := batch(rest)
 		buffer := framePool.Get(0)
 		*buffer = appendMessages(slices.Grow(*buffer, size), rest[:n])
+		plain := len(*buffer)
+		buffer, err := w.packing.frame(buffer)
+		if err != nil {
+			w.box.discard(len(rest))
+			return err
+		}
 		w.frame = outFrame{pooled: buffer}
 		bytes := len(*buffer)
 		if err := w.stream.SendMsg(&w.frame); err != nil {
 			w.box.discard(len(rest))
 			return err
 		}
-		w.count.add(n, bytes)
+		w.count.add(n, bytes, plain)
 		if w.sent != nil {
 			if err := w.sent(bytes); err != nil {
 				return err
@@ -137,6 +146,7 @@ type reader struct {
 	box     *outbox             // where the answers to pings go
 	pong    func(number uint64) // may be nil
 	heard   *atomic.Int64       // when something arrived last; may be nil
+	unpack  *unpacker           // nil: nothing packed was asked for
 }
 
 // run reads until the stream ends, and returns why.
@@ -146,7 +156,11 @@ func (r *reader) run() error {
 		if err := r.stream.RecvMsg(&frame); err != nil {
 			return err
 		}
-		kind, body, err := openFrame(frame.bytes)
+		plain, err := r.unpack.plain(frame.bytes)
+		if err != nil {
+			return err
+		}
+		kind, body, err := openFrame(plain)
 		if err != nil {
 			return err
 		}
@@ -158,7 +172,7 @@ func (r *reader) run() error {
 		}
 		switch kind {
 		case frameMessages:
-			if err := r.receive(body, len(frame.bytes)); err != nil {
+			if err := r.receive(body, len(frame.bytes), len(plain)); err != nil {
 				return err
 			}
 		case framePing, framePong:
@@ -177,7 +191,7 @@ func (r *reader) run() error {
 	}
 }
 
-func (r *reader) receive(body []byte, bytes int) error {
+func (r *reader) receive(body []byte, bytes, plain int) error {
 	messages, err := decodeMessages(body)
 	if err != nil {
 		return err
@@ -191,7 +205,7 @@ func (r *reader) receive(body []byte, bytes int) error {
 		}
 	}
 	if p := r.t.peer(r.from); p != nil {
-		p.in.add(len(messages), bytes)
+		p.in.add(len(messages), bytes, plain)
 	}
 	messages, refused := identity.Admit(r.t.guard.config.Load(), r.from, r.storage, messages, r.t.guard.rules)
 	if refused != nil {

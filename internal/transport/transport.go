@@ -30,6 +30,7 @@ type Transport struct {
 	dropped  atomic.Uint64           // messages to members that we are not connected with
 	version  uint16                  // protocolVersion, but for tests
 	progress progress
+	packs    packBudget
 	guard    guard
 	refusals refusalLog
 	first    *admission.FirstMessages // what has not said hello yet
@@ -63,6 +64,7 @@ func New(o Options) (*Transport, error) {
 		version:  protocolVersion,
 		incoming: make(map[streamKey]*incoming),
 	}
+	t.packs.give(o.Packing.Bytes)
 	t.guard.init(&o)
 	t.refusals.init()
 	t.ctx, t.cancel = context.WithCancel(context.Background())
