@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fixture copies the small module that is mutated, and returns a campaign over all of its mutants.
+func fixture(t *testing.T) *campaign {
+	t.Helper()
+	root := t.TempDir()
+	if err := os.CopyFS(root, os.DirFS("testdata/fixture")); err != nil {
+		t.Fatal(err)
+	}
+	order, err := mutations(root, []string{"./sum/..."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shuffle(order, 1)
+	return &campaign{
+		lab:   laboratory{root: root, limit: 5 * time.Second, neighbours: func(string) []string { return nil }},
+		order: order, sample: len(order), workers: 2,
+	}
+}
+
+// TestCampaign tells mutants that the tests of a module kill from those that they do not, and leaves the module as it was.
+func TestCampaign(t *testing.T) {
+	c := fixture(t)
+	before := contents(t, c.lab.root)
+	var out strings.Builder
+	c.out = &out
+	if err := c.run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, r := range c.results {
+		got[r.Source+": "+r.Kind] = r.Outcome + " " + r.By
+	}
+	want := map[string]string{
+		"return n > 0: result negated":               "killed sum: TestPositive",
+		"return n > 0: comparison changed":           "killed sum: TestPositive",
+		"return n + 1: +1 dropped":                   "SURVIVED ",
+		"for n < most {: condition negated":          "killed sum: TestUntil",
+		"for n < most {: condition dropped to false": "killed sum: TestUntil",
+		"for n < most {: comparison changed":         "killed sum: TestUntil",
+		"n++: assignment dropped":                    "killed sum: not over within 5s",
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if s := c.summary(1); s.Killed != 6 || s.Survived != 1 || s.Invalid != 0 {
+		t.Errorf("summary: %+v", s)
+	}
+	if line := "SURVIVED sum/sum.go:11: +1 dropped: n + 1 -> n\n     return n + 1\n"; !strings.Contains(out.String(), line) {
+		t.Errorf("no line %q in %s", line, out.String())
+	}
+	if !maps.Equal(before, contents(t, c.lab.root)) {
+		t.Error("the module was written to")
+	}
+}
+
+func contents(t *testing.T, root string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(root, func(name string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(name)
+		files[name] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestCampaign_invalid does not count what does not compile, and takes the next mutant for it, with any number of workers.
+func TestCampaign_invalid(t *testing.T) {
+	for _, workers := range []int{1, 3} {
+		c := fixture(t)
+		slices.SortFunc(c.order, func(a, b mutation) int { return a.start - b.start })
+		c.order[0].with = "unknown"
+		c.sample, c.workers = 2, workers
+		if err := c.run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		s := c.summary(1)
+		if s.Invalid != 1 || s.Killed+s.Survived != 2 || len(s.Mutants) != 3 || s.Mutants[2].Number != 3 {
+			t.Errorf("%d workers: summary %+v", workers, s)
+		}
+		if by := s.Mutants[0].By; !strings.Contains(by, "unknown") {
+			t.Errorf("the compiler's reason is %q", by)
+		}
+	}
+}
+
+// TestCampaign_baseline says nothing about mutants where the tests fail without one.
+func TestCampaign_baseline(t *testing.T) {
+	c := fixture(t)
+	test := "package sum\n\nimport \"testing\"\n\nfunc TestBroken(t *testing.T) { t.Fail() }\n"
+	if err := os.WriteFile(filepath.Join(c.lab.root, "sum", "broken_test.go"), []byte(test), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := c.run(context.Background())
+	if err == nil || !strings.Contains(err.Error(), "sum fails without a mutation: TestBroken") || len(c.results) > 0 {
+		t.Errorf("got %v, and %d results", err, len(c.results))
+	}
+}
+
+// TestCampaign_neighbours asks the tests of other packages about what the own tests let live.
+func TestCampaign_neighbours(t *testing.T) {
+	c := fixture(t)
+	dir := filepath.Join(c.lab.root, "user")
+	test := "package user\n\nimport (\n\t\"testing\"\n\n\t\"fixture/sum\"\n)\n\n" +
+		"func TestNext(t *testing.T) {\n\tif sum.Next(1) != 2 {\n\t\tt.Error(\"wrong\")\n\t}\n}\n"
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "user_test.go"), []byte(test), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.lab.neighbours = func(string) []string { return []string{"user"} }
+	c.order = at(c.order, "sum/sum.go:11")
+	if err := c.run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.results) != 1 || c.results[0].By != "user: TestNext" {
+		t.Errorf("got %+v", c.results)
+	}
+}
+
+// TestCampaign_changed stops when the tree changes below it: it could not say of what the mutant is one.
+func TestCampaign_changed(t *testing.T) {
+	c := fixture(t)
+	name := filepath.Join(c.lab.root, "sum", "sum.go")
+	if err := os.WriteFile(name, append(c.order[0].of, "// more\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.run(context.Background()); err == nil || !strings.Contains(err.Error(), "has changed since the start") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSummary_json(t *testing.T) {
+	c := campaign{results: []result{{mutation: mutation{File: "a.go", Line: 3, Kind: "call dropped"}, Number: 1, Outcome: survived}}}
+	s := c.summary(7)
+	var out bytes.Buffer
+	if err := s.printJSON(&out); err != nil {
+		t.Fatal(err)
+	}
+	var got summary
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Seed != 7 || got.Survived != 1 || len(got.Mutants) != 1 || got.Mutants[0].File != "a.go" || got.Mutants[0].Line != 3 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestVerdict finds in what a checker says why it failed.
+func TestVerdict(t *testing.T) {
+	for said, want := range map[string]string{
+		"=== RUN TestA\n    --- FAIL: TestA/b (0.00s)\npanic: x\n": "TestA/b",
+		"seed 3: plan\nVIOLATION lost write: k\n":                  "lost write: k",
+		"fatal error: out of memory\n":                             "fatal error: out of memory",
+		"exit":                                                     "failed: exit",
+	} {
+		if got := verdict(said); got != want {
+			t.Errorf("%q: got %q, want %q", said, got, want)
+		}
+	}
+}
+
+// TestStart refuses what makes no sense, and says why.
+func TestStart(t *testing.T) {
+	for args, want := range map[string]string{
+		"extra":                        "unexpected argument",
+		"--sample 0":                   "--sample and --workers must be at least 1",
+		"--for 0s":                     "--for must be more than zero",
+		"--packages ../..":             "name folders of this module",
+		"--packages missing":           "run it in the root of the repository",
+		"--packages testdata":          "nothing can be mutated",
+		"--packages . --at main.go:2":  "nothing can be mutated there",
+		"--packages . --no-such-flag ": "flag provided but not defined",
+	} {
+		var said strings.Builder
+		if code := start(context.Background(), strings.Fields(args), io.Discard, &said); code != 2 || !strings.Contains(said.String(), want) {
+			t.Errorf("%s: exit code %d, %q; want %q", args, code, said.String(), want)
+		}
+	}
+	var out strings.Builder
+	if code := start(context.Background(), []string{"--help"}, &out, io.Discard); code != 0 || !strings.Contains(out.String(), "--sample") {
+		t.Errorf("--help: exit code %d, %s", code, out.String())
+	}
+	out.Reset()
+	list := []string{"--packages", ".", "--at", "sources.go", "--list"}
+	if code := start(context.Background(), list, &out, io.Discard); code != 0 || !strings.Contains(out.String(), "sources.go:") {
+		t.Errorf("--list: exit code %d, %s", code, out.String())
+	}
+}
