@@ -40,6 +40,10 @@ func (w *Service) admitProposal(
 var errResultGone = status.Error(codes.OutOfRange,
 	"etcdserver: the request was executed, but its response is no longer kept")
 
+// errOtherRequest answers a request under an id that the client has given to a request of another kind.
+var errOtherRequest = status.Error(codes.InvalidArgument,
+	"quorate: another request was executed under this session and sequence: give each request a sequence of its own")
+
 // Results are kept until their client says that it has them. Those of all clients together have a bound; beyond it only
 // clients of which little is kept may propose.
 const (
@@ -79,6 +83,9 @@ func (w *Service) proposalAnswer(ctx context.Context, f *finished) *quoratepb.An
 	default:
 		answer.Verdict = quoratepb.Answer_VERDICT_APPLIED
 	}
+	if err == nil && !answers(f.kind, &f.result) {
+		err, answer.Verdict = errOtherRequest, quoratepb.Answer_VERDICT_REFUSED
+	}
 	if err == nil && f.result.Left != nil {
 		err = errResultGone // of a command that asks for nothing, so that the first one was another
 		if f.command != nil {
@@ -89,14 +96,33 @@ func (w *Service) proposalAnswer(ctx context.Context, f *finished) *quoratepb.An
 		why := status.Convert(etcderr.Wire(err))
 		answer.Code, answer.Message = uint32(why.Code()), why.Message()
 		w.options.Failed.Add(1)
+		f.drop()
 		return answer
 	}
 	response := w.options.KV.Response(f.kind, &f.result)
 	answer.Response = response.AppendWire(make([]byte, 0, response.SizeWire()))
-	if f.result.Memory != nil { // from here on the stream's own bound counts
+	f.drop() // from here on the stream's own bound counts
+	return answer
+}
+
+// drop gives back the memory of a result.
+func (f *finished) drop() {
+	if f.result.Memory != nil {
 		f.result.Memory.Release()
 	}
-	return answer
+}
+
+// answers reports whether a result is that of a request of this kind. Another one has it if the client gave one id to two.
+func answers(kind quoratepb.Proposal_Kind, result *kv.Result) bool {
+	switch kind {
+	case quoratepb.Proposal_KIND_PUT:
+		return result.Put != nil
+	case quoratepb.Proposal_KIND_DELETE_RANGE:
+		return result.Delete != nil
+	case quoratepb.Proposal_KIND_TXN:
+		return result.Txn != nil
+	}
+	return false
 }
 
 // Collect shows how many native clients are here, and how many sessions they have in the cluster, as this member knows.

@@ -171,7 +171,7 @@ func (p *proposeStream) verdict(kind consensus.MessageKind, v *consensus.Verdict
 		return answer
 	}
 	result, err := kv.DecodeResult(v.Reply)
-	if err != nil || one == nil || result.Err != nil {
+	if err != nil || one == nil || result.Err != nil || !answers(one.kind, &result) {
 		return nil // it has its answer
 	}
 	response := p.writer.options.KV.Reply(one.kind, &result)
