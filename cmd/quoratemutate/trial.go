@@ -32,6 +32,9 @@ const (
 // memoryKiB bounds the address space of a mutant: one that never stops to allocate must not take the machine.
 const memoryKiB = 6 << 20
 
+// mutatedFile is read in the place of the real one.
+const mutatedFile = "mutated.go"
+
 // simulator is the name of the last checker, which is no package of tests.
 const simulator = "simulator"
 
@@ -85,7 +88,10 @@ func (l *laboratory) try(ctx context.Context, m *mutation) (outcome, by string, 
 		} else if err != nil {
 			return "", "", fmt.Errorf("%s: build %s: %w: %s", m.place(), checker, err, text)
 		}
-		end, err := l.run(ctx, checker, binary, limit)
+		end, err := l.run(ctx, checker, binary, limit, "-test.short") // kills most, in a fraction of the time
+		if err == nil && end == "" && checker != simulator {
+			end, err = l.run(ctx, checker, binary, limit)
+		}
 		if err != nil {
 			return "", "", err
 		}
@@ -109,7 +115,7 @@ func (l *laboratory) overlay(m *mutation, dir string) (string, error) {
 	if !bytes.Equal(source, m.of) {
 		return "", fmt.Errorf("%s has changed since the start: start again, in a worktree that stays as it is", m.File)
 	}
-	mutated := filepath.Join(dir, "mutated.go")
+	mutated := filepath.Join(dir, mutatedFile)
 	if err := os.WriteFile(mutated, m.apply(), 0o600); err != nil {
 		return "", err
 	}
@@ -179,10 +185,10 @@ func (l *laboratory) build(ctx context.Context, checker, binary, overlay string)
 	return string(text), err
 }
 
-// run runs a checker to its end, and returns what ended it: nothing if all is well.
-func (l *laboratory) run(ctx context.Context, checker, binary string, limit time.Duration) (string, error) {
+// run runs a checker to its end, and returns what ended it: nothing if all is well. The flags are for tests.
+func (l *laboratory) run(ctx context.Context, checker, binary string, limit time.Duration, more ...string) (string, error) {
 	dir := filepath.Join(l.root, checker)
-	args := []string{"-test.failfast", "-test.count=1", "-test.timeout=0"}
+	args := append([]string{"-test.failfast", "-test.count=1", "-test.timeout=0"}, more...)
 	if checker == simulator {
 		dir, args = l.root, []string{"run", "--seed", "1", "--for", l.simulate.String()}
 	}
@@ -226,11 +232,15 @@ func verdict(said string) string {
 	return "failed: " + short(said)
 }
 
-// firstError is what the compiler says, without the name of the package.
+// firstError is what the compiler says, without the name of the package and that of the temporary file.
 func firstError(text string) string {
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "#") {
-			return short(line)
+			_, reason, found := strings.Cut(line, mutatedFile+":")
+			if !found {
+				reason = line
+			}
+			return short(reason)
 		}
 	}
 	return ""
