@@ -102,6 +102,21 @@ func TestPath_Record(t *testing.T) {
 	}
 }
 
+// Ensure that an entry of a configuration which is not applied meets every command: what is recorded beside it could be decided
+// under either configuration.
+func TestPath_Record_besideConfig(t *testing.T) {
+	b := newBench(3, fast.Faults{})
+	b.append(consensus.Entry{Kind: consensus.EntryConfig, Proposal: proposalOf(1, "").ID})
+	if got := b.record(proposalOf(2, "a")); got.Refusal != consensus.RefusedConflict {
+		t.Errorf("got %+v beside the entry", got)
+	}
+	b.path.Truncate(2, 1)
+	b.log.Truncate(2)
+	if got := b.record(proposalOf(3, "a")); got.Refusal != consensus.RefusedNot {
+		t.Errorf("got %+v after the entry was truncated", got)
+	}
+}
+
 // Ensure that without the rule a voter records what conflicts: the test above looks at the right thing.
 func TestPath_Record_conflict(t *testing.T) {
 	b := newBench(3, fast.Faults{VoterFaults: fast.VoterFaults{WitnessNoPoolKeys: true}})

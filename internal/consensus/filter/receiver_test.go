@@ -19,6 +19,8 @@ func TestReceiver_Judge(t *testing.T) {
 	}
 	gap := consensus.Message{Kind: consensus.MsgAppend, From: 1, Term: 7, Prev: consensus.Position{Index: 3, Term: 7},
 		Entries: []consensus.Entry{{Index: 5, Term: 7}}}
+	misplaced := heartbeat(1, 7)
+	misplaced.Entries = []consensus.Entry{{Index: 1, Term: 7, Kind: consensus.EntryCommand}}
 	many := consensus.Message{Kind: consensus.MsgOrphans, From: 2, Term: 7,
 		Verdicts: make([]consensus.Verdict, consensus.MaxOrphans+1)}
 	const passes = filter.Reason(255)
@@ -35,6 +37,7 @@ func TestReceiver_Judge(t *testing.T) {
 		{"the same, to a member that joins", joins, heartbeat(2, 1<<40), passes},
 		{"a number beyond reason", member, heartbeat(2, filter.MaxNumber+1), filter.Malformed},
 		{"a gap in the entries", member, gap, filter.Malformed},
+		{"entries in what is no append", member, misplaced, filter.Malformed},
 		{"a question about too many proposals", member, many, filter.Malformed},
 		{"a kind that nobody sends", member, consensus.Message{From: 2, Term: 7}, filter.Malformed},
 		{"a non-member that leads a later term, while the leader is heard", nonMember, heartbeat(9, 8), filter.NonMember},
