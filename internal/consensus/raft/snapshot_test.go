@@ -71,6 +71,30 @@ func TestReplica_snapshotOffer_echoesWhileInstalling(t *testing.T) {
 	}
 }
 
+// Ensure that a leader streams one snapshot to a follower that is silent meanwhile, instead of a new one each time that it is
+// heard again: those of a large store would never arrive.
+func TestReplica_needSnapshot_onceWhileStreaming(t *testing.T) {
+	c := newCluster([]memberID{1, 2, 3}, nil, nil)
+	c.elect(1)
+	c.isolate(3, true)
+	c.propose(1, "a", "b", "c")
+	c.settle()
+	leader := c.node(1)
+	leader.step(raft.Compact{Index: leader.store.position.Index})
+	leader.slowStream = true
+	asked := 0
+	c.check = func(_ *node, out *raft.Output) { asked += len(out.NeedSnapshot) }
+	for range 3 {
+		c.isolate(3, false)
+		c.tick(c.opts(1).ElectionTicks)
+		c.isolate(3, true)
+		c.tick(2 * c.opts(1).ElectionTicks)
+	}
+	if asked != 1 {
+		t.Errorf("the leader asked for %d snapshots, want 1", asked)
+	}
+}
+
 // outrun lets the leader write and compact while member 3 gets no further with its snapshot, and fails the test if the
 // leader's log grows beyond its bound.
 func outrun(t *testing.T, c *cluster, writes int) {
