@@ -219,3 +219,14 @@ func TestGuard_Meet_unsaved(t *testing.T) {
 		t.Errorf("got %v and remember %t after it was saved", refusal, remember)
 	}
 }
+
+// Ensure that a refusal is final where the data directory can never be that member's again, and nowhere else: a process that is told
+// so stops for good, and one that is not asks again.
+func TestReason_Final(t *testing.T) {
+	final := []identity.Reason{identity.LostDisk, identity.RolledBack, identity.Cloned}
+	for r := identity.Welcome; int(r) < identity.Reasons; r++ {
+		if got := r.Final(); got != slices.Contains(final, r) {
+			t.Errorf("%v: final %t", r, got)
+		}
+	}
+}
