@@ -205,6 +205,12 @@ func (c *Clients) FirstResult(id consensus.ProposalID) (kv.Result, bool) {
 	return result, found && err == nil
 }
 
+// Awaits reports whether a proposal of a client has been proposed here, and somebody waits for its result.
+func (c *Clients) Awaits(id consensus.ProposalID) bool {
+	table := c.member.Proposals()
+	return table != nil && table.Awaits(id)
+}
+
 // Taken gives the bytes of the offers among inputs, which the core takes now, back to the budget.
 func (c *Clients) Taken(inputs []raft.Input) { c.offers.taken(inputs) }
 

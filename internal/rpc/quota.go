@@ -2,11 +2,14 @@ package rpc
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/rpc/writerapi"
 )
 
 // What a write is taken to add to the store, beside key and value, as etcd estimates it.
@@ -66,9 +69,12 @@ func (s *shared) withinQuota(cost int64) bool {
 }
 
 // warnQuota raises the alarm like checkQuota but admits the command. What a client proposes again was admitted once, and
-// may have happened: only the log, where a raised alarm counts as well, can give the answer that its first attempt got.
+// may have happened: only the log, where a raised alarm counts as well, can give the answer that its first attempt got. For
+// the disk no alarm is raised, so that the log would take it: that has to wait for room.
 func (s *shared) warnQuota(ctx context.Context, command *kv.Command) error {
-	_ = s.checkQuota(ctx, command)
+	if err := s.checkQuota(ctx, command); errors.Is(err, kv.ErrNoSpace) && s.diskLow() {
+		return fmt.Errorf("%w: %w", writerapi.ErrNoRoom, err)
+	}
 	return nil
 }
 

@@ -18,17 +18,7 @@ import (
 )
 
 // admitProposal reads and checks one proposal as the calls of etcd's API are read and checked.
-func (w *Service) admitProposal(
-	ctx context.Context, id consensus.ProposalID, r *quoratepb.Proposal,
-) (*kv.Command, error) {
-	if !r.Again {
-		machine, release := w.options.Member.Machine()
-		err := roomForResult(machine, id.Session, maxResultBytes)
-		release()
-		if err != nil {
-			return nil, err
-		}
-	}
+func (w *Service) admitProposal(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error) {
 	switch r.Kind {
 	case quoratepb.Proposal_KIND_PUT, quoratepb.Proposal_KIND_DELETE_RANGE, quoratepb.Proposal_KIND_TXN:
 		return w.options.KV.Admit(ctx, r)
@@ -53,6 +43,13 @@ const (
 )
 
 var errResultsFull = status.Error(codes.ResourceExhausted, errTextResultsFull)
+
+// room refuses a proposal of a session of which much is kept already. It is no end of one that was sent before, as it says.
+func (w *Service) room(id consensus.ProposalID) error {
+	machine, release := w.options.Member.Machine()
+	defer release()
+	return roomForResult(machine, id.Session, w.mostResultBytes)
+}
 
 // roomForResult refuses a session of which much is kept once mostBytes are kept of all.
 func roomForResult(machine *apply.Machine, session consensus.SessionID, mostBytes int64) error {

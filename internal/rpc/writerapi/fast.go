@@ -108,8 +108,11 @@ func (p *proposeStream) record(request *quoratepb.ProposeRequest) {
 			err = ErrDenied
 		}
 		if err == nil {
+			err = p.writer.room(id)
+		}
+		if err == nil {
 			var command *kv.Command
-			if command, err = p.writer.admitProposal(p.grpc.Context(), id, r); err == nil {
+			if command, err = p.writer.admitProposal(p.grpc.Context(), r); err == nil {
 				proposal, err = p.writer.options.Clients.EncodeFor(id, command)
 			}
 		}

@@ -23,6 +23,8 @@ type Clients interface {
 	ProposeAllFor(commands []clients.Proposed, refuse func(at int, why error))
 	Abandon(id consensus.ProposalID, done proposals.Completion)
 	FirstResult(id consensus.ProposalID) (kv.Result, bool)
+	// Awaits reports whether a proposal has been proposed here and has no result yet.
+	Awaits(id consensus.ProposalID) bool
 	OpenClientSession(ctx context.Context, client consensus.MemberID, above uint64, keep []uint64) (consensus.SessionID, error)
 	RetireClientSession(session consensus.SessionID)
 	KeepClient(client consensus.MemberID)
@@ -51,7 +53,8 @@ type KV interface {
 	Unsettled(ctx context.Context) bool
 	// Permit refuses who has not logged in.
 	Permit(ctx context.Context) error
-	// Admit reads and checks a request. One that is proposed again was admitted once, and is not held against the quota.
+	// Admit reads and checks a request. One that is said to be proposed again is not held against the quota, so that the log
+	// gives its answer. It gets ErrNoRoom where the log would not refuse it.
 	Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error)
 	// Response is the response to what was applied, which it counts; Reply is the same before that.
 	Response(kind quoratepb.Proposal_Kind, result *kv.Result) wire.Encoder
@@ -78,11 +81,13 @@ type Service struct {
 	options  Options
 	register clientRegister
 	unread   atomic.Uint64 // streams that ended because nobody read the answers
+
+	mostResultBytes int64 // of all clients, that may be kept: maxResultBytes
 }
 
 // New makes the service of a member.
 func New(options Options) *Service {
-	w := &Service{options: options}
+	w := &Service{options: options, mostResultBytes: maxResultBytes}
 	w.register.init(options.Clock, options.Clients)
 	return w
 }

@@ -1,6 +1,7 @@
 package writerapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -46,6 +47,8 @@ var (
 		"quorate: the proposal has no session, sequence or kind that a client's proposal may have")
 	// ErrDenied is wrapped by what KV.Admit returns if the client may not do what it asks for.
 	ErrDenied = errors.New("rpc: permission denied")
+	// ErrNoRoom is wrapped by what KV.Admit returns if nothing may grow here, whether it was sent before or not.
+	ErrNoRoom = errors.New("rpc: no room")
 
 	errClientID = status.Error(codes.AlreadyExists, clients.ErrClientID.Error())
 )
@@ -191,7 +194,12 @@ func (p *proposeStream) begin(r *quoratepb.Proposal) (*kv.Command, *streamPropos
 		one.refuse(err)
 		return nil, one, nil
 	}
-	command, err := p.writer.admitProposal(p.grpc.Context(), id, r)
+	full := p.writer.room(id)
+	if full != nil && !r.Again {
+		one.refuse(full)
+		return nil, one, nil
+	}
+	command, err := p.writer.admitProposal(p.grpc.Context(), r)
 	if err == nil && kv.AsksForPairs(command) { // nothing is read for a request that nobody has admitted
 		one.command = command
 	}
@@ -201,7 +209,12 @@ func (p *proposeStream) begin(r *quoratepb.Proposal) (*kv.Command, *streamPropos
 			return nil, one, nil
 		}
 	}
-	if err != nil {
+	switch {
+	case r.Again && errors.Is(err, ErrNoRoom), err == nil && full != nil && !p.writer.options.Clients.Awaits(id):
+		// Nobody here knows of a first attempt. If there was one, its result will be kept: this is no refusal.
+		one.Complete(kv.Result{}, cmp.Or(err, full))
+		return nil, one, nil
+	case err != nil:
 		one.refuse(err)
 		return nil, one, nil
 	}

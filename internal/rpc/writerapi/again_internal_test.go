@@ -1,0 +1,121 @@
+package writerapi
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/clients"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+)
+
+// fullMember has a state machine, and knows of some proposals.
+type fullMember struct {
+	Clients
+	KV
+	machine *apply.Machine
+	awaited map[consensus.ProposalID]bool
+}
+
+func (m *fullMember) Learner() bool                                                      { return false }
+func (m *fullMember) Machine() (*apply.Machine, func())                                  { return m.machine, func() {} }
+func (m *fullMember) Awaits(id consensus.ProposalID) bool                                { return m.awaited[id] }
+func (m *fullMember) Unsettled(context.Context) bool                                     { return false }
+func (m *fullMember) Offer(_ context.Context, _ consensus.MemberID, _ consensus.Message) {}
+
+func (m *fullMember) FirstResult(id consensus.ProposalID) (kv.Result, bool) {
+	result, found, err := m.machine.Result(id)
+	return result, found && err == nil
+}
+
+func (m *fullMember) Admit(context.Context, *quoratepb.Proposal) (*kv.Command, error) {
+	return &kv.Command{Put: &kv.PutOp{Key: []byte("k")}}, nil
+}
+
+type noNetwork struct {
+	grpc.BidiStreamingServer[quoratepb.ProposeRequest, quoratepb.ProposeResponse]
+}
+
+func (noNetwork) Context() context.Context { return context.Background() }
+
+// Ensure that a client which says of everything that it was sent before finds no more room for results than others, that its
+// first results are still there, and that it is never told that an attempt which may have been first did nothing.
+func TestStream_begin_again(t *testing.T) {
+	rich, poor := clients.Owner{ID: 1}, clients.Owner{ID: 2}
+	session := func(o clients.Owner) uint64 { return consensus.ClientSession(o.ID, uint64(o.ID)).Number }
+	m := &fullMember{machine: fullMachine(t), awaited: map[consensus.ProposalID]bool{rich.Proposal(session(rich), 5002): true}}
+	w := &Service{options: Options{Member: m, Clients: m, KV: m, Pending: new(atomic.Int64), Failed: new(atomic.Uint64)},
+		mostResultBytes: 70_000}
+	const goesOn = quoratepb.Answer_VERDICT_UNSPECIFIED
+	for _, c := range []struct {
+		name     string
+		owner    clients.Owner
+		sequence uint64
+		again    bool
+		want     quoratepb.Answer_Verdict
+	}{
+		{"new", rich, 5001, false, quoratepb.Answer_VERDICT_REFUSED},
+		{"said to be again", rich, 5001, true, quoratepb.Answer_VERDICT_AGAIN},
+		{"under way here", rich, 5002, true, goesOn},
+		{"executed", rich, 17, true, quoratepb.Answer_VERDICT_APPLIED},
+		{"new, of a client of which little is kept", poor, 1, false, goesOn},
+		{"again, of a client of which little is kept", poor, 2, true, goesOn},
+	} {
+		p := &proposeStream{writer: w, grpc: noNetwork{}, owner: c.owner, wake: make(chan struct{}, 1),
+			unanswered: map[*streamProposal]struct{}{}}
+		p.room.L = &p.mu
+		r := &quoratepb.Proposal{
+			Session: session(c.owner), Sequence: c.sequence, Kind: quoratepb.Proposal_KIND_PUT, Again: c.again}
+		command, _, err := p.begin(r)
+		if err != nil || (command != nil) != (c.want == goesOn) {
+			t.Errorf("%s: got %v, %v", c.name, command, err)
+		}
+		if command != nil || len(p.finished) != 1 {
+			continue
+		}
+		if f := &p.finished[0]; f.result.Put != nil {
+			if c.want != quoratepb.Answer_VERDICT_APPLIED {
+				t.Errorf("%s: got a result", c.name)
+			}
+		} else if a := w.proposalAnswer(context.Background(), f); a.Verdict != c.want || codes.Code(a.Code) != codes.ResourceExhausted {
+			t.Errorf("%s: got %v, want %v", c.name, a, c.want)
+		}
+		// A voter holds no record of what would be refused.
+		q := &proposeStream{writer: w, grpc: noNetwork{}, owner: c.owner, wake: make(chan struct{}, 1)}
+		q.record(&quoratepb.ProposeRequest{TermConfig: &quoratepb.TermConfig{}, Records: []*quoratepb.Proposal{r}})
+		if q.heard.verdicts != 1 {
+			t.Errorf("%s: the record was taken", c.name)
+		}
+	}
+}
+
+// fullMachine has sessions of clients 1 and 2, and 5,000 results of the first.
+func fullMachine(t *testing.T) *apply.Machine {
+	m := openMachine(t)
+	var entries []consensus.Entry
+	add := func(id consensus.ProposalID, cmd kv.Command) {
+		entries = append(entries, consensus.Entry{Index: consensus.Index(len(entries) + 1), Term: 1,
+			Kind: consensus.EntryCommand, Proposal: id, Payload: cmd.Append(nil)})
+	}
+	for client := uint64(1); client <= 2; client++ {
+		s := consensus.ClientSession(consensus.MemberID(client), client)
+		add(consensus.ProposalID{Session: s}, kv.Command{SessionOpen: &kv.SessionOpenOp{Member: client, Number: s.Number}})
+	}
+	for i := range uint64(5000) {
+		id := consensus.ProposalID{Session: consensus.ClientSession(1, 1), Sequence: i + 1}
+		add(id, kv.Command{Put: &kv.PutOp{Key: fmt.Append(nil, i)}})
+	}
+	for i := range entries { // each by itself, as the log brings them
+		if _, err := m.Apply(entries[i : i+1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m
+}
