@@ -31,6 +31,31 @@ func (b *eventBuffer) add(events []kv.Event) {
 		return
 	}
 	b.events = append(b.events, events...)
+	showBefore(b.events[len(b.events)-len(events):])
+}
+
+// showBefore makes the previous pairs of one command's events those from before the command, which is what watches show: as
+// in etcd, a pair that the command itself wrote and replaced shows nowhere. The chain has it.
+func showBefore(events []kv.Event) {
+	var first map[string]*kv.KeyValue // before the first change of each key
+	for i := range events {
+		e := &events[i]
+		if e.Prev == nil || e.Prev.ModRevision != e.KV.ModRevision {
+			continue
+		}
+		if first == nil {
+			first = make(map[string]*kv.KeyValue, len(events))
+			for j := range events {
+				if key := string(events[j].KV.Key); first[key] == nil && events[j].Prev != nil {
+					first[key] = events[j].Prev
+				}
+			}
+		}
+		e.Prev = nil
+		if before := first[string(e.KV.Key)]; before.ModRevision != e.KV.ModRevision {
+			e.Prev = before
+		}
+	}
 }
 
 // giveUp leaves the events of this batch to the watchers, which read what they want of them from the store.

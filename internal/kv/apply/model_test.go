@@ -249,13 +249,21 @@ func (s *modelStep) put(op *kv.PutOp) *kv.PutResult {
 	ev := kv.Event{Kind: kv.EventPut, KV: next}
 	res := &kv.PutResult{}
 	if had {
-		ev.Prev = &prev
+		ev.Prev = s.before(string(op.Key))
 		if op.PrevKV {
 			res.Prev = &prev
 		}
 	}
 	s.events = append(s.events, ev)
 	return res
+}
+
+// before returns a key as it was before the command.
+func (s *modelStep) before(key string) *kv.KeyValue {
+	if was, ok := s.then[s.revision][key]; ok {
+		return &was
+	}
+	return nil
 }
 
 func within(key string, start, end []byte) bool {
@@ -278,7 +286,7 @@ func (s *modelStep) delete(op *kv.DeleteOp) *kv.DeleteResult {
 		delete(s.now, key)
 		s.wrote = true
 		s.events = append(s.events, kv.Event{Kind: kv.EventDelete,
-			KV: kv.KeyValue{Key: []byte(key), ModRevision: s.target}, Prev: &prev})
+			KV: kv.KeyValue{Key: []byte(key), ModRevision: s.target}, Prev: s.before(key)})
 		res.Deleted++
 		if op.PrevKV {
 			res.Prevs = append(res.Prevs, prev)

@@ -263,15 +263,18 @@ func loadEvent(versions engine.Iterator, ref *changeRef, q *EventQuery, compact 
 	if !q.Prev || excepted || ref.rev.Main-1 < compact {
 		return nil
 	}
-	if !versions.Next() {
-		return versions.Error()
+	for versions.Next() { // over what the same revision wrote before
+		at, rev, ok := splitVersionKey(versions.Key())
+		if !ok {
+			return fmt.Errorf("%w: version key %x", ErrCorruptRow, versions.Key())
+		}
+		if !bytes.Equal(at, prefix) {
+			return nil
+		}
+		if rev.Main < ref.rev.Main {
+			ref.event.Prev, err = loadVersion(user, versions.Value(), rev.Main)
+			return err
+		}
 	}
-	at, rev, ok := splitVersionKey(versions.Key())
-	if !ok {
-		return fmt.Errorf("%w: version key %x", ErrCorruptRow, versions.Key())
-	}
-	if bytes.Equal(at, prefix) {
-		ref.event.Prev, err = loadVersion(user, versions.Value(), rev.Main)
-	}
-	return err
+	return versions.Error()
 }

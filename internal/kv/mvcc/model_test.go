@@ -187,9 +187,9 @@ func (m *model) events(rev kv.Revision, ranges []mvcc.KeyRange, prev bool, compa
 		if c.deleted {
 			e.Kind = kv.EventDelete
 		}
-		if prev && rev-1 >= compact {
+		if prev && rev-1 >= compact && (c.deleted || c.kv.Version > 1) {
 			for _, old := range m.history[:i] {
-				if bytes.Equal(old.kv.Key, c.kv.Key) {
+				if bytes.Equal(old.kv.Key, c.kv.Key) && old.rev.Main < rev {
 					e.Prev = nil
 					if !old.deleted {
 						before := old.kv
@@ -320,7 +320,7 @@ func (d *driver) command(w *mvcc.Writer) {
 	}
 	var want []kv.Event
 	if rev.Sub > 0 {
-		want = d.model.events(rev.Main, nil, true, -1)
+		want = replacing(d.model.events(rev.Main, nil, true, -1))
 	}
 	d.same("events of the command", want, w.EndCommand())
 	d.same("revision", d.model.rev, w.Revision())
@@ -447,6 +447,21 @@ func (d *driver) catchUp() {
 	if len(want) < q.MaxRevisions && !full && q.From <= q.To {
 		d.same("all of the events", q.To+1, next)
 	}
+}
+
+// replacing gives the events of one revision the pairs that they replaced, those of the same revision, too.
+func replacing(events []kv.Event) []kv.Event {
+	for i := range events {
+		for j := range events[:i] {
+			if !bytes.Equal(events[j].KV.Key, events[i].KV.Key) {
+				continue
+			}
+			if events[i].Prev = nil; events[j].Kind == kv.EventPut {
+				events[i].Prev = &events[j].KV
+			}
+		}
+	}
+	return events
 }
 
 func eventsBytes(events []kv.Event) (n int) {

@@ -100,8 +100,9 @@ func (w *Writer) BeginCommandAt(rev kv.Revision) {
 	w.open, w.exact, w.main, w.sub = true, rev, 0, 0
 }
 
-// EndCommand closes the command and returns its changes in their order. The list is valid until the next command; what the
-// events point to stays as it is.
+// EndCommand closes the command and returns its changes in their order, each with the pair that it replaced, which the same
+// command may have written: EventsSince gives the pair of the revision before. The list is valid until the next command;
+// what the events point to stays as it is.
 func (w *Writer) EndCommand() []kv.Event {
 	w.mustBeOpen()
 	w.open = false
