@@ -32,6 +32,9 @@ type Shares struct {
 	Packing   int64 // compression of the streams between members
 	Proposals int64 // that wait for their results: those of this member, and as much for native clients
 	Backups   int64 // that are being written, all of them
+	// Deletion is of the keys that one command deletes, or that hang on one lease. It is a measure, and nothing is set aside
+	// for it: applying holds up to ten times that for a moment, of what other parts do not use.
+	Deletion int64
 }
 
 // Log bounds the log that is held in memory.
@@ -99,6 +102,7 @@ func Divide(limit int64) Shares {
 		Packing:   part(1, 32<<20) / 2,
 		Proposals: part(2, 256<<20),
 		Backups:   part(3, 256<<20) / 2,
+		Deletion:  part(1, 256<<20),
 	}
 	s.Log.Snapshot = min(part(12+12, 2<<30)-s.Answers, 1<<30) // and what answers leave
 	return s

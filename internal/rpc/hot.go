@@ -30,11 +30,14 @@ type hotKV struct {
 
 // declines reports whether a command may wait before it is proposed.
 func (h *hotKV) declines(command *kv.Command) bool {
-	return h.access.State().Enabled() || !h.member.Prompt() || h.diskLow() || !h.withinQuota(growth(command))
+	return h.access.State().Enabled() || !h.member.Prompt() || h.diskLow() || !h.withinQuota(growth(command)) ||
+		deletesRanges(command)
 }
 
 // noCheck stands for checkQuota after declines.
 func noCheck(context.Context, *kv.Command) error { return nil }
+
+func (h *hotKV) afterDeclines() growthCheck { return growthCheck{noCheck, h.options.DeletionBytes} }
 
 // hotWrite is a command on its way.
 type hotWrite struct {
@@ -65,7 +68,7 @@ func (h *hotKV) servePut(c *front.Call, message []byte) bool {
 	}
 	p.begin(h, c, h.put, &p.Command, len(message))
 	if p.enters() {
-		p.propose(h.admitPut(c.Context(), &p.PutCall, noCheck))
+		p.propose(h.admitPut(c.Context(), &p.PutCall, h.afterDeclines()))
 	}
 	return true
 }
@@ -88,7 +91,7 @@ func (h *hotKV) serveTxn(c *front.Call, message []byte) bool {
 	}
 	p.begin(h, c, h.txn, &p.Command, len(message))
 	if p.enters() {
-		p.propose(h.admitTxn(c.Context(), &p.TxnCall, noCheck))
+		p.propose(h.admitTxn(c.Context(), &p.TxnCall, h.afterDeclines()))
 	}
 	return true
 }

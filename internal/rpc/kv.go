@@ -112,7 +112,7 @@ func (s *kvService) readInto(response *wire.RangeResponse, call *wire.RangeCall,
 }
 
 func (s *kvService) put(ctx context.Context, call *wire.PutCall) (*wire.PutResponse, error) {
-	if err := s.admitPut(ctx, call, s.checkQuota); err != nil {
+	if err := s.admitPut(ctx, call, s.firstCheck()); err != nil {
 		return nil, err
 	}
 	result, err := s.propose(ctx, &call.Command)
@@ -122,19 +122,19 @@ func (s *kvService) put(ctx context.Context, call *wire.PutCall) (*wire.PutRespo
 	return s.putResponse(&result), nil
 }
 
-// quotaCheck is shared.checkQuota, or what stands for it.
-type quotaCheck func(ctx context.Context, command *kv.Command) error
-
 // admitPut refuses a put that may not be proposed, and makes its command.
-func (s *kvService) admitPut(ctx context.Context, c *wire.PutCall, quota quotaCheck) error {
+func (s *kvService) admitPut(ctx context.Context, c *wire.PutCall, check growthCheck) error {
 	c.Command.Put = &c.Op
-	if err := quota(ctx, &c.Command); err != nil {
+	if err := check.quota(ctx, &c.Command); err != nil {
 		return err
 	}
 	if err := validate.Put(&c.Op); err != nil {
 		return err
 	}
-	return validate.Size(c.Size, s.options.MaxRequestBytes)
+	if err := validate.Size(c.Size, s.options.MaxRequestBytes); err != nil {
+		return err
+	}
+	return s.checkKeys(ctx, &c.Command, check.keyBytes)
 }
 
 // wire.PutResponse answers a put that was applied.
@@ -151,7 +151,7 @@ func (s *kvService) putReply(result *kv.Result) *wire.PutResponse {
 }
 
 func (s *kvService) deleteRange(ctx context.Context, call *wire.DeleteCall) (*wire.DeleteResponse, error) {
-	if err := s.admitDelete(call); err != nil {
+	if err := s.admitDelete(ctx, call, s.firstCheck()); err != nil {
 		return nil, err
 	}
 	result, err := s.propose(ctx, &call.Command)
@@ -162,12 +162,15 @@ func (s *kvService) deleteRange(ctx context.Context, call *wire.DeleteCall) (*wi
 }
 
 // admitDelete refuses a delete that may not be proposed, and makes its command.
-func (s *kvService) admitDelete(c *wire.DeleteCall) error {
+func (s *kvService) admitDelete(ctx context.Context, c *wire.DeleteCall, check growthCheck) error {
 	c.Command.Delete = &c.Op
 	if err := validate.Delete(&c.Op); err != nil {
 		return err
 	}
-	return validate.Size(c.Size, s.options.MaxRequestBytes)
+	if err := validate.Size(c.Size, s.options.MaxRequestBytes); err != nil {
+		return err
+	}
+	return s.checkKeys(ctx, &c.Command, check.keyBytes)
 }
 
 // wire.DeleteResponse answers a delete that was applied.

@@ -14,7 +14,7 @@ import (
 )
 
 func (s *kvService) txn(ctx context.Context, call *wire.TxnCall) (*wire.TxnResponse, error) {
-	if err := s.admitTxn(ctx, call, s.checkQuota); err != nil {
+	if err := s.admitTxn(ctx, call, s.firstCheck()); err != nil {
 		return nil, err
 	}
 	if validate.ReadOnly(&call.Op) {
@@ -38,12 +38,12 @@ func (s *kvService) limitParts(call any) {
 }
 
 // admitTxn refuses a transaction that may not be proposed, and makes its command.
-func (s *kvService) admitTxn(ctx context.Context, c *wire.TxnCall, quota quotaCheck) error {
+func (s *kvService) admitTxn(ctx context.Context, c *wire.TxnCall, check growthCheck) error {
 	if c.TooMany {
 		return rpctypes.ErrGRPCTooManyOps
 	}
 	c.Command.Txn = &c.Op
-	if err := quota(ctx, &c.Command); err != nil {
+	if err := check.quota(ctx, &c.Command); err != nil {
 		return err
 	}
 	if err := validate.Txn(&c.Op, s.options.MaxTxnOps); err != nil {
@@ -58,7 +58,10 @@ func (s *kvService) admitTxn(ctx context.Context, c *wire.TxnCall, quota quotaCh
 	if validate.ReadOnly(&c.Op) {
 		return nil
 	}
-	return validate.Size(c.Size, s.options.MaxRequestBytes)
+	if err := validate.Size(c.Size, s.options.MaxRequestBytes); err != nil {
+		return err
+	}
+	return s.checkKeys(ctx, &c.Command, check.keyBytes)
 }
 
 // wire.TxnResponse answers a transaction that was applied.

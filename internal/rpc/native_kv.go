@@ -34,9 +34,9 @@ func (k nativeKV) Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command
 }
 
 func (k nativeKV) admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error) {
-	quota := k.checkQuota
+	check := k.firstCheck()
 	if r.Again {
-		quota = k.warnQuota
+		check = k.checkAgain()
 	}
 	switch r.Kind {
 	case quoratepb.Proposal_KIND_PUT:
@@ -44,20 +44,20 @@ func (k nativeKV) admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command
 		if err := decode(call, r.Request); err != nil {
 			return nil, err
 		}
-		return &call.Command, k.admitPut(ctx, call, quota)
+		return &call.Command, k.admitPut(ctx, call, check)
 	case quoratepb.Proposal_KIND_DELETE_RANGE:
 		call := new(wire.DeleteCall)
 		if err := decode(call, r.Request); err != nil {
 			return nil, err
 		}
-		return &call.Command, k.admitDelete(call)
+		return &call.Command, k.admitDelete(ctx, call, check)
 	case quoratepb.Proposal_KIND_TXN:
 		call := new(wire.TxnCall)
 		k.limitParts(call)
 		if err := decode(call, r.Request); err != nil {
 			return nil, err
 		}
-		return &call.Command, k.admitTxn(ctx, call, quota)
+		return &call.Command, k.admitTxn(ctx, call, check)
 	}
 	return nil, fmt.Errorf("rpc: a proposal has no kind %d", r.Kind)
 }

@@ -50,7 +50,9 @@ type Options struct {
 	// Room is where backups claim the disk that they need; nil: there is room.
 	Room *reserve.Watch
 	// BackupBytes is what all backups may have in memory while they are made.
-	BackupBytes           int64
+	BackupBytes int64
+	// DeletionBytes is what the keys that one command deletes may have, and those of one lease, with deletedKeyBytes for each.
+	DeletionBytes         int64
 	WatchProgressInterval time.Duration // between progress notifications of a quiet watcher
 	SlowRequest           time.Duration // requests that take longer are logged
 	// AllowedHosts are the names by which HTTP requests that are not encrypted may call this member, AllowedOrigins the
@@ -130,6 +132,7 @@ func (o *Options) setDefaults() {
 		o.Renewals = admission.NewLedger(memory.Divide(memory.DefaultMost).Clients.Renewals)
 	}
 	setDefault(&o.BackupBytes, memory.Divide(memory.DefaultMost).Backups)
+	setDefault(&o.DeletionBytes, memory.Divide(memory.DefaultMost).Deletion)
 	setDefault(&o.MaxConcurrentStreams, defaultMaxConcurrentStreams)
 	setDefault(&o.FirstMessage, defaultFirstMessage)
 	setDefault(&o.ElectionTimeout, defaultElectionTimeout)

@@ -65,6 +65,7 @@ func (s *Server) serve(context.Context, Options) error {
 		DiskLow:               s.reserve.Low,
 		Room:                  s.reserve,
 		BackupBytes:           s.budgets.Backups,
+		DeletionBytes:         s.budgets.Deletion,
 		ExtensiveMetrics:      s.cfg.Monitoring.Metrics == "extensive",
 	})
 	if err := s.clients.spans.start(s.ctx, &s.cfg.Tracing, s.logger); err != nil {

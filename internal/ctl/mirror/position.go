@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -89,7 +90,8 @@ func (t *target) write(ctx context.Context, ops []clientv3.Op, next *position) (
 			return 0, errTwo
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
 			return 0, errAgain
-		case errors.Is(err, rpctypes.ErrTooManyOps), errors.Is(err, rpctypes.ErrRequestTooLarge):
+		case errors.Is(err, rpctypes.ErrTooManyOps), errors.Is(err, rpctypes.ErrRequestTooLarge),
+			err != nil && strings.Contains(err.Error(), rpctypes.ErrRequestTooLarge.Error()): // or more is said with it
 			return 0, errLimit
 		case !passing(err):
 			return 0, fmt.Errorf("write to the target: %w", err)

@@ -15,8 +15,14 @@ func (m *Machine) Apply(entries []consensus.Entry) ([]kv.Result, error) {
 	return m.ApplyFor(entries, nil)
 }
 
-// ApplyFor applies entries that follow the last one applied, in one engine batch, and returns a result for each. The error
-// is an operating error: nothing of the call is visible then, and the machine takes no more entries.
+// maxBatchBytes is how long an engine batch may become before it is committed ahead of the entries left: several deletions
+// that each hold much memory shall not hold it at once. It is no part of what is applied: how members divide the log into
+// calls differs anyway.
+const maxBatchBytes = 4 << 20
+
+// ApplyFor applies entries that follow the last one applied, in one engine batch, or in several if they write much, and
+// returns a result for each. The error is an operating error: nothing of the last batch is visible then, and the machine
+// takes no more entries.
 //
 // Keys and values that a command asks for are read only if answering returns an account for them, and only a little: a
 // result that is not complete has Left, and Recall completes it. answering may be nil.
@@ -30,28 +36,9 @@ func (m *Machine) ApplyFor(entries []consensus.Entry, answering Answering) ([]kv
 	if len(entries) == 0 {
 		return nil, nil
 	}
-	m.position.begin(entries[len(entries)-1].Index)
-	m.executor.begin(m.store.Begin(), len(entries), m.hub.Wanted(), answering)
 	results := make([]kv.Result, len(entries))
-	mark := m.Applied()
-	for i := range entries {
-		e := &entries[i]
-		if e.Index != mark.Index+1 || e.Term < mark.Term {
-			invariant.Broken("entry %v is applied after %v", e.Position(), mark)
-		}
-		mark = e.Position()
-		m.sessions.mu.Lock()
-		did, err := m.applyEntry(e, &results[i])
-		m.sessions.mu.Unlock()
-		if err != nil {
-			m.failed = err // the writer is not committed: there is no way on from here
-			break
-		}
-		did.users = m.Users().Sum()
-		m.chain.add(e, m.executor.w.Revision(), &did)
-	}
-	if m.failed == nil {
-		m.failed = m.commit(mark)
+	for done := 0; done < len(entries) && m.failed == nil; {
+		done += m.applyBatch(entries[done:], results[done:], answering)
 	}
 	if m.failed != nil {
 		m.executor.w.Abandon()
@@ -59,6 +46,32 @@ func (m *Machine) ApplyFor(entries []consensus.Entry, answering Answering) ([]kv
 		return nil, m.failed
 	}
 	return results, nil
+}
+
+// applyBatch applies entries in one engine batch, until it is large, and returns how many. An error is in failed.
+func (m *Machine) applyBatch(entries []consensus.Entry, results []kv.Result, answering Answering) (done int) {
+	m.position.begin(entries[len(entries)-1].Index)
+	m.executor.begin(m.store.Begin(), len(entries), m.hub.Wanted(), answering)
+	mark := m.Applied()
+	for done < len(entries) && (done == 0 || m.executor.w.BatchBytes() < maxBatchBytes) {
+		e := &entries[done]
+		if e.Index != mark.Index+1 || e.Term < mark.Term {
+			invariant.Broken("entry %v is applied after %v", e.Position(), mark)
+		}
+		mark = e.Position()
+		m.sessions.mu.Lock()
+		did, err := m.applyEntry(e, &results[done])
+		m.sessions.mu.Unlock()
+		if err != nil {
+			m.failed = err // the writer is not committed: there is no way on from here
+			return done
+		}
+		did.users = m.Users().Sum()
+		m.chain.add(e, m.executor.w.Revision(), &did)
+		done++
+	}
+	m.failed = m.commit(mark)
+	return done
 }
 
 // commit makes the batch visible and tells the watchers.

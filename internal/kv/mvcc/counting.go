@@ -52,6 +52,26 @@ func (s *Store) walkCount(part *census.Span, rev kv.Revision) (count int64, err 
 	return count, c.close()
 }
 
+// VisitKeys calls visit with each key of a range at the published revision, in order, until it returns false. The
+// key is valid during the call. The error is an operating error.
+func (s *Store) VisitKeys(key, end []byte, visit func(key []byte) bool) error {
+	if isEmptyRange(key, end) {
+		return nil
+	}
+	lower, upper := versionBounds(key, end)
+	_, err := s.atRevision(0, func(rev kv.Revision) error {
+		it, err := s.newIter(lower, upper, rev)
+		if err != nil {
+			return err
+		}
+		c := engineCursor{it: it, rev: allOf(rev)}
+		for c.next() && visit(c.key()) {
+		}
+		return c.close()
+	})
+	return err
+}
+
 // countAt tells how many keys a range holds at rev, as this Writer sees it.
 func (w *Writer) countAt(key, end []byte, rev kv.Revision) (int64, error) {
 	count, err := w.store.countAt(key, end, min(rev, w.base.revision))

@@ -82,6 +82,9 @@ func (w *Writer) Revision() kv.Revision {
 	return w.last
 }
 
+// BatchBytes returns how long the engine's batch is: what is in memory until Commit is some times that.
+func (w *Writer) BatchBytes() int { return w.batch.Len() }
+
 // CompactRevision returns the compact revision, with what this Writer compacted.
 func (w *Writer) CompactRevision() kv.Revision { return w.compact }
 

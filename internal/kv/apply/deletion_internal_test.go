@@ -1,0 +1,160 @@
+package apply
+
+import (
+	"bytes"
+	"fmt"
+	"runtime/debug"
+	"runtime/metrics"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/census"
+	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+// longestBatch notes how long the batches of an engine are when they are committed.
+type longestBatch struct {
+	engine.Engine
+	bytes int
+}
+
+type notedBatch struct {
+	engine.Batch
+	of *longestBatch
+}
+
+func (l *longestBatch) NewBatch() engine.Batch { return &notedBatch{l.Engine.NewBatch(), l} }
+
+func (b *notedBatch) Commit() error {
+	b.of.bytes = max(b.of.bytes, b.Len())
+	return b.Batch.Commit()
+}
+
+// bootstrapped opens a machine on an engine, and returns what applies commands to it in one call.
+func bootstrapped(t *testing.T, eng engine.Engine) (m *Machine, apply func(commands ...kv.Command)) {
+	t.Helper()
+	if err := Bootstrap(eng, 77, consensus.Config{Voters: []consensus.MemberID{1}}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Open(eng, Options{Store: mvcc.Options{CacheBytes: 1 << 20,
+		Census: census.Options{LogBytes: 1 << 20, IntervalBytes: 1 << 19}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := m.Applied().Index
+	return m, func(commands ...kv.Command) {
+		t.Helper()
+		entries := make([]consensus.Entry, len(commands))
+		for i := range commands {
+			index++
+			entries[i] = consensus.Entry{Index: index, Term: 1, Kind: consensus.EntryCommand, Payload: commands[i].Append(nil)}
+		}
+		results, err := m.Apply(entries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range results {
+			if results[i].Err != nil {
+				t.Fatal(results[i].Err)
+			}
+		}
+	}
+}
+
+// Ensure that deletions which are applied in one call, each of many bytes, are not all in memory at once.
+func TestMachine_Apply_manyLargeDeletions(t *testing.T) {
+	const ranges, keys, keyLen = 16, 64, 16 << 10
+	mem, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eng := &longestBatch{Engine: mem}
+	m, apply := bootstrapped(t, eng)
+	var deletions []kv.Command
+	for r := range ranges {
+		name := []byte{'a' + byte(r)}
+		for i := range keys {
+			key := append(fmt.Appendf(bytes.Clone(name), "%04d", i), bytes.Repeat([]byte("k"), keyLen)...)
+			apply(kv.Command{Put: &kv.PutOp{Key: key}})
+		}
+		deletions = append(deletions, kv.Command{Delete: &kv.DeleteOp{Key: name, End: []byte{name[0] + 1}}})
+	}
+	eng.bytes = 0
+	apply(deletions...)
+	if most := 4<<20 + 3*keys*keyLen; eng.bytes > most {
+		t.Errorf("a batch of %d bytes was committed, want at most %d", eng.bytes, most)
+	}
+	left, _, err := m.Store().Range(&kv.RangeOp{Key: []byte{0}, End: []byte{0}, CountOnly: true})
+	if err != nil || left.Count != 0 {
+		t.Errorf("%d keys are left: %v", left.Count, err)
+	}
+}
+
+// Ensure that to delete keys takes no more memory than those count on who bound it (memory.Shares.Deletion): about ten times
+// their bytes, with 64 for each.
+func TestMachine_Apply_deletionMemory(t *testing.T) {
+	const times, lease = 12, 7
+	for _, tc := range []struct {
+		name         string
+		keys, keyLen int
+		lease        kv.LeaseID
+		deletion     kv.Command
+	}{
+		{"long keys", 512, 16 << 10, 0, kv.Command{Delete: &kv.DeleteOp{Key: []byte("k"), End: []byte("l")}}},
+		{"short keys", 40_000, 12, 0, kv.Command{Delete: &kv.DeleteOp{Key: []byte("k"), End: []byte("l")}}},
+		{"leased keys", 512, 16 << 10, lease, kv.Command{Delete: &kv.DeleteOp{Key: []byte("k"), End: []byte("l")}}},
+		{"the end of a lease", 512, 16 << 10, lease, kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: lease}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			eng, err := engine.Open(engine.Options{Dir: t.TempDir(), CacheBytes: 1 << 20, MemTableBytes: 1 << 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer eng.Close()
+			_, apply := bootstrapped(t, eng)
+			apply(kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: lease, TTLSeconds: 60}})
+			for next := 0; next < tc.keys; {
+				var puts []kv.Command
+				for ; next < tc.keys && len(puts) < max(1, 1<<20/tc.keyLen/100); next++ {
+					key := append(fmt.Appendf(nil, "k%07d", next), bytes.Repeat([]byte("k"), tc.keyLen)...)
+					puts = append(puts, kv.Command{Put: &kv.PutOp{Key: key, Lease: tc.lease}})
+				}
+				apply(puts...)
+			}
+			if err := eng.Defragment(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			held := mostHeld(func() { apply(tc.deletion) })
+			if most := times * tc.keys * (tc.keyLen + 8 + 64); held > most {
+				t.Errorf("applying held %d bytes, want at most %d", held, most)
+			}
+		})
+	}
+}
+
+// mostHeld returns how far the heap grows while f runs, with a collection at each step.
+func mostHeld(f func()) int {
+	defer debug.SetGCPercent(debug.SetGCPercent(5))
+	before := heap()
+	done, most := make(chan struct{}), make(chan uint64)
+	go func() {
+		top, sample := before, []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+		for {
+			metrics.Read(sample)
+			top = max(top, sample[0].Value.Uint64())
+			select {
+			case <-done:
+				most <- top
+				return
+			default:
+			}
+		}
+	}()
+	f()
+	close(done)
+	return int(<-most - before)
+}

@@ -1,0 +1,181 @@
+package rpc
+
+import (
+	"context"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+)
+
+// deletedKeyBytes is what a key counts beside its length. To apply its deletion takes about ten times the sum.
+const deletedKeyBytes = 64
+
+// growthCheck is what a command is held against before it is proposed.
+type growthCheck struct {
+	quota    func(ctx context.Context, command *kv.Command) error // shared.checkQuota, or what stands for it
+	keyBytes int64                                                // for checkKeys
+}
+
+func (s *shared) firstCheck() growthCheck {
+	return growthCheck{s.checkQuota, s.options.DeletionBytes}
+}
+
+// checkAgain is for what a client proposes again: it may have happened, so it is refused only if the keys have become twice as
+// many as the first time allowed.
+func (s *shared) checkAgain() growthCheck {
+	return growthCheck{s.warnQuota, 2 * s.options.DeletionBytes}
+}
+
+// checkKeys refuses a command that would delete keys of more than most bytes at once, or hang so many on one lease, which ends
+// in one command: until it is applied, every member holds them several times. It belongs to the proposing side, as checkQuota
+// does. What others write between the check and the log is not counted.
+func (s *shared) checkKeys(ctx context.Context, command *kv.Command, most int64) error {
+	deletes, attaches := deletesRanges(command), attachesKeys(command)
+	if !deletes && !attaches {
+		return nil
+	}
+	machine, release := s.options.Member.Machine()
+	defer release()
+	if attaches {
+		if id := overfull(machine, command, most); id != 0 {
+			if err := s.access.Sign(ctx, command); err != nil {
+				return err
+			}
+			return status.Errorf(codes.InvalidArgument, "etcdserver: request is too large: the keys of lease %x would have "+
+				"more than %d bytes, counted with %d for each key, and they must be deleted together when it ends: hang "+
+				"further keys on another lease", int64(id), most, deletedKeyBytes)
+		}
+	}
+	// A key has more bytes in the store than it counts here.
+	if !deletes || machine.Store().LogicalBytes() <= most {
+		return nil
+	}
+	// Only who may delete the keys learns how many there are, and has them counted.
+	if err := s.access.Sign(ctx, command); err != nil {
+		return err
+	}
+	sum := deletionSum{machine: machine, left: most}
+	if err := sum.command(command); err != nil {
+		return err
+	}
+	if sum.left < 0 {
+		return status.Errorf(codes.InvalidArgument, "etcdserver: request is too large: the keys that it deletes have more "+
+			"than %d bytes, counted with %d for each key: delete the range in parts, the keys up to one in its middle first",
+			most, deletedKeyBytes)
+	}
+	return nil
+}
+
+// deletionSum counts what a command deletes, until that is too much.
+type deletionSum struct {
+	machine *apply.Machine
+	left    int64
+}
+
+func (d *deletionSum) command(command *kv.Command) error {
+	if command.Delete != nil {
+		return d.delete(command.Delete)
+	}
+	return d.txn(command.Txn)
+}
+
+// txn takes both branches: which one is taken is known when it is applied.
+func (d *deletionSum) txn(op *kv.TxnOp) error {
+	left := d.left
+	if err := d.ops(op.Then); err != nil {
+		return err
+	}
+	then := d.left
+	d.left = left
+	err := d.ops(op.Else)
+	d.left = min(d.left, then)
+	return err
+}
+
+func (d *deletionSum) ops(ops []kv.Op) (err error) {
+	for i := 0; i < len(ops) && d.left >= 0 && err == nil; i++ {
+		switch {
+		case ops[i].Delete != nil:
+			err = d.delete(ops[i].Delete)
+		case ops[i].Txn != nil:
+			err = d.txn(ops[i].Txn)
+		}
+	}
+	return err
+}
+
+// delete counts a range. A single key is no longer than the request.
+func (d *deletionSum) delete(op *kv.DeleteOp) error {
+	if len(op.End) == 0 {
+		return nil
+	}
+	return d.machine.Store().VisitKeys(op.Key, op.End, func(key []byte) bool {
+		d.left -= int64(len(key)) + deletedKeyBytes
+		return d.left >= 0
+	})
+}
+
+func deletesRanges(command *kv.Command) bool {
+	return command.Delete != nil && len(command.Delete.End) > 0 ||
+		command.Txn != nil && anyOp(command.Txn, func(op *kv.Op) bool { return op.Delete != nil && len(op.Delete.End) > 0 })
+}
+
+func attachesKeys(command *kv.Command) bool {
+	return command.Put != nil && command.Put.Lease != 0 ||
+		command.Txn != nil && anyOp(command.Txn, func(op *kv.Op) bool { return op.Put != nil && op.Put.Lease != 0 })
+}
+
+// anyOp reports whether found holds for an operation of a transaction, of nested ones too.
+func anyOp(op *kv.TxnOp, found func(*kv.Op) bool) bool {
+	for _, list := range [2][]kv.Op{op.Then, op.Else} {
+		for i := range list {
+			if found(&list[i]) || list[i].Txn != nil && anyOp(list[i].Txn, found) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// overfull returns a lease whose keys would have more than most bytes, zero if there is none. Keys that hang on it already add
+// nothing; a transaction is taken as if it did both of its branches.
+func overfull(machine *apply.Machine, command *kv.Command, most int64) kv.LeaseID {
+	more := map[kv.LeaseID]int64{}
+	adds := func(op *kv.PutOp) bool {
+		if op == nil || op.Lease == 0 {
+			return false
+		}
+		sum, known := more[op.Lease]
+		if !known {
+			keys, bytes := machine.Leases().KeysSize(op.Lease)
+			sum = bytes + int64(keys)*deletedKeyBytes
+		}
+		sum += int64(len(op.Key)) + deletedKeyBytes
+		if sum > most {
+			found, err := machine.Store().Get(op.Key)
+			if err != nil || found == nil || found.Lease != op.Lease {
+				return true
+			}
+			sum -= int64(len(op.Key)) + deletedKeyBytes
+		}
+		more[op.Lease] = sum
+		return false
+	}
+	if command.Put != nil {
+		if adds(command.Put) {
+			return command.Put.Lease
+		}
+		return 0
+	}
+	var full kv.LeaseID
+	anyOp(command.Txn, func(op *kv.Op) bool {
+		if adds(op.Put) {
+			full = op.Put.Lease
+		}
+		return full != 0
+	})
+	return full
+}

@@ -1,0 +1,134 @@
+package rpc_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Ensure that who would delete more bytes of keys at once than members bear is told to do it in parts, and nothing is changed.
+func TestKV_DeleteRange_tooManyKeyBytes(t *testing.T) {
+	const keys, keyLen, most = 40, 500, 12_000
+	s := serveNative(t, func(o *rpcOptions) { o.DeletionBytes = most })
+	c, native, ctx := s.client(t), s.native(t), waitContext(t)
+	kvs := pb.NewKVClient(s.conn(t))
+	for i := range keys {
+		if _, err := c.Put(ctx, fmt.Sprintf("k%02d", i)+strings.Repeat("k", keyLen), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ranges := func(bounds ...string) (ops []*pb.RequestOp) {
+		for i := 0; i < len(bounds); i += 2 {
+			ops = append(ops, deleteOp(bounds[i], bounds[i+1]))
+		}
+		return ops
+	}
+	txn := func(then, otherwise []*pb.RequestOp) func() error {
+		return func() error {
+			_, err := kvs.Txn(ctx, &pb.TxnRequest{Success: then, Failure: otherwise})
+			return err
+		}
+	}
+	remove := func(key, end string) func() error {
+		return func() error {
+			_, err := kvs.DeleteRange(ctx, &pb.DeleteRangeRequest{Key: []byte(key), RangeEnd: []byte(end)})
+			return err
+		}
+	}
+	for _, tc := range []struct {
+		name string
+		do   func() error
+	}{
+		{"all keys", remove("\x00", "\x00")},
+		{"a range", remove("k", "l")},
+		{"a range in a transaction", txn(ranges("k", "l"), nil)},
+		{"in the other branch", txn(nil, ranges("k", "l"))},
+		{"two ranges that are small", txn(ranges("k00", "k15", "k20", "k35"), nil)},
+		{"in one that is nested", txn(ranges("k00", "k15"), list(txnOp(ranges("k20", "k35"), ranges("k00", "k30"))))},
+	} {
+		err := tc.do()
+		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "more than 12000 bytes") ||
+			!strings.Contains(err.Error(), "in parts") {
+			t.Errorf("%s: got %v", tc.name, err)
+		}
+	}
+	if _, err := native.Delete(ctx, "k", clientv3.WithRange("l")); err == nil || !strings.Contains(err.Error(), "in parts") {
+		t.Errorf("a native client: got %v", err)
+	}
+	if r, err := c.Get(ctx, "k", clientv3.WithPrefix(), clientv3.WithCountOnly()); err != nil || r.Count != keys {
+		t.Fatalf("%d keys are left: %v", r.Count, err)
+	}
+	for _, tc := range []struct {
+		name string
+		do   func() error
+	}{
+		{"a part", remove("k00", "k15")},
+		{"either of two parts", txn(ranges("k15", "k30"), ranges("k30", "k40"))},
+		{"the rest", remove("k", "l")},
+	} {
+		if err := tc.do(); err != nil {
+			t.Errorf("%s: got %v", tc.name, err)
+		}
+	}
+	if r, err := c.Get(ctx, "k", clientv3.WithPrefix(), clientv3.WithCountOnly()); err != nil || r.Count != 0 {
+		t.Errorf("%d keys are left: %v", r.Count, err)
+	}
+}
+
+// Ensure that no more bytes of keys hang on one lease than may be deleted at once, and that those which hang there can be
+// written.
+func TestKV_Put_tooManyKeyBytesOnLease(t *testing.T) {
+	const keyLen, most, fit = 500, 12_000, 21
+	s := serveNative(t, func(o *rpcOptions) { o.DeletionBytes = most })
+	c, native, ctx := s.client(t), s.native(t), waitContext(t)
+	key := func(i int) string { return fmt.Sprintf("k%02d", i) + strings.Repeat("k", keyLen) }
+	lease := func() clientv3.LeaseID {
+		granted, err := c.Grant(ctx, 600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return granted.ID
+	}
+	one := lease()
+	for i := range fit {
+		if _, err := c.Put(ctx, key(i), "", clientv3.WithLease(one)); err != nil {
+			t.Fatalf("key %d: %v", i, err)
+		}
+	}
+	put := func(key string, id clientv3.LeaseID) clientv3.Op {
+		return clientv3.OpPut(key, "v", clientv3.WithLease(id))
+	}
+	for name, do := range map[string]func(context.Context) error{
+		"a put":         func(ctx context.Context) error { _, err := c.Do(ctx, put(key(fit), one)); return err },
+		"a transaction": func(ctx context.Context) error { _, err := c.Txn(ctx).Then(put(key(fit), one)).Commit(); return err },
+		"a native client": func(ctx context.Context) error {
+			_, err := native.Put(ctx, key(fit), "v", clientv3.WithLease(one))
+			return err
+		},
+	} {
+		if err := do(ctx); err == nil || !strings.Contains(err.Error(), "another lease") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	two := lease()
+	for name, op := range map[string]clientv3.Op{
+		"a key that hangs there": put(key(0), one), "another lease": put(key(fit), two),
+		"no lease": clientv3.OpPut(key(fit+1), ""), "a key that leaves": put(key(1), two),
+	} {
+		if _, err := c.Do(ctx, op); err != nil {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if _, err := c.Do(ctx, put(key(fit+2), one)); err != nil {
+		t.Errorf("after one has left: %v", err)
+	}
+	if _, err := c.Revoke(ctx, one); err != nil {
+		t.Error(err)
+	}
+}
