@@ -2,7 +2,7 @@
 //
 // A Retainer says how far the log may be compacted behind what was applied, and flushes the store when the log would
 // otherwise have to keep too much. A Scrubber deletes, step by step, what a compaction of revisions made invisible.
-// Defragment rewrites the store's tables on demand.
+// A Reclaimer gives the disk back what was deleted so. Defragment rewrites the store's tables on demand.
 //
 // It does not decide which revisions are compacted: clients do, or package server's automatic compaction.
 //

@@ -87,6 +87,9 @@ func (s *Store) CompactedTo() kv.Revision {
 // CompactedVersions returns how many versions of keys compactions have deleted from this store.
 func (s *Store) CompactedVersions() int64 { return s.compactor.droppedVersions.Load() }
 
+// CompactedBytes returns how many bytes compactions have deleted from this store, counted as Size.LogicalBytes is.
+func (s *Store) CompactedBytes() int64 { return s.compactor.droppedBytes.Load() }
+
 // deletion is the batch of one step.
 type deletion struct {
 	batch    engine.Batch

@@ -112,6 +112,12 @@ func (e *pebble) Defragment(ctx context.Context) error {
 	return e.call(func() error { return e.Engine.Defragment(ctx) })
 }
 
+// Reclaim implements engine.Engine.
+func (e *pebble) Reclaim(ctx context.Context, hurry bool) error {
+	e.unflushed = 0
+	return e.call(func() error { return e.Engine.Reclaim(ctx, hurry) })
+}
+
 // DiskBytes implements engine.Engine.
 func (e *pebble) DiskBytes(lower, upper []byte) (uint64, error) {
 	if err := e.ended(); err != nil {

@@ -29,6 +29,9 @@ type Engine interface {
 	// Defragment rewrites the tables so that the space of deleted keys is free on return. When ctx ends it stops between
 	// two tables, and what was rewritten stays so.
 	Defragment(ctx context.Context) error
+	// Reclaim flushes, and rewrites the tables that deletions overlap, so that what they deleted is gone on return. It is paced
+	// as background work is, unless hurry is set. When ctx ends it stops between two tables.
+	Reclaim(ctx context.Context, hurry bool) error
 	// DiskBytes estimates how much of the disk the keys in [lower, upper) take; what is not flushed counts as zero.
 	DiskBytes(lower, upper []byte) (uint64, error)
 	// SeparateValues lets large values lie in files of their own from now on. A store does not remember it: values that lie

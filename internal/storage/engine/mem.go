@@ -143,6 +143,9 @@ func (m *Mem) Checkpoint(dir string) error {
 // Defragment implements Engine: the file never holds what was deleted.
 func (m *Mem) Defragment(context.Context) error { return m.Flush() }
 
+// Reclaim implements Engine.
+func (m *Mem) Reclaim(context.Context, bool) error { return m.Flush() }
+
 // SeparateValues implements Engine: the file has all of it.
 func (m *Mem) SeparateValues() {}
 

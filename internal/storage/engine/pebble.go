@@ -191,7 +191,7 @@ func (e *lsm) pebbleOptions() *pebble.Options {
 func (e *lsm) paceWork(o *pebble.Options, fs *storeFS) {
 	all := &e.pacing
 	urgent := func() bool {
-		return e.closed.Load() || e.stalled.Load() || all.hurries.Load() > 0 || e.separate.defragmenting.Load() > 0
+		return e.closed.Load() || e.stalled.Load() || all.hurries.Load() > 0
 	}
 	all.flush = pacer{pace: flushPace, urgent: urgent, pressure: func() float64 { return 0 }}
 	all.compaction = pacer{pace: compactionPace, urgent: urgent, pressure: e.crowding}
@@ -329,16 +329,21 @@ func (e *lsm) GetDurable(key []byte) ([]byte, bool, error) {
 // NewBatch implements Engine.
 func (e *lsm) NewBatch() Batch { return &lsmBatch{engine: e, batch: e.db.NewBatch()} }
 
-// Flush implements Engine. It does not wait for a flush that fails: Pebble would try again for ever.
+// Flush implements Engine.
 func (e *lsm) Flush() error {
+	e.pacing.hurries.Add(1)
+	defer e.pacing.hurries.Add(-1)
+	return e.flush()
+}
+
+// flush does not wait for a flush that fails: Pebble would try again for ever.
+func (e *lsm) flush() error {
 	if e.closed.Load() {
 		return ErrClosed
 	}
 	if err := e.failureNow(); err != nil {
 		return err
 	}
-	e.pacing.hurries.Add(1)
-	defer e.pacing.hurries.Add(-1)
 	done, err := e.db.AsyncFlush()
 	if err != nil {
 		return diskError(e.options.Dir, err)
@@ -375,8 +380,10 @@ func (e *lsm) Defragment(ctx context.Context) error {
 	if e.closed.Load() {
 		return ErrClosed
 	}
-	e.separate.defragmenting.Add(1)
-	defer e.separate.defragmenting.Add(-1)
+	e.pacing.hurries.Add(1)
+	defer e.pacing.hurries.Add(-1)
+	e.separate.rewriting.Add(1)
+	defer e.separate.rewriting.Add(-1)
 	least, most := []byte{0}, []byte{0xff, 0xff}
 	if err := e.db.RangeKeyDelete(least, most, pebble.NoSync); err != nil {
 		return diskError(e.options.Dir, err)
@@ -385,6 +392,24 @@ func (e *lsm) Defragment(ctx context.Context) error {
 		return err
 	}
 	if err := e.db.Compact(ctx, least, most, true); err != nil {
+		return diskError(e.options.Dir, err)
+	}
+	return nil
+}
+
+// Reclaim implements Engine. Tables that no deletion overlaps stay, and so do values of theirs that share a file with garbage:
+// Pebble rewrites such files by itself, by their age.
+func (e *lsm) Reclaim(ctx context.Context, hurry bool) error {
+	if hurry {
+		e.pacing.hurries.Add(1)
+		defer e.pacing.hurries.Add(-1)
+	}
+	e.separate.rewriting.Add(1)
+	defer e.separate.rewriting.Add(-1)
+	if err := e.flush(); err != nil {
+		return err
+	}
+	if err := e.db.Compact(ctx, []byte{0}, []byte{0xff, 0xff}, true); err != nil {
 		return diskError(e.options.Dir, err)
 	}
 	return nil

@@ -150,7 +150,7 @@ func (w *pacedFilterWriter) AddKey(key []byte) {
 // pacing is what paces the work of a store.
 type pacing struct {
 	commits           atomic.Uint64 // bytes, as they count in a memtable
-	hurries           atomic.Int32  // calls that wait for a flush
+	hurries           atomic.Int32  // calls that wait: for a flush, or for Defragment
 	flush, compaction pacer
 }
 

@@ -23,8 +23,8 @@ const (
 
 // separator says which values lie apart.
 type separator struct {
-	on            atomic.Bool
-	defragmenting atomic.Int32 // calls of Defragment under way
+	on        atomic.Bool
+	rewriting atomic.Int32 // calls of Defragment and Reclaim under way
 }
 
 // isValueFile tells whether a file of a store holds separated values.
@@ -39,7 +39,7 @@ func (s *separator) goOn(fs env.FS, dir string) error {
 	return err
 }
 
-// policy is that of one compaction. While the store is defragmented no table keeps its references, so values that
+// policy is that of one compaction. While the store is rewritten no table keeps its references, so values that
 // live are copied and the files that they were in go.
 func (s *separator) policy() pebble.ValueSeparationPolicy {
 	policy := pebble.ValueSeparationPolicy{
@@ -49,7 +49,7 @@ func (s *separator) policy() pebble.ValueSeparationPolicy {
 		RewriteMinimumAge:     separatedAge,
 		TargetGarbageRatio:    separatedGarbage,
 	}
-	if s.defragmenting.Load() > 0 {
+	if s.rewriting.Load() > 0 {
 		policy.MaxBlobReferenceDepth = 0
 	}
 	return policy
