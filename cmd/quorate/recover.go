@@ -88,7 +88,9 @@ func recoverQuorum(ctx context.Context, args []string, s command.Streams) int {
 		fmt.Fprintf(s.Err, "quorate: %s; see quorate recover --help\n", text)
 		return command.StatusUsage
 	}
-	return fail(s, explainRecovery(f.dataDir, err))
+	// The line to type stands by itself.
+	fmt.Fprintf(s.Err, "quorate: %v\n", explainRecovery(f.dataDir, err))
+	return command.StatusRefused
 }
 
 func (f *recoverFlags) define(c *cobra.Command) {

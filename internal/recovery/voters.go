@@ -126,6 +126,7 @@ func (s *Survivor) CheckNames(p *Plan, lost []consensus.MemberID) error {
 	if len(e.Names) == 0 {
 		return nil
 	}
+	slices.Sort(e.Names)
 	return &e
 }
 
