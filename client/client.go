@@ -83,7 +83,11 @@ func (c *conns) to(endpoint string) (*grpc.ClientConn, error) {
 		}
 		c.byEndpoint[endpoint] = conn
 	}
-	conn.ResetConnectBackoff() // the caller has its own backoff
+	// The caller has its own backoff. A connection that is being made has none to reset, and gRPC's method must not run while
+	// it is: it walks the addresses of the connection without a lock.
+	if conn.GetState() == connectivity.TransientFailure {
+		conn.ResetConnectBackoff()
+	}
 	return conn, nil
 }
 

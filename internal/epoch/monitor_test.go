@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -153,6 +154,7 @@ func TestMonitor_nameOfCaller(t *testing.T) {
 // those whom it names, where the configuration has them, and what these say counts.
 func TestMonitor_Meet_hearsay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		asked, truth := 0, claim(2, 1)
 		m := epoch.New(epoch.Options{
 			Own: claim(1, 1), ElectionTimeout: timeout, Clock: env.WallClock{}, Logger: slog.New(slog.DiscardHandler),
@@ -160,6 +162,8 @@ func TestMonitor_Meet_hearsay(t *testing.T) {
 			Name:        func(consensus.MemberID) string { return "" },
 			Dropped:     func() ([]consensus.Member, error) { return nil, nil },
 			Greet: func(context.Context, string) (identity.Greeting, error) {
+				mu.Lock()
+				defer mu.Unlock()
 				asked++
 				return identity.Greeting{Claim: truth, Stage: identity.Founded}, nil
 			},
@@ -176,10 +180,12 @@ func TestMonitor_Meet_hearsay(t *testing.T) {
 		if m.Update(false) != identity.Sound || len(m.Alarms()) > 0 {
 			t.Errorf("an unknown caller is believed: %v, %q", m.State(), m.Alarms())
 		}
+		mu.Lock()
 		if asked != 2 {
 			t.Errorf("asked %d times in one moment, want once at the start, and once because of the caller", asked)
 		}
 		truth = claim(2, 9)
+		mu.Unlock()
 		<-time.After(2 * timeout)
 		m.Meet(claim(2, 9), identity.Said)
 		synctest.Wait()
