@@ -89,6 +89,23 @@ func TestBook_everyMemberIsReplaced(t *testing.T) {
 	}
 }
 
+// Ensure that the control which drops the rule loses the cluster once the member that was given is gone.
+func TestBook_Stays_losesTheCluster(t *testing.T) {
+	for _, stays := range []bool{false, true} {
+		now := time.Unix(1000, 0)
+		b := nativeclient.NewBook([]string{at(1)})
+		b.Stays = stays
+		list(t, b, now, 1, 2, 3)
+		if err := b.NoteStatus(at(2), inForce(11, 2, 3, 4)); err != nil {
+			t.Fatal(err)
+		}
+		list(t, b, now, 2, 3, 4)
+		if reads := b.Reads(); slices.Contains(reads, at(4)) == stays {
+			t.Errorf("Stays is %v, the voters are 2, 3 and 4, and reads go to %v", stays, reads)
+		}
+	}
+}
+
 // Ensure that reads stay where the user sent them while the members there are members, whoever else comes and goes.
 func TestBook_Reads_stay(t *testing.T) {
 	now := time.Unix(1000, 0)
