@@ -17,6 +17,7 @@ type Stream struct {
 	// Guarded by c.mu.
 	receiver   Receiver
 	settled    bool   // answered, or lost
+	abandoned  bool   // ended by the server for want of room or time
 	orphan     bool   // lost before receiver was known
 	window     int64  // that the client has left
 	taken      uint32 // bytes that the window has not got back yet

@@ -131,6 +131,7 @@ func (s *Stream) abandon(block []byte) {
 		return
 	}
 	c := s.c
+	s.abandoned = true
 	if len(block) == 0 {
 		c.out = appendReset(c.out, s.id, EnhanceYourCalm)
 		c.drop(s)
@@ -139,6 +140,13 @@ func (s *Stream) abandon(block []byte) {
 		c.finish(s)
 	}
 	c.flush()
+}
+
+// Abandoned reports whether the server ended the stream for want of room or time; otherwise its client or the connection did.
+func (s *Stream) Abandoned() bool {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	return s.abandoned
 }
 
 // Hold says how many bytes of the request are kept for the stream now; false: there is no room, and nothing has changed.

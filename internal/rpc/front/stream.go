@@ -172,10 +172,11 @@ func (x *serverStream) sendParts(parts []h2.Part) error {
 		x.stream.Headers(header)
 	}
 	if !x.stream.Send(parts) {
-		if err := x.ctx.Err(); err != nil {
-			return status.FromContextError(err).Err()
+		if x.ctx.Err() == nil && x.stream.Abandoned() {
+			return status.Error(codes.Unavailable, "transport is closing")
 		}
-		return status.Error(codes.Unavailable, "transport is closing")
+		x.cancel() // a stream that its client reset has ended for Send before Lost is called
+		return status.FromContextError(x.ctx.Err()).Err()
 	}
 	return nil
 }
