@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -18,6 +19,7 @@ type campaign struct {
 	sample  int
 	workers int
 	out     io.Writer // a line for each mutant; nil: none
+	journal *journal  // what was tried, in this campaign and those before it; nil: nothing is kept
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -42,8 +44,15 @@ func (c *campaign) run(ctx context.Context) error {
 	}
 	work.Wait()
 	slices.SortFunc(c.results, func(a, b result) int { return cmp.Compare(a.Number, b.Number) })
+	if c.err == nil && ctx.Err() != nil {
+		return fmt.Errorf("%w after %d of %d mutants; those that were being tried are not counted",
+			errInterrupted, c.counted, c.sample)
+	}
 	return c.err
 }
+
+// errInterrupted is the end of a campaign whose sample is not full.
+var errInterrupted = errors.New("interrupted")
 
 // draw waits until it is certain whether the sample needs one more mutant.
 func (c *campaign) draw(ctx context.Context) (int, bool) {
@@ -65,9 +74,14 @@ func (c *campaign) draw(ctx context.Context) (int, bool) {
 func (c *campaign) tryOne(ctx context.Context, i int) {
 	begun := time.Now()
 	r := result{mutation: c.order[i], Number: i + 1}
+	before, known := c.journal.tried(i + 1)
 	var err error
-	r.Outcome, r.By, err = c.lab.try(ctx, &c.order[i])
-	r.Seconds = time.Since(begun).Round(time.Second / 10).Seconds()
+	if known {
+		r.Outcome, r.By, r.Seconds = before.Outcome, before.By, before.Seconds
+	} else {
+		r.Outcome, r.By, err = c.lab.try(ctx, &c.order[i])
+		r.Seconds = time.Since(begun).Round(time.Second / 10).Seconds()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.changed.Broadcast()
@@ -82,7 +96,10 @@ func (c *campaign) tryOne(ctx context.Context, i int) {
 		c.counted++
 	}
 	c.results = append(c.results, r)
-	if c.out != nil {
+	if known {
+		return
+	}
+	if c.err = c.journal.keep(&r); c.err == nil && c.out != nil {
 		c.tell(&r)
 	}
 }

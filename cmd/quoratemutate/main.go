@@ -19,7 +19,8 @@ const usage = `quoratemutate changes the code by machine, one small change at a 
 
   quoratemutate [flags]       in the root of the repository
 
-Each mutant meets the tests of its package, those of its neighbours, and seeds of the simulator, until one of them fails.
+Each mutant meets the quick tests of its package and of its neighbours, then all of their tests, then seeds of the
+simulator, until one of them fails.
 The tree is never written to: the go command reads the changed file in the place of the real one (-overlay).
 
 `
@@ -58,9 +59,10 @@ func mutate(ctx context.Context, args []string, out io.Writer) (survivors int, e
 	flags.IntVar(&c.sample, "sample", 30, "`number` of mutants that compile")
 	flags.DurationVar(&c.lab.limit, "for", time.Minute,
 		"`time` after which tests that are not over have killed, or 3 times what they take without a mutant")
-	flags.DurationVar(&c.lab.simulate, "simulate", 20*time.Second, "`time` of seeds against what the tests let live; 0: none")
+	flags.DurationVar(&c.lab.simulate, "simulate", 10*time.Second, "`time` of seeds against what the tests let live; 0: none")
 	flags.IntVar(&c.workers, "workers", 1, "`number` of mutants at once")
 	place := flags.String("at", "", "only the mutants of this `place`, a file or file:line, and all of them")
+	kept := flags.String("results", "", "`file` to which each result is added at once; what it has already is not tried again")
 	list := flags.Bool("list", false, "list the mutations in the order of the seed, and try none")
 	asJSON := flags.Bool("json", false, "print one JSON document at the end, instead of lines")
 	if err := flags.Parse(args); err != nil {
@@ -96,7 +98,12 @@ func mutate(ctx context.Context, args []string, out io.Writer) (survivors int, e
 	if !*asJSON {
 		c.out = out
 	}
-	err = c.run(ctx)
+	if *kept != "" {
+		if c.journal, err = openJournal(*kept, c.order); err != nil {
+			return 0, err
+		}
+	}
+	err = errors.Join(c.run(ctx), c.journal.close())
 	s := c.summary(*seed)
 	if *asJSON {
 		return s.Survived, errors.Join(err, s.printJSON(out))
@@ -105,9 +112,19 @@ func mutate(ctx context.Context, args []string, out io.Writer) (survivors int, e
 	return s.Survived, err
 }
 
-// neighbours are the packages whose tests look at another package, too, those that say most first.
+// neighbours are the packages whose tests look at another package, too, those that say most in the least time first.
 func neighbours(dir string) []string {
-	if strings.HasPrefix(dir, "internal/consensus") && dir != "internal/consensus/raft" {
+	switch dir {
+	case "internal/consensus/raft":
+		return []string{"internal/node"}
+	case "internal/proposals", "internal/offers":
+		return []string{"internal/node", "internal/clients", "internal/member"}
+	case "internal/node", "internal/logwriter":
+		return []string{"internal/member"}
+	case "internal/identity":
+		return []string{"internal/epoch", "internal/datadir", "internal/transport", "internal/member"}
+	}
+	if strings.HasPrefix(dir, "internal/consensus") {
 		return []string{"internal/consensus/raft"}
 	}
 	return nil

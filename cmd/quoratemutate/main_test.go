@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"os"
@@ -139,6 +140,79 @@ func TestCampaign_neighbours(t *testing.T) {
 	}
 	if len(c.results) != 1 || c.results[0].By != "user: TestNext" {
 		t.Errorf("got %+v", c.results)
+	}
+}
+
+// TestCampaign_interrupted says that its sample is not full, and keeps what is known.
+func TestCampaign_interrupted(t *testing.T) {
+	c := fixture(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c.workers, c.out = 1, writerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil })
+	if err := c.run(ctx); !errors.Is(err, errInterrupted) || len(c.results) != 1 {
+		t.Errorf("got %v, and %d results", err, len(c.results))
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// TestStart_interrupted exits with 2: a campaign whose sample is not full has not killed each of its mutants.
+func TestStart_interrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var said strings.Builder
+	if code := start(ctx, []string{"--packages", "."}, io.Discard, &said); code != 2 || !strings.Contains(said.String(), "interrupted") {
+		t.Errorf("exit code %d, %q", code, said.String())
+	}
+}
+
+// TestJournal goes on where an earlier campaign ended, and refuses results of other mutants.
+func TestJournal(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "results")
+	c := fixture(t)
+	var err error
+	if c.journal, err = openJournal(name, c.order); err != nil {
+		t.Fatal(err)
+	}
+	c.sample = 3
+	if err := errors.Join(c.run(context.Background()), c.journal.close()); err != nil {
+		t.Fatal(err)
+	}
+	next := fixture(t)
+	next.sample = 4
+	var out strings.Builder
+	next.out = &out
+	if next.journal, err = openJournal(name, next.order); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(next.run(context.Background()), next.journal.close()); err != nil {
+		t.Fatal(err)
+	}
+	if len(next.results) != 4 || strings.Count(out.String(), "   4 ") != 1 || strings.Contains(out.String(), "   3 ") {
+		t.Errorf("%d results, tried anew: %s", len(next.results), out.String())
+	}
+	if _, err := openJournal(name, next.order[1:]); err == nil || !strings.Contains(err.Error(), "line 1 is of another seed") {
+		t.Errorf("another order: %v", err)
+	}
+}
+
+// TestDurations parts the tests that take long from those that do not.
+func TestDurations(t *testing.T) {
+	slow, quick := durations("--- PASS: TestA (0.01s)\n    --- PASS: TestA/b (9.00s)\n" +
+		"--- PASS: TestB (0.11s)\n--- PASS: TestC (0.02s)\n")
+	if !slices.Equal(slow, []string{"TestB"}) || quick != 30*time.Millisecond {
+		t.Errorf("slow: %q, all others: %s", slow, quick)
+	}
+}
+
+// TestStages asks what is cheap first, and the simulator last.
+func TestStages(t *testing.T) {
+	l := laboratory{neighbours: func(string) []string { return []string{"user"} }, simulate: time.Second}
+	want := []stage{{"sum", true}, {"user", true}, {"sum", false}, {"user", false}, {simulator, false}}
+	if got := l.stages("sum"); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

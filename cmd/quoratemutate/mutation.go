@@ -26,6 +26,11 @@ type mutation struct {
 
 func (m *mutation) place() string { return fmt.Sprintf("%s:%d", m.File, m.Line) }
 
+// sameAs reports whether two mutations make the same change at the same place.
+func (m *mutation) sameAs(other *mutation) bool {
+	return m.place() == other.place() && m.Column == other.Column && m.Kind == other.Kind && m.Change == other.Change
+}
+
 // apply returns the mutated source.
 func (m *mutation) apply() []byte { return slices.Concat(m.of[:m.start], []byte(m.with), m.of[m.end:]) }
 

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -46,7 +47,7 @@ type laboratory struct {
 	neighbours func(dir string) (dirs []string) // packages whose tests look at dir, too
 
 	mu        sync.Mutex
-	baselines map[string]func() (time.Duration, error)
+	baselines map[string]func() (*usual, error)
 }
 
 // result is what became of a mutant.
@@ -58,8 +59,28 @@ type result struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// try runs the tests of the mutant's package, those of its neighbours, and the simulator, until one of them fails. An error
-// means that nothing can be said.
+// stage is one check of a mutant.
+type stage struct {
+	checker string
+	quick   bool // only the tests that take little, and with -short
+}
+
+// stages are the checks of a mutant of a package, those that decide most in the least time first.
+func (l *laboratory) stages(own string) (all []stage) {
+	packages := append([]string{own}, l.neighbours(own)...)
+	for _, quick := range []bool{true, false} {
+		for _, each := range packages {
+			all = append(all, stage{checker: each, quick: quick})
+		}
+	}
+	if l.simulate > 0 {
+		all = append(all, stage{checker: simulator})
+	}
+	return all
+}
+
+// try runs the quick tests of the mutant's package and of its neighbours, then all of their tests, then the simulator, until
+// one of them fails. An error means that nothing can be said.
 func (l *laboratory) try(ctx context.Context, m *mutation) (outcome, by string, err error) {
 	dir, err := os.MkdirTemp("", "quoratemutate-")
 	if err != nil {
@@ -70,33 +91,30 @@ func (l *laboratory) try(ctx context.Context, m *mutation) (outcome, by string, 
 	if err != nil {
 		return "", "", err
 	}
-	own := path.Dir(m.File)
-	checkers := append([]string{own}, l.neighbours(own)...)
-	if l.simulate > 0 {
-		checkers = append(checkers, simulator)
-	}
-	for i, checker := range checkers {
-		limit, err := l.baseline(ctx, checker)
+	built := map[string]string{}
+	for i, s := range l.stages(path.Dir(m.File)) {
+		usual, err := l.baseline(ctx, s.checker)
 		if err != nil {
 			return "", "", err
 		}
-		binary := filepath.Join(dir, "checker")
-		if text, err := l.build(ctx, checker, binary, overlay); ctx.Err() != nil {
-			return "", "", ctx.Err()
-		} else if err != nil && i == 0 {
-			return invalid, firstError(text), nil
-		} else if err != nil {
-			return "", "", fmt.Errorf("%s: build %s: %w: %s", m.place(), checker, err, text)
+		binary := built[s.checker]
+		if binary == "" {
+			binary = filepath.Join(dir, fmt.Sprintf("checker%d", i))
+			built[s.checker] = binary
+			if text, err := l.build(ctx, s.checker, binary, overlay); ctx.Err() != nil {
+				return "", "", ctx.Err()
+			} else if err != nil && i == 0 {
+				return invalid, firstError(text), nil
+			} else if err != nil {
+				return "", "", fmt.Errorf("%s: build %s: %w: %s", m.place(), s.checker, err, text)
+			}
 		}
-		end, err := l.run(ctx, checker, binary, limit, "-test.short") // kills most, in a fraction of the time
-		if err == nil && end == "" && checker != simulator {
-			end, err = l.run(ctx, checker, binary, limit)
-		}
+		end, err := l.run(ctx, s, binary, usual)
 		if err != nil {
 			return "", "", err
 		}
 		if end != "" {
-			return killed, checker + ": " + end, nil
+			return killed, s.checker + ": " + end, nil
 		}
 	}
 	return survived, "", nil
@@ -130,15 +148,24 @@ func (l *laboratory) overlay(m *mutation, dir string) (string, error) {
 // patience is how many times longer than without a mutation tests may take: others may use the machine, too.
 const patience = 3
 
-// baseline runs a checker on the tree as it is, once, and returns how long its run may take with a mutation. What fails without
-// a mutation says nothing about one.
-func (l *laboratory) baseline(ctx context.Context, checker string) (time.Duration, error) {
+// quickTest is what a test of the first stage takes at most, without a mutation.
+const quickTest = 100 * time.Millisecond
+
+// usual is what a checker does without a mutation.
+type usual struct {
+	limit time.Duration // that its run may take with one
+	slow  []string      // tests that take more than quickTest
+	quick time.Duration // that all others take together
+}
+
+// baseline runs a checker on the tree as it is, once. What fails without a mutation says nothing about one.
+func (l *laboratory) baseline(ctx context.Context, checker string) (*usual, error) {
 	l.mu.Lock()
 	once, ok := l.baselines[checker]
 	if !ok {
-		once = sync.OnceValues(func() (time.Duration, error) { return l.measure(ctx, checker) })
+		once = sync.OnceValues(func() (*usual, error) { return l.measure(ctx, checker) })
 		if l.baselines == nil {
-			l.baselines = map[string]func() (time.Duration, error){}
+			l.baselines = map[string]func() (*usual, error){}
 		}
 		l.baselines[checker] = once
 	}
@@ -146,25 +173,44 @@ func (l *laboratory) baseline(ctx context.Context, checker string) (time.Duratio
 	return once()
 }
 
-func (l *laboratory) measure(ctx context.Context, checker string) (time.Duration, error) {
+func (l *laboratory) measure(ctx context.Context, checker string) (*usual, error) {
 	dir, err := os.MkdirTemp("", "quoratemutate-")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	binary := filepath.Join(dir, "checker")
 	if text, err := l.build(ctx, checker, binary, ""); err != nil {
-		return 0, fmt.Errorf("%s does not build without a mutation: %w: %s", checker, err, text)
+		return nil, fmt.Errorf("%s does not build without a mutation: %w: %s", checker, err, text)
 	}
 	begun := time.Now()
-	end, err := l.run(ctx, checker, binary, baselineFor)
+	most := bounds{wall: baselineFor, processor: baselineFor}
+	said, end, err := l.execute(ctx, checker, binary, most, l.arguments(checker)...)
 	if err == nil && end != "" {
 		err = fmt.Errorf("%s fails without a mutation: %s; fix that first", checker, end)
 	}
+	u := &usual{limit: max(l.limit, patience*time.Since(begun))}
 	if checker == simulator {
-		return l.simulate + l.limit, err
+		u.limit = l.simulate + l.limit
 	}
-	return max(l.limit, patience*time.Since(begun)), err
+	u.slow, u.quick = durations(said)
+	return u, err
+}
+
+// testEnded is what a test says of itself with -v; those inside of another one are indented.
+var testEnded = regexp.MustCompile(`(?m)^--- PASS: (\S+) \((\S+)s\)$`)
+
+// durations names the slow tests of a run, and sums up what the others take.
+func durations(said string) (slow []string, quick time.Duration) {
+	for _, match := range testEnded.FindAllStringSubmatch(said, -1) {
+		took, err := time.ParseDuration(match[2] + "s")
+		if err != nil || took > quickTest {
+			slow = append(slow, regexp.QuoteMeta(match[1]))
+			continue
+		}
+		quick += took
+	}
+	return slow, quick
 }
 
 // build compiles a checker, and returns what the compiler says.
@@ -185,35 +231,74 @@ func (l *laboratory) build(ctx context.Context, checker, binary, overlay string)
 	return string(text), err
 }
 
-// run runs a checker to its end, and returns what ended it: nothing if all is well. The flags are for tests.
-func (l *laboratory) run(ctx context.Context, checker, binary string, limit time.Duration, more ...string) (string, error) {
-	dir := filepath.Join(l.root, checker)
-	args := append([]string{"-test.failfast", "-test.count=1", "-test.timeout=0"}, more...)
+// bounds are what a run may take.
+type bounds struct{ wall, processor time.Duration }
+
+// The bounds of a quick stage. Processor time does not depend on what else the machine does.
+const (
+	quickProcessor = 10 * time.Second
+	quickPatience  = 10
+)
+
+// arguments are those of a whole run.
+func (l *laboratory) arguments(checker string) []string {
 	if checker == simulator {
-		dir, args = l.root, []string{"run", "--seed", "1", "--for", l.simulate.String()}
+		return []string{"run", "--nemesis", "all", "--seed", "1", "--for", l.simulate.String()}
 	}
-	bounded, cancel := context.WithTimeout(ctx, limit)
+	return []string{"-test.failfast", "-test.count=1", "-test.timeout=0", "-test.v"}
+}
+
+// run runs a stage, and returns what ended it: nothing if all is well.
+func (l *laboratory) run(ctx context.Context, s stage, binary string, u *usual) (string, error) {
+	most, args := bounds{wall: u.limit, processor: u.limit}, l.arguments(s.checker)
+	if s.quick {
+		most.processor = max(quickProcessor, quickPatience*u.quick)
+		if args = append(args, "-test.short"); len(u.slow) > 0 {
+			args = append(args, "-test.skip=^("+strings.Join(u.slow, "|")+")$")
+		}
+	}
+	_, end, err := l.execute(ctx, s.checker, binary, most, args...)
+	return end, err
+}
+
+// execute runs a checker to its end, and returns what it said and what ended it.
+func (l *laboratory) execute(
+	ctx context.Context, checker, binary string, most bounds, args ...string,
+) (said, end string, err error) {
+	dir := filepath.Join(l.root, checker)
+	if checker == simulator {
+		dir = l.root
+	}
+	bounded, cancel := context.WithTimeout(ctx, most.wall)
 	defer cancel()
 	// The shell becomes the checker, so that a kill reaches it.
-	shell := fmt.Sprintf("ulimit -v %d 2>/dev/null; exec \"$0\" \"$@\"", memoryKiB)
+	shell := fmt.Sprintf("ulimit -v %d 2>/dev/null; ulimit -t %d; exec \"$0\" \"$@\"",
+		memoryKiB, int(most.processor.Seconds())+1)
 	check := exec.CommandContext(bounded, "sh", append([]string{"-c", shell, binary}, args...)...)
 	check.Dir, check.WaitDelay = dir, time.Second
-	var said bytes.Buffer
-	check.Stdout, check.Stderr = &said, &said
-	err := check.Run()
+	var text bytes.Buffer
+	check.Stdout, check.Stderr = &text, &text
+	err = check.Run()
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return "", ctx.Err()
+		return "", "", ctx.Err()
 	case err == nil:
-		return "", nil
+		return text.String(), "", nil
 	case bounded.Err() != nil:
-		return "not over within " + limit.Round(time.Second).String(), nil
+		return "", "not over within " + most.wall.Round(time.Second).String(), nil
 	case errors.As(err, &exit):
-		return verdict(said.String()), nil
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() && outOfTime(status.Signal()) {
+			return "", "not over within " + most.processor.Round(time.Second).String() + " of processor time", nil
+		}
+		return text.String(), verdict(text.String()), nil
 	}
-	return "", fmt.Errorf("run the checker %s: %w", checker, err)
+	return "", "", fmt.Errorf("run the checker %s: %w", checker, err)
 }
+
+// outOfTime reports whether the kernel ends a process by a signal that has used up its processor time: by the second one, where
+// the process, as the Go runtime, does not end by the first.
+func outOfTime(s syscall.Signal) bool { return s == syscall.SIGXCPU || s == syscall.SIGKILL }
 
 // verdicts are how a checker says what it has found, the most telling first.
 var verdicts = []*regexp.Regexp{
