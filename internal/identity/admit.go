@@ -7,15 +7,18 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Admit keeps of messages, which all came in the name of one member under storage, those that may reach the core of the
-// receiver, whose configuration in force is config. The refusal, if there is one, ends the stream: it was opened before the
-// configuration said who its sender is.
+// Admit keeps of messages, which all came in the name of one member under storage, and under a life that is proved or not,
+// those that may reach the core of the receiver, whose configuration in force is config. The refusal, if there is one, ends
+// the stream: it was opened before the configuration said who its sender is.
 func Admit(
-	config *consensus.Config, from consensus.MemberID, storage consensus.StorageID, messages []consensus.Message, rules Rules,
+	config *consensus.Config, from consensus.MemberID, storage consensus.StorageID, proved bool, messages []consensus.Message,
+	rules Rules,
 ) ([]consensus.Message, *Refusal) {
 	switch config.BindingOf(from, storage) {
 	case consensus.BindingOwn, consensus.BindingNonMember, consensus.BindingOpen:
-		return messages, nil
+		if proved {
+			return messages, nil
+		}
 	case consensus.BindingOther:
 		if !rules.IgnoreBinding {
 			m, _ := config.Member(from)
@@ -23,7 +26,9 @@ func Admit(
 				m.Storage, storage)
 		}
 	}
-	return slices.DeleteFunc(messages, func(m consensus.Message) bool { return !Counts(config, &m, storage, rules) }), nil
+	return slices.DeleteFunc(messages, func(m consensus.Message) bool {
+		return !Counts(config, &m, storage, proved, rules)
+	}), nil
 }
 
 // Bindings returns the changes by which a leader binds those members to their data directories whom it has met, as met says,

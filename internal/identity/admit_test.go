@@ -16,6 +16,7 @@ func TestAdmit(t *testing.T) {
 		from    consensus.MemberID
 		storage byte
 		rules   identity.Rules
+		said    bool // its life is not proved
 		kept    int
 		refused bool
 	}{
@@ -25,11 +26,14 @@ func TestAdmit(t *testing.T) {
 		{name: "unbound", from: 3, storage: 3, kept: 1},
 		{name: "unbound, rule broken", from: 3, storage: 3, rules: identity.Rules{CountUnbound: true}, kept: 2},
 		{name: "non-member", from: 8, storage: 8, kept: 2},
+		{name: "bound, not proved", from: 2, storage: 2, said: true, kept: 1},
+		{name: "another directory, not proved", from: 2, storage: 9, said: true, refused: true},
+		{name: "non-member, not proved", from: 8, storage: 8, said: true, kept: 2},
 	} {
 		messages := []consensus.Message{
 			{Kind: consensus.MsgAppendReply, From: row.from}, {Kind: consensus.MsgPreVote, From: row.from},
 		}
-		kept, refusal := identity.Admit(config, row.from, storage(row.storage), messages, row.rules)
+		kept, refusal := identity.Admit(config, row.from, storage(row.storage), !row.said, messages, row.rules)
 		if (refusal != nil) != row.refused || !row.refused && len(kept) != row.kept {
 			t.Errorf("%s: kept %d, refusal %v; want %d, refused %t", row.name, len(kept), refusal, row.kept, row.refused)
 		}

@@ -49,12 +49,14 @@ const (
 	WrongCertificate Reason = 10
 	// OtherHistory: it refuses this member against what this one has applied, see Obey, and is not bound here.
 	OtherHistory Reason = 11
-	Reasons      int    = 12 // how many there are
+	// Unproved: another process speaks for the member, too, and neither has answered at the member's address.
+	Unproved Reason = 12
+	Reasons  int    = 13 // how many there are
 )
 
 var reasonNames = [Reasons]string{"none", "foreign-cluster", "other-epoch", "wrong-member", "lost-disk", "rolled-back",
 	"cloned", "anonymous", "unbound", "newer-version", "wrong-certificate",
-	"other-history"}
+	"other-history", "unproved"}
 
 func (r Reason) String() string {
 	if int(r) < Reasons {

@@ -58,7 +58,7 @@ func FuzzGuard_Meet(f *testing.F) {
 		g := identity.NewGuard(claim(1, 1, 1), nil, identity.Rules{})
 		g.Configure(bound(1, 2, 3))
 		for i := range claims {
-			refusal, _ := g.Meet(&claims[i], identity.Speaker{})
+			refusal, _ := g.Meet(&claims[i], identity.Dialled, identity.Speaker{})
 			if refusal == nil && claims[i].Cluster != own.Cluster {
 				t.Errorf("a member of another cluster is welcome: %+v", claims[i])
 			}

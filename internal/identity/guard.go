@@ -12,7 +12,7 @@ import (
 type Seen struct {
 	Member  consensus.MemberID
 	Storage consensus.StorageID
-	Life    consensus.Life // the highest that was accepted
+	Life    consensus.Life // the highest that was proved: see Evidence
 	// Lost says that the directory was found rolled back: no life of it is accepted again.
 	Lost bool
 }
@@ -59,21 +59,22 @@ func (g *Guard) Saved() { g.unsaved = false }
 
 // Speaker is a life of the same data directory that has been heard since the claim came. Zero: none has.
 type Speaker struct {
-	Life    consensus.Life
-	Address string
+	Life     consensus.Life
+	Address  string
+	Evidence Evidence // of the life that speaks: how its stream came about
 }
 
 // Meet judges a claim on the other end of a connection. speaker is another life of the claimed storage id that still speaks.
 // If remember is set, what Seen returns must be on disk before anything that comes under the claim is believed, and
-// Saved be called then.
-func (g *Guard) Meet(c *Claim, speaker Speaker) (refusal *Refusal, remember bool) {
+// Saved be called then. A later life of which there is no evidence is welcome, is not remembered, and ends nobody: Proved.
+func (g *Guard) Meet(c *Claim, evidence Evidence, speaker Speaker) (refusal *Refusal, remember bool) {
 	if refusal := g.judge(c); refusal != nil {
 		return refusal, false
 	}
 	if c.Storage.IsZero() || c.Life.IsZero() || g.rules.IgnoreLives {
 		return nil, false
 	}
-	return g.meetLife(c, speaker)
+	return g.meetLife(c, evidence.Believed(g.rules), speaker)
 }
 
 // judge judges a claim without regard to lives.
@@ -114,32 +115,51 @@ func nameOr(m *consensus.Member) string {
 	return m.ID.String()
 }
 
-// meetLife applies invariant 4.
-func (g *Guard) meetLife(c *Claim, speaker Speaker) (refusal *Refusal, remember bool) {
+// Proved reports whether the life of a claim is the one that was met last with evidence. Until it is, Counts lets nothing pass
+// that adds to a majority.
+func (g *Guard) Proved(c *Claim) bool {
+	if c.Storage.IsZero() || c.Life.IsZero() || g.rules.IgnoreLives {
+		return true
+	}
 	at, known := g.find(c.Storage)
+	return known && g.seen[at].Life == c.Life
+}
+
+// meetLife applies invariant 4. Only a speaker of whom there is evidence shows that the directory is in use by two processes:
+// whoever opens a stream can say that he is the life before, or the next one.
+func (g *Guard) meetLife(c *Claim, proved bool, speaker Speaker) (refusal *Refusal, remember bool) {
+	at, known := g.find(c.Storage)
+	var last consensus.Life
 	if known {
-		last := g.seen[at].Life
-		speaks := !speaker.Life.IsZero() && speaker.Life != c.Life
-		switch {
-		case g.seen[at].Lost:
-			return g.rolledBack(c, last), false
-		case c.Life == last:
-			return nil, g.unsaved
-		case speaks:
-			return refuse(Cloned, "data directory %v of member %v is in use by two processes: start %v at %s still speaks, "+
-				"and start %v at %s came after it. One is a copy: stop the one at %s, and use an empty directory "+
-				"there", c.Storage, c.Member, speaker.Life, address(speaker.Address), c.Life, c.address(), c.address()), false
-		case c.Life.Boots <= last.Boots:
-			return g.rolledBack(c, last), false
-		}
-		g.seen[at].Life, g.seen[at].Member, g.unsaved = c.Life, c.Member, true
-		return nil, true
+		last = g.seen[at].Life
 	}
-	if g.config.BindingOf(c.Member, c.Storage) == consensus.BindingNonMember {
+	speaks := !speaker.Life.IsZero() && speaker.Life != c.Life
+	switch {
+	case known && g.seen[at].Lost:
+		return g.rolledBack(c, last), false
+	case known && c.Life == last:
+		return nil, g.unsaved
+	case known && speaks && speaker.Evidence.Believed(g.rules):
+		return refuse(Cloned, "data directory %v of member %v is in use by two processes: start %v at %s still speaks, "+
+			"and start %v at %s came after it. One is a copy: stop the one at %s, and use an empty directory "+
+			"there", c.Storage, c.Member, speaker.Life, address(speaker.Address), c.Life, c.address(), c.address()), false
+	case known && c.Life.Boots <= last.Boots:
+		return g.rolledBack(c, last), false
+	case !known && g.config.BindingOf(c.Member, c.Storage) == consensus.BindingNonMember:
 		return nil, false // nobody counts it, and nobody need remember it
+	case !proved && speaks:
+		return refuse(Unproved, "start %v of data directory %v speaks for member %v, and start %v at %s came after it. Which "+
+			"of them is the member is known once one answers at the address that the configuration has of it: is that "+
+			"address reachable from here?", speaker.Life, c.Storage, c.Member, c.Life, c.address()), false
+	case !proved:
+		return nil, false
 	}
-	g.seen = slices.Insert(g.seen, at, Seen{Member: c.Member, Storage: c.Storage, Life: c.Life})
-	g.forgetNonMembers()
+	if known {
+		g.seen[at].Life, g.seen[at].Member = c.Life, c.Member
+	} else {
+		g.seen = slices.Insert(g.seen, at, Seen{Member: c.Member, Storage: c.Storage, Life: c.Life})
+		g.forgetNonMembers()
+	}
 	g.unsaved = true
 	return nil, true
 }

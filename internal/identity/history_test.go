@@ -40,7 +40,7 @@ func TestGuard_Contradicted(t *testing.T) {
 	g := identity.NewGuard(claim(1, 1, 1), nil, identity.Rules{})
 	g.Configure(bound(3))
 	meet := func(c identity.Claim) identity.Reason {
-		if refusal, _ := g.Meet(&c, identity.Speaker{}); refusal != nil {
+		if refusal, _ := g.Meet(&c, identity.Dialled, identity.Speaker{}); refusal != nil {
 			return refusal.Reason
 		}
 		return identity.Welcome

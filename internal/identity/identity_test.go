@@ -53,7 +53,7 @@ func TestGuard_Meet_claims(t *testing.T) {
 	} {
 		g := identity.NewGuard(claim(1, 1, 1), nil, row.rules)
 		g.Configure(bound())
-		refusal, _ := g.Meet(&row.claim, identity.Speaker{})
+		refusal, _ := g.Meet(&row.claim, identity.Dialled, identity.Speaker{})
 		got := identity.Welcome
 		if refusal != nil {
 			got = refusal.Reason
@@ -75,7 +75,7 @@ func TestGuard_Meet_rolledBack(t *testing.T) {
 	g.Configure(bound())
 	meet := func(c identity.Claim) (identity.Reason, bool) {
 		t.Helper()
-		refusal, remember := g.Meet(&c, identity.Speaker{})
+		refusal, remember := g.Meet(&c, identity.Dialled, identity.Speaker{})
 		if refusal != nil {
 			return refusal.Reason, remember
 		}
@@ -118,14 +118,14 @@ func TestGuard_Distrust_isForEver(t *testing.T) {
 	g := identity.NewGuard(claim(1, 1, 1), nil, identity.Rules{})
 	g.Configure(bound())
 	c := claim(2, 2, 4)
-	g.Meet(&c, identity.Speaker{})
+	g.Meet(&c, identity.Dialled, identity.Speaker{})
 	if !g.Distrust(2, storage(2)) || g.Distrust(2, storage(2)) {
 		t.Error("distrust is news once")
 	}
 	g = identity.NewGuard(claim(1, 1, 2), g.Seen(), identity.Rules{})
 	g.Configure(bound())
 	c = claim(2, 2, 99)
-	if refusal, _ := g.Meet(&c, identity.Speaker{}); refusal == nil || refusal.Reason != identity.RolledBack {
+	if refusal, _ := g.Meet(&c, identity.Dialled, identity.Speaker{}); refusal == nil || refusal.Reason != identity.RolledBack {
 		t.Errorf("a later start of a distrusted directory: got %v", refusal)
 	}
 }
@@ -137,16 +137,17 @@ func TestGuard_Meet_cloned(t *testing.T) {
 	g.Configure(bound())
 	first, second := claim(2, 2, 4), claim(2, 2, 5)
 	second.Address = "http://10.0.0.99:2380"
-	g.Meet(&first, identity.Speaker{})
-	refusal, _ := g.Meet(&second, identity.Speaker{Life: first.Life, Address: first.Address})
+	g.Meet(&first, identity.Dialled, identity.Speaker{})
+	refusal, _ := g.Meet(&second, identity.Dialled, identity.Speaker{Life: first.Life, Address: first.Address,
+		Evidence: identity.Dialled})
 	if refusal == nil || refusal.Reason != identity.Cloned || !strings.Contains(refusal.Text, first.Address) ||
 		!strings.Contains(refusal.Text, second.Address) {
 		t.Errorf("got %v, want a refusal that names both addresses", refusal)
 	}
-	if refusal, _ := g.Meet(&first, identity.Speaker{Life: second.Life}); refusal != nil {
+	if refusal, _ := g.Meet(&first, identity.Dialled, identity.Speaker{Life: second.Life}); refusal != nil {
 		t.Errorf("the first connects again: got %v", refusal)
 	}
-	if refusal, _ := g.Meet(&second, identity.Speaker{}); refusal != nil {
+	if refusal, _ := g.Meet(&second, identity.Dialled, identity.Speaker{}); refusal != nil {
 		t.Errorf("the first is silent: got %v", refusal)
 	}
 }
@@ -161,27 +162,27 @@ func TestCounts_unbound(t *testing.T) {
 		consensus.MsgRecorded, consensus.MsgFast}
 	for kind := consensus.MsgPreVote; kind <= consensus.MsgOrphans; kind++ {
 		from := func(id consensus.MemberID) *consensus.Message { return &consensus.Message{Kind: kind, From: id} }
-		if !identity.Counts(config, from(2), storage(2), identity.Rules{}) {
+		if !identity.Counts(config, from(2), storage(2), true, identity.Rules{}) {
 			t.Errorf("kind %d of a bound member does not count", kind)
 		}
-		if identity.Counts(config, from(2), storage(9), identity.Rules{}) {
+		if identity.Counts(config, from(2), storage(9), true, identity.Rules{}) {
 			t.Errorf("kind %d of another data directory counts", kind)
 		}
-		if !identity.Counts(config, from(2), storage(9), identity.Rules{IgnoreBinding: true}) {
+		if !identity.Counts(config, from(2), storage(9), true, identity.Rules{IgnoreBinding: true}) {
 			t.Errorf("kind %d of another data directory does not count although the rule is broken", kind)
 		}
-		if got, want := identity.Counts(config, from(3), storage(3), identity.Rules{}), !slices.Contains(counted, kind); got != want {
+		if got, want := identity.Counts(config, from(3), storage(3), true, identity.Rules{}), !slices.Contains(counted, kind); got != want {
 			t.Errorf("kind %d of an unbound member: got %v, want %v", kind, got, want)
 		}
-		if !identity.Counts(config, from(3), storage(3), identity.Rules{CountUnbound: true}) {
+		if !identity.Counts(config, from(3), storage(3), true, identity.Rules{CountUnbound: true}) {
 			t.Errorf("kind %d of an unbound member does not count although the rule is broken", kind)
 		}
 		learner := &consensus.Config{Voters: []consensus.MemberID{1, 2}, Members: bound(3)}
 		want := kind == consensus.MsgRead || !slices.Contains(counted, kind)
-		if got := identity.Counts(learner, from(3), storage(3), identity.Rules{}); got != want {
+		if got := identity.Counts(learner, from(3), storage(3), true, identity.Rules{}); got != want {
 			t.Errorf("kind %d of an unbound learner: got %v, want %v", kind, got, want)
 		}
-		if !identity.Counts(open, from(3), storage(3), identity.Rules{}) {
+		if !identity.Counts(open, from(3), storage(3), true, identity.Rules{}) {
 			t.Errorf("kind %d does not count where nobody is bound", kind)
 		}
 	}
@@ -192,11 +193,11 @@ func TestGuard_Seen_bounded(t *testing.T) {
 	g := identity.NewGuard(claim(1, 1, 1), nil, identity.Rules{})
 	g.Configure(bound(3))
 	own := claim(2, 2, 7)
-	g.Meet(&own, identity.Speaker{})
+	g.Meet(&own, identity.Dialled, identity.Speaker{})
 	for n := range 1000 {
 		c := claim(3, 0, 1)
 		c.Storage = consensus.StorageID{0xee, byte(n), byte(n >> 8)}
-		g.Meet(&c, identity.Speaker{})
+		g.Meet(&c, identity.Dialled, identity.Speaker{})
 	}
 	seen := g.Seen()
 	if len(seen) > 64 || !slices.ContainsFunc(seen, func(s identity.Seen) bool { return s.Life == own.Life }) {
@@ -210,12 +211,12 @@ func TestGuard_Meet_unsaved(t *testing.T) {
 	g.Configure(bound(2, 3))
 	own := claim(2, 2, 7)
 	for range 2 {
-		if refusal, remember := g.Meet(&own, identity.Speaker{}); refusal != nil || !remember {
+		if refusal, remember := g.Meet(&own, identity.Dialled, identity.Speaker{}); refusal != nil || !remember {
 			t.Fatalf("got %v and remember %t, want it to be remembered until it is saved", refusal, remember)
 		}
 	}
 	g.Saved()
-	if refusal, remember := g.Meet(&own, identity.Speaker{}); refusal != nil || remember {
+	if refusal, remember := g.Meet(&own, identity.Dialled, identity.Speaker{}); refusal != nil || remember {
 		t.Errorf("got %v and remember %t after it was saved", refusal, remember)
 	}
 }
@@ -228,5 +229,53 @@ func TestReason_Final(t *testing.T) {
 		if got := r.Final(); got != slices.Contains(final, r) {
 			t.Errorf("%v: final %t", r, got)
 		}
+	}
+}
+
+// Ensure that a life of which there is no evidence is welcome and no more: nothing of it is remembered, none that is proved is
+// refused because of it, and what it says is counted only once it is proved.
+func TestGuard_Meet_said(t *testing.T) {
+	g := identity.NewGuard(claim(1, 1, 1), nil, identity.Rules{})
+	g.Configure(bound())
+	speaks := func(c identity.Claim, e identity.Evidence) identity.Speaker {
+		return identity.Speaker{Life: c.Life, Evidence: e}
+	}
+	first, next, other, far := claim(2, 2, 4), claim(2, 2, 5), claim(2, 2, 5), claim(2, 2, 1<<60)
+	other.Life.Nonce++
+	for _, row := range []struct {
+		name     string
+		claim    identity.Claim
+		evidence identity.Evidence
+		speaker  identity.Speaker
+		want     identity.Reason
+		remember bool
+		proved   bool
+	}{
+		{"nothing is known", far, identity.Said, identity.Speaker{}, identity.Welcome, false, false},
+		{"nor of this one", first, identity.Said, speaks(far, identity.Said), identity.Unproved, false, false},
+		{"it answers", first, identity.Dialled, speaks(far, identity.Said), identity.Welcome, true, true},
+		{"the member comes in", first, identity.Said, speaks(far, identity.Said), identity.Welcome, false, true},
+		{"beside the member", far, identity.Said, speaks(first, identity.Dialled), identity.Cloned, false, false},
+		{"beside one that speaks in its name", next, identity.Said, speaks(first, identity.Said), identity.Unproved, false, false},
+		{"the member is silent", far, identity.Said, identity.Speaker{}, identity.Welcome, false, false},
+		{"the member starts again", next, identity.Said, identity.Speaker{}, identity.Welcome, false, false},
+		{"and answers", next, identity.Dialled, speaks(first, identity.Said), identity.Welcome, true, true},
+		{"who said its number", other, identity.Said, identity.Speaker{}, identity.RolledBack, false, false},
+		{"the start before", first, identity.Dialled, identity.Speaker{}, identity.RolledBack, false, false},
+		{"a certificate", far, identity.Certified, identity.Speaker{}, identity.Welcome, true, true},
+	} {
+		refusal, remember := g.Meet(&row.claim, row.evidence, row.speaker)
+		got := identity.Welcome
+		if refusal != nil {
+			got = refusal.Reason
+		}
+		if got != row.want || remember != row.remember || g.Proved(&row.claim) != row.proved {
+			t.Errorf("%s: got %v, remember %t, proved %t; want %v, %t, %t", row.name, got, remember, g.Proved(&row.claim), row.want,
+				row.remember, row.proved)
+		}
+		g.Saved()
+	}
+	if seen := g.Seen(); len(seen) != 1 || seen[0].Life != far.Life {
+		t.Errorf("%v is remembered", seen)
 	}
 }

@@ -127,21 +127,26 @@ func (n *network) shake(from, to *host) bool {
 		return false
 	}
 	if to.impostor == leftOver { // who is dialled judges first; only here that tells more than what follows
-		n.welcome(to, from, &from.credentials, true)
+		n.welcome(to, from, &from.credentials, identity.Said, true)
 	}
-	return n.welcome(from, to, &to.credentials, false)
+	evidence := identity.Said
+	if n.at(to.id) == to { // the address of the member that it calls itself leads to it
+		evidence = identity.Dialled
+	}
+	return n.welcome(from, to, &to.credentials, evidence, false)
 }
 
 // meet lets both ends of a connection judge each other, for what travels outside of streams.
 func (n *network) meet(from, to *host) bool {
 	return n.shake(from, to) &&
-		(to.guard == nil || n.mayHear(&from.credentials, to) && n.welcome(to, from, &from.credentials, true))
+		(to.guard == nil || n.mayHear(&from.credentials, to) &&
+			n.welcome(to, from, &from.credentials, identity.Said, true))
 }
 
 // welcome lets a process judge a claim. The one who is refused is told, if that matters to it.
-func (n *network) welcome(at, from *host, sent *credentials, tell bool) bool {
+func (n *network) welcome(at, from *host, sent *credentials, evidence identity.Evidence, tell bool) bool {
 	claim := &sent.claim
-	outcome, refusal := at.guard.Judge(claim, n.run.Now(), n.listener(at))
+	outcome, refusal := at.guard.Judge(claim, evidence, n.run.Now(), n.listener(at))
 	switch outcome {
 	case guard.Welcome:
 	case guard.Remember:
@@ -244,7 +249,7 @@ func (n *network) admit(from *host, sent *credentials, to *host, inputs []raft.I
 		return nil
 	}
 	claim := &sent.claim
-	if !n.mayHear(sent, to) || !n.welcome(to, from, sent, true) {
+	if !n.mayHear(sent, to) || !n.welcome(to, from, sent, identity.Said, true) {
 		return nil
 	}
 	messages, refusal := to.guard.Admit(claim, messages)

@@ -65,7 +65,7 @@ func (t *Transport) checkCall(ctx context.Context, h *hello, method string) erro
 	if err := t.certified(ctx, c); err != nil {
 		return err
 	}
-	if err := t.welcome(c); err != nil {
+	if err := t.welcome(c, t.evidence(ctx, c)); err != nil {
 		return err
 	}
 	config := t.guard.config.Load()

@@ -32,11 +32,16 @@ func (t *Transport) certified(ctx context.Context, c *identity.Claim) error {
 // bound tells whether the caller of an open method shows a certificate that is bound to the member that it calls itself: it
 // names a host at which the configuration, and not the caller, has that member.
 func (t *Transport) bound(ctx context.Context, c *identity.Claim, method string) bool {
-	if !slices.Contains(t.options.OpenMethods, method) {
-		return false // the guard has judged the claim
+	// Of other methods the guard has judged the claim.
+	return slices.Contains(t.options.OpenMethods, method) && t.evidence(ctx, c) == identity.Certified
+}
+
+// evidence tells what speaks for the claim of who has opened a connection.
+func (t *Transport) evidence(ctx context.Context, c *identity.Claim) identity.Evidence {
+	if m, known := t.guard.config.Load().Member(c.Member); known && t.ShowsCertificateFor(ctx, m.PeerURLs) {
+		return identity.Certified
 	}
-	m, known := t.guard.config.Load().Member(c.Member)
-	return known && t.ShowsCertificateFor(ctx, m.PeerURLs)
+	return identity.Said
 }
 
 // checkCertificate asks for the certificate of a call's connection, if it shows one.

@@ -60,10 +60,10 @@ func (g *guard) configure(config *consensus.Config) {
 }
 
 // judge accepts a claim, after what must be remembered of it is on disk, or returns why it is refused.
-func (g *guard) judge(c *identity.Claim, speaker identity.Speaker) error {
+func (g *guard) judge(c *identity.Claim, evidence identity.Evidence, speaker identity.Speaker) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	refused, remember := g.claims.Meet(c, speaker)
+	refused, remember := g.claims.Meet(c, evidence, speaker)
 	if refused != nil {
 		return refused
 	}
@@ -73,8 +73,17 @@ func (g *guard) judge(c *identity.Claim, speaker identity.Speaker) error {
 		}
 		g.claims.Saved()
 	}
-	delete(g.troubles, c.Member)
+	if g.claims.Proved(c) {
+		delete(g.troubles, c.Member)
+	}
 	return nil
+}
+
+// proved reports whether what comes under a claim may be counted.
+func (g *guard) proved(c *identity.Claim) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.claims.Proved(c)
 }
 
 // meet notes that a member and this one have accepted each other.
@@ -119,8 +128,9 @@ func (t *Transport) OtherHistories() (texts []string) {
 	return texts
 }
 
-// refused counts a refusal and keeps it for Trouble.
-func (g *guard) refused(c *identity.Claim, err error) {
+// refused counts a refusal, and keeps it for Trouble if the claim is believed: whoever opens a stream can say that he is a
+// member and has another disk.
+func (g *guard) refused(c *identity.Claim, evidence identity.Evidence, err error) {
 	var named *identity.Refusal
 	if !errors.As(err, &named) {
 		return
@@ -129,7 +139,8 @@ func (g *guard) refused(c *identity.Claim, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	// That one process was refused as a copy says nothing about the original, which still speaks.
-	if named.Reason.Final() && named.Reason != identity.Cloned && g.claims.Config().Contains(c.Member) {
+	if evidence.Believed(g.rules) && named.Reason.Final() && named.Reason != identity.Cloned &&
+		g.claims.Config().Contains(c.Member) {
 		since := time.Now()
 		if was, known := g.troubles[c.Member]; known && was.Reason == named.Reason {
 			since = was.Since
@@ -143,7 +154,7 @@ func (g *guard) refused(c *identity.Claim, err error) {
 
 func (t *Transport) turnAway(c *identity.Claim, reason identity.Reason, text string) error {
 	refused := &identity.Refusal{Reason: reason, Text: text}
-	t.guard.refused(c, refused)
+	t.guard.refused(c, identity.Said, refused)
 	return refused
 }
 
@@ -221,20 +232,33 @@ func (t *Transport) dismiss(id consensus.MemberID, but *consensus.Life) {
 }
 
 // speaker waits until it is known whether another life of the claimed data directory still speaks: it has a stream to
-// us, and something arrives on it after the claim. A stream of a process that died ends, or stays silent.
-func (t *Transport) speaker(c *identity.Claim) identity.Speaker {
+// us, or we have one to it, and something arrives on it after the claim. A stream of a process that died ends, or stays silent.
+// Against a claim of which there is evidence a life speaks only if there is evidence of it, too.
+func (t *Transport) speaker(c *identity.Claim, evidence identity.Evidence) (speaker identity.Speaker) {
+	if t.guard.proved(c) {
+		return identity.Speaker{} // no other life ends this one
+	}
 	begun, deadAfter := time.Now(), t.options.Times.DeadAfter
 	for {
-		open, heard := t.otherLife(c)
-		if open == nil {
-			return identity.Speaker{}
+		decided := true
+		speaker = identity.Speaker{}
+		for _, other := range t.otherLives(c) {
+			if !other.evidence.Believed(t.guard.rules) && evidence.Believed(t.guard.rules) {
+				continue
+			}
+			speaks, known := identity.StillSpeaks(0, int64(other.heard.Sub(begun)), int64(time.Since(begun)), int64(deadAfter))
+			if decided = decided && known; !speaks {
+				continue
+			}
+			speaker = identity.Speaker{Life: other.claim.Life, Address: other.claim.Address, Evidence: other.evidence}
+			if other.evidence != identity.Said {
+				return speaker
+			}
+			// While it lasts the one of whom there is evidence may speak, too.
+			decided = decided && time.Since(begun) > deadAfter/2
 		}
-		speaks, decided := identity.StillSpeaks(0, int64(heard.Sub(begun)), int64(time.Since(begun)), int64(deadAfter))
-		switch {
-		case speaks:
-			return identity.Speaker{Life: open.Life, Address: open.Address}
-		case decided:
-			return identity.Speaker{}
+		if decided {
+			return speaker
 		}
 		timer := time.NewTimer(deadAfter / 64)
 		select {
@@ -246,22 +270,29 @@ func (t *Transport) speaker(c *identity.Claim) identity.Speaker {
 	}
 }
 
-// otherLife finds an open stream of another life, and when something arrived on it last.
-func (t *Transport) otherLife(c *identity.Claim) (*identity.Claim, time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var found *identity.Claim
-	var heard time.Time
-	for _, kind := range []streamKind{streamOrdered, streamExpress} {
-		in := t.incoming[streamKey{from: c.Member, kind: kind}]
-		if in == nil || in.claim.Storage != c.Storage || in.claim.Life == c.Life || c.Storage.IsZero() {
-			continue
-		}
-		if at := time.Unix(0, in.heard.Load()); found == nil || at.After(heard) {
-			found, heard = &in.claim, at
+// otherLives finds the open streams of other lives of the claimed data directory.
+func (t *Transport) otherLives(c *identity.Claim) (others []voice) {
+	if c.Storage.IsZero() {
+		return nil
+	}
+	add := func(v voice) {
+		if v.claim.Storage == c.Storage && v.claim.Life != c.Life {
+			others = append(others, v)
 		}
 	}
-	return found, heard
+	if p := t.peer(c.Member); p != nil {
+		for _, v := range p.voices() {
+			add(v)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, kind := range []streamKind{streamOrdered, streamExpress} {
+		if in := t.incoming[streamKey{from: c.Member, kind: kind}]; in != nil {
+			add(in.voice())
+		}
+	}
+	return others
 }
 
 // reconsider judges the members that have a stream to us again: a new configuration may say more of them.
@@ -273,8 +304,8 @@ func (t *Transport) reconsider() {
 	}
 	t.mu.Unlock()
 	for _, in := range open {
-		if err := t.guard.judge(&in.claim, identity.Speaker{}); err != nil {
-			t.guard.refused(&in.claim, err)
+		if err := t.guard.judge(&in.claim, in.evidence, identity.Speaker{}); err != nil {
+			t.guard.refused(&in.claim, in.evidence, err)
 			in.end(refusal(err))
 			t.hangUp(in.claim.Member)
 		}
@@ -282,10 +313,10 @@ func (t *Transport) reconsider() {
 }
 
 // welcome judges the claim on the other end of a connection, whoever dialled.
-func (t *Transport) welcome(c *identity.Claim) error {
-	err := t.guard.judge(c, t.speaker(c))
+func (t *Transport) welcome(c *identity.Claim, evidence identity.Evidence) error {
+	err := t.guard.judge(c, evidence, t.speaker(c, evidence))
 	if err != nil {
-		t.guard.refused(c, err)
+		t.guard.refused(c, evidence, err)
 		return err
 	}
 	t.dismiss(c.Member, &c.Life)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -99,8 +100,8 @@ func TestTransport_handshake_otherHistory(t *testing.T) {
 	}
 }
 
-// Ensure that a second process which takes a member's name, with another data directory, casts no doubt on the member while that is
-// connected: somebody would replace it.
+// Ensure that a second process which takes a member's name, with another data directory, casts no doubt on the member, connected or
+// not, until it answers at the member's address: somebody would replace it.
 func TestTransport_Trouble_ofAnotherProcess(t *testing.T) {
 	a, b := start(t, 1, disk(1, 1)), start(t, 2, disk(2, 1))
 	members := boundTo(a, b)
@@ -118,13 +119,25 @@ func TestTransport_Trouble_ofAnotherProcess(t *testing.T) {
 		t.Errorf("met %v", met)
 	}
 	_ = b.Close()
+	receive(t, a.lost, "the word that member 2 is gone")
+	for n := a.Refusals(identity.LostDisk); a.Refusals(identity.LostDisk) < n+2; osYield() {
+	}
+	if trouble, found := a.Trouble(2); found {
+		t.Errorf("member 2, which is down, is in trouble by the word of another process: %+v", trouble)
+	}
+	_ = other.Close()
+	l, err := net.Listen("tcp", strings.TrimPrefix(b.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	startOn(t, 2, l, disk(9, 2))
 	for late := time.After(patience); ; osYield() {
 		if trouble, found := a.Trouble(2); found && trouble.Reason == identity.LostDisk {
-			return // nobody but the other process is there
+			return // it answers at the member's address
 		}
 		select {
 		case <-late:
-			t.Fatal("member 2 is gone, and nobody tells of the other process")
+			t.Fatal("another disk answers at the address of member 2, and nobody tells of it")
 		default:
 		}
 	}
@@ -219,5 +232,77 @@ func TestTransport_Call_anonymous(t *testing.T) {
 	nonMember := start(t, 9, disk(9, 1))
 	if _, err := nonMember.CallURL(ctx, b.url, "echo", nil); err == nil || !strings.Contains(err.Error(), "unbound") {
 		t.Errorf("a non-member: got %v, want a refusal", err)
+	}
+}
+
+// Ensure that who only says that he is a later life of a member, or the one that was met last, takes nothing from the member: he
+// is not counted, nothing of him is remembered, and the member, which answers at its address, goes on when it starts again.
+func TestTransport_handshake_laterLifeIsSaid(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		life consensus.Life
+	}{
+		{"the next one", consensus.Life{Boots: 6, Nonce: 66}},
+		{"one far ahead", consensus.Life{Boots: 1 << 60, Nonce: 66}},
+		{"the last one", consensus.Life{Boots: 5, Nonce: 2005}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var mu sync.Mutex
+			var highest consensus.Life
+			quick := func(o *transport.Options) { o.Times.DeadAfter = time.Second }
+			keep := func(o *transport.Options) {
+				o.Identity.Remember = func(seen []identity.Seen) error {
+					mu.Lock()
+					defer mu.Unlock()
+					for _, s := range seen {
+						highest = s.Life
+					}
+					return nil
+				}
+			}
+			a, b := start(t, 1, disk(1, 1), quick, keep), start(t, 2, disk(2, 5), quick)
+			members := boundTo(a, b)
+			a.SetPeers(members)
+			b.SetPeers(members)
+			a.waitFor(2)
+			b.waitFor(1)
+			_ = b.Close()
+			receive(t, a.lost, "the word that member 2 is gone")
+			impostor := start(t, 2, disk(2, 5), func(o *transport.Options) { o.Self.Life = row.life })
+			impostor.SetPeers(members)
+			impostor.waitFor(1)
+			if row.life.Boots > 5 {
+				impostor.Send([]consensus.Message{{Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: 1}, heartbeat(2, 1, 1)})
+				if m := a.next(); m.Kind != consensus.MsgHeartbeat {
+					t.Errorf("got %+v of a life that nobody has proved", m)
+				}
+			}
+			l, err := net.Listen("tcp", strings.TrimPrefix(b.url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b = startOn(t, 2, l, disk(2, 6), func(o *transport.Options) {
+				o.Identity.Refused = func(_ consensus.MemberID, r *identity.Refusal) bool {
+					t.Errorf("the member was told %v", r)
+					return true
+				}
+			})
+			b.SetPeers(members)
+			a.waitFor(2)
+			b.waitFor(1)
+			_ = impostor.Close()
+			b.waitFor(1)
+			b.Send([]consensus.Message{{Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: 7}})
+			for m := a.next(); m.Term != 7; m = a.next() {
+				if m.Kind == consensus.MsgAppendReply {
+					t.Errorf("got %+v of the impostor", m)
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if want := (consensus.Life{Boots: 6, Nonce: 2006}); highest != want {
+				t.Errorf("life %v is remembered, want %v", highest, want)
+			}
+		})
 	}
 }

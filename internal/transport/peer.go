@@ -66,6 +66,16 @@ func (p *peer) start() {
 	p.t.running.Go(p.express.run)
 }
 
+// voices are the lives that have answered at the address of the peer, on the streams that are up.
+func (p *peer) voices() (up []voice) {
+	for _, l := range []*peerStream{p.ordered, p.express} {
+		if claim := l.claim.Load(); claim != nil {
+			up = append(up, voice{*claim, identity.Dialled, time.Unix(0, l.heard.Load())})
+		}
+	}
+	return up
+}
+
 // stop closes both streams, after they have sent what waits, for drainTimeout at most.
 func (p *peer) stop() {
 	p.stopped.Store(true)

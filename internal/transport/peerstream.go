@@ -13,6 +13,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/identity"
 )
 
 // peerStream is one stream to a peer, opened again and again until the peer is dropped:
@@ -39,6 +41,8 @@ type peerStream struct {
 
 	since   atomic.Int64 // unix nanoseconds; zero while down
 	conn    atomic.Pointer[dialed]
+	claim   atomic.Pointer[identity.Claim] // of who answers; nil while down
+	heard   atomic.Int64                   // when something arrived last, Unix nanoseconds
 	breaker atomic.Pointer[context.CancelCauseFunc]
 	sent    atomic.Uint64 // bytes of this session
 	acked   atomic.Uint64 // of them, known to have arrived
@@ -124,7 +128,7 @@ func (l *peerStream) session() (up bool, err error) {
 		}
 		return false, err
 	}
-	l.establish(conn)
+	l.establish(conn, &theirs.claim)
 	defer l.abandon()
 	err = l.exchange(ctx, cancel, s, &theirs)
 	return true, err
@@ -164,19 +168,21 @@ func (t *Transport) shakeHands(s stream, ours hello) (theirs hello, err error) {
 		return hello{}, err
 	}
 	t.guard.accepted(theirs.claim.Member)
-	if err := t.welcome(&theirs.claim); err != nil {
+	if err := t.welcome(&theirs.claim, identity.Dialled); err != nil {
 		return hello{}, err
 	}
 	t.guard.meet(&theirs.claim)
 	return theirs, nil
 }
 
-func (l *peerStream) establish(conn *dialed) {
+func (l *peerStream) establish(conn *dialed, theirs *identity.Claim) {
 	l.sent.Store(0)
 	l.acked.Store(0)
 	l.probed = 0
 	l.generation = l.p.generation.Load()
 	l.conn.Store(conn)
+	l.heard.Store(0)
+	l.claim.Store(theirs)
 	l.since.Store(time.Now().UnixNano())
 	l.box.attach(true)
 	// What waited while we were detached has set the wake signal already; a second one does no harm.
@@ -189,6 +195,7 @@ func (l *peerStream) abandon() {
 	l.box.attach(false)
 	l.since.Store(0)
 	l.conn.Store(nil)
+	l.claim.Store(nil)
 	l.pingMu.Lock()
 	l.pinged = time.Time{}
 	l.pingMu.Unlock()
@@ -199,7 +206,7 @@ func (l *peerStream) exchange(
 	ctx context.Context, cancel context.CancelCauseFunc, s grpc.ClientStream, theirs *hello,
 ) error {
 	w := writer{t: l.p.t, to: l.p.id, stream: s, box: l.box, count: &l.count, hangUps: l.hangs}
-	r := reader{t: l.p.t, from: l.p.id, storage: theirs.claim.Storage, stream: s, box: l.box}
+	r := reader{t: l.p.t, claim: &theirs.claim, stream: s, box: l.box, heard: &l.heard}
 	if l.kind == streamOrdered {
 		w.packing = l.p.packing(theirs)
 		defer w.packing.close()

@@ -80,11 +80,14 @@ type streamKey struct {
 
 // incoming is such a stream. The way back carries pongs, and messages to members that are not our peers.
 type incoming struct {
-	box   *outbox
-	end   context.CancelCauseFunc
-	claim identity.Claim
-	heard atomic.Int64 // when something arrived on it last, Unix nanoseconds
+	box      *outbox
+	end      context.CancelCauseFunc
+	claim    identity.Claim
+	evidence identity.Evidence
+	heard    atomic.Int64 // when something arrived on it last, Unix nanoseconds
 }
+
+func (in *incoming) voice() voice { return voice{in.claim, in.evidence, time.Unix(0, in.heard.Load())} }
 
 // errSuperseded ends a stream whose sender opened a newer one: it noticed the break before we did.
 var errSuperseded = errors.New("transport: superseded by a newer stream")
@@ -104,7 +107,8 @@ func (t *Transport) serveMessages(s grpc.ServerStream) error {
 	defer end(nil)
 	from := h.claim.Member
 	key := streamKey{from: from, kind: h.kind}
-	in := &incoming{box: newOutbox(limits{messages: 1024, bytes: 4 << 20}), end: end, claim: h.claim}
+	in := &incoming{box: newOutbox(limits{messages: 1024, bytes: 4 << 20}), end: end, claim: h.claim,
+		evidence: t.evidence(s.Context(), &h.claim)}
 	in.box.attach(true)
 	generation := uint64(0)
 	if p := t.peer(from); p != nil {
@@ -113,7 +117,7 @@ func (t *Transport) serveMessages(s grpc.ServerStream) error {
 	t.adopt(key, in)
 	defer t.release(key, in)
 
-	r := reader{t: t, from: from, storage: h.claim.Storage, stream: s, box: in.box, heard: &in.heard, unpack: unpack}
+	r := reader{t: t, claim: &in.claim, stream: s, box: in.box, heard: &in.heard, unpack: unpack}
 	t.running.Go(func() {
 		defer unpack.close()
 		end(r.run())
@@ -159,7 +163,7 @@ func (t *Transport) accept(s grpc.ServerStream) (hello, *unpacker, error) {
 		err = t.certified(s.Context(), &h.claim)
 	}
 	if err == nil {
-		err = t.welcome(&h.claim)
+		err = t.welcome(&h.claim, t.evidence(s.Context(), &h.claim))
 	}
 	if err != nil {
 		t.noteRefusal(h, err)

@@ -17,6 +17,13 @@ type stream interface {
 	RecvMsg(m any) error
 }
 
+// voice is a life of a member that has a stream to us, or we to it.
+type voice struct {
+	claim    identity.Claim
+	evidence identity.Evidence
+	heard    time.Time // when something arrived on the stream last
+}
+
 // counters count what passed one way.
 type counters struct {
 	messages, frames, bytes, plain atomic.Uint64
@@ -139,14 +146,14 @@ func batch(messages []consensus.Message) (n, size int) {
 
 // reader moves a stream into the handler. It is the only one that receives from the stream.
 type reader struct {
-	t       *Transport
-	from    consensus.MemberID
-	storage consensus.StorageID // as the handshake showed
-	stream  stream
-	box     *outbox             // where the answers to pings go
-	pong    func(number uint64) // may be nil
-	heard   *atomic.Int64       // when something arrived last; may be nil
-	unpack  *unpacker           // nil: nothing packed was asked for
+	t      *Transport
+	claim  *identity.Claim // as the handshake showed
+	proved bool            // it was found to be proved: another life would end the stream
+	stream stream
+	box    *outbox             // where the answers to pings go
+	pong   func(number uint64) // may be nil
+	heard  *atomic.Int64       // when something arrived last
+	unpack *unpacker           // nil: nothing packed was asked for
 }
 
 // run reads until the stream ends, and returns why.
@@ -164,12 +171,10 @@ func (r *reader) run() error {
 		if err != nil {
 			return err
 		}
-		if r.t.cut(r.from) {
+		if r.t.cut(r.claim.Member) {
 			continue
 		}
-		if r.heard != nil {
-			r.heard.Store(time.Now().UnixNano())
-		}
+		r.heard.Store(time.Now().UnixNano())
 		switch kind {
 		case frameMessages:
 			if err := r.receive(body, len(frame.bytes), len(plain)); err != nil {
@@ -196,18 +201,19 @@ func (r *reader) receive(body []byte, bytes, plain int) error {
 	if err != nil {
 		return err
 	}
-	self := r.t.options.Self.Member
+	self, from := r.t.options.Self.Member, r.claim.Member
 	for i := range messages {
 		// The handshake vouches for one sender; nobody speaks for another.
-		if m := &messages[i]; m.From != r.from || m.To != self {
+		if m := &messages[i]; m.From != from || m.To != self {
 			return fmt.Errorf("%w: a message from %s to %s on the stream of %s to %s",
-				ErrWrongMember, m.From, m.To, r.from, self)
+				ErrWrongMember, m.From, m.To, from, self)
 		}
 	}
-	if p := r.t.peer(r.from); p != nil {
+	if p := r.t.peer(from); p != nil {
 		p.in.add(len(messages), bytes, plain)
 	}
-	messages, refused := identity.Admit(r.t.guard.config.Load(), r.from, r.storage, messages, r.t.guard.rules)
+	r.proved = r.proved || r.t.guard.proved(r.claim)
+	messages, refused := identity.Admit(r.t.guard.config.Load(), from, r.claim.Storage, r.proved, messages, r.t.guard.rules)
 	if refused != nil {
 		return refused
 	}

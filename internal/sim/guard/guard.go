@@ -29,17 +29,21 @@ type Guard struct {
 
 	config consensus.Config
 	inside map[consensus.StorageID]identity.Claim // who was welcomed last
-	judged map[consensus.Life]bool                // under the configuration in force
-	begun  map[consensus.Life]time.Duration       // when a claim came that waits
-	met    map[consensus.MemberID]identity.Claim
+	judged map[consensus.Life]identity.Evidence   // under the configuration in force, and on what evidence
+	// dialled are the lives that have answered at the address of their member in this life of the process. As long as they
+	// are heard the stream there is open.
+	dialled map[consensus.Life]bool
+	begun   map[consensus.Life]time.Duration // when a claim came that waits
+	met     map[consensus.MemberID]identity.Claim
 }
 
 // New returns the guard of a process that claims own and remembers seen.
 func New(own identity.Claim, seen []identity.Seen, rules identity.Rules, deadAfter time.Duration) *Guard {
 	return &Guard{
 		Claims: identity.NewGuard(own, seen, rules), Rules: rules, DeadAfter: deadAfter,
-		inside: map[consensus.StorageID]identity.Claim{}, judged: map[consensus.Life]bool{},
-		begun: map[consensus.Life]time.Duration{}, met: map[consensus.MemberID]identity.Claim{},
+		inside: map[consensus.StorageID]identity.Claim{}, judged: map[consensus.Life]identity.Evidence{},
+		dialled: map[consensus.Life]bool{}, begun: map[consensus.Life]time.Duration{},
+		met: map[consensus.MemberID]identity.Claim{},
 	}
 }
 
@@ -56,18 +60,20 @@ func (g *Guard) Configure(config *consensus.Config) {
 }
 
 // Judge decides about a claim that a message comes under.
-func (g *Guard) Judge(c *identity.Claim, now time.Duration, listen Listener) (Outcome, *identity.Refusal) {
-	if g.judged[c.Life] {
+func (g *Guard) Judge(
+	c *identity.Claim, evidence identity.Evidence, now time.Duration, listen Listener,
+) (Outcome, *identity.Refusal) {
+	if before, judged := g.judged[c.Life]; judged && evidence <= before {
 		return Welcome, nil
 	}
-	speaker, decided := g.speaker(c, now, listen)
+	speaker, decided := g.speaker(c, evidence, now, listen)
 	if !decided {
 		return Waits, nil
 	}
 	delete(g.begun, c.Life)
-	refusal, remember := g.Claims.Meet(c, speaker)
+	refusal, remember := g.Claims.Meet(c, evidence, speaker)
 	if refusal != nil {
-		if refusal.Reason.Final() && refusal.Reason != identity.Cloned {
+		if evidence.Believed(g.Rules) && refusal.Reason.Final() && refusal.Reason != identity.Cloned {
 			delete(g.met, c.Member)
 		}
 		return Refused, refusal
@@ -75,8 +81,11 @@ func (g *Guard) Judge(c *identity.Claim, now time.Duration, listen Listener) (Ou
 	if before := g.inside[c.Storage]; before.Life != c.Life {
 		delete(g.judged, before.Life)
 	}
-	g.inside[c.Storage], g.judged[c.Life] = *c, true
-	if g.config.Contains(c.Member) {
+	g.inside[c.Storage], g.judged[c.Life] = *c, evidence
+	if evidence == identity.Dialled {
+		g.dialled[c.Life] = true
+	}
+	if g.config.Contains(c.Member) && evidence.Believed(g.Rules) {
 		g.met[c.Member] = *c
 	}
 	if remember {
@@ -86,12 +95,21 @@ func (g *Guard) Judge(c *identity.Claim, now time.Duration, listen Listener) (Ou
 }
 
 // Undo forgets a welcome that could not be remembered on disk.
-func (g *Guard) Undo(c *identity.Claim) { delete(g.judged, c.Life) }
+func (g *Guard) Undo(c *identity.Claim) {
+	delete(g.judged, c.Life)
+	delete(g.dialled, c.Life)
+}
 
 // speaker finds out whether another life of the claimed directory still speaks, as identity.StillSpeaks says.
-func (g *Guard) speaker(c *identity.Claim, now time.Duration, listen Listener) (speaker identity.Speaker, decided bool) {
+func (g *Guard) speaker(
+	c *identity.Claim, evidence identity.Evidence, now time.Duration, listen Listener,
+) (speaker identity.Speaker, decided bool) {
 	other, known := g.inside[c.Storage]
-	if !known || other.Life == c.Life {
+	of := identity.Said
+	if g.dialled[other.Life] {
+		of = identity.Dialled
+	}
+	if !known || other.Life == c.Life || evidence.Believed(g.Rules) && !of.Believed(g.Rules) {
 		return identity.Speaker{}, true
 	}
 	heard, open := listen(other.Life)
@@ -105,14 +123,14 @@ func (g *Guard) speaker(c *identity.Claim, now time.Duration, listen Listener) (
 	}
 	speaks, decided := identity.StillSpeaks(int64(begun), int64(heard), int64(now), int64(g.DeadAfter))
 	if speaks {
-		return identity.Speaker{Life: other.Life, Address: other.Address}, true
+		return identity.Speaker{Life: other.Life, Address: other.Address, Evidence: of}, true
 	}
 	return identity.Speaker{}, decided
 }
 
 // Admit keeps of messages that came under a claim those that may reach the core.
 func (g *Guard) Admit(c *identity.Claim, messages []consensus.Message) ([]consensus.Message, *identity.Refusal) {
-	return identity.Admit(&g.config, c.Member, c.Storage, messages, g.Rules)
+	return identity.Admit(&g.config, c.Member, c.Storage, g.Claims.Proved(c), messages, g.Rules)
 }
 
 // Distrust refuses the directory that speaks for a member. It reports whether that must be remembered.
