@@ -60,8 +60,11 @@ func run(args []string, s command.Streams) int {
 			writeHelp(s.Out)
 			return command.StatusOK
 		}
-		if args[0] == recoverName {
+		switch args[0] {
+		case recoverName:
 			return runCommand(args[1:], s, recoverQuorum)
+		case addressName:
+			return runCommand(args[1:], s, setAddress)
 		}
 		if ctl.Known(args[0]) {
 			return runCommand(args, s, func(ctx context.Context, args []string, s command.Streams) int {
@@ -70,7 +73,7 @@ func run(args []string, s command.Streams) int {
 		}
 		near := ctl.Suggest(args[0])
 		if near == "" {
-			near = config.Nearest(args[0], []string{recoverName})
+			near = config.Nearest(args[0], []string{recoverName, addressName})
 		}
 		if near != "" {
 			fmt.Fprintf(s.Err, "quorate: unknown command %q; did you mean %s?\n", args[0], near)
@@ -114,7 +117,8 @@ Usage:
 Commands:
 `)
 	ctl.WriteCommands(w)
-	fmt.Fprintf(w, "  %-10s %s\n", recoverName, recoverShort)
+	fmt.Fprintf(w, "  %-11s %s\n", recoverName, recoverShort)
+	fmt.Fprintf(w, "  %-11s %s\n", addressName, addressShort)
 	fmt.Fprint(w, `
 Commands of etcdctl, with its flags, formats and exit statuses; get, put, member and others are etcdctl's, too,
 where a line has a flag that only etcdctl's have, such as --write-out; quorate etcdctl, or a link of that name, is all of it:

@@ -59,7 +59,7 @@ func runWith(t *testing.T, args ...string) (status int, out, errs string) {
 func TestRun_requests(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"-h"}, {"help"}} {
 		status, out, _ := runWith(t, args...)
-		for _, want := range []string{"quorate COMMAND [ARGS]", "\n  dev        Run a cluster", "--listen-client-urls URLS"} {
+		for _, want := range []string{"quorate COMMAND [ARGS]", "\n  dev         Run a cluster", "--listen-client-urls URLS"} {
 			if status != 0 || !strings.Contains(out, want) {
 				t.Errorf("%q: got status %d and a help without %q", args, status, want)
 			}

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,12 +22,12 @@ import (
 
 // recoverFlags are what the operator says to `quorate recover`.
 type recoverFlags struct {
-	dataDir, walDir  string
-	dryRun, yes      bool
-	keep, lost       []string
-	compare          []string
-	forceBehind      bool
-	cert, key, roots string
+	dataDir, walDir string
+	dryRun, yes     bool
+	keep, lost      []string
+	compare         []string
+	forceBehind     bool
+	peerFiles
 }
 
 const (
@@ -58,9 +55,6 @@ const recoverExample = `  quorate recover --data-dir /var/lib/quorate --dry-run
   quorate recover --data-dir /var/lib/quorate --members-are-lost m2,m3
   quorate recover --data-dir /var/lib/quorate --compare /mnt/m2/quorate --members-are-lost m2,m3 --yes`
 
-// errUsage is a command line that makes no sense.
-var errUsage = errors.New("usage")
-
 // recoverQuorum is the command `quorate recover`. It is not among ctl's, which know members only as clients do.
 func recoverQuorum(ctx context.Context, args []string, s command.Streams) int {
 	var f recoverFlags
@@ -79,18 +73,8 @@ func recoverQuorum(ctx context.Context, args []string, s command.Streams) int {
 	c.SetArgs(args)
 	c.SetOut(s.Out)
 	c.SetErr(s.Err)
-	err := c.ExecuteContext(ctx)
-	switch {
-	case err == nil:
-		return command.StatusOK
-	case errors.Is(err, errUsage):
-		text := strings.TrimPrefix(err.Error(), errUsage.Error()+": ")
-		fmt.Fprintf(s.Err, "quorate: %s; see quorate recover --help\n", text)
-		return command.StatusUsage
-	}
 	// The line to type stands by itself.
-	fmt.Fprintf(s.Err, "quorate: %v\n", explainRecovery(f.dataDir, err))
-	return command.StatusRefused
+	return offlineStatus(recoverName, explainRecovery(f.dataDir, c.ExecuteContext(ctx)), s)
 }
 
 func (f *recoverFlags) define(c *cobra.Command) {
@@ -107,9 +91,7 @@ func (f *recoverFlags) define(c *cobra.Command) {
 	flags.StringSliceVar(&f.keep, "keep", nil, "learner, by name or id, that may stay; needs its data with --compare")
 	flags.StringSliceVar(&f.lost, "members-are-lost", nil,
 		"all other members, by name or id: none will ever run again; one that answers all the same is believed")
-	flags.StringVar(&f.cert, "peer-cert-file", "", "certificate to show to other members")
-	flags.StringVar(&f.key, "peer-key-file", "", "its key")
-	flags.StringVar(&f.roots, "peer-trusted-ca-file", "", "authorities of the other members; none: any is taken for real")
+	f.peerFiles.define(flags)
 }
 
 // explainRecovery adds what can be done about a disk, in the words of this command.
@@ -172,7 +154,7 @@ func (r *recovering) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.confirm(); err != nil {
+	if err := confirm(r.Streams, r.yes, r.name(), "recover"); err != nil {
 		return err
 	}
 	if err := r.advanceLearners(plan); err != nil {
@@ -385,49 +367,5 @@ func (r *recovering) commandLine(lost []string) string {
 		words = append(words, "--force-behind")
 	}
 	add("--members-are-lost", strings.Join(lost, ","))
-	for i, word := range words {
-		if strings.ContainsAny(word, " \t'\"$\\&;()<>|*?`") {
-			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(words, " ")
-}
-
-// dialTLS trusts anybody unless it is told whom: an impostor could only keep the recovery from being done.
-func (r *recovering) dialTLS() (*tls.Config, error) {
-	config := &tls.Config{InsecureSkipVerify: r.roots == "", MinVersion: tls.VersionTLS12}
-	if r.roots != "" {
-		pem, err := os.ReadFile(r.roots)
-		if err != nil {
-			return nil, fmt.Errorf("--peer-trusted-ca-file: %w", err)
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("--peer-trusted-ca-file %s holds no certificate", r.roots)
-		}
-	}
-	if r.cert != "" || r.key != "" {
-		pair, err := tls.LoadX509KeyPair(r.cert, r.key)
-		if err != nil {
-			return nil, fmt.Errorf("--peer-cert-file and --peer-key-file: %w", err)
-		}
-		config.Certificates = []tls.Certificate{pair}
-	}
-	return config, nil
-}
-
-// confirm wants the member's name typed, or --yes.
-func (r *recovering) confirm() error {
-	if r.yes {
-		return nil
-	}
-	if !r.Terminal {
-		return errors.New("nothing was changed: repeat this with --yes to do it")
-	}
-	fmt.Fprintf(r.Out, "\nType the name of the member to recover, %s, to go on: ", r.name())
-	line, _ := bufio.NewReader(r.In).ReadString('\n') // what could not be read was not typed
-	if strings.TrimSpace(line) != r.name() {
-		return errors.New("that is not the name: nothing was changed")
-	}
-	return nil
+	return quoted(words)
 }

@@ -138,7 +138,7 @@ func WriteCommands(w io.Writer) {
 	cobra.EnableCommandSorting = false
 	for _, c := range newRoot(command.Streams{}, Tools{}).Commands() {
 		if c.GroupID != etcdctlName {
-			fmt.Fprintf(w, "  %-10s %s\n", c.Name(), c.Short)
+			fmt.Fprintf(w, "  %-11s %s\n", c.Name(), c.Short)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/storage/durable"
 )
 
@@ -34,7 +35,7 @@ func FuzzReadRecord(f *testing.F) {
 		if err := fs.MkdirAll("d", 0o755); err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{foundingFile, lostFile, droppedFile} {
+		for _, name := range []string{foundingFile, lostFile, droppedFile, addressesFile} {
 			if err := durable.WriteSealed(fs, fs.PathJoin("d", name), text); err != nil {
 				t.Fatal(err)
 			}
@@ -46,5 +47,11 @@ func FuzzReadRecord(f *testing.F) {
 		}
 		_ = CheckLost(options)
 		_, _ = (&Data{Options: options}).Dropped()
+		if told, err := ReadAddresses(options); err == nil {
+			_ = Dialled(&consensus.Config{}, consensus.FoundingID(), told)
+			if err := WriteAddresses(options, told); err != nil {
+				t.Errorf("what was read is not written: %v", err)
+			}
+		}
 	})
 }

@@ -11,12 +11,12 @@ import (
 )
 
 // newEpochs makes the watch over other epochs of the cluster (package epoch) for this member.
-func newEpochs(o *Options, config *appliedConfig, peers *peers) *epoch.Monitor {
+func newEpochs(o *Options, config *appliedConfig, peers *peers, told *toldAddresses) *epoch.Monitor {
 	own := claimOf(o.Data)
 	own.Life = consensus.Life{}
 	return epoch.New(epoch.Options{
 		Own: own, ElectionTimeout: o.electionTimeout(), Clock: o.Clock, Logger: o.Logger,
-		Unconnected: func() []consensus.Member { return unconnected(own.Member, config, peers) },
+		Unconnected: func() []consensus.Member { return unconnected(own.Member, config, peers, told) },
 		Name:        func(id consensus.MemberID) string { return nameIn(config.now(), id) },
 		Dropped:     o.Data.Dropped, Greet: peers.greet,
 	})
@@ -27,9 +27,13 @@ func nameIn(config consensus.Config, id consensus.MemberID) string {
 	return known.Name
 }
 
-// unconnected returns the other members of the configuration that no connection leads to, with their names.
-func unconnected(self consensus.MemberID, config *appliedConfig, connections *peers) (unmet []consensus.Member) {
-	for _, peer := range config.now().Members {
+// unconnected returns the other members of the configuration that no connection leads to, with their names, and with all URLs
+// at which they may be.
+func unconnected(
+	self consensus.MemberID, applied *appliedConfig, connections *peers, told *toldAddresses,
+) (unmet []consensus.Member) {
+	config, id := applied.withID()
+	for _, peer := range told.dialled(&config, id) {
 		if peer.ID != self && !connections.connected(peer.ID) {
 			unmet = append(unmet, peer)
 		}

@@ -37,6 +37,7 @@ type Member struct {
 	requests requests
 
 	peers   peers
+	told    *toldAddresses
 	handler PeerHandler
 	epochs  *epoch.Monitor
 
@@ -70,7 +71,8 @@ func New(options Options) (*Member, error) {
 	m.stores.Set(o.Data.Generation)
 	context.AfterFunc(m.life.stopping, m.stores.Stop)
 	m.config = appliedConfig{&m.stores}
-	m.epochs = newEpochs(o, &m.config, &m.peers)
+	m.told = newToldAddresses(o)
+	m.epochs = newEpochs(o, &m.config, &m.peers, m.told)
 	m.requests = requests{
 		timeout: o.RequestTimeout, maxBytes: o.MaxRequestBytes, clock: o.Clock, stopping: m.life.stopping,
 		wake: m.inbox.wake, superseded: m.epochs.Superseded, leader: &m.leader, connected: m.peers.connected,
@@ -140,12 +142,13 @@ func (m *Member) assemble() {
 	}
 	m.ports = nodePorts{
 		self: m.ID(), handler: &m.handler, deliver: m.clients.Deliver, taken: m.clients.Taken, disk: disk, applying: applying,
-		sender: m.sender, peers: &m.peers, members: &m.members, leader: &m.leader, binder: binder, departure: &m.departure,
-		life: &m.life, logger: o.Logger, tick: o.TickInterval, electionTimeout: o.electionTimeout(),
+		sender: m.sender, peers: &m.peers, told: m.told, members: &m.members, leader: &m.leader, binder: binder,
+		departure: &m.departure,
+		life:      &m.life, logger: o.Logger, tick: o.TickInterval, electionTimeout: o.electionTimeout(),
 	}
 	pilot := &pilot{
 		members: &m.members, ports: m.members.ports, binder: binder, clock: o.Clock, logger: o.Logger,
-		electionTimeout: o.electionTimeout(), peerURLs: o.PeerURLs,
+		electionTimeout: o.electionTimeout(), peerURLs: o.PeerURLs, told: m.told,
 	}
 	m.tasks = []task{
 		{"integrity", m.integrity.Run}, {"loop", m.loop.run}, {"disk", disk.run}, {"apply", applying.run},

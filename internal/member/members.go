@@ -283,7 +283,8 @@ func (s *Membership) announce(urls []string) (told bool) {
 			s.logger.Info("told the cluster where this member is", "urls", urls)
 			return true
 		}
-		s.logger.Warn("could not tell the cluster where this member is now", "urls", urls, "asked", to.String(), "err", err)
+		s.logger.Warn("could not tell the cluster where this member is now; if there is no leader because the others do not "+
+			"find it, stop each of them and tell it with `quorate set-address`", "urls", urls, "asked", to.String(), "err", err)
 	}
 	return false
 }

@@ -22,6 +22,7 @@ type nodePorts struct {
 	applying  *applying
 	sender    *snapshots.Sender
 	peers     *peers
+	told      *toldAddresses
 	members   *Membership
 	leader    *knownLeader
 	binder    *binder
@@ -78,22 +79,13 @@ func (p *nodePorts) sendSnapshot(to consensus.MemberID) {
 // configure opens and closes peers as the configuration in force says.
 func (p *nodePorts) configure(inForce raft.ConfigInForce) {
 	config := inForce.Config
-	config.Members = dialled(config.Members)
+	config.Members = p.told.dialled(&config, inForce.ID)
 	p.peers.transport.Configure(&config)
 	p.members.changes.Configured(&inForce)
 	self, _ := inForce.Config.Member(p.self)
 	p.leader.learner.Store(inForce.Config.IsLearner(p.self) && !self.Promote)
 	p.logger.Info("configuration in force", "config", inForce.ID.String(), "voters", len(inForce.Config.Voters),
 		"learners", len(inForce.Config.Learners), "joint", inForce.Config.IsJoint())
-}
-
-// dialled are members as the transport has to know them.
-func dialled(members []consensus.Member) []consensus.Member {
-	all := slices.Clone(members)
-	for i := range all {
-		all[i].PeerURLs = all[i].DialURLs()
-	}
-	return all
 }
 
 // observe writes events to the log, and takes note of some.

@@ -22,6 +22,7 @@ type pilot struct {
 
 	electionTimeout time.Duration
 	peerURLs        []string // where somebody said at this start that this member is
+	told            *toldAddresses
 }
 
 // runJobs is the goroutine that takes the steps of jobs while this member leads.
@@ -123,14 +124,16 @@ func (p *pilot) repairVoters(ctx context.Context) error {
 	return lookEvery(ctx, min(repairInterval, 2*p.electionTimeout), func() { p.members.repair.Look(ctx) })
 }
 
-// keepAddresses is the goroutine that puts addresses right: its own, after a restart at other peer URLs, and on the leader
-// those that were not confirmed when they were changed.
+// keepAddresses is the goroutine that puts addresses right: its own, after a restart at other peer URLs, on the leader
+// those that were not confirmed when they were changed, and those that an operator told and the cluster knows better.
 func (p *pilot) keepAddresses(ctx context.Context) error {
 	told := len(p.peerURLs) == 0 // the cluster knows where this member is
 	return lookEvery(ctx, min(addressInterval, 2*p.electionTimeout), func() {
 		if p.ports.leader.leads() {
 			p.members.requests.DropFormer(ctx)
 		}
+		config, id := p.ports.config.withID()
+		p.told.forget(&config, id)
 		if !told {
 			told = p.members.announce(p.peerURLs)
 		}

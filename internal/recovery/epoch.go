@@ -44,6 +44,7 @@ func (p *Plan) drops(s *Survivor) {
 	for i := range s.changes {
 		known = append(known, s.changes[i].Config.Members...)
 	}
+	known = append(known, s.Dialled()...)
 	slices.Reverse(known) // the last configuration is right
 	for _, m := range known {
 		had := slices.ContainsFunc(p.dropped, func(d consensus.Member) bool { return d.ID == m.ID })

@@ -27,6 +27,8 @@ type Survivor struct {
 	ConfigID consensus.ConfigID
 	Protocol consensus.Protocol
 	Removed  bool // this member knows that it was removed
+	// Told is where the operator has said that members are.
+	Told []datadir.Address
 
 	nonce   func() uint64 // draws the id of a recovery; nil: the system's generator
 	base    consensus.SnapshotMeta
@@ -54,6 +56,9 @@ func Inspect(options datadir.Options) (*Survivor, error) {
 		Dir: options.Dir, Identity: c.Log.Identity, Written: c.Written, Term: c.Log.Hard.Term, Last: c.Log.Last(),
 		Applied: c.Applied, Revision: c.Revision, Removed: c.Removed, names: c.Names, nonce: options.Nonce,
 		base: c.Log.Base, entries: c.Log.Entries, ahead: c.StoreAhead,
+	}
+	if s.Told, err = datadir.ReadAddresses(options); err != nil {
+		return nil, err
 	}
 	s.readRecords(c.Records)
 	s.Term = max(s.Term, s.Last.Term)
@@ -115,6 +120,11 @@ func (s *Survivor) NameOf(id consensus.MemberID) string {
 		return m.Name
 	}
 	return id.String()
+}
+
+// Dialled returns the members of the last configuration with all URLs at which they may be as their peer URLs.
+func (s *Survivor) Dialled() []consensus.Member {
+	return datadir.Dialled(&s.Config, s.ConfigID, s.Told)
 }
 
 // Find returns the member of the last configuration that has this name or id.

@@ -35,8 +35,9 @@ func (s *Survivor) FindVoters(ctx context.Context, o transport.Options, lost []c
 	ctx, cancel := context.WithTimeout(ctx, voterTimeout)
 	defer cancel()
 	var found []Voter
-	for i := range s.Config.Members {
-		m := &s.Config.Members[i]
+	members := s.Dialled()
+	for i := range members {
+		m := &members[i]
 		if s.Config.IsVoter(m.ID) && m.ID != s.Identity.Member {
 			found = append(found, Voter{ID: m.ID, Name: s.NameOf(m.ID), URL: strings.Join(m.PeerURLs, ",")})
 		}
@@ -71,6 +72,15 @@ func (f *Voter) look(ctx context.Context, o transport.Options, cluster consensus
 			f.Presence, f.Err = presence, err
 		}
 	}
+}
+
+// Seek looks for a member of s at one URL.
+func (s *Survivor) Seek(
+	ctx context.Context, o transport.Options, id consensus.MemberID, url string,
+) (transport.Presence, error) {
+	ctx, cancel := context.WithTimeout(ctx, voterTimeout)
+	defer cancel()
+	return transport.Find(ctx, o, s.Identity.Cluster, id, url)
 }
 
 // QuorumError says that the cluster need not be recovered, or not yet, because other voters run.

@@ -53,6 +53,11 @@ func (s *Stopped) Inspect() (*recovery.Survivor, error) { return recovery.Inspec
 // Recover makes the member the only voter, as planned.
 func (s *Stopped) Recover(r *recovery.Plan) error { return r.Write(readOnly(s.options)) }
 
+// SetAddresses records where the operator says that members are, and touches nothing else.
+func (s *Stopped) SetAddresses(told []datadir.Address) error {
+	return datadir.WriteAddresses(s.options, told)
+}
+
 // AdvanceLearner brings a learner that stays, inspected as learner, into the epoch that the recovery begins.
 func (s *Stopped) AdvanceLearner(r *recovery.Plan, learner *recovery.Survivor) error {
 	return r.AdvanceLearner(readOnly(s.options), learner)

@@ -48,7 +48,7 @@ func checkAdvice(r *tree) []string {
 func (p *report) checkCommands(where, text string) {
 	for _, match := range advisedCommand.FindAllStringSubmatch(text, -1) {
 		first := match[1]
-		if first == "recover" || first == "help" || first == "completion" {
+		if first == "recover" || first == "set-address" || first == "help" || first == "completion" {
 			continue // the program's own, without a tree of commands
 		}
 		if words := append([]string{first}, strings.Fields(match[2])...); !ctl.Exists(words) {

@@ -1,6 +1,9 @@
 package process_test
 
 import (
+	"context"
+	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -71,4 +74,54 @@ func TestAddress_clientPort(t *testing.T) {
 		}
 	}
 	e.checkVoters()
+}
+
+// TestAddress_movedWhileOthersAreDown moves two members while the third one is down, so that nobody finds anybody: no member leads,
+// and no configuration can be changed. The operator tells the stopped members where the others are. Nothing that they logged or
+// voted is touched, and the cluster has a leader again, which learns the addresses properly; the third member finds them, too.
+func TestAddress_movedWhileOthersAreDown(t *testing.T) {
+	t.Parallel()
+	e := startTrio(t)
+	stop := e.load(2)
+	e.awaitWrites(20)
+	acked := stop()
+	one, two, three := e.nodes[0], e.nodes[1], e.nodes[2]
+	for _, n := range e.nodes {
+		n.kill()
+	}
+	one.peer, two.peer = rangedAddress(t), rangedAddress(t)
+	line := []string{"m1=http://" + one.peer, "m2=http://" + two.peer}
+	set := func(n *node, words ...string) []string {
+		return append([]string{"set-address", "--data-dir", n.dir}, words...)
+	}
+	before := fingerprint(t, two.dir)
+	e.quorate(0, set(two), "m1", "MEMBER=URL")
+	e.quorate(0, set(two, append(line, "--dry-run")...), "http://"+one.peer+" (does not answer yet)", "dry run")
+	e.quorate(1, set(two, line...), "repeat this with --yes")
+	e.quorate(1, set(two, "m1=http://"+three.peer, "--yes"), "m1 and m3 cannot both be at")
+	e.quorate(2, set(two, "m1", "--yes"), "is not MEMBER=URL")
+	e.quorate(1, set(two, "m9="+one.client, "--yes"), "no member is called")
+	if _, err := os.Stat(filepath.Join(two.dir, "member", "addresses")); err == nil {
+		t.Error("a refused command has told the member something")
+	}
+	for _, n := range []*node{one, two, three} {
+		e.quorate(0, set(n, append(line, "--yes")...), "Once there is a leader")
+	}
+	if fingerprint(t, two.dir) != before {
+		t.Error("more than the addresses was written")
+	}
+
+	e.launch(one, "existing")
+	e.launch(two, "existing")
+	e.waitReady(one)
+	e.checkKeys(two, acked)
+	e.launch(three, "existing")
+	e.waitReady(three)
+	e.checkVoters()
+	e.quorate(1, set(two), "in use by another process")
+	until(t, "m2 forgets what it was told", func(context.Context) bool {
+		_, err := os.Stat(filepath.Join(two.dir, "member", "addresses"))
+		return os.IsNotExist(err)
+	})
+	e.checkKeys(three, acked)
 }

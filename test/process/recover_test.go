@@ -124,8 +124,8 @@ func fingerprint(t *testing.T, dir string) string {
 	t.Helper()
 	sum := sha256.New()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		// A refused --force-new-cluster is a use of it, which is noted beside the data.
-		if err != nil || d.IsDir() || d.Name() == "LOCK" || d.Name() == "forced" {
+		// Beside the data it is noted that --force-new-cluster was used, and what an operator told of addresses.
+		if err != nil || d.IsDir() || d.Name() == "LOCK" || d.Name() == "forced" || d.Name() == "addresses" {
 			return err
 		}
 		content, err := os.ReadFile(path)

@@ -1,0 +1,85 @@
+package datadir
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cockroachdb/errors/oserror"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+const addressesFile = "addresses"
+
+// Address is where the operator says that a member is. It counts until a later configuration has the member somewhere else: a
+// cluster that has found its leader knows better, and says so in its log.
+type Address struct {
+	Member consensus.MemberID `json:"member"`
+	URLs   []string           `json:"urls"`
+	// Config is the last configuration that the directory had, and Instead are the peer URLs that the member had in it.
+	Config  consensus.ConfigID `json:"config"`
+	Instead []string           `json:"instead"`
+}
+
+// counts reports whether the operator's word is younger than the configuration, or was not contradicted by it.
+func (a *Address) counts(config *consensus.Config, id consensus.ConfigID) bool {
+	known := consensus.Position{Index: a.Config.Index, Term: a.Config.Term}
+	if !known.Before(consensus.Position{Index: id.Index, Term: id.Term}) {
+		return true
+	}
+	m, ok := config.Member(a.Member)
+	return ok && slices.Equal(m.PeerURLs, a.Instead)
+}
+
+// Dialled returns the members of the configuration id with all URLs at which they may be as their peer URLs: first those that
+// the operator told, then those of the configuration, its former ones last.
+func Dialled(config *consensus.Config, id consensus.ConfigID, told []Address) []consensus.Member {
+	all := slices.Clone(config.Members)
+	for i := range all {
+		urls := all[i].DialURLs()
+		at := slices.IndexFunc(told, func(a Address) bool { return a.Member == all[i].ID })
+		if at >= 0 && told[at].counts(config, id) {
+			others := slices.DeleteFunc(urls, func(url string) bool { return slices.Contains(told[at].URLs, url) })
+			urls = slices.Concat(told[at].URLs, others)
+		}
+		all[i].PeerURLs = urls
+	}
+	return all
+}
+
+// Outlived returns those of told that still count under the committed configuration id, and the members of the others.
+func Outlived(
+	config *consensus.Config, id consensus.ConfigID, told []Address,
+) (left []Address, gone []consensus.MemberID) {
+	for i := range told {
+		if told[i].counts(config, id) {
+			left = append(left, told[i])
+		} else {
+			gone = append(gone, told[i].Member)
+		}
+	}
+	return left, gone
+}
+
+// ReadAddresses returns where the operator has said that members are.
+func ReadAddresses(options Options) ([]Address, error) {
+	var told []Address
+	_, err := readRecord(&options, addressesFile, &told)
+	return told, err
+}
+
+// WriteAddresses replaces what ReadAddresses returns. Nothing else in the directory is touched: what the member has logged and
+// voted is as it was.
+func WriteAddresses(options Options, told []Address) error {
+	if len(told) > 0 {
+		return writeRecord(&options, addressesFile, told)
+	}
+	err := options.FS.Remove(options.FS.PathJoin(options.Dir, addressesFile))
+	if oserror.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("datadir: %w", err)
+	}
+	return nil // if the file comes back after a power loss, it is found outlived once more
+}
