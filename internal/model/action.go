@@ -14,7 +14,7 @@ const (
 	Apply                   // A applies up to index C
 	Snapshot                // B installs a snapshot of leader A up to index C
 	Crash                   // A crashes and restarts with its store at C and its commit index at D
-	Send                    // slot A: proposal B is sent with revision C (0: slow only), as member D sees term and config
+	Send                    // slot A: proposal B is sent with revision C (0: slow only), as D sees it; M=1: its other payload
 	Record                  // A receives the record of slot B
 	Propose                 // leader A receives the proposal of slot B
 	Evaluate                // leader A evaluates slot B late
@@ -85,7 +85,7 @@ type Model struct {
 
 // New returns the model of a scenario.
 func New(sc *Scenario, r Rules) *Model {
-	m := &Model{Scenario: sc, Rules: r, machine: machine{r, &sc.Footprint}, electorate: electorate{r, sc.Configs}}
+	m := &Model{Scenario: sc, Rules: r, machine: machine{r, &sc.Footprint, &sc.Lies}, electorate: electorate{r, sc.Configs}}
 	m.leases = &leases{m.electorate, &sc.Patience, sc.Members}
 	m.laws = &laws{m.machine, m.electorate, sc.Members}
 	m.reads = &reads{m.electorate, m.leases, m.laws}

@@ -104,7 +104,7 @@ func (m *Model) lead(s *State, i int8, list []recovered) {
 	s.LeaderOf[x.Term] = i
 	for _, r := range list {
 		e := plainEntry(exactEntry, r.proposal, x.Term)
-		e.Revision, e.Attempt = r.revision, r.slot
+		e.Revision, e.Attempt, e.Payload = r.revision, r.slot, r.payload
 		m.appendOwn(s, i, e)
 	}
 	m.appendOwn(s, i, plainEntry(ConfigEntry, 1+i, x.Term))
@@ -126,12 +126,12 @@ func (m *Model) adopted(s *State, x *member, left uint8) (list []recovered) {
 		j := int8(bits.TrailingZeros16(held))
 		held &= held - 1
 		t := &s.A[j]
-		again := st.Rows[t.Proposal].Done || st.Rows[t.Proposal].Aborted || m.decidedInLog(&x.Log, t.Proposal, t.Revision)
+		again := st.Rows[t.Proposal].Done || st.Rows[t.Proposal].Aborted || m.decidedInLog(&x.Log, t, t.Revision)
 		for _, r := range list {
-			again = again || r.proposal == t.Proposal && r.revision == t.Revision
+			again = again || r.proposal == t.Proposal && r.revision == t.Revision && r.payload == t.Payload
 		}
 		if !again {
-			list = append(list, recovered{t.Proposal, t.Revision, j})
+			list = append(list, recovered{t.Proposal, t.Revision, t.Payload, j})
 		}
 	}
 	return list

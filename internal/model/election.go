@@ -113,7 +113,7 @@ func (m *Model) learn(x, from *member) bool {
 }
 
 // recovered is an attempt that a new leader takes over.
-type recovered struct{ proposal, revision, slot int8 }
+type recovered struct{ proposal, revision, payload, slot int8 }
 
 // win makes a candidate leader: it recovers records, ascending by revision, and then appends its no-op.
 func (m *Model) win(s *State, a Action) (bool, string) {
@@ -137,7 +137,7 @@ func (m *Model) win(s *State, a Action) (bool, string) {
 	for _, r := range list {
 		if x.Log.N < maxLog-2 {
 			e := plainEntry(exactEntry, r.proposal, x.Term)
-			e.Revision, e.Attempt = r.revision, r.slot
+			e.Revision, e.Attempt, e.Payload = r.revision, r.slot, r.payload
 			m.appendOwn(s, a.A, e)
 		}
 	}
@@ -160,43 +160,48 @@ func (m *Model) heldByEnough(s *State, x *member, votes uint8, c Config, id conf
 		if !t.Used || t.Revision == 0 || !m.Rules[RecoverAnyConfig] && t.ID != id {
 			continue
 		}
-		same := func(proposal, revision int8) bool {
-			return proposal == t.Proposal && (revision == t.Revision || m.Rules[RecoverByID])
+		same := func(proposal, revision, payload int8) bool {
+			return proposal == t.Proposal && (m.Rules[RecoverByID] ||
+				revision == t.Revision && (payload == t.Payload || m.Rules[RecoverAnyPayload]))
 		}
 		again := false
 		for _, r := range list {
-			again = again || same(r.proposal, r.revision)
+			again = again || same(r.proposal, r.revision, r.payload)
 		}
 		if again {
 			continue
 		}
 		var holders uint8
-		low := t.Revision
+		low, payload := t.Revision, t.Payload
 		for v := range int8(m.Scenario.Members) {
 			for k := range MaxAttempts {
 				o := &s.A[k]
 				held := Has(votes, v) && x.Held[v]>>k&1 == 1 && (m.Rules[RecoverAnyConfig] || o.ID == id)
-				if held && same(o.Proposal, o.Revision) {
+				if held && same(o.Proposal, o.Revision, o.Payload) {
+					if holders == 0 {
+						payload = o.Payload // of the first ballot
+					}
 					holders |= Bit(v)
 					low = min(low, o.Revision)
 				}
 			}
 		}
-		if m.recoverable(c, holders) && !m.decidedInLog(&x.Log, t.Proposal, low) {
-			list = append(list, recovered{t.Proposal, low, j})
+		if m.recoverable(c, holders) && !m.decidedInLog(&x.Log, t, low) {
+			list = append(list, recovered{t.Proposal, low, payload, j})
 		}
 	}
 	return list
 }
 
 // decidedInLog reports whether a log has a slow entry or an abort of the proposal, or an entry of the attempt.
-func (m *Model) decidedInLog(l *journal, proposal, revision int8) bool {
+func (m *Model) decidedInLog(l *journal, t *attempt, revision int8) bool {
 	for i := range l.N {
 		e := &l.E[i]
-		if e.Kind == noopEntry || e.Kind == ConfigEntry || e.Proposal != proposal {
+		if e.Kind == noopEntry || e.Kind == ConfigEntry || e.Proposal != t.Proposal {
 			continue
 		}
-		if e.Kind != exactEntry || e.Revision == revision || m.Rules[RecoverLoggedByID] {
+		same := e.Revision == revision && (e.Payload == t.Payload || m.Rules[RecoverLoggedAnyPayload])
+		if e.Kind != exactEntry || same || m.Rules[RecoverLoggedByID] {
 			return true
 		}
 	}

@@ -3,11 +3,11 @@ package model
 // send makes the messages of an attempt.
 func (m *Model) send(s *State, a Action) (bool, string) {
 	t, v := &s.A[a.A], &s.M[a.D]
-	if t.Used || Has(s.Reported|s.Aborted, a.B) || v.Term == 0 || a.C >= maxRevision-4 {
+	if t.Used || a.M > 0 && m.Scenario.Lies[a.B] == 0 || Has(s.Reported|s.Aborted, a.B) || v.Term == 0 || a.C >= maxRevision-4 {
 		return false, ""
 	}
 	at, id := m.Config(&v.Log)
-	*t = attempt{Used: true, Proposal: a.B, Revision: a.C, Term: v.Term, ID: id, Config: at}
+	*t = attempt{Used: true, Proposal: a.B, Payload: int8(a.M), Revision: a.C, Term: v.Term, ID: id, Config: at}
 	if !Has(s.Invoked, a.B) {
 		s.Invoked |= Bit(a.B)
 		s.Floor[a.B] = s.highest()
@@ -26,13 +26,15 @@ func (s *State) highest() (top int8) {
 }
 
 // meeting says which conditions of acceptance a mutation drops.
-type meeting struct{ noLogKeys, noPoolKeys, noLogOrder, noPoolOrder bool }
+type meeting struct{ noLogID, noLogKeys, noPoolKeys, noLogOrder, noPoolOrder bool }
 
 // conflict reports whether an attempt may not be accepted: its keys or its revision meet what the member has not applied.
 func (m *Model) conflict(s *State, x *member, t *attempt, drop meeting) bool {
-	keys := m.Scenario.Footprint[t.Proposal]
+	keys := m.keys(t.Proposal, t.Payload)
 	for i := x.Applied; i < x.Log.N && !drop.noLogKeys; i++ {
-		if e := &x.Log.E[i]; e.command() && m.Scenario.Footprint[e.Proposal]&keys != 0 {
+		e := &x.Log.E[i]
+		same := e.Proposal == t.Proposal && !drop.noLogID
+		if e.command() && (same || m.keys(e.Proposal, e.Payload)&keys != 0) {
 			return true
 		}
 	}
@@ -41,7 +43,8 @@ func (m *Model) conflict(s *State, x *member, t *attempt, drop meeting) bool {
 		if x.Pool>>j&1 == 0 || m.Rules[WitnessReplaces] && o.Proposal == t.Proposal {
 			continue
 		}
-		if !drop.noPoolKeys && m.Scenario.Footprint[o.Proposal]&keys != 0 || !drop.noPoolOrder && t.Revision <= o.Revision {
+		meets := o.Proposal == t.Proposal || m.keys(o.Proposal, o.Payload)&keys != 0
+		if !drop.noPoolKeys && meets || !drop.noPoolOrder && t.Revision <= o.Revision {
 			return true
 		}
 	}
@@ -73,8 +76,8 @@ func (m *Model) record(s *State, a Action) (bool, string) {
 			return false, "" // the same answer once more
 		}
 	} else {
-		drop := meeting{m.Rules[WitnessNoLogKeys], m.Rules[WitnessNoPoolKeys], m.Rules[WitnessNoLogOrder],
-			m.Rules[WitnessNoPoolOrder]}
+		drop := meeting{m.Rules[WitnessNoLogID], m.Rules[WitnessNoLogKeys], m.Rules[WitnessNoPoolKeys],
+			m.Rules[WitnessNoLogOrder], m.Rules[WitnessNoPoolOrder]}
 		st := m.Applied(x)
 		if r := &st.Rows[t.Proposal]; r.Aborted || m.conflict(s, x, t, drop) {
 			return false, ""
@@ -102,10 +105,12 @@ func (m *Model) propose(s *State, a Action) (bool, string) {
 	if m.Rules[LeaderNoDedup] && (t.Fast || t.Pending) || !m.Rules[LeaderNoDedup] && m.logged(x, t.Proposal) {
 		return false, ""
 	}
-	drop := meeting{m.Rules[LeaderNoLogKeys], m.Rules[LeaderNoPoolKeys], m.Rules[LeaderNoLogOrder],
+	drop := meeting{m.Rules[LeaderNoDedup], m.Rules[LeaderNoLogKeys], m.Rules[LeaderNoPoolKeys], m.Rules[LeaderNoLogOrder],
 		m.Rules[LeaderNoPoolOrder]}
 	if t.Revision == 0 || !x.open() && !m.Rules[LeaderOpensEarly] || m.conflict(s, x, t, drop) {
-		m.appendOwn(s, a.A, plainEntry(slowEntry, t.Proposal, x.Term))
+		e := plainEntry(slowEntry, t.Proposal, x.Term)
+		e.Payload = t.Payload
+		m.appendOwn(s, a.A, e)
 		return true, ""
 	}
 	t.FastBy, t.FastTerm, t.FastID = a.A, x.Term, id
@@ -113,10 +118,10 @@ func (m *Model) propose(s *State, a Action) (bool, string) {
 		t.Pending = true
 	} else {
 		st := m.Applied(x)
-		t.Fast, t.Result = true, m.evaluate(&st, t.Proposal)
+		t.Fast, t.Result = true, m.evaluate(&st, t.Proposal, t.Payload)
 	}
 	e := plainEntry(exactEntry, t.Proposal, x.Term)
-	e.Revision, e.By, e.Attempt = t.Revision, a.A, a.B
+	e.Revision, e.By, e.Attempt, e.Payload = t.Revision, a.A, a.B, t.Payload
 	m.appendOwn(s, a.A, e)
 	return true, ""
 }
@@ -127,7 +132,7 @@ func (m *Model) evaluateLate(s *State, a Action) (bool, string) {
 		return false, ""
 	}
 	st := m.Applied(x)
-	t.Pending, t.Fast, t.Result = false, true, m.evaluate(&st, t.Proposal)
+	t.Pending, t.Fast, t.Result = false, true, m.evaluate(&st, t.Proposal, t.Payload)
 	return true, ""
 }
 
@@ -143,7 +148,8 @@ func (m *Model) decide(s *State, a Action) (bool, string) {
 	in := Bit(t.FastBy)
 	for j := range int8(MaxAttempts) {
 		o := &s.A[j]
-		if !o.Used || o.Proposal != t.Proposal || j != a.A && !m.Rules[ProposerAnyAttempt] && o.Revision != t.Revision {
+		same := o.Revision == t.Revision && (o.Payload == t.Payload || m.Rules[ProposerAnyPayload])
+		if !o.Used || o.Proposal != t.Proposal || j != a.A && !m.Rules[ProposerAnyAttempt] && !same {
 			continue
 		}
 		for i := range int8(m.Scenario.Members) {

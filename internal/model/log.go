@@ -163,9 +163,12 @@ func (m *Model) forget(s *State, x *member) {
 			continue
 		}
 		o := &s.A[j]
-		skipped := st.Skipped[o.Proposal]>>uint(o.Revision)&1 == 1
+		skipped := st.Skipped[o.Proposal][o.Payload]>>uint(o.Revision)&1 == 1
+		if m.Rules[ForgetAnyPayload] {
+			skipped = skipped || st.Skipped[o.Proposal][1-o.Payload]>>uint(o.Revision)&1 == 1
+		}
 		if m.Rules[ForgetByID] {
-			skipped = st.Skipped[o.Proposal] != 0
+			skipped = st.Skipped[o.Proposal] != [2]uint32{}
 		}
 		if r := &st.Rows[o.Proposal]; r.Done || r.Aborted || skipped {
 			x.Pool &^= 1 << j

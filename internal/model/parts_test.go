@@ -21,13 +21,13 @@ func TestMachine_StoreAt(t *testing.T) {
 	l := logOf(plainEntry(noopEntry, 0, 1), plainEntry(slowEntry, 0, 1), exact(1, 2), exact(1, 5),
 		plainEntry(abortEntry, 2, 1), plainEntry(slowEntry, 2, 1), plainEntry(slowEntry, 0, 1))
 	st := machine{footprint: &footprint}.StoreAt(&l, l.N)
-	if st.Bad != "" || st.Revision != 5 || st.Changed != (result{2, 5}) || st.Skipped[1] != 1<<2 {
+	if st.Bad != "" || st.Revision != 5 || st.Changed != (result{2, 5}) || st.Skipped[1] != [2]uint32{1 << 2} {
 		t.Errorf("got %+v", st)
 	}
 	if !st.Rows[0].Done || st.Rows[0].Revision != 2 || !st.Rows[1].Done || st.Rows[2].Done || !st.Rows[2].Aborted {
 		t.Errorf("got rows %+v", st.Rows)
 	}
-	if st = (machine{Without(SkipApplies), &footprint}).StoreAt(&l, l.N); st.Bad == "" {
+	if st = (machine{rules: Without(SkipApplies), footprint: &footprint}).StoreAt(&l, l.N); st.Bad == "" {
 		t.Error("without the rule that skips, L2 holds all the same")
 	}
 }

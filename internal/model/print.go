@@ -34,14 +34,22 @@ func (c Config) String() string {
 	return s
 }
 
+// payloadMark tells the other payload of a client that lies.
+func payloadMark(payload int8) string {
+	if payload == 1 {
+		return "'"
+	}
+	return ""
+}
+
 func (e *entry) String() string {
 	switch e.Kind {
 	case noopEntry:
 		return fmt.Sprintf("noop/%d", e.Term)
 	case slowEntry:
-		return fmt.Sprintf("P%d slow/%d", e.Proposal, e.Term)
+		return fmt.Sprintf("P%d%s slow/%d", e.Proposal, payloadMark(e.Payload), e.Term)
 	case exactEntry:
-		return fmt.Sprintf("P%d@%d/%d", e.Proposal, e.Revision, e.Term)
+		return fmt.Sprintf("P%d%s@%d/%d", e.Proposal, payloadMark(e.Payload), e.Revision, e.Term)
 	case ConfigEntry:
 		return fmt.Sprintf("config%d/%d", e.Proposal, e.Term)
 	case abortEntry:
@@ -62,7 +70,8 @@ func (s *State) poolString(pool uint16) string {
 	var o []string
 	for i := range MaxAttempts {
 		if pool>>i&1 == 1 {
-			o = append(o, fmt.Sprintf("P%d@%d/%d", s.A[i].Proposal, s.A[i].Revision, s.A[i].Term))
+			t := &s.A[i]
+			o = append(o, fmt.Sprintf("P%d%s@%d/%d", t.Proposal, payloadMark(t.Payload), t.Revision, t.Term))
 		}
 	}
 	return "{" + strings.Join(o, " ") + "}"
@@ -128,6 +137,9 @@ func (a Action) String() string {
 			b.WriteString(memberNames(a.M))
 		case "Pb":
 			fmt.Fprintf(&b, "P%d", a.B)
+			if a.Kind == Send {
+				b.WriteString(payloadMark(int8(a.M)))
+			}
 		case "b":
 			fmt.Fprint(&b, a.B)
 		case "c":

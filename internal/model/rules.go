@@ -14,6 +14,7 @@ const (
 	WitnessNoLogOrder               // without comparing its revision with the bound of the log
 	WitnessNoPoolKeys               // without comparing its footprint with the pool
 	WitnessNoLogKeys                // without comparing its footprint with the log
+	WitnessNoLogID                  // without looking for the proposal in the log, with whatever payload
 	WitnessReplaces                 // in the place of an earlier attempt of the proposal
 	WitnessVolatile                 // the pool is lost in a crash
 	AcceptWhileChanging             // witness and leader: while a configuration entry is not applied
@@ -32,6 +33,7 @@ const (
 	ProposerAnyTerm     // adds up answers of different terms
 	ProposerAnyConfig   // adds up answers of different configurations
 	ProposerAnyAttempt  // adds up answers to different attempts
+	ProposerAnyPayload  // adds up answers at one revision, whatever the payload is
 	ProposerCountsLearners
 	SuperquorumLess   // one member less decides
 	JointDecidesInNew // joint: a superquorum of the new set is enough
@@ -42,6 +44,7 @@ const (
 	SkipIsResult     // a skipped entry counts as the proposal's result
 	ApplyTwice       // a second entry of a proposal is applied again
 	ForgetAtAppend   // a record leaves when its proposal is appended
+	ForgetAnyPayload // a skipped entry removes records at its revision with another payload
 	ForgetByID       // a skipped entry removes every record of its proposal
 	ForgetAtReport   // a record leaves when it is reported to the leader
 	TruncateForgets  // truncation does not move answered entries back into the pool
@@ -61,8 +64,10 @@ const (
 	RecoverInNew     // joint: in the new set
 	RecoverDescending
 	RecoverAfterNoop
-	RecoverByID       // holders of different attempts are added up
-	RecoverLoggedByID // what the log holds under another revision is not recovered
+	RecoverAnyPayload       // holders of different payloads at one revision are added up
+	RecoverLoggedAnyPayload // what the log holds with another payload at that revision is not recovered
+	RecoverByID             // holders of different attempts are added up
+	RecoverLoggedByID       // what the log holds under another revision is not recovered
 
 	// The log.
 	AppendSkips      // entries up to the own commit index are acknowledged unseen

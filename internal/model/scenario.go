@@ -8,6 +8,7 @@ type Scenario struct {
 	Next      [][]int8 // changes allowed from each configuration
 	Proposals int
 	Footprint [MaxProposals]uint8 // keys of each proposal, as bits
+	Lies      [MaxProposals]uint8 // keys of a proposal's other payload, if its client lies (ADR 0054); 0: it does not
 	MaxTerm   int8
 	Crashes   int8
 

@@ -32,6 +32,7 @@ type entry struct {
 	Term     int8
 	By       int8
 	Attempt  int8
+	Payload  int8 // 1: the other payload of a client that lies
 }
 
 func plainEntry(kind entryKind, proposal, term int8) entry {
@@ -130,6 +131,7 @@ type configID struct{ Index, Term int8 }
 type attempt struct {
 	Used                     bool
 	Proposal, Revision, Term int8
+	Payload                  int8 // 1: the other payload of a client that lies
 	ID                       configID
 	Config                   int8 // what the proposer takes ID for
 
@@ -227,8 +229,8 @@ type store struct {
 	Revision int8
 	Changed  result // revision of the last change of each key
 	Rows     [MaxProposals]row
-	Skipped  [MaxProposals]uint32 // carried revisions of skipped entries, as bits
-	Bad      string               // a law that applying broke
+	Skipped  [MaxProposals][2]uint32 // carried revisions of skipped entries, as bits, by payload
+	Bad      string                  // a law that applying broke
 }
 
 func Bit(i int8) uint8 { return 1 << uint(i) }

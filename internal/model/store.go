@@ -6,6 +6,15 @@ import "fmt"
 type machine struct {
 	rules     Rules
 	footprint *[MaxProposals]uint8 // keys of each proposal, as bits
+	lies      *[MaxProposals]uint8 // keys of its other payload; nil: no client lies
+}
+
+// keys are the keys that a payload of a proposal touches, as bits.
+func (m machine) keys(proposal, payload int8) uint8 {
+	if payload == 1 {
+		return m.lies[proposal]
+	}
+	return m.footprint[proposal]
 }
 
 // apply changes the store by one entry.
@@ -20,7 +29,7 @@ func (m machine) apply(st *store, e *entry) {
 		return
 	}
 	r := &st.Rows[e.Proposal]
-	if (r.Done || r.Aborted) && !m.rules[ApplyTwice] || m.rules[SkipIsResult] && st.Skipped[e.Proposal] != 0 {
+	if (r.Done || r.Aborted) && !m.rules[ApplyTwice] || m.rules[SkipIsResult] && st.Skipped[e.Proposal] != [2]uint32{} {
 		return
 	}
 	revision := st.Revision + 1
@@ -33,7 +42,7 @@ func (m machine) apply(st *store, e *entry) {
 			case m.rules[SkipApplies]:
 				st.Bad = fmt.Sprintf("L2: P%d applied at revision %d on a store at %d", e.Proposal, revision, st.Revision)
 			default:
-				st.Skipped[e.Proposal] |= 1 << uint(revision)
+				st.Skipped[e.Proposal][e.Payload] |= 1 << uint(revision)
 				return
 			}
 		}
@@ -43,7 +52,7 @@ func (m machine) apply(st *store, e *entry) {
 	}
 	r.Done, r.Revision, r.Result = true, revision, result{}
 	for k := range int8(maxKeys) {
-		if Has(m.footprint[e.Proposal], k) {
+		if Has(m.keys(e.Proposal, e.Payload), k) {
 			r.Result[k] = st.Changed[k]
 			st.Changed[k] = revision
 		}
@@ -66,7 +75,7 @@ func (m machine) Applied(x *member) (st store) {
 		return m.StoreAt(&x.Log, x.Applied)
 	}
 	st = m.StoreAt(&x.Log, x.RowsLost)
-	st.Rows, st.Skipped = [MaxProposals]row{}, [MaxProposals]uint32{}
+	st.Rows, st.Skipped = [MaxProposals]row{}, [MaxProposals][2]uint32{}
 	for i := x.RowsLost; i < x.Applied; i++ {
 		m.apply(&st, &x.Log.E[i])
 	}
@@ -88,9 +97,9 @@ func (m machine) Bound(x *member, st *store) int8 {
 }
 
 // evaluate computes a command's result on an applied state.
-func (m machine) evaluate(st *store, proposal int8) (res result) {
+func (m machine) evaluate(st *store, proposal, payload int8) (res result) {
 	for k := range int8(maxKeys) {
-		if Has(m.footprint[proposal], k) {
+		if Has(m.keys(proposal, payload), k) {
 			res[k] = st.Changed[k]
 		}
 	}

@@ -31,11 +31,12 @@ var (
 	withLeases = []string{"lease3", "lease5"}
 	recovering = []string{"recover3", "recover4", "recover5"}
 	withDisks  = []string{"disks3", "disks4", "disks5"}
+	withLiars  = []string{"liar4", "liar5"}
 )
 
 // everywhere is where the full protocol is walked.
 func everywhere() []string {
-	return slices.Concat(fixedClusters, anyChange, withLeases, recovering, withDisks)
+	return slices.Concat(fixedClusters, anyChange, withLeases, recovering, withDisks, withLiars)
 }
 
 // Scenarios returns the names of the clusters that can be walked.
@@ -77,6 +78,8 @@ var scenarios = map[string]*model.Scenario{
 	"disks3":   disks("disks3", 3, model.Config{Old: three}),
 	"disks4":   disks("disks4", 4, model.Config{Old: four}),
 	"disks5":   disks("disks5", 5, model.Config{Old: five}),
+	"liar4":    lying("liar4", 4, model.Config{Old: four}),
+	"liar5":    lying("liar5", 5, model.Config{Old: five}),
 	"recover3": recovery("recover3", 3, three),
 	"recover4": recovery("recover4", 4, four),
 	"recover5": recovery("recover5", 5, five),
@@ -96,6 +99,14 @@ func oneChange(name string, members int, from, to model.Config) *model.Scenario 
 func leased(name string, members int, c model.Config) *model.Scenario {
 	s := fixed(name, members, c)
 	s.Patience = [model.MaxMembers]int8{5, 3, 4, 3, 4}
+	return s
+}
+
+// lying has a client that sends two payloads under one id. Below four voters each payload that one voter holds is held by all
+// who are needed.
+func lying(name string, members int, c model.Config) *model.Scenario {
+	s := fixed(name, members, c)
+	s.Lies[0] = 1
 	return s
 }
 

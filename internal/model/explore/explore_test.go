@@ -50,6 +50,9 @@ func TestWalk_sameTwice(t *testing.T) {
 func TestMutations_found(t *testing.T) {
 	for _, want := range []struct{ name, law string }{
 		{"superquorum one lower", "L1"},
+		{"proposer: any payload", "L1"},
+		{"holders counted whatever their payload", "L1"},
+		{"witness: does not look for the proposal in its log", "L1"},
 		{"vote carries nothing", "L1"},
 		{"recovery quorum one higher", "L1"},
 		{"recovered in descending order", "L1"},

@@ -26,13 +26,19 @@ func (f *Finding) Steps() int { return len(f.trace) }
 // Cluster is the name of the scenario.
 func (f *Finding) Cluster() string { return f.model.Scenario.Name }
 
+// keyNames are the names of sets of keys.
+var keyNames = [...]string{"-", "a", "b", "ab"}
+
 // Print writes a finding as a trace that can be read.
 func (f *Finding) Print(out io.Writer) {
 	m := f.model
 	sc := m.Scenario
 	fmt.Fprintf(out, "  cluster %s, walk %d, %d steps; keys", sc.Name, f.Walk, len(f.trace))
 	for p := range sc.Proposals {
-		fmt.Fprintf(out, " P%d:%s", p, [...]string{"-", "a", "b", "ab"}[sc.Footprint[p]&3])
+		fmt.Fprintf(out, " P%d:%s", p, keyNames[sc.Footprint[p]&3])
+		if sc.Lies[p] != 0 {
+			fmt.Fprintf(out, " P%d':%s", p, keyNames[sc.Lies[p]&3])
+		}
 	}
 	if len(sc.Configs) > 1 {
 		fmt.Fprintf(out, "; configurations")

@@ -173,6 +173,10 @@ func (w *walker) fastRound(k macro) {
 		revision = 0
 	}
 	w.always(model.Action{Kind: model.Send, A: slot, B: p, C: revision, D: from})
+	if other := slot + 1; w.m.Scenario.Lies[p] != 0 && other < model.MaxAttempts && !s.A[other].Used {
+		w.lie(slot, other, l, w.queue[len(w.queue)-1])
+		return
+	}
 	at := len(w.queue)
 	if l >= 0 && !w.chance(w.lose) {
 		w.push(model.Action{Kind: model.Propose, A: l, B: slot})
@@ -187,6 +191,24 @@ func (w *walker) fastRound(k macro) {
 		w.push(model.Action{Kind: model.Evaluate, A: l, B: slot})
 	}
 	w.push(model.Action{Kind: model.Decide, A: slot})
+}
+
+// lie sends a second payload under the id and at the revision of the first; each member hears one of the two.
+func (w *walker) lie(slot, other, leader int8, sent model.Action) {
+	sent.A, sent.M = other, 1
+	w.always(sent)
+	at := len(w.queue)
+	if leader >= 0 && !w.chance(w.lose) {
+		w.push(model.Action{Kind: model.Propose, A: leader, B: pick(w, slot, other)})
+	}
+	for i := range w.members() {
+		if i != leader && sent.C > 0 {
+			w.push(model.Action{Kind: model.Record, A: i, B: pick(w, slot, other)})
+		}
+	}
+	w.shuffle(at)
+	w.push(model.Action{Kind: model.Decide, A: slot})
+	w.push(model.Action{Kind: model.Decide, A: other})
 }
 
 // revision is mostly the next one after all that a member knows.

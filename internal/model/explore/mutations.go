@@ -18,7 +18,7 @@ type Mutation struct {
 func Mutations() []Mutation {
 	var all []Mutation
 	for _, part := range [][]Mutation{acceptance, completion, logRules, forgetting, recoveryRules, configRules, readRules,
-		leaseRules, lossRules, diskRules} {
+		leaseRules, lossRules, diskRules, payloadRules} {
 		all = append(all, part...)
 	}
 	return all
@@ -234,4 +234,16 @@ var diskRules = []Mutation{
 		Clusters: withDisks, Breaks: true},
 	{Name: "a member with an old copy of its disk is the member that it was", Drops: []model.Rule{model.IgnoreLives},
 		Clusters: withDisks, Breaks: true},
+}
+
+var payloadRules = []Mutation{
+	{Name: "proposer: any payload", Drops: []model.Rule{model.ProposerAnyPayload}, Clusters: withLiars, Breaks: true},
+	{Name: "holders counted whatever their payload", Drops: []model.Rule{model.RecoverAnyPayload}, Clusters: withLiars,
+		Breaks: true},
+	{Name: "witness: does not look for the proposal in its log", Drops: []model.Rule{model.WitnessNoLogID},
+		Clusters: []string{"liar4"}, Breaks: true},
+	{Name: "own log searched whatever the payload", Drops: []model.Rule{model.RecoverLoggedAnyPayload}, Clusters: withLiars,
+		Why: "who logged one payload recovered it from so many that no superquorum held the other"},
+	{Name: "forgotten at a skip whatever the payload", Drops: []model.Rule{model.ForgetAnyPayload}, Clusters: withLiars,
+		Why: "the other payload has the revision that came too late, and comes too late, too"},
 }

@@ -9,6 +9,9 @@ func (w *walker) prepare(r model.Rules, base *model.Scenario, prof profile) {
 	for p := range sc.Footprint {
 		sc.Footprint[p] = pick[uint8](w, 1, 1, 1, 2, 2, 3)
 	}
+	if sc.Lies[0] != 0 {
+		sc.Lies[0] = pick[uint8](w, 1, 2, 3)
+	}
 	sc.MaxTerm = int8(3 + w.r.IntN(model.MaxTerm-2))
 	if sc.Recovers {
 		sc.MaxTerm = min(sc.MaxTerm, model.MaxTerm-2)

@@ -8,6 +8,8 @@ var scripts = map[string]func() *Finding{
 	"leader: no keys against the pool":  func() *Finding { return poolScript([model.MaxProposals]uint8{1, 2, 1}, 7) },
 	"leader: no order against the pool": func() *Finding { return poolScript([model.MaxProposals]uint8{1, 1, 2}, 5) },
 
+	"witness: does not look for the proposal in its log": payloadScript,
+
 	"read: index of disks before the read": func() *Finding { return endsScript("n3", oneEcho, oneEcho) },
 	"read: index of disks during a change": func() *Finding { return endsScript("3to4", nil, changeAndEchoes) },
 }
@@ -68,5 +70,29 @@ func poolScript(footprint [model.MaxProposals]uint8, revision int8) *Finding {
 		gets(3, 1, 3),
 		{Kind: model.Campaign, A: 1}, votes(0, 1), votes(3, 1), {Kind: model.Win, A: 1, M: memberA | memberB | memberD},
 		gets(4, 3, 6), gets(4, 0, 6), {Kind: model.Commit, A: 1, C: 6},
+	}}
+}
+
+// payloadScript: a client sends P0 and P0', of other keys, under one id. A (term 1) answers P0@2 fast, C holds its record. D
+// (term 2) answers P0'@3, of which B holds the record, and A, too, though its log holds P0: the marked step. C (term 3), with
+// the votes of A and B, finds two holders of either.
+func payloadScript() *Finding {
+	sc := *scenarios["liar4"]
+	sc.Proposals, sc.MaxTerm, sc.Footprint, sc.Lies = 1, 3, [model.MaxProposals]uint8{1}, [model.MaxProposals]uint8{2}
+	votes := func(who, c int8) model.Action { return model.Action{Kind: model.Vote, A: who, B: c} }
+	gets := func(term, who, upTo int8) model.Action {
+		return model.Action{Kind: model.Receive, A: term, B: who, C: upTo}
+	}
+	holds := func(who, slot int8) model.Action { return model.Action{Kind: model.Record, A: who, B: slot} }
+	return &Finding{model: model.New(&sc, model.Rules{}), trace: []model.Action{
+		{Kind: model.Send, A: 0, B: 0, C: 2, D: 0}, {Kind: model.Propose, A: 0, B: 0}, holds(2, 0),
+		{Kind: model.Campaign, A: 3}, votes(0, 3), votes(1, 3), votes(2, 3),
+		{Kind: model.Win, A: 3, M: memberB | memberC | memberD},
+		gets(2, 2, 2), gets(2, 1, 2), {Kind: model.Commit, A: 3, C: 2},
+		{Kind: model.Send, A: 1, B: 0, C: 3, D: 3, M: 1}, holds(1, 1), {Kind: model.Propose, A: 3, B: 1},
+		holds(0, 1), // marked
+		{Kind: model.Decide, A: 1},
+		{Kind: model.Campaign, A: 2}, votes(1, 2), votes(0, 2), {Kind: model.Win, A: 2, M: three},
+		gets(3, 1, 5), gets(3, 3, 5), {Kind: model.Commit, A: 2, C: 5},
 	}}
 }

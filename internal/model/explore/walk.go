@@ -51,6 +51,7 @@ type Stats struct {
 	Fast, Slow, Aborted, Elections, Inferred int64
 	Hints, Reads, Snapshots                  int64
 	Recoveries, Disks                        int64
+	Lies                                     int64 // other payloads that a voter recorded
 	Skipped                                  int64 // walks with a skipped entry in the committed log
 	Changes                                  int64 // configuration entries committed
 	Elapsed                                  time.Duration
@@ -117,6 +118,10 @@ func (st *Stats) count(w *walker) {
 			st.Slow++
 		case model.AnswerAbort:
 			st.Aborted++
+		case model.Record:
+			if w.s.A[a.B].Payload != 0 {
+				st.Lies++
+			}
 		case model.Win:
 			st.Elections++
 		case model.Infer:
@@ -135,7 +140,7 @@ func (st *Stats) count(w *walker) {
 	}
 	l := &w.s.Committed
 	end := w.m.StoreAt(l, l.N)
-	if end.Skipped != [model.MaxProposals]uint32{} {
+	if end.Skipped != [model.MaxProposals][2]uint32{} {
 		st.Skipped++
 	}
 	for k := range l.N {

@@ -68,6 +68,7 @@ var all = []Break{
 	{"truncate-keeps-bound", "the revisions of truncated entries stand for those of the entries that came in their place", nil},
 	{"vote-without", "votes do not tell what the voter holds", nil},
 	{"recover-more", "a new leader wants one holder more than it takes to recover a record", nil},
+	{"recover-any-payload", "a new leader adds up records of different payloads at one revision", nil},
 	{"superquorum-less", "one voter less decides on the fast path", nil},
 	{"proposer-any-attempt", "answers that name different revisions are added up", nil},
 	{"leader-no-log-order", "a leader fixes a revision that its log may have used", nil},
