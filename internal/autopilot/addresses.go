@@ -116,6 +116,16 @@ func (a *Addresses) seek(ctx context.Context, id consensus.MemberID, urls []stri
 	return worst, fmt.Sprintf("member %v is not to be found at its new peer URLs: %s", id, strings.Join(words, ", "))
 }
 
+// Wrong says in words why a member that looks for itself knows these peer URLs for wrong: nobody listens at any of them, or
+// somebody else does. It is empty where they may be right: what cannot be reached from here may be reached from elsewhere.
+func (a *Addresses) Wrong(ctx context.Context, self consensus.MemberID, urls []string) string {
+	presence, words := a.seek(ctx, self, urls)
+	if presence == transport.Silent || presence.Misleads() {
+		return words
+	}
+	return ""
+}
+
 // whoseClientPort completes the words about a client port, if its member is known: with what was probably meant.
 func (a *Addresses) whoseClientPort(err error) string {
 	var other *transport.NoPeerPortError

@@ -237,7 +237,12 @@ func (c *Config) foundingFaults() Faults {
 		return faults
 	}
 	for _, fault := range faults {
-		c.warn("ignored because %s holds a member already: %s", c.Storage.DataDir, fault)
+		c.warn("not read any more, because %s holds a member already, and else refused: %s", c.Storage.DataDir, fault)
+	}
+	if at := memberIndex(c.Bootstrap.InitialCluster, c.Name); at >= 0 &&
+		!sameURLs(c.Bootstrap.InitialCluster[at].PeerURLs, c.Advertise.PeerURLs) {
+		c.warn("--initial-advertise-peer-urls counts, unlike --initial-cluster: if the cluster knows this member "+
+			"elsewhere, it is told that it is at %s now, once it answers there", joinURLs(c.Advertise.PeerURLs))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"github.com/quorate/quorate/internal/ctl"
 	"github.com/quorate/quorate/internal/ctl/command"
@@ -156,10 +157,18 @@ func TestRun_memberOnEtcd(t *testing.T) {
 func TestRun_status(t *testing.T) {
 	f := startFake(t)
 	got := f.run(t, "status")
-	if got.Status != 0 || !strings.Contains(got.Out, "leader  7     12     11       1    1         2.0 KiB  3.7.1") ||
-		!strings.Contains(got.Out, "m1 reports: memberID:161 alarm:NOSPACE") {
+	if got.Status != 0 || !strings.Contains(got.Out, "leader  7     12     11       1    1         2.0 KiB  3.7.1") {
 		t.Errorf("a leader alone: got %d\n%s", got.Status, got.Out)
 	}
+	f.troubles = []string{"memberID:161  alarm:NOSPACE", "disk of m1 nearly full"}
+	got = f.run(t, "status")
+	if got.Status != command.StatusRefused || !strings.Contains(got.Out, "m1 reports: alarm NOSPACE of m1 (a1): ") ||
+		!strings.Contains(got.Out, "m1 reports: disk of m1 nearly full\n") {
+		t.Errorf("a leader with alarms: got %d\n%s", got.Status, got.Out)
+	}
+	f.full, f.events = 1, append(f.events, &mvccpb.Event{Kv: &mvccpb.KeyValue{}})
+	f.run(t, "put", "a", "1").Want(t, command.StatusRefused, "", "database space exceeded\nm1 reports: alarm NOSPACE of m1 (a1)")
+	f.troubles = nil
 	f.members = append(f.members,
 		&pb.Member{ID: 2, Name: "m2", ClientURLs: []string{"http://" + testnet.Address(t)}}, &pb.Member{ID: 3})
 	got = f.run(t, "status", "--timeout=500ms")

@@ -37,8 +37,9 @@ type fakeMember struct {
 	leases    map[int64]int64
 	members   []*pb.Member
 	leader    uint64
-	damaged   bool // snapshots are torn
-	mute      bool // KV requests are not answered
+	troubles  []string // that Status reports
+	damaged   bool     // snapshots are torn
+	mute      bool     // KV requests are not answered
 	learner   bool
 	routes    []string // of the next puts whose clients ask for it
 	full      int      // puts that are refused after so many
@@ -313,7 +314,7 @@ func (f *fakeMember) Status(context.Context, *pb.StatusRequest) (*pb.StatusRespo
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return &pb.StatusResponse{Header: f.header(), Version: "3.7.1", DbSize: 2048, Leader: f.leader, RaftIndex: 12,
-		RaftAppliedIndex: 11, RaftTerm: f.term, IsLearner: f.learner, Errors: []string{"memberID:161 alarm:NOSPACE"}}, nil
+		RaftAppliedIndex: 11, RaftTerm: f.term, IsLearner: f.learner, Errors: f.troubles}, nil
 }
 
 func (f *fakeMember) Snapshot(_ *pb.SnapshotRequest, stream pb.Maintenance_SnapshotServer) error {

@@ -91,12 +91,12 @@ func (l *latencyCheck) survey(ctx context.Context, client *clientv3.Client) ([]s
 	defer cancel()
 	reachable, release := command.CancelIfRefused(bounded, client.Endpoints())
 	defer release()
-	_, seats, err := seats(reachable, client)
+	_, seats, err := survey.Seats(reachable, client)
 	if err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(seats, func(a, b survey.Seat) int { return strings.Compare(a.Name, b.Name) })
-	return listed(survey.Ask(bounded, client, seats)), nil
+	return survey.Listed(survey.Ask(bounded, client, seats)), nil
 }
 
 // measureAll measures one member after the other. It ends early only with the context.

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
@@ -22,7 +20,7 @@ func newStatus(s command.Streams) *cobra.Command {
 	c := command.NewConnection(s)
 	return c.AddTo(&cobra.Command{
 		Use:   "status",
-		Short: "Show all members of the cluster; status 1 if one is down",
+		Short: "Show all members of the cluster; status 1 if one is down, or an alarm stands",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return showStatus(cmd.Context(), c) },
 	})
@@ -38,11 +36,11 @@ func showStatus(ctx context.Context, c *command.Connection) error {
 	defer cancel()
 	reachable, release := command.CancelIfRefused(bounded, client.Endpoints())
 	defer release()
-	cluster, seats, err := seats(reachable, client)
+	cluster, seats, err := survey.Seats(reachable, client)
 	if err != nil {
 		return c.Explain(ctx, err, client.Endpoints())
 	}
-	members := listed(survey.Ask(bounded, client, seats))
+	members := survey.Listed(survey.Ask(bounded, client, seats))
 	if c.JSON() {
 		err = command.PrintJSON(c.Streams.Out, statusLines(members))
 	} else {
@@ -52,48 +50,10 @@ func showStatus(ctx context.Context, c *command.Connection) error {
 	for _, text := range divided {
 		fmt.Fprintln(c.Streams.Err, text)
 	}
-	if _, led := survey.LeaderOf(members); !led || countDown(members) > 0 || len(divided) > 0 {
+	if _, led := survey.LeaderOf(members); !led || countDown(members) > 0 || len(divided) > 0 || survey.Alarmed(members) {
 		return errors.Join(err, command.ErrQuiet)
 	}
 	return err
-}
-
-// unlisted is the name of whoever answers at an endpoint that no member of the list has.
-const unlisted = "?"
-
-// seats are all members that the cluster knows, its id, and the endpoints of the command line that none of them has: somebody
-// else may answer there. A member whose cluster has no leader still answers, from what it knows itself.
-func seats(ctx context.Context, client *clientv3.Client) (cluster uint64, seats []survey.Seat, err error) {
-	list, err := client.MemberList(ctx, clientv3.WithSerializable())
-	if err != nil {
-		return 0, nil, err
-	}
-	for _, m := range list.Members {
-		seat := survey.Seat{Name: m.Name, PeerURLs: m.PeerURLs}
-		if seat.Name == "" {
-			seat.Name = command.HexID(m.ID)
-		}
-		if len(m.ClientURLs) > 0 {
-			seat.Endpoint = strings.TrimPrefix(strings.TrimPrefix(m.ClientURLs[0], "http://"), "https://")
-		}
-		seats = append(seats, seat)
-	}
-	for _, e := range client.Endpoints() {
-		if !slices.ContainsFunc(seats, func(s survey.Seat) bool { return s.Endpoint == e }) {
-			seats = append(seats, survey.Seat{Name: unlisted, Endpoint: e})
-		}
-	}
-	return list.Header.GetClusterId(), seats, nil
-}
-
-// listed drops what endpoints add that no member has: other names of members, and those that do not answer.
-func listed(members []survey.Member) []survey.Member {
-	known := slices.Clone(members)
-	return slices.DeleteFunc(members, func(m survey.Member) bool {
-		return m.Name == unlisted && (m.Role == survey.Down || slices.ContainsFunc(known, func(k survey.Member) bool {
-			return k.Name != unlisted && k.ID == m.ID && k.Cluster == m.Cluster
-		}))
-	})
 }
 
 // divided says what must never be: answers of another cluster, or of two leaders. The members that were listed are of cluster.
@@ -144,11 +104,9 @@ func printStatus(ctx context.Context, c *command.Connection, members []survey.Me
 		t.Add(m.Name, m.Endpoint, command.HexID(m.ID), string(m.Role), command.Number(m.Term), command.Number(m.Index),
 			command.Number(m.Applied), command.Number(m.Lag), strconv.FormatInt(m.Revision, 10), progress.Size(m.Size),
 			m.Version)
-		for _, alarm := range m.Alarms {
-			notes = append(notes, m.Name+" reports: "+alarm)
-		}
 	}
 	t.Print(c.Streams.Out)
+	notes = append(notes, survey.Notes(members)...)
 	if _, led := survey.LeaderOf(members); !led {
 		notes = append(notes, noLeader(ctx, members))
 	}

@@ -88,8 +88,15 @@ func (m *Member) Superseded() error { return m.epochs.Superseded() }
 // ForeignEpochs returns for each member of another epoch of the cluster that is about what to do about it.
 func (m *Member) ForeignEpochs() []string { return m.epochs.Alarms() }
 
-// Alarms returns what to do about each member of another epoch, and each process of another history, that is about.
-func (m *Member) Alarms() []string { return slices.Concat(m.epochs.Alarms(), m.peers.otherHistories()) }
+// Alarms returns what to do about each member of another epoch, and each process of another history, that is about, and
+// about a disk that is nearly full.
+func (m *Member) Alarms() []string {
+	alarms := slices.Concat(m.epochs.Alarms(), m.peers.otherHistories())
+	if m.options.diskLow() {
+		alarms = append(alarms, m.options.LowDisk())
+	}
+	return alarms
+}
 
 // Corrupt reports whether this member must not answer from its state.
 func (m *Member) Corrupt() bool { return m.integrity.Marked() }

@@ -39,6 +39,7 @@ type Membership struct {
 	jobs      jobTable
 	changes   changecount.Counter
 	changed   broadcast.Signal // of the configuration
+	wrong     string           // what was last found wrong with the URLs that announce was to tell
 	logger    *slog.Logger
 }
 
@@ -267,6 +268,14 @@ func (s *Membership) announce(urls []string) (told bool) {
 	known, ok := config.Member(id)
 	if !ok || membership.SameURLs(known.PeerURLs, urls) {
 		return ok
+	}
+	if text := s.addresses.Wrong(s.ports.stopping, id, urls); text != "" {
+		if text != s.wrong {
+			s.wrong = text
+			s.logger.Error("the cluster is not told of --initial-advertise-peer-urls: this member does not answer there; "+
+				"correct them and start it again", "urls", urls, "what", text, "known-as", known.PeerURLs)
+		}
+		return false
 	}
 	if s.ports.leader.leads() {
 		return s.requests.Moved(s.ports.stopping, id, urls) == nil

@@ -34,11 +34,14 @@ type Options struct {
 	Answers         *answers.Budget   // memory for answers; nil: one of the default size
 	ClientPatience  time.Duration     // for how long a native client may be silent; zero: DefaultClientPatience
 	Clock           env.Clock
-	DiskLow         func() bool // no room for what is not needed; nil: there always is
+	LowDisk         func() string // says that there is no room for what is not needed; nil or empty: there is
 	Logger          *slog.Logger
 	// Synced and Applied, if set, are told how long each write of the log and each applied batch took.
 	Synced, Applied func(took time.Duration)
 }
+
+// diskLow reports whether there is no room for what is not needed.
+func (o *Options) diskLow() bool { return o.LowDisk != nil && o.LowDisk() != "" }
 
 func (o *Options) heartbeatInterval() time.Duration {
 	return time.Duration(o.Raft.HeartbeatTicks) * o.TickInterval

@@ -41,7 +41,7 @@ func (m *maintenanceService) Alarm(ctx context.Context, r *pb.AlarmRequest) (*pb
 		if err := m.readIndex(ctx); err != nil {
 			return nil, err
 		}
-		for _, alarm := range m.alarms() {
+		for _, alarm := range m.alarmsHere() {
 			if known && (kind == kv.AlarmNone || kind == alarm.Kind) {
 				response.Alarms = append(response.Alarms, alarmMessage(alarm))
 			}
@@ -114,6 +114,16 @@ func (m *maintenanceService) marksTooMany(id consensus.MemberID, voters []consen
 	return len(voters)-len(marked) < quorum.Majority(len(voters))
 }
 
+// alarmsHere are the alarms of the cluster and, while the disk of this member is nearly full, NOSPACE for it. Nobody stores
+// that one: it forbids other members nothing, cannot be disarmed, and is over when there is room.
+func (m *maintenanceService) alarmsHere() []kv.Alarm {
+	alarms, own := m.alarms(), kv.Alarm{Member: m.self, Kind: kv.AlarmNoSpace}
+	if m.options.LowDisk() != "" && !slices.Contains(alarms, own) {
+		alarms = append(slices.Clone(alarms), own)
+	}
+	return alarms
+}
+
 func alarmMessage(alarm kv.Alarm) *pb.AlarmMember {
 	return &pb.AlarmMember{MemberID: alarm.Member, Alarm: pb.AlarmType(alarm.Kind)}
 }
@@ -149,7 +159,7 @@ func (m *maintenanceService) Status(context.Context, *pb.StatusRequest) (*pb.Sta
 	if err := m.options.Superseded(); err != nil {
 		response.Errors = append(response.Errors, err.Error())
 	} else {
-		response.Errors = append(response.Errors, m.options.ForeignEpochs()...)
+		response.Errors = append(response.Errors, m.options.Troubles()...)
 	}
 	for _, alarm := range machine.Alarms() {
 		response.Errors = append(response.Errors, alarmMessage(alarm).String())

@@ -214,45 +214,6 @@ func TestMaintenance_Snapshot_isAnEtcdDatabase(t *testing.T) {
 	}
 }
 
-// Ensure that a member whose disk is nearly full refuses what grows, and backups, serves everything else, raises no alarm
-// that somebody would have to take back, and goes on once there is room.
-func TestMaintenance_diskReserve(t *testing.T) {
-	var low atomic.Bool
-	s := serveMember(t, func(o *rpcOptions) { o.DiskLow = low.Load })
-	c, ctx := s.client(t), waitContext(t)
-	if _, err := c.Put(ctx, "a", "1"); err != nil {
-		t.Fatal(err)
-	}
-	low.Store(true)
-	if _, err := c.Put(ctx, "a", "2"); !errors.Is(err, rpctypes.ErrNoSpace) {
-		t.Errorf("put: got %v, want %v", err, rpctypes.ErrNoSpace)
-	}
-	if _, err := c.Txn(ctx).Then(clientv3.OpPut("b", "1")).Commit(); !errors.Is(err, rpctypes.ErrNoSpace) {
-		t.Errorf("transaction: got %v, want %v", err, rpctypes.ErrNoSpace)
-	}
-	if backup, err := c.Snapshot(ctx); err == nil {
-		if _, err = io.ReadAll(backup); err == nil || !strings.Contains(err.Error(), "nearly full") {
-			t.Errorf("backup: got %v, want a refusal", err)
-		}
-	}
-	if got, err := c.Get(ctx, "a"); err != nil || len(got.Kvs) != 1 || string(got.Kvs[0].Value) != "1" {
-		t.Errorf("get: %v, %v", got, err)
-	}
-	if _, err := c.Compact(ctx, 2); err != nil {
-		t.Errorf("compact: %v", err)
-	}
-	if _, err := c.Delete(ctx, "a"); err != nil {
-		t.Errorf("delete: %v", err)
-	}
-	if alarms, err := c.AlarmList(ctx); err != nil || len(alarms.Alarms) != 0 {
-		t.Errorf("alarms: %v, %v", alarms, err)
-	}
-	low.Store(false)
-	if _, err := c.Put(ctx, "a", "3"); err != nil {
-		t.Errorf("put with room again: %v", err)
-	}
-}
-
 // Ensure that nobody can raise alarms that no member could have, or that all members would have to remember for ever.
 func TestMaintenance_Alarm_strange(t *testing.T) {
 	s := serveMember(t, nil)

@@ -46,7 +46,9 @@ type Options struct {
 	// Held counts what clients hold by being there, and Renewals the streams that renew leases when Held has no room; nil:
 	// of the default size.
 	Held, Renewals *admission.Ledger
-	DiskLow        func() bool // nil: never; writes that grow are refused while it says so, and backups
+	// LowDisk says in a sentence that the disk is nearly full, empty: it has room; nil: it always has. While it says so,
+	// writes that grow are refused, and backups.
+	LowDisk func() string
 	// Room is where backups claim the disk that they need; nil: there is room.
 	Room *reserve.Watch
 	// BackupBytes is what all backups may have in memory while they are made.
@@ -66,9 +68,9 @@ type Options struct {
 	Stalled func(limit time.Duration) error
 	// Superseded returns why this member serves nothing, because its cluster was recovered without it; nil: it serves.
 	Superseded func() error
-	// ForeignEpochs returns an alarm for each member of another epoch of the cluster, and each process of another history of
-	// it, that is about.
-	ForeignEpochs func() []string
+	// Troubles returns what Status shows beside alarms: a sentence for each member of another epoch of the cluster, for
+	// each process of another history of it that is about, and for a disk that is nearly full.
+	Troubles func() []string
 	// Defragment gives disk space back; nil if the store needs none of that.
 	Defragment func(context.Context) error
 	// ExtensiveMetrics adds a histogram of latencies for every method.
@@ -155,8 +157,11 @@ func (o *Options) setDefaults() {
 	if o.Superseded == nil {
 		o.Superseded = func() error { return nil }
 	}
-	if o.ForeignEpochs == nil {
-		o.ForeignEpochs = func() []string { return nil }
+	if o.Troubles == nil {
+		o.Troubles = func() []string { return nil }
+	}
+	if o.LowDisk == nil {
+		o.LowDisk = func() string { return "" }
 	}
 	if o.Stalled == nil {
 		o.Stalled = func(time.Duration) error { return nil }

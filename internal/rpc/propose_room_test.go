@@ -13,7 +13,7 @@ import (
 // answers what was executed, and takes both once there is room.
 func TestServices_Propose_diskReserve(t *testing.T) {
 	var low atomic.Bool
-	s := serveNative(t, func(o *rpcOptions) { o.DiskLow = low.Load })
+	s := serveNative(t, func(o *rpcOptions) { o.LowDisk = sayLow(&low) })
 	c := openPropose(t, s, 0xc1)
 	session := c.open()
 	c.propose(session, 1, put("k"), false)

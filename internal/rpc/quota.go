@@ -78,7 +78,7 @@ func (s *shared) warnQuota(ctx context.Context, command *kv.Command) error {
 	return nil
 }
 
-func (s *shared) diskLow() bool { return s.options.DiskLow != nil && s.options.DiskLow() }
+func (s *shared) diskLow() bool { return s.options.LowDisk() != "" }
 
 // raiseNoSpace proposes the alarm, once for all requests that are refused at the same time.
 func (s *shared) raiseNoSpace(ctx context.Context) {

@@ -75,7 +75,8 @@ func New(options Options) *Services {
 	})
 	s.bounds.streams = s.gate.StreamCounts
 	s.kv = &kvService{s.shared, s.gate}
-	asked := health.Options{Member: options.Member, Stalled: options.Stalled, Logger: options.Logger}
+	asked := health.Options{Member: options.Member, Stalled: options.Stalled, LowDisk: options.LowDisk,
+		Logger: options.Logger}
 	s.checker, s.health = health.New(asked), health.Watch(asked)
 	if options.Membership != nil {
 		s.membership = membershipapi.New(membershipapi.Options{

@@ -42,6 +42,7 @@ func (s *shared) revision() kv.Revision {
 	return machine.Store().Revision()
 }
 
+// alarms are those that the cluster stores.
 func (s *shared) alarms() []kv.Alarm {
 	machine, release := s.options.Member.Machine()
 	defer release()

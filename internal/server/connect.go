@@ -30,7 +30,7 @@ func (s *Server) connect(ctx context.Context, options Options) error {
 	own := &s.data.Identity
 	m, err := member.New(member.Options{
 		Data:            s.data,
-		DiskLow:         s.reserve.Low,
+		LowDisk:         s.lowDisk,
 		Raft:            s.raftOptions(own.Member, own.Cluster),
 		PeerURLs:        s.ownURLs(),
 		TickInterval:    s.cfg.Consensus.HeartbeatInterval / ticksPerHeartbeat,

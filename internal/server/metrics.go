@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/counts"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/rpc/metrics"
+	"github.com/quorate/quorate/internal/server/certs"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -78,7 +79,7 @@ func (s *Server) register(registry *prometheus.Registry) {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		s.clients.spans.failures(),
 		s.services.Collector(),
-		metrics.Collector((&partCounters{member: s.member, transport: s.transport}).collect,
+		metrics.Collector((&partCounters{member: s.member, transport: s.transport, peerCerts: s.peerCerts}).collect,
 			func(e *metrics.Emitter) { collectMemory(e, &s.budgets, s.member, s.transport.PackingBytes()) }),
 		metrics.Collector(s.expiries().collect),
 		s.timings.sync, s.timings.write, s.timings.apply, s.timings.flush, s.timings.slow,
@@ -98,6 +99,7 @@ func (s *Server) register(registry *prometheus.Registry) {
 type partCounters struct {
 	member    *member.Member
 	transport *transport.Transport
+	peerCerts *certs.Keeper
 }
 
 // collect reads every counter once.
@@ -124,10 +126,14 @@ func (c *partCounters) collect(e *metrics.Emitter) {
 // collectIdentity shows whom this member refused: docs/membership.md.
 func (c *partCounters) collectIdentity(e *metrics.Emitter) {
 	for reason := identity.Welcome + 1; int(reason) < identity.Reasons; reason++ {
+		refused := c.transport.Refusals(reason)
+		if reason == identity.WrongCertificate {
+			refused += c.peerCerts.Refused() // before the process has said who it is
+		}
 		e.Counter("quorate_peer_refusals_total",
 			"Connections and calls of other members that were refused, by reason, and refusals of this member that it did "+
 				"not believe (other-history).",
-			float64(c.transport.Refusals(reason)), "reason", reason.String())
+			float64(refused), "reason", reason.String())
 	}
 	e.Gauge("quorate_foreign_epoch_peers",
 		"Members of other epochs of this cluster that are about: it was recovered without them, or they without this one.",

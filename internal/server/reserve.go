@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -48,6 +49,21 @@ func (s *Server) lookAtDisks() {
 	case changed:
 		s.logger.Info("the disk has room again: writes go on", "available-bytes", s.reserve.AvailableBytes())
 	}
+}
+
+// lowDisk says in a sentence that this member's disk is nearly full, and what to do; empty: it has room.
+func (s *Server) lowDisk() string {
+	if !s.reserve.Low() {
+		return ""
+	}
+	const mib = 1 << 20
+	// Writes are accepted again once an eighth more than the reserve is free.
+	needed := s.cfg.Storage.DiskReserveBytes / 8 * 9 / mib
+	return fmt.Sprintf("disk of %s nearly full: %d MiB free, reserve %d MiB (--disk-reserve-bytes): it refuses its own "+
+		"clients' writes that grow, and backups, until %d MiB are free; free space on the disk of its --data-dir (or "+
+		"--wal-dir), or delete keys and compact; remove nothing inside these directories "+
+		"", s.cfg.Name, s.reserve.AvailableBytes()/mib,
+		s.cfg.Storage.DiskReserveBytes/mib, needed)
 }
 
 // reserveMetrics shows the room, so that an alert comes before the refusals.

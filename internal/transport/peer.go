@@ -180,6 +180,9 @@ func (p *peer) report(err error) {
 	kind := troubleOf(err)
 	p.mu.Lock()
 	fresh := p.reported != kind
+	if kind == untrusted && strings.Contains(err.Error(), "x509: ") { // this member refuses the certificate, not the peer ours
+		p.t.guard.refusals[identity.WrongCertificate].Add(1)
+	}
 	p.reported = kind
 	p.mu.Unlock()
 	if told := p.refusedFor(err); told != nil && !p.t.options.Identity.Refused(p.id, told) {

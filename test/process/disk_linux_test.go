@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,15 +79,50 @@ func TestDisk_full(t *testing.T) {
 	if _, err := own.Delete(ctx, "before"); err != nil {
 		t.Errorf("delete: %v", err)
 	}
-	if alarms, err := own.AlarmList(ctx); err != nil || len(alarms.Alarms) > 0 {
-		t.Errorf("alarms: %v, %v", alarms, err)
+	if alarms, err := other.AlarmList(ctx); err != nil || len(alarms.Alarms) > 0 {
+		t.Errorf("alarms at another member: %v, %v", alarms, err)
 	}
+	c.wantLowDiskShown(n)
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
 	awaitPut(ctx, t, n, own, func(err error) bool { return err == nil })
 	if log := tail(n.log, 1<<20); !strings.Contains(log, "the disk is nearly full") || !strings.Contains(log, "writes go on") {
 		t.Error("its log does not tell of it")
+	}
+}
+
+// wantLowDiskShown wants every view of a member whose disk is nearly full to say so.
+func (c *cluster) wantLowDiskShown(n *node) {
+	c.t.Helper()
+	words := "disk of " + n.name + " nearly full: "
+	for _, row := range []struct {
+		line, want string
+		status     int
+	}{
+		{"status", words, 1},
+		{"member list", words, 0},
+		{"put during 1", words, 1},
+		{"endpoint status", words, 0},
+		{"endpoint health", "NOSPACE", 1},
+		{"alarm list", "alarm:NOSPACE", 0},
+	} {
+		cmd := exec.Command(c.binary, append(strings.Fields(row.line), "--endpoints="+n.client)...)
+		out, _ := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != row.status || !strings.Contains(string(out), row.want) {
+			c.t.Errorf("quorate %s: status %d, want %d and %q:\n%s", row.line, got, row.status, row.want, out)
+		}
+	}
+	for path, status := range map[string]int{"/readyz?verbose": http.StatusOK, "/health": http.StatusServiceUnavailable} {
+		response, err := http.Get(n.client + path)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		body, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		if response.StatusCode != status || !strings.Contains(string(body), words) {
+			c.t.Errorf("%s: %d, want %d and %q: %s", path, response.StatusCode, status, words, body)
+		}
 	}
 }
 

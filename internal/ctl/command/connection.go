@@ -200,6 +200,9 @@ func (c *Connection) Explain(ctx context.Context, err error, endpoints []string)
 		return Refused(fmt.Errorf("%s is no port for clients: it may be where members reach each other (--listen-peer-urls); "+
 			"give %s those of --advertise-client-urls", strings.Join(endpoints, ", "), c.identity.endpoints()))
 	}
+	if errors.Is(rpctypes.Error(err), rpctypes.ErrNoSpace) {
+		return Refused(errors.New(c.explainNoSpace(ctx, endpoints)))
+	}
 	if !Silent(err) {
 		return Refused(errors.New(strings.TrimPrefix(PlainText(err), "etcdserver: ")))
 	}

@@ -14,6 +14,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"github.com/quorate/quorate/internal/ctl/survey"
 )
 
 const (
@@ -81,6 +85,27 @@ func (c *Connection) readySecurely(conn *tls.Conn, endpoint string) string {
 		return noAnswer(err)
 	}
 	return faultsOf(in)
+}
+
+// explainNoSpace says why a write was refused for want of room: etcd's text is the same for a quota that is reached and for the
+// disk of the member that was asked.
+func (c *Connection) explainNoSpace(ctx context.Context, endpoints []string) string {
+	text := strings.TrimPrefix(rpctypes.ErrNoSpace.Error(), "etcdserver: ")
+	client, err := c.Dial(ctx, endpoints)
+	if err != nil {
+		return text
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, readyPatience)
+	defer cancel()
+	_, seats, err := survey.Seats(ctx, client)
+	if err != nil {
+		return text
+	}
+	for _, note := range survey.Notes(survey.Listed(survey.Ask(ctx, client, seats))) {
+		text += "\n" + note
+	}
+	return text
 }
 
 // wrongTLS names what is wrong with the certificates of either side.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -47,6 +49,44 @@ type Member struct {
 
 // ErrNoEndpoint is why a member without client URLs is down.
 var ErrNoEndpoint = errors.New("survey: not started yet")
+
+// Unlisted is the name of whoever answers at an endpoint that no member of the list has.
+const Unlisted = "?"
+
+// Seats are all members that the cluster knows, its id, and the endpoints of the command line that none of them has: somebody
+// else may answer there. A member whose cluster has no leader still answers, from what it knows itself.
+func Seats(ctx context.Context, client *clientv3.Client) (cluster uint64, seats []Seat, err error) {
+	list, err := client.MemberList(ctx, clientv3.WithSerializable())
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, m := range list.Members {
+		seat := Seat{Name: m.Name, PeerURLs: m.PeerURLs}
+		if seat.Name == "" {
+			seat.Name = strconv.FormatUint(m.ID, 16)
+		}
+		if len(m.ClientURLs) > 0 {
+			seat.Endpoint = strings.TrimPrefix(strings.TrimPrefix(m.ClientURLs[0], "http://"), "https://")
+		}
+		seats = append(seats, seat)
+	}
+	for _, e := range client.Endpoints() {
+		if !slices.ContainsFunc(seats, func(s Seat) bool { return s.Endpoint == e }) {
+			seats = append(seats, Seat{Name: Unlisted, Endpoint: e})
+		}
+	}
+	return list.Header.GetClusterId(), seats, nil
+}
+
+// Listed drops what endpoints add that no member has: other names of members, and those that do not answer.
+func Listed(members []Member) []Member {
+	known := slices.Clone(members)
+	return slices.DeleteFunc(members, func(m Member) bool {
+		return m.Name == Unlisted && (m.Role == Down || slices.ContainsFunc(known, func(k Member) bool {
+			return k.Name != Unlisted && k.ID == m.ID && k.Cluster == m.Cluster
+		}))
+	})
+}
 
 // Ask asks all members at once; the context bounds the whole survey.
 func Ask(ctx context.Context, client *clientv3.Client, seats []Seat) []Member {

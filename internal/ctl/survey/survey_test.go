@@ -2,6 +2,7 @@ package survey_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -29,5 +30,32 @@ func TestAsk_notStarted(t *testing.T) {
 	members := survey.Ask(t.Context(), &clientv3.Client{}, []survey.Seat{{Name: "m1"}})
 	if len(members) != 1 || members[0].Role != survey.Down || !errors.Is(members[0].Err, survey.ErrNoEndpoint) {
 		t.Errorf("got %+v", members)
+	}
+}
+
+// Ensure that an alarm that all members know is told once, with the id as other commands write it and with a remedy, and that a
+// member that knows no leader raises none by that.
+func TestNotes(t *testing.T) {
+	stored, corrupt := "memberID:162 alarm:NOSPACE ", "memberID:161  alarm:CORRUPT"
+	members := []survey.Member{
+		{Seat: survey.Seat{Name: "m1"}, ID: 0xa1, Role: survey.Leader, Alarms: []string{stored, corrupt}},
+		{Seat: survey.Seat{Name: "m2"}, ID: 0xa2, Role: survey.Follower, Alarms: []string{stored, "disk of m2 nearly full"}},
+		{Seat: survey.Seat{Name: "m3"}, ID: 0xa3, Role: survey.Seeking, Alarms: []string{"etcdserver: no leader"}},
+	}
+	got := survey.Notes(members)
+	for i, want := range []string{
+		"m1, m2 report: alarm NOSPACE of m2 (a2): ", "m1 reports: alarm CORRUPT of m1 (a1): ", "m2 reports: disk of m2 nearly full",
+	} {
+		if len(got) != 3 || !strings.HasPrefix(got[i], want) {
+			t.Errorf("note %d of %q, want %q", i, got, want)
+		}
+	}
+	for _, remedy := range []string{"compact", "member reset m1"} {
+		if !strings.Contains(strings.Join(got, "\n"), remedy) {
+			t.Errorf("no note says %q: %q", remedy, got)
+		}
+	}
+	if !survey.Alarmed(members[:1]) || survey.Alarmed(members[2:]) {
+		t.Error("an alarm is one that somebody should look at")
 	}
 }

@@ -33,6 +33,8 @@ type Options struct {
 	// Stalled tells whether the member hangs: whether something that every request needs has been at one piece of work
 	// for longer than limit. It must not wait for the member.
 	Stalled func(limit time.Duration) error
+	// LowDisk says in a sentence that the member's disk is nearly full, empty: it has room.
+	LowDisk func() string
 	Logger  *slog.Logger
 }
 
@@ -45,7 +47,12 @@ type Checker struct {
 }
 
 // New makes a checker.
-func New(options Options) *Checker { return &Checker{options: options, groups: newGroups()} }
+func New(options Options) *Checker {
+	if options.LowDisk == nil {
+		options.LowDisk = func() string { return "" }
+	}
+	return &Checker{options: options, groups: newGroups()}
+}
 
 // Groups are the checks behind /livez and /readyz.
 func (c *Checker) Groups() []*Group { return c.groups }
@@ -146,6 +153,11 @@ func (c *Checker) Run(
 		check.passed.Add(1)
 		fmt.Fprintf(&lines, "[+]%s ok\n", check.Name)
 	}
+	if low := c.options.LowDisk(); low != "" {
+		// A member whose disk is nearly full serves reads, and the deletions that may free it. If it were not ready, a cluster
+		// whose disks all fill at once would serve nothing.
+		fmt.Fprintf(&lines, "[!]%s\n", low)
+	}
 	if !healthy {
 		c.options.Logger.Warn("health check failed", "path", path, "reason", lines.String())
 	}
@@ -168,6 +180,9 @@ func (c *Checker) Unhealthy(ctx context.Context, excluded map[string]bool, seria
 func (c *Checker) unhealthyBecause(ctx context.Context, excluded map[string]bool, serializable bool) string {
 	if err := c.options.Stalled(readyLimit); err != nil {
 		return "NO PROGRESS:" + err.Error()
+	}
+	if low := c.options.LowDisk(); low != "" && !excluded[pb.AlarmType_NOSPACE.String()] {
+		return "ALARM NOSPACE: " + low
 	}
 	for _, alarm := range c.alarms() {
 		name := pb.AlarmType(alarm.Kind).String()

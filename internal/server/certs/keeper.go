@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/quorate/quorate/internal/config"
@@ -33,6 +34,8 @@ type Keeper struct {
 	shown *reload.Source[*tls.Certificate]      // shown to whom we connect; nil: there is none
 	roots *reload.Source[*tlsfiles.Authorities] // nil: the system's
 	lists *reload.Source[*revocations]          // nil: nothing is revoked
+
+	refused atomic.Uint64 // connections whose certificate was not accepted
 }
 
 // Open reads, or for auto-tls makes, the certificates of one kind. A failure is one line that names flag, file and
@@ -139,6 +142,10 @@ func (k *Keeper) announce() {
 	}
 }
 
+// Refused returns how many connections to this member were refused for the certificate that they showed: it is signed by
+// another authority, not valid now, revoked, or names nobody who is admitted from there.
+func (k *Keeper) Refused() uint64 { return k.refused.Load() }
+
 // server makes the configuration for who connects; every handshake asks for the files of its moment.
 func (k *Keeper) server(protocols []string) *tls.Config {
 	c := k.base.Clone()
@@ -155,7 +162,12 @@ func (k *Keeper) server(protocols []string) *tls.Config {
 		if k.roots != nil {
 			c.ClientCAs = k.roots.Get().Pool
 		}
-		c.VerifyConnection = func(state tls.ConnectionState) error {
+		c.VerifyConnection = func(state tls.ConnectionState) (err error) {
+			defer func() {
+				if err != nil {
+					k.refused.Add(1)
+				}
+			}()
 			if err := k.verifyUnrevoked(state); err != nil {
 				return err
 			}

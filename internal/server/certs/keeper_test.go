@@ -239,6 +239,9 @@ func TestListener_authentication(t *testing.T) {
 		}
 		lines.await(t, row.logged)
 	}
+	if n := k.Refused(); n != 1 {
+		t.Errorf("%d refusals of a certificate are counted, want that of another authority", n)
+	}
 }
 
 // Ensure that a peer's certificate counts only at the addresses it names, unless that is waived.
@@ -300,6 +303,9 @@ func TestListener_allowed(t *testing.T) {
 			}
 			if !row.admitted {
 				lines.await(t, "none of those that are admitted")
+			}
+			if n := k.Refused(); (n == 0) != row.admitted {
+				t.Errorf("%d refusals are counted", n)
 			}
 		})
 	}

@@ -39,12 +39,14 @@ type Listener struct {
 	logger *slog.Logger
 	either bool // unencrypted connections are served too
 	failed *logpace.Pace
+	// refused is counted here where the chain of a certificate is not accepted, and by the Keeper where the rest is not.
+	refused *atomic.Uint64
 }
 
 // Listen encrypts what l accepts.
 func (k *Keeper) Listen(l net.Listener, protocols []string) *Listener {
 	return &Listener{Listener: l, config: k.server(protocols), kind: k.kind, logger: k.logger,
-		failed: &logpace.Pace{Burst: maxReasons}}
+		failed: &logpace.Pace{Burst: maxReasons}, refused: &k.refused}
 }
 
 // ListenEither encrypts those connections of l that ask for it, which shows in their first byte. The others are as
@@ -109,6 +111,9 @@ func (c *conn) negotiate() (io.ReadWriter, error) {
 
 // report tells of a failed handshake. Load balancers that only look whether somebody listens are not worth a line.
 func (l *Listener) report(from net.Addr, err error) {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		l.refused.Add(1)
+	}
 	const text = "rejected connection on "
 	about := []any{"remote-addr", from.String(), "err", err}
 	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {

@@ -1,0 +1,99 @@
+package survey
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+)
+
+// troubles are what a member reports of itself, without that it knows no leader: its role says so.
+func troubles(m Member) []string {
+	return slices.DeleteFunc(slices.Clone(m.Alarms), func(text string) bool {
+		return text == rpctypes.ErrorDesc(rpctypes.ErrGRPCNoLeader)
+	})
+}
+
+// Alarmed tells whether any member reports something that somebody should look at.
+func Alarmed(members []Member) bool {
+	return slices.ContainsFunc(members, func(m Member) bool { return len(troubles(m)) > 0 })
+}
+
+// Notes says what the members report, with a remedy, each once although all members know the alarms of the cluster.
+func Notes(members []Member) []string {
+	var texts []string
+	reporters := map[string][]string{}
+	for _, m := range members {
+		for _, text := range troubles(m) {
+			if kind, id, ok := storedAlarm(text); ok {
+				text = explainAlarm(kind, id, members)
+			}
+			if len(reporters[text]) == 0 {
+				texts = append(texts, text)
+			}
+			if !slices.Contains(reporters[text], m.Name) {
+				reporters[text] = append(reporters[text], m.Name)
+			}
+		}
+	}
+	for i, text := range texts {
+		verb := " reports: "
+		if len(reporters[text]) > 1 {
+			verb = " report: "
+		}
+		texts[i] = strings.Join(reporters[text], ", ") + verb + text
+	}
+	return texts
+}
+
+// storedAlarm reads an alarm of the cluster as etcd's servers write it into their status: memberID:161 alarm:NOSPACE.
+func storedAlarm(text string) (kind string, id uint64, ok bool) {
+	for _, word := range strings.Fields(text) {
+		name, value, _ := strings.Cut(word, ":")
+		switch name {
+		case "memberID":
+			id, _ = strconv.ParseUint(value, 10, 64)
+		case "alarm":
+			kind = value
+		default:
+			return "", 0, false
+		}
+	}
+	return kind, id, kind != ""
+}
+
+// explainAlarm names an alarm, whom it is about, and what to do.
+func explainAlarm(kind string, id uint64, members []Member) string {
+	name := ""
+	for _, m := range members {
+		if m.ID == id && m.Role != Down {
+			name = m.Name
+		}
+	}
+	about := strconv.FormatUint(id, 16)
+	if name != "" {
+		about = name + " (" + about + ")"
+	}
+	switch {
+	case kind == pb.AlarmType_NOSPACE.String():
+		return fmt.Sprintf("alarm NOSPACE of %s: its store has reached --quota-backend-bytes, and no member takes writes "+
+			"that grow. Delete keys and compact (`quorate compact REVISION`), which ends the alarm by itself in about a "+
+			"minute; or start the members again with a larger --quota-backend-bytes, then `quorate alarm disarm`", about)
+	case kind == pb.AlarmType_CORRUPT.String() && id == 0:
+		return "alarm CORRUPT of no member in particular: the members' data differ and no majority agrees, so that none " +
+			"serves. Compare them with `quorate endpoint hashkv --cluster`, keep a copy of every data directory, replace " +
+			"the data of those that are wrong, then `quorate alarm disarm`"
+	case kind == pb.AlarmType_CORRUPT.String():
+		if name == "" {
+			name = "NAME"
+		}
+		return fmt.Sprintf("alarm CORRUPT of %s: its data differ from those of the majority, and it serves nobody. Stop "+
+			"it, move its data directory away, run `quorate member reset %s` against another member, and start it again "+
+			"with its flags", about,
+			name)
+	}
+	return fmt.Sprintf("alarm %s of %s", kind, about)
+}
