@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -83,7 +84,39 @@ func run(args []string, s command.Streams) int {
 	if ctl.IsEtcdctls(args, s) { // it begins with flags
 		return runCommand(args, s, ctl.Run)
 	}
+	if line, ok := commandFirst(args, s); ok {
+		return run(line, s)
+	}
 	return serve(args, s)
+}
+
+// commandFirst puts a command before the flags that precede it, as other programs take them. Nothing is changed if no
+// command is there, or if the line is a server's as it is: a word may be the value of a flag.
+func commandFirst(args []string, s command.Streams) (line []string, ok bool) {
+	var usage *config.UsageError
+	if _, err := config.Load(args, s.Environ); !errors.As(err, &usage) {
+		return nil, false
+	}
+	for i, word := range args {
+		if i == 0 || strings.HasPrefix(word, "-") || !ctl.Known(word) && word != recoverName && word != addressName {
+			continue
+		}
+		line := moveBehind(args[:i], args[i:])
+		before := args[i-1]
+		if strings.HasPrefix(before, "-") && !strings.Contains(before, "=") && ctl.TakesValue(line, before) {
+			continue // the word is what the flag is set to
+		}
+		return line, true
+	}
+	return nil, false
+}
+
+// moveBehind puts flags behind a command, and before the words that a -- keeps from being flags.
+func moveBehind(flags, rest []string) []string {
+	if i := slices.Index(rest, "--"); i >= 0 {
+		return slices.Concat(rest[:i], flags, rest[i:])
+	}
+	return slices.Concat(rest, flags)
 }
 
 // runCommand gives a command a context that ends with the first signal; a second signal ends the process.

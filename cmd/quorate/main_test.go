@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -112,6 +113,41 @@ func TestServe_startError(t *testing.T) {
 		status, _, errs := runWith(t, "--log-outputs=stdout")
 		if status != 1 || !strings.Contains(errs, row.want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("got %d %q, want one line with %q", status, errs, row.want)
+		}
+	}
+}
+
+// Ensure that a log file ends with the reason why the process ended, and that standard error has it once.
+func TestServe_lastWordsInFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	withMember(t, nil, fmt.Errorf("listen on 127.0.0.1:2379: %w", syscall.EADDRINUSE))
+	_, _, errs := runWith(t, "--log-outputs="+path+",stderr")
+	content, err := os.ReadFile(path)
+	const want = "stop the process that listens there"
+	if err != nil || strings.Count(string(content), want) != 1 || strings.Count(errs, want) != 1 {
+		t.Errorf("file %s, %v, standard error %s; want the reason once in each", content, err, errs)
+	}
+}
+
+// Ensure that flags before a command, which other programs take there, are taken for the command's, and that a value of a flag is no
+// command.
+func TestRun_flagsFirst(t *testing.T) {
+	const nobody = "--endpoints=127.0.0.1:1"
+	for _, row := range []struct {
+		line   string
+		status int
+		want   string
+	}{
+		{"--timeout=100ms " + nobody + " status", command.StatusUnreachable, "cannot reach 127.0.0.1:1"},
+		{"--timeout 100ms " + nobody + " put a 1", command.StatusUnreachable, "cannot reach 127.0.0.1:1"},
+		{"--timeout 100ms --password put " + nobody + " --user get:x get a", command.StatusUsage, "name two passwords"},
+		{"-o json " + nobody + " member list", command.StatusUnreachable, "cannot reach 127.0.0.1:1"},
+		{"--data-dir /nowhere recover --yes", 1, "/nowhere"},
+		{"--nmae=a", command.StatusUsage, "did you mean --name?"},
+		{"--nmae=a status", command.StatusUsage, "unknown flag: --nmae; see quorate status --help"},
+	} {
+		if status, _, errs := runWith(t, strings.Fields(row.line)...); status != row.status || !strings.Contains(errs, row.want) {
+			t.Errorf("quorate %s: got %d %q, want %d and %q", row.line, status, errs, row.status, row.want)
 		}
 	}
 }

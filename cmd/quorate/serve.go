@@ -37,8 +37,10 @@ var start = func(ctx context.Context, c config.Config, shares memory.Shares, log
 	return server.Start(ctx, c, server.Options{
 		Logger: log.Logger, LogDropped: log.Dropped, Memory: shares,
 		Fatal: func(err error) {
+			err = explain(c, err)
+			log.Last(err)
 			_ = log.Close() // what it logged last comes before the reason
-			os.Exit(fail(command.Streams{Err: os.Stderr}, explain(c, err)))
+			os.Exit(fail(command.Streams{Err: os.Stderr}, err))
 		},
 	})
 }
@@ -78,15 +80,20 @@ func serve(args []string, s command.Streams) int {
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, logpace.Writer(log.Logger, "grpc: ")))
 	signals := watchSignals()
 	defer signals.release()
-	err = errors.Join(runMember(c, log, signals.first, signals.second), log.Close())
-	switch {
-	case err == nil:
+	err = runMember(c, log, signals.first, signals.second)
+	if err != nil && !errors.Is(err, core.ErrRemoved) {
+		err = explain(c, err)
+	}
+	log.Last(err)
+	removed := errors.Is(err, core.ErrRemoved)
+	if err = errors.Join(err, log.Close()); err == nil {
 		return command.StatusOK
-	case errors.Is(err, core.ErrRemoved):
-		fail(s, err)
+	}
+	status := fail(s, err)
+	if removed {
 		return command.StatusRemoved
 	}
-	return fail(s, explain(c, err))
+	return status
 }
 
 // lastWordPatience is how long a process that ends waits for somebody to take the reason.

@@ -56,6 +56,7 @@ func TestRun_usage(t *testing.T) {
 		{"get a --endpoints=https://a:1,http://b:1", "name all members with https"},
 		{"get a --user=x", "needs a password"},
 		{"get a --password=x", "needs --user"},
+		{"get a --user=app:x --password=y", "--user NAME:PASSWORD and --password name two passwords"},
 		{"get a --cert=x", "--cert and --key need each other"},
 		{"get a --cacert=/nowhere", "--cacert /nowhere: no such file or directory"},
 		{"get a --endpoints=a", "lacks a port: write a:2379"},
@@ -77,6 +78,24 @@ func TestRun_usage(t *testing.T) {
 	} {
 		f.run(t, strings.Fields(row.line)...).Want(t, command.StatusUsage, "", row.want)
 	}
+}
+
+// Ensure that a password of the environment that contradicts a flag is named by its variable.
+func TestRun_passwordOfEnvironment(t *testing.T) {
+	f := startFake(t)
+	s := command.Streams{Environ: []string{"ETCDCTL_ENDPOINTS=" + f.address, "QUORATE_PASSWORD=y"}}
+	ctltest.Run(t, t.Context(), s, "", "get", "a", "--user=app:x").Want(t, command.StatusUsage, "",
+		"--user NAME:PASSWORD and QUORATE_PASSWORD of the environment name two passwords")
+	ctltest.Run(t, t.Context(), s, "", "get", "a", "--user=app:x", "--password=x").Want(t, 0, "", "")
+}
+
+// Ensure that a refusal for want of permission names the user and what to do.
+func TestRun_permissionDenied(t *testing.T) {
+	f := startFake(t)
+	f.denied = true
+	f.run(t, "put", "a", "1", "--user=app:x").Want(t, command.StatusRefused, "",
+		"permission denied: user app has no role that allows it. Keys need `quorate role grant-permission ROLE")
+	f.run(t, "put", "a", "1").Want(t, command.StatusRefused, "", "permission denied: a client without --user has no role")
 }
 
 // Ensure that help is given for groups and commands, whatever arguments a command lacks or has.

@@ -38,6 +38,7 @@ type fakeMember struct {
 	members   []*pb.Member
 	leader    uint64
 	troubles  []string // that Status reports
+	denied    bool     // puts
 	damaged   bool     // snapshots are torn
 	mute      bool     // KV requests are not answered
 	learner   bool
@@ -135,6 +136,9 @@ func (f *fakeMember) Range(ctx context.Context, r *pb.RangeRequest) (*pb.RangeRe
 func (f *fakeMember) Put(ctx context.Context, r *pb.PutRequest) (*pb.PutResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.denied {
+		return nil, rpctypes.ErrGRPCPermissionDenied
+	}
 	if f.full > 0 && len(f.events) >= f.full {
 		return nil, rpctypes.ErrGRPCNoSpace
 	}

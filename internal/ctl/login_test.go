@@ -10,8 +10,11 @@ import (
 	"github.com/quorate/quorate/internal/ctl/command"
 )
 
-// Authenticate implements etcd's Auth service: nobody's password is right.
-func (f *fakeMember) Authenticate(context.Context, *pb.AuthenticateRequest) (*pb.AuthenticateResponse, error) {
+// Authenticate implements etcd's Auth service: nobody's password is right, but app's.
+func (f *fakeMember) Authenticate(_ context.Context, r *pb.AuthenticateRequest) (*pb.AuthenticateResponse, error) {
+	if r.Name == "app" && r.Password == "x" {
+		return &pb.AuthenticateResponse{Header: f.header(), Token: "1"}, nil
+	}
 	return nil, rpctypes.ErrGRPCAuthFailed
 }
 

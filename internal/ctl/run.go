@@ -116,6 +116,19 @@ func Known(word string) bool {
 	return false
 }
 
+// TakesValue tells whether a flag, as written without a value, has one in the command of a line.
+func TakesValue(line []string, flag string) bool {
+	found, _, err := newRoot(command.Streams{}, Tools{}).Find(line)
+	if err != nil {
+		return false
+	}
+	known := found.Flags().Lookup(strings.TrimLeft(flag, "-"))
+	if name := strings.TrimPrefix(flag, "-"); known == nil && len(name) == 1 {
+		known = found.Flags().ShorthandLookup(name)
+	}
+	return known != nil && known.NoOptDefVal == ""
+}
+
 // Exists tells whether the words are a command, as far as they name one: arguments and flags may follow.
 func Exists(words []string) bool {
 	found, rest, err := newRoot(command.Streams{}, Tools{}).Find(words)

@@ -200,6 +200,9 @@ func (c *Connection) Explain(ctx context.Context, err error, endpoints []string)
 		return Refused(fmt.Errorf("%s is no port for clients: it may be where members reach each other (--listen-peer-urls); "+
 			"give %s those of --advertise-client-urls", strings.Join(endpoints, ", "), c.identity.endpoints()))
 	}
+	if status.Code(err) == codes.PermissionDenied || errors.Is(rpctypes.Error(err), rpctypes.ErrPermissionDenied) {
+		return Refused(errors.New(c.identity.explainDenied(strings.TrimPrefix(PlainText(err), "etcdserver: "))))
+	}
 	if errors.Is(rpctypes.Error(err), rpctypes.ErrNoSpace) {
 		return Refused(errors.New(c.explainNoSpace(ctx, endpoints)))
 	}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"crypto/tls"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,8 @@ import (
 // identity is who a command comes from, and whom it trusts: etcdctl's flags and environment.
 type identity struct {
 	user, password     string
+	passwordVariable   string // of the environment that password is from, unless a flag gave another one
+	variablePassword   string
 	trusted            string // a file of certificates
 	certificate, key   string // files
 	trustAny           bool
@@ -34,12 +37,20 @@ func (i *identity) endpoints() string {
 
 // variable is the default of a flag: our own variable of the environment, else etcdctl's.
 func variable(s Streams, name, otherwise string) string {
-	for _, prefix := range []string{"QUORATE_", "ETCDCTL_"} {
-		if v := s.Env(prefix + name); v != "" {
-			return v
-		}
+	if v := s.Env(variableName(s, name)); v != "" {
+		return v
 	}
 	return otherwise
+}
+
+// variableName is the variable that such a flag has its default from; empty if none is set.
+func variableName(s Streams, name string) string {
+	for _, prefix := range []string{"QUORATE_", "ETCDCTL_"} {
+		if s.Env(prefix+name) != "" {
+			return prefix + name
+		}
+	}
+	return ""
 }
 
 func (i *identity) addTo(cmd *cobra.Command, s Streams) {
@@ -52,6 +63,7 @@ func (i *identity) addTo(cmd *cobra.Command, s Streams) {
 	}
 	text(&i.user, "user", "USER", "user, as NAME or NAME:PASSWORD; a password that is missing is asked for")
 	text(&i.password, "password", "PASSWORD", "password of --user")
+	i.passwordVariable, i.variablePassword = variableName(s, "PASSWORD"), i.password
 	text(&i.trusted, "cacert", "CACERT", "file of certificates that may sign those of the members")
 	text(&i.certificate, "cert", "CERT", "file of the certificate to show to members that ask for one")
 	text(&i.key, "key", "KEY", "file of the key of --cert")
@@ -82,7 +94,11 @@ func (i *identity) login() (user, password string, err error) {
 		return "", "", Usagef("%s %s needs a password: give %s, or %[1]s NAME:PASSWORD", i.flag("user"), user,
 			i.flag("password"))
 	case both && i.password != "" && i.password != password:
-		return "", "", Usagef("%s NAME:PASSWORD and %s name two passwords", i.flag("user"), i.flag("password"))
+		other := i.flag("password")
+		if i.passwordVariable != "" && i.password == i.variablePassword {
+			other = i.passwordVariable + " of the environment"
+		}
+		return "", "", Usagef("%s NAME:PASSWORD and %s name two passwords: drop one of them", i.flag("user"), other)
 	}
 	return user, password, nil
 }
@@ -125,4 +141,20 @@ func (i *identity) note(endpoint string) string {
 	}
 	i.encrypted = i.encrypted || secure
 	return address
+}
+
+// explainDenied says who may not do something, and what a user needs for it.
+func (i *identity) explainDenied(text string) string {
+	user, _, _ := strings.Cut(i.user, ":")
+	who := "user " + user
+	switch {
+	case user != "":
+	case i.certificate != "":
+		who = "the user that the certificate of " + i.flag("cert") + " names"
+	default:
+		who = "a client without " + i.flag("user")
+	}
+	return fmt.Sprintf("%s: %s has no role that allows it. Keys need `quorate role grant-permission ROLE "+
+		"read|write|readwrite KEY` and `quorate user grant-role USER ROLE`; users, members, alarms and backups need the "+
+		"role root. `quorate user get USER --detail` shows what a user may do; %s names another one", text, who, i.flag("user"))
 }

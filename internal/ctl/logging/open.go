@@ -26,15 +26,17 @@ type Log struct {
 	*slog.Logger
 	sinks []*Sink
 	files []io.Closer
+	apart *slog.Logger // writes to the files only; nil: there are none
 }
 
 // Open returns a logger that never waits for its outputs: each has a Sink of its own. Close it before the process ends.
 func Open(o Options) (*Log, error) {
 	log := &Log{}
-	var outs []io.Writer
-	add := func(w io.Writer) {
+	var outs, files []io.Writer
+	add := func(w io.Writer) io.Writer {
 		sink := NewSink(w, MaxQueuedBytes, func(dropped uint64) []byte { return notice(o.Format, dropped) })
 		log.sinks, outs = append(log.sinks, sink), append(outs, sink)
+		return sink
 	}
 	for _, name := range o.Outputs {
 		switch name {
@@ -50,8 +52,11 @@ func Open(o Options) (*Log, error) {
 				return nil, errors.Join(fmt.Errorf("log to %s: %w", name, err), log.Close())
 			}
 			log.files = append(log.files, f)
-			add(f)
+			files = append(files, add(f))
 		}
+	}
+	if len(files) > 0 {
+		log.apart = slog.New(NewHandler(io.MultiWriter(files...), levelOf(o.Level), o.Format))
 	}
 	log.Logger = slog.New(NewHandler(io.MultiWriter(outs...), levelOf(o.Level), o.Format))
 	return log, nil
@@ -66,6 +71,13 @@ func notice(format Format, dropped uint64) []byte {
 		return nil
 	}
 	return line.Bytes()
+}
+
+// Last logs to the files why the process ends. The caller says it on standard error, too, which the other outputs come with.
+func (l *Log) Last(err error) {
+	if l.apart != nil && err != nil {
+		l.apart.Error("ended", "err", err)
+	}
 }
 
 // Dropped counts the lines that did not reach an output, summed over all of them.

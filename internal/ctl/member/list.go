@@ -22,8 +22,13 @@ import (
 func newList(s command.Streams) *cobra.Command {
 	c := command.NewObjectConnection(s)
 	return c.AddTo(&cobra.Command{
-		Use:     "list",
-		Short:   "List the members, and how many of them may fail",
+		Use:   "list",
+		Short: "List the members, and how many of them may fail",
+		Long: "List the members, and how many of them may fail.\n\nThe first line shows the quorum, the voters of which a " +
+			"majority must be up for anything to be written, and the superquorum: so many of them must be up that a write " +
+			"is answered after one round trip (docs/fast-path.md). Without a superquorum writes go on, by the leader, in " +
+			"two. \"tolerates 1 more failure\" counts from those that are up and have caught up now. A member is " +
+			"\"silent\" if the leader has not heard it for an election timeout.",
 		Example: "  quorate member list\n  quorate member list -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

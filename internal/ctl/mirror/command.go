@@ -79,7 +79,7 @@ func runMirror(ctx context.Context, s command.Streams, from, to *command.Connect
 		clients[i] = client
 	}
 	options.Source, options.Target = clients[0], clients[1]
-	out := &output{Streams: s, json: asJSON}
+	out := &output{Streams: s, json: asJSON, quiet: options.Quiet}
 	options.Report, options.Notice = out.show, out.warn
 	verdict, err := New(ctx, options).Run(ctx)
 	out.clear()
@@ -107,6 +107,7 @@ func reach(ctx context.Context, side *command.Connection, client *clientv3.Clien
 type output struct {
 	command.Streams
 	json   bool
+	quiet  time.Duration // of the options
 	last   Progress
 	said   string // the last notice
 	saidAt time.Time
@@ -117,7 +118,7 @@ type output struct {
 const progressPause = 10 * time.Second
 
 func (o *output) show(p Progress) {
-	changed := o.last.Stage != p.Stage
+	changed := o.last.Stage != p.Stage || p.Changes && !o.last.Changes
 	o.last = p
 	if o.json {
 		_ = command.PrintJSON(o.Out, p) // a broken pipe ends the program elsewhere
@@ -127,6 +128,10 @@ func (o *output) show(p Progress) {
 		progress.Duration(p.Lag), p.Leases, p.Written)
 	if p.SameRevs {
 		line += ", same revisions"
+	}
+	if p.Changes {
+		line += fmt.Sprintf("; the source still changes, and --cutover waits until nobody has written there for %v: stop "+
+			"the clients that write", o.quiet)
 	}
 	switch {
 	case o.Terminal:

@@ -2,7 +2,9 @@ package mirror
 
 import (
 	"bytes"
+	"strings"
 	"testing"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
@@ -76,5 +78,18 @@ func TestEqual(t *testing.T) {
 		if equal(&a, row.b, false) != row.loose || equal(&a, row.b, true) != row.strict {
 			t.Errorf("%s: got %v, %v", name, equal(&a, row.b, false), equal(&a, row.b, true))
 		}
+	}
+}
+
+// Ensure that --cutover says at once that it waits because the source changes, and what to do.
+func TestOutput_sourceChanges(t *testing.T) {
+	var errs bytes.Buffer
+	o := &output{Streams: command.Streams{Err: &errs}, quiet: 5 * time.Second}
+	o.show(Progress{Stage: "following"})
+	o.show(Progress{Stage: "following", Changes: true})
+	o.show(Progress{Stage: "following", Changes: true})
+	const want = "the source still changes, and --cutover waits until nobody has written there for 5s: stop the clients that write\n"
+	if got := errs.String(); strings.Count(got, "\n") != 2 || !strings.HasSuffix(got, want) {
+		t.Errorf("got %q, want two lines, and the second with %q", got, want)
 	}
 }

@@ -186,6 +186,13 @@ func (m *Mirror) look(ctx context.Context) (quiet bool, err error) {
 		return false, fmt.Errorf("ask the source for its revision: %w", err)
 	}
 	now := time.Now()
+	if at := head.Header.Revision; at != m.now.head {
+		if m.now.head != 0 {
+			m.now.changedAt = now
+		}
+		m.now.head = at
+	}
+	m.now.Changes = m.options.Cutover && !m.now.changedAt.IsZero() && now.Sub(m.now.changedAt) < m.options.Quiet
 	if m.now.Behind = head.Header.Revision - m.done; m.now.Behind <= 0 {
 		m.now.Behind, m.now.behindAt = 0, time.Time{}
 	} else {

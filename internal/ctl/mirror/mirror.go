@@ -29,8 +29,11 @@ type Progress struct {
 	Behind    int64         `json:"behind"`   // revisions
 	Lag       time.Duration `json:"lag_nanoseconds"`
 	Leases    int           `json:"leases"`
-	Written   int           `json:"written"`        // changes, by this run
-	SameRevs  bool          `json:"same_revisions"` // the target's revisions are the source's
+	Written   int           `json:"written"`                  // changes, by this run
+	SameRevs  bool          `json:"same_revisions"`           // the target's revisions are the source's
+	Changes   bool          `json:"source_changes,omitempty"` // with Cutover: it did within Quiet
+	head      int64         // the revision of the source when it was last looked at
+	changedAt time.Time     // when that was another one than before
 	behindAt  time.Time
 	lookedAt  time.Time
 	shownAt   time.Time

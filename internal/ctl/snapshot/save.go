@@ -71,8 +71,12 @@ func save(ctx context.Context, c *command.Connection, path string) error {
 		return command.Refused(fmt.Errorf("save the snapshot: %w", err))
 	}
 	if c.JSON() {
+		status, err := readStatus(ctx, path) // no server sends the revision beside the file
+		if err != nil {
+			return err
+		}
 		return command.PrintJSON(c.Streams.Out, map[string]any{"file": path, "size_bytes": size, "version": stream.Version,
-			"revision": stream.Header.GetRevision()})
+			"revision": status.Revision})
 	}
 	_, err = fmt.Fprintf(c.Streams.Out, "saved %s, %s\n", path, progress.Size(size))
 	return err
