@@ -4,17 +4,20 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/quorate/quorate/internal/model"
 	"github.com/quorate/quorate/internal/model/explore"
+	"github.com/quorate/quorate/internal/model/joint"
 )
 
 const modelUsage = `quoratesim model explores a model of the protocol, step by step, and checks its laws.
 
   quoratesim model walk     random walks with every rule on
   quoratesim model search   breadth first through a small bound
+  quoratesim model change   every state of one change of several voters, by one protocol
   quoratesim model mutate   drops one rule after the other and looks for a broken law
   quoratesim model mutate --only "log not compared"   one row of the table, with the trace
 
@@ -32,6 +35,8 @@ type modelCommand struct {
 	states   int
 	only     string
 	quiet    bool
+	change   joint.Search
+	old, new string
 }
 
 func runModel(args []string, out io.Writer) (broken bool, err error) {
@@ -48,10 +53,12 @@ func runModel(args []string, out io.Writer) (broken bool, err error) {
 		return c.runWalk()
 	case "search":
 		return c.runSearch()
+	case "change":
+		return c.runChange()
 	case "mutate":
 		return c.runMutate()
 	}
-	return false, fmt.Errorf("model %q: there are model walk, model search and model mutate", verb)
+	return false, fmt.Errorf("model %q: there are model walk, model search, model change and model mutate", verb)
 }
 
 func (c *modelCommand) flags() *flag.FlagSet {
@@ -66,6 +73,13 @@ func (c *modelCommand) flags() *flag.FlagSet {
 	flags.StringVar(&c.walk.Profile, "profile", "", "walk: kind of walk, of "+strings.Join(explore.Profiles(), ", "))
 	flags.StringVar(&c.bound, "bound", "least", "search: `name` of the bound, of "+strings.Join(explore.Bounds(), ", "))
 	flags.IntVar(&c.states, "states", 6_000_000, "search: most `number` of states; a million takes about 1 GB")
+	flags.StringVar((*string)(&c.change.Protocol), "protocol", string(joint.JointEarly),
+		"change: `name` of the protocol: joint, joint-early, activate, apply, or the wrong one, direct")
+	flags.StringVar((*string)(&c.change.Back), "back", string(joint.Committed),
+		"change: which leader may take a change back: none, committed (what ships), any-leader, unseen, old-elects")
+	flags.StringVar(&c.old, "from", "0,1,2", "change: `numbers` of the old voters; 0 leads term 1")
+	flags.StringVar(&c.new, "to", "0,1,3", "change: `numbers` of the new voters, of 0 to 4")
+	flags.IntVar(&c.change.Campaigns, "candidacies", 1, "change: `number` of candidacies after term 1, 3 at most")
 	flags.StringVar(&c.only, "only", "", "mutate: only rows whose name contains `text`")
 	flags.BoolVar(&c.quiet, "quiet", false, "mutate: no traces")
 	return flags
@@ -88,6 +102,29 @@ func (c *modelCommand) runSearch() (broken bool, err error) {
 	fmt.Fprintf(c.out, "bound %s: %s depth %d, %d states, %d transitions, %v\n", c.bound, reach(res.Complete),
 		res.Depth, res.States, res.Transitions, res.Elapsed.Round(time.Second))
 	return c.judge(f), nil
+}
+
+func (c *modelCommand) runChange() (broken bool, err error) {
+	c.change.States, c.change.Limit = c.states, c.walk.Time
+	for _, set := range []struct {
+		text   string
+		voters *[]int
+	}{{c.old, &c.change.Old}, {c.new, &c.change.New}} {
+		for _, text := range strings.Split(set.text, ",") {
+			voter, err := strconv.Atoi(strings.TrimSpace(text))
+			if err != nil {
+				return false, fmt.Errorf("voters %q: they are numbers with commas between, such as 0,1,3", set.text)
+			}
+			*set.voters = append(*set.voters, voter)
+		}
+	}
+	r, err := joint.Run(c.change)
+	if err != nil {
+		return false, err
+	}
+	fmt.Fprintf(c.out, "%s, way back %s, %s to %s, %d candidacies: %v\n", c.change.Protocol, c.change.Back, c.old, c.new,
+		c.change.Campaigns, r)
+	return r.Broken != "", nil
 }
 
 func (c *modelCommand) judge(f *explore.Finding) (broken bool) {

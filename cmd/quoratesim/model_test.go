@@ -19,6 +19,10 @@ func TestStart_model(t *testing.T) {
 		{"an unknown cluster", "model walk --clusters n9", 2, "n3learner"},
 		{"a bound", "model search --bound least", 0, "complete"},
 		{"an unknown bound", "model search --bound x", 2, "conflict2"},
+		{"a change", "model change --to 0,1,3 --protocol joint-early", 0, "holds: complete"},
+		{"a wrong way back", "model change --back old-elects", 1, "leader completeness"},
+		{"no way back", "model change --back home", 2, "any-leader"},
+		{"no voters", "model change --to a,b", 2, "such as 0,1,3"},
 		{"one rule dropped", "model mutate --only lower --for 5s", 0, "BREAKS"},
 		{"no such rule", "model mutate --only xyzzy", 2, "xyzzy"},
 	} {

@@ -1,0 +1,103 @@
+package joint_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quorate/quorate/internal/model/joint"
+)
+
+var (
+	old    = []int{0, 1, 2}
+	third  = []int{0, 1, 3} // a voter is replaced
+	most   = []int{0, 3, 4} // two of three are
+	couple = []int{0, 1}
+	other  = []int{0, 2}
+)
+
+// Ensure that what ships keeps every law in all states of a bound, with one election after the first.
+func TestRun_holds(t *testing.T) {
+	for _, c := range []struct {
+		protocol joint.Protocol
+		back     joint.Way
+		old, new []int
+	}{
+		{joint.Joint, joint.Committed, old, third},
+		{joint.JointEarly, joint.Committed, old, third},
+		{joint.Activate, joint.NoWay, couple, other},
+		{joint.Apply, joint.NoWay, couple, other},
+	} {
+		r, err := joint.Run(joint.Search{Protocol: c.protocol, Back: c.back, Old: c.old, New: c.new, Campaigns: 1})
+		if err != nil || r.Broken != "" || !r.Complete || r.States < 1000 {
+			t.Errorf("%s, way back %s, %v to %v: got %v, %v; want every law to hold in all states", c.protocol, c.back, c.old,
+				c.new, r, err)
+		}
+		t.Logf("%s, way back %s, %v to %v: %v", c.protocol, c.back, c.old, c.new, r)
+	}
+}
+
+// Ensure that laws break where they must: the checks see it.
+func TestRun_breaks(t *testing.T) {
+	for _, c := range []struct {
+		protocol joint.Protocol
+		back     joint.Way
+		law      string
+	}{
+		{joint.Direct, joint.NoWay, "leader completeness"},
+		{joint.JointEarly, joint.AnyLeader, "decided stays decided"},
+		{joint.JointEarly, joint.OldElects, "leader completeness"},
+		{joint.Joint, joint.OldElects, "leader completeness"},
+	} {
+		r, err := joint.Run(joint.Search{Protocol: c.protocol, Back: c.back, Old: old, New: third, Campaigns: 1})
+		if err != nil || !strings.HasPrefix(r.Broken, c.law) || len(r.Steps) == 0 {
+			t.Errorf("%s, way back %s: got %v, %v; want that %s breaks", c.protocol, c.back, r, err, c.law)
+		}
+		t.Logf("%s, way back %s: %v", c.protocol, c.back, r)
+	}
+}
+
+// Ensure that with joint, too, a new leader that has committed nothing may not take a change back: the one before may have logged
+// C(new), and is elected again by those who have not heard of it. It takes two elections, beyond what a test can search.
+func TestPlay_anyLeader(t *testing.T) {
+	steps := []string{
+		"A logs C(old,new)", "B receives the log of term 1 up to 2", "D receives the log of term 1 up to 2", "A commits",
+		"A logs C(new), or that it is in force",
+		"B stands in term 2", "C votes for B", "D votes for B", "E votes for B", "B leads",
+		"B logs C(old): the change is taken back", "C receives the log of term 2 up to 4", "B commits",
+		"A stands in term 3", "D votes for A", "A leads",
+	}
+	search := joint.Search{Protocol: joint.Joint, Back: joint.AnyLeader, Old: old, New: most, Campaigns: 2}
+	r, err := joint.Play(search, steps)
+	if err != nil || !strings.HasPrefix(r.Broken, "leader completeness") {
+		t.Errorf("got %v, %v; want that leader completeness breaks", r, err)
+	}
+	search.Back = joint.Committed
+	if _, err = joint.Play(search, steps); err == nil || !strings.Contains(err.Error(), "taken back") {
+		t.Errorf("by the rule that ships: got %v, want that the change is not taken back", err)
+	}
+	search.Back, search.Protocol = joint.Unseen, joint.Joint
+	if _, err = joint.Play(search, steps); err == nil || !strings.Contains(err.Error(), "taken back") {
+		t.Errorf("where voters show it: got %v, want that the change is not taken back", err)
+	}
+	// Where they do show it, because D and E have nothing of the change, the leader before cannot have logged C(new).
+	steps = slices.Concat(steps[:2], steps[5:11])
+	if r, err = joint.Play(search, append(steps, "E receives the log of term 2 up to 4")); err != nil || r.Broken != "" {
+		t.Errorf("where voters show it: got %v, %v; want that the change is taken back", r, err)
+	}
+}
+
+// Ensure that a search that makes no sense is an error.
+func TestRun_refused(t *testing.T) {
+	for _, o := range []joint.Search{
+		{Protocol: "raft", Back: joint.NoWay, Old: old, New: third},
+		{Protocol: joint.Joint, Back: "home", Old: old, New: third},
+		{Protocol: joint.Joint, Back: joint.NoWay, Old: []int{1}, New: third},
+		{Protocol: joint.Joint, Back: joint.NoWay, Old: old, New: []int{7}},
+		{Protocol: joint.Joint, Back: joint.NoWay, Old: old, New: third, Campaigns: 9},
+	} {
+		if _, err := joint.Run(o); err == nil {
+			t.Errorf("%+v is taken", o)
+		}
+	}
+}

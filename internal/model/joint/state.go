@@ -1,0 +1,121 @@
+package joint
+
+import "math/bits"
+
+const (
+	mostMembers = 5
+	mostEntries = 6
+	mostTerms   = 4
+)
+
+// kind is what an entry is.
+type kind int8
+
+const (
+	nothing kind = iota
+	noop         // of a new leader; later ones stand for writes
+	both         // C(old,new)
+	leave        // C(new)
+	back         // C(old): the change is aborted
+)
+
+type entry struct {
+	kind kind
+	term int8
+}
+
+// journal is a log; indexes begin at 1.
+type journal struct {
+	n int8
+	e [mostEntries]entry
+}
+
+func (l *journal) at(index int8) entry { return l.e[index-1] }
+
+func (l *journal) add(e entry) { l.e[l.n] = e; l.n++ }
+
+func (l *journal) last() entry {
+	if l.n == 0 {
+		return entry{}
+	}
+	return l.e[l.n-1]
+}
+
+// cut drops everything after index.
+func (l *journal) cut(index int8) {
+	for l.n > index {
+		l.n--
+		l.e[l.n] = entry{}
+	}
+}
+
+// shared returns how far two logs are equal.
+func (l *journal) shared(o *journal) int8 {
+	n := min(l.n, o.n)
+	for i := range n {
+		if l.e[i] != o.e[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// find returns the index of the first entry of a kind, zero if there is none.
+func (l *journal) find(k kind) int8 {
+	for i := range l.n {
+		if l.e[i].kind == k {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// opened returns the index of a term's first entry.
+func (l *journal) opened(term int8) int8 {
+	for i := range l.n {
+		if l.e[i].term == term {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+type role int8
+
+const (
+	follower role = iota
+	candidate
+	leader
+)
+
+// member is one server. Its term, vote and log outlive a crash.
+type member struct {
+	term    int8
+	voted   bool // in its term
+	log     journal
+	role    role
+	commit  int8 // as it knows; two-entry protocols: of a leader only, others do not need it
+	votes   set  // candidate
+	lacked  set  // candidate: who voted for it and had no C(old,new)
+	unseen  bool // leader: so many that C(old,new) had not committed, and never will in an earlier term
+	applied int8 // protocol apply: up to where
+}
+
+// state is a state of all. sent[t] is what the leader of term t ever had; held[t][i] is how far member i acknowledged it.
+type state struct {
+	m         [mostMembers]member
+	sent      [mostTerms + 1]journal
+	leads     [mostTerms + 1]int8 // plus one
+	held      [mostTerms + 1][mostMembers]int8
+	committed journal           // ghost: all that ever committed
+	decided   bool              // ghost: C(old,new) has committed, and nobody was taking it back
+	in        [mostEntries]int8 // ghost: in which term
+	campaigns int8
+}
+
+// set is a set of members, as bits.
+type set uint8
+
+func one(i int) set            { return 1 << i }
+func (s set) has(i int) bool   { return s>>i&1 == 1 }
+func (s set) most(of set) bool { return 2*bits.OnesCount8(uint8(s&of)) > bits.OnesCount8(uint8(of)) }
