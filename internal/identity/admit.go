@@ -7,28 +7,27 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Admit keeps of messages, which all came in the name of one member under storage, and under a life that is proved or not,
-// those that may reach the core of the receiver, whose configuration in force is config. The refusal, if there is one, ends
-// the stream: it was opened before the configuration said who its sender is.
+// Admit keeps of messages, which all came in the name of one member under storage, those that may reach the core of the
+// receiver, whose configuration in force is config. proved says that there is evidence of the stream, and that its life is the
+// one that was met last: nothing else that comes in the name of a member is believed. The refusal, if there is one, ends the
+// stream: it was opened before the configuration said who its sender is.
 func Admit(
 	config *consensus.Config, from consensus.MemberID, storage consensus.StorageID, proved bool, messages []consensus.Message,
 	rules Rules,
 ) ([]consensus.Message, *Refusal) {
-	switch config.BindingOf(from, storage) {
-	case consensus.BindingOwn, consensus.BindingNonMember, consensus.BindingOpen:
-		if proved {
-			return messages, nil
-		}
-	case consensus.BindingOther:
-		if !rules.IgnoreBinding {
-			m, _ := config.Member(from)
-			return nil, refuse(LostDisk, "member %s was bound to data directory %v meanwhile, not to %v", from,
-				m.Storage, storage)
-		}
+	binding := config.BindingOf(from, storage)
+	switch {
+	case binding == consensus.BindingOther && !rules.IgnoreBinding:
+		m, _ := config.Member(from)
+		return nil, refuse(LostDisk, "member %s was bound to data directory %v meanwhile, not to %v", from, m.Storage, storage)
+	case binding == consensus.BindingNonMember:
+		return messages, nil // it has no address here at which it could be asked, and no vote
+	case !proved:
+		return nil, nil
+	case binding == consensus.BindingOwn, binding == consensus.BindingOpen:
+		return messages, nil
 	}
-	return slices.DeleteFunc(messages, func(m consensus.Message) bool {
-		return !Counts(config, &m, storage, proved, rules)
-	}), nil
+	return slices.DeleteFunc(messages, func(m consensus.Message) bool { return !Counts(config, &m, storage, rules) }), nil
 }
 
 // Bindings returns the changes by which a leader binds those members to their data directories whom it has met, as met says,

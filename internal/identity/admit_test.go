@@ -26,7 +26,8 @@ func TestAdmit(t *testing.T) {
 		{name: "unbound", from: 3, storage: 3, kept: 1},
 		{name: "unbound, rule broken", from: 3, storage: 3, rules: identity.Rules{CountUnbound: true}, kept: 2},
 		{name: "non-member", from: 8, storage: 8, kept: 2},
-		{name: "bound, not proved", from: 2, storage: 2, said: true, kept: 1},
+		{name: "bound, not proved", from: 2, storage: 2, said: true},
+		{name: "unbound, not proved", from: 3, storage: 3, said: true},
 		{name: "another directory, not proved", from: 2, storage: 9, said: true, refused: true},
 		{name: "non-member, not proved", from: 8, storage: 8, said: true, kept: 2},
 	} {

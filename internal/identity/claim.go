@@ -49,7 +49,7 @@ const (
 	WrongCertificate Reason = 10
 	// OtherHistory: it refuses this member against what this one has applied, see Obey, and is not bound here.
 	OtherHistory Reason = 11
-	// Unproved: another process speaks for the member, too, and neither has answered at the member's address.
+	// Unproved: nobody answers for it at the address that the configuration has of the member, and it shows no certificate.
 	Unproved Reason = 12
 	Reasons  int    = 13 // how many there are
 )

@@ -17,27 +17,16 @@ type Rules struct {
 }
 
 // Counts reports whether a message that came in the name of a member may reach the core of the receiver, whose
-// configuration in force is config. storage is what the stream's handshake showed, and proved whether its life is:
-// Guard.Proved. The sender is nobody if its binding is another. What an unbound one answers, or one that is not proved,
-// would be counted, so only what it asks passes. That costs a member nothing: it is asked over the stream to its address,
-// and who has answered there is proved before.
-func Counts(
-	config *consensus.Config, m *consensus.Message, storage consensus.StorageID, proved bool, rules Rules,
-) bool {
+// configuration in force is config. storage is what the stream's handshake showed. The sender is nobody if its binding is
+// another; what an unbound one answers would be counted, so only what it asks passes.
+func Counts(config *consensus.Config, m *consensus.Message, storage consensus.StorageID, rules Rules) bool {
 	switch config.BindingOf(m.From, storage) {
 	case consensus.BindingOther:
 		return rules.IgnoreBinding
 	case consensus.BindingNone:
-		return rules.CountUnbound || asks(config, m)
-	case consensus.BindingNonMember:
-		return true
+		return rules.CountUnbound || !isCounted(m) || m.Kind == consensus.MsgRead && !config.IsVoter(m.From)
 	}
-	return proved || asks(config, m)
-}
-
-// asks tells of a message that it adds to no majority.
-func asks(config *consensus.Config, m *consensus.Message) bool {
-	return !isCounted(m) || m.Kind == consensus.MsgRead && !config.IsVoter(m.From)
+	return true
 }
 
 // isCounted names what adds to a majority: votes, acknowledgements, echoes, verdicts, and the questions of readers, which are

@@ -13,7 +13,7 @@
 //     have the same. Each writes that list once, so that no two lists can both be begun with.
 //  4. Of one storage id a life that is not above the highest proved is a copy from the past, and is refused for ever; one that
 //     is above it is refused while the one before still speaks. A life is proved by Evidence, not by what its process says:
-//     until then it ends nobody, and adds to no majority.
+//     until then it ends nobody, and nothing that it says in a member's name is heard.
 //  5. Members of other epochs are told apart by name; nothing else passes between them.
 //  6. What a process says of itself counts only as far as Evidence.Believed says, and a member is where Recognise says: all
 //     decisions about who is there, and who is not, are made by these two.

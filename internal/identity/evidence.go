@@ -21,7 +21,8 @@ const (
 	// Certified: the process opened the connection, and its certificate names a host at which the configuration of this
 	// member has the member that the process calls itself.
 	Certified Evidence = 1
-	// Dialled: this member opened the connection, to an address that its configuration or its tombstones have.
+	// Dialled: this member opened the connection, to an address that its configuration or its tombstones have; or the process
+	// opened it, and who answers at such an address confirms the stream.
 	Dialled Evidence = 2
 )
 

@@ -57,11 +57,11 @@ func (g *Guard) Seen() []Seen { return slices.Clone(g.seen) }
 // Saved notes that what Seen returns is on disk. Until then each claim that is accepted asks for it again.
 func (g *Guard) Saved() { g.unsaved = false }
 
-// Speaker is a life of the same data directory that has been heard since the claim came. Zero: none has.
+// Speaker is a life of the same data directory of which there is evidence, and that has been heard since the claim came. Zero:
+// none has. Whoever opens a stream can say that he is the life before, or the next one.
 type Speaker struct {
-	Life     consensus.Life
-	Address  string
-	Evidence Evidence // of the life that speaks: how its stream came about
+	Life    consensus.Life
+	Address string
 }
 
 // Meet judges a claim on the other end of a connection. speaker is another life of the claimed storage id that still speaks.
@@ -115,8 +115,7 @@ func nameOr(m *consensus.Member) string {
 	return m.ID.String()
 }
 
-// Proved reports whether the life of a claim is the one that was met last with evidence. Until it is, Counts lets nothing pass
-// that adds to a majority.
+// Proved reports whether the life of a claim is the one that was met last with evidence.
 func (g *Guard) Proved(c *Claim) bool {
 	if c.Storage.IsZero() || c.Life.IsZero() || g.rules.IgnoreLives {
 		return true
@@ -125,21 +124,19 @@ func (g *Guard) Proved(c *Claim) bool {
 	return known && g.seen[at].Life == c.Life
 }
 
-// meetLife applies invariant 4. Only a speaker of whom there is evidence shows that the directory is in use by two processes:
-// whoever opens a stream can say that he is the life before, or the next one.
+// meetLife applies invariant 4.
 func (g *Guard) meetLife(c *Claim, proved bool, speaker Speaker) (refusal *Refusal, remember bool) {
 	at, known := g.find(c.Storage)
 	var last consensus.Life
 	if known {
 		last = g.seen[at].Life
 	}
-	speaks := !speaker.Life.IsZero() && speaker.Life != c.Life
 	switch {
 	case known && g.seen[at].Lost:
 		return g.rolledBack(c, last), false
 	case known && c.Life == last:
 		return nil, g.unsaved
-	case known && speaks && speaker.Evidence.Believed(g.rules):
+	case known && !speaker.Life.IsZero() && speaker.Life != c.Life:
 		return refuse(Cloned, "data directory %v of member %v is in use by two processes: start %v at %s still speaks, "+
 			"and start %v at %s came after it. One is a copy: stop the one at %s, and use an empty directory "+
 			"there", c.Storage, c.Member, speaker.Life, address(speaker.Address), c.Life, c.address(), c.address()), false
@@ -147,10 +144,6 @@ func (g *Guard) meetLife(c *Claim, proved bool, speaker Speaker) (refusal *Refus
 		return g.rolledBack(c, last), false
 	case !known && g.config.BindingOf(c.Member, c.Storage) == consensus.BindingNonMember:
 		return nil, false // nobody counts it, and nobody need remember it
-	case !proved && speaks:
-		return refuse(Unproved, "start %v of data directory %v speaks for member %v, and start %v at %s came after it. Which "+
-			"of them is the member is known once one answers at the address that the configuration has of it: is that "+
-			"address reachable from here?", speaker.Life, c.Storage, c.Member, c.Life, c.address()), false
 	case !proved:
 		return nil, false
 	}

@@ -138,8 +138,7 @@ func TestGuard_Meet_cloned(t *testing.T) {
 	first, second := claim(2, 2, 4), claim(2, 2, 5)
 	second.Address = "http://10.0.0.99:2380"
 	g.Meet(&first, identity.Dialled, identity.Speaker{})
-	refusal, _ := g.Meet(&second, identity.Dialled, identity.Speaker{Life: first.Life, Address: first.Address,
-		Evidence: identity.Dialled})
+	refusal, _ := g.Meet(&second, identity.Dialled, identity.Speaker{Life: first.Life, Address: first.Address})
 	if refusal == nil || refusal.Reason != identity.Cloned || !strings.Contains(refusal.Text, first.Address) ||
 		!strings.Contains(refusal.Text, second.Address) {
 		t.Errorf("got %v, want a refusal that names both addresses", refusal)
@@ -162,27 +161,27 @@ func TestCounts_unbound(t *testing.T) {
 		consensus.MsgRecorded, consensus.MsgFast}
 	for kind := consensus.MsgPreVote; kind <= consensus.MsgOrphans; kind++ {
 		from := func(id consensus.MemberID) *consensus.Message { return &consensus.Message{Kind: kind, From: id} }
-		if !identity.Counts(config, from(2), storage(2), true, identity.Rules{}) {
+		if !identity.Counts(config, from(2), storage(2), identity.Rules{}) {
 			t.Errorf("kind %d of a bound member does not count", kind)
 		}
-		if identity.Counts(config, from(2), storage(9), true, identity.Rules{}) {
+		if identity.Counts(config, from(2), storage(9), identity.Rules{}) {
 			t.Errorf("kind %d of another data directory counts", kind)
 		}
-		if !identity.Counts(config, from(2), storage(9), true, identity.Rules{IgnoreBinding: true}) {
+		if !identity.Counts(config, from(2), storage(9), identity.Rules{IgnoreBinding: true}) {
 			t.Errorf("kind %d of another data directory does not count although the rule is broken", kind)
 		}
-		if got, want := identity.Counts(config, from(3), storage(3), true, identity.Rules{}), !slices.Contains(counted, kind); got != want {
+		if got, want := identity.Counts(config, from(3), storage(3), identity.Rules{}), !slices.Contains(counted, kind); got != want {
 			t.Errorf("kind %d of an unbound member: got %v, want %v", kind, got, want)
 		}
-		if !identity.Counts(config, from(3), storage(3), true, identity.Rules{CountUnbound: true}) {
+		if !identity.Counts(config, from(3), storage(3), identity.Rules{CountUnbound: true}) {
 			t.Errorf("kind %d of an unbound member does not count although the rule is broken", kind)
 		}
 		learner := &consensus.Config{Voters: []consensus.MemberID{1, 2}, Members: bound(3)}
 		want := kind == consensus.MsgRead || !slices.Contains(counted, kind)
-		if got := identity.Counts(learner, from(3), storage(3), true, identity.Rules{}); got != want {
+		if got := identity.Counts(learner, from(3), storage(3), identity.Rules{}); got != want {
 			t.Errorf("kind %d of an unbound learner: got %v, want %v", kind, got, want)
 		}
-		if !identity.Counts(open, from(3), storage(3), true, identity.Rules{}) {
+		if !identity.Counts(open, from(3), storage(3), identity.Rules{}) {
 			t.Errorf("kind %d does not count where nobody is bound", kind)
 		}
 	}
@@ -233,13 +232,11 @@ func TestReason_Final(t *testing.T) {
 }
 
 // Ensure that a life of which there is no evidence is welcome and no more: nothing of it is remembered, none that is proved is
-// refused because of it, and what it says is counted only once it is proved.
+// refused because of it.
 func TestGuard_Meet_said(t *testing.T) {
 	g := identity.NewGuard(claim(1, 1, 1), nil, identity.Rules{})
 	g.Configure(bound())
-	speaks := func(c identity.Claim, e identity.Evidence) identity.Speaker {
-		return identity.Speaker{Life: c.Life, Evidence: e}
-	}
+	speaks := func(c identity.Claim) identity.Speaker { return identity.Speaker{Life: c.Life} }
 	first, next, other, far := claim(2, 2, 4), claim(2, 2, 5), claim(2, 2, 5), claim(2, 2, 1<<60)
 	other.Life.Nonce++
 	for _, row := range []struct {
@@ -252,14 +249,13 @@ func TestGuard_Meet_said(t *testing.T) {
 		proved   bool
 	}{
 		{"nothing is known", far, identity.Said, identity.Speaker{}, identity.Welcome, false, false},
-		{"nor of this one", first, identity.Said, speaks(far, identity.Said), identity.Unproved, false, false},
-		{"it answers", first, identity.Dialled, speaks(far, identity.Said), identity.Welcome, true, true},
-		{"the member comes in", first, identity.Said, speaks(far, identity.Said), identity.Welcome, false, true},
-		{"beside the member", far, identity.Said, speaks(first, identity.Dialled), identity.Cloned, false, false},
-		{"beside one that speaks in its name", next, identity.Said, speaks(first, identity.Said), identity.Unproved, false, false},
+		{"nor of this one", first, identity.Said, identity.Speaker{}, identity.Welcome, false, false},
+		{"it answers", first, identity.Dialled, identity.Speaker{}, identity.Welcome, true, true},
+		{"the member comes in", first, identity.Said, identity.Speaker{}, identity.Welcome, false, true},
+		{"beside the member", far, identity.Said, speaks(first), identity.Cloned, false, false},
 		{"the member is silent", far, identity.Said, identity.Speaker{}, identity.Welcome, false, false},
 		{"the member starts again", next, identity.Said, identity.Speaker{}, identity.Welcome, false, false},
-		{"and answers", next, identity.Dialled, speaks(first, identity.Said), identity.Welcome, true, true},
+		{"and answers", next, identity.Dialled, identity.Speaker{}, identity.Welcome, true, true},
 		{"who said its number", other, identity.Said, identity.Speaker{}, identity.RolledBack, false, false},
 		{"the start before", first, identity.Dialled, identity.Speaker{}, identity.RolledBack, false, false},
 		{"a certificate", far, identity.Certified, identity.Speaker{}, identity.Welcome, true, true},

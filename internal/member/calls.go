@@ -76,6 +76,9 @@ const MethodGreet = "identity.greet"
 // OpenMethods are the calls that anybody may make: a process that wants to be a member has no identity yet.
 func OpenMethods() []string { return []string{MethodGreet, methodDescribe.Name, methodJoin.Name} }
 
+// MovedMethods are the calls of a member that is not where the configuration has it: it says where it is.
+func MovedMethods() []string { return []string{methodMoved.Name} }
+
 // faults are the errors that keep their meaning between members.
 var faults = peercall.Faults{
 	peercall.Detailed[membership.BlockedError](1),

@@ -189,7 +189,8 @@ func (n *node) start() {
 		}
 	}
 	n.peers, err = transport.New(transport.Options{
-		Self: identity.Claim{Member: n.id, Cluster: testCluster}, OpenMethods: member.OpenMethods(),
+		Self:        identity.Claim{Member: n.id, Cluster: testCluster},
+		OpenMethods: member.OpenMethods(), MovedMethods: member.MovedMethods(),
 		Handler: n.PeerHandler(), Listeners: []net.Listener{l}, Logger: logger,
 	})
 	if err == nil {

@@ -127,7 +127,7 @@ func (n *network) shake(from, to *host) bool {
 		return false
 	}
 	if to.impostor == leftOver { // who is dialled judges first; only here that tells more than what follows
-		n.welcome(to, from, &from.credentials, identity.Said, true)
+		n.welcome(to, from, &from.credentials, n.evidence(from, &from.credentials, to), true)
 	}
 	evidence := identity.Said
 	if n.at(to.id) == to { // the address of the member that it calls itself leads to it
@@ -136,11 +136,29 @@ func (n *network) shake(from, to *host) bool {
 	return n.welcome(from, to, &to.credentials, evidence, false)
 }
 
+// evidence is what speaks for the stream of a process that dialled another one, under what it sent: the other one asks at the
+// address of the member that it calls itself, and who answers there knows what only the process that it is has sent. Once it
+// has answered, all its streams are known.
+func (n *network) evidence(from *host, sent *credentials, to *host) identity.Evidence {
+	answers := n.at(sent.claim.Member) == from && from.alive && from.claim.Life == sent.claim.Life &&
+		n.link(to.slot, from.slot).cuts == 0
+	if to.guard.Dialled(sent.claim.Life) || answers {
+		return identity.Dialled
+	}
+	return identity.Said
+}
+
 // meet lets both ends of a connection judge each other, for what travels outside of streams.
 func (n *network) meet(from, to *host) bool {
-	return n.shake(from, to) &&
-		(to.guard == nil || n.mayHear(&from.credentials, to) &&
-			n.welcome(to, from, &from.credentials, identity.Said, true))
+	if !n.shake(from, to) {
+		return false
+	}
+	if to.guard == nil {
+		return true
+	}
+	evidence := n.evidence(from, &from.credentials, to)
+	return n.mayHear(&from.credentials, to) && n.welcome(to, from, &from.credentials, evidence, true) &&
+		to.guard.Hears(&from.claim, evidence)
 }
 
 // welcome lets a process judge a claim. The one who is refused is told, if that matters to it.
@@ -249,10 +267,11 @@ func (n *network) admit(from *host, sent *credentials, to *host, inputs []raft.I
 		return nil
 	}
 	claim := &sent.claim
-	if !n.mayHear(sent, to) || !n.welcome(to, from, sent, identity.Said, true) {
+	evidence := n.evidence(from, sent, to)
+	if !n.mayHear(sent, to) || !n.welcome(to, from, sent, evidence, true) {
 		return nil
 	}
-	messages, refusal := to.guard.Admit(claim, messages)
+	messages, refusal := to.guard.Admit(claim, evidence, messages)
 	if refusal != nil {
 		n.refuse(to, from, claim.Life, refusal)
 		return nil

@@ -172,6 +172,8 @@ func (p pilotPorts) Jobs() []autopilot.Row {
 
 func (p pilotPorts) Write(_ context.Context, w *autopilot.Write) error {
 	if w.Version == 0 {
+		config := p.Config()
+		p.h.cluster.judgeReset(&w.Job.Spec, &config)
 		p.h.run.struck("jobs", w.Job.Title())
 	}
 	p.h.proc.Clients.Propose(&kv.Command{Job: member.JobOp(w)}, func(kv.Result, error) {})

@@ -31,6 +31,8 @@ var strikes = map[string]func(*World){
 	"last-word":          byFaults((*faults).strikeLastWord),
 	"overwrite":          byFaults((*faults).strikeOverwrite),
 	"auth":               (*World).strikeUsers,
+	"strangers":          (*World).strikeStrangers,
+	"impatient":          (*World).strikeImpatient,
 	"upgrade":            byFaults((*faults).strikeUpgrade),
 	"jobs":               byOperators((*operators).strikeJobs),
 	"wipe":               byDisks((*diskFaults).strikeWipe),

@@ -203,7 +203,16 @@ func (h *host) called(c *identity.Claim) {
 }
 
 // mute reports whether time does not pass for the core, because the cluster may have been recovered without this member.
-func (h *host) mute() bool { return h.epochs != nil && h.epochs.State(h.run.Now()).Mute() }
+func (h *host) mute() bool {
+	if h.epochs == nil {
+		return false
+	}
+	if h.epochs.Overdone(h.run.Now()) {
+		h.run.suite.Report("superseded", fmt.Sprintf("member %v serves nothing, and nobody of a newer epoch has answered it "+
+			"since it heard a leader", h.id))
+	}
+	return h.epochs.State(h.run.Now()).Mute()
+}
 
 // judgeEpoch checks a new leader: it did not know that the cluster was recovered without it.
 func (h *host) judgeEpoch() {

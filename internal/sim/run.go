@@ -31,6 +31,7 @@ const (
 	streamJobs
 	streamOperators
 	streamUsers
+	streamStrangers
 	streamHosts  = 100
 	streamClocks = 200
 )
@@ -44,6 +45,7 @@ type run struct {
 	spoil   *rand.Rand // of the faults of identity
 	chance  *rand.Rand // of jobs
 	users   *rand.Rand // of users
+	lies    *rand.Rand // of strangers
 	trace   *diary.Diary
 	actions *actions.Writer // nil if nobody reads them
 	suite   *check.Suite

@@ -79,7 +79,7 @@ func newWorld(o Options) (*World, error) {
 	r := &run{
 		plan: p, rng: dice.Stream(o.Seed, streamWorld),
 		spoil: dice.Stream(o.Seed, streamIdentity), chance: dice.Stream(o.Seed, streamOperators),
-		users: dice.Stream(o.Seed, streamUsers),
+		users: dice.Stream(o.Seed, streamUsers), lies: dice.Stream(o.Seed, streamStrangers),
 		trace: diary.New(o.Trace), mostEvents: maxEvents,
 	}
 	if r.broken, err = breaks.Named(o.Break); err != nil {
@@ -111,7 +111,11 @@ func newWorld(o Options) (*World, error) {
 	w.startUsers()
 	w.load = workload.Start(surroundings{r, c}, r.suite, r.plan.Mix, dice.Stream(o.Seed, streamLoad))
 	for _, n := range p.Named {
-		w.unleash(n, r.chance)
+		chance := r.chance
+		if n.Name == "strangers" || n.Name == "impatient" { // they draw nothing that anything else depends on
+			chance = r.lies
+		}
+		w.unleash(n, chance)
 	}
 	for _, n := range p.Nemeses {
 		w.unleash(n, r.rng)

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -16,7 +17,8 @@ import (
 )
 
 // The frame of a call holds a hello, the length and the bytes of the method, and the body; the frame of the answer
-// holds nothing but its body. Putting the hello here, not into gRPC metadata, costs nothing per call.
+// holds nothing but its body. Putting the hello here, not into gRPC metadata, costs nothing per call. The token, which came
+// later, is a header: connections compress what is always the same.
 
 type callerKey struct{}
 
@@ -51,7 +53,7 @@ func (t *Transport) checkCall(ctx context.Context, h *hello, method string) erro
 			"correct its peer URLs, or this member's", c.Cluster, own.Self.Member, own.Self.Cluster))
 	case h.to != consensus.NoMember && h.to != own.Self.Member:
 		return fmt.Errorf("%w: it wants %s, this member is %s", ErrWrongMember, h.to, own.Self.Member)
-	case method == methodFind:
+	case method == methodFind, method == methodConfirm:
 		return nil
 	case slices.Contains(own.OpenMethods, method):
 		if c.Member == consensus.NoMember {
@@ -65,7 +67,9 @@ func (t *Transport) checkCall(ctx context.Context, h *hello, method string) erro
 	if err := t.certified(ctx, c); err != nil {
 		return err
 	}
-	if err := t.welcome(c, t.evidence(ctx, c)); err != nil {
+	tokenOf(ctx, &h.token)
+	evidence := t.evidenceOf(ctx, h)
+	if err := t.welcome(c, evidence); err != nil {
 		return err
 	}
 	config := t.guard.config.Load()
@@ -73,6 +77,10 @@ func (t *Transport) checkCall(ctx context.Context, h *hello, method string) erro
 	case binding == consensus.BindingNone, binding == consensus.BindingNonMember && config.Binds():
 		return t.turnAway(c, identity.Unbound, fmt.Sprintf("%q is for members only, and %v is not bound to its data directory "+
 			"in the configuration of this member (%v) yet: try again", method, c.Member, own.Self.Member))
+	}
+	if !t.hears(c, evidence) && !slices.Contains(own.MovedMethods, method) {
+		return t.turnAway(c, identity.Unproved, fmt.Sprintf("%q is for members only, and nobody answers for the caller at the "+
+			"address that this member (%v) has of %v", method, own.Self.Member, c.Member))
 	}
 	return nil
 }
@@ -98,12 +106,18 @@ func (t *Transport) Call(ctx context.Context, to consensus.MemberID, method stri
 	if conn == nil {
 		return nil, status.Errorf(codes.Unavailable, "transport: peer %s is not connected", to)
 	}
-	return call(ctx, conn.ClientConn, t.hello(to, streamNone), method, body)
+	return call(ctx, conn.ClientConn, p.hello(streamNone), method, body)
 }
 
 // CallURL asks whoever listens at a peer URL, over a connection of its own.
 func (t *Transport) CallURL(ctx context.Context, url, method string, body []byte) ([]byte, error) {
-	return callURL(ctx, &t.options, t.hello(consensus.NoMember, streamNone), url, method, body)
+	h := t.hello(consensus.NoMember, streamNone)
+	for _, p := range *t.peers.Load() {
+		if slices.Contains(p.addresses(), url) {
+			h.token = p.token
+		}
+	}
+	return callURL(ctx, &t.options, h, url, method, body)
 }
 
 // CallURL is for a process that has no Transport yet because it does not know who it is: of the options, those of TLS and
@@ -140,6 +154,9 @@ func call(ctx context.Context, conn *grpc.ClientConn, h hello, method string, bo
 	frame = append(append(frame, method...), body...)
 	sealFrame(frame)
 	var answer inFrame
+	if h.token != (token{}) {
+		ctx = metadata.AppendToOutgoingContext(ctx, tokenHeader, string(h.token[:]))
+	}
 	if err := conn.Invoke(ctx, callMethod, &outFrame{plain: frame}, &answer); err != nil {
 		return nil, err
 	}
@@ -169,8 +186,12 @@ func (t *Transport) serveCall(ctx context.Context, decode func(any) error) (any,
 		t.noteRefusal(h, err)
 		return nil, refusal(err)
 	}
-	if method == methodFind {
+	switch method {
+	case methodFind:
 		return t.found(), nil
+	case methodConfirm:
+		sum, err := t.confirm(h.claim.Member, body)
+		return answerFrame(sum), err
 	}
 	t.meet(ctx, h.claim.Member)
 	ctx = context.WithValue(ctx, callerKey{}, caller{h.claim, t.bound(ctx, &h.claim, method)})

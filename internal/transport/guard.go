@@ -223,42 +223,33 @@ func (t *Transport) hangUp(id consensus.MemberID) {
 func (t *Transport) dismiss(id consensus.MemberID, but *consensus.Life) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, kind := range []streamKind{streamOrdered, streamExpress} {
-		if in := t.incoming[streamKey{from: id, kind: kind}]; in != nil && (but == nil || in.claim.Life != *but) {
+	for key, in := range t.incoming {
+		if key.from == id && (but == nil || in.claim.Life != *but) {
 			in.end(errSuperseded)
-			delete(t.incoming, streamKey{from: id, kind: kind})
+			delete(t.incoming, key)
 		}
 	}
 }
 
 // speaker waits until it is known whether another life of the claimed data directory still speaks: it has a stream to
-// us, or we have one to it, and something arrives on it after the claim. A stream of a process that died ends, or stays silent.
-// Against a claim of which there is evidence a life speaks only if there is evidence of it, too.
-func (t *Transport) speaker(c *identity.Claim, evidence identity.Evidence) (speaker identity.Speaker) {
+// us, or we have one to it, of which there is evidence, and something arrives on it after the claim. A stream of a process that
+// died ends, or stays silent.
+func (t *Transport) speaker(c *identity.Claim) identity.Speaker {
 	if t.guard.proved(c) {
 		return identity.Speaker{} // no other life ends this one
 	}
 	begun, deadAfter := time.Now(), t.options.Times.DeadAfter
 	for {
 		decided := true
-		speaker = identity.Speaker{}
 		for _, other := range t.otherLives(c) {
-			if !other.evidence.Believed(t.guard.rules) && evidence.Believed(t.guard.rules) {
-				continue
-			}
 			speaks, known := identity.StillSpeaks(0, int64(other.heard.Sub(begun)), int64(time.Since(begun)), int64(deadAfter))
-			if decided = decided && known; !speaks {
-				continue
+			if speaks {
+				return identity.Speaker{Life: other.claim.Life, Address: other.claim.Address}
 			}
-			speaker = identity.Speaker{Life: other.claim.Life, Address: other.claim.Address, Evidence: other.evidence}
-			if other.evidence != identity.Said {
-				return speaker
-			}
-			// While it lasts the one of whom there is evidence may speak, too.
-			decided = decided && time.Since(begun) > deadAfter/2
+			decided = decided && known
 		}
 		if decided {
-			return speaker
+			return identity.Speaker{}
 		}
 		timer := time.NewTimer(deadAfter / 64)
 		select {
@@ -270,7 +261,7 @@ func (t *Transport) speaker(c *identity.Claim, evidence identity.Evidence) (spea
 	}
 }
 
-// otherLives finds the open streams of other lives of the claimed data directory.
+// otherLives finds the open streams of other lives of the claimed data directory of which there is evidence.
 func (t *Transport) otherLives(c *identity.Claim) (others []voice) {
 	if c.Storage.IsZero() {
 		return nil
@@ -289,7 +280,7 @@ func (t *Transport) otherLives(c *identity.Claim) (others []voice) {
 	defer t.mu.Unlock()
 	for _, kind := range []streamKind{streamOrdered, streamExpress} {
 		if in := t.incoming[streamKey{from: c.Member, kind: kind}]; in != nil {
-			add(in.voice())
+			add(voice{in.claim, time.Unix(0, in.heard.Load())})
 		}
 	}
 	return others
@@ -298,14 +289,14 @@ func (t *Transport) otherLives(c *identity.Claim) (others []voice) {
 // reconsider judges the members that have a stream to us again: a new configuration may say more of them.
 func (t *Transport) reconsider() {
 	t.mu.Lock()
-	open := make([]*incoming, 0, len(t.incoming))
+	open := make(map[*incoming]identity.Evidence, len(t.incoming))
 	for _, in := range t.incoming {
-		open = append(open, in)
+		open[in] = in.evidence
 	}
 	t.mu.Unlock()
-	for _, in := range open {
-		if err := t.guard.judge(&in.claim, in.evidence, identity.Speaker{}); err != nil {
-			t.guard.refused(&in.claim, in.evidence, err)
+	for in, evidence := range open {
+		if err := t.guard.judge(&in.claim, evidence, identity.Speaker{}); err != nil {
+			t.guard.refused(&in.claim, evidence, err)
 			in.end(refusal(err))
 			t.hangUp(in.claim.Member)
 		}
@@ -314,11 +305,13 @@ func (t *Transport) reconsider() {
 
 // welcome judges the claim on the other end of a connection, whoever dialled.
 func (t *Transport) welcome(c *identity.Claim, evidence identity.Evidence) error {
-	err := t.guard.judge(c, evidence, t.speaker(c, evidence))
+	err := t.guard.judge(c, evidence, t.speaker(c))
 	if err != nil {
 		t.guard.refused(c, evidence, err)
 		return err
 	}
-	t.dismiss(c.Member, &c.Life)
+	if evidence.Believed(t.guard.rules) {
+		t.dismiss(c.Member, &c.Life)
+	}
 	return nil
 }

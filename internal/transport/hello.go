@@ -43,8 +43,8 @@ const (
 //	+-----------------+-------------------+---------+---------------+
 //	71                79                  87        88              88+length
 //
-// The hello of a stream is followed by one byte of bits that say what else its sender takes (canUnpack); members that do not
-// know it do not read it, and are not sent more than they know.
+// The hello of a stream is followed by one byte of bits that say what else its sender takes (canUnpack), and by the token by
+// which who answers at the sender's address confirms the stream; members that do not know them do not read them.
 // In calls, and only there, zero stands for an unknown cluster or member: a joining member knows neither.
 type hello struct {
 	version uint16
@@ -52,6 +52,7 @@ type hello struct {
 	to      consensus.MemberID
 	claim   identity.Claim
 	can     byte // bits; zero from a member that says nothing
+	token   token
 }
 
 const (
@@ -80,7 +81,8 @@ func (h hello) append(dst []byte) []byte {
 }
 
 func (h hello) frame() []byte {
-	frame := append(h.append(beginFrame(make([]byte, 0, frameHeaderBytes+helloMaxBytes+1), frameHello)), h.can)
+	frame := append(h.append(beginFrame(make([]byte, 0, frameHeaderBytes+helloMaxBytes+1+tokenBytes), frameHello)), h.can)
+	frame = append(frame, h.token[:]...)
 	sealFrame(frame)
 	return frame
 }
@@ -123,7 +125,10 @@ func decodeHelloFrame(frame []byte) (hello, error) {
 	}
 	h, rest, err := decodeHello(body)
 	if err == nil && len(rest) > 0 {
-		h.can = rest[0] // a later version may say more after it
+		h.can = rest[0] // a later version may say more after it and the token
+	}
+	if err == nil && len(rest) > tokenBytes {
+		h.token = token(rest[1:])
 	}
 	return h, err
 }

@@ -236,7 +236,7 @@ func TestTransport_Call_anonymous(t *testing.T) {
 }
 
 // Ensure that who only says that he is a later life of a member, or the one that was met last, takes nothing from the member: he
-// is not counted, nothing of him is remembered, and the member, which answers at its address, goes on when it starts again.
+// is not heard, nothing of him is remembered, and the member, which answers at its address, goes on when it starts again.
 func TestTransport_handshake_laterLifeIsSaid(t *testing.T) {
 	for _, row := range []struct {
 		name string
@@ -273,9 +273,6 @@ func TestTransport_handshake_laterLifeIsSaid(t *testing.T) {
 			impostor.waitFor(1)
 			if row.life.Boots > 5 {
 				impostor.Send([]consensus.Message{{Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: 1}, heartbeat(2, 1, 1)})
-				if m := a.next(); m.Kind != consensus.MsgHeartbeat {
-					t.Errorf("got %+v of a life that nobody has proved", m)
-				}
 			}
 			l, err := net.Listen("tcp", strings.TrimPrefix(b.url, "http://"))
 			if err != nil {
@@ -293,10 +290,8 @@ func TestTransport_handshake_laterLifeIsSaid(t *testing.T) {
 			_ = impostor.Close()
 			b.waitFor(1)
 			b.Send([]consensus.Message{{Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: 7}})
-			for m := a.next(); m.Term != 7; m = a.next() {
-				if m.Kind == consensus.MsgAppendReply {
-					t.Errorf("got %+v of the impostor", m)
-				}
+			if m := a.next(); m.Term != 7 {
+				t.Errorf("got %+v of the impostor", m)
 			}
 			mu.Lock()
 			defer mu.Unlock()

@@ -24,6 +24,8 @@ type Options struct {
 	ListenURLs []string
 	// OpenMethods are the calls that anybody may make.
 	OpenMethods []string
+	// MovedMethods are the calls that a member may make that nobody confirms at its address: it has moved, and says so.
+	MovedMethods []string
 
 	TLS      TLS
 	Identity Identity

@@ -218,19 +218,22 @@ func TestPacking_frame_large(t *testing.T) {
 }
 
 // Ensure that the hello of a member that does not know packed frames, which has nothing behind its address, does not ask for
-// them, and that one of a later version may have more.
+// them, and that one may have a token, and of a later version more.
 func TestHello_can(t *testing.T) {
-	h := hello{version: protocolVersion, kind: streamOrdered, to: 2, can: canUnpack}
+	h := hello{version: protocolVersion, kind: streamOrdered, to: 2, can: canUnpack, token: newToken()}
 	frame := h.frame()
+	without := frame[:len(frame)-tokenBytes]
 	for _, tc := range []struct {
 		frame []byte
 		want  byte
+		token token
 	}{
-		{frame, canUnpack}, {frame[:len(frame)-1], 0}, {append(bytes.Clone(frame), 1, 2, 3), canUnpack},
+		{frame, canUnpack, h.token}, {without[:len(without)-1], 0, token{}}, {bytes.Clone(without), canUnpack, token{}},
+		{append(bytes.Clone(frame), 1, 2, 3), canUnpack, h.token},
 	} {
 		sealFrame(tc.frame)
 		got, err := decodeHelloFrame(tc.frame)
-		if err != nil || got.can != tc.want || got.to != 2 {
+		if err != nil || got.can != tc.want || got.token != tc.token || got.to != 2 {
 			t.Errorf("%d bytes: got %+v, %v", len(tc.frame), got, err)
 		}
 	}

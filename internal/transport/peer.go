@@ -40,6 +40,9 @@ type peer struct {
 	ordered, express *peerStream
 	generation       atomic.Uint64 // how often the peer was lost; every stream remembers in which one it began
 	stopped          atomic.Bool
+	token            token // of our streams to it
+	confirmations    confirmations
+	older            atomic.Bool  // it has answered that it is of a build that knows no tokens
 	rtt              atomic.Int64 // nanoseconds
 	trips            tripCounter
 	lowest           Lowest
@@ -55,7 +58,7 @@ type peer struct {
 }
 
 func newPeer(t *Transport, m *consensus.Member) *peer {
-	p := &peer{t: t, id: m.ID, urls: slices.Clone(m.PeerURLs)}
+	p := &peer{t: t, id: m.ID, urls: slices.Clone(m.PeerURLs), token: newToken()}
 	p.ordered = newPeerStream(p, streamOrdered)
 	p.express = newPeerStream(p, streamExpress)
 	return p
@@ -70,7 +73,7 @@ func (p *peer) start() {
 func (p *peer) voices() (up []voice) {
 	for _, l := range []*peerStream{p.ordered, p.express} {
 		if claim := l.claim.Load(); claim != nil {
-			up = append(up, voice{*claim, identity.Dialled, time.Unix(0, l.heard.Load())})
+			up = append(up, voice{*claim, time.Unix(0, l.heard.Load())})
 		}
 	}
 	return up

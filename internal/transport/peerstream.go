@@ -128,6 +128,7 @@ func (l *peerStream) session() (up bool, err error) {
 		}
 		return false, err
 	}
+	l.p.older.Store(theirs.can&canConfirm == 0)
 	l.establish(conn, &theirs.claim)
 	defer l.abandon()
 	err = l.exchange(ctx, cancel, s, &theirs)
@@ -144,7 +145,7 @@ func (l *peerStream) open(
 	}
 	late := time.AfterFunc(l.p.t.options.Times.DeadAfter, func() { cancel(ErrSilentPeer) })
 	defer late.Stop()
-	theirs, err := l.p.t.shakeHands(s, l.p.t.hello(l.p.id, l.kind))
+	theirs, err := l.p.t.shakeHands(s, l.p.hello(l.kind))
 	return s, theirs, err
 }
 

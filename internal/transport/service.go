@@ -72,29 +72,31 @@ func newServer(t *Transport) *grpc.Server {
 	return s
 }
 
-// streamKey names a stream that a member opened to us: it has one of each kind.
+// streamKey names a stream that a member opened to us: it has one of each kind. Those who only say that they are the member
+// have another one, so that none of them takes the place of the member's.
 type streamKey struct {
 	from consensus.MemberID
 	kind streamKind
+	said bool
 }
 
 // incoming is such a stream. The way back carries pongs, and messages to members that are not our peers.
 type incoming struct {
 	box      *outbox
 	end      context.CancelCauseFunc
+	kind     streamKind
 	claim    identity.Claim
-	evidence identity.Evidence
-	heard    atomic.Int64 // when something arrived on it last, Unix nanoseconds
+	token    token
+	evidence identity.Evidence // under the lock of the Transport
+	heard    atomic.Int64      // when something arrived on it last, Unix nanoseconds
 }
-
-func (in *incoming) voice() voice { return voice{in.claim, in.evidence, time.Unix(0, in.heard.Load())} }
 
 // errSuperseded ends a stream whose sender opened a newer one: it noticed the break before we did.
 var errSuperseded = errors.New("transport: superseded by a newer stream")
 
 // serveMessages is the life of an incoming stream.
 func (t *Transport) serveMessages(s grpc.ServerStream) error {
-	h, unpack, err := t.accept(s)
+	h, evidence, unpack, err := t.accept(s)
 	if err != nil {
 		return err
 	}
@@ -102,22 +104,23 @@ func (t *Transport) serveMessages(s grpc.ServerStream) error {
 		unpack.close()
 		return refusal(fmt.Errorf("%w: stream kind %d", ErrHandshake, h.kind))
 	}
-	defer admit(s.Context())()
+	if t.hears(&h.claim, evidence) {
+		defer admit(s.Context())()
+	}
 	ctx, end := context.WithCancelCause(s.Context())
 	defer end(nil)
 	from := h.claim.Member
-	key := streamKey{from: from, kind: h.kind}
-	in := &incoming{box: newOutbox(limits{messages: 1024, bytes: 4 << 20}), end: end, claim: h.claim,
-		evidence: t.evidence(s.Context(), &h.claim)}
+	in := &incoming{box: newOutbox(limits{messages: 1024, bytes: 4 << 20}), end: end, kind: h.kind, claim: h.claim,
+		token: h.token, evidence: evidence}
 	in.box.attach(true)
 	generation := uint64(0)
 	if p := t.peer(from); p != nil {
 		generation = p.generation.Load()
 	}
-	t.adopt(key, in)
-	defer t.release(key, in)
+	t.adopt(in)
+	defer t.release(in)
 
-	r := reader{t: t, claim: &in.claim, stream: s, box: in.box, heard: &in.heard, unpack: unpack}
+	r := reader{t: t, claim: &in.claim, in: in, stream: s, box: in.box, heard: &in.heard, unpack: unpack}
 	t.running.Go(func() {
 		defer unpack.close()
 		end(r.run())
@@ -133,7 +136,7 @@ func (t *Transport) serveMessages(s grpc.ServerStream) error {
 	case cause != nil:
 		err = cause
 	}
-	if p := t.peer(from); p != nil {
+	if p := t.peer(from); p != nil && t.believes(in) {
 		p.lost(generation, err)
 	}
 	var named *identity.Refusal
@@ -147,27 +150,29 @@ func (t *Transport) serveMessages(s grpc.ServerStream) error {
 }
 
 // accept reads and judges the hello of a stream and answers it. The caller closes what unpacks the frames that follow.
-func (t *Transport) accept(s grpc.ServerStream) (hello, *unpacker, error) {
+func (t *Transport) accept(s grpc.ServerStream) (hello, identity.Evidence, *unpacker, error) {
 	var first inFrame
 	if err := t.first.Receive(s.Context(), func() error { return s.RecvMsg(&first) }); err != nil {
-		return hello{}, nil, err
+		return hello{}, identity.Said, nil, err
 	}
+	evidence := identity.Said
 	h, err := decodeHelloFrame(first.bytes)
 	if err == nil {
 		err = h.check(t.options.Self.Member)
 	}
 	if err == nil && t.cut(h.claim.Member) {
-		return hello{}, nil, status.Error(codes.Unavailable, ErrCut.Error())
+		return hello{}, identity.Said, nil, status.Error(codes.Unavailable, ErrCut.Error())
 	}
 	if err == nil {
 		err = t.certified(s.Context(), &h.claim)
 	}
 	if err == nil {
-		err = t.welcome(&h.claim, t.evidence(s.Context(), &h.claim))
+		evidence = t.evidenceOf(s.Context(), &h)
+		err = t.welcome(&h.claim, evidence)
 	}
 	if err != nil {
 		t.noteRefusal(h, err)
-		return hello{}, nil, refusal(err)
+		return hello{}, identity.Said, nil, refusal(err)
 	}
 	t.meet(s.Context(), h.claim.Member)
 	answer := t.hello(h.claim.Member, h.kind)
@@ -175,12 +180,12 @@ func (t *Transport) accept(s grpc.ServerStream) (hello, *unpacker, error) {
 	if h.kind != streamExpress { // small messages, and few of them
 		unpack = newUnpacker(&t.options.Packing, &t.packs)
 	}
-	answer.can = unpack.bits()
+	answer.can = unpack.bits() | canConfirm
 	if err := s.SendMsg(&outFrame{plain: answer.frame()}); err != nil {
 		unpack.close()
-		return hello{}, nil, err
+		return hello{}, identity.Said, nil, err
 	}
-	return h, unpack, nil
+	return h, evidence, unpack, nil
 }
 
 // noteRefusal logs whom we refused.
@@ -192,28 +197,52 @@ func (t *Transport) noteRefusal(h hello, err error) {
 	}
 }
 
+// key is where the stream is kept. t.mu is held.
+func (t *Transport) key(in *incoming) streamKey {
+	return streamKey{from: in.claim.Member, kind: in.kind, said: !in.evidence.Believed(t.guard.rules)}
+}
+
 // adopt makes in the stream of its sender. A stream that answers proves that the peer is alive: ours to it need not
 // wait out their backoff.
-func (t *Transport) adopt(key streamKey, in *incoming) {
+func (t *Transport) adopt(in *incoming) {
+	from := in.claim.Member
 	t.mu.Lock()
+	key := t.key(in)
 	older := t.incoming[key]
 	t.incoming[key] = in
 	t.mu.Unlock()
-	t.refusals.forget(key.from)
+	t.refusals.forget(from)
 	if older != nil {
 		older.end(errSuperseded)
 	}
-	if p := t.peer(key.from); p != nil {
+	if p := t.peer(from); p != nil && !key.said {
 		p.ordered.retryNow()
 		p.express.retryNow()
 	}
 }
 
-func (t *Transport) release(key streamKey, in *incoming) {
+// promote makes a stream, that somebody confirms now, that of its sender.
+func (t *Transport) promote(in *incoming) {
+	t.mu.Lock()
+	if t.incoming[t.key(in)] == in {
+		delete(t.incoming, t.key(in))
+	}
+	in.evidence = identity.Dialled
+	t.mu.Unlock()
+	t.adopt(in)
+}
+
+func (t *Transport) believes(in *incoming) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return in.evidence.Believed(t.guard.rules)
+}
+
+func (t *Transport) release(in *incoming) {
 	in.box.close()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.incoming[key] == in {
+	if key := t.key(in); t.incoming[key] == in {
 		delete(t.incoming, key)
 	}
 }

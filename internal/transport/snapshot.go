@@ -16,6 +16,7 @@ import (
 
 	"github.com/quorate/quorate/internal/broadcast"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
 )
 
 // A snapshot has a stream and a connection of its own, so that its gigabytes queue behind each other and not in
@@ -67,7 +68,7 @@ func (t *Transport) stream(ctx context.Context, p *peer, conn *dialed, meta *con
 	if err != nil {
 		return err
 	}
-	theirs, err := t.shakeHands(s, t.hello(p.id, streamNone))
+	theirs, err := t.shakeHands(s, p.hello(streamNone))
 	if err != nil {
 		return err
 	}
@@ -197,11 +198,15 @@ func (w *snapshotWriter) finish() error {
 
 // serveSnapshot is the receiving end.
 func (t *Transport) serveSnapshot(s grpc.ServerStream) error {
-	h, unpack, err := t.accept(s)
+	h, evidence, unpack, err := t.accept(s)
 	if err != nil {
 		return err
 	}
 	defer unpack.close()
+	if !t.hears(&h.claim, evidence) {
+		return refusal(t.turnAway(&h.claim, identity.Unproved, fmt.Sprintf("nobody answers for it at the address that this "+
+			"member (%v) has of %v", t.options.Self.Member, h.claim.Member)))
+	}
 	defer admit(s.Context())()
 	select {
 	case t.taking <- struct{}{}:

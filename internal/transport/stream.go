@@ -19,9 +19,8 @@ type stream interface {
 
 // voice is a life of a member that has a stream to us, or we to it.
 type voice struct {
-	claim    identity.Claim
-	evidence identity.Evidence
-	heard    time.Time // when something arrived on the stream last
+	claim identity.Claim
+	heard time.Time // when something arrived on the stream last
 }
 
 // counters count what passed one way.
@@ -148,7 +147,8 @@ func batch(messages []consensus.Message) (n, size int) {
 type reader struct {
 	t      *Transport
 	claim  *identity.Claim // as the handshake showed
-	proved bool            // it was found to be proved: another life would end the stream
+	in     *incoming       // nil: we dialled
+	proved bool            // what the stream carries is believed: another life would end it
 	stream stream
 	box    *outbox             // where the answers to pings go
 	pong   func(number uint64) // may be nil
@@ -196,6 +196,26 @@ func (r *reader) run() error {
 	}
 }
 
+// prove finds out whether what the stream carries is believed. Somebody may confirm now a stream that nobody confirmed when it
+// was opened: the configuration had no such member yet, or its address could not be reached.
+func (r *reader) prove() error {
+	if r.proved {
+		return nil
+	}
+	if r.in != nil && !r.t.believes(r.in) {
+		p := r.t.peer(r.claim.Member)
+		if p == nil || !p.confirmed(r.t.ctx, &r.in.token) {
+			return nil
+		}
+		if err := r.t.welcome(r.claim, identity.Dialled); err != nil {
+			return err
+		}
+		r.t.promote(r.in)
+	}
+	r.proved = r.t.guard.proved(r.claim)
+	return nil
+}
+
 func (r *reader) receive(body []byte, bytes, plain int) error {
 	messages, err := decodeMessages(body)
 	if err != nil {
@@ -203,7 +223,7 @@ func (r *reader) receive(body []byte, bytes, plain int) error {
 	}
 	self, from := r.t.options.Self.Member, r.claim.Member
 	for i := range messages {
-		// The handshake vouches for one sender; nobody speaks for another.
+		// The handshake confirms one sender; nobody speaks for another.
 		if m := &messages[i]; m.From != from || m.To != self {
 			return fmt.Errorf("%w: a message from %s to %s on the stream of %s to %s",
 				ErrWrongMember, m.From, m.To, from, self)
@@ -212,7 +232,9 @@ func (r *reader) receive(body []byte, bytes, plain int) error {
 	if p := r.t.peer(from); p != nil {
 		p.in.add(len(messages), bytes, plain)
 	}
-	r.proved = r.proved || r.t.guard.proved(r.claim)
+	if err := r.prove(); err != nil {
+		return err
+	}
 	messages, refused := identity.Admit(r.t.guard.config.Load(), from, r.claim.Storage, r.proved, messages, r.t.guard.rules)
 	if refused != nil {
 		return refused

@@ -139,6 +139,9 @@ func (t *Transport) sendToNonMembers(messages []consensus.Message) {
 		}
 		t.mu.Lock()
 		in := t.incoming[streamKey{from: m.To, kind: streamOrdered}]
+		if in == nil {
+			in = t.incoming[streamKey{from: m.To, kind: streamOrdered, said: true}]
+		}
 		t.mu.Unlock()
 		if in == nil {
 			t.dropped.Add(1)
@@ -240,4 +243,11 @@ func (t *Transport) cut(id consensus.MemberID) bool {
 
 func (t *Transport) hello(to consensus.MemberID, kind streamKind) hello {
 	return hello{version: t.version, kind: kind, to: to, claim: t.guard.claims.Own()}
+}
+
+// hello is what begins a stream to a peer.
+func (p *peer) hello(kind streamKind) hello {
+	h := p.t.hello(p.id, kind)
+	h.token = p.token
+	return h
 }

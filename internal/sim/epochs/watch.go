@@ -14,6 +14,7 @@ type Watch struct {
 	own     identity.Claim
 	timeout time.Duration // of elections
 	newer   time.Duration // since when it knows of a newer epoch, met without a quorum; zero: it does not
+	met     bool          // a newer epoch was met since a leader of the own one was heard last
 }
 
 // New returns the watch of a process that claims own.
@@ -24,7 +25,7 @@ func New(own identity.Claim, rules identity.Rules, electionTimeout time.Duration
 // Led notes that a leader of the own epoch is known.
 func (w *Watch) Led(now time.Duration) {
 	w.Tracker.Led(now)
-	w.newer = 0
+	w.newer, w.met = 0, false
 }
 
 // Meet notes who called, or answered a greeting. What is not believed by the rule of evidence proves nothing to the checkers,
@@ -34,7 +35,11 @@ func (w *Watch) Meet(c identity.Claim, evidence identity.Evidence, now time.Dura
 	if !evidence.Believed(identity.Rules{}) {
 		return
 	}
-	if w.Foreign(&c) && c.Epoch.Number > w.own.Epoch.Number && !w.HasQuorum(now) && w.newer == 0 {
+	if !w.Foreign(&c) || c.Epoch.Number <= w.own.Epoch.Number {
+		return
+	}
+	w.met = true
+	if !w.HasQuorum(now) && w.newer == 0 {
 		w.newer = now
 	}
 }
@@ -42,3 +47,9 @@ func (w *Watch) Meet(c identity.Claim, evidence identity.Evidence, now time.Dura
 // Knew reports whether the member has known for longer than an election timeout that the cluster was recovered without
 // it, and has had no quorum since. It must serve nothing then, whatever it does about it: this is for checkers.
 func (w *Watch) Knew(now time.Duration) bool { return w.newer > 0 && now > w.newer+w.timeout }
+
+// Overdone reports whether the member serves nothing although nobody of a newer epoch has answered it since it heard a leader
+// of its own: this is for checkers.
+func (w *Watch) Overdone(now time.Duration) bool {
+	return w.State(now) == identity.Superseded && !w.met
+}

@@ -28,10 +28,9 @@ type Guard struct {
 	DeadAfter time.Duration
 
 	config consensus.Config
-	inside map[consensus.StorageID]identity.Claim // who was welcomed last
+	inside map[consensus.StorageID]identity.Claim // who was welcomed last, and is believed
 	judged map[consensus.Life]identity.Evidence   // under the configuration in force, and on what evidence
-	// dialled are the lives that have answered at the address of their member in this life of the process. As long as they
-	// are heard the stream there is open.
+	// dialled are the lives that have answered at the address of their member in this life of the process.
 	dialled map[consensus.Life]bool
 	begun   map[consensus.Life]time.Duration // when a claim came that waits
 	met     map[consensus.MemberID]identity.Claim
@@ -66,7 +65,7 @@ func (g *Guard) Judge(
 	if before, judged := g.judged[c.Life]; judged && evidence <= before {
 		return Welcome, nil
 	}
-	speaker, decided := g.speaker(c, evidence, now, listen)
+	speaker, decided := g.speaker(c, now, listen)
 	if !decided {
 		return Waits, nil
 	}
@@ -78,10 +77,12 @@ func (g *Guard) Judge(
 		}
 		return Refused, refusal
 	}
-	if before := g.inside[c.Storage]; before.Life != c.Life {
+	if before := g.inside[c.Storage]; before.Life != c.Life && evidence.Believed(g.Rules) {
 		delete(g.judged, before.Life)
 	}
-	g.inside[c.Storage], g.judged[c.Life] = *c, evidence
+	if g.judged[c.Life] = evidence; evidence.Believed(g.Rules) {
+		g.inside[c.Storage] = *c
+	}
 	if evidence == identity.Dialled {
 		g.dialled[c.Life] = true
 	}
@@ -101,15 +102,9 @@ func (g *Guard) Undo(c *identity.Claim) {
 }
 
 // speaker finds out whether another life of the claimed directory still speaks, as identity.StillSpeaks says.
-func (g *Guard) speaker(
-	c *identity.Claim, evidence identity.Evidence, now time.Duration, listen Listener,
-) (speaker identity.Speaker, decided bool) {
+func (g *Guard) speaker(c *identity.Claim, now time.Duration, listen Listener) (speaker identity.Speaker, decided bool) {
 	other, known := g.inside[c.Storage]
-	of := identity.Said
-	if g.dialled[other.Life] {
-		of = identity.Dialled
-	}
-	if !known || other.Life == c.Life || evidence.Believed(g.Rules) && !of.Believed(g.Rules) {
+	if !known || other.Life == c.Life {
 		return identity.Speaker{}, true
 	}
 	heard, open := listen(other.Life)
@@ -123,15 +118,26 @@ func (g *Guard) speaker(
 	}
 	speaks, decided := identity.StillSpeaks(int64(begun), int64(heard), int64(now), int64(g.DeadAfter))
 	if speaks {
-		return identity.Speaker{Life: other.Life, Address: other.Address, Evidence: of}, true
+		return identity.Speaker{Life: other.Life, Address: other.Address}, true
 	}
 	return identity.Speaker{}, decided
 }
 
-// Admit keeps of messages that came under a claim those that may reach the core.
-func (g *Guard) Admit(c *identity.Claim, messages []consensus.Message) ([]consensus.Message, *identity.Refusal) {
-	return identity.Admit(&g.config, c.Member, c.Storage, g.Claims.Proved(c), messages, g.Rules)
+// Admit keeps of messages that came under a claim, by a stream of which there is evidence, those that may reach the core.
+func (g *Guard) Admit(
+	c *identity.Claim, evidence identity.Evidence, messages []consensus.Message,
+) ([]consensus.Message, *identity.Refusal) {
+	proved := evidence.Believed(g.Rules) && g.Claims.Proved(c)
+	return identity.Admit(&g.config, c.Member, c.Storage, proved, messages, g.Rules)
 }
+
+// Hears reports whether what a process sends outside of streams of messages is taken: it is proved, or is no member.
+func (g *Guard) Hears(c *identity.Claim, evidence identity.Evidence) bool {
+	return !g.config.Contains(c.Member) || evidence.Believed(g.Rules) && g.Claims.Proved(c)
+}
+
+// Dialled reports whether a life has answered at the address of its member: its streams are known since.
+func (g *Guard) Dialled(life consensus.Life) bool { return g.dialled[life] }
 
 // Distrust refuses the directory that speaks for a member. It reports whether that must be remembered.
 func (g *Guard) Distrust(id consensus.MemberID) bool {

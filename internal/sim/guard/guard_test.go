@@ -38,7 +38,7 @@ func TestGuard_Judge_said(t *testing.T) {
 		d.Configure(config) // all are judged again
 		got, refusal := d.Judge(row.claim, row.evidence, time.Second, speaks)
 		acknowledged := []consensus.Message{{Kind: consensus.MsgAppendReply, From: 2, To: 1}}
-		if kept, _ := d.Admit(row.claim, acknowledged); got != row.want || len(d.Met()) != row.met || len(kept) != row.kept {
+		if kept, _ := d.Admit(row.claim, row.evidence, acknowledged); got != row.want || len(d.Met()) != row.met || len(kept) != row.kept {
 			t.Errorf("%v: outcome %d (%v), met %v, kept %d; want outcome %d", row.claim.Life, got, refusal, d.Met(), len(kept), row.want)
 		}
 	}
@@ -62,9 +62,9 @@ func TestGuard_Judge_joins(t *testing.T) {
 		evidence identity.Evidence
 		want     guard.Outcome
 		kept     int
-	}{{identity.Said, guard.Welcome, 0}, {identity.Dialled, guard.Remember, 1}, {identity.Said, guard.Welcome, 1}} {
+	}{{identity.Said, guard.Welcome, 0}, {identity.Dialled, guard.Remember, 1}, {identity.Said, guard.Welcome, 0}} {
 		got, _ := d.Judge(&joined, row.evidence, 0, silent)
-		if kept, _ := d.Admit(&joined, slices.Clone(acknowledged)); got != row.want || len(kept) != row.kept {
+		if kept, _ := d.Admit(&joined, row.evidence, slices.Clone(acknowledged)); got != row.want || len(kept) != row.kept {
 			t.Errorf("evidence %d: outcome %d, kept %d; want %d, %d", row.evidence, got, len(kept), row.want, row.kept)
 		}
 	}

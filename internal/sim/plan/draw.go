@@ -177,7 +177,9 @@ func (p *Plan) drawNemeses(o *Options, streams Streams) error {
 			asked = append(asked, nemeses[i].Name)
 		}
 		for i := range named {
-			asked = append(asked, named[i].Name)
+			if named[i].Name != "impatient" { // it asks for what is refused, and others cover the rest of what it does
+				asked = append(asked, named[i].Name)
+			}
 		}
 		asked = append(asked, alwaysToo...)
 	default:

@@ -64,6 +64,10 @@ var named = []Nemesis{
 		4 * time.Second, func(p *Plan, _ *rand.Rand) { p.Users, p.Upgrades = true, true }},
 	{"liar", "native clients tell voters different writes under one id, on keys of others, and stamps and terms as they like",
 		time.Second, func(p *Plan, _ *rand.Rand) { p.Mix.Liars, p.FastPath = 1, offers.Always }},
+	{"strangers", "processes that are no members say whatever the wire allows, in greetings and at the begin of streams",
+		time.Second, func(p *Plan, _ *rand.Rand) { p.Identity, p.Lossy = true, false }},
+	{"impatient", "operators take a member that reboots for lost, and want another one in its place", 4 * time.Second,
+		func(p *Plan, _ *rand.Rand) { p.Jobs, p.Reconfigures = true, true }},
 	{"overwrite", "a slow disk is at work on entries that a new leader replaces meanwhile", 4 * time.Second, nil},
 }
 

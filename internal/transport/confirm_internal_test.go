@@ -1,0 +1,47 @@
+package transport
+
+import (
+	"testing"
+	"time"
+)
+
+// Ensure that whoever calls in a member's name makes this member ask there eight times at once, and then once a second.
+func TestConfirmations_mayAsk(t *testing.T) {
+	var v confirmations
+	now := time.Unix(1000, 0)
+	asked := func() (n int) {
+		for range 100 {
+			if v.mayAsk(now) {
+				n++
+			}
+		}
+		return n
+	}
+	if n := asked(); n != int(confirmBurst/confirmPause) {
+		t.Errorf("%d questions at once", n)
+	}
+	now = now.Add(3 * confirmPause)
+	if n := asked(); n != 3 {
+		t.Errorf("%d questions in three seconds", n)
+	}
+	now = now.Add(time.Hour)
+	if n := asked(); n != int(confirmBurst/confirmPause) {
+		t.Errorf("%d questions at once, an hour later", n)
+	}
+}
+
+// Ensure that an answer covers the token that it was made with, and no other, and that no answer covers none.
+func TestConfirmations_cover(t *testing.T) {
+	own, other := newToken(), newToken()
+	var v confirmations
+	if v.cover(&own) || v.cover(&token{}) {
+		t.Error("a stream is covered, and nobody has answered")
+	}
+	v.sum = own.answer(v.challenge[:])
+	if !v.cover(&own) || v.cover(&other) || v.cover(&token{}) {
+		t.Error("the answer does not cover its token, or covers another one")
+	}
+	if v.sum = []byte{}; v.cover(&token{}) {
+		t.Error("a member that opens no streams to this one confirms one")
+	}
+}

@@ -1,0 +1,105 @@
+package transport_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+// Ensure that who repeats the claim of a member that runs, to the letter, does not take its stream, is not heard, and hides nothing
+// that the member says; nor while the member is cut off.
+func TestTransport_handshake_replayed(t *testing.T) {
+	a, b := start(t, 1, disk(1, 1)), start(t, 2, disk(2, 5))
+	members := boundTo(a, b)
+	a.SetPeers(members)
+	b.SetPeers(members)
+	a.waitFor(2)
+	b.waitFor(1)
+	impostor := start(t, 2, disk(2, 5))
+	impostor.SetPeers(members)
+	impostor.waitFor(1)
+	received := a.Stats().Peers[0].Received.Messages
+	impostor.Send([]consensus.Message{{Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: 1}, heartbeat(2, 1, 1)})
+	for a.Stats().Peers[0].Received.Messages < received+2 {
+		osYield()
+	}
+	b.Send([]consensus.Message{{Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: 7}})
+	if m := a.next(); m.Term != 7 {
+		t.Errorf("got %+v of the impostor", m)
+	}
+	none(t, a.lost, "lost peer")
+	_ = impostor.Close()
+	b.Send([]consensus.Message{{Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: 8}})
+	if m := a.next(); m.Term != 8 {
+		t.Errorf("got %+v", m)
+	}
+	none(t, a.lost, "lost peer: only an impostor went")
+}
+
+// Ensure that a stream is believed once its sender becomes a member whose address can be asked, without another one.
+func TestTransport_receive_confirmedLater(t *testing.T) {
+	a, b := start(t, 1, disk(1, 1)), start(t, 2, disk(2, 5))
+	members := boundTo(a, b)
+	astray := boundTo(a, b)
+	astray[1].PeerURLs = []string{"http://127.0.0.1:1"}
+	a.SetPeers(astray)
+	b.SetPeers(members)
+	b.waitFor(1)
+	b.Send([]consensus.Message{heartbeat(2, 1, 1)})
+	awaitReceived(t, a)
+	none(t, a.messages, "message of a member that answers nowhere")
+	a.SetPeers(members)
+	a.waitFor(2)
+	b.Send([]consensus.Message{heartbeat(2, 1, 2)})
+	for m := a.next(); m.Round != 2; m = a.next() {
+		if m.Round != 1 { // that one may have waited for the answer
+			t.Errorf("got %+v", m)
+		}
+	}
+}
+
+// Ensure that the streams of a member that has answered as one of a build without tokens does are believed.
+func TestTransport_handshake_olderBuild(t *testing.T) {
+	a := start(t, 1, disk(1, 1))
+	a.SetPeers([]consensus.Member{{ID: 2, PeerURLs: []string{"http://127.0.0.1:1"}, Storage: consensus.StorageID{2}}})
+	for _, older := range []bool{false, true} {
+		a.SetOlder(2, older)
+		if got := a.Confirmed(2); got != older {
+			t.Errorf("an older build: %t, believed: %t", older, got)
+		}
+	}
+}
+
+// Ensure that a call for members by who repeats a member's claim is refused, but for the one by which a member says that it has
+// moved.
+func TestTransport_Call_replayed(t *testing.T) {
+	a := answering(start(t, 1, disk(1, 1), func(o *transport.Options) { o.MovedMethods = []string{"who"} }))
+	b := start(t, 2, disk(2, 5))
+	members := boundTo(a, b)
+	a.SetPeers(members)
+	b.SetPeers(members)
+	a.waitFor(2)
+	b.waitFor(1)
+	impostor := start(t, 2, disk(2, 5))
+	impostor.SetPeers(members)
+	impostor.waitFor(1)
+	ctx := context.Background()
+	if _, err := impostor.Call(ctx, 1, "echo", nil); status.Code(err) != codes.FailedPrecondition ||
+		!strings.Contains(err.Error(), "unproved") {
+		t.Errorf("a call for members: got %v, want that it is not proved", err)
+	}
+	for _, m := range []*member{impostor, b} {
+		if got, err := m.Call(ctx, 1, "who", nil); err != nil || string(got) != "2" {
+			t.Errorf("where it is: got %q, %v", got, err)
+		}
+	}
+	if _, err := b.Call(ctx, 1, "echo", nil); err != nil {
+		t.Errorf("a call of the member: %v", err)
+	}
+}
