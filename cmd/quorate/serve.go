@@ -159,7 +159,7 @@ func runMember(c config.Config, log *logging.Log, first, second <-chan os.Signal
 		return err
 	}
 	memory.Govern(shares)
-	log.Info("starting", "version", config.Version, "etcd-version", config.EtcdVersion, "git-sha",
+	log.Info("starting", "version", config.Build(), "etcd-version", config.EtcdVersion, "git-sha",
 		config.Revision(), "go-version", runtime.Version(), "name", c.Name, "data-dir", c.Storage.DataDir,
 		"config-file", c.File(), "memory-bytes", shares.Limit,
 		"snapshot-catchup-entries", numberOrText(c.Compat("snapshot-catchup-entries")),

@@ -34,7 +34,8 @@ type Options struct {
 	Answers         *answers.Budget   // memory for answers; nil: one of the default size
 	ClientPatience  time.Duration     // for how long a native client may be silent; zero: DefaultClientPatience
 	Clock           env.Clock
-	LowDisk         func() string // says that there is no room for what is not needed; nil or empty: there is
+	Expiring        func() []string // says which TLS files expire soon; nil: none does
+	LowDisk         func() string   // says that there is no room for what is not needed; nil or empty: there is
 	Logger          *slog.Logger
 	// Synced and Applied, if set, are told how long each write of the log and each applied batch took.
 	Synced, Applied func(took time.Duration)

@@ -2,8 +2,10 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/quorate/quorate/internal/rpc/metrics"
@@ -44,6 +46,34 @@ func (w expiries) warn(now time.Time) {
 				"expires", e.At.UTC().Format(time.RFC3339), "left", e.At.Sub(now).Round(time.Minute).String())
 		}
 	}
+}
+
+// late says in a sentence what expires soon, or has expired, and was not replaced while there was time.
+func (w expiries) late(member string, now time.Time) (texts []string) {
+	for _, e := range w.all() {
+		if !e.Late(now) {
+			continue
+		}
+		when := "expires in " + days(e.At.Sub(now))
+		if !e.At.After(now) {
+			when = "expired " + days(now.Sub(e.At)) + " ago"
+		}
+		what := strings.ReplaceAll(e.What, "-", " ")
+		texts = append(texts, fmt.Sprintf("%s of %s for %ss %s, at %s: put a new one in the place of its file, which is read "+
+			"again by itself; see docs/security.md", what, member, e.Kind, when, e.At.UTC().Format(time.RFC3339)))
+	}
+	return texts
+}
+
+// days is a time in the unit that people plan in.
+func days(d time.Duration) string {
+	if d < 2*time.Hour {
+		return fmt.Sprintf("%d minutes", d/time.Minute)
+	}
+	if d < 48*time.Hour {
+		return fmt.Sprintf("%d hours", d/time.Hour)
+	}
+	return fmt.Sprintf("%d days", d/(24*time.Hour))
 }
 
 // collect shows the same to who watches metrics.

@@ -20,7 +20,7 @@ func (s *Server) publish(ctx context.Context, _ Options) error {
 		Name:       s.cfg.Name,
 		ClientURLs: urlTexts(s.cfg.Advertise.ClientURLs),
 		Version:    rpc.DefaultVersion.Server,
-		Build:      config.Version, // the member adds its feature level
+		Build:      config.Build(), // the member adds its feature level
 		Zone:       s.cfg.Zone,
 	}
 	waiting := time.Now()

@@ -52,12 +52,15 @@ func (k *Keeper) Expiries() (all []Expiry) {
 const maxNotice = 30 * 24 * time.Hour
 
 // Due reports whether it is time to replace it.
-func (e *Expiry) Due(now time.Time) bool {
-	notice := maxNotice
+func (e *Expiry) Due(now time.Time) bool { return e.At.Sub(now) <= e.notice() }
+
+// Late reports whether somebody should look, because half of the time to replace it has passed.
+func (e *Expiry) Late(now time.Time) bool { return e.At.Sub(now) <= e.notice()/2 }
+
+// notice is how long before it expires it should be replaced.
+func (e *Expiry) notice() time.Duration {
 	if e.from.IsZero() { // lists live for days, and are replaced in the last moment
-		notice = 0
-	} else if third := e.At.Sub(e.from) / 3; third < notice {
-		notice = third
+		return 0
 	}
-	return e.At.Sub(now) <= notice
+	return min(maxNotice, e.At.Sub(e.from)/3)
 }

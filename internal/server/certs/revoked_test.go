@@ -64,6 +64,9 @@ func TestKeeper_revoked(t *testing.T) {
 		if !e.Due(e.At) {
 			t.Errorf("%+v is not due when it expires", e)
 		}
+		if e.Late(time.Now()) || !e.Late(e.At) {
+			t.Errorf("%+v is late while there is time, or not when there is none", e)
+		}
 	}
 	if left := time.Until(soonest); left < 50*time.Minute || left > time.Hour {
 		t.Errorf("the list expires in %v", left)

@@ -46,7 +46,9 @@ func (a *Authority) sign(template, parent *x509.Certificate, by *ecdsa.PrivateKe
 	if template.SerialNumber, err = rand.Int(rand.Reader, big.NewInt(1<<62)); err != nil {
 		a.t.Fatal(err)
 	}
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	if template.NotAfter.IsZero() {
+		template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), by)
 	if err != nil {
 		a.t.Fatal(err)
@@ -64,7 +66,7 @@ func (a *Authority) Issue(dir, name string, address net.IP) (certFile, keyFile s
 	return a.IssueAs(dir, name, &x509.Certificate{IPAddresses: []net.IP{address}})
 }
 
-// IssueAs writes a certificate with the subject alternative names of template.
+// IssueAs writes a certificate with the subject alternative names of template, and, if it has one, its time.
 func (a *Authority) IssueAs(dir, name string, template *x509.Certificate) (certFile, keyFile string) {
 	a.t.Helper()
 	template.Subject, template.KeyUsage = pkix.Name{CommonName: name}, x509.KeyUsageDigitalSignature
