@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
@@ -44,7 +45,7 @@ func showStatus(ctx context.Context, c *command.Connection) error {
 	if c.JSON() {
 		err = command.PrintJSON(c.Streams.Out, statusLines(members))
 	} else {
-		printStatus(ctx, c, members)
+		printStatus(ctx, c, client, members)
 	}
 	divided := divided(members, cluster)
 	for _, text := range divided {
@@ -91,7 +92,7 @@ func countDown(members []survey.Member) int {
 	return n
 }
 
-func printStatus(ctx context.Context, c *command.Connection, members []survey.Member) {
+func printStatus(ctx context.Context, c *command.Connection, client *clientv3.Client, members []survey.Member) {
 	t := &command.Table{}
 	t.Add("MEMBER", "ENDPOINT", "ID", "ROLE", "TERM", "INDEX", "APPLIED", "LAG", "REVISION", "SIZE", "VERSION")
 	var notes []string
@@ -108,7 +109,7 @@ func printStatus(ctx context.Context, c *command.Connection, members []survey.Me
 	t.Print(c.Streams.Out)
 	notes = append(notes, survey.Notes(members)...)
 	if _, led := survey.LeaderOf(members); !led {
-		notes = append(notes, noLeader(ctx, members))
+		notes = append(notes, noLeader(ctx, client, members))
 	}
 	for _, note := range notes {
 		fmt.Fprintln(c.Streams.Out, note)
@@ -116,8 +117,11 @@ func printStatus(ctx context.Context, c *command.Connection, members []survey.Me
 }
 
 // noLeader says why nothing can be written. Members that all serve clients may still not reach each other.
-func noLeader(ctx context.Context, members []survey.Member) string {
+func noLeader(ctx context.Context, client *clientv3.Client, members []survey.Member) string {
 	refusing := refusingPeers(ctx, members)
+	if words := shortage(known(ctx, client), members); words != "" {
+		return words
+	}
 	if up := len(members) - countDown(members); up <= len(members)/2 {
 		words := fmt.Sprintf("the cluster has no leader: nothing can be written until a majority of its %d members is up; "+
 			"%d answer", len(members), up)
@@ -129,7 +133,7 @@ func noLeader(ctx context.Context, members []survey.Member) string {
 	if len(refusing) > 0 {
 		return "the cluster has no leader although a majority answers clients: nobody listens, as seen from here, at peer " +
 			"URL " + strings.Join(refusing, ", ") + "; correct it with --initial-advertise-peer-urls of that member, or " +
-			"let it be reached"
+			"let it be reached; if it moved while others were down, see `quorate set-address --help`"
 	}
 	return "the cluster has no leader although a majority answers clients: the members may not reach each other at their " +
 		"peer URLs; see `quorate member list` for these, and the logs for `peer unreachable`"
