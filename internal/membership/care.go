@@ -21,7 +21,7 @@ func Care(p *Policy, v *View, jobs []Job, memory *HealthHistory) Advice {
 	if !p.On() {
 		return Advice{}
 	}
-	memory.record(p, v)
+	memory.record(p, v, jobs)
 	c := diagnosis{policy: p, view: v, jobs: jobs, memory: memory, goal: newGoal(&Spec{}, v, nil)}
 	for _, id := range c.goal.config.Voters {
 		m, _ := v.Member(id)
@@ -272,22 +272,39 @@ func (c *diagnosis) attempt(going consensus.MemberID) (JobID, string) {
 		if at < 0 {
 			return id, ""
 		}
-		if j := &c.jobs[at]; c.view.Now-j.Ended < hourMS {
+		if j := &c.jobs[at]; c.sinceEnd(j) < hourMS {
 			return 0, fmt.Sprintf("job %v did the same and ended as %s less than an hour ago: %s", j.ID, j.State, j.Message)
 		}
 	}
 	return 0, fmt.Sprintf("it was tried %d times: somebody must look", careAttempts)
 }
 
-// spent reports whether the last hour had as many changes as may be.
+// spent reports whether the last hour had as many changes as may be. A change counts until this leader has known of it for an
+// hour: who led before had another clock. So a new leader may wait for longer than it must, and never for less.
 func (c *diagnosis) spent() bool {
 	n := 0
 	for i := range c.jobs {
-		if j := &c.jobs[i]; ByCare(j) && c.view.Now-j.Created < hourMS {
+		if j := &c.jobs[i]; ByCare(j) && c.sinceBegin(j) < hourMS {
 			n++
 		}
 	}
 	return c.policy.MaxPerHour > 0 && n >= c.policy.MaxPerHour
+}
+
+func (c *diagnosis) sinceBegin(j *Job) int64 {
+	if c.view.Faults.CareByClocks {
+		return c.view.Now - j.Created
+	}
+	age, _ := c.memory.ageOf(j.ID)
+	return age.beganMS
+}
+
+func (c *diagnosis) sinceEnd(j *Job) int64 {
+	if c.view.Faults.CareByClocks {
+		return c.view.Now - j.Ended
+	}
+	age, _ := c.memory.ageOf(j.ID)
+	return age.endMS
 }
 
 func (c *diagnosis) zoneOf(id consensus.MemberID) string {

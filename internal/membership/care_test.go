@@ -40,6 +40,14 @@ func (w *ward) look() membership.Advice {
 	return membership.Care(&w.policy, v, w.jobs, &w.memory)
 }
 
+// anHour passes under one leader, which looks every few seconds.
+func (w *ward) anHour() {
+	for range 3_600 / 6 {
+		w.now += 5000
+		w.look()
+	}
+}
+
 // settle asks until everything that is steady counts as stable.
 func (w *ward) settle() membership.Advice {
 	for range careStable / 1000 {
@@ -308,7 +316,11 @@ func TestCare_jobs(t *testing.T) {
 	if got := w.look(); got.Spec != nil || !strings.Contains(got.Held, "ended as failed less than an hour ago: the reason") {
 		t.Errorf("tried again at once: %+v", got)
 	}
-	w.now += 3_600_000
+	w.now += 99 * 3_600_000 // the clock was set
+	if got := w.settle(); got.Spec != nil {
+		t.Errorf("tried again because the clock was set: %+v", got)
+	}
+	w.anHour()
 	if got := w.settle(); got.Spec == nil || got.Job == first.Job {
 		t.Errorf("not tried again: %+v", got)
 	}
@@ -338,9 +350,31 @@ func TestCare_budget(t *testing.T) {
 	if got := w.look(); got.Spec == nil {
 		t.Errorf("no bound: %+v", got)
 	}
-	w.policy.MaxPerHour, w.now = 2, w.now+3_600_000
+	w.policy.MaxPerHour = 2
+	w.anHour()
 	if got := w.settle(); got.Spec == nil {
 		t.Errorf("an hour later: %+v", got)
+	}
+}
+
+// Ensure that a leader whose clock is hours ahead of that of the one before, or behind it, neither forgets what was begun a
+// moment ago nor counts it for longer than an hour of its own.
+func TestCare_clocksDiffer(t *testing.T) {
+	for _, off := range []int64{-48, -2, 2, 48} {
+		w := cared(t, 3, 1).kill(3)
+		for range 2 {
+			job := w.accept(w.settle())
+			job.State, job.Ended = membership.StateDone, w.now
+			w.id.Index++
+		}
+		w.memory, w.now = membership.HealthHistory{}, w.now+off*3_600_000 // the next leader
+		if got := w.settle(); got.Spec != nil || !strings.Contains(got.Held, "2 automatic changes were begun within an hour") {
+			t.Errorf("its clock is %d hours ahead: %+v", off, got)
+		}
+		w.anHour()
+		if got := w.settle(); got.Spec == nil {
+			t.Errorf("its clock is %d hours ahead, and an hour has passed: %+v", off, got)
+		}
 	}
 }
 

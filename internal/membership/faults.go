@@ -11,4 +11,6 @@ type Faults struct {
 	ResetTheSilent bool // a voter that is only silent is removed to make room for one at its URL
 	JoinTakesVotes bool // a process that joins may replace a voter that works
 	CareShrinks    bool // automatic care removes a dead voter for which there is no successor
+	JobByClocks    bool // a newcomer's time to start is judged by the clocks of two leaders
+	CareByClocks   bool // and so is the hour of automatic care's budget
 }

@@ -6,12 +6,21 @@ import "github.com/quorate/quorate/internal/consensus"
 // stood still, and nothing that was seen before proves anything.
 const maxGapMS = 10_000
 
-// HealthHistory is since when each member has been fit to vote, or dead, as this leader saw it. The zero value
-// has seen nothing.
+// HealthHistory is since when each member has been fit to vote, or dead, as this leader saw it, and for how long it has seen
+// the jobs of Care. The zero value has seen nothing.
 type HealthHistory struct {
 	leader  consensus.MemberID
 	last    int64 // when it looked, Unix milliseconds
 	members []health
+	jobs    []careAge
+}
+
+// careAge is how old a job of Care is at least: for how long this leader has known of it, by its own clock. What another leader
+// wrote into the job is of another clock, and says nothing here.
+type careAge struct {
+	id             JobID
+	beganMS, endMS int64 // since it was known, and since it was known to have ended
+	ended          bool
 }
 
 // health is that of one member, and since when it is so.
@@ -24,10 +33,11 @@ type health struct {
 	backAt int64
 }
 
-// record takes note of a view.
-func (h *HealthHistory) record(p *Policy, v *View) {
+// record takes note of a view, and of the jobs that are known with it.
+func (h *HealthHistory) record(p *Policy, v *View, jobs []Job) {
+	h.age(v, jobs)
 	if h.leader != v.Leader || v.Now < h.last || v.Now-h.last > maxGapMS {
-		*h = HealthHistory{leader: v.Leader}
+		*h = HealthHistory{leader: v.Leader, jobs: h.jobs}
 	}
 	h.last = v.Now
 	seen := make([]health, 0, len(v.Members))
@@ -52,6 +62,39 @@ func (h *HealthHistory) record(p *Policy, v *View) {
 		seen = append(seen, s)
 	}
 	h.members = seen
+}
+
+// age lets the jobs of Care grow older by the time since the last look. If that was long, the clock was set or the leader stood
+// still: no more of it counts than between two looks.
+func (h *HealthHistory) age(v *View, jobs []Job) {
+	passed := max(0, min(v.Now-h.last, maxGapMS))
+	var seen []careAge
+	for i := range jobs {
+		j := &jobs[i]
+		if !ByCare(j) {
+			continue
+		}
+		a, known := h.ageOf(j.ID)
+		if known && h.leader == v.Leader {
+			a.beganMS += passed
+			if a.ended {
+				a.endMS += passed
+			}
+		}
+		a.ended = j.State.Ended()
+		seen = append(seen, a)
+	}
+	h.jobs = seen
+}
+
+// ageOf returns the age of a job of Care: none, if it was not known at the last look.
+func (h *HealthHistory) ageOf(id JobID) (age careAge, known bool) {
+	for _, a := range h.jobs {
+		if a.id == id {
+			return a, true
+		}
+	}
+	return careAge{id: id}, false
 }
 
 func (h *HealthHistory) of(id consensus.MemberID) health {

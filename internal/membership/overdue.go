@@ -16,7 +16,11 @@ func (s *Spec) within() int64 {
 // overdue reports whether a newcomer has not been started in time.
 func (g *goal) overdue(j *Job) bool {
 	waits := j.Started > 0 && g.phase() == PhaseStart && len(g.own()) > 0
-	return waits && j.WaitedMS > j.Spec.within() && !g.view.Faults.NeverOverdue
+	waited := j.WaitedMS
+	if g.view.Faults.JobByClocks {
+		waited = g.view.Now - j.Started
+	}
+	return waits && waited > j.Spec.within() && !g.view.Faults.NeverOverdue
 }
 
 // takeBack undoes a job whose newcomers did not start. It fails, so that nobody takes it for done.

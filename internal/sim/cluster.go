@@ -137,6 +137,18 @@ func newCluster(r *run, rng *rand.Rand) *cluster {
 	return c
 }
 
+// led returns who leads, nil if nobody does, and the others that run.
+func (c *cluster) led() (leader *host, rest []*host) {
+	for _, h := range c.up() {
+		if h.proc.Node.Replica().Leader() == h.id {
+			leader = h
+		} else {
+			rest = append(rest, h)
+		}
+	}
+	return leader, rest
+}
+
 // addHost adds a machine that is not running yet.
 func (c *cluster) addHost(seed uint64, id consensus.MemberID, base consensus.SnapshotMeta) *host {
 	h := c.addMachine(seed, id, base)
@@ -155,6 +167,9 @@ func (c *cluster) addMachine(seed uint64, id consensus.MemberID, base consensus.
 	h.wall.Rate = 1 + c.run.plan.Drift*(2*rng.Float64()-1)
 	if skews := dice.Stream(seed, uint64(streamClocks+slot)); c.run.plan.Skew > 0 && dice.Chance(skews, 0.7) {
 		h.wall.Offset = dice.Between(skews, -c.run.plan.Skew, c.run.plan.Skew)
+	}
+	if dates := dice.Stream(seed, uint64(streamDates+slot)); c.run.plan.Dates > 0 {
+		h.date = dice.Between(dates, -c.run.plan.Dates, c.run.plan.Dates)
 	}
 	c.list = append(c.list, h)
 	return h

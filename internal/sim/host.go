@@ -34,6 +34,7 @@ type host struct {
 	base    consensus.SnapshotMeta // what its data begins with
 	rng     *rand.Rand
 	wall    kernel.Clock
+	date    time.Duration // by which its date is wrong
 	disk    *disk.FS
 	suite   *check.Suite // the world's; of impostors their own
 	actions *actions.Member
@@ -86,9 +87,9 @@ func (h *host) after(d time.Duration, f func()) {
 	h.run.After(d, fire)
 }
 
-// clock is what the member's own clock shows.
+// clock is what the member's own clock shows, with the date that it believes.
 func (h *host) clock() time.Time {
-	return h.wall.At(h.run.Now())
+	return h.wall.At(h.run.Now()).Add(h.date)
 }
 
 // startAfter starts the process again, unless somebody did meanwhile.

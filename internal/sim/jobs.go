@@ -51,6 +51,7 @@ func (h *host) startPilot() {
 	silence := 2 * h.extension().Milliseconds()
 	p.repair = autopilot.NewRepair(membership.Policy{
 		Mode: membership.ModeAuto, DeadAfterMS: silence, StableMS: silence, Voters: h.run.plan.Members,
+		MaxPerHour: h.run.plan.CareBudget,
 	}, pilotPorts{h}, p.requests, discard)
 	h.pilot = p
 	h.after(jobScan, p.scan)
@@ -233,6 +234,33 @@ func (o *operators) strikeJobs() {
 		}
 		_, _ = leader.pilot.requests.Start(context.Background(), id, &spec) // likewise
 	})
+}
+
+// strikeDates gives leaders something to repair by themselves, one after the other: there is a standby, a voter is down for
+// long, and somebody with another date leads soon.
+func (o *operators) strikeDates() {
+	leader, rest := o.cluster.led()
+	if leader == nil || leader.pilot == nil || len(rest) < 2 || o.cluster.lost() != nil {
+		return
+	}
+	config := leader.proc.Node.Replica().Status().Config
+	if len(config.Learners) == 0 {
+		if add := o.newcomers(true); len(add) > 0 {
+			id, spec := membership.JobID(o.run.chance.Uint64()>>1|1), membership.Spec{Kind: membership.KindChange, Add: add}
+			leader.proc.Clients.Read(func() { _, _ = leader.pilot.requests.Start(context.Background(), id, &spec) })
+		}
+		return
+	}
+	voters := slices.DeleteFunc(rest, func(h *host) bool { return !config.IsVoter(h.id) })
+	if len(voters) < 2 || len(voters)+1 < len(config.Voters) { // one at a time
+		return
+	}
+	at := o.run.chance.IntN(len(voters))
+	h, next := voters[at], voters[(at+1)%len(voters)]
+	o.run.struck("dates", fmt.Sprintf("%d, and %d leads", h.slot, next.slot))
+	h.crash()
+	h.startAfter(dice.Between(o.run.chance, 20*time.Second, 40*time.Second))
+	leader.proc.Put(raft.Transfer{To: next.id})
 }
 
 // newcomers adds a machine, which seldom never starts.

@@ -35,6 +35,7 @@ var strikes = map[string]func(*World){
 	"impatient":          (*World).strikeImpatient,
 	"upgrade":            byFaults((*faults).strikeUpgrade),
 	"jobs":               byOperators((*operators).strikeJobs),
+	"dates":              byOperators((*operators).strikeDates),
 	"wipe":               byDisks((*diskFaults).strikeWipe),
 	"roll-back":          byDisks((*diskFaults).strikeRollBack),
 	"forget":             byDisks((*diskFaults).strikeForget),
@@ -186,18 +187,6 @@ func (f *faults) strikeTransfer() {
 	from, to := up[f.rng.IntN(len(up))], up[f.rng.IntN(len(up))]
 	f.run.struck("transfer", fmt.Sprintf("%d to %d", from.slot, to.slot))
 	from.proc.Put(raft.Transfer{To: to.id})
-}
-
-// led returns who leads, nil if nobody does, and the others that run.
-func (c *cluster) led() (leader *host, rest []*host) {
-	for _, h := range c.up() {
-		if h.proc.Node.Replica().Leader() == h.id {
-			leader = h
-		} else {
-			rest = append(rest, h)
-		}
-	}
-	return leader, rest
 }
 
 // strikeOverwrite lets disks be at work on entries that a new leader replaces meanwhile: the leader and another member,

@@ -19,7 +19,7 @@ import (
 
 var discard = slog.New(slog.DiscardHandler)
 
-// The random streams of a seed. A host has streamHosts and streamClocks, plus its slot.
+// The random streams of a seed. A host has streamHosts, streamClocks and streamDates, plus its slot.
 const (
 	streamPlan = iota + 1
 	streamWorld
@@ -34,6 +34,7 @@ const (
 	streamStrangers
 	streamHosts  = 100
 	streamClocks = 200
+	streamDates  = 10_000
 )
 
 // run is what everything in one run shares: its time, its chance, its plan, and who watches.

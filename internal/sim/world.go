@@ -97,6 +97,7 @@ func newWorld(o Options) (*World, error) {
 	base := firstConfig(p.Members)
 	r.suite = check.NewSuite(r.Now, base)
 	r.suite.Leases.ClockDrift(p.Drift)
+	r.suite.Jobs.Drift, r.suite.Jobs.MaxPerHour = p.Drift, p.CareBudget
 	r.joins.Report = r.suite.Report
 	r.actions = actions.New(o.Actions, r.Now, func(err error) {
 		r.suite.Report("trace", fmt.Sprintf("actions: %v", err))

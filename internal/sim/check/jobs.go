@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -10,10 +11,16 @@ import (
 
 // Jobs checks membership jobs by what is written in the log: one that has ended is written no more, so that nothing is done for
 // it again; one that is done has done it; and there are fewer voters only if an operator asks for that, which the replacement
-// of one by another never does.
+// of one by another never does. A newcomer has its time to start, and automatic care its budget, whatever clocks show.
 type Jobs struct {
 	Ended map[membership.State]uint64
+	// Drift is how much faster than true time a member's clock may run, and MaxPerHour is how many jobs automatic care may
+	// begin within an hour; zero: any number.
+	Drift      float64
+	MaxPerHour int
 
+	began  map[membership.JobID]time.Duration // true time at which it was known to run
+	cared  []time.Duration                    // at which jobs of automatic care were known
 	last   consensus.Index
 	known  map[membership.JobID]membership.Job
 	seen   map[consensus.ProposalID]bool // a second entry of a proposal writes nothing
@@ -56,12 +63,39 @@ func (j *Jobs) applied(s *Suite, e *consensus.Entry, result *kv.Result) {
 		j.seen = map[consensus.ProposalID]bool{}
 	}
 	j.seen[e.Proposal] = true
+	j.judgeTimes(s, &job, known, before.Expired)
 	j.known[job.ID] = job
 	if job.State.Ended() {
 		j.Ended[job.State]++
 	}
 	if job.State == membership.StateDone {
 		j.judgeDone(s, &job, config, !known)
+	}
+}
+
+// judgeTimes checks what is decided by time, by true time.
+func (j *Jobs) judgeTimes(s *Suite, job *membership.Job, known, expired bool) {
+	now := s.Now()
+	if j.began == nil {
+		j.began = map[membership.JobID]time.Duration{}
+	}
+	if _, runs := j.began[job.ID]; !runs && job.Started > 0 {
+		j.began[job.ID] = now
+	}
+	least := time.Duration(float64(job.Spec.JoinWithinMS) / (1 + j.Drift) * float64(time.Millisecond))
+	if waited := now - j.began[job.ID]; job.Expired && !expired && waited < least {
+		s.report("job", "job %v (%s) gave its newcomers up after %v, and they have %v to start", job.ID, job.Title(), waited,
+			least)
+	}
+	if known || !membership.ByCare(job) {
+		return
+	}
+	j.cared = append(j.cared, now)
+	hour := time.Duration(float64(time.Hour) / (1 + j.Drift))
+	within := len(slices.DeleteFunc(slices.Clone(j.cared), func(at time.Duration) bool { return now-at > hour }))
+	if j.MaxPerHour > 0 && within > j.MaxPerHour {
+		s.report("job", "automatic care began %d jobs within an hour, the last one %v (%s), and may begin %d", within, job.ID,
+			job.Title(), j.MaxPerHour)
 	}
 }
 

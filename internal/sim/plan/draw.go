@@ -196,7 +196,7 @@ func (p *Plan) drawNemeses(o *Options, streams Streams) error {
 		p.Named = append(p.Named, n)
 		p.Gaps[n.Name] = gap
 		if n.plan != nil {
-			n.plan(p, nil)
+			n.plan(p, streams.Named) // the last row alone draws: no other one depends on who is asked for
 		}
 	}
 	for i := range disks {

@@ -69,6 +69,11 @@ var named = []Nemesis{
 	{"impatient", "operators take a member that reboots for lost, and want another one in its place", 4 * time.Second,
 		func(p *Plan, _ *rand.Rand) { p.Jobs, p.Reconfigures = true, true }},
 	{"overwrite", "a slow disk is at work on entries that a new leader replaces meanwhile", 4 * time.Second, nil},
+	{"dates", "members have dates hours or days apart, and leaders a bound on what they do by themselves", 4 * time.Second,
+		func(p *Plan, rng *rand.Rand) {
+			p.Dates = dice.Pick(rng, 3*time.Hour, 48*time.Hour)
+			p.CareBudget = dice.Pick(rng, 0, 1)
+		}},
 }
 
 // disks are the faults of identity. They are drawn from a stream of their own, so that the seeds of other faults keep their

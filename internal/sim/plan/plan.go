@@ -49,7 +49,11 @@ type Reconfiguration struct {
 	Reconfigures bool // there are changes
 	Hits         bool // and they are hit in their middle
 	Jobs         bool // operators ask for jobs, and leaders repair the voters by themselves
-	SwitchOff    bool // a removed member is switched off as soon as anybody says that it may be
+	// Dates is by how much what members take for the date differs, up to twice this, and CareBudget is how many jobs a leader
+	// may begin by itself within an hour; zero: any number.
+	Dates      time.Duration
+	CareBudget int
+	SwitchOff  bool // a removed member is switched off as soon as anybody says that it may be
 }
 
 // Levels is which builds the members have.
