@@ -237,7 +237,7 @@ func (c *Config) foundingFaults() Faults {
 		return faults
 	}
 	for _, fault := range faults {
-		c.warn("not read any more, because %s holds a member already, and else refused: %s", c.Storage.DataDir, fault)
+		c.warn("not read, and else refused, if %s holds a member already: %s", c.Storage.DataDir, fault)
 	}
 	if at := memberIndex(c.Bootstrap.InitialCluster, c.Name); at >= 0 &&
 		!sameURLs(c.Bootstrap.InitialCluster[at].PeerURLs, c.Advertise.PeerURLs) {
@@ -256,13 +256,20 @@ func holdsFiles(dir string) bool {
 	return slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() != "lost+found" })
 }
 
-// warnUnreachable warns if a member joins members on other machines and advertises an address such as localhost.
+// warnUnreachable warns if other members are on other machines and this one advertises an address such as localhost.
 func (c *Config) warnUnreachable() {
-	elsewhere := slices.IndexFunc(c.Bootstrap.Join, func(u URL) bool { return u.Network() == "tcp" && !u.local() })
+	others := slices.Clone(c.Bootstrap.Join)
+	for _, m := range c.Bootstrap.InitialCluster {
+		if m.Name != c.Name {
+			others = append(others, m.PeerURLs...)
+		}
+	}
+	elsewhere := slices.IndexFunc(others, func(u URL) bool { return u.Network() == "tcp" && !u.local() })
 	for _, u := range c.Advertise.PeerURLs {
 		if elsewhere >= 0 && u.local() {
 			c.warn("this member advertises %s, which the member at %s cannot reach if it is on another machine; set "+
-				"--initial-advertise-peer-urls to an address of this machine", u, c.Bootstrap.Join[elsewhere])
+				"--initial-advertise-peer-urls to an address of this machine, here and in --initial-cluster of all", u,
+				others[elsewhere])
 		}
 	}
 }

@@ -36,7 +36,13 @@ func readURL(text string) (URL, error) {
 		if errors.As(err, &parse) {
 			err = parse.Err
 		}
+		if _, _, split := net.SplitHostPort(text); split == nil {
+			return URL{}, fmt.Errorf("%q lacks a scheme: write http://%s, or https://%s for TLS", text, text, text)
+		}
 		return URL{}, fmt.Errorf("%q is not a URL: %w", text, err)
+	}
+	if u.Opaque != "" && !strings.Contains(text, "://") { // localhost:2379
+		return URL{}, fmt.Errorf("%q lacks a scheme: write http://%s, or https://%s for TLS", text, text, text)
 	}
 	switch u.Scheme {
 	case "http", "https":
@@ -44,7 +50,7 @@ func readURL(text string) (URL, error) {
 			return URL{}, fmt.Errorf("%q lacks a port: write %s://host:port", text, u.Scheme)
 		}
 		if u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-			return URL{}, fmt.Errorf("%q says more than %s://host:port", text, u.Scheme)
+			return URL{}, fmt.Errorf("%q says more than %s://host:port: write %s://%s", text, u.Scheme, u.Scheme, u.Host)
 		}
 		return URL{Scheme: u.Scheme, Address: u.Host}, nil
 	case "unix", "unixs":

@@ -60,6 +60,8 @@ func TestRun_usage(t *testing.T) {
 		{"get a --cert=x", "--cert and --key need each other"},
 		{"get a --cacert=/nowhere", "--cacert /nowhere: no such file or directory"},
 		{"get a --endpoints=a", "lacks a port: write a:2379"},
+		{"get a --endpoints=htp://a:1", "endpoint htp://a:1: htp is no scheme of a member: write http://a:1, or https://a:1 for TLS"},
+		{"get a --endpoints=http://a:1/v3", "endpoint http://a:1/v3 says more than a host and a port: write a:1"},
 		{"get a --endpoints=,", "--endpoints names no member"},
 		{"latency --count=0", "--count 0: choose 1 to 100000"},
 		{"latency --concurrency=21", "--concurrency 21: choose 1 to --count, which is 20"},

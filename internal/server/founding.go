@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -43,6 +44,11 @@ type newcomer struct {
 	founder identity.Founder
 
 	foreign []consensus.MemberID // who answered last, and is of another cluster
+	failed  map[string]error     // of the last greetings, by URL
+
+	waiting  string // for whom, when it was last looked what is wrong with their URLs
+	wrong    string // what was found
+	lookedAt time.Time
 
 	said   string // in the log last
 	saidAt time.Time
@@ -96,8 +102,9 @@ func (n *newcomer) wait(ctx context.Context) (outcome, error) {
 			}
 			continue
 		case identity.Wait:
-			n.say("waits for the other members of --initial-cluster to found the cluster: " +
-				n.founder.Waiting(decision.Missing) + n.otherClusters())
+			waiting := n.founder.Waiting(decision.Missing) + n.otherClusters()
+			n.say("waits for the other members of --initial-cluster to found the cluster: " + waiting +
+				n.wrongURLs(ctx, waiting))
 		case identity.Broken:
 			n.say(decision.Text)
 		default:
@@ -156,16 +163,20 @@ func (n *newcomer) ask(ctx context.Context) identity.Decision {
 	defer cancel()
 	var asking sync.WaitGroup
 	answers := make([]*identity.Greeting, len(n.first.config.Members))
+	failures := make([]map[string]error, len(answers))
 	foreign := make([]bool, len(answers))
 	for i := range n.first.config.Members {
 		m := &n.first.config.Members[i]
 		if m.ID == n.first.self {
 			continue
 		}
-		asking.Go(func() { answers[i], foreign[i] = n.greet(ctx, m) })
+		asking.Go(func() { answers[i], foreign[i], failures[i] = n.greet(ctx, m) })
 	}
 	asking.Wait()
-	n.foreign = nil
+	n.foreign, n.failed = nil, map[string]error{}
+	for i := range failures {
+		maps.Copy(n.failed, failures[i])
+	}
 	for i := range foreign {
 		if foreign[i] {
 			n.foreign = append(n.foreign, n.first.config.Members[i].ID)
@@ -196,20 +207,44 @@ func (n *newcomer) otherClusters() string {
 }
 
 // greet asks one member at all its URLs; nil if it does not answer, or is somebody else: of another cluster, for one.
-func (n *newcomer) greet(ctx context.Context, m *consensus.Member) (answer *identity.Greeting, foreign bool) {
+func (n *newcomer) greet(
+	ctx context.Context, m *consensus.Member,
+) (answer *identity.Greeting, foreign bool, failed map[string]error) {
+	failed = map[string]error{}
 	for _, url := range m.PeerURLs {
 		body, err := n.peers.CallURL(ctx, url, member.MethodGreet, nil)
 		if err != nil {
 			refused := identity.Read(status.Convert(err).Message())
 			foreign = foreign || refused != nil && refused.Reason == identity.ForeignCluster
+			failed[url] = err
 			continue
 		}
 		var g identity.Greeting
 		if err := json.Unmarshal(body, &g); err == nil && g.Claim.Cluster == n.first.cluster && g.Claim.Member == m.ID {
-			return &g, false
+			return &g, false, nil
 		}
 	}
-	return nil, foreign
+	return nil, foreign, failed
+}
+
+// wrongURLs says what is wrong with those URLs of --initial-cluster at which somebody listens and no member answers. It
+// looks when another one is waited for than before, and now and then.
+func (n *newcomer) wrongURLs(ctx context.Context, waiting string) string {
+	if waiting == n.waiting && time.Since(n.lookedAt) < waitingLog {
+		return n.wrong
+	}
+	n.waiting, n.wrong, n.lookedAt = waiting, "", time.Now()
+	for _, url := range slices.Sorted(maps.Keys(n.failed)) {
+		var other *transport.NoPeerPortError
+		switch err := transport.Explain(ctx, n.bootstrap.asking, url, n.failed[url]); {
+		case errors.As(err, &other):
+			n.wrong += fmt.Sprintf("; %s in --initial-cluster is a wrong URL: %v", url, other)
+		case mismatchedTLS(err):
+			n.wrong += fmt.Sprintf("; %s: %s (see --peer-trusted-ca-file, --peer-cert-file and --peer-key-file of both)", url,
+				plainStatus(err))
+		}
+	}
+	return n.wrong
 }
 
 // replacement finds the member that was added at this member's peer URLs in place of the lost one, and the epoch of the

@@ -8,13 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc/status"
-
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/wal"
+	"github.com/quorate/quorate/internal/transport"
 )
 
 // joinPatience is how long one member is waited for when a joining member asks who the others are.
@@ -94,7 +93,7 @@ func (b *bootstrap) describe(ctx context.Context, own []string) (member.Descript
 			if err == nil {
 				return description, nil
 			}
-			failures = append(failures, url+": "+status.Convert(err).Message())
+			failures = append(failures, url+": "+plainStatus(transport.Explain(ctx, b.asking, url, err)))
 		}
 	}
 	if len(failures) == 0 {

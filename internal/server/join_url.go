@@ -104,7 +104,7 @@ func (b *bootstrap) ask(
 		err = status.Error(codes.Unimplemented, "the answer names no member")
 	}
 	if err != nil {
-		return autopilot.JoinAnswer{}, explainJoin(url, b.cfg, err)
+		return autopilot.JoinAnswer{}, explainJoin(url, b.cfg, transport.Explain(ctx, b.asking, url.String(), err))
 	}
 	return answer, nil
 }
@@ -117,10 +117,13 @@ func (r *joinRefusal) Unwrap() error { return r.error }
 // explainJoin says what to do about the answer of the member at url, and whether it is worth asking again.
 func explainJoin(url config.URL, cfg *config.Config, err error) error {
 	var refused *membership.RefusedError
+	var other *transport.NoPeerPortError
 	final := func(advice string) error {
 		return &joinRefusal{fmt.Errorf("%s: %s; %s", url, plainStatus(err), advice)}
 	}
 	switch {
+	case errors.As(err, &other):
+		return final("--join takes the peer URL of a member, as in its --listen-peer-urls and `quorate member list`")
 	case errors.Is(err, membership.ErrAlreadyStarted):
 		return final("if its disk is lost, `quorate member remove` it, or join with --replaces=" + cfg.Name)
 	case errors.As(err, &refused) && refused.Reason == consensus.ReasonTooManyLearners:

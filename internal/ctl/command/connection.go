@@ -79,7 +79,17 @@ func (c *Connection) list() ([]string, error) {
 		case strings.HasPrefix(part, "unix:"):
 			out = append(out, part)
 		default:
-			address := c.identity.note(part)
+			address := strings.TrimSuffix(c.identity.note(part), "/")
+			switch scheme, rest, other := strings.Cut(address, "://"); {
+			case other:
+				return nil, Usagef("endpoint %s: %s is no scheme of a member: write http://%s, or https://%[3]s for "+
+					"TLS", part, scheme, rest)
+			case strings.ContainsAny(address, " \t"):
+				return nil, Usagef("endpoint %q: separate endpoints by commas", part)
+			case strings.Contains(address, "/"):
+				at, _, _ := strings.Cut(address, "/")
+				return nil, Usagef("endpoint %s says more than a host and a port: write %s", part, at)
+			}
 			if _, _, err := net.SplitHostPort(address); err != nil {
 				return nil, Usagef("endpoint %s lacks a port: write %s:2379", part, address)
 			}

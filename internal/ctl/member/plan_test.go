@@ -108,7 +108,7 @@ func TestRun_memberUsage(t *testing.T) {
 		{"change --remove m2", "there is no terminal to ask on: add --yes, or --dry-run to see the plan", 2},
 		{"change --yes", "change what? See --add", 2},
 		{"change --add m4 --yes", "--add m4: write NAME=URL[,URL]", 2},
-		{"change --add m4=10.0.4.9:2380 --yes", `--add: "10.0.4.9:2380" is not a URL`, 2},
+		{"change --add m4=10.0.4.9:2380 --yes", `--add: "10.0.4.9:2380" lacks a scheme: write http://10.0.4.9:2380, or`, 2},
 		{"change --add m4= --yes", "a member needs a peer URL", 2},
 		{"change --remove m2 --yes --protocol paxos",
 			`--protocol "paxos": choose auto, single, joint, joint-early, activate or apply`, 2},
