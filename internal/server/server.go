@@ -43,7 +43,8 @@ type Options struct {
 // Server is one running member with everything around it.
 type Server struct {
 	cfg       config.Config
-	logger    *slog.Logger
+	logger    *slog.Logger // writes names of members beside their ids
+	names     names
 	fatal     func(error)
 	fs        env.FS
 	lock      *dirLock
@@ -84,17 +85,18 @@ func Start(ctx context.Context, cfg config.Config, options Options) (*Server, er
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, budgets: budgets, logger: options.Logger, fatal: options.Fatal, dropped: options.LogDropped,
+	s := &Server{cfg: cfg, budgets: budgets, fatal: options.Fatal, dropped: options.LogDropped,
 		done: make(chan struct{}), timings: newTimings(), fs: env.Disk,
 		conns: newConnLimits(openFiles())}
+	s.logger = slog.New(naming{options.Logger.Handler(), &s.names})
 	if options.FS != nil {
 		s.fs = options.FS
 	}
 	s.ctx, s.background = context.WithCancel(context.Background())
 	s.clients = newClientPorts(s.ctx, &s.cfg, s.conns, &s.budgets, s.logger)
 	steps := []func(context.Context, Options) error{
-		s.lockData, s.openCerts, s.listenClients, s.openData, s.watchDisks, s.connect, s.serve, s.startCompactor, s.publish,
-		s.defragmentAtStart,
+		s.lockData, s.openCerts, s.listenClients, s.openData, s.watchDisks, s.connect, s.watchNames, s.serve, s.startCompactor,
+		s.publish, s.defragmentAtStart,
 	}
 	for _, step := range steps {
 		if err := step(ctx, options); err != nil {
