@@ -143,8 +143,8 @@ func (r *Revoker) revoke(ctx context.Context, due []kv.LeaseRevokeOp) bool {
 		go func() {
 			command := kv.Command{LeaseRevoke: &due[i]}
 			result, err := r.options.Propose(ctx, &command)
-			if err == nil && result.Err == nil {
-				r.options.Stores.Latest().Counts().LeasesExpired.Add(1)
+			if machine := r.options.Stores.Latest(); err == nil && result.Err == nil && !machine.Leases().Ending(due[i].ID) {
+				machine.Counts().LeasesExpired.Add(1)
 			}
 			if err != nil && !errors.Is(err, datadir.ErrStopped) {
 				r.options.Logger.Warn("could not revoke an expired lease", "lease", int64(due[i].ID), "err", err)

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Level is a feature level. The numbers are on disk and in the log. No build tells zero; where it is read, it counts as First.
+// Level is a feature level. The numbers are on disk and in the log. No build tells zero; where it is read, it counts as
+// First.
 type Level uint8
 
 const (
@@ -23,8 +24,12 @@ const (
 	// Changes is rows of changes that hold those of a batch (ADR 44). It is of what is on disk, as History is.
 	Changes Level = 4
 
+	// Parts is leases that end in parts (ADR 59): from the entry that raises it on, a LeaseRevokeOp deletes no more than a
+	// part of a large lease, and the rows of leases say which ones are ending.
+	Parts Level = 5
+
 	// Own is the level of this build: the last one.
-	Own = Changes
+	Own = Parts
 )
 
 // Step is a row of the table of levels.
@@ -34,13 +39,14 @@ type Step struct {
 	Enables string
 }
 
-// table has a row for each level. To add one: a constant, a row, and the level of the new command in kv.Needs, or, for a format
-// of the store, what package kv/apply does when it is raised.
+// table has a row for each level. To add one: a constant, a row, and the level of the new command in kv.Needs, or, for a
+// format of the store, what package kv/apply does when it is raised.
 var table = [...]Step{
 	{First, "0.1.0-dev", "keys, transactions, leases, alarms and membership jobs"},
 	{Users, "0.1.0", "users, roles, permissions and join tokens"},
 	{History, "0.1.0", "stores that name replaced versions and have large values apart, results in packs, and packed logs"},
 	{Changes, "0.1.0", "changes in packs"},
+	{Parts, "0.1.0", "large leases that end in parts"},
 }
 
 // Enables says in words what a level enables.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/level"
 )
 
 // deletedKeyBytes is what a key counts beside its length. To apply its deletion takes about ten times the sum.
@@ -23,15 +24,16 @@ func (s *shared) firstCheck() growthCheck {
 	return growthCheck{s.checkQuota, s.options.DeletionBytes}
 }
 
-// checkAgain is for what a client proposes again: it may have happened, so it is refused only if the keys have become twice as
-// many as the first time allowed.
+// checkAgain is for what a client proposes again: it may have happened, so it is refused only if the keys have become twice
+// as many as the first time allowed.
 func (s *shared) checkAgain() growthCheck {
 	return growthCheck{s.warnQuota, 2 * s.options.DeletionBytes}
 }
 
-// checkKeys refuses a command that would delete keys of more than most bytes at once, or hang so many on one lease, which ends
-// in one command: until it is applied, every member holds them several times. It belongs to the proposing side, as checkQuota
-// does. What others write between the check and the log is not counted.
+// checkKeys refuses a command that would delete keys of more than most bytes at once: until it is applied, every member
+// holds them several times. So it does one that would hang so many on one lease, while there are members that end a lease by
+// one command. It belongs to the proposing side, as checkQuota does. What others write between the check and the log is not
+// counted.
 func (s *shared) checkKeys(ctx context.Context, command *kv.Command, most int64) error {
 	deletes, attaches := deletesRanges(command), attachesKeys(command)
 	if !deletes && !attaches {
@@ -39,7 +41,7 @@ func (s *shared) checkKeys(ctx context.Context, command *kv.Command, most int64)
 	}
 	machine, release := s.options.Member.Machine()
 	defer release()
-	if attaches {
+	if attaches && machine.ActiveLevel() < level.Parts {
 		if id := overfull(machine, command, most); id != 0 {
 			if err := s.access.Sign(ctx, command); err != nil {
 				return err
@@ -140,8 +142,8 @@ func anyOp(op *kv.TxnOp, found func(*kv.Op) bool) bool {
 	return false
 }
 
-// overfull returns a lease whose keys would have more than most bytes, zero if there is none. Keys that hang on it already add
-// nothing; a transaction is taken as if it did both of its branches.
+// overfull returns a lease whose keys would have more than most bytes, zero if there is none. Keys that hang on it already
+// add nothing; a transaction is taken as if it did both of its branches.
 func overfull(machine *apply.Machine, command *kv.Command, most int64) kv.LeaseID {
 	more := map[kv.LeaseID]int64{}
 	adds := func(op *kv.PutOp) bool {

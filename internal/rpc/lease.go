@@ -46,13 +46,30 @@ func (l *leaseService) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest) 
 	return response, nil
 }
 
-// LeaseRevoke ends a lease and deletes its keys.
+// LeaseRevoke ends a lease and deletes its keys. A large one ends in parts: if the call ends between two of them, the leader
+// ends the rest, as it does with a lease that has expired.
 func (l *leaseService) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error) {
-	result, err := l.propose(ctx, &kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: kv.LeaseID(r.ID)}})
+	op := &kv.LeaseRevokeOp{ID: kv.LeaseID(r.ID)}
+	result, err := l.propose(ctx, &kv.Command{LeaseRevoke: op})
+	for err == nil && l.ending(op.ID) {
+		var next kv.Result
+		if next, err = l.propose(ctx, &kv.Command{LeaseRevoke: op}); errors.Is(err, kv.ErrLeaseNotFound) {
+			return &pb.LeaseRevokeResponse{Header: l.headerNow().Message()}, nil // the leader has ended it
+		} else if err == nil {
+			result = next
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &pb.LeaseRevokeResponse{Header: l.headerAt(result.Revision).Message()}, nil
+}
+
+// ending reports whether keys of a lease are left, by what is applied here: at least the last part that was proposed here.
+func (l *leaseService) ending(id kv.LeaseID) bool {
+	machine, release := l.options.Member.Machine()
+	defer release()
+	return machine.Leases().Ending(id)
 }
 
 // leaseDesc is the service. Its two answers that may be large are counted before they are collected, and have their own

@@ -131,7 +131,7 @@ func (v *evaluation) read(op *kv.RangeOp) kv.RangeResult {
 }
 
 func (v *evaluation) put(op *kv.PutOp) *kv.PutResult {
-	if op.Lease != 0 && !v.leases.leases.Exists(op.Lease) {
+	if op.Lease != 0 && !v.leases.leases.Live(op.Lease) {
 		v.unknown = true
 	}
 	res := &kv.PutResult{}

@@ -5,6 +5,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/counts"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/level"
 )
 
 // executor executes commands, one after the other, in the engine batch under way. Its buffers are used again by the next
@@ -16,6 +17,7 @@ type executor struct {
 	sessions *sessionTable
 	jobs     *jobTable
 	auth     *authTable
+	levels   *levelTable
 	counts   *counts.Counts
 
 	unpermitted bool // Faults.Unpermitted
@@ -95,7 +97,7 @@ func (x *executor) attempt(cmd *kv.Command, res *kv.Result) {
 }
 
 func (x *executor) checkPut(op *kv.PutOp) error {
-	if op.Lease != 0 && !x.leases.Exists(op.Lease) {
+	if op.Lease != 0 && !x.leases.Live(op.Lease) {
 		return kv.ErrLeaseNotFound
 	}
 	if (op.IgnoreValue || op.IgnoreLease) && x.w.Get(op.Key) == nil {
@@ -200,17 +202,32 @@ func (x *executor) grant(op *kv.LeaseGrantOp, res *kv.Result) {
 	}
 }
 
-// revoke deletes the keys of a lease in their order, all at one revision, and then the lease.
+// EndBytes is how many bytes of keys, with EndKeyBytes for each, the end of a lease deletes at once, and one key more. A
+// lease that has no more ends at one revision. The bound belongs to the format of commands: every member must have the same.
+const (
+	EndBytes    = 1 << 20
+	EndKeyBytes = 64
+)
+
+// revoke deletes the keys of a lease in their order, all at one revision, and then the lease. Of a large one it deletes the
+// first keys, and who proposed it does so again until the lease is gone; it is ending meanwhile.
 func (x *executor) revoke(id kv.LeaseID) error {
 	if !x.leases.Exists(id) {
 		return kv.ErrLeaseNotFound
 	}
+	left, last := int64(EndBytes), []byte(nil)
 	_ = x.VisitKeys(id, func(key []byte) bool {
+		left -= int64(len(key)) + EndKeyBytes
+		last = append(last[:0], key...)
 		x.deleteWithin(&kv.DeleteOp{Key: key}, x.events.account(), id)
-		return x.w.Err() == nil
+		return x.w.Err() == nil && (left > 0 || !x.levels.know(level.Parts))
 	})
 	if x.w.Err() != nil {
 		return nil // the engine failed to read: Commit says so, and nothing of this becomes visible
+	}
+	if keys, _ := x.leases.KeysSize(id); keys > 0 {
+		x.leases.End(&x.rows, id, last)
+		return nil
 	}
 	x.leases.Revoke(&x.rows, id)
 	x.counts.LeasesRevoked.Add(1)

@@ -70,6 +70,9 @@ func hasUsers(eng engine.Engine) (bool, error) {
 // now returns the active level.
 func (t *levelTable) now() level.Level { return level.Level(t.active.Load()) }
 
+// know reports whether all members know a level, which is active.
+func (t *levelTable) know(l level.Level) bool { return t.now() >= l || t.ungated }
+
 func (t *levelTable) set(l level.Level) { t.active.Swap(uint32(l)) }
 
 // judge says what becomes of an encoded command. One below whose level the cluster is becomes what it is for builds that do not

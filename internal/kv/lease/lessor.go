@@ -38,6 +38,7 @@ type lease struct {
 	ttlSeconds int64
 	keys       int   // how many hang on it
 	keysLen    int64 // bytes of them
+	ending     bool  // some of its keys are deleted: see End
 	slot       int   // in Lessor.all
 
 	// These mean something only in the epoch in which they were set.
@@ -57,11 +58,27 @@ func New() *Lessor {
 	return &Lessor{leases: map[kv.LeaseID]*lease{}}
 }
 
-// Exists reports whether id names a lease, expired or not.
+// Exists reports whether id names a lease, expired, ending or not.
 func (l *Lessor) Exists(id kv.LeaseID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.leases[id] != nil
+}
+
+// Live reports whether id names a lease that is not ending: keys may be hung on it.
+func (l *Lessor) Live(id kv.LeaseID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	le := l.leases[id]
+	return le != nil && !le.ending
+}
+
+// Ending reports whether a lease has lost a part of its keys, and waits to lose the rest.
+func (l *Lessor) Ending(id kv.LeaseID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	le := l.leases[id]
+	return le != nil && le.ending
 }
 
 // Len returns the number of leases.
@@ -132,7 +149,8 @@ type Info struct {
 	Remaining  time.Duration // at the leader; elsewhere the full TTL; never negative
 }
 
-// TimeToLive tells how long a lease has left. It returns kv.ErrLeaseNotFound, or ErrNotPrimary at a follower.
+// TimeToLive tells how long a lease has left. It returns kv.ErrLeaseNotFound, also of one that is ending, or ErrNotPrimary at
+// a follower.
 func (l *Lessor) TimeToLive(id kv.LeaseID, now time.Time) (Info, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,7 +158,7 @@ func (l *Lessor) TimeToLive(id kv.LeaseID, now time.Time) (Info, error) {
 		return Info{}, ErrNotPrimary
 	}
 	le := l.leases[id]
-	if le == nil {
+	if le == nil || le.ending {
 		return Info{}, kv.ErrLeaseNotFound
 	}
 	l.begin(le, now)
@@ -163,15 +181,17 @@ func (l *Lessor) info(le *lease, now time.Time) Info {
 	return info
 }
 
-// Leases lists all leases, the first to end first; where two end together, or this member keeps no deadlines, the
-// smaller id comes first. A lease that is granted or revoked meanwhile may be in the list or not.
+// Leases lists all leases that are not ending, the first to end first; where two end together, or this member keeps no
+// deadlines, the smaller id comes first. A lease that is granted or revoked meanwhile may be in the list or not.
 func (l *Lessor) Leases(now time.Time) []Info {
 	l.mu.Lock()
 	list := make([]Info, 0, len(l.leases)+leasesPerHold)
 	moved, again := l.moved, false
 	l.mu.Unlock()
 	l.walk(l.all.length, func(at int) {
-		list = append(list, l.info(*l.all.at(at), now))
+		if le := *l.all.at(at); !le.ending {
+			list = append(list, l.info(le, now))
+		}
 		again = l.moved != moved
 	})
 	if again { // some may have been visited twice

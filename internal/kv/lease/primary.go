@@ -42,7 +42,9 @@ func (l *Lessor) begin(le *lease, now time.Time) {
 		return
 	}
 	le.epoch, le.named = l.epoch, false
-	if le.granted == l.epoch {
+	if le.ending {
+		le.deadline = now
+	} else if le.granted == l.epoch {
 		le.deadline = now.Add(le.ttl())
 	} else {
 		le.deadline = l.restart.Add(time.Duration(l.spread.place(le.seconds())) * time.Second)
@@ -102,7 +104,7 @@ func (l *Lessor) RenewAll(ids []kv.LeaseID, now time.Time) (renewed []Renewal, e
 
 func (l *Lessor) renew(id kv.LeaseID, now time.Time) Renewal {
 	le := l.leases[id]
-	if le == nil {
+	if le == nil || le.ending {
 		return Renewal{Err: kv.ErrLeaseNotFound}
 	}
 	l.begin(le, now)
@@ -117,8 +119,8 @@ func (l *Lessor) renew(id kv.LeaseID, now time.Time) Renewal {
 }
 
 // Expired returns leases whose time is over, the longest overdue first; the member proposes to revoke them. They are at most
-// so many, and have at most so many keys together, or it is one lease. One that is still there a while later is named again.
-// At a follower there are none.
+// so many, and have at most so many keys together, or it is one lease. One that is still there a while later is named again,
+// and one that is ending as soon as a part of it is gone. At a follower there are none.
 func (l *Lessor) Expired(now time.Time, leases, keys int) []kv.LeaseID {
 	var ids []kv.LeaseID
 	var epoch uint64
@@ -142,6 +144,9 @@ func (l *Lessor) Expired(now time.Time, leases, keys int) []kv.LeaseID {
 					return looked, false
 				}
 				le.named = true
+				if le.ending {
+					le.deadline = now
+				}
 				ids = append(ids, le.id)
 				l.due.at(0).at = now.Add(namedAgainAfter)
 			}

@@ -10,7 +10,7 @@ import (
 
 // Rows of the lease table, below a prefix that the state machine gives:
 //
-//	prefix 'g' id                ->  TTL in seconds, varint: granted
+//	prefix 'g' id                ->  TTL in seconds, varint: granted; and a byte, 1, if it is ending
 //	prefix 'k' id key            ->  (empty): key hangs on the lease
 //
 // An id is 8 bytes, big-endian, with its sign turned, so that rows stand in the order of ids, and every lease before
@@ -18,6 +18,8 @@ import (
 const (
 	rowLease = 'g'
 	rowKey   = 'k'
+
+	markEnding = 1
 
 	signBit = 1 << 63
 )
@@ -34,6 +36,7 @@ type Rows struct {
 	Reader  Reader // nil: keys are attached, and nothing else
 	Prefix  []byte
 	changed map[kv.LeaseID]*changedKeys // by this batch
+	ended   map[kv.LeaseID][]byte       // of leases that are ending: the first key that may be left
 	buf     []byte
 }
 
@@ -71,8 +74,12 @@ type Committed struct {
 
 // VisitKeys implements Visitor.
 func (c *Committed) VisitKeys(id kv.LeaseID, visit func(key []byte) bool) error {
-	from := appendRow(nil, c.Prefix, rowKey, id)
-	return c.Reader.Scan(from, endOf(from), func(row []byte) bool { return visit(row[len(from):]) })
+	return c.visitFrom(id, nil, visit)
+}
+
+func (c *Committed) visitFrom(id kv.LeaseID, first []byte, visit func(key []byte) bool) error {
+	all := appendRow(nil, c.Prefix, rowKey, id)
+	return c.Reader.Scan(append(bytes.Clone(all), first...), endOf(all), func(row []byte) bool { return visit(row[len(all):]) })
 }
 
 // endOf is the least key above all that begin with the row of an id.
@@ -88,11 +95,14 @@ func endOf(row []byte) []byte {
 // VisitKeys implements Visitor: what hangs on a lease with all that this batch has changed. The key that is visited may be
 // detached meanwhile.
 func (r *Rows) VisitKeys(id kv.LeaseID, visit func(key []byte) bool) error {
-	of := r.changed[id]
+	of, first := r.changed[id], r.ended[id]
 	added, more := of.added(), true
+	for len(added) > 0 && added[0] < string(first) {
+		added = added[1:]
+	}
 	if of == nil || !of.anew {
 		committed := Committed{Reader: r.Reader, Prefix: r.Prefix}
-		err := committed.VisitKeys(id, func(key []byte) bool {
+		err := committed.visitFrom(id, first, func(key []byte) bool {
 			for ; more && len(added) > 0 && added[0] < string(key); added = added[1:] {
 				more = visit([]byte(added[0]))
 			}
@@ -169,6 +179,7 @@ func (r *Rows) of(id kv.LeaseID) *changedKeys {
 
 // anew takes note that a lease ended, or began: it has no keys.
 func (r *Rows) anew(id kv.LeaseID) {
+	delete(r.ended, id)
 	if of := r.of(id); of != nil {
 		of.anew, of.hangs = true, map[string]bool{}
 	}
@@ -179,6 +190,15 @@ func (r *Rows) note(id kv.LeaseID, key []byte, hangs bool) {
 	if of := r.of(id); of != nil {
 		of.hangs[string(key)] = hangs
 	}
+}
+
+// end takes note that all keys of a lease up to one are gone, and that no more come. So the next part neither sees what was
+// dropped in the same batch, nor looks at all that was deleted before. It is not needed after a start.
+func (r *Rows) end(id kv.LeaseID, last []byte) {
+	if r.ended == nil {
+		r.ended = map[kv.LeaseID][]byte{}
+	}
+	r.ended[id] = append(bytes.Clone(last), 0)
 }
 
 // Begin begins a batch.

@@ -3,6 +3,7 @@ package lease
 import (
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"github.com/quorate/quorate/internal/invariant"
 	"github.com/quorate/quorate/internal/kv"
@@ -48,6 +49,26 @@ func (l *Lessor) Revoke(rows *Rows, id kv.LeaseID) {
 	l.size -= leaseBytes
 	if l.primary && le.epoch == l.epoch && le.place != notDue {
 		l.due.remove(le.place)
+	}
+}
+
+// End marks a lease of whose keys those up to last, in the order of VisitKeys, have been dropped, and which has more: it
+// cannot be renewed, listed or given keys any more, and is due at once, under every leader from now on.
+func (l *Lessor) End(rows *Rows, id kv.LeaseID, last []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	le := l.leases[id]
+	invariant.True(le != nil && le.keys > 0, "lease %x ends in parts without being there, or without keys", int64(id))
+	rows.end(id, last)
+	if !le.ending {
+		le.ending, le.deadline = true, time.Time{}
+		value := binary.AppendVarint(nil, le.ttlSeconds)
+		rows.Table.Set(rows.row(rowLease, id), append(value, markEnding))
+	}
+	if l.primary && le.epoch == l.epoch && le.place != notDue {
+		l.due.at(le.place).at = le.deadline // when it was named last: others that are due get their turn
+		l.due.up(le.place)
+		l.due.down(le.place)
 	}
 }
 
@@ -112,10 +133,12 @@ func (l *Lessor) Load(key, value []byte) error {
 	switch key[0] {
 	case rowLease:
 		ttl, n := binary.Varint(value)
-		if n != len(value) || n <= 0 || len(key) != 9 || l.leases[id] != nil {
+		ending := n > 0 && len(value) == n+1 && value[n] == markEnding
+		if n <= 0 || n != len(value) && !ending || len(key) != 9 || l.leases[id] != nil {
 			return fmt.Errorf("%w: lease %x", ErrBadRow, int64(id))
 		}
 		l.grant(id, ttl)
+		l.leases[id].ending = ending
 	case rowKey:
 		if l.leases[id] == nil {
 			return fmt.Errorf("%w: key %q of a missing lease %x", ErrBadRow, key[9:], int64(id))

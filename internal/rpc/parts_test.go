@@ -1,0 +1,67 @@
+package rpc_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/level"
+)
+
+// Ensure that more keys hang on a lease than one command may delete once all members know how it ends in parts, and that who
+// revokes it is answered when all of them are gone; watchers get every deletion.
+func TestLease_Revoke_inParts(t *testing.T) {
+	const keyLen, parts = 64 << 10, 3
+	const keys = parts * apply.EndBytes / keyLen
+	m := startMember(t)
+	result, err := m.Propose(waitContext(t), &kv.Command{Publish: &kv.PublishOp{Member: uint64(testMember), Name: "one", Level: level.Own}})
+	if err != nil || result.Err != nil {
+		t.Fatal(err, result.Err)
+	}
+	if result, err = m.Propose(waitContext(t), &kv.Command{Raise: &kv.RaiseOp{Level: level.Own}}); err != nil || result.Err != nil {
+		t.Fatal(err, result.Err)
+	}
+	s := serve(t, m, func(o *rpcOptions) { o.DeletionBytes = 2 * keyLen })
+	c, ctx := s.client(t), waitContext(t)
+	granted, err := c.Grant(ctx, 600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last int64
+	for i := range keys {
+		put, err := c.Put(ctx, fmt.Sprintf("k%03d", i)+strings.Repeat("k", keyLen-4), "", clientv3.WithLease(granted.ID))
+		if err != nil {
+			t.Fatalf("key %d: %v", i, err)
+		}
+		last = put.Header.Revision
+	}
+	watched := c.Watch(ctx, "k", clientv3.WithPrefix(), clientv3.WithRev(last+1))
+	revoked, err := c.Revoke(ctx, granted.ID)
+	if err != nil || revoked.Header.Revision != last+parts {
+		t.Fatalf("revoked at %v, want %d: %v", revoked, last+parts, err)
+	}
+	if r, err := c.Get(ctx, "k", clientv3.WithPrefix(), clientv3.WithCountOnly()); err != nil || r.Count != 0 {
+		t.Errorf("%d keys are left: %v", r.Count, err)
+	}
+	revisions := map[int64]bool{}
+	for seen := 0; seen < keys; {
+		r, ok := <-watched
+		if !ok || r.Err() != nil {
+			t.Fatalf("after %d deletions: %v", seen, r.Err())
+		}
+		for _, event := range r.Events {
+			revisions[event.Kv.ModRevision] = true
+		}
+		seen += len(r.Events)
+	}
+	if len(revisions) != parts {
+		t.Errorf("deletions at revisions %v, want %d", revisions, parts)
+	}
+	if _, err := c.Revoke(ctx, granted.ID); err == nil {
+		t.Error("it was revoked twice")
+	}
+}
