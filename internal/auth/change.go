@@ -23,6 +23,15 @@ const (
 	lastKind = JoinTokenUse
 )
 
+// Adds reports whether a change may make users and roles longer.
+func (c *Change) Adds() bool {
+	switch c.Kind {
+	case UserAdd, UserGrantRole, RoleAdd, GrantPermission, JoinTokenAdd:
+		return true
+	}
+	return false
+}
+
 // Valid reports whether there is such a kind.
 func (k Kind) Valid() bool { return k >= Enable && k <= lastKind }
 

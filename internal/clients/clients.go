@@ -42,6 +42,7 @@ type Options struct {
 	Patience        time.Duration   // sessions of clients that are silent for longer are retired; zero: DefaultClientPatience
 	RequestTimeout  time.Duration   // to open a session
 	MaxRequestBytes int             // encoded command; zero: unlimited
+	SessionBytes    int64           // in memory of all open sessions; zero: as many sessions as there may be
 	Stopping        context.Context // ends with the member
 	Clock           env.Clock
 	Logger          *slog.Logger

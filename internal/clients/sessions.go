@@ -23,13 +23,16 @@ const ClientSessionLength = proposals.SessionLength
 // maxClientAhead is by how much a client's last session number may exceed those that this member knows: more than are
 // opened while the member lags, and so few that clients with false numbers do not exhaust the numbers, which all
 // clients share.
-const maxClientAhead = 1 << 32
+const maxClientAhead = 1 << 24
 
 // retirePatience bounds one attempt to end sessions.
 const retirePatience = 5 * time.Second
 
 // maxClientSessions bounds the replicated table of results: no more sessions of native clients are opened beyond it.
 const maxClientSessions = 10_000
+
+// sessionBytes is what an open session takes in memory, with a bit for each of its proposals. Its results lie on disk.
+const sessionBytes = 2 << 10
 
 // OpenClientSession opens a session for a native client and retires its others but for those to keep. above is the
 // number of the last session that the client was given, zero if it has had none.
@@ -70,7 +73,7 @@ func (c *Clients) nextClientSession(client consensus.MemberID, above uint64) (co
 	if _, removed := machine.Removed(client); removed || config.Contains(client) || client == consensus.NoMember {
 		return consensus.SessionID{}, ErrClientID
 	}
-	if len(machine.ClientSessions()) >= maxClientSessions {
+	if len(machine.ClientSessions()) >= c.mostSessions() {
 		return consensus.SessionID{}, proposals.ErrTooMany
 	}
 	next := machine.NextClientSession(client, above)
@@ -78,6 +81,14 @@ func (c *Clients) nextClientSession(client consensus.MemberID, above uint64) (co
 		return consensus.SessionID{}, ErrClientSession
 	}
 	return next, nil
+}
+
+// mostSessions is how many sessions native clients may have open together.
+func (c *Clients) mostSessions() int {
+	if c.options.SessionBytes == 0 {
+		return maxClientSessions
+	}
+	return int(min(c.options.SessionBytes/sessionBytes, maxClientSessions))
 }
 
 // RetireClientSession retires a session whose results the client knows. It does not wait: if that fails, opening the

@@ -176,8 +176,11 @@ func TestMember_KeepClient(t *testing.T) {
 			break
 		}
 	}
-	if _, err := asked.Clients().OpenClientSession(c.ctx, 0xaaaa, math.MaxUint64-1, nil); err != clients.ErrClientSession {
-		t.Errorf("a client that uses the numbers up: got %v", err)
+	ahead := consensus.ClientSession(0xaaaa, 1<<24+100).Number
+	for _, above := range []uint64{math.MaxUint64 - 1, ahead} {
+		if _, err := asked.Clients().OpenClientSession(c.ctx, 0xaaaa, above, nil); err != clients.ErrClientSession {
+			t.Errorf("a client that uses the numbers up: got %v", err)
+		}
 	}
 	if _, err := asked.Clients().OpenClientSession(c.ctx, leader.ID(), 0, nil); err != clients.ErrClientID {
 		t.Errorf("a client with the id of a member: got %v", err)

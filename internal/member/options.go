@@ -33,6 +33,7 @@ type Options struct {
 	Care            membership.Policy // of the members, if this one leads; the zero value is off
 	Answers         *answers.Budget   // memory for answers; nil: one of the default size
 	ClientPatience  time.Duration     // for how long a native client may be silent; zero: DefaultClientPatience
+	SessionBytes    int64             // in memory of the sessions of native clients; zero: of 10,000
 	Clock           env.Clock
 	Expiring        func() []string // says which TLS files expire soon; nil: none does
 	LowDisk         func() string   // says that there is no room for what is not needed; nil or empty: there is

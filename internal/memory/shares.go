@@ -32,9 +32,19 @@ type Shares struct {
 	Packing   int64 // compression of the streams between members
 	Proposals int64 // that wait for their results: those of this member, and as much for native clients
 	Backups   int64 // that are being written, all of them
-	// Deletion is of the keys that one command deletes, or that hang on one lease. It is a measure, and nothing is set aside
-	// for it: applying holds up to ten times that for a moment, of what other parts do not use.
+	// Deletion is of the keys that one command deletes. Applying holds up to ten times that for a moment, the rest of it of
+	// what other parts do not use.
 	Deletion int64
+	State    State
+}
+
+// State bounds replicated state that every member holds in memory. Who proposes what makes it longer looks at these: what is
+// applied must not depend on them.
+type State struct {
+	Leases   int64 // each as lease.EachBytes
+	Users    int64 // as users and roles count themselves, which is half of what they take at most
+	Sessions int64 // of native clients
+	Bounds   int64 // first and last keys of the store's tables
 }
 
 // Log bounds the log that is held in memory.
@@ -66,8 +76,8 @@ type Clients struct {
 
 // Divide says what each part of a process that may have limit bytes gets. A limit below MinLimit counts as that.
 //
-// Write buffers and caches grow to what most members need, because the system caches the store's files anyway; what clients can
-// ask for at once gets the rest. Of what exceeds 4 GiB the cache of blocks gets half.
+// Write buffers and caches grow to what most members need, because the system caches the store's files anyway; what clients
+// can ask for at once gets the rest. Of what exceeds 4 GiB the cache of blocks gets half.
 func Divide(limit int64) Shares {
 	limit = max(limit, MinLimit)
 	part := func(parts, most int64) int64 { return min((limit-program)/units*parts, most) }
@@ -75,7 +85,7 @@ func Divide(limit int64) Shares {
 		Limit:    limit,
 		Heap:     (limit - program) / units * (units - 2), // the runtime may miss its limit by some percent
 		MemTable: part(2, 32<<20),
-		Blocks:   part(4, 32<<20) + max(0, limit-DefaultMost)/2,
+		Blocks:   part(3, 32<<20) + max(0, limit-DefaultMost)/2,
 		Versions: part(2, 24<<20),
 		Counts:   part(1, 8<<20),
 		Log: Log{
@@ -85,8 +95,8 @@ func Divide(limit int64) Shares {
 			Unapplied:   part(3, 256<<20),
 			Uncommitted: part(3, 256<<20),
 		},
-		Answers: part(12, 1<<30),
-		Answer:  part(12, 512<<20),
+		Answers: part(10, 1<<30),
+		Answer:  part(10, 512<<20),
 		Clients: Clients{
 			Total:    part(8, 1<<30),
 			Renewals: part(1, 32<<20) / 2,
@@ -103,7 +113,14 @@ func Divide(limit int64) Shares {
 		Proposals: part(2, 256<<20),
 		Backups:   part(3, 256<<20) / 2,
 		Deletion:  part(1, 256<<20),
+		State: State{
+			Users:    part(1, 256<<20) / 4,
+			Sessions: part(1, 40<<20) / 2,
+			Bounds:   part(1, 256<<20),
+		},
 	}
-	s.Log.Snapshot = min(part(12+12, 2<<30)-s.Answers, 1<<30) // and what answers leave
+	// The log has what answers leave, and leases what the store leaves.
+	s.Log.Snapshot = min(part(10+11, 2<<30)-s.Answers, 1<<30)
+	s.State.Leases = min(part(8+3+1, 2<<30)-MemTables*s.MemTable-part(3, 32<<20), 512<<20)
 	return s
 }

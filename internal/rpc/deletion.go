@@ -36,11 +36,14 @@ func (s *shared) checkAgain() growthCheck {
 // counted.
 func (s *shared) checkKeys(ctx context.Context, command *kv.Command, most int64) error {
 	deletes, attaches := deletesRanges(command), attachesKeys(command)
-	if !deletes && !attaches {
+	if !deletes && !attaches && !putsLongKey(command) {
 		return nil
 	}
 	machine, release := s.options.Member.Machine()
 	defer release()
+	if err := s.checkLongKeys(ctx, machine, command); err != nil {
+		return err
+	}
 	if attaches && machine.ActiveLevel() < level.Parts {
 		if id := overfull(machine, command, most); id != 0 {
 			if err := s.access.Sign(ctx, command); err != nil {
@@ -180,4 +183,27 @@ func overfull(machine *apply.Machine, command *kv.Command, most int64) kv.LeaseI
 		return full != 0
 	})
 	return full
+}
+
+// longKeyBytes is from which length on a key is long: the store holds the first and the last key of each of its tables in
+// memory, and of short ones that is a thousandth of what lies in the table.
+const longKeyBytes = 1 << 10
+
+// checkLongKeys refuses to put a long key when the store's tables have as many bytes of first and last keys as they may.
+func (s *shared) checkLongKeys(ctx context.Context, machine *apply.Machine, command *kv.Command) error {
+	if !putsLongKey(command) || machine.TableBoundBytes() < s.options.State.Bounds {
+		return nil
+	}
+	if err := s.access.Sign(ctx, command); err != nil {
+		return err
+	}
+	return status.Errorf(codes.ResourceExhausted, "etcdserver: no memory for more keys of over %d bytes: the first and last "+
+		"keys of the store's tables take %d bytes: use shorter keys, delete and compact long ones, or give all members "+
+		"more --memory",
+		longKeyBytes, s.options.State.Bounds)
+}
+
+func putsLongKey(command *kv.Command) bool {
+	long := func(op *kv.PutOp) bool { return op != nil && len(op.Key) > longKeyBytes }
+	return long(command.Put) || command.Txn != nil && anyOp(command.Txn, func(op *kv.Op) bool { return long(op.Put) })
 }

@@ -34,6 +34,9 @@ func (l *leaseService) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest) 
 	if r.TTL > kv.MaxLeaseTTLSeconds {
 		return nil, kv.ErrLeaseTTLTooBig
 	}
+	if err := l.checkLeases(ctx, command); err != nil {
+		return nil, err
+	}
 	result, err := l.propose(ctx, command)
 	if err != nil {
 		return nil, err

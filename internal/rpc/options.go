@@ -54,7 +54,9 @@ type Options struct {
 	// BackupBytes is what all backups may have in memory while they are made.
 	BackupBytes int64
 	// DeletionBytes is what the keys that one command deletes may have, and those of one lease, with deletedKeyBytes for each.
-	DeletionBytes         int64
+	DeletionBytes int64
+	// State bounds replicated state in memory; zero: of the default size.
+	State                 memory.State
 	WatchProgressInterval time.Duration // between progress notifications of a quiet watcher
 	SlowRequest           time.Duration // requests that take longer are logged
 	// AllowedHosts are the names by which HTTP requests that are not encrypted may call this member, AllowedOrigins the
@@ -135,6 +137,7 @@ func (o *Options) setDefaults() {
 	}
 	setDefault(&o.BackupBytes, memory.Divide(memory.DefaultMost).Backups)
 	setDefault(&o.DeletionBytes, memory.Divide(memory.DefaultMost).Deletion)
+	setDefault(&o.State, memory.Divide(memory.DefaultMost).State)
 	setDefault(&o.MaxConcurrentStreams, defaultMaxConcurrentStreams)
 	setDefault(&o.FirstMessage, defaultFirstMessage)
 	setDefault(&o.ElectionTimeout, defaultElectionTimeout)

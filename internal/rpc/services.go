@@ -137,7 +137,7 @@ func (s *Services) Register(server *grpc.Server) {
 func (s *Services) RegisterWith(timed grpc.ServiceRegistrar) {
 	s.registerEtcd(timed)
 	quoratepb.RegisterTokensServer(timed, tokenapi.New(tokenapi.Options{
-		Control: s.access, Propose: s.propose, CatchUp: s.readIndex, Clock: s.options.Clock, Logger: s.options.Logger,
+		Control: s.access, Propose: s.proposeUsers, CatchUp: s.readIndex, Clock: s.options.Clock, Logger: s.options.Logger,
 	}))
 	if s.membership != nil {
 		quoratepb.RegisterMembershipServer(timed, s.membership)
@@ -163,7 +163,7 @@ func (s *Services) registerEtcd(r grpc.ServiceRegistrar) {
 
 func (s *Services) authService() *authapi.Service {
 	return authapi.New(authapi.Options{
-		Control: s.access, Login: s.options.Login, Propose: s.propose, Replicate: s.replicate,
+		Control: s.access, Login: s.options.Login, Propose: s.proposeUsers, Replicate: s.replicate,
 		CatchUp: s.readIndex, Logger: s.options.Logger,
 		Header: func(revision kv.Revision) *pb.ResponseHeader {
 			if revision == 0 {

@@ -39,6 +39,7 @@ func (s *Server) connect(ctx context.Context, options Options) error {
 		MaxRequestBytes: s.cfg.Limits.MaxRequestBytes,
 		Retention:       s.budgets.logRetention(),
 		OpenBytes:       int(s.budgets.Proposals),
+		SessionBytes:    s.budgets.State.Sessions,
 		Scrub:           upkeep.ScrubPace{Keys: s.cfg.Compaction.BatchLimit, Pause: s.cfg.Compaction.SleepInterval},
 		Integrity: integrity.Pace{Chains: s.cfg.Storage.CompactHashCheckTime,
 			Contents: s.cfg.Storage.CorruptCheckTime},

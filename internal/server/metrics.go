@@ -226,6 +226,8 @@ func (c *partCounters) collectStorage(e *metrics.Emitter) {
 	e.Counter("quorate_wal_entries_total", "Entries written to the log.", float64(log.Entries))
 	e.Gauge("quorate_wal_disk_bytes", "Disk space of the log, spare segments included.", float64(log.DiskBytes))
 	e.Gauge("quorate_store_disk_bytes", "Disk space of the store.", float64(store.DiskBytes))
+	e.Gauge("quorate_store_bound_bytes", "First and last keys of the store's tables, which lie in memory.",
+		float64(store.BoundBytes))
 	e.Gauge("quorate_store_memtable_bytes", "Bytes that the store has not written to disk yet.", float64(store.MemTableBytes))
 	e.Gauge("quorate_store_read_amplification", "Levels that a read may have to look at.", float64(store.ReadAmplification))
 	e.Gauge("quorate_store_pressure", "How near the store is to a write stall: 0 idle, 1 stalled.", store.Pressure)

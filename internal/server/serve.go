@@ -66,6 +66,7 @@ func (s *Server) serve(context.Context, Options) error {
 		Room:                  s.reserve,
 		BackupBytes:           s.budgets.Backups,
 		DeletionBytes:         s.budgets.Deletion,
+		State:                 s.budgets.State,
 		ExtensiveMetrics:      s.cfg.Monitoring.Metrics == "extensive",
 	})
 	if err := s.clients.spans.start(s.ctx, &s.cfg.Tracing, s.logger); err != nil {

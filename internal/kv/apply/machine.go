@@ -231,6 +231,9 @@ func (m *Machine) SizeBytes() int64 {
 	return m.store.LogicalBytes() + m.sessions.kept.Load() + m.leases.SizeBytes()
 }
 
+// TableBoundBytes is what the first and last keys of the store's tables take in memory.
+func (m *Machine) TableBoundBytes() int64 { return m.engine.Stats().BoundBytes }
+
 // ResultBytes is what the results of proposals take.
 func (m *Machine) ResultBytes() int64 { return m.sessions.kept.Load() }
 

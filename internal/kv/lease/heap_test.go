@@ -151,7 +151,7 @@ func TestLessor_SizeBytes(t *testing.T) {
 			l.Attach(rows, id, fmt.Appendf(nil, "%02d", i))
 		}
 	}
-	if want := int64(10 * (leaseBytes + 20*(keyBytes+2))); l.SizeBytes() != want {
+	if want := int64(10 * (EachBytes + 20*(keyBytes+2))); l.SizeBytes() != want {
 		t.Fatalf("%d bytes, want %d", l.SizeBytes(), want)
 	}
 	for id := kv.LeaseID(1); id <= 10; id++ {

@@ -88,10 +88,10 @@ func (l *Lessor) Len() int {
 	return len(l.leases)
 }
 
-// What a lease and a key that hangs on one cost in memory, and about as much on disk.
+// What a lease and a key that hangs on one count: a lease about as much in memory, and both about as much on disk.
 const (
-	leaseBytes = 256
-	keyBytes   = 64
+	EachBytes = 256
+	keyBytes  = 64
 )
 
 // SizeBytes is what the leases count against the store's quota: the same on all members.

@@ -24,7 +24,7 @@ func (l *Lessor) grant(id kv.LeaseID, ttlSeconds int64) {
 	le := &lease{id: id, ttlSeconds: ttlSeconds, slot: l.all.length(), place: notDue}
 	l.leases[id] = le
 	l.all.push(le)
-	l.size += leaseBytes
+	l.size += EachBytes
 	if l.primary {
 		le.granted = l.epoch
 		l.fresh.push(le)
@@ -46,7 +46,7 @@ func (l *Lessor) Revoke(rows *Rows, id kv.LeaseID) {
 	*l.all.at(le.slot), last.slot = last, le.slot
 	l.all.pop()
 	l.moved++
-	l.size -= leaseBytes
+	l.size -= EachBytes
 	if l.primary && le.epoch == l.epoch && le.place != notDue {
 		l.due.remove(le.place)
 	}

@@ -92,6 +92,7 @@ type Stats struct {
 	MemTableBytes        uint64 // in memory, not yet flushed
 	DiskBytes            uint64 // all files of the store
 	LiveBytes            uint64 // tables less what is known to be garbage
+	BoundBytes           int64  // in memory: the first and the last keys of all tables
 	FlushedBytes         uint64 // written by flushes since Open
 	CompactedBytes       uint64 // written by LSM compactions since Open
 	// FlushedValues and CompactedValues are how much of the two went into files of values that lie apart; RewrittenValues is

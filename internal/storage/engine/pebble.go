@@ -41,6 +41,7 @@ type lsm struct {
 
 	separate separator
 	pacing   pacing
+	bounds   tableBounds
 
 	stalled   atomic.Bool
 	stalls    atomic.Uint64

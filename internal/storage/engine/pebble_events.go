@@ -211,6 +211,7 @@ func (e *lsm) Stats() Stats {
 		MemTableBytes:       m.MemTable.Size,
 		DiskBytes:           m.DiskSpaceUsage(),
 		LiveBytes:           m.Table.Local.LiveSize,
+		BoundBytes:          e.bounds.count(e.db, m),
 		Flushes:             m.Flush.Count,
 		Compactions:         m.Compact.Count,
 		FlushRests:          time.Duration(e.pacing.flush.rested.Load()),
