@@ -32,6 +32,7 @@ func (t *Table) resolveOf(q *queue, entries []consensus.Entry, results []kv.Resu
 	for i := range entries {
 		if id := entries[i].Proposal; t.queueOf(id) == q {
 			if p := t.find(id); p != nil {
+				q.told(p, t.tick)
 				t.resolve(p, results[i], t.inferred.routeOf(entries[i].Index))
 			}
 		}

@@ -25,6 +25,7 @@ type Pending struct {
 	done          Completion   // nil once it was told or abandoned
 	more          []Completion // others that wait: a client came back before its former stream was known to be dead
 	sentTick      uint64
+	turn          uint64   // when it left last, among all of its queue
 	renewed       *Pending // that took its place, if it was aborted
 }
 
@@ -76,6 +77,9 @@ type queue struct {
 	open        int        // proposals that somebody waits for
 	openBytes   int        // the sum of their payloads
 	mostBytes   int        // of that
+	turns       uint64     // that were given out
+	ended       uint64     // the last turn of which the log told the end
+	endedTick   uint64     // when it did
 }
 
 // admit counts a proposal, if there is room for it.
@@ -122,9 +126,20 @@ func (q *queue) retry() {
 
 // resend queues what was sent at or before tick, before everything else.
 func (q *queue) resend(tick uint64) {
+	q.again(func(p *Pending) bool { return p.sentTick <= tick })
+}
+
+// resendOverdue does so with what was overtaken, and with all if nothing has ended since tick. Proposals travel to the leader,
+// into its log and back in one order: as long as ends come, those that were sent later are on their way.
+func (q *queue) resendOverdue(tick uint64) {
+	still := q.endedTick <= tick
+	q.again(func(p *Pending) bool { return p.sentTick <= tick && (still || p.turn < q.ended) })
+}
+
+func (q *queue) again(due func(p *Pending) bool) {
 	var again []*Pending
 	for p := q.first; p != nil; p = p.after {
-		if !p.queued && p.sentTick <= tick && p.repeats() {
+		if !p.queued && p.repeats() && due(p) {
 			p.queued = true
 			again = append(again, p)
 		}
@@ -133,6 +148,15 @@ func (q *queue) resend(tick uint64) {
 		q.unsent = append(again, q.unsent...)
 	}
 }
+
+// leaves notes that a proposal is sent.
+func (q *queue) leaves(p *Pending, tick uint64) {
+	q.turns++
+	p.queued, p.sent, p.sentTick, p.turn = false, true, tick, q.turns
+}
+
+// told notes that the log has told the end of a proposal.
+func (q *queue) told(p *Pending, now uint64) { q.ended, q.endedTick = max(q.ended, p.turn), now }
 
 // all returns the proposals that have an id, in order.
 func (q *queue) all() (all []*Pending) {

@@ -121,14 +121,16 @@ func (t *Table) addFor(id consensus.ProposalID, payload []byte, done Completion,
 	}
 	p := &Pending{
 		Proposal: consensus.Proposal{ID: id, Kind: consensus.EntryCommand, Payload: payload},
-		queue:    &t.clients, done: done, sentTick: t.tick,
+		queue:    &t.clients, done: done,
 	}
 	if err := t.clients.admit(p); err != nil {
 		return err
 	}
 	t.ofClients[id] = p
 	t.clients.pushBack(p)
-	if !sent {
+	if sent {
+		t.clients.leaves(p, t.tick)
+	} else {
 		t.clients.enqueue(p)
 	}
 	return nil
@@ -267,10 +269,19 @@ func (t *Table) takeFrom(q *queue, out *Outgoing, tick uint64, offers bool) {
 			*list = make([]consensus.Proposal, 0, len(q.unsent)-i)
 		}
 		*list = append(*list, p.Proposal)
-		p.queued, p.sent, p.sentTick = false, true, tick
+		q.leaves(p, tick)
 	}
 	clear(q.unsent[len(keep):])
 	q.unsent = keep
+}
+
+// ResendOverdue is Resend for what may have been lost: what was sent before something whose end is known, and everything if no
+// end has become known since tick.
+func (t *Table) ResendOverdue(tick uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.own.resendOverdue(tick)
+	t.clients.resendOverdue(tick)
 }
 
 // Resend queues everything that was sent at or before tick and is unresolved, in order, to go out again.

@@ -331,3 +331,51 @@ func TestTable_FailAll(t *testing.T) {
 		t.Errorf("%d of %d bytes are still counted as open", p.own.open, p.own.openBytes)
 	}
 }
+
+// TestTable_ResendOverdue repeats nothing that is behind something that still moves: on a narrow link a queue takes longer than the
+// patience of its proposer, and a repeat would wait behind it, too.
+func TestTable_ResendOverdue(t *testing.T) {
+	p := opened(t)
+	for range 4 {
+		add(t, p)
+	}
+	sent := leave(p, 1)
+	p.Tick(8)
+	applied(p, sent[:1])
+	p.Tick(11)
+	p.ResendOverdue(7)
+	if got := leave(p, 11); len(got) != 0 {
+		t.Error("what is behind an answer of tick 8 is repeated at tick 11, with a patience of 4")
+	}
+	p.Tick(12)
+	p.ResendOverdue(8)
+	if got := leave(p, 12); len(got) != 3 {
+		t.Errorf("nothing has ended for 4 ticks, and repeated is %v", got)
+	}
+}
+
+// TestTable_ResendOverdue_overtaken repeats what was lost while others move on.
+func TestTable_ResendOverdue_overtaken(t *testing.T) {
+	p := opened(t)
+	for range 3 {
+		add(t, p)
+	}
+	sent := leave(p, 1)
+	p.Tick(8)
+	applied(p, sent[1:2])
+	p.ResendOverdue(0)
+	if got := leave(p, 8); len(got) != 0 {
+		t.Errorf("repeated before its time: %v", got)
+	}
+	p.Tick(9)
+	p.ResendOverdue(5)
+	if got := leave(p, 9); len(got) != 1 || got[0].ID != sent[0].ID {
+		t.Errorf("repeated: %v, want what was overtaken: %v", got, sent[0])
+	}
+	p.Tick(10)
+	applied(p, sent[2:])
+	p.ResendOverdue(9)
+	if got := leave(p, 10); len(got) != 0 {
+		t.Errorf("what was repeated at tick 9 was overtaken by something that left before it, and is repeated again: %v", got)
+	}
+}

@@ -19,6 +19,7 @@ type admission struct {
 	changes  *changes
 	reads    *leaderReads
 	fast     *fast.Path
+	repeats  *repeats
 }
 
 // admitBound admits commands only if their proposer believes in the configuration in force. Changes say themselves what
@@ -59,13 +60,10 @@ func (a *admission) admitFast(v *fast.View, m *consensus.Message) {
 	}
 }
 
-// admit appends proposals to the leader's log, in the order in which they are given (primary order).
+// admit appends proposals to the leader's log.
 func (a *admission) admit(proposals []consensus.Proposal, from consensus.MemberID) {
 	for i := range proposals {
 		p := &proposals[i]
-		if a.opts.Faults.LogAnyOrder {
-			p = &proposals[len(proposals)-1-i]
-		}
 		if reason := a.admitOne(p); reason != consensus.ReasonNone {
 			a.out.refuse(p.ID, from, reason)
 		}
@@ -84,9 +82,12 @@ func (a *admission) admitOne(p *consensus.Proposal) consensus.RefusalReason {
 	case p.Kind == consensus.EntryConfig:
 		return a.changes.propose(p)
 	}
-	index := a.repl.appendEntry(consensus.Entry{
-		Kind: p.Kind, Proposal: p.ID, Proposer: p.Proposer, Payload: p.Payload,
-	})
+	index, waits := a.repeats.waiting(p.ID)
+	if !waits {
+		index = a.repl.appendEntry(consensus.Entry{
+			Kind: p.Kind, Proposal: p.ID, Proposer: p.Proposer, Payload: p.Payload,
+		})
+	}
 	a.countedBy(p.Proposer, index)
 	return consensus.ReasonNone
 }

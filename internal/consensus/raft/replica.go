@@ -29,6 +29,7 @@ type Replica struct {
 	reads     leaderReads
 	transfer  transfers
 	changes   changes
+	repeats   repeats
 	admission admission
 
 	// Of a follower.
@@ -104,9 +105,10 @@ func (r *Replica) wire() {
 	r.changes = changes{
 		opts: opts, log: log, configs: configs, soft: soft, out: out, journal: &r.journal, peers: &r.peers, repl: &r.repl,
 	}
+	r.repeats = repeats{opts: opts, clock: clock, log: log}
 	r.admission = admission{
 		opts: opts, log: log, configs: configs, out: out, peers: &r.peers, repl: &r.repl, transfer: &r.transfer,
-		changes: &r.changes, reads: &r.reads, fast: r.fast,
+		changes: &r.changes, reads: &r.reads, fast: r.fast, repeats: &r.repeats,
 	}
 	r.forwards = forwards{
 		opts: opts, log: log, configs: configs, hard: hard, soft: soft, out: out, stats: stats, fast: r.fast,

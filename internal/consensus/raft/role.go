@@ -14,6 +14,7 @@ func (r *Replica) becomeLeader() {
 	r.peers.reset()
 	r.rounds.reset()
 	r.transfer.reset()
+	r.repeats.reset()
 	r.repl.heartbeatAt = r.clock.now + uint64(r.opts.HeartbeatTicks)
 	r.peers.sync()
 	r.peers.addRemoved()
@@ -34,6 +35,7 @@ func (r *Replica) leaveLeadership() {
 	r.reads.fail()
 	r.peers.reset()
 	r.transfer.reset()
+	r.repeats.reset()
 }
 
 // campaign starts an election, or the inquiry before one.

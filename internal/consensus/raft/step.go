@@ -93,6 +93,7 @@ func (r *Replica) tickLeader() {
 		r.handOverLeadership()
 		return
 	}
+	r.repeats.tick()
 	r.changes.abortStuck()
 	r.transfer.expire()
 	r.transfer.yield()
