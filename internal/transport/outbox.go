@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -76,6 +77,20 @@ func (o *outbox) addLocked(m *consensus.Message) {
 	}
 	o.messages = append(o.messages, *m)
 	o.bytes += size
+}
+
+// outdate drops appends of terms before this one, which no peer that knows it will take, so that nothing waits behind them.
+// Leaders that step down on a narrow link may have megabytes of them.
+func (o *outbox) outdate(term consensus.Term) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.messages = slices.DeleteFunc(o.messages, func(m consensus.Message) bool {
+		old := m.Kind == consensus.MsgAppend && m.Term < term
+		if old {
+			o.bytes -= sizeBytes(&m)
+		}
+		return old
+	})
 }
 
 func (o *outbox) dropAllLocked() {

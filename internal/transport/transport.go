@@ -28,6 +28,7 @@ type Transport struct {
 	sending  chan struct{}           // one token per snapshot sent
 	taking   chan struct{}           // one token per snapshot received
 	dropped  atomic.Uint64           // messages to members that we are not connected with
+	term     atomic.Uint64           // the highest that we have spoken in
 	version  uint16                  // protocolVersion, but for tests
 	progress progress
 	packs    packBudget
@@ -117,6 +118,7 @@ func (t *Transport) AwaitGreeting(ctx context.Context) {
 
 // Send hands messages over to the queues of their peers. It never blocks; see invariant 2.
 func (t *Transport) Send(messages []consensus.Message) {
+	t.enter(messages)
 	left := len(messages)
 	for _, p := range *t.peers.Load() {
 		left -= p.send(messages)
@@ -126,6 +128,24 @@ func (t *Transport) Send(messages []consensus.Message) {
 	}
 	if left > 0 {
 		t.sendToNonMembers(messages)
+	}
+}
+
+// enter drops what waits of earlier terms, if messages show that we are in a new one. Pre-votes do not: they ask about a term
+// that may never come.
+func (t *Transport) enter(messages []consensus.Message) {
+	before := t.term.Load()
+	term := before
+	for i := range messages {
+		if m := &messages[i]; m.Kind != consensus.MsgPreVote && m.Kind != consensus.MsgPreVoteReply {
+			term = max(term, uint64(m.Term))
+		}
+	}
+	if term == before || !t.term.CompareAndSwap(before, term) {
+		return // or somebody else entered one at the same time: the next message will tell
+	}
+	for _, p := range *t.peers.Load() {
+		p.ordered.box.outdate(consensus.Term(term))
 	}
 }
 
