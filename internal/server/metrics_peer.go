@@ -25,6 +25,10 @@ func collectPeers(e *metrics.Emitter, self consensus.MemberID, t *transport.Tran
 		e.Counter("quorate_peer_sent_plain_bytes_total",
 			"Bytes sent to the peer before they were compressed; etcd_network_peer_sent_bytes_total counts them after that.",
 			float64(p.Sent.Plain), "To", peer)
+		for c := range transport.Cargos {
+			cargo(e, peer, c, "ordered", p.Sent.Cargo[c]-p.SentExpress.Cargo[c])
+			cargo(e, peer, c, "express", p.SentExpress.Cargo[c])
+		}
 		e.Counter("quorate_peer_received_plain_bytes_total",
 			"Bytes received from the peer, uncompressed; etcd_network_peer_received_bytes_total counts them as they came.",
 			float64(p.Received.Plain), "From", peer)
@@ -36,6 +40,13 @@ func collectPeers(e *metrics.Emitter, self consensus.MemberID, t *transport.Tran
 		e.Gauge("quorate_peer_round_trip_seconds", "Last measured round trip; 0 if unknown.", p.RTT.Seconds(),
 			"Remote", peer)
 	}
+}
+
+// cargo shows what one of the streams to a peer carried, and for what.
+func cargo(e *metrics.Emitter, peer string, c transport.Cargo, stream string, bytes uint64) {
+	e.Counter("quorate_peer_sent_cargo_bytes_total",
+		"Bytes sent to the peer before they were compressed, by what messages are for and by stream; without snapshots.",
+		float64(bytes), "To", peer, "cargo", c.String(), "stream", stream)
 }
 
 // roundTrips is the histogram that etcd's alert on slow communication between members looks at.

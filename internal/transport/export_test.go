@@ -15,11 +15,16 @@ const ProtocolVersionForTesting = protocolVersion
 // The decoders, for fuzzing.
 var (
 	DecodeMessagesForTesting = decodeMessages
-	AppendMessagesForTesting = appendMessages
 	OpenFrameForTesting      = openFrame
 	DecodeCallForTesting     = decodeCall
 	DecodeHelloForTesting    = decodeHelloFrame
 )
+
+// AppendMessagesForTesting makes a frame.
+func AppendMessagesForTesting(dst []byte, messages []consensus.Message) []byte {
+	frame, _ := appendMessages(dst, messages)
+	return frame
+}
 
 // SetPeers configures members without roles.
 func (t *Transport) SetPeers(members []consensus.Member) {

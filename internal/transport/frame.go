@@ -70,15 +70,18 @@ func openFrame(frame []byte) (frameKind, []byte, error) {
 	return frameKind(frame[0]), frame[frameHeaderBytes:], nil
 }
 
-// appendMessages builds a whole frame of messages in dst, which must be empty.
-func appendMessages(dst []byte, messages []consensus.Message) []byte {
+// appendMessages builds a whole frame of messages in dst, which must be empty, and tells what it carries.
+func appendMessages(dst []byte, messages []consensus.Message) ([]byte, cargoBytes) {
+	var cargo cargoBytes
 	dst = beginFrame(dst, frameMessages)
 	dst = binary.AppendUvarint(dst, uint64(len(messages)))
 	for i := range messages {
+		before := len(dst)
 		dst = consensus.AppendMessage(dst, &messages[i])
+		cargo[cargoOf(messages[i].Kind)] += uint64(len(dst) - before)
 	}
 	sealFrame(dst)
-	return dst
+	return dst, cargo
 }
 
 // decodeMessages reads the body of a frameMessages. Payloads alias body.

@@ -36,7 +36,8 @@ type PeerStats struct {
 // Traffic is an amount of messages.
 type Traffic struct {
 	Messages, Frames, Bytes uint64
-	Plain                   uint64 // bytes before frames were packed
+	Plain                   uint64         // bytes before frames were packed
+	Cargo                   [Cargos]uint64 // of Plain, what was sent for what; of nothing that was received
 }
 
 // SnapshotStats is a snapshot on its way.
@@ -78,6 +79,9 @@ func (p *peer) stats() PeerStats {
 		Bytes:    ordered.Bytes + s.SentExpress.Bytes,
 		Plain:    ordered.Plain + s.SentExpress.Plain,
 	}
+	for i := range s.Sent.Cargo {
+		s.Sent.Cargo[i] = ordered.Cargo[i] + s.SentExpress.Cargo[i]
+	}
 	for _, l := range []*peerStream{p.ordered, p.express} {
 		messages, bytes, dropped := l.box.waiting()
 		s.WaitingMessages += messages
@@ -88,8 +92,11 @@ func (p *peer) stats() PeerStats {
 }
 
 func (c *counters) traffic() Traffic {
-	return Traffic{Messages: c.messages.Load(), Frames: c.frames.Load(), Bytes: c.bytes.Load(),
-		Plain: c.plain.Load()}
+	t := Traffic{Messages: c.messages.Load(), Frames: c.frames.Load(), Bytes: c.bytes.Load(), Plain: c.plain.Load()}
+	for i := range c.cargo {
+		t.Cargo[i] = c.cargo[i].Load()
+	}
+	return t
 }
 
 // progress knows the snapshots that are on their way, in the order in which they began.

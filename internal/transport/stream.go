@@ -26,6 +26,16 @@ type voice struct {
 // counters count what passed one way.
 type counters struct {
 	messages, frames, bytes, plain atomic.Uint64
+	cargo                          [Cargos]atomic.Uint64
+}
+
+// carry counts what a frame carries.
+func (c *counters) carry(cargo *cargoBytes) {
+	for i, n := range cargo {
+		if n > 0 {
+			c.cargo[i].Add(n)
+		}
+	}
 }
 
 // add counts a frame of so many bytes, which are plain ones when it is unpacked.
@@ -99,7 +109,8 @@ func (w *writer) flush() error {
 	for rest := w.messages; len(rest) > 0; {
 		n, size := batch(rest)
 		buffer := framePool.Get(0)
-		*buffer = appendMessages(slices.Grow(*buffer, size), rest[:n])
+		var cargo cargoBytes
+		*buffer, cargo = appendMessages(slices.Grow(*buffer, size), rest[:n])
 		plain := len(*buffer)
 		buffer, err := w.packing.frame(buffer)
 		if err != nil {
@@ -113,6 +124,7 @@ func (w *writer) flush() error {
 			return err
 		}
 		w.count.add(n, bytes, plain)
+		w.count.carry(&cargo)
 		if w.sent != nil {
 			if err := w.sent(bytes); err != nil {
 				return err
