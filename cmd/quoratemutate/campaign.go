@@ -73,11 +73,11 @@ func (c *campaign) draw(ctx context.Context) (int, bool) {
 
 func (c *campaign) tryOne(ctx context.Context, i int) {
 	begun := time.Now()
-	r := result{mutation: c.order[i], Number: i + 1}
-	before, known := c.journal.tried(i + 1)
+	r := result{mutation: c.order[i], Number: i + 1, Quick: c.lab.quick}
+	before, known := c.journal.tried(i+1, c.lab.quick)
 	var err error
 	if known {
-		r.Outcome, r.By, r.Seconds = before.Outcome, before.By, before.Seconds
+		r.Outcome, r.By, r.Seconds, r.Quick = before.Outcome, before.By, before.Seconds, before.Quick
 	} else {
 		r.Outcome, r.By, err = c.lab.try(ctx, &c.order[i])
 		r.Seconds = time.Since(begun).Round(time.Second / 10).Seconds()

@@ -42,12 +42,16 @@ func openJournal(name string, order []mutation) (*journal, error) {
 	return j, nil
 }
 
-// tried returns the result of a mutant, if an earlier campaign tried it.
-func (j *journal) tried(number int) (result, bool) {
+// tried returns the result of a mutant, if an earlier campaign tried it. What survived the quick tests alone has to be tried
+// again by one that asks for more.
+func (j *journal) tried(number int, quick bool) (result, bool) {
 	if j == nil {
 		return result{}, false
 	}
 	r, known := j.before[number]
+	if r.Quick && r.Outcome == survived && !quick {
+		return result{}, false
+	}
 	return r, known
 }
 

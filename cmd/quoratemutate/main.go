@@ -62,6 +62,8 @@ func mutate(ctx context.Context, args []string, out io.Writer) (survivors int, e
 	flags.DurationVar(&c.lab.simulate, "simulate", 10*time.Second, "`time` of seeds against what the tests let live; 0: none")
 	flags.IntVar(&c.workers, "workers", 1, "`number` of mutants at once")
 	place := flags.String("at", "", "only the mutants of this `place`, a file or file:line, and all of them")
+	flags.BoolVar(&c.lab.quick, "quick", false,
+		"the quick tests alone; what survives them is tried again by the same command without this, and with --results")
 	kept := flags.String("results", "", "`file` to which each result is added at once; what it has already is not tried again")
 	list := flags.Bool("list", false, "list the mutations in the order of the seed, and try none")
 	asJSON := flags.Bool("json", false, "print one JSON document at the end, instead of lines")

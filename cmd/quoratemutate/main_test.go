@@ -198,6 +198,32 @@ func TestJournal(t *testing.T) {
 	}
 }
 
+// TestJournal_quick tries again what survived the quick tests alone, and nothing else.
+func TestJournal_quick(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "results")
+	for _, quick := range []bool{true, true, false, false} {
+		c := fixture(t)
+		c.order = at(c.order, "sum/sum.go:11")
+		c.order = append(c.order, at(fixture(t).order, "sum/sum.go:6")...)
+		c.lab.quick = quick
+		var err error
+		if c.journal, err = openJournal(name, c.order); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(c.run(context.Background()), c.journal.close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	survivors, all := strings.Count(string(text), survived), strings.Count(string(text), "\n")
+	if quick := strings.Count(string(text), `"quick":true`); survivors != 2 || all != 4 || quick != 3 {
+		t.Errorf("%d results, %d of survivors, %d of quick tests alone:\n%s", all, survivors, quick, text)
+	}
+}
+
 // TestDurations parts the tests that take long from those that do not.
 func TestDurations(t *testing.T) {
 	slow, quick := durations("--- PASS: TestA (0.01s)\n    --- PASS: TestA/b (9.00s)\n" +

@@ -44,6 +44,7 @@ type laboratory struct {
 	root       string
 	limit      time.Duration                    // of the tests of one package
 	simulate   time.Duration                    // of seeds for each mutant that no test has killed; zero: none
+	quick      bool                             // the quick tests alone
 	neighbours func(dir string) (dirs []string) // packages whose tests look at dir, too
 
 	mu        sync.Mutex
@@ -57,6 +58,7 @@ type result struct {
 	Outcome string  `json:"outcome"`
 	By      string  `json:"by,omitempty"` // the package, and the test or what ended it
 	Seconds float64 `json:"seconds"`
+	Quick   bool    `json:"quick,omitempty"` // it met the quick tests alone
 }
 
 // stage is one check of a mutant.
@@ -68,10 +70,14 @@ type stage struct {
 // stages are the checks of a mutant of a package, those that decide most in the least time first.
 func (l *laboratory) stages(own string) (all []stage) {
 	packages := append([]string{own}, l.neighbours(own)...)
-	for _, quick := range []bool{true, false} {
-		for _, each := range packages {
-			all = append(all, stage{checker: each, quick: quick})
-		}
+	for _, each := range packages {
+		all = append(all, stage{checker: each, quick: true})
+	}
+	if l.quick {
+		return all
+	}
+	for _, each := range packages {
+		all = append(all, stage{checker: each})
 	}
 	if l.simulate > 0 {
 		all = append(all, stage{checker: simulator})
