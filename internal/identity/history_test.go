@@ -1,6 +1,7 @@
 package identity_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -49,6 +50,11 @@ func TestGuard_Contradicted(t *testing.T) {
 		if !g.Contradicted(id) || g.Contradicted(id) || g.OtherHistory(id) == "" {
 			t.Errorf("member %v: contradicted again and again, or not at all: %q", id, g.OtherHistory(id))
 		}
+	}
+	nonMember := identity.NewGuard(claim(9, 9, 1), nil, identity.Rules{}) // whom the configuration does not name
+	nonMember.Configure(bound())
+	if nonMember.Contradicted(2); !strings.Contains(nonMember.OtherHistory(2), "it knows "+consensus.MemberID(9).String()+" by") {
+		t.Errorf("it does not say which member it is: %q", nonMember.OtherHistory(2))
 	}
 	if g.Contradicted(9) || g.OtherHistory(9) != "" {
 		t.Error("a non-member is remembered")

@@ -275,3 +275,14 @@ func TestGuard_Meet_said(t *testing.T) {
 		t.Errorf("%v is remembered", seen)
 	}
 }
+
+// Ensure that the line to type names a member which the configuration does not know, or does not yet.
+func TestGuard_Meet_rolledBackUnknown(t *testing.T) {
+	g := identity.NewGuard(claim(1, 1, 1), []identity.Seen{{Member: 9, Storage: storage(9), Life: consensus.Life{Boots: 5}}},
+		identity.Rules{})
+	c := claim(9, 9, 3)
+	refusal, _ := g.Meet(&c, identity.Dialled, identity.Speaker{})
+	if want := "member reset " + consensus.MemberID(9).String(); refusal == nil || !strings.Contains(refusal.Text, want) {
+		t.Errorf("got %v, want a text with %q", refusal, want)
+	}
+}

@@ -176,3 +176,21 @@ func TestScheduler_Decide(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a voter whose distance is not known counts as none, and not as one that is near: an offer must be due when enough
+// voters have it.
+func TestScheduler_ahead_unknownVoter(t *testing.T) {
+	now := time.Unix(1000, 0)
+	distances := map[consensus.MemberID]time.Duration{1: 0, 2: 20 * time.Millisecond, 3: 40 * time.Millisecond}
+	v := View{Self: 1, Leader: 2, Voters: []consensus.MemberID{1, 2, 3, 4},
+		Distance: func(id consensus.MemberID) (time.Duration, bool) { d, known := distances[id]; return d, known }}
+	p := New(Auto, Faults{})
+	want := Ahead(20*time.Millisecond, []time.Duration{40 * time.Millisecond}, 1)
+	if got := p.ahead(now, &v); got != want {
+		t.Errorf("%s ahead, want %s, when 2 and 3 have it", got, want)
+	}
+	delete(distances, 3)
+	if got := p.ahead(now, &v); got != 0 {
+		t.Errorf("%s ahead, want none: too few distances are known", got)
+	}
+}

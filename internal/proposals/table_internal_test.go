@@ -2,6 +2,7 @@ package proposals
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -209,6 +210,10 @@ func TestTable_Take_turnsSessions(t *testing.T) {
 	turn := leave(p, 2)
 	if len(turn) != 2 || turn[0].ID.Sequence != 0 || turn[0].ID.Session == first || turn[1].ID.Session != first {
 		t.Fatalf("got %v, want the next session's opening, and a proposal of the current one meanwhile", turn)
+	}
+	if command, err := kv.DecodeCommand(turn[0].Payload); err != nil || command.SessionOpen == nil ||
+		!slices.Equal(command.SessionOpen.Keep, []uint64{first.Number}) {
+		t.Fatalf("got %+v, %v, want an opening that keeps session %d, in which something is under way", command, err, first.Number)
 	}
 	applied(p, turn)
 	add(t, p)

@@ -138,3 +138,28 @@ func TestReplica_Read_lostEnd(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a leader which steps down says so to the members whose reads wait for it: they would wait for their patience.
+func TestReplica_leaveLeadership_refusesReads(t *testing.T) {
+	c := newCluster([]memberID{1, 2, 3, 4, 5}, nil, nil)
+	c.elect(1)
+	c.settle()
+	n := c.node(1)
+	term := n.replica.Term()
+	n.step(raft.Receive{Message: message{
+		Kind: consensus.MsgRead, From: 2, To: 1, Term: term, Reads: []consensus.ReadIndex{{ID: 7}},
+	}})
+	c.net = nil // nobody confirms it
+	var told []message
+	c.check = func(_ *node, out *raft.Output) {
+		for _, m := range append(out.Send, out.SendAfter...) {
+			if m.Kind == consensus.MsgReadReply {
+				told = append(told, m)
+			}
+		}
+	}
+	n.step(raft.Receive{Message: message{Kind: consensus.MsgHeartbeat, From: 3, To: 1, Term: term + 1, Round: 1}})
+	if len(told) != 1 || told[0].To != 2 || !told[0].Reject || len(told[0].Reads) != 1 || told[0].Reads[0].ID != 7 {
+		t.Errorf("the reader was told %+v, want one refusal of its read", told)
+	}
+}
