@@ -4,6 +4,7 @@ import (
 	"github.com/quorate/quorate/test/bench/cluster"
 
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -22,6 +23,12 @@ const (
 	attackValues      = 64   // that were put before the streams begin, and that these have yet to see
 	attackDeleted     = 2000 // values that are deleted at once
 	attackWindow      = 65535
+
+	attackLongKeys  = 400 // of attackLongKey bytes each
+	attackLongKey   = 1_000_000
+	attackLeased    = 250 // transactions, of attackTxnPuts keys of attackLeasedKey bytes each, that hang on one lease
+	attackTxnPuts   = 128
+	attackLeasedKey = 10_500
 )
 
 // attackLoad is one hostile client host.
@@ -169,6 +176,62 @@ func endLease(ctx context.Context, a *attackLoad) error {
 	}
 	_, err = pb.NewLeaseClient(conn).LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: lease})
 	return err
+}
+
+// longKeys puts keys of a MB. What is refused is counted.
+func longKeys(ctx context.Context, a *attackLoad) error {
+	conn, err := a.dial()
+	if err != nil {
+		return err
+	}
+	for range attackLongKeys {
+		limited, cancel := context.WithTimeout(ctx, 10*time.Second)
+		_, err := pb.NewKVClient(conn).Put(limited, &pb.PutRequest{Key: attackKey(attackLongKey)})
+		cancel()
+		a.noteAttempt(err)
+	}
+	return ctx.Err()
+}
+
+// attackKey returns a key that does not compress.
+func attackKey(length int) []byte {
+	key := make([]byte, length)
+	_, _ = rand.Read(key) // it never fails
+	return key
+}
+
+func (a *attackLoad) noteAttempt(err error) {
+	if err != nil {
+		a.refused++
+		return
+	}
+	a.done++
+}
+
+// longLease hangs very many long keys on one lease, and revokes it. It may take minutes.
+func longLease(ctx context.Context, a *attackLoad) error {
+	const lease = 7
+	conn, err := a.dial()
+	if err != nil {
+		return err
+	}
+	if _, err := pb.NewLeaseClient(conn).LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: lease, TTL: 3600}); err != nil {
+		return err
+	}
+	for range attackLeased {
+		txn := &pb.TxnRequest{}
+		for range attackTxnPuts {
+			put := &pb.PutRequest{Key: attackKey(attackLeasedKey), Lease: lease}
+			txn.Success = append(txn.Success, &pb.RequestOp{Request: &pb.RequestOp_RequestPut{RequestPut: put}})
+		}
+		limited, cancel := context.WithTimeout(ctx, 10*time.Second)
+		_, err := pb.NewKVClient(conn).Txn(limited, txn)
+		cancel()
+		a.noteAttempt(err)
+	}
+	_, err = pb.NewLeaseClient(conn).LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: lease})
+	a.noteAttempt(err) // it may time out: the leader ends the rest
+	return ctx.Err()
 }
 
 // everything asks for all events from now on, with previous pairs.

@@ -46,6 +46,7 @@ var limited = map[string]func(ctx context.Context, p *limitPlan, c *cluster.Clus
 	"put": putsWithin, "unread": unreadWithin, "list": listsWithin, "fill": fillWithin, "k8s": k8sWithin,
 	"unread-behind": attackWithin(unreadBehind, nil), "unread-ranges": attackWithin(unreadRanges, putOne),
 	"delete-all": attackWithin(deleteAll, nil), "end-lease": attackWithin(endLease, nil),
+	"long-keys": attackWithin(longKeys, nil), "long-lease": attackWithin(longLease, nil),
 }
 
 func attackWithin(
