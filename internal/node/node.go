@@ -29,7 +29,7 @@ type Ports struct {
 	// Distance is the round trip to another member, false while nobody knows. By it the node decides when to count who holds
 	// what it proposes, and when to offer that to all voters (package offers).
 	Distance func(to consensus.MemberID) (time.Duration, bool)
-	// Taken, if set, is told of the inputs that the core takes, once they have waited for their time.
+	// Taken, if set, is told of the inputs that the core takes, in order, once they have waited for their time.
 	Taken func(inputs []raft.Input)
 	// Decided, if set, is told of the proposals of this member that the fast path decided, before who waits for them is.
 	Decided func(decided []tally.Decision)
@@ -149,13 +149,13 @@ func (n *Node) Step(now time.Time, inputs ...raft.Input) {
 	}
 	clear(n.due)
 	proposes := n.gather(now)
-	if n.ports.Taken != nil {
-		n.ports.Taken(n.inputs)
-	}
 	if ticked {
 		n.decideFastPath(now)
 	}
 	n.collect(proposes)
+	if n.ports.Taken != nil {
+		n.ports.Taken(n.inputs)
+	}
 	first := n.replica.Base().Position.Index
 	out := n.replica.Step(n.inputs...)
 	clear(n.inputs)

@@ -138,6 +138,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"count-self":            {Members: 4, Nemesis: "reconfig-crash", Protocol: "joint"},
 		"union-of-joint":        {Members: 5, Nemesis: "reconfig-crash", Protocol: "joint"},
 		"durable-too-soon":      {Members: 3, Nemesis: "crash"},
+		"log-any-order":         {Members: 3, Nemesis: "none"},
 		"infer-old-term":        {Members: 3, Nemesis: "pause,transfer", Seed: 138},
 		"reuse-config-ids":      {Members: 3, Nemesis: "reconfig-crash"},
 		"witness-volatile":      {Members: 5, Nemesis: "crash-all"},

@@ -60,10 +60,13 @@ func (a *admission) admitFast(v *fast.View, m *consensus.Message) {
 	}
 }
 
-// admit appends proposals to the leader's log.
+// admit appends proposals to the leader's log, in the order in which they are given (primary order).
 func (a *admission) admit(proposals []consensus.Proposal, from consensus.MemberID) {
 	for i := range proposals {
 		p := &proposals[i]
+		if a.opts.Faults.LogAnyOrder {
+			p = &proposals[len(proposals)-1-i]
+		}
 		if reason := a.admitOne(p); reason != consensus.ReasonNone {
 			a.out.refuse(p.ID, from, reason)
 		}

@@ -77,6 +77,7 @@ type Faults struct {
 	DurableTooSoon  bool // a leader reports entries to proposers that are not on its disk yet
 	UnionOfJoint    bool // a joint configuration decides by a majority of all its voters together
 	TrustDenial     bool // a follower that denies what it acknowledged still counts
+	LogAnyOrder     bool // a leader logs what it is given at once in another order
 	IgnoreBinding   bool // a member campaigns, and counts itself, whatever data directory it is bound to
 
 	Log  raftlog.Faults

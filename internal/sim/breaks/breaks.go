@@ -61,6 +61,7 @@ var all = []Break{
 	{"count-self", "a leader that is no voter counts itself", nil},
 	{"union-of-joint", "a joint configuration decides by a majority of all its voters together", nil},
 	{"durable-too-soon", "a leader tells proposers of entries that its disk does not hold yet", nil},
+	{"log-any-order", "a leader logs what it is given at once in another order", nil},
 	{"infer-old-term", "members infer commits of entries of earlier terms", nil},
 	{"reuse-config-ids", "configurations are named by a counter that a roll-back turns back", nil},
 	{"witness-volatile", "voters answer for records before those are on disk", nil},

@@ -14,6 +14,7 @@
 //	chain                 ADR 0019 (equal history)                  chain.go
 //	revisions             docs/fast-path.md, L2                     revisions.go
 //	fast-path             docs/fast-path.md, L1 and L5              fastpath.go
+//	primary-order         Zab (DSN 2011), 4.1; docs/membership.md    primary.go (realtime.go for changes)
 //	promised-order        docs/fast-path.md, "Accepting"            promises.go
 //	applied-once          RIFL; docs/fast-path.md, L1               once.go
 //	acknowledged          docs/fast-path.md, L1                     acknowledged.go

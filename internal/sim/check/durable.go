@@ -134,6 +134,7 @@ func (s *Suite) Recovered(member consensus.MemberID, hard consensus.HardState, b
 			"and a part of what was on its way", member, &found, &p.log)
 	}
 	s.logs.forget(w, hard.Term)
+	s.primary.restarted(member)
 	s.elections.forget(member, hard.Term)
 	p.hard, p.log, p.term, p.cut = hard, found, hard.Term, 0
 	s.commits.learned(hard.Commit, hard.Term)

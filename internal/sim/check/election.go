@@ -28,6 +28,7 @@ func (s *Suite) Leader(member consensus.MemberID, term consensus.Term) {
 	}
 	if _, known := s.elections.leaders[term]; !known {
 		s.elections.leaders[term] = member
+		s.primary.led(member, term)
 		s.logs.elected(s, member, term)
 		s.removals.ruled(s, member, term)
 		s.elections.pending = term

@@ -101,8 +101,10 @@ func (l *logs) append(s *Suite, member consensus.MemberID, w *shadow, e *consens
 		s.report("log-matching", "member %v: term falls from %d to %d at index %d", member, previous, e.Term, e.Index)
 	}
 	w.terms = append(w.terms, e.Term)
+	s.primary.appended(s, member, e)
 	switch e.Kind {
 	case consensus.EntryConfig:
+		s.changeLogged(e)
 		s.configAppended(member, w, e)
 	case consensus.EntryNoop:
 		w.noticed(e)
@@ -182,5 +184,6 @@ func (l *logs) committed(s *Suite, member consensus.MemberID, e *consensus.Entry
 			member, e.Index, len(l.chosen)+1)
 		return
 	}
+	l.inOrder(s, e)
 	l.chosen = append(l.chosen, e.Term)
 }

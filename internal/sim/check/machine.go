@@ -65,6 +65,7 @@ func (m *machine) applied(s *Suite, member consensus.MemberID, e *consensus.Entr
 func (m *machine) first(s *Suite, member consensus.MemberID, e *consensus.Entry, got *kv.Result) {
 	if !decides(e) {
 		m.removedMembers(s)
+		s.changeCommitted(e)
 		m.outcomes = append(m.outcomes, outcome{revision: m.model.Revision})
 		m.revisions = append(m.revisions, m.model.Revision)
 		return

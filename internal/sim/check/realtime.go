@@ -2,16 +2,25 @@ package check
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"time"
 
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 )
 
 // realtime checks strict serializability over all keys at once, which the revisions in etcd's answers make cheap: of
 // two operations of which one ended before the other began, the later has no smaller revision (a greater one, if it
 // wrote), and a read shows exactly the state at the revision that it reports.
-type realtime struct{ ops []timed }
+//
+// A change of the configuration has a place in that order, too (primary order): it is an operation that begins when a leader
+// logs its entry, and ends when the first member applies it. What was acknowledged before lies below, what a client asks
+// for later lies above.
+type realtime struct {
+	ops    []timed
+	logged map[consensus.Position]time.Duration // configuration entries, when a leader logged them
+}
 
 type timed struct {
 	begin, end time.Duration
@@ -42,6 +51,25 @@ func (s *Suite) Read(begin, end time.Duration, revision kv.Revision, key string,
 		got.Version != want.Version || got.Lease != want.Lease || got.CreateRevision != want.CreateRevision:
 		s.report("real-time-order", "a read of %q at revision %d shows %+v, the log says %+v (exists: %v)",
 			key, revision, got, want, exists)
+	}
+}
+
+// changeLogged is told of each configuration entry that a member logs: the first is the leader that proposes it.
+func (s *Suite) changeLogged(e *consensus.Entry) {
+	r := &s.realtime
+	if r.logged == nil {
+		r.logged = map[consensus.Position]time.Duration{}
+	}
+	if _, known := r.logged[e.Position()]; !known {
+		r.logged[e.Position()] = s.Now()
+	}
+}
+
+// changeCommitted is told of each entry that is the first at its index to be applied anywhere, once its effect is known.
+func (s *Suite) changeCommitted(e *consensus.Entry) {
+	if begin, ok := s.realtime.logged[e.Position()]; ok && e.Kind == consensus.EntryConfig {
+		s.realtime.ops = append(s.realtime.ops, timed{begin, s.Now(), s.machine.model.Revision, false,
+			fmt.Sprintf("change %v of the configuration", e.Position())})
 	}
 }
 

@@ -50,6 +50,7 @@ type Suite struct {
 	fastPath  fastPath
 	promises  promises
 	chains    chains
+	primary   primary
 }
 
 // NewSuite returns checkers for a cluster whose first members begin after base, with an empty store.

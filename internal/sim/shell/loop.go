@@ -3,6 +3,7 @@ package shell
 import (
 	"time"
 
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/sim/dice"
@@ -77,11 +78,18 @@ func (l *loop) step() {
 	}
 }
 
-// taken is told of what the core takes.
+// taken is told of what the core takes, in order.
 func (l *loop) taken(inputs []raft.Input) {
+	l.Suite.Stepping(l.ID)
 	for i := range inputs {
-		if received, ok := inputs[i].(raft.Receive); ok {
-			l.Suite.Offers.Took(l.ID, &received.Message)
+		switch input := inputs[i].(type) {
+		case raft.Receive:
+			l.Suite.Offers.Took(l.ID, &input.Message)
+			if m := &input.Message; m.Kind == consensus.MsgPropose || m.Kind == consensus.MsgFastPropose {
+				l.Suite.Given(l.ID, m.Proposals)
+			}
+		case raft.Propose:
+			l.Suite.Given(l.ID, input.Proposals)
 		}
 	}
 }
