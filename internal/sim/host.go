@@ -52,7 +52,9 @@ type host struct {
 
 	joiner *joiner       // of a machine whose process joins by itself
 	frozen time.Duration // it does nothing before this time
-	slow   time.Duration // extra time of each write
+	// asksAgain is when a caller of another epoch may make it ask who that is; see called.
+	asksAgain time.Duration
+	slow      time.Duration // extra time of each write
 }
 
 const dataDir = "data"

@@ -194,10 +194,15 @@ func (h *host) askEpoch(id consensus.MemberID) {
 	})
 }
 
+// rumourPause is for how long a member that has asked because of a caller asks nobody else for that reason, as in package
+// epoch: to ask is to call, so that two members of different epochs would ask each other for ever, ever more often.
+const rumourPause = time.Second
+
 // called takes note of a caller. Of one that is not believed, the member asks itself where it knows that it is.
 func (h *host) called(c *identity.Claim) {
 	h.epochs.Meet(*c, identity.Said, h.run.Now())
-	if h.epochs.Foreign(c) && slices.Contains(h.knownPeers(), c.Member) {
+	if h.run.Now() >= h.asksAgain && h.epochs.Foreign(c) && slices.Contains(h.knownPeers(), c.Member) {
+		h.asksAgain = h.run.Now() + rumourPause
 		h.askEpoch(c.Member)
 	}
 }

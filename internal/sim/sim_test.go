@@ -90,6 +90,13 @@ func mustHold(t *testing.T, o sim.Options) {
 	}
 }
 
+// Ensure that members of two epochs, which ask each other who they are, do not do that ever more often: a run would not end.
+func TestRun_endsAfterRecoveries(t *testing.T) {
+	for _, seed := range []uint64{3, 4} {
+		mustHold(t, sim.Options{Seed: seed, Nemesis: "recover"})
+	}
+}
+
 // Ensure that one seed gives the same events each time, byte for byte.
 func TestRun_deterministic(t *testing.T) {
 	for seed := uint64(100); seed < 103; seed++ {
