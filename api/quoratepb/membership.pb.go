@@ -1299,7 +1299,7 @@ type Job struct {
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Spec          *ChangeSpec            `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
 	State         string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"` // queued, running, done, failed or cancelled
-	Phase         string                 `protobuf:"bytes,4,opt,name=phase,proto3" json:"phase,omitempty"` // what a running job is at
+	Phase         string                 `protobuf:"bytes,4,opt,name=phase,proto3" json:"phase,omitempty"` // what a running job is at; "decided": its change can not be undone, and is not settled yet
 	Message       string                 `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
 	CancelAsked   bool                   `protobuf:"varint,6,opt,name=cancel_asked,json=cancelAsked,proto3" json:"cancel_asked,omitempty"`
 	CreatedMs     int64                  `protobuf:"varint,7,opt,name=created_ms,json=createdMs,proto3" json:"created_ms,omitempty"`

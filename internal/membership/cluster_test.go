@@ -267,6 +267,7 @@ func (c *pretended) run(j *membership.Job, between func(step int)) (last members
 			c.t.Fatalf("asked again, Next says something else: %s", cmp.Diff(action, again))
 		}
 		c.act(j, action)
+		j.Phase = action.Phase // as a leader notes it
 		if action.End != "" {
 			return action
 		}

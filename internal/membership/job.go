@@ -71,6 +71,7 @@ const (
 	PhaseDrain    Phase = "drain"     // leadership is transferred away from a member that is removed
 	PhaseSwap     Phase = "swap"      // the voters change, at once
 	PhaseUpdate   Phase = "update"    // in place of swap if peer URLs change and nothing else
+	PhaseDecided  Phase = "decided"   // nobody can undo the change any more
 	PhaseSettle   Phase = "settle"    // until the removed may be switched off
 	PhaseUndo     Phase = "undo"      // cancelled: newcomers are removed again
 )

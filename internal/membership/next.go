@@ -17,7 +17,7 @@ import (
 //	marks are not right?   cordon: set them and take them away, in one change
 //	the leader goes?        drain: hand leadership to one that stays
 //	roles are not right?    swap: promote, remove, demote and update, in one change; by protocol single one voter at a time
-//	under way, not final?   settle: wait, then done
+//	under way, not final?   decided, once nobody can undo it; settle: wait, then done
 //
 // So a leader that was elected a moment ago goes on where the last one stopped, and what was rolled back is done again.
 func Next(j *Job, v *View) Action {
@@ -58,7 +58,7 @@ func (g *goal) advance(j *Job, begins bool) Action {
 		}
 	}
 	if g.reached() {
-		return g.settle()
+		return g.settle(j)
 	}
 	if fault := g.outdated(j); fault != "" && g.view.settled() {
 		return g.fail(g.phase(), fault)
@@ -176,14 +176,27 @@ func (g *goal) successors() []MemberView {
 }
 
 // settle waits until nobody can undo the change, and ends the job.
-func (g *goal) settle() Action {
+func (g *goal) settle(j *Job) Action {
 	if !g.view.settled() {
-		return Action{Phase: PhaseSettle, Message: g.settling(), Wait: true}
+		phase := g.ending(j)
+		return Action{Phase: phase, Message: g.settling(phase), Wait: true}
 	}
 	if g.yields() {
 		return Action{Phase: PhaseSettle, Message: g.yieldWords(), Wait: true}
 	}
 	return Action{Phase: PhaseSettle, Message: g.doneWords(), End: StateDone}
+}
+
+// ending is the phase of a job whose last change is in force and not settled. What was decided stays so, also while C(new)
+// has not committed.
+func (g *goal) ending(j *Job) Phase {
+	switch {
+	case !g.spec.revotes():
+		return PhaseSettle
+	case j.Phase == PhaseDecided || g.view.decided():
+		return PhaseDecided
+	}
+	return PhaseSwap
 }
 
 // yields reports whether the leader was cordoned by this job, and is about to hand over: the core does so by itself.

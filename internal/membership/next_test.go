@@ -41,41 +41,41 @@ var jobs = []struct {
 	spec   membership.Spec
 	phases string
 }{
-	{"add a voter", membership.Spec{Add: []membership.Newcomer{newcomer(7)}}, "join start snapshot catch-up swap settle"},
+	{"add a voter", membership.Spec{Add: []membership.Newcomer{newcomer(7)}}, "join start snapshot catch-up swap decided settle"},
 	{"add two voters and a learner", membership.Spec{Add: []membership.Newcomer{newcomer(7), learner(8), newcomer(9)}},
-		"join start snapshot catch-up swap settle"},
+		"join start snapshot catch-up swap decided settle"},
 	{"add a learner", membership.Spec{Add: []membership.Newcomer{learner(8)}}, "join start snapshot catch-up settle"},
-	{"remove a voter", membership.Spec{Remove: ids{2}}, "swap settle"},
-	{"remove the leader", membership.Spec{Remove: ids{1}}, "drain swap settle"},
-	{"remove a learner", membership.Spec{Remove: ids{4}}, "swap settle"},
-	{"remove two, the leader among them", membership.Spec{Remove: ids{1, 3}}, "drain swap settle"},
-	{"promote a learner", membership.Spec{Promote: ids{4}}, "swap settle"},
-	{"demote a voter", membership.Spec{Demote: ids{3}}, "swap settle"},
-	{"demote the leader", membership.Spec{Demote: ids{1}}, "drain swap settle"},
+	{"remove a voter", membership.Spec{Remove: ids{2}}, "swap decided settle"},
+	{"remove the leader", membership.Spec{Remove: ids{1}}, "drain swap decided settle"},
+	{"remove a learner", membership.Spec{Remove: ids{4}}, "swap decided settle"},
+	{"remove two, the leader among them", membership.Spec{Remove: ids{1, 3}}, "drain swap decided settle"},
+	{"promote a learner", membership.Spec{Promote: ids{4}}, "swap decided settle"},
+	{"demote a voter", membership.Spec{Demote: ids{3}}, "swap decided settle"},
+	{"demote the leader", membership.Spec{Demote: ids{1}}, "drain swap decided settle"},
 	{"update", membership.Spec{Update: []consensus.Member{{ID: 2, PeerURLs: []string{url(22)}}}}, "update settle"},
 	{"update, and add a learner", membership.Spec{Add: []membership.Newcomer{learner(8)},
 		Update: []consensus.Member{{ID: 2, PeerURLs: []string{url(22)}}}}, "join start snapshot catch-up update settle"},
 	{"replace a voter", membership.Spec{Kind: membership.KindReplace, Remove: ids{2}, Add: []membership.Newcomer{newcomer(7)}},
-		"join start snapshot catch-up swap settle"},
+		"join start snapshot catch-up swap decided settle"},
 	{"replace the leader", membership.Spec{Kind: membership.KindReplace, Remove: ids{1}, Add: []membership.Newcomer{newcomer(7)}},
-		"join start snapshot catch-up drain swap settle"},
+		"join start snapshot catch-up drain swap decided settle"},
 	{"replace a voter by a learner that is there", membership.Spec{Kind: membership.KindReplace, Remove: ids{2}, Promote: ids{4}},
-		"swap settle"},
+		"swap decided settle"},
 	{"replace at the same URL", membership.Spec{Kind: membership.KindReplace, Remove: ids{2}, Add: []membership.Newcomer{at(7, 2)}},
-		"make-room join start snapshot catch-up swap settle"},
+		"make-room join start snapshot catch-up swap decided settle"},
 	{"replace the leader at the same URL", membership.Spec{Remove: ids{1}, Add: []membership.Newcomer{at(7, 1)}},
-		"make-room join start snapshot catch-up swap settle"},
+		"make-room join start snapshot catch-up swap decided settle"},
 	{"replace a learner at the same URL", membership.Spec{Remove: ids{4}, Add: []membership.Newcomer{{ID: 7, PeerURLs: []string{url(4)},
 		Learner: true}}}, "make-room join start snapshot catch-up settle"},
 	{"everybody is new", membership.Spec{Remove: ids{1, 2, 3, 4}, Add: []membership.Newcomer{newcomer(7), newcomer(8), newcomer(9)}},
-		"join start snapshot catch-up swap settle"},
+		"join start snapshot catch-up swap decided settle"},
 	{"all at once", membership.Spec{Remove: ids{1}, Demote: ids{2}, Promote: ids{4}, Add: []membership.Newcomer{newcomer(7), learner(8)},
-		Update: []consensus.Member{{ID: 3, PeerURLs: []string{url(33)}}}}, "join start snapshot catch-up drain swap settle"},
+		Update: []consensus.Member{{ID: 3, PeerURLs: []string{url(33)}}}}, "join start snapshot catch-up drain swap decided settle"},
 	{"drain", membership.Spec{Kind: membership.KindDrain, Drain: ids{1, 3}}, "drain"},
 	{"cordon", membership.Spec{Cordon: ids{2}}, "cordon settle"},
 	{"cordon the leader and a learner", membership.Spec{Cordon: ids{1, 4}}, "cordon settle"},
-	{"cordon a learner that is to vote", membership.Spec{Cordon: ids{4}, Promote: ids{4}}, "cordon swap settle"},
-	{"add a cordoned voter", membership.Spec{Add: []membership.Newcomer{cordoned(7)}}, "join start snapshot catch-up swap settle"},
+	{"cordon a learner that is to vote", membership.Spec{Cordon: ids{4}, Promote: ids{4}}, "cordon swap decided settle"},
+	{"add a cordoned voter", membership.Spec{Add: []membership.Newcomer{cordoned(7)}}, "join start snapshot catch-up swap decided settle"},
 }
 
 // each runs f for every job by every protocol.
@@ -110,7 +110,7 @@ func TestNext_toTheEnd(t *testing.T) {
 		// Where no voter stays the leader hands over once a newcomer votes.
 		handsOverLate := spec.Protocol == consensus.ProtocolSingle && len(spec.Remove) == 4
 		if handsOverLate {
-			phases = "join start snapshot catch-up swap drain swap settle"
+			phases = "join start snapshot catch-up swap drain swap decided settle"
 		}
 		if got := strings.Join(seen, " "); got != phases {
 			t.Errorf("got phases %s, want %s", got, phases)

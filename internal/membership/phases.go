@@ -11,7 +11,7 @@ func Phases(s *Spec, v *View) []Phase {
 	joins, promotes := len(s.Add) > 0, len(s.Promote) > 0
 	goes := len(s.Remove)+len(s.Demote) > 0
 	room := joins && len(s.Remove) > 0
-	swaps := goes || promotes || slices.ContainsFunc(s.Add, func(n Newcomer) bool { return !n.Learner })
+	swaps := s.revotes()
 	leads := goes
 	marks := len(s.Cordon)+len(s.Uncordon) > 0 || slices.ContainsFunc(s.Add, func(n Newcomer) bool { return n.Cordoned })
 	waits := promotes
@@ -35,5 +35,12 @@ func Phases(s *Spec, v *View) []Phase {
 	add(leads, PhaseDrain)
 	add(swaps, PhaseSwap)
 	add((v == nil || !swaps) && len(s.Update) > 0, PhaseUpdate)
+	add(swaps, PhaseDecided)
 	return append(phases, PhaseSettle)
+}
+
+// revotes reports whether a Spec changes who votes.
+func (s *Spec) revotes() bool {
+	return len(s.Remove)+len(s.Demote)+len(s.Promote) > 0 ||
+		slices.ContainsFunc(s.Add, func(n Newcomer) bool { return !n.Learner })
 }

@@ -147,6 +147,12 @@ type TransferView struct {
 // settled reports whether nothing is under way.
 func (v *View) settled() bool { return v.Settled && !v.Config.IsJoint() }
 
+// decided reports whether nobody can undo the change to the configuration in force any more: its entry has committed, and by
+// joint that of C(new).
+func (v *View) decided() bool {
+	return !v.Undecided && !(v.Config.IsJoint() && v.Protocol == consensus.ProtocolJoint)
+}
+
 // active lists the members that were heard lately, the leader included.
 func (v *View) active() []consensus.MemberID {
 	return v.those(func(m *MemberView) bool { return m.Active })

@@ -78,9 +78,9 @@ func (g *goal) swapTitle() string {
 	return due.words(&g.names, "swap", "make", "remove", "change")
 }
 
-func (g *goal) settling() string {
+func (g *goal) settling(phase Phase) string {
 	words := fmt.Sprintf("waits until configuration %v is final", g.view.ID)
-	if v := g.view; v.Protocol == consensus.ProtocolJointEarly && v.Config.IsJoint() && !v.Undecided {
+	if phase == PhaseDecided {
 		words = "the change is decided, nobody can undo it; " + words
 	}
 	if going := g.removedWords(" may not be switched off before"); going != "" {
