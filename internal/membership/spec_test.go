@@ -46,9 +46,9 @@ func TestSpec_Validate_faults(t *testing.T) {
 		{"two newcomers of one name", membership.Spec{Add: []membership.Newcomer{named("a", "http://a:1"), named("a", "http://b:1")}},
 			"two newcomers are called a"},
 		{"URLs that do not serve", membership.Spec{Add: []membership.Newcomer{named("a", "10.0.0.1:2380", "http://b", "http://c:1/x")}},
-			"newcomer a has a peer URL that does not serve: \"10.0.0.1:2380\" is not a URL: first path segment in URL cannot contain colon\n" +
+			"newcomer a has a peer URL that does not serve: \"10.0.0.1:2380\" lacks a scheme: write http://10.0.0.1:2380, or https://10.0.0.1:2380 for TLS\n" +
 				"newcomer a has a peer URL that does not serve: \"http://b\" lacks a port: write http://host:port\n" +
-				"newcomer a has a peer URL that does not serve: \"http://c:1/x\" says more than http://host:port"},
+				"newcomer a has a peer URL that does not serve: \"http://c:1/x\" says more than http://host:port: write http://c:1"},
 		{"drain and more", membership.Spec{Drain: ids{1}, Remove: ids{2}},
 			"drain goes with no other change: a member that is removed or demoted is drained anyway"},
 		{"drain", membership.Spec{Kind: membership.KindDrain, Drain: ids{1}}, ""},
