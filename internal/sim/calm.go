@@ -39,6 +39,7 @@ func (w *World) calmPhase() {
 func (w *World) heal() {
 	for _, l := range w.cluster.net.links {
 		l.cuts = 0
+		w.cluster.net.narrow(l, 0, 0)
 	}
 	quiet := &w.cluster.net.weather
 	quiet.Loss, quiet.Dup, quiet.Reorder, quiet.Spike = 0, 0, 0, 0

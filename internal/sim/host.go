@@ -275,6 +275,7 @@ func (h *host) down() {
 	h.run.stores.End(h.slot)
 	h.alive, h.proc, h.pilot, h.gate = false, nil, nil, nil
 	h.inForce, h.frozen, h.guard, h.epochs = nil, 0, nil, nil
+	h.cluster.net.broken(h)
 	for _, other := range h.cluster.up() {
 		if h.cluster.net.link(h.slot, other.slot).cuts == 0 {
 			h.cluster.net.notice(other, h)

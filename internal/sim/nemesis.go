@@ -29,6 +29,7 @@ var strikes = map[string]func(*World){
 	"reconfig-crash":     byOperators((*operators).strikeMembership),
 	"transfer":           byFaults((*faults).strikeTransfer),
 	"last-word":          byFaults((*faults).strikeLastWord),
+	"narrow":             byFaults((*faults).strikeNarrow),
 	"overwrite":          byFaults((*faults).strikeOverwrite),
 	"auth":               (*World).strikeUsers,
 	"strangers":          (*World).strikeStrangers,
@@ -248,4 +249,63 @@ func (f *faults) strikeLastWord() {
 			}
 		}
 	})
+}
+
+// strikeNarrow makes some links, or all, narrow for a while, and narrower or wider meanwhile.
+func (f *faults) strikeNarrow() {
+	links, what := f.someLinks()
+	if len(links) == 0 {
+		return
+	}
+	net, plan := f.cluster.net, f.run.plan
+	rate := 1 << 10 << f.rng.IntN(9) // up to 256 KiB a second
+	f.run.struck("narrow", fmt.Sprintf("%s, %d bytes a second", what, rate))
+	// In a member it is 512 KiB, which take a second on a link of 4 Mbit/s and a tenth of it on one of 40.
+	patience := time.Duration(plan.Raft.ElectionTicks) * plan.Tick
+	heard := dice.Between(f.rng, patience/20, patience/2)
+	set := func(rate int) {
+		if f.run.calm {
+			return
+		}
+		for _, l := range links {
+			net.narrow(l, rate, int(heard)*rate/int(time.Second))
+		}
+	}
+	set(rate)
+	lasts := dice.Between(f.rng, time.Second, 15*time.Second)
+	for range f.rng.IntN(4) {
+		next := max(1<<9, rate<<4>>f.rng.IntN(9))
+		f.run.After(dice.Between(f.rng, 0, lasts), func() { set(next) })
+	}
+	f.run.After(lasts, func() { set(0) })
+}
+
+// someLinks draws which links become narrow: all, those from or to one host, or one way or both between two.
+func (f *faults) someLinks() (links []*link, what string) {
+	hosts := f.cluster.present()
+	if len(hosts) < 2 {
+		return nil, ""
+	}
+	at := f.rng.IntN(len(hosts))
+	one, other := hosts[at], hosts[(at+1)%len(hosts)]
+	kind := f.rng.IntN(5)
+	for _, a := range hosts {
+		for _, b := range hosts {
+			there, back := a == one, b == one
+			switch {
+			case a == b:
+			case kind == 0, kind == 1 && there, kind == 2 && back, kind == 3 && there && b == other,
+				kind == 4 && (there && b == other || back && a == other):
+				links = append(links, f.cluster.net.link(a.slot, b.slot))
+			}
+		}
+	}
+	names := []string{"all", "from %d", "to %d", "%d to %d", "%d and %d"}
+	switch kind {
+	case 0:
+		return links, names[0]
+	case 1, 2:
+		return links, fmt.Sprintf(names[kind], one.slot)
+	}
+	return links, fmt.Sprintf(names[kind], one.slot, other.slot)
 }

@@ -15,8 +15,9 @@ import (
 
 // link is one direction between two members.
 type link struct {
-	cuts     int // how many nemeses hold it cut
-	lastTime time.Duration
+	cuts             int // how many nemeses hold it cut
+	ordered, express lane
+	pipe             *pipe // nil: it takes a message as long as any other, whatever its size
 }
 
 // network carries messages between hosts, in order per link unless the weather reorders.
@@ -56,6 +57,7 @@ func (n *network) send(from *host, messages []consensus.Message) {
 			run++
 		}
 		if to := n.at(messages[0].To); to != nil && to != from {
+			n.watch(from, to, messages[:run])
 			n.carry(from, to, messages[:run])
 		} else if to == nil {
 			from.proc.Clients.Deliver(messages[:run])
@@ -64,20 +66,52 @@ func (n *network) send(from *host, messages []consensus.Message) {
 	}
 }
 
-func (n *network) carry(from, to *host, messages []consensus.Message) {
-	l := n.link(from.slot, to.slot)
-	if l.cuts > 0 || dice.Chance(n.rng, n.weather.Loss) || !n.shake(from, to) {
-		n.run.counts.Dropped += uint64(len(messages))
+// watch tells the law that entries cross a link once what sets out, if both ends are members.
+func (n *network) watch(from, to *host, messages []consensus.Message) {
+	if from.suite != n.run.suite || to.suite != n.run.suite {
 		return
 	}
+	for i := range messages {
+		n.run.suite.SentOnce.Leaves(n.run.suite, &messages[i])
+	}
+}
+
+func (n *network) carry(from, to *host, messages []consensus.Message) {
+	l := n.link(from.slot, to.slot)
 	inputs := make([]raft.Input, len(messages))
+	for i := range messages {
+		inputs[i] = raft.Receive{Message: messages[i]}
+	}
+	if l.cuts > 0 || dice.Chance(n.rng, n.weather.Loss) || !n.shake(from, to) {
+		n.lose(inputs...)
+		return
+	}
 	for i := range messages {
 		inputs[i] = raft.Receive{Message: n.copy(&messages[i])}
 	}
-	n.deliver(from, to, l, inputs)
+	n.put(from, to, l, inputs)
 	if dice.Chance(n.rng, n.weather.Dup) {
 		n.run.counts.Duplicated += uint64(len(messages))
-		n.deliver(from, to, l, inputs)
+		n.put(from, to, l, inputs)
+	}
+}
+
+// put puts messages on the way.
+func (n *network) put(from, to *host, l *link, inputs []raft.Input) {
+	p := &parcel{from: from, to: to, link: l, lane: &l.ordered, inputs: inputs, life: to.life, sent: from.credentials}
+	if l.pipe != nil {
+		l.pipe.put(p)
+		return
+	}
+	n.travel(p)
+}
+
+// lose counts messages that do not arrive.
+func (n *network) lose(inputs ...raft.Input) {
+	n.run.counts.Dropped += uint64(len(inputs))
+	for i := range inputs {
+		m := inputs[i].(raft.Receive).Message
+		n.run.suite.SentOnce.Gone(&m)
 	}
 }
 
@@ -99,28 +133,39 @@ func (n *network) delay() time.Duration {
 	return d
 }
 
-func (n *network) deliver(from, to *host, l *link, inputs []raft.Input) {
+// travel lets a parcel arrive, after those before it on its lane unless the weather reorders.
+func (n *network) travel(p *parcel) {
 	at := n.run.Now() + n.delay()
 	if !dice.Chance(n.rng, n.weather.Reorder) {
-		at = max(at, l.lastTime)
-		l.lastTime = at
+		at = max(at, p.lane.last)
+		p.lane.last = at
+	} else {
+		n.run.suite.SentOnce.Overtaken(p.from.id, p.to.id)
 	}
-	life, sent := to.life, from.credentials
-	n.run.After(at-n.run.Now(), func() {
-		// A stream that was cut loses what was on its way; so does one whose other end started anew.
-		if l.cuts > 0 || !to.alive || to.life != life {
-			n.run.counts.Dropped += uint64(len(inputs))
-			return
+	n.run.After(at-n.run.Now(), func() { n.arrive(p) })
+}
+
+func (n *network) arrive(p *parcel) {
+	to, inputs := p.to, p.inputs
+	// A stream that was cut loses what was on its way; so does one whose other end started anew.
+	if p.link.cuts > 0 || !to.alive || to.life != p.life {
+		n.lose(inputs...)
+		return
+	}
+	if inputs = n.admit(p.from, &p.sent, to, inputs); len(inputs) < len(p.inputs) || to.suite != n.run.suite {
+		for i := range p.inputs {
+			m := p.inputs[i].(raft.Receive).Message
+			n.run.suite.SentOnce.Gone(&m)
 		}
-		if inputs = n.admit(from, &sent, to, inputs); len(inputs) == 0 {
-			return
-		}
-		n.run.counts.Messages += uint64(len(inputs))
-		first := inputs[0].(raft.Receive).Message
-		n.run.trace.Note(n.run.Now(), to.slot, diary.Deliver, uint64(from.slot), uint64(first.Kind), uint64(first.Term),
-			func() string { return describe(&first, len(inputs)) })
-		to.proc.Put(inputs...)
-	})
+	}
+	if len(inputs) == 0 {
+		return
+	}
+	n.run.counts.Messages += uint64(len(inputs))
+	first := inputs[0].(raft.Receive).Message
+	n.run.trace.Note(n.run.Now(), to.slot, diary.Deliver, uint64(p.from.slot), uint64(first.Kind), uint64(first.Term),
+		func() string { return describe(&first, len(inputs)) })
+	to.proc.Put(inputs...)
 }
 
 func describe(m *consensus.Message, n int) string {
@@ -185,7 +230,10 @@ func (n *network) hold(from, to []*host, by int) {
 	for _, a := range from {
 		for _, b := range to {
 			if a != b {
-				n.link(a.slot, b.slot).cuts += by
+				l := n.link(a.slot, b.slot)
+				if l.cuts += by; l.cuts > 0 && l.pipe != nil {
+					l.pipe.lose()
+				}
 			}
 		}
 	}
@@ -202,4 +250,44 @@ func (n *network) notice(a, b *host) {
 			a.proc.Put(raft.Unreachable{Member: b.id})
 		}
 	})
+}
+
+// narrow sets the rate of a link, in bytes a second; zero makes it as wide as the messages. What waits then, arrives.
+func (n *network) narrow(l *link, rate, crowded int) {
+	p := l.pipe
+	switch {
+	case p == nil && rate == 0:
+		return
+	case p == nil:
+		p = &pipe{
+			run: n.run, travel: n.travel, drop: n.lose, ordered: &l.ordered, express: &l.express, rate: 1, since: n.run.Now(),
+		}
+	}
+	p.work()
+	if rate > 0 {
+		l.pipe, p.rate, p.crowded = p, rate, crowded
+		p.wakeNext()
+		return
+	}
+	l.pipe = nil
+	p.flush()
+}
+
+// broken drops what waits on the links from and to a host whose process has ended.
+func (n *network) broken(h *host) {
+	for _, other := range n.cluster.list {
+		for _, pair := range [][2]int{{h.slot, other.slot}, {other.slot, h.slot}} {
+			if l := n.links[pair]; l != nil && l.pipe != nil {
+				l.pipe.lose()
+			}
+		}
+	}
+}
+
+// takes is how long a link needs for a snapshot beside its lanes.
+func (n *network) takes(from, to *host, bytes int) time.Duration {
+	if to == nil || from == to || n.link(from.slot, to.slot).pipe == nil {
+		return 0
+	}
+	return time.Duration(bytes * int(time.Second) / n.link(from.slot, to.slot).pipe.rate)
 }

@@ -166,6 +166,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"read-while-changing":   {Members: 3, Nemesis: "membership,slowdisk", Load: sim.LoadReads, Protocol: "joint-early"},
 		"tell-core-last":        {Members: 3, Nemesis: "slowdisk", Load: sim.LoadReads, Duration: 20 * time.Second},
 		"pack-forgets":          {Members: 3, Nemesis: "dup,transfer"},
+		"loss-by-rounds":        {Members: 3, Nemesis: "narrow"},
 		"ignore-binding":        {Members: 3, Nemesis: "wipe", Seed: 4},
 		"count-unbound":         {Members: 3, Nemesis: "found-majority"},
 		"ignore-lives":          {Members: 3, Nemesis: "roll-back", Seed: 7},

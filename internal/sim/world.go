@@ -55,6 +55,7 @@ func Run(o Options) (Report, error) {
 	counts, suite := &w.run.counts, w.run.suite
 	counts.Load(w.load)
 	counts.Jobs, counts.Stamped = suite.Jobs.Done(), suite.Offers.Stamped
+	counts.Sent, counts.Again, counts.InVain = suite.SentOnce.Bytes, suite.SentOnce.Again, suite.SentOnce.InVain
 	counts.Duplicates, counts.Fast, counts.Skipped = suite.Duplicates, suite.Fast, suite.Skipped
 	w.tallyChanges()
 	for _, h := range w.cluster.up() {

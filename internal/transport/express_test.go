@@ -22,7 +22,7 @@ func TestIsExpress(t *testing.T) {
 		{"a vote with a few records", vote(1 << 10), true},
 		{"a vote with a full pool", vote(4 << 20), false},
 	} {
-		if got := isExpress(&row.message); got != row.want {
+		if got := IsExpress(&row.message); got != row.want {
 			t.Errorf("%s: got %v", row.name, got)
 		}
 	}

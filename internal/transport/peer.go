@@ -119,7 +119,7 @@ func (p *peer) send(messages []consensus.Message) int {
 			continue
 		}
 		matched++
-		if isExpress(m) {
+		if IsExpress(m) {
 			p.express.box.addOne(m)
 		} else {
 			p.ordered.box.addOne(m)
@@ -128,10 +128,10 @@ func (p *peer) send(messages []consensus.Message) int {
 	return matched
 }
 
-// isExpress reports whether a message may take the express stream: of a kind that is small, that elections and leases
+// IsExpress reports whether a message may take the express stream: of a kind that is small, that elections and leases
 // depend on, and that Raft accepts in any order. A vote may have megabytes of records: on a slow link it would delay
 // the pings, so that the peer would seem dead in every election.
-func isExpress(m *consensus.Message) bool {
+func IsExpress(m *consensus.Message) bool {
 	switch m.Kind {
 	case consensus.MsgHeartbeat, consensus.MsgHeartbeatReply, consensus.MsgPreVote, consensus.MsgPreVoteReply,
 		consensus.MsgVote, consensus.MsgTimeoutNow, consensus.MsgRead, consensus.MsgReadReply, consensus.MsgLogQuery,

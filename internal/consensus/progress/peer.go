@@ -55,6 +55,7 @@ type Peer struct {
 
 	Disk
 	Feed
+	Noted // only with the fault LossByRounds
 
 	Leaving   bool   // no longer in the configuration
 	LeavesAt  uint64 // tick at which to forget it, once its removal committed; zero before
@@ -78,6 +79,12 @@ type Feed struct {
 	Outrun     bool
 	Outruns    int
 	SnapshotAt uint64
+}
+
+// Noted is the next entry to send when a round began. Nothing but the fault LossByRounds looks at it.
+type Noted struct {
+	NotedRound uint64 // zero: none
+	NotedNext  consensus.Index
 }
 
 // New returns the view of a member of which nothing is known: it is probed at next.
@@ -128,13 +135,17 @@ func (p *Peer) BecomeSnapshot(floor consensus.Index) {
 func (p *Peer) reset(s State) {
 	p.State, p.Sent = s, false
 	p.Floor, p.Offer, p.Outrun = 0, consensus.Position{}, false
+	p.Noted = Noted{}
 	p.Inflights.reset()
 }
 
-// SentEntries notes an append that ends with last. One without entries takes no room in the window.
-func (p *Peer) SentEntries(last consensus.Index, bytes int) {
+// SentEntries notes an append of a round that ends with last. One without entries takes no room in the window. Where a probe
+// bears entries, the answers to those before it, which bore none, do not end Probe: the entries would be sent again.
+func (p *Peer) SentEntries(last consensus.Index, bytes int, round uint64) {
 	p.SentTo = max(p.SentTo, last)
 	switch {
+	case p.State == Probe && last >= p.Next:
+		p.Sent, p.Since = true, round
 	case p.State == Probe:
 		p.Sent = true
 	case p.State == Replicate && last >= p.Next:

@@ -12,17 +12,17 @@ import (
 // Ensure that a probing leader sends one append, and streams after the first acknowledgement until the window is full.
 func TestPeer_pace(t *testing.T) {
 	p := progress.New(2, 10, 2, 100)
-	p.SentEntries(12, 10)
+	p.SentEntries(12, 10, 0)
 	if !p.Paused() || p.Next != 10 {
 		t.Fatalf("probe: paused %v, next %d", p.Paused(), p.Next)
 	}
 	p.Acknowledged(12, 0)
 	p.BecomeReplicate()
-	p.SentEntries(20, 10)
+	p.SentEntries(20, 10, 0)
 	if p.Paused() || p.Next != 21 {
 		t.Fatalf("replicate: paused %v, next %d", p.Paused(), p.Next)
 	}
-	p.SentEntries(30, 10)
+	p.SentEntries(30, 10, 0)
 	if !p.Paused() {
 		t.Fatal("two messages of two are on their way, and still not paused")
 	}
@@ -30,7 +30,7 @@ func TestPeer_pace(t *testing.T) {
 	if p.Paused() || p.Inflights.Count() != 1 {
 		t.Fatalf("one acknowledged: paused %v, %d on their way", p.Paused(), p.Inflights.Count())
 	}
-	p.SentEntries(40, 95)
+	p.SentEntries(40, 95, 0)
 	if !p.Paused() {
 		t.Fatal("105 bytes of 100 are on their way, and still not paused")
 	}
@@ -100,7 +100,7 @@ func TestWindow_random(t *testing.T) {
 			last += consensus.Index(1 + rng.IntN(5))
 			s := sent{last, rng.IntN(100)}
 			model = append(model, s)
-			p.SentEntries(s.last, s.bytes)
+			p.SentEntries(s.last, s.bytes, 0)
 		} else if len(model) > 0 {
 			upto := model[rng.IntN(len(model))].last
 			p.Acknowledged(upto, 0)
@@ -123,15 +123,15 @@ func ExamplePeer() {
 	p := progress.New(2, 8, 16, 1<<20)
 	show := func(what string) { fmt.Printf("%-28s %v match=%d next=%d\n", what, p.State, p.Match, p.Next) }
 	show("a new leader guesses")
-	p.SentEntries(7, 0)
+	p.SentEntries(7, 0, 0)
 	p.Refused(7, 3, 1)
 	show("refused, hint 3")
-	p.SentEntries(3, 0)
+	p.SentEntries(3, 0, 0)
 	p.Acknowledged(3, 1)
 	p.BecomeReplicate()
 	show("accepted")
-	p.SentEntries(12, 100)
-	p.SentEntries(15, 100)
+	p.SentEntries(12, 100, 0)
+	p.SentEntries(15, 100, 0)
 	show("two appends on their way")
 	if p.Lacks(12, 1) {
 		p.BecomeProbe(2)

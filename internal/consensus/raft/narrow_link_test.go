@@ -265,3 +265,45 @@ func TestReplica_Step_narrowLinkToFullMember(t *testing.T) {
 	n.apply(len(n.toApply))
 	l.catchUp(t, nil)
 }
+
+// Ensure that a new leader sends its first entries once to a follower that it has not heard yet. The acknowledgement of the
+// first probe, which bore no entries, comes when the second one has left with some: it says nothing of those.
+func TestReplica_Step_newLeaderSendsOnce(t *testing.T) {
+	c := newCluster([]memberID{1, 2, 3}, nil, nil)
+	follower, sent := c.node(3), 0
+	var slow []message // appends on their way to member 3
+	c.node(2).step(raft.Campaign{})
+	for range 20 * c.opts(2).HeartbeatTicks {
+		c.node(2).step(raft.Tick{})
+		if sent > 0 && len(slow) > 0 {
+			c.deliver(slow[0])
+			slow = slow[1:]
+		}
+		for moved := true; moved; {
+			moved = false
+			for _, n := range c.nodes {
+				moved = n.drain() || moved
+			}
+			net := c.net
+			c.net = nil
+			for i := range net {
+				moved = true
+				switch m := &net[i]; {
+				case m.Kind == consensus.MsgVoteReply && m.From == 3: // lost: the leader has not heard it
+				case m.Kind == consensus.MsgAppend && m.To == 3:
+					sent += len(m.Entries)
+					slow = append(slow, *m)
+				default:
+					c.deliver(*m)
+				}
+			}
+		}
+	}
+	leader := c.node(2).replica.Status()
+	if leader.Role != raft.Leader || follower.replica.Status().LastIndex != leader.LastIndex {
+		t.Fatalf("member 2 is %+v, member 3 has %d entries", leader, follower.replica.Status().LastIndex)
+	}
+	if sent != 1 {
+		t.Errorf("%d entries were sent to member 3, which lacked 1", sent)
+	}
+}

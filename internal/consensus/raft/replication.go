@@ -62,6 +62,9 @@ func (l *replication) heartbeat() {
 // way it is a message of its own, and an append that travels behind it asks: one with entries, or else one without. The
 // follower refuses it if something before it was lost.
 func (l *replication) replicate(p *progress.Peer) {
+	if l.opts.Faults.LossByRounds && p.HeartbeatBy && p.State == progress.Replicate && p.NotedRound == 0 {
+		p.Noted = progress.Noted{NotedRound: l.rounds.last, NotedNext: p.Next}
+	}
 	asks := p.HeartbeatBy && (p.State == progress.Probe || p.State == progress.Replicate && p.Inflights.Count() > 0)
 	if asks {
 		l.sendHeartbeat(p)
@@ -95,7 +98,15 @@ func (l *replication) sendHeartbeat(p *progress.Peer) {
 // probe asks a member, in a new round, how much of what was sent has arrived.
 func (l *replication) probe(p *progress.Peer) {
 	l.rounds.begin()
-	p.BecomeProbe(l.rounds.last)
+	p.BecomeProbe(l.probeRound())
+}
+
+// probeRound is the round from which on answers end a probe that leaves now.
+func (l *replication) probeRound() uint64 {
+	if l.opts.Faults.LossByRounds {
+		return 0
+	}
+	return l.rounds.last
 }
 
 // sendAppend sends one append; false if the log no longer has what should be sent.
@@ -108,13 +119,18 @@ func (l *replication) sendAppend(p *progress.Peer) bool {
 	}
 	m := consensus.Message{Kind: consensus.MsgAppend, To: p.ID, Prev: consensus.Position{Index: prev, Term: term}}
 	size := 0
-	if p.State == progress.Replicate && !p.Paused() || p.State == progress.Probe && p.NeverSent() && l.peers.active(p) {
+	if p.State == progress.Replicate && !p.Paused() || p.State == progress.Probe && l.mayBearEntries(p) && l.peers.active(p) {
 		m.Entries, size = l.log.SliceBytes(p.Next, l.opts.MaxMessageBytes)
 	}
 	l.stamp(p, &m)
 	l.out.sendInTerm(m)
-	p.SentEntries(prev+consensus.Index(len(m.Entries)), size)
+	p.SentEntries(prev+consensus.Index(len(m.Entries)), size, l.probeRound())
 	return true
+}
+
+// mayBearEntries reports whether a probe may: only entries of which none was sent before.
+func (l *replication) mayBearEntries(p *progress.Peer) bool {
+	return p.NeverSent() || l.opts.Faults.LossByRounds
 }
 
 // stamp puts into a message what every message of a leader carries.
@@ -188,6 +204,18 @@ func (l *replication) acknowledged(p *progress.Peer, m *consensus.Message) {
 		p.BecomeReplicate()
 	case p.State == progress.Snapshot && p.Match >= l.log.Base().Index && p.Match >= p.Floor:
 		p.BecomeReplicate()
+	}
+	if p.NotedRound > 0 && m.Round >= p.NotedRound {
+		l.lossByRound(p, m)
+	}
+}
+
+// lossByRound is the fault LossByRounds.
+func (l *replication) lossByRound(p *progress.Peer, m *consensus.Message) {
+	next := p.NotedNext
+	p.Noted = progress.Noted{}
+	if m.Kind == consensus.MsgHeartbeatReply && p.State == progress.Replicate && m.Received+1 < next {
+		l.probe(p)
 	}
 }
 

@@ -85,6 +85,7 @@ var all = []Break{
 	{"pack-forgets", "of the results in a pack only the first counts",
 		func(b *Set) { b.Apply.PackForgets = true }},
 	{"read-past-pool", "a majority that holds proposals is taken to know of no more than its logs", nil},
+	{"loss-by-rounds", "a heartbeat that overtakes entries tells that they were lost", nil},
 	{"ignore-binding", "whoever bears a member's id counts as the member", func(b *Set) { b.Rules.IgnoreBinding = true }},
 	{"count-unbound", "members that are bound to no data directory count", func(b *Set) { b.Rules.CountUnbound = true }},
 	{"ignore-lives", "any start of a data directory is welcome", func(b *Set) { b.Rules.IgnoreLives = true }},

@@ -31,6 +31,7 @@
 //	recovery              ADR 0012 (what is kept)                   held.go; package sim, recover.go (who serves)
 //	superseded            ADR 0012                                  package sim, recover.go
 //	permission            ADR 0025 (users)                          package permits; machine.go
+//	sent-once             ADR 0048                                  sentonce.go
 //	offer-wait            package offers, invariant 2               offers.go
 //	offers-resume         docs/fast-path.md, "When several members  package sim, resume.go
 //	                      are busy"

@@ -36,6 +36,7 @@ type Suite struct {
 	Bindings Bindings
 	Jobs     Jobs
 	Offers   Offers
+	SentOnce SentOnce
 	Permits  permits.Laws
 
 	elections elections

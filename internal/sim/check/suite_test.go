@@ -32,6 +32,32 @@ func replace(index consensus.Index, protocol consensus.Protocol, voters ...conse
 	}
 }
 
+// appends is an append of leader 1 to member 2.
+func appends(from, to consensus.Index) *consensus.Message {
+	m := &consensus.Message{Kind: consensus.MsgAppend, From: 1, To: 2, Term: 1}
+	for index := from; index <= to; index++ {
+		m.Entries = append(m.Entries, put(index, "a", "1"))
+	}
+	return m
+}
+
+// Ensure that what was lost, or dropped by a member that starts again, may be sent again, and is counted.
+func TestSentOnce_lost(t *testing.T) {
+	s := check.NewSuite(func() time.Duration { return 0 }, consensus.SnapshotMeta{})
+	o := &s.SentOnce
+	o.Leaves(s, appends(1, 2))
+	o.Gone(appends(1, 2)) // lost
+	o.Leaves(s, appends(1, 2))
+	again := o.Again
+	o.Started(2)
+	o.Leaves(s, appends(1, 2))
+	o.Overtaken(2, 1)
+	o.Leaves(s, appends(1, 2))
+	if s.Failed() || o.InVain != 0 || again == 0 || o.Again != again || o.Bytes != 4*again {
+		t.Errorf("%v, %+v", s.Violations, o)
+	}
+}
+
 // Ensure that each kind of violation is noticed under its name, by a story as short as it can be.
 func TestSuite_notices(t *testing.T) {
 	config := consensus.Config{
@@ -52,6 +78,17 @@ func TestSuite_notices(t *testing.T) {
 		{"election-safety", func(s *check.Suite) {
 			s.Leader(1, 5)
 			s.Leader(2, 5)
+		}},
+		{"sent-once", func(s *check.Suite) { // on its way
+			s.SentOnce.Leaves(s, appends(1, 2))
+			s.SentOnce.Leaves(s, appends(2, 2))
+		}},
+		{"sent-once", func(s *check.Suite) { // arrived
+			s.SentOnce.Leaves(s, appends(1, 2))
+			s.SentOnce.Gone(appends(1, 2))
+			s.Recovered(2, consensus.HardState{}, first, nil, 0)
+			s.Appended(2, appends(1, 2).Entries)
+			s.SentOnce.Leaves(s, appends(1, 1))
 		}},
 		{"chain", func(s *check.Suite) {
 			s.Chained(1, 7, 0xa)

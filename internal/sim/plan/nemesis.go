@@ -74,6 +74,8 @@ var named = []Nemesis{
 			p.Dates = dice.Pick(rng, 3*time.Hour, 48*time.Hour)
 			p.CareBudget = dice.Pick(rng, 0, 1)
 		}},
+	{"narrow", "some links, or all, carry few bytes a second for a while, and some writes are large", 3 * time.Second,
+		func(p *Plan, _ *rand.Rand) { p.drawNarrow() }},
 }
 
 // disks are the faults of identity. They are drawn from a stream of their own, so that the seeds of other faults keep their

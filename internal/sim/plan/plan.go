@@ -41,7 +41,11 @@ type Plan struct {
 	Raft     raft.Options
 	Mix      workload.Mix
 	Segments int64
+	Queue    Queue
 }
+
+// Queue bounds what waits for a lane of a narrow link, as transport.Queue.
+type Queue struct{ Messages, Bytes int }
 
 // Reconfiguration is what happens to the configuration.
 type Reconfiguration struct {
@@ -86,6 +90,14 @@ type Weather struct {
 	Spike                   float64 // share of messages that are late by up to SpikeUpTo
 	SpikeUpTo               time.Duration
 	NoticeLoss, CodecChecks float64
+}
+
+// drawNarrow sets how much is written in a world of narrow links, and how much of it may wait for one. It draws nothing, so
+// that the rest of the plan stays.
+func (p *Plan) drawNarrow() {
+	kind := p.Raft.Seed / 1024
+	p.Mix.Bulk = []int{0, 200, 1000, 4000}[kind%4]
+	p.Queue = []Queue{{64, 16 << 10}, {8192, 64 << 10}, {8192, 64 << 20}}[kind/4%3]
 }
 
 // Begins is when a first member starts. All but the last come about together.

@@ -72,6 +72,7 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	life.Suite.RecoveredRecords(life.ID, data.Restored.Records)
 	life.Suite.Restarted(life.ID, data.Restored.Records)
 	life.Suite.Offers.Began(life.ID)
+	life.Suite.SentOnce.Started(life.ID)
 	life.Actions.Started(data.Restored.Hard, data.Restored.Base.Position, data.Restored.Entries)
 	core := o.Raft
 	core.Fast = raft.FastOptions{

@@ -21,6 +21,8 @@ type Counts struct {
 // World counts what the members and the network did.
 type World struct {
 	Events, Steps, Messages, Dropped, Duplicated    uint64
+	Overflowed                                      uint64 // of Dropped, those that found a queue full
+	Sent, Again, InVain                             uint64 // bytes of entries, see check.SentOnce
 	Applied, Elections, Starts, Failures, Snapshots uint64
 	Duplicates                                      uint64 // entries that repeated a proposal
 	Gathered                                        uint64 // steps after which proposals waited for more
@@ -68,7 +70,8 @@ func (c *Counts) Load(l *workload.Load) {
 func (c *Counts) Add(o *Counts) {
 	for _, pair := range [][2]*uint64{
 		{&c.Events, &o.Events}, {&c.Steps, &o.Steps}, {&c.Messages, &o.Messages}, {&c.Dropped, &o.Dropped},
-		{&c.Duplicated, &o.Duplicated}, {&c.Applied, &o.Applied}, {&c.Elections, &o.Elections},
+		{&c.Duplicated, &o.Duplicated}, {&c.Overflowed, &o.Overflowed}, {&c.Sent, &o.Sent}, {&c.Again, &o.Again},
+		{&c.InVain, &o.InVain}, {&c.Applied, &o.Applied}, {&c.Elections, &o.Elections},
 		{&c.Starts, &o.Starts}, {&c.Failures, &o.Failures}, {&c.Snapshots, &o.Snapshots}, {&c.Ops, &o.Ops},
 		{&c.Answered, &o.Answered}, {&c.Unanswered, &o.Unanswered}, {&c.Refused, &o.Refused}, {&c.Denied, &o.Denied},
 		{&c.Watched, &o.Watched}, {&c.Renewed, &o.Renewed}, {&c.Duplicates, &o.Duplicates}, {&c.Gathered, &o.Gathered},
@@ -109,12 +112,14 @@ func list(counts map[string]uint64) string {
 func (c *Counts) String() string {
 	return fmt.Sprintf("ops=%d answered=%d denied=%d watched=%d renewed=%d applied=%d repeated=%d inferred=%d "+
 		"fast=%d/%d stamped=%d direct=%d "+
-		"skipped=%d recovered=%d orphans=%d gathered=%d messages=%d dropped=%d elections=%d starts=%d snapshots=%d "+
+		"skipped=%d recovered=%d orphans=%d gathered=%d messages=%d dropped=%d overflowed=%d "+
+		"bytes=%d again=%d in-vain=%d elections=%d starts=%d snapshots=%d "+
 		"changes: %s aborted=%d undone=%d settled=%d jobs=%d leaders-lost=%d "+
 		"unwelcome=%d cures=%d recoveries=%d adopted=%d faults: %s",
 		c.Ops, c.Answered, c.Denied, c.Watched, c.Renewed, c.Applied, c.Duplicates, c.Inferred, c.Fast, c.FastTried,
 		c.Stamped, c.Direct, c.Skipped,
-		c.Recovered, c.Orphans, c.Gathered, c.Messages, c.Dropped, c.Elections,
+		c.Recovered, c.Orphans, c.Gathered,
+		c.Messages, c.Dropped, c.Overflowed, c.Sent, c.Again, c.InVain, c.Elections,
 		c.Starts, c.Snapshots, list(c.ByProtocol), c.Aborted, c.Undone, c.Settled, c.Jobs, c.LeadersLost,
 		c.Unwelcome, c.Cures, c.Recoveries, c.Adopted, list(c.Faults))
 }

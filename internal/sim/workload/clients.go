@@ -124,7 +124,11 @@ func (c *client) again() {
 
 func (c *client) value() []byte {
 	c.count++
-	return fmt.Appendf(nil, "v%d.%d", c.id, c.count)
+	value := fmt.Appendf(nil, "v%d.%d", c.id, c.count)
+	if bulk := c.load.mix.Bulk; bulk > 0 && c.load.rng.IntN(8) == 0 {
+		value = append(value, make([]byte, bulk)...)
+	}
+	return value
 }
 
 // next chooses a member and an operation.

@@ -63,6 +63,7 @@ type Mix struct {
 	Tally                      tally.Rules // by which they count
 	Readers                    int         // of the clients, those that only read and stay with their member
 	Keys                       int
+	Bulk                       int           // bytes of some values; zero: all are small
 	Think                      time.Duration // mean pause between two operations
 	Patience                   time.Duration
 	Put, Get, Local            int // Local is a serializable read

@@ -1,0 +1,147 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+// parcel is messages of one host to another that travel together, as a frame does.
+type parcel struct {
+	from, to *host
+	link     *link
+	lane     *lane
+	inputs   []raft.Input
+	life     int         // of the receiver, when they were sent
+	sent     credentials // of the sender, likewise
+	left     int         // of a narrow link's work: bytes times nanoseconds of a second
+	bytes    int         // as encoded; known only on narrow links
+}
+
+// lane is one of the two streams from a member to another one. What is on a lane stays in order.
+type lane struct {
+	last    time.Duration // when the last parcel arrives
+	waiting []*parcel     // for a narrow link
+	count   int           // of messages that wait
+	bytes   int           // of them
+}
+
+// pipe is what makes a link narrow: a rate, and a queue before each lane. The ordered lane waits while something is on the
+// express lane.
+type pipe struct {
+	run     *run
+	travel  func(*parcel)       // is told of what has left
+	drop    func(...raft.Input) // likewise of what is dropped
+	rate    int                 // bytes a second
+	crowded int                 // bytes on the ordered lane beyond which express kinds take the other one
+	since   time.Duration       // up to when the link has worked
+	planned int                 // which of the events for the next arrival counts
+	buffer  []byte              // for weighing messages
+
+	ordered, express *lane
+}
+
+// put queues a parcel. Express kinds overtake where the ordered lane is crowded, and what finds its queue full is dropped, as
+// in package transport.
+func (p *pipe) put(whole *parcel) {
+	p.work()
+	head := p.head()
+	var last *parcel
+	for _, input := range whole.inputs {
+		m := input.(raft.Receive).Message
+		l := p.ordered
+		if l.bytes > p.crowded && transport.IsExpress(&m) {
+			l = p.express
+		}
+		p.buffer = consensus.AppendMessage(p.buffer[:0], &m)
+		size, room := len(p.buffer), &p.run.plan.Queue
+		if l.count > 0 && (l.count >= room.Messages || l.bytes+size > room.Bytes) {
+			p.drop(input)
+			p.run.counts.Overflowed++
+			continue
+		}
+		if last == nil || last.lane != l {
+			part := *whole
+			part.lane, part.inputs = l, nil
+			last = &part
+			l.waiting = append(l.waiting, last)
+		}
+		last.inputs, last.bytes = append(last.inputs, input), last.bytes+size
+		last.left += size * int(time.Second)
+		l.count, l.bytes = l.count+1, l.bytes+size
+	}
+	if p.head() != head {
+		p.wakeNext()
+	}
+}
+
+// head returns the parcel that the link carries now; nil if nothing waits.
+func (p *pipe) head() *parcel {
+	for _, l := range []*lane{p.express, p.ordered} {
+		if len(l.waiting) > 0 {
+			return l.waiting[0]
+		}
+	}
+	return nil
+}
+
+// work lets the link carry what its rate allows for the time that has passed.
+func (p *pipe) work() {
+	now := p.run.Now()
+	done := p.rate * int(now-p.since)
+	p.since = now
+	for head := p.head(); head != nil; head = p.head() {
+		if head.left > done {
+			head.left -= done
+			return
+		}
+		done -= head.left
+		p.take(head.lane)
+		p.travel(head)
+	}
+}
+
+// take takes the first parcel from a lane.
+func (p *pipe) take(l *lane) {
+	first := l.waiting[0]
+	l.waiting = slices.Delete(l.waiting, 0, 1)
+	l.count, l.bytes = l.count-len(first.inputs), l.bytes-first.bytes
+}
+
+// wakeNext lets the link work again when the next parcel has left it.
+func (p *pipe) wakeNext() {
+	p.planned++
+	head, planned := p.head(), p.planned
+	if head == nil {
+		return
+	}
+	p.run.After(time.Duration((head.left+p.rate-1)/p.rate), func() {
+		if p.planned == planned {
+			p.work()
+			p.wakeNext()
+		}
+	})
+}
+
+// flush lets all that waits arrive.
+func (p *pipe) flush() {
+	for head := p.head(); head != nil; head = p.head() {
+		p.take(head.lane)
+		p.travel(head)
+	}
+	p.wakeNext()
+}
+
+// lose drops all that waits: the connection is lost.
+func (p *pipe) lose() {
+	for _, l := range []*lane{p.express, p.ordered} {
+		for len(l.waiting) > 0 {
+			p.drop(l.waiting[0].inputs...)
+			p.take(l)
+		}
+	}
+	p.wakeNext()
+}
