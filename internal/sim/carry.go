@@ -10,9 +10,8 @@ import (
 // carry lets a snapshot travel to another host for a while.
 func (h *host) carry(t *shell.Transfer) {
 	net, peer := h.cluster.net, h.cluster.hosts[t.To]
-	travel := net.takes(h, peer, t.Stream.Len())
-	travel += net.delay() + time.Duration(t.Stream.Len())*10*time.Nanosecond + dice.Between(h.rng, 0, 100*time.Millisecond)
-	h.after(travel, func() {
+	travel := net.delay() + time.Duration(t.Stream.Len())*10*time.Nanosecond + dice.Between(h.rng, 0, 100*time.Millisecond)
+	arrive := func() {
 		if t.Stopped || peer == nil || !peer.alive || net.link(h.slot, peer.slot).cuts > 0 || h.rng.IntN(20) == 0 ||
 			!net.meet(h, peer) {
 			t.Sent(false)
@@ -20,5 +19,17 @@ func (h *host) carry(t *shell.Transfer) {
 		}
 		ok := h.run.Now() >= peer.frozen && peer.proc.Snapshots.Receive(h.id, t)
 		h.after(net.delay(), func() { t.Sent(ok && net.link(peer.slot, h.slot).cuts == 0) })
-	})
+	}
+	h.after(travel, func() { h.squeeze(peer, t.Stream.Len(), arrive) })
+}
+
+// squeeze makes then happen once so many bytes have passed the link to another host beside its lanes, if it is narrow.
+func (h *host) squeeze(peer *host, bytes int, then func()) {
+	const step = 100 * time.Millisecond
+	if peer == nil || peer == h || bytes <= 0 || h.cluster.net.link(h.slot, peer.slot).pipe == nil {
+		then()
+		return
+	}
+	rate := h.cluster.net.link(h.slot, peer.slot).pipe.rate
+	h.after(step, func() { h.squeeze(peer, bytes-rate*int(step)/int(time.Second), then) })
 }

@@ -268,7 +268,9 @@ func (f *faults) strikeNarrow() {
 			return
 		}
 		for _, l := range links {
-			net.narrow(l, rate, int(heard)*rate/int(time.Second))
+			// An outbox never fills before it is crowded. Few messages are smaller than 64 bytes.
+			crowded := min(plan.Queue.Bytes, 64*plan.Queue.Messages) / 2
+			net.narrow(l, rate, min(crowded, int(heard)*rate/int(time.Second)))
 		}
 	}
 	set(rate)

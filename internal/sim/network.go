@@ -283,11 +283,3 @@ func (n *network) broken(h *host) {
 		}
 	}
 }
-
-// takes is how long a link needs for a snapshot beside its lanes.
-func (n *network) takes(from, to *host, bytes int) time.Duration {
-	if to == nil || from == to || n.link(from.slot, to.slot).pipe == nil {
-		return 0
-	}
-	return time.Duration(bytes * int(time.Second) / n.link(from.slot, to.slot).pipe.rate)
-}
