@@ -191,9 +191,6 @@ func (w *World) runUntil(end time.Duration, done func() bool) bool {
 func (w *World) faultyPhase() {
 	w.sample()
 	w.runUntil(w.run.plan.Faults, nil)
-	if n := w.run.counts.Elections; n > 1 && w.run.plan.OnlyNarrow() {
-		w.run.suite.Report("liveness", fmt.Sprintf("%d leaders were elected, although links were narrow and nothing else", n))
-	}
 }
 
 // sample compares, from time to time, what members that run say of the past.

@@ -100,11 +100,6 @@ func (p *Plan) drawNarrow() {
 	p.Queue = []Queue{{64, 16 << 10}, {8192, 64 << 10}, {8192, 64 << 20}}[kind/4%3]
 }
 
-// OnlyNarrow reports whether links become narrow, and nothing else happens.
-func (p *Plan) OnlyNarrow() bool {
-	return len(p.Nemeses) == 0 && len(p.Disks) == 0 && len(p.Named) == 1 && p.Named[0].Name == "narrow"
-}
-
 // Begins is when a first member starts. All but the last come about together.
 func (p *Plan) Begins(slot int, rng *rand.Rand) time.Duration {
 	switch {
