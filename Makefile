@@ -12,7 +12,10 @@ FUZZ_PART ?= 0
 PACKAGES ?= ./...
 SUITE ?= common
 
-.PHONY: check build test race sim fmt vet fix bench bench-regress fuzz fuzz-short compat monitoring http2 api
+DRILLS = TestStrangers|TestAddress|TestAlone|TestForceNewCluster|TestRecover|TestMistakes|TestFirstDay|TestDisk|TestCluster|TestBadInput|TestJoin|TestNativeClient|TestPipeline|TestReplace|TestRestore
+ATTACKS = unread-behind,unread-ranges,delete-all,end-lease,long-keys,long-lease
+
+.PHONY: drills check build test race sim fmt vet fix bench bench-regress fuzz fuzz-short compat monitoring http2 api
 
 check: fmt vet build test http2 bench-regress race sim fuzz-short
 
@@ -36,6 +39,14 @@ sim:
 	$(GO) run ./cmd/quoratesim run --for $(SIM_FOR) --seed $(SEED)
 	$(GO) run ./cmd/quoratesim run --for $(SIM_PEBBLE_FOR) --seed $(SEED) --nemesis all --engine pebble
 	$(GO) run ./cmd/quoratesim run --for $(SIM_USERS_FOR) --seed $(SEED) --nemesis auth,crash,partition,transfer,membership,compact
+
+# What the hostile reviews did to real processes, again: strangers, mistyped addresses, wiped and restored disks, narrow links,
+# and attacks on the memory of a member of 128 MiB. About 10 minutes; the attacks want root, for a memory cgroup.
+drills:
+	$(GO) test -count=1 -v -run '^($(DRILLS))' ./test/process
+	@set -e; out=$$(mktemp -d); trap 'rm -rf $$out' EXIT; $(GO) build -o $$out/quorate ./cmd/quorate; cd test/bench; \
+		$(GO) run . memory --server quorate=$$out/quorate --dir $$out/data --memory 128MiB --workloads $(ATTACKS); \
+		$(GO) run . hold --server quorate=$$out/quorate --dir $$out/data --memory 128MiB
 
 # etcd's alerts and dashboard, and ours, in Prometheus's query engine against a cluster that is filled and killed: 1 minute.
 monitoring:

@@ -228,7 +228,7 @@ func parseLimits(arguments []string) (*limitPlan, error) {
 	flags.StringVar(&p.dir, "dir", "", "where data lies while a cluster runs: on the disk to test, not in memory")
 	flags.StringVar(&limits, "memory", "256MiB,512MiB", "values of the flag --memory to try; empty: without the flag")
 	flags.StringVar(&workloads, "workloads", "put,unread,list,k8s,fill",
-		"of these, or the attacks unread-behind, unread-ranges, delete-all, end-lease")
+		"of these, or the attacks unread-behind, unread-ranges, delete-all, end-lease, long-keys, long-lease")
 	flags.IntVar(&p.values, "values", 5_000_000, "fill: how many values of 256 bytes to write")
 	flags.DurationVar(&p.length, "duration", 10*time.Second, "of one workload, but for fill")
 	if err := flags.Parse(arguments); err != nil {
