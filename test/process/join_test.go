@@ -113,7 +113,7 @@ func TestJoin_refused(t *testing.T) {
 	e := startFirst(t)
 	first := e.nodes[0]
 	n := e.ranged("m2")
-	e.quorate(1, e.joining(n, first.client), "not a client URL")
+	e.quorate(1, e.joining(n, first.client), "that is a client port of member")
 	e.quorate(1, e.joining(n, "http://"+first.peer, "--replaces=m9"), "m9")
 	e.quorate(1, e.joining(n, "https://"+first.peer), "TLS")
 	e.quorate(2, e.joining(e.ranged("m3"), "http://"+first.peer, "--initial-cluster-state=new"), "exclude each other")

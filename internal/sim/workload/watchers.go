@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/sim/check"
+	"github.com/quorate/quorate/internal/storage/engine"
 )
 
 // watcher watches a range through one member after another and resumes where it stopped.
@@ -70,6 +71,10 @@ func (w *watcher) poll() {
 	for range 64 {
 		responses, err := w.stream.Next(over)
 		if errors.Is(err, context.Canceled) {
+			return
+		}
+		if errors.Is(err, engine.ErrNoSpace) { // the member ends for the same reason
+			w.stream = nil
 			return
 		}
 		if err != nil {
