@@ -35,14 +35,16 @@ func (s *shared) checkAgain() growthCheck {
 // one command. It belongs to the proposing side, as checkQuota does. What others write between the check and the log is not
 // counted.
 func (s *shared) checkKeys(ctx context.Context, command *kv.Command, most int64) error {
-	deletes, attaches := deletesRanges(command), attachesKeys(command)
-	if !deletes && !attaches && !putsLongKey(command) {
+	deletes, attaches, long := deletesRanges(command), attachesKeys(command), putsLongKey(command)
+	if !deletes && !attaches && !long {
 		return nil
 	}
 	machine, release := s.options.Member.Machine()
 	defer release()
-	if err := s.checkLongKeys(ctx, machine, command); err != nil {
-		return err
+	if long {
+		if err := s.checkBounds(ctx, machine, command); err != nil {
+			return err
+		}
 	}
 	if attaches && machine.ActiveLevel() < level.Parts {
 		if id := overfull(machine, command, most); id != 0 {
@@ -189,9 +191,10 @@ func overfull(machine *apply.Machine, command *kv.Command, most int64) kv.LeaseI
 // memory, and of short ones that is a thousandth of what lies in the table.
 const longKeyBytes = 1 << 10
 
-// checkLongKeys refuses to put a long key when the store's tables have as many bytes of first and last keys as they may.
-func (s *shared) checkLongKeys(ctx context.Context, machine *apply.Machine, command *kv.Command) error {
-	if !putsLongKey(command) || machine.TableBoundBytes() < s.options.State.Bounds {
+// checkBounds refuses a command that puts a long key when the first and last keys of the store's tables have as many bytes as
+// they may.
+func (s *shared) checkBounds(ctx context.Context, machine *apply.Machine, command *kv.Command) error {
+	if machine.TableBoundBytes() < s.options.State.Bounds {
 		return nil
 	}
 	if err := s.access.Sign(ctx, command); err != nil {

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -65,16 +66,33 @@ func (t *token) answer(challenge []byte) []byte {
 	return sum.Sum(nil)
 }
 
-// confirmations is what a member has answered at its address, as one peer knows it.
+// confirmations are what a peer has answered at its address.
 type confirmations struct {
-	mu        sync.Mutex // held while the question is out: who comes meanwhile waits for the answer
-	due       time.Time  // when the questions so far would be due if each took confirmPause
-	challenge [challengeBytes]byte
-	sum       []byte // nil: there is no answer
+	last atomic.Pointer[confirmation] // nil: there is no answer
+
+	asking sync.Mutex // held while a question is out: streams and calls that the last answer does not cover wait for the next
+	due    time.Time  // when the questions so far would be due if each took confirmPause
 }
 
+// confirmation is the answer to one challenge.
+type confirmation struct {
+	challenge [challengeBytes]byte
+	sum       [sha256.Size]byte
+}
+
+// note keeps an answer. One of another length confirms nothing: the peer opens no streams to this member.
+func (v *confirmations) note(challenge [challengeBytes]byte, sum []byte) {
+	if len(sum) != sha256.Size {
+		v.last.Store(nil)
+		return
+	}
+	v.last.Store(&confirmation{challenge, [sha256.Size]byte(sum)})
+}
+
+// cover reports whether the last answer was made with a token.
 func (v *confirmations) cover(t *token) bool {
-	return len(v.sum) > 0 && hmac.Equal(v.sum, t.answer(v.challenge[:]))
+	last := v.last.Load()
+	return last != nil && hmac.Equal(last.sum[:], t.answer(last.challenge[:]))
 }
 
 // mayAsk counts a question, unless there were too many.
@@ -91,10 +109,13 @@ func (v *confirmations) mayAsk(now time.Time) bool {
 // when it was dialled, is believed.
 func (p *peer) confirmed(ctx context.Context, t *token) bool {
 	v := &p.confirmations
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	if p.older.Load() || v.cover(t) { // a question that somebody else caused does not delay it
+		return true
+	}
+	v.asking.Lock()
+	defer v.asking.Unlock()
 	switch {
-	case p.older.Load(), v.cover(t):
+	case v.cover(t):
 		return true
 	case !v.mayAsk(time.Now()):
 		return false
@@ -103,7 +124,7 @@ func (p *peer) confirmed(ctx context.Context, t *token) bool {
 	_, _ = rand.Read(challenge[:])
 	sum, err := p.askConfirmation(ctx, challenge[:])
 	if err == nil {
-		v.challenge, v.sum = challenge, sum
+		v.note(challenge, sum)
 	}
 	return v.cover(t)
 }

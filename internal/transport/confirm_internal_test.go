@@ -37,11 +37,26 @@ func TestConfirmations_cover(t *testing.T) {
 	if v.cover(&own) || v.cover(&token{}) {
 		t.Error("a stream is covered, and nobody has answered")
 	}
-	v.sum = own.answer(v.challenge[:])
+	challenge := [challengeBytes]byte{1}
+	v.note(challenge, own.answer(challenge[:]))
 	if !v.cover(&own) || v.cover(&other) || v.cover(&token{}) {
 		t.Error("the answer does not cover its token, or covers another one")
 	}
-	if v.sum = []byte{}; v.cover(&token{}) {
-		t.Error("a member that opens no streams to this one confirms one")
+	for _, sum := range [][]byte{nil, {}, make([]byte, 1<<10)} {
+		if v.note(challenge, sum); v.cover(&own) || v.cover(&token{}) {
+			t.Errorf("an answer of %d bytes, of a member that opens no streams to this one, confirms one", len(sum))
+		}
+	}
+}
+
+// Ensure that a stream which the last answer covers does not wait for a question that somebody else has caused.
+func TestPeer_confirmed_whileAsking(t *testing.T) {
+	own, challenge := newToken(), [challengeBytes]byte{1}
+	p := &peer{}
+	p.confirmations.note(challenge, own.answer(challenge[:]))
+	p.confirmations.asking.Lock()
+	defer p.confirmations.asking.Unlock()
+	if !p.confirmed(t.Context(), &own) {
+		t.Error("the member's own stream is not confirmed")
 	}
 }

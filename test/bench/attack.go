@@ -158,14 +158,21 @@ func deleteAll(ctx context.Context, a *attackLoad) error {
 	return err
 }
 
+// grant makes a lease on a connection of its own.
+func (a *attackLoad) grant(ctx context.Context, lease int64) (*grpc.ClientConn, error) {
+	conn, err := a.dial()
+	if err != nil {
+		return nil, err
+	}
+	_, err = pb.NewLeaseClient(conn).LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: lease, TTL: 3600})
+	return conn, err
+}
+
 // endLease is deleteAll by the end of a lease.
 func endLease(ctx context.Context, a *attackLoad) error {
 	const lease = 7
-	conn, err := a.dial()
+	conn, err := a.grant(ctx, lease)
 	if err != nil {
-		return err
-	}
-	if _, err := pb.NewLeaseClient(conn).LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: lease, TTL: 3600}); err != nil {
 		return err
 	}
 	if err := a.put(ctx, attackDeleted, lease); err != nil {
@@ -211,11 +218,8 @@ func (a *attackLoad) noteAttempt(err error) {
 // longLease hangs very many long keys on one lease, and revokes it. It may take minutes.
 func longLease(ctx context.Context, a *attackLoad) error {
 	const lease = 7
-	conn, err := a.dial()
+	conn, err := a.grant(ctx, lease)
 	if err != nil {
-		return err
-	}
-	if _, err := pb.NewLeaseClient(conn).LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: lease, TTL: 3600}); err != nil {
 		return err
 	}
 	for range attackLeased {
