@@ -45,6 +45,41 @@ func TestOpen_rotation(t *testing.T) {
 	}
 }
 
+// Ensure that no line is lost of a burst that is longer than a file, and fills several.
+func TestRotated_Write_burst(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	f, err := openFile(path, &Rotation{MaxSizeMB: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const count = 64
+	burst := bytes.Repeat([]byte(strings.Repeat("x", 64<<10)+"\n"), count)
+	if n, err := f.Write(burst); n != len(burst) || err != nil {
+		t.Fatalf("wrote %d of %d bytes: %v", n, len(burst), err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(path + "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(content) > 1<<20 {
+			t.Errorf("%s has %d bytes", file, len(content))
+		}
+		lines += bytes.Count(content, []byte("\n"))
+	}
+	if lines != count {
+		t.Errorf("got %d lines in %v, want %d", lines, files, count)
+	}
+}
+
 func TestJournalWriter_Write(t *testing.T) {
 	type entry struct {
 		text     string

@@ -1,8 +1,10 @@
 package logging
 
 import (
+	"bytes"
 	"io"
 	"os"
+	"time"
 
 	"gopkg.in/natefinch/lumberjack.v2"
 )
@@ -26,6 +28,45 @@ func openFile(name string, rotation *Rotation) (io.WriteCloser, error) {
 	if err := f.Close(); err != nil {
 		return nil, err
 	}
-	return &lumberjack.Logger{Filename: name, MaxSize: rotation.MaxSizeMB, MaxAge: rotation.MaxAgeDays,
-		MaxBackups: rotation.MaxBackups, LocalTime: rotation.LocalTime, Compress: rotation.Compress}, nil
+	return &rotated{Logger: &lumberjack.Logger{Filename: name, MaxSize: rotation.MaxSizeMB, MaxAge: rotation.MaxAgeDays,
+		MaxBackups: rotation.MaxBackups, LocalTime: rotation.LocalTime, Compress: rotation.Compress},
+		most: max(rotation.MaxSizeMB<<20, 1<<20)}, nil
+}
+
+// rotated takes many lines at once. A lumberjack.Logger refuses what is longer than a file, and names the files that it puts
+// aside by the millisecond: a second one of the same name would replace the first.
+type rotated struct {
+	*lumberjack.Logger
+	most  int // bytes of a file
+	since int // bytes that were written since the last pause
+}
+
+// rotatePause is longer than what tells the names of two files apart.
+const rotatePause = 2 * time.Millisecond
+
+// Write writes lines in parts of half a file at most, and pauses after each half, so that there is a pause between two
+// rotations. Only a Sink calls it, which may wait. A line that is longer than a file is refused.
+func (r *rotated) Write(lines []byte) (n int, err error) {
+	half := r.most / 2
+	for n < len(lines) {
+		part := lines[n:]
+		if len(part) > half {
+			end := bytes.LastIndexByte(part[:half], '\n')
+			if end < 0 {
+				end = bytes.IndexByte(part, '\n')
+			}
+			if end >= 0 {
+				part = part[:end+1]
+			}
+		}
+		if r.since += len(part); r.since > half {
+			time.Sleep(rotatePause)
+			r.since = len(part)
+		}
+		wrote, err := r.Logger.Write(part)
+		if n += wrote; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }
