@@ -3,6 +3,7 @@ package apply
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"runtime"
 	"runtime/metrics"
 	"testing"
@@ -94,10 +95,11 @@ func TestMachine_Apply_manyLargeDeletions(t *testing.T) {
 	}
 }
 
-// Ensure that to delete keys takes no more memory than those count on who bound it (memory.Shares.Deletion): about ten times
-// their bytes, with 64 for each.
+// Ensure that to delete keys takes no more memory than the share for it assumes (memory.Shares.Deletion): about ten times
+// their bytes, with 64 for each. What is allocated while the collector marks counts as reachable, more of it the longer marking takes
+// on a loaded machine. So the least of several peaks counts: garbage only adds to a peak.
 func TestMachine_Apply_deletionMemory(t *testing.T) {
-	const times, lease = 14, 7
+	const times, lease, attempts = 14, 7, 5
 	for _, tc := range []struct {
 		name         string
 		keys, keyLen int
@@ -110,31 +112,44 @@ func TestMachine_Apply_deletionMemory(t *testing.T) {
 		{"the end of a lease", 512, 16 << 10, lease, kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: lease}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			eng, err := engine.Open(engine.Options{Dir: t.TempDir(), CacheBytes: 1 << 20, MemTableBytes: 1 << 20})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer eng.Close()
-			_, apply := bootstrapped(t, eng)
-			apply(kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: lease, TTLSeconds: 60}})
-			for next := 0; next < tc.keys; {
-				var puts []kv.Command
-				for ; next < tc.keys && len(puts) < max(1, 1<<20/tc.keyLen/100); next++ {
-					key := append(fmt.Appendf(nil, "k%07d", next), bytes.Repeat([]byte("k"), tc.keyLen)...)
-					puts = append(puts, kv.Command{Put: &kv.PutOp{Key: key, Lease: tc.lease}})
+			size := tc.keys * (tc.keyLen + 8 + 64)
+			least := math.MaxInt
+			for range attempts {
+				held := heldByDeletion(t, tc.keys, tc.keyLen, tc.lease, tc.deletion)
+				t.Logf("applying held %.1f times the keys", float64(held)/float64(size))
+				if least = min(least, held); least <= times*size {
+					return
 				}
-				apply(puts...)
 			}
-			if err := eng.Defragment(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			held := mostHeld(func() { apply(tc.deletion) })
-			t.Logf("applying held %.1f times the keys", float64(held)/float64(tc.keys*(tc.keyLen+8+64)))
-			if most := times * tc.keys * (tc.keyLen + 8 + 64); held > most {
-				t.Errorf("applying held %d bytes, want at most %d", held, most)
-			}
+			t.Errorf("applying held at least %d bytes, want at most %d", least, times*size)
 		})
 	}
+}
+
+// heldByDeletion returns what mostHeld says of applying a deletion to a store with keys of keyLen bytes and a number, on a lease.
+func heldByDeletion(t *testing.T, keys, keyLen int, lease kv.LeaseID, deletion kv.Command) int {
+	t.Helper()
+	eng, err := engine.Open(engine.Options{Dir: t.TempDir(), CacheBytes: 1 << 20, MemTableBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer eng.Close()
+	_, apply := bootstrapped(t, eng)
+	if lease != 0 {
+		apply(kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: lease, TTLSeconds: 60}})
+	}
+	for next := 0; next < keys; {
+		var puts []kv.Command
+		for ; next < keys && len(puts) < max(1, 1<<20/keyLen/100); next++ {
+			key := append(fmt.Appendf(nil, "k%07d", next), bytes.Repeat([]byte("k"), keyLen)...)
+			puts = append(puts, kv.Command{Put: &kv.PutOp{Key: key, Lease: lease}})
+		}
+		apply(puts...)
+	}
+	if err := eng.Defragment(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return mostHeld(func() { apply(deletion) })
 }
 
 // mostHeld returns how much more of the heap is reachable at most while f runs, by collections that follow each other. Garbage
