@@ -67,6 +67,9 @@ func (w expiries) late(member string, now time.Time) (texts []string) {
 
 // days is a time in the unit that people plan in.
 func days(d time.Duration) string {
+	if d < 2*time.Minute {
+		return fmt.Sprintf("%d seconds", d/time.Second)
+	}
 	if d < 2*time.Hour {
 		return fmt.Sprintf("%d minutes", d/time.Minute)
 	}

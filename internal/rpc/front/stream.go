@@ -27,6 +27,7 @@ type serverStream struct {
 	part   []byte          // of what was received, that is being read
 	read   []byte          // what part is of: its room is used again
 	last   int             // bytes that came of the messages which were returned, and are not given back
+	parts  []h2.Part       // room for those of one call of sendFramed
 
 	queue    sync.Mutex
 	received []byte     // and not read; the window of the stream bounds it
@@ -158,13 +159,17 @@ func (x *serverStream) SendMsg(m any) error {
 	return x.sendParts(parts)
 }
 
-// sendFramed sends messages that have their prefixes, many at once.
+// sendFramed sends messages that have their prefixes, many at once. One goroutine at a time sends.
 func (x *serverStream) sendFramed(messages mem.BufferSlice) error {
-	parts := make([]h2.Part, len(messages))
-	for i, b := range messages {
-		parts[i] = h2.Part{Data: b.ReadOnlyData(), Release: b.Free}
+	parts := x.parts[:0]
+	for _, b := range messages {
+		parts = append(parts, h2.Part{Data: b.ReadOnlyData(), Release: b.Free})
 	}
-	return x.sendParts(parts)
+	err := x.sendParts(parts) // which keeps what is in them, and not the slice
+	if clear(parts); cap(parts) <= keptParts {
+		x.parts = parts
+	}
+	return err
 }
 
 func (x *serverStream) sendParts(parts []h2.Part) error {
@@ -227,6 +232,9 @@ func (x *serverStream) next() ([]byte, error) {
 		}
 	}
 }
+
+// keptParts is the largest room for parts of messages which a stream keeps.
+const keptParts = 8
 
 // keptBytes is the largest room for bytes that were read which a stream keeps.
 const keptBytes = 4 << 10
