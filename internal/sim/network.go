@@ -106,12 +106,19 @@ func (n *network) put(from, to *host, l *link, inputs []raft.Input) {
 	n.travel(p)
 }
 
+// sameAppend says whether an input is this message, as far as entries are concerned.
+func sameAppend(m *consensus.Message, input raft.Input) bool {
+	o := input.(raft.Receive).Message
+	return m.Kind == o.Kind && m.Term == o.Term && m.Round == o.Round && len(m.Entries) == len(o.Entries) &&
+		(len(m.Entries) == 0 || m.Entries[0].Index == o.Entries[0].Index)
+}
+
 // lose counts messages that do not arrive.
 func (n *network) lose(inputs ...raft.Input) {
 	n.run.counts.Dropped += uint64(len(inputs))
 	for i := range inputs {
 		m := inputs[i].(raft.Receive).Message
-		n.run.suite.SentOnce.Gone(&m)
+		n.run.suite.SentOnce.Lost(&m)
 	}
 }
 
@@ -140,7 +147,11 @@ func (n *network) travel(p *parcel) {
 		at = max(at, p.lane.last)
 		p.lane.last = at
 	} else {
-		n.run.suite.SentOnce.Overtaken(p.from.id, p.to.id)
+		var term consensus.Term
+		for i := range p.inputs {
+			term = max(term, p.inputs[i].(raft.Receive).Message.Term)
+		}
+		n.run.suite.SentOnce.Overtaken(p.from.id, p.to.id, term)
 	}
 	n.run.After(at-n.run.Now(), func() { n.arrive(p) })
 }
@@ -152,10 +163,17 @@ func (n *network) arrive(p *parcel) {
 		n.lose(inputs...)
 		return
 	}
-	if inputs = n.admit(p.from, &p.sent, to, inputs); len(inputs) < len(p.inputs) || to.suite != n.run.suite {
-		for i := range p.inputs {
-			m := p.inputs[i].(raft.Receive).Message
-			n.run.suite.SentOnce.Gone(&m)
+	inputs = n.admit(p.from, &p.sent, to, inputs)
+	kept := inputs
+	if to.suite != n.run.suite {
+		kept = nil // what comes to another cluster does not arrive in this one
+	}
+	for i, k := 0, 0; i < len(p.inputs) && len(kept) < len(p.inputs); i++ { // admit keeps the order
+		m := p.inputs[i].(raft.Receive).Message
+		if k < len(kept) && sameAppend(&m, kept[k]) {
+			k++
+		} else {
+			n.run.suite.SentOnce.Lost(&m)
 		}
 	}
 	if len(inputs) == 0 {

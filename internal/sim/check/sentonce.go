@@ -10,9 +10,11 @@ import (
 // member has them in its log by then, or if a message with them is still on its way, which nothing has overtaken. In each
 // life of a stream such bytes are at most a fifth of those that the member had to get: each entry once.
 //
-// A life of a stream ends with the leader's term and with that of the member's process. It also ends where the weather lets
-// one message overtake another one of the same lane, which the transport never does. What is lost, refused, or dropped by the
-// member must be sent again, and is not counted.
+// A life of a stream ends with the leader's term and with that of the member's process. Once the weather has let one message
+// overtake another one of the same lane, which the transport never does, the rest of that life is not judged: what the leader
+// concludes from it may show much later. What is lost, refused, or dropped by the
+// member must be sent again, and is not counted: not even if the member had it before, from an earlier life of the stream, since
+// its leader can not know that either time.
 type SentOnce struct {
 	Bytes, Again, InVain uint64 // bytes of entries: all, those that were sent before in the same term, and those in vain
 
@@ -24,10 +26,33 @@ type stream struct {
 	term           consensus.Term
 	first, last    consensus.Index // what was sent; none if last is zero
 	needed, inVain int             // bytes
+	overtaken      bool            // messages came in another order
 	way            []span          // messages that neither arrived nor were lost
+	lost           []span          // messages that were lost, without what was sent again
 }
 
 type span struct{ first, last consensus.Index }
+
+func spanOf(entries []consensus.Entry) span {
+	return span{entries[0].Index, entries[len(entries)-1].Index}
+}
+
+func covers(spans []span, at consensus.Index) bool {
+	return slices.ContainsFunc(spans, func(s span) bool { return s.first <= at && at <= s.last })
+}
+
+// without returns spans without the indexes of one.
+func without(spans []span, one span) (left []span) {
+	for _, s := range spans {
+		if s.first < one.first {
+			left = append(left, span{s.first, min(s.last, one.first-1)})
+		}
+		if s.last > one.last {
+			left = append(left, span{max(s.first, one.last+1), s.last})
+		}
+	}
+	return left
+}
 
 // of returns the stream that a message with entries belongs to; nil if there is none, or it is of another term.
 func (o *SentOnce) of(m *consensus.Message) *stream {
@@ -47,17 +72,15 @@ func (o *SentOnce) Leaves(s *Suite, m *consensus.Message) {
 	}
 	st := o.of(m)
 	if st == nil {
-		if o.streams == nil {
-			o.streams = map[[2]consensus.MemberID]*stream{}
-		}
-		st = &stream{term: m.Term}
-		o.streams[[2]consensus.MemberID{m.From, m.To}] = st
+		st = o.open([2]consensus.MemberID{m.From, m.To}, &stream{term: m.Term})
 	}
-	now := span{m.Entries[0].Index, m.Entries[len(m.Entries)-1].Index}
+	now := spanOf(m.Entries)
 	for i := range m.Entries {
 		e := &m.Entries[i]
 		size := e.SizeBytes()
-		o.Bytes += uint64(size)
+		if o.Bytes += uint64(size); st.overtaken {
+			continue
+		}
 		if st.last == 0 || e.Index < st.first || e.Index > st.last {
 			st.needed += size
 			continue
@@ -71,43 +94,68 @@ func (o *SentOnce) Leaves(s *Suite, m *consensus.Message) {
 			}
 		}
 	}
+	if st.overtaken {
+		return
+	}
 	if st.last == 0 {
 		st.first = now.first
 	}
 	st.first, st.last = min(st.first, now.first), max(st.last, now.last)
 	st.way = append(st.way, now)
+	st.lost = without(st.lost, now)
 }
 
 // vain says why a member does not need an entry that was sent before; nothing if it does.
 func (o *SentOnce) vain(s *Suite, st *stream, to consensus.MemberID, e *consensus.Entry) string {
+	if covers(st.lost, e.Index) {
+		return ""
+	}
 	w := s.logs.of(to)
 	if term, ok := w.term(e.Index); e.Index <= w.base.Index || ok && term == e.Term {
 		return "which has it"
 	}
-	for _, other := range st.way {
-		if other.first <= e.Index && e.Index <= other.last {
-			return "to which it is on its way"
-		}
+	if covers(st.way, e.Index) {
+		return "to which it is on its way"
 	}
 	return ""
 }
 
-// Gone tells that a message has come to its member's core, or was lost.
-func (o *SentOnce) Gone(m *consensus.Message) {
-	st := o.of(m)
-	if st == nil {
-		return
+// Came tells that a message has come to its member's core.
+func (o *SentOnce) Came(m *consensus.Message) {
+	if st := o.of(m); st != nil {
+		st.gone(spanOf(m.Entries))
 	}
-	ended := span{m.Entries[0].Index, m.Entries[len(m.Entries)-1].Index}
+}
+
+// Lost tells that a message will not come.
+func (o *SentOnce) Lost(m *consensus.Message) {
+	if st := o.of(m); st != nil {
+		st.gone(spanOf(m.Entries))
+		st.lost = append(st.lost, spanOf(m.Entries))
+	}
+}
+
+func (st *stream) gone(ended span) {
 	if at := slices.Index(st.way, ended); at >= 0 {
 		st.way = slices.Delete(st.way, at, at+1)
 	}
 }
 
-// Overtaken tells that messages from one member to another, or answers to them, do not arrive in order.
-func (o *SentOnce) Overtaken(from, to consensus.MemberID) {
-	delete(o.streams, [2]consensus.MemberID{from, to})
-	delete(o.streams, [2]consensus.MemberID{to, from})
+// Overtaken tells that messages of a term from one member to another, or answers to them, do not arrive in order.
+func (o *SentOnce) Overtaken(from, to consensus.MemberID, term consensus.Term) {
+	for _, pair := range [][2]consensus.MemberID{{from, to}, {to, from}} {
+		if st := o.streams[pair]; st == nil || st.term <= term {
+			o.open(pair, &stream{term: term, overtaken: true})
+		}
+	}
+}
+
+func (o *SentOnce) open(pair [2]consensus.MemberID, st *stream) *stream {
+	if o.streams == nil {
+		o.streams = map[[2]consensus.MemberID]*stream{}
+	}
+	o.streams[pair] = st
+	return st
 }
 
 // Started tells that a member's process has started: what was sent to the one before is lost.

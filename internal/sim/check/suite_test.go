@@ -46,15 +46,35 @@ func TestSentOnce_lost(t *testing.T) {
 	s := check.NewSuite(func() time.Duration { return 0 }, consensus.SnapshotMeta{})
 	o := &s.SentOnce
 	o.Leaves(s, appends(1, 2))
-	o.Gone(appends(1, 2)) // lost
+	o.Lost(appends(1, 2))
 	o.Leaves(s, appends(1, 2))
 	again := o.Again
 	o.Started(2)
 	o.Leaves(s, appends(1, 2))
-	o.Overtaken(2, 1)
+	o.Overtaken(2, 1, 1)
 	o.Leaves(s, appends(1, 2))
 	if s.Failed() || o.InVain != 0 || again == 0 || o.Again != again || o.Bytes != 4*again {
 		t.Errorf("%v, %+v", s.Violations, o)
+	}
+}
+
+// Ensure that what was lost may be sent again to a member that had it before the stream began, and no third time.
+func TestSentOnce_lostAndHad(t *testing.T) {
+	s := check.NewSuite(func() time.Duration { return 0 }, consensus.SnapshotMeta{})
+	o := &s.SentOnce
+	s.Recovered(2, consensus.HardState{}, consensus.SnapshotMeta{}, nil, 0)
+	s.Appended(2, appends(1, 3).Entries)
+	o.Leaves(s, appends(1, 3))
+	o.Lost(appends(1, 3))
+	o.Leaves(s, appends(2, 2))
+	o.Came(appends(2, 2))
+	o.Leaves(s, appends(1, 1))
+	o.Leaves(s, appends(3, 3))
+	if s.Failed() || o.InVain != 0 || o.Again == 0 {
+		t.Errorf("what was lost is sent again: %v, %+v", s.Violations, o)
+	}
+	if o.Leaves(s, appends(2, 2)); !s.Failed() || o.InVain == 0 {
+		t.Errorf("the same once more is not noticed: %+v", o)
 	}
 }
 
@@ -85,7 +105,7 @@ func TestSuite_notices(t *testing.T) {
 		}},
 		{"sent-once", func(s *check.Suite) { // arrived
 			s.SentOnce.Leaves(s, appends(1, 2))
-			s.SentOnce.Gone(appends(1, 2))
+			s.SentOnce.Came(appends(1, 2))
 			s.Recovered(2, consensus.HardState{}, first, nil, 0)
 			s.Appended(2, appends(1, 2).Entries)
 			s.SentOnce.Leaves(s, appends(1, 1))

@@ -60,7 +60,7 @@ func (l *loop) step() {
 	for i := range inputs {
 		if received, ok := inputs[i].(raft.Receive); ok {
 			l.Suite.Offers.Came(l.ID, l.Now(), &received.Message)
-			l.Suite.SentOnce.Gone(&received.Message)
+			l.Suite.SentOnce.Came(&received.Message)
 		}
 	}
 	l.node.Step(l.Clock(), inputs...)
