@@ -42,7 +42,7 @@ func start(t *testing.T, flags ...string) *cluster {
 	var peers, names, endpoints []string
 	for i := range 3 {
 		c.members = append(c.members, &member{client: free(t)})
-		peers = append(peers, "http://"+free(t))
+		peers = append(peers, "https://"+free(t))
 		names = append(names, fmt.Sprintf("m%d=%s", i, peers[i]))
 		endpoints = append(endpoints, c.members[i].client)
 	}
@@ -55,7 +55,7 @@ func start(t *testing.T, flags ...string) *cluster {
 			fmt.Sprintf("--name=m%d", i), "--data-dir=" + filepath.Join(dir, fmt.Sprintf("m%d", i)),
 			"--listen-client-urls=http://" + m.client, "--advertise-client-urls=http://" + m.client,
 			"--listen-peer-urls=" + peers[i], "--initial-advertise-peer-urls=" + peers[i],
-			"--initial-cluster=" + strings.Join(names, ",")}, flags...)...)
+			"--initial-cluster=" + strings.Join(names, ","), "--peer-auto-tls"}, flags...)...)
 		m.process.Stdout, m.process.Stderr = log, log
 		if err := m.process.Start(); err != nil {
 			t.Fatal(err)

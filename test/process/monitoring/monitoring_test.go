@@ -113,6 +113,12 @@ func TestMonitoring(t *testing.T) {
 		t.Errorf("all is well, but these alerts are true: %v", got)
 	}
 
+	began := s.now
+	s.now = time.Now().AddDate(1, 0, -1).Add(time.Hour) // the members' certificates are good for a year
+	s.minutes(t, 65, func() {})
+	s.demand(t, alerts, "certificates expire within a day", "QuorateCertificateExpiresSoon", "QuorateCertificateExpires")
+	s.now = began
+
 	large := strings.Repeat("v", 1<<20)
 	for i := 0; ; i++ {
 		if _, err := c.Put(ctx, fmt.Sprintf("large%d", i), large); errors.Is(err, rpctypes.ErrNoSpace) {
