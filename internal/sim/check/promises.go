@@ -116,24 +116,31 @@ func (s *Suite) judgePromise(
 		return // what was promised may have been before
 	}
 	bound, logged, known := s.boundOf(member, v.applied, s.logs.of(member).last())
-	for i := range v.entries {
-		t := s.promises.takes[v.entries[i].Position()]
-		bound = t.after(bound)
-		if known {
-			logged[t.proposal] = true
-		}
+	if !known {
+		return
 	}
+	top := v.reach(bound, logged)
+	for i := range v.entries { // it may have been promised before any of them, which may take the place of a record
+		t := s.promises.takes[v.entries[i].Position()]
+		bound, logged[t.proposal] = t.after(bound), true
+		top = max(top, v.reach(bound, logged))
+	}
+	if revision > top+1 {
+		s.report("promised-order", "member %v promises %v revision %d, and its log and records reach %d", member,
+			record.Proposal, revision, top)
+	}
+}
+
+// reach returns how far records reach that come after a log with these proposals, which may reach bound.
+func (p *promiser) reach(bound kv.Revision, logged map[consensus.ProposalID]bool) kv.Revision {
 	top := kv.Revision(0)
-	for _, held := range v.held {
+	for _, held := range p.held {
 		top = max(top, kv.Revision(held.Revision))
 		if !logged[held.Proposal] {
 			bound++
 		}
 	}
-	if known && revision > max(bound, top)+1 {
-		s.report("promised-order", "member %v promises %v revision %d, and its log and records reach %d", member,
-			record.Proposal, revision, max(bound, top))
-	}
+	return max(bound, top)
 }
 
 // boundOf returns the greatest revision that a member's log may reach up to an index, for all that is known if it is applied

@@ -1,0 +1,47 @@
+package check_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/sim/check"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+// Ensure that a promise may be as high as the log and the records reached before the entries that are written with it, one of which
+// takes the place of a record, and no higher.
+func TestSuite_promisedOrder(t *testing.T) {
+	const member = 4
+	proposal := func(sequence uint64) consensus.ProposalID {
+		return consensus.ProposalID{Session: consensus.SessionID{Member: 1, Number: 1}, Sequence: sequence}
+	}
+	record := func(sequence, revision uint64) wal.WitnessRecord {
+		r := consensus.Record{Attempt: consensus.Attempt{Proposal: proposal(sequence), Revision: revision}, Term: 1}
+		return wal.WitnessRecord{Attempt: wal.AttemptOf(r.Attempt), Payload: consensus.AppendRecord(nil, &r)}
+	}
+	for _, tc := range []struct {
+		revision uint64
+		want     bool
+	}{
+		// The log reaches 3 and 4, for its second entry may take no revision. Record 9, promised 3 before them, may come after: at 5, and 6 is next.
+		{revision: 6}, {revision: 7, want: true},
+	} {
+		s := check.NewSuite(func() time.Duration { return 0 }, consensus.SnapshotMeta{})
+		write := func(applied consensus.Index, b *wal.Batch) {
+			s.Recording(member, 1, applied, b)
+			s.Appended(member, b.Entries)
+		}
+		write(0, &wal.Batch{Entries: []consensus.Entry{put(1, "a", "1")}})
+		s.Applied(member, []consensus.Entry{put(1, "a", "1")}, []kv.Result{putResult(2)})
+		write(1, &wal.Batch{Entries: []consensus.Entry{put(2, "a", "2"), put(3, "a", "3")},
+			Witness: []wal.WitnessRecord{record(9, 3)}})
+		decided := put(4, "b", "1")
+		decided.Proposal, decided.ExactRevision = proposal(9), 4
+		write(1, &wal.Batch{Entries: []consensus.Entry{decided}, Witness: []wal.WitnessRecord{record(10, tc.revision)}})
+		if s.Failed() != tc.want {
+			t.Errorf("revision %d: violations %v, want one: %v", tc.revision, s.Violations, tc.want)
+		}
+	}
+}
