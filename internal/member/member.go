@@ -153,7 +153,7 @@ func (m *Member) assemble() {
 	m.tasks = []task{
 		{"integrity", m.integrity.Run}, {"loop", m.loop.run}, {"disk", disk.run}, {"apply", applying.run},
 		{"fast", answers.run}, {"leases", m.leases.revoker.Run}, {"scrub", scrubber.Run},
-		{"reclaim", upkeep.NewReclaimer(&m.stores, o.diskLow, o.Logger).Run},
+		{"reclaim", upkeep.NewReclaimer(&m.stores, o.diskLow, upkeep.ReclaimPace{}, o.Logger).Run},
 		{"promote", pilot.promoteLearners}, {"jobs", pilot.runJobs}, {"clients", m.clients.Watch},
 		{"addresses", pilot.keepAddresses}, {"epochs", m.epochs.Run},
 	}

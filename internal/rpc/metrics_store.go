@@ -45,4 +45,8 @@ func collectCounts(e *metrics.Emitter, c *counts.Counts) {
 		"How long the steps of compactions took. Nothing waits for them.", did.Steps)
 	e.Distribution("etcd_debugging_mvcc_db_compaction_total_duration_milliseconds",
 		"How long compactions took, the pauses between their steps included.", did.Whole)
+	e.Counter("quorate_store_reclaims_total", "How often the store was rewritten because compactions had deleted much of it.",
+		float64(did.Reclaims.Load()))
+	e.Counter("quorate_store_reclaim_failures_total",
+		"How often that failed, so that what was deleted stays on disk for a minute more.", float64(did.Failed.Load()))
 }

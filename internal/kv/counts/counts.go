@@ -30,6 +30,9 @@ type Compaction struct {
 	Last  atomic.Int64         // when the last one was complete, in seconds of Unix time; 0: none was
 	Steps *histogram.Histogram // milliseconds of each step
 	Whole *histogram.Histogram // milliseconds of each compaction, its pauses included
+
+	Reclaims atomic.Uint64 // how often the store was rewritten, because much of it had been deleted
+	Failed   atomic.Uint64 // how often that failed
 }
 
 // applied is what is known of the commands of one kind that had one outcome.

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/quorate/quorate/internal/applier"
@@ -57,7 +58,8 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	p.log.writer = p.log.newWriter()
 	p.stores.Set(data.Generation)
 	scrubber := upkeep.NewScrubber(&p.stores, upkeep.ScrubPace{Keys: 1 + life.Rng.IntN(200)})
-	p.cleaner = cleaner{Life: life, data: data, put: put, scrubber: scrubber}
+	reclaimer := upkeep.NewReclaimer(&p.stores, nil, reclaimPace, slog.New(slog.DiscardHandler))
+	p.cleaner = cleaner{Life: life, data: data, put: put, scrubber: scrubber, reclaimer: reclaimer}
 	p.leases = newLeases(life, &p.stores, o, p.Leads)
 	p.leases.wake, p.leases.propose = p.loop.Wake, p.revoke
 	p.Snapshots = newSnapshots(life, data, &p.stores, o.Carry)

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -16,10 +17,11 @@ const scrubPause = 200 * time.Millisecond
 // cleaner makes the store durable, and removes what nobody needs from log and store.
 type cleaner struct {
 	*Life
-	data     *datadir.Data
-	scrubber *upkeep.Scrubber
-	scrubs   bool // there is more to delete
-	put      func(inputs ...raft.Input)
+	data      *datadir.Data
+	scrubber  *upkeep.Scrubber
+	scrubs    bool // there is more to delete
+	reclaimer *upkeep.Reclaimer
+	put       func(inputs ...raft.Input)
 }
 
 // flush makes the store durable, as an engine does when it likes, and lets the core forget what lies behind it: less than a
@@ -42,9 +44,13 @@ func (u *cleaner) flush() {
 
 func (u *cleaner) flushLater() { u.After(dice.Exponential(u.Rng, u.Pace.Flush), u.flush) }
 
-// scrub deletes, step by step, what compactions made invisible.
+// reclaimPace has bounds for stores as small as those of a simulated member.
+var reclaimPace = upkeep.ReclaimPace{Bytes: 64 << 10, LowBytes: 1 << 10, Retry: time.Second}
+
+// scrub deletes, step by step, what compactions made invisible, and gives the disk back what was deleted.
 func (u *cleaner) scrub() {
 	u.scrubLater()
+	u.reclaimer.Step(context.Background(), u.Clock())
 	if !u.scrubber.Due() && !u.scrubs {
 		return
 	}

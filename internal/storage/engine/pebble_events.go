@@ -209,7 +209,7 @@ func (e *lsm) Stats() Stats {
 		L0Sublevels:         int(m.Levels[0].Sublevels),
 		ReadAmplification:   m.ReadAmp(),
 		MemTableBytes:       m.MemTable.Size,
-		DiskBytes:           m.DiskSpaceUsage(),
+		DiskBytes:           diskBytes(m),
 		LiveBytes:           m.Table.Local.LiveSize,
 		BoundBytes:          e.bounds.count(e.db, m),
 		Flushes:             m.Flush.Count,
@@ -244,4 +244,10 @@ func (e *lsm) Stats() Stats {
 		s.Pressure = 1
 	}
 	return s
+}
+
+// diskBytes returns the size of all files. Pebble 2.1 counts local files of values from the opening of a store on: those from before
+// are missing, and what is deleted of them is subtracted all the same.
+func diskBytes(m *pebble.Metrics) uint64 {
+	return m.DiskSpaceUsage() - m.BlobFiles.Local.LiveSize + m.BlobFiles.LiveSize
 }
