@@ -15,7 +15,8 @@ type ReclaimPace struct {
 	Retry    time.Duration // after a rewrite that failed
 }
 
-// DefaultReclaimPace keeps a store below 1.5 times what is left in it and 16 MiB, by rewriting in proportion to what was dropped.
+// DefaultReclaimPace keeps a store below 1.5 times what is left in it and 16 MiB, by rewriting in proportion to what was
+// dropped.
 var DefaultReclaimPace = ReclaimPace{Bytes: 16 << 20, LowBytes: 1 << 20, Retry: time.Minute}
 
 const (

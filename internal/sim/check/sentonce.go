@@ -12,9 +12,8 @@ import (
 //
 // A life of a stream ends with the leader's term and with that of the member's process. Once the weather has let one message
 // overtake another one of the same lane, which the transport never does, the rest of that life is not judged: what the leader
-// concludes from it may show much later. What is lost, refused, or dropped by the
-// member must be sent again, and is not counted: not even if the member had it before, from an earlier life of the stream, since
-// its leader can not know that either time.
+// concludes from it may show much later. What is lost, refused, or dropped by the member must be sent again, and is not
+// counted: not even if the member had it before, from an earlier life of the stream, since its leader can not know that.
 type SentOnce struct {
 	Bytes, Again, InVain uint64 // bytes of entries: all, those that were sent before in the same term, and those in vain
 

@@ -246,8 +246,8 @@ func (e *lsm) Stats() Stats {
 	return s
 }
 
-// diskBytes returns the size of all files. Pebble 2.1 counts local files of values from the opening of a store on: those from before
-// are missing, and what is deleted of them is subtracted all the same.
+// diskBytes returns the size of all files. Pebble 2.1 counts local files of values from the opening of a store on: those from
+// before are missing, and what is deleted of them is subtracted all the same.
 func diskBytes(m *pebble.Metrics) uint64 {
 	return m.DiskSpaceUsage() - m.BlobFiles.Local.LiveSize + m.BlobFiles.LiveSize
 }
