@@ -88,6 +88,18 @@ func TestReplica_Receive_refused(t *testing.T) {
 	}
 }
 
+// Ensure that a member whose leader is alive obeys that leader when it says that the member was removed.
+func TestReplica_Receive_removedByLeader(t *testing.T) {
+	c := newCluster([]memberID{1, 2, 3}, nil, nil)
+	c.elect(2)
+	c.tick(1)
+	r := c.node(1).replica
+	r.Step(raft.Receive{Message: message{Kind: consensus.MsgRemoved, From: 2, To: 1, Term: r.Status().Term}})
+	if s := r.Status(); !s.Removed || r.Counts().Refused[filter.Removal] != 0 {
+		t.Errorf("removed: %v, refused: %v", s.Removed, r.Counts().Refused)
+	}
+}
+
 // Ensure that a member which comes back after the others were all replaced still follows a leader that it never heard of, and
 // that one without any configuration follows any.
 func TestReplica_Receive_leaderToBeKnown(t *testing.T) {

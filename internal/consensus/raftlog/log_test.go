@@ -138,4 +138,30 @@ func TestRestore(t *testing.T) {
 	if l := restored(t, consensus.Position{Index: 5, Term: 9}, older, 5, 6, 100); l.Last() != 5 {
 		t.Errorf("of a log that does not contain the base, entries up to %d are left", l.Last())
 	}
+	if l := restored(t, consensus.Position{Index: 9, Term: 2}, older, 9, 9, 100); l.Last() != 9 {
+		t.Errorf("of a log that ends before the base, entries up to %d are left", l.Last())
+	}
+}
+
+// Ensure that what just fits is handed out, one entry in any case and none beyond; and that the log is full once what is ready to
+// be applied reaches its limit.
+func TestLog_HandOut_credit(t *testing.T) {
+	base := consensus.Position{Index: 5, Term: 2}
+	entries := entriesAfter(base, 2, 3, 10)
+	one := size(entries[:1])
+	for _, tc := range []struct{ credit, want int }{{0, 1}, {2*one - 1, 1}, {2 * one, 2}, {3*one - 1, 2}, {3 * one, 3}} {
+		l := restored(t, base, entries, 5, 8, 100*one)
+		if got := len(l.HandOut(tc.credit, 0)); got != tc.want {
+			t.Errorf("with room for %d bytes and entries of %d, %d were handed out, want %d", tc.credit, one, got, tc.want)
+		}
+	}
+	for _, tc := range []struct {
+		limit int
+		want  bool
+	}{{3*one - 1, true}, {3 * one, true}, {3*one + 1, false}} {
+		l := restored(t, base, entries, 5, 5, tc.limit)
+		if l.CommitTo(8); l.Full() != tc.want {
+			t.Errorf("with %d bytes to apply and a limit of %d: full is %v", 3*one, tc.limit, l.Full())
+		}
+	}
 }
