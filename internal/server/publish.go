@@ -12,6 +12,13 @@ import (
 	"github.com/quorate/quorate/internal/rpc"
 )
 
+const (
+	publishPause   = 500 * time.Millisecond // between two attempts
+	publishSilence = time.Minute            // at most, between two words about attempts that fail
+)
+
+var errStoppedEarly = errors.New("stopped before the member was ready")
+
 // publish makes this member's name and client URLs known to all, through the log: once that is applied the member
 // has a leader, its log works, and clients can be served. It waits for the rest of a cluster that is just starting.
 func (s *Server) publish(ctx context.Context, _ Options) error {
@@ -23,8 +30,13 @@ func (s *Server) publish(ctx context.Context, _ Options) error {
 		Build:      config.Build(), // the member adds its feature level
 		Zone:       s.cfg.Zone,
 	}
-	waiting := time.Now()
-	for {
+	waiting, next := time.Now(), time.Duration(0)
+	for pause := time.After(0); ; pause = time.After(publishPause) {
+		select {
+		case <-pause: // what refuses may do so at once, as it does while this member serves nothing
+		case <-ctx.Done():
+			return errStoppedEarly
+		}
 		if err := s.refuseName(ctx); err != nil {
 			return err
 		}
@@ -36,12 +48,15 @@ func (s *Server) publish(ctx context.Context, _ Options) error {
 		case err == nil:
 			return fmt.Errorf("publish this member: %w", result.Err)
 		case ctx.Err() != nil:
-			return errors.New("stopped before the member was ready")
+			return errStoppedEarly
 		case errors.Is(err, member.ErrStopped):
 			return err
 		}
-		s.logger.Warn("waiting for a leader: are enough of the other members up and reachable?",
-			"err", err, "waited", time.Since(waiting).Round(time.Second).String())
+		if waited := time.Since(waiting); waited >= next {
+			next = waited + min(max(waited, publishPause), publishSilence)
+			s.logger.Warn("waiting for a leader: are enough of the other members up and reachable?",
+				"err", err, "waited", waited.Round(time.Second).String())
+		}
 	}
 }
 

@@ -235,6 +235,11 @@ func (e *elastic) comeBack(former ...*node) {
 		e.t.Errorf("term %d before the dropped ones came back, %d after", before, after)
 	}
 	for _, n := range former {
+		if log, err := os.Stat(n.log); err != nil || log.Size() > 1<<20 {
+			e.t.Errorf("what %s says while it serves nothing fills the disk: %v, %v", n.name, log, err)
+		}
+	}
+	for _, n := range former {
 		n.kill()
 		if _, err := os.Stat(filepath.Join(n.dir, "member", "boots")); err != nil {
 			e.t.Errorf("%s has not kept its data: %v", n.name, err)
