@@ -2,9 +2,11 @@ package consensus_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -152,6 +154,48 @@ func TestCodec_roundTrip(t *testing.T) {
 	}, consensus.AppendSnapshotMeta, consensus.DecodeSnapshotMeta)
 }
 
+// ofLists returns a message for each list that messages have, with so many zero elements in it.
+func ofLists(elements int) (all []consensus.Message) {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[consensus.Message]()) {
+		if field.Type.Kind() == reflect.Slice {
+			m := consensus.Message{}
+			reflect.ValueOf(&m).Elem().FieldByIndex(field.Index).Set(reflect.MakeSlice(field.Type, elements, elements))
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// Ensure that lists of the shortest things that there are decode, also at the end of a message: what bounds the count of a list, by
+// the bytes that are left, must not ask for more than they take.
+func TestCodec_roundTrip_shortest(t *testing.T) {
+	const many = 3
+	for i, m := range ofLists(many) {
+		check(t, fmt.Sprintf("list %d", i), m, consensus.AppendMessage, consensus.DecodeMessage)
+	}
+	check(t, "ids", consensus.ConfigChange{Tombs: make([]consensus.MemberID, many)},
+		consensus.AppendConfigChange, consensus.DecodeConfigChange)
+	check(t, "members", consensus.Config{Members: make([]consensus.Member, many)}, consensus.AppendConfig, consensus.DecodeConfig)
+	check(t, "texts", consensus.Config{Members: []consensus.Member{{PeerURLs: make([]string, many), FormerURLs: make([]string, many)}}},
+		consensus.AppendConfig, consensus.DecodeConfig)
+	check(t, "steps", consensus.ChangeRequest{Steps: make([]consensus.ChangeStep, many)},
+		consensus.AppendChangeRequest, consensus.DecodeChangeRequest)
+}
+
+// Ensure that a list of nothing is none, whether a message bears its count or not.
+func TestDecodeMessage_emptyLists(t *testing.T) {
+	bare := consensus.AppendMessage(nil, &consensus.Message{})
+	for i, m := range ofLists(1) {
+		with := consensus.AppendMessage(nil, &m)
+		_, flags := binary.Uvarint(with[1:])
+		head := len(bare) - 1 + flags
+		got, rest, err := consensus.DecodeMessage(append(with[:head:head], 0))
+		if diff := cmp.Diff(consensus.Message{}, got); diff != "" || err != nil || len(rest) > 0 {
+			t.Errorf("list %d: rest %q, error %v, -want +got\n%s", i, rest, err, diff)
+		}
+	}
+}
+
 func check[T any](t *testing.T, name string, value T, encode func([]byte, *T) []byte,
 	decode func([]byte) (T, []byte, error),
 ) {
@@ -163,6 +207,9 @@ func check[T any](t *testing.T, name string, value T, encode func([]byte, *T) []
 	}
 	if diff := cmp.Diff(value, got); diff != "" {
 		t.Fatalf("%s: -want +got\n%s", name, diff)
+	}
+	if _, rest, err := decode(enc); err != nil || len(rest) > 0 {
+		t.Fatalf("%s with nothing behind it: rest %q, error %v", name, rest, err)
 	}
 	for cut := range enc {
 		if _, _, err := decode(enc[:cut:cut]); !errors.Is(err, consensus.ErrCorrupt) {
