@@ -3,6 +3,7 @@ package reconfig_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -16,11 +17,11 @@ import (
 func TestNext_laws(t *testing.T) {
 	made, refused := map[consensus.Protocol]int{}, map[consensus.RefusalReason]int{}
 	for seed := range uint64(300) {
-		w := &walk{rng: rand.New(rand.NewPCG(seed, 7)), next: 10}
-		w.now = config(ids{1, 2, 3, 4, 5, 6, 7}[:1+w.rng.IntN(7)], nil)
+		w := &walk{rng: rand.New(rand.NewPCG(seed, 7))}
+		w.now = config(ids{1, 2, 3, 4, 5, 6, 7}[w.rng.IntN(7):], nil)
 		for i := range 40 {
 			request, facts := w.request(), w.facts()
-			before := roles(&w.now)
+			before, current := roles(&w.now), w.now.Clone()
 			change, reason := reconfig.Next(&w.now, consensus.ConfigID{Index: consensus.Index(i + 1), Term: 1}, &request, &facts)
 			if after := roles(&w.now); after != before {
 				t.Fatalf("seed %d: wrote to the current configuration: %s, was %s", seed, after, before)
@@ -30,7 +31,11 @@ func TestNext_laws(t *testing.T) {
 				continue
 			}
 			made[change.Protocol]++
-			if err := w.accept(&change, &facts); err != nil {
+			err := w.accept(&change, &facts)
+			if err == nil {
+				err = untouched(&current, &change.Config, request.Steps)
+			}
+			if err != nil {
 				t.Fatalf("seed %d, change %d: %v\nfrom %s\nby %v %+v\nto %s", seed, i, err, before, change.Protocol, request.Steps,
 					roles(&change.Config))
 			}
@@ -48,8 +53,17 @@ func TestNext_laws(t *testing.T) {
 type walk struct {
 	rng  *rand.Rand
 	now  consensus.Config
-	next consensus.MemberID
 	dead ids
+}
+
+// unused draws an id that no member ever had. Ids are drawn in the product, too, so that a new one may lie before those of others.
+func (w *walk) unused() consensus.MemberID {
+	for {
+		id := consensus.MemberID(1 + w.rng.IntN(1000))
+		if !w.now.Contains(id) && !slices.Contains(w.dead, id) {
+			return id
+		}
+	}
 }
 
 func (w *walk) facts() reconfig.Facts {
@@ -72,8 +86,8 @@ func (w *walk) request() consensus.ChangeRequest {
 		known := w.now.IDs()
 		switch {
 		case s.Kind <= consensus.ChangeAddLearner && w.rng.IntN(8) > 0 && len(known) < 9:
-			s.Member = consensus.Member{ID: w.next, PeerURLs: []string{fmt.Sprint("http://", w.next)}, Promote: w.rng.IntN(3) == 0}
-			w.next++
+			s.Member = member(w.unused())
+			s.Member.Promote = w.rng.IntN(3) == 0
 		case len(w.dead) > 0 && w.rng.IntN(8) == 0:
 			s.Member = member(w.dead[w.rng.IntN(len(w.dead))])
 		default:
@@ -133,6 +147,19 @@ func (w *walk) accept(change *consensus.ConfigChange, facts *reconfig.Facts) err
 	}
 	w.dead = append(w.dead, tombs...)
 	w.now = settled
+	return nil
+}
+
+// untouched checks that steps leave the attributes of members that they do not name as they were.
+func untouched(before, after *consensus.Config, steps []consensus.ChangeStep) error {
+	for i := range before.Members {
+		was := &before.Members[i]
+		is, there := after.Member(was.ID)
+		named := slices.ContainsFunc(steps, func(s consensus.ChangeStep) bool { return s.Member.ID == was.ID })
+		if there && !named && !reflect.DeepEqual(is, *was) {
+			return fmt.Errorf("%v, which no step names, was %+v and is %+v", was.ID, *was, is)
+		}
+	}
 	return nil
 }
 
