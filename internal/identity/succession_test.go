@@ -60,9 +60,14 @@ func TestSuccession_Looked_forgets(t *testing.T) {
 	if !s.Meet(ofEpoch(2, epoch(0, 0))) || s.Meet(ofEpoch(2, epoch(0, 0))) || !s.Meet(ofEpoch(3, epoch(2, 0))) {
 		t.Error("who is new is not told from who is known")
 	}
-	for range 20 {
+	const rounds = 4 // for which one is remembered that is not met again
+	for range rounds {
 		s.Looked()
 	}
+	if left := s.Foreign(); len(left) != 2 {
+		t.Errorf("after %d rounds only %v is left", rounds, left)
+	}
+	s.Looked()
 	left := s.Foreign()
 	if len(left) != 1 || left[0].Member != 3 {
 		t.Errorf("got %v, want only the one of the newer epoch to be remembered", left)

@@ -194,3 +194,14 @@ func TestScheduler_ahead_unknownVoter(t *testing.T) {
 		t.Errorf("%s ahead, want none: too few distances are known", got)
 	}
 }
+
+// Ensure that a member counts as one that proposes for so long after it was heard, and no longer.
+func TestScheduler_busy(t *testing.T) {
+	now := time.Unix(1000, 0)
+	p := New(Auto, Faults{})
+	p.Delay(now, &consensus.Message{Kind: consensus.MsgRecord, From: 3, Due: uint64(now.UnixNano())})
+	if !p.busy(now.Add(busyFor-1), 3) || p.busy(now.Add(busyFor), 3) || p.busy(now, 4) {
+		t.Errorf("busy just before %s: %t, then: %t; one that was never heard: %t",
+			busyFor, p.busy(now.Add(busyFor-1), 3), p.busy(now.Add(busyFor), 3), p.busy(now, 4))
+	}
+}
