@@ -134,7 +134,7 @@ func (t *Table) Restored(table ResultTable) error {
 		t.resolve(o, kv.Result{}, RouteLeader)
 	}
 	for _, p := range append(t.own.all(), t.clients.all()...) {
-		if p.resolved || p == t.sessions.opening {
+		if p.resolved { // the opening, if it was applied; else no result of it is found
 			continue
 		}
 		result, found, err := table.Result(p.ID)

@@ -247,7 +247,7 @@ func (t *Table) takeFrom(q *queue, out *Outgoing, tick uint64, offers bool) {
 	}
 	keep := q.unsent[:0]
 	for i, p := range q.unsent {
-		if p.resolved || !p.queued {
+		if p.resolved {
 			continue
 		}
 		if p.ID.IsZero() {

@@ -84,7 +84,7 @@ func (f *Path) Orphans(v *View) []consensus.ProposalID {
 	if f.faults.HastyOrphans {
 		patience = uint64(retryTimeouts * electionTicks)
 	}
-	early := v.Now < f.askedAt+uint64(electionTicks) || v.Now < patience
+	early := v.Now < f.askedAt+uint64(electionTicks) || v.Now <= patience
 	if early || f.pool.Len() == 0 || v.Leader == consensus.NoMember {
 		return nil
 	}

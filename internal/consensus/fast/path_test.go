@@ -1,6 +1,7 @@
 package fast_test
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -285,5 +286,92 @@ func TestPath_TakeWins(t *testing.T) {
 	b.path.CountOwn(7)
 	if wins := b.path.TakeDecided(); len(wins) != 1 || wins[0].Revision != 101 || string(wins[0].Reply) != "r" {
 		t.Errorf("decided: %+v", wins)
+	}
+}
+
+// Ensure that a voter holds so many records and no more, however many proposers there are.
+func TestPath_Record_fullPool(t *testing.T) {
+	const most = 4096
+	b := newBench(3, fast.Faults{})
+	p := proposalOf(1, "")
+	for held := 0; ; held++ {
+		p.ID.Session.Member, p.Payload = consensus.MemberID(10+held), binary.BigEndian.AppendUint32(nil, uint32(held))
+		if v := b.record(p); v.Refusal == consensus.RefusedNot && held < most {
+			continue
+		} else if held != most || v.Refusal != consensus.RefusedFull {
+			t.Errorf("with %d records: %v, want room for %d", held, v.Refusal, most)
+		}
+		return
+	}
+}
+
+// Ensure that a record is asked about once it was kept for more than five election timeouts, of a leader that is known, and again
+// after as long.
+func TestPath_Orphans(t *testing.T) {
+	b := newBench(3, fast.Faults{})
+	b.view.Now = 0
+	b.record(proposalOf(1, "k"))
+	for _, row := range []struct {
+		now    uint64
+		leader consensus.MemberID
+		asks   int
+	}{{50, 1, 0}, {51, consensus.NoMember, 0}, {51, 1, 1}, {52, 1, 0}, {60, 1, 0}, {102, 1, 1}} {
+		b.view.Now, b.view.Leader = row.now, row.leader
+		if got := b.path.Orphans(&b.view); len(got) != row.asks {
+			t.Errorf("at %d with leader %v: asks about %v, want %d", row.now, row.leader, got, row.asks)
+		}
+	}
+}
+
+// Ensure that a leader aborts only what has no end and is not in its log.
+func TestPath_Abort(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		before func(b *bench, p consensus.Proposal)
+		aborts bool
+	}{
+		{"never heard of", func(*bench, consensus.Proposal) {}, true},
+		{"applied", func(b *bench, p consensus.Proposal) { b.states[p.ID] = fast.ProposalApplied }, false},
+		{"of a retired session", func(b *bench, p consensus.Proposal) { b.states[p.ID] = fast.ProposalRetired }, false},
+		{"logged", func(b *bench, p consensus.Proposal) {
+			b.append(consensus.Entry{Kind: consensus.EntryCommand, Proposal: p.ID, Payload: p.Payload})
+		}, false},
+	} {
+		b, p := newBench(1, fast.Faults{}), proposalOf(1, "k")
+		row.before(b, p)
+		if got := b.path.Update() && b.path.Abort(p.ID); got != row.aborts {
+			t.Errorf("%s: aborts %t", row.name, got)
+		}
+	}
+	if b := newBench(1, fast.Faults{}); !b.path.Update() || b.path.Abort(consensus.ProposalID{}) {
+		t.Error("aborts what has no name")
+	}
+}
+
+// Ensure that what a proposer has recorded of its own proposals counts in the term in which it did, and not in the next one.
+func TestPath_ResetTally_ownRecords(t *testing.T) {
+	for _, next := range []bool{false, true} {
+		b, p := newBench(2, fast.Faults{}), proposalOf(1, "k")
+		said := func(from consensus.MemberID, v consensus.Verdict) *consensus.Message {
+			return &consensus.Message{From: from, Term: b.view.Term, Config: b.configs.ID(), Verdicts: []consensus.Verdict{v},
+				Proposals: []consensus.Proposal{p}}
+		}
+		b.path.ResetTally()
+		b.path.Propose([]consensus.Proposal{p})
+		b.path.RecordOwn(&b.view, said(2, consensus.Verdict{}))
+		b.path.StampOwn(1, 0) // on its way to the disk
+		if next {
+			b.view.Term++
+			b.path.ResetTally()
+			b.path.Propose([]consensus.Proposal{p})
+		}
+		given := consensus.Verdict{Attempt: consensus.AttemptOf(p.ID, 101, p.Payload)}
+		b.path.Recorded(&b.view, said(3, given))
+		given.Reply = []byte("reply")
+		b.path.Answered(&b.view, said(1, given))
+		b.path.CountOwn(1)
+		if decided := b.path.TakeDecided(); (len(decided) == 1) == next {
+			t.Errorf("in the next term: %t; decided %+v", next, decided)
+		}
 	}
 }
