@@ -126,3 +126,35 @@ func TestReplica_handleReply_notDeniedAfterSnapshot(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a follower that is probed below where its log begins, and says where that is, gets a stream again, if it answers the
+// probe: the refusal of what was sent before the probe says nothing of what was lost since.
+func TestReplica_handleReply_probeBelowBase(t *testing.T) {
+	for _, row := range []struct {
+		before uint64 // rounds
+		state  string
+	}{{0, "replicate"}, {1, "probe"}} {
+		c := newCluster([]memberID{1, 2, 3}, nil, nil)
+		c.elect(1)
+		c.propose(1, "a", "b")
+		c.settle()
+		n, s := c.node(1), c.node(1).replica.Status()
+		n.step(raft.Unreachable{Member: 3})
+		probed := uint64(0)
+		for i := range c.net {
+			if m := &c.net[i]; m.To == 3 && m.Kind == consensus.MsgAppend {
+				probed = m.Round
+			}
+		}
+		c.net = nil
+		n.step(raft.Receive{Message: message{
+			Kind: consensus.MsgAppendReply, From: 3, To: 1, Term: s.Term, Config: s.ConfigID, Reject: true, Round: probed - row.before,
+			Mismatch: consensus.Mismatch{Refused: position{Index: s.LastIndex - 1, Term: s.Term}, Hint: position{Index: s.LastIndex, Term: s.LastTerm}},
+		}})
+		for _, p := range n.replica.Status().Progress {
+			if p.ID == 3 && p.State != row.state {
+				t.Errorf("%d rounds before the probe, %d: %s, want %s", row.before, probed, p.State, row.state)
+			}
+		}
+	}
+}

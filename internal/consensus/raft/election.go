@@ -164,8 +164,8 @@ func (e *election) keepPromise(hard *consensus.HardState) {
 
 // endPromise drops a longer promise of an earlier life once no leader can rely on it any more.
 func (e *election) endPromise() {
-	if own := e.opts.promise(); e.hard.promise > own && e.clock.now >= e.patientUntil {
-		e.hard.promise = own
+	if e.clock.now >= e.patientUntil {
+		e.hard.promise = e.opts.promise()
 	}
 }
 

@@ -1,6 +1,7 @@
 package raft_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -53,6 +54,8 @@ func TestReplica_receive_refusedFast(t *testing.T) {
 		{"another's session ends", "$98=1", "a=1", false, nil, consensus.RefusedNot},
 		{"the end of a session", "", "$98=1", false, nil, consensus.RefusedConflict},
 		{"no session", "", "a=1", true, nil, consensus.RefusedNoSession},
+		{"a key that is logged", "a=1", "a=2", false, func(f *raft.FastFaults) { f.LeaderNoLogKeys, f.WitnessNoLogKeys = true, true },
+			consensus.RefusedConflict},
 	} {
 		for _, id := range []memberID{1, 2} {
 			var faults raft.FastFaults
@@ -188,6 +191,75 @@ func TestReplica_askForOrphans_patience(t *testing.T) {
 	}
 	if asked <= 4*10 || c.node(2).replica.FastCounts().Held != 0 {
 		t.Errorf("asked after %d ticks of 10 a timeout; held: %d", asked, c.node(2).replica.FastCounts().Held)
+	}
+}
+
+// Ensure that a voter without a leader asks nobody what became of its records, and asks the next leader as soon as it hears it: what
+// it cannot ask does not count as asked.
+func TestReplica_askForOrphans_withoutLeader(t *testing.T) {
+	c := newFastCluster(func(*raft.Options) {})
+	n := c.node(2)
+	n.offered(consensus.MsgRecord, proposalOf(5, "a=1"))
+	for _, other := range c.nodes {
+		if other != n {
+			other.crash()
+		}
+	}
+	c.net = nil
+	c.check = func(_ *node, out *raft.Output) {
+		s := n.replica.Status()
+		for _, list := range [][]message{out.Send, out.SendAfter} {
+			for i := range list {
+				if why := unfit(&list[i], &s); why != "" {
+					t.Errorf("%s: %s", why, describe(&list[i]))
+				}
+			}
+		}
+	}
+	for range 100 { // ten election timeouts
+		n.step(raft.Tick{})
+	}
+	term := n.replica.Term() + 1
+	n.step(raft.Receive{Message: message{Kind: consensus.MsgHeartbeat, From: 3, To: 2, Term: term, Round: 1}})
+	c.net = nil
+	n.step(raft.Tick{})
+	asked := slices.ContainsFunc(c.net, func(m message) bool { return m.Kind == consensus.MsgOrphans && m.To == 3 })
+	if n.replica.Leader() != 3 || !asked {
+		t.Errorf("follows %v, which was asked: %t", n.replica.Leader(), asked)
+	}
+}
+
+// Ensure that what a voter or the leader refuses is counted by its reason, for who asks why a cluster goes the slow way.
+func TestReplica_FastCounts_refused(t *testing.T) {
+	for _, kind := range []consensus.MessageKind{consensus.MsgRecorded, consensus.MsgFast} {
+		c := newFastCluster(func(*raft.Options) {})
+		n, s := c.node(2), c.node(2).replica.Status()
+		n.step(raft.Receive{Message: message{
+			Kind: kind, From: s.Leader, To: 2, Term: s.Term, Config: s.ConfigID,
+			// The last two are reasons that this build does not know.
+			Verdicts: []consensus.Verdict{{Refusal: consensus.RefusedWide}, {Refusal: consensus.RefusedReasons}, {Refusal: 255}},
+		}})
+		if got := n.replica.FastCounts().Refused[consensus.RefusedWide]; got != 1 {
+			t.Errorf("kind %d: %d refusals of one are counted", kind, got)
+		}
+	}
+}
+
+// Ensure that a voter tells a candidate for which it does not vote nothing of its records: it may accept others after that.
+func TestReplica_handleVote_refusedWithoutRecords(t *testing.T) {
+	for _, grants := range []bool{true, false} {
+		c := newFastCluster(func(*raft.Options) {})
+		n, s := c.node(2), c.node(2).replica.Status()
+		n.offered(consensus.MsgRecord, proposalOf(5, "a=1"))
+		vote := message{Kind: consensus.MsgVote, From: 3, To: 2, Term: s.Term + 1, Force: true}
+		if grants {
+			vote.Last = position{Index: s.LastIndex, Term: s.LastTerm}
+		}
+		c.net = nil
+		n.step(raft.Receive{Message: vote})
+		if n.drain(); len(c.net) != 1 || c.net[0].Reject == grants || (len(c.net[0].Records) == 1) != grants {
+			t.Errorf("grants: %t; the answers are %+v", grants, c.net)
+		}
 	}
 }
 

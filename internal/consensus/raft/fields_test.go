@@ -57,7 +57,7 @@ func foreignField(m *message) string {
 }
 
 // Ensure that no message bears a field of another kind, whatever happens to a cluster: a field whose meaning depends on the kind
-// is read wrongly sooner or later.
+// is read wrongly sooner or later. And that each is for another member, which is not told the same twice.
 func TestReplica_Step_fieldsOfKind(t *testing.T) {
 	if name := foreignField(&message{Kind: consensus.MsgRecord, Round: 1}); name != "Round" {
 		t.Fatalf("a record with a round bears %q", name)
@@ -72,10 +72,14 @@ func TestReplica_Step_fieldsOfKind(t *testing.T) {
 			t.Errorf("kind %d bears %s: %s", m.Kind, name, describe(m))
 		}
 	}
-	c.check = func(_ *node, out *raft.Output) {
+	c.check = func(n *node, out *raft.Output) {
+		s := n.replica.Status()
 		for _, list := range [][]message{out.Send, out.SendAfter} {
 			for i := range list {
 				look(&list[i])
+				if why := unfit(&list[i], &s); why != "" {
+					t.Errorf("%s: %s", why, describe(&list[i]))
+				}
 			}
 		}
 		for i := range out.Evaluate {

@@ -45,3 +45,21 @@ func TestReplica_Propose_followerCutsMessages(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a follower asks other voters than the leader for a read only where it is told to: they would answer for nothing.
+func TestReplica_Read_spread(t *testing.T) {
+	for _, spread := range []bool{false, true} {
+		c := newCluster([]memberID{1, 2, 3}, nil, nil)
+		c.elect(1)
+		asked := map[consensus.MessageKind]int{}
+		c.check = func(_ *node, out *raft.Output) {
+			for i := range out.Send {
+				asked[out.Send[i].Kind]++
+			}
+		}
+		c.node(2).step(raft.Read{IDs: []uint64{7}, Spread: spread})
+		if (asked[consensus.MsgLogQuery] > 0) != spread || asked[consensus.MsgRead] != 1 {
+			t.Errorf("spread: %t; sent by kind: %v", spread, asked)
+		}
+	}
+}

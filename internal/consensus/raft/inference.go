@@ -83,7 +83,7 @@ func (s *inference) logOf(id consensus.MemberID) uint64 {
 
 // commit commits what a majority is known to have.
 func (s *inference) commit() {
-	if s.logs.Len() == 0 || s.soft.role != Follower || s.soft.matched <= s.log.Commit() || !s.configs.Stable() {
+	if s.logs.Len() == 0 || s.soft.matched <= s.log.Commit() || !s.configs.Stable() {
 		return
 	}
 	index := min(consensus.Index(s.peers.reached(s.logOf)), s.soft.matched)

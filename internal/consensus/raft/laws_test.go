@@ -64,7 +64,33 @@ func (l *laws) check(n *node, out *raft.Output) {
 			l.breach("linearizable read: %v may serve read %d at %d, %d had committed before it was asked", n.id, read.ID, read.Index, floor)
 		}
 	}
+	for _, list := range [][]message{out.Send, out.SendAfter} {
+		for i := range list {
+			if why := unfit(&list[i], &s); why != "" {
+				l.breach("%s: %s", why, describe(&list[i]))
+			}
+		}
+	}
 	l.highest = max(l.highest, s.Commit)
+}
+
+// unfit says what is wrong with the receiver of a message, or with what it is told by a sender of that status; empty if nothing is.
+func unfit(m *message, s *raft.Status) string {
+	ofElections := m.Kind == consensus.MsgPreVote || m.Kind == consensus.MsgPreVoteReply || m.Kind == consensus.MsgVote ||
+		m.Kind == consensus.MsgVoteReply && !m.Reject // one of an earlier term learns the term alone
+	switch {
+	case m.To == consensus.NoMember:
+		return "a message to nobody"
+	case m.To == m.From && m.Kind != consensus.MsgRecord: // a proposer is a voter, too
+		return "a message to its sender"
+	case m.Kind == consensus.MsgAcknowledged && m.To == s.Leader:
+		return "the leader is told as a proposer what it is told as the leader"
+	case m.Kind == consensus.MsgVoteReply && m.Reject && len(m.Records) > 0:
+		return "a refused vote bears records, as if the voter accepted none any more"
+	case ofElections && m.Committed.Index == 0 && s.Commit > 0:
+		return "a vote does not tell what is known to be committed"
+	}
+	return ""
 }
 
 // watch lets the laws see every Step of c.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/filter"
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
@@ -218,9 +219,52 @@ func TestNew_refuses(t *testing.T) {
 		"a term that was not saved":   {Entries: []entry{{Index: 1, Term: 2}}},
 		"a log that begins too late":  {Hard: consensus.HardState{Term: 2}, Entries: []entry{{Index: 5, Term: 2}}},
 		"a store ahead of everything": {Hard: consensus.HardState{Term: 2}, Applied: 7},
+		"a term without a next one":   {Hard: consensus.HardState{Term: filter.MaxNumber + 1}},
 	} {
 		if _, err := raft.New(raft.Defaults(1), restored); !errors.Is(err, raft.ErrRestored) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Ensure that each limit may be as small as it can work, and no smaller.
+func TestNew_limits(t *testing.T) {
+	try := func(adapt func(o *raft.Options)) error {
+		o := raft.Defaults(1)
+		adapt(&o)
+		_, err := raft.New(o, raft.Restored{})
+		return err
+	}
+	for name, limit := range map[string]func(o *raft.Options) *int{
+		"heartbeat ticks":    func(o *raft.Options) *int { return &o.HeartbeatTicks },
+		"message bytes":      func(o *raft.Options) *int { return &o.MaxMessageBytes },
+		"inflight bytes":     func(o *raft.Options) *int { return &o.MaxInflightBytes },
+		"inflight messages":  func(o *raft.Options) *int { return &o.MaxInflightMessages },
+		"uncommitted bytes":  func(o *raft.Options) *int { return &o.MaxUncommittedBytes },
+		"applying bytes":     func(o *raft.Options) *int { return &o.MaxApplyingBytes },
+		"unapplied bytes":    func(o *raft.Options) *int { return &o.MaxUnappliedBytes },
+		"snapshot log bytes": func(o *raft.Options) *int { return &o.MaxSnapshotLogBytes },
+	} {
+		if err := try(func(o *raft.Options) { *limit(o) = 1 }); err != nil {
+			t.Errorf("%s: one is refused: %v", name, err)
+		}
+		if err := try(func(o *raft.Options) { *limit(o) = 0 }); !errors.Is(err, raft.ErrOptions) {
+			t.Errorf("%s: none is not refused: %v", name, err)
+		}
+	}
+	for _, row := range []struct {
+		name  string
+		adapt func(o *raft.Options)
+		fine  bool
+	}{
+		{"an election timeout of a heartbeat", func(o *raft.Options) { o.ElectionTicks = o.HeartbeatTicks }, false},
+		{"one tick more", func(o *raft.Options) { o.ElectionTicks = o.HeartbeatTicks + 1 }, true},
+		{"nobody's id", func(o *raft.Options) { o.ID = consensus.NoMember }, false},
+		{"a lease without check-quorum", func(o *raft.Options) { o.LeaderLease, o.CheckQuorum = true, false }, false},
+		{"a lease", func(o *raft.Options) { o.LeaderLease = true }, true},
+	} {
+		if err := try(row.adapt); (err == nil) != row.fine {
+			t.Errorf("%s: %v", row.name, err)
 		}
 	}
 }

@@ -139,6 +139,32 @@ func TestReplica_Read_lostEnd(t *testing.T) {
 	}
 }
 
+// Ensure that a read shows what the leader answered before it committed: with the records of the voters the answer decides, and no
+// voter's log has the entry yet. Without the rule the read goes without it.
+func TestReplica_Read_answeredEarly(t *testing.T) {
+	for _, fault := range []bool{false, true} {
+		c := newFastCluster(func(o *raft.Options) { o.Faults.ReadForgetsAnswers = fault })
+		decided := 0
+		c.check = func(n *node, out *raft.Output) { decided += len(out.Decided) }
+		c.proposeFast(3, "a=1")
+		noEntries := func(m *message) bool { return len(m.Entries) == 0 }
+		c.deliverOnly(noEntries)
+		leader := c.node(1)
+		if s := leader.replica.Status(); decided != 1 || s.Commit == s.LastIndex {
+			t.Fatalf("decided %d; committed up to %d of %d", decided, s.Commit, s.LastIndex)
+		}
+		leader.step(raft.Read{IDs: []uint64{7}})
+		c.deliverOnly(noEntries)
+		if answered := len(leader.reads) == 1; answered != fault {
+			t.Errorf("read-forgets-answers %t: answered before the entry is committed: %v", fault, leader.reads)
+		}
+		c.tick(3)
+		if last := leader.replica.Status().LastIndex; len(leader.reads) != 1 || (leader.reads[0].Index == last) == fault {
+			t.Errorf("read-forgets-answers %t: answered with %v of entries up to %d", fault, leader.reads, last)
+		}
+	}
+}
+
 // Ensure that a leader which steps down says so to the members whose reads wait for it: they would wait for their patience.
 func TestReplica_leaveLeadership_refusesReads(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3, 4, 5}, nil, nil)
@@ -148,7 +174,7 @@ func TestReplica_leaveLeadership_refusesReads(t *testing.T) {
 	term := n.replica.Term()
 	n.step(raft.Receive{Message: message{
 		Kind: consensus.MsgRead, From: 2, To: 1, Term: term, Reads: []consensus.ReadIndex{{ID: 7}},
-	}})
+	}}, raft.Read{IDs: []uint64{8}})
 	c.net = nil // nobody confirms it
 	var told []message
 	c.check = func(_ *node, out *raft.Output) {
@@ -161,5 +187,8 @@ func TestReplica_leaveLeadership_refusesReads(t *testing.T) {
 	n.step(raft.Receive{Message: message{Kind: consensus.MsgHeartbeat, From: 3, To: 1, Term: term + 1, Round: 1}})
 	if len(told) != 1 || told[0].To != 2 || !told[0].Reject || len(told[0].Reads) != 1 || told[0].Reads[0].ID != 7 {
 		t.Errorf("the reader was told %+v, want one refusal of its read", told)
+	}
+	if !slices.Equal(n.failed, []uint64{8}) {
+		t.Errorf("of its own reads %v failed, want 8", n.failed)
 	}
 }

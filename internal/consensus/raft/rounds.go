@@ -75,11 +75,11 @@ func (s *rounds) leaseEnd(id consensus.MemberID) uint64 {
 // noteEcho notes what an echo promises. Of the rounds that began before, the latest one that it echoes counts.
 func (s *rounds) noteEcho(id consensus.MemberID, round, patience uint64) {
 	p := s.peers.find(id)
-	if p == nil || !s.opts.LeaderLease {
+	if p == nil {
 		return
 	}
 	if ticks := s.leaseTicks(patience); ticks > 0 {
-		if at, known := s.started.Of(round); known {
+		if at, known := s.started.Of(round); known { // without a leader lease none is
 			p.LeaseEnd = max(p.LeaseEnd, at+ticks)
 		}
 	}

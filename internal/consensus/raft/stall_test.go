@@ -3,6 +3,7 @@ package raft_test
 import (
 	"testing"
 
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
@@ -28,6 +29,39 @@ func TestReplica_Tick_leaderWithStalledDisk(t *testing.T) {
 	c.tick(2)
 	if got, want := n.store.position, leader.store.position; got != want {
 		t.Errorf("it has applied %v, want %v", got, want)
+	}
+}
+
+// Ensure that a leader which gets no further, with its disk or with its store, asks a member that does to take over: the cluster
+// does not wait until the others miss it.
+func TestReplica_tickLeader_handsOverWhenStalled(t *testing.T) {
+	for name, stall := range map[string]func(c *cluster, n *node){
+		"disk":  func(_ *cluster, n *node) { n.slowDisk = true },
+		"store": func(_ *cluster, n *node) { n.holdApply = true },
+	} {
+		c := newCluster([]memberID{1, 2, 3}, nil, narrow)
+		c.elect(1)
+		n, term, asked := c.node(1), c.node(1).replica.Term(), memberID(0)
+		c.check = func(_ *node, out *raft.Output) {
+			for _, m := range append(out.Send, out.SendAfter...) {
+				if m.Kind == consensus.MsgTimeoutNow {
+					asked = m.To
+				}
+			}
+		}
+		stall(c, n)
+		for i := range 50 {
+			c.propose(1, payload(i))
+			c.settle()
+		}
+		for range 4 * c.opts(1).ElectionTicks {
+			if asked == 0 {
+				c.tick(1)
+			}
+		}
+		if leader := c.leader(); asked == 0 || leader.id != asked || leader.replica.Term() != term+1 {
+			t.Errorf("%s: member %v was asked, and %v leads in term %d after %d", name, asked, leader.id, leader.replica.Term(), term)
+		}
 	}
 }
 
