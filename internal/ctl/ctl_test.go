@@ -256,6 +256,40 @@ func TestRun_status_waiting(t *testing.T) {
 		"no answer from "+address+" within 50ms: "+address+": member failed: it has [2Jlost its disk")
 }
 
+// Ensure that what is wrong in the same way at several endpoints is said once.
+func TestRun_sameMistake(t *testing.T) {
+	var servers [2]*httptest.Server
+	var addresses [2]string
+	for i := range servers {
+		servers[i] = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "[-]member failed: it has lost its disk", http.StatusServiceUnavailable)
+		}))
+		defer servers[i].Close()
+		addresses[i] = strings.TrimPrefix(servers[i].URL, "http://")
+	}
+	got := ctltest.RunAt(t, strings.Join(addresses[:], ","), "get", "a", "--timeout=50ms")
+	got.Want(t, command.StatusUnreachable, "", addresses[0]+", "+addresses[1]+": member failed: it has lost its disk")
+	if n := strings.Count(got.Err, "lost its disk"); n != 1 {
+		t.Errorf("it is said %d times: %s", n, got.Err)
+	}
+}
+
+// Ensure that a member which serves and has no leader is not told as one that does not answer: its /readyz does not before its
+// read of the quorum has failed.
+func TestRun_noQuorum(t *testing.T) {
+	ended := make(chan struct{})
+	member := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/readyz" && !r.URL.Query().Has("exclude") {
+			<-ended
+		}
+	}))
+	defer member.Close()
+	defer close(ended)
+	address := strings.TrimPrefix(member.URL, "http://")
+	ctltest.RunAt(t, address, "get", "a", "--timeout=50ms").Want(t, command.StatusUnreachable, "",
+		"no answer from "+address+" within 50ms: it may have no leader; see `quorate status`")
+}
+
 // Ensure that a cluster without a leader whose members all answer is shown with the peer URL at which nobody listens.
 func TestRun_status_deafPeer(t *testing.T) {
 	f := startFake(t)

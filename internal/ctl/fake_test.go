@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -27,23 +28,24 @@ type fakeMember struct {
 	pb.UnimplementedMaintenanceServer
 	pb.UnimplementedAuthServer
 
-	mu        sync.Mutex
-	id        uint64
-	cluster   uint64
-	term      uint64
-	address   string
-	events    []*mvccpb.Event // one per revision, from 2 on
-	compacted int64
-	leases    map[int64]int64
-	members   []*pb.Member
-	leader    uint64
-	troubles  []string // that Status reports
-	denied    bool     // puts
-	damaged   bool     // snapshots are torn
-	mute      bool     // KV requests are not answered
-	learner   bool
-	routes    []string // of the next puts whose clients ask for it
-	full      int      // puts that are refused after so many
+	mu            sync.Mutex
+	id            uint64
+	cluster       uint64
+	term          uint64
+	address       string
+	events        []*mvccpb.Event // one per revision, from 2 on
+	compacted     int64
+	leases        map[int64]int64
+	members       []*pb.Member
+	leader        uint64
+	troubles      []string      // that Status reports
+	denied        bool          // puts
+	loginPatience time.Duration // that the last login came with
+	damaged       bool          // snapshots are torn
+	mute          bool          // KV requests are not answered
+	learner       bool
+	routes        []string // of the next puts whose clients ask for it
+	full          int      // puts that are refused after so many
 }
 
 const fakeID = 0xa1

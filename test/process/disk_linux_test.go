@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -37,25 +38,72 @@ func onSmallDisk(cmd *exec.Cmd, dir, from string) {
 	}
 }
 
-// TestDisk_full fills the disk of a member that runs. Its clients' writes are refused with NOSPACE, their reads are served,
-// deletions go on, and so does all through the others; once there is room its clients write again, and it never stopped.
-func TestDisk_full(t *testing.T) {
+// giveSmallDisk starts a member again on a disk of its own, and returns where this process sees it.
+func (c *cluster) giveSmallDisk(n *node) string {
+	c.t.Helper()
 	probe := exec.Command("true")
-	onSmallDisk(probe, t.TempDir(), t.TempDir())
+	onSmallDisk(probe, c.t.TempDir(), c.t.TempDir())
 	if out, err := probe.CombinedOutput(); err != nil {
-		t.Skipf("no disk can be mounted here: %v: %s", err, out)
+		c.t.Skipf("no disk can be mounted here: %v: %s", err, out)
 	}
-	c := startCluster(t, 3, fmt.Sprintf("--disk-reserve-bytes=%d", smallReserve))
-	n := c.nodes[0]
 	n.kill()
 	from := n.dir
-	n.dir = filepath.Join(t.TempDir(), "disk")
+	n.dir = filepath.Join(c.t.TempDir(), "disk")
 	if err := os.Mkdir(n.dir, 0o700); err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	n.prepare = func(cmd *exec.Cmd) { onSmallDisk(cmd, n.dir, from) }
 	c.start(n)
 	c.waitReady(n)
+	return filepath.Join(fmt.Sprintf("/proc/%d/root", n.cmd.Process.Pid), n.dir)
+}
+
+// TestDisk_fullIsGivenBack overwrites a few keys until the disk is nearly full and writes are refused. A compaction alone gives the
+// disk back: nothing is written any more that could push the deletions of the history out.
+func TestDisk_fullIsGivenBack(t *testing.T) {
+	const keys, size = 50, 10 << 10
+	c := startCluster(t, 1, fmt.Sprintf("--disk-reserve-bytes=%d", smallReserve))
+	n := c.nodes[0]
+	disk := c.giveSmallDisk(n)
+	client := c.connect(n)
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	random := rand.NewChaCha8([32]byte{})
+	value := make([]byte, size)
+	var revision int64
+	for full := false; !full; {
+		ops := make([]clientv3.Op, keys)
+		for i := range ops {
+			_, _ = random.Read(value) // so that nothing can compress it
+			ops[i] = clientv3.OpPut(fmt.Sprintf("k%d", i), string(value))
+		}
+		switch put, err := client.Txn(ctx).Then(ops...).Commit(); {
+		case errors.Is(err, rpctypes.ErrNoSpace):
+			full = true
+		case err != nil:
+			t.Fatal(err)
+		default:
+			revision = put.Header.Revision
+		}
+	}
+	const live = keys * size
+	if got := storeBytes(t, disk); got < 10*live {
+		t.Fatalf("the store has %d bytes before: too few to show anything", got)
+	}
+	if _, err := client.Compact(ctx, revision, clientv3.WithCompactPhysical()); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitStore(ctx, n, disk, live)
+	awaitPut(ctx, t, n, client, func(err error) bool { return err == nil })
+}
+
+// TestDisk_full fills the disk of a member that runs. Its clients' writes are refused with NOSPACE, their reads are served,
+// deletions go on, and so does all through the others; once there is room its clients write again, and it never stopped.
+func TestDisk_full(t *testing.T) {
+	c := startCluster(t, 3, fmt.Sprintf("--disk-reserve-bytes=%d", smallReserve))
+	n := c.nodes[0]
+	disk := c.giveSmallDisk(n)
 	own, other := c.connect(n), c.connect(c.nodes[1])
 	defer own.Close()
 	defer other.Close()
@@ -64,7 +112,7 @@ func TestDisk_full(t *testing.T) {
 	if _, err := own.Put(ctx, "before", "1"); err != nil {
 		t.Fatal(err)
 	}
-	ballast := filepath.Join(fmt.Sprintf("/proc/%d/root", n.cmd.Process.Pid), n.dir, "ballast")
+	ballast := filepath.Join(disk, "ballast")
 	fillDisk(t, ballast, smallReserve/2)
 
 	awaitPut(ctx, t, n, own, func(err error) bool { return errors.Is(err, rpctypes.ErrNoSpace) })

@@ -64,6 +64,23 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestMistakes_noQuorum loses two of three members. The third one is not told as one that does not answer, and status says which
+// to start.
+func TestMistakes_noQuorum(t *testing.T) {
+	t.Parallel()
+	e := startVoters(t, 3)
+	for _, n := range e.nodes[1:] {
+		n.kill()
+	}
+	endpoint := "--endpoints=" + e.nodes[0].client
+	until(t, "writes fail for want of a leader", func(context.Context) bool {
+		return strings.Contains(e.failing([]string{"put", "a", "1", "--timeout=1s", endpoint}), "it may have no leader")
+	})
+	if out := e.failing([]string{"status", endpoint}); !strings.Contains(out, "of its voters 1 answer: start 1 more of m") {
+		t.Errorf("quorate status says:\n%s", out)
+	}
+}
+
 // served reports whether a member has said that it serves clients.
 func served(n *node) func(context.Context) bool {
 	return func(context.Context) bool {

@@ -41,7 +41,7 @@ func TestDisk_givenBack(t *testing.T) {
 	const live = keys * size
 	killed, stopped := c.nodes[1], c.nodes[2]
 	for _, n := range c.nodes {
-		if got := storeBytes(t, n); got < 10*live {
+		if got := storeBytes(t, n.dir); got < 10*live {
 			t.Fatalf("the store of %s has %d bytes before: too few to show anything", n.name, got)
 		}
 	}
@@ -58,22 +58,29 @@ func TestDisk_givenBack(t *testing.T) {
 	}
 	c.waitReady(killed)
 	c.waitReady(stopped)
-	const most = live*3/2 + 32<<20
 	for _, n := range c.nodes {
-		for got := storeBytes(t, n); got > most; got = storeBytes(t, n) {
-			select {
-			case <-ctx.Done():
-				t.Fatalf("the store of %s has %d bytes of %d that are live, want at most %d", n.name, got, live, most)
-			case <-time.After(200 * time.Millisecond):
-			}
+		c.awaitStore(ctx, n, n.dir, live)
+	}
+}
+
+// awaitStore waits until the store in a member's directory, as seen at dir, is at most half as large again as what is live in it,
+// and 32 MiB.
+func (c *cluster) awaitStore(ctx context.Context, n *node, dir string, live int64) {
+	c.t.Helper()
+	most := live*3/2 + 32<<20
+	for got := storeBytes(c.t, dir); got > most; got = storeBytes(c.t, dir) {
+		select {
+		case <-ctx.Done():
+			c.t.Fatalf("the store of %s has %d bytes of %d that are live, want at most %d", n.name, got, live, most)
+		case <-time.After(200 * time.Millisecond):
 		}
 	}
 }
 
-// storeBytes returns how large the files of a member's store are. Files that go meanwhile do not count.
-func storeBytes(t *testing.T, n *node) (sum int64) {
+// storeBytes returns how large the files of the store in a member's directory are. Files that go meanwhile do not count.
+func storeBytes(t *testing.T, dir string) (sum int64) {
 	t.Helper()
-	err := filepath.WalkDir(filepath.Join(n.dir, "member", "stores"), func(_ string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(dir, "member", "stores"), func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return nil
 		}

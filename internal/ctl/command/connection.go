@@ -128,7 +128,7 @@ func (c *Connection) Dial(ctx context.Context, endpoints []string) (*clientv3.Cl
 		return nil, err
 	}
 	client, err := clientv3.New(clientv3.Config{
-		Endpoints: endpoints, Context: ctx, DialTimeout: DialTimeout, Logger: zap.NewNop(),
+		Endpoints: endpoints, Context: ctx, DialTimeout: c.loginTimeout(ctx, user, endpoints), Logger: zap.NewNop(),
 		Username: user, Password: password, TLS: encryption,
 		DialKeepAliveTime: keepAliveTime, DialKeepAliveTimeout: keepAliveTimeout,
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect})},
@@ -142,6 +142,15 @@ func (c *Connection) Dial(ctx context.Context, endpoints []string) (*clientv3.Cl
 		return nil, c.Explain(ctx, err, endpoints)
 	}
 	return nil, Unreachable(fmt.Errorf("connect to %s: %w", strings.Join(endpoints, ","), err))
+}
+
+// loginTimeout is how long a login may take, which etcd's client bounds by its DialTimeout: as long as any other request, since
+// a busy member compares a password for seconds. If no endpoint listens, it is short.
+func (c *Connection) loginTimeout(ctx context.Context, user string, endpoints []string) time.Duration {
+	if user == "" || refusedByAll(ctx, endpoints) {
+		return DialTimeout
+	}
+	return c.Timeout
 }
 
 // Do runs one request with the timeout of the command line and explains its failure.
@@ -165,17 +174,21 @@ var errRefused = errors.New("ctl: no endpoint accepts connections")
 func CancelIfRefused(parent context.Context, endpoints []string) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	timer := time.AfterFunc(patience, func() {
-		for _, e := range endpoints {
-			if !errors.Is(Probe(ctx, e), syscall.ECONNREFUSED) {
-				return
-			}
+		if refusedByAll(ctx, endpoints) {
+			cancel(errRefused)
 		}
-		cancel(errRefused)
 	})
 	return ctx, func() {
 		timer.Stop()
 		cancel(nil)
 	}
+}
+
+// refusedByAll reports whether no endpoint listens.
+func refusedByAll(ctx context.Context, endpoints []string) bool {
+	return !slices.ContainsFunc(endpoints, func(e string) bool {
+		return !errors.Is(Probe(ctx, e), syscall.ECONNREFUSED)
+	})
 }
 
 // Probe tries to open a connection to an endpoint.
@@ -219,8 +232,8 @@ func (c *Connection) Explain(ctx context.Context, err error, endpoints []string)
 	if !Silent(err) {
 		return Refused(errors.New(strings.TrimPrefix(PlainText(err), "etcdserver: ")))
 	}
-	var refusing, heard []string
-	var said []string
+	var refusing, heard, said []string
+	saying := map[string][]string{} // to each sentence of said, the endpoints of which it is true
 	for _, e := range endpoints {
 		why, answers := c.Diagnose(ctx, e)
 		switch {
@@ -228,9 +241,15 @@ func (c *Connection) Explain(ctx context.Context, err error, endpoints []string)
 			refusing = append(refusing, fmt.Sprintf("%s: %s", e, why))
 			continue
 		case why != "":
-			said = append(said, fmt.Sprintf("%s: %s", e, why))
+			if saying[why] == nil {
+				said = append(said, why)
+			}
+			saying[why] = append(saying[why], e)
 		}
 		heard = append(heard, e)
+	}
+	for i, why := range said {
+		said[i] = fmt.Sprintf("%s: %s", strings.Join(saying[why], ", "), why)
 	}
 	if len(heard) == 0 {
 		return Unreachable(fmt.Errorf("cannot reach %s\nIs it running? Start a cluster with `quorate "+
