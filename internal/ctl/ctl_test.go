@@ -209,7 +209,7 @@ func TestRun_status(t *testing.T) {
 	}
 }
 
-// Ensure that a second cluster, or a second leader, behind the endpoints is no success.
+// Ensure that a second cluster, a second leader or a member without one, behind the endpoints is no success.
 func TestRun_status_divided(t *testing.T) {
 	f, other := startFake(t), startFake(t)
 	other.id, other.cluster = 0xa2, 2
@@ -228,6 +228,11 @@ func TestRun_status_divided(t *testing.T) {
 	says("TWO LEADERS: m2 and m1 both say that they lead in term 7")
 	other.term = 6
 	says("TWO LEADERS: m2 says that it leads in term 6, and m1 leads in term 7")
+	other.leader, other.term = 0, 7
+	says("") // fails
+	if got := f.run(t, "status"); !strings.Contains(got.Out, "m2 answers clients and knows no leader") {
+		t.Errorf("a member that is cut off: got %d\n%s", got.Status, got.Out)
+	}
 	f.members = f.members[:1]
 	port := f.address[strings.LastIndex(f.address, ":")+1:]
 	if got := f.run(t, "status", "--endpoints="+f.address+",localhost:"+port); got.Status != 0 || got.Err != "" {

@@ -21,7 +21,7 @@ func newStatus(s command.Streams) *cobra.Command {
 	c := command.NewConnection(s)
 	return c.AddTo(&cobra.Command{
 		Use:   "status",
-		Short: "Show all members of the cluster; status 1 if one is down, or an alarm stands",
+		Short: "Show all members of the cluster; status 1 if one is down or cut off, or an alarm stands",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return showStatus(cmd.Context(), c) },
 	})
@@ -51,7 +51,8 @@ func showStatus(ctx context.Context, c *command.Connection) error {
 	for _, text := range divided {
 		fmt.Fprintln(c.Streams.Err, text)
 	}
-	if _, led := survey.LeaderOf(members); !led || countDown(members) > 0 || len(divided) > 0 || survey.Alarmed(members) {
+	_, led := survey.LeaderOf(members)
+	if !led || countDown(members) > 0 || len(survey.CutOff(members)) > 0 || len(divided) > 0 || survey.Alarmed(members) {
 		return errors.Join(err, command.ErrQuiet)
 	}
 	return err
@@ -110,6 +111,11 @@ func printStatus(ctx context.Context, c *command.Connection, client *clientv3.Cl
 	notes = append(notes, survey.Notes(members)...)
 	if _, led := survey.LeaderOf(members); !led {
 		notes = append(notes, noLeader(ctx, client, members))
+	}
+	for _, m := range survey.CutOff(members) {
+		notes = append(notes, m.Name+" answers clients and knows no leader, so it serves neither writes nor linearizable "+
+			"reads: the others may not reach it at "+strings.Join(m.PeerURLs, ", ")+", or it does not reach them; see their "+
+			"logs for `peer unreachable` and `peer refused`")
 	}
 	for _, note := range notes {
 		fmt.Fprintln(c.Streams.Out, note)

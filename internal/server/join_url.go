@@ -128,6 +128,8 @@ func explainJoin(url config.URL, cfg *config.Config, err error) error {
 		return final("if its disk is lost, `quorate member remove` it, or join with --replaces=" + cfg.Name)
 	case errors.As(err, &refused) && refused.Reason == consensus.ReasonTooManyLearners:
 		return final("promote or remove one, or raise --max-learners of the members")
+	case refusesCertificate(err):
+		return final(certificateRefused)
 	case mismatchedTLS(err):
 		return final("correct the scheme of --join, or --peer-trusted-ca-file, --peer-cert-file and --peer-key-file")
 	case autopilot.JoinPasses(err), retried(err):

@@ -23,12 +23,13 @@ func TestMistakes_start(t *testing.T) {
 	mine, others := certstest.New(t, "mine"), certstest.New(t, "others")
 	cert, key := mine.Issue(dir, "peer", net.IPv4(127, 0, 0, 1))
 	ca, otherCA := mine.Publish(filepath.Join(dir, "ca.crt")), others.Publish(filepath.Join(dir, "other.crt"))
+	strange, strangeKey := others.Issue(dir, "strange", net.IPv4(127, 0, 0, 1))
 	secure := e.node("secure")
 	e.gone = append(e.gone, secure)
 	e.run(secure, "--name=secure", "--data-dir="+secure.dir, "--listen-client-urls="+secure.client,
 		"--advertise-client-urls="+secure.client, "--listen-peer-urls=https://"+secure.peer,
 		"--initial-advertise-peer-urls=https://"+secure.peer, "--peer-cert-file="+cert, "--peer-key-file="+key,
-		"--peer-trusted-ca-file="+ca, "--initial-cluster=secure=https://"+secure.peer)
+		"--peer-trusted-ca-file="+ca, "--peer-client-cert-auth", "--initial-cluster=secure=https://"+secure.peer)
 	until(t, "secure serves", served(secure))
 
 	for i, row := range []struct {
@@ -47,6 +48,10 @@ func TestMistakes_start(t *testing.T) {
 		{"http for https to join", []string{"--join=http://" + secure.peer}, "what answers there asks for TLS, and the URL does not"},
 		{"another authority", []string{"--join=https://" + secure.peer, "--peer-trusted-ca-file=" + otherCA},
 			"correct the scheme of --join, or --peer-trusted-ca-file"},
+		{"a certificate of another authority", []string{"--join=https://" + secure.peer, "--peer-trusted-ca-file=" + ca,
+			"--peer-cert-file=" + strange, "--peer-key-file=" + strangeKey}, "it does not take the certificate of this process"},
+		{"no certificate", []string{"--join=https://" + secure.peer, "--peer-trusted-ca-file=" + ca},
+			"it does not take the certificate of this process"},
 		{"another token", []string{"--initial-cluster=m1=" + peer + ",new=OWN", "--initial-cluster-token=other"},
 			"compare --initial-cluster and --initial-cluster-token of all"},
 		{"its own name is missing", []string{"--initial-cluster=m1=" + peer}, "--initial-cluster does not name this member: add new="},

@@ -17,6 +17,16 @@ func troubles(m Member) []string {
 	})
 }
 
+// CutOff returns the members that answer and know no leader, although there is one.
+func CutOff(members []Member) []Member {
+	if _, led := LeaderOf(members); !led {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(members), func(m Member) bool {
+		return m.Role != Seeking && !slices.Contains(m.Alarms, rpctypes.ErrorDesc(rpctypes.ErrGRPCNoLeader))
+	})
+}
+
 // Alarmed tells whether any member reports something that somebody should look at.
 func Alarmed(members []Member) bool {
 	return slices.ContainsFunc(members, func(m Member) bool { return len(troubles(m)) > 0 })
