@@ -6,7 +6,7 @@
    term may bring any beginning of it to anybody, at any time, in any order, again and again. acked[t][s] is how far s
    acknowledged it. So loss, delay, reordering and duplication need no actions of their own.
 
-   FastPath adds records and exact revisions, Reads adds reads, Reconfig adds membership changes. *)
+   FastPath adds records and exact revisions, Reads adds reads, Reconfig adds changes of one voter, Joint of several at once. *)
 EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
@@ -70,14 +70,16 @@ Open(i) == role[i] = "leader" /\ log[i][commit[i]].term = term[i]
 --------------------------------------------------------------------------------
 (* Elections (thesis, sections 3.4 and 3.6.1). *)
 
-Campaign(i) ==
-  /\ role[i] # "leader" /\ term[i] < MaxTerm /\ i \in VotersOf(log[i])
+Stand(i) ==
+  /\ role[i] # "leader" /\ term[i] < MaxTerm
   /\ <<i, term[i] + 1>> \in MayCampaign
   /\ term' = [term EXCEPT ![i] = @ + 1]
   /\ voted' = [voted EXCEPT ![i] = i]
   /\ role' = [role EXCEPT ![i] = "candidate"]
   /\ votes' = [votes EXCEPT ![i] = {i}]
   /\ UNCHANGED <<log, commit, history, leader, acked, told, committed, committedIn>>
+
+Campaign(i) == i \in VotersOf(log[i]) /\ Stand(i)
 
 UpToDate(c, v) ==
   \/ LastTerm(log[c]) > LastTerm(log[v])
@@ -96,10 +98,9 @@ Vote(v, c, grants) ==
   /\ UNCHANGED <<log, commit, history, leader, acked, told, committed, committedIn>>
 
 \* A candidate with the votes of a quorum leads. Entries that it recovers come before its no-op.
-Win(i, recovered) ==
+Lead(i, recovered) ==
   LET new == log[i] \o recovered \o <<Noop(term[i])>> IN
-  /\ role[i] = "candidate" /\ IsQuorum(VotersOf(log[i]), votes[i])
-  /\ Len(new) <= MaxLog
+  /\ role[i] = "candidate" /\ Len(new) <= MaxLog
   /\ role' = [role EXCEPT ![i] = "leader"]
   /\ votes' = [votes EXCEPT ![i] = {}]
   /\ log' = [log EXCEPT ![i] = new]
@@ -107,6 +108,8 @@ Win(i, recovered) ==
   /\ leader' = [leader EXCEPT ![term[i]] = i]
   /\ acked' = [acked EXCEPT ![term[i]][i] = Len(new)]
   /\ UNCHANGED <<term, voted, commit, told, committed, committedIn>>
+
+Win(i, recovered) == IsQuorum(VotersOf(log[i]), votes[i]) /\ Lead(i, recovered)
 
 --------------------------------------------------------------------------------
 (* The log (thesis, sections 3.5 and 3.6.2). *)
@@ -148,10 +151,8 @@ Committed(s, n) ==
   /\ UNCHANGED <<term, voted, log, role, votes, history, leader, acked>>
 
 \* Only an entry of the own term is committed by counting (thesis, section 3.6.2 and figure 3.7).
-Commit(i, n) ==
-  /\ role[i] = "leader" /\ n \in (commit[i] + 1)..Len(log[i]) /\ log[i][n].term = term[i]
-  /\ IsQuorum(VotersOf(log[i]), Holders(term[i], n))
-  /\ Committed(i, n)
+Countable(i, n) == role[i] = "leader" /\ n \in (commit[i] + 1)..Len(log[i]) /\ log[i][n].term = term[i]
+Commit(i, n) == Countable(i, n) /\ IsQuorum(VotersOf(log[i]), Holders(term[i], n)) /\ Committed(i, n)
 
 \* A follower that proposed an entry counts by itself (ADR 0013), while no change is under way.
 Stable(s) == ConfigAt(log[s]) <= commit[s]

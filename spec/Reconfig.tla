@@ -1,7 +1,7 @@
 ------------------------------ MODULE Reconfig ------------------------------
 (* Membership changes by one voter (thesis, section 4.1): a configuration is in force as soon as it is in the log (ADR 0003).
    Two rules keep it safe: the leader has committed an entry of its own term, and no other change is under way. Each has a
-   switch. The joint protocols of ADR 0008 are explored by internal/model/joint and the simulator. *)
+   switch. Module Joint has the protocols that change several voters at once. *)
 EXTENDS FastPath
 
 CONSTANTS Targets,      \* sets of voters that may be configured
