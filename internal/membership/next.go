@@ -199,6 +199,22 @@ func (g *goal) ending(j *Job) Phase {
 	return PhaseSwap
 }
 
+// Told returns jobs as they are to be shown by what the leader knows: a change that is decided says so before its job's row
+// does, which takes another commit. It leaves jobs alone.
+func Told(jobs []Job, v *View) []Job {
+	told := slices.Clone(jobs)
+	for i := range told {
+		j := &told[i]
+		if j.State != StateRunning || j.Phase != PhaseSwap {
+			continue
+		}
+		if now := Next(j, v); now.Phase == PhaseDecided {
+			j.Phase, j.Message = now.Phase, now.Message
+		}
+	}
+	return told
+}
+
 // yields reports whether the leader was cordoned by this job, and is about to hand over: the core does so by itself.
 func (g *goal) yields() bool {
 	leader := g.view.Leader

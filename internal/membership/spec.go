@@ -148,8 +148,11 @@ type TransferView struct {
 func (v *View) settled() bool { return v.Settled && !v.Config.IsJoint() }
 
 // decided reports whether nobody can undo the change to the configuration in force any more: its entry has committed, and by
-// joint that of C(new).
+// joint that of C(new). By joint-early it is decided by C(old,new), without which no log has C(new).
 func (v *View) decided() bool {
+	if v.Protocol == consensus.ProtocolJointEarly && !v.Config.IsJoint() {
+		return true
+	}
 	return !v.Undecided && !(v.Config.IsJoint() && v.Protocol == consensus.ProtocolJoint)
 }
 

@@ -215,7 +215,7 @@ func (r *pollLoop) answered(d *description) {
 		r.local()
 	default:
 		r.view, r.term = d.view, d.term
-		r.show()
+		r.show(membership.Told(r.poller.options.Cluster.Jobs(), &r.view))
 	}
 	if again {
 		r.poll()
@@ -225,13 +225,12 @@ func (r *pollLoop) answered(d *description) {
 // local shows what this member knows by itself.
 func (r *pollLoop) local() {
 	r.view, r.term = localView(&r.poller.options)
-	r.show()
+	r.show(r.poller.options.Cluster.Jobs())
 }
 
 // show publishes the last view with the jobs of now.
-func (r *pollLoop) show() {
+func (r *pollLoop) show(jobs []membership.Job) {
 	options := &r.poller.options
-	jobs := options.Cluster.Jobs()
 	now := &state{cluster: clusterMessage(options.ClusterID, &r.view, r.term, jobs), jobs: jobMessages(jobs)}
 	now.steady = proto.CloneOf(now.cluster)
 	for _, m := range now.steady.Members {

@@ -356,3 +356,30 @@ func TestMembership_Watch_leaderDoesNotAnswer(t *testing.T) {
 		}
 	})
 }
+
+// A change that its leader knows to be decided is told as such before the row of its job says so, and not by a member that only
+// guesses, without a leader.
+func TestMembership_Watch_decided(t *testing.T) {
+	machine := newMachine(t)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeCluster(machine)
+		f.jobs = []membership.Job{{ID: 7, State: membership.StateRunning, Phase: membership.PhaseSwap,
+			Spec: membership.Spec{Remove: []consensus.MemberID{3}}}}
+		w := watchFrom(f.service(), time.Hour)
+		defer w.end(t)
+		if first := w.told(); len(first) != 1 || first[0].Jobs[0].Phase != "swap" {
+			t.Fatalf("first: got %v, want the job at swap", first)
+		}
+		f.change(func() {
+			f.view.Config.Voters, f.view.Protocol = []consensus.MemberID{1, 2}, consensus.ProtocolJointEarly
+			f.view.Settled, f.view.Undecided = false, true
+		}, &f.configNews)
+		if got := w.told(); kinds(got) != "KIND_CONFIG KIND_JOB " || got[1].Jobs[0].Phase != "decided" {
+			t.Errorf("C(new) is logged: got %v, want that the change is decided", got)
+		}
+		f.change(func() { f.leader = consensus.NoMember }, &f.leaderNews)
+		if got := w.told(); len(got) == 0 || len(got[len(got)-1].Jobs) != 1 || got[len(got)-1].Jobs[0].Phase != "swap" {
+			t.Errorf("no leader: got %v, want the job as its row has it", got)
+		}
+	})
+}
