@@ -88,6 +88,7 @@ func (o *outbox) outdate(term consensus.Term) {
 		old := m.Kind == consensus.MsgAppend && m.Term < term
 		if old {
 			o.bytes -= sizeBytes(&m)
+			o.dropped++
 		}
 		return old
 	})

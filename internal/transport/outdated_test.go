@@ -18,9 +18,13 @@ func TestTransport_Send_newTerm(t *testing.T) {
 	to := func(kind consensus.MessageKind, to consensus.MemberID, term consensus.Term) consensus.Message {
 		return consensus.Message{Kind: kind, From: 1, To: to, Term: term}
 	}
+	var dropped [2]uint64
 	waiting := func(want ...int) {
 		t.Helper()
 		for i, p := range m.Stats().Peers {
+			if p.Dropped != dropped[i] {
+				t.Errorf("of what was for member %v %d messages count as dropped, want %d", p.Peer, p.Dropped, dropped[i])
+			}
 			if p.WaitingMessages != want[i] || (p.WaitingBytes == 0) != (want[i] == 0) {
 				t.Errorf("for member %v wait %d messages of %d bytes, want %d", p.Peer, p.WaitingMessages, p.WaitingBytes, want[i])
 			}
@@ -32,6 +36,7 @@ func TestTransport_Send_newTerm(t *testing.T) {
 	waiting(3, 1)
 	m.Send([]consensus.Message{to(consensus.MsgPreVote, 3, 5)})
 	waiting(3, 2)
+	dropped = [2]uint64{2, 1}
 	m.Send([]consensus.Message{to(consensus.MsgAppendReply, 3, 5), to(consensus.MsgAppend, 2, 5)})
 	waiting(2, 2)
 	m.Send([]consensus.Message{to(consensus.MsgAppend, 2, 5)})

@@ -26,7 +26,7 @@ type PeerStats struct {
 	Sent            Traffic
 	SentExpress     Traffic // of Sent, what took the express stream
 	Received        Traffic
-	Dropped         uint64 // messages that found the queue full or could not be sent
+	Dropped         uint64 // messages that found the queue full, that a new term made void in it, or that could not be sent
 	Failures        uint64 // attempts to connect that came to nothing
 	Losses          uint64 // calls of PeerLost
 	WaitingMessages int
