@@ -55,7 +55,6 @@ type Peer struct {
 
 	Disk
 	Feed
-	Noted // only with the fault LossByRounds
 
 	Leaving   bool   // no longer in the configuration
 	LeavesAt  uint64 // tick at which to forget it, once its removal committed; zero before
@@ -79,12 +78,6 @@ type Feed struct {
 	Outrun     bool
 	Outruns    int
 	SnapshotAt uint64
-}
-
-// Noted is the next entry to send when a round began. Nothing but the fault LossByRounds looks at it.
-type Noted struct {
-	NotedRound uint64 // zero: none
-	NotedNext  consensus.Index
 }
 
 // New returns the view of a member of which nothing is known: it is probed at next.
@@ -135,7 +128,6 @@ func (p *Peer) BecomeSnapshot(floor consensus.Index) {
 func (p *Peer) reset(s State) {
 	p.State, p.Sent = s, false
 	p.Floor, p.Offer, p.Outrun = 0, consensus.Position{}, false
-	p.Noted = Noted{}
 	p.Inflights.reset()
 }
 

@@ -79,8 +79,8 @@ type Faults struct {
 	TrustDenial     bool // a follower that denies what it acknowledged still counts
 	LogAnyOrder     bool // a leader logs what it is given at once in another order
 	IgnoreBinding   bool // a member campaigns, and counts itself, whatever data directory it is bound to
-	// LossByRounds takes it for a loss if the echo of a round, which may overtake entries, says that less has arrived than was
-	// sent before it, and lets probes bear entries, as builds before ADR 48 did.
+	// LossByRounds takes it for a loss if the echo of a heartbeat, which may overtake entries, says that less has arrived than
+	// was sent, and lets probes bear entries.
 	LossByRounds bool
 
 	Log  raftlog.Faults

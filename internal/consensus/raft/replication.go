@@ -62,9 +62,6 @@ func (l *replication) heartbeat() {
 // way it is a message of its own, and an append that travels behind it asks: one with entries, or else one without. The
 // follower refuses it if something before it was lost.
 func (l *replication) replicate(p *progress.Peer) {
-	if l.opts.Faults.LossByRounds && p.HeartbeatBy && p.State == progress.Replicate && p.NotedRound == 0 {
-		p.Noted = progress.Noted{NotedRound: l.rounds.last, NotedNext: p.Next}
-	}
 	asks := p.HeartbeatBy && (p.State == progress.Probe || p.State == progress.Replicate && p.Inflights.Count() > 0)
 	if asks {
 		l.sendHeartbeat(p)
@@ -205,16 +202,8 @@ func (l *replication) acknowledged(p *progress.Peer, m *consensus.Message) {
 	case p.State == progress.Snapshot && p.Match >= l.log.Base().Index && p.Match >= p.Floor:
 		p.BecomeReplicate()
 	}
-	if p.NotedRound > 0 && m.Round >= p.NotedRound {
-		l.lossByRound(p, m)
-	}
-}
-
-// lossByRound is the fault LossByRounds.
-func (l *replication) lossByRound(p *progress.Peer, m *consensus.Message) {
-	next := p.NotedNext
-	p.Noted = progress.Noted{}
-	if m.Kind == consensus.MsgHeartbeatReply && p.State == progress.Replicate && m.Received+1 < next {
+	if l.opts.Faults.LossByRounds && m.Kind == consensus.MsgHeartbeatReply && p.State == progress.Replicate &&
+		m.Received+1 < p.Next {
 		l.probe(p)
 	}
 }
