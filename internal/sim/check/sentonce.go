@@ -10,9 +10,10 @@ import (
 // member has them in its log by then, or if a message with them is still on its way, which nothing has overtaken. In each
 // life of a stream such bytes are at most a fifth of those that the member had to get: each entry once.
 //
-// A life of a stream ends with the leader's term and with that of the member's process. Once the weather has let one message
-// overtake another one of the same lane, which the transport never does, the rest of that life is not judged: what the leader
-// concludes from it may show much later. What is lost, refused, or dropped by the member must be sent again, and is not
+// A life of a stream ends with the leader's term and with that of the member's process. Where the weather lets one message
+// overtake another one of the same lane, which the transport never does, the leader may conclude, maybe much later, that all
+// that is on its way was lost. So in such a life an entry may go in vain once, and once more for each overtaking, of messages
+// or of answers, since it was sent first. What is lost, refused, or dropped by the member must be sent again, and is not
 // counted: not even if the member had it before, from an earlier life of the stream, since its leader can not know that.
 type SentOnce struct {
 	Bytes, Again, InVain uint64 // bytes of entries: all, those that were sent before in the same term, and those in vain
@@ -25,9 +26,34 @@ type stream struct {
 	term           consensus.Term
 	first, last    consensus.Index // what was sent; none if last is zero
 	needed, inVain int             // bytes
-	overtaken      bool            // messages came in another order
+	overtaken      int             // how often messages, or answers to them, came in another order
 	way            []span          // messages that neither arrived nor were lost
 	lost           []span          // messages that were lost, without what was sent again
+	repeats        map[consensus.Index]repeats
+}
+
+// repeats is what is known of an entry where messages overtook each other.
+type repeats struct {
+	overtaken int // of its stream, when it was sent first
+	inVain    int // how often it was sent so
+}
+
+// excused reports whether an entry may once more be sent in vain, and counts it.
+func (st *stream) excused(at consensus.Index) bool {
+	if st.overtaken == 0 {
+		return false
+	}
+	of := st.repeats[at]
+	of.inVain++
+	st.note(at, of)
+	return of.inVain <= 1+st.overtaken-of.overtaken
+}
+
+func (st *stream) note(at consensus.Index, of repeats) {
+	if st.repeats == nil {
+		st.repeats = map[consensus.Index]repeats{}
+	}
+	st.repeats[at] = of
 }
 
 type span struct{ first, last consensus.Index }
@@ -77,24 +103,25 @@ func (o *SentOnce) Leaves(s *Suite, m *consensus.Message) {
 	for i := range m.Entries {
 		e := &m.Entries[i]
 		size := e.SizeBytes()
-		if o.Bytes += uint64(size); st.overtaken {
-			continue
-		}
+		o.Bytes += uint64(size)
 		if st.last == 0 || e.Index < st.first || e.Index > st.last {
-			st.needed += size
+			if st.needed += size; st.overtaken > 0 {
+				st.note(e.Index, repeats{overtaken: st.overtaken})
+			}
 			continue
 		}
 		o.Again += uint64(size)
 		if why := o.vain(s, st, m.To, e); why != "" {
 			o.InVain += uint64(size)
+			if st.excused(e.Index) {
+				continue
+			}
 			if st.inVain += size; 5*st.inVain > st.needed {
-				s.report("sent-once", "leader %v of term %d sends entry %d to member %v, %s: %d bytes in vain, %d were needed",
-					m.From, m.Term, e.Index, m.To, why, st.inVain, st.needed)
+				s.report("sent-once", "leader %v of term %d sends entry %d to member %v, %s: %d bytes in vain, "+
+					"%d were needed, messages came in another order %d times", m.From, m.Term, e.Index, m.To, why, st.inVain,
+					st.needed, st.overtaken)
 			}
 		}
-	}
-	if st.overtaken {
-		return
 	}
 	if st.last == 0 {
 		st.first = now.first
@@ -143,8 +170,12 @@ func (st *stream) gone(ended span) {
 // Overtaken tells that messages of a term from one member to another, or answers to them, do not arrive in order.
 func (o *SentOnce) Overtaken(from, to consensus.MemberID, term consensus.Term) {
 	for _, pair := range [][2]consensus.MemberID{{from, to}, {to, from}} {
-		if st := o.streams[pair]; st == nil || st.term <= term {
-			o.open(pair, &stream{term: term, overtaken: true})
+		st := o.streams[pair]
+		if st == nil || st.term < term {
+			st = o.open(pair, &stream{term: term})
+		}
+		if st.term == term {
+			st.overtaken++
 		}
 	}
 }

@@ -51,10 +51,31 @@ func TestSentOnce_lost(t *testing.T) {
 	again := o.Again
 	o.Started(2)
 	o.Leaves(s, appends(1, 2))
-	o.Overtaken(2, 1, 1)
-	o.Leaves(s, appends(1, 2))
-	if s.Failed() || o.InVain != 0 || again == 0 || o.Again != again || o.Bytes != 4*again {
+	if s.Failed() || o.InVain != 0 || again == 0 || o.Again != again || o.Bytes != 3*again {
 		t.Errorf("%v, %+v", s.Violations, o)
+	}
+}
+
+// Ensure that where a message, or an answer, overtakes another one an entry may go in vain once, once more for each overtaking
+// since it was sent first, and no more.
+func TestSentOnce_overtaken(t *testing.T) {
+	for _, from := range []consensus.MemberID{1, 2} {
+		s := check.NewSuite(func() time.Duration { return 0 }, consensus.SnapshotMeta{})
+		o := &s.SentOnce
+		o.Overtaken(from, 3-from, 1)
+		o.Leaves(s, appends(1, 3))
+		o.Came(appends(1, 3))
+		s.Recovered(2, consensus.HardState{}, consensus.SnapshotMeta{}, nil, 0)
+		s.Appended(2, appends(1, 3).Entries)
+		o.Leaves(s, appends(1, 3))
+		o.Overtaken(from, 3-from, 1)
+		o.Leaves(s, appends(1, 3))
+		if s.Failed() || o.InVain == 0 {
+			t.Errorf("twice in vain: %v, %+v", s.Violations, o)
+		}
+		if o.Leaves(s, appends(1, 3)); !s.Failed() {
+			t.Errorf("a third time is not noticed: %+v", o)
+		}
 	}
 }
 
