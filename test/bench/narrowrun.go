@@ -25,6 +25,7 @@ const (
 	bulkInFlight    = 4 << 20   // of a burst that is larger than burstAtOnce
 	burstAtOnce     = 8 << 20
 	lagMiB          = 24
+	fillAtOnce      = 8 // puts under way while links are wide
 	smallEvery      = 50 * time.Millisecond
 	smallTimeout    = 30 * time.Second
 	electionTimeout = time.Second // of all servers: see cluster.Launch
@@ -316,10 +317,18 @@ func (r *narrowRun) fill(ctx context.Context, size int) error {
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	for i := range size / bulkBytes {
-		if _, err := c.Put(ctx, fmt.Sprintf("lag/%06d", i), bulkValue(i)); err != nil {
-			return fmt.Errorf("fill: %w", err)
-		}
+	var group sync.WaitGroup
+	slots, failures := make(chan struct{}, fillAtOnce), make([]error, size/bulkBytes)
+	for i := range failures {
+		slots <- struct{}{}
+		group.Go(func() {
+			_, failures[i] = c.Put(ctx, fmt.Sprintf("lag/%06d", i), bulkValue(i))
+			<-slots
+		})
+	}
+	group.Wait()
+	if err := errors.Join(failures...); err != nil {
+		return fmt.Errorf("fill: %w", err)
 	}
 	return nil
 }
