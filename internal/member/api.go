@@ -114,6 +114,9 @@ func (m *Member) IntegrityCounts() integrity.Counts { return m.integrity.Counts(
 // Inferred returns how many proposals of this member it found committed before the leader told it, since it started.
 func (m *Member) Inferred() uint64 { return m.loop.inferred.Load() }
 
+// HeldProposals returns how many proposals of this member wait here because as much as may be is on its way.
+func (m *Member) HeldProposals() int { return m.requests.held() }
+
 // CoreCounts returns what the core counted since this member started, about a second late.
 func (m *Member) CoreCounts() raft.Counts { return m.loop.counts() }
 

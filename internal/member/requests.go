@@ -86,6 +86,14 @@ func (r *requests) stale() uint64 {
 	return 0
 }
 
+// held is how many proposals wait here because as much as may be is on its way.
+func (r *requests) held() int {
+	if r.isOpen() {
+		return r.loop.Proposals().Held()
+	}
+	return 0
+}
+
 // openBytes is what all proposals bear that wait for their results here.
 func (r *requests) openBytes() (own, clients int) {
 	if r.isOpen() {

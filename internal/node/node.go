@@ -76,6 +76,10 @@ type Node struct {
 	gathering gathering
 }
 
+// paceMessages is how many full appends of what is proposed here may always be on their way: so many that a link is not idle
+// between an append and its acknowledgement.
+const paceMessages = 8
+
 // questionBits make room for the questions of one life, which FirstSession counts: more of them than are ever asked.
 const questionBits = 8
 
@@ -94,6 +98,9 @@ func New(options Options, restored raft.Restored, ports Ports) (*Node, error) {
 		gathering: gathering{gate: groupcommit.New(options.CommitDelay)},
 		reads:     &reads{applied: restored.Applied, lastID: options.FirstSession << questionBits},
 	}
+	n.proposals.SetPace(proposals.Pace{
+		Least: paceMessages * options.Raft.MaxMessageBytes, Patience: uint64(options.Raft.ElectionTicks+1) / 2,
+	})
 	if inForce := replica.InForce(); len(inForce.Config.Members) > 0 {
 		ports.Configure(inForce)
 	}

@@ -37,6 +37,7 @@ func (t *Table) resolveOf(q *queue, entries []consensus.Entry, results []kv.Resu
 			}
 		}
 	}
+	q.proceedAll(t.tick)
 }
 
 // resolve handles the result of one entry of a proposal.
@@ -169,7 +170,7 @@ func (t *Table) FailAll(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, q := range []*queue{&t.own, &t.clients} {
-		for _, p := range append(q.all(), q.unsent...) {
+		for _, p := range append(q.all(), q.waiting()...) {
 			t.end(p, kv.Result{}, RouteLeader, err)
 		}
 		q.unsent, q.postponed = nil, nil

@@ -26,6 +26,7 @@ type Pending struct {
 	more          []Completion // others that wait: a client came back before its former stream was known to be dead
 	sentTick      uint64
 	turn          uint64   // when it left last, among all of its queue
+	paced                  // what its lane knows of it
 	renewed       *Pending // that took its place, if it was aborted
 }
 
@@ -74,6 +75,8 @@ type queue struct {
 	first, last *Pending   // those that have an id
 	unsent      []*Pending // to be sent, in order; those without an id wait for a session
 	postponed   []*Pending // refused for want of a leader, to be queued again at the next tick
+	lanes       []lane     // before unsent: small and large ones, or all
+	spent       int        // proposals that ended in one of these lists
 	open        int        // proposals that somebody waits for
 	openBytes   int        // the sum of their payloads
 	mostBytes   int        // of that
@@ -99,12 +102,18 @@ func (q *queue) release(p *Pending) {
 	}
 }
 
-// enqueue makes a proposal leave with the next Take, unless it is about to.
+// enqueue makes a proposal leave with the next Take, unless it is about to, or as soon as its lane has room. Changes of the
+// configuration do not wait.
 func (q *queue) enqueue(p *Pending) bool {
 	if p.resolved || p.queued {
 		return false
 	}
 	p.queued = true
+	l := q.laneOf(p)
+	if p.Kind != consensus.EntryConfig && !p.counted && (len(l.held) > 0 || !l.take(p)) {
+		l.held = append(l.held, p)
+		return true
+	}
 	q.unsent = append(q.unsent, p)
 	return true
 }
@@ -152,11 +161,63 @@ func (q *queue) again(due func(p *Pending) bool) {
 // leaves notes that a proposal is sent.
 func (q *queue) leaves(p *Pending, tick uint64) {
 	q.turns++
+	if p.repeated = p.sent; !p.sent {
+		p.ends = q.laneOf(p).ended
+	}
 	p.queued, p.sent, p.sentTick, p.turn = false, true, tick, q.turns
 }
 
 // told notes that the log has told the end of a proposal.
-func (q *queue) told(p *Pending, now uint64) { q.ended, q.endedTick = max(q.ended, p.turn), now }
+func (q *queue) told(p *Pending, now uint64) {
+	q.ended, q.endedTick = max(q.ended, p.turn), now
+	q.laneOf(p).told(p, now)
+}
+
+// settle gives the room of a proposal in its lane to others, who proceed after all that ends with it.
+func (q *queue) settle(p *Pending) {
+	if p.queued {
+		q.spent++
+	}
+	if p.counted {
+		p.counted = false
+		q.laneOf(p).out -= len(p.Payload)
+	}
+}
+
+// mostSpent is how many proposals that have ended may stay in the lists of a queue.
+const mostSpent = 1024
+
+// sweep takes those out of the lists that have ended there: without a leader nothing leaves, and callers come and go.
+func (q *queue) sweep() {
+	if q.spent < mostSpent {
+		return
+	}
+	q.spent = 0
+	lists := []*[]*Pending{&q.unsent, &q.postponed}
+	for i := range q.lanes {
+		lists = append(lists, &q.lanes[i].held)
+	}
+	for _, list := range lists {
+		*list = slices.DeleteFunc(*list, func(p *Pending) bool { return p.resolved })
+	}
+}
+
+// waiting returns all that wait to leave.
+func (q *queue) waiting() []*Pending {
+	all := append(slices.Clone(q.unsent), q.postponed...)
+	for i := range q.lanes {
+		all = append(all, q.lanes[i].held...)
+	}
+	return all
+}
+
+// held returns how many wait for room in their lane.
+func (q *queue) held() (n int) {
+	for i := range q.lanes {
+		n += len(q.lanes[i].held)
+	}
+	return n
+}
 
 // all returns the proposals that have an id, in order.
 func (q *queue) all() (all []*Pending) {
@@ -196,4 +257,130 @@ func (q *queue) remove(p *Pending) {
 		p.after.before = p.before
 	}
 	p.before, p.after = nil, nil
+}
+
+// Pace bounds how much of what is proposed here is on its way at once. Whatever is in the leader's log crosses its links in
+// the order of the log: what one client proposes at once would delay the puts of all others, at all members, until it is
+// through. Here it waits where others can pass it.
+type Pace struct {
+	// Least is how many bytes may always be on their way. Values that are larger than a part of it are large.
+	Least int
+	// Patience is after how many ticks an end is late: half an election timeout, which is several round trips.
+	Patience uint64
+}
+
+// largePart of Pace.Least is the size from which on values are large.
+const largePart = 32
+
+// lostAfter is how many times Patience it takes until what nobody waits for counts as lost.
+const lostAfter = 6
+
+// lane is a part of a queue that does not wait for the other one.
+type lane struct {
+	pace      *Pace
+	window    int         // bytes that may be on their way
+	out       int         // bytes that left, or are about to, and did not end
+	ended     int         // bytes that have ended, since the beginning
+	took      uint64      // ticks, by the proposal that ended last; zero: the window fits
+	came      int         // bytes that ended meanwhile
+	held      []*Pending  // those for which there is no room, in order
+	abandoned []abandoned // what left and nobody waits for, in order
+}
+
+// abandoned is a part of lane.out of which the end is not seen.
+type abandoned struct {
+	turn, tick uint64
+	bytes      int
+}
+
+// paced is what a lane knows of a proposal.
+type paced struct {
+	counted  bool // in lane.out
+	repeated bool // it left more than once: how long it took is not known
+	ends     int  // lane.ended when it left
+}
+
+// take reports whether a proposal may leave, and counts it. One may always be on its way, however large.
+func (l *lane) take(p *Pending) bool {
+	if l.pace.Least == 0 || p.counted {
+		return true
+	}
+	if l.out > 0 && l.out+len(p.Payload) > l.window {
+		return false
+	}
+	p.counted = true
+	l.out += len(p.Payload)
+	return true
+}
+
+// told notes that a proposal has ended: the last one of a batch says how fast ends come. While they come in time there may be
+// more on its way, if more is wanted.
+func (l *lane) told(p *Pending, now uint64) {
+	l.ended += len(p.Payload)
+	if !p.counted || p.repeated {
+		return
+	}
+	l.took, l.came = max(1, now-min(now, p.sentTick)), l.ended-p.ends
+	if l.took <= l.pace.Patience && len(l.held) > 0 {
+		l.window += len(p.Payload)
+	}
+}
+
+// fit lets no more be on its way, once ends come late, than what ends in twice the patience.
+func (l *lane) fit() {
+	if l.took > l.pace.Patience {
+		l.window = max(l.pace.Least, min(l.window, int(uint64(l.came)*2*l.pace.Patience/l.took)))
+	}
+	l.took = 0
+}
+
+// abandon notes that nobody waits for a proposal any more that has left: it is still on its way.
+func (l *lane) abandon(p *Pending) {
+	p.counted = false
+	l.abandoned = append(l.abandoned, abandoned{turn: p.turn, tick: p.sentTick, bytes: len(p.Payload)})
+}
+
+// pass forgets what was abandoned and has ended by now, or is lost.
+func (l *lane) pass(ended, now uint64) {
+	for len(l.abandoned) > 0 {
+		if f := l.abandoned[0]; f.turn > ended && f.tick+lostAfter*l.pace.Patience > now {
+			return
+		}
+		l.out -= l.abandoned[0].bytes
+		l.abandoned = l.abandoned[1:]
+	}
+}
+
+// laneOf returns the lane of a proposal. Those of native clients have one: they keep their order.
+func (q *queue) laneOf(p *Pending) *lane {
+	if len(p.Payload)*largePart <= q.lanes[0].pace.Least {
+		return &q.lanes[0]
+	}
+	return &q.lanes[len(q.lanes)-1]
+}
+
+// proceed lets those leave for which there is room now.
+func (q *queue) proceed(l *lane) {
+	for len(l.held) > 0 {
+		p := l.held[0]
+		if !p.resolved {
+			if !l.take(p) {
+				return
+			}
+			q.unsent = append(q.unsent, p)
+		}
+		l.held[0] = nil
+		l.held = l.held[1:]
+	}
+	l.held = nil
+}
+
+// proceedAll does so in all lanes, after what has ended up to a tick.
+func (q *queue) proceedAll(now uint64) {
+	for i := range q.lanes {
+		l := &q.lanes[i]
+		l.fit()
+		l.pass(q.ended, now)
+		q.proceed(l)
+	}
 }

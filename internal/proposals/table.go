@@ -28,6 +28,7 @@ type Table struct {
 	clients   queue
 	ofClients map[consensus.ProposalID]*Pending
 	inferred  inferredSpans
+	pace      Pace
 	stale     atomic.Uint64 // own commands that were bound to a configuration no longer in force
 }
 
@@ -35,13 +36,22 @@ type Table struct {
 // bounds the payloads of open proposals, of each kind; zero: the default.
 func New(self consensus.MemberID, firstSession uint64, openBytes int) *Table {
 	bound := queue{mostBytes: cmp.Or(openBytes, maxOpenBytes)}
-	return &Table{
+	t := &Table{
 		self:      self,
 		own:       bound,
 		clients:   bound,
 		sessions:  sessions{self: self, number: firstSession, length: SessionLength},
 		ofClients: map[consensus.ProposalID]*Pending{},
 	}
+	t.SetPace(Pace{})
+	return t
+}
+
+// SetPace bounds from the beginning how much is on its way. Without it nothing waits.
+func (t *Table) SetPace(pace Pace) {
+	t.pace = pace
+	one := lane{pace: &t.pace, window: pace.Least}
+	t.own.lanes, t.clients.lanes = []lane{one, one}, []lane{one}
 }
 
 // OpenBytes is what all open proposals of this member, and those of native clients, bear.
@@ -49,6 +59,13 @@ func (t *Table) OpenBytes() (own, clients int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.own.openBytes, t.clients.openBytes
+}
+
+// Held is how many proposals wait here because as much as may be is on its way.
+func (t *Table) Held() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.own.held() + t.clients.held()
 }
 
 // Outgoing is the proposals that leave with one Step, sorted by their way, each list in order.
@@ -70,8 +87,11 @@ func (t *Table) Tick(now uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.tick = now
-	t.own.retry()
-	t.clients.retry()
+	for _, q := range []*queue{&t.own, &t.clients} {
+		q.retry()
+		q.proceedAll(now)
+		q.sweep()
+	}
 }
 
 // Add queues a proposal of this member. It gets its id when it leaves. The payload belongs to the table from now on.
@@ -160,6 +180,9 @@ func (t *Table) AbandonFor(id consensus.ProposalID, done Completion) {
 // unattended takes out a proposal that nobody waits for any more: it is not repeated, and its session may end over it.
 func (t *Table) unattended(p *Pending) {
 	p.queue.release(p)
+	if p.sent && p.counted {
+		p.queue.laneOf(p).abandon(p)
+	}
 	t.settle(p)
 }
 
@@ -297,7 +320,9 @@ func (t *Table) settle(p *Pending) {
 	if p.resolved {
 		return
 	}
-	if p.resolved = true; p.ID.IsZero() {
+	p.resolved = true
+	p.queue.settle(p)
+	if p.ID.IsZero() {
 		return // it never left the queue, which passes over it
 	}
 	p.queue.remove(p)

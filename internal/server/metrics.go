@@ -106,6 +106,9 @@ type partCounters struct {
 func (c *partCounters) collect(e *metrics.Emitter) {
 	e.Counter("quorate_proposals_inferred_total",
 		"Proposals of this member that it found committed before the leader told it.", float64(c.member.Inferred()))
+	e.Gauge("quorate_proposals_held",
+		"Proposals that wait at this member because the links carry what was proposed before no faster.",
+		float64(c.member.HeldProposals()))
 	comparisons := c.member.IntegrityCounts()
 	e.Counter("quorate_integrity_comparisons_total",
 		"Rounds in which this member, as leader, compared what the members hold.", float64(comparisons.Compared))

@@ -101,7 +101,7 @@ func Defaults(id consensus.MemberID) Options {
 		ElectionTicks:       100,
 		HeartbeatTicks:      10,
 		Seed:                1,
-		MaxMessageBytes:     1 << 20,
+		MaxMessageBytes:     256 << 10,
 		MaxInflightBytes:    32 << 20,
 		MaxInflightMessages: 256,
 		MaxUncommittedBytes: 256 << 20,
