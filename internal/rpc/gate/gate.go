@@ -77,7 +77,7 @@ const noLeaderTimeouts = 3
 // New makes a gate and begins to watch whether there is a leader.
 func New(options Options) *Gate {
 	g := &Gate{options: options, methods: newMethods(), clients: newClientVersions(),
-		places: streams{held: options.Held, renewals: options.Renewals, open: map[*place]struct{}{}},
+		places: newStreams(options.Held, options.Renewals),
 		stop:   make(chan struct{}), done: make(chan struct{}), streams: make(map[*gatedStream]struct{})}
 	go g.watchLeader()
 	return g

@@ -18,6 +18,9 @@ const (
 	// silentTimeout is how long a stream may say nothing, or have nobody who has logged in while there are users, before it
 	// ends if its room is needed.
 	silentTimeout = 10 * time.Second
+	// evictPause is how long nobody looks for streams to end after none was found: clients may ask as often as they like, and
+	// there may be tens of thousands of streams.
+	evictPause = time.Second
 )
 
 var (
@@ -31,6 +34,7 @@ var (
 // place is what a stream takes.
 type place struct {
 	leave   func()
+	host    string
 	began   time.Time
 	said    bool // something; guarded by streams.mu
 	unknown bool // there are users, and its caller is none
@@ -44,13 +48,21 @@ type streams struct {
 
 	mu      sync.Mutex
 	open    map[*place]struct{}
+	hosts   map[string]int // streams that each has open
 	refused uint64
+	looked  time.Time // when nothing was found to end
 }
 
-// enter takes a place for a stream of a host. If there is none, streams that say nothing make room.
+func newStreams(held, renewals *admission.Ledger) streams {
+	return streams{held: held, renewals: renewals, open: map[*place]struct{}{}, hosts: map[string]int{}}
+}
+
+// enter takes a place for a stream of a host. If there is none, streams that say nothing make room: those of the host itself,
+// and of hosts that have more streams than it has. So a host that has all that it may have takes nothing from others.
 func (s *streams) enter(p *place, host string, renews bool) error {
 	entered := false
-	if p.leave, entered = s.held.Enter(host, StreamBytes); !entered && s.evict(p.began) {
+	p.host = host
+	if p.leave, entered = s.held.Enter(host, StreamBytes); !entered && s.evict(host, p.began) {
 		p.leave, entered = s.held.Enter(host, StreamBytes)
 	}
 	if !entered && renews {
@@ -63,29 +75,48 @@ func (s *streams) enter(p *place, host string, renews bool) error {
 		return ErrTooManyStreams
 	}
 	s.open[p] = struct{}{}
+	s.hosts[host]++
 	return nil
 }
 
-// evict ends the streams that have said nothing for too long, or by which nobody has logged in, and reports whether there were
-// any.
-func (s *streams) evict(now time.Time) bool {
+// evict ends the streams that have said nothing for too long, or by which nobody has logged in, as far as a host may have their
+// room, and reports whether there were any.
+func (s *streams) evict(host string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	evicted := false
+	if now.Sub(s.looked) < evictPause {
+		return false
+	}
+	own, evicted := s.hosts[host], false
 	for p := range s.open {
-		if (p.unknown || !p.said) && now.Sub(p.began) >= silentTimeout {
+		silent := (p.unknown || !p.said) && now.Sub(p.began) >= silentTimeout
+		if silent && (p.host == host || s.hosts[p.host] > own) {
 			evicted = true
-			delete(s.open, p)
+			s.remove(p)
 			p.leave()
 			p.end(errSilent)
 		}
 	}
+	if !evicted {
+		s.looked = now
+	}
 	return evicted
+}
+
+// remove takes a stream out of those that are open, if it is there. mu is held.
+func (s *streams) remove(p *place) {
+	if _, open := s.open[p]; !open {
+		return
+	}
+	delete(s.open, p)
+	if s.hosts[p.host]--; s.hosts[p.host] == 0 {
+		delete(s.hosts, p.host)
+	}
 }
 
 func (s *streams) exit(p *place) {
 	s.mu.Lock()
-	delete(s.open, p)
+	s.remove(p)
 	s.mu.Unlock()
 	p.leave()
 }
