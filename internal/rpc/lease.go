@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
@@ -49,26 +50,37 @@ func (l *leaseService) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest) 
 	return response, nil
 }
 
-// LeaseRevoke ends a lease and deletes its keys. A large one ends in parts: if the call ends between two of them, the leader
-// ends the rest, as it does with a lease that has expired.
+// endingLook is how often a call looks whether the leader has ended the rest of a lease.
+const endingLook = 20 * time.Millisecond
+
+// LeaseRevoke ends a lease and deletes its keys. A large one ends in parts: the command deletes the first, and the leader the
+// others, as it does with a lease that has expired, also if the call ends before. A second command of the call might come when
+// the lease has ended, and meet one that another client has granted with the same id since.
 func (l *leaseService) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error) {
 	op := &kv.LeaseRevokeOp{ID: kv.LeaseID(r.ID)}
 	result, err := l.propose(ctx, &kv.Command{LeaseRevoke: op})
-	for err == nil && l.ending(op.ID) {
-		var next kv.Result
-		if next, err = l.propose(ctx, &kv.Command{LeaseRevoke: op}); errors.Is(err, kv.ErrLeaseNotFound) {
-			return &pb.LeaseRevokeResponse{Header: l.headerNow().Message()}, nil // the leader has ended it
-		} else if err == nil {
-			result = next
-		}
-	}
 	if err != nil {
 		return nil, err
 	}
-	return &pb.LeaseRevokeResponse{Header: l.headerAt(result.Revision).Message()}, nil
+	if !l.ending(op.ID) {
+		return &pb.LeaseRevokeResponse{Header: l.headerAt(result.Revision).Message()}, nil
+	}
+	look := time.NewTicker(endingLook)
+	defer look.Stop()
+	for l.ending(op.ID) {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if err := l.readIndex(ctx); err != nil { // there is no leader that could end it
+			return nil, err
+		}
+	}
+	return &pb.LeaseRevokeResponse{Header: l.headerNow().Message()}, nil
 }
 
-// ending reports whether keys of a lease are left, by what is applied here: at least the last part that was proposed here.
+// ending reports whether keys of a lease are left, by what is applied here: at least the part that was proposed here.
 func (l *leaseService) ending(id kv.LeaseID) bool {
 	machine, release := l.options.Member.Machine()
 	defer release()

@@ -1,8 +1,10 @@
 package rpc_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -10,7 +12,21 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/level"
+	"github.com/quorate/quorate/internal/member"
 )
+
+// countsRevokes counts the revocations that calls propose.
+type countsRevokes struct {
+	*member.Member
+	revokes atomic.Int64
+}
+
+func (c *countsRevokes) Propose(ctx context.Context, command *kv.Command) (kv.Result, error) {
+	if command.LeaseRevoke != nil {
+		c.revokes.Add(1)
+	}
+	return c.Member.Propose(ctx, command)
+}
 
 // Ensure that more keys hang on a lease than one command may delete once all members know how it ends in parts, and that who
 // revokes it is answered when all of them are gone; watchers get every deletion.
@@ -25,7 +41,8 @@ func TestLease_Revoke_inParts(t *testing.T) {
 	if result, err = m.Propose(waitContext(t), &kv.Command{Raise: &kv.RaiseOp{Level: level.Own}}); err != nil || result.Err != nil {
 		t.Fatal(err, result.Err)
 	}
-	s := serve(t, m, func(o *rpcOptions) { o.DeletionBytes = 2 * keyLen })
+	backend := &countsRevokes{Member: m}
+	s := serve(t, backend, func(o *rpcOptions) { o.DeletionBytes = 2 * keyLen })
 	c, ctx := s.client(t), waitContext(t)
 	granted, err := c.Grant(ctx, 600)
 	if err != nil {
@@ -43,6 +60,10 @@ func TestLease_Revoke_inParts(t *testing.T) {
 	revoked, err := c.Revoke(ctx, granted.ID)
 	if err != nil || revoked.Header.Revision != last+parts {
 		t.Fatalf("revoked at %v, want %d: %v", revoked, last+parts, err)
+	}
+	// A second one might meet a lease that was granted with the same id after the end of the first.
+	if n := backend.revokes.Load(); n != 1 {
+		t.Errorf("one call proposed to revoke the lease %d times", n)
 	}
 	if r, err := c.Get(ctx, "k", clientv3.WithPrefix(), clientv3.WithCountOnly()); err != nil || r.Count != 0 {
 		t.Errorf("%d keys are left: %v", r.Count, err)
