@@ -216,12 +216,17 @@ func (x *executor) revoke(id kv.LeaseID) error {
 		return kv.ErrLeaseNotFound
 	}
 	left, last := int64(EndBytes), []byte(nil)
-	_ = x.VisitKeys(id, func(key []byte) bool {
+	toVisit, _ := x.leases.KeysSize(id)
+	visit := func(key []byte) bool {
 		left -= int64(len(key)) + EndKeyBytes
 		last = append(last[:0], key...)
 		x.deleteWithin(&kv.DeleteOp{Key: key}, x.events.account(), id)
-		return x.w.Err() == nil && (left > 0 || !x.levels.know(level.Parts))
-	})
+		toVisit--
+		return toVisit > 0 && x.w.Err() == nil && (left > 0 || !x.levels.know(level.Parts))
+	}
+	if toVisit > 0 { // behind the last one there may be rows that were deleted and are not gone from disk
+		_ = x.VisitKeys(id, visit)
+	}
 	if x.w.Err() != nil {
 		return nil // the engine failed to read: Commit says so, and nothing of this becomes visible
 	}

@@ -116,3 +116,58 @@ func TestMachine_loadedKeyOfNoLease(t *testing.T) {
 		t.Errorf("after the end of the lease: %v, %v, %d leases", found, err, m.Leases().Len())
 	}
 }
+
+// scans counts what is read of the rows of leases.
+type scans struct {
+	committedRows
+	begun, rows int
+}
+
+func (s *scans) Scan(lower, upper []byte, visit func(key []byte) bool) error {
+	s.begun++
+	return s.committedRows.Scan(lower, upper, func(key []byte) bool {
+		more := visit(key)
+		if more {
+			s.rows++ // the engine looks for the next one
+		}
+		return more
+	})
+}
+
+// Ensure that the end of a lease looks for no keys where none are left: keys that were taken off it are deleted rows, which may
+// stay on disk in any number, and every member would step over them before it applies what others write.
+func TestMachine_revokeLooksNoFurther(t *testing.T) {
+	eng, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Bootstrap(eng, 77, consensus.Config{Voters: []consensus.MemberID{1}}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Open(eng, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := &scans{committedRows: committedRows{eng}}
+	m.executor.rows.Reader = counted
+	index := m.Applied().Index
+	do := func(cmd kv.Command) {
+		index++
+		results, err := m.Apply([]consensus.Entry{{Index: index, Term: 1, Kind: consensus.EntryCommand, Payload: cmd.Append(nil)}})
+		if err != nil || results[0].Err != nil {
+			t.Fatal(err, results[0].Err)
+		}
+	}
+	for _, keys := range []int{0, 3} {
+		do(kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: 7, TTLSeconds: 60}})
+		for i := range keys + 100 {
+			do(kv.Command{Put: &kv.PutOp{Key: fmt.Appendf(nil, "k%04d", i), Lease: 7}})
+		}
+		do(kv.Command{Delete: &kv.DeleteOp{Key: fmt.Appendf(nil, "k%04d", keys), End: []byte("l")}})
+		counted.begun, counted.rows = 0, 0
+		do(kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: 7}})
+		if counted.begun > min(keys, 1) || counted.rows > max(keys-1, 0) {
+			t.Errorf("the end of a lease with %d keys began %d scans, which looked for %d rows more", keys, counted.begun, counted.rows)
+		}
+	}
+}
