@@ -48,8 +48,7 @@ type addressing struct {
 	command.Streams
 
 	member *recovery.Survivor
-	told   []datadir.Address // as it is to be
-	news   []datadir.Address // of these, what the line says
+	told   recovery.Told
 }
 
 func setAddress(ctx context.Context, args []string, s command.Streams) int {
@@ -110,7 +109,7 @@ func (a *addressing) run(ctx context.Context, words []string) error {
 	if err := confirm(a.Streams, a.yes, a.name(), "tell"); err != nil {
 		return err
 	}
-	if err := stopped.SetAddresses(a.told); err != nil {
+	if err := stopped.SetAddresses(a.told.All); err != nil {
 		return fmt.Errorf("%w; the addresses were not written", err)
 	}
 	a.next(words)
@@ -126,7 +125,6 @@ func (a *addressing) line(words ...string) string {
 
 // read makes of MEMBER=URL what is to be told.
 func (a *addressing) read(words []string) error {
-	a.told = slices.Clone(a.member.Told)
 	places := map[consensus.MemberID][]string{} // by the line
 	for _, word := range words {
 		name, text, ok := strings.Cut(word, "=")
@@ -147,45 +145,10 @@ func (a *addressing) read(words []string) error {
 		for _, url := range urls {
 			places[id] = append(places[id], url.String())
 		}
-		if id != a.member.Identity.Member { // the same line works for all
-			a.tell(id, places[id])
-		}
 	}
-	return a.checkPlaces(places)
-}
-
-// tell replaces what was told of a member. Where the configuration has it there is nothing to tell.
-func (a *addressing) tell(id consensus.MemberID, urls []string) {
-	known, _ := a.member.Config.Member(id)
-	row := datadir.Address{Member: id, URLs: urls, Config: a.member.ConfigID, Instead: known.PeerURLs}
-	a.told = slices.DeleteFunc(a.told, func(t datadir.Address) bool { return t.Member == id })
-	if !slices.Equal(row.URLs, known.PeerURLs) {
-		a.told = append(a.told, row)
-		a.news = append(a.news, row)
-	}
-}
-
-// checkPlaces wants no two members at one URL. One may be told to be where another one was, if the line says
-// where that one is now.
-func (a *addressing) checkPlaces(places map[consensus.MemberID][]string) error {
-	owners := map[string]consensus.MemberID{}
-	for i := range a.member.Config.Members {
-		m := &a.member.Config.Members[i]
-		urls := m.PeerURLs
-		if at := slices.IndexFunc(a.told, func(t datadir.Address) bool { return t.Member == m.ID }); at >= 0 {
-			urls = a.told[at].URLs
-		} else if places[m.ID] != nil {
-			urls = places[m.ID]
-		}
-		for _, url := range urls {
-			if other, taken := owners[url]; taken {
-				return fmt.Errorf("%s and %s cannot both be at %s: correct it, or say where the other one is now, "+
-					"too; nothing was changed", a.member.NameOf(other), a.member.NameOf(m.ID), url)
-			}
-			owners[url] = m.ID
-		}
-	}
-	return nil
+	var err error
+	a.told, err = a.member.Tell(places)
+	return err
 }
 
 // look asks at the new URLs who is there. The usual typo, a client port for a peer port, must not be taken.
@@ -194,28 +157,7 @@ func (a *addressing) look(ctx context.Context) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	words := map[string]string{}
-	for i := range a.news {
-		row := &a.news[i]
-		name := a.member.NameOf(row.Member)
-		for _, url := range row.URLs {
-			presence, err := a.member.Seek(ctx, transport.Options{TLS: transport.TLS{Client: tls}}, row.Member, url)
-			switch presence {
-			case transport.Another:
-				return nil, fmt.Errorf("%s=%s: another process answers there, which is not %s of this cluster; nothing "+
-					"was changed", name, url, name)
-			case transport.NoPeerPort:
-				return nil, fmt.Errorf("%s=%s is a wrong URL: %w; nothing was changed", name, url, err)
-			case transport.Present:
-				words[url] = "answers"
-			case transport.Unsure:
-				words[url] = fmt.Sprintf("not known: %v", err)
-			default:
-				words[url] = "does not answer yet"
-			}
-		}
-	}
-	return words, nil
+	return a.told.Look(ctx, a.member, a.member.Over(transport.Options{TLS: transport.TLS{Client: tls}}))
 }
 
 // show prints the plan.
@@ -225,7 +167,7 @@ func (a *addressing) show(found map[string]string) {
 		s.Identity.Member, s.Identity.Cluster, a.dataDir, s.ConfigID)
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  MEMBER\tID\tCONFIGURATION\tDIALLED")
-	dialled := datadir.Dialled(&s.Config, s.ConfigID, a.told)
+	dialled := datadir.Dialled(&s.Config, s.ConfigID, a.told.All)
 	for i := range s.Config.Members {
 		m := &s.Config.Members[i]
 		var urls []string

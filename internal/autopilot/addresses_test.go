@@ -3,6 +3,7 @@ package autopilot_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -121,6 +122,69 @@ func TestRequests_Moved(t *testing.T) {
 		err := requests.Moved(t.Context(), 2, []string{right})
 		if (len(cluster.requests) == 1) != row.moved {
 			t.Errorf("%s: %d changes, %v", row.name, len(cluster.requests), err)
+		}
+	}
+}
+
+// Ensure that a member that was started at other URLs tells it if it answers there itself, also one that is alone, and asks
+// all but itself.
+func TestAddresses_Announce(t *testing.T) {
+	const here, there = "http://0000000000000002", "http://there"
+	for _, row := range []struct {
+		name   string
+		at     string // where it answers
+		urls   string // with which it was started
+		self   consensus.MemberID
+		done   bool
+		wrong  bool
+		others int // that are asked; no number: it tells nobody
+	}{
+		{"it is where it was", here, here, 2, true, false, -1},
+		{"it has moved", there, there, 2, false, false, 2},
+		{"it does not answer there", here, there, 2, false, true, -1},
+		{"it is in no configuration yet", there, there, 9, false, false, -1},
+	} {
+		l := &lookout{view: threeVoters(), at: map[consensus.MemberID]string{2: row.at}}
+		l.view.Config.Members[1].PeerURLs = []string{here}
+		news := autopilot.NewAddresses(l, slog.New(slog.DiscardHandler)).Announce(t.Context(), row.self, []string{row.urls})
+		if news.Done != row.done || (news.Wrong != "") != row.wrong || news.Tells != (row.others >= 0) ||
+			len(news.Ask) != max(0, row.others) || slices.Contains(news.Ask, row.self) {
+			t.Errorf("%s: %+v", row.name, news)
+		}
+	}
+	l := &lookout{view: threeVoters(), at: map[consensus.MemberID]string{1: there}}
+	l.view.Config.Members = l.view.Config.Members[:1]
+	l.view.Config.Voters = l.view.Config.Voters[:1]
+	if news := autopilot.NewAddresses(l, slog.New(slog.DiscardHandler)).Announce(t.Context(), 1, []string{there}); !news.Tells {
+		t.Errorf("who is alone does not tell: %+v", news)
+	}
+}
+
+// Ensure that a member that has moved is not kept out by another one that a typo put at its new URLs while nobody answered
+// there: the other one, which answers where it was, gets its former URLs back.
+func TestRequests_Moved_taken(t *testing.T) {
+	const before, now, others = "http://before:2380", "http://now:2380", "http://others:2380"
+	for _, row := range []struct {
+		name  string
+		there string // where the other one answers
+		want  string
+	}{
+		{"the other one is where it was", others, "[2:[http://others:2380] 3:[http://now:2380]]"},
+		{"the other one is nowhere", "http://nowhere", "[3:[http://now:2380]]"}, // and the change is refused
+	} {
+		cluster := &changed{}
+		l := &lookout{view: threeVoters(), at: map[consensus.MemberID]string{2: row.there, 3: now}}
+		l.view.Config.Members[1].PeerURLs, l.view.Config.Members[1].FormerURLs = []string{now}, []string{others}
+		l.view.Config.Members[2].PeerURLs = []string{before}
+		requests := autopilot.NewRequests(cluster, autopilot.NewAddresses(l, slog.New(slog.DiscardHandler)),
+			autopilot.RequestOptions{})
+		err := requests.Moved(t.Context(), 3, []string{now})
+		var got []string
+		for _, r := range cluster.requests {
+			got = append(got, fmt.Sprintf("%d:%v", r.Steps[0].Member.ID, r.Steps[0].Member.PeerURLs))
+		}
+		if err != nil || fmt.Sprint(got) != row.want {
+			t.Errorf("%s: %v, want %s (%v)", row.name, got, row.want, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package autopilot
 
 import (
 	"context"
+	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/membership"
@@ -23,6 +24,9 @@ func (r *Requests) Moved(ctx context.Context, id consensus.MemberID, urls []stri
 	if presence, _ := r.addresses.seek(ctx, id, known.PeerURLs); presence == transport.Present {
 		return nil
 	}
+	if err := r.giveBack(ctx, &config, id, urls); err != nil {
+		return err
+	}
 	request := consensus.ChangeOne(consensus.ChangeUpdate, spec.Update[0])
 	if err := r.addresses.Confirm(ctx, &request, membership.Cautious); err != nil {
 		return err
@@ -32,6 +36,58 @@ func (r *Requests) Moved(ctx context.Context, id consensus.MemberID, urls []stri
 	}
 	r.addresses.logger.Info("a member has moved", "peer", id.String(), "from", known.PeerURLs, "to", urls)
 	return nil
+}
+
+// giveBack takes URLs from members that were never found there, and answer where they were: an update with a typo, made while
+// nobody answered at the URLs of the member that has moved there, would keep that one out for as long as nobody notices.
+func (r *Requests) giveBack(ctx context.Context, config *consensus.Config, id consensus.MemberID, urls []string) error {
+	for i := range config.Members {
+		other := &config.Members[i]
+		taken := slices.ContainsFunc(other.PeerURLs, func(url string) bool { return slices.Contains(urls, url) })
+		if other.ID == id || !taken || len(other.FormerURLs) == 0 {
+			continue
+		}
+		if presence, _ := r.addresses.seek(ctx, other.ID, other.PeerURLs); presence == transport.Present {
+			continue
+		}
+		if presence, _ := r.addresses.seek(ctx, other.ID, other.FormerURLs); presence != transport.Present {
+			continue
+		}
+		back := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: other.ID, PeerURLs: other.FormerURLs})
+		if err := r.cluster.Change(ctx, &back); err != nil {
+			return err
+		}
+		r.addresses.logger.Warn("a member was updated to peer URLs at which another one is: it has its former ones again",
+			"peer", other.ID.String(), "wrong", other.PeerURLs, "urls", other.FormerURLs)
+	}
+	return nil
+}
+
+// Announcement is what a member has to tell that was started at some peer URLs.
+type Announcement struct {
+	Done  bool   // the configuration says so already
+	Wrong string // it does not answer there itself, says this in words: nobody is told
+	Tells bool   // it has to: the leader alone can change the configuration
+	// Ask are the members to tell, one after the other: nobody but they can be reached, for the leader does not know where to
+	// send what it has to say.
+	Ask   []consensus.MemberID
+	Known consensus.Member // as the configuration has it
+}
+
+// Announce says what a member does that was started at these peer URLs. Until a configuration has it, it can do nothing.
+func (a *Addresses) Announce(ctx context.Context, self consensus.MemberID, urls []string) (n Announcement) {
+	config := a.finder.Config()
+	known, ok := config.Member(self)
+	n.Known, n.Done = known, ok && membership.SameURLs(known.PeerURLs, urls)
+	if !ok || n.Done {
+		return n
+	}
+	if n.Wrong = a.Wrong(ctx, self, urls); n.Wrong != "" {
+		return n
+	}
+	n.Tells = true
+	n.Ask = slices.DeleteFunc(config.IDs(), func(id consensus.MemberID) bool { return id == self })
+	return n
 }
 
 // DropFormer drops the former URLs of members that are found at their present ones, one after the other.

@@ -13,6 +13,7 @@ type Rules struct {
 	ServeSuperseded  bool // rule I7: a member without a quorum elects and serves although the cluster was recovered without it
 	ObeyNewer        bool // rule I7: a newer epoch ends whoever meets it, also a majority that serves
 	BelieveAnybody   bool // rule of evidence: what a process says of itself counts, wherever it comes from
+	AnyAnswerCounts  bool // rule of evidence: whatever speaks at the address of a member is the member
 	RememberGhosts   bool // rule I7: an epoch that a living quorum has outlived ends the members once they lose that quorum
 }
 

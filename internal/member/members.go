@@ -261,30 +261,21 @@ func (s *Membership) movedHere(ctx context.Context, q movedQuestion) (peercall.N
 	return peercall.Nothing{}, s.requests.Moved(ctx, q.ID, q.URLs)
 }
 
-// announce tells the other members that this one is at urls, if the configuration says something else. They are asked one after
-// the other: nobody but they can be reached, for the leader does not know where to send what it has to say.
+// announce tells the other members that this one is at urls, if the configuration says something else.
 func (s *Membership) announce(urls []string) (told bool) {
-	config, id := s.ports.config.now(), s.own.Member
-	known, ok := config.Member(id)
-	if !ok || membership.SameURLs(known.PeerURLs, urls) {
-		return ok
-	}
-	if text := s.addresses.Wrong(s.ports.stopping, id, urls); text != "" {
-		if text != s.wrong {
-			s.wrong = text
-			s.logger.Error("the cluster is not told of --initial-advertise-peer-urls: this member does not answer there; "+
-				"correct them and start it again", "urls", urls, "what", text, "known-as", known.PeerURLs)
-		}
-		return false
-	}
-	if s.ports.leader.leads() {
+	id := s.own.Member
+	news := s.addresses.Announce(s.ports.stopping, id, urls)
+	switch {
+	case news.Done:
+		return true
+	case news.Wrong != "" && news.Wrong != s.wrong:
+		s.wrong = news.Wrong
+		s.logger.Error("the cluster is not told of --initial-advertise-peer-urls: this member does not answer there; "+
+			"correct them and start it again", "urls", urls, "what", news.Wrong, "known-as", news.Known.PeerURLs)
+	case news.Tells && s.ports.leader.leads():
 		return s.requests.Moved(s.ports.stopping, id, urls) == nil
 	}
-	for i := range config.Members {
-		to := config.Members[i].ID
-		if to == id {
-			continue
-		}
+	for _, to := range news.Ask {
 		ctx, cancel := context.WithTimeout(s.ports.stopping, autopilot.StepPatience)
 		_, err := peercall.Ask(ctx, s.ports.caller, to, &methodMoved, movedQuestion{ID: id, URLs: urls})
 		cancel()

@@ -17,6 +17,16 @@ import (
 // voterTimeout is how long FindVoters waits for an answer.
 const voterTimeout = 2 * time.Second
 
+// Finder looks for a member at one peer URL. The error says more about what is not the member.
+type Finder func(ctx context.Context, id consensus.MemberID, url string) (transport.Presence, error)
+
+// Over returns the Finder of a process without a member.
+func (s *Survivor) Over(o transport.Options) Finder {
+	return func(ctx context.Context, id consensus.MemberID, url string) (transport.Presence, error) {
+		return transport.Find(ctx, o, s.Identity.Cluster, id, url)
+	}
+}
+
 // Voter is what was found at the peer URLs of another voter.
 type Voter struct {
 	ID       consensus.MemberID
@@ -31,7 +41,7 @@ type Voter struct {
 //
 // Only the answer of a voter proves anything. That an address refuses connections, or that others answer there, does not say
 // that the voter is down: it may have moved, with a majority, while this member was.
-func (s *Survivor) FindVoters(ctx context.Context, o transport.Options, lost []consensus.MemberID) []Voter {
+func (s *Survivor) FindVoters(ctx context.Context, find Finder, lost []consensus.MemberID) []Voter {
 	ctx, cancel := context.WithTimeout(ctx, voterTimeout)
 	defer cancel()
 	var found []Voter
@@ -46,7 +56,7 @@ func (s *Survivor) FindVoters(ctx context.Context, o transport.Options, lost []c
 	for i := range found {
 		asking.Go(func() {
 			f := &found[i]
-			f.look(ctx, o, s.Identity.Cluster)
+			f.look(ctx, find)
 			if slices.Contains(lost, f.ID) && f.Presence != transport.Present {
 				*f = Voter{ID: f.ID, Name: f.Name, URL: f.URL}
 			}
@@ -58,12 +68,12 @@ func (s *Survivor) FindVoters(ctx context.Context, o transport.Options, lost []c
 
 // look tries all URLs of one member. An answer at one of them decides. Unsure at one of them outweighs silence at
 // others.
-func (f *Voter) look(ctx context.Context, o transport.Options, cluster consensus.ClusterID) {
+func (f *Voter) look(ctx context.Context, find Finder) {
 	for url := range strings.SplitSeq(f.URL, ",") {
 		if url == "" {
 			continue
 		}
-		presence, err := transport.Find(ctx, o, cluster, f.ID, url)
+		presence, err := find(ctx, f.ID, url)
 		switch {
 		case presence == transport.Present:
 			f.URL, f.Presence, f.Err = url, presence, nil
@@ -72,15 +82,6 @@ func (f *Voter) look(ctx context.Context, o transport.Options, cluster consensus
 			f.Presence, f.Err = presence, err
 		}
 	}
-}
-
-// Seek looks for a member of s at one URL.
-func (s *Survivor) Seek(
-	ctx context.Context, o transport.Options, id consensus.MemberID, url string,
-) (transport.Presence, error) {
-	ctx, cancel := context.WithTimeout(ctx, voterTimeout)
-	defer cancel()
-	return transport.Find(ctx, o, s.Identity.Cluster, id, url)
 }
 
 // QuorumError says that the cluster need not be recovered, or not yet, because other voters run.

@@ -54,45 +54,50 @@ func Find(
 	conn, err := d.DialContext(ctx, a.network, a.target)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED), a.network == "unix" && errors.Is(err, os.ErrNotExist):
-		return Silent, nil
+		return judge(&identity.Sight{Refused: true}, cluster, id), nil
 	case err != nil: // a broken network looks the same as a broken host, and the member may serve others
-		return Unsure, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return judge(&identity.Sight{}, cluster, id), fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	if err := conn.Close(); err != nil {
 		return Unsure, fmt.Errorf("transport: close a connection to %s: %w", url, err)
 	}
-	sent := hello{version: protocolVersion, to: id, claim: identity.Claim{Cluster: cluster}}
-	answer, err := callURL(ctx, &o, sent, url, methodFind, nil)
-	if err != nil {
-		return lookAgain(ctx, &o, url, err)
-	}
-	h, _, err := decodeHello(answer)
-	if err != nil {
-		return Unsure, fmt.Errorf("what answers does not say which member it is: %w", err)
-	}
-	if presence := identity.Recognise(cluster, id, &h.claim); presence != Unsure {
+	sight, err := look(ctx, &o, hello{version: protocolVersion, to: id, claim: identity.Claim{Cluster: cluster}}, url)
+	presence := judge(&sight, cluster, id)
+	switch {
+	case presence == Present || presence == Another:
 		return presence, nil
+	case err == nil:
+		err = errors.New("what answers does not say which member it is")
 	}
-	return Unsure, errors.New("what answers does not say which member it is")
+	return presence, err
 }
 
-// lookAgain tells what it means that a call failed at an address at which somebody listens.
-func lookAgain(ctx context.Context, o *Options, url string, failed error) (Presence, error) {
+func judge(s *identity.Sight, cluster consensus.ClusterID, id consensus.MemberID) Presence {
+	return s.Judge(cluster, id, identity.Rules{})
+}
+
+// look asks whoever listens at a peer URL who that is. The error says more about a sight without a claim.
+func look(ctx context.Context, o *Options, sent hello, url string) (identity.Sight, error) {
+	answer, failed := callURL(ctx, o, sent, url, methodFind, nil)
+	if failed == nil {
+		h, _, err := decodeHello(answer)
+		if err != nil {
+			return identity.Sight{}, fmt.Errorf("what answers does not say which member it is: %w", err)
+		}
+		return identity.Sight{Claim: &h.claim}, nil
+	}
 	named := identity.Read(status.Convert(failed).Message())
 	if named != nil && status.Code(failed) == codes.FailedPrecondition {
-		if named.Reason == identity.ForeignCluster || named.Reason == identity.WrongMember {
-			return Another, nil
-		}
-		return Unsure, named
+		return identity.Sight{Refusal: named}, named
 	}
 	var other *NoPeerPortError
 	if errors.As(Explain(ctx, *o, url, failed), &other) {
-		return NoPeerPort, other
+		return identity.Sight{NoPeerPort: true}, other
 	}
 	if errors.Is(failed, ErrNeedsTLS) {
-		return Unsure, failed
+		return identity.Sight{}, failed
 	}
-	return Unsure, errors.New(status.Convert(failed).Message())
+	return identity.Sight{}, errors.New(status.Convert(failed).Message())
 }
 
 // Find finds out whether a member of this cluster listens at a peer URL.

@@ -1,0 +1,101 @@
+package recovery
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+// Told is what an operator says of where members are, to a stopped one.
+type Told struct {
+	All  []datadir.Address // as it is to be
+	News []datadir.Address // of these, what is said now
+}
+
+// Tell takes the URLs that an operator says for members. Those of this member itself are looked at and not kept, so that one
+// line serves all. Where the configuration has a member there is nothing to tell. No two members may be at one URL; one may be
+// told to be where another one was if the operator says where that one is now.
+func (s *Survivor) Tell(places map[consensus.MemberID][]string) (Told, error) {
+	t := Told{All: slices.Clone(s.Told)}
+	for _, id := range s.Config.IDs() { // in one order
+		if urls := places[id]; urls != nil && id != s.Identity.Member {
+			t.tell(s, id, urls)
+		}
+	}
+	owners := map[string]consensus.MemberID{}
+	for i := range s.Config.Members {
+		m := &s.Config.Members[i]
+		urls := m.PeerURLs
+		if at := slices.IndexFunc(t.All, func(a datadir.Address) bool { return a.Member == m.ID }); at >= 0 {
+			urls = t.All[at].URLs
+		} else if places[m.ID] != nil {
+			urls = places[m.ID]
+		}
+		for _, url := range urls {
+			if other, taken := owners[url]; taken {
+				return Told{}, fmt.Errorf("%s and %s cannot both be at %s: correct it, or say where the other one is now, "+
+					"too; nothing was changed", s.NameOf(other), s.NameOf(m.ID), url)
+			}
+			owners[url] = m.ID
+		}
+	}
+	return t, nil
+}
+
+func (t *Told) tell(s *Survivor, id consensus.MemberID, urls []string) {
+	known, _ := s.Config.Member(id)
+	row := datadir.Address{Member: id, URLs: urls, Config: s.ConfigID, Instead: known.PeerURLs}
+	t.All = slices.DeleteFunc(t.All, func(a datadir.Address) bool { return a.Member == id })
+	if !s.alwaysAt(id, urls) {
+		t.All = append(t.All, row)
+		t.News = append(t.News, row)
+	}
+}
+
+// alwaysAt reports whether a member is at these URLs in every configuration that may be in force here. The last one in the
+// log is not, under protocol apply, before it has committed, and a later leader may take it back.
+func (s *Survivor) alwaysAt(id consensus.MemberID, urls []string) bool {
+	at := func(config *consensus.Config) bool {
+		m, known := config.Member(id)
+		return !known || slices.Equal(m.PeerURLs, urls)
+	}
+	return at(&s.Config) && at(&s.base.Config) &&
+		!slices.ContainsFunc(s.changes, func(c configChange) bool { return !at(&c.Config) })
+}
+
+// Look asks at the new URLs who is there, and says it in words for each. The usual typo, a client port for a peer port,
+// must not be taken.
+func (t *Told) Look(ctx context.Context, s *Survivor, find Finder) (map[string]string, error) {
+	words := map[string]string{}
+	for i := range t.News {
+		row := &t.News[i]
+		name := s.NameOf(row.Member)
+		for _, url := range row.URLs {
+			presence, err := seek(ctx, find, row.Member, url)
+			switch presence {
+			case transport.Another:
+				return nil, fmt.Errorf("%s=%s: another process answers there, which is not %s of this cluster; nothing "+
+					"was changed", name, url, name)
+			case transport.NoPeerPort:
+				return nil, fmt.Errorf("%s=%s is a wrong URL: %w; nothing was changed", name, url, err)
+			case transport.Present:
+				words[url] = "answers"
+			case transport.Unsure:
+				words[url] = fmt.Sprintf("not known: %v", err)
+			default:
+				words[url] = "does not answer yet"
+			}
+		}
+	}
+	return words, nil
+}
+
+func seek(ctx context.Context, find Finder, id consensus.MemberID, url string) (transport.Presence, error) {
+	ctx, cancel := context.WithTimeout(ctx, voterTimeout)
+	defer cancel()
+	return find(ctx, id, url)
+}

@@ -1,0 +1,91 @@
+package recovery_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/recovery"
+	"github.com/quorate/quorate/internal/storage/wal"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+// Ensure that an operator's words about others are kept, those about the member itself are looked at only, no two members
+// are told to be at one URL, and two may exchange theirs.
+func TestSurvivor_Tell(t *testing.T) {
+	s := &recovery.Survivor{
+		Identity: wal.Identity{Cluster: 9, Member: 1},
+		Config: consensus.Config{Voters: ids{1, 2, 3}, Members: []consensus.Member{
+			{ID: 1, PeerURLs: []string{"one"}}, {ID: 2, PeerURLs: []string{"two"}}, {ID: 3, PeerURLs: []string{"three"}},
+		}},
+	}
+	at := func(pairs ...string) map[consensus.MemberID][]string {
+		places := map[consensus.MemberID][]string{}
+		for i, url := range pairs {
+			if url != "" {
+				places[consensus.MemberID(i+1)] = []string{url}
+			}
+		}
+		return places
+	}
+	for _, row := range []struct {
+		name   string
+		places map[consensus.MemberID][]string
+		news   int
+		wrong  bool
+	}{
+		{"one has moved", at("", "new"), 1, false},
+		{"this one has moved, too", at("elsewhere", "new"), 1, false},
+		{"one is where it was", at("", "two"), 0, false},
+		{"two have exchanged their URLs", at("", "three", "two"), 2, false},
+		{"one is where another one is", at("", "three"), 0, true},
+		{"one is where this one is", at("", "one"), 0, true},
+		{"one is where this one was", at("elsewhere", "one"), 1, false},
+	} {
+		told, err := s.Tell(row.places)
+		if (err != nil) != row.wrong || len(told.News) != row.news {
+			t.Errorf("%s: %+v, %v", row.name, told, err)
+		}
+	}
+}
+
+// Ensure that a URL at which another process answers is refused, and one at which nobody answers is not.
+func TestTold_Look(t *testing.T) {
+	s := &recovery.Survivor{
+		Identity: wal.Identity{Cluster: 9, Member: 1},
+		Config: consensus.Config{Voters: ids{1, 2}, Members: []consensus.Member{
+			{ID: 1}, {ID: 2, Name: "m2", PeerURLs: []string{"two"}},
+		}},
+	}
+	told, err := s.Tell(map[consensus.MemberID][]string{2: {"new"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for presence, wrong := range map[transport.Presence]string{
+		transport.Silent: "", transport.Present: "", transport.Unsure: "",
+		transport.Another: "another process answers", transport.NoPeerPort: "is a wrong URL",
+	} {
+		find := func(context.Context, consensus.MemberID, string) (transport.Presence, error) {
+			return presence, &transport.NoPeerPortError{Text: "a client port"}
+		}
+		_, err := told.Look(t.Context(), s, find)
+		if (err != nil) != (wrong != "") || err != nil && !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%d: %v", presence, err)
+		}
+	}
+}
+
+// Ensure that a member is told where another one is although the last configuration in its log says so, too: that one may
+// not be in force.
+func TestSurvivor_Tell_notInForce(t *testing.T) {
+	const now = "http://now:2380"
+	moved := membersOf(ids{1, 2, 3})
+	moved.Members[1].PeerURLs = []string{now}
+	s := inspect(t, survivor(t, consensus.HardState{Term: 2},
+		configEntry(4, 2, consensus.ConfigChange{Protocol: consensus.ProtocolApply, Config: moved})))
+	told, err := s.Tell(map[consensus.MemberID][]string{2: {now}})
+	if err != nil || len(told.News) != 1 {
+		t.Errorf("%+v, %v", told, err)
+	}
+}
