@@ -18,7 +18,8 @@ import (
 func (w *World) calmPhase() {
 	w.run.calm = true
 	w.heal()
-	if !w.joinsSettled() || !w.probe("after the faults") || !w.usersGetThrough() {
+	if !w.addresses.settled(w) || !w.joinsSettled() || !w.addresses.settled(w) ||
+		!w.probe("after the faults") || !w.usersGetThrough() {
 		return
 	}
 	w.load.Stop()

@@ -9,11 +9,11 @@ import (
 
 // carry lets a snapshot travel to another host for a while.
 func (h *host) carry(t *shell.Transfer) {
-	net, peer := h.cluster.net, h.cluster.hosts[t.To]
+	net, peer := h.cluster.net, h.cluster.net.at(h, t.To)
 	travel := net.delay() + time.Duration(t.Stream.Len())*10*time.Nanosecond + dice.Between(h.rng, 0, 100*time.Millisecond)
 	arrive := func() {
-		if t.Stopped || peer == nil || !peer.alive || net.link(h.slot, peer.slot).cuts > 0 || h.rng.IntN(20) == 0 ||
-			!net.meet(h, peer) {
+		if t.Stopped || peer == nil || peer.id != t.To || !peer.alive || net.link(h.slot, peer.slot).cuts > 0 ||
+			h.rng.IntN(20) == 0 || !net.meet(h, peer) {
 			t.Sent(false)
 			return
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/sim/changes"
 	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/sim/places"
 )
 
 // cluster is the machines, and the network between them.
@@ -23,6 +24,7 @@ type cluster struct {
 	lives     int
 	drawn     uint64  // ids for members that join
 	survivors []*host // of a lost quorum, recovered
+	places    places.Map
 	asked     changes.Asked
 
 	changing func(h *host, event raft.Event) // is told what becomes of changes of the configuration
@@ -132,7 +134,6 @@ func newCluster(r *run, rng *rand.Rand) *cluster {
 	c := &cluster{run: r, hosts: map[consensus.MemberID]*host{}, configs: map[consensus.MemberID]raft.ConfigInForce{}}
 	c.net = &network{
 		run: r, cluster: c, rng: rng, weather: r.plan.Weather, links: map[[2]int]*link{},
-		astray: map[consensus.MemberID]*host{},
 	}
 	return c
 }
@@ -153,6 +154,7 @@ func (c *cluster) led() (leader *host, rest []*host) {
 func (c *cluster) addHost(seed uint64, id consensus.MemberID, base consensus.SnapshotMeta) *host {
 	h := c.addMachine(seed, id, base)
 	c.hosts[id] = h
+	c.settle(h)
 	return h
 }
 
@@ -162,7 +164,7 @@ func (c *cluster) addMachine(seed uint64, id consensus.MemberID, base consensus.
 	rng := dice.Stream(seed, uint64(streamHosts+slot))
 	h := &host{
 		run: c.run, cluster: c, slot: slot, id: id, base: base, rng: rng, disk: newDisk(&c.run.broken), suite: c.run.suite,
-		actions: c.run.actions.Member(id),
+		actions: c.run.actions.Member(id), address: addressOf(describeMember(slot).PeerURLs[0]),
 	}
 	h.wall.Rate = 1 + c.run.plan.Drift*(2*rng.Float64()-1)
 	if skews := dice.Stream(seed, uint64(streamClocks+slot)); c.run.plan.Skew > 0 && dice.Chance(skews, 0.7) {

@@ -178,8 +178,9 @@ func (d *diskFaults) strikeClone() {
 	if len(up) < 2 || d.cluster.twice() {
 		return
 	}
-	at := d.rng.IntN(len(up))
-	h, other := up[at], up[(at+1)%len(up)]
+	drawn := d.rng.IntN(len(up))
+	h, other := up[drawn], up[(drawn+1)%len(up)]
+	at := other.url
 	instead := dice.Chance(d.rng, 0.4)
 	d.run.struck("clone", fmt.Sprintf("of %d, instead of %d: %t", h.slot, other.slot, instead))
 	clone := d.cluster.addMachine(d.rng.Uint64(), h.id, h.base)
@@ -188,7 +189,7 @@ func (d *diskFaults) strikeClone() {
 	clone.original = h
 	if instead {
 		other.crash()
-		d.cluster.net.astray[other.id] = clone
+		d.cluster.divert(other, clone)
 	}
 	clone.startAfter(dice.Between(d.rng, 0, 50*time.Millisecond))
 	d.run.After(dice.Between(d.rng, time.Second, 5*time.Second), func() {
@@ -197,7 +198,7 @@ func (d *diskFaults) strikeClone() {
 			clone.down()
 		}
 		if instead {
-			delete(d.cluster.net.astray, other.id)
+			d.cluster.places.Restore(at)
 			other.startAfter(0)
 		}
 	})
@@ -212,7 +213,8 @@ func (d *diskFaults) strikeOtherHistory() {
 	}
 	h := up[d.rng.IntN(len(up))]
 	config := h.base.Config.Clone() // both clusters began with the same members
-	if !config.Contains(h.id) || d.cluster.net.astray[h.id] != nil {
+	url := h.url
+	if !config.Contains(h.id) || d.cluster.places.Diverted(url) {
 		return
 	}
 	d.run.struck("other-history", fmt.Sprintf("in the place of %d", h.slot))
@@ -228,14 +230,14 @@ func (d *diskFaults) strikeOtherHistory() {
 		d.run.suite.Report("recovery", err.Error())
 	}
 	h.crash()
-	d.cluster.net.astray[h.id] = other
+	d.cluster.divert(h, other)
 	other.startAfter(dice.Between(d.rng, 0, 50*time.Millisecond))
 	d.run.After(dice.Between(d.rng, time.Second, 5*time.Second), func() {
 		other.gone = true // somebody has noticed
 		if other.alive {
 			other.down()
 		}
-		delete(d.cluster.net.astray, other.id)
+		d.cluster.places.Restore(url)
 		h.startAfter(0)
 	})
 }
@@ -250,12 +252,13 @@ func (d *diskFaults) strikeAddress() {
 	}
 	at := d.rng.IntN(len(up))
 	h, other := up[at], up[(at+1)%len(up)]
-	if d.cluster.net.astray[h.id] != nil {
+	url := h.url
+	if d.cluster.places.Diverted(url) {
 		return
 	}
 	d.run.struck("wrong-address", fmt.Sprintf("of %d leads to %d", h.slot, other.slot))
-	d.cluster.net.astray[h.id] = other
-	d.run.After(dice.Between(d.rng, 100*time.Millisecond, 5*time.Second), func() { delete(d.cluster.net.astray, h.id) })
+	d.cluster.divert(h, other)
+	d.run.After(dice.Between(d.rng, 100*time.Millisecond, 5*time.Second), func() { d.cluster.places.Restore(url) })
 }
 
 // strikeFounding hits one that has no data yet.

@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/sim/places"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -38,7 +39,7 @@ func (h *host) found() {
 	h.disk.DieAfter(-1)
 	h.cluster.lives++
 	own := identity.Claim{Cluster: clusterID, Member: h.id, Storage: record.Storage,
-		Address: describeMember(h.slot).PeerURLs[0]}
+		Address: h.advertised}
 	n := &newcomer{h: h, founder: identity.Founder{
 		Own: own, Members: h.base.Config.Members, Bindings: record.Bindings, Majority: h.run.plan.ByMajority,
 		Excluded: record.Excluded, Rules: h.run.broken.Rules,
@@ -78,7 +79,7 @@ func (n *newcomer) ask() {
 	}
 	for i := range n.founder.Members {
 		if id := n.founder.Members[i].ID; id != n.founder.Own.Member {
-			n.h.cluster.net.greet(n.h, &n.founder.Own, n.h.cluster.hosts[id], func(g identity.Greeting) {
+			n.h.cluster.net.greet(n.h, &n.founder.Own, n.founder.Members[i].PeerURLs[0], func(g identity.Greeting) {
 				if g.Claim.Cluster == clusterID && g.Claim.Member == id && !judged {
 					met = append(met, g)
 				}
@@ -94,8 +95,13 @@ func (n *newcomer) ask() {
 	n.h.run.After(greetPatience, judge)
 }
 
-// greet carries a greeting there and the answer back.
-func (n *network) greet(from *host, caller *identity.Claim, to *host, answer func(identity.Greeting)) {
+// greet carries a greeting to a URL and the answer back.
+func (n *network) greet(from *host, caller *identity.Claim, url string, answer func(identity.Greeting)) {
+	p := n.cluster.at(url)
+	if p.Kind != places.PeerPort {
+		return
+	}
+	to := n.cluster.list[p.Machine]
 	out, back := n.link(from.slot, to.slot), n.link(to.slot, from.slot)
 	if out.cuts > 0 {
 		return

@@ -39,6 +39,7 @@ type host struct {
 	suite   *check.Suite // the world's; of impostors their own
 	actions *actions.Member
 	credentials
+	address
 
 	alive bool // its process runs
 	life  int
@@ -125,6 +126,9 @@ func (h *host) start() {
 	h.cluster.lives++
 	h.alive, h.life = true, h.cluster.lives
 	h.openGuard(data)
+	if h.run.plan.Addresses {
+		h.readTold()
+	}
 	h.run.counts.Starts++
 	h.run.trace.Note(h.run.Now(), h.slot, diary.Start, uint64(data.Restored.Applied), uint64(data.Restored.Hard.Term),
 		uint64(len(data.Restored.Entries)), nil)
@@ -274,7 +278,7 @@ func (h *host) down() {
 	h.noteInferred()
 	h.run.stores.End(h.slot)
 	h.alive, h.proc, h.pilot, h.gate = false, nil, nil, nil
-	h.inForce, h.frozen, h.guard, h.epochs = nil, 0, nil, nil
+	h.inForce, h.frozen, h.guard, h.epochs, h.routes = nil, 0, nil, nil, nil
 	h.cluster.net.broken(h)
 	for _, other := range h.cluster.up() {
 		if h.cluster.net.link(h.slot, other.slot).cuts == 0 {
@@ -319,11 +323,15 @@ func (h *host) checkConfig() {
 	h.run.trace.Note(h.run.Now(), h.slot, diary.Config, uint64(c.ID.Index), uint64(c.ID.Term),
 		uint64(len(c.Config.Voters)), nil)
 	h.suite.Configured(h.id, c.ID, &c.Config)
+	h.route(&c.Config, c.ID)
 	if h.guard != nil {
 		h.guard.Configure(&c.Config)
 	}
 	if h.impostor != "" {
 		return
+	}
+	if was, known := h.cluster.configs[h.id]; known && h.leads() && c.ID.Term == h.proc.Node.Replica().Term() {
+		h.judgeAddresses(&was.Config, &c.Config)
 	}
 	h.cluster.configs[h.id] = *c
 	h.cluster.pastIDs = append(h.cluster.pastIDs, c.ID)

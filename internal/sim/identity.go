@@ -62,7 +62,7 @@ func (h *host) openGuard(data *datadir.Data) {
 	own := &data.Identity
 	h.claim = identity.Claim{
 		Cluster: own.Cluster, Epoch: own.Epoch, Member: own.Member, Storage: own.Storage, Life: data.Life(),
-		Address: describeMember(h.slot).PeerURLs[0],
+		Address: h.advertised,
 	}
 	h.hears = map[consensus.Life]bool{}
 	h.guard = guard.New(h.claim, seen, h.run.broken.Rules, h.deadAfter())
@@ -130,7 +130,7 @@ func (n *network) shake(from, to *host) bool {
 		n.welcome(to, from, &from.credentials, n.evidence(from, &from.credentials, to), true)
 	}
 	evidence := identity.Said
-	if n.at(to.id) == to { // the address of the member that it calls itself leads to it
+	if n.at(from, to.id) == to { // the address of the member that it calls itself leads to it
 		evidence = identity.Dialled
 	}
 	return n.welcome(from, to, &to.credentials, evidence, false)
@@ -140,7 +140,7 @@ func (n *network) shake(from, to *host) bool {
 // address of the member that it calls itself, and who answers there knows what only the process that it is has sent. Once it
 // has answered, all its streams are known.
 func (n *network) evidence(from *host, sent *credentials, to *host) identity.Evidence {
-	answers := n.at(sent.claim.Member) == from && from.alive && from.claim.Life == sent.claim.Life &&
+	answers := n.at(to, sent.claim.Member) == from && from.alive && from.claim.Life == sent.claim.Life &&
 		n.link(to.slot, from.slot).cuts == 0
 	if to.guard.Dialled(sent.claim.Life) || answers {
 		return identity.Dialled

@@ -29,13 +29,14 @@ var errNotLeading = errors.New("sim: not the leader")
 // pilot is package autopilot on one member: the code of members, with events in place of goroutines. A step whose outcome
 // comes later holds up the next one until then.
 type pilot struct {
-	h        *host
-	driver   autopilot.Driver
-	term     consensus.Term // of which everything from before it has been applied here
-	busy     bool
-	requests *autopilot.Requests
-	repair   *autopilot.Repair
-	accept   routines.Lock // of those that join
+	h         *host
+	driver    autopilot.Driver
+	term      consensus.Term // of which everything from before it has been applied here
+	busy      bool
+	addresses *autopilot.Addresses
+	requests  *autopilot.Requests
+	repair    *autopilot.Repair
+	accept    routines.Lock // of those that join
 }
 
 // startPilot begins a life.
@@ -43,9 +44,8 @@ func (h *host) startPilot() {
 	if !h.run.plan.Jobs {
 		return
 	}
-	p := &pilot{h: h}
-	addresses := autopilot.NewAddresses(pilotPorts{h}, discard)
-	p.requests = autopilot.NewRequests(pilotPorts{h}, addresses, autopilot.RequestOptions{
+	p := &pilot{h: h, addresses: autopilot.NewAddresses(pilotPorts{h}, discard)}
+	p.requests = autopilot.NewRequests(pilotPorts{h}, p.addresses, autopilot.RequestOptions{
 		Draw: func() uint64 { return h.run.chance.Uint64()>>1 | 1 },
 	})
 	silence := 2 * h.extension().Milliseconds()
@@ -56,6 +56,9 @@ func (h *host) startPilot() {
 	h.pilot = p
 	h.after(jobScan, p.scan)
 	h.after(repairScan, p.look)
+	if h.run.plan.Addresses {
+		h.after(addressScan, h.keepAddresses)
+	}
 }
 
 // scan takes the steps of jobs.
@@ -101,11 +104,16 @@ func (p *pilot) step() {
 		})
 	case step.Change != nil:
 		p.busy = true
-		h.change(*step.Change, func(err error) {
+		done := func(err error) {
 			if p.busy = false; p.driver.Changed(&step, err) {
 				p.step()
 			}
-		})
+		}
+		if err := p.addresses.Confirm(context.Background(), step.Change, step.Caution); err != nil {
+			h.after(0, func() { done(err) })
+			return
+		}
+		h.change(*step.Change, done)
 	case step.Transfer != consensus.NoMember:
 		h.proc.Put(raft.Transfer{To: step.Transfer})
 		p.driver.Transferred(&step, nil)
@@ -200,9 +208,8 @@ func (p pilotPorts) Config() consensus.Config {
 
 func (p pilotPorts) Started(consensus.MemberID) bool { return true }
 
-// Find finds everybody: no address matters here.
-func (p pilotPorts) Find(context.Context, consensus.MemberID, string) (transport.Presence, error) {
-	return transport.Present, nil
+func (p pilotPorts) Find(_ context.Context, id consensus.MemberID, url string) (transport.Presence, error) {
+	return p.h.find(id, url)
 }
 
 func (p pilotPorts) Describe(ctx context.Context) (membership.View, error) {

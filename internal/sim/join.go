@@ -84,6 +84,7 @@ func (h *host) joined(answer autopilot.JoinAnswer) {
 		return
 	}
 	h.id, h.cluster.hosts[answer.ID] = answer.ID, h
+	h.cluster.settle(h)
 	h.actions = h.run.actions.Member(h.id)
 	own := wal.Identity{Cluster: clusterID, Member: h.id, Storage: storage}
 	err := datadir.Create(h.options(), own, h.firstConfig())
@@ -124,8 +125,7 @@ func (n *network) join(from, to *host, answered func(autopilot.JoinAnswer, error
 
 // atLeader lets the leader take the next step of a process that joins.
 func (h *host) atLeader(q autopilot.JoinQuestion, answered func(autopilot.JoinStep, error)) {
-	id := h.proc.Node.Replica().Leader()
-	switch leader := h.cluster.hosts[id]; {
+	switch leader := h.cluster.net.at(h, h.proc.Node.Replica().Leader()); {
 	case leader == nil:
 		h.after(0, func() { answered(autopilot.JoinStep{}, errNotLeading) })
 	case leader == h:
@@ -138,8 +138,19 @@ func (h *host) atLeader(q autopilot.JoinQuestion, answered func(autopilot.JoinSt
 }
 
 func (h *host) joinStep(q autopilot.JoinQuestion, answered func(autopilot.JoinStep, error)) {
+	leader := h.asLeader()
+	end := h.run.routines.Go(func(wait routines.Wait) {
+		if step, err, ok := leader.Step(wait, q); ok {
+			answered(step, err)
+		}
+	})
+	h.run.After(joins.Attempt, end)
+}
+
+// asLeader is what this member has, in this life, where it is asked as the leader.
+func (h *host) asLeader() *joins.Leader {
 	life, ports := h.life, pilotPorts{h}
-	leader := joins.Leader{
+	return &joins.Leader{
 		Ports: ports, Addresses: autopilot.NewAddresses(ports, discard), Lock: &h.pilot.accept, Laws: &h.run.joins,
 		Options: autopilot.RequestOptions{
 			ElectionTimeout: h.extension(), Poll: 5 * h.run.plan.Tick,
@@ -152,12 +163,6 @@ func (h *host) joinStep(q autopilot.JoinQuestion, answered func(autopilot.JoinSt
 		},
 		Change: func(request *consensus.ChangeRequest, done func(error)) { h.change(*request, done) },
 	}
-	end := h.run.routines.Go(func(wait routines.Wait) {
-		if step, err, ok := leader.Step(wait, q); ok {
-			answered(step, err)
-		}
-	})
-	h.run.After(joins.Attempt, end)
 }
 
 // removed reports whether a member was removed, as far as is applied here.
@@ -195,7 +200,7 @@ func (d *diskFaults) strikeJoin() {
 		old.startAfter(dice.Between(rng, 5*time.Second, 40*time.Second))
 	}
 	h := c.addMachine(rng.Uint64(), consensus.NoMember, consensus.SnapshotMeta{})
-	h.joiner = &joiner{request: request}
+	h.joiner, h.address = &joiner{request: request}, addressOf(request.PeerURLs[0])
 	d.run.struck("join", fmt.Sprintf("%d as %+v", h.slot, request))
 	h.startAfter(dice.Between(rng, 0, 2*time.Second))
 }

@@ -11,7 +11,10 @@ import (
 	"github.com/quorate/quorate/internal/sim/plan"
 )
 
-func byFaults(strike func(*faults)) func(*World)       { return func(w *World) { strike(w.faults) } }
+func byFaults(strike func(*faults)) func(*World) { return func(w *World) { strike(w.faults) } }
+func byAddresses(strike func(*addressFaults)) func(*World) {
+	return func(w *World) { strike(w.addresses) }
+}
 func byDisks(strike func(*diskFaults)) func(*World)    { return func(w *World) { strike(w.disks) } }
 func byOperators(strike func(*operators)) func(*World) { return func(w *World) { strike(w.operators) } }
 
@@ -30,6 +33,8 @@ var strikes = map[string]func(*World){
 	"transfer":           byFaults((*faults).strikeTransfer),
 	"last-word":          byFaults((*faults).strikeLastWord),
 	"narrow":             byFaults((*faults).strikeNarrow),
+	"move":               byAddresses((*addressFaults).strikeMove),
+	"mistype":            byAddresses((*addressFaults).strikeMistype),
 	"overwrite":          byFaults((*faults).strikeOverwrite),
 	"auth":               (*World).strikeUsers,
 	"strangers":          (*World).strikeStrangers,

@@ -27,7 +27,6 @@ type network struct {
 	rng     *rand.Rand
 	weather plan.Weather
 	links   map[[2]int]*link
-	astray  map[consensus.MemberID]*host // where a member's address leads, if not to it
 }
 
 func (n *network) link(from, to int) *link {
@@ -39,14 +38,6 @@ func (n *network) link(from, to int) *link {
 	return l
 }
 
-// at returns the machine that a member's address leads to.
-func (n *network) at(id consensus.MemberID) *host {
-	if h := n.astray[id]; h != nil {
-		return h
-	}
-	return n.cluster.hosts[id]
-}
-
 // send takes messages of one host. Runs for one receiver travel together, as they would on a stream.
 func (n *network) send(from *host, messages []consensus.Message) {
 	from.suite.Sent(messages)
@@ -56,11 +47,16 @@ func (n *network) send(from *host, messages []consensus.Message) {
 		for run < len(messages) && messages[run].To == messages[0].To {
 			run++
 		}
-		if to := n.at(messages[0].To); to != nil && to != from {
+		id := messages[0].To
+		to := n.at(from, id)
+		switch _, dials := from.routes[id]; {
+		case to != nil && to != from:
 			n.watch(from, to, messages[:run])
 			n.carry(from, to, messages[:run])
-		} else if to == nil {
+		case to == nil && !dials:
 			from.proc.Clients.Deliver(messages[:run])
+		case to == nil: // no member is where it dials
+			n.run.counts.Dropped += uint64(run)
 		}
 		messages = messages[run:]
 	}
@@ -193,7 +189,7 @@ func describe(m *consensus.Message, n int) string {
 
 // ping goes from a member to another one and back. Who is paused does not answer.
 func (n *network) ping(from *host, to consensus.MemberID, answered func()) {
-	if peer := n.cluster.hosts[to]; peer != nil {
+	if peer := n.at(from, to); peer != nil && peer.id == to {
 		n.call(from, peer, func(answer func(func())) {
 			if n.run.Now() >= peer.frozen {
 				answer(answered)

@@ -1,11 +1,14 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"time"
 
+	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/sim/changes"
 	"github.com/quorate/quorate/internal/sim/dice"
 )
@@ -68,6 +71,10 @@ func (o *operators) strikeMembership() {
 func (h *host) ask(request consensus.ChangeRequest) {
 	h.run.struck("membership", fmt.Sprintf("%s at %d", changes.Words(&request), h.slot))
 	life := h.life
+	if h.run.plan.Addresses && !request.Abort && // as a member does before it proposes what etcd's calls ask for
+		autopilot.NewAddresses(pilotPorts{h}, discard).Confirm(context.Background(), &request, membership.Lenient) != nil {
+		return
+	}
 	h.suite.Jobs.Asked(&request)
 	over := h.cluster.asked.Add(&request, func() bool { return h.alive && h.life == life })
 	done := func(err error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/sim/changes"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/disk"
@@ -183,15 +184,17 @@ func (h *host) knownPeers() []consensus.MemberID {
 
 // askEpoch asks whoever answers at the address of a member.
 func (h *host) askEpoch(id consensus.MemberID) {
-	peer, life := h.cluster.hosts[id], h.life
-	if peer == nil {
-		return
+	urls, life := h.routes[id], h.life
+	if len(urls) == 0 { // its recovery dropped it
+		urls = changes.Describe(id).PeerURLs
 	}
-	h.cluster.net.greet(h, &h.claim, peer, func(g identity.Greeting) {
-		if h.alive && h.life == life && g.Stage == identity.Founded {
-			h.epochs.Meet(g.Claim, identity.Dialled, h.run.Now())
-		}
-	})
+	for _, url := range urls {
+		h.cluster.net.greet(h, &h.claim, url, func(g identity.Greeting) {
+			if h.alive && h.life == life && g.Stage == identity.Founded {
+				h.epochs.Meet(g.Claim, identity.Dialled, h.run.Now())
+			}
+		})
+	}
 }
 
 // rumourPause is for how long a member that has asked because of a caller asks nobody else for that reason, as in package

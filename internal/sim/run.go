@@ -32,6 +32,7 @@ const (
 	streamOperators
 	streamUsers
 	streamStrangers
+	streamPlaces
 	streamHosts  = 100
 	streamClocks = 200
 	streamDates  = 10_000
@@ -47,6 +48,7 @@ type run struct {
 	chance  *rand.Rand // of jobs
 	users   *rand.Rand // of users
 	lies    *rand.Rand // of strangers
+	places  *rand.Rand // of addresses
 	trace   *diary.Diary
 	actions *actions.Writer // nil if nobody reads them
 	suite   *check.Suite

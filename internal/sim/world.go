@@ -28,6 +28,7 @@ type World struct {
 	load      *workload.Load
 	root      *users.Operator // nil in worlds without users
 	faults    *faults
+	addresses *addressFaults
 	disks     *diskFaults
 	operators *operators
 }
@@ -81,7 +82,8 @@ func newWorld(o Options) (*World, error) {
 		plan: p, rng: dice.Stream(o.Seed, streamWorld),
 		spoil: dice.Stream(o.Seed, streamIdentity), chance: dice.Stream(o.Seed, streamOperators),
 		users: dice.Stream(o.Seed, streamUsers), lies: dice.Stream(o.Seed, streamStrangers),
-		trace: diary.New(o.Trace), mostEvents: maxEvents,
+		places: dice.Stream(o.Seed, streamPlaces),
+		trace:  diary.New(o.Trace), mostEvents: maxEvents,
 	}
 	if r.broken, err = breaks.Named(o.Break); err != nil {
 		return nil, err
@@ -94,6 +96,7 @@ func newWorld(o Options) (*World, error) {
 	c := newCluster(r, dice.Stream(o.Seed, streamNetwork))
 	w := &World{run: r, cluster: c, faults: &faults{r, c, r.rng}, operators: &operators{r, c}}
 	w.disks = &diskFaults{r, c, w.operators, r.spoil}
+	w.addresses = newAddressFaults(r, c)
 	c.changing, c.disowned = w.noticeChange, w.operators.lookAfter
 	base := firstConfig(p.Members)
 	r.suite = check.NewSuite(r.Now, base)
@@ -116,6 +119,9 @@ func newWorld(o Options) (*World, error) {
 		chance := r.chance
 		if n.Name == "strangers" || n.Name == "impatient" { // they draw nothing that anything else depends on
 			chance = r.lies
+		}
+		if n.Name == "move" || n.Name == "mistype" {
+			chance = r.places
 		}
 		w.unleash(n, chance)
 	}

@@ -23,22 +23,25 @@ var ErrUnknown = errors.New("sim: unknown negative control")
 
 // Set is a law that is broken on purpose.
 type Set struct {
-	Raft        raft.Faults
-	Rules       identity.Rules
-	Offers      offers.Faults
-	Log         logwriter.Faults
-	Owners      clients.Faults
-	Membership  membership.Faults
-	Apply       apply.Faults
-	Users       users.Faults
-	LyingDisk   bool // a sync that does nothing
-	LyingLog    bool // the log does not sync
-	LyingEngine bool // the store does not sync, if it is Pebble
-	Sessions    bool // a retry goes out under another proposal id
-	Leases      bool // leases end a second early
-	Watch       bool // a watcher loses some of its events on the way
-	JobTwice    bool // a leader does not see that a job has ended
-	Client      bool // a native client is content with less than a superquorum
+	Raft            raft.Faults
+	Rules           identity.Rules
+	Offers          offers.Faults
+	Log             logwriter.Faults
+	Owners          clients.Faults
+	Membership      membership.Faults
+	Apply           apply.Faults
+	Users           users.Faults
+	LyingDisk       bool // a sync that does nothing
+	LyingLog        bool // the log does not sync
+	LyingEngine     bool // the store does not sync, if it is Pebble
+	Sessions        bool // a retry goes out under another proposal id
+	Leases          bool // leases end a second early
+	Watch           bool // a watcher loses some of its events on the way
+	MovesUntold     bool // a member that moved does not tell
+	DeafToOperators bool // a member does not dial where an operator has said that others are
+	RefusedIsGone   bool // at a recovery, a refused connection counts as the operator's word
+	JobTwice        bool // a leader does not see that a job has ended
+	Client          bool // a native client is content with less than a superquorum
 }
 
 // Break is a negative control: with it, the checkers must find something.
@@ -98,6 +101,13 @@ var all = []Break{
 		func(b *Set) { b.Rules.ServeSuperseded = true }},
 	{"believe-anybody", "what a process says of itself counts, wherever it comes from",
 		func(b *Set) { b.Rules.BelieveAnybody = true }},
+	{"any-answer-counts", "whatever speaks at the address of a member is the member",
+		func(b *Set) { b.Rules.AnyAnswerCounts = true }},
+	{"moves-untold", "a member that starts at another address does not tell it", func(b *Set) { b.MovesUntold = true }},
+	{"deaf-to-operators", "a member does not dial where an operator has said that others are",
+		func(b *Set) { b.DeafToOperators = true }},
+	{"refused-is-gone", "who recovers a member takes a refused connection for the operator's word that another one is gone",
+		func(b *Set) { b.RefusedIsGone = true }},
 	{"remember-ghosts", "an epoch that a living quorum has outlived ends the members once they lose that quorum",
 		func(b *Set) { b.Rules.RememberGhosts = true }},
 	{"trust-denial", "a follower that denies what it acknowledged still counts", nil},

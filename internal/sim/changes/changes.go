@@ -118,7 +118,7 @@ func (d *Drawer) replaceSteps(c *consensus.Config) []consensus.ChangeStep {
 func (d *Drawer) updateSteps(c *consensus.Config) []consensus.ChangeStep {
 	list := d.someSteps(consensus.ChangeUpdate, c.IDs(), 3)
 	for i := range list {
-		list[i].Member.PeerURLs = []string{fmt.Sprintf("http://10.1.%d.%d:2380", d.Rng.IntN(250), list[i].Member.ID)}
+		list[i].Member.PeerURLs = []string{Elsewhere(d.Rng.IntN(250), list[i].Member.ID)}
 	}
 	return list
 }
@@ -169,4 +169,16 @@ func Words(r *consensus.ChangeRequest) string {
 		text += fmt.Sprintf(" expecting %v", r.Expected)
 	}
 	return text
+}
+
+// Elsewhere is another address of a machine that has its first one, Describe: no change that names it moves the machine.
+func Elsewhere(n int, id consensus.MemberID) string {
+	return fmt.Sprintf("http://10.1.%d.%d:2380", n, id)
+}
+
+// AtElsewhere returns whose other address that is, if it is one.
+func AtElsewhere(url string) (id consensus.MemberID, ok bool) {
+	var n int
+	_, err := fmt.Sscanf(url, "http://10.1.%d.%d:2380", &n, &id)
+	return id, err == nil
 }

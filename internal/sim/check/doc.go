@@ -29,6 +29,7 @@
 //	session               docs/native-client.md (whose session)     package workload, natives.go
 //	job                   docs/membership.md, jobs                  jobs.go
 //	recovery              ADR 0012 (what is kept)                   held.go; package sim, recover.go (who serves)
+//	address               ADR 0017, ADR 0058 (where members are)    package sim, addresses.go, moves.go
 //	superseded            ADR 0012                                  package sim, recover.go
 //	permission            ADR 0025 (users)                          package permits; machine.go
 //	sent-once             ADR 0048                                  sentonce.go

@@ -50,6 +50,13 @@ func (l *Leader) Step(wait routines.Wait, q autopilot.JoinQuestion) (step autopi
 	return step, err, true
 }
 
+// Moved takes what a member says of where it is now. It returns false if the leader or the routine ended before.
+func (l *Leader) Moved(wait routines.Wait, id consensus.MemberID, urls []string) (err error, ok bool) {
+	c := &calls{Ports: l.Ports, leader: l, wait: wait}
+	err = autopilot.NewRequests(c, l.Addresses, l.Options).Moved(context.Background(), id, urls)
+	return err, !c.ended()
+}
+
 // calls are Ports for one routine: it waits for what it reads, writes and changes.
 type calls struct {
 	Ports

@@ -177,7 +177,7 @@ func (p *Plan) drawNemeses(o *Options, streams Streams) error {
 			asked = append(asked, nemeses[i].Name)
 		}
 		for i := range named {
-			if named[i].Name != "impatient" { // it asks for what is refused, and others cover the rest of what it does
+			if !slices.Contains(notInAll, named[i].Name) {
 				asked = append(asked, named[i].Name)
 			}
 		}
@@ -257,6 +257,10 @@ func (p *Plan) drawDisks(o *Options, rng *rand.Rand) {
 		}
 	}
 }
+
+// notInAll are the named faults that do not go with all others: impatient asks for what is refused, and others cover the
+// rest of what it does; of move and mistype too few seeds have been run.
+var notInAll = []string{"impatient", "move", "mistype"}
 
 // alwaysToo are the faults of identity that go with all others.
 var alwaysToo = []string{"wipe", "roll-back", "clone", "wrong-address", "mixed", "join"}

@@ -76,6 +76,10 @@ var named = []Nemesis{
 		}},
 	{"narrow", "some links, or all, carry few bytes a second for a while, and some writes are large", 3 * time.Second,
 		func(p *Plan, _ *rand.Rand) { p.drawNarrow() }},
+	{"move", "members, also a majority at once, start at other addresses while others are down, and others answer there",
+		6 * time.Second, func(p *Plan, _ *rand.Rand) { p.drawAddresses() }},
+	{"mistype", "operators, and those who start members, write wrong peer URLs", 3 * time.Second,
+		func(p *Plan, _ *rand.Rand) { p.drawAddresses() }},
 }
 
 // disks are the faults of identity. They are drawn from a stream of their own, so that the seeds of other faults keep their

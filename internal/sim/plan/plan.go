@@ -57,6 +57,7 @@ type Reconfiguration struct {
 	// may begin by itself within an hour; zero: any number.
 	Dates      time.Duration
 	CareBudget int
+	Addresses  bool // members move, or operators mistype where they are
 	SwitchOff  bool // a removed member is switched off as soon as anybody says that it may be
 }
 
@@ -98,6 +99,12 @@ func (p *Plan) drawNarrow() {
 	kind := p.Raft.Seed / 1024
 	p.Mix.Bulk = []int{0, 200, 1000, 4000}[kind%4]
 	p.Queue = []Queue{{64, 16 << 10}, {8192, 64 << 10}, {8192, 64 << 20}}[kind/4%3]
+}
+
+// drawAddresses makes a world in which addresses matter. It draws nothing, so that the rest of the plan stays.
+func (p *Plan) drawAddresses() {
+	p.Jobs, p.Reconfigures, p.Addresses = true, true, true
+	p.Identity, p.Lossy = true, false
 }
 
 // Begins is when a first member starts. All but the last come about together.

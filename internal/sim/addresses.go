@@ -1,0 +1,165 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/sim/changes"
+	"github.com/quorate/quorate/internal/sim/places"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+// address is where a machine is, and where its process thinks that others are.
+type address struct {
+	url        string                          // of its peer port
+	home       string                          // where that was first
+	advertised string                          // what its process was started with
+	settled    time.Duration                   // since when it is there; zero: it never moved
+	mistyped   time.Duration                   // since when an operator has a wrong URL for it; zero: none has
+	lost       time.Duration                   // since when it does not find another one; zero: it finds all
+	hints      []datadir.Address               // what an operator has told
+	routes     map[consensus.MemberID][]string // the URLs that it dials, by the configuration in force
+	announces  announces
+}
+
+// addressOf returns the address that a machine begins with.
+func addressOf(url string) address { return address{url: url, home: url, advertised: url} }
+
+// settle puts the peer port of a machine where it listens.
+func (c *cluster) settle(h *host) {
+	c.places.Settle(h.url, places.Place{Kind: places.PeerPort, Machine: h.slot})
+}
+
+// at returns what is at a URL. A machine that was never moved is at more addresses than its own: changes.Elsewhere.
+func (c *cluster) at(url string) places.Place {
+	if id, ok := changes.AtElsewhere(url); ok && c.hosts[id] != nil {
+		url = c.hosts[id].home
+	}
+	return c.places.At(url)
+}
+
+// leads reports whether one of some URLs leads to a machine.
+func (c *cluster) leads(urls []string, to *host) bool {
+	return slices.ContainsFunc(urls, func(url string) bool {
+		return c.at(url) == places.Place{Kind: places.PeerPort, Machine: to.slot}
+	})
+}
+
+// route makes the members of a configuration those that the process dials.
+func (h *host) route(config *consensus.Config, id consensus.ConfigID) {
+	told := h.hints
+	if h.run.broken.DeafToOperators {
+		told = nil
+	}
+	h.routes = map[consensus.MemberID][]string{}
+	for _, m := range datadir.Dialled(config, id, told) {
+		h.routes[m.ID] = m.PeerURLs
+	}
+}
+
+// at returns the machine that is reached where a process has the address of a member: the first one that calls itself so,
+// else any that listens there. Whom it does not dial it answers over the stream that the other one opened.
+func (n *network) at(from *host, id consensus.MemberID) *host {
+	urls, dials := from.routes[id]
+	if !dials {
+		return n.cluster.hosts[id]
+	}
+	var other *host
+	for _, url := range urls {
+		p := n.cluster.at(url)
+		if p.Kind != places.PeerPort {
+			continue
+		}
+		h := n.cluster.list[p.Machine]
+		switch {
+		case h.alive && h.id == id:
+			return h
+		case other == nil, h.alive && !other.alive:
+			other = h
+		}
+	}
+	return other
+}
+
+// reaches reports whether what a process sends to a member comes to it, as far as addresses matter.
+func (n *network) reaches(from, to *host) bool {
+	_, dials := from.routes[to.id]
+	return dials && n.at(from, to.id) == to
+}
+
+// sight is what a process meets that looks for a member at a URL. It changes nothing, and draws nothing.
+func (h *host) sight(id consensus.MemberID, url string) identity.Sight {
+	p := h.cluster.at(url)
+	var there places.Process
+	if p.Kind == places.PeerPort || p.Kind == places.ClientPort {
+		to := h.cluster.list[p.Machine]
+		there.Reached = !h.cluster.net.severed(h, to) && h.run.Now() >= to.frozen
+		if to.alive && !to.gone {
+			there.Claim = &identity.Claim{Cluster: clusterID, Member: to.id, Epoch: to.claim.Epoch, Life: to.claim.Life}
+		}
+	}
+	return p.Sight(id, there)
+}
+
+// severed reports whether nothing passes between two machines in one direction at least.
+func (n *network) severed(a, b *host) bool {
+	for _, pair := range [][2]int{{a.slot, b.slot}, {b.slot, a.slot}} {
+		if l := n.links[pair]; l != nil && l.cuts > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// find looks for a member at a URL, as package transport does.
+func (h *host) find(id consensus.MemberID, url string) (transport.Presence, error) {
+	sight := h.sight(id, url)
+	presence := sight.Judge(clusterID, id, h.run.broken.Rules)
+	switch presence {
+	case identity.NoPeerPort:
+		return presence, &transport.NoPeerPortError{Text: "that is no peer port"}
+	case identity.Unsure:
+		return presence, transport.ErrUnreachable
+	}
+	return presence, nil
+}
+
+// judgeAddresses checks the configuration that a leader has just begun: it keeps an address of each member that is where it
+// was, and no two members are at one.
+func (h *host) judgeAddresses(was, now *consensus.Config) {
+	owners := map[string]consensus.MemberID{}
+	for i := range now.Members {
+		m := &now.Members[i]
+		for _, url := range m.PeerURLs {
+			if other, taken := owners[url]; taken {
+				h.run.suite.Report("address", fmt.Sprintf("members %v and %v are both believed at %s", other, m.ID, url))
+			}
+			owners[url] = m.ID
+		}
+		to := h.cluster.hosts[m.ID]
+		before, known := was.Member(m.ID)
+		if !known || to == nil || !to.alive || to.impostor != "" || to.justMoved() {
+			continue
+		}
+		if h.cluster.leads(before.DialURLs(), to) && !h.cluster.leads(m.DialURLs(), to) {
+			h.run.suite.Report("address", fmt.Sprintf("leader %v drops %s, where member %v answers, for %s, where %v is", h.id,
+				to.url, m.ID, strings.Join(m.DialURLs(), ","), h.cluster.at(m.PeerURLs[0]).Kind))
+		}
+	}
+}
+
+func (h *host) justMoved() bool { return h.settled > 0 && h.run.Now()-h.settled < addressStands }
+
+// addressStands is for how long a member has to be where it is until a change must not lose it: a process that does not run
+// for a while may propose a change that was right before.
+const addressStands = 15 * time.Second
+
+// divert makes the address of one machine lead to another one.
+func (c *cluster) divert(h, to *host) {
+	c.places.Divert(h.url, places.Place{Kind: places.PeerPort, Machine: to.slot})
+}

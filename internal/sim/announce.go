@@ -1,0 +1,145 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"github.com/quorate/quorate/internal/autopilot"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/sim/joins"
+	"github.com/quorate/quorate/internal/sim/routines"
+)
+
+// addressScan is how often a member looks whether an address has to be put right.
+const addressScan = time.Second
+
+// announces is how far a process is with telling where it is.
+type announces struct {
+	told, asks bool
+	life       int
+}
+
+// keepAddresses puts addresses right, as package member does: its own, after a start at another one, on the leader those
+// that were not confirmed when they were changed, and those that an operator told and the cluster knows better.
+func (h *host) keepAddresses() {
+	h.after(addressScan, h.keepAddresses)
+	if h.leads() {
+		h.pilot.requests.DropFormer(context.Background())
+	}
+	h.forgetTold()
+	if h.announces.life != h.life {
+		h.announces = announces{life: h.life}
+	}
+	if !h.announces.told && !h.announces.asks && h.impostor == "" && !h.run.broken.MovesUntold {
+		h.announce()
+	}
+}
+
+// forgetTold drops what a committed configuration has outlived.
+func (h *host) forgetTold() {
+	config, id := h.proc.Data.Machine.Config()
+	left, gone := datadir.Outlived(&config, id, h.hints)
+	if len(gone) > 0 && datadir.WriteAddresses(h.options(), left) == nil { // else it is outlived once more later
+		h.hints = left
+	}
+}
+
+// announce tells the cluster where this member is.
+func (h *host) announce() {
+	urls := []string{h.advertised}
+	news := autopilot.NewAddresses(pilotPorts{h}, discard).Announce(context.Background(), h.id, urls)
+	h.announces.told = news.Done
+	if !news.Tells {
+		return
+	}
+	h.announces.asks = true
+	life := h.life
+	over := func(told bool) {
+		if h.life == life {
+			h.announces.told, h.announces.asks = told, false
+		}
+	}
+	if h.leads() {
+		h.moved(h.id, urls, func(err error) { over(err == nil) })
+		h.after(joins.Attempt, func() { over(h.announces.told) }) // it may never be answered
+		return
+	}
+	end := h.run.routines.Go(func(wait routines.Wait) {
+		told := false
+		for _, id := range news.Ask {
+			if !wait(func(resume func()) {
+				h.cluster.net.tell(h, id, urls, func(err error) {
+					told = err == nil
+					resume()
+				})
+				h.run.After(autopilot.StepPatience, resume)
+			}) {
+				return
+			}
+			if told {
+				break
+			}
+		}
+		over(told)
+	})
+	h.run.After(time.Duration(1+len(news.Ask))*autopilot.StepPatience, end)
+}
+
+// tell carries to a member where another one says that it is; that one takes it to the leader.
+func (n *network) tell(from *host, id consensus.MemberID, urls []string, answered func(error)) {
+	to := n.at(from, id)
+	if to == nil || to == from || to.id != id {
+		n.run.After(0, func() { answered(errNotLeading) })
+		return
+	}
+	n.call(from, to, func(answer func(func())) {
+		n.run.current = to
+		to.movedAtLeader(from.id, urls, func(err error) { answer(func() { answered(err) }) })
+	})
+}
+
+// movedAtLeader takes what a member says of its address to the leader.
+func (h *host) movedAtLeader(id consensus.MemberID, urls []string, answered func(error)) {
+	leader := h.cluster.net.at(h, h.proc.Node.Replica().Leader())
+	switch {
+	case leader == nil || h.pilot == nil:
+		h.after(0, func() { answered(errNotLeading) })
+	case leader == h:
+		h.moved(id, urls, answered)
+	default:
+		h.cluster.net.call(h, leader, func(answer func(func())) {
+			leader.moved(id, urls, func(err error) { answer(func() { answered(err) }) })
+		})
+	}
+}
+
+// moved is what a leader does about it.
+func (h *host) moved(id consensus.MemberID, urls []string, answered func(error)) {
+	if h.pilot == nil {
+		return
+	}
+	leader := h.asLeader()
+	end := h.run.routines.Go(func(wait routines.Wait) {
+		if err, ok := leader.Moved(wait, id, urls); ok {
+			answered(err)
+		}
+	})
+	h.run.After(joins.Attempt, end)
+}
+
+// readTold reads where the operator has said that others are. A member may run without it.
+func (h *host) readTold() {
+	h.hints, _ = datadir.ReadAddresses(h.options())
+}
+
+// update asks the leader, which h is, for another peer URL of a member, as etcd's call does.
+func (h *host) update(request consensus.ChangeRequest, done func(error)) {
+	addresses := autopilot.NewAddresses(pilotPorts{h}, discard)
+	if err := addresses.Confirm(context.Background(), &request, membership.Lenient); err != nil {
+		h.after(0, func() { done(err) })
+		return
+	}
+	h.change(request, done)
+}

@@ -1,0 +1,388 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/quorate/quorate/internal/autopilot"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/level"
+	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/recovery"
+	"github.com/quorate/quorate/internal/sim/changes"
+	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/sim/disk"
+	"github.com/quorate/quorate/internal/sim/places"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+const (
+	addressLook   = 2 * time.Second  // how often the operators of addresses look
+	lostLasts     = 10 * time.Second // after which, beyond elections, a member is told where those are that it does not find
+	mistypedLasts = 8 * time.Second  // after which a wrong URL is corrected
+)
+
+// addressFaults are wrong addresses, members that move, and the operators who look after both.
+type addressFaults struct {
+	run     *run
+	cluster *cluster
+	rng     *rand.Rand
+	moves   int
+	left    []string // addresses that members have left
+}
+
+// Where somebody is who is no member.
+var elsewhere = map[string]places.Kind{
+	"http://10.3.0.1:2380": places.Program, "http://10.3.0.2:2380": places.Foreign, "http://10.3.0.3:2380": places.Mute,
+	"http://10.3.0.4:2380": places.Nobody, "http://10.3.0.5:2380": places.Silence,
+}
+
+func newAddressFaults(r *run, c *cluster) *addressFaults {
+	f := &addressFaults{run: r, cluster: c, rng: r.places}
+	for url, kind := range elsewhere {
+		c.places.Settle(url, places.Place{Kind: kind})
+	}
+	if r.plan.Addresses {
+		r.After(addressLook, f.look)
+	}
+	return f
+}
+
+// look is the operators' round.
+func (f *addressFaults) look() {
+	f.run.After(addressLook, f.look)
+	if f.run.refusing {
+		return
+	}
+	f.correct()
+	for _, h := range f.cluster.up() {
+		where, lacks := f.lacks(h)
+		switch {
+		case h.impostor != "" || !lacks:
+			h.lost = 0
+		case h.lost == 0:
+			h.lost = f.run.Now()
+		case f.run.Now()-h.lost > lostLasts+4*f.patience():
+			h.lost = 0
+			f.tell(h, where)
+		}
+	}
+}
+
+// lacks returns where the others are that a process dials, and whether it does not find one of them.
+func (f *addressFaults) lacks(h *host) (where map[consensus.MemberID][]string, lacks bool) {
+	where = map[consensus.MemberID][]string{h.id: {h.url}} // one line for all: another one may be where this one was
+	for _, other := range f.cluster.present() {
+		if _, dials := h.routes[other.id]; dials && other != h {
+			where[other.id] = []string{other.url}
+			// Where a wrong URL was written, it is corrected.
+			lacks = lacks || other.mistyped == 0 && f.cluster.net.at(h, other.id) != other
+		}
+	}
+	return where, lacks
+}
+
+func (f *addressFaults) patience() time.Duration {
+	return time.Duration(f.run.plan.Raft.ElectionTicks) * f.run.plan.Tick
+}
+
+// strikeMove lets members start at other addresses: one, some, or a majority at once, and others are down meanwhile.
+func (f *addressFaults) strikeMove() {
+	config := f.run.suite.CommittedConfig()
+	var all []*host
+	for _, h := range f.cluster.members() {
+		if config.IsVoter(h.id) && h.serves() && h.mistyped == 0 && !f.cluster.places.Diverted(h.url) {
+			all = append(all, h)
+		}
+	}
+	if len(all) < 2 || f.run.refusing {
+		return
+	}
+	f.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	n := dice.Pick(f.rng, 1, 1, 2, len(all)/2+1, len(all))
+	movers, rest := all[:min(n, len(all))], all[min(n, len(all)):]
+	for _, h := range movers {
+		h.crash()
+		f.left = append(f.left, h.url)
+	}
+	for _, h := range movers {
+		f.move(h)
+		h.startAfter(dice.Between(f.rng, 0, 5*time.Second))
+	}
+	for _, h := range rest {
+		if dice.Chance(f.rng, 0.5) {
+			h.crash()
+			f.hasty(h)
+			h.startAfter(dice.Between(f.rng, 5*time.Second, 20*time.Second))
+		}
+	}
+}
+
+// move makes a machine whose process does not run listen somewhere else: at a new address, or at one that a member has left.
+func (f *addressFaults) move(h *host) {
+	old := h.url
+	f.moves++
+	h.url = fmt.Sprintf("http://10.2.%d.%d:2380", f.moves, h.slot+1)
+	if free := slices.DeleteFunc(slices.Clone(f.left), f.taken); len(free) > 0 && dice.Chance(f.rng, 0.3) {
+		h.url = dice.Pick(f.rng, free...)
+	}
+	if p := f.cluster.places.At(old); p.Kind == places.PeerPort && p.Machine == h.slot && h.url != old {
+		f.cluster.places.Settle(old, f.leftover())
+	}
+	h.advertised, h.settled = h.url, f.run.Now()
+	f.cluster.settle(h)
+	f.run.struck("move", fmt.Sprintf("%d to %s, and %v is at %s", h.slot, h.url, f.cluster.places.At(old).Kind, old))
+}
+
+// taken reports whether a machine listens at an address, or its members will again.
+func (f *addressFaults) taken(url string) bool {
+	return f.cluster.places.Diverted(url) || slices.ContainsFunc(f.cluster.list, func(h *host) bool {
+		return h.url == url && !h.gone && h.alive
+	})
+}
+
+// leftover draws what answers where a member was.
+func (f *addressFaults) leftover() places.Place {
+	p := places.Place{Kind: dice.Pick(f.rng, places.Nobody, places.Nobody, places.Nobody, places.Nobody, places.Silence,
+		places.Mute, places.Program, places.Foreign, places.ClientPort)}
+	if p.Kind == places.ClientPort {
+		p.Machine = f.rng.IntN(len(f.cluster.list))
+	}
+	return p
+}
+
+// wrong draws a URL that is written for one of a member: a client port, the address of another one or of another program,
+// or one where nobody is.
+func (f *addressFaults) wrong(right string) string {
+	var others []string
+	for _, h := range f.cluster.present() {
+		if h.url != right {
+			others = append(others, h.url, places.ClientURL(h.url))
+		}
+	}
+	urls := []string{places.ClientURL(right), places.ClientURL(right)}
+	if len(others) > 0 {
+		urls = append(urls, dice.Pick(f.rng, others...), dice.Pick(f.rng, others...))
+	}
+	return dice.Pick(f.rng, append(urls, fmt.Sprintf("http://10.3.0.%d:2380", 1+f.rng.IntN(len(elsewhere))))...)
+}
+
+// strikeMistype writes a wrong peer URL where operators, and those who start members, write one.
+func (f *addressFaults) strikeMistype() {
+	leader, up := f.cluster.leader(), f.cluster.up()
+	if leader == nil || leader.pilot == nil || f.cluster.lost() != nil || f.run.refusing {
+		return
+	}
+	h := up[f.rng.IntN(len(up))]
+	url := f.wrong(h.url)
+	switch f.rng.IntN(6) {
+	case 0, 1:
+		f.mistyped("an update of %d by %s, where %v is", h, url)
+		request := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: h.id, PeerURLs: []string{url}})
+		leader.update(request, func(error) {}) // it may be refused
+	case 2:
+		spec := membership.Spec{Update: []consensus.Member{{ID: h.id, PeerURLs: []string{url}}}}
+		if dice.Chance(f.rng, 0.3) {
+			spec.Force = "the operator is sure"
+		}
+		f.mistyped("a job that updates %d by %s, where %v is", h, url)
+		f.start(leader, spec)
+	case 3: // its own start
+		if h.mistyped == 0 && h.advertised == h.url {
+			f.mistyped("%d starts as %s, where %v is", h, url)
+			h.crash()
+			h.advertised, h.mistyped = url, f.run.Now()
+			h.startAfter(dice.Between(f.rng, 0, 2*time.Second))
+		}
+	case 4:
+		f.mistypeNewcomer(leader, h, url)
+	case 5: // a process that joins
+		if n := f.machine(); n != nil {
+			n.joiner = &joiner{request: autopilot.JoinRequest{
+				Name: describeMember(n.slot).Name, PeerURLs: []string{url}, Learner: dice.Chance(f.rng, 0.5), Level: level.Own,
+			}}
+			n.advertised, n.mistyped = url, f.run.Now()
+			f.mistyped("%d joins as %s, where %v is", n, url)
+			n.startAfter(dice.Between(f.rng, 0, 2*time.Second))
+		}
+	}
+}
+
+func (f *addressFaults) mistyped(format string, h *host, url string) {
+	f.run.struck("mistype", fmt.Sprintf(format, h.slot, url, f.cluster.at(url).Kind))
+}
+
+// start asks a leader for a job, which it may refuse.
+func (f *addressFaults) start(leader *host, spec membership.Spec) {
+	id := membership.JobID(f.rng.Uint64()>>1 | 1)
+	leader.proc.Clients.Read(func() { _, _ = leader.pilot.requests.Start(context.Background(), id, &spec) })
+}
+
+// mistypeNewcomer asks for a job that adds a member, or replaces one, under a wrong URL.
+func (f *addressFaults) mistypeNewcomer(leader, old *host, url string) {
+	n := f.newcomer()
+	if n == nil {
+		return
+	}
+	added := membership.Newcomer{
+		ID: n.id, Name: changes.Describe(n.id).Name, PeerURLs: []string{url}, Learner: dice.Chance(f.rng, 0.5),
+	}
+	spec := membership.Spec{Add: []membership.Newcomer{added}}
+	if dice.Chance(f.rng, 0.4) {
+		spec.Kind, spec.Remove, spec.Add[0].Learner = membership.KindReplace, []consensus.MemberID{old.id}, false
+	}
+	f.mistyped("a job for %d by %s, where %v is", n, url)
+	f.start(leader, spec)
+}
+
+func (f *addressFaults) machine() *host {
+	if len(f.cluster.list) >= maxHosts {
+		return nil
+	}
+	return f.cluster.addMachine(f.rng.Uint64(), consensus.NoMember, consensus.SnapshotMeta{})
+}
+
+// newcomer adds a machine that starts about now, and whose address an operator writes wrong.
+func (f *addressFaults) newcomer() *host {
+	if len(f.cluster.list) >= maxHosts {
+		return nil
+	}
+	h := f.cluster.addHost(f.rng.Uint64(), consensus.MemberID(len(f.cluster.list)+1), consensus.SnapshotMeta{})
+	h.mistyped = f.run.Now()
+	h.startAfter(dice.Between(f.rng, 0, 2*time.Second))
+	return h
+}
+
+// correct is the operators who look, after a while, at what they have written: a process is started again with its right
+// URL, and the leader is told that of a newcomer which nobody reaches.
+func (f *addressFaults) correct() {
+	leader := f.cluster.leader()
+	for _, h := range f.cluster.list {
+		if h.mistyped == 0 || f.run.Now()-h.mistyped < mistypedLasts || h.gone || h.impostor != "" {
+			continue
+		}
+		if h.advertised != h.url {
+			h.advertised = h.url
+			if h.alive {
+				h.crash()
+				h.startAfter(dice.Between(f.rng, 0, time.Second))
+			}
+		}
+		if leader == nil || leader.pilot == nil {
+			continue
+		}
+		config, _ := leader.proc.Data.Machine.Config()
+		known, ok := config.Member(h.id)
+		switch {
+		case ok && f.cluster.leads(known.DialURLs(), h):
+			h.mistyped = 0
+		case ok && h.alive:
+			request := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: h.id, PeerURLs: []string{h.url}})
+			leader.update(request, func(error) {}) // it is tried again
+		}
+	}
+}
+
+// hasty is an operator who would recover a member that is down, because it finds nobody at the addresses that it knows:
+// others have moved. It must be told that this proves nothing.
+func (f *addressFaults) hasty(h *host) {
+	config := f.run.suite.CommittedConfig()
+	rest := slices.DeleteFunc(f.cluster.members(), func(other *host) bool { return !config.IsVoter(other.id) })
+	f.run.After(dice.Between(f.rng, 4*time.Second, 6*time.Second), func() {
+		if h.alive || h.gone || h.impostor != "" || f.run.calm || f.run.refusing {
+			return
+		}
+		s, err := recovery.Inspect(h.options())
+		if err != nil {
+			return
+		}
+		plan, err := s.Plan(nil)
+		if err != nil {
+			return
+		}
+		var lost []consensus.MemberID // the operator names nobody
+		found := s.FindVoters(context.Background(), h.finder(), lost)
+		if f.run.broken.RefusedIsGone {
+			for i := range found {
+				if found[i].Presence == transport.Silent || found[i].Presence == transport.Another {
+					lost = append(lost, found[i].ID)
+				}
+			}
+		}
+		if s.CheckVoters(found) == nil && s.CheckNames(plan, lost) == nil &&
+			slices.ContainsFunc(rest, func(other *host) bool { return other.alive && other != h }) {
+			f.run.suite.Report("recovery", fmt.Sprintf("member %v would be recovered, and others run where it does not look",
+				h.id))
+		}
+	})
+}
+
+// finder looks for members from a machine whose process does not run.
+func (h *host) finder() recovery.Finder {
+	return func(_ context.Context, id consensus.MemberID, url string) (transport.Presence, error) {
+		return h.find(id, url)
+	}
+}
+
+// tell is the operator of a member that has not found others for long, who knows where the machines are: the member is
+// stopped, told by what `quorate set-address` does, and started. It is done again as long as it does not help.
+func (f *addressFaults) tell(h *host, where map[consensus.MemberID][]string) {
+	h.disk = h.disk.Crash(disk.KeepAll, h.rng)
+	h.down()
+	h.startAfter(dice.Between(f.rng, 0, time.Second))
+	s, err := recovery.Inspect(h.options())
+	if err != nil || s.Removed {
+		return
+	}
+	told, err := s.Tell(where)
+	if err == nil {
+		_, err = told.Look(context.Background(), s, h.finder())
+	}
+	if err == nil {
+		err = datadir.WriteAddresses(h.options(), told.All)
+	}
+	f.run.struck("set-address", fmt.Sprintf("%d, of %d: %v", h.slot, len(told.News), err))
+}
+
+// settled lets members find each other once the faults are over: each voter must reach each other one.
+func (f *addressFaults) settled(w *World) bool {
+	if !f.run.plan.Addresses {
+		return true
+	}
+	apart := func() string {
+		config := f.run.suite.CommittedConfig()
+		members := f.cluster.members()
+		if len(members) == 0 {
+			return "nobody runs"
+		}
+		for _, a := range members {
+			known, _ := config.Member(a.id)
+			switch {
+			case !a.serves():
+				return fmt.Sprintf("%v is down", a.id)
+			case !f.cluster.leads(known.DialURLs(), a):
+				return fmt.Sprintf("%v is at %s, and the configuration has it at %v", a.id, a.url, known.DialURLs())
+			}
+			for _, b := range members {
+				if a != b && config.IsVoter(a.id) && config.IsVoter(b.id) && !f.cluster.net.reaches(a, b) {
+					return fmt.Sprintf("%v dials %v at %v, and it is at %s", a.id, b.id, a.routes[b.id], b.url)
+				}
+			}
+		}
+		return ""
+	}
+	if w.runUntil(f.run.Now()+addressesSettle, func() bool { return apart() == "" }) {
+		return true
+	}
+	if why := apart(); !f.run.suite.Failed() && why != "" {
+		f.run.suite.Report("address", fmt.Sprintf("members do not find each other: %s: %s", why, f.cluster.describe()))
+	}
+	return !f.run.suite.Failed()
+}
+
+// addressesSettle is enough for operators and members to put addresses right.
+const addressesSettle = 3 * time.Minute
