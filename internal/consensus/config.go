@@ -1,6 +1,9 @@
 package consensus
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Protocol names the rule by which a configuration change takes effect. It is carried by the change itself, so that all
 // members follow the same rule for it whatever their flags.
@@ -50,6 +53,19 @@ func ParseProtocol(name string) (Protocol, bool) {
 
 // ProtocolNames lists what ParseProtocol knows, "auto" first.
 func ProtocolNames() []string { return slices.Clone(protocolNames[:]) }
+
+// ExperimentSwitched names a protocol that is played in the laboratory alone (ADR 0063): it has no number, so that no log can
+// hold it.
+const ExperimentSwitched = "activate-switched"
+
+// RefuseExperiment returns an error for the name of a protocol that no cluster runs, which says where it can be played.
+func RefuseExperiment(name string) error {
+	if name != ExperimentSwitched {
+		return nil
+	}
+	return fmt.Errorf("protocol %q is an experiment that no cluster runs: play it with `quoratesim reconfig --protocol %s`",
+		name, name)
+}
 
 // Member is what the log says of one member. Client URLs and the published name live in the replicated state.
 type Member struct {

@@ -13,6 +13,9 @@ type Faults struct {
 	CountLearners bool // learners count for commit and reads
 	UnionOfJoint  bool // a joint configuration decides by a majority of all its voters together
 	IgnoreBinding bool // this member counts itself, whatever data directory it is bound to
+	// IncomingDecides commits what is logged in a joint configuration by its incoming voters alone. Votes are counted as ever.
+	IncomingDecides bool
+	NoNotice        bool // a change that activates is settled once it has committed, without an entry that says so
 }
 
 // History is the configurations of a member's log. Begin with New and Reset.
@@ -93,6 +96,7 @@ func (h *History) Append(e *consensus.Entry) (proven consensus.Index) {
 		Protocol: change.Protocol,
 		Config:   change.Config,
 		Tombs:    change.Tombs,
+		noNotice: h.faults.NoNotice,
 		ordinal:  h.Last().ordinal + 1,
 	})
 	if change.Abort || h.faults.TwoChanges {

@@ -32,7 +32,7 @@ func (h *History) Reached(reached func(consensus.MemberID) uint64, countSelf boo
 		}
 	}
 	result := quorum.Reached(values)
-	if c.IsJoint() && !h.faults.UnionOfJoint {
+	if c.IsJoint() && !h.faults.UnionOfJoint && !h.faults.IncomingDecides {
 		values = values[:0]
 		for _, id := range c.Outgoing {
 			values = append(values, reached(id))

@@ -18,6 +18,8 @@ type Record struct {
 	base    bool // from a snapshot or the store, which also says whether the change was open there
 	open    bool
 	ordinal uint64
+	// noNotice, a fault: no entry says that the change is in force.
+	noNotice bool
 }
 
 // baseRecord returns the record of the configuration that a log begins with.
@@ -38,7 +40,7 @@ func (c *Record) Activates() bool {
 // NeedsNotice reports whether members other than the leader can have the change without knowing that it is in force, so
 // that an entry which says so must commit before any member may be switched off.
 func (c *Record) NeedsNotice() bool {
-	return c.Activates() || (c.Protocol == consensus.ProtocolApply && !c.Config.IsJoint())
+	return c.Activates() && !c.noNotice || (c.Protocol == consensus.ProtocolApply && !c.Config.IsJoint())
 }
 
 // openAt reports whether the log up to index, all of it committed, does not settle the change.
@@ -49,5 +51,5 @@ func (c *Record) openAt(index consensus.Index) bool {
 	case c.base:
 		return c.open
 	}
-	return c.NeedsNotice() || c.Config.IsJoint()
+	return c.NeedsNotice() || c.Config.IsJoint() && !(c.noNotice && c.Activates())
 }

@@ -50,6 +50,9 @@ func (s *changes) propose(p *consensus.Proposal) consensus.RefusalReason {
 	} else {
 		facts := s.peers.facts()
 		change, reason = reconfig.Next(s.configs.Config(), s.configs.ID(), &request, &facts)
+		if s.opts.Faults.DirectSwitch && change.Config.IsJoint() {
+			change.Tombs, change.Config = change.Config.Retiring(), change.Config.Settle()
+		}
 	}
 	if reason == consensus.ReasonNone {
 		s.append(&change, p)
@@ -112,8 +115,8 @@ func (s *changes) append(change *consensus.ConfigChange, p *consensus.Proposal) 
 // the new set leaves a joint configuration; another leader hands over first.
 func (s *changes) finish() {
 	c := s.configs.Last()
-	if s.log.Commit() < s.soft.noop || !s.configs.Committed(c) || s.configs.LastSettled() ||
-		(c.Protocol == consensus.ProtocolApply && s.configs.NotApplied(c)) {
+	safe := s.log.Commit() >= s.soft.noop && s.configs.Committed(c) || s.opts.Faults.LeaveEarly && c.ID.Index < s.soft.noop
+	if !safe || s.configs.LastSettled() || (c.Protocol == consensus.ProtocolApply && s.configs.NotApplied(c)) {
 		return
 	}
 	switch {

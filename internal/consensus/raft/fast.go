@@ -46,7 +46,7 @@ func (r *Replica) handleRecord(m *consensus.Message) {
 
 // handleFastPropose takes proposals into the leader's log, at an exact revision where that is possible.
 func (r *Replica) handleFastPropose(m *consensus.Message) {
-	if r.soft.role != Leader || m.Config != r.configs.ID() {
+	if r.soft.role != Leader || (m.Config != r.configs.ID() && !r.opts.Faults.Fast.AnyConfig) {
 		r.handlePropose(m)
 		return
 	}

@@ -76,6 +76,10 @@ type Faults struct {
 	InferOldTerm    bool // infer commits of entries of earlier terms
 	DurableTooSoon  bool // a leader reports entries to proposers that are not on its disk yet
 	UnionOfJoint    bool // a joint configuration decides by a majority of all its voters together
+	IncomingDecides bool // what is logged in a joint configuration commits by its incoming voters alone
+	DirectSwitch    bool // a change of several voters logs the new ones alone: nothing asks both majorities
+	LeaveEarly      bool // a new leader ends a joint change that it finds before an entry of its own term has committed
+	NoNotice        bool // no entry says that a change by protocol activate is in force
 	TrustDenial     bool // a follower that denies what it acknowledged still counts
 	LogAnyOrder     bool // a leader logs what it is given at once in another order
 	IgnoreBinding   bool // a member campaigns, and counts itself, whatever data directory it is bound to
@@ -161,7 +165,7 @@ func (o *Options) configFaults() configs.Faults {
 	f := &o.Faults
 	return configs.Faults{
 		TwoChanges: f.TwoChanges, ReuseIDs: f.ReuseConfigIDs, CountLearners: f.CountLearners, UnionOfJoint: f.UnionOfJoint,
-		IgnoreBinding: f.IgnoreBinding,
+		IgnoreBinding: f.IgnoreBinding, IncomingDecides: f.IncomingDecides, NoNotice: f.NoNotice,
 	}
 }
 

@@ -127,6 +127,8 @@ func TestRun_memberApply_faults(t *testing.T) {
 		{"several faults", m1 + "  - name: m1\n    peer_urls: [http://a:1]\n  - peer_urls: [a]\n  - name: m4\nprotocol: paxos\n",
 			[]string{"member 2 (m1) is listed twice", "member 2 (m1) has the URL http://a:1 of another member", "member 3 has no name",
 				`member 3: peer_urls: "a" lacks a scheme`, "member 4 (m4): peer_urls: a member needs a peer URL", `protocol "paxos" is unknown`}},
+		{"an experiment", m1 + "protocol: activate-switched\n",
+			[]string{"is an experiment that no cluster runs: play it with `quoratesim"}},
 	} {
 		got := f.run(t, "member", "apply", fileOf(t, tc.text), "--yes")
 		for _, want := range tc.want {

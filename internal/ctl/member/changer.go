@@ -73,6 +73,9 @@ func (c *changer) addForceTo(cmd *cobra.Command) *cobra.Command {
 
 // check refuses command lines that make no sense, before anybody is asked.
 func (c *changer) check() error {
+	if err := consensus.RefuseExperiment(c.protocol); err != nil {
+		return command.Usagef("--%v", err)
+	}
 	if _, known := consensus.ParseProtocol(c.protocol); !known {
 		return command.Usagef("--protocol %q: choose %s", c.protocol, command.Alternatives(consensus.ProtocolNames()))
 	}

@@ -45,7 +45,9 @@ func parseClusterFile(path string, raw []byte) (*clusterFile, error) {
 	if len(f.Members) == 0 {
 		fault("lists no members")
 	}
-	if _, known := consensus.ParseProtocol(f.Protocol); !known {
+	if err := consensus.RefuseExperiment(f.Protocol); err != nil {
+		fault("%v", err)
+	} else if _, known := consensus.ParseProtocol(f.Protocol); !known {
 		fault("protocol %q is unknown: choose %s", f.Protocol, command.Alternatives(consensus.ProtocolNames()))
 	}
 	var names, taken []string

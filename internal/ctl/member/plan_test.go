@@ -112,6 +112,8 @@ func TestRun_memberUsage(t *testing.T) {
 		{"change --add m4= --yes", "a member needs a peer URL", 2},
 		{"change --remove m2 --yes --protocol paxos",
 			`--protocol "paxos": choose auto, single, joint, joint-early, activate or apply`, 2},
+		{"change --remove m2 --yes --protocol activate-switched",
+			"is an experiment that no cluster runs: play it with `quoratesim reconfig --protocol activate-switched`", 2},
 		{"plan --remove m2 --yes", "unknown flag: --yes", 2},
 		{"plan --remove m2 -o text", `--output "text": choose table, json or yaml`, 2},
 		{"change --remove m9 --yes", `no member is called "m9"; there are a1 (m1), a2 (m2), a3 (m3)`, 1},

@@ -196,6 +196,8 @@ func TestSpecOf_refusals(t *testing.T) {
 		{"nothing", nil, []string{"nothing is asked for"}},
 		{"an unknown kind", &quoratepb.ChangeSpec{Kind: "swap", Remove: []uint64{1}}, []string{"swap"}},
 		{"an unknown protocol", &quoratepb.ChangeSpec{Protocol: "paxos", Remove: []uint64{1}}, []string{"paxos", "joint-early"}},
+		{"an experiment", &quoratepb.ChangeSpec{Protocol: consensus.ExperimentSwitched, Remove: []uint64{1}},
+			[]string{"no cluster runs", "quoratesim reconfig"}},
 		{"a member twice", &quoratepb.ChangeSpec{Remove: []uint64{1}, Promote: []uint64{1}}, []string{"more than once"}},
 		{"no id", &quoratepb.ChangeSpec{Remove: []uint64{0}}, []string{"lacks its id"}},
 		{"no URL", &quoratepb.ChangeSpec{Add: []*quoratepb.Newcomer{{Name: "n"}}}, []string{"no peer URL"}},

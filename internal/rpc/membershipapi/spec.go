@@ -29,7 +29,9 @@ func specOf(r *quoratepb.ChangeSpec) (membership.Spec, error) {
 	}
 	var faults []string
 	protocol, known := consensus.ParseProtocol(r.GetProtocol())
-	if !known {
+	if err := consensus.RefuseExperiment(r.GetProtocol()); err != nil {
+		faults = append(faults, err.Error())
+	} else if !known {
 		faults = append(faults, "the protocol "+r.GetProtocol()+" is unknown: use one of "+
 			strings.Join(consensus.ProtocolNames(), ", "))
 	}

@@ -139,6 +139,9 @@ func (p *Plan) drawProtocols(o *Options, rng *rand.Rand) error {
 		names = []string{o.Protocol}
 	}
 	for _, name := range names {
+		if err := consensus.RefuseExperiment(name); err != nil {
+			return err
+		}
 		protocol, ok := consensus.ParseProtocol(name)
 		if !ok {
 			return fmt.Errorf("%w %q: there are %s", ErrUnknownProtocol, name, strings.Join(consensus.ProtocolNames(), ", "))
