@@ -74,7 +74,10 @@ func (c *modelCommand) flags() *flag.FlagSet {
 	flags.StringVar(&c.bound, "bound", "least", "search: `name` of the bound, of "+strings.Join(explore.Bounds(), ", "))
 	flags.IntVar(&c.states, "states", 6_000_000, "search: most `number` of states; a million takes about 1 GB")
 	flags.StringVar((*string)(&c.change.Protocol), "protocol", string(joint.JointEarly),
-		"change: `name` of the protocol: joint, joint-early, activate, apply, or the wrong one, direct")
+		"change: `name` of the protocol: joint, joint-early, activate, apply, the wrong one, direct, or the experiments "+
+			"activate-switched, activate-switched-new, activate-switched-told (ADR 63)")
+	flags.BoolVar(&c.change.SwitchOff, "switch-off", false,
+		"change: who leaves by activate, or an experiment, is switched off, and others must be able to elect a leader")
 	flags.StringVar((*string)(&c.change.Back), "back", string(joint.Committed),
 		"change: which leader may take a change back: none, committed (what ships), any-leader, unseen, old-elects")
 	flags.StringVar(&c.old, "from", "0,1,2", "change: `numbers` of the old voters; 0 leads term 1")

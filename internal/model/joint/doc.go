@@ -11,7 +11,9 @@
 // Laws: election safety, leader completeness, one entry for each committed index, and that what was decided stays: a change by
 // joint-early, or activate, is decided when its first entry has committed.
 //
-// A Search takes a Protocol and a Way back: when a leader may abort a change. ADR 0060 says what came out.
+// A Search takes a Protocol and a Way back: when a leader may abort a change. ADR 0060 says what came out. With SwitchOff it
+// asks, in every state of a change by activate or an experiment like it, whether members that are left can elect a leader: see
+// ADR 0063.
 //
 // Nothing here may be called concurrently. Source: Ongaro, "Consensus: Bridging Theory and Practice" (2014), 4.3.
 package joint

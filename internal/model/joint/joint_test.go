@@ -87,6 +87,33 @@ func TestPlay_anyLeader(t *testing.T) {
 	}
 }
 
+// Ensure what ADR 63 says of activate with no entry after it: preferring who has switched leaves members that nobody can lead,
+// before anybody is switched off and afterwards; the entry after it, or votes that tell what has committed, leave none.
+func TestRun_switchedOff(t *testing.T) {
+	for _, c := range []struct {
+		protocol joint.Protocol
+		old, new []int
+		broken   string
+		steps    int
+	}{
+		{joint.Switched, couple, []int{1, 2}, "a leader can be elected: all members are up", 5},
+		{joint.Switched, old, most, "a leader can be elected: of D, E", 9},
+		{joint.SwitchedNew, couple, []int{1, 2}, "a leader can be elected: all members are up", 6},
+		{joint.SwitchedNew, old, most, "a leader can be elected: of D, E", 9},
+		{joint.SwitchedTold, couple, []int{1, 2}, "", 0},
+		{joint.SwitchedTold, old, most, "", 0},
+		{joint.Activate, couple, []int{1, 2}, "", 0},
+		{joint.Activate, couple, other, "", 0},
+	} {
+		r, err := joint.Run(joint.Search{Protocol: c.protocol, Back: joint.NoWay, Old: c.old, New: c.new, SwitchOff: true})
+		if err != nil || !strings.HasPrefix(r.Broken, c.broken) || (r.Broken == "") != (c.broken == "") ||
+			len(r.Steps) != c.steps || c.broken == "" && !r.Complete {
+			t.Errorf("%s: got %v, %v; want %q after %d steps", c.protocol, r, err, c.broken, c.steps)
+		}
+		t.Logf("%s: %v", c.protocol, r)
+	}
+}
+
 // Ensure that a search that makes no sense is an error.
 func TestRun_refused(t *testing.T) {
 	for _, o := range []joint.Search{
@@ -95,6 +122,7 @@ func TestRun_refused(t *testing.T) {
 		{Protocol: joint.Joint, Back: joint.NoWay, Old: []int{1}, New: third},
 		{Protocol: joint.Joint, Back: joint.NoWay, Old: old, New: []int{7}},
 		{Protocol: joint.Joint, Back: joint.NoWay, Old: old, New: third, Campaigns: 9},
+		{Protocol: joint.Joint, Back: joint.NoWay, Old: old, New: third, SwitchOff: true},
 	} {
 		if _, err := joint.Run(o); err == nil {
 			t.Errorf("%+v is taken", o)

@@ -18,6 +18,15 @@ const (
 	JointEarly Protocol = "joint-early"
 	Activate   Protocol = "activate"
 	Apply      Protocol = "apply"
+	// Switched is the experiment of ADR 63: Activate with no entry after it. A member that knows of the commit has switched,
+	// and keeps that over a crash. Once a leader has heard it of a majority of the new voters, members that leave may be
+	// switched off. Votes do not tell what has committed: a member that has switched refuses a candidate with an equal log
+	// that has not.
+	Switched Protocol = "activate-switched"
+	// SwitchedNew is the same, where new voters alone refuse.
+	SwitchedNew Protocol = "activate-switched-new"
+	// SwitchedTold is the same, where votes tell what has committed, and nobody refuses for it.
+	SwitchedTold Protocol = "activate-switched-told"
 	// Direct logs C(new) at once, in force at append: it has no place where both majorities are asked, and is wrong.
 	Direct Protocol = "direct"
 )
@@ -45,7 +54,10 @@ type Search struct {
 	Back      Way
 	Old, New  []int // voters, by number; 0 leads term 1
 	Campaigns int   // candidacies after term 1
-	States    int   // at most so many are visited; zero: all
+	// SwitchOff looks at what is left once a change is settled and those who leave are switched off: every majority of the new
+	// voters must be able to elect a leader, and before that all members together. For activate and its kin.
+	SwitchOff bool
+	States    int // at most so many are visited; zero: all
 	Limit     time.Duration
 }
 
@@ -63,6 +75,7 @@ var ErrSearch = errors.New("joint: invalid search")
 type search struct {
 	protocol  Protocol
 	back      Way
+	off       bool
 	old, new  set
 	members   int
 	campaigns int8
@@ -102,6 +115,9 @@ func Run(o Search) (Result, error) {
 					continue
 				}
 				b.tidy(&s)
+				if bad == "" {
+					bad = b.stuck(&s)
+				}
 				key := b.key(&s)
 				if _, known := b.seen[key]; known && bad == "" {
 					continue
@@ -144,18 +160,24 @@ func Play(o Search, steps []string) (Result, error) {
 			return Result{Broken: bad, Steps: steps[:n+1], Depth: n + 1}, nil
 		}
 		b.tidy(&s)
+		if bad = b.stuck(&s); bad != "" {
+			return Result{Broken: bad, Steps: steps[:n+1], Depth: n + 1}, nil
+		}
 	}
 	return Result{Steps: steps, Depth: len(steps)}, nil
 }
 
 func begin(o Search) (*search, error) {
-	b := &search{protocol: o.Protocol, back: o.Back, campaigns: int8(o.Campaigns), seed: maphash.MakeSeed(),
+	b := &search{protocol: o.Protocol, back: o.Back, off: o.SwitchOff, campaigns: int8(o.Campaigns), seed: maphash.MakeSeed(),
 		seen: map[uint64]struct{}{}}
-	protocols := []Protocol{Joint, JointEarly, Activate, Apply, Direct}
+	protocols := []Protocol{Joint, JointEarly, Activate, Apply, Switched, SwitchedNew, SwitchedTold, Direct}
 	ways := []Way{NoWay, Committed, AnyLeader, Unseen, OldElects}
 	if !slices.Contains(protocols, o.Protocol) || !slices.Contains(ways, o.Back) {
 		return nil, fmt.Errorf("%w: protocol %q, way back %q: there are %v and %v", ErrSearch, o.Protocol, o.Back, protocols,
 			ways)
+	}
+	if o.SwitchOff && o.Protocol != Activate && !b.switches() {
+		return nil, fmt.Errorf("%w: %s: what is left after it is looked at for activate and its kin", ErrSearch, o.Protocol)
 	}
 	for _, voters := range [][]int{o.Old, o.New} {
 		for _, i := range voters {
@@ -222,6 +244,7 @@ func (b *search) key(s *state) uint64 {
 		for i := range b.members {
 			m := s.m[i]
 			m.votes, m.lacked = turned(m.votes, &turn, b.members), turned(m.lacked, &turn, b.members)
+			m.told = turned(m.told, &turn, b.members)
 			t.m[turn[i]] = m
 			for term := range t.held {
 				t.held[term][turn[i]] = s.held[term][i]

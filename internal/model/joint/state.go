@@ -99,6 +99,7 @@ type member struct {
 	lacked  set  // candidate: who voted for it and had no C(old,new)
 	unseen  bool // leader: so many that C(old,new) had not committed, and never will in an earlier term
 	applied int8 // protocol apply: up to where
+	told    set  // leader: who has said that it has switched
 }
 
 // state is a state of all. sent[t] is what the leader of term t ever had; held[t][i] is how far member i acknowledged it.
@@ -111,6 +112,7 @@ type state struct {
 	decided   bool              // ghost: C(old,new) has committed, and nobody was taking it back
 	in        [mostEntries]int8 // ghost: in which term
 	campaigns int8
+	retired   bool // who leaves is switched off
 }
 
 // set is a set of members, as bits.

@@ -18,6 +18,8 @@ const (
 	finish                 // leader a logs what ends it
 	write                  // leader a logs a write
 	abort                  // leader a takes the change back
+	tell                   // leader a hears that b has switched
+	retire                 // a says that who leaves may be switched off
 )
 
 type step struct {
@@ -50,12 +52,16 @@ func (p step) String() string {
 		return a + " logs C(new), or that it is in force"
 	case write:
 		return a + " logs a write"
+	case tell:
+		return fmt.Sprintf("%s hears that %s has switched", a, b)
+	case retire:
+		return a + " says that the change is settled: who leaves is switched off"
 	}
 	return a + " logs C(old): the change is taken back"
 }
 
 // knows reports whether it matters what followers know of commits.
-func (b *search) knows() bool { return b.protocol == Activate || b.protocol == Apply }
+func (b *search) knows() bool { return b.protocol == Apply || b.activates() }
 
 // possible lists what is worth trying. What only takes possibilities away from others is left out: candidacies that never
 // succeed, votes beyond those that are enough.
@@ -66,6 +72,9 @@ func (b *search) possible(s *state) (all []step) {
 	}
 	for i := range int8(b.members) {
 		m := &s.m[i]
+		if b.gone(s, i) {
+			continue
+		}
 		for t := m.term + 1; t <= newest+1 && s.campaigns < b.campaigns; t++ {
 			all = append(all, step{do: campaign, a: i, t: t})
 		}
@@ -78,13 +87,16 @@ func (b *search) possible(s *state) (all []step) {
 		switch m.role {
 		case candidate:
 			for v := range int8(b.members) {
-				all = append(all, step{do: grant, a: v, b: i})
+				if !b.gone(s, v) {
+					all = append(all, step{do: grant, a: v, b: i})
+				}
 			}
 			all = append(all, step{do: win, a: i})
 		case leader:
 			for _, do := range []action{commit, change, finish, write, abort} {
 				all = append(all, step{do: do, a: i})
 			}
+			all = b.switching(s, i, all)
 		}
 		for t := m.term; t <= newest; t++ {
 			for n := int8(1); n <= s.sent[t].n; n++ {
@@ -129,7 +141,7 @@ func (b *search) force(m *member) (old, next set) {
 	for i := far; i > 0; i-- {
 		switch m.log.at(i).kind {
 		case both:
-			if b.protocol == Direct || b.protocol == Activate && m.commit >= i {
+			if b.protocol == Direct || b.activates() && m.commit >= i {
 				return 0, b.new
 			}
 			return b.old, b.new
@@ -167,15 +179,21 @@ func (b *search) take(s *state, p step) (ok bool, bad string) {
 		return ok, ""
 	case crash:
 		ok = m.role != follower || m.commit > 0
+		kept := b.kept(m)
+		ok = ok && (m.role != follower || m.commit > kept)
 		m.rest()
-		m.commit = 0
+		m.commit = kept
 		return ok, ""
+	case tell:
+		return b.tells(s, m, p), ""
+	case retire:
+		return b.retires(s, m), ""
 	}
 	return b.logs(s, m, p)
 }
 
 // rest makes a member a follower.
-func (m *member) rest() { m.role, m.votes, m.lacked, m.unseen = follower, 0, 0, false }
+func (m *member) rest() { m.role, m.votes, m.lacked, m.told, m.unseen = follower, 0, 0, 0, false }
 
 func (m *member) follow(term int8) {
 	if m.term < term {
@@ -199,7 +217,7 @@ func (b *search) grants(s *state, m *member, p step) bool {
 	c := &s.m[p.b]
 	mine, theirs := m.log.last(), c.log.last()
 	behind := theirs.term < mine.term || theirs.term == mine.term && c.log.n < m.log.n
-	if p.a == p.b || m.term > c.term || m.term == c.term && m.voted || behind || c.role != candidate ||
+	if p.a == p.b || m.term > c.term || m.term == c.term && m.voted || behind || b.prefers(m, c, p.a) || c.role != candidate ||
 		b.enough(c) && b.back != Unseen {
 		return false
 	}
@@ -314,13 +332,13 @@ func (b *search) logs(s *state, m *member, p step) (bool, string) {
 		s.append(m, p.a, both)
 	case finish:
 		applied := b.protocol != Apply || m.applied >= joint
-		twoEntries := b.protocol != Activate && b.protocol != Direct
+		twoEntries := b.protocol == Activate && b.off || !b.activates() && b.protocol != Direct
 		if !open || joint == 0 || ended || m.commit < joint || !applied || !b.new.has(int(p.a)) || !twoEntries {
 			return false, ""
 		}
 		s.append(m, p.a, leave)
 	case write:
-		if !open || b.protocol != Activate || m.log.n > 4 || m.log.last().kind == noop {
+		if !open || !b.activates() || m.log.n > 4 || m.log.last().kind == noop {
 			return false, ""
 		}
 		s.append(m, p.a, noop)
