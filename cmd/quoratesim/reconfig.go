@@ -21,8 +21,11 @@ and draws what happens.
   quoratesim reconfig --protocol single --from 5 --to 4 --remove 1 --svg remove.svg
   quoratesim reconfig --from 3 --to 5 --fault 'partition@1:1,2|3,4,5' --fault heal@300ms --delay 20ms
   quoratesim reconfig --compare                      # the standard changes by every protocol, as a table
-  quoratesim reconfig --story two-leaders            # a known disaster, without the rule that prevents it
+  quoratesim reconfig --from 4 --to 5 --fast         # clients offer their writes on the fast path meanwhile
+  quoratesim reconfig --list                         # the stories: known disasters, and the rules that prevent them
+  quoratesim reconfig --story two-leaders            # one of them, without its rule
   quoratesim reconfig --story two-leaders --safe     # and with it
+  quoratesim reconfig --break direct-switch          # the stories of a rule that is dropped
   quoratesim reconfig --story all --quiet            # all of them, only the results
 
 The cluster has members 1 to FROM, led by 1. New members are learners that have caught up when the chart begins. The
@@ -37,6 +40,7 @@ type reconfigCommand struct {
 	story          string
 	svg, svgDir    string
 	safe, compare  bool
+	list           bool
 	quiet, verbose bool
 	out            io.Writer
 	set            map[string]bool
@@ -57,8 +61,12 @@ func runReconfig(args []string, out io.Writer) (violated bool, err error) {
 		return false, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case c.quiet && c.verbose:
 		return false, errors.New("--quiet and --verbose exclude each other")
+	case c.list:
+		return false, c.listStories()
 	case c.story != "":
-		return c.tell()
+		return c.tell(lab.Stories())
+	case c.breaksAlone():
+		return c.tell(lab.StoriesOf(c.options.Breaks))
 	case c.compare:
 		return c.compareAll()
 	case c.safe || c.svgDir != "":
@@ -77,12 +85,11 @@ func runReconfig(args []string, out io.Writer) (violated bool, err error) {
 func (c *reconfigCommand) flags() *flag.FlagSet {
 	o := &c.options
 	flags := newFlags("reconfig")
-	flags.Func("protocol", "`name` of the protocol: "+strings.Join(consensus.ProtocolNames(), ", "), func(name string) error {
-		protocol, known := consensus.ParseProtocol(name)
-		if !known {
-			return fmt.Errorf("there are %s", strings.Join(consensus.ProtocolNames(), ", "))
+	names := strings.Join(lab.ProtocolNames(), ", ")
+	flags.Func("protocol", "`name` of the protocol: "+names+", the last an experiment", func(name string) error {
+		if !o.SetProtocol(name) {
+			return fmt.Errorf("there are %s", names)
 		}
-		o.Protocol = protocol
 		return nil
 	})
 	flags.IntVar(&o.From, "from", 3, "`number` of voters before")
@@ -102,6 +109,8 @@ func (c *reconfigCommand) flags() *flag.FlagSet {
 	flags.Uint64Var(&o.Seed, "seed", 1, "`number` that all chance is drawn from")
 	flags.DurationVar(&o.Delay, "delay", 0, "`time` that a message takes, 1ms unless given")
 	flags.StringVar(&c.story, "story", "", "play this script: `name` from the list below, or all")
+	flags.BoolVar(&c.list, "list", false, "list the stories, with their rules")
+	flags.BoolVar(&o.Fast, "fast", false, "clients offer their writes to all voters at once, on the fast path")
 	flags.BoolVar(&c.compare, "compare", false, "play the standard changes by every protocol, as a table")
 	flags.BoolVar(&c.safe, "safe", false, "play the story with its rule in force")
 	flags.StringVar(&c.svg, "svg", "", "write the chart as a picture to this `file`, too")
@@ -140,6 +149,38 @@ func reconfigHelp(flags *flag.FlagSet, out io.Writer) {
 	for _, s := range lab.Stories() {
 		fmt.Fprintf(out, "  %-30s %s\n", s.Name, s.Title)
 	}
+}
+
+// listStories says of each story what it is about, which rule prevents its end, and how to play it.
+func (c *reconfigCommand) listStories() error {
+	for name := range c.set {
+		if name != "list" {
+			return fmt.Errorf("--%s does not go with --list", name)
+		}
+	}
+	for i, s := range lab.Stories() {
+		if i > 0 {
+			fmt.Fprintln(c.out)
+		}
+		fmt.Fprintf(c.out, "%s: %s\n  without  quoratesim reconfig --story %s\n", s.Name, s.Title, s.Name)
+		for _, breach := range s.Expect {
+			fmt.Fprintf(c.out, "             %s\n", breach)
+		}
+		fmt.Fprintf(c.out, "  with     quoratesim reconfig --story %s --safe\n             %s\n", s.Name, s.Rule)
+	}
+	return nil
+}
+
+// breaksAlone reports whether rules are dropped, no change is described, and there are stories of them.
+func (c *reconfigCommand) breaksAlone() bool {
+	for name := range c.set {
+		switch name {
+		case "break", "safe", "quiet", "verbose", "svg", "svg-dir":
+		default:
+			return false
+		}
+	}
+	return len(lab.StoriesOf(c.options.Breaks)) > 0
 }
 
 // show prints a report, and draws it.
@@ -181,22 +222,24 @@ func (c *reconfigCommand) compareAll() (violated bool, err error) {
 	return violated, os.WriteFile(c.svg, []byte(picture.String()), 0o644)
 }
 
-// tell plays one story or all of them.
-func (c *reconfigCommand) tell() (wrong bool, err error) {
-	for _, name := range []string{"protocol", "from", "to", "add", "remove", "demote", "fault", "break", "seed", "delay"} {
-		if c.set[name] {
+// tell plays stories, or the one that is named.
+func (c *reconfigCommand) tell(stories []lab.Story) (wrong bool, err error) {
+	for _, name := range []string{
+		"protocol", "from", "to", "add", "remove", "demote", "fault", "break", "seed", "delay", "fast", "compare",
+	} {
+		if c.set[name] && c.story != "" {
 			return false, fmt.Errorf("--%s: a story is a script of its own; only --safe changes it", name)
 		}
 	}
-	stories := lab.Stories()
-	if c.story != "all" {
+	if c.story != "" && c.story != "all" {
 		story, err := lab.FindStory(c.story)
 		if err != nil {
 			return false, err
 		}
 		stories = []lab.Story{story}
-	} else if c.svg != "" {
-		return false, errors.New("--svg names one file: use --svg-dir for all stories")
+	}
+	if len(stories) > 1 && c.svg != "" {
+		return false, errors.New("--svg names one file: use --svg-dir for several stories")
 	}
 	for i, story := range stories {
 		if i > 0 {

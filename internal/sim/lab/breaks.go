@@ -15,6 +15,15 @@ type breaks struct {
 	votesWithoutCommit bool
 	offEarly           bool
 	selfCounts         bool
+	switched           bool // see switched.go
+}
+
+// named is the name of a protocol, or of the experiment.
+func (b *breaks) named(protocol consensus.Protocol) string {
+	if b.switched && protocol == consensus.ProtocolActivate {
+		return ProtocolSwitched
+	}
+	return protocol.String()
 }
 
 // Break is a rule that can be switched off.
@@ -36,6 +45,16 @@ func Breaks() []Break {
 			func(b *breaks) { b.selfCounts = true }},
 		{"union-of-joint", "a joint configuration decides by a majority of all its voters together",
 			func(b *breaks) { b.raft.UnionOfJoint = true }},
+		{"direct-switch", "a change of several voters logs the new ones alone: nothing asks majorities of both sets",
+			func(b *breaks) { b.raft.DirectSwitch = true }},
+		{"leave-early", "a new leader ends a joint change that it finds before an entry of its own term has committed",
+			func(b *breaks) { b.raft.LeaveEarly = true }},
+		{"incoming-decides", "what is logged in a joint configuration commits by its new voters alone",
+			func(b *breaks) { b.raft.IncomingDecides = true }},
+		{"verdicts-of-any-config", "members take offers of the fast path, and proposers count verdicts, of any configuration",
+			func(b *breaks) { b.raft.Fast.AnyConfig, b.raft.Fast.ProposerMixes = true, true }},
+		{ProtocolSwitched, "activate with no entry after it: a majority that has switched is enough; votes prefer who has",
+			func(b *breaks) { b.switched, b.raft.NoNotice, b.votesWithoutCommit = true, true, true }},
 		{"reuse-config-ids", "configurations are numbered by a counter that an undone change turns back",
 			func(b *breaks) { b.raft.ReuseConfigIDs = true }},
 		{"commit-old-term", "entries of earlier terms commit by counting",

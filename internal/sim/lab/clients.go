@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -15,6 +16,8 @@ type clients struct {
 	w      *world
 	on     bool
 	told   bool // each write is worth a line
+	fast   bool // each is offered to all voters at once
+	early  int  // how many a superquorum decided
 	turn   int
 	next   uint64
 	acked  []ack
@@ -76,9 +79,9 @@ func (c *clients) ask(number uint64) {
 
 func (c *clients) give(m *member, number uint64) {
 	m.waiting[number] = true
-	m.step(raft.Propose{Proposals: []consensus.Proposal{{
+	m.step(raft.Propose{Fast: c.fast, Proposals: []consensus.Proposal{{
 		ID: consensus.ProposalID{Session: clientSession, Sequence: number}, Proposer: m.id, Kind: consensus.EntryCommand,
-		Payload: []byte("w"),
+		Payload: fmt.Appendf(nil, "w%d", number),
 	}}})
 }
 
@@ -119,17 +122,29 @@ func (c *clients) refused(m *member, refusal *consensus.Refusal) {
 
 // applied acknowledges what waits at m.
 func (c *clients) applied(m *member, e *entry) {
-	if e.Kind != consensus.EntryCommand || !m.waiting[e.Proposal.Sequence] {
+	number := e.Proposal.Sequence
+	if e.Kind == consensus.EntryCommand && m.waiting[number] && slices.Contains(m.store.writes, number) {
+		c.acknowledge(m, number, "w%d is acknowledged by %v")
+	}
+}
+
+// decided acknowledges, at its proposer, what a superquorum has decided.
+func (c *clients) decided(m *member, number uint64) {
+	if m.waiting[number] {
+		c.early++
+		c.acknowledge(m, number, "w%d is decided by a superquorum, and acknowledged by %v")
+	}
+}
+
+func (c *clients) acknowledge(m *member, number uint64, format string) {
+	delete(m.waiting, number)
+	if c.isAcked(number) {
 		return
 	}
-	delete(m.waiting, e.Proposal.Sequence)
-	if c.isAcked(e.Proposal.Sequence) {
-		return
-	}
-	c.acked = append(c.acked, ack{e.Proposal.Sequence, c.w.Now()})
+	c.acked = append(c.acked, ack{number, c.w.Now()})
 	c.w.journal.acked()
 	if c.told {
-		c.w.journal.add(KindNote, m.id, "w%d is acknowledged by %v", e.Proposal.Sequence, m.id)
+		c.w.journal.add(KindNote, m.id, format, number, m.id)
 	}
 	if c.on {
 		c.w.After(c.w.delay*2, c.write)

@@ -6,15 +6,13 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/quorate/quorate/internal/consensus"
 )
 
 // A Trial is one protocol's run of one standard change.
 type Trial struct {
 	Change   string // "replace one of 3"
 	Dead     bool   // a voter that stays is dead
-	Protocol consensus.Protocol
+	Protocol string
 	Done     float64 // rounds from the log to the decision, which a client may be told; negative: never
 	Settled  float64 // rounds until who left may be switched off; negative: never
 	Stall    time.Duration
@@ -41,9 +39,12 @@ func Compare(seed uint64, delay time.Duration) ([]Trial, error) {
 	var trials []Trial
 	for _, row := range standard {
 		for _, dead := range []bool{false, true} {
-			for protocol := consensus.ProtocolSingle; protocol.Known(); protocol++ {
+			for _, protocol := range compared() {
 				o := row.o
-				o.Protocol, o.Seed, o.Delay = protocol, seed, delay
+				o.Seed, o.Delay = seed, delay
+				if !o.SetProtocol(protocol) {
+					return nil, fmt.Errorf("no protocol %q", protocol)
+				}
 				if dead {
 					fault, err := ParseFault(fmt.Sprintf("crash-member:%d@1us", row.dead))
 					if err != nil {
@@ -53,7 +54,7 @@ func Compare(seed uint64, delay time.Duration) ([]Trial, error) {
 				}
 				r, err := Run(o)
 				if err != nil {
-					return nil, fmt.Errorf("%s by %v: %w", row.name, protocol, err)
+					return nil, fmt.Errorf("%s by %s: %w", row.name, protocol, err)
 				}
 				t := Trial{
 					Change: row.name, Dead: dead, Protocol: protocol, Done: -1, Settled: -1, Stall: r.Stall,
@@ -71,6 +72,9 @@ func Compare(seed uint64, delay time.Duration) ([]Trial, error) {
 	}
 	return trials, nil
 }
+
+// compared are the protocols beside each other, the experiment last.
+func compared() []string { return ProtocolNames()[1:] }
 
 // WriteTable writes trials as a table of Markdown, a row for each change and protocol.
 func WriteTable(out io.Writer, trials []Trial) error {
@@ -90,7 +94,7 @@ func WriteTable(out io.Writer, trials []Trial) error {
 			name = ""
 		}
 		last = t.Change
-		fmt.Fprintf(&b, "| %s | `%v` | %s | %s | %s ms | %d | %s | %s | %s ms |\n", name, t.Protocol, inRounds(t.Done),
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s ms | %d | %s | %s | %s ms |\n", name, t.Protocol, inRounds(t.Done),
 			inRounds(t.Settled), ms(t.Stall), t.Messages, inRounds(d.Done), inRounds(d.Settled), ms(d.Stall))
 	}
 	_, err := io.WriteString(out, b.String())
@@ -105,11 +109,11 @@ func inRounds(n float64) string {
 }
 
 // Colours of protocols in a picture, in their order.
-var protocolColours = []string{"#4e79a7", "#e15759", "#59a14f", "#f28e2b", "#9c755f"}
+var protocolColours = []string{"#4e79a7", "#e15759", "#59a14f", "#f28e2b", "#9c755f", "#b07aa1"}
 
 // Picture draws the rounds of trials as bars: dark until the change is decided, light until it is settled.
 func Picture(out io.Writer, trials []Trial) error {
-	const left, top, bar, gap, scale, width = 250, 60, 12, 16, 22, 900
+	const left, top, bar, gap, scale, width = 320, 60, 12, 16, 22, 900
 	y := top
 	var b strings.Builder
 	last := ""
@@ -126,8 +130,8 @@ func Picture(out io.Writer, trials []Trial) error {
 			fmt.Fprintf(&b, `<text x="8" y="%d" font-weight="bold">%s</text>`+"\n", y+bar-2, name)
 			last = name
 		}
-		colour := protocolColours[int(t.Protocol-consensus.ProtocolSingle)%len(protocolColours)]
-		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end" font-size="10">%v</text>`+"\n", left-6, y+bar-2, t.Protocol)
+		colour := protocolColours[slices.Index(compared(), t.Protocol)%len(protocolColours)]
+		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end" font-size="10">%s</text>`+"\n", left-6, y+bar-2, t.Protocol)
 		settled, done := max(t.Settled, 0)*scale, max(t.Done, 0)*scale
 		fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s" opacity="0.35"/>`+"\n",
 			left, y, settled, bar-2, colour)
@@ -139,8 +143,8 @@ func Picture(out io.Writer, trials []Trial) error {
 	_, err := fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d"
  font-family="sans-serif" font-size="12">
 <rect width="100%%" height="100%%" fill="white"/>
-<text x="8" y="24" font-size="16">Five protocols of membership change: rounds until decided (dark) and settled (light)</text>
-<text x="8" y="42">A round is there, to the disk, and back. quoratesim reconfig --compare</text>
+<text x="8" y="24" font-size="16">Protocols of membership change: rounds until decided (dark) and settled (light)</text>
+<text x="8" y="42">A round is there, to the disk, and back. quoratesim reconfig --compare. activate-switched: see ADR 63</text>
 %s</svg>
 `, width, y+20, b.String())
 	return err

@@ -9,10 +9,12 @@ import (
 
 // disk takes its time and syncs all that waits at once.
 type disk struct {
-	m       *member
-	hard    consensus.HardState
-	base    consensus.SnapshotMeta
-	entries []entry
+	m        *member
+	hard     consensus.HardState
+	base     consensus.SnapshotMeta
+	entries  []entry
+	records  []consensus.Record // of the fast path
+	switched consensus.Index    // see switched.go
 
 	queue   []raft.Output // persist requests and what waits for them
 	syncing bool
@@ -20,7 +22,7 @@ type disk struct {
 }
 
 func (d *disk) write(out *raft.Output) {
-	if out.Seq != 0 || len(out.SendAfter) > 0 {
+	if out.Seq != 0 || len(out.SendAfter) > 0 || len(out.Evaluate) > 0 {
 		d.queue = append(d.queue, *out)
 		d.sync()
 	}
@@ -57,6 +59,7 @@ func (d *disk) complete(done []raft.Output) {
 		for _, msg := range done[i].SendAfter {
 			d.m.w.net.send(msg)
 		}
+		d.m.answer(done[i].Evaluate)
 	}
 	d.m.step(inputs...)
 	d.m.w.broken.countSelf(d.m)
@@ -72,6 +75,14 @@ func (d *disk) take(out *raft.Output) {
 	if len(out.Entries) > 0 {
 		keep := out.Entries[0].Index - d.base.Position.Index - 1
 		d.entries = append(d.entries[:keep:keep], out.Entries...)
+	}
+	for _, c := range out.Records {
+		d.records = slices.DeleteFunc(slices.Clone(d.records), func(r consensus.Record) bool {
+			return r.Attempt == c.Record.Attempt
+		})
+		if !c.Forget {
+			d.records = append(d.records, c.Record)
+		}
 	}
 }
 

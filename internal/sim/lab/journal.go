@@ -131,9 +131,14 @@ func (j *journal) acked() { j.acks = append(j.acks, j.w.Now()-j.w.origin) }
 
 // sent notes a message that leaves now.
 func (j *journal) sent(m *message) *Arrow {
-	a := &Arrow{From: m.From, To: m.To, Sent: j.w.Now() - j.w.origin}
-	a.What, a.shown = j.describe(m)
-	j.record(Record{Kind: KindArrow, Member: m.From, Arrow: a})
+	what, shown := j.describe(m)
+	return j.arrow(m.From, m.To, what, shown)
+}
+
+// arrow notes that something leaves now.
+func (j *journal) arrow(from, to memberID, what string, shown bool) *Arrow {
+	a := &Arrow{From: from, To: to, What: what, Sent: j.w.Now() - j.w.origin, shown: shown}
+	j.record(Record{Kind: KindArrow, Member: from, Arrow: a})
 	return a
 }
 
@@ -158,6 +163,12 @@ func (j *journal) describe(m *message) (what string, worth bool) {
 		return "you were removed", true
 	case consensus.MsgAppend:
 		return j.describeAppend(m)
+	case consensus.MsgRecord, consensus.MsgFastPropose:
+		return fmt.Sprintf("offers %s under %s", j.w.names.writes(m.Proposals), j.underOf(m)), j.w.clients.told
+	case consensus.MsgRecorded, consensus.MsgFast:
+		return j.describeVerdicts(m), j.w.clients.told
+	case consensus.MsgProposeReply:
+		return j.describeRefusals(m), j.w.clients.told
 	}
 	return kindText(m.Kind), false
 }
@@ -246,7 +257,10 @@ func (j *journal) logs(m *member, id consensus.ConfigID, inForce bool) {
 func (j *journal) settles(m *member, id consensus.ConfigID, committed bool) {
 	short, _ := j.w.names.logged(id)
 	r := Record{Kind: KindSettled, Member: m.id, Mark: marks[KindSettled], Text: short + " settled, knows"}
-	if committed {
+	switch {
+	case j.w.broken.switched: // what the core calls settled says only that it has committed
+		r.Kind, r.Mark, r.Text = KindCommitted, marks[KindCommitted], short+" committed, knows"
+	case committed:
 		r.Text = short + " committed and settled, knows"
 	}
 	r.Minor = id.Index < m.status.ConfigID.Index

@@ -91,6 +91,38 @@ func TestRun_everyProtocolAndStage(t *testing.T) {
 	}
 }
 
+// Ensure that by the experiment, too, no write is lost and no two majorities decide: what it costs is that a cluster may stand
+// still, which needs more bad luck than these faults.
+func TestRun_experiment(t *testing.T) {
+	stuck, runs := 0, 0
+	for _, o := range changes {
+		for _, trouble := range troubles {
+			if trouble != "" {
+				o.Faults = faults(t, strings.ReplaceAll(trouble, memberList(6), memberList(members(&o))))
+			}
+			for o.Seed = 1; o.Seed <= 3; o.Seed++ {
+				o.SetProtocol(lab.ProtocolSwitched)
+				r, err := lab.Run(o)
+				if err != nil {
+					t.Fatalf("%v: %v", o, err)
+				}
+				runs++
+				for _, v := range r.Violations {
+					if v.Breach != lab.BreachUnavailable {
+						t.Errorf("%s, seed %d: %v\n%s", r.Title, o.Seed, v, chart(t, r, false))
+					}
+				}
+				if len(r.Violations) > 0 {
+					stuck++
+					t.Log(r.Title, o.Seed)
+				}
+			}
+			o.Faults = nil
+		}
+	}
+	t.Logf("%d of %d runs stand still", stuck, runs)
+}
+
 // members is how many members a run has.
 func members(o *lab.Options) int {
 	to := o.To
@@ -215,6 +247,40 @@ func TestStory_Play(t *testing.T) {
 	if _, err := lab.FindStory("cinderella"); err == nil || !strings.Contains(err.Error(), "two-leaders") {
 		t.Errorf("an unknown story: %v", err)
 	}
+}
+
+// Ensure that each story is told as testdata/stories says, with its rule and without. Rewrite with -rewrite, and look at it.
+func TestStory_golden(t *testing.T) {
+	told := map[string]bool{}
+	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			s, err := lab.FindStory(d.Cmd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			safe := d.HasArg("safe")
+			told[fmt.Sprint(s.Name, safe)] = true
+			r, err := s.Play(safe)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return withoutLegend(chart(t, r, false))
+		})
+	})
+	for _, s := range lab.Stories() {
+		for _, safe := range []bool{false, true} {
+			if !told[fmt.Sprint(s.Name, safe)] {
+				t.Errorf("testdata/stories has no %s, safe %v", s.Name, safe)
+			}
+		}
+	}
+}
+
+// withoutLegend leaves out what is the same in all charts.
+func withoutLegend(text string) string {
+	head, rest, _ := strings.Cut(text, "A column for each member")
+	_, rest, _ = strings.Cut(rest, "\n\n")
+	return head + rest
 }
 
 // checkPicture wants well-formed XML of a bounded size.

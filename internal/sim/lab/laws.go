@@ -19,6 +19,7 @@ const (
 	BreachIncomplete   Breach = "a leader lacks a committed entry"
 	BreachLostWrite    Breach = "an acknowledged write is lost"
 	BreachTwoChanges   Breach = "two changes at once"
+	BreachTakenBack    Breach = "a change that was done is taken back"
 	BreachUnavailable  Breach = "the cluster cannot go on"
 	BreachAssertion    Breach = "a member's own assertion failed"
 	BreachOtherMembers Breach = "the members disagree at the end"
@@ -104,6 +105,7 @@ func (l *laws) commits(m *member, e *entry) {
 	before := &l.committed[e.Index]
 	if before.Index == 0 {
 		*before = *e
+		l.takesBack(m, e)
 		return
 	}
 	if before.Position() != e.Position() || string(before.Payload) != string(e.Payload) {
@@ -113,6 +115,13 @@ func (l *laws) commits(m *member, e *entry) {
 		l.differ = append(l.differ, e.Index)
 		l.breach(m.id, BreachOverwritten, "%v commits %s where %s was committed", m.id,
 			l.w.names.entry(e), l.w.names.entry(before))
+	}
+}
+
+// takesBack checks that no change is taken back of which the operator was told that it is done.
+func (l *laws) takesBack(m *member, e *entry) {
+	if change, ok := changeOf(e); ok && change.Abort && l.w.operator.doneAt > 0 {
+		l.breach(m.id, BreachTakenBack, "%v commits %s", m.id, l.w.names.entry(e))
 	}
 }
 

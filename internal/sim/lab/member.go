@@ -19,20 +19,23 @@ type member struct {
 	dead    bool          // stopped by its own assertion, or for ever: it does not start again
 	status  raft.Status
 
-	disk     disk
-	log      []entry // as the outputs tell it, durable or not; log[0].Index = logBase+1
-	logBase  consensus.Index
-	known    consensus.Index // how far the laws have looked at its commits
-	store    store
-	handed   []entry // to the state machine, not applied yet
-	applying bool
-	received map[position]store
-	waiting  map[uint64]bool // writes whose client waits at this member
-	standIn  memberID        // whom this leader counts itself for, with that rule broken
+	disk       disk
+	log        []entry // as the outputs tell it, durable or not; log[0].Index = logBase+1
+	logBase    consensus.Index
+	known      consensus.Index // how far the laws have looked at its commits
+	store      store
+	handed     []entry // to the state machine, not applied yet
+	applying   bool
+	received   map[position]store
+	waiting    map[uint64]bool // writes whose client waits at this member
+	switching  consensus.Index // see switched.go
+	switchedBy map[memberID]consensus.Index
+	standIn    memberID // whom this leader counts itself for, with that rule broken
 }
 
 func newMember(w *world, id memberID) *member {
-	m := &member{w: w, id: id, seed: w.rng.Uint64(), received: map[position]store{}, waiting: map[uint64]bool{}}
+	m := &member{w: w, id: id, seed: w.rng.Uint64(), received: map[position]store{}, waiting: map[uint64]bool{},
+		switchedBy: map[memberID]consensus.Index{}}
 	m.disk.m = m
 	return m
 }
@@ -50,6 +53,7 @@ func (m *member) options() raft.Options {
 	o.Faults = m.w.broken.raft
 	// Whoever changes members too early does so before anybody is known to have caught up.
 	o.StrictReconfig = !m.w.broken.raft.ChangeInOldTerm
+	o.Fast = raft.FastOptions{Footprint: footprintOf, State: m.stateOf}
 	return o
 }
 
@@ -62,8 +66,11 @@ func (m *member) start() {
 	if m.store.position.Index > base.Position.Index && !m.disk.holds(m.store.position) {
 		base = m.store.meta() // the store was swapped for a snapshot and the log was not reset yet
 	}
+	hard := m.disk.hard
+	hard.Commit = max(hard.Commit, m.disk.switched)
 	replica, err := raft.New(m.options(), raft.Restored{
-		Hard: m.disk.hard, Base: base, Entries: m.disk.entries, Applied: m.store.position.Index, Tombstones: m.store.tombs,
+		Hard: hard, Base: base, Entries: m.disk.entries, Applied: m.store.position.Index, Tombstones: m.store.tombs,
+		Revision: m.store.revision, Records: slices.Clone(m.disk.records),
 	})
 	if err != nil {
 		m.stopFor("cannot start: " + err.Error())
@@ -83,6 +90,8 @@ func (m *member) stop() {
 	m.log, m.logBase = slices.Clone(m.disk.entries), m.disk.base.Position.Index
 	clear(m.received)
 	clear(m.waiting)
+	clear(m.switchedBy)
+	m.switching = 0
 	m.standIn = consensus.NoMember
 	m.status = raft.Status{ID: m.id, Term: m.status.Term, ConfigID: m.status.ConfigID, Config: m.status.Config}
 	m.w.net.broke(m.id)
@@ -169,6 +178,7 @@ func (m *member) step(inputs ...raft.Input) {
 	m.w.journal.tell(m, &out)
 	m.w.laws.check(m, &out)
 	m.w.operator.noteLogged(m)
+	m.noteSwitch()
 	if !m.w.stages.pass(m, &out) {
 		return
 	}
@@ -220,6 +230,9 @@ func (m *member) perform(out *raft.Output) {
 	}
 	for _, request := range out.NeedSnapshot {
 		m.stream(request.To)
+	}
+	for i := range out.Decided {
+		m.w.clients.decided(m, out.Decided[i].Proposal.Sequence)
 	}
 	for i := range out.Refusals {
 		m.w.refused(m, &out.Refusals[i])

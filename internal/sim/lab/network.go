@@ -77,7 +77,14 @@ func (n *network) arrival(from, to memberID) time.Duration {
 // send puts a message on its way.
 func (n *network) send(m message) {
 	w := n.w
+	if w.tellsTooEarly(&m) {
+		return
+	}
 	w.counts.note(m.Kind)
+	switched := w.member(m.From).disk.switched
+	if m.Kind == consensus.MsgPreVote || m.Kind == consensus.MsgVote {
+		switched = w.member(m.From).switchedTo()
+	}
 	if w.broken.votesWithoutCommit {
 		forgetCommit(&m)
 	}
@@ -93,6 +100,9 @@ func (n *network) send(m message) {
 			return
 		}
 		a.Arrived = w.Now() - w.origin
+		if w.broken.switched {
+			to.exchange(&m, switched)
+		}
 		to.receive(m, a)
 	})
 }

@@ -61,7 +61,8 @@ func (o *operator) next() {
 	if o.at == 0 {
 		o.w.stages.target = o.current().target
 	}
-	o.w.journal.add(KindRequest, consensus.NoMember, "operator asks for %s by %v", describeSteps(o.current().steps), o.protocol)
+	o.w.journal.add(KindRequest, consensus.NoMember, "operator asks for %s by %s", describeSteps(o.current().steps),
+		o.w.broken.named(o.protocol))
 	o.ask()
 }
 
@@ -143,6 +144,9 @@ func (o *operator) watch(m *member) {
 	there := slices.Equal(in.Config.Voters, o.current().target) && in.ConfigCommitted
 	early := in.Protocol == consensus.ProtocolJointEarly
 	settled := there && !in.Config.IsJoint() && in.ConfigSettled
+	if o.w.broken.switched && in.ConfigID.Stage > 0 {
+		settled = settled && m.enoughSwitched()
+	}
 	if o.phase == phaseLogged && there && (!in.Config.IsJoint() || early) {
 		o.phase = phaseDone
 		o.done(m, settled)

@@ -22,8 +22,23 @@ type Options struct {
 	Demote   []memberID
 	Faults   []Fault
 	Breaks   []string
+	Fast     bool // clients offer their writes to all voters at once
 	Seed     uint64
 	Delay    time.Duration // of a link, one way; 1 ms if zero
+}
+
+// ProtocolNames lists what can be played: what a cluster runs, and the experiment.
+func ProtocolNames() []string { return append(consensus.ProtocolNames(), ProtocolSwitched) }
+
+// SetProtocol chooses a protocol by its name; false if there is none.
+func (o *Options) SetProtocol(name string) (known bool) {
+	o.Breaks = slices.DeleteFunc(o.Breaks, func(b string) bool { return b == ProtocolSwitched })
+	if name == ProtocolSwitched {
+		o.Protocol, o.Breaks = consensus.ProtocolActivate, append(o.Breaks, ProtocolSwitched)
+		return true
+	}
+	o.Protocol, known = consensus.ParseProtocol(name)
+	return known
 }
 
 // plan is what Options come to.

@@ -36,6 +36,8 @@ type Report struct {
 	InForce    string // at the end
 	Leaders    string
 	Acked      int
+	Fast       bool // clients offered their writes to all voters
+	Early      int  // so many of them a superquorum decided
 	Lost       int
 	Stall      time.Duration
 	StallAt    time.Duration
@@ -54,7 +56,7 @@ func (w *world) report(title string) *Report {
 	r := &Report{
 		Title: title, Records: w.journal.records, Acks: w.journal.acks, Violations: w.laws.violations, Counts: w.counts,
 		Members: len(w.members), delay: w.delay, round: 2*w.delay + w.pace.sync, took: w.Now() - w.origin,
-		Acked: len(w.clients.acked), asked: len(w.operator.requests) > 0,
+		Acked: len(w.clients.acked), Fast: w.clients.fast, Early: w.clients.early, asked: len(w.operator.requests) > 0,
 	}
 	var terms []string
 	for _, led := range w.laws.leaders {
@@ -126,6 +128,9 @@ func (r *Report) summary(out io.Writer) {
 	line("leaders", "%s", r.Leaders)
 	line("writes", "%d acknowledged, %d lost; none acknowledged for %s ms from %s ms on, at worst", r.Acked, r.Lost,
 		ms(r.Stall), ms(r.StallAt))
+	if r.Fast {
+		line("fast path", "%d writes decided by a superquorum", r.Early)
+	}
 	line("messages", "%d in %s ms: %d appends, %d commit notices, %d of elections", r.Counts.Messages, ms(r.took),
 		r.Counts.Appends, r.Counts.Notices, r.Counts.Votes)
 	for _, missed := range r.missed {

@@ -27,6 +27,7 @@ func Run(o Options) (*Report, error) {
 	}
 	w := newWorld(o.Seed, o.Delay, broken)
 	w.start(o.From, len(p.joining), o.total(p), true)
+	w.clients.fast = o.Fast
 	w.clients.start()
 	w.begin(20 * w.delay)
 	w.journal.opening("; clients write all the time")
@@ -43,11 +44,18 @@ func (o *Options) title() string {
 	if o.To > 0 {
 		parts[0] += fmt.Sprintf(" to %d", o.To)
 	}
-	parts[0] += fmt.Sprintf(" by %v", o.Protocol)
+	broken, _ := parseBreaks(o.Breaks)
+	parts[0] += " by " + broken.named(o.Protocol)
+	if o.Fast {
+		parts[0] += ", writes by the fast path"
+	}
 	for _, f := range o.Faults {
 		parts = append(parts, f.String())
 	}
 	for _, b := range o.Breaks {
+		if b == ProtocolSwitched {
+			continue
+		}
 		parts = append(parts, "without the rule: "+b)
 	}
 	return strings.Join(parts, "; ")

@@ -11,6 +11,8 @@ import (
 type store struct {
 	position position
 	writes   []uint64 // in order; a retried one counts once
+	aborted  []uint64 // given up as orphans of the fast path
+	revision uint64
 	config   consensus.Config
 	id       consensus.ConfigID
 	protocol consensus.Protocol
@@ -27,6 +29,7 @@ func (s *store) found(config *consensus.Config) {
 func (s *store) clone() store {
 	c := *s
 	c.writes, c.tombs, c.leaving = slices.Clone(s.writes), slices.Clone(s.tombs), slices.Clone(s.leaving)
+	c.aborted = slices.Clone(s.aborted)
 	return c
 }
 
@@ -41,8 +44,10 @@ func (s *store) meta() consensus.SnapshotMeta {
 func (s *store) apply(e *entry) {
 	s.position = e.Position()
 	switch {
-	case e.Kind == consensus.EntryCommand && !slices.Contains(s.writes, e.Proposal.Sequence):
-		s.writes = append(s.writes, e.Proposal.Sequence)
+	case e.Kind == consensus.EntryCommand:
+		s.write(e)
+	case e.Kind == consensus.EntryAbort && !slices.Contains(s.writes, e.Proposal.Sequence):
+		s.aborted = append(s.aborted, e.Proposal.Sequence)
 	case e.Kind == consensus.EntryConfig:
 		change, _, err := consensus.DecodeConfigChange(e.Payload)
 		if err != nil {
@@ -58,6 +63,20 @@ func (s *store) apply(e *entry) {
 			s.bury()
 		}
 	}
+}
+
+// write applies a write, once, as docs/fast-path.md says.
+func (s *store) write(e *entry) {
+	if s.decided(e.Proposal.Sequence) || e.ExactRevision != 0 && e.ExactRevision <= s.revision {
+		return
+	}
+	s.revision = max(s.revision+1, e.ExactRevision)
+	s.writes = append(s.writes, e.Proposal.Sequence)
+}
+
+// decided reports whether no later entry of a write can change anything.
+func (s *store) decided(number uint64) bool {
+	return slices.Contains(s.writes, number) || slices.Contains(s.aborted, number)
 }
 
 func (s *store) bury() {
@@ -86,7 +105,7 @@ func (m *member) apply() {
 			m.w.clients.applied(m, &batch[i])
 		}
 		if len(batch) > 0 {
-			m.step(raft.Applied{Index: m.store.position.Index})
+			m.step(raft.Applied{Index: m.store.position.Index, Revision: m.store.revision})
 		}
 		m.apply()
 	})
@@ -115,6 +134,8 @@ func (m *member) install(meta consensus.SnapshotMeta) {
 		if ok {
 			m.handed, m.store = nil, got.clone()
 		}
-		m.step(raft.SnapshotInstalled{Meta: meta, Tombstones: slices.Clone(got.tombs), Failed: !ok})
+		m.step(raft.SnapshotInstalled{
+			Meta: meta, Tombstones: slices.Clone(got.tombs), Revision: got.revision, Failed: !ok,
+		})
 	})
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Stories lists the scripts.
-func Stories() []Story { return slices.Concat(disasters(), standstills()) }
+func Stories() []Story { return slices.Concat(disasters(), protocolStories(), standstills()) }
 
 // disasters lose something for ever.
 func disasters() []Story {

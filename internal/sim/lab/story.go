@@ -13,7 +13,7 @@ import (
 // Story is a script that leads to a known disaster, unless a rule holds.
 type Story struct {
 	Name   string
-	Title  string
+	Title  string // its subject, with a source where it has one
 	About  []string
 	Rule   string   // that prevents it
 	Break  string   // the switch that takes the rule away
@@ -33,6 +33,11 @@ func FindStory(name string) (Story, error) {
 		known = append(known, s.Name)
 	}
 	return Story{}, fmt.Errorf("no story %q: there are %s", name, strings.Join(known, ", "))
+}
+
+// StoriesOf returns the stories of rules that are dropped.
+func StoriesOf(broken []string) []Story {
+	return slices.DeleteFunc(Stories(), func(s Story) bool { return !slices.Contains(broken, s.Break) })
 }
 
 // Play plays a story, with its rule or without.
@@ -103,7 +108,7 @@ func (d *director) heal() {
 
 // change asks a member, which leads, for a change.
 func (d *director) change(id memberID, protocol consensus.Protocol, steps ...consensus.ChangeStep) {
-	d.journal.add(KindRequest, id, "operator asks %v for %s by %v", id, describeSteps(steps), protocol)
+	d.journal.add(KindRequest, id, "operator asks %v for %s by %s", id, describeSteps(steps), d.broken.named(protocol))
 	d.asked++
 	d.member(id).step(changeInput(1000+d.asked, &consensus.ChangeRequest{Steps: steps, Protocol: protocol}))
 }
