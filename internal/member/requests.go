@@ -40,9 +40,7 @@ type requests struct {
 // requestLoop is what requests need of the node of the loop.
 type requestLoop interface {
 	Proposals() *proposals.Table
-	// AwaitRead returns a channel that is closed once the state here shows everything acknowledged before the call.
-	AwaitRead() <-chan struct{}
-	// AddReader is AwaitRead for who does not wait, and DropReader forgets it.
+	// AddReader has a reader told once the state here shows everything acknowledged before the call, and DropReader forgets it.
 	AddReader(*node.Reader)
 	DropReader(*node.Reader)
 }
@@ -223,12 +221,21 @@ func (r *requests) await(
 	return kv.Result{}, err
 }
 
+// shownReader is closed when a read may be answered.
+type shownReader chan struct{}
+
+// Shown implements the port of node.Reader.
+func (s shownReader) Shown() { close(s) }
+
 // readIndex returns once the state applied here shows everything that was acknowledged before the call.
 func (r *requests) readIndex(ctx context.Context) error {
 	if err := r.awaitStart(ctx); err != nil {
 		return err
 	}
-	shown := r.loop.AwaitRead()
+	shown := make(shownReader)
+	reader := &node.Reader{To: shown}
+	r.loop.AddReader(reader)
+	defer r.loop.DropReader(reader)
 	r.wake()
 	select {
 	case <-shown:

@@ -22,8 +22,6 @@ type deafLoop struct{ table *proposals.Table }
 
 func (l deafLoop) Proposals() *proposals.Table { return l.table }
 
-func (l deafLoop) AwaitRead() <-chan struct{} { return make(chan struct{}) }
-
 func (l deafLoop) AddReader(*node.Reader) {}
 
 func (l deafLoop) DropReader(*node.Reader) {}

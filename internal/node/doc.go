@@ -10,6 +10,6 @@
 //  2. Entries are handed out in log order, each once, and only when they are durable here.
 //  3. A read is served only after everything below its read index has been applied.
 //
-// A Node is used by one goroutine, but for AwaitRead, Awaits, Resolve, Restored, Read and the tables that Proposals and
-// Clients return: those any goroutine may use.
+// A Node is used by one goroutine, but for AddReader, DropReader, Awaits, Resolve, Restored, Read and the tables that
+// Proposals and Clients return: those any goroutine may use.
 package node

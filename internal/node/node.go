@@ -360,11 +360,8 @@ func (n *Node) Replica() *raft.Replica { return n.replica }
 // Proposals gives the table of what was proposed here. Any goroutine may use it.
 func (n *Node) Proposals() *proposals.Table { return n.proposals }
 
-// AwaitRead returns a channel that is closed once the state applied here shows everything acknowledged before the call. Any
-// goroutine may call it; the question leaves with the next Step.
-func (n *Node) AwaitRead() <-chan struct{} { return n.reads.join(nil).done }
-
-// AddReader is AwaitRead for who does not wait. Any goroutine may call it.
+// AddReader has a reader told once the state applied here shows everything acknowledged before the call. Any goroutine may call
+// it; the question leaves with the next Step.
 func (n *Node) AddReader(r *Reader) { n.reads.join(r) }
 
 // DropReader forgets a reader. Any goroutine may call it; it may just be being told.

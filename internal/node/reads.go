@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -20,24 +21,27 @@ type told func()
 
 func (f told) Shown() { f() }
 
-// readGroup is the reads that share one question to the leader. Everybody in it waits for done, or is one of readers.
+// readGroup is the readers that share one question to the leader.
 type readGroup struct {
 	id       uint64
-	done     chan struct{}
 	readers  linked.List[Reader]
-	joined   []*readGroup // that are asked again together with this one
 	index    consensus.Index
 	sentTick uint64
 }
 
 func (g *readGroup) finish() {
-	close(g.done)
 	for r := g.readers.First(); r != nil; r = g.readers.First() {
 		r.place.Remove()
 		r.To.Shown()
 	}
-	for _, other := range g.joined {
-		other.finish()
+}
+
+// takeIn gives the readers of another group to this one, and nothing is left of the other: what gave up leaves nothing behind,
+// however often it asked.
+func (g *readGroup) takeIn(other *readGroup) {
+	for r := other.readers.First(); r != nil; r = other.readers.First() {
+		r.place.Remove()
+		g.readers.PushBack(&r.place, r)
 	}
 }
 
@@ -52,17 +56,14 @@ type reads struct {
 	applied consensus.Index
 }
 
-// join returns the group that a read which begins now belongs to. reader, if not nil, is told when it is done.
-func (r *reads) join(reader *Reader) *readGroup {
+// join adds a read that begins now. reader is told when it is done.
+func (r *reads) join(reader *Reader) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.forming == nil {
-		r.forming = &readGroup{done: make(chan struct{})}
+		r.forming = &readGroup{}
 	}
-	if reader != nil {
-		r.forming.readers.PushBack(&reader.place, reader)
-	}
-	return r.forming
+	r.forming.readers.PushBack(&reader.place, reader)
 }
 
 // leave forgets a reader, unless it was told or is just being told.
@@ -103,12 +104,19 @@ func (r *reads) answered(answers []consensus.ReadIndex) {
 			g.finish()
 			continue
 		}
-		at, _ = slices.BinarySearchFunc(r.parked, g.index+1, func(g *readGroup, i consensus.Index) int {
-			if g.index < i {
-				return -1
-			}
-			return 1
-		})
+		r.park(g)
+	}
+}
+
+// park has a group wait for its index to be applied, with those that wait for the same.
+func (r *reads) park(g *readGroup) {
+	at, found := slices.BinarySearchFunc(r.parked, g.index, func(g *readGroup, index consensus.Index) int {
+		return cmp.Compare(g.index, index)
+	})
+	switch {
+	case found:
+		r.parked[at].takeIn(g)
+	case g.readers.Len() > 0:
 		r.parked = slices.Insert(r.parked, at, g)
 	}
 }
@@ -147,15 +155,15 @@ func (r *reads) resend(tick uint64) {
 func (r *reads) again(which func(*readGroup) bool) {
 	keep := r.asked[:0]
 	for _, g := range r.asked {
-		if !which(g) {
+		switch {
+		case !which(g):
 			keep = append(keep, g)
-			continue
-		}
-		if r.forming == nil {
+		case g.readers.Len() == 0: // all have left
+		case r.forming == nil:
 			r.forming = g
-			continue
+		default:
+			r.forming.takeIn(g)
 		}
-		r.forming.joined = append(r.forming.joined, g)
 	}
 	clear(r.asked[len(keep):])
 	r.asked = keep

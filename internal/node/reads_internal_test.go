@@ -6,33 +6,41 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-func done(g *readGroup) bool {
-	select {
-	case <-g.done:
-		return true
-	default:
-		return false
-	}
+// awaited is a reader, and whether it was told.
+type awaited struct {
+	Reader
+	told bool
 }
+
+func (r *reads) begin() *awaited {
+	a := &awaited{}
+	a.To = told(func() { a.told = true })
+	r.join(&a.Reader)
+	return a
+}
+
+func done(a *awaited) bool { return a.told }
 
 func TestReads_join_sharesOneQuestion(t *testing.T) {
 	r := &reads{}
-	a, b := r.join(nil), r.join(nil)
-	if a != b {
+	a, b := r.begin(), r.begin()
+	first := r.take(1)
+	if r.waiting() {
 		t.Error("two reads that came together ask twice")
 	}
-	first := r.take(1)
-	if c := r.join(nil); c == a {
-		t.Error("a read joined a question that was asked before it came")
-	}
+	c := r.begin()
 	if second := r.take(1); second == first {
 		t.Error("two questions have one id")
+	}
+	r.answered([]consensus.ReadIndex{{ID: first, Index: 0}})
+	if !done(a) || !done(b) || done(c) {
+		t.Errorf("told: %v and %v of the question, %v of the next one", done(a), done(b), done(c))
 	}
 }
 
 func TestReads_answered_waitsForApply(t *testing.T) {
 	r := &reads{applied: 4}
-	g := r.join(nil)
+	g := r.begin()
 	id := r.take(1)
 	r.answered([]consensus.ReadIndex{{ID: id, Index: 6}})
 	if r.advance(5); done(g) {
@@ -45,7 +53,7 @@ func TestReads_answered_waitsForApply(t *testing.T) {
 
 func TestReads_answered_atOnce(t *testing.T) {
 	r := &reads{applied: 9}
-	g := r.join(nil)
+	g := r.begin()
 	r.answered([]consensus.ReadIndex{{ID: r.take(1), Index: 9}})
 	if !done(g) {
 		t.Error("everything is applied, and the read waits")
@@ -55,9 +63,11 @@ func TestReads_answered_atOnce(t *testing.T) {
 func TestReads_failed_asksAgain(t *testing.T) {
 	r := &reads{}
 	called := 0
-	g := r.join(&Reader{To: told(func() { called++ })})
+	g := &awaited{}
+	g.To = told(func() { g.told = true; called++ })
+	r.join(&g.Reader)
 	old := r.take(1)
-	later := r.join(nil)
+	later := r.begin()
 	r.failed([]uint64{old})
 	r.take(2)
 	r.answered([]consensus.ReadIndex{{ID: old, Index: 0}}) // a late answer, too low for the later one
@@ -72,7 +82,7 @@ func TestReads_failed_asksAgain(t *testing.T) {
 
 func TestReads_resend_onlyOld(t *testing.T) {
 	r := &reads{}
-	r.join(nil)
+	r.begin()
 	r.take(5)
 	if r.resend(4); r.waiting() {
 		t.Error("asked again before its time")
@@ -84,9 +94,9 @@ func TestReads_resend_onlyOld(t *testing.T) {
 
 func TestReads_advance_inOrderOfIndex(t *testing.T) {
 	r := &reads{}
-	var groups []*readGroup
+	var groups []*awaited
 	for _, index := range []consensus.Index{5, 3, 4} {
-		groups = append(groups, r.join(nil))
+		groups = append(groups, r.begin())
 		r.answered([]consensus.ReadIndex{{ID: r.take(1), Index: index}})
 	}
 	r.advance(4)
@@ -101,18 +111,44 @@ func TestReads_leave(t *testing.T) {
 	called := 0
 	reader := func() *Reader { return &Reader{To: told(func() { called++ })} }
 	stays, leaves := reader(), reader()
-	g := r.join(stays)
+	r.join(stays)
 	r.join(leaves)
 	id := r.take(1)
 	r.join(reader())
 	r.failed([]uint64{id}) // the group is asked again with the one that is forming
 	r.leave(leaves)
-	if g.readers.Len() != 1 {
-		t.Errorf("%d readers are left", g.readers.Len())
+	if r.forming.readers.Len() != 2 {
+		t.Errorf("%d readers are left", r.forming.readers.Len())
 	}
 	r.answered([]consensus.ReadIndex{{ID: r.take(2), Index: 0}})
 	r.leave(stays)
 	if called != 2 {
 		t.Errorf("%d readers were told", called)
+	}
+}
+
+// Ensure that readers which gave up leave nothing behind, however often they ask: not while no answer comes, and not while
+// nothing is applied.
+func TestReads_leave_nothingBehind(t *testing.T) {
+	r := &reads{}
+	for tick := range uint64(1000) {
+		gone := r.begin()
+		r.take(tick)
+		r.leave(&gone.Reader)
+		r.resend(tick)
+	}
+	if r.forming != nil || len(r.asked) > 0 {
+		t.Errorf("%d questions are asked for nobody", len(r.asked))
+	}
+	for tick := range uint64(1000) {
+		gone := r.begin()
+		id := r.take(tick)
+		r.leave(&gone.Reader)
+		r.answered([]consensus.ReadIndex{{ID: id, Index: consensus.Index(tick + 1)}})
+		r.begin()
+		r.answered([]consensus.ReadIndex{{ID: r.take(tick), Index: 2000}})
+	}
+	if len(r.parked) != 1 || r.parked[0].readers.Len() != 1000 {
+		t.Errorf("%d groups wait to be applied, the first one with %d readers", len(r.parked), r.parked[0].readers.Len())
 	}
 }
