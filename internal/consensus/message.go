@@ -191,3 +191,24 @@ func (k MessageKind) FromLeader() bool {
 
 // MaxOrphans is how many proposals one MsgOrphans asks about at most.
 const MaxOrphans = 256
+
+// SizeBytes estimates the encoded size of a message from above, cheaply enough to do each time that one is sent or arrives.
+func (m *Message) SizeBytes() int {
+	size := 128 + 48*len(m.Refusals) + 20*len(m.Reads) + 48*len(m.Verdicts) + 80*len(m.Records)
+	for i := range m.Verdicts {
+		size += len(m.Verdicts[i].Reply)
+	}
+	for i := range m.Records {
+		size += len(m.Records[i].Payload)
+	}
+	for i := range m.Entries {
+		size += m.Entries[i].SizeBytes()
+	}
+	for i := range m.Proposals {
+		size += len(m.Proposals[i].Payload) + 64
+	}
+	if m.Snapshot != nil {
+		size += 4 << 10
+	}
+	return size
+}

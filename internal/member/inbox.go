@@ -7,15 +7,49 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// inbox is where everybody leaves inputs for the loop. It never blocks the sender.
+// inbox is where inputs for the loop wait. It holds up no sender but a stream of another member that brings more than the loop
+// takes: the rest stays in its connection then.
 type inbox struct {
-	mu     sync.Mutex
-	inputs []raft.Input
-	spare  []raft.Input
-	signal chan struct{}
+	most int // bytes of the messages of one member that wait, or one delivery
+
+	mu      sync.Mutex
+	room    sync.Cond
+	inputs  []raft.Input
+	spare   []raft.Input
+	waiting map[consensus.MemberID]int // bytes by sender
+	closed  bool
+	signal  chan struct{}
 }
 
-func (b *inbox) init() { b.signal = make(chan struct{}, 1) }
+func (b *inbox) init(most int) {
+	b.most, b.signal, b.waiting, b.room.L = most, make(chan struct{}, 1), map[consensus.MemberID]int{}, &b.mu
+}
+
+// close lets all senders go. The loop takes nothing more.
+func (b *inbox) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	b.room.Broadcast()
+}
+
+// putPaced is putMessages for a stream of a member. It returns when there is room, or the member stops.
+func (b *inbox) putPaced(messages []consensus.Message) {
+	if len(messages) == 0 {
+		return
+	}
+	from, size := messages[0].From, 0
+	for i := range messages {
+		size += messages[i].SizeBytes()
+	}
+	b.mu.Lock()
+	for b.waiting[from] > 0 && b.waiting[from]+size > b.most && !b.closed {
+		b.room.Wait()
+	}
+	b.waiting[from] += size
+	b.mu.Unlock()
+	b.putMessages(messages)
+}
 
 // put leaves inputs and wakes the loop.
 func (b *inbox) put(inputs ...raft.Input) {
@@ -49,6 +83,10 @@ func (b *inbox) take() []raft.Input {
 	clear(b.spare)
 	b.inputs = b.spare[:0]
 	b.spare = taken
+	if len(b.waiting) > 0 {
+		clear(b.waiting)
+		b.room.Broadcast()
+	}
 	return taken
 }
 

@@ -67,7 +67,8 @@ func New(options Options) (*Member, error) {
 	m.life.init()
 	m.leader.init(m.ID())
 	m.departure.init()
-	m.inbox.init()
+	m.inbox.init(o.Raft.MaxApplyingBytes)
+	context.AfterFunc(m.life.stopping, m.inbox.close)
 	m.stores.Set(o.Data.Generation)
 	context.AfterFunc(m.life.stopping, m.stores.Stop)
 	m.config = appliedConfig{&m.stores}

@@ -34,8 +34,10 @@ type PeerHandler struct {
 
 var _ transport.Handler = (*PeerHandler)(nil)
 
-// Receive takes messages from other members.
-func (h *PeerHandler) Receive(messages []consensus.Message) { h.admit(messages) }
+// Receive takes messages from other members. It does not return while too many of that member wait.
+func (h *PeerHandler) Receive(messages []consensus.Message) {
+	h.inbox.putPaced(h.epochs.State().Admit(messages))
+}
 
 // admit leaves for the core what a member in this state may hear, and returns how many messages that are.
 func (h *PeerHandler) admit(messages []consensus.Message) int {

@@ -120,24 +120,3 @@ func decodeTick(body []byte) (uint64, error) {
 	}
 	return binary.LittleEndian.Uint64(body), nil
 }
-
-// sizeBytes estimates the encoded size of m from above, cheaply enough to do on every Send.
-func sizeBytes(m *consensus.Message) int {
-	size := 128 + 48*len(m.Refusals) + 20*len(m.Reads) + 48*len(m.Verdicts) + 80*len(m.Records)
-	for i := range m.Verdicts {
-		size += len(m.Verdicts[i].Reply)
-	}
-	for i := range m.Records {
-		size += len(m.Records[i].Payload)
-	}
-	for i := range m.Entries {
-		size += m.Entries[i].SizeBytes()
-	}
-	for i := range m.Proposals {
-		size += len(m.Proposals[i].Payload) + 64
-	}
-	if m.Snapshot != nil {
-		size += 4 << 10
-	}
-	return size
-}

@@ -60,7 +60,7 @@ func (o *outbox) addOne(m *consensus.Message) {
 }
 
 func (o *outbox) addLocked(m *consensus.Message) {
-	size := sizeBytes(m)
+	size := m.SizeBytes()
 	if o.closed {
 		o.dropped++
 		return
@@ -87,7 +87,7 @@ func (o *outbox) outdate(term consensus.Term) {
 	o.messages = slices.DeleteFunc(o.messages, func(m consensus.Message) bool {
 		old := m.Kind == consensus.MsgAppend && m.Term < term
 		if old {
-			o.bytes -= sizeBytes(&m)
+			o.bytes -= m.SizeBytes()
 			o.dropped++
 		}
 		return old

@@ -138,7 +138,7 @@ func IsExpress(m *consensus.Message) bool {
 		consensus.MsgLogQueryReply, consensus.MsgRemoved:
 		return true
 	case consensus.MsgVoteReply:
-		return sizeBytes(m) <= expressVoteBytes
+		return m.SizeBytes() <= expressVoteBytes
 	}
 	return false
 }

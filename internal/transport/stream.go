@@ -146,7 +146,7 @@ func (w *writer) plain(frame []byte) error {
 func batch(messages []consensus.Message) (n, size int) {
 	size = frameHeaderBytes + 10
 	for i := range messages {
-		more := sizeBytes(&messages[i])
+		more := messages[i].SizeBytes()
 		if i > 0 && size+more > softFrameBytes {
 			return i, size
 		}

@@ -1,0 +1,48 @@
+package member
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// Ensure that a member that sends more than the loop takes is held up, and no other one is; and that the end of this member
+// lets it go.
+func TestInbox_putPaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		large := func(from consensus.MemberID) []consensus.Message {
+			entries := []consensus.Entry{{Payload: make([]byte, 100_000)}}
+			return []consensus.Message{{Kind: consensus.MsgAppend, From: from, Entries: entries}}
+		}
+		b := &inbox{}
+		b.init(250_000)
+		sent := 0
+		go func() {
+			for range 5 {
+				b.putPaced(large(2))
+				sent++
+			}
+		}()
+		synctest.Wait()
+		if sent != 2 {
+			t.Fatalf("%d deliveries of 100 kB wait", sent)
+		}
+		b.putPaced(large(3)) // is not held up
+		if got := len(b.take()); got != 3 {
+			t.Errorf("%d messages were taken", got)
+		}
+		synctest.Wait()
+		if sent != 4 {
+			t.Errorf("%d deliveries after the first were taken", sent)
+		}
+		b.close()
+		synctest.Wait()
+		if sent != 5 {
+			t.Errorf("%d deliveries when the member stops", sent)
+		}
+		alone := &inbox{}
+		alone.init(1)
+		alone.putPaced(large(2)) // one is taken, however large
+	})
+}
