@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/memory"
 )
 
 // JoinRequest is what a process says that wants to be a member.
@@ -28,6 +29,8 @@ type JoinRequest struct {
 	Storage consensus.StorageID `json:"storage,omitzero"`
 	// Level is the highest feature level that its build knows; zero: one from before there were levels.
 	Level level.Level `json:"level,omitempty"`
+	// Memory is how many bytes it may have; zero: one from before members told it.
+	Memory int64 `json:"memory,omitempty"`
 }
 
 // JoinAnswer tells it who it is.
@@ -88,6 +91,10 @@ func (r *Requests) Join(ctx context.Context, q JoinQuestion) (JoinStep, error) {
 	}
 	if own := max(q.Level, level.First); own < view.Level {
 		refused := level.TooLowError{Own: own, Active: view.Level}
+		return JoinStep{}, &membership.SpecError{Text: refused.Error()}
+	}
+	if q.Memory > 0 && q.Memory < view.NeedsMemory {
+		refused := memory.TooLittleError{Has: q.Memory, Needs: view.NeedsMemory}
 		return JoinStep{}, &membership.SpecError{Text: refused.Error()}
 	}
 	if job := jobOf(r.cluster.Jobs(), &q); job != nil {

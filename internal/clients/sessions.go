@@ -8,6 +8,8 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/memory"
 	"github.com/quorate/quorate/internal/proposals"
 )
 
@@ -30,9 +32,6 @@ const retirePatience = 5 * time.Second
 
 // maxClientSessions bounds the replicated table of results: no more sessions of native clients are opened beyond it.
 const maxClientSessions = 10_000
-
-// sessionBytes is what an open session takes in memory, with a bit for each of its proposals. Its results lie on disk.
-const sessionBytes = 2 << 10
 
 // OpenClientSession opens a session for a native client and retires its others but for those to keep. above is the
 // number of the last session that the client was given, zero if it has had none.
@@ -73,7 +72,7 @@ func (c *Clients) nextClientSession(client consensus.MemberID, above uint64) (co
 	if _, removed := machine.Removed(client); removed || config.Contains(client) || client == consensus.NoMember {
 		return consensus.SessionID{}, ErrClientID
 	}
-	if len(machine.ClientSessions()) >= c.mostSessions() {
+	if len(machine.ClientSessions()) >= c.mostSessions(machine) {
 		return consensus.SessionID{}, proposals.ErrTooMany
 	}
 	next := machine.NextClientSession(client, above)
@@ -83,12 +82,16 @@ func (c *Clients) nextClientSession(client consensus.MemberID, above uint64) (co
 	return next, nil
 }
 
-// mostSessions is how many sessions native clients may have open together.
-func (c *Clients) mostSessions() int {
-	if c.options.SessionBytes == 0 {
-		return maxClientSessions
+// mostSessions is how many sessions native clients may have open together: as many as the member with the least memory admits.
+func (c *Clients) mostSessions(machine *apply.Machine) int {
+	most := int64(maxClientSessions)
+	if c.options.SessionBytes > 0 {
+		most = min(most, c.options.SessionBytes/apply.ClientSessionBytes)
 	}
-	return int(min(c.options.SessionBytes/sessionBytes, maxClientSessions))
+	if least, _ := machine.LeastMemory(); least > 0 {
+		most = min(most, memory.Divide(least).State.Admits().Sessions/apply.ClientSessionBytes)
+	}
+	return int(most)
 }
 
 // RetireClientSession retires a session whose results the client knows. It does not wait: if that fails, opening the

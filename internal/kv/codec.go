@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/quorate/quorate/internal/invariant"
 	"github.com/quorate/quorate/internal/level"
@@ -170,7 +172,7 @@ func (op *PublishOp) append(dst []byte) []byte {
 	for _, url := range op.ClientURLs {
 		dst = appendText(dst, url)
 	}
-	dst = appendText(dst, level.Stamp(op.Version, op.Build, op.Level))
+	dst = appendText(dst, level.Stamp(op.Version, stampMemory(op.Build, op.Memory), op.Level))
 	if op.Zone == "" { // as it was before there were zones: older members read it
 		return dst
 	}
@@ -186,12 +188,36 @@ func (r *reader) publish() *PublishOp {
 		}
 	}
 	op.Version, op.Build, op.Level = level.Read(string(r.bytes()))
+	op.Build, op.Memory = readMemory(op.Build)
 	if len(r.src) > 0 {
 		if op.Zone = string(r.bytes()); op.Zone == "" {
 			r.fail() // it would not be written
 		}
 	}
 	return op
+}
+
+const memoryMark = " memory/"
+
+// stampMemory adds what a process may have to the text of its build. Zero adds nothing.
+func stampMemory(build string, memory int64) string {
+	if memory <= 0 {
+		return build
+	}
+	return build + memoryMark + strconv.FormatInt(memory, 10)
+}
+
+// readMemory takes a text apart that stampMemory may have made. Any other one is a build.
+func readMemory(text string) (build string, memory int64) {
+	at := strings.LastIndex(text, memoryMark)
+	if at < 0 {
+		return text, 0
+	}
+	memory, err := strconv.ParseInt(text[at+len(memoryMark):], 10, 64)
+	if err != nil || memory <= 0 || stampMemory(text[:at], memory) != text {
+		return text, 0
+	}
+	return text[:at], memory
 }
 
 func (op *SessionOpenOp) append(dst []byte) []byte {

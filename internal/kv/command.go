@@ -162,6 +162,9 @@ type PublishOp struct {
 	// before there were levels. They are written as a part of Version, which such builds store as it is.
 	Build string
 	Level level.Level
+	// Memory is what the process may have, in bytes: zero if it is from before members told it. It is written as a part of
+	// Build, which such builds store as it is.
+	Memory int64
 }
 
 // RaiseOp makes a feature level the active one. It changes nothing unless all members have published that they know it.

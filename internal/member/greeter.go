@@ -12,6 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/epoch"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/level"
+	"github.com/quorate/quorate/internal/memory"
 	"github.com/quorate/quorate/internal/peercall"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -28,6 +29,8 @@ type Description struct {
 	Bound     []consensus.MemberID `json:"bound,omitempty"`
 	// Level is the active feature level; zero: of a member from before there were levels.
 	Level level.Level `json:"level,omitempty"`
+	// NeedsMemory is with how many bytes at least a process starts that holds the replicated state.
+	NeedsMemory int64 `json:"needs_memory,omitempty"`
 }
 
 // Describe asks whoever listens at a peer URL about its cluster, for a member that wants to join.
@@ -54,7 +57,8 @@ func (g *greeter) describe(ctx context.Context, _ peercall.Nothing) (Description
 	defer release()
 	config, _ := machine.Config()
 	d := Description{Cluster: g.claim.Cluster, Epoch: g.claim.Epoch, Members: autopilot.WithoutStorage(config.Members),
-		Learners: config.Learners, Level: machine.ActiveLevel()}
+		Learners: config.Learners, Level: machine.ActiveLevel(),
+		NeedsMemory: memory.Needed(machine.Held())}
 	for _, known := range config.Members {
 		if !known.Storage.IsZero() {
 			d.Bound = append(d.Bound, known.ID)

@@ -4,12 +4,13 @@
 // decided: a pure function of the limit that --memory sets. A Host says what the machine, or the control group that the
 // process runs in, has. Govern lets the heap grow as far as the load needs it, and no further than the limit.
 //
-// It does not enforce the shares: the parts that get them do, by refusing or spilling what is over. Nor does it know what
-// clients keep in the replicated state: ids of leases, users and membership are the same on all members and bounded there.
+// It does not enforce the shares: the parts that get them do, by refusing or spilling what is over. Clients' part of the
+// replicated state is the same on all members, so the member with the least memory bounds it: see State.
 //
 // Invariants:
 //  1. The shares of a limit never add up to more than what it leaves beside the program itself.
 //  2. A larger limit makes no share smaller.
+//  3. A process that holds no more than Starts of its limit fits it, and what State.Admits lets in is less than that.
 //
 // All functions may be called concurrently; Govern is called once in a process.
 package memory

@@ -38,13 +38,31 @@ type Shares struct {
 	State    State
 }
 
-// State bounds replicated state that every member holds in memory. Who proposes what makes it longer looks at these: what is
+// State bounds replicated state that every member holds in memory. The member that proposes a command looks at these: what is
 // applied must not depend on them.
 type State struct {
 	Leases   int64 // each as lease.EachBytes
 	Users    int64 // as users and roles count themselves, which is half of what they take at most
 	Sessions int64 // of native clients
 	Bounds   int64 // first and last keys of the store's tables
+}
+
+// Admits returns how much of it clients may ask for: three quarters. The rest is for what is under way to the log at all
+// members when that is reached, so that a member can start with whatever was admitted.
+func (s State) Admits() State {
+	return State{Leases: s.Leases / 4 * 3, Users: s.Users / 4 * 3, Sessions: s.Sessions / 4 * 3, Bounds: s.Bounds / 4 * 3}
+}
+
+// Least returns the smaller one of each.
+func (s State) Least(of State) State {
+	return State{Leases: min(s.Leases, of.Leases), Users: min(s.Users, of.Users), Sessions: min(s.Sessions, of.Sessions),
+		Bounds: min(s.Bounds, of.Bounds)}
+}
+
+// holds reports whether so much fits. Of the keys of tables nothing is asked: they differ between members, and a store that is
+// open has read them.
+func (s State) holds(held State) bool {
+	return held.Leases <= s.Leases && held.Users <= s.Users && held.Sessions <= s.Sessions
 }
 
 // Log bounds the log that is held in memory.
@@ -54,6 +72,7 @@ type Log struct {
 	Applying    int64 // entries handed to the state machine
 	Unapplied   int64 // committed entries that are not applied
 	Uncommitted int64
+	Repeats     int64 // where a leader looks for repeated proposals, while commits are late
 	Snapshot    int64 // all of it, while a snapshot is sent
 }
 
@@ -93,7 +112,8 @@ func Divide(limit int64) Shares {
 			Unflushed:   part(4, 128<<20),
 			Applying:    part(1, 64<<20),
 			Unapplied:   part(3, 256<<20),
-			Uncommitted: part(3, 256<<20),
+			Uncommitted: part(3, 256<<20) - part(1, 16<<20)/4,
+			Repeats:     part(1, 16<<20) / 4,
 		},
 		Answers: part(10, 1<<30),
 		Answer:  part(10, 512<<20),

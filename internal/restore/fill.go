@@ -11,6 +11,8 @@ import (
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/lease"
+	"github.com/quorate/quorate/internal/memory"
 	"github.com/quorate/quorate/internal/storage/etcdbackup"
 )
 
@@ -46,6 +48,12 @@ type Result struct {
 
 func run(ctx context.Context, options datadir.Options, r *Request, file *etcdbackup.File, aside string) (*Result, error) {
 	run := &restoring{ctx: ctx, Request: r, file: file}
+	if err := run.fits(options.Apply.Most); err != nil {
+		if errors.Is(err, etcdbackup.ErrDamaged) {
+			return nil, fmt.Errorf("%s: %w", r.File, err)
+		}
+		return nil, err
+	}
 	if err := datadir.Restore(options, aside, run.fill); err != nil {
 		if errors.Is(err, etcdbackup.ErrDamaged) {
 			return nil, fmt.Errorf("%s: %w", r.File, err)
@@ -61,6 +69,23 @@ type restoring struct {
 	ctx    context.Context
 	file   *etcdbackup.File
 	result Result
+}
+
+// fits refuses more leases and users than there is memory for, before anything is written.
+func (r *restoring) fits(most memory.State) error {
+	leases, err := r.file.Count(r.ctx, "lease")
+	if err != nil {
+		return err
+	}
+	rows, _, err := r.readUsers()
+	if err != nil {
+		return err
+	}
+	held := memory.State{Leases: int64(leases) * lease.EachBytes}
+	for i := range rows {
+		held.Users += int64(auth.RowBytes(rows[i].Key, rows[i].Value))
+	}
+	return memory.Check(held, most, int64(leases))
 }
 
 func (r *restoring) fill(to *apply.Loader) (*datadir.Restored, error) {
@@ -128,14 +153,22 @@ func (r *restoring) leases(to *apply.Loader) error {
 	})
 }
 
-func (r *restoring) users(to *apply.Loader) error {
+func (r *restoring) readUsers() ([]auth.Row, etcdbackup.Users, error) {
 	users, err := r.file.Users(r.ctx, auth.MaxBytes)
 	if err != nil {
-		return err
+		return nil, users, err
 	}
 	rows, err := auth.Imported(users.Enabled, users.Revision, users.Users, users.Roles)
 	if err != nil {
-		return fmt.Errorf("users and roles: %w: %w", etcdbackup.ErrDamaged, err)
+		return nil, users, fmt.Errorf("users and roles: %w: %w", etcdbackup.ErrDamaged, err)
+	}
+	return rows, users, nil
+}
+
+func (r *restoring) users(to *apply.Loader) error {
+	rows, users, err := r.readUsers()
+	if err != nil {
+		return err
 	}
 	to.AddUsers(rows)
 	r.result.Users, r.result.Roles, r.result.AuthEnabled = len(users.Users), len(users.Roles), users.Enabled

@@ -18,7 +18,9 @@ import (
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/datadir/datatest"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/memory"
 	"github.com/quorate/quorate/internal/restore"
 	"github.com/quorate/quorate/internal/storage/etcdbackup"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -114,6 +116,31 @@ func start(t *testing.T, options datadir.Options, self consensus.MemberID) *data
 		t.Fatal(err)
 	}
 	return datatest.Open(t, options)
+}
+
+// Ensure that more leases or users than there is memory for are refused before anything is written, by a sentence that says how
+// much is needed.
+func TestRun_tooLittleMemory(t *testing.T) {
+	file := backup(t, nil) // with two leases
+	for name, most := range map[string]memory.State{
+		"leases": {Leases: 2*lease.EachBytes - 1, Users: 1 << 20, Sessions: 1},
+		"users":  {Leases: 2 * lease.EachBytes, Users: 1, Sessions: 1},
+	} {
+		options := datatest.Options()
+		options.Apply.Most = most
+		_, err := restore.Run(context.Background(), options, request(file, 1))
+		if err == nil || !strings.Contains(err.Error(), "--memory=") || !strings.Contains(err.Error(), name) {
+			t.Errorf("too many %s: %v", name, err)
+		}
+		if _, err := options.FS.Stat(options.Dir + ".partial"); err == nil {
+			t.Errorf("too many %s: something was written", name)
+		}
+	}
+	options := datatest.Options()
+	options.Apply.Most = memory.State{Leases: 2 * lease.EachBytes, Users: 1 << 20, Sessions: 1}
+	if _, err := restore.Run(context.Background(), options, request(file, 1)); err != nil {
+		t.Errorf("with memory for all: %v", err)
+	}
 }
 
 // Ensure that two members begin with the same: all history since the compaction, leases with their keys, users, and no alarm.

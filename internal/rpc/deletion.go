@@ -194,16 +194,16 @@ const longKeyBytes = 1 << 10
 // checkBounds refuses a command that puts a long key when the first and last keys of the store's tables have as many bytes as
 // they may.
 func (s *shared) checkBounds(ctx context.Context, machine *apply.Machine, command *kv.Command) error {
-	if machine.TableBoundBytes() < s.options.State.Bounds {
+	bounds := s.stateBounds(machine)
+	if machine.TableBoundBytes() < bounds.admits.Bounds {
 		return nil
 	}
 	if err := s.access.Sign(ctx, command); err != nil {
 		return err
 	}
 	return status.Errorf(codes.ResourceExhausted, "etcdserver: no memory for more keys of over %d bytes: the first and last "+
-		"keys of the store's tables take %d bytes: use shorter keys, delete and compact long ones, or give all members "+
-		"more --memory",
-		longKeyBytes, s.options.State.Bounds)
+		"keys of the store's tables take %d bytes, for which %s has memory: use shorter keys, delete and compact long ones, "+
+		"or give all members more --memory", longKeyBytes, bounds.admits.Bounds, bounds.by)
 }
 
 func putsLongKey(command *kv.Command) bool {

@@ -35,10 +35,11 @@ func (l *leaseService) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest) 
 	if r.TTL > kv.MaxLeaseTTLSeconds {
 		return nil, kv.ErrLeaseTTLTooBig
 	}
-	if err := l.checkLeases(ctx, command); err != nil {
+	leave, err := l.admitLease(ctx, command)
+	if err != nil {
 		return nil, err
 	}
-	result, err := l.propose(ctx, command)
+	result, err := l.grantLease(ctx, command, leave)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,8 @@ func (l *leaseService) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest
 		return nil, err
 	}
 	if !l.ending(op.ID) {
-		return &pb.LeaseRevokeResponse{Header: l.headerAt(result.Revision).Message()}, nil
+		// The leader may have deleted the last part meanwhile: what is shown here has it, whoever proposed it.
+		return &pb.LeaseRevokeResponse{Header: l.headerAt(max(result.Revision, l.revision())).Message()}, nil
 	}
 	look := time.NewTicker(endingLook)
 	defer look.Stop()

@@ -20,6 +20,7 @@ type shared struct {
 	bounds  bounds
 	access  *access.Control
 	own     ownWrites
+	grants  grants
 }
 
 // headerAt is this member's header for an answer given at revision.

@@ -2,41 +2,110 @@ package rpc
 
 import (
 	"context"
+	"fmt"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/lease"
+	"github.com/quorate/quorate/internal/memory"
 )
 
-// What follows bounds replicated state that every member holds in memory, by this member's share. It belongs to the proposing
-// side, as checkQuota does: members differ in their memory, and must not in what they apply.
+// These checks bound replicated state that every member holds in memory, by the share of the member with the least. They belong
+// to the proposing side, as checkQuota does: members differ in their memory, and must not in what they apply.
 
-// checkLeases refuses a lease more than this member has memory for.
-func (s *shared) checkLeases(ctx context.Context, command *kv.Command) error {
+// stateBounds is how much replicated state there may be.
+type stateBounds struct {
+	whole  memory.State // what the member with the least memory starts with
+	admits memory.State // what clients may ask for
+	by     string       // whose memory it is, in words
+}
+
+// stateBounds returns the least of what this member has memory for, and of what all members of the configuration have
+// published: those that are down, too.
+func (s *shared) stateBounds(machine *apply.Machine) stateBounds {
+	b := stateBounds{whole: s.options.State, by: "this member"}
+	if least, of := machine.LeastMemory(); least > 0 {
+		if bound := b.whole.Least(memory.Divide(least).State); bound != b.whole {
+			b.whole, b.by = bound, fmt.Sprintf("member %s, which has --memory=%dMiB,", memberName(of), least>>20)
+		}
+	}
+	b.admits = b.whole.Admits()
+	return b
+}
+
+func memberName(of kv.PublishOp) string {
+	if of.Name != "" {
+		return of.Name
+	}
+	return fmt.Sprintf("%x", of.Member)
+}
+
+// admitLease refuses a lease more than the members have memory for. A caller that is let in calls leave once the command is
+// applied here, or never will be.
+func (s *shared) admitLease(ctx context.Context, command *kv.Command) (leave func(), err error) {
 	machine, release := s.options.Member.Machine()
 	defer release()
-	if most := s.options.State.Leases / lease.EachBytes; int64(machine.Leases().Len()) >= most {
-		if err := s.access.Sign(ctx, command); err != nil {
-			return err
-		}
-		return status.Errorf(codes.ResourceExhausted, "etcdserver: too many leases: this member has memory for %d: "+
-			"revoke some, hang several keys on one, or give all members more --memory", most)
+	bounds := s.stateBounds(machine)
+	config, _ := machine.Config()
+	held, admits := int64(machine.Leases().Len()), bounds.admits.Leases/lease.EachBytes
+	if s.grants.enter(held, admits, bounds.whole.Leases/lease.EachBytes, int64(len(config.Members))) {
+		return s.grants.leave, nil
 	}
-	return nil
+	if err := s.access.Sign(ctx, command); err != nil {
+		return nil, err
+	}
+	if held < admits {
+		return nil, status.Error(codes.ResourceExhausted, "etcdserver: too many leases are being granted at once")
+	}
+	return nil, status.Errorf(codes.ResourceExhausted, "etcdserver: too many leases: %s has memory for %d: revoke some, hang "+
+		"several keys on one, or give all members more --memory", bounds.by, admits)
+}
+
+// grantLease proposes a lease that was admitted. A caller that goes away does not end the count of it.
+func (s *shared) grantLease(ctx context.Context, command *kv.Command, leave func()) (kv.Result, error) {
+	type outcome struct {
+		result kv.Result
+		err    error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		result, err := s.propose(context.WithoutCancel(ctx), command)
+		leave() // before the caller hears of it: its next grant must find the room
+		done <- outcome{result, err}
+	}()
+	select {
+	case got := <-done:
+		return got.result, got.err
+	case <-ctx.Done():
+		return kv.Result{}, ctx.Err()
+	}
 }
 
 // proposeUsers is propose for changes of users and roles: what adds to them is refused when they have what they may.
 func (s *shared) proposeUsers(ctx context.Context, command *kv.Command) (kv.Result, error) {
-	most := int(min(s.options.State.Users, auth.MaxBytes))
-	if c := command.Auth; c != nil && c.Adds() && s.access.State().Bytes() >= most {
-		if err := s.access.Sign(ctx, command); err != nil {
+	if c := command.Auth; c != nil && c.Adds() {
+		if err := s.admitUsers(ctx, command); err != nil {
 			return kv.Result{}, err
 		}
-		return kv.Result{}, status.Errorf(codes.ResourceExhausted, "etcdserver: users and roles take %d bytes, which is "+
-			"all that they may at this member: delete some, or give all members more --memory", most)
 	}
 	return s.propose(ctx, command)
+}
+
+func (s *shared) admitUsers(ctx context.Context, command *kv.Command) error {
+	machine, release := s.options.Member.Machine()
+	defer release()
+	bounds := s.stateBounds(machine)
+	most := min(bounds.admits.Users, auth.MaxBytes)
+	if int64(s.access.State().Bytes()) < most {
+		return nil
+	}
+	if err := s.access.Sign(ctx, command); err != nil {
+		return err
+	}
+	return status.Errorf(codes.ResourceExhausted, "etcdserver: users and roles take %d bytes, which is all that %s has memory "+
+		"for: delete some, or give all members more --memory", most, bounds.by)
 }

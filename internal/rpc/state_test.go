@@ -1,6 +1,7 @@
 package rpc_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,14 +10,17 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
+	"github.com/quorate/quorate/internal/level"
+	"github.com/quorate/quorate/internal/memory"
 )
 
 // Ensure that no more leases are granted, and no more users and roles made, than this member has memory for, and that there is
 // room again when some are gone.
 func TestServices_stateWithinMemory(t *testing.T) {
 	const leases = 3
-	s := serveNative(t, func(o *rpcOptions) { o.State.Leases, o.State.Users = leases*lease.EachBytes, 4000 })
+	s := serveNative(t, func(o *rpcOptions) { o.State.Leases, o.State.Users = (leases+1)*lease.EachBytes, 4000 })
 	c, ctx := s.client(t), waitContext(t)
 	var last clientv3.LeaseID
 	for range leases {
@@ -53,10 +57,42 @@ func TestServices_stateWithinMemory(t *testing.T) {
 	}
 }
 
+// Ensure that a member with much memory admits no more than the member with the least can hold, whose name it says, also if
+// that is down; and more when that one has more.
+func TestServices_leastMemory(t *testing.T) {
+	m := startMember(t)
+	s := serve(t, m, nil)
+	tell := func(bytes int64) {
+		t.Helper()
+		result, err := m.Propose(waitContext(t), &kv.Command{Publish: &kv.PublishOp{Member: uint64(testMember), Name: "small",
+			Level: level.Own, Memory: bytes}})
+		if err = errors.Join(err, result.Err); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell(memory.MinLimit)
+	c, ctx := s.client(t), waitContext(t)
+	if _, err := c.RoleAdd(ctx, "large"); err != nil {
+		t.Fatal(err)
+	}
+	key := strings.Repeat("k", int(memory.Divide(memory.MinLimit).State.Users))
+	if _, err := c.RoleGrantPermission(ctx, "large", key, "", clientv3.PermissionType(clientv3.PermRead)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := c.RoleAdd(ctx, "another")
+	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "member small, which has --memory=128MiB,") {
+		t.Errorf("a role more than the smallest member holds: %v", err)
+	}
+	tell(memory.DefaultMost)
+	if _, err := c.RoleAdd(ctx, "another"); err != nil {
+		t.Errorf("when that member has more: %v", err)
+	}
+}
+
 // Ensure that keys of over a KiB are refused when the first and last keys of tables take what they may, in transactions and of
 // native clients too, and that others are written and all can be deleted.
 func TestKV_Put_longKeys(t *testing.T) {
-	s := serveNative(t, func(o *rpcOptions) { o.State.Bounds = 1 }) // a new store has a table
+	s := serveNative(t, func(o *rpcOptions) { o.State.Bounds = 4 }) // a new store has a table
 	c, native, ctx := s.client(t), s.native(t), waitContext(t)
 	long, short := strings.Repeat("k", 1025), strings.Repeat("k", 1024)
 	for name, do := range map[string]func() error{

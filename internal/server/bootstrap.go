@@ -25,6 +25,7 @@ type bootstrap struct {
 	delay   func(to consensus.Member) time.Duration
 	listen  func() ([]net.Listener, error) // at the peer URLs
 	startup func() *startupServer          // answers clients meanwhile
+	memory  int64                          // that this process may have
 
 	resolver srv.Resolver // nil: that of the system
 }

@@ -39,7 +39,7 @@ func (s *Server) connect(ctx context.Context, options Options) error {
 		MaxRequestBytes: s.cfg.Limits.MaxRequestBytes,
 		Retention:       s.budgets.logRetention(),
 		OpenBytes:       int(s.budgets.Proposals),
-		SessionBytes:    s.budgets.State.Sessions,
+		SessionBytes:    s.budgets.State.Admits().Sessions,
 		Scrub:           upkeep.ScrubPace{Keys: s.cfg.Compaction.BatchLimit, Pause: s.cfg.Compaction.SleepInterval},
 		Integrity: integrity.Pace{Chains: s.cfg.Storage.CompactHashCheckTime,
 			Contents: s.cfg.Storage.CorruptCheckTime},
@@ -170,6 +170,7 @@ func (s *Server) raftOptions(id consensus.MemberID, cluster consensus.ClusterID)
 	o.MaxLearners = s.cfg.Consensus.MaxLearners
 	log := &s.budgets.Log
 	o.MaxSnapshotLogBytes, o.MaxUncommittedBytes = int(log.Snapshot), int(log.Uncommitted)
+	o.MaxRepeats = int(log.Repeats / raft.RepeatBytes)
 	o.MaxApplyingBytes, o.MaxUnappliedBytes = int(log.Applying), int(log.Unapplied)
 	o.StrictReconfig = s.cfg.Consensus.StrictReconfigCheck
 	return o

@@ -92,7 +92,7 @@ func (s *Server) openData(ctx context.Context, o Options) error {
 func (s *Server) firstStart(options datadir.Options) *bootstrap {
 	return &bootstrap{
 		cfg: &s.cfg, data: options, logger: s.logger, asking: s.asking(), delay: s.peerDelay(),
-		listen: s.listenPeers, startup: s.serveStartup,
+		listen: s.listenPeers, startup: s.serveStartup, memory: s.budgets.Limit,
 	}
 }
 

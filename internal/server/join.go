@@ -12,6 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/memory"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -44,6 +45,10 @@ func (b *bootstrap) findOwnPlace(ctx context.Context) (member.Description, conse
 	description, err := b.describe(ctx, own)
 	if err != nil {
 		return description, consensus.NoMember, err
+	}
+	if b.memory < description.NeedsMemory {
+		return description, consensus.NoMember, fmt.Errorf("cannot join: %w",
+			&memory.TooLittleError{Has: b.memory, Needs: description.NeedsMemory})
 	}
 	self, err := matchMembers(b.cfg, own, description)
 	return description, self, err

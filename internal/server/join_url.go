@@ -37,7 +37,7 @@ func (b *bootstrap) joinByURL(ctx context.Context) (wal.Identity, error) {
 	request := autopilot.JoinRequest{
 		Name: b.cfg.Name, PeerURLs: urlTexts(b.cfg.Advertise.PeerURLs), Learner: b.cfg.Bootstrap.JoinLearner,
 		Replaces: b.cfg.Bootstrap.Replaces,
-		Token:    b.cfg.Bootstrap.JoinToken, Storage: storage,
+		Token:    b.cfg.Bootstrap.JoinToken, Storage: storage, Memory: b.memory,
 	}
 	begun := time.Now()
 	limited, cancel := context.WithTimeout(ctx, joinLimit)

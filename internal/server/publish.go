@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/memory"
 	"github.com/quorate/quorate/internal/rpc"
 )
 
@@ -29,6 +30,7 @@ func (s *Server) publish(ctx context.Context, _ Options) error {
 		Version:    rpc.DefaultVersion.Server,
 		Build:      config.Build(), // the member adds its feature level
 		Zone:       s.cfg.Zone,
+		Memory:     s.budgets.Limit,
 	}
 	waiting, next := time.Now(), time.Duration(0)
 	for pause := time.After(0); ; pause = time.After(publishPause) {
@@ -37,7 +39,7 @@ func (s *Server) publish(ctx context.Context, _ Options) error {
 		case <-ctx.Done():
 			return errStoppedEarly
 		}
-		if err := s.refuseName(ctx); err != nil {
+		if err := errors.Join(s.refuseName(ctx), s.refuseState(ctx)); err != nil {
 			return err
 		}
 		result, err := s.member.Propose(ctx, &kv.Command{Publish: op})
@@ -58,6 +60,17 @@ func (s *Server) publish(ctx context.Context, _ Options) error {
 				"err", err, "waited", waited.Round(time.Second).String())
 		}
 	}
+}
+
+// refuseState refuses to serve with less memory than the replicated state needs, once everything acknowledged is applied here.
+// The opening of the store has counted what that had, and not what the log brought since.
+func (s *Server) refuseState(ctx context.Context) error {
+	if s.member.ReadIndex(ctx) != nil {
+		return nil
+	}
+	machine, release := s.member.Machine()
+	defer release()
+	return memory.Check(machine.Held(), s.budgets.Starts(), int64(machine.Leases().Len()))
 }
 
 // refuseName refuses the name of another member, so that commands mean one. A member that bore its name before does not

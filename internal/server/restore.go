@@ -14,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/memory"
 	"github.com/quorate/quorate/internal/restore"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
@@ -74,8 +75,14 @@ func (r *RestoreRequest) into(ctx context.Context, cfg *config.Config) (*Restore
 	if err != nil {
 		return nil, err
 	}
+	limit, err := memory.Limit(cfg.Limits.Memory.Bytes, cfg.Limits.Memory.Percent, memory.Host{Files: os.DirFS("/")}.Available)
+	if err != nil {
+		return nil, fmt.Errorf("--memory %v: %w", cfg.Limits.Memory, err)
+	}
 	dir := cfg.Storage.DataDir
-	result, err := restore.Run(ctx, restoreOptions(dir), &restore.Request{
+	options := restoreOptions(dir)
+	options.Apply.Most = memory.Divide(limit).Starts()
+	result, err := restore.Run(ctx, options, &restore.Request{
 		File: r.From, LogDir: r.FromWALDir, SkipHashCheck: r.SkipHashCheck, BumpRevision: r.BumpRevision,
 		Name: cfg.Name, Self: first.self, Members: first.config.Members, Progress: r.Progress,
 	})

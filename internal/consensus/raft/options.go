@@ -27,7 +27,10 @@ type Options struct {
 	MaxInflightBytes    int // sent to one follower and not yet acknowledged
 	MaxInflightMessages int
 	MaxUncommittedBytes int // proposals beyond are refused with ReasonBusy
-	MaxApplyingBytes    int // handed out in Output.Apply and not applied; one entry may always be
+	// MaxRepeats is among how many entries a leader looks for repeated proposals, while commits are late: RepeatBytes each in
+	// memory. A repeat of what was logged after them is logged again.
+	MaxRepeats       int
+	MaxApplyingBytes int // handed out in Output.Apply and not applied; one entry may always be
 	// MaxUnappliedBytes is how much that is committed may wait here to be applied. A leader beyond refuses commands with
 	// ReasonBusy, a follower takes no more entries; both until half of it is applied.
 	MaxUnappliedBytes int
@@ -109,6 +112,7 @@ func Defaults(id consensus.MemberID) Options {
 		MaxInflightBytes:    32 << 20,
 		MaxInflightMessages: 256,
 		MaxUncommittedBytes: 256 << 20,
+		MaxRepeats:          1 << 16,
 		MaxApplyingBytes:    64 << 20,
 		MaxUnappliedBytes:   256 << 20,
 		MaxSnapshotLogBytes: 1 << 30,
@@ -117,6 +121,9 @@ func Defaults(id consensus.MemberID) Options {
 		StrictReconfig:      true,
 	}
 }
+
+// RepeatBytes is what an entry takes in the table of Options.MaxRepeats: its proposal and index, and the map's share.
+const RepeatBytes = 64
 
 func (o *Options) validate() error {
 	switch {
@@ -128,7 +135,7 @@ func (o *Options) validate() error {
 		return fmt.Errorf("%w: %d election ticks do not exceed %d heartbeat ticks", ErrOptions,
 			o.ElectionTicks, o.HeartbeatTicks)
 	case o.MaxMessageBytes < 1 || o.MaxInflightBytes < 1 || o.MaxInflightMessages < 1 || o.MaxUncommittedBytes < 1,
-		o.MaxApplyingBytes < 1, o.MaxUnappliedBytes < 1, o.MaxSnapshotLogBytes < 1:
+		o.MaxRepeats < 1, o.MaxApplyingBytes < 1, o.MaxUnappliedBytes < 1, o.MaxSnapshotLogBytes < 1:
 		return fmt.Errorf("%w: limits must be positive", ErrOptions)
 	case o.LeaderLease && !o.CheckQuorum:
 		return fmt.Errorf("%w: a leader lease needs check-quorum", ErrOptions)

@@ -26,9 +26,6 @@ type mark struct {
 	last consensus.Index
 }
 
-// maxRepeats bounds how many entries are looked up. A repeat of what was logged after them is logged again.
-const maxRepeats = 1 << 16
-
 // reset begins a leader's term. All that it inherits is late: proposers repeat to it what its predecessor may have logged.
 func (r *repeats) reset() {
 	m := mark{at: r.clock.now, last: r.log.Last()}
@@ -62,7 +59,7 @@ func (r *repeats) look() {
 	if r.logged == nil || r.upTo <= r.log.Commit() {
 		r.logged, r.upTo = map[consensus.ProposalID]consensus.Index{}, r.log.Commit()
 	}
-	last := min(r.log.Last(), r.upTo+consensus.Index(maxRepeats-len(r.logged)))
+	last := min(r.log.Last(), r.upTo+consensus.Index(max(0, r.opts.MaxRepeats-len(r.logged))))
 	if r.upTo >= last {
 		return
 	}

@@ -80,6 +80,7 @@ func newRestore(s command.Streams, restore Restorer) *cobra.Command {
 		{"initial-cluster", "all members of the new cluster, as NAME=URL,… (default: this one alone)"},
 		{"initial-cluster-token", "word that keeps clusters with equal members apart (default \"etcd-cluster\")"},
 		{"initial-advertise-peer-urls", "peer URLs of this member (default http://localhost:2380)"},
+		{"memory", "the --memory that the member will be started with: more leases and users than fit are refused"},
 	} {
 		member[f[0]] = flags.String(f[0], "", f[1])
 	}
@@ -100,7 +101,8 @@ func newRestore(s command.Streams, restore Restorer) *cobra.Command {
 			return command.Refused(errors.New("this program restores nothing"))
 		}
 		r.From = args[0]
-		for _, name := range []string{"name", "initial-cluster", "initial-cluster-token", "initial-advertise-peer-urls"} {
+		for _, name := range []string{"name", "initial-cluster", "initial-cluster-token", "initial-advertise-peer-urls",
+			"memory"} {
 			if cmd.Flags().Changed(name) {
 				r.Member = append(r.Member, "--"+name+"="+*member[name])
 			}

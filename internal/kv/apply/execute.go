@@ -21,6 +21,7 @@ type executor struct {
 	counts   *counts.Counts
 
 	unpermitted bool // Faults.Unpermitted
+	endBytes    int64
 
 	w       *mvcc.Writer
 	decoder kv.Decoder
@@ -215,7 +216,7 @@ func (x *executor) revoke(id kv.LeaseID) error {
 	if !x.leases.Exists(id) {
 		return kv.ErrLeaseNotFound
 	}
-	left, last := int64(EndBytes), []byte(nil)
+	left, last := x.endBytes, []byte(nil)
 	toVisit, _ := x.leases.KeysSize(id)
 	visit := func(key []byte) bool {
 		left -= int64(len(key)) + EndKeyBytes

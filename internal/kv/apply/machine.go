@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/level"
+	"github.com/quorate/quorate/internal/memory"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
@@ -24,6 +25,11 @@ type Options struct {
 	Counts *counts.Counts
 	// Level is the highest feature level that this build knows; zero: level.Own. Tests run older builds.
 	Level level.Level
+	// Most is how much replicated state this process has memory for: Open reads no more, and returns a memory.StateError.
+	// Zero: any.
+	Most memory.State
+	// EndBytes stands for the constant of that name; zero: that. The simulator sets it, where leases are small.
+	EndBytes int64
 	// Raised, if set, is told of a level that has risen, once that is durable: no build that does not know it opens this store
 	// from then on.
 	Raised func(l level.Level)
@@ -157,6 +163,18 @@ func (m *Machine) Published(id consensus.MemberID) (kv.PublishOp, bool) {
 	return m.members.publishedBy(id)
 }
 
+// LeastMemory returns the least that a member of the configuration has published of its memory, and the member; zero: none has
+// published any.
+func (m *Machine) LeastMemory() (bytes int64, of kv.PublishOp) {
+	config := m.config.last()
+	for _, id := range config.IDs() {
+		if p, _ := m.members.publishedBy(id); p.Memory > 0 && (bytes == 0 || p.Memory < bytes) {
+			bytes, of = p.Memory, p
+		}
+	}
+	return bytes, of
+}
+
 // Alarms returns the raised alarms, sorted. The list must not be modified.
 func (m *Machine) Alarms() []kv.Alarm { return m.alarms.list() }
 
@@ -232,7 +250,7 @@ func (m *Machine) SizeBytes() int64 {
 }
 
 // TableBoundBytes is what the first and last keys of the store's tables take in memory.
-func (m *Machine) TableBoundBytes() int64 { return m.engine.Stats().BoundBytes }
+func (m *Machine) TableBoundBytes() int64 { return m.engine.BoundBytes() }
 
 // ResultBytes is what the results of proposals take.
 func (m *Machine) ResultBytes() int64 { return m.sessions.kept.Load() }

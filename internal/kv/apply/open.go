@@ -68,7 +68,8 @@ func Open(eng engine.Engine, options Options) (*Machine, error) {
 	m.sessions = newSessionTable(eng, m.members)
 	m.sessions.forgets = options.Faults.PackForgets
 	m.executor = executor{leases: m.leases, alarms: m.alarms, members: m.members, sessions: m.sessions, jobs: m.jobs,
-		auth: m.auth, levels: levels, counts: options.Counts, unpermitted: options.Faults.Unpermitted}
+		auth: m.auth, levels: levels, counts: options.Counts, unpermitted: options.Faults.Unpermitted,
+		endBytes: cmp.Or(options.EndBytes, EndBytes)}
 	m.executor.rows.Reader, m.executor.rows.Prefix = committedRows{eng}, []byte{tableLease}
 	if m.executor.counts == nil {
 		m.executor.counts = counts.New()
@@ -95,6 +96,9 @@ func (m *Machine) load() error {
 		return err
 	}
 	if err := m.chain.load(m.engine, m.cluster, m.Applied().Index); err != nil {
+		return err
+	}
+	if err := fits(m.engine, m.options.Most); err != nil {
 		return err
 	}
 	for _, load := range []func(engine.Engine) error{m.config.load, m.members.load, m.alarms.load, m.jobs.load,

@@ -21,6 +21,9 @@ const (
 
 	markEnding = 1
 
+	// GrantedRows is the kind of rows of which there is one for each lease.
+	GrantedRows = rowLease
+
 	signBit = 1 << 63
 )
 

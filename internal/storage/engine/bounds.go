@@ -2,6 +2,7 @@ package engine
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -9,28 +10,35 @@ import (
 // tableBounds is how many bytes the first and last keys of all tables have, which Pebble holds in memory as long as a table
 // lives. With keys of some hundred KiB, and tables of 2 MiB, that is a large part of the store.
 type tableBounds struct {
-	mu                   sync.Mutex
-	known                bool
-	flushes, compactions int64 // when bytes was counted
-	bytes                int64
+	stale atomic.Bool // tables came or went since bytes was counted
+	bytes atomic.Int64
+	mu    sync.Mutex // of whoever counts
 }
 
-// count returns the sum. It lists the tables if there was a flush or an LSM compaction since it did.
-func (b *tableBounds) count(db *pebble.DB, m *pebble.Metrics) int64 {
+// change is told after each flush and each LSM compaction, with Pebble's locks held, and once the store is open.
+func (b *tableBounds) change() { b.stale.Store(true) }
+
+// count returns the sum. It lists the tables only if some came or went: each put of a long key asks.
+func (b *tableBounds) count(db *pebble.DB) int64 {
+	if !b.stale.Load() {
+		return b.bytes.Load()
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.known && b.flushes == m.Flush.Count && b.compactions == m.Compact.Count {
-		return b.bytes
+	if !b.stale.CompareAndSwap(true, false) {
+		return b.bytes.Load()
 	}
 	levels, err := db.SSTables()
 	if err != nil {
-		return b.bytes
+		b.change()
+		return b.bytes.Load()
 	}
-	b.known, b.flushes, b.compactions, b.bytes = true, m.Flush.Count, m.Compact.Count, 0
+	var sum int64
 	for _, tables := range levels {
 		for i := range tables {
-			b.bytes += int64(len(tables[i].Smallest.UserKey) + len(tables[i].Largest.UserKey))
+			sum += int64(len(tables[i].Smallest.UserKey) + len(tables[i].Largest.UserKey))
 		}
 	}
-	return b.bytes
+	b.bytes.Store(sum)
+	return sum
 }

@@ -37,6 +37,9 @@ func TestStats_BoundBytes(t *testing.T) {
 		if got := eng.Stats().BoundBytes; got < least*keyLen || got > most*(keyLen+1000) {
 			t.Errorf("%s: %d bytes of keys, want those of %d to %d", what, got, least, most)
 		}
+		if allocs := testing.AllocsPerRun(10, func() { _ = eng.BoundBytes() }); allocs > 0 {
+			t.Errorf("%s: %v allocations to ask again while no table comes or goes", what, allocs)
+		}
 	}
 	want("four tables of one key", 8, 10)
 	if err := eng.Close(); err != nil {

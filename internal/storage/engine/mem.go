@@ -167,6 +167,9 @@ func (m *Mem) DiskBytes(lower, upper []byte) (uint64, error) {
 	return size, nil
 }
 
+// BoundBytes implements Engine.
+func (m *Mem) BoundBytes() int64 { return 0 }
+
 // Stats implements Engine.
 func (m *Mem) Stats() Stats {
 	m.mu.Lock()

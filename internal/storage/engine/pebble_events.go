@@ -98,6 +98,7 @@ func (e *lsm) listener() pebble.EventListener {
 		FlushBegin:           e.onFlushBegin,
 		FlushEnd:             e.onFlushEnd,
 		CompactionBegin:      func(pebble.CompactionInfo) { e.onCompactionBegin() },
+		CompactionEnd:        func(pebble.CompactionInfo) { e.bounds.change() },
 		BlobFileRewriteBegin: func(pebble.BlobFileRewriteInfo) { e.onCompactionBegin() },
 		BlobFileRewriteEnd: func(info pebble.BlobFileRewriteInfo) {
 			if info.Err == nil {
@@ -129,6 +130,7 @@ func (e *lsm) onCompactionBegin() {
 // onFlushEnd remembers a failure for onBackgroundError, which follows and does not say whose error it brings. A flush
 // of nothing but deletions that cancel out makes no table: Pebble calls that an error, but it did succeed.
 func (e *lsm) onFlushEnd(info pebble.FlushInfo) {
+	e.bounds.change()
 	err := info.Err
 	if err != nil && strings.HasSuffix(err.Error(), "empty table") {
 		err = nil
@@ -198,6 +200,14 @@ func (e *lsm) die(cause error) {
 	panic(err.Error())
 }
 
+// BoundBytes implements Engine.
+func (e *lsm) BoundBytes() int64 {
+	if e.closed.Load() {
+		return 0
+	}
+	return e.bounds.count(e.db)
+}
+
 // Stats implements Engine.
 func (e *lsm) Stats() Stats {
 	if e.closed.Load() {
@@ -211,7 +221,7 @@ func (e *lsm) Stats() Stats {
 		MemTableBytes:       m.MemTable.Size,
 		DiskBytes:           diskBytes(m),
 		LiveBytes:           m.Table.Local.LiveSize,
-		BoundBytes:          e.bounds.count(e.db, m),
+		BoundBytes:          e.bounds.count(e.db),
 		Flushes:             m.Flush.Count,
 		Compactions:         m.Compact.Count,
 		FlushRests:          time.Duration(e.pacing.flush.rested.Load()),
