@@ -10,6 +10,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/quorate/quorate/test/bench/cluster"
 	"github.com/quorate/quorate/test/bench/latency"
@@ -21,6 +22,7 @@ type bystander struct {
 	kv        pb.KVClient
 	renewing  pb.Lease_LeaseKeepAliveClient
 	lease     int64
+	token     string // of its login; empty: there are no users
 	puts      latency.Histogram
 	failed    int
 	unrenewed int
@@ -32,7 +34,7 @@ const (
 	bystanderLimit   = 5 * time.Second
 )
 
-func newBystander(ctx context.Context, address string) (*bystander, error) {
+func newBystander(ctx context.Context, address string, users bool) (*bystander, error) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(bystanderAddress)}}
 	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) {
@@ -48,6 +50,10 @@ func newBystander(ctx context.Context, address string) (*bystander, error) {
 			break
 		}
 		cluster.Pause(ctx, time.Second)
+	}
+	if err == nil && users {
+		err = b.logIn(ctx)
+		ctx = b.named(ctx)
 	}
 	if err == nil {
 		_, err = b.kv.Put(ctx, &pb.PutRequest{Key: []byte("held"), Value: []byte(strings.Repeat("h", heldBytes))})
@@ -69,7 +75,7 @@ func (b *bystander) watch(ctx context.Context, length time.Duration) {
 	for n := 0; time.Since(begun) < length && ctx.Err() == nil; n++ {
 		<-each.C
 		at := time.Now()
-		limited, cancel := context.WithTimeout(ctx, bystanderLimit)
+		limited, cancel := context.WithTimeout(b.named(ctx), bystanderLimit)
 		if _, err := b.kv.Put(limited, &pb.PutRequest{Key: []byte("bystander"), Value: []byte("x")}); err != nil {
 			b.failed++
 		} else {
@@ -80,6 +86,39 @@ func (b *bystander) watch(ctx context.Context, length time.Duration) {
 			b.unrenewed++
 		}
 	}
+}
+
+// named is a context of calls in the name of the bystander's user.
+func (b *bystander) named(ctx context.Context) context.Context {
+	if b.token == "" {
+		return ctx
+	}
+	return metadata.AppendToOutgoingContext(ctx, "token", b.token)
+}
+
+// logIn makes the user root, lets clients log in from now on, and does so.
+func (b *bystander) logIn(ctx context.Context) error {
+	const root, password = "root", "of root"
+	auth := pb.NewAuthClient(b.conn)
+	var err error
+	for range 20 { // the feature level rises once all members have published theirs
+		if _, err = auth.UserAdd(ctx, &pb.AuthUserAddRequest{Name: root, Password: password}); err == nil {
+			break
+		}
+		cluster.Pause(ctx, time.Second)
+	}
+	if err == nil {
+		_, err = auth.UserGrantRole(ctx, &pb.AuthUserGrantRoleRequest{User: root, Role: root})
+	}
+	if err == nil {
+		_, err = auth.AuthEnable(ctx, &pb.AuthEnableRequest{})
+	}
+	if err != nil {
+		return err
+	}
+	got, err := auth.Authenticate(ctx, &pb.AuthenticateRequest{Name: root, Password: password})
+	b.token = got.GetToken()
+	return err
 }
 
 func (b *bystander) renew() bool {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quorate/quorate/test/bench/cluster"
@@ -33,7 +34,19 @@ type holding struct {
 	hosts    int // addresses that it comes from
 	conns    int // of each
 	streams  int // of each connection
+
+	messages int           // of each call, if it is more than one
+	pause    time.Duration // of each call before its last message
+	resets   bool          // the client gives each call up at once
+	secure   bool          // by TLS
+	json     bool          // by the JSON gateway: message is a body of any text
+	upgrades bool          // to a websocket
+	users    bool          // there are users, and the client has not logged in
+	token    string        // that it shows; loggedIn: one of a login
 }
+
+// loggedIn stands for the token of a user.
+const loggedIn = "logged in"
 
 const (
 	kvRange = "/etcdserverpb.KV/Range"
@@ -77,14 +90,20 @@ func watchOf(int) proto.Message {
 }
 
 // begin makes the calls of an attack, and returns what ends them. What a member refuses is what is to be seen.
-func (h *holding) begin(ctx context.Context, address string) (end func() error) {
+func (h *holding) begin(ctx context.Context, m *cluster.Member, token string) (end func() error) {
 	var mu sync.Mutex
-	var open []*rawcalls.Conn
+	var open []io.Closer
 	var working sync.WaitGroup
-	call := h.call()
+	address := m.ClientAddr
+	if h.secure {
+		address = m.SecureAddr
+	}
+	if h.token != loggedIn {
+		token = h.token
+	}
 	for i := range h.hosts * h.conns {
 		working.Go(func() {
-			c, err := rawcalls.Dial(fmt.Sprintf("127.0.2.%d", 1+i%h.hosts), address, h.window)
+			send, c, err := h.dial(fmt.Sprintf("127.0.2.%d", 1+i%h.hosts), address, token)
 			if err != nil {
 				return
 			}
@@ -92,25 +111,41 @@ func (h *holding) begin(ctx context.Context, address string) (end func() error) 
 			open = append(open, c)
 			mu.Unlock()
 			for range h.streams {
-				if ctx.Err() != nil || c.Send(call) != nil {
+				if ctx.Err() != nil || send() != nil {
 					return
 				}
 			}
 		})
 	}
-	return func() (err error) {
+	return func() error {
 		mu.Lock()
 		for _, c := range open {
-			err = errors.Join(err, c.Close())
+			_ = c.Close() // those that the member has closed fail
 		}
 		mu.Unlock()
 		working.Wait()
-		return nil // those that the member has closed
+		return nil
 	}
 }
 
-func (h *holding) call() rawcalls.Call {
-	call := rawcalls.Call{Path: h.path, Metadata: strings.Repeat("{", h.metadata), Ends: h.ends}
+// dial opens a connection, and returns what makes one call on it.
+func (h *holding) dial(from, address, token string) (send func() error, closes io.Closer, err error) {
+	if h.json {
+		c, err := rawcalls.DialPlain(from, address, h.secure)
+		request := rawcalls.Request{Path: h.path, Token: token, Body: h.body(), Upgrade: h.upgrades}
+		if h.part {
+			request.Announced = len(request.Body) + 1000
+		}
+		return func() error { return c.Send(request) }, c, err
+	}
+	c, err := rawcalls.Dial(from, address, h.secure, h.window)
+	call := h.call(token)
+	return func() error { return c.Send(call) }, c, err
+}
+
+func (h *holding) call(token string) rawcalls.Call {
+	call := rawcalls.Call{Path: h.path, Token: token, Metadata: strings.Repeat("{", h.metadata), Ends: h.ends,
+		Messages: h.messages, Pause: h.pause, Resets: h.resets}
 	if h.message != nil {
 		call.Message, _ = proto.Marshal(h.message(h.size))
 	}
@@ -118,6 +153,15 @@ func (h *holding) call() rawcalls.Call {
 		call.Announced, call.Ends = len(call.Message)+1000, false
 	}
 	return call
+}
+
+// body is the message as JSON.
+func (h *holding) body() []byte {
+	if h.message == nil {
+		return nil
+	}
+	text, _ := protojson.Marshal(h.message(h.size))
+	return text
 }
 
 // heldBytes is a value that deaf ranges read: below the size from which answers are counted by themselves.
@@ -157,19 +201,6 @@ func hold(ctx context.Context, arguments []string) error {
 	return above
 }
 
-// draw makes an attack of a seed.
-func draw(seed uint64) holding {
-	r := rand.New(rand.NewPCG(seed, 0))
-	pick := func(of ...int) int { return of[r.IntN(len(of))] }
-	h := holding{path: []string{kvRange, kvPut, watches, renewal, health}[r.IntN(5)],
-		message: []func(int) proto.Message{rangeOf, putOf, readOf, watchOf}[r.IntN(4)], size: pick(10, 1000, 60_000, 1_000_000),
-		window: uint32(pick(0, 1, 65535)), part: r.IntN(3) == 0, ends: r.IntN(2) == 0,
-		metadata: pick(0, 0, 100, 15_000, 60_000), hosts: pick(1, 2, 8), conns: pick(1, 2, 20), streams: pick(10, 300, 9900)}
-	h.name = fmt.Sprintf("seed %d: %s, %d B, window %d, half %t, ends %t, metadata %d, %d x %d x %d", seed, h.path, h.size,
-		h.window, h.part, h.ends, h.metadata, h.hosts, h.conns, h.streams)
-	return h
-}
-
 // holdAt makes each attack on a fresh cluster with a limit, prints what the members took, and returns which were too much.
 func (p *limitPlan) holdAt(ctx context.Context, limit string, attacks []holding) (above error) {
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
@@ -191,20 +222,20 @@ func (p *limitPlan) holdOne(ctx context.Context, table *tabwriter.Writer, limit 
 		return fmt.Errorf("--memory %s: want a number of MiB: %w", limit, err)
 	}
 	s := p.servers[0]
-	s.Flags = append(slices.Clone(s.Flags), "--memory="+limit)
+	s.Flags, s.TLS = append(slices.Clone(s.Flags), "--memory="+limit), h.secure
 	c, _, err := cluster.Start(ctx, s, p.dir)
 	if err != nil {
 		return err
 	}
 	confined, release := c.Confine(mib << 20 * 3 / 2)
 	defer func() { err = errors.Join(err, c.Remove(), release()) }()
-	others, err := newBystander(ctx, c.Members[0].ClientAddr)
+	others, err := newBystander(ctx, c.Members[0].ClientAddr, h.users)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, others.close()) }()
 	c.ForgetPeaks()
-	end := h.begin(ctx, c.Members[0].ClientAddr)
+	end := h.begin(ctx, c.Members[0], others.token)
 	others.watch(ctx, p.length)
 	peak := c.Resident("VmHWM")
 	if err := end(); err != nil {

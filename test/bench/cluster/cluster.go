@@ -34,11 +34,13 @@ type Server struct {
 	Name, Path string
 	Flags      []string // beside those that all servers get
 	SlowDisks  bool     // every member gets a disk whose syncs can be made slow
+	TLS        bool     // every member serves its clients by https, too
 }
 
 // Member is one process of a cluster, over several lives.
 type Member struct {
 	Name, ClientAddr, peerAddr string
+	SecureAddr                 string // where it serves its clients by https; empty: nowhere
 	met                        string // where the others find peerAddr, if that is far away
 	ID                         uint64 // known to leader
 	joins                      bool   // a cluster that is there already
@@ -126,7 +128,7 @@ func StartBehind(
 		return nil, 0, err
 	}
 	c := &Cluster{Server: s, dir: own}
-	addresses, err := freeAddresses(2 * size)
+	addresses, err := freeAddresses(3 * size)
 	if err != nil {
 		return nil, 0, errors.Join(err, c.Remove())
 	}
@@ -139,6 +141,9 @@ func StartBehind(
 		c.Members = append(c.Members, &Member{
 			Name: fmt.Sprintf("m%d", i+1), ClientAddr: addresses[2*i], peerAddr: addresses[2*i+1], met: met,
 		})
+		if s.TLS {
+			c.Members[i].SecureAddr = addresses[2*size+i]
+		}
 		if s.SlowDisks {
 			c.Members[i].Disk = &slowsync.Disk{}
 		}
@@ -197,9 +202,13 @@ func (c *Cluster) Launch(m *Member) error {
 	if m.joins {
 		state = "existing"
 	}
+	listen := "http://" + m.ClientAddr
+	if m.SecureAddr != "" {
+		listen += ",https://" + m.SecureAddr
+	}
 	command := exec.Command(c.Server.Path,
-		"--name="+m.Name, "--data-dir="+filepath.Join(c.dir, m.Name),
-		"--listen-client-urls=http://"+m.ClientAddr, "--advertise-client-urls=http://"+m.ClientAddr,
+		"--name="+m.Name, "--data-dir="+filepath.Join(c.dir, m.Name), fmt.Sprintf("--auto-tls=%t", m.SecureAddr != ""),
+		"--listen-client-urls="+listen, "--advertise-client-urls=http://"+m.ClientAddr,
 		"--listen-peer-urls=http://"+m.peerAddr, "--initial-advertise-peer-urls=http://"+m.met,
 		"--initial-cluster="+strings.Join(initial, ","), "--initial-cluster-state="+state,
 		"--initial-cluster-token="+filepath.Base(c.dir), fmt.Sprintf("--quota-backend-bytes=%d", 8<<30),

@@ -2,6 +2,7 @@ package rawcalls
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -37,16 +38,32 @@ type Conn struct {
 // Call is one call of a Conn.
 type Call struct {
 	Path      string
+	Token     string // of a login
 	Metadata  string // of its own
 	Message   []byte
-	Announced int  // bytes of the message that its prefix names, if more than it has: the call is half-sent
-	Ends      bool // the client sends no more
+	Messages  int           // of that kind; zero: one
+	Announced int           // bytes of the message that its prefix names, if more than it has: the call is half-sent
+	Pause     time.Duration // before its last message
+	Ends      bool          // the client sends no more
+	Resets    bool          // the client gives it up at once
+}
+
+// dial opens a connection from an address of this machine, by TLS if protocol, the only one that is spoken, is named.
+func dial(from, to, protocol string) (net.Conn, error) {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: patience}
+	if protocol == "" {
+		return d.Dial("tcp", to)
+	}
+	return tls.DialWithDialer(&d, "tcp", to, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}})
 }
 
 // Dial opens a connection from an address of this machine, whose streams have so large a window for answers.
-func Dial(from, to string, window uint32) (*Conn, error) {
-	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: patience}
-	conn, err := d.Dial("tcp", to)
+func Dial(from, to string, secure bool, window uint32) (*Conn, error) {
+	protocol := ""
+	if secure {
+		protocol = "h2"
+	}
+	conn, err := dial(from, to, protocol)
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +102,11 @@ func (c *Conn) Send(call Call) error {
 	c.next += 2
 	c.block.Reset()
 	for _, field := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", call.Path}, {":authority", "bench"},
-		{"content-type", "application/grpc"}, {"te", "trailers"}, {"filler", call.Metadata}} {
+		{"content-type", "application/grpc"}, {"te", "trailers"}, {"token", call.Token}, {"filler", call.Metadata}} {
 		filler := field[0] == "filler"
+		if field[0] == "token" && call.Token == "" {
+			continue
+		}
 		if err := c.fields.WriteField(hpack.HeaderField{Name: field[0], Value: field[1], Sensitive: filler}); err != nil {
 			return err
 		}
@@ -97,12 +117,35 @@ func (c *Conn) Send(call Call) error {
 	if err := c.head(id, c.block.Bytes()); err != nil {
 		return err
 	}
-	data := binary.BigEndian.AppendUint32([]byte{0}, uint32(max(call.Announced, len(call.Message))))
+	for left := max(1, call.Messages); left > 0; left-- {
+		if left == 1 && call.Pause > 0 {
+			time.Sleep(call.Pause)
+		}
+		if err := c.message(id, &call, left == 1); err != nil {
+			return err
+		}
+	}
+	if call.Resets {
+		return c.framer.WriteRSTStream(id, http2.ErrCodeCancel)
+	}
+	return nil
+}
+
+// message sends a message of a call. All but the last one are whole.
+func (c *Conn) message(id uint32, call *Call, last bool) error {
+	length := len(call.Message)
+	if last {
+		length = max(call.Announced, length)
+	}
+	data := binary.BigEndian.AppendUint32([]byte{0}, uint32(length))
 	data = append(data, call.Message...)
 	for len(data) > 0 {
 		n, err := c.grant(min(len(data), frameBytes))
 		if err == nil {
-			err = c.framer.WriteData(id, call.Ends && n == len(data), data[:n])
+			err = c.net.SetWriteDeadline(time.Now().Add(patience))
+		}
+		if err == nil {
+			err = c.framer.WriteData(id, last && call.Ends && n == len(data), data[:n])
 		}
 		if err != nil {
 			return err
