@@ -63,13 +63,29 @@ const dataDir = "data"
 // packFrom is small, because most records of a simulated log are.
 const packFrom = 64
 
+// endBytes is small, because leases of a simulated cluster are: one with three keys ends in two parts.
+const endBytes = 100
+
+// endBytes is how many bytes of keys a revocation deletes at once in this world; zero: as many as in a real one.
+func (r *run) endBytes() int64 {
+	if r.plan.Parts || r.broken.OwnParts {
+		return endBytes
+	}
+	return 0
+}
+
 func (h *host) options() datadir.Options {
+	end := h.run.endBytes()
+	if h.run.broken.OwnParts {
+		end += int64(h.slot) * endBytes
+	}
 	open, view := h.run.stores.On(h.slot, h.disk)
 	return datadir.Options{
 		FS: h.disk, Dir: dataDir, Logger: discard, SegmentBytes: h.run.plan.Segments, NoSync: h.run.broken.LyingLog,
 		Nonce:  func() uint64 { return uint64(h.cluster.lives+1)<<32 | uint64(h.id) },
 		Packed: !h.run.plan.Rises && h.slot%2 == 1, PackFrom: packFrom,
-		OpenEngine: open, OpenView: view, Apply: apply.Options{Level: h.level, Faults: h.run.broken.Apply},
+		OpenEngine: open, OpenView: view,
+		Apply: apply.Options{Level: h.level, EndBytes: end, Faults: h.run.broken.Apply},
 	}
 }
 

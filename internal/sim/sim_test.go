@@ -191,6 +191,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"reset-the-silent":      {Members: 5, Nemesis: "impatient"},
 		"no-sessions":           {Members: 3, Nemesis: "pause"},
 		"early-leases":          {Nemesis: "none"},
+		"parts-of-own-size":     {Members: 3, Nemesis: "none"},
 		"session-by-id":         {Members: 3, Nemesis: "none"},
 		"hasty-client":          {Members: 7, Nemesis: "last-word", Seed: 86},
 		"read-txn-free":         {Members: 3, Nemesis: "auth"},

@@ -57,6 +57,7 @@ func Run(o Options) (Report, error) {
 	counts.Load(w.load)
 	counts.Jobs, counts.Stamped = suite.Jobs.Done(), suite.Offers.Stamped
 	counts.Sent, counts.Again, counts.InVain = suite.SentOnce.Bytes, suite.SentOnce.Again, suite.SentOnce.InVain
+	counts.LeaseParts = suite.Leases.Parts
 	counts.Duplicates, counts.Fast, counts.Skipped = suite.Duplicates, suite.Fast, suite.Skipped
 	w.tallyChanges()
 	for _, h := range w.cluster.up() {
@@ -101,6 +102,7 @@ func newWorld(o Options) (*World, error) {
 	base := firstConfig(p.Members)
 	r.suite = check.NewSuite(r.Now, base)
 	r.suite.Leases.ClockDrift(p.Drift)
+	r.suite.Leases.EndBytes = r.endBytes()
 	r.suite.Jobs.Drift, r.suite.Jobs.MaxPerHour = p.Drift, p.CareBudget
 	r.joins.Report = r.suite.Report
 	r.actions = actions.New(o.Actions, r.Now, func(err error) {

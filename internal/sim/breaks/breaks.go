@@ -36,6 +36,7 @@ type Set struct {
 	LyingEngine     bool // the store does not sync, if it is Pebble
 	Sessions        bool // a retry goes out under another proposal id
 	Leases          bool // leases end a second early
+	OwnParts        bool // each member ends leases by a bound of its own
 	Watch           bool // a watcher loses some of its events on the way
 	MovesUntold     bool // a member that moved does not tell
 	DeafToOperators bool // a member does not dial where an operator has said that others are
@@ -128,6 +129,8 @@ var all = []Break{
 		func(b *Set) { b.Membership.ResetTheSilent = true }},
 	{"no-sessions", "a retried proposal is not recognized", func(b *Set) { b.Sessions = true }},
 	{"early-leases", "leases end a second early", func(b *Set) { b.Leases = true }},
+	{"parts-of-own-size", "members delete as many keys of a lease that ends as each of them has memory for",
+		func(b *Set) { b.OwnParts = true }},
 	{"session-by-id", "whoever knows the id of a native client can write in its sessions",
 		func(b *Set) { b.Owners.IDInKey = true }},
 	{"hasty-client", "one voter less decides what a native client offers", func(b *Set) { b.Client = true }},

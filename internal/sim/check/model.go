@@ -21,6 +21,8 @@ type Model struct {
 	Events    [][]kv.Event // Events[r-2] are the changes of revision r
 	events    []kv.Event   // of the command that is being applied
 	next      kv.Revision
+	endBytes  int64  // of keys that a revocation deletes at once, with endKeyBytes for each, and one key more; zero: any
+	parts     uint64 // revocations that left keys of their lease
 }
 
 // version is a key from one revision on; deleted keys have a zero Version.
@@ -48,9 +50,13 @@ func (m modelJobs) write(op *kv.JobOp) error {
 }
 
 type modelLease struct {
-	ttl  int64
-	keys []string // sorted
+	ttl    int64
+	keys   []string // sorted
+	ending bool     // it has lost some of its keys, and can only be ended
 }
+
+// takes reports whether keys may be hung on a lease.
+func (m *Model) takes(id kv.LeaseID) bool { return m.leases[id] != nil && !m.leases[id].ending }
 
 // NewModel returns an empty store.
 func NewModel() *Model {
@@ -161,7 +167,7 @@ func (m *Model) put(op *kv.PutOp) (*kv.PutResult, error) {
 			lease = old.Lease
 		}
 	}
-	if lease != 0 && m.leases[lease] == nil {
+	if lease != 0 && !m.takes(lease) && !(op.IgnoreLease && m.leases[lease] != nil) {
 		return nil, kv.ErrLeaseNotFound
 	}
 	created := m.next
@@ -232,7 +238,7 @@ func (m *Model) checkTxn(t *kv.TxnOp) error {
 	}
 	for i := range list {
 		switch op := &list[i]; {
-		case op.Put != nil && op.Put.Lease != 0 && m.leases[op.Put.Lease] == nil:
+		case op.Put != nil && op.Put.Lease != 0 && !m.takes(op.Put.Lease):
 			return kv.ErrLeaseNotFound
 		case op.Txn != nil:
 			if err := m.checkTxn(op.Txn); err != nil {
@@ -337,13 +343,24 @@ func (m *Model) grant(op *kv.LeaseGrantOp) (*kv.LeaseResult, error) {
 	return &kv.LeaseResult{ID: op.ID, TTLSeconds: op.TTLSeconds}, nil
 }
 
+// endKeyBytes is what a key counts beside its length.
+const endKeyBytes = 64
+
 func (m *Model) revoke(id kv.LeaseID) error {
 	l := m.leases[id]
 	if l == nil {
 		return kv.ErrLeaseNotFound
 	}
+	left := m.endBytes
 	for _, key := range slices.Clone(l.keys) {
 		m.erase(key)
+		if left -= int64(len(key)) + endKeyBytes; m.endBytes > 0 && left <= 0 {
+			break
+		}
+	}
+	if l.ending = len(l.keys) > 0; l.ending {
+		m.parts++
+		return nil
 	}
 	delete(m.leases, id)
 	return nil

@@ -81,6 +81,8 @@ func Draw(o *Options, streams Streams) (*Plan, error) {
 	}
 	p.drawDisks(o, streams.Identity)
 	p.drawLevels()
+	// Worlds whose nemeses are named stay as they were: controls rest on their seeds.
+	p.Parts = (o.Nemesis == "" || o.Nemesis == "all") && p.Raft.Seed/512%2 == 1
 	p.drawDelay()
 	return p, nil
 }

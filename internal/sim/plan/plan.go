@@ -64,6 +64,7 @@ type Reconfiguration struct {
 // Levels is which builds the members have.
 type Levels struct {
 	Rises    bool        // members make known what their builds know, and leaders raise the active level
+	Parts    bool        // leases with more than one or two keys end in parts, once the level allows
 	Older    level.Level // some of the first members have a build that knows this; zero: all have the present one
 	Upgrades bool        // these are upgraded
 }
@@ -130,10 +131,10 @@ func (p *Plan) String() string {
 		names = append(names, fmt.Sprintf("by %v, switched off: %t", p.Protocols, p.SwitchOff))
 	}
 	return fmt.Sprintf("members=%d faults=%v tick=%v election=%d heartbeat=%d lease=%t fast-path=%s delay=%v disk=%v keep=%d "+
-		"clients=%d natives=%d direct=%t levels=%t older=%d [%s]",
+		"clients=%d natives=%d direct=%t levels=%t older=%d parts=%t [%s]",
 		p.Members, p.Faults.Round(time.Second), p.Tick, p.Raft.ElectionTicks, p.Raft.HeartbeatTicks, p.Raft.LeaderLease,
 		p.FastPath, p.Delay, p.Disk.Round(time.Microsecond), p.Keep, p.Mix.Clients, p.Mix.Natives, p.Mix.Direct,
-		p.Rises, p.Older,
+		p.Rises, p.Older, p.Parts,
 		strings.Join(names, " "))
 }
 

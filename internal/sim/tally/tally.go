@@ -32,6 +32,7 @@ type World struct {
 type Clients struct {
 	Ops, Answered, Unanswered, Refused, Watched, Renewed uint64
 	Denied                                               uint64 // for want of permission
+	LeaseParts                                           uint64 // of leases that ended in more than one
 }
 
 // FastPath counts proposals by what became of them.
@@ -74,7 +75,8 @@ func (c *Counts) Add(o *Counts) {
 		{&c.InVain, &o.InVain}, {&c.Applied, &o.Applied}, {&c.Elections, &o.Elections},
 		{&c.Starts, &o.Starts}, {&c.Failures, &o.Failures}, {&c.Snapshots, &o.Snapshots}, {&c.Ops, &o.Ops},
 		{&c.Answered, &o.Answered}, {&c.Unanswered, &o.Unanswered}, {&c.Refused, &o.Refused}, {&c.Denied, &o.Denied},
-		{&c.Watched, &o.Watched}, {&c.Renewed, &o.Renewed}, {&c.Duplicates, &o.Duplicates}, {&c.Gathered, &o.Gathered},
+		{&c.Watched, &o.Watched}, {&c.Renewed, &o.Renewed}, {&c.LeaseParts, &o.LeaseParts},
+		{&c.Duplicates, &o.Duplicates}, {&c.Gathered, &o.Gathered},
 		{&c.Aborted, &o.Aborted}, {&c.Undone, &o.Undone}, {&c.Settled, &o.Settled},
 		{&c.Jobs, &o.Jobs}, {&c.LeadersLost, &o.LeadersLost},
 		{&c.Inferred, &o.Inferred}, {&c.Fast, &o.Fast}, {&c.FastTried, &o.FastTried}, {&c.Stamped, &o.Stamped},
@@ -110,14 +112,14 @@ func list(counts map[string]uint64) string {
 
 // String is one line.
 func (c *Counts) String() string {
-	return fmt.Sprintf("ops=%d answered=%d denied=%d watched=%d renewed=%d applied=%d repeated=%d inferred=%d "+
+	return fmt.Sprintf("ops=%d answered=%d denied=%d watched=%d renewed=%d lease-parts=%d applied=%d repeated=%d inferred=%d "+
 		"fast=%d/%d stamped=%d direct=%d "+
 		"skipped=%d recovered=%d orphans=%d gathered=%d messages=%d dropped=%d overflowed=%d "+
 		"bytes=%d again=%d in-vain=%d elections=%d starts=%d snapshots=%d "+
 		"changes: %s aborted=%d undone=%d settled=%d jobs=%d leaders-lost=%d "+
 		"unwelcome=%d cures=%d recoveries=%d adopted=%d faults: %s",
-		c.Ops, c.Answered, c.Denied, c.Watched, c.Renewed, c.Applied, c.Duplicates, c.Inferred, c.Fast, c.FastTried,
-		c.Stamped, c.Direct, c.Skipped,
+		c.Ops, c.Answered, c.Denied, c.Watched, c.Renewed, c.LeaseParts, c.Applied, c.Duplicates, c.Inferred,
+		c.Fast, c.FastTried, c.Stamped, c.Direct, c.Skipped,
 		c.Recovered, c.Orphans, c.Gathered,
 		c.Messages, c.Dropped, c.Overflowed, c.Sent, c.Again, c.InVain, c.Elections,
 		c.Starts, c.Snapshots, list(c.ByProtocol), c.Aborted, c.Undone, c.Settled, c.Jobs, c.LeadersLost,
