@@ -35,8 +35,8 @@ type StateError struct {
 type TooLittleError struct{ Has, Needs int64 }
 
 func (e *TooLittleError) Error() string {
-	return fmt.Sprintf("too little memory for what the cluster holds: this process has %d MiB, and needs --memory=%dMiB or more",
-		e.Has>>20, e.Needs>>20)
+	return fmt.Sprintf("too little memory for what the cluster holds: this process has %d MiB, and needs --memory=%dMiB or "+
+		"more", e.Has>>20, e.Needs>>20)
 }
 
 // Check returns a StateError if held is more than most.
