@@ -103,7 +103,8 @@ var unfounds = []unfound{
 		"the simulator starts copies (clone), and without the rule no law broke in minutes of seeds",
 		[]string{"TestGuard_Meet_cloned", "TestCluster_cloned"}},
 	{"a host that could not be reached counted as down",
-		"what a refused connection is, the network of the simulator does not know",
+		"a recovery asks for the names of all that are gone, so that what it finds decides nothing by itself; " +
+			"dropping the names is noticed (`refused-is-gone`)",
 		[]string{"TestFind_unreachable", "TestRecover_noNetwork"}},
 	{"one learner that was refused kept the others from being promoted", "the loop around it is no planner",
 		[]string{"TestFirstAccepted_goesOn"}},
