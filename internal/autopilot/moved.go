@@ -38,8 +38,8 @@ func (r *Requests) Moved(ctx context.Context, id consensus.MemberID, urls []stri
 	return nil
 }
 
-// giveBack takes URLs from members that were never found there, and answer where they were: an update with a typo, made while
-// nobody answered at the URLs of the member that has moved there, would keep that one out for as long as nobody notices.
+// giveBack restores the former URLs of members that do not answer at urls and do answer at the former ones. An update with a
+// typo may have given urls to such a member, and would keep out the member id, which has moved there.
 func (r *Requests) giveBack(ctx context.Context, config *consensus.Config, id consensus.MemberID, urls []string) error {
 	for i := range config.Members {
 		other := &config.Members[i]
@@ -57,7 +57,7 @@ func (r *Requests) giveBack(ctx context.Context, config *consensus.Config, id co
 		if err := r.cluster.Change(ctx, &back); err != nil {
 			return err
 		}
-		r.addresses.logger.Warn("a member was updated to peer URLs at which another one is: it has its former ones again",
+		r.addresses.logger.Warn("a member had peer URLs at which another member runs: its former URLs were restored",
 			"peer", other.ID.String(), "wrong", other.PeerURLs, "urls", other.FormerURLs)
 	}
 	return nil

@@ -270,8 +270,8 @@ func (s *Membership) announce(urls []string) (told bool) {
 		return true
 	case news.Wrong != "" && news.Wrong != s.wrong:
 		s.wrong = news.Wrong
-		s.logger.Error("the cluster is not told of --initial-advertise-peer-urls: this member does not answer there; "+
-			"correct them and start it again", "urls", urls, "what", news.Wrong, "known-as", news.Known.PeerURLs)
+		s.logger.Error("the cluster is not told of --initial-advertise-peer-urls: this member does not answer at these URLs; "+
+			"correct the flag and restart the member", "urls", urls, "what", news.Wrong, "known-as", news.Known.PeerURLs)
 	case news.Tells && s.ports.leader.leads():
 		return s.requests.Moved(s.ports.stopping, id, urls) == nil
 	}

@@ -52,7 +52,7 @@ func (e *StateError) Error() string {
 		if held <= most {
 			return ""
 		}
-		return fmt.Sprintf(", %s %d bytes where %d are left for them", name, held, most)
+		return fmt.Sprintf(", %s %d bytes, and there is memory for %d", name, held, most)
 	}
 	text := of(fmt.Sprintf("%d leases take", e.Count), e.Held.Leases, e.Most.Leases) +
 		of("users and roles take", e.Held.Users, e.Most.Users) +

@@ -37,8 +37,8 @@ func (s *Survivor) Tell(places map[consensus.MemberID][]string) (Told, error) {
 		}
 		for _, url := range urls {
 			if other, taken := owners[url]; taken {
-				return Told{}, fmt.Errorf("%s and %s cannot both be at %s: correct it, or say where the other one is now, "+
-					"too; nothing was changed", s.NameOf(other), s.NameOf(m.ID), url)
+				return Told{}, fmt.Errorf("%s and %s cannot both be at %s: correct the URL, or also give the new URL of the "+
+					"member that was there; nothing was changed", s.NameOf(other), s.NameOf(m.ID), url)
 			}
 			owners[url] = m.ID
 		}

@@ -202,8 +202,8 @@ func (s *shared) checkBounds(ctx context.Context, machine *apply.Machine, comman
 		return err
 	}
 	return status.Errorf(codes.ResourceExhausted, "etcdserver: no memory for more keys of over %d bytes: the first and last "+
-		"keys of the store's tables take %d bytes, for which %s has memory: use shorter keys, delete and compact long ones, "+
-		"or give all members more --memory", longKeyBytes, bounds.admits.Bounds, bounds.by)
+		"keys of the store's tables take %d bytes, which is all that %s has memory for: use shorter keys, delete and compact "+
+		"long ones, or give all members more --memory", longKeyBytes, bounds.admits.Bounds, bounds.by)
 }
 
 func putsLongKey(command *kv.Command) bool {

@@ -27,8 +27,8 @@ var (
 	members  = flag.Int("members", 1, "members of each cluster")
 	users    = flag.Bool("users", false, "turn users on")
 	requests = flag.Int("requests", 5000, "how many requests are drawn")
-	seed     = flag.Int64("seed", 1, "of the requests")
-	most     = flag.Int("differences", 10, "stop after so many")
+	seed     = flag.Int64("seed", 1, "number that decides which requests are drawn")
+	most     = flag.Int("differences", 10, "stop after this many differences")
 )
 
 func main() {
