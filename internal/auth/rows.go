@@ -28,29 +28,6 @@ const (
 // Row is one row of the tables to write. An empty Value deletes it.
 type Row struct{ Key, Value []byte }
 
-// RowBytes returns what a row counts when it is loaded: see State.Bytes.
-func RowBytes(key, value []byte) int {
-	if len(key) == 0 {
-		return 0
-	}
-	name := string(key[1:])
-	switch key[0] {
-	case tableUser:
-		if u := decodeUser(name, value); u != nil {
-			return u.size()
-		}
-	case tableRole:
-		if r := decodeRole(name, value); r != nil {
-			return r.size()
-		}
-	case tableToken:
-		if t := decodeToken(name, value); t != nil {
-			return t.size()
-		}
-	}
-	return 0
-}
-
 // digest is a hash of a row. Rows that are deleted have none.
 func (r *Row) digest() uint64 {
 	if len(r.Value) == 0 {

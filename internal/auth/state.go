@@ -142,6 +142,15 @@ func (p *Permission) size() int {
 	return n
 }
 
+// AddsBytes is how much longer a change can make users and roles, as State.Bytes counts them: at most so much.
+func (c *Change) AddsBytes() int {
+	n := 2*perItem + len(c.User) + len(c.Role) + len(c.Hash) + c.Permission.size()
+	if c.Token != nil {
+		n += c.Token.size()
+	}
+	return n
+}
+
 // makeSets is called once, before anybody else sees the role.
 func (r *Role) makeSets() {
 	for i := range r.Permissions {

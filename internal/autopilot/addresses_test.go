@@ -40,6 +40,19 @@ func (l *lookout) Find(_ context.Context, id consensus.MemberID, url string) (tr
 	return transport.Silent, nil
 }
 
+// Ensure that a member's word that it has moved takes no URLs of another one while it does not answer there.
+func TestRequests_Moved_takenByAWord(t *testing.T) {
+	const now, others = "http://now:2380", "http://others:2380"
+	cluster := &changed{}
+	l := &lookout{view: threeVoters(), at: map[consensus.MemberID]string{2: others, 3: "http://elsewhere:2380"}}
+	l.view.Config.Members[1].PeerURLs, l.view.Config.Members[1].FormerURLs = []string{now}, []string{others}
+	requests := autopilot.NewRequests(cluster, autopilot.NewAddresses(l, slog.New(slog.DiscardHandler)),
+		autopilot.RequestOptions{})
+	if err := requests.Moved(t.Context(), 3, []string{now}); err == nil || len(cluster.requests) > 0 {
+		t.Errorf("nobody is at the new URL: %v, and %d changes", err, len(cluster.requests))
+	}
+}
+
 // Ensure that the former URLs stay until the member is found at the new ones, also if the same update is asked for again.
 func TestAddresses_Confirm_again(t *testing.T) {
 	const before, after = "http://0000000000000002", "http://elsewhere"

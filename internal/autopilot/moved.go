@@ -41,6 +41,9 @@ func (r *Requests) Moved(ctx context.Context, id consensus.MemberID, urls []stri
 // giveBack restores the former URLs of members that do not answer at urls and do answer at the former ones. An update with a
 // typo may have given urls to such a member, and would keep out the member id, which has moved there.
 func (r *Requests) giveBack(ctx context.Context, config *consensus.Config, id consensus.MemberID, urls []string) error {
+	if presence, _ := r.addresses.seek(ctx, id, urls); presence != transport.Present {
+		return nil // a word alone takes nobody's URLs
+	}
 	for i := range config.Members {
 		other := &config.Members[i]
 		taken := slices.ContainsFunc(other.PeerURLs, func(url string) bool { return slices.Contains(urls, url) })

@@ -57,11 +57,12 @@ type Clients struct {
 	offers   budget
 	alive    liveness
 	retiring retiring
+	opening  chan struct{} // a token for each session that is being opened
 }
 
 // New returns the Clients of a member. Watch must run to retire their sessions.
 func New(options Options, member Member) *Clients {
-	c := &Clients{options: options, member: member}
+	c := &Clients{options: options, member: member, opening: make(chan struct{}, maxOpening)}
 	c.offers.init()
 	context.AfterFunc(options.Stopping, c.offers.close)
 	return c

@@ -33,6 +33,9 @@ const retirePatience = 5 * time.Second
 // maxClientSessions bounds the replicated table of results: no more sessions of native clients are opened beyond it.
 const maxClientSessions = 10_000
 
+// maxOpening is how many sessions a member opens at once. The bound on all sessions does not see those that are under way.
+const maxOpening = 32
+
 // OpenClientSession opens a session for a native client and retires its others but for those to keep. above is the
 // number of the last session that the client was given, zero if it has had none.
 func (c *Clients) OpenClientSession(
@@ -44,6 +47,12 @@ func (c *Clients) OpenClientSession(
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.options.RequestTimeout)
 	defer cancel()
+	select {
+	case c.opening <- struct{}{}:
+		defer func() { <-c.opening }()
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
 	for {
 		session, err := c.nextClientSession(client, above)
 		if err != nil {

@@ -82,4 +82,10 @@ func TestNodePorts_send(t *testing.T) {
 	if len(own) != 1 || own[0].(raft.Receive).Message.Kind != taken || len(left) != 2 || left[0] != 2 || left[1] != 3 {
 		t.Errorf("it took %+v, and sent to %v", own, left)
 	}
+	// The loop sends, and it alone takes: however much it is, it must not wait for room.
+	m.inbox.most = 1
+	m.ports.send([]consensus.Message{{From: 1, To: 1, Kind: taken}, {From: 1, To: 1, Kind: taken}, {From: 1, To: 1, Kind: taken}})
+	if own := m.inbox.take(); len(own) != 3 {
+		t.Errorf("it took %d of three messages to itself", len(own))
+	}
 }

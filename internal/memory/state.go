@@ -48,15 +48,6 @@ func Check(held, most State, leases int64) error {
 }
 
 func (e *StateError) Error() string {
-	of := func(name string, held, most int64) string {
-		if held <= most {
-			return ""
-		}
-		return fmt.Sprintf(", %s %d bytes, and there is memory for %d", name, held, most)
-	}
-	text := of(fmt.Sprintf("%d leases take", e.Count), e.Held.Leases, e.Most.Leases) +
-		of("users and roles take", e.Held.Users, e.Most.Users) +
-		of("sessions of native clients take", e.Held.Sessions, e.Most.Sessions)
-	return fmt.Sprintf("too little memory for what the cluster holds: it needs --memory=%dMiB or more: %s",
-		Needed(e.Held)>>20, text[len(", "):])
+	return fmt.Sprintf("too little memory for what the cluster holds: it needs --memory=%dMiB or more: %d leases take %d "+
+		"bytes, and there is memory for %d", Needed(e.Held)>>20, e.Count, e.Held.Leases, e.Most.Leases)
 }

@@ -71,21 +71,13 @@ type restoring struct {
 	result Result
 }
 
-// fits refuses more leases and users than there is memory for, before anything is written.
+// fits refuses more leases than there is memory for, before anything is written.
 func (r *restoring) fits(most memory.State) error {
 	leases, err := r.file.Count(r.ctx, "lease")
 	if err != nil {
 		return err
 	}
-	rows, _, err := r.readUsers()
-	if err != nil {
-		return err
-	}
-	held := memory.State{Leases: int64(leases) * lease.EachBytes}
-	for i := range rows {
-		held.Users += int64(auth.RowBytes(rows[i].Key, rows[i].Value))
-	}
-	return memory.Check(held, most, int64(leases))
+	return memory.Check(memory.State{Leases: int64(leases) * lease.EachBytes}, most, int64(leases))
 }
 
 func (r *restoring) fill(to *apply.Loader) (*datadir.Restored, error) {

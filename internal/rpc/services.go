@@ -60,6 +60,7 @@ func New(options Options) *Services {
 			cluster: uint64(options.Member.Cluster()),
 			bounds:  newBounds(&options),
 			timings: timings.New(options.Clock),
+			adding:  make(chan struct{}, 1),
 		},
 		first: newFirstMessages(options.FirstMessage),
 	}

@@ -21,6 +21,7 @@ type shared struct {
 	access  *access.Control
 	own     ownWrites
 	grants  grants
+	adding  chan struct{} // holds one token while a change adds to users and roles
 }
 
 // headerAt is this member's header for an answer given at revision.

@@ -45,7 +45,7 @@ func memberName(of kv.PublishOp) string {
 }
 
 // admitLease refuses a lease more than the members have memory for. A caller that is let in calls leave once the command is
-// applied here, or never will be.
+// applied here, or was given up.
 func (s *shared) admitLease(ctx context.Context, command *kv.Command) (leave func(), err error) {
 	machine, release := s.options.Member.Machine()
 	defer release()
@@ -88,6 +88,12 @@ func (s *shared) grantLease(ctx context.Context, command *kv.Command, leave func
 // proposeUsers is propose for changes of users and roles: what adds to them is refused when they have what they may.
 func (s *shared) proposeUsers(ctx context.Context, command *kv.Command) (kv.Result, error) {
 	if c := command.Auth; c != nil && c.Adds() {
+		select { // the next one is compared with what this one has added
+		case s.adding <- struct{}{}:
+			defer func() { <-s.adding }()
+		case <-ctx.Done():
+			return kv.Result{}, ctx.Err()
+		}
 		if err := s.admitUsers(ctx, command); err != nil {
 			return kv.Result{}, err
 		}
@@ -100,12 +106,13 @@ func (s *shared) admitUsers(ctx context.Context, command *kv.Command) error {
 	defer release()
 	bounds := s.stateBounds(machine)
 	most := min(bounds.admits.Users, auth.MaxBytes)
-	if int64(s.access.State().Bytes()) < most {
+	held, adds := int64(s.access.State().Bytes()), int64(command.Auth.AddsBytes())
+	if held+adds <= most {
 		return nil
 	}
 	if err := s.access.Sign(ctx, command); err != nil {
 		return err
 	}
-	return status.Errorf(codes.ResourceExhausted, "etcdserver: users and roles take %d bytes, which is all that %s has memory "+
-		"for: delete some, or give all members more --memory", most, bounds.by)
+	return status.Errorf(codes.ResourceExhausted, "etcdserver: users and roles take %d bytes, and this adds up to %d: %s has "+
+		"memory for %d: delete some, or give all members more --memory", held, adds, bounds.by, most)
 }

@@ -39,6 +39,17 @@ func TestServices_stateWithinMemory(t *testing.T) {
 	if _, err := c.Grant(ctx, 600); err != nil {
 		t.Errorf("after one was revoked: %v", err)
 	}
+	if _, err := c.RoleAdd(ctx, "wide"); err != nil {
+		t.Fatal(err)
+	}
+	wide := strings.Repeat("k", 1<<20) // as users and roles, it would be three times as much
+	if _, err := c.RoleGrantPermission(ctx, "wide", wide, "", clientv3.PermissionType(clientv3.PermRead)); status.Code(err) !=
+		codes.ResourceExhausted {
+		t.Errorf("a permission that is longer than all users and roles may be: %v", err)
+	}
+	if _, err := c.RoleDelete(ctx, "wide"); err != nil {
+		t.Fatal(err)
+	}
 	var refused error
 	roles := 0
 	for ; refused == nil && roles < 100; roles++ {

@@ -1,9 +1,6 @@
 package apply
 
 import (
-	"encoding/binary"
-
-	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/memory"
 	"github.com/quorate/quorate/internal/storage/engine"
@@ -13,8 +10,8 @@ import (
 // results lie on disk.
 const ClientSessionBytes = 2 << 10
 
-// fits counts what Open would keep in memory of the tables that clients make longer, and returns a memory.StateError if that is
-// more than most. It keeps nothing, so that a process with too little memory for a store says so, and is not killed.
+// fits counts the leases that Open would keep in memory, and returns a memory.StateError if they take more than most. It keeps
+// nothing, so that a process with too little memory for a store says so, and is not killed.
 func fits(eng engine.Engine, most memory.State) error {
 	if most == (memory.State{}) {
 		return nil
@@ -24,22 +21,6 @@ func fits(eng engine.Engine, most memory.State) error {
 	err := scan(eng, []byte{tableLease, lease.GrantedRows}, func([]byte, []byte) error {
 		leases++
 		held.Leases += lease.EachBytes
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	err = scan(eng, []byte{tableState, rowOpen}, func(rest, _ []byte) error {
-		if len(rest) == 16 && sessionID(0, binary.BigEndian.Uint64(rest[8:])).OfClient() {
-			held.Sessions += ClientSessionBytes
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	err = scan(eng, []byte{tableState, rowAuth}, func(rest, value []byte) error {
-		held.Users += int64(auth.RowBytes(rest, value))
 		return nil
 	})
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/quorate/quorate/internal/memory"
 )
 
-// Ensure that a store is not opened whose leases, users or sessions of clients are more than there is memory for, and that what
-// is counted before it is opened is what it holds then.
+// Ensure that a store is not opened whose leases are more than there is memory for, that what is counted before it is opened is
+// what it holds then, and that users and sessions keep no member from its start.
 func TestOpen_tooLittleMemory(t *testing.T) {
 	b := newLeveledBench(t, 0)
 	for member := range uint64(3) {
@@ -33,15 +33,13 @@ func TestOpen_tooLittleMemory(t *testing.T) {
 	if _, err := apply.Open(b.eng, apply.Options{Most: held}); err != nil {
 		t.Errorf("with memory for as much: %v", err)
 	}
-	for _, less := range []func(*memory.State){
-		func(s *memory.State) { s.Leases-- }, func(s *memory.State) { s.Users-- }, func(s *memory.State) { s.Sessions-- },
-	} {
-		most := held
-		less(&most)
-		var refused *memory.StateError
-		if _, err := apply.Open(b.eng, apply.Options{Most: most}); !errors.As(err, &refused) || refused.Held != held {
-			t.Errorf("with memory for %+v: %v", most, err)
-		}
+	var refused *memory.StateError
+	less := memory.State{Leases: held.Leases - 1, Users: held.Users, Sessions: held.Sessions}
+	if _, err := apply.Open(b.eng, apply.Options{Most: less}); !errors.As(err, &refused) || refused.Held.Leases != held.Leases {
+		t.Errorf("with memory for one lease less: %v", err)
+	}
+	if _, err := apply.Open(b.eng, apply.Options{Most: memory.State{Leases: held.Leases, Users: 1, Sessions: 1}}); err != nil {
+		t.Errorf("with memory for no user and no session: %v", err)
 	}
 }
 

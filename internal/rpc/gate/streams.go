@@ -48,13 +48,19 @@ type streams struct {
 
 	mu      sync.Mutex
 	open    map[*place]struct{}
-	hosts   map[string]int // streams that each has open
+	hosts   map[string]*hostStreams // that have any open
 	refused uint64
-	looked  time.Time // when nothing was found to end
+	looked  time.Time // when no stream was silent
+}
+
+// hostStreams is what is known of a host that has streams open.
+type hostStreams struct {
+	open   int
+	looked time.Time // when there was nothing to end for this host
 }
 
 func newStreams(held, renewals *admission.Ledger) streams {
-	return streams{held: held, renewals: renewals, open: map[*place]struct{}{}, hosts: map[string]int{}}
+	return streams{held: held, renewals: renewals, open: map[*place]struct{}{}, hosts: map[string]*hostStreams{}}
 }
 
 // enter takes a place for a stream of a host. If there is none, streams that say nothing make room: those of the host itself,
@@ -75,7 +81,10 @@ func (s *streams) enter(p *place, host string, renews bool) error {
 		return ErrTooManyStreams
 	}
 	s.open[p] = struct{}{}
-	s.hosts[host]++
+	if s.hosts[host] == nil {
+		s.hosts[host] = &hostStreams{}
+	}
+	s.hosts[host].open++
 	return nil
 }
 
@@ -84,21 +93,31 @@ func (s *streams) enter(p *place, host string, renews bool) error {
 func (s *streams) evict(host string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now.Sub(s.looked) < evictPause {
+	own := s.hosts[host]
+	if own == nil {
+		own = &hostStreams{}
+	}
+	if now.Sub(s.looked) < evictPause || now.Sub(own.looked) < evictPause {
 		return false
 	}
-	own, evicted := s.hosts[host], false
+	silent, evicted, least := false, false, own.open
 	for p := range s.open {
-		silent := (p.unknown || !p.said) && now.Sub(p.began) >= silentTimeout
-		if silent && (p.host == host || s.hosts[p.host] > own) {
+		if !p.unknown && p.said || now.Sub(p.began) < silentTimeout {
+			continue
+		}
+		silent = true
+		if p.host == host || s.hosts[p.host].open > least {
 			evicted = true
 			s.remove(p)
 			p.leave()
 			p.end(errSilent)
 		}
 	}
-	if !evicted {
+	switch {
+	case !silent:
 		s.looked = now
+	case !evicted: // others may still find some: a host without any stream ends every silent one
+		own.looked = now
 	}
 	return evicted
 }
@@ -109,7 +128,7 @@ func (s *streams) remove(p *place) {
 		return
 	}
 	delete(s.open, p)
-	if s.hosts[p.host]--; s.hosts[p.host] == 0 {
+	if s.hosts[p.host].open--; s.hosts[p.host].open == 0 {
 		delete(s.hosts, p.host)
 	}
 }

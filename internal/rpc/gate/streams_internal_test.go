@@ -103,6 +103,27 @@ func TestStreams_enter_silentOfOthers(t *testing.T) {
 	}
 }
 
+// Ensure that a busy host which finds nothing to end does not keep others from finding something.
+func TestStreams_enter_looksForEachHost(t *testing.T) {
+	s, ended, now := streamsFor(16, 2), 0, time.Now()
+	for range 2 {
+		if err := s.enterAt(now, "quiet", false, false, false, &ended); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, host := range []string{"busy", "more", "and more", "again"} {
+		for s.enterAt(now, host, false, true, false, &ended) == nil {
+		}
+	}
+	later := now.Add(silentTimeout + time.Second)
+	if err := s.enterAt(later, "busy", false, true, false, &ended); err != ErrTooManyStreams || ended > 0 {
+		t.Fatalf("a stream of the busy host: %v, %d were ended", err, ended)
+	}
+	if err := s.enterAt(later, "new", false, true, false, &ended); err != nil || ended != 2 {
+		t.Errorf("the first stream of a host: %v, %d silent ones were ended", err, ended)
+	}
+}
+
 // Ensure that refused streams cost no look at all that are open, each of them.
 func TestStreams_enter_looksSeldom(t *testing.T) {
 	s, ended, now := streamsFor(16, 2), 0, time.Now()

@@ -32,13 +32,6 @@ type Break struct {
 	set         func(*breaks)
 }
 
-// Core returns the switches of the core that drop the rule; none if it is the laboratory's own.
-func (b Break) Core() raft.Faults {
-	var dropped breaks
-	b.set(&dropped)
-	return dropped.raft
-}
-
 // Breaks lists them.
 func Breaks() []Break {
 	return []Break{
