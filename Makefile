@@ -24,7 +24,7 @@ build:
 
 # test/bench is a module of its own.
 test:
-	$(GO) test $(PACKAGES)
+	$(GO) test -timeout 20m $(PACKAGES)
 	$(if $(filter ./...,$(PACKAGES)),cd test/bench && $(GO) test ./...)
 
 # What runs many goroutines, under the race detector.
