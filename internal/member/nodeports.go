@@ -59,7 +59,7 @@ func (p *nodePorts) send(messages []consensus.Message) {
 	others := make([]consensus.Message, 0, len(messages))
 	for i := range messages {
 		if messages[i].To == p.self {
-			p.handler.own(messages[i : i+1 : i+1])
+			p.handler.admit(messages[i : i+1 : i+1])
 		} else {
 			others = append(others, messages[i])
 		}

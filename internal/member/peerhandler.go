@@ -39,10 +39,8 @@ func (h *PeerHandler) Receive(messages []consensus.Message) {
 	h.inbox.putPaced(h.epochs.State().Admit(messages))
 }
 
-// own leaves messages of this member to itself for the core. The loop sends them, which alone makes room: it never waits here.
-func (h *PeerHandler) own(messages []consensus.Message) { h.admit(messages) }
-
-// admit leaves for the core what a member in this state may hear, and returns how many messages that are.
+// admit leaves for the core what a member in this state may hear, and returns how many messages that are. It does not wait for
+// room, which the loop alone makes: messages of the loop to itself come this way.
 func (h *PeerHandler) admit(messages []consensus.Message) int {
 	messages = h.epochs.State().Admit(messages)
 	h.inbox.putMessages(messages)

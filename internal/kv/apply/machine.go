@@ -25,7 +25,7 @@ type Options struct {
 	Counts *counts.Counts
 	// Level is the highest feature level that this build knows; zero: level.Own. Tests run older builds.
 	Level level.Level
-	// Most is how much replicated state this process has memory for: Open reads no more, and returns a memory.StateError.
+	// Most is how much replicated state this process has memory for: with more leases Open returns a memory.StateError.
 	// Zero: any.
 	Most memory.State
 	// EndBytes stands for the constant of that name; zero: that. The simulator sets it, where leases are small.
