@@ -33,6 +33,9 @@ const retirePatience = 5 * time.Second
 // maxClientSessions bounds the replicated table of results: no more sessions of native clients are opened beyond it.
 const maxClientSessions = 10_000
 
+// sessionBytes is what an open session takes in memory, with a bit for each of its proposals. Its results lie on disk.
+const sessionBytes = 2 << 10
+
 // maxOpening is how many sessions a member opens at once. The bound on all sessions does not see those that are under way.
 const maxOpening = 32
 
@@ -95,10 +98,10 @@ func (c *Clients) nextClientSession(client consensus.MemberID, above uint64) (co
 func (c *Clients) mostSessions(machine *apply.Machine) int {
 	most := int64(maxClientSessions)
 	if c.options.SessionBytes > 0 {
-		most = min(most, c.options.SessionBytes/apply.ClientSessionBytes)
+		most = min(most, c.options.SessionBytes/sessionBytes)
 	}
 	if least, _ := machine.LeastMemory(); least > 0 {
-		most = min(most, memory.Divide(least).State.Admits().Sessions/apply.ClientSessionBytes)
+		most = min(most, memory.Divide(least).State.Admits().Sessions/sessionBytes)
 	}
 	return int(most)
 }

@@ -34,7 +34,7 @@ func (d *Data) Check(meta consensus.SnapshotMeta, dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	machine, err := apply.Open(store, apply.Options{Most: d.Options.Apply.Most})
+	machine, err := apply.Open(store, apply.Options{MostLeases: d.Options.Apply.MostLeases})
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func (g *greeter) describe(ctx context.Context, _ peercall.Nothing) (Description
 	config, _ := machine.Config()
 	d := Description{Cluster: g.claim.Cluster, Epoch: g.claim.Epoch, Members: autopilot.WithoutStorage(config.Members),
 		Learners: config.Learners, Level: machine.ActiveLevel(),
-		NeedsMemory: memory.Needed(machine.Held())}
+		NeedsMemory: memory.Needed(machine.LeaseBytes())}
 	for _, known := range config.Members {
 		if !known.Storage.IsZero() {
 			d.Bound = append(d.Bound, known.ID)

@@ -67,7 +67,7 @@ func ViewOf(status *raft.Status, machine *apply.Machine, o *ViewOptions) members
 		Leader: status.ID, Config: status.Config, ID: status.ConfigID, Protocol: status.Protocol,
 		Settled: settled, Undecided: !status.ConfigCommitted, TermStarted: status.TermStarted, Last: status.LastIndex,
 		MaxLearners: o.MaxLearners, Strict: o.Strict, Now: o.Now.UnixMilli(),
-		Level: machine.ActiveLevel(), NeedsMemory: memory.Needed(machine.Held()),
+		Level: machine.ActiveLevel(), NeedsMemory: memory.Needed(machine.LeaseBytes()),
 	}
 	for i := range status.Config.Members {
 		v.Members = append(v.Members, o.memberView(status, machine, &status.Config.Members[i]))

@@ -59,11 +59,6 @@ func (s State) Least(of State) State {
 		Bounds: min(s.Bounds, of.Bounds)}
 }
 
-// holds reports whether a process may start with so much. Leases decide alone: the more memory there is, the more of them fit.
-// Users have a bound of their own that no member passes, sessions end by themselves, and the keys of tables differ between
-// members: for those a member that does not start would be worse than one that takes more than its share.
-func (s State) holds(held State) bool { return held.Leases <= s.Leases }
-
 // Log bounds the log that is held in memory.
 type Log struct {
 	CatchUp     int64 // applied entries kept for followers that were away

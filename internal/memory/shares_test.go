@@ -52,8 +52,8 @@ func TestDivide_fits(t *testing.T) {
 		if log := s.Log.CatchUp + s.Log.Unflushed + s.Log.Unapplied + s.Log.Uncommitted + s.Log.Repeats; log > s.Log.Snapshot {
 			t.Errorf("of %d: the log may have %d, its parts have %d", limit, s.Log.Snapshot, log)
 		}
-		if starts := s.Starts(); sum-s.State.Leases+starts.Leases > s.Heap {
-			t.Errorf("of %d: the heap is %d, and a start holds leases of %d", limit, s.Heap, starts.Leases)
+		if starts := s.Starts(); sum-s.State.Leases+starts > s.Heap {
+			t.Errorf("of %d: the heap is %d, and a start holds leases of %d", limit, s.Heap, starts)
 		}
 		if admits := s.State.Admits(); admits.Least(s.State) != admits || admits.Leases < s.State.Leases/2 {
 			t.Errorf("of %d: %+v of %+v are let in", limit, admits, s.State)

@@ -2,20 +2,20 @@ package memory
 
 import "fmt"
 
-// Starts returns the replicated state that a process starts with: as much as its shares hold. Leases that were there before
-// they had a bound, or come from elsewhere, have a unit of any limit.
-func (s Shares) Starts() State {
-	state := s.State
-	state.Leases = max(state.Leases, (s.Limit-program)/units)
-	return state
-}
+// Starts returns how many bytes of leases a process starts with: as much as its share holds. Leases that were there before they
+// had a bound, or come from elsewhere, have a unit of any limit, so that more memory always helps.
+//
+// Nothing else of the replicated state keeps a process from its start. Users have a bound of their own that no member passes,
+// sessions end by themselves, and the keys of tables differ between members: a member that does not start would be worse than
+// one that takes more than its share.
+func (s Shares) Starts() int64 { return max(s.State.Leases, (s.Limit-program)/units) }
 
-// Needed returns with how much memory at least a process starts that holds so much state, in whole MiB.
-func Needed(held State) int64 {
+// Needed returns with how much memory at least a process starts that holds so many bytes of leases, in whole MiB.
+func Needed(leases int64) int64 {
 	const mib, most = int64(1 << 20), int64(1 << 30) // MiB
 	least, enough := int64(MinLimit>>20), most
 	for least < enough { // a larger limit makes no share smaller
-		if middle := (least + enough) / 2; Divide(middle * mib).Starts().holds(held) {
+		if middle := (least + enough) / 2; leases <= Divide(middle*mib).Starts() {
 			enough = middle
 		} else {
 			least = middle + 1
@@ -24,11 +24,10 @@ func Needed(held State) int64 {
 	return enough * mib
 }
 
-// StateError refuses replicated state for which a process has too little memory.
-type StateError struct {
-	Held  State // what there is
-	Most  State // for how much there is memory
-	Count int64 // of leases
+// LeasesError refuses more leases than a process has memory for.
+type LeasesError struct {
+	Count      int64
+	Held, Most int64 // bytes that they take, and for which there is memory
 }
 
 // TooLittleError refuses a process that has less memory than the state of a cluster needs.
@@ -39,15 +38,15 @@ func (e *TooLittleError) Error() string {
 		"more", e.Has>>20, e.Needs>>20)
 }
 
-// Check returns a StateError if held is more than most.
-func Check(held, most State, leases int64) error {
-	if most == (State{}) || most.holds(held) {
+// CheckLeases returns a LeasesError if so many leases take more bytes than most. Zero: any may be.
+func CheckLeases(count, held, most int64) error {
+	if most == 0 || held <= most {
 		return nil
 	}
-	return &StateError{Held: held, Most: most, Count: leases}
+	return &LeasesError{Count: count, Held: held, Most: most}
 }
 
-func (e *StateError) Error() string {
+func (e *LeasesError) Error() string {
 	return fmt.Sprintf("too little memory for what the cluster holds: it needs --memory=%dMiB or more: %d leases take %d "+
-		"bytes, and there is memory for %d", Needed(e.Held)>>20, e.Count, e.Held.Leases, e.Most.Leases)
+		"bytes, and there is memory for %d", Needed(e.Held)>>20, e.Count, e.Held, e.Most)
 }

@@ -48,7 +48,7 @@ type Result struct {
 
 func run(ctx context.Context, options datadir.Options, r *Request, file *etcdbackup.File, aside string) (*Result, error) {
 	run := &restoring{ctx: ctx, Request: r, file: file}
-	if err := run.fits(options.Apply.Most); err != nil {
+	if err := run.fits(options.Apply.MostLeases); err != nil {
 		if errors.Is(err, etcdbackup.ErrDamaged) {
 			return nil, fmt.Errorf("%s: %w", r.File, err)
 		}
@@ -72,12 +72,12 @@ type restoring struct {
 }
 
 // fits refuses more leases than there is memory for, before anything is written.
-func (r *restoring) fits(most memory.State) error {
+func (r *restoring) fits(most int64) error {
 	leases, err := r.file.Count(r.ctx, "lease")
 	if err != nil {
 		return err
 	}
-	return memory.Check(memory.State{Leases: int64(leases) * lease.EachBytes}, most, int64(leases))
+	return memory.CheckLeases(int64(leases), int64(leases)*lease.EachBytes, most)
 }
 
 func (r *restoring) fill(to *apply.Loader) (*datadir.Restored, error) {

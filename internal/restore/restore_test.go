@@ -20,7 +20,6 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/mvcc"
-	"github.com/quorate/quorate/internal/memory"
 	"github.com/quorate/quorate/internal/restore"
 	"github.com/quorate/quorate/internal/storage/etcdbackup"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -123,7 +122,7 @@ func start(t *testing.T, options datadir.Options, self consensus.MemberID) *data
 func TestRun_tooLittleMemory(t *testing.T) {
 	file := backup(t, nil) // with two leases
 	less := datatest.Options()
-	less.Apply.Most = memory.State{Leases: 2*lease.EachBytes - 1}
+	less.Apply.MostLeases = 2*lease.EachBytes - 1
 	_, err := restore.Run(context.Background(), less, request(file, 1))
 	if err == nil || !strings.Contains(err.Error(), "--memory=") || !strings.Contains(err.Error(), "2 leases") {
 		t.Errorf("too many leases: %v", err)
@@ -132,7 +131,7 @@ func TestRun_tooLittleMemory(t *testing.T) {
 		t.Error("something was written")
 	}
 	options := datatest.Options()
-	options.Apply.Most = memory.State{Leases: 2 * lease.EachBytes}
+	options.Apply.MostLeases = 2 * lease.EachBytes
 	if _, err := restore.Run(context.Background(), options, request(file, 1)); err != nil {
 		t.Errorf("with memory for all: %v", err)
 	}

@@ -71,7 +71,7 @@ const requestsInRevision = 8
 // machineOptions is how the state machine is opened.
 func (b *budgets) machineOptions() apply.Options {
 	return apply.Options{
-		Most: b.Starts(),
+		MostLeases: b.Starts(),
 		Store: mvcc.Options{CacheBytes: int(b.Versions),
 			Census: census.Options{LogBytes: int(b.Counts), IntervalBytes: int(b.Counts / 2)}},
 		Hub: watch.NewHub(watch.Options{StreamBytes: int(b.Watch.Stream), ClientBytes: b.Watch.Host, TotalBytes: b.Watch.Total,

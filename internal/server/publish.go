@@ -9,7 +9,6 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
-	"github.com/quorate/quorate/internal/memory"
 	"github.com/quorate/quorate/internal/rpc"
 )
 
@@ -70,7 +69,7 @@ func (s *Server) refuseState(ctx context.Context) error {
 	}
 	machine, release := s.member.Machine()
 	defer release()
-	return memory.Check(machine.Held(), s.budgets.Starts(), int64(machine.Leases().Len()))
+	return machine.LeasesFit(s.budgets.Starts())
 }
 
 // refuseName refuses the name of another member, so that commands mean one. A member that bore its name before does not

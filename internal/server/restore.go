@@ -81,7 +81,7 @@ func (r *RestoreRequest) into(ctx context.Context, cfg *config.Config) (*Restore
 	}
 	dir := cfg.Storage.DataDir
 	options := restoreOptions(dir)
-	options.Apply.Most = memory.Divide(limit).Starts()
+	options.Apply.MostLeases = memory.Divide(limit).Starts()
 	result, err := restore.Run(ctx, options, &restore.Request{
 		File: r.From, LogDir: r.FromWALDir, SkipHashCheck: r.SkipHashCheck, BumpRevision: r.BumpRevision,
 		Name: cfg.Name, Self: first.self, Members: first.config.Members, Progress: r.Progress,

@@ -11,8 +11,8 @@ import (
 	"github.com/quorate/quorate/internal/memory"
 )
 
-// Ensure that a store is not opened whose leases are more than there is memory for, that what is counted before it is opened is
-// what it holds then, and that users and sessions keep no member from its start.
+// Ensure that a store is not opened whose leases are more than there is memory for, and that what is counted before it is opened
+// is what it holds then.
 func TestOpen_tooLittleMemory(t *testing.T) {
 	b := newLeveledBench(t, 0)
 	for member := range uint64(3) {
@@ -23,23 +23,16 @@ func TestOpen_tooLittleMemory(t *testing.T) {
 		b.do(kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: id + 1, TTLSeconds: 100}})
 	}
 	b.do(kv.Command{Put: &kv.PutOp{Key: []byte("k"), Lease: 2}})
-	b.do(addUser("somebody"))
-	session := b.m.NextClientSession(99, 0)
-	b.do(kv.Command{SessionOpen: &kv.SessionOpenOp{Member: uint64(session.Member), Number: session.Number}})
-	held := b.m.Held()
-	if held.Leases != 3*lease.EachBytes || held.Users == 0 || held.Sessions != apply.ClientSessionBytes {
-		t.Fatalf("it holds %+v", held)
+	held := b.m.LeaseBytes()
+	if held != 3*lease.EachBytes {
+		t.Fatalf("its leases take %d bytes", held)
 	}
-	if _, err := apply.Open(b.eng, apply.Options{Most: held}); err != nil {
+	if _, err := apply.Open(b.eng, apply.Options{MostLeases: held}); err != nil {
 		t.Errorf("with memory for as much: %v", err)
 	}
-	var refused *memory.StateError
-	less := memory.State{Leases: held.Leases - 1, Users: held.Users, Sessions: held.Sessions}
-	if _, err := apply.Open(b.eng, apply.Options{Most: less}); !errors.As(err, &refused) || refused.Held.Leases != held.Leases {
+	var refused *memory.LeasesError
+	if _, err := apply.Open(b.eng, apply.Options{MostLeases: held - 1}); !errors.As(err, &refused) || refused.Held != held {
 		t.Errorf("with memory for one lease less: %v", err)
-	}
-	if _, err := apply.Open(b.eng, apply.Options{Most: memory.State{Leases: held.Leases, Users: 1, Sessions: 1}}); err != nil {
-		t.Errorf("with memory for no user and no session: %v", err)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/level"
-	"github.com/quorate/quorate/internal/memory"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
@@ -25,9 +24,8 @@ type Options struct {
 	Counts *counts.Counts
 	// Level is the highest feature level that this build knows; zero: level.Own. Tests run older builds.
 	Level level.Level
-	// Most is how much replicated state this process has memory for: with more leases Open returns a memory.StateError.
-	// Zero: any.
-	Most memory.State
+	// MostLeases is for how many bytes of leases this process has memory: with more Open returns a memory.LeasesError. Zero: any.
+	MostLeases int64
 	// EndBytes stands for the constant of that name; zero: that. The simulator sets it, where leases are small.
 	EndBytes int64
 	// Raised, if set, is told of a level that has risen, once that is durable: no build that does not know it opens this store

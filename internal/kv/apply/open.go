@@ -98,7 +98,7 @@ func (m *Machine) load() error {
 	if err := m.chain.load(m.engine, m.cluster, m.Applied().Index); err != nil {
 		return err
 	}
-	if err := fits(m.engine, m.options.Most); err != nil {
+	if err := fits(m.engine, m.options.MostLeases); err != nil {
 		return err
 	}
 	for _, load := range []func(engine.Engine) error{m.config.load, m.members.load, m.alarms.load, m.jobs.load,
