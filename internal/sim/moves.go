@@ -35,7 +35,7 @@ type addressFaults struct {
 	left    []string // addresses that members have left
 }
 
-// Where somebody is who is no member.
+// elsewhere are addresses at which no member listens, and what is there.
 var elsewhere = map[string]places.Kind{
 	"http://10.3.0.1:2380": places.Program, "http://10.3.0.2:2380": places.Foreign, "http://10.3.0.3:2380": places.Mute,
 	"http://10.3.0.4:2380": places.Nobody, "http://10.3.0.5:2380": places.Silence,

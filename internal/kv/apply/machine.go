@@ -24,7 +24,8 @@ type Options struct {
 	Counts *counts.Counts
 	// Level is the highest feature level that this build knows; zero: level.Own. Tests run older builds.
 	Level level.Level
-	// MostLeases is for how many bytes of leases this process has memory: with more Open returns a memory.LeasesError. Zero: any.
+	// MostLeases is for how many bytes of leases this process has memory: with more, Open returns a memory.LeasesError. Zero
+	// is any.
 	MostLeases int64
 	// EndBytes stands for the constant of that name; zero: that. The simulator sets it, where leases are small.
 	EndBytes int64
