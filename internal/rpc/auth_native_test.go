@@ -18,14 +18,7 @@ func openProposeAs(t testing.TB, s *server, client uint64, user string) *propose
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := quoratepb.NewWriterClient(s.conn(t)).Propose(metadata.AppendToOutgoingContext(ctx, "token", in.Token))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &proposeClient{t: t, stream: stream}
-	c.send(&quoratepb.ProposeRequest{Key: clientKey(client)})
-	c.first = c.recv(func(r *quoratepb.ProposeResponse) bool { return r.Status != nil }).Status
-	return c
+	return beginPropose(metadata.AppendToOutgoingContext(t.Context(), "token", in.Token), t, s, client)
 }
 
 func aPut(key string) *pb.RequestOp {

@@ -10,6 +10,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/level"
 )
 
 // Ensure that who would delete more bytes of keys at once than members bear is told to do it in parts, and nothing is changed.
@@ -82,10 +84,10 @@ func TestKV_DeleteRange_tooManyKeyBytes(t *testing.T) {
 }
 
 // Ensure that no more bytes of keys hang on one lease than may be deleted at once, and that those which hang there can be
-// written.
+// written, while there are members that end a lease by one command.
 func TestKV_Put_tooManyKeyBytesOnLease(t *testing.T) {
 	const keyLen, most, fit = 500, 12_000, 21
-	s := serveNative(t, func(o *rpcOptions) { o.DeletionBytes = most })
+	s := serveNativeBy(t, startOlderMember(t, level.Changes), func(o *rpcOptions) { o.DeletionBytes = most })
 	c, native, ctx := s.client(t), s.native(t), waitContext(t)
 	key := func(i int) string { return fmt.Sprintf("k%02d", i) + strings.Repeat("k", keyLen) }
 	lease := func() clientv3.LeaseID {

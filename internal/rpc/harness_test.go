@@ -34,6 +34,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/proposals"
@@ -160,22 +161,34 @@ func waitContext(t testing.TB) context.Context {
 // startMember runs a real member: a cluster of one, on disk, in a hurry.
 func startMember(t testing.TB) *member.Member {
 	t.Helper()
-	return startMemberOn(t, time.Millisecond, func(dir string) (engine.Engine, error) {
-		return engine.Open(engine.Options{FS: env.Disk, Dir: dir})
-	})
+	return startMemberOn(t, time.Millisecond, onDisk)
+}
+
+func onDisk(dir string) (engine.Engine, error) {
+	return engine.Open(engine.Options{FS: env.Disk, Dir: dir})
+}
+
+// startOlderMember runs one of a build that knows no higher feature level than this one.
+func startOlderMember(t testing.TB, knows level.Level) *member.Member {
+	t.Helper()
+	return startMemberBy(t, time.Millisecond, datadir.Options{OpenEngine: onDisk, Apply: apply.Options{Level: knows}})
 }
 
 // startMemberOn runs one with this pace of its ticks, on this engine.
 func startMemberOn(t testing.TB, tick time.Duration, open func(dir string) (engine.Engine, error)) *member.Member {
+	t.Helper()
+	return startMemberBy(t, tick, datadir.Options{OpenEngine: open})
+}
+
+// startMemberBy runs one with this pace of its ticks. It chooses the directory itself.
+func startMemberBy(t testing.TB, tick time.Duration, options datadir.Options) *member.Member {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
 	logger := slog.New(slog.DiscardHandler)
 	if os.Getenv("RPC_TEST_LOG") != "" {
 		logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
-	options := datadir.Options{
-		FS: env.Disk, Dir: dir, NoSync: true, Logger: logger, OpenEngine: open,
-	}
+	options.FS, options.Dir, options.NoSync, options.Logger = env.Disk, dir, true, logger
 	own := wal.Identity{Cluster: testCluster, Member: testMember, Storage: wal.StorageID{1}}
 	if err := datadir.Create(options, own, initialConfig()); err != nil {
 		t.Fatal(err)

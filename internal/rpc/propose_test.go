@@ -1,6 +1,7 @@
 package rpc_test
 
 import (
+	"context"
 	"encoding/binary"
 	"testing"
 	"time"
@@ -11,12 +12,14 @@ import (
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/clients"
+	"github.com/quorate/quorate/internal/member"
 )
 
 // proposeClient is one stream of a native client, by hand.
 type proposeClient struct {
 	t      testing.TB
 	stream quoratepb.Writer_ProposeClient
+	idle   *time.Timer // ends the stream after testWait without a message
 	first  *quoratepb.MemberStatus
 	above  uint64
 }
@@ -28,11 +31,19 @@ func clientKey(number uint64) []byte {
 
 func openPropose(t testing.TB, s *server, client uint64) *proposeClient {
 	t.Helper()
-	stream, err := quoratepb.NewWriterClient(s.conn(t)).Propose(waitContext(t))
+	return beginPropose(t.Context(), t, s, client)
+}
+
+// beginPropose opens a stream that lives as long as the test does, if no message takes longer than testWait.
+func beginPropose(ctx context.Context, t testing.TB, s *server, client uint64) *proposeClient {
+	t.Helper()
+	ctx, cancel := context.WithCancel(ctx)
+	stream, err := quoratepb.NewWriterClient(s.conn(t)).Propose(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &proposeClient{t: t, stream: stream}
+	c := &proposeClient{t: t, stream: stream, idle: time.AfterFunc(testWait, cancel)}
+	t.Cleanup(cancel)
 	c.send(&quoratepb.ProposeRequest{Key: clientKey(client)})
 	c.first = c.recv(func(r *quoratepb.ProposeResponse) bool { return r.Status != nil }).Status
 	return c
@@ -40,6 +51,7 @@ func openPropose(t testing.TB, s *server, client uint64) *proposeClient {
 
 func (c *proposeClient) send(r *quoratepb.ProposeRequest) {
 	c.t.Helper()
+	c.idle.Reset(testWait)
 	if err := c.stream.Send(r); err != nil {
 		c.t.Fatal(err)
 	}
@@ -53,6 +65,7 @@ func (c *proposeClient) recv(has func(*quoratepb.ProposeResponse) bool) *quorate
 		if err != nil {
 			c.t.Fatal(err)
 		}
+		c.idle.Reset(testWait)
 		if has(r) {
 			return r
 		}
@@ -91,7 +104,11 @@ func (c *proposeClient) propose(session, sequence uint64, r proto.Message, again
 }
 
 func serveNative(t testing.TB, change func(*rpcOptions)) *server {
-	m := startMember(t)
+	return serveNativeBy(t, startMember(t), change)
+}
+
+// serveNativeBy does so by this member.
+func serveNativeBy(t testing.TB, m *member.Member, change func(*rpcOptions)) *server {
 	publish(t, m)
 	return serve(t, m, func(o *rpcOptions) {
 		o.Clients = m.Clients()
