@@ -196,8 +196,11 @@ func rowsAreSmall(t *testing.T, at level.Level) {
 	b := newBenchAt(t, at)
 	id := openSession(b, 1, 1)
 	b.fill(1)
-	many := kv.TxnOp{}
-	for i := range 2000 {
+	ops, many := 2000, kv.TxnOp{}
+	if testing.Short() {
+		ops = 400
+	}
+	for i := range ops {
 		many.Then = append(many.Then, kv.Op{Put: &kv.PutOp{Key: fmt.Append(nil, i)}})
 	}
 	for i, cmd := range []kv.Command{

@@ -176,7 +176,11 @@ func (g *generator) entry(log []consensus.Entry) (e consensus.Entry, cmd kv.Comm
 // The machine, fed in batches, against the model, fed one by one: results, state, leases and events must agree, and
 // they still must after the machine was opened again from what a crash left and the log was repeated.
 func TestMachine_against_model(t *testing.T) {
-	for seed := int64(1); seed <= 60; seed++ {
+	seeds := int64(60)
+	if testing.Short() {
+		seeds = 20
+	}
+	for seed := int64(1); seed <= seeds; seed++ {
 		lsm := seed%10 == 0
 		differential(t, seed, 600, lsm)
 		if t.Failed() {
