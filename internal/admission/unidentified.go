@@ -7,22 +7,30 @@ import (
 	"github.com/quorate/quorate/internal/linked"
 )
 
-// Unidentified holds a bounded number of connections whose peer has not identified itself yet. A connection beyond the
-// bound evicts the oldest one of the host that has most, so that a flood of silent connections does not keep others
-// out. Pinned connections are not evicted; at most half of all can be pinned.
+// Unidentified bounds what connections hold whose peer has not identified itself yet: their number, or their bytes, by what
+// Add and Hold count. Beyond the bound a connection has to go of the host that holds most, so that a flood from one host does
+// not keep others out: the one that holds half of what its host holds, else the oldest. Of a pinned connection only what Add
+// counted is counted, and it is not evicted; at most half of the bound can be pinned.
 //
 //	Add --> waiting --Pin--> pinned
 //	          |  ^----Unpin----+
 //	          +--> evicted, or Remove
 type Unidentified struct {
-	limit int
+	limit int64
 
 	mu      sync.Mutex
 	open    int
-	pinned  int
 	added   uint64
+	held    int64 // by all
+	pinned  int64 // of that by those that are pinned
 	evicted uint64
-	hosts   map[string]*linked.List[Slot] // those that wait, oldest first
+	hosts   map[string]*waiters
+}
+
+// waiters are the connections of one host that wait, oldest first.
+type waiters struct {
+	linked.List[Slot]
+	held int64
 }
 
 // Slot is the place of one connection.
@@ -30,33 +38,45 @@ type Slot struct {
 	set    *Unidentified
 	host   string
 	conn   net.Conn
-	number uint64             // grows with each time that a connection begins to wait
 	place  linked.Place[Slot] // among those of its host that wait
+	age    uint64             // grows with each connection
+	base   int64              // counted by Add
+	more   int64              // counted by Hold
 	users  int                // calls of Pin without one of Unpin
 	pinned bool
 	gone   bool
 }
 
-// NewUnidentified makes a set of at most limit connections; two is the least.
-func NewUnidentified(limit int) *Unidentified {
-	return &Unidentified{limit: max(2, limit), hosts: map[string]*linked.List[Slot]{}}
+// NewUnidentified makes a set that holds at most limit.
+func NewUnidentified(limit int64) *Unidentified {
+	return &Unidentified{limit: limit, hosts: map[string]*waiters{}}
 }
 
-// Add takes a connection in. The caller closes the one that was evicted for it, if any.
-func (u *Unidentified) Add(conn net.Conn) (slot *Slot, evicted net.Conn) {
+// Add takes a connection in that counts as so much. The caller closes those that were evicted for it.
+func (u *Unidentified) Add(conn net.Conn, base int64) (slot *Slot, evicted []net.Conn) {
 	host := Host(conn.RemoteAddr())
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.open >= u.limit {
-		oldest := u.oldest()
-		evicted = oldest.conn
-		u.remove(oldest)
-		u.evicted++
-	}
-	slot = &Slot{set: u, host: host, conn: conn}
+	u.added++
+	slot = &Slot{set: u, host: host, conn: conn, age: u.added, base: base}
+	evicted = u.makeRoom(base)
 	u.open++
 	u.wait(slot)
 	return slot, evicted
+}
+
+// Hold counts more for the connection, or less. The caller closes those that were evicted for it; this one may be one of them.
+func (s *Slot) Hold(more int64) (evicted []net.Conn) {
+	u := s.set
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s.more += more
+	if s.gone || s.pinned {
+		return nil
+	}
+	u.held += more
+	u.hosts[s.host].held += more
+	return u.makeRoom(0)
 }
 
 // Remove takes the connection out. It may be called again, and for one that was evicted.
@@ -66,33 +86,38 @@ func (s *Slot) Remove() {
 	s.set.remove(s)
 }
 
-// Pin keeps the connection from being evicted until Unpin was called as often as Pin. If half of all are pinned
-// already, it has no effect yet.
+// Pin keeps the connection from being evicted until Unpin was called as often as Pin. If half of the bound is pinned already,
+// it has no effect yet.
 func (s *Slot) Pin() {
 	u := s.set
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	s.users++
-	if s.gone || s.pinned || u.pinned >= u.limit/2 {
+	if s.gone || s.pinned || u.pinned+s.base > u.limit/2 {
 		return
 	}
-	s.pinned = true
-	u.pinned++
 	u.unwait(s)
+	s.pinned = true
+	u.held += s.base
+	u.pinned += s.base
 }
 
-// Unpin takes one Pin back.
-func (s *Slot) Unpin() {
+// Unpin takes one Pin back. The caller closes those that were evicted for what the connection holds.
+func (s *Slot) Unpin() (evicted []net.Conn) {
 	u := s.set
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	s.users--
 	if s.gone || !s.pinned || s.users > 0 {
-		return
+		return nil
 	}
 	s.pinned = false
-	u.pinned--
+	u.held -= s.base
+	u.pinned -= s.base
+	u.added++
+	s.age = u.added
 	u.wait(s)
+	return u.makeRoom(0)
 }
 
 // Counts returns how many connections there are, and how many have been evicted so far.
@@ -102,14 +127,43 @@ func (u *Unidentified) Counts() (open int, evicted uint64) {
 	return u.open, u.evicted
 }
 
-// oldest is the one to evict. There is one, because at least half of those in a full set wait.
-func (u *Unidentified) oldest() *Slot {
-	var found *Slot
-	most := 0
+// Held returns what counts now.
+func (u *Unidentified) Held() int64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.held
+}
+
+// makeRoom evicts until there is room for more, or nobody waits.
+func (u *Unidentified) makeRoom(more int64) (evicted []net.Conn) {
+	for u.held+more > u.limit {
+		s := u.next()
+		if s == nil {
+			break
+		}
+		evicted = append(evicted, s.conn)
+		u.remove(s)
+		u.evicted++
+	}
+	return evicted
+}
+
+// next is the one to evict; nil if nobody waits.
+func (u *Unidentified) next() (found *Slot) {
+	most := int64(-1)
 	for _, waiting := range u.hosts {
 		first := waiting.First()
-		if n := waiting.Len(); found == nil || n > most || n == most && first.number < found.number {
-			found, most = first, n
+		if waiting.held < most || waiting.held == most && first.age > found.age {
+			continue
+		}
+		most, found = waiting.held, first
+	}
+	if found == nil {
+		return nil
+	}
+	for s := found; s != nil; s = s.place.Next() {
+		if 2*(s.base+s.more) >= most {
+			return s
 		}
 	}
 	return found
@@ -122,7 +176,8 @@ func (u *Unidentified) remove(s *Slot) {
 	s.gone = true
 	u.open--
 	if s.pinned {
-		u.pinned--
+		u.held -= s.base
+		u.pinned -= s.base
 		return
 	}
 	u.unwait(s)
@@ -131,17 +186,20 @@ func (u *Unidentified) remove(s *Slot) {
 func (u *Unidentified) wait(s *Slot) {
 	waiting := u.hosts[s.host]
 	if waiting == nil {
-		waiting = new(linked.List[Slot])
+		waiting = new(waiters)
 		u.hosts[s.host] = waiting
 	}
-	u.added++
-	s.number = u.added
 	waiting.PushBack(&s.place, s)
+	waiting.held += s.base + s.more
+	u.held += s.base + s.more
 }
 
 func (u *Unidentified) unwait(s *Slot) {
 	s.place.Remove()
-	if u.hosts[s.host].Len() == 0 {
+	waiting := u.hosts[s.host]
+	waiting.held -= s.base + s.more
+	u.held -= s.base + s.more
+	if waiting.Len() == 0 {
 		delete(u.hosts, s.host)
 	}
 }

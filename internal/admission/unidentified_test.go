@@ -2,6 +2,7 @@ package admission_test
 
 import (
 	"net"
+	"slices"
 	"testing"
 
 	"github.com/quorate/quorate/internal/admission"
@@ -45,15 +46,15 @@ func TestHost(t *testing.T) {
 func TestUnidentified_Add_oldestOfTheLargestHost(t *testing.T) {
 	l := admission.NewUnidentified(8)
 	friend := &caller{from: "10.0.0.1:1"}
-	if _, evicted := l.Add(friend); evicted != nil {
+	if _, evicted := l.Add(friend, 1); evicted != nil {
 		t.Fatal("evicted from an empty set")
 	}
 	var flood []*caller
 	for range 20 {
 		one := &caller{from: "10.0.0.2:1"}
 		flood = append(flood, one)
-		_, evicted := l.Add(one)
-		if at := len(flood) - 8; at >= 0 && evicted != flood[at] {
+		_, evicted := l.Add(one, 1)
+		if at := len(flood) - 8; at >= 0 && (len(evicted) != 1 || evicted[0] != flood[at]) {
 			t.Fatalf("connection %d evicted %v, want the oldest of its own host", len(flood), evicted)
 		}
 	}
@@ -66,9 +67,9 @@ func TestUnidentified_Add_oldestOfTheLargestHost(t *testing.T) {
 func TestUnidentified_Add_oldestOfAll(t *testing.T) {
 	l := admission.NewUnidentified(2)
 	first, second := &caller{from: "10.0.0.1:1"}, &caller{from: "10.0.0.2:1"}
-	l.Add(first)
-	l.Add(second)
-	if _, evicted := l.Add(&caller{from: "10.0.0.3:1"}); evicted != first {
+	l.Add(first, 1)
+	l.Add(second, 1)
+	if _, evicted := l.Add(&caller{from: "10.0.0.3:1"}, 1); len(evicted) != 1 || evicted[0] != first {
 		t.Errorf("got %v, want the first", evicted)
 	}
 }
@@ -81,9 +82,12 @@ func TestUnidentified_Pin(t *testing.T) {
 	var conns []*caller
 	enter := func() net.Conn {
 		conns = append(conns, &caller{from: "10.0.0.1:1"})
-		slot, evicted := l.Add(conns[len(conns)-1])
+		slot, evicted := l.Add(conns[len(conns)-1], 1)
 		slots = append(slots, slot)
-		return evicted
+		if len(evicted) != 1 {
+			return nil
+		}
+		return evicted[0]
 	}
 	for range 4 {
 		enter()
@@ -118,4 +122,38 @@ func TestUnidentified_Pin(t *testing.T) {
 	if evicted := enter(); evicted != conns[0] {
 		t.Errorf("evicted %v, want the one that is pinned no more", evicted)
 	}
+}
+
+// Ensure that what a connection holds counts: of the host that holds most goes the one that holds half of it, else the oldest; and
+// that what a member's connection holds counts only while it is none.
+func TestUnidentified_Hold(t *testing.T) {
+	const base, most = 10, 100
+	u := admission.NewUnidentified(most)
+	conn := func(host string) (*caller, *admission.Slot) {
+		c := &caller{from: host + ":1"}
+		slot, evicted := u.Add(c, base)
+		if evicted != nil {
+			t.Fatalf("%v had to go for one more", evicted)
+		}
+		return c, slot
+	}
+	want := func(what string, evicted []net.Conn, held int64, conns ...net.Conn) {
+		t.Helper()
+		if !slices.Equal(evicted, conns) || u.Held() != held {
+			t.Fatalf("%s: %v had to go, and %d are held; want %v and %d", what, evicted, u.Held(), conns, held)
+		}
+	}
+	_, friend := conn("10.0.0.1")
+	thin, thinSlot := conn("10.0.0.2")
+	fat, fatSlot := conn("10.0.0.2")
+	memberConn, member := conn("10.0.0.2")
+	want("a member is pinned", nil, 40)
+	member.Pin()
+	want("it may hold what it likes", member.Hold(1000), 40)
+	want("there is room", fatSlot.Hold(40), 80)
+	want("more than there is room for, by a host that has less", friend.Hold(25), 55, fat)
+	want("it has gone", fatSlot.Hold(-40), 55)
+	want("less", friend.Hold(-25), 30)
+	want("the last of its host", thinSlot.Hold(80), 20, thin)
+	want("it is a member's no more", member.Unpin(), 10, memberConn)
 }

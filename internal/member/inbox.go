@@ -16,7 +16,7 @@ type inbox struct {
 	room    sync.Cond
 	inputs  []raft.Input
 	spare   []raft.Input
-	waiting map[consensus.MemberID]int // bytes by sender
+	waiting map[consensus.MemberID]int // bytes by sender; NoMember has those of all that are not in the configuration
 	closed  bool
 	signal  chan struct{}
 }
@@ -33,12 +33,13 @@ func (b *inbox) close() {
 	b.room.Broadcast()
 }
 
-// putPaced is putMessages for a stream of a member. It returns when there is room, or the member stops.
-func (b *inbox) putPaced(messages []consensus.Message) {
+// putPaced is putMessages for a stream, which counts as that of the member from. It returns when there is room, or the member
+// stops.
+func (b *inbox) putPaced(from consensus.MemberID, messages []consensus.Message) {
 	if len(messages) == 0 {
 		return
 	}
-	from, size := messages[0].From, 0
+	size := 0
 	for i := range messages {
 		size += messages[i].SizeBytes()
 	}

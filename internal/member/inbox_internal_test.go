@@ -20,7 +20,7 @@ func TestInbox_putPaced(t *testing.T) {
 		sent := 0
 		go func() {
 			for range 5 {
-				b.putPaced(large(2))
+				b.putPaced(2, large(2))
 				sent++
 			}
 		}()
@@ -28,7 +28,7 @@ func TestInbox_putPaced(t *testing.T) {
 		if sent != 2 {
 			t.Fatalf("%d deliveries of 100 kB wait", sent)
 		}
-		b.putPaced(large(3)) // is not held up
+		b.putPaced(3, large(3)) // is not held up
 		if got := len(b.take()); got != 3 {
 			t.Errorf("%d messages were taken", got)
 		}
@@ -43,6 +43,6 @@ func TestInbox_putPaced(t *testing.T) {
 		}
 		alone := &inbox{}
 		alone.init(1)
-		alone.putPaced(large(2)) // one is taken, however large
+		alone.putPaced(2, large(2)) // one is taken, however large
 	})
 }

@@ -34,9 +34,17 @@ type PeerHandler struct {
 
 var _ transport.Handler = (*PeerHandler)(nil)
 
-// Receive takes messages from other members. It does not return while too many of that member wait.
+// Receive takes messages from other members. It does not return while too many of that member wait, or of all that are not in
+// the configuration: one process can give itself many ids.
 func (h *PeerHandler) Receive(messages []consensus.Message) {
-	h.inbox.putPaced(h.epochs.State().Admit(messages))
+	if messages = h.epochs.State().Admit(messages); len(messages) == 0 {
+		return
+	}
+	from := messages[0].From
+	if config := h.greeter.config.now(); !config.Contains(from) {
+		from = consensus.NoMember
+	}
+	h.inbox.putPaced(from, messages)
 }
 
 // admit leaves for the core what a member in this state may hear, and returns how many messages that are. It does not wait for

@@ -89,3 +89,17 @@ func TestNodePorts_send(t *testing.T) {
 		t.Errorf("it took %d of three messages to itself", len(own))
 	}
 }
+
+// Ensure that senders which are not in the configuration have one account together, whatever ids they give themselves, and that
+// members have their own.
+func TestPeerHandler_Receive_unknown(t *testing.T) {
+	m := memberOf(t, consensus.Config{Voters: []consensus.MemberID{1, 2},
+		Members: []consensus.Member{{ID: 1, Storage: consensus.StorageID{1}}, {ID: 2, Storage: consensus.StorageID{2}}}})
+	m.inbox.most = 1 << 20
+	for id := range consensus.MemberID(10) {
+		m.PeerHandler().Receive([]consensus.Message{{From: 2 + id, To: 1, Kind: consensus.MsgHeartbeat}})
+	}
+	if of := m.inbox.waiting; len(of) != 2 || of[2] == 0 || of[consensus.NoMember] != 9*of[2] {
+		t.Errorf("got the accounts %v, want one of member 2, and one of all others", of)
+	}
+}

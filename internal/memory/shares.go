@@ -30,6 +30,7 @@ type Shares struct {
 	Clients   Clients
 	Watch     Watch
 	Packing   int64 // compression of the streams between members
+	Peers     int64 // what those hold who connect to the peer port, until they are known as members
 	Proposals int64 // that wait for their results: those of this member, and as much for native clients
 	Backups   int64 // that are being written, all of them
 	// Deletion is of the keys that one command deletes. Applying holds up to ten times that for a moment, the rest of it of
@@ -109,8 +110,8 @@ func Divide(limit int64) Shares {
 			Uncommitted: part(3, 256<<20) - part(1, 16<<20)/4,
 			Repeats:     part(1, 16<<20) / 4,
 		},
-		Answers: part(10, 1<<30),
-		Answer:  part(10, 512<<20),
+		Answers: part(8, 1<<30),
+		Answer:  part(8, 512<<20),
 		Clients: Clients{
 			Total:    part(8, 1<<30),
 			Renewals: part(1, 32<<20) / 2,
@@ -124,6 +125,7 @@ func Divide(limit int64) Shares {
 			Watchers: part(3, 512<<20),
 		},
 		Packing:   part(1, 32<<20) / 2,
+		Peers:     part(2, 64<<20),
 		Proposals: part(2, 256<<20),
 		Backups:   part(3, 256<<20) / 2,
 		Deletion:  part(1, 256<<20),
@@ -134,7 +136,7 @@ func Divide(limit int64) Shares {
 		},
 	}
 	// The log has what answers leave, and leases what the store leaves.
-	s.Log.Snapshot = min(part(10+11, 2<<30)-s.Answers, 1<<30)
+	s.Log.Snapshot = min(part(8+11, 2<<30)-s.Answers, 1<<30)
 	s.State.Leases = min(part(8+3+1, 2<<30)-MemTables*s.MemTable-part(3, 32<<20), 512<<20)
 	return s
 }

@@ -15,12 +15,12 @@ func TestDivide(t *testing.T) {
 		limit                                                int64
 		memTable, blocks, versions, held, answers, proposals int64
 	}{
-		{0, 3 * mib, 9 * mib / 2, 3 * mib, 33 * mib / 2, 15 * mib, 3 * mib},
-		{memory.MinLimit, 3 * mib, 9 * mib / 2, 3 * mib, 33 * mib / 2, 15 * mib, 3 * mib},
-		{256 * mib, 7 * mib, 21 * mib / 2, 7 * mib, 77 * mib / 2, 35 * mib, 7 * mib},
-		{512 * mib, 15 * mib, 45 * mib / 2, 15 * mib, 165 * mib / 2, 75 * mib, 15 * mib},
-		{1 << 30, 31 * mib, 32 * mib, 24 * mib, 341 * mib / 2, 155 * mib, 31 * mib},
-		{4 << 30, 32 * mib, 32 * mib, 24 * mib, 1397 * mib / 2, 635 * mib, 127 * mib},
+		{0, 3 * mib, 9 * mib / 2, 3 * mib, 33 * mib / 2, 12 * mib, 3 * mib},
+		{memory.MinLimit, 3 * mib, 9 * mib / 2, 3 * mib, 33 * mib / 2, 12 * mib, 3 * mib},
+		{256 * mib, 7 * mib, 21 * mib / 2, 7 * mib, 77 * mib / 2, 28 * mib, 7 * mib},
+		{512 * mib, 15 * mib, 45 * mib / 2, 15 * mib, 165 * mib / 2, 60 * mib, 15 * mib},
+		{1 << 30, 31 * mib, 32 * mib, 24 * mib, 341 * mib / 2, 124 * mib, 31 * mib},
+		{4 << 30, 32 * mib, 32 * mib, 24 * mib, 1397 * mib / 2, 508 * mib, 127 * mib},
 		{16 << 30, 32 * mib, 32*mib + 6<<30, 24 * mib, 1 << 30, 1 << 30, 256 * mib},
 	} {
 		s := memory.Divide(tc.limit)
@@ -44,7 +44,7 @@ func TestDivide_fits(t *testing.T) {
 	for limit := int64(memory.MinLimit); limit < 64<<30; limit += limit / 37 {
 		s := memory.Divide(limit)
 		sum := memory.MemTables*s.MemTable + s.Blocks + s.Versions + 3*s.Counts/2 + s.Log.Snapshot + s.Answers + s.Watch.Total + s.Watch.History + s.Watch.Watchers +
-			2*s.Proposals + s.Backups + s.Clients.Total + s.Clients.Renewals + s.Clients.Metrics + s.Packing +
+			2*s.Proposals + s.Backups + s.Clients.Total + s.Clients.Renewals + s.Clients.Metrics + s.Packing + s.Peers +
 			s.Deletion + s.State.Leases + 2*s.State.Users + s.State.Sessions + s.State.Bounds
 		if sum > s.Heap || s.Heap >= limit {
 			t.Errorf("of %d: the parts have %d, the heap %d", limit, sum, s.Heap)

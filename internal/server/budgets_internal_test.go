@@ -16,13 +16,13 @@ func TestNewBudgets(t *testing.T) {
 		limit                 int64
 		answers, answer, held int64
 	}{
-		{"no flag", nil, 4 << 30, 635 << 20, 512 << 20, 1397 << 19},
-		{"no flag, little memory", nil, 256 << 20, 35 << 20, 35 << 20, 77 << 19},
+		{"no flag", nil, 4 << 30, 508 << 20, 508 << 20, 1397 << 19},
+		{"no flag, little memory", nil, 256 << 20, 28 << 20, 28 << 20, 77 << 19},
 		{"a flag that asks for less", []string{"--response-memory-bytes=8388608", "--memory=256MiB"}, 256 << 20,
 			8 << 20, 8 << 20, 77 << 19},
 		{"flags of a member whose memory nobody set", []string{"--response-memory-bytes=2147483648",
-			"--snapshot-log-bytes=536870912"}, 256 << 20, 2 << 30, 35 << 20, 512 << 20},
-		{"requests that are large", []string{"--max-request-bytes=16777216"}, 256 << 20, 35 << 20, 35 << 20, 77 << 19},
+			"--snapshot-log-bytes=536870912"}, 256 << 20, 2 << 30, 28 << 20, 512 << 20},
+		{"requests that are large", []string{"--max-request-bytes=16777216"}, 256 << 20, 28 << 20, 28 << 20, 77 << 19},
 	} {
 		cfg, err := config.Load(tc.args, nil)
 		if err != nil {
@@ -38,6 +38,9 @@ func TestNewBudgets(t *testing.T) {
 		}
 		if b.held.Limit() < 8*int64(cfg.Limits.MaxRequestBytes) {
 			t.Errorf("%s: clients may hold %d, which is not enough for the largest request by JSON", tc.name, b.held.Limit())
+		}
+		if b.Peers < 2*int64(cfg.Limits.MaxRequestBytes) {
+			t.Errorf("%s: the peer port may hold %d, which is not enough for the largest request", tc.name, b.Peers)
 		}
 		if b.answers.MostBytes() != tc.answer {
 			t.Errorf("%s: an answer may have %d", tc.name, b.answers.MostBytes())

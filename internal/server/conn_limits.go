@@ -6,31 +6,30 @@ import (
 	"github.com/quorate/quorate/internal/admission"
 )
 
-// How many connections clients may have, those of HTTP and metrics URLs, and other members. All but members have fewer if the
+// How many connections clients may have, and those of HTTP and metrics URLs. They have fewer if the
 // process may not open so many files: store and log need some, and cannot do without.
 const (
 	maxClientConns  = 32_768
 	maxHTTPConns    = 4_096 // of --listen-client-http-urls
 	maxMetricsConns = 512   // of --listen-metrics-urls
-	maxPeerConns    = 1_024
 	reservedFiles   = 8_192 // for store, log, and whatever else this process opens
 )
 
 // connLimits are the bounds of all listeners, each with its own: what fills one port keeps nobody from another.
 type connLimits struct {
 	clients, http, metrics *admission.HostBound
-	// One connection too many to the peer port is taken in, and the oldest on which no member has a stream is closed, of the
-	// address that has most: those who are no members evict each other, and members say who they are at once.
+	// What exceeds the share of the peer port is taken in, and connections of the address that holds most are closed, on which
+	// no member has a stream: those who are no members evict each other, and members say who they are at once.
 	peers *admission.Unidentified
 }
 
-func newConnLimits(descriptors uint64) connLimits {
+func newConnLimits(descriptors uint64, peers int64) connLimits {
 	clients := clientConns(descriptors)
 	return connLimits{
 		clients: connBound(clients),
 		http:    connBound(min(maxHTTPConns, max(16, clients/8))),
 		metrics: connBound(min(maxMetricsConns, max(16, clients/8))),
-		peers:   admission.NewUnidentified(maxPeerConns),
+		peers:   admission.NewUnidentified(peers),
 	}
 }
 

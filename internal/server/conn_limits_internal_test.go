@@ -22,7 +22,7 @@ func TestNewConnLimits(t *testing.T) {
 		files                  uint64
 		clients, http, metrics int
 	}{{0, maxClientConns, maxHTTPConns, maxMetricsConns}, {256, 128, 16, 16}, {16_384, 8_192, 1_024, maxMetricsConns}} {
-		c := newConnLimits(row.files)
+		c := newConnLimits(row.files, 1<<20)
 		if c.clients.Limit() != row.clients || c.http.Limit() != row.http || c.metrics.Limit() != row.metrics {
 			t.Errorf("%d files: got %d, %d, %d", row.files, c.clients.Limit(), c.http.Limit(), c.metrics.Limit())
 		}

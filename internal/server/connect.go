@@ -77,8 +77,8 @@ func (s *Server) connect(ctx context.Context, options Options) error {
 		Times:    transport.Times{DeadAfter: 3 * s.cfg.Consensus.ElectionTimeout},
 		Snapshot: transport.Snapshot{BytesPerSecond: s.cfg.Storage.SnapshotSendRate},
 		Packing:  transport.Packing{When: transport.PackWhen(s.cfg.PeerCompression), Bytes: s.budgets.Packing},
-		Delay:    s.peerDelay(),
-		Faults:   options.Faults,
+		Delay:    s.peerDelay(), UnknownBytes: s.budgets.Peers,
+		Faults: options.Faults,
 	})
 	if err != nil {
 		closeAll(listeners)

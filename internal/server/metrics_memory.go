@@ -3,6 +3,7 @@ package server
 import (
 	"runtime/metrics"
 
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/watch"
@@ -22,7 +23,7 @@ type memoryUser interface {
 }
 
 // collectMemory shows what each part may have of --memory, and what it has: docs/limits.md.
-func collectMemory(e *emit.Emitter, b *budgets, user memoryUser, packing int64) {
+func collectMemory(e *emit.Emitter, b *budgets, user memoryUser, peers *admission.Unidentified, packing int64) {
 	_, store := user.StorageStats()
 	own, clients := user.ProposalBytes()
 	machine, release := user.Machine()
@@ -40,6 +41,7 @@ func collectMemory(e *emit.Emitter, b *budgets, user memoryUser, packing int64) 
 		{"log", b.Log.Snapshot, int64(user.CoreCounts().Log.Held)},
 		{"answers", b.Answers, b.answers.UsedBytes()},
 		{"clients", b.Clients.Total, b.held.Stats().Bytes},
+		{"peers", b.Peers, peers.Held()},
 		{"watches", b.Watch.Total, user.Hub().Stats().WaitingBytes},
 		{"packing", b.Packing, packing},
 		{"proposals", 2 * b.Proposals, int64(own + clients)},

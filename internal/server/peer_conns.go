@@ -24,11 +24,18 @@ func (l *peerListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	slot, evicted := l.conns.Add(conn)
-	if evicted != nil {
-		_ = evicted.Close()
-	}
+	slot, evicted := l.conns.Add(conn, peerConnBytes)
+	closeConns(evicted)
 	return &peerConn{Conn: conn, slot: slot}, nil
+}
+
+// peerConnBytes is what a connection to the peer port takes while nothing is asked: buffers of gRPC, goroutines, and TLS.
+const peerConnBytes = 48 << 10
+
+func closeConns(all []net.Conn) {
+	for _, c := range all {
+		_ = c.Close()
+	}
 }
 
 // peerConn has its slot until it is closed.
@@ -89,5 +96,8 @@ var _ transport.ConnAdmitter = (*slotAddr)(nil)
 func (a *slotAddr) Admit() (leave func()) {
 	a.slot.Pin()
 	var once sync.Once
-	return func() { once.Do(a.slot.Unpin) }
+	return func() { once.Do(func() { closeConns(a.slot.Unpin()) }) }
 }
+
+// Hold implements transport.ConnAdmitter.
+func (a *slotAddr) Hold(more int64) { closeConns(a.slot.Hold(more)) }

@@ -87,7 +87,7 @@ func Start(ctx context.Context, cfg config.Config, options Options) (*Server, er
 	}
 	s := &Server{cfg: cfg, budgets: budgets, fatal: options.Fatal, dropped: options.LogDropped,
 		done: make(chan struct{}), timings: newTimings(), fs: env.Disk,
-		conns: newConnLimits(openFiles())}
+		conns: newConnLimits(openFiles(), budgets.Peers)}
 	s.logger = slog.New(naming{options.Logger.Handler(), &s.names})
 	if options.FS != nil {
 		s.fs = options.FS

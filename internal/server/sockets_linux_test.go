@@ -29,7 +29,7 @@ func TestServer_socketReusePort(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		limits := connLimits{clients: connBound(1), http: connBound(1), metrics: connBound(1), peers: admission.NewUnidentified(8)}
+		limits := connLimits{clients: connBound(1), http: connBound(1), metrics: connBound(1), peers: admission.NewUnidentified(8 * peerConnBytes)}
 		return &Server{cfg: cfg, logger: slog.New(slog.DiscardHandler), conns: limits, ctx: t.Context(),
 			clients: newClientPorts(t.Context(), &cfg, limits, defaultBudgets(t, &cfg), nil)}
 	}

@@ -171,10 +171,14 @@ func call(ctx context.Context, conn *grpc.ClientConn, h hello, method string, bo
 }
 
 func (t *Transport) serveCall(ctx context.Context, decode func(any) error) (any, error) {
+	from := admitterOf(ctx)
+	from.Hold(streamBytes)
+	defer from.Hold(-streamBytes)
 	var frame inFrame
 	if err := t.first.Receive(ctx, func() error { return decode(&frame) }); err != nil {
 		return nil, err
 	}
+	from.Hold(-int64(messagePrefixBytes + len(frame.bytes)))
 	h, method, body, err := decodeCall(frame.bytes)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())

@@ -2,10 +2,13 @@ package transport
 
 import (
 	"fmt"
+	"io"
 	"sync"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
 )
 
 // outFrame is a frame on its way out. A pooled buffer goes back to framePool once gRPC has written it.
@@ -56,6 +59,16 @@ func (rawCodec) Unmarshal(src mem.BufferSlice, v any) error {
 	}
 	frame.bytes = src.Materialize()
 	return nil
+}
+
+// nothingPacked refuses messages that gRPC has packed: a few bytes could become the largest frame. Members pack their frames
+// themselves.
+type nothingPacked struct{}
+
+func (nothingPacked) Type() string { return "gzip" } // the one that this program has
+
+func (nothingPacked) Do(io.Reader) ([]byte, error) {
+	return nil, status.Error(codes.Unimplemented, "transport: members do not use gRPC's compression")
 }
 
 // framePool holds the buffers that frames are encoded into.

@@ -165,7 +165,12 @@ func (t *Transport) confirm(to consensus.MemberID, challenge []byte) ([]byte, er
 
 // hears reports whether what a stream carries is taken: it is the member's, or in the name of nobody in the configuration.
 func (t *Transport) hears(c *identity.Claim, evidence identity.Evidence) bool {
-	return !t.guard.config.Load().Contains(c.Member) || evidence.Believed(t.guard.rules) && t.guard.proved(c)
+	return !t.guard.config.Load().Contains(c.Member) || t.knows(c, evidence)
+}
+
+// knows reports whether there is evidence that a stream is that of a member of the configuration.
+func (t *Transport) knows(c *identity.Claim, evidence identity.Evidence) bool {
+	return t.guard.config.Load().Contains(c.Member) && evidence.Believed(t.guard.rules) && t.guard.proved(c)
 }
 
 // evidenceOf tells what speaks for the claim at the begin of a stream that somebody has opened to this member.

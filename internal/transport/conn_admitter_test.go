@@ -3,6 +3,8 @@ package transport_test
 import (
 	"context"
 	"net"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -10,6 +12,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/transport"
@@ -18,7 +22,7 @@ import (
 // guarded is a listener that counts the streams of members.
 type guarded struct {
 	net.Listener
-	admitted, left atomic.Int64
+	admitted, left, held atomic.Int64
 }
 
 type guardedConn struct {
@@ -45,6 +49,8 @@ func (a guardedAddr) Admit() (leave func()) {
 	a.by.admitted.Add(1)
 	return func() { a.by.left.Add(1) }
 }
+
+func (a guardedAddr) Hold(more int64) { a.by.held.Add(more) }
 
 // Ensure that the listener is told of members that said who they are, also where messages are delayed, and of no other process.
 func TestTransport_admitter(t *testing.T) {
@@ -74,6 +80,62 @@ func TestTransport_admitter(t *testing.T) {
 				t.Errorf("%d streams left, want 2", n)
 			}
 		})
+	}
+}
+
+// Ensure that what a connection holds is counted until it is taken: whole messages of a member, its streams, and its calls.
+func TestTransport_admitter_holds(t *testing.T) {
+	listener := &guarded{}
+	a := start(t, 1, func(o *transport.Options) {
+		listener.Listener = o.Listeners[0]
+		o.Listeners = []net.Listener{listener}
+	})
+	a.call = func(context.Context, string, []byte) ([]byte, error) { return nil, nil }
+	b := start(t, 2)
+	acquaint(a, b)
+	b.Send([]consensus.Message{appendMessage(2, 1, 7, 1<<20)})
+	if m := a.next(); m.Kind != consensus.MsgAppend {
+		t.Errorf("got %v", m.Kind)
+	}
+	b.Send([]consensus.Message{appendMessage(2, 1, 7, 1<<20)})
+	if m := a.next(); m.Kind != consensus.MsgAppend {
+		t.Errorf("got %v", m.Kind)
+	}
+	for range 10 {
+		if _, err := b.Call(t.Context(), 1, "echo", make([]byte, 100_000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const streams = 2 * 32 << 10 // what is left: the two streams of the member
+	for late := time.Now().Add(patience); listener.held.Load() != streams; runtime.Gosched() {
+		if time.Now().After(late) {
+			t.Fatalf("%d bytes are counted when all has arrived, want %d", listener.held.Load(), streams)
+		}
+	}
+}
+
+// Ensure that a member takes no message that gRPC has packed: a few bytes could become a frame of the largest size.
+func TestTransport_packedByGRPC(t *testing.T) {
+	a := start(t, 1)
+	conn, err := grpc.NewClient("passthrough:///"+a.url[len("http://"):], grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for _, method := range []string{"Messages", "Snapshot", "Call"} {
+		s, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/quorate.Peer/"+method,
+			grpc.UseCompressor(gzip.Name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.SendMsg(wrapperspb.Bytes(make([]byte, 1<<20))); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.RecvMsg(new(any)); err == nil || !strings.Contains(err.Error(), "compression") {
+			t.Errorf("%s: got %v", method, err)
+		}
 	}
 }
 

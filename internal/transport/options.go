@@ -34,6 +34,9 @@ type Options struct {
 	Hello    admission.FirstMessageLimits // how long the hello of others may take to arrive
 	Snapshot Snapshot
 	Packing  Packing
+	// UnknownBytes are what a ConnAdmitter leaves to all connections together that are not known as a member's; zero: no limit.
+	// Windows of flow control are small enough to leave room for several of them.
+	UnknownBytes int64
 
 	// Delay, if set, says how long everything that is sent to a member takes on purpose: messages of both streams, calls of
 	// and answers to members, snapshots. The member has no name if the configuration has none, and is only an id if it is
@@ -146,6 +149,14 @@ func (o *Options) setDefaults() {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+}
+
+// streamWindow is the window of a stream that somebody opened to us.
+func (o *Options) streamWindow() int32 {
+	if o.UnknownBytes == 0 {
+		return streamWindowBytes
+	}
+	return int32(max(64<<10, min(streamWindowBytes, o.UnknownBytes/4)))
 }
 
 func setDefault[T int | int64 | time.Duration | PackWhen](field *T, value T) {

@@ -24,6 +24,7 @@ const (
 	snapshotMethod = "/" + serviceName + "/Snapshot"
 	callMethod     = "/" + serviceName + "/Call"
 
+	// Windows of flow control, at most.
 	streamWindowBytes = 4 << 20
 	connWindowBytes   = 8 << 20
 
@@ -56,7 +57,8 @@ func newServer(t *Transport) *grpc.Server {
 		grpc.Creds(tlsconn.Credentials()),
 		grpc.ForceServerCodecV2(rawCodec{}),
 		grpc.MaxRecvMsgSize(maxFrameBytes), grpc.MaxSendMsgSize(maxFrameBytes),
-		grpc.StaticStreamWindowSize(streamWindowBytes), grpc.StaticConnWindowSize(connWindowBytes),
+		grpc.StaticStreamWindowSize(t.options.streamWindow()), grpc.StaticConnWindowSize(2*t.options.streamWindow()),
+		grpc.RPCDecompressor(nothingPacked{}), //nolint:staticcheck // nothing else takes what the registry has from a server
 		grpc.SharedWriteBuffer(true),
 		grpc.ConnectionTimeout(handshakeTimeout), grpc.MaxConcurrentStreams(maxPeerStreams),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
@@ -95,7 +97,9 @@ type incoming struct {
 var errSuperseded = errors.New("transport: superseded by a newer stream")
 
 // serveMessages is the life of an incoming stream.
-func (t *Transport) serveMessages(s grpc.ServerStream) error {
+func (t *Transport) serveMessages(opened grpc.ServerStream) error {
+	s, done := countStream(opened)
+	defer done()
 	h, evidence, unpack, err := t.accept(s)
 	if err != nil {
 		return err
@@ -103,9 +107,6 @@ func (t *Transport) serveMessages(s grpc.ServerStream) error {
 	if h.kind != streamOrdered && h.kind != streamExpress {
 		unpack.close()
 		return refusal(fmt.Errorf("%w: stream kind %d", ErrHandshake, h.kind))
-	}
-	if t.hears(&h.claim, evidence) {
-		defer admit(s.Context())()
 	}
 	ctx, end := context.WithCancelCause(s.Context())
 	defer end(nil)
@@ -120,9 +121,11 @@ func (t *Transport) serveMessages(s grpc.ServerStream) error {
 	t.adopt(in)
 	defer t.release(in)
 
-	r := reader{t: t, claim: &in.claim, in: in, stream: s, box: in.box, heard: &in.heard, unpack: unpack}
+	r := reader{t: t, claim: &in.claim, in: in, stream: s, box: in.box, heard: &in.heard, unpack: unpack, admit: s.from.Admit}
 	t.running.Go(func() {
 		defer unpack.close()
+		defer func() { r.leave() }()
+		r.admitKnown(evidence)
 		end(r.run())
 	})
 	var unused counters

@@ -197,7 +197,9 @@ func (w *snapshotWriter) finish() error {
 }
 
 // serveSnapshot is the receiving end.
-func (t *Transport) serveSnapshot(s grpc.ServerStream) error {
+func (t *Transport) serveSnapshot(opened grpc.ServerStream) error {
+	s, done := countStream(opened)
+	defer done()
 	h, evidence, unpack, err := t.accept(s)
 	if err != nil {
 		return err
@@ -207,15 +209,22 @@ func (t *Transport) serveSnapshot(s grpc.ServerStream) error {
 		return refusal(t.turnAway(&h.claim, identity.Unproved, fmt.Sprintf("nobody answers for it at the address that this "+
 			"member (%v) has of %v", t.options.Self.Member, h.claim.Member)))
 	}
-	defer admit(s.Context())()
+	// Who is not known has a place of its own, and must not pause: it may be a leader that this member does not know yet.
+	taking, receive := t.takingUnknown, func(frame *inFrame) error {
+		return t.first.Receive(s.Context(), func() error { return s.RecvMsg(frame) })
+	}
+	if t.knows(&h.claim, evidence) {
+		taking, receive = t.taking, func(frame *inFrame) error { return s.RecvMsg(frame) }
+		defer s.from.Admit()()
+	}
 	select {
-	case t.taking <- struct{}{}:
-		defer func() { <-t.taking }()
+	case taking <- struct{}{}:
+		defer func() { <-taking }()
 	default:
-		return status.Errorf(codes.ResourceExhausted, "transport: %d snapshots are arriving already", cap(t.taking))
+		return status.Errorf(codes.ResourceExhausted, "transport: snapshots are arriving already, %d of them", cap(taking))
 	}
 	var head inFrame
-	if err := s.RecvMsg(&head); err != nil {
+	if err := receive(&head); err != nil {
 		return err
 	}
 	kind, body, err := openFrame(head.bytes)
@@ -226,9 +235,9 @@ func (t *Transport) serveSnapshot(s grpc.ServerStream) error {
 	if err != nil || len(rest) != 0 {
 		return status.Error(codes.DataLoss, "transport: snapshot with a damaged head")
 	}
-	transfer, done := t.progress.begin(h.claim.Member, false)
-	defer done()
-	r := &snapshotReader{t: t, from: h.claim.Member, stream: s, transfer: transfer, unpack: unpack,
+	transfer, ended := t.progress.begin(h.claim.Member, false)
+	defer ended()
+	r := &snapshotReader{t: t, from: h.claim.Member, receive: receive, transfer: transfer, unpack: unpack,
 		frame: inFrame{reuse: true}}
 	if err := t.options.Handler.ReceiveSnapshot(h.claim.Member, meta, r); err != nil {
 		return err
@@ -245,7 +254,7 @@ func (t *Transport) serveSnapshot(s grpc.ServerStream) error {
 type snapshotReader struct {
 	t        *Transport
 	from     consensus.MemberID
-	stream   grpc.ServerStream
+	receive  func(*inFrame) error
 	transfer *transfer
 	frame    inFrame
 	unpack   *unpacker
@@ -272,7 +281,7 @@ func (r *snapshotReader) Read(dst []byte) (int, error) {
 }
 
 func (r *snapshotReader) next() error {
-	if err := r.stream.RecvMsg(&r.frame); err != nil {
+	if err := r.receive(&r.frame); err != nil {
 		if errors.Is(err, io.EOF) {
 			return io.ErrUnexpectedEOF
 		}

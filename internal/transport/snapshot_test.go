@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -220,5 +221,55 @@ func TestTransport_SendSnapshot_limited(t *testing.T) {
 	close(release)
 	if err := receive(t, first, "the end of the first"); err != nil {
 		t.Error(err)
+	}
+}
+
+// Ensure that senders which are not known as members keep no place from those that are, and keep theirs only while they send.
+func TestTransport_SendSnapshot_unknownSender(t *testing.T) {
+	const silence = 200 * time.Millisecond
+	one := func(o *transport.Options) {
+		o.Snapshot.Most = 1
+		o.Hello = admission.FirstMessageLimits{Timeout: silence, Many: 100, ManyTimeout: silence}
+	}
+	a, b, c, d := start(t, 1), start(t, 2, one), start(t, 3), start(t, 4)
+	acquaint(a, b)
+	all := []consensus.Member{{ID: 2, PeerURLs: []string{b.url}}}
+	for _, unknown := range []*member{c, d} {
+		unknown.SetPeers(all)
+		unknown.waitFor(2)
+	}
+	entered := make(chan struct{}, 2)
+	b.snapshot = func(from consensus.MemberID, _ consensus.SnapshotMeta, r io.Reader) error {
+		if from != 1 {
+			entered <- struct{}{}
+		}
+		_, err := io.Copy(io.Discard, r)
+		return err
+	}
+	silent, release := make(chan error, 1), make(chan struct{})
+	defer close(release)
+	go func() {
+		silent <- c.SendSnapshot(t.Context(), 2, meta, func(w io.Writer) error {
+			_, err := w.Write(make([]byte, 1<<20))
+			<-release
+			return err
+		})
+	}()
+	receive(t, entered, "the snapshot of an unknown sender")
+	empty := func(io.Writer) error { return nil }
+	if err := d.SendSnapshot(t.Context(), 2, meta, empty); status.Code(errors.Unwrap(err)) != codes.ResourceExhausted {
+		t.Errorf("another unknown sender: got %v, want %s", err, codes.ResourceExhausted)
+	}
+	if err := a.SendSnapshot(t.Context(), 2, meta, empty); err != nil {
+		t.Errorf("a member: got %v", err)
+	}
+	for late := time.Now().Add(patience); ; runtime.Gosched() {
+		err := d.SendSnapshot(t.Context(), 2, meta, empty)
+		if err == nil {
+			break
+		}
+		if time.Now().After(late) {
+			t.Fatalf("the place of a sender that is silent is taken: %v", err)
+		}
 	}
 }

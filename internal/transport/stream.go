@@ -166,6 +166,17 @@ type reader struct {
 	pong   func(number uint64) // may be nil
 	heard  *atomic.Int64       // when something arrived last
 	unpack *unpacker           // nil: nothing packed was asked for
+
+	admit func() (leave func()) // of the connection, once the stream is known to be a member's; nil: we dialled
+	leave func()
+}
+
+// admitKnown admits the connection if there is evidence that the stream is a member's.
+func (r *reader) admitKnown(evidence identity.Evidence) {
+	r.leave = func() {}
+	if r.t.knows(r.claim, evidence) {
+		r.leave = r.admit()
+	}
 }
 
 // run reads until the stream ends, and returns why.
@@ -223,6 +234,8 @@ func (r *reader) prove() error {
 			return err
 		}
 		r.t.promote(r.in)
+		r.leave() // of none so far
+		r.admitKnown(identity.Dialled)
 	}
 	r.proved = r.t.guard.proved(r.claim)
 	return nil

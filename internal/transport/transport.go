@@ -24,17 +24,19 @@ type Transport struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup // every goroutine of ours
 
-	peers    atomic.Pointer[[]*peer] // sorted by id, replaced as a whole
-	sending  chan struct{}           // one token per snapshot sent
-	taking   chan struct{}           // one token per snapshot received
-	dropped  atomic.Uint64           // messages to members that we are not connected with
-	term     atomic.Uint64           // the highest that we have spoken in
-	version  uint16                  // protocolVersion, but for tests
-	progress progress
-	packs    packBudget
-	guard    guard
-	refusals refusalLog
-	first    *admission.FirstMessages // what has not said hello yet
+	peers   atomic.Pointer[[]*peer] // sorted by id, replaced as a whole
+	sending chan struct{}           // one token per snapshot sent
+	taking  chan struct{}           // one token per snapshot received
+	// takingUnknown has one token: for a snapshot of a sender that is not known as a member.
+	takingUnknown chan struct{}
+	dropped       atomic.Uint64 // messages to members that we are not connected with
+	term          atomic.Uint64 // the highest that we have spoken in
+	version       uint16        // protocolVersion, but for tests
+	progress      progress
+	packs         packBudget
+	guard         guard
+	refusals      refusalLog
+	first         *admission.FirstMessages // what has not said hello yet
 
 	mu       sync.Mutex
 	closed   bool
@@ -58,12 +60,14 @@ func New(o Options) (*Transport, error) {
 		listeners = append(listeners, l)
 	}
 	t := &Transport{
-		options:  o,
-		logger:   o.Logger,
-		sending:  make(chan struct{}, o.Snapshot.Most),
-		taking:   make(chan struct{}, o.Snapshot.Most),
-		version:  protocolVersion,
-		incoming: make(map[streamKey]*incoming),
+		options: o,
+		logger:  o.Logger,
+		sending: make(chan struct{}, o.Snapshot.Most),
+		taking:  make(chan struct{}, o.Snapshot.Most),
+
+		takingUnknown: make(chan struct{}, 1),
+		version:       protocolVersion,
+		incoming:      make(map[streamKey]*incoming),
 	}
 	t.packs.give(o.Packing.Bytes)
 	t.guard.init(&o)
@@ -74,6 +78,7 @@ func New(o Options) (*Transport, error) {
 	t.peers.Store(new([]*peer))
 	t.server = newServer(t)
 	for _, l := range listeners {
+		l = countingListener{l}
 		if o.Delay != nil {
 			l = delayedListener{l, t}
 		}

@@ -66,10 +66,10 @@ func (m *Mux) Serve() error {
 		if err != nil {
 			return err
 		}
-		slot, evicted := m.silent.Add(conn)
-		if evicted != nil {
+		slot, evicted := m.silent.Add(conn, 1)
+		for _, c := range evicted {
 			m.evicted.Add(1)
-			go evicted.Close() // it may be in the middle of a handshake
+			go c.Close() // it may be in the middle of a handshake
 		}
 		go m.route(conn, slot.Remove)
 	}
