@@ -80,7 +80,9 @@ func (s *Server) register(registry *prometheus.Registry) {
 		s.clients.spans.failures(),
 		s.services.Collector(),
 		metrics.Collector((&partCounters{member: s.member, transport: s.transport, peerCerts: s.peerCerts}).collect,
-			func(e *metrics.Emitter) { collectMemory(e, &s.budgets, s.member, s.conns.peers, s.transport.PackingBytes()) }),
+			func(e *metrics.Emitter) {
+				collectMemory(e, &s.budgets, s.member, s.conns.peers, s.transport.PackingBytes())
+			}),
 		metrics.Collector(s.expiries().collect),
 		s.timings.sync, s.timings.write, s.timings.apply, s.timings.flush, s.timings.slow,
 	)
