@@ -116,6 +116,27 @@ func (a *Addresses) seek(ctx context.Context, id consensus.MemberID, urls []stri
 	return worst, fmt.Sprintf("member %v is not to be found at its new peer URLs: %s", id, strings.Join(words, ", "))
 }
 
+// where returns those of some URLs at which a member is found.
+func (a *Addresses) where(ctx context.Context, id consensus.MemberID, urls []string) (at []string) {
+	ctx, cancel := context.WithTimeout(ctx, addressPatience)
+	defer cancel()
+	found := make([]bool, len(urls))
+	var asking sync.WaitGroup
+	for i, url := range urls {
+		asking.Go(func() {
+			presence, err := a.finder.Find(ctx, id, url)
+			found[i] = presence == transport.Present && err == nil
+		})
+	}
+	asking.Wait()
+	for i, url := range urls {
+		if found[i] && !slices.Contains(at, url) {
+			at = append(at, url)
+		}
+	}
+	return at
+}
+
 // Wrong says in words why a member that looks for itself knows these peer URLs for wrong: nobody listens at any of them, or
 // somebody else does. It is empty where they may be right: what cannot be reached from here may be reached from elsewhere.
 func (a *Addresses) Wrong(ctx context.Context, self consensus.MemberID, urls []string) string {

@@ -27,42 +27,90 @@ func (r *Requests) Moved(ctx context.Context, id consensus.MemberID, urls []stri
 	if err := r.giveBack(ctx, &config, id, urls); err != nil {
 		return err
 	}
-	request := consensus.ChangeOne(consensus.ChangeUpdate, spec.Update[0])
+	request := consensus.ChangeRequest{Steps: r.addresses.displaced(ctx, &config, spec.Update[0])}
 	if err := r.addresses.Confirm(ctx, &request, membership.Cautious); err != nil {
 		return err
 	}
 	if err := r.cluster.Change(ctx, &request); err != nil {
 		return err
 	}
-	r.addresses.logger.Info("a member has moved", "peer", id.String(), "from", known.PeerURLs, "to", urls)
+	for i := range request.Steps {
+		m := &request.Steps[i].Member
+		was, _ := config.Member(m.ID)
+		r.addresses.logger.Info("a member has moved", "peer", m.ID.String(), "from", was.PeerURLs, "to", m.PeerURLs)
+	}
 	return nil
 }
 
-// giveBack restores the former URLs of members that do not answer at urls and do answer at the former ones. An update with a
-// typo may have given urls to such a member, and would keep out the member id, which has moved there.
+// displaced returns the update of a member that has moved, and those of members whose URLs it has now, if they are found at URLs of
+// the configuration: members that have taken each other's place cannot be updated one after the other. Of members that are found
+// nowhere it has none, and the change is refused.
+func (a *Addresses) displaced(ctx context.Context, config *consensus.Config, moved consensus.Member) []consensus.ChangeStep {
+	var all []string
+	for i := range config.Members {
+		all = append(all, config.Members[i].DialURLs()...)
+	}
+	steps := []consensus.ChangeStep{{Kind: consensus.ChangeUpdate, Member: moved}}
+	for i := 0; i < len(steps); i++ {
+		for j := range config.Members {
+			other := &config.Members[j]
+			if !shareURL(other.DialURLs(), steps[i].Member.PeerURLs) || updates(steps, other.ID) {
+				continue
+			}
+			left := slices.DeleteFunc(slices.Clone(all), func(url string) bool { return taken(steps, url) })
+			if at := a.where(ctx, other.ID, left); len(at) > 0 {
+				steps = append(steps, consensus.ChangeStep{Kind: consensus.ChangeUpdate,
+					Member: consensus.Member{ID: other.ID, PeerURLs: at}})
+			}
+		}
+	}
+	return steps
+}
+
+func shareURL(a, b []string) bool {
+	return slices.ContainsFunc(a, func(url string) bool { return slices.Contains(b, url) })
+}
+
+func updates(steps []consensus.ChangeStep, id consensus.MemberID) bool {
+	return slices.ContainsFunc(steps, func(s consensus.ChangeStep) bool { return s.Member.ID == id })
+}
+
+func taken(steps []consensus.ChangeStep, url string) bool {
+	return slices.ContainsFunc(steps, func(s consensus.ChangeStep) bool { return slices.Contains(s.Member.PeerURLs, url) })
+}
+
+// giveBack restores the former URLs of members whose present ones a member has now that has moved. An update with a typo may have
+// given them to such a member, and would keep out the member id.
 func (r *Requests) giveBack(ctx context.Context, config *consensus.Config, id consensus.MemberID, urls []string) error {
 	if presence, _ := r.addresses.seek(ctx, id, urls); presence != transport.Present {
 		return nil // a word alone takes nobody's URLs
 	}
 	for i := range config.Members {
 		other := &config.Members[i]
-		taken := slices.ContainsFunc(other.PeerURLs, func(url string) bool { return slices.Contains(urls, url) })
-		if other.ID == id || !taken || len(other.FormerURLs) == 0 {
+		if other.ID == id || !shareURL(other.PeerURLs, urls) || len(other.FormerURLs) == 0 {
 			continue
 		}
 		if presence, _ := r.addresses.seek(ctx, other.ID, other.PeerURLs); presence == transport.Present {
 			continue
 		}
-		if presence, _ := r.addresses.seek(ctx, other.ID, other.FormerURLs); presence != transport.Present {
-			continue
-		}
-		back := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: other.ID, PeerURLs: other.FormerURLs})
-		if err := r.cluster.Change(ctx, &back); err != nil {
+		if err := r.restore(ctx, other); err != nil {
 			return err
 		}
-		r.addresses.logger.Warn("a member had peer URLs at which another member runs: its former URLs were restored",
-			"peer", other.ID.String(), "wrong", other.PeerURLs, "urls", other.FormerURLs)
 	}
+	return nil
+}
+
+// restore gives a member its former URLs back, if it answers there.
+func (r *Requests) restore(ctx context.Context, known *consensus.Member) error {
+	if presence, _ := r.addresses.seek(ctx, known.ID, known.FormerURLs); presence != transport.Present {
+		return nil
+	}
+	back := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: known.ID, PeerURLs: known.FormerURLs})
+	if err := r.cluster.Change(ctx, &back); err != nil {
+		return err
+	}
+	r.addresses.logger.Warn("a member had peer URLs at which somebody else runs: its former URLs, where it answers, were restored",
+		"peer", known.ID.String(), "wrong", known.PeerURLs, "urls", known.FormerURLs)
 	return nil
 }
 
@@ -93,24 +141,29 @@ func (a *Addresses) Announce(ctx context.Context, self consensus.MemberID, urls 
 	return n
 }
 
-// DropFormer drops the former URLs of members that are found at their present ones, one after the other.
-func (r *Requests) DropFormer(ctx context.Context) {
+// SettleAddresses looks for members that nobody had found when their URLs were changed, one after the other. The former URLs of one
+// that is found at its new ones are dropped. One whose new URLs lead to somebody else gets its former ones back, if it answers
+// there: else nobody could have those URLs to whom they belong.
+func (r *Requests) SettleAddresses(ctx context.Context) {
 	config := r.addresses.finder.Config()
 	for i := range config.Members {
 		if known := &config.Members[i]; len(known.FormerURLs) > 0 {
-			r.dropFormer(ctx, known)
+			r.settleAddress(ctx, known)
 		}
 	}
 }
 
-func (r *Requests) dropFormer(ctx context.Context, known *consensus.Member) {
-	if presence, _ := r.addresses.seek(ctx, known.ID, known.PeerURLs); presence != transport.Present {
-		return
-	}
+func (r *Requests) settleAddress(ctx context.Context, known *consensus.Member) {
 	ctx, cancel := context.WithTimeout(ctx, StepPatience)
 	defer cancel()
-	request := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: known.ID, PeerURLs: known.PeerURLs})
-	if r.cluster.Change(ctx, &request) == nil {
-		r.addresses.logger.Info("found a member at its new peer URLs", "peer", known.ID.String())
+	presence, _ := r.addresses.seek(ctx, known.ID, known.PeerURLs)
+	switch {
+	case presence.Misleads():
+		_ = r.restore(ctx, known) // it is tried again
+	case presence == transport.Present:
+		request := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: known.ID, PeerURLs: known.PeerURLs})
+		if r.cluster.Change(ctx, &request) == nil {
+			r.addresses.logger.Info("found a member at its new peer URLs", "peer", known.ID.String())
+		}
 	}
 }

@@ -130,7 +130,7 @@ func (p *pilot) keepAddresses(ctx context.Context) error {
 	told := len(p.peerURLs) == 0 // the cluster knows where this member is
 	return lookEvery(ctx, min(addressInterval, 2*p.electionTimeout), func() {
 		if p.ports.leader.leads() {
-			p.members.requests.DropFormer(ctx)
+			p.members.requests.SettleAddresses(ctx)
 		}
 		config, id := p.ports.config.withID()
 		p.told.forget(&config, id)

@@ -26,7 +26,7 @@ type announces struct {
 func (h *host) keepAddresses() {
 	h.after(addressScan, h.keepAddresses)
 	if h.leads() {
-		h.pilot.requests.DropFormer(context.Background())
+		h.pilot.requests.SettleAddresses(context.Background())
 	}
 	h.forgetTold()
 	if h.announces.life != h.life {

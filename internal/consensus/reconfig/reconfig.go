@@ -37,6 +37,9 @@ func Next(current *consensus.Config, id consensus.ConfigID, request *consensus.C
 			return none, reason
 		}
 	}
+	if reason := checkUpdates(&target, request.Steps); reason != consensus.ReasonNone {
+		return none, reason
+	}
 	if reason := checkQuorums(current, &target, facts); reason != consensus.ReasonNone {
 		return none, reason
 	}
@@ -176,6 +179,18 @@ func checkQuorums(current, target *consensus.Config, facts *Facts) consensus.Ref
 	}
 	if !reachable(target.Voters, facts) || (differ > 1 && !reachable(current.Voters, facts)) {
 		return consensus.ReasonQuorumLost
+	}
+	return consensus.ReasonNone
+}
+
+// checkUpdates refuses peer URLs that another member has after all steps: members that have taken each other's place are updated
+// together.
+func checkUpdates(target *consensus.Config, steps []consensus.ChangeStep) consensus.RefusalReason {
+	for i := range steps {
+		m, _ := target.Member(steps[i].Member.ID)
+		if steps[i].Kind == consensus.ChangeUpdate && urlTaken(target, &m) {
+			return consensus.ReasonPeerURLExists
+		}
 	}
 	return consensus.ReasonNone
 }

@@ -151,10 +151,7 @@ func update(c *consensus.Config, step *consensus.ChangeStep, facts *Facts) conse
 	if step.Member.Name != "" {
 		m.Name = step.Member.Name
 	}
-	if urlTaken(c, &m) {
-		return consensus.ReasonPeerURLExists
-	}
-	setMember(c, m)
+	setMember(c, m) // checkUpdates looks whether another one has these URLs
 	return consensus.ReasonNone
 }
 

@@ -219,7 +219,7 @@ func (w *world) announce() {
 			_ = w.requests().Moved(context.Background(), id, []string{p.url}) // it tells it again
 		}
 	}
-	w.requests().DropFormer(context.Background())
+	w.requests().SettleAddresses(context.Background())
 }
 
 func (w *world) titles() string {
