@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -198,6 +199,75 @@ func TestRequests_Moved_taken(t *testing.T) {
 		}
 		if err != nil || fmt.Sprint(got) != row.want {
 			t.Errorf("%s: %v, want %s (%v)", row.name, got, row.want, err)
+		}
+	}
+}
+
+// Ensure that members which took each other's place are updated by one change, however many they are, and only those that are found
+// where they are now.
+func TestRequests_Moved_displaced(t *testing.T) {
+	const one, two, three, free = "http://one:2380", "http://two:2380", "http://three:2380", "http://free:2380"
+	for _, row := range []struct {
+		name string
+		at   map[consensus.MemberID]string
+		to   string // where member 1 says that it is
+		want map[consensus.MemberID]string
+	}{
+		{"two swapped", map[consensus.MemberID]string{1: two, 2: one, 3: three}, two, map[consensus.MemberID]string{1: two, 2: one}},
+		{"three moved round", map[consensus.MemberID]string{1: two, 2: three, 3: one}, two,
+			map[consensus.MemberID]string{1: two, 2: three, 3: one}},
+		{"the one that was there is found nowhere", map[consensus.MemberID]string{1: two, 3: three}, two,
+			map[consensus.MemberID]string{1: two}}, // which is refused
+		{"one moved to a new place", map[consensus.MemberID]string{1: free, 2: two, 3: three}, free,
+			map[consensus.MemberID]string{1: free}},
+	} {
+		cluster := &changed{}
+		l := &lookout{view: threeVoters(), at: row.at}
+		for i, url := range []string{one, two, three} {
+			l.view.Config.Members[i].PeerURLs = []string{url}
+		}
+		requests := autopilot.NewRequests(cluster, autopilot.NewAddresses(l, slog.New(slog.DiscardHandler)),
+			autopilot.RequestOptions{})
+		if err := requests.Moved(t.Context(), 1, []string{row.to}); err != nil || len(cluster.requests) != 1 {
+			t.Fatalf("%s: %v, and %d changes", row.name, err, len(cluster.requests))
+		}
+		got := map[consensus.MemberID]string{}
+		for _, s := range cluster.requests[0].Steps {
+			got[s.Member.ID] = strings.Join(s.Member.PeerURLs, ",")
+		}
+		if !maps.Equal(got, row.want) {
+			t.Errorf("%s: got %v, want %v", row.name, got, row.want)
+		}
+	}
+}
+
+// Ensure that a leader drops the former URLs of a member that it finds at the new ones, restores them if somebody else is at the new
+// ones and the member where it was, and leaves all else as it is.
+func TestRequests_SettleAddresses(t *testing.T) {
+	const former, now = "http://former", "http://now"
+	client := map[string]*transport.NoPeerPortError{now: {Text: "that is a client port"}}
+	for _, row := range []struct {
+		name   string
+		at     string
+		others map[string]*transport.NoPeerPortError
+		want   string
+	}{
+		{"it is at its new URL", now, nil, now},
+		{"it is where it was, and a client port is at the new one", former, client, former},
+		{"it is where it was, and nobody is at the new one", former, nil, ""},
+		{"it is found nowhere, and a client port is at the new one", "", client, ""},
+	} {
+		cluster := &changed{}
+		l := &lookout{view: threeVoters(), at: map[consensus.MemberID]string{2: row.at}, strangers: row.others}
+		l.view.Config.Members[1].PeerURLs, l.view.Config.Members[1].FormerURLs = []string{now}, []string{former}
+		autopilot.NewRequests(cluster, autopilot.NewAddresses(l, slog.New(slog.DiscardHandler)),
+			autopilot.RequestOptions{}).SettleAddresses(t.Context())
+		got := ""
+		for _, r := range cluster.requests {
+			got += strings.Join(r.Steps[0].Member.PeerURLs, ",")
+		}
+		if got != row.want {
+			t.Errorf("%s: it is changed to %q, want %q", row.name, got, row.want)
 		}
 	}
 }

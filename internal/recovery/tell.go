@@ -14,11 +14,20 @@ import (
 type Told struct {
 	All  []datadir.Address // as it is to be
 	News []datadir.Address // of these, what is said now
+
+	shared []sharedURL
+}
+
+// sharedURL is a URL at which a member is told to be, and at which the configuration of the directory has another one. That may
+// have left, and been removed since.
+type sharedURL struct {
+	url         string
+	told, other consensus.MemberID
 }
 
 // Tell takes the URLs that an operator says for members. Those of this member itself are looked at and not kept, so that one
 // line serves all. Where the configuration has a member there is nothing to tell. No two members may be at one URL; one may be
-// told to be where another one was if the operator says where that one is now.
+// told to be where another one was if the operator says where that one is now, or if it is found there: see Look.
 func (s *Survivor) Tell(places map[consensus.MemberID][]string) (Told, error) {
 	t := Told{All: slices.Clone(s.Told)}
 	for _, id := range s.Config.IDs() { // in one order
@@ -26,24 +35,35 @@ func (s *Survivor) Tell(places map[consensus.MemberID][]string) (Told, error) {
 			t.tell(s, id, urls)
 		}
 	}
-	owners := map[string]consensus.MemberID{}
+	owners, said := map[string]consensus.MemberID{}, map[consensus.MemberID]bool{}
 	for i := range s.Config.Members {
 		m := &s.Config.Members[i]
 		urls := m.PeerURLs
 		if at := slices.IndexFunc(t.All, func(a datadir.Address) bool { return a.Member == m.ID }); at >= 0 {
-			urls = t.All[at].URLs
+			urls, said[m.ID] = t.All[at].URLs, true
 		} else if places[m.ID] != nil {
-			urls = places[m.ID]
+			urls, said[m.ID] = places[m.ID], true
 		}
 		for _, url := range urls {
-			if other, taken := owners[url]; taken {
-				return Told{}, fmt.Errorf("%s and %s cannot both be at %s: correct the URL, or also give the new URL of the "+
-					"member that was there; nothing was changed", s.NameOf(other), s.NameOf(m.ID), url)
+			other, taken := owners[url]
+			switch {
+			case !taken:
+				owners[url] = m.ID
+			case said[m.ID] && said[other]:
+				return Told{}, s.bothAt(other, m.ID, url)
+			case said[m.ID]:
+				t.shared = append(t.shared, sharedURL{url, m.ID, other})
+			default:
+				t.shared = append(t.shared, sharedURL{url, other, m.ID})
 			}
-			owners[url] = m.ID
 		}
 	}
 	return t, nil
+}
+
+func (s *Survivor) bothAt(a, b consensus.MemberID, url string) error {
+	return fmt.Errorf("%s and %s cannot both be at %s: correct the URL, or also give the new URL of the member that was there; "+
+		"nothing was changed", s.NameOf(a), s.NameOf(b), url)
 }
 
 func (t *Told) tell(s *Survivor, id consensus.MemberID, urls []string) {
@@ -68,9 +88,16 @@ func (s *Survivor) alwaysAt(id consensus.MemberID, urls []string) bool {
 }
 
 // Look asks at the new URLs who is there, and says it in words for each. The usual typo, a client port for a peer port,
-// must not be taken.
+// must not be taken. A URL at which another member was is taken only if the one that is told to be there answers: else the
+// operator has to say where that other one is, or to start the one that is there now first.
 func (t *Told) Look(ctx context.Context, s *Survivor, find Finder) (map[string]string, error) {
 	words := map[string]string{}
+	for _, both := range t.shared {
+		if presence, _ := seek(ctx, find, both.told, both.url); presence != transport.Present {
+			return nil, fmt.Errorf("%w. If %s has left for good, start %s first: once it answers there, this is taken",
+				s.bothAt(both.told, both.other, both.url), s.NameOf(both.other), s.NameOf(both.told))
+		}
+	}
 	for i := range t.News {
 		row := &t.News[i]
 		name := s.NameOf(row.Member)

@@ -39,8 +39,9 @@ func TestSurvivor_Tell(t *testing.T) {
 		{"this one has moved, too", at("elsewhere", "new"), 1, false},
 		{"one is where it was", at("", "two"), 0, false},
 		{"two have exchanged their URLs", at("", "three", "two"), 2, false},
-		{"one is where another one is", at("", "three"), 0, true},
-		{"one is where this one is", at("", "one"), 0, true},
+		{"two are at one URL", at("", "new", "new"), 0, true},
+		{"one is where another one was", at("", "three"), 1, false}, // if it is found there
+		{"one is where this one was, of which nothing is said", at("", "one"), 1, false},
 		{"one is where this one was", at("elsewhere", "one"), 1, false},
 	} {
 		told, err := s.Tell(row.places)
@@ -72,6 +73,34 @@ func TestTold_Look(t *testing.T) {
 		_, err := told.Look(t.Context(), s, find)
 		if (err != nil) != (wrong != "") || err != nil && !strings.Contains(err.Error(), wrong) {
 			t.Errorf("%d: %v", presence, err)
+		}
+	}
+}
+
+// Ensure that a URL at which the configuration has another member is taken only if the member that is told to be there answers:
+// the other one may have been removed since.
+func TestTold_Look_whereAnotherWas(t *testing.T) {
+	s := &recovery.Survivor{
+		Identity: wal.Identity{Cluster: 9, Member: 1},
+		Config: consensus.Config{Voters: ids{1, 2, 3}, Members: []consensus.Member{
+			{ID: 1}, {ID: 2, Name: "m2", PeerURLs: []string{"two"}}, {ID: 3, Name: "m3", PeerURLs: []string{"three"}},
+		}},
+	}
+	for presence, taken := range map[transport.Presence]bool{
+		transport.Silent: false, transport.Present: true, transport.Unsure: false, transport.Another: false, transport.NoPeerPort: false,
+	} {
+		told, err := s.Tell(map[consensus.MemberID][]string{3: {"two"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = told.Look(t.Context(), s, func(_ context.Context, id consensus.MemberID, url string) (transport.Presence, error) {
+			if id != 3 || url != "two" {
+				t.Errorf("asked for %v at %s", id, url)
+			}
+			return presence, nil
+		})
+		if (err == nil) != taken || err != nil && !strings.Contains(err.Error(), "If m2 has left for good, start m3 first") {
+			t.Errorf("%d: got %v", presence, err)
 		}
 	}
 }

@@ -65,6 +65,9 @@ func (h *host) route(config *consensus.Config, id consensus.ConfigID) {
 // at returns the machine that is reached where a process has the address of a member: the first one that calls itself so,
 // else any that listens there. Whom it does not dial it answers over the stream that the other one opened.
 func (n *network) at(from *host, id consensus.MemberID) *host {
+	if id == from.id {
+		return from // wherever the others think that it is
+	}
 	urls, dials := from.routes[id]
 	if !dials {
 		return n.cluster.hosts[id]

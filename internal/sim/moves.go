@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/quorate/quorate/internal/autopilot"
@@ -397,7 +398,13 @@ func (f *addressFaults) settled(w *World) bool {
 		return true
 	}
 	if why := apart(); !f.run.suite.Failed() && why != "" {
-		f.run.suite.Report("address", fmt.Sprintf("members do not find each other: %s: %s", why, f.cluster.describe()))
+		config := f.run.suite.CommittedConfig()
+		var where []string
+		for i := range config.Members {
+			where = append(where, fmt.Sprintf("%v at %v", config.Members[i].ID, config.Members[i].DialURLs()))
+		}
+		f.run.suite.Report("address", fmt.Sprintf("members do not find each other: %s: the configuration has %s: %s", why,
+			strings.Join(where, ", "), f.cluster.describe()))
 	}
 	return !f.run.suite.Failed()
 }

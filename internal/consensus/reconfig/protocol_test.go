@@ -128,6 +128,11 @@ func TestAbort(t *testing.T) {
 	}
 }
 
+// updated is the update of a member to the URLs of another one.
+func updated(id, to consensus.MemberID) consensus.ChangeStep {
+	return consensus.ChangeStep{Kind: consensus.ChangeUpdate, Member: consensus.Member{ID: id, PeerURLs: member(to).PeerURLs}}
+}
+
 // Ensure what the rules say where several steps meet.
 func TestNext_severalSteps(t *testing.T) {
 	facts := reconfig.Facts{Active: ids{1, 2, 3, 4}, CaughtUp: ids{1, 2, 3, 4}, Strict: true}
@@ -149,6 +154,12 @@ func TestNext_severalSteps(t *testing.T) {
 		{"two newcomers with one URL", ids{1, 2, 3}, nil, 0,
 			[]consensus.ChangeStep{step(consensus.ChangeAddLearner, 5),
 				{Kind: consensus.ChangeAddLearner, Member: consensus.Member{ID: 6, PeerURLs: member(5).PeerURLs}}},
+			consensus.ReasonPeerURLExists},
+		{"two take each other's place", ids{1, 2, 3}, nil, 0, []consensus.ChangeStep{updated(1, 2), updated(2, 1)}, 0},
+		{"three move round", ids{1, 2, 3}, nil, 0, []consensus.ChangeStep{updated(1, 2), updated(2, 3), updated(3, 1)}, 0},
+		{"two move to one place", ids{1, 2, 3}, nil, 0, []consensus.ChangeStep{updated(1, 5), updated(2, 5)},
+			consensus.ReasonPeerURLExists},
+		{"one moves to where another one stays", ids{1, 2, 3}, nil, 0, []consensus.ChangeStep{updated(1, 2), updated(2, 3)},
 			consensus.ReasonPeerURLExists},
 		{"everybody goes", ids{1, 2}, nil, consensus.ProtocolJoint,
 			[]consensus.ChangeStep{step(consensus.ChangeRemove, 1), step(consensus.ChangeRemove, 2)}, consensus.ReasonLastVoter},
