@@ -42,9 +42,9 @@ func (r *Requests) Moved(ctx context.Context, id consensus.MemberID, urls []stri
 	return nil
 }
 
-// displaced returns the update of a member that has moved, and those of members whose URLs it has now, if they are found at URLs of
-// the configuration: members that have taken each other's place cannot be updated one after the other. Of members that are found
-// nowhere it has none, and the change is refused.
+// displaced returns the update of a member that has moved, and those of members whose URLs it has now, if they are found at
+// URLs of the configuration: members that have taken each other's place cannot be updated one after the other. Of members that
+// are found nowhere it has none, and the change is refused.
 func (a *Addresses) displaced(ctx context.Context, config *consensus.Config, moved consensus.Member) []consensus.ChangeStep {
 	var all []string
 	for i := range config.Members {
@@ -79,8 +79,8 @@ func taken(steps []consensus.ChangeStep, url string) bool {
 	return slices.ContainsFunc(steps, func(s consensus.ChangeStep) bool { return slices.Contains(s.Member.PeerURLs, url) })
 }
 
-// giveBack restores the former URLs of members whose present ones a member has now that has moved. An update with a typo may have
-// given them to such a member, and would keep out the member id.
+// giveBack restores the former URLs of members whose present ones a member has now that has moved. An update with a typo may
+// have given them to such a member, and would keep out the member id.
 func (r *Requests) giveBack(ctx context.Context, config *consensus.Config, id consensus.MemberID, urls []string) error {
 	if presence, _ := r.addresses.seek(ctx, id, urls); presence != transport.Present {
 		return nil // a word alone takes nobody's URLs
@@ -109,7 +109,7 @@ func (r *Requests) restore(ctx context.Context, known *consensus.Member) error {
 	if err := r.cluster.Change(ctx, &back); err != nil {
 		return err
 	}
-	r.addresses.logger.Warn("a member had peer URLs at which somebody else runs: its former URLs, where it answers, were restored",
+	r.addresses.logger.Warn("a member had peer URLs at which somebody else runs: it gets back those where it answers",
 		"peer", known.ID.String(), "wrong", known.PeerURLs, "urls", known.FormerURLs)
 	return nil
 }
@@ -141,9 +141,9 @@ func (a *Addresses) Announce(ctx context.Context, self consensus.MemberID, urls 
 	return n
 }
 
-// SettleAddresses looks for members that nobody had found when their URLs were changed, one after the other. The former URLs of one
-// that is found at its new ones are dropped. One whose new URLs lead to somebody else gets its former ones back, if it answers
-// there: else nobody could have those URLs to whom they belong.
+// SettleAddresses looks for members that nobody had found when their URLs were changed, one after the other. The former URLs
+// of one that is found at its new ones are dropped. One whose new URLs lead to somebody else gets its former ones back, if it
+// answers there: else nobody could have those URLs to whom they belong.
 func (r *Requests) SettleAddresses(ctx context.Context) {
 	config := r.addresses.finder.Config()
 	for i := range config.Members {

@@ -62,8 +62,8 @@ func (s *Survivor) Tell(places map[consensus.MemberID][]string) (Told, error) {
 }
 
 func (s *Survivor) bothAt(a, b consensus.MemberID, url string) error {
-	return fmt.Errorf("%s and %s cannot both be at %s: correct the URL, or also give the new URL of the member that was there; "+
-		"nothing was changed", s.NameOf(a), s.NameOf(b), url)
+	return fmt.Errorf("%s and %s cannot both be at %s: correct the URL, or also give the new URL of the member that was "+
+		"there; nothing was changed", s.NameOf(a), s.NameOf(b), url)
 }
 
 func (t *Told) tell(s *Survivor, id consensus.MemberID, urls []string) {

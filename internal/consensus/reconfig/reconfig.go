@@ -183,8 +183,8 @@ func checkQuorums(current, target *consensus.Config, facts *Facts) consensus.Ref
 	return consensus.ReasonNone
 }
 
-// checkUpdates refuses peer URLs that another member has after all steps: members that have taken each other's place are updated
-// together.
+// checkUpdates refuses peer URLs that another member has after all steps: members that have taken each other's place are
+// updated together.
 func checkUpdates(target *consensus.Config, steps []consensus.ChangeStep) consensus.RefusalReason {
 	for i := range steps {
 		m, _ := target.Member(steps[i].Member.ID)
