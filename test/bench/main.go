@@ -24,6 +24,7 @@ const usage = `usage:
   go run . pictures --server NAME=PATH --server NAME=PATH --dir DIR --out DIR   measure and draw; --help
   go run . table --server NAME=PATH --server NAME=PATH --dir DIR    every row of the table of goals: 25 minutes; --help
   go run . bytes --server NAME=PATH --server NAME=PATH --dir DIR [flags]     bytes between five sites; --help
+  go run . protocols --server quorate=PATH --dir DIR [flags]                membership changes by each protocol; --help
   go run . routes --server PATH --dir DIR [flags]                           how often the fast path decides; --help
 `
 
@@ -42,7 +43,7 @@ func main() {
 	commands := map[string]func(context.Context, []string) error{
 		"run": measure, "etcd": buildReference, "routes": routes, "far": far, "k8s": kubernetes, "life": life,
 		"slow": slow, "native": native, "memory": memoryLimits, "hold": hold, "pictures": drawPictures, "table": goalTable,
-		"bytes": siteBytes, "narrow": narrow,
+		"bytes": siteBytes, "narrow": narrow, "protocols": protocols,
 	}
 	command := commands[os.Args[1]]
 	if command == nil {

@@ -3,6 +3,7 @@ package process_test
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -195,5 +196,54 @@ func TestJobs_queued(t *testing.T) {
 	})
 	if jobs[1].StartedMs < jobs[0].EndedMs || jobs[2].StartedMs != 0 {
 		t.Errorf("the second began before the end of the first, or the third began: %v", jobs)
+	}
+}
+
+// TestJobs_decided replaces a member of a cluster whose members are far from each other. A watcher sees that the change is decided
+// before it is settled, and it stays so: the leader is killed in that moment, and the next one brings the change to its end.
+func TestJobs_decided(t *testing.T) {
+	t.Parallel()
+	e := startVoters(t, 3, "--peer-delay=100ms")
+	leader := e.leader()
+	old, heir := e.others(leader)[0], e.ranged("m4")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	native := quoratepb.NewMembershipClient(e.quiet(leader).ActiveConnection())
+	events, err := native.Watch(ctx, &quoratepb.WatchRequest{IntervalMs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := e.begin(e.member("replace", old.name, "--name=m4", "--peer-urls=http://"+heir.peer, "--yes")...)
+	begun := e.job("running", "start")
+	e.enter(heir, e.nodes...)
+	var told []string
+	for len(told) == 0 || told[len(told)-1] != "decided" {
+		event, err := events.Recv()
+		if err != nil {
+			t.Fatalf("after %v: %v", told, err)
+		}
+		for _, job := range event.Jobs {
+			if job.Id == begun.Id && (len(told) == 0 || told[len(told)-1] != job.Phase) {
+				told = append(told, job.Phase)
+			}
+			if job.Id == begun.Id && job.State != "running" && job.State != "queued" {
+				t.Fatalf("the job is %s, and was told to be at %v", job.State, told)
+			}
+		}
+	}
+	if at := slices.Index(told, "swap"); at < 0 || at != len(told)-2 {
+		t.Errorf("the job was told to be at %v", told)
+	}
+	leader.kill()
+	e.finish(command, 0, "done in ")
+	e.launch(leader, "existing")
+	e.leave(old)
+	e.waitRemoved(old)
+	for _, n := range e.nodes {
+		e.waitReady(n)
+	}
+	e.checkVoters()
+	if ended := e.job("done"); ended.Id != begun.Id {
+		t.Errorf("job %x ended, job %x began", ended.Id, begun.Id)
 	}
 }

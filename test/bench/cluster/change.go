@@ -26,13 +26,9 @@ func (c *Cluster) Promoted(ctx context.Context) error {
 func (c *Cluster) Admit(
 	ctx context.Context, add func(context.Context, []string) (*clientv3.MemberAddResponse, error),
 ) (*Member, error) {
-	addresses, err := freeAddresses(2)
+	m, err := c.Newcomer()
 	if err != nil {
 		return nil, err
-	}
-	m := &Member{
-		Name: fmt.Sprintf("m%d", len(c.Members)+1), ClientAddr: addresses[0], peerAddr: addresses[1], met: addresses[1],
-		joins: true,
 	}
 	err = again(ctx, "add", func() error {
 		answer, err := add(ctx, []string{"http://" + m.peerAddr})
@@ -47,6 +43,22 @@ func (c *Cluster) Admit(
 	c.Members = append(c.Members, m)
 	return m, c.Launch(m)
 }
+
+// Newcomer is a member that is not one yet, and not among Members: once it was added, Launch starts it.
+func (c *Cluster) Newcomer() (*Member, error) {
+	addresses, err := freeAddresses(2)
+	if err != nil {
+		return nil, err
+	}
+	c.named++
+	return &Member{
+		Name: fmt.Sprintf("m%d", c.named), ClientAddr: addresses[0], peerAddr: addresses[1], met: addresses[1],
+		joins: true,
+	}, nil
+}
+
+// PeerURL is where other members meet it.
+func (m *Member) PeerURL() string { return "http://" + m.met }
 
 // Dismiss removes a member. Its process ends itself, or else with the cluster.
 func (c *Cluster) Dismiss(ctx context.Context, m *Member) error {

@@ -108,6 +108,7 @@ type Cluster struct {
 	Server  Server
 	dir     string
 	Members []*Member
+	named   int              // members that have a name so far
 	Control *clientv3.Client // to all members, for questions outside of a measurement
 }
 
@@ -141,6 +142,7 @@ func StartBehind(
 		c.Members = append(c.Members, &Member{
 			Name: fmt.Sprintf("m%d", i+1), ClientAddr: addresses[2*i], peerAddr: addresses[2*i+1], met: met,
 		})
+		c.named++
 		if s.TLS {
 			c.Members[i].SecureAddr = addresses[2*size+i]
 		}

@@ -130,8 +130,11 @@ func (c *canvas) finish(r *Results) []byte {
 	for _, s := range r.Servers {
 		versions = append(versions, s.Name+": "+s.Version)
 	}
-	lines := wrap(r.Date+"; "+strings.Join(versions, "; ")+"; "+r.Machine+
-		fmt.Sprintf("; other processes took %.0f %% of it", r.Others), perLine)
+	foot := r.Date + "; " + strings.Join(versions, "; ") + "; " + r.Machine
+	if r.Others != notMeasured {
+		foot += fmt.Sprintf("; other processes took %.0f %% of it", r.Others)
+	}
+	lines := wrap(foot, perLine)
 	for _, line := range append(lines, wrap(r.Command, perLine)...) {
 		y += lineHeight
 		c.text(margin, y, "f", line)

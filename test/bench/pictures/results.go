@@ -85,3 +85,6 @@ func (r *Results) Write(to io.Writer) error {
 	encoder.SetIndent("", " ")
 	return encoder.Encode(r)
 }
+
+// notMeasured is Results.Others where nobody looked.
+const notMeasured = -1

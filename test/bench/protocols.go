@@ -1,0 +1,400 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/test/bench/cluster"
+	"github.com/quorate/quorate/test/bench/figures"
+	"github.com/quorate/quorate/test/bench/load"
+	"github.com/quorate/quorate/test/bench/pictures"
+)
+
+const changesFile = "changes.json" // beside the picture
+
+// protocolPlan is what the command line of `protocols` asks for.
+type protocolPlan struct {
+	server    cluster.Server
+	dir, out  string
+	from      string
+	way       time.Duration
+	rounds    int
+	protocols []string
+	only      string
+}
+
+// standardChange is a change that protocols are compared by. It has room for a dead voter that stays.
+type standardChange struct {
+	name    string
+	members int
+	add     int
+	remove  func(c *changing) *cluster.Member // nil: nobody
+}
+
+var standardChanges = []standardChange{
+	{"add one to 3", 3, 1, nil},
+	{"remove one of 5", 5, 0, (*changing).follower},
+	{"remove the leader of 5", 5, 0, (*changing).leading},
+	{"replace one of 3", 3, 1, (*changing).follower},
+	{"from 3 to 5", 3, 2, nil},
+}
+
+// protocols makes the same changes by each protocol, on real members with a way between them, while clients write.
+func protocols(ctx context.Context, arguments []string) error {
+	p, err := parseProtocols(arguments)
+	if err != nil {
+		return err
+	}
+	if p.from != "" {
+		file, err := os.Open(p.from)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		changes, err := pictures.ReadChanges(file)
+		if err != nil {
+			return err
+		}
+		return p.write(changes)
+	}
+	version, err := cluster.Version(ctx, p.server)
+	if err != nil {
+		return err
+	}
+	all := &pictures.Changes{Date: time.Now().UTC().Format("2 January 2006"), Version: version, Machine: cluster.Machine(),
+		Command: p.command(), RoundTripMillis: figures.Millis(2 * p.way)}
+	for _, change := range standardChanges {
+		if !strings.Contains(change.name, p.only) {
+			continue
+		}
+		for _, dead := range []bool{false, true} {
+			for _, protocol := range p.protocols {
+				one, err := p.median(ctx, change, protocol, dead)
+				if err != nil {
+					return fmt.Errorf("%s by %s, one dead: %t: %w", change.name, protocol, dead, err)
+				}
+				all.Trials = append(all.Trials, one)
+				say("changes", one.String())
+			}
+		}
+	}
+	return errors.Join(all.Table(os.Stdout), p.write(all))
+}
+
+func parseProtocols(arguments []string) (*protocolPlan, error) {
+	p := &protocolPlan{}
+	var servers []cluster.Server
+	var names string
+	flags := flag.NewFlagSet("protocols", flag.ExitOnError)
+	cluster.ServerFlag(flags, &servers)
+	flags.StringVar(&p.dir, "dir", "", "where data lies while a cluster runs")
+	flags.StringVar(&p.out, "out", "", "a directory that gets the picture and "+changesFile+"; empty: neither is written")
+	flags.StringVar(&p.from, "from", "", "draw what such a file says, and measure nothing")
+	flags.DurationVar(&p.way, "way", 25*time.Millisecond, "how long a message between two members takes: half a round trip")
+	flags.IntVar(&p.rounds, "rounds", 1, "how often each change is made; what is shown are medians")
+	flags.StringVar(&names, "protocols", "single,joint,joint-early,activate,apply", "which protocols")
+	flags.StringVar(&p.only, "only", "", "only changes with this text in their name")
+	if err := flags.Parse(arguments); err != nil {
+		return nil, err
+	}
+	p.protocols = strings.Split(names, ",")
+	switch {
+	case p.from != "" && p.out != "":
+		return p, nil
+	case len(servers) != 1 || p.dir == "" || flags.NArg() > 0:
+		return nil, errors.New("protocols: want one --server, --dir, and nothing but flags")
+	case p.rounds < 1 || p.way <= 0:
+		return nil, errors.New("protocols: want at least one round, and a way that takes time")
+	}
+	p.server = servers[0]
+	p.server.Flags = append(slices.Clone(p.server.Flags), "--peer-delay="+p.way.String())
+	return p, nil
+}
+
+// command is the command line that measures the same.
+func (p *protocolPlan) command() string {
+	return fmt.Sprintf("go run . protocols --server %s=PATH --dir DIR --out DIR --way %v --rounds %d --protocols %s", p.server.Name, p.way,
+		p.rounds, strings.Join(p.protocols, ","))
+}
+
+func (p *protocolPlan) write(all *pictures.Changes) error {
+	if p.out == "" {
+		return nil
+	}
+	if err := os.MkdirAll(p.out, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(p.out, "changes.svg"), all.Draw(), 0o644); err != nil {
+		return err
+	}
+	file, err := os.Create(filepath.Join(p.out, changesFile))
+	if err != nil {
+		return err
+	}
+	return errors.Join(all.Write(file), file.Close())
+}
+
+// median makes a change as often as there are rounds.
+func (p *protocolPlan) median(
+	ctx context.Context, change standardChange, protocol string, dead bool,
+) (pictures.Trial, error) {
+	var decided, settled, pause []float64
+	for range p.rounds {
+		c := changing{change: change, protocol: protocol, dead: dead}
+		if err := c.measure(ctx, p); err != nil {
+			return pictures.Trial{}, err
+		}
+		decided = append(decided, figures.Millis(c.decided.Sub(c.begun)))
+		settled = append(settled, figures.Millis(c.settled.Sub(c.begun)))
+		pause = append(pause, figures.Millis(c.pause))
+	}
+	return pictures.Trial{Change: change.name, Protocol: protocol, Dead: dead, DecidedMillis: figures.Median(decided),
+		SettledMillis: figures.Median(settled), PauseMillis: figures.Median(pause)}, nil
+}
+
+// changing is one change of one cluster.
+type changing struct {
+	change   standardChange
+	protocol string
+	dead     bool
+	cluster  *cluster.Cluster
+	leader   *cluster.Member
+
+	mu     sync.Mutex
+	job    uint64
+	phases map[string]time.Time // when a member told it first; the last time that a phase began, of a job of several steps
+	last   string               // that a member told of the job
+	over   chan error           // gets the end of the job
+	// awaited is closed when newcomers are in the configuration, and the job waits for their processes.
+	awaited chan struct{}
+
+	begun, decided, settled time.Time
+	pause                   time.Duration
+}
+
+func (c *changing) leading() *cluster.Member { return c.leader }
+
+// follower is one that does not lead, and another one than that which dies.
+func (c *changing) follower() *cluster.Member {
+	for _, m := range c.cluster.Members {
+		if m != c.leader {
+			return m
+		}
+	}
+	return nil
+}
+
+// dies is a voter that stays, does not lead, and is removed by no change.
+func (c *changing) dies() *cluster.Member {
+	var last *cluster.Member
+	for _, m := range c.cluster.Members[:c.change.members] {
+		if m != c.leader {
+			last = m
+		}
+	}
+	return last
+}
+
+func (c *changing) measure(ctx context.Context, p *protocolPlan) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
+	defer cancel()
+	c.phases, c.over, c.awaited = map[string]time.Time{}, make(chan error, 1), make(chan struct{})
+	direct := func(address string) (string, error) { return address, nil }
+	if c.cluster, _, err = cluster.StartBehind(ctx, p.server, p.dir, c.change.members, direct); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.cluster.Remove()) }()
+	if c.leader, err = c.cluster.Leader(ctx); err != nil {
+		return err
+	}
+	if err := load.Fill(ctx, c.cluster, load.KeyCount/100, load.KeyAt); err != nil {
+		return err
+	}
+	cluster.Pause(ctx, siteSettles) // members measure how far they are from each other
+	spec := &quoratepb.ChangeSpec{Protocol: c.protocol}
+	var removed *cluster.Member
+	if c.change.remove != nil {
+		removed = c.change.remove(c)
+		spec.Remove = []uint64{removed.ID}
+	}
+	var dead *cluster.Member
+	if c.dead {
+		dead = c.dies()
+		dead.Signal(syscall.SIGKILL)
+		cluster.Pause(ctx, time.Second) // the leader notices
+	}
+	var newcomers []*cluster.Member
+	for range c.change.add {
+		m, err := c.cluster.Newcomer()
+		if err != nil {
+			return err
+		}
+		newcomers = append(newcomers, m)
+		spec.Add = append(spec.Add, &quoratepb.Newcomer{Name: m.Name, PeerUrls: []string{m.PeerURL()}})
+	}
+	var stay []*cluster.Member
+	for _, m := range c.cluster.Members {
+		if m != dead && m != removed {
+			stay = append(stay, m)
+		}
+	}
+	var working sync.WaitGroup
+	ending, end := context.WithCancel(ctx)
+	defer working.Wait()
+	defer end()
+	var clients []*clientv3.Client
+	for _, m := range stay {
+		client, err := cluster.Connect(m.ClientAddr)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		watch, err := quoratepb.NewMembershipClient(client.ActiveConnection()).Watch(ending, &quoratepb.WatchRequest{IntervalMs: 1})
+		if err != nil {
+			return err
+		}
+		working.Go(func() { c.watch(watch) })
+		clients = append(clients, client)
+	}
+	acknowledged := make([]time.Time, 0, 10_000)
+	working.Go(func() { acknowledged = writeAlways(ending, clients) })
+	cluster.Pause(ctx, time.Second)
+	job, err := quoratepb.NewMembershipClient(clients[0].ActiveConnection()).Start(ctx, &quoratepb.StartRequest{Spec: spec})
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.job = job.Id
+	c.mu.Unlock()
+	if len(newcomers) > 0 {
+		select {
+		case <-c.awaited:
+		case err := <-c.over:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	for _, m := range newcomers {
+		c.cluster.Members = append(c.cluster.Members, m)
+		if err := c.cluster.Launch(m); err != nil {
+			return err
+		}
+	}
+	select {
+	case err = <-c.over:
+	case <-ctx.Done():
+		c.mu.Lock()
+		err = fmt.Errorf("the job did not end: %s: %w", c.last, ctx.Err())
+		c.mu.Unlock()
+	}
+	cluster.Pause(ctx, time.Second)
+	end()
+	working.Wait()
+	if err != nil {
+		return err
+	}
+	return c.judge(acknowledged)
+}
+
+// judge finds the times of the change. A job that was done in one look has no phase between.
+func (c *changing) judge(acknowledged []time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begun, c.settled = c.phases["swap"], c.phases["done"]
+	c.decided = c.settled
+	if at, told := c.phases["decided"]; told {
+		c.decided = at
+	}
+	if c.begun.IsZero() {
+		return fmt.Errorf("no member told when the change began: %v", c.phases)
+	}
+	c.pause = load.LongestGap(acknowledged, c.begun, c.settled.Add(500*time.Millisecond))
+	return nil
+}
+
+// watch notes when the job enters a phase.
+func (c *changing) watch(events quoratepb.Membership_WatchClient) {
+	for {
+		event, err := events.Recv()
+		if err != nil {
+			return
+		}
+		now := time.Now()
+		c.mu.Lock()
+		for _, job := range event.Jobs {
+			if c.job != 0 && job.Id == c.job {
+				c.note(job, now)
+			}
+		}
+		c.mu.Unlock()
+	}
+}
+
+func (c *changing) note(job *quoratepb.Job, now time.Time) {
+	phase := job.Phase
+	c.last = job.State + ", " + job.Phase + ": " + job.Message
+	switch job.State {
+	case "done":
+		phase = "done"
+	case "failed", "cancelled":
+		select {
+		case c.over <- fmt.Errorf("the job %s: %s", job.State, job.Message):
+		default:
+		}
+		return
+	}
+	if _, noted := c.phases[phase]; noted && (phase != "decided" || c.phases["swap"].Before(c.phases[phase])) {
+		return
+	}
+	c.phases[phase] = now
+	if phase == "start" {
+		close(c.awaited)
+	}
+	if phase == "done" {
+		select {
+		case c.over <- nil:
+		default:
+		}
+	}
+}
+
+// writeAlways begins a put every few milliseconds, whatever becomes of the earlier ones, and returns when puts were acknowledged.
+func writeAlways(ctx context.Context, clients []*clientv3.Client) []time.Time {
+	const every, limit = 4 * time.Millisecond, 5 * time.Second
+	var mu sync.Mutex
+	var ends []time.Time
+	var group sync.WaitGroup
+	keys, pace := load.NewChooser(0), time.NewTicker(every)
+	defer pace.Stop()
+	for i := 0; ctx.Err() == nil; i++ {
+		key, value := keys.Key(), keys.Value()
+		group.Go(func() {
+			limited, cancel := context.WithTimeout(ctx, limit)
+			defer cancel()
+			if _, err := clients[i%len(clients)].Put(limited, key, value); err == nil {
+				mu.Lock()
+				ends = append(ends, time.Now())
+				mu.Unlock()
+			}
+		})
+		select {
+		case <-pace.C:
+		case <-ctx.Done():
+		}
+	}
+	group.Wait()
+	return ends
+}
