@@ -52,13 +52,20 @@ func (s *Survivor) Tell(places map[consensus.MemberID][]string) (Told, error) {
 			case said[m.ID] && said[other]:
 				return Told{}, s.bothAt(other, m.ID, url)
 			case said[m.ID]:
-				t.shared = append(t.shared, sharedURL{url, m.ID, other})
+				t.share(s, url, m.ID, other)
 			default:
-				t.shared = append(t.shared, sharedURL{url, other, m.ID})
+				t.share(s, url, other, m.ID)
 			}
 		}
 	}
 	return t, nil
+}
+
+// share notes that a member is told to be where the configuration has another one. Of the member itself nothing is kept.
+func (t *Told) share(s *Survivor, url string, told, other consensus.MemberID) {
+	if told != s.Identity.Member {
+		t.shared = append(t.shared, sharedURL{url, told, other})
+	}
 }
 
 func (s *Survivor) bothAt(a, b consensus.MemberID, url string) error {

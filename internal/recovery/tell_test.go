@@ -105,6 +105,25 @@ func TestTold_Look_whereAnotherWas(t *testing.T) {
 	}
 }
 
+// Ensure that a line for all members serves the one, too, that is now where a member was that is gone for good: of itself it keeps
+// nothing, and it does not answer while it is stopped.
+func TestTold_Look_itself(t *testing.T) {
+	s := &recovery.Survivor{
+		Identity: wal.Identity{Cluster: 9, Member: 1},
+		Config: consensus.Config{Voters: ids{1, 2, 3}, Members: []consensus.Member{
+			{ID: 1, PeerURLs: []string{"one"}}, {ID: 2, PeerURLs: []string{"two"}}, {ID: 3, PeerURLs: []string{"three"}},
+		}},
+	}
+	told, err := s.Tell(map[consensus.MemberID][]string{1: {"three"}, 2: {"new"}})
+	if err != nil || len(told.News) != 1 {
+		t.Fatalf("%+v, %v", told, err)
+	}
+	nobody := func(context.Context, consensus.MemberID, string) (transport.Presence, error) { return transport.Silent, nil }
+	if _, err := told.Look(t.Context(), s, nobody); err != nil {
+		t.Error(err)
+	}
+}
+
 // Ensure that a member is told where another one is although the last configuration in its log says so, too: that one may
 // not be in force.
 func TestSurvivor_Tell_notInForce(t *testing.T) {
