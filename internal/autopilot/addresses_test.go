@@ -271,3 +271,24 @@ func TestRequests_SettleAddresses(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a member tells where it is until it has told, and again when its URLs in the configuration change after that.
+func TestTelling(t *testing.T) {
+	config := func(url string) *consensus.Config {
+		return &consensus.Config{Members: []consensus.Member{{ID: 1, PeerURLs: []string{url}}, {ID: 2, PeerURLs: []string{"two"}}}}
+	}
+	var telling autopilot.Telling
+	want := func(what string, c *consensus.Config, due bool) {
+		t.Helper()
+		if telling.Due(c, 1) != due {
+			t.Errorf("%s: it has to tell: %t", what, !due)
+		}
+	}
+	want("at the start", config("one"), true)
+	telling.Told(config("one"), 1)
+	want("it has told", config("one"), false)
+	want("a change that was under way", config("before"), true)
+	telling.Told(config("before"), 1)
+	want("it has told again", config("before"), false)
+	want("it is no member", &consensus.Config{}, true)
+}

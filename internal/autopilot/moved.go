@@ -114,6 +114,25 @@ func (r *Requests) restore(ctx context.Context, known *consensus.Member) error {
 	return nil
 }
 
+// Telling is how far a member is with telling where it was started. A later change of its URLs, which may have been under way
+// while it moved once more, makes it tell again.
+type Telling struct {
+	told bool
+	had  []string // what the configuration had of it then
+}
+
+// Due reports whether it has to tell.
+func (t *Telling) Due(config *consensus.Config, self consensus.MemberID) bool {
+	known, _ := config.Member(self)
+	return !t.told || !membership.SameURLs(known.PeerURLs, t.had)
+}
+
+// Told notes that it has told, or that the configuration says so already.
+func (t *Telling) Told(config *consensus.Config, self consensus.MemberID) {
+	known, _ := config.Member(self)
+	t.told, t.had = true, known.PeerURLs
+}
+
 // Announcement is what a member has to tell that was started at some peer URLs.
 type Announcement struct {
 	Done  bool   // the configuration says so already

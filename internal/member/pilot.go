@@ -127,15 +127,15 @@ func (p *pilot) repairVoters(ctx context.Context) error {
 // keepAddresses is the goroutine that puts addresses right: its own, after a restart at other peer URLs, on the leader
 // those that were not confirmed when they were changed, and those that an operator told and the cluster knows better.
 func (p *pilot) keepAddresses(ctx context.Context) error {
-	told := len(p.peerURLs) == 0 // the cluster knows where this member is
+	var telling autopilot.Telling
 	return lookEvery(ctx, min(addressInterval, 2*p.electionTimeout), func() {
 		if p.ports.leader.leads() {
 			p.members.requests.SettleAddresses(ctx)
 		}
 		config, id := p.ports.config.withID()
 		p.told.forget(&config, id)
-		if !told {
-			told = p.members.announce(p.peerURLs)
+		if self := p.ports.leader.self; len(p.peerURLs) > 0 && telling.Due(&config, self) && p.members.announce(p.peerURLs) {
+			telling.Told(&config, self)
 		}
 	})
 }

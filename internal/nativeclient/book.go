@@ -137,7 +137,7 @@ func (b *Book) Ask(now time.Time) {
 	if id := b.view.config(); b.on != id || !b.broken && !b.failed && !b.lacks() {
 		b.on, b.pause = id, stalePause
 	} else {
-		b.pause = min(2*b.pause, ListInterval)
+		b.pause = max(stalePause, min(2*b.pause, ListInterval))
 	}
 	b.broken = false
 }

@@ -197,3 +197,21 @@ func TestBook_Give(t *testing.T) {
 		t.Errorf("writes go to %v, then %v", first, others)
 	}
 }
+
+// Ensure that a client whose first listings nobody answers pauses between them, and for longer each time.
+func TestBook_nobodyAnswersAtFirst(t *testing.T) {
+	b, now := nativeclient.NewBook([]string{"a"}), time.Unix(1000, 0)
+	var before time.Duration
+	for i := range 10 {
+		b.Ask(now)
+		b.Unlisted()
+		wait := b.Wait(now)
+		if wait < 250*time.Millisecond || wait < before || wait > nativeclient.ListInterval {
+			t.Fatalf("after %d listings the next one is in %v, and was in %v before", i+1, wait, before)
+		}
+		before, now = wait, now.Add(wait)
+	}
+	if before != nativeclient.ListInterval {
+		t.Errorf("the pause is %v in the end", before)
+	}
+}

@@ -18,8 +18,8 @@ type Told struct {
 	shared []sharedURL
 }
 
-// sharedURL is a URL at which a member is told to be, and at which the configuration of the directory has another one. That may
-// have left, and been removed since.
+// sharedURL is a URL at which a member is told to be, and at which the configuration of the directory, or an earlier word, has
+// another one. That may have left, and been removed since.
 type sharedURL struct {
 	url         string
 	told, other consensus.MemberID
@@ -35,33 +35,34 @@ func (s *Survivor) Tell(places map[consensus.MemberID][]string) (Told, error) {
 			t.tell(s, id, urls)
 		}
 	}
-	owners, said := map[string]consensus.MemberID{}, map[consensus.MemberID]bool{}
+	owners := map[string]consensus.MemberID{}
 	for i := range s.Config.Members {
 		m := &s.Config.Members[i]
 		urls := m.PeerURLs
 		if at := slices.IndexFunc(t.All, func(a datadir.Address) bool { return a.Member == m.ID }); at >= 0 {
-			urls, said[m.ID] = t.All[at].URLs, true
+			urls = t.All[at].URLs
 		} else if places[m.ID] != nil {
-			urls, said[m.ID] = places[m.ID], true
+			urls = places[m.ID]
 		}
 		for _, url := range urls {
 			other, taken := owners[url]
-			switch {
+			switch now, before := places[m.ID] != nil, places[other] != nil; {
 			case !taken:
 				owners[url] = m.ID
-			case said[m.ID] && said[other]:
+			case now && before:
 				return Told{}, s.bothAt(other, m.ID, url)
-			case said[m.ID]:
+			case now:
 				t.share(s, url, m.ID, other)
-			default:
+			case before:
 				t.share(s, url, other, m.ID)
-			}
+			} // else it was taken when it was said
 		}
 	}
 	return t, nil
 }
 
-// share notes that a member is told to be where the configuration has another one. Of the member itself nothing is kept.
+// share notes that a member is told to be where the configuration, or an earlier word, has another one. Of the member itself
+// nothing is kept.
 func (t *Told) share(s *Survivor, url string, told, other consensus.MemberID) {
 	if told != s.Identity.Member {
 		t.shared = append(t.shared, sharedURL{url, told, other})
@@ -104,6 +105,9 @@ func (t *Told) Look(ctx context.Context, s *Survivor, find Finder) (map[string]s
 			return nil, fmt.Errorf("%w. If %s has left for good, start %s first: once it answers there, this is taken",
 				s.bothAt(both.told, both.other, both.url), s.NameOf(both.other), s.NameOf(both.told))
 		}
+		t.All = slices.DeleteFunc(t.All, func(a datadir.Address) bool { // the other one has left the place that was told before
+			return a.Member == both.other && slices.Contains(a.URLs, both.url)
+		})
 	}
 	for i := range t.News {
 		row := &t.News[i]

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/recovery"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
@@ -105,6 +106,39 @@ func TestTold_Look_whereAnotherWas(t *testing.T) {
 	}
 }
 
+// Ensure that a later word that a member is where another one was told to be replaces the earlier one, if the member answers there;
+// and that what was taken before is not asked for again.
+func TestTold_Look_laterWord(t *testing.T) {
+	s := &recovery.Survivor{
+		Identity: wal.Identity{Cluster: 9, Member: 1},
+		Config: consensus.Config{Voters: ids{1, 2, 3, 4}, Members: []consensus.Member{
+			{ID: 1}, {ID: 2, PeerURLs: []string{"two"}}, {ID: 3, PeerURLs: []string{"three"}}, {ID: 4, PeerURLs: []string{"four"}},
+		}},
+		Told: []datadir.Address{{Member: 3, URLs: []string{"new"}, Instead: []string{"three"}}},
+	}
+	look := func(presence transport.Presence, places map[consensus.MemberID][]string) (recovery.Told, error) {
+		told, err := s.Tell(places)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = told.Look(t.Context(), s, func(context.Context, consensus.MemberID, string) (transport.Presence, error) {
+			return presence, nil
+		})
+		return told, err
+	}
+	if _, err := look(transport.Silent, map[consensus.MemberID][]string{2: {"new"}}); err == nil {
+		t.Error("two members are told to be at one URL, at which nobody answers")
+	}
+	told, err := look(transport.Present, map[consensus.MemberID][]string{2: {"new"}})
+	if err != nil || len(told.All) != 1 || told.All[0].Member != 2 {
+		t.Errorf("the later word: %+v, %v", told.All, err)
+	}
+	s.Told = []datadir.Address{{Member: 2, URLs: []string{"three"}, Instead: []string{"two"}}} // taken while it answered there
+	if told, err = look(transport.Silent, map[consensus.MemberID][]string{4: {"elsewhere"}}); err != nil || len(told.All) != 2 {
+		t.Errorf("a word about another one: %+v, %v", told.All, err)
+	}
+}
+
 // Ensure that a line for all members serves the one, too, that is now where a member was that is gone for good: of itself it keeps
 // nothing, and it does not answer while it is stopped.
 func TestTold_Look_itself(t *testing.T) {
@@ -118,7 +152,9 @@ func TestTold_Look_itself(t *testing.T) {
 	if err != nil || len(told.News) != 1 {
 		t.Fatalf("%+v, %v", told, err)
 	}
-	nobody := func(context.Context, consensus.MemberID, string) (transport.Presence, error) { return transport.Silent, nil }
+	nobody := func(context.Context, consensus.MemberID, string) (transport.Presence, error) {
+		return transport.Silent, nil
+	}
 	if _, err := told.Look(t.Context(), s, nobody); err != nil {
 		t.Error(err)
 	}

@@ -17,8 +17,9 @@ const addressScan = time.Second
 
 // announces is how far a process is with telling where it is.
 type announces struct {
-	told, asks bool
-	life       int
+	telling autopilot.Telling
+	asks    bool
+	life    int
 }
 
 // keepAddresses puts addresses right, as package member does: its own, after a start at another one, on the leader those
@@ -32,8 +33,9 @@ func (h *host) keepAddresses() {
 	if h.announces.life != h.life {
 		h.announces = announces{life: h.life}
 	}
-	if !h.announces.told && !h.announces.asks && h.impostor == "" && !h.run.broken.MovesUntold {
-		h.announce()
+	config, _ := h.proc.Data.Machine.Config()
+	if h.announces.telling.Due(&config, h.id) && !h.announces.asks && h.impostor == "" && !h.run.broken.MovesUntold {
+		h.announce(&config)
 	}
 }
 
@@ -47,23 +49,29 @@ func (h *host) forgetTold() {
 }
 
 // announce tells the cluster where this member is.
-func (h *host) announce() {
+func (h *host) announce(config *consensus.Config) {
 	urls := []string{h.advertised}
 	news := autopilot.NewAddresses(pilotPorts{h}, discard).Announce(context.Background(), h.id, urls)
-	h.announces.told = news.Done
+	if news.Done {
+		h.announces.telling.Told(config, h.id)
+	}
 	if !news.Tells {
 		return
 	}
 	h.announces.asks = true
 	life := h.life
 	over := func(told bool) {
-		if h.life == life {
-			h.announces.told, h.announces.asks = told, false
+		if h.life != life {
+			return
+		}
+		h.announces.asks = false
+		if told {
+			h.announces.telling.Told(config, h.id)
 		}
 	}
 	if h.leads() {
 		h.moved(h.id, urls, func(err error) { over(err == nil) })
-		h.after(joins.Attempt, func() { over(h.announces.told) }) // it may never be answered
+		h.after(joins.Attempt, func() { over(false) }) // it may never be answered
 		return
 	}
 	end := h.run.routines.Go(func(wait routines.Wait) {

@@ -19,7 +19,7 @@ func (w *World) calmPhase() {
 	w.run.calm = true
 	w.heal()
 	if !w.addresses.settled(w) || !w.joinsSettled() || !w.addresses.settled(w) ||
-		!w.probe("after the faults") || !w.usersGetThrough() {
+		!w.probe("after the faults") || !w.usersGetThrough() || !w.nativesFollow() {
 		return
 	}
 	w.load.Stop()

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/nativeclient"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/kernel"
@@ -35,6 +36,16 @@ func (c surroundings) Targets() []workload.Target {
 	return targets
 }
 
+// At implements workload.World.
+func (c surroundings) At(endpoint string) workload.Target {
+	for _, h := range c.cluster.list {
+		if t := (target{h}); t.Endpoint() == endpoint {
+			return t
+		}
+	}
+	return nil
+}
+
 // Clock implements workload.World.
 func (c surroundings) Clock(client int) func() time.Time {
 	rng := dice.Stream(c.run.plan.Raft.Seed, uint64(streamClocks+clockOfClients+client))
@@ -57,4 +68,16 @@ func (c surroundings) Answer(client int, ok bool, revision kv.Revision) {
 		answered = 1
 	}
 	c.run.trace.Note(c.run.Now(), -1, diary.Answer, uint64(client), answered, uint64(revision), nil)
+}
+
+// nativesFollow waits until each native client has a connection to a member, wherever the members are that it was given.
+func (w *World) nativesFollow() bool {
+	connected := func() bool { return !w.load.Adrift() }
+	if w.runUntil(w.run.Now()+2*w.patience()+2*nativeclient.ListInterval, connected) {
+		return true
+	}
+	if !w.run.suite.Failed() {
+		w.run.suite.Report("client-lost", "a native client finds no member after the faults: "+w.cluster.describe())
+	}
+	return false
 }

@@ -1,9 +1,13 @@
 package sim
 
 import (
+	"time"
+
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/nativeclient"
+	"github.com/quorate/quorate/internal/sim/places"
 	"github.com/quorate/quorate/internal/sim/users"
 )
 
@@ -36,6 +40,39 @@ func (t target) Propose(by *users.Person, command *kv.Command, done func(kv.Resu
 
 // ID implements workload.Target.
 func (t target) ID() consensus.MemberID { return t.h.id }
+
+// Endpoint implements workload.Target. Machines that move serve clients where they did.
+func (t target) Endpoint() string { return places.ClientURL(t.h.home) }
+
+// listTakes is how long a list of members is on its way.
+const listTakes = 2 * time.Millisecond
+
+// List implements workload.Target.
+func (t target) List(linearizable bool, done func(cluster uint64, members []nativeclient.Place)) {
+	h, life := t.h, t.h.life
+	answer := func() {
+		config, _ := h.proc.Data.Machine.Config()
+		var members []nativeclient.Place
+		for i := range config.Members {
+			m := &config.Members[i]
+			place := nativeclient.Place{ID: uint64(m.ID), Learner: config.IsLearner(m.ID)}
+			if other := h.cluster.hosts[m.ID]; other != nil && other.life > 0 {
+				place.Endpoints = []string{target{other}.Endpoint()}
+			}
+			members = append(members, place)
+		}
+		h.run.After(listTakes, func() { done(uint64(clusterID), members) })
+	}
+	h.run.After(listTakes, func() {
+		switch {
+		case !h.serves() || h.life != life:
+		case linearizable:
+			h.proc.Clients.Read(answer)
+		default:
+			answer()
+		}
+	})
+}
 
 // Read implements workload.Target.
 func (t target) Read(done func()) { t.h.proc.Clients.Read(done) }

@@ -152,6 +152,9 @@ func (r *run) breakLoad(o *Options) {
 	if m.Owners = r.broken.Owners; m.Owners.IDInKey {
 		m.Natives, m.Thief = 1, true
 	}
+	if r.broken.Stays {
+		m.Natives, m.Stays = 3, true
+	}
 	if r.broken.Client {
 		m.Natives, m.Direct, m.Tally.SuperquorumLess = hastyClients, true, true
 	}

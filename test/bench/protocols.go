@@ -125,8 +125,8 @@ func parseProtocols(arguments []string) (*protocolPlan, error) {
 
 // command is the command line that measures the same.
 func (p *protocolPlan) command() string {
-	return fmt.Sprintf("go run . protocols --server %s=PATH --dir DIR --out DIR --way %v --rounds %d --protocols %s", p.server.Name, p.way,
-		p.rounds, strings.Join(p.protocols, ","))
+	return fmt.Sprintf("go run . protocols --server %s=PATH --dir DIR --out DIR --way %v --rounds %d --protocols %s",
+		p.server.Name, p.way, p.rounds, strings.Join(p.protocols, ","))
 }
 
 func (p *protocolPlan) write(all *pictures.Changes) error {
@@ -223,32 +223,9 @@ func (c *changing) measure(ctx context.Context, p *protocolPlan) (err error) {
 		return err
 	}
 	cluster.Pause(ctx, siteSettles) // members measure how far they are from each other
-	spec := &quoratepb.ChangeSpec{Protocol: c.protocol}
-	var removed *cluster.Member
-	if c.change.remove != nil {
-		removed = c.change.remove(c)
-		spec.Remove = []uint64{removed.ID}
-	}
-	var dead *cluster.Member
-	if c.dead {
-		dead = c.dies()
-		dead.Signal(syscall.SIGKILL)
-		cluster.Pause(ctx, time.Second) // the leader notices
-	}
-	var newcomers []*cluster.Member
-	for range c.change.add {
-		m, err := c.cluster.Newcomer()
-		if err != nil {
-			return err
-		}
-		newcomers = append(newcomers, m)
-		spec.Add = append(spec.Add, &quoratepb.Newcomer{Name: m.Name, PeerUrls: []string{m.PeerURL()}})
-	}
-	var stay []*cluster.Member
-	for _, m := range c.cluster.Members {
-		if m != dead && m != removed {
-			stay = append(stay, m)
-		}
+	spec, newcomers, stay, err := c.prepare(ctx)
+	if err != nil {
+		return err
 	}
 	var working sync.WaitGroup
 	ending, end := context.WithCancel(ctx)
@@ -268,10 +245,53 @@ func (c *changing) measure(ctx context.Context, p *protocolPlan) (err error) {
 		working.Go(func() { c.watch(watch) })
 		clients = append(clients, client)
 	}
-	acknowledged := make([]time.Time, 0, 10_000)
+	var acknowledged []time.Time
 	working.Go(func() { acknowledged = writeAlways(ending, clients) })
 	cluster.Pause(ctx, time.Second)
-	job, err := quoratepb.NewMembershipClient(clients[0].ActiveConnection()).Start(ctx, &quoratepb.StartRequest{Spec: spec})
+	err = c.make(ctx, clients[0], spec, newcomers)
+	cluster.Pause(ctx, time.Second)
+	end()
+	working.Wait()
+	if err != nil {
+		return err
+	}
+	return c.judge(acknowledged)
+}
+
+// prepare says what is to be changed, and kills who has to be dead.
+func (c *changing) prepare(ctx context.Context) (spec *quoratepb.ChangeSpec, newcomers, stay []*cluster.Member, err error) {
+	spec = &quoratepb.ChangeSpec{Protocol: c.protocol}
+	var removed, dead *cluster.Member
+	if c.change.remove != nil {
+		removed = c.change.remove(c)
+		spec.Remove = []uint64{removed.ID}
+	}
+	if c.dead {
+		dead = c.dies()
+		dead.Signal(syscall.SIGKILL)
+		cluster.Pause(ctx, time.Second) // the leader notices
+	}
+	for range c.change.add {
+		m, err := c.cluster.Newcomer()
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		newcomers = append(newcomers, m)
+		spec.Add = append(spec.Add, &quoratepb.Newcomer{Name: m.Name, PeerUrls: []string{m.PeerURL()}})
+	}
+	for _, m := range c.cluster.Members {
+		if m != dead && m != removed {
+			stay = append(stay, m)
+		}
+	}
+	return spec, newcomers, stay, nil
+}
+
+// make has a job make the change, starts the newcomers when it waits for them, and returns when it has ended.
+func (c *changing) make(
+	ctx context.Context, by *clientv3.Client, spec *quoratepb.ChangeSpec, newcomers []*cluster.Member,
+) error {
+	job, err := quoratepb.NewMembershipClient(by.ActiveConnection()).Start(ctx, &quoratepb.StartRequest{Spec: spec})
 	if err != nil {
 		return err
 	}
@@ -287,26 +307,20 @@ func (c *changing) measure(ctx context.Context, p *protocolPlan) (err error) {
 			return ctx.Err()
 		}
 	}
+	c.cluster.Members = append(c.cluster.Members, newcomers...)
 	for _, m := range newcomers {
-		c.cluster.Members = append(c.cluster.Members, m)
 		if err := c.cluster.Launch(m); err != nil {
 			return err
 		}
 	}
 	select {
 	case err = <-c.over:
+		return err
 	case <-ctx.Done():
 		c.mu.Lock()
-		err = fmt.Errorf("the job did not end: %s: %w", c.last, ctx.Err())
-		c.mu.Unlock()
+		defer c.mu.Unlock()
+		return fmt.Errorf("the job did not end: %s: %w", c.last, ctx.Err())
 	}
-	cluster.Pause(ctx, time.Second)
-	end()
-	working.Wait()
-	if err != nil {
-		return err
-	}
-	return c.judge(acknowledged)
 }
 
 // judge finds the times of the change. A job that was done in one look has no phase between.
@@ -371,7 +385,7 @@ func (c *changing) note(job *quoratepb.Job, now time.Time) {
 	}
 }
 
-// writeAlways begins a put every few milliseconds, whatever becomes of the earlier ones, and returns when puts were acknowledged.
+// writeAlways begins a put every few milliseconds, whatever becomes of the earlier ones. It returns when each was acknowledged.
 func writeAlways(ctx context.Context, clients []*clientv3.Client) []time.Time {
 	const every, limit = 4 * time.Millisecond, 5 * time.Second
 	var mu sync.Mutex

@@ -42,6 +42,7 @@ type Set struct {
 	DeafToOperators bool // a member does not dial where an operator has said that others are
 	RefusedIsGone   bool // at a recovery, a refused connection counts as the operator's word
 	JobTwice        bool // a leader does not see that a job has ended
+	Stays           bool // native clients follow nobody
 	Client          bool // a native client is content with less than a superquorum
 }
 
@@ -133,6 +134,8 @@ var all = []Break{
 		func(b *Set) { b.OwnParts = true }},
 	{"session-by-id", "whoever knows the id of a native client can write in its sessions",
 		func(b *Set) { b.Owners.IDInKey = true }},
+	{"stay-at-endpoints", "a native client believes the endpoints for ever that it was given",
+		func(b *Set) { b.Stays = true }},
 	{"hasty-client", "one voter less decides what a native client offers", func(b *Set) { b.Client = true }},
 	{"apply-unpermitted", "what is applied is not checked: only the member that was asked does it",
 		func(b *Set) { b.Apply.Unpermitted = true }},

@@ -99,7 +99,8 @@ func (s *Stream) status() *quoratepb.MemberStatus {
 	core := s.node.Replica()
 	inForce := core.InForce()
 	status := &quoratepb.MemberStatus{
-		Cluster: 1, Member: uint64(s.ID), Leader: uint64(core.Leader()), Term: uint64(core.Term()),
+		Cluster: uint64(s.data.Identity.Cluster), Member: uint64(s.ID), Leader: uint64(core.Leader()),
+		Term:       uint64(core.Term()),
 		TermConfig: termConfig(core.Term(), inForce.ID), Fast: s.fast && core.Stable(),
 		SessionLength: sessionWrites, MaxMessageBytes: 1 << 20, Clock: uint64(s.Clock().UnixNano()),
 	}

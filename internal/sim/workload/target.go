@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/nativeclient"
 	"github.com/quorate/quorate/internal/sim/users"
 )
 
@@ -23,6 +24,10 @@ type Target interface {
 	// once if the stream breaks, which the client need not notice.
 	Stream(by *users.Person, key []byte, hear func(*quoratepb.ProposeResponse), broke func()) Stream
 	ID() consensus.MemberID
+	// Endpoint is where the member serves clients.
+	Endpoint() string
+	// List lists the members of the cluster: with what a quorum confirms if it is linearizable. It may never be answered.
+	List(linearizable bool, done func(cluster uint64, members []nativeclient.Place))
 	Read(done func())
 	Range(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error)
 	// RangeBy is a Range in somebody's name, after a Read if it is linearizable. It takes a moment.
@@ -45,6 +50,8 @@ type World interface {
 	Now() time.Duration
 	After(d time.Duration, f func())
 	Targets() []Target
+	// At returns who is at an endpoint; nil: nobody.
+	At(endpoint string) Target
 	// Clock is the clock of a native client's machine, which may be wrong.
 	Clock(client int) func() time.Time
 	// Operation and Answer are for the trace.
@@ -61,6 +68,7 @@ type Mix struct {
 	Owners                     clients.Faults
 	Direct                     bool        // they offer their writes to all voters by themselves
 	Tally                      tally.Rules // by which they count
+	Stays                      bool        // a negative control: they believe the endpoints that they were given for ever
 	Readers                    int         // of the clients, those that only read and stay with their member
 	Keys                       int
 	Bulk                       int           // bytes of some values; zero: all are small

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/nativeclient"
 	"github.com/quorate/quorate/internal/sim/users"
 )
@@ -21,7 +20,8 @@ type writer struct {
 	by     *users.Person // nil in a world without users
 	table  *nativeclient.Table
 	clock  func() time.Time
-	far    time.Duration            // from which round trip on it offers writes itself
+	far    time.Duration // from which round trip on it offers writes itself
+	follow *follower
 	link   *memberStream            // nil while there is none
 	voters map[uint64]*memberStream // by member
 	opened uint64                   // streams to voters so far
@@ -37,7 +37,9 @@ type memberStream struct {
 	w          *writer
 	id         uint64 // in the table; zero: the link
 	member     uint64
-	client     uint64 // the client's id
+	endpoint   string
+	since      time.Duration // when it was opened
+	client     uint64        // the client's id
 	conn       Stream
 	up, over   bool
 	roundTrip  nativeclient.RoundTrip
@@ -50,6 +52,8 @@ func newWriter(l *Load, by *users.Person, key []byte, clock func() time.Time, fa
 	w.table = nativeclient.New(nativeclient.Options{
 		Key: func() []byte { return key }, Wake: w.wake, Tally: l.mix.Tally,
 	})
+	w.follow = newFollower(w)
+	w.follow.look()
 	return w
 }
 
@@ -91,18 +95,24 @@ func (w *writer) pass() {
 	}
 }
 
-// connect opens the link to any member.
+// connect opens the link to any member that the client knows.
 func (w *writer) connect() {
-	if t := w.load.target(); t != nil {
-		w.link = w.open(t, 0)
-	} else {
-		w.load.world.After(nativeclient.MaxBackoff, w.wake) // nobody is up
+	t := w.load.target()
+	if t != nil && !w.follow.knows(t.Endpoint()) {
+		t = w.follow.next()
 	}
+	if t != nil {
+		w.link = w.open(t, 0)
+		return
+	}
+	w.follow.broken()
+	w.load.world.After(nativeclient.MaxBackoff, w.wake) // nobody is up
 }
 
 func (w *writer) open(t Target, id uint64) *memberStream {
 	client, key := w.table.Identity()
-	s := &memberStream{w: w, id: id, member: uint64(t.ID()), client: client, heard: w.load.world.Now()}
+	s := &memberStream{w: w, id: id, member: uint64(t.ID()), endpoint: t.Endpoint(), client: client,
+		since: w.load.world.Now(), heard: w.load.world.Now()}
 	s.conn = t.Stream(w.by, key, s.hear, s.lost)
 	w.load.world.After(nativeclient.PingInterval, s.tick)
 	return s
@@ -121,21 +131,11 @@ func (w *writer) update() {
 		if w.voters[id] != nil {
 			continue
 		}
-		if t := w.member(consensus.MemberID(id)); t != nil {
+		if t := w.follow.member(id); t != nil {
 			w.opened++
 			w.voters[id] = w.open(t, w.opened)
 		}
 	}
-}
-
-// member returns a member that is up by its id.
-func (w *writer) member(id consensus.MemberID) Target {
-	for _, t := range w.load.world.Targets() {
-		if t.ID() == id && t.Life() != 0 {
-			return t
-		}
-	}
-	return nil
 }
 
 // present is what can be said of the streams to voters.
@@ -194,6 +194,14 @@ func (s *memberStream) hear(r *quoratepb.ProposeResponse) {
 	}
 	if r.Status != nil {
 		s.roundTrip.Answered(w.clock(), r.Status.Ping, r.Status.Clock)
+		if w.follow.book.NoteStatus(s.endpoint, r.Status) != nil {
+			s.lost() // of another cluster
+			return
+		}
+		if s.id == 0 {
+			w.follow.heard(r.Status.Voters, s.since)
+		}
+		w.follow.look()
 		w.table.NoteStatus(r.Status)
 		switch {
 		case r.Status.Leader != 0:
@@ -241,6 +249,7 @@ func (s *memberStream) lost() {
 	}
 	s.over = true
 	s.conn.Close()
+	w.follow.broken()
 	if s.id != 0 {
 		w.table.StreamLost(s.id)
 	}

@@ -31,8 +31,8 @@ func (t *Trial) String() string {
 	if t.Dead {
 		dead = ", one dead"
 	}
-	return fmt.Sprintf("%s%s by %s: decided after %.0f ms, settled after %.0f ms, %.0f ms without a write", t.Change, dead, t.Protocol,
-		t.DecidedMillis, t.SettledMillis, t.PauseMillis)
+	return fmt.Sprintf("%s%s by %s: decided after %.0f ms, settled after %.0f ms, %.0f ms without a write", t.Change, dead,
+		t.Protocol, t.DecidedMillis, t.SettledMillis, t.PauseMillis)
 }
 
 // ReadChanges reads what Write wrote.
@@ -95,7 +95,8 @@ func (c *Changes) Table(out io.Writer) error {
 	for _, change := range c.changeNames() {
 		name := change
 		for _, protocol := range c.protocols() {
-			fmt.Fprintf(&b, "| %s | `%s` |%s%s\n", name, protocol, cell(c.find(change, protocol, false)), cell(c.find(change, protocol, true)))
+			up, dead := cell(c.find(change, protocol, false)), cell(c.find(change, protocol, true))
+			fmt.Fprintf(&b, "| %s | `%s` |%s%s\n", name, protocol, up, dead)
 			name = ""
 		}
 	}
@@ -103,12 +104,12 @@ func (c *Changes) Table(out io.Writer) error {
 	return err
 }
 
-// Draw draws bars, with all members up at the left and with one dead at the right: strong until the change is decided, faint until
-// it is settled.
+// Draw draws bars, with all members up at the left and with one dead at the right: strong until the change is decided, faint
+// until it is settled.
 func (c *Changes) Draw() []byte {
 	p := newCanvas("A membership change, by protocol",
-		fmt.Sprintf("Milliseconds from the begin of the change on real members with a round trip of %.0f ms between them, under load",
-			c.RoundTripMillis))
+		fmt.Sprintf("Milliseconds from the begin of the change on, real members with a round trip of %.0f ms between them, "+
+			"under load", c.RoundTripMillis))
 	p.legend(margin, p.y+14, []entry{boxEntry("until nobody can undo it (decided)", colour("f", 1)),
 		{"until who left may be switched off (settled)", func(p *canvas, x, y float64) {
 			p.addf(`<rect x="%s" y="%s" width="16" height="12" class="%s" opacity=".35"/>`, at(x+2), at(y-10), colour("f", 1))
