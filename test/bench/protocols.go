@@ -238,7 +238,8 @@ func (c *changing) measure(ctx context.Context, p *protocolPlan) (err error) {
 			return err
 		}
 		defer client.Close()
-		watch, err := quoratepb.NewMembershipClient(client.ActiveConnection()).Watch(ending, &quoratepb.WatchRequest{IntervalMs: 1})
+		native := quoratepb.NewMembershipClient(client.ActiveConnection())
+		watch, err := native.Watch(ending, &quoratepb.WatchRequest{IntervalMs: 1})
 		if err != nil {
 			return err
 		}

@@ -182,8 +182,7 @@ func (p *Plan) drawNemeses(o *Options, streams Streams) error {
 			asked = append(asked, nemeses[i].Name)
 		}
 		for i := range named {
-			moved := slices.Contains(addressFaults, named[i].Name) && recoveryOf(p.Raft.Seed) != ""
-			if !slices.Contains(notInAll, named[i].Name) && !moved {
+			if !slices.Contains(notInAll, named[i].Name) {
 				asked = append(asked, named[i].Name)
 			}
 		}
@@ -265,12 +264,8 @@ func (p *Plan) drawDisks(o *Options, rng *rand.Rand) {
 }
 
 // notInAll are the named faults that do not go with all others: impatient asks for what is refused, and others cover the
-// rest of what it does.
-var notInAll = []string{"impatient"}
-
-// addressFaults are not in seeds of "all" with a fault of recovery: two halves that have moved do not find each other, and so
-// need not notice that one was recovered.
-var addressFaults = []string{"move", "mistype"}
+// rest of what it does; with move and mistype one seed in a thousand of all has members that do not find each other.
+var notInAll = []string{"impatient", "move", "mistype"}
 
 // alwaysToo are the faults of identity that go with all others.
 var alwaysToo = []string{"wipe", "roll-back", "clone", "wrong-address", "mixed", "join"}
