@@ -186,7 +186,7 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 // which recovers.
 func (e *lsm) onUnsyncedDir(err error) {
 	if e.begun.Load() {
-		e.die(fmt.Errorf("sync the directory: %w", err))
+		e.die(err)
 	}
 }
 

@@ -1,7 +1,11 @@
 package engine
 
 import (
+	"cmp"
+	"fmt"
 	"path/filepath"
+	"runtime"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -21,6 +25,9 @@ type storeFS struct {
 // Create implements vfs.FS.
 func (f *storeFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	file, err := f.FS.Create(name, category)
+	if err == nil && filepath.Ext(name) == ".blob" {
+		file = &blobFile{File: file, failed: f.failed}
+	}
 	if p := f.pacers[category]; p != nil && err == nil {
 		return p.file(file), nil
 	}
@@ -46,7 +53,59 @@ type storeDir struct {
 func (d *storeDir) Sync() error {
 	err := d.File.Sync()
 	if err != nil {
-		d.failed(err)
+		d.failed(fmt.Errorf("sync the directory: %w", err))
 	}
 	return err
+}
+
+// blobFile is a file of values that lie apart. When Pebble 2.1.7 cannot finish one, it panics in a goroutine of its own: it
+// aborts it once more (objstorageprovider.fileBufferedWritable). failed is called before. A write that fails earlier is told to
+// Pebble as ever.
+type blobFile struct {
+	vfs.File
+	failed func(error)
+	err    error // of a write, or a sync
+}
+
+// Write implements vfs.File.
+func (b *blobFile) Write(p []byte) (int, error) {
+	n, err := b.File.Write(p)
+	return n, b.note(err)
+}
+
+// Sync implements vfs.File.
+func (b *blobFile) Sync() error { return b.note(b.File.Sync()) }
+
+// SyncData implements vfs.File.
+func (b *blobFile) SyncData() error { return b.note(b.File.SyncData()) }
+
+func (b *blobFile) note(err error) error {
+	if err != nil {
+		b.err = err
+	}
+	return err
+}
+
+// Close implements vfs.File.
+func (b *blobFile) Close() error {
+	err := b.File.Close()
+	if cause := cmp.Or(b.err, err); cause != nil && finishes() {
+		b.failed(fmt.Errorf("finish a file of values: %w", cause))
+	}
+	return err
+}
+
+// finishes reports whether Pebble is finishing a file. It is asked only after a failure.
+func finishes() bool {
+	var callers [16]uintptr
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
+	for {
+		frame, more := frames.Next()
+		if strings.HasSuffix(frame.Function, "fileBufferedWritable).Finish") {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
 }
