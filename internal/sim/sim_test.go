@@ -150,7 +150,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"reuse-config-ids":      {Members: 3, Nemesis: "reconfig-crash"},
 		"witness-volatile":      {Members: 5, Nemesis: "crash-all"},
 		"recover-more":          {Members: 5, Nemesis: "last-word,delay", Seed: 206},
-		"recover-any-payload":   {Members: 5, Nemesis: "liar,last-word,transfer,delay", Seed: 20},
+		"recover-any-payload":   {Members: 5, Nemesis: "liar,last-word,transfer,delay", Seed: 110},
 		"leader-no-log-order":   {Members: 5, Nemesis: "none"},
 		"no-log-keys":           {Members: 4, Nemesis: "crash,transfer"},
 		"superquorum-less":      {Members: 7, Nemesis: "last-word,delay", Seed: 740},
