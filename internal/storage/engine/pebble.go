@@ -158,7 +158,7 @@ func refuseLeftovers(fs env.FS, dir string) error {
 
 func (e *lsm) pebbleOptions() *pebble.Options {
 	events := e.listener()
-	fs := &storeFS{FS: e.options.FS, dir: e.options.Dir, failed: e.onUnsyncedDir}
+	fs := &storeFS{FS: e.options.FS, dir: e.options.Dir, failed: e.onPanicAhead}
 	o := &pebble.Options{
 		FS:                          fs,
 		Cache:                       e.cache,

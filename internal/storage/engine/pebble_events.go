@@ -147,7 +147,7 @@ func (e *lsm) onFlushEnd(info pebble.FlushInfo) {
 }
 
 // onBackgroundError tells failed flushes, after which nothing more becomes durable, from failed LSM compactions, which
-// Pebble repeats unless the directory could not be synced (onUnsyncedDir). Damage ends the store by the event that is named so.
+// Pebble repeats unless it would panic (onPanicAhead). Damage ends the store by the event that is named so.
 func (e *lsm) onBackgroundError(err error) {
 	e.mu.Lock()
 	flush := e.flushErr != nil
@@ -182,9 +182,9 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 	l.engine.die(cause)
 }
 
-// onUnsyncedDir ends the process if Pebble's goroutines have begun to write. Before, Pebble panics in the goroutine of Open,
+// onPanicAhead ends the process if Pebble's goroutines have begun to write. Before, Pebble panics in the goroutine of Open,
 // which recovers.
-func (e *lsm) onUnsyncedDir(err error) {
+func (e *lsm) onPanicAhead(err error) {
 	if e.begun.Load() {
 		e.die(err)
 	}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -13,8 +12,9 @@ import (
 )
 
 // storeFS is the file system that Pebble gets. Pebble panics when it cannot sync the directory of the store after it has
-// moved a marker, also in goroutines of its own, where nobody can recover it. failed is called before. It is called for
-// every sync of the directory that fails, also for a table: nobody knows what is in the directory then.
+// moved a marker, or cannot finish a file of values, also in goroutines of its own, where nobody can recover it. failed is
+// called before. It is called for every sync of the directory that fails, also for a table: nobody knows what is in the
+// directory then.
 type storeFS struct {
 	env.FS
 	dir    string
@@ -25,7 +25,7 @@ type storeFS struct {
 // Create implements vfs.FS.
 func (f *storeFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	file, err := f.FS.Create(name, category)
-	if err == nil && filepath.Ext(name) == ".blob" {
+	if err == nil && isValueFile(name) {
 		file = &blobFile{File: file, failed: f.failed}
 	}
 	if p := f.pacers[category]; p != nil && err == nil {
@@ -64,40 +64,45 @@ func (d *storeDir) Sync() error {
 type blobFile struct {
 	vfs.File
 	failed func(error)
-	err    error // of a write, or a sync
 }
 
 // Write implements vfs.File.
 func (b *blobFile) Write(p []byte) (int, error) {
 	n, err := b.File.Write(p)
-	return n, b.note(err)
+	return n, b.told(err)
 }
 
 // Sync implements vfs.File.
-func (b *blobFile) Sync() error { return b.note(b.File.Sync()) }
+func (b *blobFile) Sync() error { return b.told(b.File.Sync()) }
 
 // SyncData implements vfs.File.
-func (b *blobFile) SyncData() error { return b.note(b.File.SyncData()) }
+func (b *blobFile) SyncData() error { return b.told(b.File.SyncData()) }
 
-func (b *blobFile) note(err error) error {
-	if err != nil {
-		b.err = err
-	}
-	return err
+// SyncTo implements vfs.File.
+func (b *blobFile) SyncTo(length int64) (fullSync bool, err error) {
+	fullSync, err = b.File.SyncTo(length)
+	return fullSync, b.told(err)
+}
+
+// Preallocate implements vfs.File.
+func (b *blobFile) Preallocate(offset, length int64) error {
+	return b.told(b.File.Preallocate(offset, length))
 }
 
 // Close implements vfs.File.
-func (b *blobFile) Close() error {
-	err := b.File.Close()
-	if cause := cmp.Or(b.err, err); cause != nil && finishes() {
-		b.failed(fmt.Errorf("finish a file of values: %w", cause))
+func (b *blobFile) Close() error { return b.told(b.File.Close()) }
+
+// told is an error that Pebble is about to be told.
+func (b *blobFile) told(err error) error {
+	if err != nil && finishes() {
+		b.failed(fmt.Errorf("finish a file of values: %w", err))
 	}
 	return err
 }
 
 // finishes reports whether Pebble is finishing a file. It is asked only after a failure.
 func finishes() bool {
-	var callers [16]uintptr
+	var callers [32]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
 	for {
 		frame, more := frames.Next()
