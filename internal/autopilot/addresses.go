@@ -86,55 +86,49 @@ func (a *Addresses) relocates(config *consensus.Config, known *consensus.Member,
 
 // seek looks for a member at URLs, all at once, and says in words what was found if it was not.
 func (a *Addresses) seek(ctx context.Context, id consensus.MemberID, urls []string) (transport.Presence, string) {
-	ctx, cancel := context.WithTimeout(ctx, addressPatience)
-	defer cancel()
-	found, words := make([]transport.Presence, len(urls)), make([]string, len(urls))
-	var asking sync.WaitGroup
-	for i, url := range urls {
-		asking.Go(func() {
-			var err error
-			switch found[i], err = a.finder.Find(ctx, id, url); found[i] {
-			case transport.Silent:
-				words[i] = fmt.Sprintf("nobody answers at %s", url)
-			case transport.Another:
-				words[i] = fmt.Sprintf("somebody else answers at %s", url)
-			case transport.NoPeerPort:
-				words[i] = fmt.Sprintf("%s is a wrong URL: %v%s", url, err, a.whoseClientPort(err))
-			case transport.Unsure:
-				words[i] = fmt.Sprintf("what listens at %s does not say who it is (%v)", url, err)
-			}
-		})
+	found, why := a.ask(ctx, id, urls)
+	if slices.Contains(found, transport.Present) {
+		return transport.Present, ""
 	}
-	asking.Wait()
-	worst := transport.Silent
-	for _, presence := range found {
-		if presence == transport.Present {
-			return presence, ""
+	worst, words := transport.Silent, make([]string, len(urls))
+	for i, url := range urls {
+		switch found[i] {
+		case transport.Silent:
+			words[i] = fmt.Sprintf("nobody answers at %s", url)
+		case transport.Another:
+			words[i] = fmt.Sprintf("somebody else answers at %s", url)
+		case transport.NoPeerPort:
+			words[i] = fmt.Sprintf("%s is a wrong URL: %v%s", url, why[i], a.whoseClientPort(why[i]))
+		case transport.Unsure:
+			words[i] = fmt.Sprintf("what listens at %s does not say who it is (%v)", url, why[i])
 		}
-		worst = max(worst, presence)
+		worst = max(worst, found[i])
 	}
 	return worst, fmt.Sprintf("member %v is not to be found at its new peer URLs: %s", id, strings.Join(words, ", "))
 }
 
 // where returns those of some URLs at which a member is found.
 func (a *Addresses) where(ctx context.Context, id consensus.MemberID, urls []string) (at []string) {
-	ctx, cancel := context.WithTimeout(ctx, addressPatience)
-	defer cancel()
-	found := make([]bool, len(urls))
-	var asking sync.WaitGroup
+	found, _ := a.ask(ctx, id, urls)
 	for i, url := range urls {
-		asking.Go(func() {
-			presence, err := a.finder.Find(ctx, id, url)
-			found[i] = presence == transport.Present && err == nil
-		})
-	}
-	asking.Wait()
-	for i, url := range urls {
-		if found[i] && !slices.Contains(at, url) {
+		if found[i] == transport.Present && !slices.Contains(at, url) {
 			at = append(at, url)
 		}
 	}
 	return at
+}
+
+// ask asks for a member at URLs, all at once.
+func (a *Addresses) ask(ctx context.Context, id consensus.MemberID, urls []string) (found []transport.Presence, why []error) {
+	ctx, cancel := context.WithTimeout(ctx, addressPatience)
+	defer cancel()
+	found, why = make([]transport.Presence, len(urls)), make([]error, len(urls))
+	var asking sync.WaitGroup
+	for i, url := range urls {
+		asking.Go(func() { found[i], why[i] = a.finder.Find(ctx, id, url) })
+	}
+	asking.Wait()
+	return found, why
 }
 
 // Wrong says in words why a member that looks for itself knows these peer URLs for wrong: nobody listens at any of them, or

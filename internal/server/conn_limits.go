@@ -6,8 +6,8 @@ import (
 	"github.com/quorate/quorate/internal/admission"
 )
 
-// How many connections clients may have, and those of HTTP and metrics URLs. They have fewer if the
-// process may not open so many files: store and log need some, and cannot do without.
+// How many connections clients may have, and those of HTTP and metrics URLs. They have fewer if the process may not open so
+// many files: store and log need some, and cannot do without.
 const (
 	maxClientConns  = 32_768
 	maxHTTPConns    = 4_096 // of --listen-client-http-urls

@@ -83,6 +83,30 @@ func TestTransport_admitter(t *testing.T) {
 	}
 }
 
+// Ensure that the listener is told of a member whose stream is older than the configuration that names it.
+func TestTransport_admitter_namedLater(t *testing.T) {
+	listener := &guarded{}
+	a := start(t, 1, func(o *transport.Options) {
+		listener.Listener = o.Listeners[0]
+		o.Listeners = []net.Listener{listener}
+	})
+	b := start(t, 2)
+	b.SetPeers([]consensus.Member{{ID: 1, PeerURLs: []string{a.url}}})
+	b.waitFor(1)
+	b.Send([]consensus.Message{appendMessage(2, 1, 7, 1)})
+	if a.next(); listener.admitted.Load() != 0 {
+		t.Error("a process that is in no configuration was admitted")
+	}
+	a.SetPeers([]consensus.Member{{ID: 2, PeerURLs: []string{b.url}}})
+	for late := time.Now().Add(patience); listener.admitted.Load() == 0; runtime.Gosched() {
+		if time.Now().After(late) {
+			t.Fatal("it was not admitted although the configuration names it now")
+		}
+		b.Send([]consensus.Message{appendMessage(2, 1, 8, 1)})
+		a.next()
+	}
+}
+
 // Ensure that what a connection holds is counted until it is taken: whole messages of a member, its streams, and its calls.
 func TestTransport_admitter_holds(t *testing.T) {
 	listener := &guarded{}

@@ -124,8 +124,8 @@ func (t *Transport) serveMessages(opened grpc.ServerStream) error {
 	r := reader{t: t, claim: &in.claim, in: in, stream: s, box: in.box, heard: &in.heard, unpack: unpack, admit: s.from.Admit}
 	t.running.Go(func() {
 		defer unpack.close()
-		defer func() { r.leave() }()
-		r.admitKnown(evidence)
+		defer r.end()
+		r.admitKnown()
 		end(r.run())
 	})
 	var unused counters

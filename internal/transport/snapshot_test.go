@@ -226,7 +226,7 @@ func TestTransport_SendSnapshot_limited(t *testing.T) {
 
 // Ensure that senders which are not known as members keep no place from those that are, and keep theirs only while they send.
 func TestTransport_SendSnapshot_unknownSender(t *testing.T) {
-	const silence = 200 * time.Millisecond
+	const silence = 2 * time.Second
 	one := func(o *transport.Options) {
 		o.Snapshot.Most = 1
 		o.Hello = admission.FirstMessageLimits{Timeout: silence, Many: 100, ManyTimeout: silence}

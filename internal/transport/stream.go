@@ -168,14 +168,20 @@ type reader struct {
 	unpack *unpacker           // nil: nothing packed was asked for
 
 	admit func() (leave func()) // of the connection, once the stream is known to be a member's; nil: we dialled
-	leave func()
+	leave func()                // nil: not admitted
 }
 
-// admitKnown admits the connection if there is evidence that the stream is a member's.
-func (r *reader) admitKnown(evidence identity.Evidence) {
-	r.leave = func() {}
-	if r.t.knows(r.claim, evidence) {
+// admitKnown admits the connection as soon as there is evidence that the stream is that of a member of the configuration, which
+// may name it later than it speaks.
+func (r *reader) admitKnown() {
+	if r.admit != nil && r.leave == nil && r.t.believes(r.in) && r.t.knows(r.claim, identity.Dialled) {
 		r.leave = r.admit()
+	}
+}
+
+func (r *reader) end() {
+	if r.leave != nil {
+		r.leave()
 	}
 }
 
@@ -234,8 +240,6 @@ func (r *reader) prove() error {
 			return err
 		}
 		r.t.promote(r.in)
-		r.leave() // of none so far
-		r.admitKnown(identity.Dialled)
 	}
 	r.proved = r.t.guard.proved(r.claim)
 	return nil
@@ -260,6 +264,7 @@ func (r *reader) receive(body []byte, bytes, plain int) error {
 	if err := r.prove(); err != nil {
 		return err
 	}
+	r.admitKnown()
 	messages, refused := identity.Admit(r.t.guard.config.Load(), from, r.claim.Storage, r.proved, messages, r.t.guard.rules)
 	if refused != nil {
 		return refused

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,12 +45,7 @@ func drawPictures(ctx context.Context, arguments []string) error {
 		return err
 	}
 	if p.from != "" {
-		file, err := os.Open(p.from)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		results, err := pictures.Read(file)
+		results, err := readResults(p.from, pictures.Read)
 		if err != nil {
 			return err
 		}
@@ -60,6 +56,16 @@ func drawPictures(ctx context.Context, arguments []string) error {
 		return err
 	}
 	return p.write(results)
+}
+
+// readResults reads what an earlier run has written.
+func readResults[T any](path string, read func(io.Reader) (T, error)) (results T, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return results, err
+	}
+	defer file.Close()
+	return read(file)
 }
 
 func parsePictures(arguments []string) (*picturePlan, error) {

@@ -58,12 +58,7 @@ func protocols(ctx context.Context, arguments []string) error {
 		return err
 	}
 	if p.from != "" {
-		file, err := os.Open(p.from)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		changes, err := pictures.ReadChanges(file)
+		changes, err := readResults(p.from, pictures.ReadChanges)
 		if err != nil {
 			return err
 		}
@@ -172,8 +167,7 @@ type changing struct {
 	cluster  *cluster.Cluster
 	leader   *cluster.Member
 
-	mu     sync.Mutex
-	job    uint64
+	mu     sync.Mutex           // of what is told of the job, the only one of the cluster
 	phases map[string]time.Time // when a member told it first; the last time that a phase began, of a job of several steps
 	last   string               // that a member told of the job
 	over   chan error           // gets the end of the job
@@ -292,13 +286,10 @@ func (c *changing) prepare(ctx context.Context) (spec *quoratepb.ChangeSpec, new
 func (c *changing) make(
 	ctx context.Context, by *clientv3.Client, spec *quoratepb.ChangeSpec, newcomers []*cluster.Member,
 ) error {
-	job, err := quoratepb.NewMembershipClient(by.ActiveConnection()).Start(ctx, &quoratepb.StartRequest{Spec: spec})
+	_, err := quoratepb.NewMembershipClient(by.ActiveConnection()).Start(ctx, &quoratepb.StartRequest{Spec: spec})
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	c.job = job.Id
-	c.mu.Unlock()
 	if len(newcomers) > 0 {
 		select {
 		case <-c.awaited:
@@ -350,9 +341,7 @@ func (c *changing) watch(events quoratepb.Membership_WatchClient) {
 		now := time.Now()
 		c.mu.Lock()
 		for _, job := range event.Jobs {
-			if c.job != 0 && job.Id == c.job {
-				c.note(job, now)
-			}
+			c.note(job, now)
 		}
 		c.mu.Unlock()
 	}
@@ -386,7 +375,8 @@ func (c *changing) note(job *quoratepb.Job, now time.Time) {
 	}
 }
 
-// writeAlways begins a put every few milliseconds, whatever becomes of the earlier ones. It returns when each was acknowledged.
+// writeAlways begins a put every few milliseconds, whatever becomes of the earlier ones, until ctx ends. It returns the times
+// at which puts were acknowledged.
 func writeAlways(ctx context.Context, clients []*clientv3.Client) []time.Time {
 	const every, limit = 4 * time.Millisecond, 5 * time.Second
 	var mu sync.Mutex

@@ -19,6 +19,7 @@ type follower struct {
 	votersSince time.Duration
 	chance      map[consensus.MemberID]bool
 	asking      bool
+	plans       int // looks that were planned so far: only the last one counts
 	planned     bool
 	turn        int
 }
@@ -77,9 +78,13 @@ func (f *follower) look() {
 	}
 	if !f.planned {
 		f.planned = true
+		f.plans++
+		plan := f.plans
 		f.writer.load.world.After(wait, func() {
-			f.planned = false
-			f.look()
+			if plan == f.plans {
+				f.planned = false
+				f.look()
+			}
 		})
 	}
 }
@@ -87,7 +92,7 @@ func (f *follower) look() {
 // broken notes that a connection has ended.
 func (f *follower) broken() {
 	f.book.Broken()
-	f.planned = false // it may be due earlier now; what was planned finds nothing to do
+	f.planned = false // it may be due earlier now
 	f.look()
 }
 
