@@ -131,7 +131,7 @@ func (a *addressing) read(words []string) error {
 		if !ok || name == "" || text == "" {
 			return fmt.Errorf("%w: %q is not MEMBER=URL", errUsage, word)
 		}
-		id, err := a.member.Find(name)
+		id, err := a.member.Find(a.member.Known(), name)
 		if err != nil {
 			return err
 		}
@@ -167,9 +167,10 @@ func (a *addressing) show(found map[string]string) {
 		s.Identity.Member, s.Identity.Cluster, a.dataDir, s.ConfigID)
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  MEMBER\tID\tCONFIGURATION\tDIALLED")
-	dialled := datadir.Dialled(&s.Config, s.ConfigID, a.told.All)
-	for i := range s.Config.Members {
-		m := &s.Config.Members[i]
+	known := consensus.Config{Members: s.Known()}
+	dialled := datadir.Dialled(&known, s.ConfigID, a.told.All)
+	for i := range known.Members {
+		m := &known.Members[i]
 		var urls []string
 		for _, url := range dialled[i].PeerURLs {
 			if found[url] != "" {

@@ -116,8 +116,10 @@ func (s *Survivor) NameOf(id consensus.MemberID) string {
 	if name := s.names[id]; name != "" {
 		return name
 	}
-	if m, ok := s.Config.Member(id); ok && m.Name != "" {
-		return m.Name
+	known := s.Known()
+	at := slices.IndexFunc(known, func(m consensus.Member) bool { return m.ID == id })
+	if at >= 0 && known[at].Name != "" {
+		return known[at].Name
 	}
 	return id.String()
 }
@@ -127,10 +129,33 @@ func (s *Survivor) Dialled() []consensus.Member {
 	return datadir.Dialled(&s.Config, s.ConfigID, s.Told)
 }
 
-// Find returns the member of the last configuration that has this name or id.
-func (s *Survivor) Find(name string) (consensus.MemberID, error) {
+// Known returns the members of all configurations that may be in force here, with the URLs of the last one that has them: those
+// of the last configuration in the log, then those of earlier ones. Under protocol apply the last one is not in force before it
+// has committed, and a later leader may take back one that has not, under any protocol.
+func (s *Survivor) Known() []consensus.Member {
+	all := slices.Clone(s.Config.Members)
+	add := func(config *consensus.Config) {
+		for i := range config.Members {
+			m := &config.Members[i]
+			if !slices.ContainsFunc(all, func(known consensus.Member) bool { return known.ID == m.ID }) {
+				all = append(all, *m)
+			}
+		}
+	}
+	for i := range slices.Backward(s.changes) {
+		if add(&s.changes[i].Config); s.changes[i].id.Index <= s.Commit {
+			return all
+		}
+	}
+	add(&s.base.Config)
+	return all
+}
+
+// Find returns that one of members that has this name or id.
+func (s *Survivor) Find(members []consensus.Member, name string) (consensus.MemberID, error) {
 	var known []string
-	for _, id := range s.Config.IDs() {
+	for i := range members {
+		id := members[i].ID
 		if s.NameOf(id) == name || id.String() == strings.ToLower(name) {
 			return id, nil
 		}

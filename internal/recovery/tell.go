@@ -25,19 +25,21 @@ type sharedURL struct {
 	told, other consensus.MemberID
 }
 
-// Tell takes the URLs that an operator says for members. Those of this member itself are looked at and not kept, so that one
-// line serves all. Where the configuration has a member there is nothing to tell. No two members may be at one URL; one may be
-// told to be where another one was if the operator says where that one is now, or if it is found there: see Look.
+// Tell takes the URLs that an operator says for members of configurations that may be in force, see Known. Those of this member
+// itself are looked at and not kept, so that one line serves all. Where every such configuration has a member there is nothing
+// to tell. No two members may be at one URL; one may be told to be where another one was if the operator says where that one is
+// now, or if it is found there: see Look.
 func (s *Survivor) Tell(places map[consensus.MemberID][]string) (Told, error) {
 	t := Told{All: slices.Clone(s.Told)}
-	for _, id := range s.Config.IDs() { // in one order
-		if urls := places[id]; urls != nil && id != s.Identity.Member {
-			t.tell(s, id, urls)
+	known := s.Known()
+	for i := range known { // in one order
+		if urls := places[known[i].ID]; urls != nil && known[i].ID != s.Identity.Member {
+			t.tell(s, &known[i], urls)
 		}
 	}
 	owners := map[string]consensus.MemberID{}
-	for i := range s.Config.Members {
-		m := &s.Config.Members[i]
+	for i := range known {
+		m := &known[i]
 		urls := m.PeerURLs
 		if at := slices.IndexFunc(t.All, func(a datadir.Address) bool { return a.Member == m.ID }); at >= 0 {
 			urls = t.All[at].URLs
@@ -74,11 +76,10 @@ func (s *Survivor) bothAt(a, b consensus.MemberID, url string) error {
 		"there; nothing was changed", s.NameOf(a), s.NameOf(b), url)
 }
 
-func (t *Told) tell(s *Survivor, id consensus.MemberID, urls []string) {
-	known, _ := s.Config.Member(id)
-	row := datadir.Address{Member: id, URLs: urls, Config: s.ConfigID, Instead: known.PeerURLs}
-	t.All = slices.DeleteFunc(t.All, func(a datadir.Address) bool { return a.Member == id })
-	if !s.alwaysAt(id, urls) {
+func (t *Told) tell(s *Survivor, known *consensus.Member, urls []string) {
+	row := datadir.Address{Member: known.ID, URLs: urls, Config: s.ConfigID, Instead: known.PeerURLs}
+	t.All = slices.DeleteFunc(t.All, func(a datadir.Address) bool { return a.Member == known.ID })
+	if !s.alwaysAt(known.ID, urls) {
 		t.All = append(t.All, row)
 		t.News = append(t.News, row)
 	}

@@ -173,3 +173,21 @@ func TestSurvivor_Tell_notInForce(t *testing.T) {
 		t.Errorf("%+v, %v", told, err)
 	}
 }
+
+// Ensure that a member is told where one is that the last configuration in its log does not have: the one before it may be in
+// force.
+func TestSurvivor_Tell_notInLast(t *testing.T) {
+	for protocol, commit := range map[consensus.Protocol]consensus.Index{
+		consensus.ProtocolApply: 3, consensus.ProtocolSingle: 3, consensus.ProtocolJoint: 4,
+	} {
+		s := inspect(t, survivor(t, consensus.HardState{Term: 2, Commit: commit},
+			configEntry(4, 2, consensus.ConfigChange{Protocol: protocol, Config: membersOf(ids{1, 3, 4})})))
+		told, err := s.Tell(map[consensus.MemberID][]string{2: {"http://now:2380"}})
+		if want := commit < 4; err != nil || (len(told.News) == 1) != want {
+			t.Errorf("%v: %+v, %v, want a word about member 2: %t", protocol, told, err, want)
+		}
+		if id, err := s.Find(s.Known(), "2"); (err == nil) != (commit < 4) {
+			t.Errorf("%v: found %v, %v", protocol, id, err)
+		}
+	}
+}

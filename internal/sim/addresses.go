@@ -35,10 +35,15 @@ func (c *cluster) settle(h *host) {
 	c.places.Settle(h.url, places.Place{Kind: places.PeerPort, Machine: h.slot})
 }
 
-// at returns what is at a URL. A machine that was never moved is at more addresses than its own: changes.Elsewhere.
+// at returns what is at a URL. A machine that was never moved is at more addresses than its own: changes.Elsewhere. They are
+// its own also when a newcomer was given its first address, which no configuration names since it was changed.
 func (c *cluster) at(url string) places.Place {
 	if id, ok := changes.AtElsewhere(url); ok && c.hosts[id] != nil {
-		url = c.hosts[id].home
+		h := c.hosts[id]
+		if h.url == h.home && !c.places.Diverted(h.home) {
+			return places.Place{Kind: places.PeerPort, Machine: h.slot}
+		}
+		url = h.home
 	}
 	return c.places.At(url)
 }

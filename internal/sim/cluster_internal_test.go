@@ -6,6 +6,8 @@ import (
 
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/level"
+	"github.com/quorate/quorate/internal/sim/changes"
+	"github.com/quorate/quorate/internal/sim/places"
 	"github.com/quorate/quorate/internal/sim/plan"
 )
 
@@ -121,4 +123,29 @@ func TestHost_packedLogs(t *testing.T) {
 	if len(kinds) < 4 {
 		t.Errorf("only %v were seen", kinds)
 	}
+}
+
+// Ensure that the second address of a machine stays its own when another one is given its first, and leads where the first one
+// leads while that is diverted.
+func TestCluster_at_elsewhere(t *testing.T) {
+	w, err := newWorld(Options{Seed: 1, Members: 3, Nemesis: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := w.cluster
+	h, other := c.list[0], c.list[1]
+	second := changes.Elsewhere(7, h.id)
+	leads := func(want *host) {
+		t.Helper()
+		if p := c.at(second); p != (places.Place{Kind: places.PeerPort, Machine: want.slot}) {
+			t.Errorf("%s leads to %+v, want machine %d", second, p, want.slot)
+		}
+	}
+	leads(h)
+	c.divert(h, other)
+	leads(other)
+	c.places.Restore(h.url)
+	leads(h)
+	c.places.Settle(h.url, places.Place{Kind: places.PeerPort, Machine: other.slot})
+	leads(h)
 }
