@@ -131,7 +131,7 @@ func (a *addressing) read(words []string) error {
 		if !ok || name == "" || text == "" {
 			return fmt.Errorf("%w: %q is not MEMBER=URL", errUsage, word)
 		}
-		id, err := a.member.Find(a.member.Known(), name)
+		id, err := a.member.Find(name)
 		if err != nil {
 			return err
 		}

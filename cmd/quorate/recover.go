@@ -284,7 +284,7 @@ func (r *recovering) checkOthers() error {
 func (r *recovering) find(flag string, names []string) ([]consensus.MemberID, error) {
 	var found []consensus.MemberID
 	for _, name := range names {
-		id, err := r.survivor.Find(r.survivor.Config.Members, name)
+		id, err := r.survivor.Find(name)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", flag, err)
 		}

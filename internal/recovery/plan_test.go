@@ -409,3 +409,52 @@ func TestSurvivor_CheckVoters(t *testing.T) {
 		t.Errorf("one of four others: got %v", err)
 	}
 }
+
+// Ensure that those are looked for, and must be named, who vote in a configuration that may be in force, whatever the last one
+// in the log says: without them the rest would be recovered beside a cluster that serves.
+func TestSurvivor_FindVoters_notInLast(t *testing.T) {
+	for _, protocol := range []consensus.Protocol{consensus.ProtocolApply, consensus.ProtocolJoint} {
+		joint := protocol == consensus.ProtocolJoint
+		config := membersOf(ids{1})
+		if joint {
+			config = membersOf(ids{1}, nil, ids{1, 3})
+		}
+		change := consensus.ConfigChange{Protocol: protocol, Config: config}
+		for commit := consensus.Index(3); commit <= 4; commit++ {
+			s := inspect(t, survivor(t, consensus.HardState{Term: 2, Commit: commit}, configEntry(4, 2, change)))
+			var asked ids
+			for _, voter := range s.FindVoters(t.Context(), silent, nil) {
+				asked = append(asked, voter.ID)
+			}
+			slices.Sort(asked)
+			want := ids{2, 3}
+			switch {
+			case commit == 4 && joint:
+				want = ids{3}
+			case commit == 4:
+				want = nil
+			}
+			if !slices.Equal(asked, want) {
+				t.Errorf("%v, commit %d: looked for %v, want %v", protocol, commit, asked, want)
+			}
+			if alone := s.Quorum(ids{1}); alone != (commit == 4 && !joint) {
+				t.Errorf("%v, commit %d: member 1 alone is a quorum: %t", protocol, commit, alone)
+			}
+			plan, err := s.Plan(nil)
+			if commit == 4 && !joint {
+				if !errors.Is(err, recovery.ErrOnlyVoter) {
+					t.Errorf("the only voter: %v", err)
+				}
+				continue
+			}
+			var unnamed *recovery.UnnamedError
+			if err != nil || !errors.As(s.CheckNames(plan, nil), &unnamed) || len(unnamed.Names) != len(want) {
+				t.Errorf("%v, commit %d: to be named are %+v, %v, want %v", protocol, commit, unnamed, err, want)
+			}
+		}
+	}
+}
+
+func silent(context.Context, consensus.MemberID, string) (transport.Presence, error) {
+	return transport.Silent, nil
+}

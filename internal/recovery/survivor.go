@@ -97,8 +97,8 @@ func (s *Survivor) readConfigs() {
 
 // Alone reports whether this member is the only voter already, so that it elects itself.
 func (s *Survivor) Alone() bool {
-	return !s.Config.IsJoint() && slices.Equal(s.Config.Voters, []consensus.MemberID{s.Identity.Member}) &&
-		(s.Protocol != consensus.ProtocolApply || s.ConfigID.Index <= s.Commit)
+	now := s.inForce()
+	return !now.IsJoint() && slices.Equal(now.Voters, []consensus.MemberID{s.Identity.Member})
 }
 
 // Holds reports whether the log of other is a part of this one: what other has ever applied is here too.
@@ -124,42 +124,64 @@ func (s *Survivor) NameOf(id consensus.MemberID) string {
 	return id.String()
 }
 
-// Dialled returns the members of the last configuration with all URLs at which they may be as their peer URLs.
+// Dialled returns the members that are Known with all URLs at which they may be as their peer URLs.
 func (s *Survivor) Dialled() []consensus.Member {
-	return datadir.Dialled(&s.Config, s.ConfigID, s.Told)
+	return datadir.Dialled(&consensus.Config{Members: s.Known()}, s.ConfigID, s.Told)
 }
 
-// Known returns the members of all configurations that may be in force here, with the URLs of the last one that has them: those
-// of the last configuration in the log, then those of earlier ones. Under protocol apply the last one is not in force before it
-// has committed, and a later leader may take back one that has not, under any protocol.
-func (s *Survivor) Known() []consensus.Member {
-	all := slices.Clone(s.Config.Members)
-	add := func(config *consensus.Config) {
-		for i := range config.Members {
-			m := &config.Members[i]
-			if !slices.ContainsFunc(all, func(known consensus.Member) bool { return known.ID == m.ID }) {
-				all = append(all, *m)
-			}
-		}
+// possible returns the configurations that may be in force here, the last one first. Under protocol apply that is not in force
+// before it has committed, and a later leader may take back one that has not, under any protocol.
+func (s *Survivor) possible() []consensus.Config {
+	all := []consensus.Config{s.Config}
+	if len(s.changes) == 0 || s.ConfigID.Index <= s.Commit {
+		return all
 	}
-	for i := range slices.Backward(s.changes) {
-		if add(&s.changes[i].Config); s.changes[i].id.Index <= s.Commit {
+	for i := range slices.Backward(s.changes[:len(s.changes)-1]) {
+		if all = append(all, s.changes[i].Config); s.changes[i].id.Index <= s.Commit {
 			return all
 		}
 	}
-	add(&s.base.Config)
+	return append(all, s.base.Config)
+}
+
+// inForce returns the configuration that this member would start with.
+func (s *Survivor) inForce() consensus.Config {
+	all := s.possible()
+	if s.Protocol == consensus.ProtocolApply && len(all) > 1 {
+		return all[1] // a change follows only one that has committed
+	}
+	return all[0]
+}
+
+// Known returns the members of all configurations that may be in force here, with the URLs of the last one that has them: those
+// of the last configuration in the log, then those of earlier ones.
+func (s *Survivor) Known() []consensus.Member {
+	var all []consensus.Member
+	for _, config := range s.possible() {
+		for _, m := range config.Members {
+			if !slices.ContainsFunc(all, func(known consensus.Member) bool { return known.ID == m.ID }) {
+				all = append(all, m)
+			}
+		}
+	}
 	return all
 }
 
-// Find returns that one of members that has this name or id.
-func (s *Survivor) Find(members []consensus.Member, name string) (consensus.MemberID, error) {
-	var known []string
-	for i := range members {
-		id := members[i].ID
+// mayVote reports whether a member is a voter of a configuration that may be in force here.
+func (s *Survivor) mayVote(id consensus.MemberID) bool {
+	return slices.ContainsFunc(s.possible(), func(config consensus.Config) bool { return config.IsVoter(id) })
+}
+
+// Find returns the member of the configurations that may be in force that has this name or id.
+func (s *Survivor) Find(name string) (consensus.MemberID, error) {
+	var names []string
+	known := s.Known()
+	for i := range known {
+		id := known[i].ID
 		if s.NameOf(id) == name || id.String() == strings.ToLower(name) {
 			return id, nil
 		}
-		known = append(known, s.NameOf(id))
+		names = append(names, s.NameOf(id))
 	}
-	return consensus.NoMember, fmt.Errorf("no member is called %q: the members are %s", name, strings.Join(known, ", "))
+	return consensus.NoMember, fmt.Errorf("no member is called %q: the members are %s", name, strings.Join(names, ", "))
 }

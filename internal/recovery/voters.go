@@ -36,7 +36,7 @@ type Voter struct {
 	Err      error // why nothing is known, if Presence is Unsure or NoPeerPort
 }
 
-// FindVoters looks for the other voters of s, all at once. The operator says that those in lost are gone: they count as
+// FindVoters looks for the other voters of all configurations that may be in force, all at once. The operator says that those in lost are gone: they count as
 // silent unless they answer.
 //
 // Only the answer of a voter proves anything. That an address refuses connections, or that others answer there, does not say
@@ -48,7 +48,7 @@ func (s *Survivor) FindVoters(ctx context.Context, find Finder, lost []consensus
 	members := s.Dialled()
 	for i := range members {
 		m := &members[i]
-		if s.Config.IsVoter(m.ID) && m.ID != s.Identity.Member {
+		if s.mayVote(m.ID) && m.ID != s.Identity.Member {
 			found = append(found, Voter{ID: m.ID, Name: s.NameOf(m.ID), URL: strings.Join(m.PeerURLs, ",")})
 		}
 	}
@@ -129,8 +129,9 @@ func (e *UnnamedError) Error() string {
 // CheckNames returns an *UnnamedError unless the operator has said of each member that the plan drops that it is gone for ever.
 func (s *Survivor) CheckNames(p *Plan, lost []consensus.MemberID) error {
 	var e UnnamedError
-	for i := range s.Config.Members {
-		if id := s.Config.Members[i].ID; slices.Contains(p.Tombs, id) && !slices.Contains(lost, id) {
+	known := s.Known()
+	for i := range known {
+		if id := known[i].ID; slices.Contains(p.Tombs, id) && !slices.Contains(lost, id) {
 			e.Names = append(e.Names, s.NameOf(id))
 		}
 	}
@@ -162,7 +163,8 @@ func (s *Survivor) CheckVoters(found []Voter) error {
 
 // Quorum reports whether votes are enough to elect a leader.
 func (s *Survivor) Quorum(votes []consensus.MemberID) bool {
-	return majority(s.Config.Voters, votes) && majority(s.Config.Outgoing, votes)
+	now := s.inForce()
+	return majority(now.Voters, votes) && majority(now.Outgoing, votes)
 }
 
 // majority reports whether votes hold a majority of set, or set is empty.
