@@ -36,8 +36,8 @@ type Voter struct {
 	Err      error // why nothing is known, if Presence is Unsure or NoPeerPort
 }
 
-// FindVoters looks for the other voters of all configurations that may be in force, all at once. The operator says that those in
-// lost are gone: they count as silent unless they answer.
+// FindVoters looks for the other voters of all configurations that may be in force, all at once. The operator says that those
+// in lost are gone: they count as silent unless they answer.
 //
 // Only the answer of a voter proves anything. That an address refuses connections, or that others answer there, does not say
 // that the voter is down: it may have moved, with a majority, while this member was.

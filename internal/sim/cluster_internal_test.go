@@ -149,3 +149,18 @@ func TestCluster_at_elsewhere(t *testing.T) {
 	c.places.Settle(h.url, places.Place{Kind: places.PeerPort, Machine: other.slot})
 	leads(h)
 }
+
+// Ensure that a machine whose date is wrong waits until its own clock shows a time.
+func TestHost_until_date(t *testing.T) {
+	w, err := newWorld(Options{Seed: 1, Members: 1, Nemesis: "dates"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := w.cluster.list[0]
+	for _, date := range []time.Duration{-time.Hour, 0, time.Hour} {
+		h.date = date
+		if wait := h.until(h.clock().Add(time.Second)); (wait - time.Second).Abs() > 100*time.Millisecond {
+			t.Errorf("a date wrong by %v: waits for %v, want a second", date, wait)
+		}
+	}
+}

@@ -111,6 +111,11 @@ func (h *host) clock() time.Time {
 	return h.wall.At(h.run.Now()).Add(h.date)
 }
 
+// until returns for how long of virtual time the member's own clock does not show a time yet.
+func (h *host) until(due time.Time) time.Duration {
+	return h.wall.Until(due.Add(-h.date), h.run.Now())
+}
+
 // startAfter starts the process again, unless somebody did meanwhile.
 func (h *host) startAfter(d time.Duration) {
 	h.run.After(d, func() {
@@ -178,7 +183,7 @@ func (h *host) newLife() *shell.Life {
 		After:   h.after,
 		Now:     h.run.Now,
 		Clock:   h.clock,
-		Until:   func(due time.Time) time.Duration { return h.wall.Until(due, h.run.Now()) },
+		Until:   h.until,
 		Ping:    func(to consensus.MemberID, answered func()) { h.cluster.net.ping(h, to, answered) },
 		Slow:    func() time.Duration { return h.slow },
 		Send:    func(messages []consensus.Message) { h.cluster.net.send(h, messages) },
