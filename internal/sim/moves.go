@@ -221,10 +221,16 @@ func (f *addressFaults) strikeMistype() {
 	}
 }
 
-// first reports whether no newcomer was given this URL before. Two of one URL are one member of two data directories, of which
-// the other members bind one: the checkers know a member by its id alone. Nemesis join has such pairs.
+// first reports whether no newcomer was given this URL before, and none listens there whose data directory the other members do
+// not know yet. Two of one URL are one member of two data directories, of which the other members bind one: the checkers know a
+// member by its id alone. Nemesis join has such pairs.
 func (f *addressFaults) first(url string) bool {
-	if slices.Contains(f.typed, url) {
+	config := f.run.suite.CommittedConfig()
+	unbound := func(h *host) bool {
+		m, ok := config.Member(h.id)
+		return h.url == url && (!ok || m.Storage != h.storageID())
+	}
+	if slices.Contains(f.typed, url) || slices.ContainsFunc(f.cluster.list, unbound) {
 		return false
 	}
 	f.typed = append(f.typed, url)
