@@ -307,3 +307,38 @@ func TestReplica_Step_newLeaderSendsOnce(t *testing.T) {
 		t.Errorf("%d entries were sent to member 3, which lacked 1", sent)
 	}
 }
+
+// Ensure that an append travels behind a heartbeat while entries are on their way, and that none does where nothing is.
+func TestReplica_Step_heartbeatAsks(t *testing.T) {
+	c := newCluster([]memberID{1, 2, 3}, nil, nil)
+	c.elect(1)
+	c.propose(1, "a")
+	c.settle()
+	var heartbeats, appends int
+	c.check = func(n *node, out *raft.Output) {
+		for i := range out.Send {
+			switch m := &out.Send[i]; {
+			case m.To != 3:
+			case m.Kind == consensus.MsgHeartbeat:
+				heartbeats++
+			case m.Kind == consensus.MsgAppend:
+				appends++
+			}
+		}
+	}
+	for range 30 {
+		c.tick(1)
+		c.settle()
+	}
+	if heartbeats == 0 || appends != 0 {
+		t.Errorf("nothing is on its way: %d heartbeats, %d appends", heartbeats, appends)
+	}
+	c.isolate(3, true)
+	c.propose(1, "b") // is on its way, for all that the leader knows
+	c.settle()
+	heartbeats, appends = 0, 0
+	c.tick(c.opts(1).HeartbeatTicks, 1)
+	if heartbeats == 0 || appends != heartbeats {
+		t.Errorf("an entry is on its way: %d heartbeats, %d appends", heartbeats, appends)
+	}
+}

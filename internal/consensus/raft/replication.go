@@ -62,7 +62,7 @@ func (l *replication) heartbeat() {
 // way it is a message of its own, and an append that travels behind it asks: one with entries, or else one without. The
 // follower refuses it if something before it was lost.
 func (l *replication) replicate(p *progress.Peer) {
-	asks := p.HeartbeatBy && (p.State == progress.Probe || p.State == progress.Replicate && p.Inflights.Count() > 0)
+	asks := p.HeartbeatBy && (p.State == progress.Probe || p.Inflights.Count() > 0)
 	if asks {
 		l.sendHeartbeat(p)
 	}
