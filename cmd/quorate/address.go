@@ -34,7 +34,8 @@ Nothing that was voted or logged is touched: one file is written beside the data
 configuration. Without MEMBER=URL the command shows what this member dials.
 
 Do it for each member that does not find the others, also for one that was down while they moved; the same line works for
-all. A URL at which somebody else answers is refused. What does not answer may be started later.`
+all. A URL at which another process answers is refused. A URL of another member is taken if the same line says where that
+one is now, or if the member that it names answers there already. What does not answer may be started later.`
 
 const addressExample = `  quorate set-address --data-dir /var/lib/quorate
   quorate set-address --data-dir /var/lib/quorate m1=http://10.0.9.1:2380 --dry-run
@@ -152,7 +153,7 @@ func (a *addressing) read(words []string) error {
 }
 
 // look asks at the new URLs who is there. The usual typo, a client port for a peer port, must not be taken.
-func (a *addressing) look(ctx context.Context) (map[string]string, error) {
+func (a *addressing) look(ctx context.Context) (map[recovery.Place]string, error) {
 	tls, err := a.dialTLS()
 	if err != nil {
 		return nil, err
@@ -161,7 +162,7 @@ func (a *addressing) look(ctx context.Context) (map[string]string, error) {
 }
 
 // show prints the plan.
-func (a *addressing) show(found map[string]string) {
+func (a *addressing) show(found map[recovery.Place]string) {
 	s := a.member
 	fmt.Fprintf(a.Out, "%s (%v) of cluster %v, in %s\nIts configuration %v and what it is told:\n\n", a.name(),
 		s.Identity.Member, s.Identity.Cluster, a.dataDir, s.ConfigID)
@@ -173,10 +174,7 @@ func (a *addressing) show(found map[string]string) {
 		m := &known.Members[i]
 		var urls []string
 		for _, url := range dialled[i].PeerURLs {
-			if found[url] != "" {
-				url += " (" + found[url] + ")"
-			}
-			urls = append(urls, url)
+			urls = append(urls, url+a.foundAt(found, m.ID, url))
 		}
 		text := strings.Join(urls, ", ")
 		if m.ID == s.Identity.Member {
@@ -187,13 +185,27 @@ func (a *addressing) show(found map[string]string) {
 	_ = w.Flush()
 }
 
+// foundAt says in brackets who was found at a URL that this member dials for another one.
+func (a *addressing) foundAt(found map[recovery.Place]string, id consensus.MemberID, url string) string {
+	if words := found[recovery.Place{Member: id, URL: url}]; words != "" {
+		return " (" + words + ")"
+	}
+	for place, words := range found {
+		if place.URL == url {
+			return fmt.Sprintf(" (%s: %s)", a.member.NameOf(place.Member), words)
+		}
+	}
+	return ""
+}
+
 // next says what remains to be done.
 func (a *addressing) next(words []string) {
 	fmt.Fprintf(a.Out, `
-%s was told. Now:
-  1. Stop each other member that runs without a leader, and tell it the same, and each that was down meanwhile:
-       quorate %s --data-dir ITS-DIR %s
-  2. Start all of them with their usual flags, and those that moved with their new --initial-advertise-peer-urls.
+%s was told. Now start it with its usual flags, and, if it has moved, with its new --initial-advertise-peer-urls.
+Then do the same, one member after the other, for each other member that runs without a leader or was down meanwhile:
+  1. Stop it.
+  2. quorate %s --data-dir ITS-DIR %s
+  3. Start it again, before you stop the next one.
 Once there is a leader, those that moved tell it where they are, and the configuration says so: quorate member list
 `, a.name(), addressName, quoted(slices.Clone(words)))
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/quorate/quorate/internal/linked"
 )
 
-// Unidentified bounds what connections hold whose peer has not identified itself yet: their number, or their bytes, by what
-// Add and Hold count. Beyond the bound a connection has to go of the host that holds most, so that a flood from one host does
-// not keep others out: the one that holds half of what its host holds, else the oldest. Of a pinned connection only what Add
-// counted is counted, and it is not evicted; at most half of the bound can be pinned.
+// Unidentified bounds the cost of connections whose peer has not identified itself. Add and Hold are told the cost: of each
+// connection one, or its bytes. Over the limit it evicts a connection of the host with the highest total, so that a flood from
+// one host does not keep others out: one that has at least half of that total, else the oldest. A pinned connection is not
+// evicted, and costs only what Add was told; pinned ones take at most half of the limit.
 //
 //	Add --> waiting --Pin--> pinned
 //	          |  ^----Unpin----+

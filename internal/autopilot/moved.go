@@ -79,8 +79,8 @@ func taken(steps []consensus.ChangeStep, url string) bool {
 	return slices.ContainsFunc(steps, func(s consensus.ChangeStep) bool { return slices.Contains(s.Member.PeerURLs, url) })
 }
 
-// giveBack restores the former URLs of members whose present ones a member has now that has moved. An update with a typo may
-// have given them to such a member, and would keep out the member id.
+// giveBack restores the former URLs of each member whose URLs are really those of the member id. A mistyped update may have
+// assigned them; until it is undone, id cannot have its own URLs.
 func (r *Requests) giveBack(ctx context.Context, config *consensus.Config, id consensus.MemberID, urls []string) error {
 	if presence, _ := r.addresses.seek(ctx, id, urls); presence != transport.Present {
 		return nil // a word alone takes nobody's URLs
@@ -109,8 +109,9 @@ func (r *Requests) restore(ctx context.Context, known *consensus.Member) error {
 	if err := r.cluster.Change(ctx, &back); err != nil {
 		return err
 	}
-	r.addresses.logger.Warn("a member had peer URLs at which somebody else runs: it gets back those where it answers",
-		"peer", known.ID.String(), "wrong", known.PeerURLs, "urls", known.FormerURLs)
+	r.addresses.logger.Warn("the new peer URLs of a member lead to another process, and it answers at its former ones: those "+
+		"were restored. Start it with --initial-advertise-peer-urls where it is to be, or correct the update", "peer",
+		known.ID.String(), "refused-urls", known.PeerURLs, "urls", known.FormerURLs)
 	return nil
 }
 

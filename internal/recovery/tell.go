@@ -19,10 +19,16 @@ type Told struct {
 }
 
 // sharedURL is a URL at which a member is told to be, and at which the configuration of the directory, or an earlier word, has
-// another one. That may have left, and been removed since.
+// another one. The other member may have been removed from the cluster since.
 type sharedURL struct {
 	url         string
 	told, other consensus.MemberID
+}
+
+// Place is a URL at which a member is told to be.
+type Place struct {
+	Member consensus.MemberID
+	URL    string
 }
 
 // Tell takes the URLs that an operator says for members of configurations that may be in force, see Known. Those of this member
@@ -99,38 +105,67 @@ func (s *Survivor) alwaysAt(id consensus.MemberID, urls []string) bool {
 // Look asks at the new URLs who is there, and says it in words for each. The usual typo, a client port for a peer port,
 // must not be taken. A URL at which another member was is taken only if the one that is told to be there answers: else the
 // operator has to say where that other one is, or to start the one that is there now first.
-func (t *Told) Look(ctx context.Context, s *Survivor, find Finder) (map[string]string, error) {
-	words := map[string]string{}
+func (t *Told) Look(ctx context.Context, s *Survivor, find Finder) (map[Place]string, error) {
+	words := map[Place]string{}
 	for _, both := range t.shared {
-		if presence, _ := seek(ctx, find, both.told, both.url); presence != transport.Present {
-			return nil, fmt.Errorf("%w. If %s has left for good, start %s first: once it answers there, this is taken",
-				s.bothAt(both.told, both.other, both.url), s.NameOf(both.other), s.NameOf(both.told))
+		presence, err := seek(ctx, find, both.told, both.url)
+		if err := s.wrong(Place{both.told, both.url}, presence, err); err != nil {
+			return nil, err
+		}
+		if presence != transport.Present {
+			return nil, s.notThere(&both, presence, err)
 		}
 		t.All = slices.DeleteFunc(t.All, func(a datadir.Address) bool { // the other one has left the place that was told before
 			return a.Member == both.other && slices.Contains(a.URLs, both.url)
 		})
 	}
 	for i := range t.News {
-		row := &t.News[i]
-		name := s.NameOf(row.Member)
-		for _, url := range row.URLs {
-			presence, err := seek(ctx, find, row.Member, url)
+		for _, url := range t.News[i].URLs {
+			place := Place{t.News[i].Member, url}
+			presence, err := seek(ctx, find, place.Member, url)
+			if err := s.wrong(place, presence, err); err != nil {
+				return nil, err
+			}
 			switch presence {
-			case transport.Another:
-				return nil, fmt.Errorf("%s=%s: another process answers there, which is not %s of this cluster; nothing "+
-					"was changed", name, url, name)
-			case transport.NoPeerPort:
-				return nil, fmt.Errorf("%s=%s is a wrong URL: %w; nothing was changed", name, url, err)
 			case transport.Present:
-				words[url] = "answers"
+				words[place] = "answers"
 			case transport.Unsure:
-				words[url] = fmt.Sprintf("not known: %v", err)
+				words[place] = fmt.Sprintf("not known: %v", err)
 			default:
-				words[url] = "does not answer yet"
+				words[place] = "does not answer yet"
 			}
 		}
 	}
 	return words, nil
+}
+
+// wrong returns an error if something else than the member answers at a URL.
+func (s *Survivor) wrong(p Place, presence transport.Presence, err error) error {
+	name := s.NameOf(p.Member)
+	switch presence {
+	case transport.Another:
+		return fmt.Errorf("%s=%s: another process answers there, which is not %s of this cluster; nothing was changed", name,
+			p.URL, name)
+	case transport.NoPeerPort:
+		return fmt.Errorf("%s=%s is a wrong URL: %w; nothing was changed", name, p.URL, err)
+	}
+	return nil
+}
+
+// notThere is the error for a URL of another member at which the one that is told to be there was not found.
+func (s *Survivor) notThere(both *sharedURL, presence transport.Presence, err error) error {
+	told, other := s.NameOf(both.told), s.NameOf(both.other)
+	switch {
+	case presence == transport.Unsure:
+		return fmt.Errorf("%s=%s: that is the URL of %s, and whether %s is there now is not known: %w; nothing was changed",
+			told, both.url, other, told, err)
+	case both.other == s.Identity.Member:
+		return fmt.Errorf("%s=%s: that is the URL of %s, this member, in its configuration. Also give the URL at which %s "+
+			"will be started: %s=URL; nothing was changed", told, both.url, other, other, other)
+	}
+	return fmt.Errorf("%s=%s: that is the URL of %s, and %s does not answer there. If %s has moved, give its new URL, too: "+
+		"%s=URL. If %s was removed from the cluster, start %s there, and repeat this command while it runs; nothing was "+
+		"changed", told, both.url, other, told, other, other, other, told)
 }
 
 func seek(ctx context.Context, find Finder, id consensus.MemberID, url string) (transport.Presence, error) {

@@ -2,6 +2,7 @@ package recovery_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -79,29 +80,43 @@ func TestTold_Look(t *testing.T) {
 }
 
 // Ensure that a URL at which the configuration has another member is taken only if the member that is told to be there answers:
-// the other one may have been removed since.
+// the other one may have been removed since. Else the error says what was found, and what to do.
 func TestTold_Look_whereAnotherWas(t *testing.T) {
 	s := &recovery.Survivor{
 		Identity: wal.Identity{Cluster: 9, Member: 1},
 		Config: consensus.Config{Voters: ids{1, 2, 3}, Members: []consensus.Member{
-			{ID: 1}, {ID: 2, Name: "m2", PeerURLs: []string{"two"}}, {ID: 3, Name: "m3", PeerURLs: []string{"three"}},
+			{ID: 1, Name: "m1", PeerURLs: []string{"one"}}, {ID: 2, Name: "m2", PeerURLs: []string{"two"}},
+			{ID: 3, Name: "m3", PeerURLs: []string{"three"}},
 		}},
 	}
-	for presence, taken := range map[transport.Presence]bool{
-		transport.Silent: false, transport.Present: true, transport.Unsure: false, transport.Another: false, transport.NoPeerPort: false,
+	why := errors.New("the reason")
+	for _, row := range []struct {
+		url      string
+		presence transport.Presence
+		err      error
+		wanted   string
+	}{
+		{"two", transport.Present, nil, ""},
+		{"two", transport.Silent, nil, "If m2 was removed from the cluster, start m3 there"},
+		{"one", transport.Present, nil, ""},
+		{"one", transport.Silent, nil, "Also give the URL at which m1 will be started: m1=URL"},
+		{"two", transport.Unsure, why, "is not known: the reason"},
+		{"two", transport.Another, nil, "another process answers there, which is not m3"},
+		{"two", transport.NoPeerPort, why, "m3=two is a wrong URL: the reason"},
 	} {
-		told, err := s.Tell(map[consensus.MemberID][]string{3: {"two"}})
+		told, err := s.Tell(map[consensus.MemberID][]string{3: {row.url}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = told.Look(t.Context(), s, func(_ context.Context, id consensus.MemberID, url string) (transport.Presence, error) {
-			if id != 3 || url != "two" {
+			if id != 3 || url != row.url {
 				t.Errorf("asked for %v at %s", id, url)
 			}
-			return presence, nil
+			return row.presence, row.err
 		})
-		if (err == nil) != taken || err != nil && !strings.Contains(err.Error(), "If m2 has left for good, start m3 first") {
-			t.Errorf("%d: got %v", presence, err)
+		if (err == nil) != (row.wanted == "") || err != nil &&
+			(!strings.Contains(err.Error(), row.wanted) || !strings.Contains(err.Error(), "nothing was changed")) {
+			t.Errorf("%s, %d: got %v, want %q", row.url, row.presence, err, row.wanted)
 		}
 	}
 }

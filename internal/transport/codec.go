@@ -61,13 +61,13 @@ func (rawCodec) Unmarshal(src mem.BufferSlice, v any) error {
 	return nil
 }
 
-// nothingPacked refuses messages that gRPC has packed: a few bytes could become the largest frame. Members pack their frames
-// themselves.
-type nothingPacked struct{}
+// noCompression refuses messages that gRPC has compressed: a few bytes could become the largest frame. Members compress their
+// frames themselves.
+type noCompression struct{}
 
-func (nothingPacked) Type() string { return "gzip" } // the one that this program has
+func (noCompression) Type() string { return "gzip" } // the one that this program has
 
-func (nothingPacked) Do(io.Reader) ([]byte, error) {
+func (noCompression) Do(io.Reader) ([]byte, error) {
 	return nil, status.Error(codes.Unimplemented, "transport: members do not use gRPC's compression")
 }
 

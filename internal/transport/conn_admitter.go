@@ -8,8 +8,8 @@ import (
 	grpcpeer "google.golang.org/grpc/peer"
 )
 
-// ConnAdmitter is the remote address of a connection whose listener bounds what connections hold that are not known to be a
-// member's: themselves, what has arrived of messages that are not whole, streams and calls.
+// ConnAdmitter is the remote address of a connection whose listener bounds the memory of connections that are not known to be a
+// member's: the connection, its streams and calls, and partly received messages.
 type ConnAdmitter interface {
 	net.Addr
 	// Admit says that the connection is a member's, which has a stream on it until leave is called.

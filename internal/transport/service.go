@@ -58,7 +58,7 @@ func newServer(t *Transport) *grpc.Server {
 		grpc.ForceServerCodecV2(rawCodec{}),
 		grpc.MaxRecvMsgSize(maxFrameBytes), grpc.MaxSendMsgSize(maxFrameBytes),
 		grpc.StaticStreamWindowSize(t.options.streamWindow()), grpc.StaticConnWindowSize(2*t.options.streamWindow()),
-		grpc.RPCDecompressor(nothingPacked{}), //nolint:staticcheck // nothing else takes what the registry has from a server
+		grpc.RPCDecompressor(noCompression{}), //nolint:staticcheck // nothing else takes what the registry has from a server
 		grpc.SharedWriteBuffer(true),
 		grpc.ConnectionTimeout(handshakeTimeout), grpc.MaxConcurrentStreams(maxPeerStreams),
 		grpc.MaxHeaderListSize(maxHeaderBytes),

@@ -209,19 +209,20 @@ func (t *Transport) serveSnapshot(opened grpc.ServerStream) error {
 		return refusal(t.turnAway(&h.claim, identity.Unproved, fmt.Sprintf("nobody answers for it at the address that this "+
 			"member (%v) has of %v", t.options.Self.Member, h.claim.Member)))
 	}
-	// Who is not known has a place of its own, and must not pause: it may be a leader that this member does not know yet.
-	taking, receive := t.takingUnknown, func(frame *inFrame) error {
+	// An unknown sender may be a leader that this member does not know yet. It has a place of its own, and must not pause.
+	taking, whose, receive := t.takingUnknown, "a sender that is not known as a member", func(frame *inFrame) error {
 		return t.first.Receive(s.Context(), func() error { return s.RecvMsg(frame) })
 	}
 	if t.knows(&h.claim, evidence) {
-		taking, receive = t.taking, func(frame *inFrame) error { return s.RecvMsg(frame) }
+		taking, whose, receive = t.taking, "known members", func(frame *inFrame) error { return s.RecvMsg(frame) }
 		defer s.from.Admit()()
 	}
 	select {
 	case taking <- struct{}{}:
 		defer func() { <-taking }()
 	default:
-		return status.Errorf(codes.ResourceExhausted, "transport: snapshots are arriving already, %d of them", cap(taking))
+		return status.Errorf(codes.ResourceExhausted, "transport: %d snapshots of %s are arriving already, as many as may: "+
+			"try again later", cap(taking), whose)
 	}
 	var head inFrame
 	if err := receive(&head); err != nil {

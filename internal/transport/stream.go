@@ -171,8 +171,8 @@ type reader struct {
 	leave func()                // nil: not admitted
 }
 
-// admitKnown admits the connection as soon as there is evidence that the stream is that of a member of the configuration, which
-// may name it later than it speaks.
+// admitKnown admits the connection as soon as there is evidence that the stream is that of a member of the configuration. The
+// configuration may come to have the sender only after its stream was opened.
 func (r *reader) admitKnown() {
 	if r.admit != nil && r.leave == nil && r.t.believes(r.in) && r.t.knows(r.claim, identity.Dialled) {
 		r.leave = r.admit()

@@ -98,7 +98,7 @@ func TestAddress_movedWhileOthersAreDown(t *testing.T) {
 	e.quorate(0, set(two), "m1", "MEMBER=URL")
 	e.quorate(0, set(two, append(line, "--dry-run")...), "http://"+one.peer+" (does not answer yet)", "dry run")
 	e.quorate(1, set(two, line...), "repeat this with --yes")
-	e.quorate(1, set(two, "m1=http://"+three.peer, "--yes"), "cannot both be at")
+	e.quorate(1, set(two, "m1=http://"+three.peer, "--yes"), "If m3 has moved, give its new URL")
 	e.quorate(2, set(two, "m1", "--yes"), "is not MEMBER=URL")
 	e.quorate(1, set(two, "m9="+one.client, "--yes"), "no member is called")
 	if _, err := os.Stat(filepath.Join(two.dir, "member", "addresses")); err == nil {

@@ -120,14 +120,20 @@ func (o *operator) noteLogged(m *member) {
 	}
 }
 
-// decided notes that the first entry of a change has committed, which by joint-early is all that the change needs. A step may
-// log C(new) as well, so that the member's status does not show it any more afterwards. An entry that was taken back commits,
-// too.
+// decidesEarly reports whether nobody can undo a change by this protocol once its first entry has committed, though it is
+// joint: by joint-early, and by apply, which knows no way back.
+func decidesEarly(p consensus.Protocol) bool {
+	return p == consensus.ProtocolJointEarly || p == consensus.ProtocolApply
+}
+
+// decided notes that the first entry of a change has committed, which by some protocols is all that the change needs. A step
+// may log C(new) as well, so that the member's status does not show it any more afterwards. An entry that was taken back
+// commits, too.
 func (o *operator) decided(m *member, id consensus.ConfigID) {
 	for i := range m.log {
 		if e := &m.log[i]; e.Index == id.Index && isConfig(*e) && o.phase == phaseLogged && !tookBack(m) {
 			change, _, err := consensus.DecodeConfigChange(e.Payload)
-			if err == nil && change.Protocol == consensus.ProtocolJointEarly && change.Config.IsJoint() {
+			if err == nil && decidesEarly(change.Protocol) && change.Config.IsJoint() {
 				o.phase = phaseDone
 				o.done(m, false)
 			}
@@ -142,7 +148,7 @@ func (o *operator) watch(m *member) {
 	}
 	in := &m.status
 	there := slices.Equal(in.Config.Voters, o.current().target) && in.ConfigCommitted
-	early := in.Protocol == consensus.ProtocolJointEarly
+	early := decidesEarly(in.Protocol)
 	settled := there && !in.Config.IsJoint() && in.ConfigSettled
 	if o.w.broken.switched && in.ConfigID.Stage > 0 {
 		settled = settled && m.enoughSwitched()

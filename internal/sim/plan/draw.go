@@ -268,8 +268,8 @@ func (p *Plan) drawDisks(o *Options, rng *rand.Rand) {
 // rest of what it does.
 var notInAll = []string{"impatient"}
 
-// notWithRecovery are the named faults that do not go with a fault of recovery: the command recover-quorum takes the addresses
-// that it is given for those of all whom it keeps.
+// notWithRecovery are the named faults that do not go with a fault of recovery: halves that have moved, and were recovered
+// apart, dial each other nowhere, so that no alarm tells of it.
 var notWithRecovery = []string{"move", "mistype"}
 
 // alwaysToo are the faults of identity that go with all others.
