@@ -103,6 +103,10 @@ func draw(seed uint64) holding {
 	if d.json != "" && r.IntN(3) == 0 {
 		h.path, h.json, h.upgrades = d.json, true, d.path == watches && r.IntN(2) == 0
 	}
+	if r.IntN(6) == 0 {
+		h.peer, h.json, h.upgrades, h.secure = true, false, false, false
+		h.path = []string{peerMessages, peerSnapshot, peerCall}[r.IntN(3)]
+	}
 	h.name = fmt.Sprintf("seed %d: %s, %d B, window %d, half %t, ends %t, metadata %d, %d x %d x %d, %d messages, pause %v, "+
 		"resets %t, tls %t, websocket %t, users %t, token %q", seed, h.path, h.size, h.window, h.part, h.ends, h.metadata,
 		h.hosts, h.conns, h.streams, h.messages, h.pause, h.resets, h.secure, h.upgrades, h.users, h.token)

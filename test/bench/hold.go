@@ -43,6 +43,7 @@ type holding struct {
 	upgrades bool          // to a websocket
 	users    bool          // there are users, and the client has not logged in
 	token    string        // that it shows; loggedIn: one of a login
+	peer     bool          // to the peer port, where no member knows the client
 }
 
 // loggedIn stands for the token of a user.
@@ -54,6 +55,10 @@ const (
 	watches = "/etcdserverpb.Watch/Watch"
 	renewal = "/etcdserverpb.Lease/LeaseKeepAlive"
 	health  = "/grpc.health.v1.Health/Watch"
+
+	peerMessages = "/quorate.Peer/Messages"
+	peerSnapshot = "/quorate.Peer/Snapshot"
+	peerCall     = "/quorate.Peer/Call"
 
 	megabyte = 1_000_000
 )
@@ -76,6 +81,15 @@ var holdings = []holding{
 	{name: "large reads", path: kvRange, message: readOf, size: megabyte, window: 65535, hosts: 2, conns: 1, streams: 500,
 		ends: true},
 	{name: "idle connections", hosts: 8, conns: 2000},
+	{name: "peer port: half-sent frames", peer: true, path: peerMessages, message: putOf, size: megabyte, part: true,
+		window: 65535, hosts: 1, conns: 4, streams: 250},
+	{name: "peer port: half-sent snapshots, 8 hosts", peer: true, path: peerSnapshot, message: putOf, size: megabyte,
+		part: true, window: 65535, hosts: 8, conns: 4, streams: 250},
+	{name: "peer port: half-sent calls, 8 hosts", peer: true, path: peerCall, message: putOf, size: megabyte, part: true,
+		window: 65535, hosts: 8, conns: 20, streams: 250},
+	{name: "peer port: idle streams, 8 hosts", peer: true, path: peerMessages, window: 65535, hosts: 8, conns: 100,
+		streams: 250},
+	{name: "peer port: idle connections", peer: true, hosts: 8, conns: 2000},
 }
 
 func rangeOf(int) proto.Message {
@@ -95,7 +109,10 @@ func (h *holding) begin(ctx context.Context, m *cluster.Member, token string) (e
 	var open []io.Closer
 	var working sync.WaitGroup
 	address := m.ClientAddr
-	if h.secure {
+	switch {
+	case h.peer:
+		address = m.PeerAddr
+	case h.secure:
 		address = m.SecureAddr
 	}
 	if h.token != loggedIn {
@@ -171,7 +188,7 @@ const heldBytes = 61_000
 // fare.
 func hold(ctx context.Context, arguments []string) error {
 	p := &limitPlan{}
-	var limits string
+	var limits, only string
 	var drawn int
 	var seed uint64
 	flags := flag.NewFlagSet("hold", flag.ExitOnError)
@@ -180,6 +197,7 @@ func hold(ctx context.Context, arguments []string) error {
 	flags.StringVar(&limits, "memory", "512MiB", "values of the flag --memory to try, in MiB")
 	flags.DurationVar(&p.length, "duration", 10*time.Second, "of one attack")
 	flags.IntVar(&drawn, "draw", 0, "draw so many attacks instead of those that are known")
+	flags.StringVar(&only, "only", "", "only attacks whose names have this in them")
 	flags.Uint64Var(&seed, "seed", 1, "of the first one that is drawn")
 	if err := flags.Parse(arguments); err != nil {
 		return err
@@ -193,6 +211,10 @@ func hold(ctx context.Context, arguments []string) error {
 		for i := range uint64(drawn) {
 			attacks = append(attacks, draw(seed+i))
 		}
+	}
+	attacks = slices.DeleteFunc(slices.Clone(attacks), func(h holding) bool { return !strings.Contains(h.name, only) })
+	if len(attacks) == 0 {
+		return fmt.Errorf("hold: --only %s: no attack has that in its name", only)
 	}
 	var above error
 	for _, limit := range strings.Split(limits, ",") {

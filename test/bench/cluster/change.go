@@ -31,7 +31,7 @@ func (c *Cluster) Admit(
 		return nil, err
 	}
 	err = again(ctx, "add", func() error {
-		answer, err := add(ctx, []string{"http://" + m.peerAddr})
+		answer, err := add(ctx, []string{"http://" + m.PeerAddr})
 		if err == nil {
 			m.ID = answer.Member.ID
 		}
@@ -52,7 +52,7 @@ func (c *Cluster) Newcomer() (*Member, error) {
 	}
 	c.named++
 	return &Member{
-		Name: fmt.Sprintf("m%d", c.named), ClientAddr: addresses[0], peerAddr: addresses[1], met: addresses[1],
+		Name: fmt.Sprintf("m%d", c.named), ClientAddr: addresses[0], PeerAddr: addresses[1], met: addresses[1],
 		joins: true,
 	}, nil
 }

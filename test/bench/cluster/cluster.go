@@ -39,9 +39,9 @@ type Server struct {
 
 // Member is one process of a cluster, over several lives.
 type Member struct {
-	Name, ClientAddr, peerAddr string
+	Name, ClientAddr, PeerAddr string
 	SecureAddr                 string // where it serves its clients by https; empty: nowhere
-	met                        string // where the others find peerAddr, if that is far away
+	met                        string // where the others find PeerAddr, if that is far away
 	ID                         uint64 // known to leader
 	joins                      bool   // a cluster that is there already
 	process                    *os.Process
@@ -140,7 +140,7 @@ func StartBehind(
 			return nil, 0, errors.Join(err, c.Remove())
 		}
 		c.Members = append(c.Members, &Member{
-			Name: fmt.Sprintf("m%d", i+1), ClientAddr: addresses[2*i], peerAddr: addresses[2*i+1], met: met,
+			Name: fmt.Sprintf("m%d", i+1), ClientAddr: addresses[2*i], PeerAddr: addresses[2*i+1], met: met,
 		})
 		c.named++
 		if s.TLS {
@@ -211,7 +211,7 @@ func (c *Cluster) Launch(m *Member) error {
 	command := exec.Command(c.Server.Path,
 		"--name="+m.Name, "--data-dir="+filepath.Join(c.dir, m.Name), fmt.Sprintf("--auto-tls=%t", m.SecureAddr != ""),
 		"--listen-client-urls="+listen, "--advertise-client-urls=http://"+m.ClientAddr,
-		"--listen-peer-urls=http://"+m.peerAddr, "--initial-advertise-peer-urls=http://"+m.met,
+		"--listen-peer-urls=http://"+m.PeerAddr, "--initial-advertise-peer-urls=http://"+m.met,
 		"--initial-cluster="+strings.Join(initial, ","), "--initial-cluster-state="+state,
 		"--initial-cluster-token="+filepath.Base(c.dir), fmt.Sprintf("--quota-backend-bytes=%d", 8<<30),
 		"--heartbeat-interval=100", "--election-timeout=1000")
