@@ -137,6 +137,9 @@ func TestRequests_Moved(t *testing.T) {
 		if (len(cluster.requests) == 1) != row.moved {
 			t.Errorf("%s: %d changes, %v", row.name, len(cluster.requests), err)
 		}
+		if err := requests.Moved(t.Context(), 9, []string{right}); err == nil {
+			t.Error("a member that the configuration does not have may take its word for heard")
+		}
 	}
 }
 
@@ -280,7 +283,7 @@ func TestTelling(t *testing.T) {
 	var telling autopilot.Telling
 	want := func(what string, c *consensus.Config, due bool) {
 		t.Helper()
-		if telling.Due(c, 1) != due {
+		if telling.Look(c, 1) != due {
 			t.Errorf("%s: it has to tell: %t", what, !due)
 		}
 	}
@@ -289,6 +292,11 @@ func TestTelling(t *testing.T) {
 	want("it has told", config("one"), false)
 	want("a change that was under way", config("before"), true)
 	telling.Told(config("before"), 1)
-	want("it has told again", config("before"), false)
+	for range autopilot.TellAgain - 1 {
+		want("it has told again", config("before"), false)
+	}
+	want("the configuration has not changed for long", config("before"), true)
+	telling.Told(config("before"), 1)
+	want("it has told once more", config("before"), false)
 	want("it is no member", &consensus.Config{}, true)
 }

@@ -2,12 +2,16 @@ package autopilot
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/transport"
 )
+
+// errMovedUnknown: the configuration in force here may be undone, and then have the member again, where it was.
+var errMovedUnknown = errors.New("autopilot: the configuration of the leader does not have the member that says that it moved")
 
 // Moved updates the address of a member that says that it moved, if it is found at the new one and not at the old one: a
 // word alone moves nobody.
@@ -18,7 +22,10 @@ func (r *Requests) Moved(ctx context.Context, id consensus.MemberID, urls []stri
 	}
 	config := r.addresses.finder.Config()
 	known, ok := config.Member(id)
-	if !ok || membership.SameURLs(known.PeerURLs, urls) {
+	if !ok {
+		return errMovedUnknown
+	}
+	if membership.SameURLs(known.PeerURLs, urls) {
 		return nil
 	}
 	if presence, _ := r.addresses.seek(ctx, id, known.PeerURLs); presence == transport.Present {
@@ -115,23 +122,29 @@ func (r *Requests) restore(ctx context.Context, known *consensus.Member) error {
 	return nil
 }
 
-// Telling is how far a member is with telling where it was started. A later change of its URLs, which may have been under way
-// while it moved once more, makes it tell again.
+// Telling is how far a member is with telling where it was started. That the leader has heard it does not show that the
+// configuration will say so: a change may be undone, or a member be found at its former URL for a while. So it tells again when
+// its URLs in the configuration change, and from time to time as long as they are not those where it was started.
 type Telling struct {
-	told bool
-	had  []string // what the configuration had of it then
+	told  bool
+	had   []string // what the configuration had of it then
+	looks int      // since then
 }
 
-// Due reports whether it has to tell.
-func (t *Telling) Due(config *consensus.Config, self consensus.MemberID) bool {
+// TellAgain is after how many looks a member tells again that the configuration has elsewhere.
+const TellAgain = 60
+
+// Look notes that the member looks at the configuration once more, and returns whether it has to tell.
+func (t *Telling) Look(config *consensus.Config, self consensus.MemberID) bool {
+	t.looks++
 	known, _ := config.Member(self)
-	return !t.told || !membership.SameURLs(known.PeerURLs, t.had)
+	return !t.told || !membership.SameURLs(known.PeerURLs, t.had) || t.looks%TellAgain == 0
 }
 
 // Told notes that it has told, or that the configuration says so already.
 func (t *Telling) Told(config *consensus.Config, self consensus.MemberID) {
 	known, _ := config.Member(self)
-	t.told, t.had = true, known.PeerURLs
+	*t = Telling{told: true, had: known.PeerURLs}
 }
 
 // Announcement is what a member has to tell that was started at some peer URLs.

@@ -40,6 +40,7 @@ type Membership struct {
 	changes   changecount.Counter
 	changed   broadcast.Signal // of the configuration
 	wrong     string           // what was last found wrong with the URLs that announce was to tell
+	told      bool             // where this member was started
 	logger    *slog.Logger
 }
 
@@ -280,7 +281,10 @@ func (s *Membership) announce(urls []string) (told bool) {
 		_, err := peercall.Ask(ctx, s.ports.caller, to, &methodMoved, movedQuestion{ID: id, URLs: urls})
 		cancel()
 		if err == nil {
-			s.logger.Info("told the cluster where this member is", "urls", urls)
+			if !s.told {
+				s.logger.Info("told the cluster where this member is", "urls", urls)
+			}
+			s.told = true
 			return true
 		}
 		s.logger.Warn("could not tell the cluster where this member is now; if there is no leader because the others do not "+

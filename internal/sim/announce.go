@@ -34,7 +34,7 @@ func (h *host) keepAddresses() {
 		h.announces = announces{life: h.life}
 	}
 	config, _ := h.proc.Data.Machine.Config()
-	if h.announces.telling.Due(&config, h.id) && !h.announces.asks && h.impostor == "" && !h.run.broken.MovesUntold {
+	if h.announces.telling.Look(&config, h.id) && !h.announces.asks && h.impostor == "" && !h.run.broken.MovesUntold {
 		h.announce(&config)
 	}
 }
