@@ -182,7 +182,7 @@ func (c *Config) Cordoned(id MemberID) bool {
 	}
 	return slices.ContainsFunc(c.Voters, func(voter MemberID) bool {
 		m, _ := c.Member(voter)
-		return voter != id && !m.Cordoned
+		return !m.Cordoned
 	})
 }
 

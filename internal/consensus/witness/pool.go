@@ -138,10 +138,12 @@ func (p *Pool) Add(r consensus.Record, footprint consensus.Footprint, now uint64
 func (p *Pool) Forget(drop func(r *consensus.Record) bool) []consensus.Attempt {
 	var gone []consensus.Attempt
 	keep := p.records[:0]
+	p.top = 0
 	for i := range p.records {
 		h := p.records[i]
 		if !drop(&h.record) {
 			keep = append(keep, h)
+			p.top = max(p.top, h.record.Revision)
 			continue
 		}
 		gone = append(gone, h.record.Attempt)
@@ -154,12 +156,6 @@ func (p *Pool) Forget(drop func(r *consensus.Record) bool) []consensus.Attempt {
 	}
 	clear(p.records[len(keep):])
 	p.records = keep
-	if len(gone) > 0 {
-		p.top = 0
-		for i := range p.records {
-			p.top = max(p.top, p.records[i].record.Revision)
-		}
-	}
 	return gone
 }
 
