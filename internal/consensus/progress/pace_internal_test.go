@@ -36,6 +36,10 @@ func TestHandoverPace_Next(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", step.name, got, step.want)
 		}
 	}
+	var first HandoverPace // the one that was tried stands before the others
+	if got := []consensus.MemberID{first.Next(0, 10, peers(9, 5, 7)), first.Next(20, 10, peers(9, 5, 7))}; got[0] != 2 || got[1] != 4 {
+		t.Errorf("got %v, want the one with most of the log, then the next one", got)
+	}
 	now := c.notBefore
 	for range 20 {
 		c.Next(now, 10, peers(1))
