@@ -154,6 +154,9 @@ func (h *host) judgeAddresses(was, now *consensus.Config) {
 		if !known || to == nil || !to.alive || to.impostor != "" || to.justMoved() {
 			continue
 		}
+		if before.Storage.IsZero() {
+			continue // it was never heard, and so may be given any URL
+		}
 		if h.cluster.leads(before.DialURLs(), to) && !h.cluster.leads(m.DialURLs(), to) {
 			h.run.suite.Report("address", fmt.Sprintf("leader %v drops %s, where member %v answers, for %s, where %v is", h.id,
 				to.url, m.ID, strings.Join(m.DialURLs(), ","), h.cluster.at(m.PeerURLs[0]).Kind))
