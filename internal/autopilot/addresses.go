@@ -60,6 +60,11 @@ func (a *Addresses) Confirm(ctx context.Context, request *consensus.ChangeReques
 		}
 		doubtful = append(doubtful, known.ID)
 		step.Member.FormerURLs = a.former(ctx, &known, step.Member.PeerURLs)
+		if len(step.Member.FormerURLs) > membership.MaxFormer {
+			return &membership.AddressError{Text: fmt.Sprintf("member %v was not found at %d former peer URLs, which are all "+
+				"kept: start it at one of them or at %s, so that the leader finds it, before its URLs are changed again",
+				known.ID, len(known.FormerURLs), strings.Join(known.PeerURLs, ","))}
+		}
 		a.logger.Warn("a member was not found at its new peer URLs: the former ones are kept until it is", "peer",
 			known.ID.String(), "urls", strings.Join(step.Member.PeerURLs, ","), "found", words)
 	}

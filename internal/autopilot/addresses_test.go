@@ -78,6 +78,45 @@ func TestAddresses_Confirm_again(t *testing.T) {
 	}
 }
 
+// Ensure that no URL is dropped at which a member may still be, because it did not answer there in the moment of another
+// update; that there is a bound; and that what is restored are those at which it answers.
+func TestAddresses_Confirm_unconfirmedStay(t *testing.T) {
+	const wrong, right, worse = "http://wrong", "http://right", "http://worse"
+	l := &lookout{view: threeVoters(), at: map[consensus.MemberID]string{}}
+	m := &l.view.Config.Members[1]
+	update := func(url string) (*consensus.ChangeRequest, error) {
+		request := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: 2, PeerURLs: []string{url}})
+		return &request, l.confirm(&request, membership.Forced)
+	}
+	m.PeerURLs, m.FormerURLs = []string{right}, []string{wrong}
+	request, err := update(worse)
+	if got := request.Steps[0].Member.FormerURLs; err != nil || !slices.Equal(got, []string{wrong, right}) {
+		t.Errorf("it is silent: the former URLs are %q, %v", got, err)
+	}
+	l.at[2] = right
+	request, err = update(worse)
+	if got := request.Steps[0].Member.FormerURLs; err != nil || !slices.Equal(got, []string{right}) {
+		t.Errorf("it answers at its present URL: the former URLs are %q, %v", got, err)
+	}
+	m.PeerURLs, m.FormerURLs = []string{worse}, []string{wrong, right}
+	l.strangers = map[string]*transport.NoPeerPortError{worse: {Text: "that is a client port"}}
+	cluster := &changed{}
+	requests := autopilot.NewRequests(cluster, autopilot.NewAddresses(l, slog.New(slog.DiscardHandler)),
+		autopilot.RequestOptions{})
+	requests.SettleAddresses(t.Context())
+	if len(cluster.requests) != 1 || !slices.Equal(cluster.requests[0].Steps[0].Member.PeerURLs, []string{right}) {
+		t.Errorf("restored: %+v", cluster.requests)
+	}
+	delete(l.at, 2)
+	for i := range membership.MaxFormer {
+		m.FormerURLs = append(m.FormerURLs[:i:i], fmt.Sprintf("http://former%d", i))
+	}
+	var refused *membership.AddressError
+	if _, err := update(right); !errors.As(err, &refused) {
+		t.Errorf("one more: %v", err)
+	}
+}
+
 // Ensure that a client port is never taken for a peer port, whatever is demanded, and that its refusal says whose it is.
 func TestAddresses_Confirm_clientPort(t *testing.T) {
 	const peer, client = "http://0000000000000002", "http://client"

@@ -107,18 +107,19 @@ func (r *Requests) giveBack(ctx context.Context, config *consensus.Config, id co
 	return nil
 }
 
-// restore gives a member its former URLs back, if it answers there.
+// restore gives a member those of its former URLs back at which it answers.
 func (r *Requests) restore(ctx context.Context, known *consensus.Member) error {
-	if presence, _ := r.addresses.seek(ctx, known.ID, known.FormerURLs); presence != transport.Present {
+	at := r.addresses.where(ctx, known.ID, known.FormerURLs)
+	if len(at) == 0 {
 		return nil
 	}
-	back := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: known.ID, PeerURLs: known.FormerURLs})
+	back := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: known.ID, PeerURLs: at})
 	if err := r.cluster.Change(ctx, &back); err != nil {
 		return err
 	}
 	r.addresses.logger.Warn("the new peer URLs of a member lead to another process, and it answers at its former ones: those "+
 		"were restored. Start it with --initial-advertise-peer-urls where it is to be, or correct the update", "peer",
-		known.ID.String(), "refused-urls", known.PeerURLs, "urls", known.FormerURLs)
+		known.ID.String(), "refused-urls", known.PeerURLs, "urls", at)
 	return nil
 }
 

@@ -36,12 +36,24 @@ func EnoughWithout(v *View, doubtful []consensus.MemberID) bool {
 	return len(v.Config.Voters) == 1 && len(v.Config.Outgoing) == 0 || most(v.Config.Voters) && most(v.Config.Outgoing)
 }
 
-// Former are the URLs at which a member may still be, beside new ones: those at which it was found last, so that the list does
-// not grow by updates that nobody confirms. there says that it answers at its present peer URLs.
+// MaxFormer is how many former URLs a member may have: two updates of as many as it may have at once, which nobody confirmed.
+const MaxFormer = 2 * maxURLs
+
+// Former are the URLs at which a member may still be, beside new ones: its present ones, and, unless there says that it
+// answers at these, all before that were not confirmed, oldest first. That it does not answer now does not show that it is
+// not there.
 func Former(known *consensus.Member, there bool, urls []string) []string {
-	last := known.FormerURLs
-	if len(last) == 0 || there {
-		last = known.PeerURLs
+	var may []string
+	add := func(more []string) {
+		for _, url := range more {
+			if !slices.Contains(urls, url) && !slices.Contains(may, url) {
+				may = append(may, url)
+			}
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(last), func(url string) bool { return slices.Contains(urls, url) })
+	if !there {
+		add(known.FormerURLs)
+	}
+	add(known.PeerURLs)
+	return may
 }
