@@ -144,3 +144,19 @@ func ExamplePeer() {
 	// two appends on their way     replicate match=3 next=16
 	// the first one was lost       probe match=3 next=4
 }
+
+// Ensure that a member has lost what it had acknowledged only if it says so in a later round: an answer of the same round may have
+// been sent before.
+func TestPeer_Lost(t *testing.T) {
+	p := progress.New(2, 1, 8, 1<<20)
+	p.Acknowledged(5, 3)
+	for _, row := range []struct {
+		durable consensus.Index
+		round   uint64
+		lost    bool
+	}{{4, 2, false}, {4, 3, false}, {4, 4, true}, {5, 4, false}} {
+		if got := p.Lost(row.durable, row.round); got != row.lost {
+			t.Errorf("%d on its disk, heard round %d: lost %t", row.durable, row.round, got)
+		}
+	}
+}
