@@ -63,3 +63,42 @@ func TestReplica_Read_spread(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that what waits for the leader is refused if the leader is lost within the same Step, on either path, so that its
+// callers hear of it at once.
+func TestReplica_Propose_leaderLostMeanwhile(t *testing.T) {
+	for _, fast := range []bool{false, true} {
+		c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) {
+			o.PreVote, o.CheckQuorum = false, false
+			o.Fast.Footprint = footprintOf
+		})
+		c.elect(1)
+		c.tick(1)
+		n := c.node(2)
+		var refused []consensus.Refusal
+		c.check = func(at *node, out *raft.Output) {
+			if at == n {
+				refused = append(refused, out.Refusals...)
+			}
+		}
+		p := proposalOf(1, "a=x")
+		vote := message{Kind: consensus.MsgVote, From: 3, To: 2, Term: n.replica.Term() + 1, Config: n.replica.InForce().ID}
+		n.step(raft.Propose{Proposals: []consensus.Proposal{p}, Fast: fast}, raft.Receive{Message: vote})
+		if len(refused) != 1 || refused[0].ID != p.ID || refused[0].Reason != consensus.ReasonNoLeader {
+			t.Errorf("fast %t: refused %+v, want the proposal, since there is no leader", fast, refused)
+		}
+	}
+}
+
+// Ensure that a state machine that says that it has applied what it was not given is not believed.
+func TestReplica_Step_appliedTooMuch(t *testing.T) {
+	c := newCluster([]memberID{1}, nil, nil)
+	c.elect(1)
+	c.settle()
+	n := c.node(1)
+	before := n.replica.Status().Applied
+	n.step(raft.Applied{Index: before + 7})
+	if got := n.replica.Status().Applied; got != before {
+		t.Errorf("applied %d, want %d", got, before)
+	}
+}

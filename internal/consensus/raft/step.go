@@ -333,7 +333,7 @@ func (r *Replica) persist() {
 
 // handOut gives the state machine what is committed and durable here.
 func (r *Replica) handOut() {
-	if !r.log.Writing() && len(r.out.SendAfter) > 0 {
+	if !r.log.Writing() {
 		// Nothing is under way to wait for.
 		r.out.Send = append(r.out.Send, r.out.SendAfter...)
 		r.out.SendAfter = nil
