@@ -6,8 +6,9 @@ const (
 	// DefaultMost is what a member takes for itself, at most, if nobody says how much it may have.
 	DefaultMost = 4 << 30
 
-	// program is what the code of the process takes: pages of its file, which the Go runtime does not count.
-	program = 32 << 20
+	// program is what the code of the process takes: pages of its file, which the Go runtime does not count, and 4 MiB by which
+	// that misses its limit where large values come and go fast.
+	program = 36 << 20
 	// units is into how many parts the rest is divided.
 	units = 64
 	// MemTables is how many memtables a store has at most: one is filled, one is written to disk, two wait for that.

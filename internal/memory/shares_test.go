@@ -11,16 +11,17 @@ const mib = 1 << 20
 
 // Ensure that each part gets what the table of docs/limits.md says.
 func TestDivide(t *testing.T) {
+	const unit = mib / 64 // of each MiB beside the program's 36
 	for _, tc := range []struct {
 		limit                                                int64
 		memTable, blocks, versions, held, answers, proposals int64
 	}{
-		{0, 3 * mib, 9 * mib / 2, 3 * mib, 33 * mib / 2, 12 * mib, 3 * mib},
-		{memory.MinLimit, 3 * mib, 9 * mib / 2, 3 * mib, 33 * mib / 2, 12 * mib, 3 * mib},
-		{256 * mib, 7 * mib, 21 * mib / 2, 7 * mib, 77 * mib / 2, 28 * mib, 7 * mib},
-		{512 * mib, 15 * mib, 45 * mib / 2, 15 * mib, 165 * mib / 2, 60 * mib, 15 * mib},
-		{1 << 30, 31 * mib, 32 * mib, 24 * mib, 341 * mib / 2, 124 * mib, 31 * mib},
-		{4 << 30, 32 * mib, 32 * mib, 24 * mib, 1397 * mib / 2, 508 * mib, 127 * mib},
+		{0, 2 * 92 * unit, 3 * 92 * unit, 2 * 92 * unit, 11 * 92 * unit, 8 * 92 * unit, 2 * 92 * unit},
+		{memory.MinLimit, 2 * 92 * unit, 3 * 92 * unit, 2 * 92 * unit, 11 * 92 * unit, 8 * 92 * unit, 2 * 92 * unit},
+		{256 * mib, 2 * 220 * unit, 3 * 220 * unit, 2 * 220 * unit, 11 * 220 * unit, 8 * 220 * unit, 2 * 220 * unit},
+		{512 * mib, 2 * 476 * unit, 3 * 476 * unit, 2 * 476 * unit, 11 * 476 * unit, 8 * 476 * unit, 2 * 476 * unit},
+		{1 << 30, 2 * 988 * unit, 32 * mib, 24 * mib, 11 * 988 * unit, 8 * 988 * unit, 2 * 988 * unit},
+		{4 << 30, 32 * mib, 32 * mib, 24 * mib, 11 * 4060 * unit, 8 * 4060 * unit, 2 * 4060 * unit},
 		{16 << 30, 32 * mib, 32*mib + 6<<30, 24 * mib, 1 << 30, 1 << 30, 256 * mib},
 	} {
 		s := memory.Divide(tc.limit)

@@ -16,13 +16,13 @@ func TestNewBudgets(t *testing.T) {
 		limit                 int64
 		answers, answer, held int64
 	}{
-		{"no flag", nil, 4 << 30, 508 << 20, 508 << 20, 1397 << 19},
-		{"no flag, little memory", nil, 256 << 20, 28 << 20, 28 << 20, 77 << 19},
+		{"no flag", nil, 4 << 30, 1015 << 19, 1015 << 19, 11165 << 16},
+		{"no flag, little memory", nil, 256 << 20, 55 << 19, 55 << 19, 605 << 16},
 		{"a flag that asks for less", []string{"--response-memory-bytes=8388608", "--memory=256MiB"}, 256 << 20,
-			8 << 20, 8 << 20, 77 << 19},
+			8 << 20, 8 << 20, 605 << 16},
 		{"flags of a member whose memory nobody set", []string{"--response-memory-bytes=2147483648",
-			"--snapshot-log-bytes=536870912"}, 256 << 20, 2 << 30, 28 << 20, 512 << 20},
-		{"requests that are large", []string{"--max-request-bytes=16777216"}, 256 << 20, 28 << 20, 28 << 20, 77 << 19},
+			"--snapshot-log-bytes=536870912"}, 256 << 20, 2 << 30, 55 << 19, 512 << 20},
+		{"requests that are large", []string{"--max-request-bytes=16777216"}, 256 << 20, 55 << 19, 55 << 19, 605 << 16},
 	} {
 		cfg, err := config.Load(tc.args, nil)
 		if err != nil {
