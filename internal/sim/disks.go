@@ -43,10 +43,11 @@ func (d *diskFaults) mayLose(h *host) bool {
 	return !lostHalf(d.cluster, d.run.suite, map[consensus.MemberID]bool{h.id: true}, leaving)
 }
 
-// lostHalf adds those who have lost their disks to lost, and reports whether that is half of the voters.
+// lostHalf adds those who have lost their disks to lost, and those who have ended for ever: a configuration that counts for
+// some may still have them. It reports whether that is half of the voters.
 func lostHalf(c *cluster, suite *check.Suite, lost, leaving map[consensus.MemberID]bool) bool {
 	for _, other := range c.list {
-		if other.impostor != "" && other.original == nil && !other.gone {
+		if other.original == nil && (other.impostor != "" || other.gone) {
 			lost[other.id] = true
 		}
 	}
