@@ -253,3 +253,20 @@ func TestNode_gathers_empty(t *testing.T) {
 type ignored struct{}
 
 func (ignored) Complete(kv.Result, error) {}
+
+// Ensure that a proposal of the fast path does not wait for more where one to the leader does: the voters have it already.
+func TestNode_Step_fastProposalsAreNotGathered(t *testing.T) {
+	for kind, waits := range map[consensus.MessageKind]bool{consensus.MsgPropose: true, consensus.MsgFastPropose: false} {
+		g := newGatherer(t, 20*time.Millisecond)
+		g.stream(100)
+		for !g.node.Gathering() {
+			g.step(g.propose())
+		}
+		input := g.propose().(raft.Receive)
+		input.Message.Kind = kind
+		before := g.taken
+		if g.step(input); (g.taken == before) != waits {
+			t.Errorf("%v: the core was given %d inputs, and it waits: %t", kind, g.taken-before, waits)
+		}
+	}
+}

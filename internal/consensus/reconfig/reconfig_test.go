@@ -59,6 +59,9 @@ func TestNext_rules(t *testing.T) {
 		{name: "promote", voters: ids{1, 2, 3}, learners: ids{4}, kind: consensus.ChangePromote, member: member(4), wantV: ids{1, 2, 3, 4}},
 		{name: "promote a laggard", voters: ids{1, 2, 3}, learners: ids{5}, kind: consensus.ChangePromote, member: member(5),
 			want: consensus.ReasonLearnerLags},
+		{name: "promote one that has caught up and is silent now", voters: ids{1, 2, 3}, learners: ids{4},
+			kind: consensus.ChangePromote, member: member(4),
+			facts: reconfig.Facts{Active: ids{1, 2, 3}, CaughtUp: ids{1, 2, 3, 4}, Strict: true}, want: consensus.ReasonLearnerLags},
 		{name: "promote a voter", voters: ids{1, 2, 3}, kind: consensus.ChangePromote, member: member(3), want: consensus.ReasonNotLearner},
 		{name: "promote nobody", voters: ids{1, 2, 3}, kind: consensus.ChangePromote, member: member(8), want: consensus.ReasonMemberNotFound},
 		{name: "remove a voter", voters: ids{1, 2, 3}, kind: consensus.ChangeRemove, member: member(1), wantV: ids{2, 3}},
@@ -139,4 +142,32 @@ func ExampleNext() {
 	// Output:
 	// remove 2: refused, the two others would be no quorum
 	// remove 3: voters [1 2], never again [3]
+}
+
+// Ensure that a member is bound to one data directory, once.
+func TestNext_bind(t *testing.T) {
+	facts := reconfig.Facts{Active: ids{1, 2, 3}, CaughtUp: ids{1, 2, 3}, Tombstones: ids{9}, Strict: true}
+	own, other := consensus.StorageID{1}, consensus.StorageID{2}
+	bound := config(ids{1, 2, 3}, nil)
+	bound.Members[1].Storage = own
+	for _, tc := range []struct {
+		name    string
+		id      consensus.MemberID
+		storage consensus.StorageID
+		want    consensus.RefusalReason
+	}{
+		{"one that is not bound", 3, other, consensus.ReasonNone},
+		{"to nothing", 3, consensus.StorageID{}, consensus.ReasonBadRequest},
+		{"again", 2, own, consensus.ReasonNoChange},
+		{"to another directory", 2, other, consensus.ReasonBound},
+		{"one that is no member", 7, other, consensus.ReasonMemberNotFound},
+		{"one that was removed", 9, other, consensus.ReasonMemberRemoved},
+	} {
+		request := consensus.ChangeOne(consensus.ChangeBind, consensus.Member{ID: tc.id, Storage: tc.storage})
+		change, got := reconfig.Next(&bound, consensus.ConfigID{Index: 7, Term: 2}, &request, &facts)
+		m, _ := change.Config.Member(tc.id)
+		if got != tc.want || got == consensus.ReasonNone && m.Storage != tc.storage {
+			t.Errorf("%s: reason %v, bound to %v", tc.name, got, m.Storage)
+		}
+	}
 }

@@ -69,7 +69,7 @@ func (j *Jobs) applied(s *Suite, e *consensus.Entry, result *kv.Result) {
 		j.Ended[job.State]++
 	}
 	if job.State == membership.StateDone {
-		j.judgeDone(s, &job, config, !known)
+		j.judgeDone(s, &job, config, !known || job.Config == job.Final)
 	}
 }
 
@@ -120,8 +120,8 @@ func (j *Jobs) Leaving(ids map[consensus.MemberID]bool) {
 	}
 }
 
-// judgeDone checks that the members are as a job wanted them, but for those that somebody else asked for. If it was done when
-// it was asked for, its newcomers are members under ids that another job gave them.
+// judgeDone checks that the members are as a job wanted them, but for those that somebody else asked for. If it was done before
+// it began, its newcomers are members under ids that another job gave them.
 func (j *Jobs) judgeDone(s *Suite, job *membership.Job, config *consensus.Config, before bool) {
 	for _, id := range job.Spec.Remove {
 		if config.Contains(id) && !j.asked[id] {
