@@ -156,7 +156,8 @@ func (h *host) asLeader() *joins.Leader {
 			ElectionTimeout: h.extension(), Poll: 5 * h.run.plan.Tick,
 			Draw: func() uint64 { h.cluster.drawn++; return joinedIDs + h.cluster.drawn },
 		},
-		Removed: h.removed, Runs: func() bool { return h.alive && h.life == life }, After: h.after, Read: h.proc.Clients.Read,
+		Epoch: h.claim.Epoch, Removed: h.removed,
+		Runs: func() bool { return h.alive && h.life == life }, After: h.after, Read: h.proc.Clients.Read,
 		Write: func(w *autopilot.Write, done func(error)) {
 			h.run.struck("join", w.Job.Title())
 			h.proc.Clients.Propose(&kv.Command{Job: member.JobOp(w)}, func(r kv.Result, err error) { done(cmp.Or(err, r.Err)) })

@@ -48,17 +48,19 @@ func TestLaws(t *testing.T) {
 	l := joins.Laws{Report: func(property, detail string) { found = append(found, property+": "+detail) }}
 	none := func(consensus.MemberID) bool { return false }
 	disk, other := consensus.StorageID{1}, consensus.StorageID{2}
-	l.Answered(disk, 7, none)
-	l.Answered(disk, 7, none)
+	first, recovered := consensus.FoundingEpoch, consensus.Epoch{Number: 1}
+	l.Answered(disk, first, 7, none)
+	l.Answered(disk, first, 7, none)
+	l.Answered(disk, recovered, 9, none)
 	l.Began(7, disk)
 	l.Began(7, disk)
-	l.Answered(other, 8, none)
-	l.Answered(other, 9, func(consensus.MemberID) bool { return true })
+	l.Answered(other, first, 8, none)
+	l.Answered(other, first, 9, func(consensus.MemberID) bool { return true })
 	l.Replaces(1, false)
 	if len(found) > 0 {
 		t.Fatalf("false alarms: %v", found)
 	}
-	l.Answered(disk, 9, none)
+	l.Answered(disk, first, 9, none)
 	l.Began(7, other)
 	l.Replaces(1, true)
 	for i, want := range []string{"and then 9", "begins on", "1 works"} {

@@ -10,20 +10,30 @@ import (
 // voter that works is not given away on the word of such a process.
 type Laws struct {
 	Report func(property, detail string)
-	told   map[consensus.StorageID]consensus.MemberID
+	told   map[answered]consensus.MemberID
 	begun  map[consensus.MemberID]consensus.StorageID
 }
 
-// Answered tells that a leader told the process on a disk who it is. removed says whether an id was a member once and is none
-// any more.
-func (l *Laws) Answered(disk consensus.StorageID, id consensus.MemberID, removed func(consensus.MemberID) bool) {
-	if before, ok := l.told[disk]; ok && before != id && !removed(before) {
+// answered is a process on its disk, and the epoch of the leader that answered it: a cluster that an operator recovered by
+// mistake and the one that goes on without it each give an id of their own.
+type answered struct {
+	disk  consensus.StorageID
+	epoch consensus.Epoch
+}
+
+// Answered tells that a leader of an epoch told the process on a disk who it is. removed says whether an id was a member once
+// and is none any more.
+func (l *Laws) Answered(
+	disk consensus.StorageID, epoch consensus.Epoch, id consensus.MemberID, removed func(consensus.MemberID) bool,
+) {
+	key := answered{disk: disk, epoch: epoch}
+	if before, ok := l.told[key]; ok && before != id && !removed(before) {
 		l.Report("join", fmt.Sprintf("the process on disk %v was told that it is %v, and then %v", disk, before, id))
 	}
 	if l.told == nil {
-		l.told = map[consensus.StorageID]consensus.MemberID{}
+		l.told = map[answered]consensus.MemberID{}
 	}
-	l.told[disk] = id
+	l.told[key] = id
 }
 
 // Began tells that a process begins as a member on an empty disk.

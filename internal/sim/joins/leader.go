@@ -27,6 +27,7 @@ type Leader struct {
 	Options   autopilot.RequestOptions // but for Accept, which is Lock
 	Lock      *routines.Lock
 	Laws      *Laws
+	Epoch     consensus.Epoch
 	Removed   func(consensus.MemberID) bool // as far as is applied here
 	Runs      func() bool                   // whether the process does
 	After     func(d time.Duration, f func())
@@ -45,7 +46,7 @@ func (l *Leader) Step(wait routines.Wait, q autopilot.JoinQuestion) (step autopi
 		return step, err, false
 	}
 	if err == nil && step.Ready {
-		l.Laws.Answered(q.Storage, step.ID, l.Removed)
+		l.Laws.Answered(q.Storage, l.Epoch, step.ID, l.Removed)
 	}
 	return step, err, true
 }
