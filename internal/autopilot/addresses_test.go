@@ -183,7 +183,7 @@ func TestRequests_Moved(t *testing.T) {
 }
 
 // Ensure that a member that was started at other URLs tells it if it answers there itself, also one that is alone, and asks
-// all but itself.
+// all but itself. It does not where an update waits for it to move, nor again where it finds itself as the configuration has it.
 func TestAddresses_Announce(t *testing.T) {
 	const here, there = "http://0000000000000002", "http://there"
 	for _, row := range []struct {
@@ -194,15 +194,21 @@ func TestAddresses_Announce(t *testing.T) {
 		done   bool
 		wrong  bool
 		others int // that are asked; no number: it tells nobody
+		former []string
+		again  bool
 	}{
-		{"it is where it was", here, here, 2, true, false, -1},
-		{"it has moved", there, there, 2, false, false, 2},
-		{"it does not answer there", here, there, 2, false, true, -1},
-		{"it is in no configuration yet", there, there, 9, false, false, -1},
+		{"it is where it was", here, here, 2, true, false, -1, nil, false},
+		{"it has moved", there, there, 2, false, false, 2, nil, false},
+		{"it does not answer there", here, there, 2, false, true, -1, nil, false},
+		{"it is in no configuration yet", there, there, 9, false, false, -1, nil, false},
+		{"an update waits for it to move", there, there, 2, true, false, -1, []string{"http://old", there}, false},
+		{"it is at none of the former URLs", there, there, 2, false, false, 2, []string{"http://old"}, false},
+		{"it has told, and answers where the configuration has it, too", here, there, 2, true, false, -1, nil, true},
+		{"it has told, and does not answer there", there, there, 2, false, false, 2, nil, true},
 	} {
 		l := &lookout{view: threeVoters(), at: map[consensus.MemberID]string{2: row.at}}
-		l.view.Config.Members[1].PeerURLs = []string{here}
-		news := autopilot.NewAddresses(l, slog.New(slog.DiscardHandler)).Announce(t.Context(), row.self, []string{row.urls})
+		l.view.Config.Members[1].PeerURLs, l.view.Config.Members[1].FormerURLs = []string{here}, row.former
+		news := autopilot.NewAddresses(l, slog.New(slog.DiscardHandler)).Announce(t.Context(), row.self, []string{row.urls}, row.again)
 		if news.Done != row.done || (news.Wrong != "") != row.wrong || news.Tells != (row.others >= 0) ||
 			len(news.Ask) != max(0, row.others) || slices.Contains(news.Ask, row.self) {
 			t.Errorf("%s: %+v", row.name, news)
@@ -211,7 +217,7 @@ func TestAddresses_Announce(t *testing.T) {
 	l := &lookout{view: threeVoters(), at: map[consensus.MemberID]string{1: there}}
 	l.view.Config.Members = l.view.Config.Members[:1]
 	l.view.Config.Voters = l.view.Config.Voters[:1]
-	if news := autopilot.NewAddresses(l, slog.New(slog.DiscardHandler)).Announce(t.Context(), 1, []string{there}); !news.Tells {
+	if news := autopilot.NewAddresses(l, slog.New(slog.DiscardHandler)).Announce(t.Context(), 1, []string{there}, false); !news.Tells {
 		t.Errorf("who is alone does not tell: %+v", news)
 	}
 }

@@ -13,40 +13,65 @@ import (
 // errMovedUnknown: the configuration in force here may be undone, and then have the member again, where it was.
 var errMovedUnknown = errors.New("autopilot: the configuration of the leader does not have the member that says that it moved")
 
-// Moved updates the address of a member that says that it moved, if it is found at the new one and not at the old one: a
-// word alone moves nobody.
+// Moved updates the address of a member that says that it moved, if it is found at the new one and at none that the
+// configuration has: a word alone moves nobody. One that is where it was before an update that has not been confirmed has not
+// moved yet: the update stays.
 func (r *Requests) Moved(ctx context.Context, id consensus.MemberID, urls []string) error {
 	spec := membership.Spec{Update: []consensus.Member{{ID: id, PeerURLs: urls}}}
 	if err := Valid(&spec); err != nil {
 		return err
 	}
-	config := r.addresses.finder.Config()
-	known, ok := config.Member(id)
+	gave, err := r.move(ctx, id, urls, true)
+	if gave {
+		_, err = r.move(ctx, id, urls, false)
+	}
+	return err
+}
+
+// move is Moved. It returns true if it only gave other members back their former URLs first, and changed the configuration by
+// that: what was seen before says nothing any more.
+func (r *Requests) move(ctx context.Context, id consensus.MemberID, urls []string, mayGive bool) (gave bool, err error) {
+	view, err := r.addresses.finder.Describe(ctx)
+	if err != nil {
+		return false, err
+	}
+	known, ok := view.Config.Member(id)
 	if !ok {
-		return errMovedUnknown
+		return false, errMovedUnknown
 	}
-	if membership.SameURLs(known.PeerURLs, urls) {
-		return nil
+	if membership.SameURLs(known.PeerURLs, urls) || awaited(&known, urls) {
+		return false, nil
 	}
-	if presence, _ := r.addresses.seek(ctx, id, known.PeerURLs); presence == transport.Present {
-		return nil
+	if presence, _ := r.addresses.seek(ctx, id, known.DialURLs()); presence == transport.Present {
+		return false, nil
 	}
-	if err := r.giveBack(ctx, &config, id, urls); err != nil {
-		return err
+	if mayGive {
+		if gave, err := r.giveBack(ctx, &view, id, urls); gave || err != nil {
+			return gave, err
+		}
 	}
-	request := consensus.ChangeRequest{Steps: r.addresses.displaced(ctx, &config, spec.Update[0])}
+	request := consensus.ChangeRequest{
+		Expected: view.ID, Steps: r.addresses.displaced(ctx, &view.Config, consensus.Member{ID: id, PeerURLs: urls}),
+	}
 	if err := r.addresses.Confirm(ctx, &request, membership.Cautious); err != nil {
-		return err
+		return false, err
 	}
 	if err := r.cluster.Change(ctx, &request); err != nil {
-		return err
+		return false, err
 	}
 	for i := range request.Steps {
 		m := &request.Steps[i].Member
-		was, _ := config.Member(m.ID)
+		was, _ := view.Config.Member(m.ID)
 		r.addresses.logger.Info("a member has moved", "peer", m.ID.String(), "from", was.PeerURLs, "to", m.PeerURLs)
 	}
-	return nil
+	return false, nil
+}
+
+// awaited reports whether a member with these URLs is where it was before an update that has not been confirmed.
+func awaited(known *consensus.Member, urls []string) bool {
+	return len(known.FormerURLs) > 0 && !slices.ContainsFunc(urls, func(url string) bool {
+		return !slices.Contains(known.DialURLs(), url)
+	})
 }
 
 // displaced returns the update of a member that has moved, and those of members whose URLs it has now, if they are found at
@@ -86,41 +111,47 @@ func taken(steps []consensus.ChangeStep, url string) bool {
 	return slices.ContainsFunc(steps, func(s consensus.ChangeStep) bool { return slices.Contains(s.Member.PeerURLs, url) })
 }
 
-// giveBack restores the former URLs of each member whose URLs are really those of the member id. A mistyped update may have
-// assigned them; until it is undone, id cannot have its own URLs.
-func (r *Requests) giveBack(ctx context.Context, config *consensus.Config, id consensus.MemberID, urls []string) error {
+// giveBack restores the former URLs of the first member whose URLs are really those of the member id. A mistyped update may
+// have assigned them; until it is undone, id cannot have its own URLs.
+func (r *Requests) giveBack(
+	ctx context.Context, view *membership.View, id consensus.MemberID, urls []string,
+) (gave bool, err error) {
 	if presence, _ := r.addresses.seek(ctx, id, urls); presence != transport.Present {
-		return nil // a word alone takes nobody's URLs
+		return false, nil // a word alone takes nobody's URLs
 	}
-	for i := range config.Members {
-		other := &config.Members[i]
+	for i := range view.Config.Members {
+		other := &view.Config.Members[i]
 		if other.ID == id || !shareURL(other.PeerURLs, urls) || len(other.FormerURLs) == 0 {
 			continue
 		}
 		if presence, _ := r.addresses.seek(ctx, other.ID, other.PeerURLs); presence == transport.Present {
 			continue
 		}
-		if err := r.restore(ctx, other); err != nil {
-			return err
+		if gave, err := r.restore(ctx, view.ID, other); gave || err != nil {
+			return gave, err
 		}
 	}
-	return nil
+	return false, nil
 }
 
-// restore gives a member those of its former URLs back at which it answers.
-func (r *Requests) restore(ctx context.Context, known *consensus.Member) error {
+// restore gives a member those of its former URLs back at which it answers, if the configuration is still the one that the
+// leader looked at.
+func (r *Requests) restore(
+	ctx context.Context, now consensus.ConfigID, known *consensus.Member,
+) (restored bool, err error) {
 	at := r.addresses.where(ctx, known.ID, known.FormerURLs)
 	if len(at) == 0 {
-		return nil
+		return false, nil
 	}
 	back := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: known.ID, PeerURLs: at})
+	back.Expected = now
 	if err := r.cluster.Change(ctx, &back); err != nil {
-		return err
+		return false, err
 	}
 	r.addresses.logger.Warn("the new peer URLs of a member lead to another process, and it answers at its former ones: those "+
 		"were restored. Start it with --initial-advertise-peer-urls where it is to be, or correct the update", "peer",
 		known.ID.String(), "refused-urls", known.PeerURLs, "urls", at)
-	return nil
+	return true, nil
 }
 
 // Telling is how far a member is with telling where it was started. That the leader has heard it does not show that the
@@ -142,6 +173,9 @@ func (t *Telling) Look(config *consensus.Config, self consensus.MemberID) bool {
 	return !t.told || !membership.SameURLs(known.PeerURLs, t.had) || t.looks%TellAgain == 0
 }
 
+// Again returns whether it has told since it started.
+func (t *Telling) Again() bool { return t.told }
+
 // Told notes that it has told, or that the configuration says so already.
 func (t *Telling) Told(config *consensus.Config, self consensus.MemberID) {
 	known, _ := config.Member(self)
@@ -150,7 +184,7 @@ func (t *Telling) Told(config *consensus.Config, self consensus.MemberID) {
 
 // Announcement is what a member has to tell that was started at some peer URLs.
 type Announcement struct {
-	Done  bool   // the configuration says so already
+	Done  bool   // the configuration says so already, or has the member where it can be found
 	Wrong string // it does not answer there itself, says this in words: nobody is told
 	Tells bool   // it has to: the leader alone can change the configuration
 	// Ask are the members to tell, one after the other: nobody but they can be reached, for the leader does not know where to
@@ -159,13 +193,20 @@ type Announcement struct {
 	Known consensus.Member // as the configuration has it
 }
 
-// Announce says what a member does that was started at these peer URLs. Until a configuration has it, it can do nothing.
-func (a *Addresses) Announce(ctx context.Context, self consensus.MemberID, urls []string) (n Announcement) {
+// Announce says what a member does that was started at these peer URLs. Until a configuration has it, it can do nothing. One
+// that has told once, and finds itself where the configuration has it, does not tell again.
+func (a *Addresses) Announce(ctx context.Context, self consensus.MemberID, urls []string, again bool) (n Announcement) {
 	config := a.finder.Config()
 	known, ok := config.Member(self)
-	n.Known, n.Done = known, ok && membership.SameURLs(known.PeerURLs, urls)
+	n.Known, n.Done = known, ok && (membership.SameURLs(known.PeerURLs, urls) || awaited(&known, urls))
 	if !ok || n.Done {
 		return n
+	}
+	if again {
+		presence, _ := a.seek(ctx, self, known.PeerURLs)
+		if n.Done = presence == transport.Present; n.Done {
+			return n
+		}
 	}
 	if n.Wrong = a.Wrong(ctx, self, urls); n.Wrong != "" {
 		return n
@@ -177,25 +218,31 @@ func (a *Addresses) Announce(ctx context.Context, self consensus.MemberID, urls 
 
 // SettleAddresses looks for members that nobody had found when their URLs were changed, one after the other. The former URLs
 // of one that is found at its new ones are dropped. One whose new URLs lead to somebody else gets its former ones back, if it
-// answers there: else nobody could have those URLs to whom they belong.
+// answers there: else nobody could have those URLs to whom they belong. An update that is made while the leader looks stays.
 func (r *Requests) SettleAddresses(ctx context.Context) {
 	config := r.addresses.finder.Config()
 	for i := range config.Members {
 		if known := &config.Members[i]; len(known.FormerURLs) > 0 {
-			r.settleAddress(ctx, known)
+			r.settleAddress(ctx, known.ID)
 		}
 	}
 }
 
-func (r *Requests) settleAddress(ctx context.Context, known *consensus.Member) {
+func (r *Requests) settleAddress(ctx context.Context, id consensus.MemberID) {
 	ctx, cancel := context.WithTimeout(ctx, StepPatience)
 	defer cancel()
+	view, err := r.addresses.finder.Describe(ctx)
+	known, ok := view.Config.Member(id)
+	if err != nil || !ok || len(known.FormerURLs) == 0 {
+		return
+	}
 	presence, _ := r.addresses.seek(ctx, known.ID, known.PeerURLs)
 	switch {
 	case presence.Misleads():
-		_ = r.restore(ctx, known) // it is tried again
+		_, _ = r.restore(ctx, view.ID, &known) // it is tried again
 	case presence == transport.Present:
 		request := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: known.ID, PeerURLs: known.PeerURLs})
+		request.Expected = view.ID
 		if r.cluster.Change(ctx, &request) == nil {
 			r.addresses.logger.Info("found a member at its new peer URLs", "peer", known.ID.String())
 		}

@@ -263,9 +263,9 @@ func (s *Membership) movedHere(ctx context.Context, q movedQuestion) (peercall.N
 }
 
 // announce tells the other members that this one is at urls, if the configuration says something else.
-func (s *Membership) announce(urls []string) (told bool) {
+func (s *Membership) announce(urls []string, again bool) (told bool) {
 	id := s.own.Member
-	news := s.addresses.Announce(s.ports.stopping, id, urls)
+	news := s.addresses.Announce(s.ports.stopping, id, urls, again)
 	switch {
 	case news.Done:
 		return true

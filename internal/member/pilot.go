@@ -134,7 +134,8 @@ func (p *pilot) keepAddresses(ctx context.Context) error {
 		}
 		config, id := p.ports.config.withID()
 		p.told.forget(&config, id)
-		if self := p.ports.leader.self; len(p.peerURLs) > 0 && telling.Look(&config, self) && p.members.announce(p.peerURLs) {
+		if self := p.ports.leader.self; len(p.peerURLs) > 0 && telling.Look(&config, self) &&
+			p.members.announce(p.peerURLs, telling.Again()) {
 			telling.Told(&config, self)
 		}
 	})

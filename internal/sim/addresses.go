@@ -20,6 +20,7 @@ type address struct {
 	home       string                          // where that was first
 	advertised string                          // what its process was started with
 	settled    time.Duration                   // since when it is there; zero: it never moved
+	ordered    string                          // where an operator wants it: updated, acknowledged, and not moved yet
 	mistyped   time.Duration                   // since when an operator has a wrong URL for it; zero: none has
 	lost       time.Duration                   // since when it does not find another one; zero: it finds all
 	hints      []datadir.Address               // what an operator has told
@@ -154,13 +155,27 @@ func (h *host) judgeAddresses(was, now *consensus.Config) {
 		if !known || to == nil || !to.alive || to.impostor != "" || to.justMoved() {
 			continue
 		}
-		if before.Storage.IsZero() {
+		h.judgeOrder(to, &before, m)
+		if before.Storage.IsZero() && !was.IsVoter(m.ID) {
 			continue // it was never heard, and so may be given any URL
 		}
 		if h.cluster.leads(before.DialURLs(), to) && !h.cluster.leads(m.DialURLs(), to) {
 			h.run.suite.Report("address", fmt.Sprintf("leader %v drops %s, where member %v answers, for %s, where %v is", h.id,
 				to.url, m.ID, strings.Join(m.DialURLs(), ","), h.cluster.at(m.PeerURLs[0]).Kind))
 		}
+	}
+}
+
+// judgeOrder checks that a leader keeps the URL that an operator gave a member which is still where it was, and where the
+// configuration has it.
+func (h *host) judgeOrder(of *host, was, now *consensus.Member) {
+	url := of.ordered
+	if url == "" || !h.cluster.leads(was.DialURLs(), of) {
+		return
+	}
+	if slices.Contains(was.DialURLs(), url) && !slices.Contains(now.DialURLs(), url) {
+		h.run.suite.Report("address", fmt.Sprintf("leader %v drops %s, where an operator wants member %v, for %v", h.id, url,
+			of.id, now.DialURLs()))
 	}
 }
 

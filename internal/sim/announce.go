@@ -51,7 +51,8 @@ func (h *host) forgetTold() {
 // announce tells the cluster where this member is.
 func (h *host) announce(config *consensus.Config) {
 	urls := []string{h.advertised}
-	news := autopilot.NewAddresses(pilotPorts{h}, discard).Announce(context.Background(), h.id, urls)
+	news := autopilot.NewAddresses(pilotPorts{h}, discard).Announce(context.Background(), h.id, urls,
+		h.announces.telling.Again())
 	if news.Done {
 		h.announces.telling.Told(config, h.id)
 	}
@@ -102,7 +103,7 @@ func (n *network) tell(from *host, id consensus.MemberID, urls []string, answere
 		n.run.After(0, func() { answered(errNotLeading) })
 		return
 	}
-	n.call(from, to, func(answer func(func())) {
+	n.callMoved(from, to, func(answer func(func())) {
 		n.run.current = to
 		to.movedAtLeader(from.id, urls, func(err error) { answer(func() { answered(err) }) })
 	})
@@ -144,8 +145,12 @@ func (h *host) readTold() {
 
 // update asks the leader, which h is, for another peer URL of a member, as etcd's call does.
 func (h *host) update(request consensus.ChangeRequest, done func(error)) {
+	h.updateBy(request, membership.Lenient, done)
+}
+
+func (h *host) updateBy(request consensus.ChangeRequest, demand membership.Caution, done func(error)) {
 	addresses := autopilot.NewAddresses(pilotPorts{h}, discard)
-	if err := addresses.Confirm(context.Background(), &request, membership.Lenient); err != nil {
+	if err := addresses.Confirm(context.Background(), &request, demand); err != nil {
 		h.after(0, func() { done(err) })
 		return
 	}

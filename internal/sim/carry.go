@@ -13,7 +13,7 @@ func (h *host) carry(t *shell.Transfer) {
 	travel := net.delay() + time.Duration(t.Stream.Len())*10*time.Nanosecond + dice.Between(h.rng, 0, 100*time.Millisecond)
 	arrive := func() {
 		if t.Stopped || peer == nil || peer.id != t.To || !peer.alive || net.link(h.slot, peer.slot).cuts > 0 ||
-			h.rng.IntN(20) == 0 || !net.meet(h, peer) {
+			h.rng.IntN(20) == 0 || !net.meet(h, peer, false) {
 			t.Sent(false)
 			return
 		}

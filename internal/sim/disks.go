@@ -33,21 +33,27 @@ type diskFaults struct {
 }
 
 // mayLose reports whether a member may lose what it has without any loss by the law: by every configuration that may count,
-// also after a change that somebody was asked for, it and those that are lost already are a minority.
+// also after a change that somebody was asked for, it and those that are lost already are a minority. Those that have ended for
+// ever count as lost: a configuration that counts for some may still have them.
 func (d *diskFaults) mayLose(h *host) bool {
 	if d.run.plan.ByMajority || d.run.calm || d.run.refusing {
 		return false // empty disks may found a second cluster then: docs/adr/0020-who-may-vote.md
 	}
 	leaving := d.cluster.asked.Leaving()
 	d.run.suite.Jobs.Leaving(leaving)
-	return !lostHalf(d.cluster, d.run.suite, map[consensus.MemberID]bool{h.id: true}, leaving)
+	lost := map[consensus.MemberID]bool{h.id: true}
+	for _, other := range d.cluster.list {
+		if other.original == nil && other.gone {
+			lost[other.id] = true
+		}
+	}
+	return !lostHalf(d.cluster, d.run.suite, lost, leaving)
 }
 
-// lostHalf adds those who have lost their disks to lost, and those who have ended for ever: a configuration that counts for
-// some may still have them. It reports whether that is half of the voters.
+// lostHalf adds those who have lost their disks to lost, and reports whether that is half of the voters.
 func lostHalf(c *cluster, suite *check.Suite, lost, leaving map[consensus.MemberID]bool) bool {
 	for _, other := range c.list {
-		if other.original == nil && (other.impostor != "" || other.gone) {
+		if other.original == nil && other.impostor != "" {
 			lost[other.id] = true
 		}
 	}

@@ -148,8 +148,9 @@ func (n *network) evidence(from *host, sent *credentials, to *host) identity.Evi
 	return identity.Said
 }
 
-// meet lets both ends of a connection judge each other, for what travels outside of streams.
-func (n *network) meet(from, to *host) bool {
+// meet lets both ends of a connection judge each other, for what travels outside of streams. moved says that the caller may
+// be where nobody knows it yet: it tells where it is.
+func (n *network) meet(from, to *host, moved bool) bool {
 	if !n.shake(from, to) {
 		return false
 	}
@@ -158,7 +159,7 @@ func (n *network) meet(from, to *host) bool {
 	}
 	evidence := n.evidence(from, &from.credentials, to)
 	return n.mayHear(&from.credentials, to) && n.welcome(to, from, &from.credentials, evidence, true) &&
-		to.guard.Hears(&from.claim, evidence)
+		(moved || to.guard.Hears(&from.claim, evidence))
 }
 
 // welcome lets a process judge a claim. The one who is refused is told, if that matters to it.

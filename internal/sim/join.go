@@ -86,7 +86,11 @@ func (h *host) joined(answer autopilot.JoinAnswer) {
 	h.id, h.cluster.hosts[answer.ID] = answer.ID, h
 	h.cluster.settle(h)
 	h.actions = h.run.actions.Member(h.id)
-	own := wal.Identity{Cluster: clusterID, Member: h.id, Storage: storage}
+	if answer.Epoch != consensus.FoundingEpoch { // it is a member of those who were recovered apart
+		h.disown(ofAnotherEpoch)
+		h.cluster.disowned(h)
+	}
+	own := wal.Identity{Cluster: answer.Cluster, Member: h.id, Storage: storage, Epoch: answer.Epoch}
 	err := datadir.Create(h.options(), own, h.firstConfig())
 	if err == nil {
 		err = datadir.RemoveFounding(h.options())
@@ -110,11 +114,13 @@ func (n *network) join(from, to *host, answered func(autopilot.JoinAnswer, error
 		if out.cuts > 0 || !to.serves() || to.life != life {
 			return
 		}
+		own := to.proc.Data.Identity
 		asked := joins.Member{AtLeader: to.atLeader, After: to.after,
 			Poll:      func() time.Duration { return dice.Between(n.rng, time.Millisecond, time.Second) },
 			NotLeader: func(err error) bool { return errors.Is(err, errNotLeading) }}
 		end := n.run.routines.Go(func(wait routines.Wait) {
 			answer, err, ok := asked.Answer(wait, request)
+			answer.Cluster, answer.Epoch = own.Cluster, own.Epoch
 			if ok && back.cuts == 0 && (n.run.calm || !dice.Chance(n.rng, answerIsLost)) {
 				n.run.After(n.delay(), func() { answered(answer, err) })
 			}
@@ -156,7 +162,7 @@ func (h *host) asLeader() *joins.Leader {
 			ElectionTimeout: h.extension(), Poll: 5 * h.run.plan.Tick,
 			Draw: func() uint64 { h.cluster.drawn++; return joinedIDs + h.cluster.drawn },
 		},
-		Epoch: h.claim.Epoch, Removed: h.removed,
+		Epoch: h.proc.Data.Identity.Epoch, Removed: h.removed,
 		Runs: func() bool { return h.alive && h.life == life }, After: h.after, Read: h.proc.Clients.Read,
 		Write: func(w *autopilot.Write, done func(error)) {
 			h.run.struck("join", w.Job.Title())

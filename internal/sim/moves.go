@@ -107,6 +107,10 @@ func (f *addressFaults) strikeMove() {
 	f.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	n := dice.Pick(f.rng, 1, 1, 2, len(all)/2+1, len(all))
 	movers, rest := all[:min(n, len(all))], all[min(n, len(all)):]
+	if dice.Chance(f.rng, 0.3) {
+		f.order(movers)
+		return
+	}
 	for _, h := range movers {
 		h.crash()
 		f.left = append(f.left, h.url)
@@ -127,17 +131,81 @@ func (f *addressFaults) strikeMove() {
 // move makes a machine whose process does not run listen somewhere else: at a new address, or at one that a member has left, or
 // leaves now, as those that move next.
 func (f *addressFaults) move(h *host, next []*host) {
-	old := h.url
-	f.moves++
-	h.url = fmt.Sprintf("http://10.2.%d.%d:2380", f.moves, h.slot+1)
+	url := f.fresh(h)
 	taken := func(url string) bool { return f.taken(url, next) }
 	if free := slices.DeleteFunc(slices.Clone(f.left), taken); len(free) > 0 && dice.Chance(f.rng, 0.3) {
-		h.url = dice.Pick(f.rng, free...)
+		url = dice.Pick(f.rng, free...)
 	}
+	f.moveTo(h, url)
+	h.advertised = h.url
+}
+
+// order is an operator who moves members in etcd's order: their URLs are updated first, at an address where nobody is yet, and
+// then they are started there. Some are started with the flag that they had. Who moves most of them has to insist.
+func (f *addressFaults) order(movers []*host) {
+	leader := f.cluster.leader()
+	if leader == nil || leader.pilot == nil || f.cluster.lost() != nil {
+		return
+	}
+	demand := membership.Lenient
+	if len(movers) > 1 {
+		demand = membership.Forced
+	}
+	for i, h := range movers {
+		url := f.fresh(h)
+		f.run.After(time.Duration(i)*time.Second, func() { f.orderOne(h, url, demand) })
+	}
+	f.run.After(dice.Between(f.rng, time.Duration(len(movers))*time.Second, 25*time.Second), func() { f.obey(movers) })
+}
+
+// orderOne updates the URLs of a member that stays where it is for now.
+func (f *addressFaults) orderOne(h *host, url string, demand membership.Caution) {
+	leader := f.cluster.leader()
+	if leader == nil || leader.pilot == nil || !h.serves() || f.run.refusing || f.run.calm || h.mistyped != 0 {
+		return
+	}
+	f.run.struck("move", fmt.Sprintf("%d is to be at %s", h.slot, url))
+	request := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: h.id, PeerURLs: []string{url}})
+	leader.updateBy(request, demand, func(err error) {
+		if err == nil && !f.run.calm {
+			h.ordered = url
+		}
+	})
+}
+
+// obey moves those whose update was acknowledged, all at once.
+func (f *addressFaults) obey(movers []*host) {
+	for _, h := range movers {
+		if h.ordered == "" || h.gone || h.impostor != "" || f.run.calm || f.run.refusing || f.cluster.places.Diverted(h.url) {
+			h.ordered = ""
+			continue
+		}
+		if h.alive {
+			h.crash()
+		}
+		f.left = append(f.left, h.url)
+		f.moveTo(h, h.ordered)
+		if dice.Chance(f.rng, 0.5) {
+			h.advertised = h.url
+		}
+		h.startAfter(dice.Between(f.rng, 0, 5*time.Second))
+	}
+}
+
+// fresh returns an address at which no machine was.
+func (f *addressFaults) fresh(h *host) string {
+	f.moves++
+	return fmt.Sprintf("http://10.2.%d.%d:2380", f.moves, h.slot+1)
+}
+
+// moveTo makes a machine whose process does not run listen at an address.
+func (f *addressFaults) moveTo(h *host, url string) {
+	old := h.url
+	h.url, h.ordered = url, ""
 	if p := f.cluster.places.At(old); p.Kind == places.PeerPort && p.Machine == h.slot && h.url != old {
 		f.cluster.places.Settle(old, f.leftover())
 	}
-	h.advertised, h.settled = h.url, f.run.Now()
+	h.settled = f.run.Now()
 	f.cluster.settle(h)
 	f.run.struck("move", fmt.Sprintf("%d to %s, and %v is at %s", h.slot, h.url, f.cluster.places.At(old).Kind, old))
 }
@@ -182,6 +250,7 @@ func (f *addressFaults) strikeMistype() {
 		return
 	}
 	h := up[f.rng.IntN(len(up))]
+	h.ordered = ""
 	url := f.wrong(h.url)
 	switch f.rng.IntN(6) {
 	case 0, 1:

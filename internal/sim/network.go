@@ -198,15 +198,25 @@ func (n *network) ping(from *host, to consensus.MemberID, answered func()) {
 	}
 }
 
-// call carries a small request and its answer, or neither.
+// call carries a small request of one member to another and its answer, or neither.
 func (n *network) call(from, to *host, ask func(answer func(func()))) {
+	n.carryCall(from, to, false, ask)
+}
+
+// callMoved is a call in which a member tells where it is.
+func (n *network) callMoved(from, to *host, ask func(answer func(func()))) {
+	n.carryCall(from, to, true, ask)
+}
+
+func (n *network) carryCall(from, to *host, moved bool, ask func(answer func(func()))) {
 	out, back := n.link(from.slot, to.slot), n.link(to.slot, from.slot)
 	if out.cuts > 0 || dice.Chance(n.rng, n.weather.Loss) {
 		return
 	}
 	toLife, fromLife := to.life, from.life
 	n.run.After(n.delay(), func() {
-		if out.cuts > 0 || !to.alive || to.life != toLife {
+		if out.cuts > 0 || !to.alive || to.life != toLife || !from.alive || from.life != fromLife ||
+			!n.meet(from, to, moved) {
 			return
 		}
 		ask(func(deliver func()) {

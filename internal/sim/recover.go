@@ -9,7 +9,6 @@ import (
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/sim/changes"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/disk"
@@ -185,8 +184,12 @@ func (h *host) knownPeers() []consensus.MemberID {
 // askEpoch asks whoever answers at the address of a member.
 func (h *host) askEpoch(id consensus.MemberID) {
 	urls, life := h.routes[id], h.life
-	if len(urls) == 0 { // its recovery dropped it
-		urls = changes.Describe(id).PeerURLs
+	if dropped, err := h.proc.Data.Dropped(); err == nil && len(urls) == 0 {
+		for i := range dropped {
+			if dropped[i].ID == id {
+				urls = dropped[i].DialURLs()
+			}
+		}
 	}
 	for _, url := range urls {
 		h.cluster.net.greet(h, &h.claim, url, func(g identity.Greeting) {

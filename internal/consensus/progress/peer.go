@@ -35,6 +35,9 @@ type Peer struct {
 	// Since is the leader's round when Probe began last. Appends travel in order, so that the answer to one of this round, or
 	// of a later one, says what became of all that was sent before Probe; the refusal of an earlier one says nothing any more.
 	Since uint64
+	// Asked says that an append without entries left in Probe, AskedAt in which round the last one did.
+	Asked   bool
+	AskedAt uint64
 
 	// MatchRound is the leader's round when Match was last learned. Whoever has heard a later one and denies Match has lost
 	// what it acknowledged: it is Denied, and counts nowhere any more.
@@ -126,10 +129,14 @@ func (p *Peer) BecomeSnapshot(floor consensus.Index) {
 }
 
 func (p *Peer) reset(s State) {
-	p.State, p.Sent = s, false
+	p.State, p.Sent, p.Asked = s, false, false
 	p.Floor, p.Offer, p.Outrun = 0, consensus.Position{}, false
 	p.Inflights.reset()
 }
+
+// AskedIn reports whether an append of a round has left in Probe that bore no entries. A probe that bears some must be of a
+// later one: else the answer to the former would be taken for its own.
+func (p *Peer) AskedIn(round uint64) bool { return p.State == Probe && p.Asked && p.AskedAt == round }
 
 // SentEntries notes an append of a round that ends with last. One without entries takes no room in the window. Where a probe
 // bears entries, the answers to those before it, which bore none, do not end Probe: the entries would be sent again.
@@ -139,7 +146,7 @@ func (p *Peer) SentEntries(last consensus.Index, bytes int, round uint64) {
 	case p.State == Probe && last >= p.Next:
 		p.Sent, p.Since = true, round
 	case p.State == Probe:
-		p.Sent = true
+		p.Sent, p.Asked, p.AskedAt = true, true, round
 	case p.State == Replicate && last >= p.Next:
 		p.Next = last + 1 // optimistic: the next append need not wait for this one's answer
 		p.Inflights.Add(last, bytes)

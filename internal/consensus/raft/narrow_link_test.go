@@ -308,6 +308,45 @@ func TestReplica_Step_newLeaderSendsOnce(t *testing.T) {
 	}
 }
 
+// Ensure that the answer to an append without entries does not pass for the answer to one with entries that left after it: those
+// would be sent again.
+func TestReplica_Step_probeIsAnsweredByItself(t *testing.T) {
+	c := newCluster([]memberID{1, 2, 3}, nil, nil)
+	var asked consensus.Message // the last append without entries to member 3
+	sent := 0
+	c.check = func(n *node, out *raft.Output) {
+		for i := range out.Send {
+			if m := &out.Send[i]; n.id == 2 && m.To == 3 && m.Kind == consensus.MsgAppend {
+				if sent += len(m.Entries); len(m.Entries) == 0 {
+					asked = *m
+				}
+			}
+		}
+	}
+	c.isolate(3, true)
+	c.elect(2)
+	c.tick(3*c.opts(2).HeartbeatTicks, 2)
+	c.settle()
+	if sent > 0 || asked.Round == 0 {
+		t.Fatalf("%d entries were sent to a member that was never heard, after %+v", sent, asked)
+	}
+	answer := func(kind consensus.MessageKind, match consensus.Position) consensus.Message {
+		return consensus.Message{Kind: kind, From: 3, To: 2, Term: asked.Term, Match: match, Round: asked.Round}
+	}
+	refusal := answer(consensus.MsgAppendReply, consensus.Position{})
+	refusal.Reject, refusal.Refused = true, asked.Prev
+	// It has refused an earlier append, and has what that lacked by now.
+	c.node(2).step(raft.Receive{Message: refusal}, raft.Receive{Message: answer(consensus.MsgHeartbeatReply, asked.Prev)})
+	c.settle()
+	first := sent
+	c.node(2).step(raft.Receive{Message: answer(consensus.MsgAppendReply, asked.Prev)})
+	c.settle()
+	if status := c.node(2).replica.Status(); first == 0 || sent > first || status.LastIndex != asked.Prev.Index+consensus.Index(first) {
+		t.Errorf("%d entries were sent, and %d after the answer to the append before them; the log ends at %d, and that append "+
+			"was after %d", first, sent-first, status.LastIndex, asked.Prev.Index)
+	}
+}
+
 // Ensure that an append travels behind a heartbeat while entries are on their way, and that none does where nothing is.
 func TestReplica_Step_heartbeatAsks(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, nil)

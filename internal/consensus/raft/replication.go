@@ -119,6 +119,9 @@ func (l *replication) sendAppend(p *progress.Peer) bool {
 	if p.State == progress.Replicate && !p.Paused() || p.State == progress.Probe && l.mayBearEntries(p) && l.peers.active(p) {
 		m.Entries, size = l.log.SliceBytes(p.Next, l.opts.MaxMessageBytes)
 	}
+	if len(m.Entries) > 0 && p.AskedIn(l.probeRound()) && !l.opts.Faults.LossByRounds {
+		l.rounds.begin()
+	}
 	l.stamp(p, &m)
 	l.out.sendInTerm(m)
 	p.SentEntries(prev+consensus.Index(len(m.Entries)), size, l.probeRound())

@@ -118,6 +118,7 @@ func (w *shadow) rulings() []*consensus.Config {
 func (s *Suite) Configured(member consensus.MemberID, id consensus.ConfigID, config *consensus.Config) {
 	w := s.logs.of(member)
 	w.told, w.fresh = ruling{id, *config}, true
+	s.recoveries.configured(id, config)
 }
 
 // judgeRuling checks that the configuration in force is the one that the log says. With protocol activate that depends

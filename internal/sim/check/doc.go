@@ -16,6 +16,7 @@
 //	fast-path             docs/fast-path.md, L1 and L5              fastpath.go
 //	primary-order         Zab (DSN 2011), 4.1; docs/membership.md    primary.go (realtime.go for changes)
 //	promised-order        docs/fast-path.md, "Accepting"            promises.go
+//	recovered             docs/fast-path.md, "After an election"    promises.go
 //	applied-once          RIFL; docs/fast-path.md, L1               once.go
 //	acknowledged          docs/fast-path.md, L1                     acknowledged.go
 //	real-time-order       docs/fast-path.md, L3 and L6              realtime.go

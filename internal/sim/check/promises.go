@@ -2,6 +2,7 @@ package check
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/quorum"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
@@ -76,6 +77,7 @@ func (s *Suite) Recording(member consensus.MemberID, term consensus.Term, applie
 	for i := range entries {
 		s.promises.appended(&entries[i])
 	}
+	s.judgeRecovered(member, entries)
 	before := w.last()
 	if len(entries) > 0 {
 		v.cut = entries[0].Index <= before
@@ -95,6 +97,7 @@ func (s *Suite) Recording(member consensus.MemberID, term consensus.Term, applie
 			s.judgePromise(member, v, &record, before, applied)
 		}
 		v.held[c.Attempt] = record.Attempt
+		s.recoveries.recorded(record.Attempt, holding{member, record.Config})
 	}
 	for i := range changes {
 		if changes[i].Forget {
@@ -115,9 +118,28 @@ func (s *Suite) judgePromise(
 	if v.cut {
 		return // what was promised may have been before
 	}
-	bound, logged, known := s.boundOf(member, v.applied, s.logs.of(member).last())
+	// The promise was made at some moment since the last write, when that much or more was applied. An entry that was passed
+	// over does not count as the record of another attempt once it is applied.
+	top := kv.Revision(0)
+	for at := v.applied; revision > top+1; at++ {
+		if at > v.applied && at > applied {
+			s.report("promised-order", "member %v promises %v revision %d, and its log and records reach %d", member,
+				record.Proposal, revision, top)
+			return
+		}
+		reach, known := s.promisedUpTo(member, v, at)
+		if !known {
+			return
+		}
+		top = max(top, reach)
+	}
+}
+
+// promisedUpTo returns how far the log and the records of a member reach that has applied its log up to an index.
+func (s *Suite) promisedUpTo(member consensus.MemberID, v *promiser, applied consensus.Index) (kv.Revision, bool) {
+	bound, logged, known := s.boundOf(member, applied, s.logs.of(member).last())
 	if !known {
-		return
+		return 0, false
 	}
 	top := v.reach(bound, logged)
 	for i := range v.entries { // it may have been promised before any of them, which may take the place of a record
@@ -125,10 +147,7 @@ func (s *Suite) judgePromise(
 		bound, logged[t.proposal] = t.after(bound), true
 		top = max(top, v.reach(bound, logged))
 	}
-	if revision > top+1 {
-		s.report("promised-order", "member %v promises %v revision %d, and its log and records reach %d", member,
-			record.Proposal, revision, top)
-	}
+	return top, true
 }
 
 // reach returns how far records reach that come after a log with these proposals, which may reach bound.
@@ -159,4 +178,84 @@ func (s *Suite) boundOf(member consensus.MemberID, applied, last consensus.Index
 		bound = t.after(bound)
 	}
 	return bound, logged, true
+}
+
+// recoveries checks what new leaders recover (docs/fast-path.md, "After an election"): an attempt, payload and all, that a
+// recovery quorum of the voters of one configuration held at some time.
+type recoveries struct {
+	voters  map[consensus.ConfigID]int
+	held    map[consensus.Attempt]map[holding]bool
+	started map[consensus.Term]bool // the no-op of the term was logged by somebody
+	judged  map[consensus.Position]bool
+}
+
+// holding is a member that recorded an attempt under a configuration. One that answered it as the leader has no configuration.
+type holding struct {
+	member consensus.MemberID
+	config consensus.ConfigID
+}
+
+func (r *recoveries) init() {
+	r.voters, r.held = map[consensus.ConfigID]int{}, map[consensus.Attempt]map[holding]bool{}
+	r.started, r.judged = map[consensus.Term]bool{}, map[consensus.Position]bool{}
+}
+
+// configured notes how many voters a configuration has; of its two stages, if they differ, the fewer.
+func (r *recoveries) configured(id consensus.ConfigID, config *consensus.Config) {
+	id.Stage = 0
+	n := len(config.Voters)
+	if known, ok := r.voters[id]; ok {
+		n = min(n, known)
+	}
+	r.voters[id] = n
+}
+
+// recorded notes that a member holds a record, or an entry that stands for one.
+func (r *recoveries) recorded(attempt consensus.Attempt, by holding) {
+	by.config.Stage = 0
+	if r.held[attempt] == nil {
+		r.held[attempt] = map[holding]bool{}
+	}
+	r.held[attempt][by] = true
+}
+
+// enough reports whether a recovery quorum of the voters of one configuration held an attempt.
+func (r *recoveries) enough(attempt consensus.Attempt) bool {
+	members := map[consensus.ConfigID]map[consensus.MemberID]bool{}
+	for h := range r.held[attempt] {
+		if h.config != (consensus.ConfigID{}) {
+			members[h.config] = map[consensus.MemberID]bool{}
+		}
+	}
+	for config := range members {
+		for h := range r.held[attempt] {
+			if h.config == config || h.config == (consensus.ConfigID{}) {
+				members[config][h.member] = true
+			}
+		}
+		if n, known := r.voters[config]; !known || len(members[config]) >= quorum.Recovery(n) {
+			return true
+		}
+	}
+	return len(members) == 0 && len(r.held[attempt]) > 0 // leaders alone held it: nobody has told of which configuration
+}
+
+// judgeRecovered checks entries that a member writes: those of a term, before its no-op, are what its leader recovered.
+func (s *Suite) judgeRecovered(member consensus.MemberID, entries []consensus.Entry) {
+	r := &s.recoveries
+	for i := range entries {
+		e := &entries[i]
+		if e.ExactRevision != 0 && e.Answered == member {
+			r.recorded(e.Attempt(), holding{member: member})
+		}
+		switch {
+		case e.Kind == consensus.EntryNoop:
+			r.started[e.Term] = true
+		case e.ExactRevision == 0 || r.judged[e.Position()]:
+		case !r.started[e.Term] && !r.enough(e.Attempt()):
+			s.report("recovered", "the leader of term %d recovers %v at revision %d, which too few voters held with its "+
+				"payload", e.Term, e.Proposal, e.ExactRevision)
+		}
+		r.judged[e.Position()] = true
+	}
 }

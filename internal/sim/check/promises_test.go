@@ -38,10 +38,49 @@ func TestSuite_promisedOrder(t *testing.T) {
 		write(1, &wal.Batch{Entries: []consensus.Entry{put(2, "a", "2"), put(3, "a", "3")},
 			Witness: []wal.WitnessRecord{record(9, 3)}})
 		decided := put(4, "b", "1")
-		decided.Proposal, decided.ExactRevision = proposal(9), 4
+		decided.Proposal, decided.ExactRevision, decided.Answered = proposal(9), 4, member
 		write(1, &wal.Batch{Entries: []consensus.Entry{decided}, Witness: []wal.WitnessRecord{record(10, tc.revision)}})
 		if s.Failed() != tc.want {
 			t.Errorf("revision %d: violations %v, want one: %v", tc.revision, s.Violations, tc.want)
+		}
+	}
+}
+
+// Ensure that a promise may count the record of an attempt beside an entry of another attempt, once that entry was passed over.
+func TestSuite_promisedOrder_passedOver(t *testing.T) {
+	const member = 4
+	id := consensus.ProposalID{Session: consensus.SessionID{Member: 1, Number: 1}, Sequence: 9}
+	witness := func(sequence, revision uint64) []wal.WitnessRecord {
+		r := consensus.Record{Attempt: consensus.Attempt{Proposal: id, Revision: revision}, Term: 1}
+		r.Proposal.Sequence = sequence
+		return []wal.WitnessRecord{{Attempt: wal.AttemptOf(r.Attempt), Payload: consensus.AppendRecord(nil, &r)}}
+	}
+	for _, tc := range []struct {
+		applied  consensus.Index
+		revision uint64
+		want     bool
+	}{
+		// The log reaches 3, record 9 too. An entry of its other attempt is logged, so that the record does not come after it.
+		{applied: 1, revision: 4}, {applied: 1, revision: 5, want: true}, {applied: 2, revision: 5, want: true},
+		// The entry was passed over, for its revision was taken: record 9 may come at 4.
+		{applied: 3, revision: 4}, {applied: 3, revision: 5}, {applied: 3, revision: 6, want: true},
+	} {
+		s := check.NewSuite(func() time.Duration { return 0 }, consensus.SnapshotMeta{})
+		write := func(applied consensus.Index, b *wal.Batch) {
+			s.Recording(member, 1, applied, b)
+			s.Appended(member, b.Entries)
+		}
+		passed := put(3, "b", "1")
+		passed.Proposal, passed.ExactRevision, passed.Answered = id, 2, member
+		entries := []consensus.Entry{put(1, "a", "1"), put(2, "a", "2"), passed}
+		write(0, &wal.Batch{Entries: entries[:1]})
+		s.Applied(member, entries, []kv.Result{
+			putResult(2), putResult(3), {Revision: 3, Err: kv.ErrSkipped},
+		})
+		write(1, &wal.Batch{Entries: entries[1:], Witness: witness(9, 3)})
+		write(tc.applied, &wal.Batch{Witness: witness(10, tc.revision)})
+		if s.Failed() != tc.want {
+			t.Errorf("applied %d, revision %d: violations %v, want one: %v", tc.applied, tc.revision, s.Violations, tc.want)
 		}
 	}
 }

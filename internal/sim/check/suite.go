@@ -39,19 +39,20 @@ type Suite struct {
 	SentOnce SentOnce
 	Permits  permits.Laws
 
-	elections elections
-	logs      logs
-	commits   commits
-	durable   durable
-	machine   machine
-	realtime  realtime
-	history   history
-	watches   watches
-	removals  removals
-	fastPath  fastPath
-	promises  promises
-	chains    chains
-	primary   primary
+	elections  elections
+	logs       logs
+	commits    commits
+	durable    durable
+	machine    machine
+	realtime   realtime
+	history    history
+	watches    watches
+	removals   removals
+	fastPath   fastPath
+	promises   promises
+	recoveries recoveries
+	chains     chains
+	primary    primary
 }
 
 // NewSuite returns checkers for a cluster whose first members begin after base, with an empty store.
@@ -64,6 +65,7 @@ func NewSuite(now func() time.Duration, base consensus.SnapshotMeta) *Suite {
 	s.Leases.init()
 	s.fastPath.init()
 	s.promises.init()
+	s.recoveries.init()
 	s.Bindings.init()
 	s.removals.init(&base)
 	s.Permits.Init(s.report)
