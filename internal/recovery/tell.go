@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -43,7 +44,11 @@ func (s *Survivor) Tell(places map[consensus.MemberID][]string) (Told, error) {
 			t.tell(s, &known[i], urls)
 		}
 	}
-	owners := map[string]consensus.MemberID{}
+	owners, moves := map[string]consensus.MemberID{}, map[consensus.MemberID]bool{}
+	for i := range known { // to repeat what the last configuration says of a member puts nobody in another one's place
+		urls := places[known[i].ID]
+		moves[known[i].ID] = urls != nil && !membership.SameURLs(urls, known[i].PeerURLs)
+	}
 	for i := range known {
 		m := &known[i]
 		urls := m.PeerURLs
@@ -54,7 +59,7 @@ func (s *Survivor) Tell(places map[consensus.MemberID][]string) (Told, error) {
 		}
 		for _, url := range urls {
 			other, taken := owners[url]
-			switch now, before := places[m.ID] != nil, places[other] != nil; {
+			switch now, before := moves[m.ID], moves[other]; {
 			case !taken:
 				owners[url] = m.ID
 			case now && before:

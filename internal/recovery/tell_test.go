@@ -206,3 +206,21 @@ func TestSurvivor_Tell_notInLast(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a line may repeat what the last configuration says of a member that does not run, at the URL of one that the
+// configuration before it has.
+func TestSurvivor_Tell_repeatsTheLast(t *testing.T) {
+	const theirs, now = "http://theirs:2380", "http://now:2380"
+	before, last := membersOf(ids{1, 2, 3}), membersOf(ids{1, 3}, ids{4})
+	before.Members[1].PeerURLs, last.Members[2].PeerURLs = []string{theirs}, []string{theirs}
+	s := inspect(t, survivor(t, consensus.HardState{Term: 2, Commit: 4},
+		configEntry(4, 2, consensus.ConfigChange{Protocol: consensus.ProtocolJoint, Config: before}),
+		configEntry(5, 2, consensus.ConfigChange{Protocol: consensus.ProtocolSingle, Config: last})))
+	told, err := s.Tell(map[consensus.MemberID][]string{3: {now}, 4: {theirs}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = told.Look(t.Context(), s, silent); err != nil || len(told.News) != 1 || told.News[0].Member != 3 {
+		t.Errorf("%+v, %v", told.News, err)
+	}
+}
