@@ -177,6 +177,16 @@ func (s *Store) getAt(key []byte, rev kv.Revision) (*kv.KeyValue, error) {
 
 // lookup finds key as of the change rev. since is the change that made the version or tombstone, zero if there is none.
 func lookup(it engine.Iterator, buf *[]byte, key []byte, rev kv.Rev) (found *kv.KeyValue, since kv.Rev, err error) {
+	row, since, err := lookupRow(it, buf, key, rev)
+	if row == nil || err != nil {
+		return nil, since, err
+	}
+	found, err = loadVersion(key, row, since.Main)
+	return found, since, err
+}
+
+// lookupRow is lookup for the row of the version or tombstone, nil if there is none. The row is valid until it moves.
+func lookupRow(it engine.Iterator, buf *[]byte, key []byte, rev kv.Rev) (row []byte, since kv.Rev, err error) {
 	*buf = appendVersionKey((*buf)[:0], key, rev)
 	if !it.SeekPrefix(*buf) {
 		if err := it.Error(); err != nil {
@@ -188,11 +198,11 @@ func lookup(it engine.Iterator, buf *[]byte, key []byte, rev kv.Rev) (found *kv.
 	if !ok {
 		return nil, since, fmt.Errorf("%w: version key %x", ErrCorruptRow, it.Key())
 	}
-	found, err = loadVersion(key, it.Value(), since.Main)
-	if readErr := it.Error(); readErr != nil {
-		err = fmt.Errorf("mvcc: look up a key: %w", readErr)
+	row = it.Value()
+	if err := it.Error(); err != nil {
+		return nil, since, fmt.Errorf("mvcc: look up a key: %w", err)
 	}
-	return found, since, err
+	return row, since, nil
 }
 
 // loadVersion makes a KeyValue of its own from a row, nil for a tombstone.

@@ -156,21 +156,7 @@ func (w *Writer) Put(key, value []byte, lease kv.LeaseID) (kv.KeyValue, *kv.KeyV
 // single key.
 func (w *Writer) DeleteRange(key, end []byte, account kv.Account) (were []kv.KeyValue, whole bool) {
 	if isSingle(end) {
-		before, since := w.current(key, false)
-		if before == nil {
-			return nil, true
-		}
-		// before may be in the cache. Its key and value share their memory, and the batch keeps the key.
-		were := *before
-		were.Key = bytes.Clone(before.Key)
-		w.deleteOne(&were, position{rev: since})
-		if account != nil && account.Take(PairBytes(&were)) != nil {
-			sum := xxhash.Sum64(were.Value)
-			were.Value = nil
-			w.bareLast(&were, sum)
-			return []kv.KeyValue{were}, false
-		}
-		return []kv.KeyValue{were}, true
+		return w.deleteSingle(key, account)
 	}
 	if isEmptyRange(key, end) {
 		return nil, true
@@ -187,6 +173,48 @@ func (w *Writer) DeleteRange(key, end []byte, account kv.Account) (were []kv.Key
 		}
 	}
 	return were, sums == nil
+}
+
+// deleteSingle is DeleteRange of one key. A value that does not fit account is hashed where it lies, and not copied: the end of a
+// lease deletes many keys one by one.
+func (w *Writer) deleteSingle(key []byte, account kv.Account) (were []kv.KeyValue, whole bool) {
+	before, since, found := w.cached(key)
+	if found {
+		if before == nil {
+			return nil, true
+		}
+		// before may be in the cache. Its key and value share their memory, and the batch keeps the key.
+		one := *before
+		one.Key = bytes.Clone(before.Key)
+		w.deleteOne(&one, position{rev: since})
+		if account != nil && account.Take(PairBytes(&one)) != nil {
+			sum := xxhash.Sum64(one.Value)
+			one.Value = nil
+			w.bareLast(&one, sum)
+			return []kv.KeyValue{one}, false
+		}
+		return []kv.KeyValue{one}, true
+	}
+	row, since := w.rowFromEngine(key, w.base.revision)
+	if row == nil {
+		return nil, true
+	}
+	rec, err := decodeRecord(row, since.Main)
+	if err != nil || rec.tombstone {
+		w.note(err)
+		return nil, true
+	}
+	one := kv.KeyValue{CreateRevision: rec.create, ModRevision: since.Main, Version: rec.version, Lease: rec.lease}
+	if account != nil && account.Take(PairBytes(&kv.KeyValue{Key: key, Value: rec.value})) != nil {
+		one.Key = bytes.Clone(key)
+		sum := xxhash.Sum64(rec.value)
+		w.deleteOne(&one, position{since, len(row)})
+		w.bareLast(&one, sum)
+		return []kv.KeyValue{one}, false
+	}
+	one.Key, one.Value = bytes.Clone(key), bytes.Clone(rec.value)
+	w.deleteOne(&one, position{since, len(row)})
+	return []kv.KeyValue{one}, true
 }
 
 // collect reads a range with its values, or without, but with their hashes, if they do not fit account. at tells where each

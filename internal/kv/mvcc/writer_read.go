@@ -82,10 +82,7 @@ func (w *Writer) Check(c *kv.Compare) bool {
 // this Writer could outdate them, and it looks at its own versions first. learn puts what the engine said into the cache; a
 // caller that is about to write the key need not.
 func (w *Writer) current(key []byte, learn bool) (*kv.KeyValue, kv.Rev) {
-	if v, found := w.pending.newest(key); found {
-		return v.live(), v.rev
-	}
-	if found, since, ok := w.store.cache.get(key, w.base.revision); ok {
+	if found, since, ok := w.cached(key); ok {
 		return found, since
 	}
 	found, since := w.fromEngine(key, w.base.revision)
@@ -96,6 +93,14 @@ func (w *Writer) current(key []byte, learn bool) (*kv.KeyValue, kv.Rev) {
 		w.store.cache.learn(key, found, since, w.base.revision)
 	}
 	return found, since
+}
+
+// cached is current for a key that this Writer has changed, or that the cache has; false for others.
+func (w *Writer) cached(key []byte) (found *kv.KeyValue, since kv.Rev, ok bool) {
+	if v, found := w.pending.newest(key); found {
+		return v.live(), v.rev, true
+	}
+	return w.store.cache.get(key, w.base.revision)
 }
 
 // at returns key at a revision that may be this Writer's own.
@@ -114,6 +119,17 @@ func (w *Writer) at(key []byte, rev kv.Revision) *kv.KeyValue {
 }
 
 func (w *Writer) fromEngine(key []byte, rev kv.Revision) (*kv.KeyValue, kv.Rev) {
+	row, since := w.rowFromEngine(key, rev)
+	if row == nil {
+		return nil, since
+	}
+	found, err := loadVersion(key, row, since.Main)
+	w.note(err)
+	return found, since
+}
+
+// rowFromEngine returns the row of a key, valid until the next call, and the change that made it; nil if there is none.
+func (w *Writer) rowFromEngine(key []byte, rev kv.Revision) ([]byte, kv.Rev) {
 	if w.it == nil {
 		it, err := w.store.engine.NewIter(nil, nil)
 		if err != nil {
@@ -122,9 +138,9 @@ func (w *Writer) fromEngine(key []byte, rev kv.Revision) (*kv.KeyValue, kv.Rev) 
 		}
 		w.it = it
 	}
-	found, since, err := lookup(w.it, &w.keyBuf, key, allOf(rev))
+	row, since, err := lookupRow(w.it, &w.keyBuf, key, allOf(rev))
 	w.note(err)
-	return found, since
+	return row, since
 }
 
 // cursor walks over a range as it is at rev, with this Writer's versions. An error of the engine shows at its close.
