@@ -175,8 +175,8 @@ func (w *Writer) DeleteRange(key, end []byte, account kv.Account) (were []kv.Key
 	return were, sums == nil
 }
 
-// deleteSingle is DeleteRange of one key. A value that does not fit account is hashed where it lies, and not copied: the end of a
-// lease deletes many keys one by one.
+// deleteSingle is DeleteRange of one key. A value that does not fit account is hashed where it lies, and not copied: the end of
+// a lease deletes many keys one by one.
 func (w *Writer) deleteSingle(key []byte, account kv.Account) (were []kv.KeyValue, whole bool) {
 	before, since, found := w.cached(key)
 	if found {
