@@ -38,10 +38,7 @@ func (w *World) calmPhase() {
 // heal repairs the network and the disks and starts all members, or just a majority. Machines that belong to no
 // configuration run too: a change that asks for them may still be on its way.
 func (w *World) heal() {
-	for _, l := range w.cluster.net.links {
-		l.cuts = 0
-		w.cluster.net.narrow(l, 0, 0)
-	}
+	w.cluster.net.healAll()
 	quiet := &w.cluster.net.weather
 	quiet.Loss, quiet.Dup, quiet.Reorder, quiet.Spike = 0, 0, 0, 0
 	config := w.run.suite.CommittedConfig()

@@ -2,7 +2,9 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -246,6 +248,16 @@ func (n *network) cut(from, to []*host, notice bool) {
 }
 
 func (n *network) heal(from, to []*host) { n.hold(from, to, -1) }
+
+// healAll makes all links whole and wide. What waits on narrow ones arrives, so that their order counts.
+func (n *network) healAll() {
+	ends := slices.SortedFunc(maps.Keys(n.links), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
+	for _, pair := range ends {
+		l := n.links[pair]
+		l.cuts = 0
+		n.narrow(l, 0, 0)
+	}
+}
 
 func (n *network) hold(from, to []*host, by int) {
 	if n.run.calm {
