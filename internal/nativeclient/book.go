@@ -48,6 +48,7 @@ type Book struct {
 	answered map[string]uint64 // endpoint -> member that answered there last
 	silent   map[string]bool   // endpoints that did not answer when they were asked last
 	view     View
+	said     []uint64 // the voters that a member named last, also one that knows no leader
 
 	listed  time.Time          // when the last listing began; zero: none did
 	on      consensus.ConfigID // in force then
@@ -100,6 +101,7 @@ func (b *Book) NoteStatus(endpoint string, s *quoratepb.MemberStatus) error {
 		return err
 	}
 	b.view.take(s)
+	b.said = s.Voters
 	return nil
 }
 
@@ -268,18 +270,21 @@ func (b *Book) Open() []string {
 	return all
 }
 
-// advertised returns the endpoints of the members that serve writes.
+// advertised returns the endpoints of the members that serve writes: no learners, but for those that a member has named as
+// voters since. A list may be older than the configuration that is in force.
 func (b *Book) advertised() []string {
 	var all []string
 	for _, m := range b.members {
 		for _, endpoint := range m.Endpoints {
-			if !m.Learner && !slices.Contains(all, endpoint) {
+			if (!m.Learner || b.votes(m.ID)) && !slices.Contains(all, endpoint) {
 				all = append(all, endpoint)
 			}
 		}
 	}
 	return all
 }
+
+func (b *Book) votes(id uint64) bool { return slices.Contains(b.view.Voters, id) || slices.Contains(b.said, id) }
 
 // resident is the member that is at an endpoint, by its answer or else by what members advertise; zero: unknown.
 func (b *Book) resident(endpoint string) uint64 {

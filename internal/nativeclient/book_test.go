@@ -150,6 +150,31 @@ func TestBook_Listed_unconfirmed(t *testing.T) {
 	}
 }
 
+// Ensure that a member which a list has as a learner is asked for writes once it is said to be a voter, also by a member that knows
+// no leader: that one's list may be older, and no other may come before it is gone.
+func TestBook_Writes_newVoter(t *testing.T) {
+	for name, status := range map[string]*quoratepb.MemberStatus{
+		"with a leader":    inForce(9, 2),
+		"without a leader": {Cluster: 7, Member: 1, Voters: []uint64{2}},
+	} {
+		b := nativeclient.NewBook([]string{at(1)})
+		list(t, b, time.Unix(1000, 0), 1)
+		known := append(placesOf(1), nativeclient.Place{ID: 2, Endpoints: []string{at(2)}, Learner: true})
+		if err := b.Listed(7, known, false); err != nil {
+			t.Fatal(err)
+		}
+		if _, others := b.Writes(); len(others) > 0 {
+			t.Errorf("%s: writes go to the learner, too: %v", name, others)
+		}
+		if err := b.NoteStatus(at(1), status); err != nil {
+			t.Fatal(err)
+		}
+		if _, others := b.Writes(); !slices.Equal(others, []string{at(2)}) {
+			t.Errorf("%s: beside the given endpoint, writes go to %v", name, others)
+		}
+	}
+}
+
 // Ensure that a voter which advertises nothing is asked for less and less often, and that a broken connection is a reason to
 // list, not more than once a second.
 func TestBook_Wait(t *testing.T) {
