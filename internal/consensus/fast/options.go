@@ -32,11 +32,11 @@ type Options struct {
 	// Closed takes no new proposals: what is recorded, and what was answered, still goes to whoever leads next, and is
 	// recovered.
 	Closed bool
-	// Footprint returns what a command touches: the same on every member.
+	// Footprint returns what a command touches: the same on every member. It is needed wherever State is set.
 	Footprint func(payload []byte) consensus.Footprint
 	// Revises reports whether a command may take a revision; nil if all may.
 	Revises func(payload []byte) bool
-	// State asks the state machine, which may have applied more than this replica knows of.
+	// State asks the state machine, which may have applied more than this replica knows of. Nil: no fast path.
 	State func(id consensus.ProposalID) ProposalState
 }
 

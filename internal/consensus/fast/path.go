@@ -90,7 +90,7 @@ func (f *Path) Counts() Counts {
 }
 
 // Enabled reports whether this member knows what commands touch and what became of proposals.
-func (f *Path) Enabled() bool { return f.opts.Footprint != nil && f.opts.State != nil }
+func (f *Path) Enabled() bool { return f.opts.State != nil }
 
 // Open reports whether this member takes new proposals of the fast path.
 func (f *Path) Open() bool { return f.Enabled() && !f.opts.Closed }

@@ -2,6 +2,7 @@ package fast_test
 
 import (
 	"encoding/binary"
+	"fmt"
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -199,6 +200,37 @@ func TestPath_Record_afterTruncation(t *testing.T) {
 		if v := b.record(proposalOf(6, "f")); v.Revision <= 121 != dropped {
 			t.Errorf("rule dropped: %v, promised %+v, and the log has 121", dropped, v)
 		}
+	}
+}
+
+// Ensure that a log which a truncation made shorter bounds revisions by what it has, also where what was known of revisions is kept.
+func TestPath_Record_afterShortening(t *testing.T) {
+	for _, dropped := range []bool{false, true} {
+		b := newBench(3, fast.Faults{RecoveryFaults: fast.RecoveryFaults{TruncateKeepsBound: dropped}})
+		for sequence := uint64(1); sequence < 4; sequence++ {
+			p := proposalOf(sequence, fmt.Sprint("slow", sequence))
+			b.append(consensus.Entry{Kind: p.Kind, Proposal: p.ID, Payload: p.Payload})
+		}
+		if v := b.record(proposalOf(4, "a")); v.Revision != 104 {
+			t.Fatalf("after three entries: %+v", v)
+		}
+		b.path.Truncate(2, 1)
+		b.log.Truncate(2)
+		b.view.Term++
+		// The log reaches 101 now, and with record 4, if that comes, 102: what it was promised lies beyond, and so would this.
+		if v := b.record(proposalOf(5, "b")); v.Refusal != consensus.RefusedConflict {
+			t.Errorf("rule dropped: %t, promised %+v", dropped, v)
+		}
+	}
+}
+
+// Ensure that a proposal is only ordered after what opens or ends sessions if there is such an entry, also by the rule by which it
+// meets the sessions of all.
+func TestPath_Admit_sessionsMeetAll(t *testing.T) {
+	b := newBench(1, fast.Faults{SessionsMeetAll: true})
+	p := proposalOf(1, "a")
+	if _, why := b.path.Admit(&b.view, &p, 2); why != consensus.RefusedNot {
+		t.Errorf("refused: %v", why)
 	}
 }
 

@@ -44,13 +44,11 @@ func (u *unapplied) update() bool {
 	if last-u.log.Applied() > maxUnapplied {
 		return false
 	}
-	if u.upTo < last {
-		entries := u.log.Slice(u.upTo+1, last)
-		for i := range entries {
-			u.add(&entries[i])
-		}
-		u.upTo = last
+	entries := u.log.Slice(u.upTo+1, last)
+	for i := range entries {
+		u.add(&entries[i])
 	}
+	u.upTo = last
 	return u.bytes <= maxUnappliedBytes
 }
 

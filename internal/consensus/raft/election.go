@@ -99,7 +99,7 @@ func (e *election) heardLately() bool {
 }
 
 // beginTerm lets the wait for a leader count from now on.
-func (e *election) beginTerm() { e.heardAt, e.suspect = e.clock.now, false }
+func (e *election) beginTerm() { e.heardAt = e.clock.now }
 
 // endShortWaits lets the next waits be as long as usual.
 func (e *election) endShortWaits() { e.spread = 0 }

@@ -106,7 +106,7 @@ func (r *Replica) tickLeader() {
 // member alone decides. That leader resigns when it hears, so whoever knows that the configuration has committed is free.
 func (r *Replica) electAlone() {
 	c := r.configs.Config()
-	if r.soft.role == Leader || c.IsJoint() || len(c.Voters) != 1 || c.Voters[0] != r.opts.ID || !r.mayCampaign() {
+	if c.IsJoint() || len(c.Voters) != 1 || c.Voters[0] != r.opts.ID || !r.mayCampaign() {
 		return
 	}
 	if r.soft.leader == consensus.NoMember && (!r.elect.promised() || r.configs.Committed(r.configs.InForce())) {

@@ -1,0 +1,85 @@
+package raft
+
+import (
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/configs"
+	"github.com/quorate/quorate/internal/consensus/raftlog"
+)
+
+// historyOf returns the configurations of a member of a cluster that begins with config.
+func historyOf(self consensus.MemberID, config consensus.Config) *configs.History {
+	history := configs.New(self, consensus.StorageID{}, nil, configs.Faults{})
+	base := consensus.SnapshotMeta{
+		Position: consensus.Position{Index: 1, Term: 1}, ConfigID: consensus.ConfigID{Index: 1, Term: 1}, Config: config,
+	}
+	history.Reset(&base, 1, 1)
+	history.Revise()
+	return &history
+}
+
+func threeVoters() consensus.Config {
+	return consensus.Config{Voters: []consensus.MemberID{1, 2, 3}, Members: []consensus.Member{{ID: 1}, {ID: 2}, {ID: 3}, {ID: 4}},
+		Learners: []consensus.MemberID{4}}
+}
+
+// Ensure that the wait of a follower is drawn anew once it is cordoned, and that of a leader, which ends it when it steps down, is
+// not.
+func TestElection_delayCampaign(t *testing.T) {
+	config := threeVoters()
+	config.Members[1].Cordoned = true
+	opts := Options{ID: 2, ElectionTicks: 10}
+	for _, role := range []Role{Follower, PreCandidate, Candidate, Leader} {
+		history := historyOf(2, config)
+		e := election{opts: &opts, clock: &clock{now: 5}, configs: history, soft: &softState{role: role},
+			cordon: &configs.Cordon{History: history}, campaignAt: 6}
+		e.delayCampaign()
+		if late := e.campaignAt >= 5+cordonWait*10; late != (role != Leader) {
+			t.Errorf("%v: it campaigns at %d", role, e.campaignAt)
+		}
+	}
+	history := historyOf(2, threeVoters())
+	e := election{opts: &opts, clock: &clock{now: 5}, configs: history, soft: &softState{role: Follower},
+		cordon: &configs.Cordon{History: history}, campaignAt: 6}
+	if e.delayCampaign(); e.campaignAt != 6 {
+		t.Errorf("it is not cordoned, and campaigns at %d", e.campaignAt)
+	}
+}
+
+// Ensure that only voters' answers how far their logs go are kept: who is none could fill the memory.
+func TestForwards_handleLogQueryReply(t *testing.T) {
+	for from, want := range map[consensus.MemberID]bool{3: true, 4: false, 9: false} {
+		f := forwards{configs: historyOf(2, threeVoters())}
+		f.logEnds.Ask(1, []consensus.MemberID{1, 2, 3})
+		m := consensus.Message{Kind: consensus.MsgLogQueryReply, From: from, LogQuery: consensus.LogQuery{Query: 1}}
+		if f.handleLogQueryReply(&m); f.logEnds.Answered() != want {
+			t.Errorf("the answer of %v is kept: %t", from, !want)
+		}
+	}
+}
+
+// Ensure that proposers hear of each entry once that is acknowledged to the leader, also when an older acknowledgement comes by.
+func TestInference_reportMatch(t *testing.T) {
+	var entries []consensus.Entry
+	for index := consensus.Index(2); index <= 5; index++ {
+		entries = append(entries, consensus.Entry{Index: index, Term: 2, Kind: consensus.EntryCommand, Proposer: 3})
+	}
+	log, err := raftlog.Restore(consensus.Position{Index: 1, Term: 1}, entries, 1, 1, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts, hard, history := Options{ID: 2}, hardState{term: 2}, historyOf(2, threeVoters())
+	out := outbox{opts: &opts, hard: &hard, configs: history}
+	s := inference{opts: &opts, log: &log, configs: history, hard: &hard, soft: &softState{leader: 1}, out: &out}
+	for _, step := range []struct {
+		known consensus.Index
+		want  int
+	}{{3, 1}, {5, 1}, {4, 0}, {5, 0}} {
+		s.reportMatch(step.known, false)
+		sent := out.take().Send
+		if len(sent) != step.want || step.want > 0 && (sent[0].To != 3 || sent[0].Match.Index != step.known) {
+			t.Errorf("up to %d: %+v", step.known, sent)
+		}
+	}
+}
