@@ -284,7 +284,9 @@ func (b *Book) advertised() []string {
 	return all
 }
 
-func (b *Book) votes(id uint64) bool { return slices.Contains(b.view.Voters, id) || slices.Contains(b.said, id) }
+func (b *Book) votes(id uint64) bool {
+	return slices.Contains(b.view.Voters, id) || slices.Contains(b.said, id)
+}
 
 // resident is the member that is at an endpoint, by its answer or else by what members advertise; zero: unknown.
 func (b *Book) resident(endpoint string) uint64 {
