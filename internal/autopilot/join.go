@@ -268,8 +268,15 @@ func joined(
 	view *membership.View, id consensus.MemberID, q *JoinQuestion, job membership.JobID,
 ) (JoinStep, error) {
 	seen, _ := view.Member(id)
-	if known, _ := view.Config.Member(id); !known.Storage.IsZero() && known.Storage != q.Storage {
+	known, _ := view.Config.Member(id)
+	switch {
+	case !known.Storage.IsZero() && known.Storage == q.Storage: // it is the member, wherever it was before
+	case !known.Storage.IsZero():
 		return JoinStep{}, membership.ErrAlreadyStarted
+	case len(known.FormerURLs) > 0:
+		return JoinStep{}, &membership.SpecError{Text: fmt.Sprintf("these are the new peer URLs of member %v, which was at %s and "+
+			"has not been found here yet: start it here with its data directory, or correct its URLs with `quorate member update`",
+			id, strings.Join(known.FormerURLs, ","))}
 	}
 	if seen.Started || seen.Active || seen.Match > 0 || view.Config.IsVoter(id) {
 		return JoinStep{}, membership.ErrAlreadyStarted

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,6 +72,23 @@ func TestRequests_Join_movedBeforeStart(t *testing.T) {
 	step, err := c.join(autopilot.JoinRequest{PeerURLs: []string{joinURL}, Storage: disk})
 	if err != nil || !step.Ready || step.ID != 2 || c.changes > 0 {
 		t.Errorf("got %+v, %v after %d changes, want member 2 after none", step, err, c.changes)
+	}
+}
+
+// Ensure that a process is not told that it is a member whose new URLs, which it has, may be wrong: that member runs at its former
+// ones. The member itself is known by its disk.
+func TestRequests_Join_whereAnotherIsToBe(t *testing.T) {
+	disk := consensus.StorageID{2}
+	for _, row := range []struct {
+		bound consensus.StorageID
+		ready bool
+	}{{consensus.NoStorage, false}, {disk, true}} {
+		c := &still{now: joinable(joinURL, row.bound)}
+		c.now.Config.Members[1].FormerURLs = []string{formerURL}
+		step, err := c.join(autopilot.JoinRequest{PeerURLs: []string{joinURL}, Storage: disk})
+		if step.Ready != row.ready || (err == nil) != row.ready || err != nil && !strings.Contains(err.Error(), formerURL) {
+			t.Errorf("bound to %v: got %+v, %v", row.bound, step, err)
+		}
 	}
 }
 
