@@ -274,9 +274,9 @@ func joined(
 	case !known.Storage.IsZero():
 		return JoinStep{}, membership.ErrAlreadyStarted
 	case len(known.FormerURLs) > 0:
-		return JoinStep{}, &membership.SpecError{Text: fmt.Sprintf("these are the new peer URLs of member %v, which was at %s and "+
-			"has not been found here yet: start it here with its data directory, or correct its URLs with `quorate member update`",
-			id, strings.Join(known.FormerURLs, ","))}
+		return JoinStep{}, &membership.SpecError{Text: fmt.Sprintf("these are the new peer URLs of member %v, which was at %s "+
+			"and has not been found here yet: start it here with its data directory, or correct its URLs with `quorate member "+
+			"update`", id, strings.Join(known.FormerURLs, ","))}
 	}
 	if seen.Started || seen.Active || seen.Match > 0 || view.Config.IsVoter(id) {
 		return JoinStep{}, membership.ErrAlreadyStarted
