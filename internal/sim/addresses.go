@@ -169,6 +169,11 @@ func (h *host) judgeAddresses(was, now *consensus.Config) {
 // judgeOrder checks that a leader keeps the URL that an operator gave a member which is still where it was, and where the
 // configuration has it.
 func (h *host) judgeOrder(of *host, was, now *consensus.Member) {
+	for _, row := range (pilotPorts{h}).Jobs() {
+		if !row.State.Ended() && slices.ContainsFunc(row.Spec.Update, func(m consensus.Member) bool { return m.ID == of.id }) {
+			of.ordered = "" // another operator wants it elsewhere
+		}
+	}
 	url := of.ordered
 	if url == "" || !h.cluster.leads(was.DialURLs(), of) {
 		return

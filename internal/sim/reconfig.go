@@ -70,6 +70,11 @@ func (o *operators) strikeMembership() {
 // ask asks this member for a change.
 func (h *host) ask(request consensus.ChangeRequest) {
 	h.run.struck("membership", fmt.Sprintf("%s at %d", changes.Words(&request), h.slot))
+	for i := range request.Steps {
+		if of := h.cluster.hosts[request.Steps[i].Member.ID]; of != nil && request.Steps[i].Kind == consensus.ChangeUpdate {
+			of.ordered = ""
+		}
+	}
 	life := h.life
 	if h.run.plan.Addresses && !request.Abort && // as a member does before it proposes what etcd's calls ask for
 		autopilot.NewAddresses(pilotPorts{h}, discard).Confirm(context.Background(), &request, membership.Lenient) != nil {
