@@ -18,7 +18,7 @@ func (s *Store) CheckAt(c *kv.Compare, rev kv.Revision) (holds bool, err error) 
 
 func (s *Store) holdsAt(c *kv.Compare, rev kv.Revision) (bool, error) {
 	if isSingle(c.End) {
-		found, err := s.getAt(c.Key, rev)
+		found, _, err := s.getAt(c.Key, rev, nil)
 		return err == nil && holdsFor(c, found), err
 	}
 	if isEmptyRange(c.Key, c.End) {

@@ -75,9 +75,16 @@ func (s *Store) rangeAt(
 		return Page{}, nil
 	}
 	if isSingle(op.End) {
-		found, err := s.getAt(op.Key, rev)
+		first := account
+		if op.CountOnly || op.KeysOnly {
+			first = nil // the value is not kept
+		}
+		found, taken, err := s.getAt(op.Key, rev, first)
 		if err != nil || found == nil {
 			return Page{}, err
+		}
+		if taken {
+			account = nil
 		}
 		one, err := rangeOfOne(op, found, account)
 		return Page{Result: one}, err

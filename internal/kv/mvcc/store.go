@@ -144,27 +144,41 @@ func (s *Store) newIter(lower, upper []byte, rev kv.Revision) (engine.Iterator, 
 // Get returns the key at the published revision, nil if it does not exist.
 func (s *Store) Get(key []byte) (found *kv.KeyValue, err error) {
 	_, err = s.atRevision(0, func(rev kv.Revision) error {
-		found, err = s.getAt(key, rev)
+		found, _, err = s.getAt(key, rev, nil)
 		return err
 	})
 	return found, err
 }
 
 // getAt returns the key at rev, which is published.
-func (s *Store) getAt(key []byte, rev kv.Revision) (*kv.KeyValue, error) {
+//
+// With an account, a large pair is taken from it before it is read: who waits for room holds nothing meanwhile, and no
+// iterator. taken says that it was.
+func (s *Store) getAt(key []byte, rev kv.Revision, account kv.Account) (found *kv.KeyValue, taken bool, err error) {
 	if found, _, ok := s.cache.get(key, rev); ok {
-		return found, nil
+		return found, false, nil
 	}
 	seen := s.Revision() // before the iterator: everything up to here is in it
 	it, err := s.newIter(nil, nil, rev)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	buf := s.scratch.Get().(*[]byte)
-	found, since, err := lookup(it, buf, key, allOf(rev))
+	since, size, err := seekVersion(it, buf, key, allOf(rev))
+	large := err == nil && account != nil && size >= takeAtOnce
+	if err == nil && size > 0 && !large {
+		found, err = versionAt(it, key, since)
+	}
 	s.scratch.Put(buf)
 	if closeErr := it.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("mvcc: close an iterator: %w", closeErr)
+	}
+	if large && err == nil {
+		if err := account.Take(len(key) + size + pairOverhead); err != nil {
+			return nil, false, err
+		}
+		found, _, err := s.getAt(key, rev, nil)
+		return found, true, err
 	}
 	if err == nil && rev == seen {
 		if since == (kv.Rev{}) {
@@ -172,7 +186,7 @@ func (s *Store) getAt(key []byte, rev kv.Revision) (*kv.KeyValue, error) {
 		}
 		s.cache.learn(key, found, since, seen)
 	}
-	return found, err
+	return found, false, err
 }
 
 // lookup finds key as of the change rev. since is the change that made the version or tombstone, zero if there is none.
@@ -187,22 +201,41 @@ func lookup(it engine.Iterator, buf *[]byte, key []byte, rev kv.Rev) (found *kv.
 
 // lookupRow is lookup for the row of the version or tombstone, nil if there is none. The row is valid until it moves.
 func lookupRow(it engine.Iterator, buf *[]byte, key []byte, rev kv.Rev) (row []byte, since kv.Rev, err error) {
-	*buf = appendVersionKey((*buf)[:0], key, rev)
-	if !it.SeekPrefix(*buf) {
-		if err := it.Error(); err != nil {
-			return nil, since, fmt.Errorf("mvcc: look up a key: %w", err)
-		}
-		return nil, since, nil
-	}
-	_, since, ok := splitVersionKey(it.Key())
-	if !ok {
-		return nil, since, fmt.Errorf("%w: version key %x", ErrCorruptRow, it.Key())
+	since, size, err := seekVersion(it, buf, key, rev)
+	if size == 0 || err != nil {
+		return nil, since, err
 	}
 	row = it.Value()
 	if err := it.Error(); err != nil {
 		return nil, since, fmt.Errorf("mvcc: look up a key: %w", err)
 	}
 	return row, since, nil
+}
+
+// seekVersion moves to the row of key as of the change rev, and returns the change that made it and how long it is. That is
+// zero if there is none: no row is empty.
+func seekVersion(it engine.Iterator, buf *[]byte, key []byte, rev kv.Rev) (since kv.Rev, size int, err error) {
+	*buf = appendVersionKey((*buf)[:0], key, rev)
+	if !it.SeekPrefix(*buf) {
+		if err := it.Error(); err != nil {
+			return since, 0, fmt.Errorf("mvcc: look up a key: %w", err)
+		}
+		return since, 0, nil
+	}
+	_, since, ok := splitVersionKey(it.Key())
+	if !ok {
+		return since, 0, fmt.Errorf("%w: version key %x", ErrCorruptRow, it.Key())
+	}
+	return since, max(1, it.ValueLen()), nil
+}
+
+// versionAt makes a KeyValue of the row at which an iterator is, nil for a tombstone.
+func versionAt(it engine.Iterator, key []byte, since kv.Rev) (*kv.KeyValue, error) {
+	found, err := loadVersion(key, it.Value(), since.Main)
+	if readErr := it.Error(); readErr != nil {
+		err = fmt.Errorf("mvcc: look up a key: %w", readErr)
+	}
+	return found, err
 }
 
 // loadVersion makes a KeyValue of its own from a row, nil for a tombstone.
