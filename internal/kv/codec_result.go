@@ -47,6 +47,7 @@ var rejections = [...]error{
 	auth.ErrPermissionNotGranted, auth.ErrPermissionNotGiven, auth.ErrInvalidManagement, auth.ErrOldRevision, auth.ErrBadName,
 	auth.ErrTooLarge, auth.ErrTokenInvalid, auth.ErrTokenExpired, auth.ErrTokenUsed, auth.ErrTokenExists,
 	auth.ErrTooManyTokens,
+	ErrLooksTooFar,
 }
 
 // Append appends the binary form of res to dst. Err must be nil or one of the rejections of errors.go.

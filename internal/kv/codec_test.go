@@ -207,13 +207,13 @@ func TestResult_Append_every_rejection(t *testing.T) {
 // The numbers of rejections are on disk and in messages between members of different versions.
 func TestResult_Append_rejections_keep_their_numbers(t *testing.T) {
 	for want, err := range map[byte]error{1: kv.ErrCompacted, 11: kv.ErrSkipped, 14: kv.ErrJobConflict, 15: kv.ErrAborted,
-		16: auth.ErrRootUserNotExist, 24: auth.ErrPermissionDenied, 31: auth.ErrTooLarge, 36: auth.ErrTooManyTokens} {
+		16: auth.ErrRootUserNotExist, 24: auth.ErrPermissionDenied, 31: auth.ErrTooLarge, 36: auth.ErrTooManyTokens, 37: kv.ErrLooksTooFar} {
 		res := kv.Result{Err: err}
 		if encoded := res.Append(nil); encoded[len(encoded)-1] != want {
 			t.Errorf("%v has number %d, want %d", err, encoded[len(encoded)-1], want)
 		}
 	}
-	unknown := kv.Result{Err: auth.ErrTooManyTokens}
+	unknown := kv.Result{Err: kv.ErrLooksTooFar}
 	encoded := unknown.Append(nil)
 	encoded[len(encoded)-1]++
 	if _, err := kv.DecodeResult(encoded); !errors.Is(err, kv.ErrBadResult) {

@@ -25,6 +25,8 @@ var (
 	// ErrAborted answers a proposal that members held, but whose proposer did not come back for it. It was never executed
 	// and never will be.
 	ErrAborted = errors.New("kv: the proposal was given up because its proposer vanished; retry under a new id")
+	// ErrLooksTooFar answers a transaction that writes and whose comparisons, or the values that its puts keep, are too many.
+	ErrLooksTooFar = errors.New("kv: the transaction compares, or keeps, too many keys and values")
 )
 
 // Of answers, not of results: the command was executed, and its answer can not be given. They differ between members and

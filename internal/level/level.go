@@ -28,8 +28,11 @@ const (
 	// part of a large lease, and the rows of leases say which ones are ending.
 	Parts Level = 5
 
+	// Bounds is that commands which look at too much are rejected, and that the parts of leases are shorter (ADR 62).
+	Bounds Level = 6
+
 	// Own is the level of this build: the last one.
-	Own = Parts
+	Own = Bounds
 )
 
 // Step is a row of the table of levels.
@@ -47,6 +50,7 @@ var table = [...]Step{
 	{History, "0.1.0", "stores that name replaced versions and have large values apart, results in packs, and packed logs"},
 	{Changes, "0.1.0", "changes in packs"},
 	{Parts, "0.1.0", "large leases that end in parts"},
+	{Bounds, "0.1.0", "bounds on what a command looks at, and shorter parts of leases"},
 }
 
 // Enables says in words what a level enables.

@@ -125,7 +125,7 @@ func TestMember_rollingUpgrade(t *testing.T) {
 	var spec *membership.SpecError
 	_, err := member.Join(c.ctx, transport.Options{Logger: slog.New(slog.DiscardHandler)}, c.leader().url(),
 		autopilot.JoinRequest{Name: "late", PeerURLs: []string{url}, Level: level.First})
-	if !errors.As(err, &spec) || !strings.Contains(err.Error(), "feature level 5, and this build knows 1") {
+	if !errors.As(err, &spec) || !strings.Contains(err.Error(), "feature level 6, and this build knows 1") {
 		t.Errorf("an earlier build joins: %v", err)
 	}
 	if d, err := member.Describe(c.ctx, transport.Options{Logger: slog.New(slog.DiscardHandler)}, c.leader().url()); err != nil ||

@@ -5,6 +5,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/rpc/costly"
 	"github.com/quorate/quorate/internal/rpc/metrics"
 )
 
@@ -36,6 +37,7 @@ type bounds struct {
 	backupTurns      *admission.Queue // for their memory
 	backupBytes      int64            // that each may have
 	scans, moves     *admission.Queue
+	costly           *costly.Gate
 	// streams counts those that are open and were refused.
 	streams func() (open int, refused uint64)
 }
@@ -51,6 +53,7 @@ func newBounds(options *Options) bounds {
 		waiting:     admission.NewHostBound(maxWaiting, maxHostWaiting),
 		scans:       admission.NewQueue(maxScans, maxTurnsWaited),
 		moves:       admission.NewQueue(maxMoves, maxTurnsWaited),
+		costly:      costly.New(options.Member.Machine),
 	}
 }
 
@@ -60,7 +63,7 @@ func (b *bounds) collect(e *metrics.Emitter) {
 		counts func() (open int, refused uint64)
 	}{
 		{"backup", b.backups.Counts}, {"stream", b.streams}, {"lock", b.waiting.Counts},
-		{"scan", b.scans.Counts}, {"move_leader", b.moves.Counts},
+		{"scan", b.scans.Counts}, {"move_leader", b.moves.Counts}, {"costly_write", b.costly.Counts},
 	} {
 		open, refused := row.counts()
 		e.Gauge("quorate_costly_calls", "Calls that are bounded in number and run now, by what they are.", float64(open),

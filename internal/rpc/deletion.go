@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/level"
+	"github.com/quorate/quorate/internal/rpc/costly"
 )
 
 // deletedKeyBytes is what a key counts beside its length. To apply its deletion takes about ten times the sum.
@@ -64,7 +65,7 @@ func (s *shared) checkKeys(ctx context.Context, command *kv.Command, most int64)
 	if err := s.access.Sign(ctx, command); err != nil {
 		return err
 	}
-	sum := deletionSum{machine: machine, left: most}
+	sum := deletionSum{ctx: ctx, machine: machine, left: most}
 	if err := sum.command(command); err != nil {
 		return err
 	}
@@ -78,6 +79,7 @@ func (s *shared) checkKeys(ctx context.Context, command *kv.Command, most int64)
 
 // deletionSum counts what a command deletes, until that is too much.
 type deletionSum struct {
+	ctx     context.Context
 	machine *apply.Machine
 	left    int64
 }
@@ -119,7 +121,7 @@ func (d *deletionSum) delete(op *kv.DeleteOp) error {
 	if len(op.End) == 0 {
 		return nil
 	}
-	return d.machine.Store().VisitKeys(op.Key, op.End, func(key []byte) bool {
+	return d.machine.Store().VisitKeys(op.Key, op.End, costly.Walk(d.ctx), func(key []byte, _ int) bool {
 		d.left -= int64(len(key)) + deletedKeyBytes
 		return d.left >= 0
 	})
@@ -127,24 +129,14 @@ func (d *deletionSum) delete(op *kv.DeleteOp) error {
 
 func deletesRanges(command *kv.Command) bool {
 	return command.Delete != nil && len(command.Delete.End) > 0 ||
-		command.Txn != nil && anyOp(command.Txn, func(op *kv.Op) bool { return op.Delete != nil && len(op.Delete.End) > 0 })
+		command.Txn != nil && costly.AnyOp(command.Txn, func(op *kv.Op) bool {
+			return op.Delete != nil && len(op.Delete.End) > 0
+		})
 }
 
 func attachesKeys(command *kv.Command) bool {
 	return command.Put != nil && command.Put.Lease != 0 ||
-		command.Txn != nil && anyOp(command.Txn, func(op *kv.Op) bool { return op.Put != nil && op.Put.Lease != 0 })
-}
-
-// anyOp reports whether found holds for an operation of a transaction, of nested ones too.
-func anyOp(op *kv.TxnOp, found func(*kv.Op) bool) bool {
-	for _, list := range [2][]kv.Op{op.Then, op.Else} {
-		for i := range list {
-			if found(&list[i]) || list[i].Txn != nil && anyOp(list[i].Txn, found) {
-				return true
-			}
-		}
-	}
-	return false
+		command.Txn != nil && costly.AnyOp(command.Txn, func(op *kv.Op) bool { return op.Put != nil && op.Put.Lease != 0 })
 }
 
 // overfull returns a lease whose keys would have more than most bytes, zero if there is none. Keys that hang on it already
@@ -178,7 +170,7 @@ func overfull(machine *apply.Machine, command *kv.Command, most int64) kv.LeaseI
 		return 0
 	}
 	var full kv.LeaseID
-	anyOp(command.Txn, func(op *kv.Op) bool {
+	costly.AnyOp(command.Txn, func(op *kv.Op) bool {
 		if adds(op.Put) {
 			full = op.Put.Lease
 		}
@@ -208,5 +200,5 @@ func (s *shared) checkBounds(ctx context.Context, machine *apply.Machine, comman
 
 func putsLongKey(command *kv.Command) bool {
 	long := func(op *kv.PutOp) bool { return op != nil && len(op.Key) > longKeyBytes }
-	return long(command.Put) || command.Txn != nil && anyOp(command.Txn, func(op *kv.Op) bool { return long(op.Put) })
+	return long(command.Put) || command.Txn != nil && costly.AnyOp(command.Txn, func(op *kv.Op) bool { return long(op.Put) })
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/h2"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/rpc/costly"
 	"github.com/quorate/quorate/internal/rpc/front"
 	"github.com/quorate/quorate/internal/rpc/gate"
 	"github.com/quorate/quorate/internal/rpc/validate"
@@ -31,7 +32,7 @@ type hotKV struct {
 // declines reports whether a command may wait before it is proposed.
 func (h *hotKV) declines(command *kv.Command) bool {
 	return h.access.State().Enabled() || !h.member.Prompt() || h.diskLow() || !h.withinQuota(growth(command)) ||
-		deletesRanges(command)
+		costly.MayBe(command)
 }
 
 // noCheck stands for checkQuota after declines.

@@ -124,7 +124,7 @@ var errOvertaken = errors.New("rpc: revision compacted while it was read")
 func readTxnAt(store *mvcc.Store, op *kv.TxnOp, revision kv.Revision, account kv.Account) (*kv.TxnResult, error) {
 	result := &kv.TxnResult{Succeeded: true}
 	for i := range op.Compares {
-		holds, err := store.CheckAt(&op.Compares[i], revision)
+		holds, err := store.CheckAt(&op.Compares[i], revision, account, nil)
 		if errors.Is(err, kv.ErrCompacted) {
 			return nil, errOvertaken
 		}

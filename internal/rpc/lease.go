@@ -171,6 +171,9 @@ func (l *leaseService) attach(ctx context.Context, response *wire.TimeToLiveResp
 	return nil
 }
 
+// keysPerWalk is how many keys of a lease are visited between two calls of Walk.
+const keysPerWalk = 64
+
 // keysOf reads the keys of a lease. Those that the lease had at the beginning are counted before any of them is read, and the
 // others, which were attached meanwhile, one by one.
 func keysOf(machine *apply.Machine, id kv.LeaseID, account kv.Account) (keys []string, err error) {
@@ -181,6 +184,11 @@ func keysOf(machine *apply.Machine, id kv.LeaseID, account kv.Account) (keys []s
 	}
 	keys = make([]string, 0, count)
 	readErr := machine.VisitLeaseKeys(id, func(key []byte) bool {
+		if len(keys)%keysPerWalk == keysPerWalk-1 {
+			if err = account.Walk(keysPerWalk * kv.WalkKeyBytes); err != nil {
+				return false
+			}
+		}
 		if counted -= keyBytes + len(key); counted < 0 {
 			err = account.Take(keyBytes + len(key))
 		}

@@ -69,6 +69,16 @@ func decode(call wire.Decoder, request []byte) error {
 	return nil
 }
 
+// Turn implements writerapi.KV.
+func (k nativeKV) Turn(ctx context.Context, command *kv.Command, waits func()) (leave func(), err error) {
+	return k.bounds.costly.Turn(ctx, command, waits)
+}
+
+// CostsLittle implements writerapi.KV.
+func (k nativeKV) CostsLittle(ctx context.Context, command *kv.Command) (bool, error) {
+	return k.bounds.costly.Little(ctx, command)
+}
+
 // Response implements writerapi.KV.
 func (k nativeKV) Response(kind quoratepb.Proposal_Kind, result *kv.Result) wire.Encoder {
 	switch kind {

@@ -200,6 +200,8 @@ func (s *Services) unary(
 	ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
 ) (any, error) {
 	return s.gate.Unary(ctx, request, info, func(ctx context.Context, request any) (any, error) {
+		ctx, inside := s.inside(ctx, info.FullMethod)
+		defer inside.forget()
 		response, err := handle(ctx, request)
 		if err != nil {
 			return nil, err
@@ -214,7 +216,11 @@ func (s *Services) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServer
 	if !info.IsClientStream && info.FullMethod != pb.Maintenance_Snapshot_FullMethodName {
 		sendPlain(ss.Context()) // as large answers (uncompressed)
 		counted := handle
-		handle = func(srv any, ss grpc.ServerStream) error { return counted(srv, countedStream{ss, s.shared}) }
+		handle = func(srv any, ss grpc.ServerStream) error {
+			ctx, inside := s.inside(ss.Context(), info.FullMethod)
+			defer inside.forget()
+			return counted(srv, countedStream{inproc.WithContext(ctx, ss), s.shared})
+		}
 	}
 	return s.gate.Stream(srv, ss, info, handle)
 }

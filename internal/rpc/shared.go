@@ -75,7 +75,7 @@ func (s *shared) replicate(ctx context.Context, command *kv.Command) (kv.Result,
 	s.stats.pending.Add(1)
 	ctx, tell := routed(ctx)
 	begun := s.timings.Now()
-	result, err := s.options.Member.Propose(ctx, command)
+	result, err := s.bounds.costly.Propose(ctx, command, s.options.Member.Propose)
 	s.timings.Command(command, begun, err)
 	s.stats.pending.Add(-1)
 	tell()

@@ -41,6 +41,12 @@ func (r *Account) Take(bytes int) error {
 	return r.grow(need)
 }
 
+// Walk implements kv.Account. The error is that of the call's context.
+func (r *Account) Walk(int) error {
+	runtime.Gosched()
+	return r.call.Err()
+}
+
 // need is how many bytes of the budget belong to what was taken.
 func (r *Account) need() int64 {
 	if r.once {

@@ -15,6 +15,8 @@ type Answering func(id consensus.ProposalID) kv.Account
 const (
 	maxInlineBytes      = 1 << 20  // of one answer
 	maxInlineBatchBytes = 16 << 20 // of the answers of one batch
+	maxInlineWalk       = 1 << 20  // of what is looked at for one answer, as kv.Account counts it
+	maxInlineBatchWalk  = 16 << 20 // for the answers of one batch
 	// maxFastAnswerBytes bounds what Evaluate reads: it goes over the wire beside the proposal's own way.
 	maxFastAnswerBytes = 64 << 10
 )
@@ -27,6 +29,8 @@ type answer struct {
 	account   kv.Account  // nil: nobody here is answered
 	left      int         // of maxInlineBytes
 	built     int         // by this batch
+	far       int         // that is left of maxInlineWalk
+	walked    int         // by this batch
 	asked     bool        // the command asked for keys and values that are there, the same on every member
 	short     bool        // and some of them were not read
 }
@@ -37,7 +41,8 @@ func (a *answer) begin(id consensus.ProposalID, cmd *kv.Command, base kv.Revisio
 	a.clear()
 	a.base = base
 	a.left = min(maxInlineBytes, maxInlineBatchBytes-a.built)
-	if a.answering != nil && a.left > 0 && kv.AsksForPairs(cmd) {
+	a.far = min(maxInlineWalk, maxInlineBatchWalk-a.walked)
+	if a.answering != nil && a.left > 0 && a.far > 0 && kv.AsksForPairs(cmd) {
 		a.account = a.answering(id)
 	}
 }
@@ -51,6 +56,15 @@ func (a *answer) Take(bytes int) error {
 		return kv.ErrAnswerTooLarge
 	}
 	return a.account.Take(bytes)
+}
+
+// Walk implements kv.Account: what a filter passes over is bounded, too.
+func (a *answer) Walk(bytes int) error {
+	a.walked += bytes
+	if a.far -= bytes; a.far < 0 {
+		return kv.ErrAnswerTooLarge
+	}
+	return nil
 }
 
 // Release implements kv.Account.
@@ -109,12 +123,20 @@ func (a *answer) kept(res *kv.Result) kv.Result {
 	return kept
 }
 
-// fixedAccount is an account with a fixed number of bytes.
-type fixedAccount struct{ left int }
+// fixedAccount is an account with a fixed number of bytes, and maxInlineWalk.
+type fixedAccount struct{ left, walked int }
 
 // Take implements kv.Account.
 func (r *fixedAccount) Take(bytes int) error {
 	if r.left -= bytes; r.left < 0 {
+		return kv.ErrAnswerTooLarge
+	}
+	return nil
+}
+
+// Walk implements kv.Account.
+func (r *fixedAccount) Walk(bytes int) error {
+	if r.walked += bytes; r.walked > maxInlineWalk {
 		return kv.ErrAnswerTooLarge
 	}
 	return nil

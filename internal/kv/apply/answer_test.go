@@ -30,6 +30,8 @@ func (r *limitedAccount) Take(n int) error {
 	return nil
 }
 
+func (r *limitedAccount) Walk(int) error { return nil }
+
 func (r *limitedAccount) Release() { r.released = true }
 
 // pill is a transaction of one put and many ranges over all of a prefix.

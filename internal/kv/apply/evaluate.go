@@ -23,7 +23,7 @@ func (m *Machine) Evaluate(e *consensus.Entry) (kv.Result, bool) {
 	}
 	v := evaluation{store: m.store, leases: m.keys(), alarms: m.alarms, auth: m.auth.state.Load(), rev: m.store.Revision(),
 		exact: kv.Revision(e.ExactRevision), unpermitted: m.options.Faults.EvaluateUnpermitted}
-	v.account.left = maxFastAnswerBytes
+	v.account.left, v.looks = maxFastAnswerBytes, MaxLooks
 	if !m.awaits(e) {
 		return m.keptAt(e)
 	}
@@ -80,6 +80,7 @@ type evaluation struct {
 	exact   kv.Revision  // that the command will have
 	written keyrange.Set // by the operations so far
 	account fixedAccount
+	looks   int64 // that are left of MaxLooks; kept values count as answers
 	// unpermitted is Faults.EvaluateUnpermitted.
 	unpermitted bool
 	unknown     bool // the result is not certain; whatever was made of it is void
@@ -113,8 +114,8 @@ func (v *evaluation) command(cmd *kv.Command) (res kv.Result, ok bool) {
 func (v *evaluation) wrote() bool { return v.written.Len() > 0 }
 
 func (v *evaluation) holds(c *kv.Compare) bool {
-	holds, err := v.store.CheckAt(c, v.rev)
-	v.unknown = v.unknown || err != nil
+	holds, err := v.store.CheckAt(c, v.rev, &v.account, &v.looks)
+	v.unknown = v.unknown || err != nil || v.looks < 0
 	return holds
 }
 
@@ -137,7 +138,10 @@ func (v *evaluation) put(op *kv.PutOp) *kv.PutResult {
 	res := &kv.PutResult{}
 	if op.PrevKV || op.IgnoreValue || op.IgnoreLease {
 		found := v.read(&kv.RangeOp{Key: op.Key})
+		v.looks -= kv.WalkKeyBytes + maxFastAnswerBytes
 		switch {
+		case v.looks < 0:
+			v.unknown = true
 		case len(found.KVs) == 0:
 			v.unknown = v.unknown || op.IgnoreValue || op.IgnoreLease
 		case op.PrevKV:

@@ -1,6 +1,8 @@
 package apply
 
 import (
+	"math"
+
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/counts"
 	"github.com/quorate/quorate/internal/kv/lease"
@@ -20,14 +22,15 @@ type executor struct {
 	levels   *levelTable
 	counts   *counts.Counts
 
-	unpermitted bool // Faults.Unpermitted
-	endBytes    int64
+	unpermitted bool  // Faults.Unpermitted
+	endBytes    int64 // Options.EndBytes
 
 	w       *mvcc.Writer
 	decoder kv.Decoder
 	rows    lease.Rows
 	events  eventBuffer
 	answer  answer // to the command under way
+	looks   int64  // that are left to it: MaxLooks
 	puts    []kv.PutResult
 	did     operations // of the command under way
 }
@@ -69,6 +72,7 @@ func (x *executor) attempt(cmd *kv.Command, res *kv.Result) {
 	}
 	switch {
 	case cmd.Put != nil:
+		x.looks = mostLooks(x.levels)
 		if res.Err = x.checkPut(cmd.Put); res.Err == nil {
 			res.Put = x.put(cmd.Put)
 		}
@@ -101,8 +105,18 @@ func (x *executor) checkPut(op *kv.PutOp) error {
 	if op.Lease != 0 && !x.leases.Live(op.Lease) {
 		return kv.ErrLeaseNotFound
 	}
-	if (op.IgnoreValue || op.IgnoreLease) && x.w.Get(op.Key) == nil {
+	if !op.IgnoreValue && !op.IgnoreLease {
+		return nil
+	}
+	found := x.w.Get(op.Key)
+	if found == nil {
 		return kv.ErrKeyNotFound
+	}
+	if x.looks -= kv.WalkKeyBytes; op.IgnoreValue {
+		x.looks -= int64(len(found.Value))
+	}
+	if x.looks < 0 {
+		return kv.ErrLooksTooFar
 	}
 	return nil
 }
@@ -208,7 +222,22 @@ func (x *executor) grant(op *kv.LeaseGrantOp, res *kv.Result) {
 const (
 	EndBytes    = 1 << 20
 	EndKeyBytes = 64
+	// ShortEndBytes stands for EndBytes once all members know level.Bounds: writes of others wait for a part.
+	ShortEndBytes = 32 << 10
 )
+
+// partBytes is how much the end of a lease deletes at once.
+func (x *executor) partBytes() int64 {
+	switch {
+	case !x.levels.know(level.Parts):
+		return math.MaxInt64
+	case x.endBytes > 0:
+		return x.endBytes
+	case !x.levels.know(level.Bounds):
+		return EndBytes
+	}
+	return ShortEndBytes
+}
 
 // revoke deletes the keys of a lease in their order, all at one revision, and then the lease. Of a large one it deletes the
 // first keys, and who proposed it does so again until the lease is gone; it is ending meanwhile.
@@ -216,14 +245,14 @@ func (x *executor) revoke(id kv.LeaseID) error {
 	if !x.leases.Exists(id) {
 		return kv.ErrLeaseNotFound
 	}
-	left, last := x.endBytes, []byte(nil)
+	left, last := x.partBytes(), []byte(nil)
 	toVisit, _ := x.leases.KeysSize(id)
 	visit := func(key []byte) bool {
 		left -= int64(len(key)) + EndKeyBytes
 		last = append(last[:0], key...)
 		x.deleteWithin(&kv.DeleteOp{Key: key}, x.events.account(), id)
 		toVisit--
-		return toVisit > 0 && x.w.Err() == nil && (left > 0 || !x.levels.know(level.Parts))
+		return toVisit > 0 && x.w.Err() == nil && left > 0
 	}
 	if toVisit > 0 { // behind the last one there may be rows that were deleted and are not gone from disk
 		_ = x.VisitKeys(id, visit)

@@ -27,7 +27,7 @@ type Options struct {
 	// MostLeases is for how many bytes of leases this process has memory: with more, Open returns a memory.LeasesError. Zero
 	// is any.
 	MostLeases int64
-	// EndBytes stands for the constant of that name; zero: that. The simulator sets it, where leases are small.
+	// EndBytes stands for the constants of that name; zero: those. The simulator sets it, where leases are small.
 	EndBytes int64
 	// Raised, if set, is told of a level that has risen, once that is durable: no build that does not know it opens this store
 	// from then on.

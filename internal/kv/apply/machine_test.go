@@ -110,6 +110,7 @@ func (b *bench) apply(entries ...consensus.Entry) []kv.Result {
 type unlimited struct{}
 
 func (unlimited) Take(int) error { return nil }
+func (unlimited) Walk(int) error { return nil }
 func (unlimited) Release()       {}
 
 func answerAll(consensus.ProposalID) kv.Account { return unlimited{} }

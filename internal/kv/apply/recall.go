@@ -72,7 +72,7 @@ func (r *recall) held(c *kv.Compare) bool {
 	if r.err != nil {
 		return false
 	}
-	holds, err := r.now().Check(c)
+	holds, err := r.now().Check(c, r.account)
 	r.err = err
 	return holds
 }

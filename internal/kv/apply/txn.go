@@ -1,6 +1,11 @@
 package apply
 
-import "github.com/quorate/quorate/internal/kv"
+import (
+	"math"
+
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/level"
+)
 
 // branch is the part of a transaction that its compares chose, with the branches of the transactions nested in it, in
 // the order of the operations.
@@ -13,10 +18,28 @@ type branch struct {
 // txn chooses, checks and only then runs: all compares look at the state before the transaction, and a rejection leaves
 // it untouched (invariant 4).
 func (x *executor) txn(op *kv.TxnOp, res *kv.Result) {
-	b := choose(op, x.w.Check)
+	x.looks = mostLooks(x.levels)
+	b := choose(op, func(c *kv.Compare) bool { return x.looks >= 0 && x.w.Check(c, &x.looks) })
+	if x.looks < 0 {
+		res.Err = kv.ErrLooksTooFar
+		return
+	}
 	if res.Err = x.check(&b); res.Err == nil {
 		res.Txn = x.run(&b)
 	}
+}
+
+// MaxLooks bounds what the comparisons of one command look at, and the values that its puts keep: kv.WalkKeyBytes for each key,
+// and its value. The members do it one after the other with all that others write. The bound belongs to the format of
+// commands: every member must have the same.
+const MaxLooks = 32 << 20
+
+// mostLooks is MaxLooks, once all members know it.
+func mostLooks(levels *levelTable) int64 {
+	if levels.know(level.Bounds) {
+		return MaxLooks
+	}
+	return math.MaxInt64
 }
 
 func choose(op *kv.TxnOp, holds func(*kv.Compare) bool) branch {

@@ -2,13 +2,16 @@ package mvcc_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"fmt"
 	"runtime"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
 // full is an account without room. It notes what was asked for, and how much memory had been taken by then.
@@ -25,6 +28,8 @@ func (f *full) Take(n int) error {
 	f.asked, f.allocated = f.asked+n, m.TotalAlloc
 	return errFull
 }
+
+func (f *full) Walk(int) error { return nil }
 
 func (f *full) Release() {}
 
@@ -58,5 +63,134 @@ func TestStore_RangeWithin_takesBeforeItReads(t *testing.T) {
 		if err := eng.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// weary is an account that ends a walk.
+type weary struct {
+	unlimited
+	left int
+}
+
+var errWeary = errors.New("it is too far")
+
+func (w *weary) Walk(n int) error {
+	if w.left -= n; w.left < 0 {
+		return errWeary
+	}
+	return nil
+}
+
+// Ensure that every walk over many keys, also over those that are deleted, or have many versions, can be ended, and ends.
+func TestStore_walks_end(t *testing.T) {
+	const keys = 1000
+	for _, o := range openers {
+		s, eng := openStore(t, o, vfs.NewMem(), 1<<20)
+		for i := range keys {
+			put(t, s, fmt.Sprintf("gone/%04d", i), "v", 0)
+			put(t, s, fmt.Sprintf("here/%04d", i), "v", 0)
+		}
+		w := s.Begin()
+		w.BeginCommand()
+		w.DeleteRange([]byte("gone/"), []byte("gone0"), nil)
+		w.EndCommand()
+		if err := w.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		for _, prefix := range []string{"gone", "here"} {
+			key, end := []byte(prefix+"/"), []byte(prefix+"0")
+			old := kv.Revision(keys + 2)
+			compare := &kv.Compare{Key: key, End: end, Target: kv.CompareMod, Result: kv.CompareGreater}
+			for name, walk := range map[string]func(kv.Account) error{
+				"filter": func(a kv.Account) error {
+					_, _, err := s.RangeWithin(&kv.RangeOp{Key: key, End: end, MinMod: 1 << 60}, a)
+					return err
+				},
+				"sort": func(a kv.Account) error {
+					_, _, err := s.RangeWithin(&kv.RangeOp{Key: key, End: end, Target: kv.SortByValue, KeysOnly: true}, a)
+					return err
+				},
+				"into rows": func(a kv.Account) error {
+					_, err := s.RangeInto(&kv.RangeOp{Key: key, End: end, MinCreate: 1 << 60}, true, a,
+						mvcc.RowsFunc(func(*kv.KeyValue) error { return nil }))
+					return err
+				},
+				"count": func(a kv.Account) error {
+					_, _, err := s.RangeWithin(&kv.RangeOp{Key: key, End: end, CountOnly: true, Revision: old}, a)
+					return err
+				},
+				"count behind a page": func(a kv.Account) error {
+					_, _, err := s.RangeWithin(&kv.RangeOp{Key: key, End: end, Limit: 1, Revision: old}, a)
+					return err
+				},
+				"compare": func(a kv.Account) error {
+					_, err := s.CheckAt(compare, 0, a, nil)
+					return err
+				},
+				"compare a moment": func(a kv.Account) error {
+					_, err := s.After(s.Revision()).Check(compare, a)
+					return err
+				},
+				"read a moment": func(a kv.Account) error {
+					_, err := s.After(s.Revision()).Range(&kv.RangeOp{Key: key, End: end, MinMod: 1 << 60}, a)
+					return err
+				},
+				"visit": func(a kv.Account) error {
+					return s.VisitKeys(key, end, a, func([]byte, int) bool { return true })
+				},
+				"writer": func(a kv.Account) error {
+					w := s.Begin()
+					_, err := w.Range(&kv.RangeOp{Key: key, End: end, MinMod: 1 << 60}, a)
+					if commitErr := w.Commit(); commitErr != nil {
+						t.Errorf("an error of an account became one of the writer: %v", commitErr)
+					}
+					return err
+				},
+			} {
+				enough := &weary{left: 1 << 30}
+				if err := walk(enough); err != nil {
+					t.Errorf("%s, %s %s: %v", o.name, name, prefix, err)
+				}
+				far := 1<<30 - enough.left
+				if far < keys/2*kv.WalkKeyBytes {
+					t.Errorf("%s, %s %s: it walked over %d bytes", o.name, name, prefix, far)
+				}
+				if err := walk(&weary{left: far / 2}); !errors.Is(err, errWeary) {
+					t.Errorf("%s, %s %s: ended by %v", o.name, name, prefix, err)
+				}
+			}
+		}
+		if err := eng.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Ensure that a comparison of a large value makes no copy of it.
+func TestStore_CheckAt_large(t *testing.T) {
+	const size = 8 << 20
+	s, eng := openStore(t, openers[0], vfs.NewMem(), -1)
+	defer func() { _ = eng.Close() }()
+	put(t, s, "large", string(bytes.Repeat([]byte{1}, size)), 0)
+	w := s.Begin()
+	defer w.Abandon()
+	if found, err := s.Get([]byte("large")); err != nil || found == nil { // the engine reads it once
+		t.Fatal(found, err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	left := int64(1 << 40)
+	for _, end := range []string{"", "largf"} {
+		c := &kv.Compare{Key: []byte("large"), End: []byte(end), Target: kv.CompareValue, Result: kv.CompareNotEqual, Value: []byte("a")}
+		now, err := s.CheckAt(c, 0, unlimited{}, nil)
+		then, err2 := s.CheckAt(c, 2, unlimited{}, nil)
+		moment, err3 := s.After(2).Check(c, unlimited{})
+		if !now || !then || !moment || !w.Check(c, &left) || cmp.Or(err, err2, err3) != nil {
+			t.Errorf("up to %q: %v, %v, %v; %v", end, now, then, moment, cmp.Or(err, err2, err3))
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > size/2 {
+		t.Errorf("the comparisons took %d bytes", n)
 	}
 }

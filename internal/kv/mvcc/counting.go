@@ -10,10 +10,10 @@ import (
 )
 
 // countAt tells how many keys a range holds at rev, which is published.
-func (s *Store) countAt(key, end []byte, rev kv.Revision) (int64, error) {
+func (s *Store) countAt(key, end []byte, rev kv.Revision, account kv.Account) (int64, error) {
 	count, parts := s.census.Count(key, end, rev)
 	for i := range parts {
-		walked, err := s.walkCount(&parts[i], rev)
+		walked, err := s.walkCount(&parts[i], rev, account)
 		if err != nil {
 			return 0, err
 		}
@@ -23,13 +23,15 @@ func (s *Store) countAt(key, end []byte, rev kv.Revision) (int64, error) {
 }
 
 // countBehind is countAt for a walk that has come to key. walk is true if it should go on itself, for there is nothing to gain.
-func (s *Store) countBehind(key, end []byte, rev kv.Revision) (count int64, walk bool, err error) {
+func (s *Store) countBehind(
+	key, end []byte, rev kv.Revision, account kv.Account,
+) (count int64, walk bool, err error) {
 	count, parts := s.census.Count(key, end, rev)
 	if count == 0 && len(parts) == 1 && bytes.Equal(parts[0].Key, key) && bytes.Equal(parts[0].End, end) {
 		return 0, true, nil
 	}
 	for i := range parts {
-		walked, err := s.walkCount(&parts[i], rev)
+		walked, err := s.walkCount(&parts[i], rev, account)
 		if err != nil {
 			return 0, false, err
 		}
@@ -39,22 +41,22 @@ func (s *Store) countBehind(key, end []byte, rev kv.Revision) (count int64, walk
 }
 
 // walkCount counts what the census does not know.
-func (s *Store) walkCount(part *census.Span, rev kv.Revision) (count int64, err error) {
+func (s *Store) walkCount(part *census.Span, rev kv.Revision, account kv.Account) (count int64, err error) {
 	lower, upper := versionBounds(part.Key, part.End)
 	it, err := s.newIter(lower, upper, rev)
 	if err != nil {
 		return 0, err
 	}
-	c := engineCursor{it: it, rev: allOf(rev)}
+	c := engineCursor{it: it, rev: allOf(rev), walk: walk{account: account}}
 	for c.next() {
 		count++
 	}
 	return count, c.close()
 }
 
-// VisitKeys calls visit with each key of a range at the published revision, in order, until it returns false. The
-// key is valid during the call. The error is an operating error.
-func (s *Store) VisitKeys(key, end []byte, visit func(key []byte) bool) error {
+// VisitKeys calls visit with each key of a range at the published revision, in order, and with how long the record of its
+// version is, until it returns false. The key is valid during the call. The error is account's, or an operating error.
+func (s *Store) VisitKeys(key, end []byte, account kv.Account, visit func(key []byte, size int) bool) error {
 	if isEmptyRange(key, end) {
 		return nil
 	}
@@ -64,8 +66,8 @@ func (s *Store) VisitKeys(key, end []byte, visit func(key []byte) bool) error {
 		if err != nil {
 			return err
 		}
-		c := engineCursor{it: it, rev: allOf(rev)}
-		for c.next() && visit(c.key()) {
+		c := engineCursor{it: it, rev: allOf(rev), walk: walk{account: account}}
+		for c.next() && visit(c.key(), c.it.ValueLen()) {
 		}
 		return c.close()
 	})
@@ -73,8 +75,8 @@ func (s *Store) VisitKeys(key, end []byte, visit func(key []byte) bool) error {
 }
 
 // countAt tells how many keys a range holds at rev, as this Writer sees it.
-func (w *Writer) countAt(key, end []byte, rev kv.Revision) (int64, error) {
-	count, err := w.store.countAt(key, end, min(rev, w.base.revision))
+func (w *Writer) countAt(key, end []byte, rev kv.Revision, account kv.Account) (int64, error) {
+	count, err := w.store.countAt(key, end, min(rev, w.base.revision), account)
 	return count + w.pendingCount(key, end, rev), err
 }
 
@@ -109,11 +111,11 @@ func (k *pendingKey) existed() bool {
 }
 
 // countAt tells how many keys a range holds at the moment.
-func (m Moment) countAt(key, end []byte) (int64, error) {
+func (m Moment) countAt(key, end []byte, account kv.Account) (int64, error) {
 	if m.last == allOf(m.last.Main) {
-		return m.store.countAt(key, end, m.last.Main)
+		return m.store.countAt(key, end, m.last.Main, account)
 	}
-	count, err := m.store.countAt(key, end, m.last.Main-1)
+	count, err := m.store.countAt(key, end, m.last.Main-1, account)
 	if err != nil {
 		return 0, err
 	}

@@ -15,6 +15,8 @@ type cursor interface {
 	next() bool
 	// key is valid until next.
 	key() []byte
+	// mod is the revision of the current version, for which nothing is read.
+	mod() kv.Revision
 	// version decodes the current version; its value is valid until next.
 	version() (record, kv.Revision, error)
 	close() error
@@ -32,6 +34,7 @@ type engineCursor struct {
 	at      kv.Rev // of the current version
 	user    []byte // decoded key, if it had to be unescaped
 	seek    []byte
+	walk    walk
 	err     error
 }
 
@@ -46,6 +49,9 @@ func (c *engineCursor) next() bool {
 		valid = c.it.First()
 	}
 	for tooNew := 0; valid; {
+		if c.err = c.walk.over(kv.WalkKeyBytes); c.err != nil {
+			return false
+		}
 		prefix, rev, ok := splitVersionKey(c.it.Key())
 		if !ok {
 			c.err = fmt.Errorf("%w: version key %x", ErrCorruptRow, c.it.Key())
@@ -85,8 +91,14 @@ func (c *engineCursor) key() []byte {
 	return c.user
 }
 
+// mod implements cursor.
+func (c *engineCursor) mod() kv.Revision { return c.at.Main }
+
 // version implements cursor.
 func (c *engineCursor) version() (record, kv.Revision, error) {
+	if err := c.walk.over(c.it.ValueLen()); err != nil {
+		return record{}, 0, err
+	}
 	row := c.it.Value()
 	rec, err := decodeRecord(row, c.at.Main)
 	if err != nil {
@@ -155,6 +167,14 @@ func (c *pendingCursor) key() []byte {
 		return c.current.kv.Key
 	}
 	return c.under.key()
+}
+
+// mod implements cursor.
+func (c *pendingCursor) mod() kv.Revision {
+	if c.current != nil {
+		return c.current.rev.Main
+	}
+	return c.under.mod()
 }
 
 // version implements cursor.

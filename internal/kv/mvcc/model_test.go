@@ -148,30 +148,38 @@ func (m *model) readAs(op *kv.RangeOp) (kv.RangeResult, error) {
 	return result, nil
 }
 
-func (m *model) holds(c *kv.Compare) bool {
+// holds also returns what the comparison looks at.
+func (m *model) holds(c *kv.Compare) (holds bool, looks int64) {
 	found := m.at(c.Key, c.End, kv.MaxRevision)
-	if len(found) == 0 {
-		if c.Target == kv.CompareValue {
-			return false
-		}
-		found = []kv.KeyValue{{}}
+	if len(c.End) == 0 && len(found) == 0 {
+		looks = kv.WalkKeyBytes
 	}
 	for _, k := range found {
-		order := map[kv.CompareTarget]int{
-			kv.CompareVersion: cmp.Compare(k.Version, c.Number),
-			kv.CompareCreate:  cmp.Compare(int64(k.CreateRevision), c.Number),
-			kv.CompareMod:     cmp.Compare(int64(k.ModRevision), c.Number),
-			kv.CompareLease:   cmp.Compare(int64(k.Lease), c.Number),
-			kv.CompareValue:   bytes.Compare(k.Value, c.Value),
-		}[c.Target]
-		if !map[kv.CompareResult]bool{
-			kv.CompareEqual: order == 0, kv.CompareNotEqual: order != 0,
-			kv.CompareGreater: order > 0, kv.CompareLess: order < 0,
-		}[c.Result] {
-			return false
+		if looks += kv.WalkKeyBytes; c.Target != kv.CompareMod {
+			looks += int64(len(k.Value))
+		}
+		if !m.holdsFor(c, k) {
+			return false, looks
 		}
 	}
-	return true
+	if len(found) > 0 {
+		return true, looks
+	}
+	return c.Target != kv.CompareValue && m.holdsFor(c, kv.KeyValue{}), looks
+}
+
+func (m *model) holdsFor(c *kv.Compare, k kv.KeyValue) bool {
+	order := map[kv.CompareTarget]int{
+		kv.CompareVersion: cmp.Compare(k.Version, c.Number),
+		kv.CompareCreate:  cmp.Compare(int64(k.CreateRevision), c.Number),
+		kv.CompareMod:     cmp.Compare(int64(k.ModRevision), c.Number),
+		kv.CompareLease:   cmp.Compare(int64(k.Lease), c.Number),
+		kv.CompareValue:   bytes.Compare(k.Value, c.Value),
+	}[c.Target]
+	return map[kv.CompareResult]bool{
+		kv.CompareEqual: order == 0, kv.CompareNotEqual: order != 0,
+		kv.CompareGreater: order > 0, kv.CompareLess: order < 0,
+	}[c.Result]
 }
 
 // events returns the changes of one revision.
@@ -272,6 +280,19 @@ func (d *driver) compare() *kv.Compare {
 	return c
 }
 
+// check compares a comparison with the model's: what it says, what it looks at, and that it says no if that is too much.
+func (d *driver) check(c *kv.Compare, holds func(left *int64) bool) {
+	d.t.Helper()
+	want, looks := d.model.holds(c)
+	left := looks
+	d.same(fmt.Sprintf("check %+v", c), want, holds(&left))
+	d.same(fmt.Sprintf("left by the check %+v", c), int64(0), left)
+	if left = looks - 1; looks > 0 {
+		d.same(fmt.Sprintf("check %+v without room", c), false, holds(&left))
+		d.same("over", true, left < 0)
+	}
+}
+
 // command does one random command of some changes and reads in the writer.
 func (d *driver) command(w *mvcc.Writer) {
 	w.BeginCommand()
@@ -312,7 +333,7 @@ func (d *driver) command(w *mvcc.Writer) {
 			d.sameErr(wantErr, err)
 		case 5:
 			c := d.compare()
-			d.same(fmt.Sprintf("check %+v", c), d.model.holds(c), w.Check(c))
+			d.check(c, func(left *int64) bool { return w.Check(c, left) })
 		case 6:
 			key := d.key()
 			d.same("get", d.model.one(key, kv.MaxRevision), w.Get(key))
@@ -385,9 +406,11 @@ func (d *driver) reads() {
 		d.sameErr(wantErr, err)
 		d.same("current", d.model.rev, current)
 		c := d.compare()
-		holds, err := d.store.CheckAt(c, 0)
-		d.same(fmt.Sprintf("check %+v", c), d.model.holds(c), holds)
-		d.sameErr(nil, err)
+		d.check(c, func(left *int64) bool {
+			holds, err := d.store.CheckAt(c, 0, unlimited{}, left)
+			d.sameErr(nil, err)
+			return holds
+		})
 	}
 	d.moment()
 	d.catchUp()

@@ -1,10 +1,6 @@
 package mvcc
 
-import (
-	"fmt"
-
-	"github.com/quorate/quorate/internal/kv"
-)
+import "github.com/quorate/quorate/internal/kv"
 
 // Moment is the store as it was between two changes of one command, for whoever must see again what an operation of a
 // transaction saw. It needs the history from the revision before that command on.
@@ -33,64 +29,55 @@ func (m Moment) Range(op *kv.RangeOp, account kv.Account) (kv.RangeResult, error
 		return kv.RangeResult{}, nil
 	}
 	if isSingle(op.End) {
-		found, err := m.get(op.Key)
+		first := account
+		if op.CountOnly || op.KeysOnly {
+			first = nil // the value is not kept
+		}
+		found, _, taken, err := m.store.load(op.Key, m.last, m.needs, first)
 		if err != nil || found == nil {
 			return kv.RangeResult{}, err
+		}
+		if taken {
+			account = nil
 		}
 		return rangeOfOne(op, found, account)
 	}
 	if op.CountOnly {
-		count, err := m.countAt(op.Key, op.End)
+		count, err := m.countAt(op.Key, op.End, account)
 		return kv.RangeResult{Count: count}, err
 	}
-	keys, err := m.cursor(op.Key, op.End)
+	keys, err := m.cursor(op.Key, op.End, account)
 	if err != nil {
 		return kv.RangeResult{}, err
 	}
 	want := newCollector(op, true, account)
 	want.behind = func(key []byte) (int64, bool, error) {
-		count, err := m.countAt(key, op.End)
+		count, err := m.countAt(key, op.End, account)
 		return count, false, err
 	}
 	return want.run(keys)
 }
 
-// Check tells whether the condition held. It returns kv.ErrCompacted if the moment is gone.
-func (m Moment) Check(c *kv.Compare) (bool, error) {
+// Check tells whether the condition held. It returns kv.ErrCompacted if the moment is gone. An error of account ends it.
+func (m Moment) Check(c *kv.Compare, account kv.Account) (bool, error) {
 	if isEmptyRange(c.Key, c.End) {
 		return holdsFor(c, nil), nil
 	}
 	if isSingle(c.End) {
-		found, err := m.get(c.Key)
-		return err == nil && holdsFor(c, found), err
+		return m.store.holdsOne(c, m.last, m.needs, account, nil, nil)
 	}
-	keys, err := m.cursor(c.Key, c.End)
+	keys, err := m.cursor(c.Key, c.End, account)
 	if err != nil {
 		return false, err
 	}
-	return holdsForAll(c, keys)
+	return new(looks).all(c, keys)
 }
 
-func (m Moment) cursor(key, end []byte) (cursor, error) {
+func (m Moment) cursor(key, end []byte, account kv.Account) (cursor, error) {
 	lower, upper := versionBounds(key, end)
 	it, err := m.store.newIter(lower, upper, m.needs)
 	if err != nil {
 		return nil, err
 	}
-	return &engineCursor{it: it, rev: m.last}, nil
-}
-
-// get looks a key up past the cache, which knows revisions as a whole.
-func (m Moment) get(key []byte) (*kv.KeyValue, error) {
-	it, err := m.store.newIter(nil, nil, m.needs)
-	if err != nil {
-		return nil, err
-	}
-	buf := m.store.scratch.Get().(*[]byte)
-	found, _, err := lookup(it, buf, key, m.last)
-	m.store.scratch.Put(buf)
-	if closeErr := it.Close(); err == nil && closeErr != nil {
-		err = fmt.Errorf("mvcc: close an iterator: %w", closeErr)
-	}
-	return found, err
+	return &engineCursor{it: it, rev: m.last, walk: walk{account: account}}, nil
 }

@@ -98,7 +98,7 @@ func (s *Store) rangeAt(
 	if op.CountOnly {
 		if !want.totalKnown {
 			var err error
-			if want.total, err = s.countAt(op.Key, op.End, rev); err != nil {
+			if want.total, err = s.countAt(op.Key, op.End, rev, account); err != nil {
 				return Page{}, err
 			}
 		}
@@ -107,13 +107,13 @@ func (s *Store) rangeAt(
 	if want.counts() && !want.totalKnown {
 		want.total, want.totalKnown = s.pages.find(op, rev)
 	}
-	want.behind = func(key []byte) (int64, bool, error) { return s.countBehind(key, op.End, rev) }
+	want.behind = func(key []byte) (int64, bool, error) { return s.countBehind(key, op.End, rev, account) }
 	lower, upper := versionBounds(op.Key, op.End)
 	it, err := s.newIter(lower, upper, rev)
 	if err != nil {
 		return Page{}, err
 	}
-	page, err := want.page(&engineCursor{it: it, rev: allOf(rev)})
+	page, err := want.page(&engineCursor{it: it, rev: allOf(rev), walk: walk{account: account}})
 	if err == nil && page.Result.More && want.counts() {
 		s.pages.keep(op, rev, page.Last, page.Result.Count-page.Given)
 	}
@@ -261,6 +261,9 @@ func (c *collector) walk(from cursor) error {
 			}
 			continue
 		}
+		if !passesMod(c.op, from.mod()) {
+			continue
+		}
 		rec, mod, err := from.version()
 		if err != nil {
 			return err
@@ -336,8 +339,11 @@ func (c *collector) result() kv.RangeResult {
 
 // passes applies the revision filters.
 func passes(op *kv.RangeOp, mod, create kv.Revision) bool {
-	return (op.MaxMod == 0 || mod <= op.MaxMod) && (op.MinMod == 0 || mod >= op.MinMod) &&
-		(op.MaxCreate == 0 || create <= op.MaxCreate) && (op.MinCreate == 0 || create >= op.MinCreate)
+	return passesMod(op, mod) && (op.MaxCreate == 0 || create <= op.MaxCreate) && (op.MinCreate == 0 || create >= op.MinCreate)
+}
+
+func passesMod(op *kv.RangeOp, mod kv.Revision) bool {
+	return (op.MaxMod == 0 || mod <= op.MaxMod) && (op.MinMod == 0 || mod >= op.MinMod)
 }
 
 // strip drops what keys_only does not ask for. etcd 3.7 serves keys_only from its index, which knows no leases, unless

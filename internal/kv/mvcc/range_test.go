@@ -14,6 +14,7 @@ import (
 type unlimited struct{}
 
 func (unlimited) Take(int) error { return nil }
+func (unlimited) Walk(int) error { return nil }
 func (unlimited) Release()       {}
 
 // do runs one command and commits it.
@@ -194,12 +195,12 @@ func TestStore_CheckAt(t *testing.T) {
 			kv.Compare{Key: []byte("b"), End: []byte{0}, Target: kv.CompareMod, Result: kv.CompareGreater, Number: 2}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := s.CheckAt(&c.c, 0)
+			got, err := s.CheckAt(&c.c, 0, nil, nil)
 			if err != nil || got != c.want {
 				t.Errorf("got %v, %v, want %v", got, err, c.want)
 			}
 			w := s.Begin()
-			if got := w.Check(&c.c); got != c.want {
+			if got := w.Check(&c.c, nil); got != c.want {
 				t.Errorf("by the writer: got %v, want %v", got, c.want)
 			}
 			if err := w.Commit(); err != nil {

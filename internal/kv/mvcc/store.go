@@ -150,56 +150,97 @@ func (s *Store) Get(key []byte) (found *kv.KeyValue, err error) {
 	return found, err
 }
 
-// getAt returns the key at rev, which is published.
-//
-// With an account, a large pair is taken from it before it is read: who waits for room holds nothing meanwhile, and no
-// iterator. taken says that it was.
+// ValueLen returns about how long the value of a key is at the published revision; zero if there is none. It does not read it.
+func (s *Store) ValueLen(key []byte) (size int, err error) {
+	_, err = s.atRevision(0, func(rev kv.Revision) error {
+		if found, _, ok := s.cache.get(key, rev); ok {
+			if size = 0; found != nil {
+				size = len(found.Value)
+			}
+			return nil
+		}
+		return s.seek(key, allOf(rev), rev, func(_ engine.Iterator, _ kv.Rev, row int) error {
+			size = row
+			return nil
+		})
+	})
+	return size, err
+}
+
+// getAt returns the key at rev, which is published. taken says that a large pair was taken from account.
 func (s *Store) getAt(key []byte, rev kv.Revision, account kv.Account) (found *kv.KeyValue, taken bool, err error) {
 	if found, _, ok := s.cache.get(key, rev); ok {
 		return found, false, nil
 	}
 	seen := s.Revision() // before the iterator: everything up to here is in it
-	it, err := s.newIter(nil, nil, rev)
+	found, since, taken, err := s.load(key, allOf(rev), rev, account)
+	if err == nil && rev == seen {
+		s.learn(key, found, since, seen)
+	}
+	return found, taken, err
+}
+
+// learn puts into the cache what was found at the revision seen, which was the published one before anybody looked. since is
+// the change that made it, zero if there is none.
+func (s *Store) learn(key []byte, found *kv.KeyValue, since kv.Rev, seen kv.Revision) {
+	if since == (kv.Rev{}) {
+		since.Main = seen
+	}
+	s.cache.learn(key, found, since, seen)
+}
+
+// load reads the key as of a change, past the cache, which knows revisions as a whole. It needs the history from a revision on.
+//
+// With an account, a large pair is taken from it before it is read: who waits for room holds nothing meanwhile, and no
+// iterator. taken says that it was.
+func (s *Store) load(
+	key []byte, at kv.Rev, needs kv.Revision, account kv.Account,
+) (found *kv.KeyValue, since kv.Rev, taken bool, err error) {
+	large := 0
+	err = s.seek(key, at, needs, func(it engine.Iterator, made kv.Rev, size int) (err error) {
+		since = made
+		switch {
+		case size == 0:
+		case account != nil && size >= takeAtOnce:
+			large = size
+		default:
+			found, err = versionAt(it, key, made)
+		}
+		return err
+	})
+	if large == 0 || err != nil {
+		return found, since, false, err
+	}
+	if err := account.Take(len(key) + large + pairOverhead); err != nil {
+		return nil, kv.Rev{}, false, err
+	}
+	found, since, _, err = s.load(key, at, needs, nil)
+	return found, since, true, err
+}
+
+// seek calls see with an iterator at the row of key as of a change, the change that made the row, and how long it is: zero if
+// there is none.
+func (s *Store) seek(
+	key []byte, at kv.Rev, needs kv.Revision, see func(it engine.Iterator, since kv.Rev, size int) error,
+) error {
+	it, err := s.newIter(nil, nil, needs)
 	if err != nil {
-		return nil, false, err
+		return err
 	}
 	buf := s.scratch.Get().(*[]byte)
-	since, size, err := seekVersion(it, buf, key, allOf(rev))
-	large := err == nil && account != nil && size >= takeAtOnce
-	if err == nil && size > 0 && !large {
-		found, err = versionAt(it, key, since)
+	since, size, err := seekVersion(it, buf, key, at)
+	if err == nil {
+		err = see(it, since, size)
 	}
 	s.scratch.Put(buf)
 	if closeErr := it.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("mvcc: close an iterator: %w", closeErr)
 	}
-	if large && err == nil {
-		if err := account.Take(len(key) + size + pairOverhead); err != nil {
-			return nil, false, err
-		}
-		found, _, err := s.getAt(key, rev, nil)
-		return found, true, err
-	}
-	if err == nil && rev == seen {
-		if since == (kv.Rev{}) {
-			since.Main = rev
-		}
-		s.cache.learn(key, found, since, seen)
-	}
-	return found, false, err
+	return err
 }
 
-// lookup finds key as of the change rev. since is the change that made the version or tombstone, zero if there is none.
-func lookup(it engine.Iterator, buf *[]byte, key []byte, rev kv.Rev) (found *kv.KeyValue, since kv.Rev, err error) {
-	row, since, err := lookupRow(it, buf, key, rev)
-	if row == nil || err != nil {
-		return nil, since, err
-	}
-	found, err = loadVersion(key, row, since.Main)
-	return found, since, err
-}
-
-// lookupRow is lookup for the row of the version or tombstone, nil if there is none. The row is valid until it moves.
+// lookupRow finds the row of key as of the change rev, a version or a tombstone; nil if there is none. The row is valid until
+// it moves. since is the change that made it, zero if there is none.
 func lookupRow(it engine.Iterator, buf *[]byte, key []byte, rev kv.Rev) (row []byte, since kv.Rev, err error) {
 	since, size, err := seekVersion(it, buf, key, rev)
 	if size == 0 || err != nil {

@@ -223,16 +223,17 @@ func (w *Writer) collect(
 	op *kv.RangeOp, account kv.Account,
 ) (found []kv.KeyValue, at []position, sums []uint64, err error) {
 	if account != nil {
-		whole := newCollector(op, true, account)
+		asked := &asked{Account: account}
+		whole := newCollector(op, true, asked)
 		whole.withAt = true
-		result, err := whole.run(w.cursor(op.Key, op.End, w.Revision()))
-		if !isAccountError(err) {
+		result, err := whole.run(w.cursor(op.Key, op.End, w.Revision(), nil))
+		if !asked.refused {
 			return result.KVs, whole.at, nil, err
 		}
 	}
 	bare := newCollector(op, true, nil)
 	bare.withValue, bare.withSum, bare.withAt = false, true, true
-	result, err := bare.run(w.cursor(op.Key, op.End, w.Revision()))
+	result, err := bare.run(w.cursor(op.Key, op.End, w.Revision(), nil))
 	return result.KVs, bare.at, bare.sums, err
 }
 

@@ -1,10 +1,10 @@
 package mvcc
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/engine"
 )
 
 // Get returns the key as this Writer sees it, nil if it does not exist.
@@ -17,16 +17,34 @@ func (w *Writer) Get(key []byte) *kv.KeyValue {
 // the read and is no error of the Writer; nil counts nothing.
 func (w *Writer) Range(op *kv.RangeOp, account kv.Account) (kv.RangeResult, error) {
 	rev, err := checkRevision(op.Revision, w.Revision(), w.compact)
-	if err != nil {
+	if err != nil || isEmptyRange(op.Key, op.End) {
 		return kv.RangeResult{}, err
 	}
-	if isEmptyRange(op.Key, op.End) {
-		return kv.RangeResult{}, nil
+	if account == nil {
+		result, err := w.rangeAt(op, rev, nil)
+		w.note(err)
+		return result, err
 	}
+	asked := &asked{Account: account}
+	result, err := w.rangeAt(op, rev, asked)
+	if !asked.refused {
+		w.note(err)
+	}
+	return result, err
+}
+
+func (w *Writer) rangeAt(op *kv.RangeOp, rev kv.Revision, account kv.Account) (kv.RangeResult, error) {
 	if isSingle(op.End) {
-		found := w.at(op.Key, rev)
-		if found == nil {
-			return kv.RangeResult{}, w.err
+		first := account
+		if op.CountOnly || op.KeysOnly {
+			first = nil // the value is not kept
+		}
+		found, taken, err := w.at(op.Key, rev, first)
+		if err != nil || found == nil {
+			return kv.RangeResult{}, err
+		}
+		if taken {
+			account = nil
 		}
 		return rangeOfOne(op, found, account)
 	}
@@ -36,28 +54,21 @@ func (w *Writer) Range(op *kv.RangeOp, account kv.Account) (kv.RangeResult, erro
 	}
 	if op.CountOnly {
 		if !want.totalKnown {
-			want.total, err = w.countAt(op.Key, op.End, rev)
-			w.note(err)
+			var err error
+			if want.total, err = w.countAt(op.Key, op.End, rev, account); err != nil {
+				return kv.RangeResult{}, err
+			}
 		}
-		return kv.RangeResult{Count: want.total}, err
+		return kv.RangeResult{Count: want.total}, nil
 	}
 	want.behind = func(key []byte) (int64, bool, error) {
-		count, walk, err := w.store.countBehind(key, op.End, min(rev, w.base.revision))
+		count, walk, err := w.store.countBehind(key, op.End, min(rev, w.base.revision), account)
 		if walk || err != nil {
 			return 0, walk, err
 		}
 		return count + w.pendingCount(key, op.End, rev), false, nil
 	}
-	result, err := want.run(w.cursor(op.Key, op.End, rev))
-	if !isAccountError(err) {
-		w.note(err)
-	}
-	return result, err
-}
-
-// isAccountError tells whether an error is an account's and not the engine's.
-func isAccountError(err error) bool {
-	return errors.Is(err, kv.ErrAnswerTooLarge) || errors.Is(err, kv.ErrAnswersBusy)
+	return want.run(w.cursor(op.Key, op.End, rev, account))
 }
 
 // CheckRevision tells whether a transaction may read at this revision, without reading.
@@ -65,17 +76,39 @@ func (w *Writer) CheckRevision(rev kv.Revision) error {
 	return checkTxnRevision(rev, w.Revision(), w.compact)
 }
 
-// Check tells whether the condition holds now.
-func (w *Writer) Check(c *kv.Compare) bool {
-	if isSingle(c.End) {
-		return holdsFor(c, w.Get(c.Key))
-	}
+// Check tells whether the condition holds now. What it looks at is taken off left, whatever the cache has; when nothing is left
+// it ends, and says no.
+func (w *Writer) Check(c *kv.Compare, left *int64) bool {
+	look := looks{left: left}
 	if isEmptyRange(c.Key, c.End) {
 		return holdsFor(c, nil)
 	}
-	holds, err := holdsForAll(c, w.cursor(c.Key, c.End, w.Revision()))
+	var holds bool
+	var err error
+	if !isSingle(c.End) {
+		holds, err = look.all(c, w.cursor(c.Key, c.End, w.Revision(), nil))
+	} else if found, _, ok := w.cached(c.Key); ok {
+		holds = look.one(c, found)
+	} else {
+		holds, err = w.checkRow(c, &look)
+	}
 	w.note(err)
-	return holds
+	return holds && !look.over()
+}
+
+// checkRow checks one key that neither this Writer has changed nor the cache has.
+func (w *Writer) checkRow(c *kv.Compare, look *looks) (bool, error) {
+	it := w.iterator()
+	if it == nil {
+		return false, nil
+	}
+	since, size, err := seekVersion(it, &w.keyBuf, c.Key, allOf(w.base.revision))
+	if err != nil {
+		return false, err
+	}
+	return look.at(c, it, since, size, func(found *kv.KeyValue, since kv.Rev) {
+		w.store.learn(c.Key, found, since, w.base.revision)
+	})
 }
 
 // current returns the newest version of key and the change that wrote it. The cache's entries are all true at w.base: only
@@ -87,10 +120,7 @@ func (w *Writer) current(key []byte, learn bool) (*kv.KeyValue, kv.Rev) {
 	}
 	found, since := w.fromEngine(key, w.base.revision)
 	if learn && w.err == nil {
-		if since == (kv.Rev{}) {
-			since.Main = w.base.revision
-		}
-		w.store.cache.learn(key, found, since, w.base.revision)
+		w.store.learn(key, found, since, w.base.revision)
 	}
 	return found, since
 }
@@ -103,19 +133,38 @@ func (w *Writer) cached(key []byte) (found *kv.KeyValue, since kv.Rev, ok bool) 
 	return w.store.cache.get(key, w.base.revision)
 }
 
-// at returns key at a revision that may be this Writer's own.
-func (w *Writer) at(key []byte, rev kv.Revision) *kv.KeyValue {
-	if rev >= w.Revision() {
-		return w.Get(key)
+// at returns key at a revision that may be this Writer's own. A large pair is taken from account before it is read; taken says
+// that it was.
+func (w *Writer) at(key []byte, rev kv.Revision, account kv.Account) (found *kv.KeyValue, taken bool, err error) {
+	v, changed := w.pending.newest(key)
+	if changed && rev < w.Revision() {
+		v = w.pending.at(key, rev)
 	}
-	if v := w.pending.at(key, rev); v != nil {
-		return v.live()
+	if v != nil {
+		return v.live(), false, nil
 	}
+	rev = min(rev, w.base.revision)
 	if found, _, ok := w.store.cache.get(key, rev); ok {
-		return found
+		return found, false, nil
 	}
-	found, _ := w.fromEngine(key, min(rev, w.base.revision))
-	return found
+	it := w.iterator()
+	if it == nil {
+		return nil, false, w.err
+	}
+	since, size, err := seekVersion(it, &w.keyBuf, key, allOf(rev))
+	if err == nil && account != nil && size >= takeAtOnce {
+		if err := account.Take(len(key) + size + pairOverhead); err != nil {
+			return nil, false, err
+		}
+		taken = true
+	}
+	if err == nil && size > 0 {
+		found, err = versionAt(it, key, since)
+	}
+	if err == nil && rev == w.base.revision {
+		w.store.learn(key, found, since, rev)
+	}
+	return found, taken, err
 }
 
 func (w *Writer) fromEngine(key []byte, rev kv.Revision) (*kv.KeyValue, kv.Rev) {
@@ -130,27 +179,36 @@ func (w *Writer) fromEngine(key []byte, rev kv.Revision) (*kv.KeyValue, kv.Rev) 
 
 // rowFromEngine returns the row of a key, valid until the next call, and the change that made it; nil if there is none.
 func (w *Writer) rowFromEngine(key []byte, rev kv.Revision) ([]byte, kv.Rev) {
-	if w.it == nil {
-		it, err := w.store.engine.NewIter(nil, nil)
-		if err != nil {
-			w.note(fmt.Errorf("mvcc: iterate at revision %d: %w", rev, err))
-			return nil, kv.Rev{}
-		}
-		w.it = it
+	it := w.iterator()
+	if it == nil {
+		return nil, kv.Rev{}
 	}
-	row, since, err := lookupRow(w.it, &w.keyBuf, key, allOf(rev))
+	row, since, err := lookupRow(it, &w.keyBuf, key, allOf(rev))
 	w.note(err)
 	return row, since
 }
 
+// iterator is that for single keys; nil after an error, which is noted.
+func (w *Writer) iterator() engine.Iterator {
+	if w.it == nil {
+		it, err := w.store.engine.NewIter(nil, nil)
+		if err != nil {
+			w.note(fmt.Errorf("mvcc: iterate at revision %d: %w", w.base.revision, err))
+			return nil
+		}
+		w.it = it
+	}
+	return w.it
+}
+
 // cursor walks over a range as it is at rev, with this Writer's versions. An error of the engine shows at its close.
-func (w *Writer) cursor(key, end []byte, rev kv.Revision) cursor {
+func (w *Writer) cursor(key, end []byte, rev kv.Revision, account kv.Account) cursor {
 	lower, upper := versionBounds(key, end)
 	it, err := w.store.engine.NewIter(lower, upper)
 	if err != nil {
 		return failedCursor{fmt.Errorf("mvcc: iterate at revision %d: %w", rev, err)}
 	}
-	under := &engineCursor{it: it, rev: allOf(rev)}
+	under := &engineCursor{it: it, rev: allOf(rev), walk: walk{account: account}}
 	over := w.pending.within(key, end)
 	if len(over) == 0 {
 		return under
@@ -163,5 +221,6 @@ type failedCursor struct{ err error }
 
 func (c failedCursor) next() bool                            { return false }
 func (c failedCursor) key() []byte                           { return nil }
+func (c failedCursor) mod() kv.Revision                      { return 0 }
 func (c failedCursor) version() (record, kv.Revision, error) { return record{}, 0, c.err }
 func (c failedCursor) close() error                          { return c.err }

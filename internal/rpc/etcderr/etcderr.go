@@ -62,6 +62,7 @@ var wireErrors = []mapping{
 	{kv.ErrAborted, rpctypes.ErrGRPCTimeoutDueToLeaderFail}, // it never shows: the proposer tries again
 	{kv.ErrSkipped, rpctypes.ErrGRPCLeaderChanged},
 	{kv.ErrDeposed, rpctypes.ErrGRPCLeaderChanged},
+	{kv.ErrLooksTooFar, rpctypes.ErrGRPCRequestTooLarge},
 	{auth.ErrRootUserNotExist, rpctypes.ErrGRPCRootUserNotExist},
 	{auth.ErrRootRoleNotExist, rpctypes.ErrGRPCRootRoleNotExist},
 	{auth.ErrUserAlreadyExist, rpctypes.ErrGRPCUserAlreadyExist},

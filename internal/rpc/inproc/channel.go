@@ -137,10 +137,11 @@ func (c *Channel) answer(ctx context.Context, response, reply any) error {
 		return err
 	}
 	if c := callerOf(ctx); c != nil {
-		c.held = append(c.held, encoded)
 		if err := c.Take(ctx, encoded.Len()); err != nil {
+			encoded.Free()
 			return outcome(ctx, err)
 		}
+		c.held = append(c.held, encoded)
 	} else {
 		defer encoded.Free()
 	}

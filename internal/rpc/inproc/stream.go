@@ -111,6 +111,19 @@ func (e clientEnd) RecvMsg(m any) error {
 	}
 }
 
+// WithContext is a stream whose service acts in the context given, made of the stream's own by With.
+func WithContext(ctx context.Context, stream grpc.ServerStream) grpc.ServerStream {
+	return streamWithContext{stream, ctx}
+}
+
+type streamWithContext struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+// Context implements grpc.ServerStream.
+func (s streamWithContext) Context() context.Context { return s.ctx }
+
 // serverEnd is the service's.
 type serverEnd struct{ *pipe }
 

@@ -50,11 +50,14 @@ func (e *Election) campaign(
 	if err != nil {
 		return nil, err
 	}
-	candidate := &v3electionpb.LeaderKey{Name: r.Name, Key: key, Rev: queued.Header.Revision, Lease: lease}
+	header := queued.Header
+	candidate := &v3electionpb.LeaderKey{Name: r.Name, Key: key, Rev: header.Revision, Lease: lease}
 	if !queued.Succeeded { // the same lease campaigns already
 		own := queued.Responses[0].GetResponseRange().Kvs[0]
 		candidate.Rev = own.CreateRevision
-		if string(own.Value) != string(r.Value) {
+		other := string(own.Value) != string(r.Value)
+		queued, own = nil, nil // their value may be large, and the wait long
+		if other {
 			if _, err := e.proclaim(ctx, candidate, r.Value); err != nil {
 				_, _ = e.resign(ctx, candidate) // why it cannot campaign matters more
 				return nil, err
@@ -73,7 +76,7 @@ func (e *Election) campaign(
 		}
 		return nil, err
 	}
-	return &v3electionpb.CampaignResponse{Header: queued.Header, Leader: candidate}, nil
+	return &v3electionpb.CampaignResponse{Header: header, Leader: candidate}, nil
 }
 
 // stands fails unless a candidate's key is there still. etcd does not look, and calls a candidate leader whose lease has ended
@@ -183,13 +186,14 @@ func (e *Election) leaderOrNext(ctx context.Context, name []byte) (*v3electionpb
 	}
 	all := ofName(new(pb.RangeRequest), name)
 	next := new(v3electionpb.LeaderResponse)
-	err = e.store.events(ctx, all.Key, all.RangeEnd, found.Header.Revision+1, func(r *pb.WatchResponse) (bool, error) {
+	err = e.store.events(ctx, &pb.WatchCreateRequest{
+		Key: all.Key, RangeEnd: all.RangeEnd, StartRevision: found.Header.Revision + 1,
+		Filters: []pb.WatchCreateRequest_FilterType{pb.WatchCreateRequest_NODELETE},
+	}, func(r *pb.WatchResponse) (bool, error) {
 		for _, event := range r.Events {
-			if !isDeletion(event) { // the first: those after it wait for their turn
-				next.Header, next.Kv = r.Header, event.Kv
-				next.Header.Revision = event.Kv.ModRevision
-				return true, nil
-			}
+			next.Header, next.Kv = r.Header, event.Kv // the first: those after it wait for their turn
+			next.Header.Revision = event.Kv.ModRevision
+			return true, nil
 		}
 		return false, nil
 	})
@@ -203,7 +207,8 @@ func (e *Election) follow(
 	if err := send(leader); err != nil {
 		return err
 	}
-	return e.store.events(ctx, leader.Kv.Key, nil, leader.Header.Revision+1, func(r *pb.WatchResponse) (bool, error) {
+	watch := &pb.WatchCreateRequest{Key: leader.Kv.Key, StartRevision: leader.Header.Revision + 1}
+	return e.store.events(ctx, watch, func(r *pb.WatchResponse) (bool, error) {
 		for _, event := range r.Events {
 			if isDeletion(event) {
 				return true, nil

@@ -35,8 +35,8 @@ func (l *Lock) lock(ctx context.Context, r *v3lockpb.LockRequest) (*v3lockpb.Loc
 	key := keyOf(r.Name, lease)
 	queued, err := l.store.kv.Txn(ctx, &pb.TxnRequest{
 		Compare: []*pb.Compare{createdAt(key, 0)},
-		Success: []*pb.RequestOp{putOp(&pb.PutRequest{Key: key, Lease: lease}), rangeOp(first(r.Name))},
-		Failure: []*pb.RequestOp{rangeOp(&pb.RangeRequest{Key: key}), rangeOp(first(r.Name))},
+		Success: []*pb.RequestOp{putOp(&pb.PutRequest{Key: key, Lease: lease}), rangeOp(firstKey(r.Name))},
+		Failure: []*pb.RequestOp{rangeOp(&pb.RangeRequest{Key: key, KeysOnly: true}), rangeOp(firstKey(r.Name))},
 	})
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (l *Lock) await(ctx context.Context, name, key []byte, since int64) (*pb.Re
 	err := l.store.awaitTurn(ctx, name, since-1, len(name))
 	var own *pb.RangeResponse
 	if err == nil {
-		own, err = l.store.kv.Range(ctx, &pb.RangeRequest{Key: key})
+		own, err = l.store.kv.Range(ctx, &pb.RangeRequest{Key: key, KeysOnly: true})
 	}
 	if err != nil {
 		after, cancel := afterwards(ctx)

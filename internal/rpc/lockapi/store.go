@@ -89,6 +89,13 @@ func first(name []byte) *pb.RangeRequest {
 	}, name)
 }
 
+// firstKey is first without the value.
+func firstKey(name []byte) *pb.RangeRequest {
+	r := first(name)
+	r.KeysOnly = true
+	return r
+}
+
 // createdAt compares the create revision of a key; zero: it does not exist.
 func createdAt(key []byte, revision int64) *pb.Compare {
 	return &pb.Compare{
@@ -118,13 +125,17 @@ func (s *Store) awaitTurn(ctx context.Context, name []byte, revision int64, requ
 	defer leave()
 	before := ofName(&pb.RangeRequest{
 		SortTarget: pb.RangeRequest_CREATE, SortOrder: pb.RangeRequest_DESCEND, Limit: 1, MaxCreateRevision: revision,
+		KeysOnly: true,
 	}, name)
 	for {
 		found, err := s.kv.Range(ctx, before)
 		if err != nil || len(found.Kvs) == 0 {
 			return err
 		}
-		err = s.events(ctx, found.Kvs[0].Key, nil, found.Header.Revision+1, func(r *pb.WatchResponse) (done bool, err error) {
+		err = s.events(ctx, &pb.WatchCreateRequest{
+			Key: found.Kvs[0].Key, StartRevision: found.Header.Revision + 1,
+			Filters: []pb.WatchCreateRequest_FilterType{pb.WatchCreateRequest_NOPUT},
+		}, func(r *pb.WatchResponse) (done bool, err error) {
 			return slices.ContainsFunc(r.Events, isDeletion), nil
 		})
 		if err != nil && !errors.Is(err, errOvertaken) {
@@ -138,9 +149,9 @@ func isDeletion(e *mvccpb.Event) bool { return e.Type == mvccpb.Event_DELETE }
 // errOvertaken means that history was compacted before it was watched: who watches reads what there is now.
 var errOvertaken = errors.New("lockapi: the history to watch is compacted")
 
-// events watches a range from a revision on, until see has seen enough.
+// events watches until see has seen enough.
 func (s *Store) events(
-	ctx context.Context, key, end []byte, from int64, see func(*pb.WatchResponse) (done bool, err error),
+	ctx context.Context, create *pb.WatchCreateRequest, see func(*pb.WatchResponse) (done bool, err error),
 ) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -148,7 +159,6 @@ func (s *Store) events(
 	if err != nil {
 		return err
 	}
-	create := &pb.WatchCreateRequest{Key: key, RangeEnd: end, StartRevision: from}
 	request := &pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{CreateRequest: create}}
 	if err := stream.Send(request); err != nil && !errors.Is(err, io.EOF) { // EOF: Recv tells why
 		return err

@@ -52,6 +52,7 @@ func (m *meter) Take(n int) error {
 	}
 	return nil
 }
+func (m *meter) Walk(int) error         { return nil }
 func (m *meter) Release()               { m.released++ }
 func (m *meter) Sending(bytes int) bool { m.sending = bytes; return true }
 func (m *meter) Taken()                 { m.taken++ }

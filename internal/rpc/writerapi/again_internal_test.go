@@ -14,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/proposals"
 )
 
 // fullMember has a state machine, and knows of some proposals.
@@ -22,6 +23,27 @@ type fullMember struct {
 	KV
 	machine *apply.Machine
 	awaited map[consensus.ProposalID]bool
+	turn    func() (leave func(), err error) // nil: all commands cost little
+	given   []consensus.ProposalID           // up
+}
+
+func (m *fullMember) Turn(context.Context, *kv.Command, func()) (leave func(), err error) {
+	if m.turn == nil {
+		return nil, nil
+	}
+	return m.turn()
+}
+
+func (m *fullMember) CostsLittle(context.Context, *kv.Command) (bool, error) {
+	return m.turn == nil, nil
+}
+
+func (m *fullMember) Abandon(id consensus.ProposalID, _ proposals.Completion) {
+	m.given = append(m.given, id)
+}
+
+func (m *fullMember) EncodeFor(id consensus.ProposalID, _ *kv.Command) (consensus.Proposal, error) {
+	return consensus.Proposal{ID: id}, nil
 }
 
 func (m *fullMember) Learner() bool                                                      { return false }
@@ -92,6 +114,57 @@ func TestStream_begin_again(t *testing.T) {
 		q.record(&quoratepb.ProposeRequest{TermConfig: &quoratepb.TermConfig{}, Records: []*quoratepb.Proposal{r}})
 		if q.heard.verdicts != 1 {
 			t.Errorf("%s: the record was taken", c.name)
+		}
+	}
+}
+
+// Ensure that a command which costs much is recorded by no voter, that its turn ends once it was applied, also if the stream has
+// ended before, and that one which gets no turn is refused, unless it may have been sent before.
+func TestStream_begin_turn(t *testing.T) {
+	owner := clients.Owner{ID: 2}
+	session := consensus.ClientSession(owner.ID, 2).Number
+	m := &fullMember{machine: fullMachine(t)}
+	w := &Service{options: Options{Member: m, Clients: m, KV: m, Pending: new(atomic.Int64), Failed: new(atomic.Uint64)},
+		mostResultBytes: 70_000}
+	stream := func() *proposeStream {
+		p := &proposeStream{writer: w, grpc: noNetwork{}, owner: owner, wake: make(chan struct{}, 1),
+			unanswered: map[*streamProposal]struct{}{}}
+		p.room.L = &p.mu
+		return p
+	}
+	r := &quoratepb.Proposal{Session: session, Sequence: 1, Kind: quoratepb.Proposal_KIND_PUT}
+	left := 0
+	m.turn = func() (func(), error) { return func() { left++ }, nil }
+	p := stream()
+	command, one, err := p.begin(r)
+	if command == nil || err != nil || left != 0 {
+		t.Fatalf("got %v, %v, and the turn ended %d times", command, err, left)
+	}
+	p.close()
+	if left != 0 || len(m.given) > 0 {
+		t.Errorf("with the stream the turn ended %d times, and %v was given up", left, m.given)
+	}
+	one.Complete(kv.Result{}, nil)
+	one.Complete(kv.Result{}, nil)
+	if left != 1 {
+		t.Errorf("the turn ended %d times", left)
+	}
+	p = stream()
+	p.record(&quoratepb.ProposeRequest{TermConfig: &quoratepb.TermConfig{}, Records: []*quoratepb.Proposal{r}})
+	if p.heard.verdicts != 1 || p.heard.messages[0].Verdicts[0].Refusal != refusedHere {
+		t.Errorf("the record was taken: %+v", p.heard.messages)
+	}
+	m.turn = func() (func(), error) { return nil, errCostly }
+	for again, want := range map[bool]quoratepb.Answer_Verdict{
+		false: quoratepb.Answer_VERDICT_REFUSED, true: quoratepb.Answer_VERDICT_AGAIN,
+	} {
+		p := stream()
+		r.Again = again
+		if command, _, err := p.begin(r); command != nil || err != nil || len(p.finished) != 1 {
+			t.Fatalf("without a turn: got %v, %v", command, err)
+		}
+		if a := w.proposalAnswer(context.Background(), &p.finished[0]); a.Verdict != want {
+			t.Errorf("without a turn, again %v: got %v, want %v", again, a, want)
 		}
 	}
 }

@@ -26,6 +26,21 @@ func (w *Service) admitProposal(ctx context.Context, r *quoratepb.Proposal) (*kv
 	return nil, errProposal
 }
 
+// admitCheap is admitProposal for what is recorded: what costs much goes the slow way, where it has to wait for its turn.
+func (w *Service) admitCheap(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error) {
+	command, err := w.admitProposal(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	cheap, err := w.options.KV.CostsLittle(ctx, command)
+	if err == nil && !cheap {
+		err = errCostly
+	}
+	return command, err
+}
+
+var errCostly = status.Error(codes.ResourceExhausted, "quorate: the command costs too much to be recorded")
+
 // errResultGone answers what was executed before, when neither its response nor its history is kept.
 var errResultGone = status.Error(codes.OutOfRange,
 	"etcdserver: the request was executed, but its response is no longer kept")

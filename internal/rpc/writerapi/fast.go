@@ -112,7 +112,7 @@ func (p *proposeStream) record(request *quoratepb.ProposeRequest) {
 		}
 		if err == nil {
 			var command *kv.Command
-			if command, err = p.writer.admitProposal(p.grpc.Context(), r); err == nil {
+			if command, err = p.writer.admitCheap(p.grpc.Context(), r); err == nil {
 				proposal, err = p.writer.options.Clients.EncodeFor(id, command)
 			}
 		}

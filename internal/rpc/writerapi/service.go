@@ -56,6 +56,10 @@ type KV interface {
 	// Admit reads and checks a request. One that is said to be proposed again is not held against the quota, so that the log
 	// gives its answer. It gets ErrNoRoom where the log would not refuse it.
 	Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error)
+	// Turn waits until an admitted command may be proposed. leave is to be called once it was applied, or failed; it is nil if
+	// the command costs little. waits is called before it waits. CostsLittle tells that without waiting.
+	Turn(ctx context.Context, command *kv.Command, waits func()) (leave func(), err error)
+	CostsLittle(ctx context.Context, command *kv.Command) (bool, error)
 	// Response is the response to what was applied, which it counts; Reply is the same before that.
 	Response(kind quoratepb.Proposal_Kind, result *kv.Result) wire.Encoder
 	Reply(kind quoratepb.Proposal_Kind, result *kv.Result) wire.Encoder

@@ -87,6 +87,8 @@ type streamProposal struct {
 	bytes  int
 	// command is set while a result that is not complete may come of it.
 	command *kv.Command
+	// leave lets the next command that costs much be proposed; nil if this one costs little, or was not admitted.
+	leave func()
 }
 
 // finished is a proposal with what came of it. refused is why it was not proposed at all.
@@ -218,7 +220,19 @@ func (p *proposeStream) begin(r *quoratepb.Proposal) (*kv.Command, *streamPropos
 		one.refuse(err)
 		return nil, one, nil
 	}
-	return command, one, nil
+	leave, err := p.writer.options.KV.Turn(p.grpc.Context(), command, p.handOver)
+	switch {
+	case err == nil:
+		if leave != nil {
+			one.leave = sync.OnceFunc(leave)
+		}
+		return command, one, nil
+	case r.Again: // it may have been applied, and is no refusal
+		one.Complete(kv.Result{}, err)
+	default:
+		one.refuse(err)
+	}
+	return nil, one, nil
 }
 
 func checkName(id consensus.ProposalID) error {
@@ -276,11 +290,20 @@ func (p *proposeStream) leave(one *streamProposal, f finished) {
 }
 
 func (one *streamProposal) refuse(why error) {
+	one.ended()
 	one.stream.leave(one, finished{id: one.id, kind: one.kind, refused: why})
+}
+
+// ended is called once: when the command was refused, or is complete.
+func (one *streamProposal) ended() {
+	if one.leave != nil {
+		one.leave()
+	}
 }
 
 // Complete implements proposals.Completion.
 func (one *streamProposal) Complete(result kv.Result, err error) {
+	one.ended()
 	one.stream.leave(one, finished{id: one.id, kind: one.kind, command: one.command, result: result, err: err})
 }
 
@@ -327,7 +350,9 @@ func (p *proposeStream) close() {
 	p.room.Broadcast()
 	p.mu.Unlock()
 	for one := range left {
-		p.writer.options.Clients.Abandon(one.id, one)
+		if one.leave == nil { // else it says when it was applied
+			p.writer.options.Clients.Abandon(one.id, one)
+		}
 		p.writer.options.Pending.Add(-1)
 	}
 }

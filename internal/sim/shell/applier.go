@@ -80,6 +80,7 @@ func (a *applied) recall(command *kv.Command, result *kv.Result) {
 type unlimited struct{}
 
 func (unlimited) Take(int) error { return nil }
+func (unlimited) Walk(int) error { return nil }
 func (unlimited) Release()       {}
 
 // batch takes note of a batch.

@@ -1,0 +1,95 @@
+package admission_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/quorate/quorate/internal/admission"
+)
+
+// Ensure that one call runs at a time, that hosts take turns, and that a host with many waits for its own.
+func TestTurns_Enter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := admission.NewTurns(8, 5)
+		ctx, cancel := context.WithCancel(context.Background())
+		first, err := turns.Enter(ctx, "many")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		var order []string
+		wait := func(ctx context.Context, host string) {
+			go func() {
+				leave, err := turns.Enter(ctx, host)
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					order = append(order, host+": "+err.Error())
+					return
+				}
+				order = append(order, host)
+				go leave()
+			}()
+			synctest.Wait()
+		}
+		for range 3 {
+			wait(context.Background(), "many")
+		}
+		wait(ctx, "gone")
+		wait(context.Background(), "few")
+		wait(context.Background(), "few")
+		cancel()
+		synctest.Wait()
+		if in, _ := turns.Counts(); in != 6 {
+			t.Errorf("%d are in", in)
+		}
+		first()
+		synctest.Wait()
+		want := []string{"gone: context canceled", "many", "few", "many", "few", "many"}
+		if !slices.Equal(order, want) {
+			t.Errorf("in the order %q, want %q", order, want)
+		}
+		if in, refused := turns.Counts(); in != 0 || refused != 0 {
+			t.Errorf("%d are in, %d were refused", in, refused)
+		}
+	})
+}
+
+// Ensure that no more wait than may, of one host and of all.
+func TestTurns_Enter_refuses(t *testing.T) {
+	turns := admission.NewTurns(3, 2)
+	over, cancel := context.WithCancel(context.Background())
+	leave, err := turns.Enter(context.Background(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var waiting sync.WaitGroup
+	for _, host := range []string{"a", "b"} {
+		waiting.Go(func() {
+			if _, err := turns.Enter(over, host); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s waited until %v", host, err)
+			}
+		})
+	}
+	for in := 0; in != 3; in, _ = turns.Counts() {
+	}
+	for _, host := range []string{"a", "c"} {
+		if _, err := turns.Enter(context.Background(), host); !errors.Is(err, admission.ErrQueueFull) {
+			t.Errorf("%s, beyond the bound: %v", host, err)
+		}
+	}
+	cancel()
+	waiting.Wait()
+	leave()
+	if leave, err = turns.Enter(context.Background(), "c"); err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	if in, refused := turns.Counts(); in != 0 || refused != 2 {
+		t.Errorf("%d are in, %d were refused", in, refused)
+	}
+}

@@ -1,0 +1,41 @@
+package mvcc
+
+import "github.com/quorate/quorate/internal/kv"
+
+// asked is an account that remembers whether it has refused something.
+type asked struct {
+	kv.Account
+	refused bool
+}
+
+// Take implements kv.Account.
+func (a *asked) Take(bytes int) error { return a.remember(a.Account.Take(bytes)) }
+
+// Walk implements kv.Account.
+func (a *asked) Walk(bytes int) error { return a.remember(a.Account.Walk(bytes)) }
+
+func (a *asked) remember(err error) error {
+	a.refused = a.refused || err != nil
+	return err
+}
+
+// walkStep is how much a walk looks at between two calls of Walk: a fraction of a millisecond.
+const walkStep = 64 * kv.WalkKeyBytes
+
+// walk tells an account how far it has come.
+type walk struct {
+	account kv.Account // nil: nobody asks
+	since   int        // the last call of Walk
+}
+
+func (w *walk) over(bytes int) error {
+	if w.account == nil {
+		return nil
+	}
+	if w.since += bytes; w.since < walkStep {
+		return nil
+	}
+	since := w.since
+	w.since = 0
+	return w.account.Walk(since)
+}

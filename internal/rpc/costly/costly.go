@@ -1,0 +1,226 @@
+package costly
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+)
+
+const (
+	// freeCost is what costs little.
+	freeCost = 64 << 10
+	// mostLooks is what comparisons may look at, and what puts may keep. The state machine rejects twice as much: others write
+	// between the look and the log.
+	mostLooks = apply.MaxLooks / 2
+	maxIn     = 256 // commands that are proposed, or wait
+	maxHostIn = 64  // of one address
+	patience  = 30 * time.Second
+)
+
+var errLooksTooFar = status.Errorf(codes.InvalidArgument, "etcdserver: request is too large: its comparisons, and the values "+
+	"that it keeps by ignore_value, come to more than %d bytes, counted with %d for each key: compare shorter ranges, or the "+
+	"revisions of single keys", mostLooks, kv.WalkKeyBytes)
+
+var errTooMany = status.Error(codes.ResourceExhausted, "etcdserver: too many requests: other writes that compare, delete or "+
+	"keep very much wait at this member, or from this address: try again later, or with less at once")
+
+// Gate is what commands pass before they are proposed.
+type Gate struct {
+	machine func() (machine *apply.Machine, release func())
+	turns   *admission.Turns
+}
+
+// New returns a gate before the state machine of a member.
+func New(machine func() (machine *apply.Machine, release func())) *Gate {
+	return &Gate{machine: machine, turns: admission.NewTurns(maxIn, maxHostIn)}
+}
+
+// Counts returns how many commands that cost much are proposed or wait, and how many were refused.
+func (g *Gate) Counts() (in int, refused uint64) { return g.turns.Counts() }
+
+// Propose proposes a command when it may be. One that costs much is waited for though the call has ended: it is applied all the
+// same, and only then may the next one be proposed.
+func (g *Gate) Propose(
+	ctx context.Context, command *kv.Command, propose func(context.Context, *kv.Command) (kv.Result, error),
+) (kv.Result, error) {
+	leave, err := g.Turn(ctx, command, func() {})
+	if err != nil {
+		return kv.Result{}, err
+	}
+	if leave == nil {
+		return propose(ctx, command)
+	}
+	type outcome struct {
+		result kv.Result
+		err    error
+	}
+	done := make(chan outcome, 1)
+	until, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	go func() {
+		defer cancel()
+		result, err := propose(until, command)
+		leave()
+		done <- outcome{result, err}
+	}()
+	select {
+	case o := <-done:
+		return o.result, o.err
+	case <-ctx.Done():
+		return kv.Result{}, ctx.Err()
+	}
+}
+
+// Turn waits until a command may be proposed, and refuses one that would be rejected for what it looks at. leave is to be
+// called once it was applied, or failed; it is nil if the command costs little. waits is called before it waits.
+func (g *Gate) Turn(ctx context.Context, command *kv.Command, waits func()) (leave func(), err error) {
+	little, err := g.Little(ctx, command)
+	if err != nil || little {
+		return nil, err
+	}
+	waits()
+	leave, err = g.turns.Enter(ctx, admission.CallerOf(ctx).Host)
+	if errors.Is(err, admission.ErrQueueFull) {
+		err = errTooMany
+	}
+	if err != nil {
+		return nil, err
+	}
+	machine, release := g.machine()
+	defer release()
+	looks := &cost{walk: walk{ctx, mostLooks}, machine: machine, left: mostLooks}
+	within, err := looks.of(command)
+	if err == nil && !within {
+		err = errLooksTooFar
+	}
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	return leave, nil
+}
+
+// Little reports whether a command costs little.
+func (g *Gate) Little(ctx context.Context, command *kv.Command) (bool, error) {
+	if !MayBe(command) {
+		return true, nil
+	}
+	machine, release := g.machine()
+	defer release()
+	if op := command.LeaseRevoke; op != nil {
+		keys, bytes := machine.Leases().KeysSize(op.ID)
+		return int64(keys)*kv.WalkKeyBytes+bytes <= freeCost, nil
+	}
+	c := &cost{walk: walk{ctx, freeCost}, machine: machine, left: freeCost, deletes: true}
+	return c.of(command)
+}
+
+// walk is the account of who looks at much. It lets others run.
+type walk struct {
+	ctx  context.Context
+	left int64
+}
+
+// Walk is an account that lets others run, and whose errors are those of ctx.
+func Walk(ctx context.Context) kv.Account { return &walk{ctx, math.MaxInt64} }
+
+// errOver ends a walk when nothing is left.
+var errOver = errors.New("costly: over the bound")
+
+// Take implements kv.Account.
+func (*walk) Take(int) error { return nil }
+
+// Walk implements kv.Account.
+func (w *walk) Walk(bytes int) error {
+	runtime.Gosched()
+	if w.left -= int64(bytes); w.left < 0 {
+		return errOver
+	}
+	return w.ctx.Err()
+}
+
+// Release implements kv.Account.
+func (*walk) Release() {}
+
+// cost counts what a command costs, until nothing is left. What is deleted, and not gone from the store, counts too: it is
+// passed over when the command is applied.
+type cost struct {
+	walk
+	machine *apply.Machine
+	left    int64
+	deletes bool // count them, too
+}
+
+// of reports whether a command costs no more than what was left.
+func (c *cost) of(command *kv.Command) (within bool, err error) {
+	switch {
+	case command.Put != nil:
+		err = c.put(command.Put)
+	case command.Delete != nil:
+		err = c.delete(command.Delete)
+	case command.Txn != nil:
+		err = c.txn(command.Txn)
+	}
+	if errors.Is(err, errOver) {
+		return false, nil
+	}
+	return c.left >= 0, err
+}
+
+// txn takes all comparisons, and both branches: what is true when the command is applied is not known.
+func (c *cost) txn(op *kv.TxnOp) error {
+	for i := range op.Compares {
+		compare := op.Compares[i]
+		if _, err := c.machine.Store().CheckAt(&compare, 0, &c.walk, &c.left); err != nil || c.left < 0 {
+			return err
+		}
+	}
+	for _, list := range [2][]kv.Op{op.Then, op.Else} {
+		for i := range list {
+			var err error
+			switch {
+			case list[i].Put != nil:
+				err = c.put(list[i].Put)
+			case list[i].Delete != nil:
+				err = c.delete(list[i].Delete)
+			case list[i].Txn != nil:
+				err = c.txn(list[i].Txn)
+			}
+			if err != nil || c.left < 0 {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *cost) put(op *kv.PutOp) error {
+	if !op.IgnoreValue && !op.IgnoreLease {
+		return nil
+	}
+	if c.left -= kv.WalkKeyBytes; !op.IgnoreValue {
+		return nil
+	}
+	size, err := c.machine.Store().ValueLen(op.Key)
+	c.left -= int64(size)
+	return err
+}
+
+// delete takes the values, too, which are read for the chain.
+func (c *cost) delete(op *kv.DeleteOp) error {
+	if !c.deletes || len(op.End) == 0 {
+		return nil
+	}
+	return c.machine.Store().VisitKeys(op.Key, op.End, &c.walk, func(_ []byte, size int) bool {
+		c.left -= kv.WalkKeyBytes + int64(size)
+		return c.left >= 0
+	})
+}

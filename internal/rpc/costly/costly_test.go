@@ -1,0 +1,256 @@
+package costly_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/rpc/costly"
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+const valueLen = 10_000
+
+// machine has keys k0000 and so on with values of valueLen, and lease 7 on which they hang.
+func machine(t *testing.T, keys int) *apply.Machine {
+	t.Helper()
+	eng, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := apply.Bootstrap(eng, 1, consensus.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := apply.Open(eng, apply.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := []kv.Command{{LeaseGrant: &kv.LeaseGrantOp{ID: 7, TTLSeconds: 60}}, {LeaseGrant: &kv.LeaseGrantOp{ID: 8, TTLSeconds: 60}}}
+	for i := range keys {
+		commands = append(commands, kv.Command{
+			Put: &kv.PutOp{Key: fmt.Appendf(nil, "k%04d", i), Value: make([]byte, valueLen), Lease: 7}})
+	}
+	var entries []consensus.Entry
+	for i := range commands {
+		entries = append(entries, consensus.Entry{
+			Index: consensus.Index(i + 1), Term: 1, Kind: consensus.EntryCommand, Payload: commands[i].Append(nil)})
+	}
+	if _, err := m.Apply(entries); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func gateOf(m *apply.Machine) *costly.Gate {
+	return costly.New(func() (*apply.Machine, func()) { return m, func() {} })
+}
+
+func from(ip string) context.Context {
+	return peer.NewContext(context.Background(), &peer.Peer{Addr: &net.TCPAddr{IP: net.ParseIP(ip), Port: 1}})
+}
+
+func compare(target kv.CompareTarget, key, end string) kv.Compare {
+	return kv.Compare{Key: []byte(key), End: []byte(end), Target: target, Result: kv.CompareNotEqual, Number: -1, Value: []byte("no")}
+}
+
+func txn(compares ...kv.Compare) *kv.Command {
+	return &kv.Command{Txn: &kv.TxnOp{Compares: compares, Then: []kv.Op{{Put: &kv.PutOp{Key: []byte("x")}}}}}
+}
+
+func repeat(n int, c kv.Compare) []kv.Compare {
+	all := make([]kv.Compare, n)
+	for i := range all {
+		all[i] = c
+	}
+	return all
+}
+
+// Ensure that commands cost what they look at, keep and delete: which ones cost little, which ones wait for a turn, and which ones
+// look at too much.
+func TestGate_Turn(t *testing.T) {
+	const keys = 1500 // 16.5 MB
+	g := gateOf(machine(t, keys))
+	ignoring := func(n int) *kv.Command {
+		op := &kv.TxnOp{}
+		for i := range n {
+			op.Then = append(op.Then, kv.Op{Put: &kv.PutOp{Key: fmt.Appendf(nil, "k%04d", i%keys), IgnoreValue: true}})
+		}
+		return &kv.Command{Txn: op}
+	}
+	nested := txn()
+	nested.Txn.Else = []kv.Op{{Txn: &kv.TxnOp{Compares: repeat(2, compare(kv.CompareValue, "k", "l"))}}}
+	for name, c := range map[string]struct {
+		command *kv.Command
+		may     bool
+		want    string // little, turn, far
+	}{
+		"a put":                              {&kv.Command{Put: &kv.PutOp{Key: []byte("k0001")}}, false, "little"},
+		"a put that keeps its value":         {&kv.Command{Put: &kv.PutOp{Key: []byte("k0001"), IgnoreValue: true}}, true, "little"},
+		"many that keep theirs":              {ignoring(7), true, "turn"},
+		"too many":                           {ignoring(keys + 200), true, "far"},
+		"a transaction of Kubernetes":        {txn(compare(kv.CompareMod, "k0001", "")), false, "little"},
+		"a lock":                             {txn(compare(kv.CompareCreate, "k0001", "")), false, "little"},
+		"revisions of many single keys":      {txn(repeat(128, compare(kv.CompareMod, "k0001", ""))...), false, "little"},
+		"values of some single keys":         {txn(repeat(5, compare(kv.CompareValue, "k0001", ""))...), true, "little"},
+		"values of more single keys":         {txn(repeat(8, compare(kv.CompareValue, "k0001", ""))...), true, "turn"},
+		"a short range":                      {txn(compare(kv.CompareMod, "k", "k0020")), true, "little"},
+		"revisions of a range":               {txn(compare(kv.CompareMod, "k", "l")), true, "turn"},
+		"values of a range":                  {txn(compare(kv.CompareValue, "k", "k1400")), true, "turn"},
+		"values of a longer one":             {txn(compare(kv.CompareValue, "k", "l"), compare(kv.CompareValue, "k", "k0400")), true, "far"},
+		"revisions of a range, again":        {txn(repeat(11, compare(kv.CompareMod, "k", "l"))...), true, "far"},
+		"a range that holds no longer":       {txn(repeat(128, kv.Compare{Key: []byte("k"), End: []byte("l")})...), true, "turn"},
+		"nested in what may not be done":     {nested, true, "far"},
+		"a deletion of few keys":             {&kv.Command{Delete: &kv.DeleteOp{Key: []byte("k"), End: []byte("k0004")}}, true, "little"},
+		"a deletion of many":                 {&kv.Command{Delete: &kv.DeleteOp{Key: []byte("k"), End: []byte("l")}}, true, "turn"},
+		"a deletion of one":                  {&kv.Command{Delete: &kv.DeleteOp{Key: []byte("k0001")}}, false, "little"},
+		"the end of a lease with many keys":  {&kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: 7}}, true, "turn"},
+		"the end of a lease without any":     {&kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: 8}}, true, "little"},
+		"the end of a lease that is unknown": {&kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: 9}}, true, "little"},
+	} {
+		if got := costly.MayBe(c.command); got != c.may {
+			t.Errorf("%s may cost much: %v", name, got)
+		}
+		waited := false
+		leave, err := g.Turn(from("10.0.0.1"), c.command, func() { waited = true })
+		got := "little"
+		switch {
+		case status.Code(err) == codes.InvalidArgument && strings.Contains(err.Error(), "too large"):
+			got = "far"
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		case leave != nil:
+			got = "turn"
+			leave()
+		}
+		if got != c.want || waited != (c.want != "little") {
+			t.Errorf("%s: %s (waited: %v), want %s", name, got, waited, c.want)
+		}
+	}
+	if in, _ := g.Counts(); in != 0 {
+		t.Errorf("%d are in", in)
+	}
+}
+
+// Ensure that the next command is proposed when the one before it was applied, and not when the call of that one ended.
+func TestGate_Propose_inTurn(t *testing.T) {
+	m := machine(t, 100)
+	synctest.Test(t, func(t *testing.T) {
+		g := gateOf(m)
+		applied, proposed := make(chan error), 0
+		propose := func(ctx context.Context, _ *kv.Command) (kv.Result, error) {
+			proposed++
+			select {
+			case err := <-applied:
+				return kv.Result{Revision: 5}, err
+			case <-ctx.Done():
+				return kv.Result{}, ctx.Err()
+			}
+		}
+		large := &kv.Command{Delete: &kv.DeleteOp{Key: []byte("k"), End: []byte("l")}}
+		ctx, cancel := context.WithCancel(from("10.0.0.1"))
+		outcomes := make(chan string, 10)
+		call := func(ctx context.Context, command *kv.Command) {
+			go func() {
+				result, err := g.Propose(ctx, command, propose)
+				outcomes <- fmt.Sprint(result.Revision, " ", err)
+			}()
+			synctest.Wait()
+		}
+		call(ctx, large)
+		call(from("10.0.0.2"), large)
+		if proposed != 1 {
+			t.Errorf("%d are proposed at once", proposed)
+		}
+		call(from("10.0.0.3"), &kv.Command{Put: &kv.PutOp{Key: []byte("k")}})
+		if proposed != 2 {
+			t.Error("a command that costs little waits")
+		}
+		applied <- nil
+		applied <- errors.New("it failed")
+		synctest.Wait()
+		if proposed != 3 {
+			t.Errorf("after the first was applied %d were proposed", proposed)
+		}
+		cancel()
+		call(ctx, large)
+		ctx, cancel = context.WithCancel(from("10.0.0.1"))
+		call(ctx, large)
+		applied <- nil // of the second
+		synctest.Wait()
+		cancel() // the call of the third, which is proposed
+		synctest.Wait()
+		call(from("10.0.0.2"), large)
+		if proposed != 4 {
+			t.Errorf("a call has ended, and %d commands were proposed", proposed)
+		}
+		<-time.After(time.Minute) // the member does not apply it: nobody waits for it without end
+		if synctest.Wait(); proposed != 5 {
+			t.Errorf("%d commands were proposed after a minute", proposed)
+		}
+		<-time.After(time.Minute)
+		if in, _ := g.Counts(); in != 0 {
+			t.Errorf("%d are in", in)
+		}
+		close(outcomes)
+		for got := range outcomes {
+			t.Log(got)
+		}
+	})
+}
+
+// Ensure that too many of one host are refused, and others are not.
+func TestGate_Turn_refuses(t *testing.T) {
+	m := machine(t, 100)
+	synctest.Test(t, func(t *testing.T) {
+		g := gateOf(m)
+		large := &kv.Command{Delete: &kv.DeleteOp{Key: []byte("k"), End: []byte("l")}}
+		ctx, cancel := context.WithCancel(from("10.0.0.1"))
+		refused := 0
+		for range 100 {
+			go func() {
+				leave, err := g.Turn(ctx, large, func() {})
+				switch {
+				case status.Code(err) == codes.ResourceExhausted:
+					refused++
+				case err == nil:
+					defer leave()
+				}
+				<-ctx.Done()
+			}()
+			synctest.Wait()
+		}
+		if in, counted := g.Counts(); in != 64 || refused != 36 || counted != 36 {
+			t.Errorf("%d are in, %d were refused, %d counted", in, refused, counted)
+		}
+		done := make(chan error)
+		go func() {
+			leave, err := g.Turn(from("10.0.0.2"), large, func() {})
+			if err == nil {
+				leave()
+			}
+			done <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("another host: %v", err)
+		}
+		synctest.Wait()
+		if in, _ := g.Counts(); in != 0 {
+			t.Errorf("%d are in", in)
+		}
+	})
+}
