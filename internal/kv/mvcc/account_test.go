@@ -56,6 +56,15 @@ func TestStore_RangeWithin_takesBeforeItReads(t *testing.T) {
 				t.Errorf("%s, %s: with room %d pairs, %v", o.name, name, len(got.KVs), err)
 			}
 		}
+		keys := kv.RangeOp{Key: []byte("large"), KeysOnly: true}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got, _, err := s.RangeWithin(&keys, unlimited{})
+		then, err2 := s.After(2).Range(&keys, unlimited{})
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n >= size || len(got.KVs) != 1 || len(then.KVs) != 1 || cmp.Or(err, err2) != nil {
+			t.Errorf("%s: without values %d bytes, %v, %v, %v", o.name, n, got.KVs, then.KVs, cmp.Or(err, err2))
+		}
 		account := full{}
 		if got, _, err := s.RangeWithin(&kv.RangeOp{Key: []byte("large"), CountOnly: true}, &account); err != nil || got.Count != 1 {
 			t.Errorf("%s: counted %d, %v", o.name, got.Count, err)

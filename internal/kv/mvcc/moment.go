@@ -29,18 +29,14 @@ func (m Moment) Range(op *kv.RangeOp, account kv.Account) (kv.RangeResult, error
 		return kv.RangeResult{}, nil
 	}
 	if isSingle(op.End) {
-		first := account
-		if op.CountOnly || op.KeysOnly {
-			first = nil // the value is not kept
-		}
-		found, _, taken, err := m.store.load(op.Key, m.last, m.needs, first)
-		if err != nil || found == nil {
-			return kv.RangeResult{}, err
-		}
-		if taken {
-			account = nil
-		}
-		return rangeOfOne(op, found, account)
+		return rangeOfOne(op, account, func(account kv.Account) (*kv.KeyValue, bool, error) {
+			if isBare(op) {
+				found, err := m.store.loadBare(op.Key, m.last, m.needs)
+				return found, false, err
+			}
+			found, _, taken, err := m.store.load(op.Key, m.last, m.needs, account)
+			return found, taken, err
+		})
 	}
 	if op.CountOnly {
 		count, err := m.countAt(op.Key, op.End, account)

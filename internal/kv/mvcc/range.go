@@ -75,18 +75,12 @@ func (s *Store) rangeAt(
 		return Page{}, nil
 	}
 	if isSingle(op.End) {
-		first := account
-		if op.CountOnly || op.KeysOnly {
-			first = nil // the value is not kept
-		}
-		found, taken, err := s.getAt(op.Key, rev, first)
-		if err != nil || found == nil {
-			return Page{}, err
-		}
-		if taken {
-			account = nil
-		}
-		one, err := rangeOfOne(op, found, account)
+		one, err := rangeOfOne(op, account, func(account kv.Account) (*kv.KeyValue, bool, error) {
+			if isBare(op) {
+				return s.getBare(op.Key, rev)
+			}
+			return s.getAt(op.Key, rev, account)
+		})
 		return Page{Result: one}, err
 	}
 	want := newCollector(op, counted, account)
@@ -125,14 +119,24 @@ func isWhole(op *kv.RangeOp) bool {
 	return isOpenEnded(op.End) && (len(op.Key) == 0 || len(op.Key) == 1 && op.Key[0] == 0)
 }
 
-// rangeOfOne answers a range that holds one key. The found version may be shared: it is copied before it is cut.
-func rangeOfOne(op *kv.RangeOp, found *kv.KeyValue, account kv.Account) (kv.RangeResult, error) {
+// isBare tells whether a range asks for no values.
+func isBare(op *kv.RangeOp) bool { return op.CountOnly || op.KeysOnly }
+
+// rangeOfOne answers a range of one key. get may have taken it from account, as taken says. What it finds may be shared: it is
+// copied before it is cut.
+func rangeOfOne(
+	op *kv.RangeOp, account kv.Account, get func(kv.Account) (found *kv.KeyValue, taken bool, err error),
+) (kv.RangeResult, error) {
+	found, taken, err := get(account)
+	if err != nil || found == nil {
+		return kv.RangeResult{}, err
+	}
 	if op.CountOnly || !passes(op, found.ModRevision, found.CreateRevision) {
 		return kv.RangeResult{Count: 1}, nil
 	}
 	one := []kv.KeyValue{*found}
 	strip(op, one)
-	if account != nil {
+	if account != nil && !taken {
 		if err := account.Take(PairBytes(&one[0])); err != nil {
 			return kv.RangeResult{}, err
 		}

@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -180,6 +181,26 @@ func (s *Store) getAt(key []byte, rev kv.Revision, account kv.Account) (found *k
 	return found, taken, err
 }
 
+// getBare is getAt, perhaps without the value.
+func (s *Store) getBare(key []byte, rev kv.Revision) (found *kv.KeyValue, taken bool, err error) {
+	if found, _, ok := s.cache.get(key, rev); ok {
+		return found, false, nil
+	}
+	found, err = s.loadBare(key, allOf(rev), rev)
+	return found, false, err
+}
+
+// loadBare is load without the value.
+func (s *Store) loadBare(key []byte, at kv.Rev, needs kv.Revision) (found *kv.KeyValue, err error) {
+	err = s.seek(key, at, needs, func(it engine.Iterator, since kv.Rev, size int) (err error) {
+		if size > 0 {
+			found, err = bareAt(it, key, since)
+		}
+		return err
+	})
+	return found, err
+}
+
 // learn puts into the cache what was found at the revision seen, which was the published one before anybody looked. since is
 // the change that made it, zero if there is none.
 func (s *Store) learn(key []byte, found *kv.KeyValue, since kv.Rev, seen kv.Revision) {
@@ -277,6 +298,23 @@ func versionAt(it engine.Iterator, key []byte, since kv.Rev) (*kv.KeyValue, erro
 		err = fmt.Errorf("mvcc: look up a key: %w", readErr)
 	}
 	return found, err
+}
+
+// bareAt is versionAt without the value.
+func bareAt(it engine.Iterator, key []byte, since kv.Rev) (*kv.KeyValue, error) {
+	rec, err := decodeRecord(it.Value(), since.Main)
+	if readErr := it.Error(); readErr != nil {
+		err = fmt.Errorf("mvcc: look up a key: %w", readErr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: key %q at revision %d", err, key, since.Main)
+	}
+	if rec.tombstone {
+		return nil, nil
+	}
+	return &kv.KeyValue{
+		Key: bytes.Clone(key), CreateRevision: rec.create, ModRevision: since.Main, Version: rec.version, Lease: rec.lease,
+	}, nil
 }
 
 // loadVersion makes a KeyValue of its own from a row, nil for a tombstone.

@@ -35,18 +35,9 @@ func (w *Writer) Range(op *kv.RangeOp, account kv.Account) (kv.RangeResult, erro
 
 func (w *Writer) rangeAt(op *kv.RangeOp, rev kv.Revision, account kv.Account) (kv.RangeResult, error) {
 	if isSingle(op.End) {
-		first := account
-		if op.CountOnly || op.KeysOnly {
-			first = nil // the value is not kept
-		}
-		found, taken, err := w.at(op.Key, rev, first)
-		if err != nil || found == nil {
-			return kv.RangeResult{}, err
-		}
-		if taken {
-			account = nil
-		}
-		return rangeOfOne(op, found, account)
+		return rangeOfOne(op, account, func(account kv.Account) (*kv.KeyValue, bool, error) {
+			return w.at(op.Key, rev, account, isBare(op))
+		})
 	}
 	want := newCollector(op, true, account)
 	if isWhole(op) && rev == w.Revision() {
@@ -133,9 +124,11 @@ func (w *Writer) cached(key []byte) (found *kv.KeyValue, since kv.Rev, ok bool) 
 	return w.store.cache.get(key, w.base.revision)
 }
 
-// at returns key at a revision that may be this Writer's own. A large pair is taken from account before it is read; taken says
-// that it was.
-func (w *Writer) at(key []byte, rev kv.Revision, account kv.Account) (found *kv.KeyValue, taken bool, err error) {
+// at returns key at a revision that may be this Writer's own, if it is bare perhaps without its value. Else a large pair is
+// taken from account before it is read; taken says that it was.
+func (w *Writer) at(
+	key []byte, rev kv.Revision, account kv.Account, bare bool,
+) (found *kv.KeyValue, taken bool, err error) {
 	v, changed := w.pending.newest(key)
 	if changed && rev < w.Revision() {
 		v = w.pending.at(key, rev)
@@ -152,6 +145,10 @@ func (w *Writer) at(key []byte, rev kv.Revision, account kv.Account) (found *kv.
 		return nil, false, w.err
 	}
 	since, size, err := seekVersion(it, &w.keyBuf, key, allOf(rev))
+	if err == nil && bare && size >= takeAtOnce {
+		found, err = bareAt(it, key, since)
+		return found, false, err
+	}
 	if err == nil && account != nil && size >= takeAtOnce {
 		if err := account.Take(len(key) + size + pairOverhead); err != nil {
 			return nil, false, err
