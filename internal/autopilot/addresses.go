@@ -39,46 +39,89 @@ func NewAddresses(finder Finder, logger *slog.Logger) *Addresses {
 }
 
 // Confirm looks for the members whose URLs a change updates, and completes the request with the former URLs of those that were
-// not found. It fails with a *membership.AddressError.
+// not found, and with the configuration that it looked at, unless the request names one. That a member finds itself says
+// nothing of where others find it: its former URLs stay, too. Confirm fails with a *membership.AddressError.
 func (a *Addresses) Confirm(ctx context.Context, request *consensus.ChangeRequest, demand membership.Caution) error {
 	config := a.finder.Config()
-	var doubtful []consensus.MemberID
-	for i := range request.Steps {
-		step := &request.Steps[i]
-		known, ok := config.Member(step.Member.ID)
-		unconfirmed := len(known.FormerURLs) > 0 // also if the URLs stay: the request must not drop the former ones
-		if step.Kind != consensus.ChangeUpdate || !ok ||
-			!unconfirmed && !a.relocates(&config, &known, step.Member.PeerURLs) {
-			continue
-		}
-		presence, words := a.seek(ctx, known.ID, step.Member.PeerURLs)
-		if presence == transport.Present {
-			continue
-		}
-		if !demand.Accepts(presence.Misleads()) {
-			return &membership.AddressError{Text: words}
-		}
-		doubtful = append(doubtful, known.ID)
-		step.Member.FormerURLs = a.former(ctx, &known, step.Member.PeerURLs)
-		if len(step.Member.FormerURLs) > membership.MaxFormer {
-			return &membership.AddressError{Text: fmt.Sprintf("member %v was not found at %d former peer URLs, which are all "+
-				"kept: start it at one of them or at %s, so that the leader finds it, before its URLs are changed again",
-				known.ID, len(known.FormerURLs), strings.Join(known.PeerURLs, ","))}
-		}
-		a.logger.Warn("a member was not found at its new peer URLs: the former ones are kept until it is", "peer",
-			known.ID.String(), "urls", strings.Join(step.Member.PeerURLs, ","), "found", words)
-	}
-	if len(doubtful) == 0 || demand == membership.Forced {
+	if !slices.ContainsFunc(request.Steps, func(s consensus.ChangeStep) bool { return a.confirms(&config, &s) }) {
 		return nil
 	}
 	view, err := a.finder.Describe(ctx)
 	if err != nil {
 		return err
 	}
-	if !membership.EnoughWithout(&view, doubtful) {
+	if request.Expected == (consensus.ConfigID{}) {
+		request.Expected = view.ID
+	}
+	at := make([][]string, len(request.Steps)) // where the members were found
+	var doubtful []consensus.MemberID
+	for i := range request.Steps {
+		step := &request.Steps[i]
+		known, ok := view.Config.Member(step.Member.ID)
+		if !ok || !a.confirms(&view.Config, step) || keepsURLs(&known, &step.Member) {
+			continue
+		}
+		found, why := a.ask(ctx, known.ID, step.Member.PeerURLs)
+		if at[i] = present(found, step.Member.PeerURLs); len(at[i]) > 0 {
+			continue
+		}
+		presence, words := a.words(known.ID, step.Member.PeerURLs, found, why)
+		if !demand.Accepts(presence.Misleads()) {
+			return &membership.AddressError{Text: words}
+		}
+		doubtful = append(doubtful, known.ID)
+		a.logger.Warn("a member was not found at its new peer URLs: the former ones are kept until it is", "peer",
+			known.ID.String(), "urls", strings.Join(step.Member.PeerURLs, ","), "found", words)
+	}
+	if err := a.keepFormer(ctx, &view.Config, request, at); err != nil {
+		return err
+	}
+	if len(doubtful) > 0 && demand != membership.Forced && !membership.EnoughWithout(&view, doubtful) {
 		return &membership.AddressError{Text: fmt.Sprintf("%v does not answer at the new peer URLs, and without it the others "+
 			"that are up, have caught up and are where the configuration says are no quorum: move it first; it tells its new "+
 			"address by itself", doubtful[0])}
+	}
+	return nil
+}
+
+// confirms reports whether a member has to be found before a step of a change is made: also if its URLs stay, as long as it has
+// former ones, which the request must not drop.
+func (a *Addresses) confirms(config *consensus.Config, step *consensus.ChangeStep) bool {
+	known, ok := config.Member(step.Member.ID)
+	return step.Kind == consensus.ChangeUpdate && ok &&
+		(len(known.FormerURLs) > 0 || a.relocates(config, &known, step.Member.PeerURLs))
+}
+
+// keepsURLs reports whether a step only takes former URLs away, as displaced makes one.
+func keepsURLs(known, to *consensus.Member) bool {
+	return len(to.FormerURLs) > 0 && membership.SameURLs(known.PeerURLs, to.PeerURLs)
+}
+
+// keepFormer completes a request with the former URLs of members that nobody else has found where they are to be, but those at
+// which another member of the change was found.
+func (a *Addresses) keepFormer(
+	ctx context.Context, config *consensus.Config, request *consensus.ChangeRequest, at [][]string,
+) error {
+	for i := range request.Steps {
+		step := &request.Steps[i]
+		known, ok := config.Member(step.Member.ID)
+		found := len(at[i]) > 0 && (known.ID != a.finder.Self() || len(config.Members) == 1)
+		if !ok || !a.confirms(config, step) || keepsURLs(&known, &step.Member) || found {
+			continue
+		}
+		step.Member.FormerURLs = slices.DeleteFunc(a.former(ctx, &known, step.Member.PeerURLs), func(url string) bool {
+			for k := range at {
+				if k != i && slices.Contains(at[k], url) {
+					return true
+				}
+			}
+			return false
+		})
+		if len(step.Member.FormerURLs) > membership.MaxFormer {
+			return &membership.AddressError{Text: fmt.Sprintf("member %v was not found at %d former peer URLs, which are all "+
+				"kept: start it at one of them or at %s, so that the leader finds it, before its URLs are changed again",
+				known.ID, len(known.FormerURLs), strings.Join(known.PeerURLs, ","))}
+		}
 	}
 	return nil
 }
@@ -95,7 +138,15 @@ func (a *Addresses) seek(ctx context.Context, id consensus.MemberID, urls []stri
 	if slices.Contains(found, transport.Present) {
 		return transport.Present, ""
 	}
-	worst, words := transport.Silent, make([]string, len(urls))
+	return a.words(id, urls, found, why)
+}
+
+// words says what was found at URLs where a member was not.
+func (a *Addresses) words(
+	id consensus.MemberID, urls []string, found []transport.Presence, why []error,
+) (worst transport.Presence, text string) {
+	words := make([]string, len(urls))
+	worst = transport.Silent
 	for i, url := range urls {
 		switch found[i] {
 		case transport.Silent:
@@ -113,8 +164,12 @@ func (a *Addresses) seek(ctx context.Context, id consensus.MemberID, urls []stri
 }
 
 // where returns those of some URLs at which a member is found.
-func (a *Addresses) where(ctx context.Context, id consensus.MemberID, urls []string) (at []string) {
+func (a *Addresses) where(ctx context.Context, id consensus.MemberID, urls []string) []string {
 	found, _ := a.ask(ctx, id, urls)
+	return present(found, urls)
+}
+
+func present(found []transport.Presence, urls []string) (at []string) {
 	for i, url := range urls {
 		if found[i] == transport.Present && !slices.Contains(at, url) {
 			at = append(at, url)

@@ -19,11 +19,13 @@ import (
 // lookout is a Finder of a cluster whose members answer where at says.
 type lookout struct {
 	view *membership.View
+	self consensus.MemberID // that looks
 	at   map[consensus.MemberID]string
 	// strangers are at URLs of others.
 	strangers map[string]*transport.NoPeerPortError
 }
 
+func (l *lookout) Self() consensus.MemberID                          { return l.self }
 func (l *lookout) Config() consensus.Config                          { return l.view.Config }
 func (l *lookout) Started(consensus.MemberID) bool                   { return true }
 func (l *lookout) Describe(context.Context) (membership.View, error) { return *l.view, nil }

@@ -29,6 +29,7 @@ func (c *still) Jobs() []autopilot.Row                              { return nil
 func (c *still) Write(context.Context, *autopilot.Write) error      { return nil }
 func (c *still) Transfer(context.Context, consensus.MemberID) error { return nil }
 func (c *still) Sleep(context.Context, time.Duration) error         { return nil }
+func (c *still) Self() consensus.MemberID                           { return 1 }
 func (c *still) Config() consensus.Config                           { return c.now.Config }
 func (c *still) Started(consensus.MemberID) bool                    { return true }
 

@@ -3,7 +3,9 @@ package autopilot
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/membership"
@@ -45,10 +47,14 @@ func (r *Requests) move(ctx context.Context, id consensus.MemberID, urls []strin
 	if presence, _ := r.addresses.seek(ctx, id, known.DialURLs()); presence == transport.Present {
 		return false, nil
 	}
+	at := r.addresses.where(ctx, id, urls)
 	if mayGive {
-		if gave, err := r.giveBack(ctx, &view, id, urls); gave || err != nil {
+		if gave, err := r.giveBack(ctx, &view, id, at); gave || err != nil {
 			return gave, err
 		}
+	}
+	if urls, err = own(&view.Config, id, urls, at); err != nil {
+		return false, err
 	}
 	request := consensus.ChangeRequest{
 		Expected: view.ID, Steps: r.addresses.displaced(ctx, &view.Config, consensus.Member{ID: id, PeerURLs: urls}),
@@ -67,6 +73,24 @@ func (r *Requests) move(ctx context.Context, id consensus.MemberID, urls []strin
 	return false, nil
 }
 
+// own returns those of a member's URLs that no other one has, or at which it is found: its word alone takes nobody's.
+func own(config *consensus.Config, id consensus.MemberID, urls, at []string) ([]string, error) {
+	var others []string
+	for i := range config.Members {
+		if m := &config.Members[i]; m.ID != id {
+			others = append(others, m.DialURLs()...)
+		}
+	}
+	left := slices.DeleteFunc(slices.Clone(urls), func(url string) bool {
+		return slices.Contains(others, url) && !slices.Contains(at, url)
+	})
+	if len(left) == 0 {
+		return nil, &membership.AddressError{Text: fmt.Sprintf("member %v says that it is at %s, where the configuration has "+
+			"another member, and was not found there: correct its --initial-advertise-peer-urls", id, strings.Join(urls, ","))}
+	}
+	return left, nil
+}
+
 // awaited reports whether a member with these URLs is where it was before an update that has not been confirmed.
 func awaited(known *consensus.Member, urls []string) bool {
 	return len(known.FormerURLs) > 0 && !slices.ContainsFunc(urls, func(url string) bool {
@@ -75,8 +99,9 @@ func awaited(known *consensus.Member, urls []string) bool {
 }
 
 // displaced returns the update of a member that has moved, and those of members whose URLs it has now, if they are found at
-// URLs of the configuration: members that have taken each other's place cannot be updated one after the other. Of members that
-// are found nowhere it has none, and the change is refused.
+// URLs of the configuration: members that have taken each other's place cannot be updated one after the other. One that loses
+// only former URLs keeps the others: it may be about to move. Of members that are found nowhere it has none, and the change is
+// refused.
 func (a *Addresses) displaced(ctx context.Context, config *consensus.Config, moved consensus.Member) []consensus.ChangeStep {
 	var all []string
 	for i := range config.Members {
@@ -90,10 +115,19 @@ func (a *Addresses) displaced(ctx context.Context, config *consensus.Config, mov
 				continue
 			}
 			left := slices.DeleteFunc(slices.Clone(all), func(url string) bool { return taken(steps, url) })
-			if at := a.where(ctx, other.ID, left); len(at) > 0 {
-				steps = append(steps, consensus.ChangeStep{Kind: consensus.ChangeUpdate,
-					Member: consensus.Member{ID: other.ID, PeerURLs: at}})
+			at := a.where(ctx, other.ID, left)
+			if len(at) == 0 {
+				continue
 			}
+			to := consensus.Member{ID: other.ID, PeerURLs: at}
+			if !shareURL(other.PeerURLs, steps[i].Member.PeerURLs) {
+				known := consensus.Member{PeerURLs: at, FormerURLs: other.FormerURLs}
+				to.PeerURLs = other.PeerURLs
+				to.FormerURLs = slices.DeleteFunc(membership.Former(&known, false, other.PeerURLs), func(url string) bool {
+					return taken(steps, url)
+				})
+			}
+			steps = append(steps, consensus.ChangeStep{Kind: consensus.ChangeUpdate, Member: to})
 		}
 	}
 	return steps
@@ -111,17 +145,14 @@ func taken(steps []consensus.ChangeStep, url string) bool {
 	return slices.ContainsFunc(steps, func(s consensus.ChangeStep) bool { return slices.Contains(s.Member.PeerURLs, url) })
 }
 
-// giveBack restores the former URLs of the first member whose URLs are really those of the member id. A mistyped update may
-// have assigned them; until it is undone, id cannot have its own URLs.
+// giveBack restores the former URLs of the first member whose URLs are really those at which the member id was found. A
+// mistyped update may have assigned them; until it is undone, id cannot have its own URLs.
 func (r *Requests) giveBack(
-	ctx context.Context, view *membership.View, id consensus.MemberID, urls []string,
+	ctx context.Context, view *membership.View, id consensus.MemberID, at []string,
 ) (gave bool, err error) {
-	if presence, _ := r.addresses.seek(ctx, id, urls); presence != transport.Present {
-		return false, nil // a word alone takes nobody's URLs
-	}
 	for i := range view.Config.Members {
 		other := &view.Config.Members[i]
-		if other.ID == id || !shareURL(other.PeerURLs, urls) || len(other.FormerURLs) == 0 {
+		if other.ID == id || !shareURL(other.PeerURLs, at) || len(other.FormerURLs) == 0 {
 			continue
 		}
 		if presence, _ := r.addresses.seek(ctx, other.ID, other.PeerURLs); presence == transport.Present {
@@ -194,21 +225,21 @@ type Announcement struct {
 }
 
 // Announce says what a member does that was started at these peer URLs. Until a configuration has it, it can do nothing. One
-// that has told once, and finds itself where the configuration has it, does not tell again.
+// that has told once, and answers where the configuration has it but no more where it was started, has nothing to tell. That it
+// finds itself does not show that others do: the leader, who is told, looks.
 func (a *Addresses) Announce(ctx context.Context, self consensus.MemberID, urls []string, again bool) (n Announcement) {
 	config := a.finder.Config()
 	known, ok := config.Member(self)
 	n.Known, n.Done = known, ok && (membership.SameURLs(known.PeerURLs, urls) || awaited(&known, urls))
-	if !ok || n.Done {
+	if !ok || awaited(&known, urls) {
 		return n
 	}
-	if again {
-		presence, _ := a.seek(ctx, self, known.PeerURLs)
-		if n.Done = presence == transport.Present; n.Done {
-			return n
+	if n.Wrong = a.Wrong(ctx, self, urls); n.Wrong != "" && again && !n.Done {
+		if presence, _ := a.seek(ctx, self, known.PeerURLs); presence == transport.Present {
+			n.Done, n.Wrong = true, ""
 		}
 	}
-	if n.Wrong = a.Wrong(ctx, self, urls); n.Wrong != "" {
+	if n.Done || n.Wrong != "" {
 		return n
 	}
 	n.Tells = true
@@ -235,6 +266,9 @@ func (r *Requests) settleAddress(ctx context.Context, id consensus.MemberID) {
 	known, ok := view.Config.Member(id)
 	if err != nil || !ok || len(known.FormerURLs) == 0 {
 		return
+	}
+	if id == r.addresses.finder.Self() && len(view.Config.Members) > 1 {
+		return // the next leader looks: that this one finds itself says nothing of where others find it
 	}
 	presence, _ := r.addresses.seek(ctx, known.ID, known.PeerURLs)
 	switch {

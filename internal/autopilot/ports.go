@@ -29,6 +29,8 @@ type Cluster interface {
 
 // Finder looks for members. Any member has one.
 type Finder interface {
+	// Self is the member that looks.
+	Self() consensus.MemberID
 	// Config is the configuration that is applied here.
 	Config() consensus.Config
 	// Started reports whether a member has been up once, as far as is applied here.

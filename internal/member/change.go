@@ -25,10 +25,8 @@ type changer struct {
 
 // change returns once a change is done: see Member.ChangeConfig.
 func (c *changer) change(ctx context.Context, request *consensus.ChangeRequest) (consensus.Config, error) {
-	if err := c.confirm(ctx, request); err != nil {
-		return consensus.Config{}, err
-	}
-	if err := c.propose(ctx, request); err != nil {
+	request, err := c.confirmed(ctx, request)
+	if err != nil {
 		return consensus.Config{}, err
 	}
 	for {
@@ -54,6 +52,28 @@ func (c *changer) change(ctx context.Context, request *consensus.ChangeRequest) 
 	}
 }
 
+// confirmTries is how often the peer URLs of a change are looked at, if the configuration changes meanwhile.
+const confirmTries = 5
+
+// confirmed proposes a change whose peer URLs were confirmed, and returns it as it was proposed. Unless the caller expects a
+// certain configuration, it looks again if another one is in force by then.
+func (c *changer) confirmed(ctx context.Context, asked *consensus.ChangeRequest) (*consensus.ChangeRequest, error) {
+	waits := asked.Expected == consensus.ConfigID{}
+	for try := 1; ; try++ {
+		request := *asked
+		request.Steps = slices.Clone(asked.Steps)
+		if err := c.confirm(ctx, &request); err != nil {
+			return nil, err
+		}
+		err := c.propose(ctx, &request, waits)
+		var refused *membership.RefusedError
+		if waits && try < confirmTries && errors.As(err, &refused) && refused.Reason == consensus.ReasonStaleConfig {
+			continue
+		}
+		return &request, err
+	}
+}
+
 // decided returns the configuration once it is sure that the joint entry applied here was not aborted. An abort comes
 // before the entry has committed, but this member may learn of the commit first; whoever leads now has both or neither.
 func (c *changer) decided(ctx context.Context, steps []consensus.ChangeStep) (consensus.Config, error) {
@@ -67,16 +87,15 @@ func (c *changer) decided(ctx context.Context, steps []consensus.ChangeStep) (co
 	return config, nil
 }
 
-// propose proposes a change. Unless the caller expects a certain configuration it waits, for an election timeout at most, while
-// the change before is being finished, a new leader has committed nothing yet, or has not heard yet how much of the log the
-// others hold.
-func (c *changer) propose(ctx context.Context, request *consensus.ChangeRequest) error {
+// propose proposes a change. If it waits, it does so for an election timeout at most, while the change before is being
+// finished, a new leader has committed nothing yet, or has not heard yet how much of the log the others hold.
+func (c *changer) propose(ctx context.Context, request *consensus.ChangeRequest, waits bool) error {
 	payload := consensus.AppendChangeRequest(nil, request)
 	patience := time.After(c.patience)
 	for {
 		_, err := c.entry(ctx, consensus.EntryConfig, slices.Clone(payload))
 		var refused *membership.RefusedError
-		if !errors.As(err, &refused) || request.Expected != (consensus.ConfigID{}) ||
+		if !errors.As(err, &refused) || !waits ||
 			(refused.Reason != consensus.ReasonChangePending && refused.Reason != consensus.ReasonQuorumLost) {
 			return err
 		}

@@ -109,7 +109,7 @@ func TestChanger_propose(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := newChanging(t)
 			c.answers = row.answers
-			err := c.propose(t.Context(), &consensus.ChangeRequest{Expected: row.expected})
+			err := c.propose(t.Context(), &consensus.ChangeRequest{Expected: row.expected}, row.expected == consensus.ConfigID{})
 			if !errors.Is(err, row.want) || c.asked != row.asked {
 				t.Errorf("%s: %v, asked %d times", row.name, err, c.asked)
 			}
@@ -121,8 +121,52 @@ func TestChanger_propose(t *testing.T) {
 			c.answers = append(c.answers, pending)
 		}
 		begun := time.Now()
-		if err := c.propose(t.Context(), &consensus.ChangeRequest{}); !errors.Is(err, pending) || time.Since(begun) > 2*c.patience {
+		if err := c.propose(t.Context(), &consensus.ChangeRequest{}, true); !errors.Is(err, pending) || time.Since(begun) > 2*c.patience {
 			t.Errorf("one that never ends: %v after %v", err, time.Since(begun))
 		}
 	})
+}
+
+// Ensure that peer URLs are looked at again if another configuration is in force by the time of the change, unless the caller
+// expects a certain one, and not without end.
+func TestChanger_confirmed(t *testing.T) {
+	stale := &membership.RefusedError{Reason: consensus.ReasonStaleConfig}
+	seen := consensus.ConfigID{Index: 5, Term: 1}
+	for _, row := range []struct {
+		name            string
+		stale           int // answers
+		expected        consensus.ConfigID
+		confirmed, want int
+	}{
+		{"nothing happens meanwhile", 0, consensus.ConfigID{}, 1, 0},
+		{"two other changes meanwhile", 2, consensus.ConfigID{}, 3, 0},
+		{"others all the time", 9, consensus.ConfigID{}, confirmTries, 1},
+		{"a configuration is expected", 9, consensus.ConfigID{Index: 3, Term: 1}, 1, 1},
+	} {
+		c := newChanging(t)
+		for range row.stale {
+			c.answers = append(c.answers, stale)
+		}
+		confirmed := 0
+		c.confirm = func(_ context.Context, request *consensus.ChangeRequest) error {
+			confirmed++
+			if former := request.Steps[0].Member.FormerURLs; former != nil {
+				t.Errorf("%s: what was seen before is kept: %v", row.name, former)
+			}
+			request.Steps[0].Member.FormerURLs = []string{"former"}
+			if request.Expected == (consensus.ConfigID{}) {
+				request.Expected = seen
+			}
+			return nil
+		}
+		asked := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: 2, PeerURLs: []string{"new"}})
+		asked.Expected = row.expected
+		request, err := c.confirmed(t.Context(), &asked)
+		if confirmed != row.confirmed || (err != nil) != (row.want != 0) || asked.Steps[0].Member.FormerURLs != nil {
+			t.Errorf("%s: confirmed %d times, %v, asked for %+v", row.name, confirmed, err, asked)
+		}
+		if err == nil && (request.Expected != seen || len(request.Steps[0].Member.FormerURLs) != 1) {
+			t.Errorf("%s: proposed %+v", row.name, request)
+		}
+	}
 }

@@ -267,6 +267,11 @@ func (s *Membership) announce(urls []string, again bool) (told bool) {
 	id := s.own.Member
 	news := s.addresses.Announce(s.ports.stopping, id, urls, again)
 	switch {
+	case news.Done && news.Wrong != "" && news.Wrong != s.wrong:
+		s.wrong = news.Wrong
+		s.logger.Error("this member does not answer where the configuration has it, and where it was started by "+
+			"--initial-advertise-peer-urls: correct the flag and restart the member", "urls", urls, "what", news.Wrong)
+		return true
 	case news.Done:
 		return true
 	case news.Wrong != "" && news.Wrong != s.wrong:

@@ -40,7 +40,7 @@ func (p pilotPorts) Write(ctx context.Context, w *autopilot.Write) error {
 }
 
 func (p pilotPorts) Change(ctx context.Context, request *consensus.ChangeRequest) error {
-	return p.s.changer.propose(ctx, request)
+	return p.s.changer.propose(ctx, request, request.Expected == consensus.ConfigID{})
 }
 
 func (p pilotPorts) Transfer(ctx context.Context, to consensus.MemberID) error {
@@ -53,6 +53,8 @@ func (p pilotPorts) Sleep(ctx context.Context, d time.Duration) error {
 	defer context.AfterFunc(p.s.ports.stopping, func() { cancel(ErrStopped) })()
 	return broadcast.Pause(ctx, d)
 }
+
+func (p pilotPorts) Self() consensus.MemberID { return p.s.own.Member }
 
 func (p pilotPorts) Config() consensus.Config { return p.s.ports.config.now() }
 

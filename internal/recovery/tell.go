@@ -44,22 +44,20 @@ func (s *Survivor) Tell(places map[consensus.MemberID][]string) (Told, error) {
 			t.tell(s, &known[i], urls)
 		}
 	}
-	owners, moves := map[string]consensus.MemberID{}, map[consensus.MemberID]bool{}
-	for i := range known { // to repeat what the last configuration says of a member puts nobody in another one's place
-		urls := places[known[i].ID]
-		moves[known[i].ID] = urls != nil && !membership.SameURLs(urls, known[i].PeerURLs)
-	}
+	owners, claims := map[string]consensus.MemberID{}, map[consensus.MemberID]claim{}
 	for i := range known {
 		m := &known[i]
 		urls := m.PeerURLs
+		mine := claim{said: places[m.ID] != nil, moves: places[m.ID] != nil && !membership.SameURLs(places[m.ID], m.PeerURLs)}
 		if at := slices.IndexFunc(t.All, func(a datadir.Address) bool { return a.Member == m.ID }); at >= 0 {
-			urls = t.All[at].URLs
-		} else if places[m.ID] != nil {
+			urls, mine.word = t.All[at].URLs, true
+		} else if mine.said {
 			urls = places[m.ID]
 		}
+		claims[m.ID] = mine
 		for _, url := range urls {
 			other, taken := owners[url]
-			switch now, before := moves[m.ID], moves[other]; {
+			switch now, before := mine.against(claims[other]), claims[other].against(mine); {
 			case !taken:
 				owners[url] = m.ID
 			case now && before:
@@ -73,6 +71,17 @@ func (s *Survivor) Tell(places map[consensus.MemberID][]string) (Told, error) {
 	}
 	return t, nil
 }
+
+// claim is what speaks for the URLs of a member.
+type claim struct {
+	said  bool // the operator, now
+	moves bool // and not what the configuration says already
+	word  bool // of the operator's, now or before
+}
+
+// against reports whether a member is told to be where another one is. To repeat what a configuration says of a member puts it
+// in the place of nobody whom only another configuration has there.
+func (c claim) against(other claim) bool { return c.moves || c.said && (other.word || other.said) }
 
 // share notes that a member is told to be where the configuration, or an earlier word, has another one. Of the member itself
 // nothing is kept.

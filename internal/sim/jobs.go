@@ -201,6 +201,8 @@ func (p pilotPorts) Transfer(_ context.Context, to consensus.MemberID) error {
 
 func (p pilotPorts) Sleep(context.Context, time.Duration) error { return nil }
 
+func (p pilotPorts) Self() consensus.MemberID { return p.h.id }
+
 func (p pilotPorts) Config() consensus.Config {
 	config, _ := p.h.proc.Data.Machine.Config()
 	return config

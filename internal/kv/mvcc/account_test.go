@@ -56,6 +56,10 @@ func TestStore_RangeWithin_takesBeforeItReads(t *testing.T) {
 				t.Errorf("%s, %s: with room %d pairs, %v", o.name, name, len(got.KVs), err)
 			}
 		}
+		filtered := kv.RangeOp{Key: []byte("large"), MinMod: 1 << 60}
+		if got, _, err := s.RangeWithin(&filtered, &full{}); err != nil || got.Count != 1 || len(got.KVs) != 0 {
+			t.Errorf("%s: filtered away, without room: %+v, %v", o.name, got, err)
+		}
 		keys := kv.RangeOp{Key: []byte("large"), KeysOnly: true}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -29,8 +29,8 @@ func (m Moment) Range(op *kv.RangeOp, account kv.Account) (kv.RangeResult, error
 		return kv.RangeResult{}, nil
 	}
 	if isSingle(op.End) {
-		return rangeOfOne(op, account, func(account kv.Account) (*kv.KeyValue, bool, error) {
-			if isBare(op) {
+		return rangeOfOne(op, account, func(account kv.Account, bare bool) (*kv.KeyValue, bool, error) {
+			if bare {
 				found, err := m.store.loadBare(op.Key, m.last, m.needs)
 				return found, false, err
 			}

@@ -75,8 +75,8 @@ func (s *Store) rangeAt(
 		return Page{}, nil
 	}
 	if isSingle(op.End) {
-		one, err := rangeOfOne(op, account, func(account kv.Account) (*kv.KeyValue, bool, error) {
-			if isBare(op) {
+		one, err := rangeOfOne(op, account, func(account kv.Account, bare bool) (*kv.KeyValue, bool, error) {
+			if bare {
 				return s.getBare(op.Key, rev)
 			}
 			return s.getAt(op.Key, rev, account)
@@ -119,15 +119,27 @@ func isWhole(op *kv.RangeOp) bool {
 	return isOpenEnded(op.End) && (len(op.Key) == 0 || len(op.Key) == 1 && op.Key[0] == 0)
 }
 
-// isBare tells whether a range asks for no values.
-func isBare(op *kv.RangeOp) bool { return op.CountOnly || op.KeysOnly }
+// isFiltered tells whether a range asks for some revisions only.
+func isFiltered(op *kv.RangeOp) bool {
+	return op.MinMod != 0 || op.MaxMod != 0 || op.MinCreate != 0 || op.MaxCreate != 0
+}
 
-// rangeOfOne answers a range of one key. get may have taken it from account, as taken says. What it finds may be shared: it is
-// copied before it is cut.
+// rangeOfOne answers a range of one key. get finds it, if it is bare perhaps without its value, and may have taken it from
+// account, as taken says. What it finds may be shared: it is copied before it is cut.
 func rangeOfOne(
-	op *kv.RangeOp, account kv.Account, get func(kv.Account) (found *kv.KeyValue, taken bool, err error),
+	op *kv.RangeOp, account kv.Account, get func(account kv.Account, bare bool) (found *kv.KeyValue, taken bool, err error),
 ) (kv.RangeResult, error) {
-	found, taken, err := get(account)
+	bare := op.CountOnly || op.KeysOnly
+	if account != nil && isFiltered(op) && !bare {
+		found, _, err := get(nil, true)
+		if err != nil || found == nil {
+			return kv.RangeResult{}, err
+		}
+		if !passes(op, found.ModRevision, found.CreateRevision) {
+			return kv.RangeResult{Count: 1}, nil // there is no value to take room for
+		}
+	}
+	found, taken, err := get(account, bare)
 	if err != nil || found == nil {
 		return kv.RangeResult{}, err
 	}
@@ -179,10 +191,9 @@ func newCollector(op *kv.RangeOp, counted bool, account kv.Account) *collector {
 	c := &collector{
 		op: op, counted: counted, withValue: !op.KeysOnly || op.Target == kv.SortByValue, account: account,
 	}
-	filtered := op.MinMod != 0 || op.MaxMod != 0 || op.MinCreate != 0 || op.MaxCreate != 0
 	inKeyOrder := op.Order == kv.SortNone || byKey(op)
 	// With a target but no order, etcd cuts to limit+1 in key order first and sorts what is left.
-	if op.Limit > 0 && inKeyOrder && !filtered {
+	if op.Limit > 0 && inKeyOrder && !isFiltered(op) {
 		c.keep = op.Limit
 		if op.Limit < int64(kv.MaxRevision) {
 			c.keep = op.Limit + 1

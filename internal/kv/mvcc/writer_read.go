@@ -35,8 +35,8 @@ func (w *Writer) Range(op *kv.RangeOp, account kv.Account) (kv.RangeResult, erro
 
 func (w *Writer) rangeAt(op *kv.RangeOp, rev kv.Revision, account kv.Account) (kv.RangeResult, error) {
 	if isSingle(op.End) {
-		return rangeOfOne(op, account, func(account kv.Account) (*kv.KeyValue, bool, error) {
-			return w.at(op.Key, rev, account, isBare(op))
+		return rangeOfOne(op, account, func(account kv.Account, bare bool) (*kv.KeyValue, bool, error) {
+			return w.at(op.Key, rev, account, bare)
 		})
 	}
 	want := newCollector(op, true, account)

@@ -44,6 +44,9 @@ func (w *world) FreshView(ctx context.Context) (membership.View, consensus.Term,
 	return w.View(ctx)
 }
 
+// Self is nobody: operators look from elsewhere.
+func (w *world) Self() consensus.MemberID { return consensus.NoMember }
+
 func (w *world) Describe(ctx context.Context) (membership.View, error) {
 	view, _, err := w.View(ctx)
 	return view, err

@@ -1,0 +1,216 @@
+package autopilot_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quorate/quorate/internal/autopilot"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/reconfig"
+	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+// sees is a Finder with one vantage point: who answers at which URL, as seen from there.
+type sees struct {
+	self consensus.MemberID
+	view *membership.View
+	at   map[string]consensus.MemberID
+}
+
+func (s *sees) Self() consensus.MemberID                          { return s.self }
+func (s *sees) Config() consensus.Config                          { return s.view.Config }
+func (s *sees) Started(consensus.MemberID) bool                   { return true }
+func (s *sees) Describe(context.Context) (membership.View, error) { return *s.view, nil }
+func (s *sees) Find(_ context.Context, id consensus.MemberID, url string) (transport.Presence, error) {
+	switch who := s.at[url]; who {
+	case consensus.NoMember:
+		return transport.Silent, nil
+	case id:
+		return transport.Present, nil
+	default:
+		return transport.Another, nil
+	}
+}
+
+func (s *sees) addresses() *autopilot.Addresses {
+	return autopilot.NewAddresses(s, slog.New(slog.DiscardHandler))
+}
+
+func (s *sees) requests(c autopilot.Cluster) *autopilot.Requests {
+	return autopilot.NewRequests(c, s.addresses(), autopilot.RequestOptions{})
+}
+
+// in brings a change into force.
+func (s *sees) in(m *consensus.Member) {
+	for i := range s.view.Config.Members {
+		if known := &s.view.Config.Members[i]; known.ID == m.ID {
+			known.PeerURLs, known.FormerURLs = m.PeerURLs, m.FormerURLs
+		}
+	}
+}
+
+// Ensure that a URL which leads to a member from that member only (localhost, its own /etc/hosts) takes no URL of it away, and is
+// repaired: by the leader, and by a member that tells where it is if it was accepted by an earlier build.
+func TestAddresses_Confirm_byItself(t *testing.T) {
+	const loop, real = "http://localhost:2380", "http://10.0.0.2:2380"
+	view := threeVoters()
+	view.Config.Members[1].PeerURLs = []string{real}
+	self := &sees{2, view, map[string]consensus.MemberID{loop: 2, real: 2}}
+	leader := &sees{1, view, map[string]consensus.MemberID{loop: 1, real: 2}}
+	request := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: 2, PeerURLs: []string{loop}})
+	if err := self.addresses().Confirm(t.Context(), &request, membership.Lenient); err != nil {
+		t.Fatal(err)
+	}
+	if got := request.Steps[0].Member.FormerURLs; !slices.Equal(got, []string{real}) {
+		t.Errorf("member 2 found itself, and keeps %q beside it", got)
+	}
+	self.in(&request.Steps[0].Member)
+	cluster := &changed{}
+	leader.requests(cluster).SettleAddresses(t.Context())
+	if len(cluster.requests) != 1 || !slices.Equal(cluster.requests[0].Steps[0].Member.PeerURLs, []string{real}) {
+		t.Errorf("the leader, who finds itself there, changed %+v", cluster.requests)
+	}
+	self.in(&consensus.Member{ID: 2, PeerURLs: []string{loop}})
+	var telling autopilot.Telling
+	telling.Told(&view.Config, 2)
+	for range autopilot.TellAgain - 1 {
+		if telling.Look(&view.Config, 2) {
+			t.Fatal("it tells too often")
+		}
+	}
+	if news := self.addresses().Announce(t.Context(), 2, []string{real}, telling.Again()); !telling.Look(&view.Config, 2) || !news.Tells {
+		t.Errorf("the leader cannot find member 2, and member 2 does not tell: %+v", news)
+	}
+	cluster = &changed{}
+	if err := leader.requests(cluster).Moved(t.Context(), 2, []string{real}); err != nil || len(cluster.requests) != 1 {
+		t.Errorf("the leader is told, and changes %v, %v", cluster.requests, err)
+	}
+}
+
+// Ensure that the word of a member about a URL at which it is not, beside one at which it is, takes that URL from nobody.
+func TestRequests_Moved_listWithAnother(t *testing.T) {
+	const old, next, elsewhere = "http://old2:2380", "http://new2:2380", "http://new3:2380"
+	view := threeVoters()
+	m := &view.Config.Members[1]
+	m.PeerURLs, m.FormerURLs = []string{next}, []string{old}
+	s := &sees{0, view, map[string]consensus.MemberID{old: 2, elsewhere: 3}} // nobody at next yet
+	cluster := &changed{}
+	err := s.requests(cluster).Moved(t.Context(), 3, []string{elsewhere, next})
+	if got := steps(cluster); err != nil || got != "3:[http://new3:2380]-[]" {
+		t.Errorf("member 3 tells two URLs, and is at one: %s, %v", got, err)
+	}
+	cluster = &changed{}
+	if err := s.requests(cluster).Moved(t.Context(), 3, []string{next}); err == nil || len(cluster.requests) > 0 {
+		t.Errorf("member 3 tells the URL of member 2: %s, %v", steps(cluster), err)
+	}
+}
+
+// steps are all steps of all requests: who gets which URLs, and keeps which former ones.
+func steps(c *changed) string {
+	var all []string
+	for _, r := range c.requests {
+		for i := range r.Steps {
+			m := &r.Steps[i].Member
+			all = append(all, fmt.Sprintf("%d:%v-%v", m.ID, m.PeerURLs, m.FormerURLs))
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// Ensure that a member which moves to a former URL of another one, a typo that was corrected, does not undo the correction.
+func TestRequests_Moved_toFormer(t *testing.T) {
+	const old, typo, next = "http://old2:2380", "http://typo:2380", "http://new2:2380"
+	view := threeVoters()
+	m := &view.Config.Members[1]
+	m.PeerURLs = []string{old}
+	s := &sees{0, view, map[string]consensus.MemberID{old: 2}}
+	for _, url := range []string{typo, next} { // the operator mistypes, and corrects it
+		r := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: 2, PeerURLs: []string{url}})
+		if err := s.addresses().Confirm(t.Context(), &r, membership.Lenient); err != nil {
+			t.Fatal(err)
+		}
+		m.PeerURLs, m.FormerURLs = r.Steps[0].Member.PeerURLs, r.Steps[0].Member.FormerURLs
+	}
+	s.at[typo] = 3 // to which it belongs
+	cluster := &changed{}
+	err := s.requests(cluster).Moved(t.Context(), 3, []string{typo})
+	if got := steps(cluster); err != nil || got != "3:[http://typo:2380]-[] 2:[http://new2:2380]-[http://old2:2380]" {
+		t.Errorf("member 3 is at the typo: %s, %v", got, err)
+	}
+	view.Config.Members[2].PeerURLs = []string{"http://old3:2380"}
+	if _, why := reconfig.Next(&view.Config, view.ID, cluster.requests[0], &reconfig.Facts{}); why != consensus.ReasonNone {
+		t.Errorf("the change is refused: %v", why)
+	}
+}
+
+// Ensure that a leader does not confirm its own URLs, and drop the only one that others reach.
+func TestRequests_SettleAddresses_itself(t *testing.T) {
+	const alias, real = "http://node1:2380", "http://10.0.0.1:2380" // node1 is 127.0.1.1 in its own /etc/hosts
+	view := threeVoters()
+	m := &view.Config.Members[0]
+	m.PeerURLs = []string{real}
+	other := &sees{0, view, map[string]consensus.MemberID{real: 1}} // cannot resolve node1
+	r := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: 1, PeerURLs: []string{alias}})
+	if err := other.addresses().Confirm(t.Context(), &r, membership.Lenient); err != nil {
+		t.Fatal(err)
+	}
+	m.PeerURLs, m.FormerURLs = r.Steps[0].Member.PeerURLs, r.Steps[0].Member.FormerURLs
+	self := &sees{1, view, map[string]consensus.MemberID{alias: 1, real: 1}}
+	cluster := &changed{}
+	self.requests(cluster).SettleAddresses(t.Context())
+	if len(cluster.requests) > 0 {
+		t.Errorf("by its own word the leader is at %s, where no other member finds it: %s", alias, steps(cluster))
+	}
+	next := &sees{2, view, map[string]consensus.MemberID{alias: 1, real: 1}}
+	next.requests(cluster).SettleAddresses(t.Context())
+	if got := steps(cluster); got != "1:[http://node1:2380]-[]" {
+		t.Errorf("the next leader finds it: %s", got)
+	}
+	cluster = &changed{}
+	view.Config.Members, view.Config.Voters = view.Config.Members[:1], view.Config.Voters[:1]
+	self.requests(cluster).SettleAddresses(t.Context())
+	if got := steps(cluster); got != "1:[http://node1:2380]-[]" {
+		t.Errorf("nobody else has to find who is alone: %s", got)
+	}
+}
+
+// Ensure that an operator's change is bound to the configuration that was looked at.
+func TestAddresses_Confirm_bound(t *testing.T) {
+	const old, there, x = "http://old2:2380", "http://there:2380", "http://x:2380"
+	view := threeVoters()
+	m := &view.Config.Members[1]
+	m.PeerURLs = []string{old}
+	view.ID = consensus.ConfigID{Index: 7, Term: 1}
+	s := &sees{0, view, map[string]consensus.MemberID{there: 2}}
+	r := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: 2, PeerURLs: []string{x}})
+	if err := s.addresses().Confirm(t.Context(), &r, membership.Lenient); err != nil {
+		t.Fatal(err)
+	}
+	if r.Expected != view.ID {
+		t.Errorf("the change is bound to %v, not to %v", r.Expected, view.ID)
+	}
+	r.Expected = consensus.ConfigID{Index: 3, Term: 1}
+	if err := s.addresses().Confirm(t.Context(), &r, membership.Lenient); err != nil || r.Expected.Index != 3 {
+		t.Errorf("one that is bound already is bound to %v, %v", r.Expected, err)
+	}
+}
+
+// Ensure that a member says it that does not answer where both its flag and the configuration have it.
+func TestAddresses_Announce_elsewhere(t *testing.T) {
+	const old, next = "http://old2:2380", "http://new2:2380"
+	view := threeVoters()
+	view.Config.Members[1].PeerURLs = []string{old}
+	s := &sees{2, view, map[string]consensus.MemberID{next: 2}}
+	if news := s.addresses().Announce(t.Context(), 2, []string{old}, false); !news.Done || news.Wrong == "" {
+		t.Errorf("it is at %s, and announces %+v", next, news)
+	}
+	s.at[old] = 2
+	if news := s.addresses().Announce(t.Context(), 2, []string{old}, false); !news.Done || news.Wrong != "" {
+		t.Errorf("it is where it is to be, and announces %+v", news)
+	}
+}
