@@ -203,12 +203,22 @@ func (l *replication) acknowledged(p *progress.Peer, m *consensus.Message) {
 	case p.State == progress.Probe && m.Kind == consensus.MsgAppendReply && m.Round >= p.Since:
 		p.BecomeReplicate()
 	case p.State == progress.Snapshot && p.Match >= l.log.Base().Index && p.Match >= p.Floor:
-		p.BecomeReplicate()
+		l.leaveSnapshot(p)
 	}
 	if l.opts.Faults.LossByRounds && m.Kind == consensus.MsgHeartbeatReply && p.State == progress.Replicate &&
 		m.Received+1 < p.Next {
 		l.probe(p)
 	}
+}
+
+// leaveSnapshot lets entries follow to a member that holds the log, or what it was sent of a snapshot. What was sent to it
+// before the snapshot may still be on its way: then it is asked first.
+func (l *replication) leaveSnapshot(p *progress.Peer) {
+	if p.SentTo > p.Match {
+		l.probe(p)
+		return
+	}
+	p.BecomeReplicate()
 }
 
 // holdsMatch reports whether this leader's log has the entry up to which a follower says that both are equal. What lies

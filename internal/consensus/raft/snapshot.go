@@ -60,7 +60,7 @@ func (l *replication) handleSnapshotReply(p *progress.Peer, m *consensus.Message
 	}
 	p.Acknowledged(m.Match.Index, l.rounds.last)
 	if p.State == progress.Snapshot && l.log.HoldsAfter(p.Match) {
-		p.BecomeReplicate()
+		l.leaveSnapshot(p)
 	}
 }
 

@@ -203,3 +203,53 @@ func TestReplica_Compact_outrunsTheOldestFirst(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that entries which were on their way before a snapshot was needed are not sent again when the snapshot, or the entries
+// before them, have arrived.
+func TestReplica_leaveSnapshot_entriesOnTheirWay(t *testing.T) {
+	for _, byEntries := range []bool{true, false} {
+		c := newCluster([]memberID{1, 2, 3}, nil, nil)
+		c.elect(1)
+		c.settle()
+		leader, slow := c.node(1), &narrowLink{c: c, from: 1, to: 3}
+		matched := leader.store.position
+		c.propose(1, "a")
+		slow.settle()
+		leader.step(raft.Compact{Index: leader.store.position.Index})
+		c.isolate(2, true)
+		c.propose(1, "b")
+		slow.settle()
+		sent := slow.bytes
+		if len(slow.queue) != 2 || leader.replica.Base().Position != leader.store.position {
+			t.Fatalf("%d appends are on their way, the log begins after %v", len(slow.queue), leader.replica.Base().Position)
+		}
+		status := leader.replica.Status()
+		streamed := false
+		c.check = func(_ *node, out *raft.Output) { streamed = streamed || len(out.NeedSnapshot) > 0 }
+		leader.step(raft.Receive{Message: message{
+			Kind: consensus.MsgAppendReply, From: 3, To: 1, Term: status.Term, Config: status.ConfigID, Reject: true,
+			Round: slow.queue[1].Round, Mismatch: consensus.Mismatch{Refused: leader.store.position, Hint: matched}}})
+		if !streamed {
+			t.Fatal("no snapshot is needed")
+		}
+		if byEntries {
+			c.deliver(slow.queue[0])
+			slow.queue = slow.queue[1:]
+		}
+		slow.settle()
+		for range 3 {
+			slow.tick()
+		}
+		if slow.bytes != sent {
+			t.Errorf("by entries %v: %d bytes of entries were sent again", byEntries, slow.bytes-sent)
+		}
+		slow.perTick = 1 << 20
+		c.isolate(2, false)
+		for range 10 {
+			slow.tick()
+		}
+		if got, want := c.node(3).store.position, leader.store.position; got != want || want == matched {
+			t.Errorf("by entries %v: member 3 has applied %v, the leader %v", byEntries, got, want)
+		}
+	}
+}
