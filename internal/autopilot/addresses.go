@@ -105,11 +105,11 @@ func (a *Addresses) keepFormer(
 	for i := range request.Steps {
 		step := &request.Steps[i]
 		known, ok := config.Member(step.Member.ID)
-		found := len(at[i]) > 0 && (known.ID != a.finder.Self() || len(config.Members) == 1)
+		found := len(at[i]) > 0 && a.mayConfirm(config, known.ID)
 		if !ok || !a.confirms(config, step) || keepsURLs(&known, &step.Member) || found {
 			continue
 		}
-		step.Member.FormerURLs = slices.DeleteFunc(a.former(ctx, &known, step.Member.PeerURLs), func(url string) bool {
+		step.Member.FormerURLs = slices.DeleteFunc(a.former(ctx, config, &known, step.Member.PeerURLs), func(url string) bool {
 			for k := range at {
 				if k != i && slices.Contains(at[k], url) {
 					return true
@@ -117,13 +117,26 @@ func (a *Addresses) keepFormer(
 			}
 			return false
 		})
-		if len(step.Member.FormerURLs) > membership.MaxFormer {
-			return &membership.AddressError{Text: fmt.Sprintf("member %v was not found at %d former peer URLs, which are all "+
-				"kept: start it at one of them or at %s, so that the leader finds it, before its URLs are changed again",
-				known.ID, len(known.FormerURLs), strings.Join(known.PeerURLs, ","))}
+		if err := tooManyFormer(&known, step.Member.FormerURLs); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func tooManyFormer(known *consensus.Member, former []string) error {
+	if len(former) <= membership.MaxFormer {
+		return nil
+	}
+	return &membership.AddressError{Text: fmt.Sprintf("member %v was not found at %d former peer URLs, which are all kept: "+
+		"start it at one of them or at %s, so that the leader finds it, before its URLs are changed again", known.ID,
+		len(known.FormerURLs), strings.Join(known.PeerURLs, ","))}
+}
+
+// mayConfirm reports whether it counts here where a member is found: that one finds itself says nothing of where others find
+// it.
+func (a *Addresses) mayConfirm(config *consensus.Config, id consensus.MemberID) bool {
+	return id != a.finder.Self() || len(config.Members) == 1
 }
 
 // relocates reports whether a member that has been up gets an address that it does not have. One that never started can be
@@ -237,9 +250,11 @@ func (a *Addresses) blockers(ctx context.Context, spec *membership.Spec, view *m
 }
 
 // former are the URLs that are kept beside new ones until the member is found there.
-func (a *Addresses) former(ctx context.Context, known *consensus.Member, urls []string) []string {
+func (a *Addresses) former(
+	ctx context.Context, config *consensus.Config, known *consensus.Member, urls []string,
+) []string {
 	there := false
-	if len(known.FormerURLs) > 0 {
+	if len(known.FormerURLs) > 0 && a.mayConfirm(config, known.ID) {
 		presence, _ := a.seek(ctx, known.ID, known.PeerURLs)
 		there = presence == transport.Present
 	}

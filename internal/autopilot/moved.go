@@ -56,9 +56,11 @@ func (r *Requests) move(ctx context.Context, id consensus.MemberID, urls []strin
 	if urls, err = own(&view.Config, id, urls, at); err != nil {
 		return false, err
 	}
-	request := consensus.ChangeRequest{
-		Expected: view.ID, Steps: r.addresses.displaced(ctx, &view.Config, consensus.Member{ID: id, PeerURLs: urls}),
+	to, err := r.addresses.moveTo(ctx, &known, urls, at)
+	if err != nil {
+		return false, err
 	}
+	request := consensus.ChangeRequest{Expected: view.ID, Steps: r.addresses.displaced(ctx, &view.Config, to, urls)}
 	if err := r.addresses.Confirm(ctx, &request, membership.Cautious); err != nil {
 		return false, err
 	}
@@ -68,7 +70,7 @@ func (r *Requests) move(ctx context.Context, id consensus.MemberID, urls []strin
 	for i := range request.Steps {
 		m := &request.Steps[i].Member
 		was, _ := view.Config.Member(m.ID)
-		r.addresses.logger.Info("a member has moved", "peer", m.ID.String(), "from", was.PeerURLs, "to", m.PeerURLs)
+		r.addresses.logger.Info("a member has moved", "peer", m.ID.String(), "from", was.DialURLs(), "to", m.DialURLs())
 	}
 	return false, nil
 }
@@ -91,6 +93,28 @@ func own(config *consensus.Config, id consensus.MemberID, urls, at []string) ([]
 	return left, nil
 }
 
+// moveTo returns what the configuration is to have of a member that was found at some of its URLs: these, or, if an update
+// waits for it to move, its new URLs still, and these beside them. An update that leads to another process is over.
+func (a *Addresses) moveTo(
+	ctx context.Context, known *consensus.Member, urls, at []string,
+) (consensus.Member, error) {
+	to := consensus.Member{ID: known.ID, PeerURLs: urls}
+	if len(known.FormerURLs) == 0 {
+		return to, nil
+	}
+	presence, _ := a.seek(ctx, known.ID, known.PeerURLs)
+	if presence.Misleads() {
+		return to, nil
+	}
+	if !shareURL(urls, at) {
+		_, words := a.seek(ctx, known.ID, urls)
+		return to, &membership.AddressError{Text: words}
+	}
+	now := consensus.Member{PeerURLs: urls, FormerURLs: known.FormerURLs}
+	to.PeerURLs, to.FormerURLs = known.PeerURLs, membership.Former(&now, false, known.PeerURLs)
+	return to, tooManyFormer(known, to.FormerURLs)
+}
+
 // awaited reports whether a member with these URLs is where it was before an update that has not been confirmed.
 func awaited(known *consensus.Member, urls []string) bool {
 	return len(known.FormerURLs) > 0 && !slices.ContainsFunc(urls, func(url string) bool {
@@ -102,32 +126,36 @@ func awaited(known *consensus.Member, urls []string) bool {
 // URLs of the configuration: members that have taken each other's place cannot be updated one after the other. One that loses
 // only former URLs keeps the others: it may be about to move. Of members that are found nowhere it has none, and the change is
 // refused.
-func (a *Addresses) displaced(ctx context.Context, config *consensus.Config, moved consensus.Member) []consensus.ChangeStep {
+func (a *Addresses) displaced(
+	ctx context.Context, config *consensus.Config, moved consensus.Member, urls []string,
+) []consensus.ChangeStep {
 	var all []string
 	for i := range config.Members {
 		all = append(all, config.Members[i].DialURLs()...)
 	}
-	steps := []consensus.ChangeStep{{Kind: consensus.ChangeUpdate, Member: moved}}
+	steps, claims := []consensus.ChangeStep{{Kind: consensus.ChangeUpdate, Member: moved}}, [][]string{urls}
+	taken := func(url string) bool {
+		return slices.ContainsFunc(claims, func(urls []string) bool { return slices.Contains(urls, url) })
+	}
 	for i := 0; i < len(steps); i++ {
 		for j := range config.Members {
 			other := &config.Members[j]
-			if !shareURL(other.DialURLs(), steps[i].Member.PeerURLs) || updates(steps, other.ID) {
+			if !shareURL(other.DialURLs(), claims[i]) || updates(steps, other.ID) {
 				continue
 			}
-			left := slices.DeleteFunc(slices.Clone(all), func(url string) bool { return taken(steps, url) })
+			left := slices.DeleteFunc(slices.Clone(all), taken)
 			at := a.where(ctx, other.ID, left)
 			if len(at) == 0 {
 				continue
 			}
 			to := consensus.Member{ID: other.ID, PeerURLs: at}
-			if !shareURL(other.PeerURLs, steps[i].Member.PeerURLs) {
+			if !shareURL(other.PeerURLs, claims[i]) {
 				known := consensus.Member{PeerURLs: at, FormerURLs: other.FormerURLs}
 				to.PeerURLs = other.PeerURLs
-				to.FormerURLs = slices.DeleteFunc(membership.Former(&known, false, other.PeerURLs), func(url string) bool {
-					return taken(steps, url)
-				})
+				to.FormerURLs = slices.DeleteFunc(membership.Former(&known, false, other.PeerURLs), taken)
 			}
 			steps = append(steps, consensus.ChangeStep{Kind: consensus.ChangeUpdate, Member: to})
+			claims = append(claims, at)
 		}
 	}
 	return steps
@@ -139,10 +167,6 @@ func shareURL(a, b []string) bool {
 
 func updates(steps []consensus.ChangeStep, id consensus.MemberID) bool {
 	return slices.ContainsFunc(steps, func(s consensus.ChangeStep) bool { return s.Member.ID == id })
-}
-
-func taken(steps []consensus.ChangeStep, url string) bool {
-	return slices.ContainsFunc(steps, func(s consensus.ChangeStep) bool { return slices.Contains(s.Member.PeerURLs, url) })
 }
 
 // giveBack restores the former URLs of the first member whose URLs are really those at which the member id was found. A
@@ -267,8 +291,8 @@ func (r *Requests) settleAddress(ctx context.Context, id consensus.MemberID) {
 	if err != nil || !ok || len(known.FormerURLs) == 0 {
 		return
 	}
-	if id == r.addresses.finder.Self() && len(view.Config.Members) > 1 {
-		return // the next leader looks: that this one finds itself says nothing of where others find it
+	if !r.addresses.mayConfirm(&view.Config, id) {
+		return // the next leader looks
 	}
 	presence, _ := r.addresses.seek(ctx, known.ID, known.PeerURLs)
 	switch {

@@ -70,6 +70,11 @@ func TestAddresses_Confirm_byItself(t *testing.T) {
 		t.Errorf("member 2 found itself, and keeps %q beside it", got)
 	}
 	self.in(&request.Steps[0].Member)
+	again := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: 2, PeerURLs: []string{loop}})
+	if err := self.addresses().Confirm(t.Context(), &again, membership.Lenient); err != nil ||
+		!slices.Equal(again.Steps[0].Member.FormerURLs, []string{real}) {
+		t.Errorf("the same again keeps %q beside it, %v", again.Steps[0].Member.FormerURLs, err)
+	}
 	cluster := &changed{}
 	leader.requests(cluster).SettleAddresses(t.Context())
 	if len(cluster.requests) != 1 || !slices.Equal(cluster.requests[0].Steps[0].Member.PeerURLs, []string{real}) {
@@ -212,5 +217,34 @@ func TestAddresses_Announce_elsewhere(t *testing.T) {
 	s.at[old] = 2
 	if news := s.addresses().Announce(t.Context(), 2, []string{old}, false); !news.Done || news.Wrong != "" {
 		t.Errorf("it is where it is to be, and announces %+v", news)
+	}
+}
+
+// Ensure that an update which waits for a member to move stays when the member tells that it is elsewhere meanwhile, unless it
+// leads to another process.
+func TestRequests_Moved_waitsToMove(t *testing.T) {
+	const old, there, next = "http://old2:2380", "http://there2:2380", "http://new2:2380"
+	for _, row := range []struct {
+		at   map[string]consensus.MemberID
+		want string
+	}{
+		{map[string]consensus.MemberID{there: 2}, "2:[http://new2:2380]-[http://old2:2380 http://there2:2380]"},
+		{map[string]consensus.MemberID{there: 2, next: 3}, "2:[http://there2:2380]-[]"},
+		{map[string]consensus.MemberID{}, ""},
+	} {
+		view := threeVoters()
+		view.Config.Members[1].PeerURLs, view.Config.Members[1].FormerURLs = []string{next}, []string{old}
+		cluster := &changed{}
+		s := &sees{1, view, row.at}
+		err := s.requests(cluster).Moved(t.Context(), 2, []string{there})
+		if got := steps(cluster); got != row.want || (err != nil) != (row.want == "") {
+			t.Errorf("%v: %s, %v", row.at, got, err)
+		}
+		if row.want == "" {
+			continue
+		}
+		if _, why := reconfig.Next(&view.Config, view.ID, cluster.requests[0], &reconfig.Facts{}); why != consensus.ReasonNone {
+			t.Errorf("the change is refused: %v", why)
+		}
 	}
 }

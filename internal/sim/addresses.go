@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,7 +50,18 @@ func (c *cluster) at(url string) places.Place {
 	return c.places.At(url)
 }
 
-// leads reports whether one of some URLs leads to a machine.
+// loopback is a URL that leads whoever looks to itself.
+const loopback = "http://localhost:2380"
+
+// at returns what a machine meets at a URL.
+func (h *host) at(url string) places.Place {
+	if url == loopback {
+		return places.Place{Kind: places.PeerPort, Machine: h.slot}
+	}
+	return h.cluster.at(url)
+}
+
+// leads reports whether one of some URLs leads to a machine from all others.
 func (c *cluster) leads(urls []string, to *host) bool {
 	return slices.ContainsFunc(urls, func(url string) bool {
 		return c.at(url) == places.Place{Kind: places.PeerPort, Machine: to.slot}
@@ -80,7 +92,7 @@ func (n *network) at(from *host, id consensus.MemberID) *host {
 	}
 	var other *host
 	for _, url := range urls {
-		p := n.cluster.at(url)
+		p := from.at(url)
 		if p.Kind != places.PeerPort {
 			continue
 		}
@@ -103,7 +115,7 @@ func (n *network) reaches(from, to *host) bool {
 
 // sight is what a process meets that looks for a member at a URL. It changes nothing, and draws nothing.
 func (h *host) sight(id consensus.MemberID, url string) identity.Sight {
-	p := h.cluster.at(url)
+	p := h.at(url)
 	var there places.Process
 	if p.Kind == places.PeerPort || p.Kind == places.ClientPort {
 		to := h.cluster.list[p.Machine]
@@ -156,8 +168,8 @@ func (h *host) judgeAddresses(was, now *consensus.Config) {
 			continue
 		}
 		h.judgeOrder(to, &before, m)
-		if before.Storage.IsZero() && !was.IsVoter(m.ID) {
-			continue // it was never heard, and so may be given any URL
+		if before.Storage.IsZero() && !was.IsVoter(m.ID) || len(was.Members) == 1 {
+			continue // it was never heard, or is alone and finds itself, and so may be given any URL
 		}
 		if h.cluster.leads(before.DialURLs(), to) && !h.cluster.leads(m.DialURLs(), to) {
 			h.run.suite.Report("address", fmt.Sprintf("leader %v drops %s, where member %v answers, for %s, where %v is", h.id,
@@ -193,4 +205,16 @@ const addressStands = 15 * time.Second
 // divert makes the address of one machine lead to another one.
 func (c *cluster) divert(h, to *host) {
 	c.places.Divert(h.url, places.Place{Kind: places.PeerPort, Machine: to.slot})
+}
+
+// vantage is a leader's ports with the sight of another member.
+type vantage struct {
+	pilotPorts
+	by *host
+}
+
+func (v vantage) Self() consensus.MemberID { return v.by.id }
+
+func (v vantage) Find(_ context.Context, id consensus.MemberID, url string) (transport.Presence, error) {
+	return v.by.find(id, url)
 }

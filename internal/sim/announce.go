@@ -149,7 +149,12 @@ func (h *host) update(request consensus.ChangeRequest, done func(error)) {
 }
 
 func (h *host) updateBy(request consensus.ChangeRequest, demand membership.Caution, done func(error)) {
-	addresses := autopilot.NewAddresses(pilotPorts{h}, discard)
+	h.updateSeen(h, request, demand, done)
+}
+
+// updateSeen is updateBy where another member was asked, and looks.
+func (h *host) updateSeen(by *host, request consensus.ChangeRequest, demand membership.Caution, done func(error)) {
+	addresses := autopilot.NewAddresses(vantage{pilotPorts{h}, by}, discard)
 	if err := addresses.Confirm(context.Background(), &request, demand); err != nil {
 		h.after(0, func() { done(err) })
 		return

@@ -97,7 +97,7 @@ func (n *newcomer) ask() {
 
 // greet carries a greeting to a URL and the answer back.
 func (n *network) greet(from *host, caller *identity.Claim, url string, answer func(identity.Greeting)) {
-	p := n.cluster.at(url)
+	p := from.at(url)
 	if p.Kind != places.PeerPort {
 		return
 	}
