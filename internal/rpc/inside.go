@@ -8,6 +8,9 @@ import (
 	"github.com/quorate/quorate/internal/rpc/inproc"
 )
 
+// insideCopies is how many are made of an answer: in one piece, as a message, and as what is made of that.
+const insideCopies = 3
+
 // insidePatience is how long a service waits for memory for what another service has answered it.
 const insidePatience = 5 * time.Second
 
@@ -40,7 +43,7 @@ func (a *insideAnswers) makeRoom(ctx context.Context, size int) error {
 	if size <= countedFromBytes {
 		return nil
 	}
-	giveBack, err := a.shared.options.Answers.Lend(ctx, int64(size), insidePatience)
+	giveBack, err := a.shared.options.Answers.Lend(ctx, insideCopies*int64(size), insidePatience)
 	if err != nil {
 		return a.shared.unanswered(err)
 	}

@@ -41,6 +41,7 @@ func TestStore_RangeWithin_takesBeforeItReads(t *testing.T) {
 		put(t, s, "large", string(bytes.Repeat([]byte{1}, size)), 0)
 		for name, op := range map[string]kv.RangeOp{
 			"now": {Key: []byte("large")}, "then": {Key: []byte("large"), Revision: 2},
+			"of many": {Key: []byte("l"), End: []byte("m")},
 		} {
 			var before runtime.MemStats
 			runtime.ReadMemStats(&before)

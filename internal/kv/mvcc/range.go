@@ -323,12 +323,16 @@ func (c *collector) add(key []byte, rec *record, mod kv.Revision) error {
 	if c.given != nil {
 		return c.given.add(c.op, key, rec, mod)
 	}
-	one := kv.KeyValue{
-		Key: c.arena.copy(key), CreateRevision: rec.create, ModRevision: mod, Version: rec.version, Lease: rec.lease,
-	}
+	one := kv.KeyValue{Key: key, CreateRevision: rec.create, ModRevision: mod, Version: rec.version, Lease: rec.lease}
 	if c.withValue {
-		one.Value = c.arena.copy(rec.value)
+		one.Value = rec.value
 	}
+	if c.owed += PairBytes(&one); c.owed >= takeAtOnce { // before there is a copy
+		if err := c.settle(); err != nil {
+			return err
+		}
+	}
+	one.Key, one.Value = c.arena.copy(one.Key), c.arena.copy(one.Value)
 	c.kvs = append(c.kvs, one)
 	if c.withSum {
 		c.sums = append(c.sums, xxhash.Sum64(rec.value))
@@ -336,10 +340,7 @@ func (c *collector) add(key []byte, rec *record, mod kv.Revision) error {
 	if c.withAt {
 		c.at = append(c.at, rec.at)
 	}
-	if c.owed += PairBytes(&one); c.owed < takeAtOnce {
-		return nil
-	}
-	return c.settle()
+	return nil
 }
 
 func (c *collector) result() kv.RangeResult {
