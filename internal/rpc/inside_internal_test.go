@@ -18,14 +18,14 @@ func TestShared_inside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const large = 1 << 20
 		s := &shared{}
-		s.options.Answers = answers.New(4*large, 0)
+		s.options.Answers = answers.New(4*large*insideCopies, 0)
 		if ctx, inside := s.inside(context.Background(), "/etcdserverpb.KV/Range"); inside != nil || ctx != context.Background() {
 			t.Error("other services have such answers")
 		}
 		for _, method := range []string{"/v3electionpb.Election/Leader", "/v3lockpb.Lock/Lock"} {
 			ctx, inside := s.inside(context.Background(), method)
 			for _, c := range []struct{ size, want int }{{100, 0}, {large, large}, {2 * large, 2 * large}, {100, 0}, {large, large}} {
-				if err := inside.makeRoom(ctx, c.size); err != nil || s.options.Answers.UsedBytes() != int64(c.want) {
+				if err := inside.makeRoom(ctx, c.size); err != nil || s.options.Answers.UsedBytes() != int64(insideCopies*c.want) {
 					t.Errorf("%s, an answer of %d: %v, %d bytes are counted", method, c.size, err, s.options.Answers.UsedBytes())
 				}
 			}
