@@ -36,12 +36,12 @@ var errTooMany = status.Error(codes.ResourceExhausted, "etcdserver: too many req
 // Gate is what commands pass before they are proposed.
 type Gate struct {
 	machine func() (machine *apply.Machine, release func())
-	turns   *admission.Turns
+	turns   *admission.HostTurns
 }
 
 // New returns a gate before the state machine of a member.
 func New(machine func() (machine *apply.Machine, release func())) *Gate {
-	return &Gate{machine: machine, turns: admission.NewTurns(maxIn, maxHostIn)}
+	return &Gate{machine: machine, turns: admission.NewHostTurns(maxIn, maxHostIn)}
 }
 
 // Counts returns how many commands that cost much are proposed or wait, and how many were refused.

@@ -12,9 +12,9 @@ import (
 )
 
 // Ensure that one call runs at a time, that hosts take turns, and that a host with many waits for its own.
-func TestTurns_Enter(t *testing.T) {
+func TestHostTurns_Enter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := admission.NewTurns(8, 5)
+		turns := admission.NewHostTurns(8, 5)
 		ctx, cancel := context.WithCancel(context.Background())
 		first, err := turns.Enter(ctx, "many")
 		if err != nil {
@@ -60,8 +60,8 @@ func TestTurns_Enter(t *testing.T) {
 }
 
 // Ensure that no more wait than may, of one host and of all.
-func TestTurns_Enter_refuses(t *testing.T) {
-	turns := admission.NewTurns(3, 2)
+func TestHostTurns_Enter_refuses(t *testing.T) {
+	turns := admission.NewHostTurns(3, 2)
 	over, cancel := context.WithCancel(context.Background())
 	leave, err := turns.Enter(context.Background(), "a")
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/quorate/quorate/internal/linked"
 )
 
-// Turns lets one call run at a time. Those that wait run in the order of arrival, and those of several hosts in turn: a host
+// HostTurns lets one call run at a time. Those that wait run in the order of arrival, and those of several hosts in turn: a host
 // with many waits for its own.
-type Turns struct {
+type HostTurns struct {
 	limit, hostLimit int
 
 	mu      sync.Mutex
@@ -27,13 +27,13 @@ type hostTurns struct {
 	place   linked.Place[hostTurns]
 }
 
-// NewTurns returns Turns of which at most limit calls run or wait, and hostLimit of one host.
-func NewTurns(limit, hostLimit int) *Turns {
-	return &Turns{limit: limit, hostLimit: hostLimit, hosts: make(map[string]*hostTurns)}
+// NewHostTurns returns HostTurns of which at most limit calls run or wait, and hostLimit of one host.
+func NewHostTurns(limit, hostLimit int) *HostTurns {
+	return &HostTurns{limit: limit, hostLimit: hostLimit, hosts: make(map[string]*hostTurns)}
 }
 
 // Enter waits for a turn of a call of host; leave ends it and must be called once. The error is ErrQueueFull, or that of ctx.
-func (t *Turns) Enter(ctx context.Context, host string) (leave func(), err error) {
+func (t *HostTurns) Enter(ctx context.Context, host string) (leave func(), err error) {
 	leave = func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -80,7 +80,7 @@ func (t *Turns) Enter(ctx context.Context, host string) (leave func(), err error
 }
 
 // leave forgets a call. mu is held.
-func (t *Turns) leave(host string) {
+func (t *HostTurns) leave(host string) {
 	t.in--
 	h := t.hosts[host]
 	if h.in--; h.in == 0 {
@@ -89,7 +89,7 @@ func (t *Turns) leave(host string) {
 }
 
 // next gives the turn to the next call, unless one runs. mu is held.
-func (t *Turns) next() {
+func (t *HostTurns) next() {
 	h := t.queue.First()
 	if t.running || h == nil {
 		return
@@ -104,7 +104,7 @@ func (t *Turns) next() {
 }
 
 // Counts returns how many run or wait, and how many have been refused so far.
-func (t *Turns) Counts() (in int, refused uint64) {
+func (t *HostTurns) Counts() (in int, refused uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.in, t.refused
