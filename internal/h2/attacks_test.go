@@ -37,6 +37,9 @@ func TestServer_floods(t *testing.T) {
 		}},
 		{"malformed requests", func(c *client, n uint32) error { return c.request(2*n+1, true, "connection", "close") }},
 		{"settings, CVE-2019-9515", func(c *client, n uint32) error { return c.WriteSettings() }},
+		{"fat settings", func(c *client, n uint32) error {
+			return c.WriteSettings(make([]http2.Setting, 101)...)
+		}},
 		{"acknowledgements of settings", func(c *client, n uint32) error { return c.WriteSettingsAck() }},
 		{"pings, CVE-2019-9512", func(c *client, n uint32) error { return c.WritePing(false, [8]byte{byte(n)}) }},
 		{"pings of bandwidth", func(c *client, n uint32) error {
@@ -109,7 +112,7 @@ func TestServer_manySettings(t *testing.T) {
 		}
 	}
 	var settings []http2.Setting
-	for n := range uint32(2700) {
+	for n := range uint32(100) {
 		settings = append(settings, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1<<20 + n})
 	}
 	if err := errors.Join(c.WriteSettings(settings...), c.WriteWindowUpdate(0, 1<<30)); err != nil {
@@ -117,6 +120,12 @@ func TestServer_manySettings(t *testing.T) {
 	}
 	if got := c.answer(1); len(got) != 1<<20 {
 		t.Errorf("got %d bytes", len(got))
+	}
+	if err := c.WriteSettings(append(settings, settings[0])...); err != nil {
+		t.Fatal(err)
+	}
+	if code := c.goAway(); code != http2.ErrCodeEnhanceYourCalm {
+		t.Errorf("of more settings than there can be: got %v", code)
 	}
 }
 

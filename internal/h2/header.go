@@ -34,6 +34,8 @@ type headerReader struct {
 	block  []byte
 	size   int // bytes of it that have come, packed
 	frames int
+	// What was read of it: how many fields, and their bytes, unpacked.
+	count, unpacked int
 	// skipped says that the block is longer than most, packed: it is read as it comes, for the table, and not kept.
 	skipped bool
 
@@ -56,7 +58,10 @@ func (h *headerReader) emit(f hpack.HeaderField) {
 	if shown {
 		log.Printf("http2: decoded hpack field %+v", f)
 	}
-	if h.left -= int(f.Size()); h.left < 0 {
+	size := int(f.Size())
+	h.count++
+	h.unpacked += size
+	if h.left -= size; h.left < 0 {
 		h.tooLarge = true
 		return
 	}
@@ -65,9 +70,9 @@ func (h *headerReader) emit(f hpack.HeaderField) {
 
 // begin takes a HEADERS frame, without padding and priority; done if no CONTINUATION follows.
 func (h *headerReader) begin(f *frame, block []byte) (done bool, err error) {
-	h.skipped, h.size, h.frames = false, 0, 0
+	h.skipped, h.size, h.frames, h.count, h.unpacked = false, 0, 0, 0, 0
 	if f.has(flagEndHeaders) {
-		h.block, h.ends = block, f.has(flagEndStream)
+		h.block, h.ends, h.size = block, f.has(flagEndStream), len(block)
 		return true, nil
 	}
 	h.stream, h.ends = f.stream, f.has(flagEndStream)
@@ -75,9 +80,15 @@ func (h *headerReader) begin(f *frame, block []byte) (done bool, err error) {
 	return false, h.more(block)
 }
 
-// skippedTimes is how many times the bytes that fields may have a block may have, packed, before the connection ends: the
-// fields in between are read for the table, and their request is refused.
-const skippedTimes = 8
+const (
+	// skippedTimes is how many times the bytes that fields may have a block may have, packed or unpacked, before the connection
+	// ends: the fields in between are read for the table, and their request is refused.
+	skippedTimes = 8
+	// pieceBytes of a block are read before its fields are looked at: each byte may name a field of the size of the table.
+	pieceBytes = 1 << 10
+	// fieldsPerFrame is how many fields cost a client what a frame does, and so many bytes of a block that no field needs.
+	fieldsPerFrame = 64
+)
 
 // more takes a piece of a block.
 func (h *headerReader) more(piece []byte) error {
@@ -99,14 +110,28 @@ func (h *headerReader) more(piece []byte) error {
 	return h.decode(piece)
 }
 
-func (h *headerReader) decode(piece []byte) error {
-	switch _, err := h.decoder.Write(piece); {
-	case errors.Is(err, hpack.ErrStringLength):
-		return broken(EnhanceYourCalm, "a field of a request is too long")
-	case err != nil:
-		return broken(CompressionError, "the fields of a request cannot be read")
+// decode reads fields, and stops once they are far beyond what a request may have: a byte may name kilobytes, and what is read
+// of them for the table would cost as much as what is served.
+func (h *headerReader) decode(block []byte) error {
+	for len(block) > 0 {
+		piece := block[:min(len(block), pieceBytes)]
+		block = block[len(piece):]
+		switch _, err := h.decoder.Write(piece); {
+		case errors.Is(err, hpack.ErrStringLength):
+			return broken(EnhanceYourCalm, "a field of a request is too long")
+		case err != nil:
+			return broken(CompressionError, "the fields of a request cannot be read")
+		case h.unpacked > skippedTimes*h.most:
+			return broken(EnhanceYourCalm, "the fields of a request are too large")
+		}
 	}
 	return nil
+}
+
+// cost is what the block that was read costs its client beside its frame. A block that is longer than its fields has changes
+// of the table's size, or a code that makes fields longer.
+func (h *headerReader) cost() int {
+	return (h.count + max(0, h.size-h.unpacked)) / fieldsPerFrame * idleFrame
 }
 
 // proceed takes a CONTINUATION frame.

@@ -32,6 +32,9 @@ func (c *conn) header(f *frame) error {
 // request opens a stream with the fields that were read.
 func (c *conn) request(id uint32) error {
 	fields, known, err := c.headers.fields() // read in any case: they change the table
+	if cost := c.headers.cost(); err == nil && cost > 0 {
+		err = c.floods.idle(cost)
+	}
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,10 @@ func (c *conn) settings(f *frame) error {
 		return c.floods.idle(idleFrame)
 	case len(f.payload)%6 != 0:
 		return broken(FrameSizeError, "SETTINGS of a wrong length")
+	case len(f.payload) > 6*maxSettings:
+		return broken(EnhanceYourCalm, "too many settings in a frame")
 	}
+	cost := idleFrame + len(f.payload)/(6*settingsPerFrame)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	window := c.firstWindow
@@ -28,15 +31,24 @@ func (c *conn) settings(f *frame) error {
 	}
 	c.out = appendHeader(c.out, 0, typeSettings, flagAck, 0)
 	if window == c.firstWindow {
-		return c.floods.idle(idleFrame)
+		return c.floods.idle(cost)
 	}
 	// Once a frame, because it concerns all streams.
-	cost := idleFrame + len(c.streams)/streamsPerFrame
-	return firstError(c.resize(window), c.floods.idle(cost))
+	cost += len(c.streams) / streamsPerFrame
+	if err := c.floods.idle(cost); err != nil {
+		return err
+	}
+	return c.resize(window)
 }
 
-// streamsPerFrame is how many streams a frame may concern that costs a client what one does that concerns none.
-const streamsPerFrame = 64
+const (
+	// maxSettings is how many settings a frame may have. There are about ten; Go's servers have this bound, too.
+	maxSettings = 100
+	// settingsPerFrame is how many settings cost a client what a frame does.
+	settingsPerFrame = 16
+	// streamsPerFrame is how many streams a frame may concern that costs a client what one does that concerns none.
+	streamsPerFrame = 16
+)
 
 func (c *conn) set(id uint16, value uint32) error {
 	switch id {

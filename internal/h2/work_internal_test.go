@@ -1,0 +1,115 @@
+package h2
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// blockOf is a block of the fields of a request, the last of which is as large as the table allows, and of as many bytes more as
+// are asked for, which tail repeats.
+func blockOf(t *testing.T, value, many int, tail ...byte) []byte {
+	t.Helper()
+	var block bytes.Buffer
+	enc := hpack.NewEncoder(&block)
+	for _, field := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", "/"}, {"x", strings.Repeat("a", value)}} {
+		if err := enc.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return append(block.Bytes(), bytes.Repeat(tail, many)...)
+}
+
+// lastEntry is a reference to the field that was put into the table last.
+const lastEntry = 0x80 | staticEntries + 1
+
+// ended returns with which code a connection ends; zero if it goes on.
+func ended(t *testing.T, err error) Code {
+	t.Helper()
+	failed := connError{}
+	if err != nil && !errors.As(err, &failed) {
+		t.Fatal(err)
+	}
+	return failed.code
+}
+
+// Ensure that no more fields are read once they are far larger than those of a request may be, however they come: a byte may name
+// a field of kilobytes. Those that are not much larger are read, for the table, and the request is refused.
+func TestConn_request_farTooLarge(t *testing.T) {
+	const limit = 4096 // of unread
+	for name, c := range map[string]struct {
+		block  []byte
+		pieces int
+		most   int // fields that are read
+		code   Code
+	}{
+		"a large field, named thousands of times":   {blockOf(t, 3900, 15_000, lastEntry), 2, pieceBytes + 4, EnhanceYourCalm},
+		"in CONTINUATION frames":                    {blockOf(t, 3900, 15_000, lastEntry), 10, pieceBytes + 4, EnhanceYourCalm},
+		"as many as are not kept, packed":           {blockOf(t, 3900, 30_000, lastEntry), 16, pieceBytes + 4, EnhanceYourCalm},
+		"a small field, named thousands of times":   {blockOf(t, 1, 15_000, lastEntry), 1, 2 * pieceBytes, EnhanceYourCalm},
+		"of the static table":                       {blockOf(t, 1, 15_000, 0x80|16), 1, 2 * pieceBytes, EnhanceYourCalm},
+		"a large name, with values of its own":      {blockOf(t, 1, 5_000, 0x0f, 0x2f, 0), 1, 2 * pieceBytes, EnhanceYourCalm},
+		"a large field that is named eight times":   {blockOf(t, limit/2, 8, lastEntry), 1, 12, NoError},
+		"a small field that is named for 20 KB":     {blockOf(t, 1, 600, lastEntry), 1, 604, NoError},
+		"a large field that is named sixteen times": {blockOf(t, limit/2, 16, lastEntry), 2, 20, EnhanceYourCalm},
+	} {
+		var opened int
+		k, under := unread(t, &replies{open: func(*Stream) { opened++ }})
+		under.open()
+		_, err := k.take(frames(t, func(f *http2.Framer) error { return firstError(f.WriteSettings(), send(f, 1, c.block, c.pieces)) }))
+		if code := ended(t, err); code != c.code || k.headers.count > c.most || opened > 0 {
+			t.Errorf("%s: %d fields were read, %d requests opened, and the connection ended with %d", name, k.headers.count, opened, code)
+		}
+	}
+}
+
+// send writes the fields of a request in so many frames.
+func send(f *http2.Framer, id uint32, block []byte, pieces int) error {
+	size := (len(block) + pieces - 1) / pieces
+	err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block[:size], EndHeaders: pieces == 1, EndStream: true})
+	for block = block[size:]; len(block) > 0 && err == nil; block = block[min(size, len(block)):] {
+		err = f.WriteContinuation(id, len(block) <= size, block[:min(size, len(block))])
+	}
+	return err
+}
+
+// Ensure that frames that are more work than others bring the connection nearer to its end: so many of them it bears at most.
+func TestConn_take_work(t *testing.T) {
+	settings := make([]http2.Setting, maxSettings)
+	for i := range settings {
+		settings[i] = http2.Setting{ID: http2.SettingInitialWindowSize, Val: uint32(i)}
+	}
+	for name, flood := range map[string]struct {
+		frame func(f *http2.Framer, n uint32) error
+		most  int
+	}{
+		"as many settings as a frame may have": {
+			func(f *http2.Framer, _ uint32) error { return f.WriteSettings(settings...) }, maxIdleScore / (maxSettings / settingsPerFrame)},
+		"refused requests with many fields": {
+			func(f *http2.Framer, n uint32) error { return send(f, 2*n+1, blockOf(t, 1, 640, lastEntry), 1) }, maxIdleScore / 10},
+		"trailers with many fields": {
+			func(f *http2.Framer, n uint32) error {
+				return firstError(ask(f, 2*n+1, false), send(f, 2*n+1, blockOf(t, 1, 640, lastEntry), 1),
+					f.WriteRSTStream(2*n+1, http2.ErrCodeCancel))
+			}, maxIdleScore / 10},
+		"changes of the size of an empty table": {
+			func(f *http2.Framer, n uint32) error {
+				return send(f, 2*n+1, append([]byte{0x83, 0x86, 0x84}, bytes.Repeat([]byte{tableEmptied}, 16_000)...), 1)
+			}, maxIdleScore / (16_000 / fieldsPerFrame)},
+	} {
+		k, under := unread(t, &replies{fields: AppendStatus(nil, 200), keep: func(s *Stream) { s.Left() }})
+		under.open()
+		_, err := k.take(frames(t, func(f *http2.Framer) error { return f.WriteSettings() }))
+		n := 0
+		for ; err == nil && n <= flood.most; n++ {
+			_, err = k.take(frames(t, func(f *http2.Framer) error { return flood.frame(f, uint32(n)) }))
+		}
+		if code := ended(t, err); code != EnhanceYourCalm {
+			t.Errorf("%s: after %d the connection ended with %d", name, n, code)
+		}
+	}
+}
