@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -114,6 +115,14 @@ func (c *conn) greet() error {
 	return nil
 }
 
+const (
+	// yieldBytes is how many bytes of frames are handled before other goroutines run: a client that always has more to be read
+	// would have a processor for 10 ms at a time otherwise, and so would each of its connections.
+	yieldBytes = 8 << 10
+	// yieldStreams is how many streams are lost before other goroutines run, beside those that worked for them.
+	yieldStreams = 32
+)
+
 // take handles the frames that are in p in full, and returns how many bytes they are.
 func (c *conn) take(p []byte) (used int, err error) {
 	now := time.Now()
@@ -128,6 +137,9 @@ func (c *conn) take(p []byte) (used int, err error) {
 				c.remains(len(p)-used, used > 0, now)
 				c.server.options.Handler.Pause(c.of)
 				err = c.respond()
+			}
+			if used >= yieldBytes {
+				runtime.Gosched()
 			}
 			return used, err
 		}
@@ -358,7 +370,11 @@ func (c *conn) end() {
 	c.closeTab()
 	c.mu.Unlock()
 	_ = closing.Close()
+	n := 0
 	for _, s := range lost {
 		s.lose()
+		if n++; n%yieldStreams == 0 {
+			runtime.Gosched()
+		}
 	}
 }

@@ -21,6 +21,8 @@ const (
 	// why it ends, and to close it itself.
 	lingering      = time.Second
 	lingeringBytes = 1 << 20
+	// lingeringPause is how long it is not read after it was.
+	lingeringPause = 10 * time.Millisecond
 )
 
 func (l *leaving) stop() {

@@ -1,7 +1,6 @@
 package h2
 
 import (
-	"io"
 	"runtime"
 	"slices"
 	"sync"
@@ -343,10 +342,19 @@ func (c *conn) abort() {
 }
 
 // lastWords lets the client read what was written before the connection is closed: closing it with bytes that were not read
-// would take that back.
+// would take that back. A client that goes on sending is read in pauses: each of its writes would wake this goroutine.
 func (c *conn) lastWords() {
 	if c.socket != nil && c.socket.CloseWrite() != nil || c.net.SetReadDeadline(time.Now().Add(lingering)) != nil {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, c.net, lingeringBytes)
+	buffer := buffers.Get().(*[readBytes]byte)
+	defer buffers.Put(buffer)
+	for left := lingeringBytes; left > 0; {
+		n, err := c.net.Read(buffer[:])
+		if err != nil {
+			return
+		}
+		left -= n
+		time.Sleep(lingeringPause)
+	}
 }

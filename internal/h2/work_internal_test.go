@@ -3,8 +3,14 @@ package h2
 import (
 	"bytes"
 	"errors"
+	"net"
+	"os"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -112,4 +118,98 @@ func TestConn_take_work(t *testing.T) {
 			t.Errorf("%s: after %d the connection ended with %d", name, n, code)
 		}
 	}
+}
+
+// alone has goroutines take turns on one processor.
+func alone(t *testing.T) {
+	t.Helper()
+	before := runtime.GOMAXPROCS(1)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+}
+
+// Ensure that a connection that has sent much lets others run before it is read again.
+func TestConn_take_yields(t *testing.T) {
+	alone(t)
+	c, under := unread(t, &replies{})
+	under.open()
+	sent := frames(t, func(f *http2.Framer) error {
+		return firstError(f.WriteSettings(), f.WriteRawFrame(0x77, 0, 0, make([]byte, yieldBytes)))
+	})
+	var ran atomic.Bool
+	go ran.Store(true)
+	if _, err := c.take(sent); err != nil || !ran.Load() {
+		t.Errorf("another goroutine ran: %t, and the connection ended with %v", ran.Load(), err)
+	}
+}
+
+// workers work for streams in a goroutine each, which is told that the stream was lost.
+type workers struct {
+	replies
+	lost, most int64
+	told       atomic.Int64
+}
+
+// Open implements Handler.
+func (w *workers) Open(*Stream, *Fields, bool) Receiver { return w }
+
+// Receive implements Receiver.
+func (w *workers) Receive([]byte, bool) {}
+
+// Lost implements Receiver.
+func (w *workers) Lost() {
+	w.lost++
+	w.most = max(w.most, w.lost-w.told.Load())
+	go w.told.Add(1)
+}
+
+// Ensure that those who work for the streams of a connection are not all told at once that it has ended.
+func TestConn_end_yields(t *testing.T) {
+	alone(t)
+	w := &workers{}
+	s := New(Options{Handler: w, MaxStreams: 1000, MaxHeaderBytes: 4096, StreamWindow: 64 << 10, ConnWindow: 1 << 20})
+	t.Cleanup(s.Stop)
+	under := &blocked{opened: make(chan struct{})}
+	under.open()
+	c := newConn(s, under)
+	c.hello = true
+	if err := takeFrames(t, c, func(f *http2.Framer) error {
+		err := f.WriteSettings()
+		for id := uint32(1); id < 2000 && err == nil; id += 2 {
+			err = ask(f, id, false)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if c.end(); w.lost != 1000 || w.most > 3*yieldStreams {
+		t.Errorf("%d streams were lost, and up to %d of them not told", w.lost, w.most)
+	}
+}
+
+// babbler is a connection whose client sends a few bytes all the time.
+type babbler struct {
+	net.Conn
+	reads int
+	until time.Time
+}
+
+func (b *babbler) SetReadDeadline(at time.Time) error { b.until = at; return nil }
+func (b *babbler) Read([]byte) (int, error) {
+	b.reads++
+	time.Sleep(time.Microsecond)
+	if time.Now().After(b.until) {
+		return 0, os.ErrDeadlineExceeded
+	}
+	return 9, nil
+}
+
+// Ensure that a client that goes on sending after the end of its connection does not have each of its writes read.
+func TestConn_lastWords_pauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &babbler{}
+		c := &conn{net: b}
+		if c.lastWords(); b.reads > int(lingering/lingeringPause)+1 {
+			t.Errorf("it was read %d times", b.reads)
+		}
+	})
 }

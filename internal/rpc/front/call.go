@@ -120,7 +120,8 @@ func (c *Call) begin(message []byte) {
 	}
 	ctx, cancel := c.request.withDeadline()
 	c.OnLost(cancel)
-	go c.serve(ctx, cancel, bytes.Clone(message))
+	kept := bytes.Clone(message)
+	c.conn().(*connection).begin(func() { c.serve(ctx, cancel, kept) })
 }
 
 func (r *request) withDeadline() (context.Context, context.CancelFunc) {

@@ -1,7 +1,9 @@
 package front
 
 import (
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,4 +103,18 @@ func TestReaders_flush(t *testing.T) {
 		r.stop()
 		running.Wait()
 	})
+}
+
+// Ensure that the goroutines of calls that came together run a few at a time.
+func TestConnection_begin(t *testing.T) {
+	before := runtime.GOMAXPROCS(1)
+	defer runtime.GOMAXPROCS(before)
+	c := &connection{}
+	var ran atomic.Int64
+	for i := range int64(1000) {
+		if waiting := i - ran.Load(); waiting > 3*maxBegun {
+			t.Fatalf("%d goroutines wait for a processor", waiting)
+		}
+		c.begin(func() { ran.Add(1) })
+	}
 }

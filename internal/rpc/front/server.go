@@ -3,6 +3,7 @@ package front
 import (
 	"context"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -134,6 +135,20 @@ type connection struct {
 	writer *answerWriter
 	opened []unsent // since the last pause
 	last   lastRequest
+	begun  int // goroutines of calls, since others were let run
+}
+
+// maxBegun is how many goroutines a connection may begin for its calls before others run. Thousands of calls may come at once,
+// and what waits for a processor waits behind all of their goroutines that were not let run.
+const maxBegun = 32
+
+// begin has f run in a goroutine of its own. The goroutine that reads calls it.
+func (c *connection) begin(f func()) {
+	go f()
+	if c.begun++; c.begun == maxBegun {
+		c.begun = 0
+		runtime.Gosched()
+	}
 }
 
 // unsent is a request with one message.

@@ -55,7 +55,7 @@ func (s *Server) openStream(stream *h2.Stream, r *request, ended bool) *serverSt
 	ctx, x.told = s.told(ctx, r)
 	x.ctx, x.cancel = grpc.NewContextWithServerTransportStream(ctx, &x.transport), cancel
 	context.AfterFunc(ctx, x.wake)
-	go x.serve()
+	stream.Conn().(*connection).begin(x.serve)
 	return x
 }
 
