@@ -196,7 +196,7 @@ type babbler struct {
 func (b *babbler) SetReadDeadline(at time.Time) error { b.until = at; return nil }
 func (b *babbler) Read([]byte) (int, error) {
 	b.reads++
-	time.Sleep(time.Microsecond)
+	<-time.After(time.Microsecond)
 	if time.Now().After(b.until) {
 		return 0, os.ErrDeadlineExceeded
 	}
