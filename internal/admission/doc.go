@@ -7,6 +7,7 @@
 //	Ledger         a limit of bytes for all hosts together, of which a host has as much as is free; nothing waits
 //	HostBound      a limit for all hosts together and one for each host; nothing waits
 //	Queue          a limit of calls that run, and one of calls that wait for their turn
+//	Turns          a limit of large work that runs: one processor is left to the rest; it waits
 //	Unidentified   a limit of connections whose peer is not identified yet: a new one evicts an older one
 //	FirstMessages  a deadline for the first message of a call
 //

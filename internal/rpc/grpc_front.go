@@ -24,6 +24,6 @@ func (s *Services) NewFront(pings h2.Pings, calls stats.Handler) *front.Server {
 		Codec: s.codec(), Credentials: tlsconn.Credentials(), Unary: s.unary, Stream: s.stream,
 		Hot: s.hotMethods(), IsHot: s.nameless, MaxMessage: s.options.maxMessageBytes(), Writers: 1,
 		Readers: runtime.GOMAXPROCS(0), Unsent: s.first.Wait,
-		Stats: calls,
+		Stats: calls, Turns: s.turns,
 	})
 }

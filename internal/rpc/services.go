@@ -15,6 +15,7 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/api/v3electionpb"
 	"github.com/quorate/quorate/api/v3lockpb"
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/rpc/access"
 	"github.com/quorate/quorate/internal/rpc/authapi"
@@ -44,6 +45,7 @@ type Services struct {
 	channel *inproc.Channel // to etcd's services, for what calls them from inside
 	store   *lockapi.Store
 	gateway *gateway.Gateway
+	turns   *admission.Turns // of large messages that are read or written in forms that cost much
 	// The native services, nil if they are left out.
 	membership *membershipapi.Service
 	writer     *writerapi.Service
@@ -63,6 +65,7 @@ func New(options Options) *Services {
 			adding:  make(chan struct{}, 1),
 		},
 		first: newFirstMessages(options.FirstMessage),
+		turns: admission.NewTurns(),
 	}
 	s.access = access.New(access.Options{
 		Machine: options.Member.Machine, Users: options.Member.Users, CatchUp: s.readIndex,
@@ -110,7 +113,7 @@ func New(options Options) *Services {
 func (s *Services) newGateway() *gateway.Gateway {
 	return gateway.New(gateway.Options{
 		Conn: s.channel, MaxMessageBytes: s.options.maxMessageBytes(), MaxHostCalls: s.options.MaxConcurrentStreams,
-		Held: s.options.Held, Answers: s.options.Answers, First: s.first.FirstMessages,
+		Held: s.options.Held, Answers: s.options.Answers, First: s.first.FirstMessages, Turns: s.turns,
 		NamesIgnored:  func() bool { return s.options.Certificates && s.access.State().Enabled() },
 		AllowedOrigin: s.http.AllowsOrigin,
 	})

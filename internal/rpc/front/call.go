@@ -149,7 +149,7 @@ func (c *Call) serve(ctx context.Context, cancel context.CancelFunc, message []b
 	}, s.options.Unary)
 	var parts []h2.Part
 	if err == nil {
-		parts, err = encoded(s.options.Codec, answer, t.compressor())
+		parts, err = s.encoded(answer, t.compressor())
 	}
 	if err != nil {
 		c.stream.Reply(nil, nil, t.trailers(statusOf(err)))
@@ -162,14 +162,15 @@ func (c *Call) serve(ctx context.Context, cancel context.CancelFunc, message []b
 var errUnfinished = status.Error(codes.Unknown, "the method did not return")
 
 // encoded makes the parts of a message. Its memory is counted until they were sent.
-func encoded(codec Codec, message any, compressor string) ([]h2.Part, error) {
+func (s *Server) encoded(message any, compressor string) ([]h2.Part, error) {
+	codec := s.options.Codec
 	knowing, ok := codec.(interface{ Counted(v any) bool })
 	counted := ok && knowing.Counted(message) // asked before: encoding may end the account
 	buffers, err := codec.Marshal(message)
 	if err != nil {
 		return nil, status.Errorf(codes.Internal, "grpc: error while marshaling: %v", err)
 	}
-	parts, err := packed(buffers, compressor)
+	parts, err := packed(s.options.Turns, buffers, compressor)
 	for i := range parts {
 		parts[i].Counted = counted
 	}
@@ -235,7 +236,7 @@ func (c *Call) Answer(answer h2.Message, err error) {
 // AnswerCounted is Answer for a message whose memory is counted until it was sent.
 func (c *Call) AnswerCounted(answer any) {
 	defer c.stream.Left()
-	parts, err := encoded(c.server.options.Codec, answer, "")
+	parts, err := c.server.encoded(answer, "")
 	if err != nil {
 		refuse(c.stream, 200, statusOf(err))
 		return

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"runtime"
+	"slices"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/h2"
 )
 
@@ -17,6 +20,7 @@ import (
 type assembler struct {
 	most       int
 	compressor string
+	turns      *admission.Turns
 	prefix     [h2.PrefixBytes]byte
 	read       int // bytes of the prefix
 	message    []byte
@@ -81,7 +85,7 @@ func (a *assembler) end(message []byte) ([]byte, error) {
 	if err != nil {
 		return nil, status.Errorf(codes.Internal, "grpc: failed to decompress the received message: %v", err)
 	}
-	all, err := io.ReadAll(io.LimitReader(unpacked, int64(a.most)+1))
+	all, err := a.unpack(unpacked)
 	if err != nil {
 		return nil, status.Errorf(codes.Internal, "grpc: failed to decompress the received message: %v", err)
 	}
@@ -92,11 +96,31 @@ func (a *assembler) end(message []byte) ([]byte, error) {
 	return all, nil
 }
 
+// unpack reads a message that is compressed, up to a byte more than it may have: a piece at a time, each in its turn but the
+// first. A few bytes make a thousand times as many.
+func (a *assembler) unpack(from io.Reader) ([]byte, error) {
+	var all bytes.Buffer
+	for weight, size := 0, admission.LargeBytes; ; weight, size = admission.LargeBytes, pieceBytes {
+		var err error
+		a.turns.Do(weight, func() { _, err = io.CopyN(&all, from, int64(min(size, a.most+1-all.Len()))) })
+		runtime.Gosched() // to calls that came in more bytes
+		switch {
+		case err == io.EOF || err == nil && all.Len() > a.most:
+			return all.Bytes(), nil
+		case err != nil:
+			return nil, err
+		}
+	}
+}
+
+// pieceBytes of a large message are compressed, or the opposite, in one turn.
+const pieceBytes = 256 << 10
+
 // packed makes the parts of a message with its prefix, compressed if that is asked for. They own the memory of encoded.
-func packed(encoded mem.BufferSlice, compressor string) ([]h2.Part, error) {
+func packed(turns *admission.Turns, encoded mem.BufferSlice, compressor string) ([]h2.Part, error) {
 	size := encoded.Len()
 	if c := encoding.GetCompressor(compressor); c != nil && compressor != "" && size > 0 {
-		out, err := compress(c, encoded)
+		out, err := compress(turns, c, encoded)
 		return []h2.Part{{Data: out, Release: encoded.Free}}, err
 	}
 	if size <= smallMessage {
@@ -118,12 +142,16 @@ func packed(encoded mem.BufferSlice, compressor string) ([]h2.Part, error) {
 // smallMessage is the size up to which a message is copied behind its prefix.
 const smallMessage = 1 << 10
 
-func compress(c encoding.Compressor, encoded mem.BufferSlice) ([]byte, error) {
+// compress compresses a piece of a message at a time, each in its turn if the message is large.
+func compress(turns *admission.Turns, c encoding.Compressor, encoded mem.BufferSlice) ([]byte, error) {
 	out := make([]byte, h2.PrefixBytes, h2.PrefixBytes+encoded.Len()/2)
 	w, err := c.Compress(&writer{&out})
+	size := encoded.Len()
 	for _, b := range encoded {
-		if err == nil {
-			_, err = w.Write(b.ReadOnlyData())
+		for piece := range slices.Chunk(b.ReadOnlyData(), pieceBytes) {
+			if err == nil {
+				turns.Do(size, func() { _, err = w.Write(piece) })
+			}
 		}
 	}
 	if err == nil {

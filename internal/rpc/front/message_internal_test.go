@@ -2,13 +2,19 @@ package front
 
 import (
 	"bytes"
+	"runtime"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/gzip" // named by requests
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/h2"
 )
 
@@ -56,7 +62,7 @@ func FuzzAssembler(f *testing.F) {
 			compressor = "gzip"
 		}
 		const most = 4096
-		a := assembler{most: most, compressor: compressor}
+		a := assembler{most: most, compressor: compressor, turns: admission.NewTurns()}
 		cut = min(max(cut, 0), len(p))
 		for _, part := range [][]byte{p[:cut], p[cut:]} {
 			for len(part) > 0 {
@@ -94,4 +100,51 @@ func TestEscape(t *testing.T) {
 			t.Errorf("%q: got %q", text, got)
 		}
 	}
+}
+
+// Ensure that large messages are compressed, and the opposite, only when it is their turn, and piece by piece; small ones at
+// once.
+func TestAssembler_turns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := admission.NewTurns()
+		pack := func(size int) []byte {
+			packed, err := compress(turns, encoding.GetCompressor("gzip"), mem.BufferSlice{mem.SliceBuffer(make([]byte, size))})
+			if err != nil {
+				t.Error(err)
+			}
+			return packed
+		}
+		unpack := func(packed []byte) int {
+			a := assembler{most: 4 << 20, compressor: "gzip", turns: turns}
+			message, _, _, err := a.take(packed)
+			if err != nil {
+				t.Error(err)
+			}
+			return len(message)
+		}
+		small, large := pack(admission.LargeBytes-1), pack(3<<20)
+		end := make(chan struct{})
+		for range runtime.GOMAXPROCS(0) { // all turns, and one more
+			go turns.Do(admission.LargeBytes, func() { <-end })
+		}
+		synctest.Wait()
+		var done atomic.Int64
+		for _, work := range []func() bool{
+			func() bool { return len(pack(admission.LargeBytes)) > 0 }, func() bool { return unpack(large) == 3<<20 },
+			func() bool { return len(pack(100)) > 0 }, func() bool { return unpack(small) == admission.LargeBytes-1 },
+		} {
+			go func() {
+				if work() {
+					done.Add(1)
+				}
+			}()
+		}
+		if synctest.Wait(); done.Load() != 2 {
+			t.Errorf("%d messages were done without a turn, want 2", done.Load())
+		}
+		close(end)
+		if synctest.Wait(); done.Load() != 4 {
+			t.Errorf("%d messages were done in all", done.Load())
+		}
+	})
 }

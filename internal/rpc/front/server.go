@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/h2"
 	"github.com/quorate/quorate/internal/tlsconn"
 )
@@ -44,6 +45,8 @@ type Options struct {
 	Unsent  func(end func()) (arrived func())
 	Writers int // goroutines that write the answers of hot calls
 	Readers int // goroutines that finish hot calls which may wait for a disk; more do while they wait
+	// Turns are for large messages to be compressed, or the opposite.
+	Turns *admission.Turns
 	// Stats is told of calls, as by a grpc.Server, but not of their payloads; nil: nobody is. With it no call is hot.
 	Stats stats.Handler
 }
@@ -205,7 +208,7 @@ func (s *Server) Open(stream *h2.Stream, fields *h2.Fields, ended bool) h2.Recei
 		return nil
 	}
 	c := &Call{server: s, stream: stream, writer: conn.writer, request: r}
-	c.body.most, c.body.compressor = s.options.MaxMessage, r.compression
+	c.body = assembler{most: s.options.MaxMessage, compressor: r.compression, turns: s.options.Turns}
 	conn.opened = append(conn.opened, c)
 	return c
 }

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/h2"
 	"github.com/quorate/quorate/internal/rpc/burst"
 	"github.com/quorate/quorate/internal/tlsconn"
@@ -115,6 +116,7 @@ func serve(t *testing.T, change func(*Options)) *client {
 			Handshake: time.Minute},
 		Codec: texts{}, Credentials: tlsconn.Credentials(), MaxMessage: 1 << 20,
 		IsHot: func(context.Context) bool { return true },
+		Turns: admission.NewTurns(),
 	}
 	if change != nil {
 		change(&options)

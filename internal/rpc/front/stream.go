@@ -50,7 +50,7 @@ func (s *Server) openStream(stream *h2.Stream, r *request, ended bool) *serverSt
 	}
 	x.framed, x.waitSent = x.sendFramed, x.stream.WaitSent
 	x.came = sync.NewCond(&x.queue)
-	x.body.most, x.body.compressor = s.options.MaxMessage, r.compression
+	x.body = assembler{most: s.options.MaxMessage, compressor: r.compression, turns: s.options.Turns}
 	ctx, cancel := r.withDeadline()
 	ctx, x.told = s.told(ctx, r)
 	x.ctx, x.cancel = grpc.NewContextWithServerTransportStream(ctx, &x.transport), cancel
@@ -152,7 +152,7 @@ func (x *serverStream) SetTrailer(md metadata.MD) { _ = x.transport.SetTrailer(m
 
 // SendMsg implements grpc.ServerStream.
 func (x *serverStream) SendMsg(m any) error {
-	parts, err := encoded(x.server.options.Codec, m, x.compressor())
+	parts, err := x.server.encoded(m, x.compressor())
 	if err != nil {
 		return err
 	}

@@ -141,9 +141,19 @@ func (b *request) take(r *http.Request, body []byte, err error) (leave func(), _
 		b.leave()
 		return nil, err
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.Body = &whole{Reader: bytes.NewReader(body), weight: len(body) + objects*objectBytes}
 	return b.leave, nil
 }
+
+// whole is a body that has come in full. Its weight is how much work it is to read: an object is as much as the bytes that it
+// takes.
+type whole struct {
+	*bytes.Reader
+	weight int
+}
+
+// Close implements io.Closer.
+func (*whole) Close() error { return nil }
 
 func countObjects(body []byte) (int, error) {
 	n := bytes.Count(body, []byte{'{'}) + bytes.Count(body, []byte{'['})

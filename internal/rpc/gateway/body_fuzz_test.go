@@ -10,6 +10,8 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/admission"
 )
 
 // Ensure that whatever a client sends as the messages of a watch ends, and that what is wrong ends the call with the reason.
@@ -19,7 +21,7 @@ func FuzzMessages(f *testing.F) {
 	f.Add([]byte("\n \x00{"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		ctx, end := context.WithCancelCause(context.Background())
-		decoder := newMarshaler().NewDecoder(newMessages(io.NopCloser(bytes.NewReader(body)), end))
+		decoder := newMarshaler(admission.NewTurns()).NewDecoder(newMessages(io.NopCloser(bytes.NewReader(body)), end))
 		for read := 0; ; read++ {
 			err := decoder.Decode(new(pb.WatchRequest))
 			if err == nil && read <= len(body) {

@@ -32,6 +32,8 @@ type Options struct {
 	// Held counts requests as what their client hosts hold, Answers what answers take beside the messages they are made of.
 	Held    *admission.Ledger
 	Answers Budget
+	// Turns are for large requests to be read, and large answers to be written.
+	Turns *admission.Turns
 	// First times requests that arrive slowly.
 	First *admission.FirstMessages
 	// NamesIgnored says whether callers expect to be known by a certificate, which does not count here.
@@ -54,7 +56,7 @@ type Gateway struct {
 // New makes a gateway.
 func New(options Options) *Gateway {
 	g := &Gateway{options: options, openAPI: OpenAPI(),
-		mux: runtime.NewServeMux(runtime.WithMarshalerOption(runtime.MIMEWildcard, newMarshaler()))}
+		mux: runtime.NewServeMux(runtime.WithMarshalerOption(runtime.MIMEWildcard, newMarshaler(options.Turns)))}
 	g.calls.limit = int(options.MaxHostCalls)
 	g.intake.first, g.intake.limit = options.First, 2*int64(options.MaxMessageBytes)+maxBodyExtraBytes
 	g.intake.held = options.Held
@@ -149,6 +151,10 @@ func (g *Gateway) Collect(e *metrics.Emitter) {
 	const help = "Calls through the JSON gateway, by whether they run."
 	e.Gauge("quorate_gateway_calls", help, float64(calls), "state", "running")
 	e.Gauge("quorate_gateway_calls", help, float64(waiting), "state", "waiting")
+	running, queued := g.options.Turns.Counts()
+	const large = "Large messages that are being read or written as JSON, or compressed, by whether they have their turn."
+	e.Gauge("quorate_large_messages", large, float64(running), "state", "running")
+	e.Gauge("quorate_large_messages", large, float64(queued), "state", "waiting")
 	e.Gauge("quorate_gateway_request_bytes", "Bytes that requests to the JSON gateway take that are under way.",
 		float64(g.intake.bytes.Load()))
 	const answers = "Memory of answers that the JSON gateway sends."
