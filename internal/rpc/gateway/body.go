@@ -141,7 +141,7 @@ func (b *request) take(r *http.Request, body []byte, err error) (leave func(), _
 		b.leave()
 		return nil, err
 	}
-	r.Body = &whole{Reader: bytes.NewReader(body), weight: len(body) + objects*objectBytes}
+	r.Body = &whole{Reader: bytes.NewReader(body), body: body, weight: len(body) + objects*objectBytes}
 	return b.leave, nil
 }
 
@@ -149,6 +149,7 @@ func (b *request) take(r *http.Request, body []byte, err error) (leave func(), _
 // takes.
 type whole struct {
 	*bytes.Reader
+	body   []byte
 	weight int
 }
 

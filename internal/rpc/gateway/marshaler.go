@@ -81,11 +81,24 @@ func (m marshaler) NewDecoder(r io.Reader) runtime.Decoder {
 		return &messageDecoder{Decoder: decoder, body: body}
 	case *whole:
 		return runtime.DecoderFunc(func(v any) (err error) {
-			m.turns.Do(body.weight, func() { err = decoder.Decode(v) })
+			m.turns.Do(body.weight, func() { err = m.unmarshal(body, decoder, v) })
 			return err
 		})
 	}
 	return decoder
+}
+
+// unmarshal reads a message that is all there is of a body without a look for its end before, which costs more than the
+// reading. What else there is, and what is wrong with it, is for the decoder to say.
+func (m marshaler) unmarshal(body *whole, decoder runtime.Decoder, v any) error {
+	message, ok := v.(proto.Message)
+	if ok && m.UnmarshalOptions.Unmarshal(body.body, message) == nil {
+		return nil
+	}
+	if ok {
+		proto.Reset(message)
+	}
+	return decoder.Decode(v)
 }
 
 // messageDecoder reads a body of several messages.

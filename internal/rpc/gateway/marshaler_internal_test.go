@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -73,6 +75,29 @@ func marshalInTurns(t *testing.T) {
 	for name, ended := range done {
 		if !ended.Load() {
 			t.Errorf("%s: was not done", name)
+		}
+	}
+}
+
+// Ensure that a request is read as JSON of which the first value counts, with the errors that it has always had.
+func TestMarshaler_NewDecoder(t *testing.T) {
+	m := newMarshaler(admission.NewTurns())
+	for body, want := range map[string]string{
+		`{"key":"YQ=="}`: "", ` {"key":"YQ==","else":[{}]} `: "", `{"key":"YQ=="} more`: "", `{"key":"YQ=="}{"key":"Yg=="}`: "",
+		`{"key":"YQ==","key":"Yg=="}`: `proto: (line 1:15): duplicate field "key"`,
+		`{"key":"YQ=="`:               "unexpected EOF", "": "EOF", `{"key":1}`: "proto: (line 1:8): invalid value for bytes field key: 1",
+		"nothing": "invalid character 'o' in literal null (expecting 'u')",
+	} {
+		var r pb.RangeRequest
+		once := &whole{Reader: bytes.NewReader([]byte(body)), body: []byte(body)}
+		err := m.NewDecoder(once).Decode(&r)
+		if got := strings.ReplaceAll(fmt.Sprint(err), "\u00a0", " "); want == "" && (err != nil || string(r.Key) != "a") ||
+			want != "" && got != want {
+			t.Errorf("%s: got %q, %v", body, r.Key, err)
+		}
+		if alone := want == "" && strings.HasSuffix(strings.TrimSpace(body), "}") && !strings.Contains(body, "}{"); alone &&
+			once.Len() != len(body) {
+			t.Errorf("%s: was looked through before it was read", body)
 		}
 	}
 }
