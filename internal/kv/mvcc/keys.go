@@ -42,8 +42,10 @@ func appendPrefix(dst, user []byte) []byte {
 		if i < 0 {
 			break
 		}
-		dst = append(append(dst, user[:i]...), 0, 0xff)
-		user = user[i+1:]
+		dst = append(dst, user[:i]...)
+		for user = user[i:]; len(user) > 0 && user[0] == 0; user = user[1:] { // a search for each of a million costs much
+			dst = append(dst, 0, 0xff)
+		}
 	}
 	return append(append(dst, user...), 0, 1)
 }
