@@ -222,6 +222,17 @@ func (s *Stream) Reply(header []byte, parts []Part, trailers []byte) {
 	s.c.flushSoon()
 }
 
+// Refuse answers a call with the fields in trailers alone, without flushing them: a Handler or a Receiver that is called need
+// not, because what came is answered once it was handled. Thousands of calls may come that are refused.
+func (s *Stream) Refuse(trailers []byte) {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	s.settled = true
+	if !s.closed && !s.c.ended {
+		s.conclude(trailers)
+	}
+}
+
 // Headers writes the fields of an answer, without flushing them. block is a block that changes no table.
 func (s *Stream) Headers(block []byte) {
 	s.c.mu.Lock()

@@ -213,3 +213,31 @@ func TestConn_lastWords_pauses(t *testing.T) {
 		}
 	})
 }
+
+// Ensure that calls that are refused as they come are not written one by one, but once all that came was handled.
+func TestStream_Refuse(t *testing.T) {
+	r := &replies{keep: func(s *Stream) {
+		s.Refuse(AppendStatus(nil, 200))
+		s.Left()
+	}}
+	early := 0
+	r.open = func(s *Stream) {
+		s.c.mu.Lock()
+		defer s.c.mu.Unlock()
+		if s.c.writing {
+			early++
+		}
+	}
+	c, under := unread(t, r)
+	sent := frames(t, func(f *http2.Framer) error {
+		err := f.WriteSettings()
+		for id := uint32(1); id < 100 && err == nil; id += 2 {
+			err = ask(f, id, true)
+		}
+		return err
+	})
+	if _, err := c.take(sent); err != nil || early > 0 || !c.writing {
+		t.Errorf("at %d calls of 50 something was being written, and at the end: %t, %v", early, c.writing, err)
+	}
+	under.open()
+}

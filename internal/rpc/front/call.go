@@ -87,12 +87,14 @@ func (c *Call) await(unsent func(end func()) (arrived func())) {
 	c.arrived = unsent(func() {
 		if c.take() {
 			c.fail(status.New(codes.DeadlineExceeded, context.DeadlineExceeded.Error()))
+			c.stream.Flush()
 		}
 	})
 }
 
+// fail ends the call, for the goroutine that reads, which flushes.
 func (c *Call) fail(why *status.Status) {
-	refuse(c.stream, 200, why)
+	c.stream.Refuse(refusal(200, why))
 	c.stream.Left()
 }
 

@@ -186,12 +186,12 @@ func (s *Server) Open(stream *h2.Stream, fields *h2.Fields, ended bool) h2.Recei
 	conn := stream.Conn().(*connection)
 	r := s.requestOf(conn, fields)
 	if r.refused != nil {
-		refuse(stream, r.httpStatus, r.refused)
+		stream.Refuse(refusal(r.httpStatus, r.refused))
 		stream.Left()
 		return nil
 	}
 	if r.timeout == 0 {
-		refuse(stream, 200, status.New(codes.DeadlineExceeded, context.DeadlineExceeded.Error()))
+		stream.Refuse(refusal(200, status.New(codes.DeadlineExceeded, context.DeadlineExceeded.Error())))
 		stream.Left()
 		return nil
 	}
@@ -203,7 +203,7 @@ func (s *Server) Open(stream *h2.Stream, fields *h2.Fields, ended bool) h2.Recei
 		return x
 	}
 	if ended {
-		refuse(stream, 200, status.New(codes.Internal, "grpc: a call without a message"))
+		stream.Refuse(refusal(200, status.New(codes.Internal, "grpc: a call without a message")))
 		stream.Left()
 		return nil
 	}
