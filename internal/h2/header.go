@@ -86,8 +86,9 @@ const (
 	skippedTimes = 8
 	// pieceBytes of a block are read before its fields are looked at: each byte may name a field of the size of the table.
 	pieceBytes = 1 << 10
-	// fieldsPerFrame is how many fields cost a client what a frame does, and so many bytes of a block that no field needs.
-	fieldsPerFrame = 64
+	// fieldsPerFrame is how many fields cost a client what a frame does, and so many bytes of a block that no field needs. What
+	// a call pays is enough for 256 of them: a byte each makes one, for which a call is as much work as ten others.
+	fieldsPerFrame = 16
 )
 
 // more takes a piece of a block.

@@ -96,12 +96,12 @@ func TestConn_take_work(t *testing.T) {
 		"as many settings as a frame may have": {
 			func(f *http2.Framer, _ uint32) error { return f.WriteSettings(settings...) }, maxIdleScore / (maxSettings / settingsPerFrame)},
 		"refused requests with many fields": {
-			func(f *http2.Framer, n uint32) error { return send(f, 2*n+1, blockOf(t, 1, 640, lastEntry), 1) }, maxIdleScore / 10},
+			func(f *http2.Framer, n uint32) error { return send(f, 2*n+1, blockOf(t, 1, 640, lastEntry), 1) }, maxIdleScore / 40},
 		"trailers with many fields": {
 			func(f *http2.Framer, n uint32) error {
 				return firstError(ask(f, 2*n+1, false), send(f, 2*n+1, blockOf(t, 1, 640, lastEntry), 1),
 					f.WriteRSTStream(2*n+1, http2.ErrCodeCancel))
-			}, maxIdleScore / 10},
+			}, maxIdleScore / 40},
 		"changes of the size of an empty table": {
 			func(f *http2.Framer, n uint32) error {
 				return send(f, 2*n+1, append([]byte{0x83, 0x86, 0x84}, bytes.Repeat([]byte{tableEmptied}, 16_000)...), 1)
@@ -240,4 +240,27 @@ func TestStream_Refuse(t *testing.T) {
 		t.Errorf("at %d calls of 50 something was being written, and at the end: %t, %v", early, c.writing, err)
 	}
 	under.open()
+}
+
+// Ensure that calls with hundreds of fields are a flood although they are answered, and those with dozens are none.
+func TestConn_request_hundredsOfFields(t *testing.T) {
+	for fields, want := range map[int]Code{480: EnhanceYourCalm, 100: NoError} {
+		s := New(Options{Handler: &replies{fields: AppendStatus(nil, 200)}, MaxStreams: 100, MaxHeaderBytes: 16 << 10,
+			StreamWindow: 64 << 10, ConnWindow: 1 << 20})
+		t.Cleanup(s.Stop)
+		under := &blocked{opened: make(chan struct{})}
+		under.open()
+		c := newConn(s, under)
+		c.hello = true
+		err := takeFrames(t, c, func(f *http2.Framer) error {
+			err := f.WriteSettings()
+			for n := uint32(0); n < 1000 && err == nil; n++ {
+				err = send(f, 2*n+1, blockOf(t, 0, fields, lastEntry), 1)
+			}
+			return err
+		})
+		if code := ended(t, err); code != want {
+			t.Errorf("calls with %d fields: the connection ended with %d", fields, code)
+		}
+	}
 }
