@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/linked"
 )
 
-// HostTurns lets one call run at a time. Those that wait run in the order of arrival, and those of several hosts in turn: a host
-// with many waits for its own.
+// HostTurns lets one call run at a time. Those that wait run in the order of arrival, and those of several hosts in turn: a
+// host with many waits for its own.
 type HostTurns struct {
 	limit, hostLimit int
 
