@@ -44,7 +44,11 @@ func (r *Requests) move(ctx context.Context, id consensus.MemberID, urls []strin
 	if membership.SameURLs(known.PeerURLs, urls) || awaited(&known, urls) {
 		return false, nil
 	}
-	if presence, _ := r.addresses.seek(ctx, id, known.DialURLs()); presence == transport.Present {
+	byItself := !r.addresses.mayConfirm(&view.Config, id)
+	if byItself && within(urls, known.DialURLs()) {
+		return false, nil
+	}
+	if presence, _ := r.addresses.seek(ctx, id, known.DialURLs()); presence == transport.Present && !byItself {
 		return false, nil
 	}
 	at := r.addresses.where(ctx, id, urls)
@@ -56,7 +60,7 @@ func (r *Requests) move(ctx context.Context, id consensus.MemberID, urls []strin
 	if urls, err = own(&view.Config, id, urls, at); err != nil {
 		return false, err
 	}
-	to, err := r.addresses.moveTo(ctx, &known, urls, at)
+	to, err := r.addresses.moveTo(ctx, &known, urls, at, byItself)
 	if err != nil {
 		return false, err
 	}
@@ -94,17 +98,19 @@ func own(config *consensus.Config, id consensus.MemberID, urls, at []string) ([]
 }
 
 // moveTo returns what the configuration is to have of a member that was found at some of its URLs: these, or, if an update
-// waits for it to move, its new URLs still, and these beside them. An update that leads to another process is over.
+// waits for it to move, its new URLs still, and these beside them. An update that leads to another process is over. A leader
+// that was found by itself is dialled there, too, until another one finds it.
 func (a *Addresses) moveTo(
-	ctx context.Context, known *consensus.Member, urls, at []string,
+	ctx context.Context, known *consensus.Member, urls, at []string, byItself bool,
 ) (consensus.Member, error) {
 	to := consensus.Member{ID: known.ID, PeerURLs: urls}
-	if len(known.FormerURLs) == 0 {
-		return to, nil
-	}
-	presence, _ := a.seek(ctx, known.ID, known.PeerURLs)
-	if presence.Misleads() {
-		return to, nil
+	if !byItself {
+		if len(known.FormerURLs) == 0 {
+			return to, nil
+		}
+		if presence, _ := a.seek(ctx, known.ID, known.PeerURLs); presence.Misleads() {
+			return to, nil
+		}
 	}
 	if !shareURL(urls, at) {
 		_, words := a.seek(ctx, known.ID, urls)
@@ -117,9 +123,11 @@ func (a *Addresses) moveTo(
 
 // awaited reports whether a member with these URLs is where it was before an update that has not been confirmed.
 func awaited(known *consensus.Member, urls []string) bool {
-	return len(known.FormerURLs) > 0 && !slices.ContainsFunc(urls, func(url string) bool {
-		return !slices.Contains(known.DialURLs(), url)
-	})
+	return len(known.FormerURLs) > 0 && within(urls, known.DialURLs())
+}
+
+func within(urls, all []string) bool {
+	return !slices.ContainsFunc(urls, func(url string) bool { return !slices.Contains(all, url) })
 }
 
 // displaced returns the update of a member that has moved, and those of members whose URLs it has now, if they are found at
@@ -182,7 +190,7 @@ func (r *Requests) giveBack(
 		if presence, _ := r.addresses.seek(ctx, other.ID, other.PeerURLs); presence == transport.Present {
 			continue
 		}
-		if gave, err := r.restore(ctx, view.ID, other); gave || err != nil {
+		if gave, err := r.restore(ctx, view, other); gave || err != nil {
 			return gave, err
 		}
 	}
@@ -190,16 +198,20 @@ func (r *Requests) giveBack(
 }
 
 // restore gives a member those of its former URLs back at which it answers, if the configuration is still the one that the
-// leader looked at.
+// leader looked at. The leader itself gets all back, as far as a member may have so many: it may be found where it does not
+// find itself.
 func (r *Requests) restore(
-	ctx context.Context, now consensus.ConfigID, known *consensus.Member,
+	ctx context.Context, view *membership.View, known *consensus.Member,
 ) (restored bool, err error) {
 	at := r.addresses.where(ctx, known.ID, known.FormerURLs)
 	if len(at) == 0 {
 		return false, nil
 	}
+	if !r.addresses.mayConfirm(&view.Config, known.ID) && len(known.FormerURLs) <= membership.MaxURLs {
+		at = known.FormerURLs
+	}
 	back := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: known.ID, PeerURLs: at})
-	back.Expected = now
+	back.Expected = view.ID
 	if err := r.cluster.Change(ctx, &back); err != nil {
 		return false, err
 	}
@@ -291,14 +303,11 @@ func (r *Requests) settleAddress(ctx context.Context, id consensus.MemberID) {
 	if err != nil || !ok || len(known.FormerURLs) == 0 {
 		return
 	}
-	if !r.addresses.mayConfirm(&view.Config, id) {
-		return // the next leader looks
-	}
 	presence, _ := r.addresses.seek(ctx, known.ID, known.PeerURLs)
 	switch {
 	case presence.Misleads():
-		_, _ = r.restore(ctx, view.ID, &known) // it is tried again
-	case presence == transport.Present:
+		_, _ = r.restore(ctx, &view, &known) // it is tried again
+	case presence == transport.Present && r.addresses.mayConfirm(&view.Config, id): // else the next leader looks
 		request := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: known.ID, PeerURLs: known.PeerURLs})
 		request.Expected = view.ID
 		if r.cluster.Change(ctx, &request) == nil {

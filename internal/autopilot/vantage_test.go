@@ -248,3 +248,48 @@ func TestRequests_Moved_waitsToMove(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a leader which tells itself where it is does not believe its own sight: it is dialled where it was started, beside
+// where the configuration has it, until another leader finds it.
+func TestRequests_Moved_itself(t *testing.T) {
+	const alias, old, here = "http://localhost:2380", "http://old1:2380", "http://here1:2380"
+	for _, row := range []struct {
+		urls, former []string
+		at           map[string]consensus.MemberID
+		want         string
+	}{
+		{[]string{alias}, []string{old}, map[string]consensus.MemberID{alias: 1, here: 1},
+			"1:[http://localhost:2380]-[http://old1:2380 http://here1:2380]"},
+		{[]string{alias}, nil, map[string]consensus.MemberID{alias: 1, here: 1}, "1:[http://localhost:2380]-[http://here1:2380]"},
+		{[]string{old}, nil, map[string]consensus.MemberID{here: 1}, "1:[http://old1:2380]-[http://here1:2380]"},
+		{[]string{old}, nil, map[string]consensus.MemberID{}, ""},
+		{[]string{old, here}, nil, map[string]consensus.MemberID{here: 1}, ""},
+	} {
+		view := threeVoters()
+		view.Config.Members[0].PeerURLs, view.Config.Members[0].FormerURLs = row.urls, row.former
+		cluster := &changed{}
+		s := &sees{1, view, row.at}
+		err := s.requests(cluster).Moved(t.Context(), 1, []string{here})
+		if got := steps(cluster); got != row.want {
+			t.Errorf("from %q, %q: %s, %v", row.urls, row.former, got, err)
+		}
+		if row.want == "" {
+			continue
+		}
+		if _, why := reconfig.Next(&view.Config, view.ID, cluster.requests[0], &reconfig.Facts{}); why != consensus.ReasonNone {
+			t.Errorf("the change is refused: %v", why)
+		}
+	}
+}
+
+// Ensure that a leader whose new URLs lead to another process gets its former ones back, also those at which it does not find itself.
+func TestRequests_SettleAddresses_itselfMisled(t *testing.T) {
+	const others, far, near = "http://six:2380", "http://far1:2380", "http://near1:2380"
+	view := threeVoters()
+	view.Config.Members[0].PeerURLs, view.Config.Members[0].FormerURLs = []string{others}, []string{far, near}
+	cluster := &changed{}
+	(&sees{1, view, map[string]consensus.MemberID{others: 3, near: 1}}).requests(cluster).SettleAddresses(t.Context())
+	if got, want := steps(cluster), "1:[http://far1:2380 http://near1:2380]-[]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -37,7 +37,7 @@ func EnoughWithout(v *View, doubtful []consensus.MemberID) bool {
 }
 
 // MaxFormer is how many former URLs a member may have: two updates of as many as it may have at once, which nobody confirmed.
-const MaxFormer = 2 * maxURLs
+const MaxFormer = 2 * MaxURLs
 
 // Former are the URLs at which a member may still be, beside new ones: its present ones, and, unless there says that it
 // answers at these, all before that were not confirmed, oldest first. That it does not answer now does not show that it is

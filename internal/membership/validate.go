@@ -13,7 +13,7 @@ import (
 // Limits keep a job small: it is replicated, and shown.
 const (
 	maxMembers   = 64 // that one Spec names
-	maxURLs      = 8  // of one member
+	MaxURLs      = 8  // of one member
 	maxURLBytes  = 512
 	maxNameBytes = 128
 
@@ -119,8 +119,8 @@ func (s *Spec) urlFaults() []error {
 		switch {
 		case len(urls) == 0:
 			faults = append(faults, fmt.Errorf("%s has no peer URL: say where it listens for other members", who))
-		case len(urls) > maxURLs:
-			faults = append(faults, fmt.Errorf("%s has %d peer URLs, more than %d", who, len(urls), maxURLs))
+		case len(urls) > MaxURLs:
+			faults = append(faults, fmt.Errorf("%s has %d peer URLs, more than %d", who, len(urls), MaxURLs))
 			return
 		}
 		if len(name) > maxNameBytes {
