@@ -105,11 +105,11 @@ func (a *Addresses) keepFormer(
 	for i := range request.Steps {
 		step := &request.Steps[i]
 		known, ok := config.Member(step.Member.ID)
-		found := len(at[i]) > 0 && a.mayConfirm(config, known.ID)
+		found := len(at[i]) > 0 && a.mayConfirm(known.ID)
 		if !ok || !a.confirms(config, step) || keepsURLs(&known, &step.Member) || found {
 			continue
 		}
-		step.Member.FormerURLs = slices.DeleteFunc(a.former(ctx, config, &known, step.Member.PeerURLs), func(url string) bool {
+		step.Member.FormerURLs = slices.DeleteFunc(a.former(ctx, &known, step.Member.PeerURLs), func(url string) bool {
 			for k := range at {
 				if k != i && slices.Contains(at[k], url) {
 					return true
@@ -117,6 +117,9 @@ func (a *Addresses) keepFormer(
 			}
 			return false
 		})
+		if more := len(step.Member.FormerURLs) - membership.MaxFormer; more > 0 && len(at[i]) > 0 {
+			step.Member.FormerURLs = step.Member.FormerURLs[more:] // it has found itself so often: the oldest may go
+		}
 		if err := tooManyFormer(&known, step.Member.FormerURLs); err != nil {
 			return err
 		}
@@ -134,10 +137,8 @@ func tooManyFormer(known *consensus.Member, former []string) error {
 }
 
 // mayConfirm reports whether it counts here where a member is found: that one finds itself says nothing of where others find
-// it.
-func (a *Addresses) mayConfirm(config *consensus.Config, id consensus.MemberID) bool {
-	return id != a.finder.Self() || len(config.Members) == 1
-}
+// it, or those will that join.
+func (a *Addresses) mayConfirm(id consensus.MemberID) bool { return id != a.finder.Self() }
 
 // relocates reports whether a member that has been up gets an address that it does not have. One that never started can be
 // found nowhere, and counts nowhere.
@@ -250,11 +251,9 @@ func (a *Addresses) blockers(ctx context.Context, spec *membership.Spec, view *m
 }
 
 // former are the URLs that are kept beside new ones until the member is found there.
-func (a *Addresses) former(
-	ctx context.Context, config *consensus.Config, known *consensus.Member, urls []string,
-) []string {
+func (a *Addresses) former(ctx context.Context, known *consensus.Member, urls []string) []string {
 	there := false
-	if len(known.FormerURLs) > 0 && a.mayConfirm(config, known.ID) {
+	if len(known.FormerURLs) > 0 && a.mayConfirm(known.ID) {
 		presence, _ := a.seek(ctx, known.ID, known.PeerURLs)
 		there = presence == transport.Present
 	}

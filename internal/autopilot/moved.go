@@ -44,7 +44,7 @@ func (r *Requests) move(ctx context.Context, id consensus.MemberID, urls []strin
 	if membership.SameURLs(known.PeerURLs, urls) || awaited(&known, urls) {
 		return false, nil
 	}
-	byItself := !r.addresses.mayConfirm(&view.Config, id)
+	byItself := !r.addresses.mayConfirm(id)
 	if byItself && within(urls, known.DialURLs()) {
 		return false, nil
 	}
@@ -53,7 +53,10 @@ func (r *Requests) move(ctx context.Context, id consensus.MemberID, urls []strin
 	}
 	at := r.addresses.where(ctx, id, urls)
 	if mayGive {
-		if gave, err := r.giveBack(ctx, &view, id, at); gave || err != nil {
+		// Members that have taken each other's place cannot be updated one after the other: displaced.
+		var refused *membership.RefusedError
+		gave, err := r.giveBack(ctx, &view, id, at)
+		if gave || err != nil && !(errors.As(err, &refused) && refused.Reason == consensus.ReasonPeerURLExists) {
 			return gave, err
 		}
 	}
@@ -207,7 +210,7 @@ func (r *Requests) restore(
 	if len(at) == 0 {
 		return false, nil
 	}
-	if !r.addresses.mayConfirm(&view.Config, known.ID) && len(known.FormerURLs) <= membership.MaxURLs {
+	if !r.addresses.mayConfirm(known.ID) && len(known.FormerURLs) <= membership.MaxURLs {
 		at = known.FormerURLs
 	}
 	back := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: known.ID, PeerURLs: at})
@@ -307,7 +310,7 @@ func (r *Requests) settleAddress(ctx context.Context, id consensus.MemberID) {
 	switch {
 	case presence.Misleads():
 		_, _ = r.restore(ctx, &view, &known) // it is tried again
-	case presence == transport.Present && r.addresses.mayConfirm(&view.Config, id): // else the next leader looks
+	case presence == transport.Present && r.addresses.mayConfirm(id): // else the next leader looks
 		request := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: known.ID, PeerURLs: known.PeerURLs})
 		request.Expected = view.ID
 		if r.cluster.Change(ctx, &request) == nil {

@@ -176,12 +176,6 @@ func TestRequests_SettleAddresses_itself(t *testing.T) {
 	if got := steps(cluster); got != "1:[http://node1:2380]-[]" {
 		t.Errorf("the next leader finds it: %s", got)
 	}
-	cluster = &changed{}
-	view.Config.Members, view.Config.Voters = view.Config.Members[:1], view.Config.Voters[:1]
-	self.requests(cluster).SettleAddresses(t.Context())
-	if got := steps(cluster); got != "1:[http://node1:2380]-[]" {
-		t.Errorf("nobody else has to find who is alone: %s", got)
-	}
 }
 
 // Ensure that an operator's change is bound to the configuration that was looked at.
@@ -291,5 +285,53 @@ func TestRequests_SettleAddresses_itselfMisled(t *testing.T) {
 	(&sees{1, view, map[string]consensus.MemberID{others: 3, near: 1}}).requests(cluster).SettleAddresses(t.Context())
 	if got, want := steps(cluster), "1:[http://far1:2380 http://near1:2380]-[]"; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// Ensure that members which have taken each other's place are updated also if an update of one of them waits for it to move.
+func TestRequests_Moved_swapped(t *testing.T) {
+	const one, two = "http://one:2380", "http://two:2380"
+	view := threeVoters()
+	view.Config.Members[0].PeerURLs = []string{one}
+	view.Config.Members[1].PeerURLs, view.Config.Members[1].FormerURLs = []string{two}, []string{one}
+	s := &sees{2, view, map[string]consensus.MemberID{one: 2, two: 1}}
+	cluster := &bounded{view: view}
+	err := s.requests(cluster).Moved(t.Context(), 1, []string{two})
+	if got, want := steps(&cluster.changed), "1:[http://two:2380]-[] 2:[http://one:2380]-[]"; err != nil || got != want {
+		t.Errorf("%s, %v, want %s", got, err, want)
+	}
+}
+
+// bounded is a Cluster that refuses what the core refuses.
+type bounded struct {
+	changed
+	view *membership.View
+}
+
+func (c *bounded) Change(ctx context.Context, request *consensus.ChangeRequest) error {
+	_, why := reconfig.Next(&c.view.Config, c.view.ID, request, &reconfig.Facts{})
+	if why != consensus.ReasonNone {
+		return &membership.RefusedError{Reason: why}
+	}
+	return c.changed.Change(ctx, request)
+}
+
+// Ensure that a member which is asked itself, again and again, keeps as many former URLs as there may be, and is not stuck.
+func TestAddresses_Confirm_byItselfOften(t *testing.T) {
+	view := threeVoters()
+	m := &view.Config.Members[1]
+	m.PeerURLs = []string{"http://0:2380"}
+	s := &sees{2, view, map[string]consensus.MemberID{}}
+	for i := range 3 * membership.MaxFormer {
+		url := fmt.Sprintf("http://%d:2380", i+1)
+		s.at[url] = 2
+		r := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: 2, PeerURLs: []string{url}})
+		if err := s.addresses().Confirm(t.Context(), &r, membership.Cautious); err != nil {
+			t.Fatalf("update %d: %v", i, err)
+		}
+		s.in(&r.Steps[0].Member)
+	}
+	if n := len(m.FormerURLs); n != membership.MaxFormer || m.FormerURLs[n-1] != fmt.Sprintf("http://%d:2380", 3*n-1) {
+		t.Errorf("it keeps %q", m.FormerURLs)
 	}
 }

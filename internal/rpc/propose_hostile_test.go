@@ -111,8 +111,9 @@ func TestServices_Propose_unread(t *testing.T) {
 	session, other := c.open(), s.client(t)
 	large := &pb.PutRequest{Key: []byte("k"), Value: make([]byte, 3<<18)}
 	c.propose(session, 1, large, false)
-	request, err := proto.Marshal(&pb.TxnRequest{Success: []*pb.RequestOp{{Request: &pb.RequestOp_RequestPut{
-		RequestPut: &pb.PutRequest{Key: []byte("k"), IgnoreValue: true, PrevKv: true}}}}})
+	request, err := proto.Marshal(&pb.TxnRequest{Success: []*pb.RequestOp{
+		{Request: &pb.RequestOp_RequestPut{RequestPut: &pb.PutRequest{Key: []byte("x")}}},
+		{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: []byte("k")}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -168,8 +168,8 @@ func (h *host) judgeAddresses(was, now *consensus.Config) {
 			continue
 		}
 		h.judgeOrder(to, &before, m)
-		if before.Storage.IsZero() && !was.IsVoter(m.ID) || len(was.Members) == 1 {
-			continue // it was never heard, or is alone and finds itself, and so may be given any URL
+		if before.Storage.IsZero() && !was.IsVoter(m.ID) {
+			continue // it was never heard, and so may be given any URL
 		}
 		if h.cluster.leads(before.DialURLs(), to) && !h.cluster.leads(m.DialURLs(), to) {
 			h.run.suite.Report("address", fmt.Sprintf("leader %v drops %s, where member %v answers, for %s, where %v is", h.id,

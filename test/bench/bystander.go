@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -130,3 +131,32 @@ func (b *bystander) renew() bool {
 }
 
 func (b *bystander) close() error { return b.conn.Close() }
+
+// killed kills all members and starts them again: what an attack has left in their logs is applied then. It returns how long it
+// takes until a put is answered.
+func (b *bystander) killed(ctx context.Context, c *cluster.Cluster) (time.Duration, error) {
+	for _, m := range c.Members {
+		m.Signal(syscall.SIGKILL)
+	}
+	for _, m := range c.Members {
+		<-m.Ended
+	}
+	begun := time.Now()
+	if _, err := c.Start(ctx); err != nil {
+		return time.Since(begun), err
+	}
+	for {
+		limited, cancel := context.WithTimeout(b.named(ctx), bystanderLimit)
+		_, err := b.kv.Put(limited, &pb.PutRequest{Key: []byte("bystander")}, grpc.WaitForReady(true))
+		cancel()
+		switch took := time.Since(begun); {
+		case err == nil:
+			return took, nil
+		case took > mostStart:
+			return took, errors.New("no put is answered after the members were killed and started")
+		}
+	}
+}
+
+// mostStart is how long members may take to serve after they were killed.
+const mostStart = 30 * time.Second
