@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -183,7 +184,8 @@ func TestStore_walks_end(t *testing.T) {
 // Ensure that a comparison of a large value makes no copy of it.
 func TestStore_CheckAt_large(t *testing.T) {
 	const size = 8 << 20
-	s, eng := openStore(t, openers[0], vfs.NewMem(), -1)
+	inMemory := slices.IndexFunc(openers, func(o opener) bool { return o.name == "mem" }) // which reads without copies
+	s, eng := openStore(t, openers[inMemory], vfs.NewMem(), -1)
 	defer func() { _ = eng.Close() }()
 	put(t, s, "large", string(bytes.Repeat([]byte{1}, size)), 0)
 	w := s.Begin()

@@ -41,7 +41,7 @@ type Gate struct {
 
 // New returns a gate before the state machine of a member.
 func New(machine func() (machine *apply.Machine, release func())) *Gate {
-	return &Gate{machine: machine, turns: admission.NewHostTurns(maxIn, maxHostIn)}
+	return &Gate{machine: machine, turns: admission.NewHostTurns(mostLooks, maxIn, maxHostIn)}
 }
 
 // Counts returns how many commands that cost much are proposed or wait, and how many were refused.
@@ -82,46 +82,51 @@ func (g *Gate) Propose(
 // Turn waits until a command may be proposed, and refuses one that would be rejected for what it looks at. leave is to be
 // called once it was applied, or failed; it is nil if the command costs little. waits is called before it waits.
 func (g *Gate) Turn(ctx context.Context, command *kv.Command, waits func()) (leave func(), err error) {
-	little, err := g.Little(ctx, command)
-	if err != nil || little {
+	weight, err := g.cost(ctx, command, mostLooks)
+	if err != nil || weight <= freeCost {
 		return nil, err
 	}
 	waits()
-	leave, err = g.turns.Enter(ctx, admission.CallerOf(ctx).Host)
+	leave, err = g.turns.Enter(ctx, admission.CallerOf(ctx).Host, weight)
 	if errors.Is(err, admission.ErrQueueFull) {
 		err = errTooMany
 	}
-	if err != nil {
-		return nil, err
-	}
-	machine, release := g.machine()
-	defer release()
-	looks := &cost{walk: walk{ctx, mostLooks}, machine: machine, left: mostLooks}
-	within, err := looks.of(command)
-	if err == nil && !within {
-		err = errLooksTooFar
-	}
-	if err != nil {
-		leave()
-		return nil, err
-	}
-	return leave, nil
+	return leave, err
 }
 
 // Little reports whether a command costs little.
 func (g *Gate) Little(ctx context.Context, command *kv.Command) (bool, error) {
+	weight, err := g.cost(ctx, command, freeCost)
+	if errors.Is(err, errLooksTooFar) {
+		return false, nil
+	}
+	return weight <= freeCost, err
+}
+
+// cost returns what a command costs, as far as it is no more than most: errLooksTooFar if what it compares and keeps is more.
+func (g *Gate) cost(ctx context.Context, command *kv.Command, most int64) (int64, error) {
 	if !MayBe(command) {
-		return true, nil
+		return 0, nil
 	}
 	machine, release := g.machine()
 	defer release()
 	if op := command.LeaseRevoke; op != nil {
 		keys, bytes := machine.Leases().KeysSize(op.ID)
-		return int64(keys)*kv.WalkKeyBytes+bytes <= freeCost, nil
+		return min(int64(keys)*kv.WalkKeyBytes+bytes, partCost), nil
 	}
-	c := &cost{walk: walk{ctx, freeCost}, machine: machine, left: freeCost, deletes: true}
-	return c.of(command)
+	c := &cost{walk: walk{ctx, most}, machine: machine, looks: most, deletes: most}
+	err := c.of(command)
+	switch {
+	case errors.Is(err, errOver), err == nil && c.looks < 0:
+		return 0, errLooksTooFar
+	case err != nil:
+		return 0, err
+	}
+	return 2*most - c.looks - max(0, c.deletes), nil
 }
+
+// partCost is about what it costs to delete a part of a lease.
+const partCost = apply.ShortEndBytes / apply.EndKeyBytes * kv.WalkKeyBytes
 
 // walk is the account of who looks at much. It lets others run.
 type walk struct {
@@ -150,36 +155,32 @@ func (w *walk) Walk(bytes int) error {
 // Release implements kv.Account.
 func (*walk) Release() {}
 
-// cost counts what a command costs, until nothing is left. What is deleted, and not gone from the store, counts too: it is
-// passed over when the command is applied.
+// cost counts what a command costs, until nothing is left. What is deleted, and not gone from the store, counts where it is
+// passed over by a comparison: it is when the command is applied, too.
 type cost struct {
 	walk
 	machine *apply.Machine
-	left    int64
-	deletes bool // count them, too
+	looks   int64 // left for what it compares and keeps
+	deletes int64 // left for what it deletes, from which on more makes no difference
 }
 
-// of reports whether a command costs no more than what was left.
-func (c *cost) of(command *kv.Command) (within bool, err error) {
+func (c *cost) of(command *kv.Command) error {
 	switch {
 	case command.Put != nil:
-		err = c.put(command.Put)
+		return c.put(command.Put)
 	case command.Delete != nil:
-		err = c.delete(command.Delete)
+		return c.delete(command.Delete)
 	case command.Txn != nil:
-		err = c.txn(command.Txn)
+		return c.txn(command.Txn)
 	}
-	if errors.Is(err, errOver) {
-		return false, nil
-	}
-	return c.left >= 0, err
+	return nil
 }
 
 // txn takes all comparisons, and both branches: what is true when the command is applied is not known.
 func (c *cost) txn(op *kv.TxnOp) error {
 	for i := range op.Compares {
 		compare := op.Compares[i]
-		if _, err := c.machine.Store().CheckAt(&compare, 0, &c.walk, &c.left); err != nil || c.left < 0 {
+		if _, err := c.machine.Store().CheckAt(&compare, 0, &c.walk, &c.looks); err != nil || c.looks < 0 {
 			return err
 		}
 	}
@@ -194,7 +195,7 @@ func (c *cost) txn(op *kv.TxnOp) error {
 			case list[i].Txn != nil:
 				err = c.txn(list[i].Txn)
 			}
-			if err != nil || c.left < 0 {
+			if err != nil || c.looks < 0 {
 				return err
 			}
 		}
@@ -206,21 +207,21 @@ func (c *cost) put(op *kv.PutOp) error {
 	if !op.IgnoreValue && !op.IgnoreLease {
 		return nil
 	}
-	if c.left -= kv.WalkKeyBytes; !op.IgnoreValue {
+	if c.looks -= kv.WalkKeyBytes; !op.IgnoreValue {
 		return nil
 	}
 	size, err := c.machine.Store().ValueLen(op.Key)
-	c.left -= int64(size)
+	c.looks -= int64(size)
 	return err
 }
 
 // delete takes the values, too, which are read for the chain.
 func (c *cost) delete(op *kv.DeleteOp) error {
-	if !c.deletes || len(op.End) == 0 {
+	if len(op.End) == 0 || c.deletes < 0 {
 		return nil
 	}
-	return c.machine.Store().VisitKeys(op.Key, op.End, &c.walk, func(_ []byte, size int) bool {
-		c.left -= kv.WalkKeyBytes + int64(size)
-		return c.left >= 0
+	return c.machine.Store().VisitKeys(op.Key, op.End, Walk(c.ctx), func(_ []byte, size int) bool {
+		c.deletes -= kv.WalkKeyBytes + int64(size)
+		return c.deletes >= 0
 	})
 }

@@ -135,7 +135,7 @@ func TestGate_Turn(t *testing.T) {
 			got = "turn"
 			leave()
 		}
-		if got != c.want || waited != (c.want != "little") {
+		if got != c.want || waited != (c.want == "turn") {
 			t.Errorf("%s: %s (waited: %v), want %s", name, got, waited, c.want)
 		}
 	}
@@ -146,7 +146,7 @@ func TestGate_Turn(t *testing.T) {
 
 // Ensure that the next command is proposed when the one before it was applied, and not when the call of that one ended.
 func TestGate_Propose_inTurn(t *testing.T) {
-	m := machine(t, 100)
+	m := machine(t, 800) // of which more than a half is in each command
 	synctest.Test(t, func(t *testing.T) {
 		g := gateOf(m)
 		applied, proposed := make(chan error), 0
