@@ -68,6 +68,10 @@ func (r *Requests) move(ctx context.Context, id consensus.MemberID, urls []strin
 		return false, err
 	}
 	request := consensus.ChangeRequest{Expected: view.ID, Steps: r.addresses.displaced(ctx, &view.Config, to, urls)}
+	if other := stillAt(&view.Config, request.Steps, to.FormerURLs); other != consensus.NoMember {
+		return false, &membership.AddressError{Text: fmt.Sprintf("member %v was found at %s, where the configuration has %v, "+
+			"which is found nowhere", id, strings.Join(at, ","), other)}
+	}
 	if err := r.addresses.Confirm(ctx, &request, membership.Cautious); err != nil {
 		return false, err
 	}
@@ -107,13 +111,11 @@ func (a *Addresses) moveTo(
 	ctx context.Context, known *consensus.Member, urls, at []string, byItself bool,
 ) (consensus.Member, error) {
 	to := consensus.Member{ID: known.ID, PeerURLs: urls}
-	if !byItself {
-		if len(known.FormerURLs) == 0 {
-			return to, nil
-		}
-		if presence, _ := a.seek(ctx, known.ID, known.PeerURLs); presence.Misleads() {
-			return to, nil
-		}
+	if !byItself && len(known.FormerURLs) == 0 {
+		return to, nil
+	}
+	if presence, _ := a.seek(ctx, known.ID, known.PeerURLs); presence.Misleads() {
+		return to, nil
 	}
 	if !shareURL(urls, at) {
 		_, words := a.seek(ctx, known.ID, urls)
@@ -170,6 +172,17 @@ func (a *Addresses) displaced(
 		}
 	}
 	return steps
+}
+
+// stillAt returns a member that a configuration has at some URLs, and that a change leaves there. No two members may be dialled at
+// one; where one has its peer URLs the core sees to that.
+func stillAt(config *consensus.Config, steps []consensus.ChangeStep, urls []string) consensus.MemberID {
+	for i := range config.Members {
+		if m := &config.Members[i]; shareURL(m.DialURLs(), urls) && !updates(steps, m.ID) {
+			return m.ID
+		}
+	}
+	return consensus.NoMember
 }
 
 func shareURL(a, b []string) bool {

@@ -335,3 +335,21 @@ func TestAddresses_Confirm_byItselfOften(t *testing.T) {
 		t.Errorf("it keeps %q", m.FormerURLs)
 	}
 }
+
+// Ensure that a leader which is where the configuration has another member, that is found nowhere, waits until that one is found:
+// else no update of that one could be made. And that one whose URLs lead to another process leaves them.
+func TestRequests_Moved_itselfTaken(t *testing.T) {
+	const one, two, here = "http://one:2380", "http://two:2380", "http://here:2380"
+	view := threeVoters()
+	view.Config.Members[0].PeerURLs, view.Config.Members[1].PeerURLs = []string{one}, []string{two}
+	cluster := &bounded{view: view}
+	s := &sees{2, view, map[string]consensus.MemberID{one: 2}}
+	if err := s.requests(cluster).Moved(t.Context(), 2, []string{one}); err == nil || len(cluster.requests) > 0 {
+		t.Errorf("member 1 is found nowhere: %s, %v", steps(&cluster.changed), err)
+	}
+	s = &sees{1, view, map[string]consensus.MemberID{one: 2, here: 1}}
+	err := s.requests(cluster).Moved(t.Context(), 1, []string{here})
+	if got, want := steps(&cluster.changed), "1:[http://here:2380]-[http://one:2380]"; err != nil || got != want {
+		t.Errorf("member 1, which leads: %s, %v, want %s", got, err, want)
+	}
+}

@@ -45,7 +45,7 @@ type Options struct {
 	Unsent  func(end func()) (arrived func())
 	Writers int // goroutines that write the answers of hot calls
 	Readers int // goroutines that finish hot calls which may wait for a disk; more do while they wait
-	// Turns are for large messages to be compressed, or the opposite.
+	// Turns are for large messages to be compressed, or the opposite; nil: turns of its own.
 	Turns *admission.Turns
 	// Stats is told of calls, as by a grpc.Server, but not of their payloads; nil: nobody is. With it no call is hot.
 	Stats stats.Handler
@@ -76,6 +76,9 @@ type method struct {
 
 // New makes a Server. Services are registered before it serves.
 func New(options Options) *Server {
+	if options.Turns == nil {
+		options.Turns = admission.NewTurns()
+	}
 	s := &Server{options: options, methods: map[string]*method{}, services: map[string]bool{}, stop: make(chan struct{})}
 	options.HTTP2.Handler, options.HTTP2.Socket = s, socketOf
 	options.HTTP2.Exhausted, options.HTTP2.TooLarge = refusal(200, errExhausted), refusal(200, errTooLarge)
