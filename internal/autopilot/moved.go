@@ -174,8 +174,8 @@ func (a *Addresses) displaced(
 	return steps
 }
 
-// stillAt returns a member that a configuration has at some URLs, and that a change leaves there. No two members may be dialled at
-// one; where one has its peer URLs the core sees to that.
+// stillAt returns a member that a configuration has at some URLs, and that a change leaves there. No two members may be
+// dialled at one; where one has its peer URLs the core sees to that.
 func stillAt(config *consensus.Config, steps []consensus.ChangeStep, urls []string) consensus.MemberID {
 	for i := range config.Members {
 		if m := &config.Members[i]; shareURL(m.DialURLs(), urls) && !updates(steps, m.ID) {
