@@ -51,6 +51,8 @@ func TestHostTurns_Enter(t *testing.T) {
 		first()
 		synctest.Wait()
 		want := []string{"gone: context canceled", "many", "few", "many", "few", "many"}
+		mu.Lock()
+		defer mu.Unlock()
 		if !slices.Equal(order, want) {
 			t.Errorf("in the order %q, want %q", order, want)
 		}
@@ -115,12 +117,17 @@ func TestHostTurns_Enter_weights(t *testing.T) {
 			synctest.Wait()
 		}
 		leave := func(name int) {
-			leaves[name]()
+			mu.Lock()
+			end := leaves[name]
 			delete(running, name)
+			mu.Unlock()
+			end()
 			synctest.Wait()
 		}
 		expect := func(when string, want ...int) {
 			t.Helper()
+			mu.Lock()
+			defer mu.Unlock()
 			if got := slices.Sorted(maps.Keys(running)); !slices.Equal(got, want) {
 				t.Errorf("%s: %v run, want %v", when, got, want)
 			}

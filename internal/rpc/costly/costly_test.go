@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -149,9 +150,11 @@ func TestGate_Propose_inTurn(t *testing.T) {
 	m := machine(t, 800) // of which more than a half is in each command
 	synctest.Test(t, func(t *testing.T) {
 		g := gateOf(m)
-		applied, proposed := make(chan error), 0
+		applied := make(chan error)
+		var proposals atomic.Int64
+		proposed := proposals.Load
 		propose := func(ctx context.Context, _ *kv.Command) (kv.Result, error) {
-			proposed++
+			proposals.Add(1)
 			select {
 			case err := <-applied:
 				return kv.Result{Revision: 5}, err
@@ -171,18 +174,18 @@ func TestGate_Propose_inTurn(t *testing.T) {
 		}
 		call(ctx, large)
 		call(from("10.0.0.2"), large)
-		if proposed != 1 {
-			t.Errorf("%d are proposed at once", proposed)
+		if proposed() != 1 {
+			t.Errorf("%d are proposed at once", proposed())
 		}
 		call(from("10.0.0.3"), &kv.Command{Put: &kv.PutOp{Key: []byte("k")}})
-		if proposed != 2 {
+		if proposed() != 2 {
 			t.Error("a command that costs little waits")
 		}
 		applied <- nil
 		applied <- errors.New("it failed")
 		synctest.Wait()
-		if proposed != 3 {
-			t.Errorf("after the first was applied %d were proposed", proposed)
+		if proposed() != 3 {
+			t.Errorf("after the first was applied %d were proposed", proposed())
 		}
 		cancel()
 		call(ctx, large)
@@ -193,12 +196,12 @@ func TestGate_Propose_inTurn(t *testing.T) {
 		cancel() // the call of the third, which is proposed
 		synctest.Wait()
 		call(from("10.0.0.2"), large)
-		if proposed != 4 {
-			t.Errorf("a call has ended, and %d commands were proposed", proposed)
+		if proposed() != 4 {
+			t.Errorf("a call has ended, and %d commands were proposed", proposed())
 		}
 		<-time.After(time.Minute) // the member does not apply it: nobody waits for it without end
-		if synctest.Wait(); proposed != 5 {
-			t.Errorf("%d commands were proposed after a minute", proposed)
+		if synctest.Wait(); proposed() != 5 {
+			t.Errorf("%d commands were proposed after a minute", proposed())
 		}
 		<-time.After(time.Minute)
 		if in, _ := g.Counts(); in != 0 {
@@ -218,13 +221,13 @@ func TestGate_Turn_refuses(t *testing.T) {
 		g := gateOf(m)
 		large := &kv.Command{Delete: &kv.DeleteOp{Key: []byte("k"), End: []byte("l")}}
 		ctx, cancel := context.WithCancel(from("10.0.0.1"))
-		refused := 0
+		var refused atomic.Int64
 		for range 100 {
 			go func() {
 				leave, err := g.Turn(ctx, large, func() {})
 				switch {
 				case status.Code(err) == codes.ResourceExhausted:
-					refused++
+					refused.Add(1)
 				case err == nil:
 					defer leave()
 				}
@@ -232,8 +235,8 @@ func TestGate_Turn_refuses(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		if in, counted := g.Counts(); in != 64 || refused != 36 || counted != 36 {
-			t.Errorf("%d are in, %d were refused, %d counted", in, refused, counted)
+		if in, counted := g.Counts(); in != 64 || refused.Load() != 36 || counted != 36 {
+			t.Errorf("%d are in, %d were refused, %d counted", in, refused.Load(), counted)
 		}
 		done := make(chan error)
 		go func() {
