@@ -22,9 +22,10 @@ check: fmt vet build test http2 bench-regress race sim fuzz-short
 build:
 	$(GO) build ./...
 
-# test/bench is a module of its own.
+# test/bench is a module of its own. No results are taken from Go's cache: it does not know what the processes are built of that
+# tests start.
 test:
-	$(GO) test -timeout 20m $(PACKAGES)
+	$(GO) test -count=1 -timeout 20m $(PACKAGES)
 	$(if $(filter ./...,$(PACKAGES)),cd test/bench && $(GO) test ./...)
 
 # What runs many goroutines, under the race detector.

@@ -15,9 +15,16 @@ import (
 // errMovedUnknown: the configuration in force here may be undone, and then have the member again, where it was.
 var errMovedUnknown = errors.New("autopilot: the configuration of the leader does not have the member that says that it moved")
 
+// ErrOwnAddress is the answer to a leader that asks itself where it is: another member has to look.
+var ErrOwnAddress = errors.New("autopilot: no member says of itself where others find it")
+
+// LeaderLooks reports whether the leader looks for a member that says that it moved, and not the member that was told: the
+// leader's own move is judged by the member that it tells.
+func LeaderLooks(id, leader consensus.MemberID) bool { return id != leader }
+
 // Moved updates the address of a member that says that it moved, if it is found at the new one and at none that the
 // configuration has: a word alone moves nobody. One that is where it was before an update that has not been confirmed has not
-// moved yet: the update stays.
+// moved yet: the update stays. One that is found where an update has it has moved: its former URLs are dropped.
 func (r *Requests) Moved(ctx context.Context, id consensus.MemberID, urls []string) error {
 	spec := membership.Spec{Update: []consensus.Member{{ID: id, PeerURLs: urls}}}
 	if err := Valid(&spec); err != nil {
@@ -41,15 +48,20 @@ func (r *Requests) move(ctx context.Context, id consensus.MemberID, urls []strin
 	if !ok {
 		return false, errMovedUnknown
 	}
-	if membership.SameURLs(known.PeerURLs, urls) || awaited(&known, urls) {
+	byItself := !r.addresses.mayConfirm(id)
+	switch {
+	case byItself && len(view.Config.Members) > 1:
+		return false, ErrOwnAddress
+	case membership.SameURLs(known.PeerURLs, urls):
+		return false, r.look(ctx, &view, &known)
+	case awaited(&known, urls):
 		return false, nil
 	}
-	byItself := !r.addresses.mayConfirm(id)
 	if byItself && within(urls, known.DialURLs()) {
 		return false, nil
 	}
 	if presence, _ := r.addresses.seek(ctx, id, known.DialURLs()); presence == transport.Present && !byItself {
-		return false, nil
+		return false, r.look(ctx, &view, &known)
 	}
 	at := r.addresses.where(ctx, id, urls)
 	if mayGive {
@@ -267,26 +279,36 @@ func (t *Telling) Told(config *consensus.Config, self consensus.MemberID) {
 
 // Announcement is what a member has to tell that was started at some peer URLs.
 type Announcement struct {
-	Done  bool   // the configuration says so already, or has the member where it can be found
-	Wrong string // it does not answer there itself, says this in words: nobody is told
-	Tells bool   // it has to: the leader alone can change the configuration
+	Done  bool     // the configuration says so already, or has the member where it can be found
+	Wrong string   // it does not answer there itself, says this in words: nobody is told
+	Tells bool     // it has to
+	URLs  []string // where it is: where it was started, or where an update has it that nobody has confirmed
 	// Ask are the members to tell, one after the other: nobody but they can be reached, for the leader does not know where to
-	// send what it has to say.
+	// send what it has to say. A member without others tells itself.
 	Ask   []consensus.MemberID
 	Known consensus.Member // as the configuration has it
 }
 
 // Announce says what a member does that was started at these peer URLs. Until a configuration has it, it can do nothing. One
 // that has told once, and answers where the configuration has it but no more where it was started, has nothing to tell. That it
-// finds itself does not show that others do: the leader, who is told, looks.
+// finds itself does not show that others do: the leader, or the member that the leader tells, looks.
 func (a *Addresses) Announce(ctx context.Context, self consensus.MemberID, urls []string, again bool) (n Announcement) {
 	config := a.finder.Config()
 	known, ok := config.Member(self)
-	n.Known, n.Done = known, ok && (membership.SameURLs(known.PeerURLs, urls) || awaited(&known, urls))
-	if !ok || awaited(&known, urls) {
+	n.Known, n.URLs = known, urls
+	switch {
+	case !ok:
 		return n
+	case membership.SameURLs(known.PeerURLs, urls):
+		n.Done = len(known.FormerURLs) == 0
+	case awaited(&known, urls):
+		presence, _ := a.seek(ctx, self, known.PeerURLs)
+		if n.Done = presence != transport.Present; n.Done {
+			return n
+		}
+		n.URLs = known.PeerURLs
 	}
-	if n.Wrong = a.Wrong(ctx, self, urls); n.Wrong != "" && again && !n.Done {
+	if n.Wrong = a.Wrong(ctx, self, n.URLs); n.Wrong != "" && again && !n.Done {
 		if presence, _ := a.seek(ctx, self, known.PeerURLs); presence == transport.Present {
 			n.Done, n.Wrong = true, ""
 		}
@@ -297,6 +319,27 @@ func (a *Addresses) Announce(ctx context.Context, self consensus.MemberID, urls 
 	n.Tells = true
 	n.Ask = slices.DeleteFunc(config.IDs(), func(id consensus.MemberID) bool { return id == self })
 	return n
+}
+
+// look drops the former URLs of a member if it is found at its new ones.
+func (r *Requests) look(ctx context.Context, view *membership.View, known *consensus.Member) error {
+	if len(known.FormerURLs) == 0 || !r.addresses.mayConfirm(known.ID) {
+		return nil
+	}
+	if presence, _ := r.addresses.seek(ctx, known.ID, known.PeerURLs); presence != transport.Present {
+		return nil
+	}
+	return r.dropFormer(ctx, view, known)
+}
+
+func (r *Requests) dropFormer(ctx context.Context, view *membership.View, known *consensus.Member) error {
+	request := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: known.ID, PeerURLs: known.PeerURLs})
+	request.Expected = view.ID
+	err := r.cluster.Change(ctx, &request)
+	if err == nil {
+		r.addresses.logger.Info("found a member at its new peer URLs", "peer", known.ID.String())
+	}
+	return err
 }
 
 // SettleAddresses looks for members that nobody had found when their URLs were changed, one after the other. The former URLs
@@ -323,11 +366,7 @@ func (r *Requests) settleAddress(ctx context.Context, id consensus.MemberID) {
 	switch {
 	case presence.Misleads():
 		_, _ = r.restore(ctx, &view, &known) // it is tried again
-	case presence == transport.Present && r.addresses.mayConfirm(id): // else the next leader looks
-		request := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: known.ID, PeerURLs: known.PeerURLs})
-		request.Expected = view.ID
-		if r.cluster.Change(ctx, &request) == nil {
-			r.addresses.logger.Info("found a member at its new peer URLs", "peer", known.ID.String())
-		}
+	case presence == transport.Present && r.addresses.mayConfirm(id): // else the members look that this one tells
+		_ = r.dropFormer(ctx, &view, &known) // likewise
 	}
 }

@@ -2,6 +2,7 @@ package autopilot_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -243,8 +244,44 @@ func TestRequests_Moved_waitsToMove(t *testing.T) {
 	}
 }
 
-// Ensure that a leader which tells itself where it is does not believe its own sight: it is dialled where it was started, beside
-// where the configuration has it, until another leader finds it.
+// Ensure that the move of a leader is judged by the member that it tells, and not by itself; and that an update of a leader that
+// has moved is confirmed, which it cannot do itself.
+func TestRequests_Moved_leader(t *testing.T) {
+	const old, here = "http://old1:2380", "http://here1:2380"
+	for _, row := range []struct {
+		urls, former []string
+		at           map[string]consensus.MemberID
+		want         string
+	}{
+		{[]string{old}, nil, map[string]consensus.MemberID{here: 1}, "1:[http://here1:2380]-[]"},
+		{[]string{here}, []string{old}, map[string]consensus.MemberID{here: 1}, "1:[http://here1:2380]-[]"},
+		{[]string{here}, []string{old}, map[string]consensus.MemberID{}, ""},
+		{[]string{here}, []string{old}, map[string]consensus.MemberID{here: 3, old: 1}, ""},
+		{[]string{old}, nil, map[string]consensus.MemberID{here: 1, old: 1}, ""}, // it is still there
+	} {
+		view := threeVoters()
+		view.Config.Members[0].PeerURLs, view.Config.Members[0].FormerURLs = row.urls, row.former
+		leader, told := &sees{1, view, row.at}, &sees{2, view, row.at}
+		news := leader.addresses().Announce(t.Context(), 1, []string{here}, false)
+		if found := row.at[here] == 1; news.Tells != found || found && !slices.Equal(news.Ask, []consensus.MemberID{2, 3}) {
+			t.Errorf("from %q, %q: it tells %+v", row.urls, row.former, news)
+		}
+		if autopilot.LeaderLooks(1, 1) || !autopilot.LeaderLooks(1, 2) {
+			t.Error("the leader looks for itself, or not for others")
+		}
+		cluster := &changed{}
+		if err := leader.requests(cluster).Moved(t.Context(), 1, []string{here}); !errors.Is(err, autopilot.ErrOwnAddress) {
+			t.Errorf("it finds itself: %s, %v", steps(cluster), err)
+		}
+		err := told.requests(cluster).Moved(t.Context(), 1, []string{here})
+		if got := steps(cluster); got != row.want {
+			t.Errorf("from %q, %q: %s, %v", row.urls, row.former, got, err)
+		}
+	}
+}
+
+// Ensure that a leader without others, which tells itself where it is, does not believe its own sight: it is dialled where it was
+// started, beside where the configuration has it, until another leader finds it.
 func TestRequests_Moved_itself(t *testing.T) {
 	const alias, old, here = "http://localhost:2380", "http://old1:2380", "http://here1:2380"
 	for _, row := range []struct {
@@ -258,9 +295,11 @@ func TestRequests_Moved_itself(t *testing.T) {
 		{[]string{old}, nil, map[string]consensus.MemberID{here: 1}, "1:[http://old1:2380]-[http://here1:2380]"},
 		{[]string{old}, nil, map[string]consensus.MemberID{}, ""},
 		{[]string{old, here}, nil, map[string]consensus.MemberID{here: 1}, ""},
+		{[]string{here}, []string{old}, map[string]consensus.MemberID{here: 1}, ""}, // nobody confirms it
 	} {
 		view := threeVoters()
 		view.Config.Members[0].PeerURLs, view.Config.Members[0].FormerURLs = row.urls, row.former
+		view.Config.Members, view.Config.Voters = view.Config.Members[:1], view.Config.Voters[:1]
 		cluster := &changed{}
 		s := &sees{1, view, row.at}
 		err := s.requests(cluster).Moved(t.Context(), 1, []string{here})
@@ -347,9 +386,9 @@ func TestRequests_Moved_itselfTaken(t *testing.T) {
 	if err := s.requests(cluster).Moved(t.Context(), 2, []string{one}); err == nil || len(cluster.requests) > 0 {
 		t.Errorf("member 1 is found nowhere: %s, %v", steps(&cluster.changed), err)
 	}
-	s = &sees{1, view, map[string]consensus.MemberID{one: 2, here: 1}}
+	s = &sees{2, view, map[string]consensus.MemberID{one: 2, here: 1}}
 	err := s.requests(cluster).Moved(t.Context(), 1, []string{here})
-	if got, want := steps(&cluster.changed), "1:[http://here:2380]-[http://one:2380]"; err != nil || got != want {
-		t.Errorf("member 1, which leads: %s, %v, want %s", got, err, want)
+	if got, want := steps(&cluster.changed), "1:[http://here:2380]-[]"; err != nil || got != want {
+		t.Errorf("member 1, which leads, tells member 2: %s, %v, want %s", got, err, want)
 	}
 }

@@ -253,8 +253,11 @@ func Join(ctx context.Context, o transport.Options, url string, r autopilot.Join
 	return callURL(ctx, o, url, &methodJoin, r)
 }
 
-// moved takes what a member says of its address to the leader.
+// moved takes what a member says of its address to the leader, unless that is the leader itself.
 func (s *Membership) moved(ctx context.Context, q movedQuestion) (peercall.Nothing, error) {
+	if !autopilot.LeaderLooks(q.ID, s.ports.leader.Leader()) {
+		return s.movedHere(ctx, q)
+	}
 	return atLeader(ctx, s, &methodMovedStep, q)
 }
 
@@ -278,22 +281,23 @@ func (s *Membership) announce(urls []string, again bool) (told bool) {
 		s.wrong = news.Wrong
 		s.logger.Error("the cluster is not told of --initial-advertise-peer-urls: this member does not answer at these URLs; "+
 			"correct the flag and restart the member", "urls", urls, "what", news.Wrong, "known-as", news.Known.PeerURLs)
-	case news.Tells && s.ports.leader.leads():
-		return s.requests.Moved(s.ports.stopping, id, urls) == nil
+	case news.Tells && len(news.Ask) == 0:
+		return s.requests.Moved(s.ports.stopping, id, news.URLs) == nil
 	}
 	for _, to := range news.Ask {
 		ctx, cancel := context.WithTimeout(s.ports.stopping, autopilot.StepPatience)
-		_, err := peercall.Ask(ctx, s.ports.caller, to, &methodMoved, movedQuestion{ID: id, URLs: urls})
+		_, err := peercall.Ask(ctx, s.ports.caller, to, &methodMoved, movedQuestion{ID: id, URLs: news.URLs})
 		cancel()
 		if err == nil {
 			if !s.told {
-				s.logger.Info("told the cluster where this member is", "urls", urls)
+				s.logger.Info("told the cluster where this member is", "urls", news.URLs)
 			}
 			s.told = true
 			return true
 		}
 		s.logger.Warn("could not tell the cluster where this member is now; if there is no leader because the others do not "+
-			"find it, stop each of them and tell it with `quorate set-address`", "urls", urls, "asked", to.String(), "err", err)
+			"find it, stop each of them and tell it with `quorate set-address`", "urls", news.URLs, "asked", to.String(),
+			"err", err)
 	}
 	return false
 }

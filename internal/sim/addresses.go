@@ -19,6 +19,8 @@ import (
 type address struct {
 	url        string                          // of its peer port
 	home       string                          // where that was first
+	left       []string                        // where it was before, but where an operator wanted it
+	obeyed     string                          // where it was moved last because an operator wanted it
 	advertised string                          // what its process was started with
 	settled    time.Duration                   // since when it is there; zero: it never moved
 	ordered    string                          // where an operator wants it: updated, acknowledged, and not moved yet

@@ -70,8 +70,8 @@ func (h *host) announce(config *consensus.Config) {
 			h.announces.telling.Told(config, h.id)
 		}
 	}
-	if h.leads() {
-		h.moved(h.id, urls, func(err error) { over(err == nil) })
+	if len(news.Ask) == 0 {
+		h.moved(h.id, news.URLs, func(err error) { over(err == nil) })
 		h.after(joins.Attempt, func() { over(false) }) // it may never be answered
 		return
 	}
@@ -79,7 +79,7 @@ func (h *host) announce(config *consensus.Config) {
 		told := false
 		for _, id := range news.Ask {
 			if !wait(func(resume func()) {
-				h.cluster.net.tell(h, id, urls, func(err error) {
+				h.cluster.net.tell(h, id, news.URLs, func(err error) {
 					told = err == nil
 					resume()
 				})
@@ -109,13 +109,13 @@ func (n *network) tell(from *host, id consensus.MemberID, urls []string, answere
 	})
 }
 
-// movedAtLeader takes what a member says of its address to the leader.
+// movedAtLeader takes what a member says of its address to the leader, unless that is the leader itself.
 func (h *host) movedAtLeader(id consensus.MemberID, urls []string, answered func(error)) {
 	leader := h.cluster.net.at(h, h.proc.Node.Replica().Leader())
 	switch {
 	case leader == nil || h.pilot == nil:
 		h.after(0, func() { answered(errNotLeading) })
-	case leader == h:
+	case leader == h, !autopilot.LeaderLooks(id, h.proc.Node.Replica().Leader()):
 		h.moved(id, urls, answered)
 	default:
 		h.cluster.net.call(h, leader, func(answer func(func())) {
@@ -124,7 +124,24 @@ func (h *host) movedAtLeader(id consensus.MemberID, urls []string, answered func
 	}
 }
 
-// moved is what a leader does about it.
+// describe gives the view of the leader, wherever it is. That may have changed when it arrives.
+func (h *host) describe(done func(membership.View, error)) {
+	leader := h.cluster.net.at(h, h.proc.Node.Replica().Leader())
+	switch {
+	case leader == nil:
+		h.after(0, func() { done(membership.View{}, errNotLeading) })
+	case leader == h:
+		view, err := pilotPorts{h}.Describe(context.Background())
+		h.after(h.cluster.net.delay(), func() { done(view, err) }) // looks take as long
+	default:
+		h.cluster.net.call(h, leader, func(answer func(func())) {
+			view, err := pilotPorts{leader}.Describe(context.Background())
+			answer(func() { done(view, err) })
+		})
+	}
+}
+
+// moved is what a member does about it that looks.
 func (h *host) moved(id consensus.MemberID, urls []string, answered func(error)) {
 	if h.pilot == nil {
 		return

@@ -168,7 +168,8 @@ func (h *host) asLeader() *joins.Leader {
 			h.run.struck("join", w.Job.Title())
 			h.proc.Clients.Propose(&kv.Command{Job: member.JobOp(w)}, func(r kv.Result, err error) { done(cmp.Or(err, r.Err)) })
 		},
-		Change: func(request *consensus.ChangeRequest, done func(error)) { h.change(*request, done) },
+		Change:   func(request *consensus.ChangeRequest, done func(error)) { h.change(*request, done) },
+		Describe: h.describe,
 	}
 }
 

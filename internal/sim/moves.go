@@ -218,6 +218,13 @@ func (f *addressFaults) fresh(h *host) string {
 // moveTo makes a machine whose process does not run listen at an address.
 func (f *addressFaults) moveTo(h *host, url string) {
 	old := h.url
+	if old != h.obeyed {
+		h.left = append(h.left, old)
+	}
+	h.obeyed = ""
+	if url == h.ordered {
+		h.obeyed = url
+	}
 	h.url, h.ordered = url, ""
 	if p := f.cluster.places.At(old); p.Kind == places.PeerPort && p.Machine == h.slot && h.url != old {
 		f.cluster.places.Settle(old, f.leftover())
@@ -323,6 +330,9 @@ func (f *addressFaults) settled(w *World) bool {
 				return fmt.Sprintf("%v is down", a.id)
 			case !f.cluster.leads(known.DialURLs(), a):
 				return fmt.Sprintf("%v is at %s, and the configuration has it at %v", a.id, a.url, known.DialURLs())
+			case a.ordered == "" && a.mistyped == 0 && a.advertised == a.url && a.stale(&known):
+				return fmt.Sprintf("%v is at %s, and the configuration has it at %v, and formerly at %v", a.id, a.url,
+					known.PeerURLs, known.FormerURLs)
 			}
 			for _, b := range members {
 				if a != b && config.IsVoter(a.id) && config.IsVoter(b.id) && !f.cluster.net.reaches(a, b) {
@@ -345,6 +355,15 @@ func (f *addressFaults) settled(w *World) bool {
 			strings.Join(where, ", "), f.cluster.describe()))
 	}
 	return !f.run.suite.Failed()
+}
+
+// stale reports whether the configuration has a machine at a place that it has left, or where it is and elsewhere, too. Where
+// an operator wants it is no such place, also if it has been there so shortly that nobody has found it.
+func (h *host) stale(known *consensus.Member) bool {
+	if h.cluster.leads(known.PeerURLs, h) {
+		return len(known.FormerURLs) > 0
+	}
+	return slices.ContainsFunc(known.PeerURLs, func(url string) bool { return slices.Contains(h.left, url) })
 }
 
 // addressesSettle is enough for operators and members to put addresses right.

@@ -1,8 +1,10 @@
 package joins
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -34,6 +36,7 @@ type Leader struct {
 	Read      func(done func())
 	Write     func(w *autopilot.Write, done func(error))
 	Change    func(request *consensus.ChangeRequest, done func(error))
+	Describe  func(done func(membership.View, error)) // of the member that leads, wherever it is
 }
 
 // Step takes the next step of a process that joins. It returns false if the member or the routine ended before.
@@ -51,10 +54,11 @@ func (l *Leader) Step(wait routines.Wait, q autopilot.JoinQuestion) (step autopi
 	return step, err, true
 }
 
-// Moved takes what a member says of where it is now. It returns false if the leader or the routine ended before.
+// Moved takes what a member says of where it is now, at any member. It returns false if that or the routine ended before.
 func (l *Leader) Moved(wait routines.Wait, id consensus.MemberID, urls []string) (err error, ok bool) {
 	c := &calls{Ports: l.Ports, leader: l, wait: wait}
-	err = autopilot.NewRequests(c, l.Addresses, l.Options).Moved(context.Background(), id, urls)
+	addresses := autopilot.NewAddresses(c, slog.New(slog.DiscardHandler))
+	err = autopilot.NewRequests(c, addresses, l.Options).Moved(context.Background(), id, urls)
 	return err, !c.ended()
 }
 
@@ -126,6 +130,17 @@ func (c *calls) Write(_ context.Context, w *autopilot.Write) error {
 // Change implements autopilot.Cluster.
 func (c *calls) Change(_ context.Context, request *consensus.ChangeRequest) error {
 	return c.outcome(func(done func(error)) { c.leader.Change(request, done) })
+}
+
+// Describe implements autopilot.Finder.
+func (c *calls) Describe(context.Context) (view membership.View, err error) {
+	ended := c.waits(func(resume func()) {
+		c.leader.Describe(func(v membership.View, failed error) {
+			view, err = v, failed
+			resume()
+		})
+	})
+	return view, cmp.Or(ended, err)
 }
 
 // Sleep implements autopilot.Cluster.
