@@ -78,6 +78,10 @@ func (c *modelCommand) flags() *flag.FlagSet {
 			"activate-switched, activate-switched-new, activate-switched-told (ADR 63)")
 	flags.BoolVar(&c.change.SwitchOff, "switch-off", false,
 		"change: who leaves by activate, or an experiment, is switched off, and others must be able to elect a leader")
+	flags.BoolVar(&c.change.VotersStand, "voters-stand", false,
+		"change: nobody is a candidate who is no voter by its own log, not even if others need its log (ADR 66)")
+	flags.BoolVar(&c.change.Alive, "alive", false,
+		"change: most of the old with most of the new voters must be able to elect a leader at any time")
 	flags.StringVar((*string)(&c.change.Back), "back", string(joint.Committed),
 		"change: which leader may take a change back: none, committed (what ships), any-leader, unseen, old-elects")
 	flags.StringVar(&c.old, "from", "0,1,2", "change: `numbers` of the old voters; 0 leads term 1")

@@ -75,7 +75,7 @@ func (r *Requests) move(ctx context.Context, id consensus.MemberID, urls []strin
 	if urls, err = own(&view.Config, id, urls, at); err != nil {
 		return false, err
 	}
-	to, err := r.addresses.moveTo(ctx, &known, urls, at, byItself)
+	to, err := r.addresses.moveTo(ctx, &known, urls, at)
 	if err != nil {
 		return false, err
 	}
@@ -117,13 +117,12 @@ func own(config *consensus.Config, id consensus.MemberID, urls, at []string) ([]
 }
 
 // moveTo returns what the configuration is to have of a member that was found at some of its URLs: these, or, if an update
-// waits for it to move, its new URLs still, and these beside them. An update that leads to another process is over. A leader
-// that was found by itself is dialled there, too, until another one finds it.
+// waits for it to move, its new URLs still, and these beside them. An update that leads to another process is over.
 func (a *Addresses) moveTo(
-	ctx context.Context, known *consensus.Member, urls, at []string, byItself bool,
+	ctx context.Context, known *consensus.Member, urls, at []string,
 ) (consensus.Member, error) {
 	to := consensus.Member{ID: known.ID, PeerURLs: urls}
-	if !byItself && len(known.FormerURLs) == 0 {
+	if len(known.FormerURLs) == 0 {
 		return to, nil
 	}
 	if presence, _ := a.seek(ctx, known.ID, known.PeerURLs); presence.Misleads() {

@@ -280,8 +280,8 @@ func TestRequests_Moved_leader(t *testing.T) {
 	}
 }
 
-// Ensure that a leader without others, which tells itself where it is, does not believe its own sight: it is dialled where it was
-// started, beside where the configuration has it, until another leader finds it.
+// Ensure that a leader without others, which tells itself where it is, does not believe its own sight: those that join dial it
+// where it was, too, until one of them finds it where it says.
 func TestRequests_Moved_itself(t *testing.T) {
 	const alias, old, here = "http://localhost:2380", "http://old1:2380", "http://here1:2380"
 	for _, row := range []struct {
@@ -291,8 +291,8 @@ func TestRequests_Moved_itself(t *testing.T) {
 	}{
 		{[]string{alias}, []string{old}, map[string]consensus.MemberID{alias: 1, here: 1},
 			"1:[http://localhost:2380]-[http://old1:2380 http://here1:2380]"},
-		{[]string{alias}, nil, map[string]consensus.MemberID{alias: 1, here: 1}, "1:[http://localhost:2380]-[http://here1:2380]"},
-		{[]string{old}, nil, map[string]consensus.MemberID{here: 1}, "1:[http://old1:2380]-[http://here1:2380]"},
+		{[]string{alias}, nil, map[string]consensus.MemberID{alias: 1, here: 1}, "1:[http://here1:2380]-[http://localhost:2380]"},
+		{[]string{old}, nil, map[string]consensus.MemberID{here: 1}, "1:[http://here1:2380]-[http://old1:2380]"},
 		{[]string{old}, nil, map[string]consensus.MemberID{}, ""},
 		{[]string{old, here}, nil, map[string]consensus.MemberID{here: 1}, ""},
 		{[]string{here}, []string{old}, map[string]consensus.MemberID{here: 1}, ""}, // nobody confirms it

@@ -74,12 +74,13 @@ func (f *addressFaults) look() {
 
 // lacks returns where the others are that a process dials, and whether it does not find one of them.
 func (f *addressFaults) lacks(h *host) (where map[consensus.MemberID][]string, lacks bool) {
+	leaderless := f.cluster.leader() == nil
 	where = map[consensus.MemberID][]string{h.id: {h.url}} // one line for all: another one may be where this one was
 	for _, other := range f.cluster.present() {
 		if _, dials := h.routes[other.id]; dials && other != h {
 			where[other.id] = []string{other.url}
-			// Where a wrong URL was written, it is corrected.
-			lacks = lacks || other.mistyped == 0 && f.cluster.net.at(h, other.id) != other
+			// Where a wrong URL was written, it is corrected, by the leader if there is one.
+			lacks = lacks || (other.mistyped == 0 || leaderless) && f.cluster.net.at(h, other.id) != other
 		}
 	}
 	return where, lacks

@@ -70,6 +70,9 @@ func (h *History) MayStand() bool {
 	return votes
 }
 
+// MayStandIn reports whether this member may be a candidate if it is needed, whatever it is itself: it knows whom to count.
+func (h *History) MayStandIn() bool { return h.Bound() && !h.AwaitsApply() }
+
 // AwaitsApply reports whether a change has committed that comes into force once it is applied, and is not applied here.
 func (h *History) AwaitsApply() bool {
 	for i := range h.records {

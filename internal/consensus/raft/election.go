@@ -31,6 +31,8 @@ type election struct {
 	votes     configs.Votes
 	logBehind bool // a voter that refused has a better log
 	removed   bool // for ever: never campaign again
+	// neededAt is when a candidate asked this member last that has a worse log and cannot win without it: noteNeeded.
+	neededAt uint64
 	// A leader asked this member to campaign in the term askedIn, and a change has to be applied first.
 	askedIn   consensus.Term
 	askForced bool // no other voter can lead
@@ -66,6 +68,15 @@ func (e *election) hearLeader() {
 	}
 	e.resetCampaign()
 }
+
+// needed reports whether a candidate has lately asked a member that is no voter by its own log. Without the inquiry before an
+// election such a member could disturb those that have a leader.
+func (e *election) needed() bool {
+	return e.neededAt > 0 && e.opts.PreVote && e.clock.now-e.neededAt < neededFor*uint64(e.opts.ElectionTicks)
+}
+
+// neededFor is for how many election timeouts a candidate that asks a member which is no voter keeps that one standing.
+const neededFor = 4
 
 // suspectLeader acts on the evidence that the leader died: stop refusing others, and ask soon oneself. Under a leader
 // lease the promise to wait stands: reads of the leader rest on it.

@@ -43,7 +43,7 @@ func (r *Replica) campaign() {
 	if r.soft.role == Leader || r.elect.removed || r.elect.promised() {
 		return
 	}
-	if !r.mayCampaign() {
+	if !r.mayCampaign() && !r.mayStandIn() {
 		r.inquire()
 		return
 	}
@@ -66,6 +66,10 @@ func (r *Replica) campaign() {
 // inquire asks the voters as if for a pre-vote and counts nothing: a member that may not campaign, and hears nobody,
 // so learns the term, or that it was removed.
 func (r *Replica) inquire() {
+	if r.soft.role != Follower { // it was a candidate while it had the right to
+		r.soft.role = Follower
+		r.out.event(BecameFollower{Term: r.hard.term})
+	}
 	r.setLeader(consensus.NoMember)
 	r.elect.resetCampaign()
 	r.elect.votes.Reset()
@@ -75,6 +79,12 @@ func (r *Replica) inquire() {
 // mayCampaign reports whether this member counts as a candidate.
 func (r *Replica) mayCampaign() bool {
 	return !r.elect.removed && r.follower.installing == nil && r.configs.MayStand()
+}
+
+// mayStandIn reports whether this member may be a candidate although it is no voter: a candidate whose log makes it one cannot
+// win without it, and its own log is the better one. Whom it needs its own log says, and it does not count itself there.
+func (r *Replica) mayStandIn() bool {
+	return !r.elect.removed && r.follower.installing == nil && r.elect.needed() && r.configs.MayStandIn()
 }
 
 func (r *Replica) becomeCandidate(force bool) {

@@ -97,7 +97,8 @@ func (t *transfers) yield() {
 
 // mustHandOver reports whether this leader is no voter of the configuration to come, which has committed. Out of a joint
 // configuration it steps down only for somebody who can finish it, and who has been sent all of this log: it
-// could win the next election again, and make its log longer by a no-op every time.
+// could win the next election again, and make its log longer by a no-op every time. For the same reason it leads until the
+// no-op of its own term has committed: it may be no voter since before it was elected (mayStandIn).
 func (t *transfers) mustHandOver() bool {
 	if !t.retires() {
 		return false
@@ -107,7 +108,8 @@ func (t *transfers) mustHandOver() bool {
 }
 
 func (t *transfers) retires() bool {
-	return !slices.Contains(t.configs.Config().Voters, t.opts.ID) && t.configs.Committed(t.configs.InForce())
+	return t.log.Commit() >= t.soft.noop && !slices.Contains(t.configs.Config().Voters, t.opts.ID) &&
+		t.configs.Committed(t.configs.InForce())
 }
 
 // feedsSuccessor reports whether this leader only waits until all of its log has been sent: if it took more meanwhile,

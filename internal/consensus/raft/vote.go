@@ -14,9 +14,21 @@ func (r *Replica) handlePreVote(m *consensus.Message) {
 	}
 	if grant {
 		reply.Term = m.Term
+	} else {
+		r.noteNeeded(m)
 	}
 	r.elect.attachCommit(&reply)
 	r.out.sendInTerm(reply)
+}
+
+// noteNeeded takes note of a candidate that asks a member which is no voter by its own log, and has the better one. The log of
+// the candidate makes it a voter, by an entry that has not committed; if that of no other voter is as good, nobody can be
+// elected but this member.
+func (r *Replica) noteNeeded(m *consensus.Message) {
+	c := r.configs.Config()
+	if m.Last.Before(r.log.LastPosition()) && c.IsVoter(m.From) && !c.IsVoter(r.opts.ID) && !r.elect.hearsLeader() {
+		r.elect.neededAt = r.clock.now
+	}
 }
 
 // handleVote answers a vote of the current term (Raft paper, sections 5.2 and 5.4.1).
@@ -37,6 +49,8 @@ func (r *Replica) handleVote(m *consensus.Message) {
 	}
 	if grant {
 		reply.Records = r.fast.Acknowledged() // from here on this member accepts those of the new term only
+	} else {
+		r.noteNeeded(m)
 	}
 	r.elect.attachCommit(&reply)
 	r.out.send(reply, true)
@@ -52,7 +66,7 @@ func (r *Replica) handleVoteReply(m *consensus.Message) {
 		return
 	case r.elect.votes.Answered(m.From):
 		return
-	case !r.mayCampaign():
+	case !r.mayCampaign() && !r.mayStandIn():
 		// The answer brought a change: it has to be applied first, or this member votes no more.
 		r.soft.role = Follower
 		r.out.event(BecameFollower{Term: r.hard.term})

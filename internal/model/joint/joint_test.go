@@ -105,12 +105,42 @@ func TestRun_switchedOff(t *testing.T) {
 		{joint.Activate, couple, []int{1, 2}, "", 0},
 		{joint.Activate, couple, other, "", 0},
 	} {
-		r, err := joint.Run(joint.Search{Protocol: c.protocol, Back: joint.NoWay, Old: c.old, New: c.new, SwitchOff: true})
+		r, err := joint.Run(joint.Search{
+			Protocol: c.protocol, Back: joint.NoWay, Old: c.old, New: c.new, SwitchOff: true, VotersStand: true,
+		})
 		if err != nil || !strings.HasPrefix(r.Broken, c.broken) || (r.Broken == "") != (c.broken == "") ||
 			len(r.Steps) != c.steps || c.broken == "" && !r.Complete {
 			t.Errorf("%s: got %v, %v; want %q after %d steps", c.protocol, r, err, c.broken, c.steps)
 		}
 		t.Logf("%s: %v", c.protocol, r)
+	}
+}
+
+// Ensure that most of the old with most of the new voters can elect a leader at any time, for everybody may stand whose log the
+// others need; and that it takes that: a newcomer may have the best log, which does not say that it is a voter (ADR 66).
+func TestRun_alive(t *testing.T) {
+	for _, c := range []struct {
+		protocol joint.Protocol
+		back     joint.Way
+		old, new []int
+	}{
+		{joint.Joint, joint.Committed, old, third},
+		{joint.JointEarly, joint.Committed, old, third},
+		{joint.Activate, joint.NoWay, couple, other},
+	} {
+		search := joint.Search{Protocol: c.protocol, Back: c.back, Old: c.old, New: c.new, Campaigns: 1, Alive: true}
+		r, err := joint.Run(search)
+		if err != nil || r.Broken != "" || !r.Complete || r.States < 1000 {
+			t.Errorf("%s: got %v, %v; want that somebody can be elected in all states", c.protocol, r, err)
+		}
+		if c.back == joint.NoWay {
+			continue
+		}
+		search.VotersStand = true
+		r, err = joint.Run(search)
+		if err != nil || !strings.HasPrefix(r.Broken, "a leader can be elected: B, C, D") || len(r.Steps) != 4 {
+			t.Errorf("%s, where voters stand alone: got %v, %v; want that nobody can be elected", c.protocol, r, err)
+		}
 	}
 }
 

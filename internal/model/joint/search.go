@@ -57,8 +57,13 @@ type Search struct {
 	// SwitchOff looks at what is left once a change is settled and those who leave are switched off: every majority of the new
 	// voters must be able to elect a leader, and before that all members together. For activate and its kin.
 	SwitchOff bool
-	States    int // at most so many are visited; zero: all
-	Limit     time.Duration
+	// VotersStand keeps everybody from being a candidate who is no voter of the configuration in force at it. What ships lets
+	// others stand, without counting themselves (ADR 66).
+	VotersStand bool
+	// Alive looks at all members that are most of the old and of the new voters: they must be able to elect a leader.
+	Alive  bool
+	States int // at most so many are visited; zero: all
+	Limit  time.Duration
 }
 
 // Result is what was found.
@@ -76,6 +81,8 @@ type search struct {
 	protocol  Protocol
 	back      Way
 	off       bool
+	voters    bool // nobody else stands
+	alive     bool
 	old, new  set
 	members   int
 	campaigns int8
@@ -168,8 +175,10 @@ func Play(o Search, steps []string) (Result, error) {
 }
 
 func begin(o Search) (*search, error) {
-	b := &search{protocol: o.Protocol, back: o.Back, off: o.SwitchOff, campaigns: int8(o.Campaigns), seed: maphash.MakeSeed(),
-		seen: map[uint64]struct{}{}}
+	b := &search{
+		protocol: o.Protocol, back: o.Back, off: o.SwitchOff, voters: o.VotersStand, alive: o.Alive,
+		campaigns: int8(o.Campaigns), seed: maphash.MakeSeed(), seen: map[uint64]struct{}{},
+	}
 	protocols := []Protocol{Joint, JointEarly, Activate, Apply, Switched, SwitchedNew, SwitchedTold, Direct}
 	ways := []Way{NoWay, Committed, AnyLeader, Unseen, OldElects}
 	if !slices.Contains(protocols, o.Protocol) || !slices.Contains(ways, o.Back) {

@@ -204,7 +204,7 @@ func (m *member) follow(term int8) {
 
 func (b *search) stand(s *state, m *member, p step) bool {
 	old, next := b.force(m)
-	if !(old | next).has(int(p.a)) || m.applied < m.commit && b.protocol == Apply {
+	if b.voters && !(old|next).has(int(p.a)) || m.applied < m.commit && b.protocol == Apply {
 		return false
 	}
 	m.follow(p.t)

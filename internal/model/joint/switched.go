@@ -84,6 +84,14 @@ func (b *search) retires(s *state, m *member) bool {
 // stuck reports which members cannot elect a leader: all members together, or, once those that leave are
 // switched off, a majority of the new voters.
 func (b *search) stuck(s *state) string {
+	if b.alive {
+		for up := range set(1 << b.members) {
+			if up.most(b.old) && up.most(b.new) && !b.elects(s, up) {
+				return fmt.Sprintf("a leader can be elected: %s are most of the old and of the new voters, and none can",
+					names(up))
+			}
+		}
+	}
 	if !b.off {
 		return ""
 	}
@@ -103,12 +111,18 @@ func (b *search) stuck(s *state) string {
 
 // elects reports whether members that hear each other, and nobody else, have a leader or can elect one, as they are.
 func (b *search) elects(s *state, up set) bool {
+	newest := int8(0)
+	for i := range b.members {
+		if up.has(i) {
+			newest = max(newest, s.m[i].term)
+		}
+	}
 	for i := range b.members {
 		if !up.has(i) {
 			continue
 		}
 		c := s.m[i]
-		if c.role == leader && b.quorum(&c, up) {
+		if c.role == leader && c.term == newest && b.quorum(&c, up) {
 			return true // it goes on
 		}
 		for v := range b.members {
@@ -117,7 +131,7 @@ func (b *search) elects(s *state, up set) bool {
 			}
 		}
 		old, next := b.force(&c)
-		if !(old | next).has(i) {
+		if b.voters && !(old | next).has(i) {
 			continue
 		}
 		votes := one(i)
