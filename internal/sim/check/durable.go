@@ -14,7 +14,7 @@ type platter struct {
 	log     image          // as of the last sync
 	pending []request      // handed to the disk since, oldest first
 	term    consensus.Term // in memory
-	cut     consensus.Term // in which the log was truncated last
+	cut     consensus.Term // in which the log was truncated, or replaced by a snapshot, last
 }
 
 func (d *durable) init() { d.members = map[consensus.MemberID]*platter{} }

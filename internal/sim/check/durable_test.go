@@ -39,6 +39,17 @@ func truncatedWhileWriting(s *check.Suite) (old []consensus.Entry) {
 	return old
 }
 
+// replacedByStore is a member whose log is on disk, and is replaced by a snapshot in term 2.
+func replacedByStore(s *check.Suite) {
+	s.Applied(2, logOf(1, 2), []kv.Result{putResult(2), putResult(3)})
+	s.Entered(1, 1)
+	s.Appended(1, logOf(1, 1, 1))
+	s.Synced(1, &consensus.HardState{Term: 1}, logOf(1, 1, 1), nil)
+	s.Entered(1, 2)
+	s.Synced(1, &consensus.HardState{Term: 2}, nil, nil)
+	s.Rebased(1, consensus.SnapshotMeta{Position: consensus.Position{Index: 2, Term: 2}}, true)
+}
+
 func TestSuite_Recovered(t *testing.T) {
 	installed := consensus.SnapshotMeta{Position: consensus.Position{Index: 2, Term: 2}}
 	for _, tc := range []struct {
@@ -104,6 +115,14 @@ func TestSuite_Sent_appendReply(t *testing.T) {
 		{"the new log is on disk", "durable-before-ack", false, func(s *check.Suite) {
 			truncatedWhileWriting(s)
 			s.Synced(1, &consensus.HardState{Term: 2}, logOf(2, 2, 2), nil)
+			s.Sent(reply(2, 3))
+		}},
+		{"a snapshot has replaced what was acknowledged in an earlier term", "durable-before-ack", false, func(s *check.Suite) {
+			replacedByStore(s)
+			s.Sent(reply(1, 3))
+		}},
+		{"a snapshot has replaced what is acknowledged in its term", "durable-before-ack", true, func(s *check.Suite) {
+			replacedByStore(s)
 			s.Sent(reply(2, 3))
 		}},
 		{"the leader that is told has another entry there", "log-matching", true, func(s *check.Suite) {

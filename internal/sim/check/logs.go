@@ -152,6 +152,7 @@ func (s *Suite) Rebased(member consensus.MemberID, meta consensus.SnapshotMeta, 
 	if reset {
 		p := s.durable.of(member)
 		p.pending = append(p.pending, request{reset: &meta.Position})
+		p.cut = p.term
 		w.base, w.terms, w.configs = meta.Position, nil, nil
 		w.applied, w.known = max(w.applied, meta.Position.Index), max(w.known, meta.Position.Index)
 	} else if meta.Position.Index > w.base.Index && meta.Position.Index <= w.last() {
