@@ -21,9 +21,11 @@ const (
 	// mostLooks is what comparisons may look at, and what puts may keep. The state machine rejects twice as much: others write
 	// between the look and the log.
 	mostLooks = apply.MaxLooks / 2
-	maxIn     = 256 // commands that are proposed, or wait
-	maxHostIn = 64  // of one address
-	patience  = 30 * time.Second
+	// mostTogether is the cost of those that are in the log, and not applied: what the writes of others may wait for.
+	mostTogether = 2 << 20
+	maxIn        = 256 // commands that are proposed, or wait
+	maxHostIn    = 64  // of one address
+	patience     = 30 * time.Second
 )
 
 var errLooksTooFar = status.Errorf(codes.InvalidArgument, "etcdserver: request is too large: its comparisons, and the values "+
@@ -37,11 +39,12 @@ var errTooMany = status.Error(codes.ResourceExhausted, "etcdserver: too many req
 type Gate struct {
 	machine func() (machine *apply.Machine, release func())
 	turns   *admission.HostTurns
+	pace    pace
 }
 
 // New returns a gate before the state machine of a member.
 func New(machine func() (machine *apply.Machine, release func())) *Gate {
-	return &Gate{machine: machine, turns: admission.NewHostTurns(mostLooks, maxIn, maxHostIn)}
+	return &Gate{machine: machine, turns: admission.NewHostTurns(mostTogether, maxIn, maxHostIn)}
 }
 
 // Counts returns how many commands that cost much are proposed or wait, and how many were refused.
@@ -82,47 +85,67 @@ func (g *Gate) Propose(
 // Turn waits until a command may be proposed, and refuses one that would be rejected for what it looks at. leave is to be
 // called once it was applied, or failed; it is nil if the command costs little. waits is called before it waits.
 func (g *Gate) Turn(ctx context.Context, command *kv.Command, waits func()) (leave func(), err error) {
-	weight, err := g.cost(ctx, command, mostLooks)
-	if err != nil || weight <= freeCost {
+	c, err := g.cost(ctx, command, mostLooks)
+	switch {
+	case err != nil:
 		return nil, err
+	case c.weight <= freeCost && !g.pace.over(c.keeps):
+		g.pace.take(c.keeps)
+		return nil, nil
 	}
 	waits()
-	leave, err = g.turns.Enter(ctx, admission.CallerOf(ctx).Host, weight)
-	if errors.Is(err, admission.ErrQueueFull) {
-		err = errTooMany
+	done, err := g.turns.Enter(ctx, admission.CallerOf(ctx).Host, c.weight)
+	switch {
+	case errors.Is(err, admission.ErrQueueFull):
+		return nil, errTooMany
+	case err != nil:
+		return nil, err
 	}
-	return leave, err
+	pause := g.pace.take(c.keeps)
+	return func() {
+		if pause <= 0 {
+			done()
+			return
+		}
+		time.AfterFunc(pause, done)
+	}, nil
 }
 
 // Little reports whether a command costs little.
 func (g *Gate) Little(ctx context.Context, command *kv.Command) (bool, error) {
-	weight, err := g.cost(ctx, command, freeCost)
+	c, err := g.cost(ctx, command, freeCost)
 	if errors.Is(err, errLooksTooFar) {
 		return false, nil
 	}
-	return weight <= freeCost, err
+	return c.weight <= freeCost && !g.pace.over(c.keeps), err
+}
+
+// costs is what a command costs.
+type costs struct {
+	weight int64 // of its turn
+	keeps  int64 // bytes of values that it keeps, and are written again
 }
 
 // cost returns what a command costs, as far as it is no more than most: errLooksTooFar if what it compares and keeps is more.
-func (g *Gate) cost(ctx context.Context, command *kv.Command, most int64) (int64, error) {
+func (g *Gate) cost(ctx context.Context, command *kv.Command, most int64) (costs, error) {
 	if !MayBe(command) {
-		return 0, nil
+		return costs{}, nil
 	}
 	machine, release := g.machine()
 	defer release()
 	if op := command.LeaseRevoke; op != nil {
 		keys, bytes := machine.Leases().KeysSize(op.ID)
-		return min(int64(keys)*kv.WalkKeyBytes+bytes, partCost), nil
+		return costs{weight: min(int64(keys)*kv.WalkKeyBytes+bytes, partCost)}, nil
 	}
 	c := &cost{walk: walk{ctx, most}, machine: machine, looks: most, deletes: most}
 	err := c.of(command)
 	switch {
 	case errors.Is(err, errOver), err == nil && c.looks < 0:
-		return 0, errLooksTooFar
+		return costs{}, errLooksTooFar
 	case err != nil:
-		return 0, err
+		return costs{}, err
 	}
-	return 2*most - c.looks - max(0, c.deletes), nil
+	return costs{weight: 2*most - c.looks - max(0, c.deletes), keeps: c.keeps}, nil
 }
 
 // partCost is about what it costs to delete a part of a lease.
@@ -162,6 +185,7 @@ type cost struct {
 	machine *apply.Machine
 	looks   int64 // left for what it compares and keeps
 	deletes int64 // left for what it deletes, from which on more makes no difference
+	keeps   int64
 }
 
 func (c *cost) of(command *kv.Command) error {
@@ -212,6 +236,7 @@ func (c *cost) put(op *kv.PutOp) error {
 	}
 	size, err := c.machine.Store().ValueLen(op.Key)
 	c.looks -= int64(size)
+	c.keeps += int64(size)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -252,6 +253,61 @@ func TestGate_Turn_refuses(t *testing.T) {
 			t.Errorf("another host: %v", err)
 		}
 		synctest.Wait()
+		if in, _ := g.Counts(); in != 0 {
+			t.Errorf("%d are in", in)
+		}
+	})
+}
+
+// Ensure that values that puts keep are written again at a bounded rate, also by puts that cost little each; that a few need not
+// wait; and that other commands do not wait for them.
+func TestGate_Turn_keepsInPace(t *testing.T) {
+	m := machine(t, 10)
+	synctest.Test(t, func(t *testing.T) {
+		g := gateOf(m)
+		op := &kv.TxnOp{}
+		for i := range 5 {
+			op.Then = append(op.Then, kv.Op{Put: &kv.PutOp{Key: fmt.Appendf(nil, "k%04d", i), IgnoreValue: true}})
+		}
+		const each, callers, calls = 5 * valueLen, 16, 100
+		keep := &kv.Command{Txn: op}
+		start, turns := time.Now(), atomic.Int64{}
+		if leave, err := g.Turn(from("10.0.0.1"), keep, func() {}); leave != nil || err != nil {
+			t.Fatalf("the first one waits, %v", err)
+		}
+		var calling sync.WaitGroup
+		for range callers {
+			calling.Go(func() {
+				for range calls {
+					leave, err := g.Turn(from("10.0.0.1"), keep, func() { turns.Add(1) })
+					if err != nil {
+						t.Error(err)
+					}
+					if leave != nil {
+						leave()
+					}
+				}
+			})
+		}
+		synctest.Wait()
+		if little, err := g.Little(from("10.0.0.1"), keep); little || err != nil {
+			t.Errorf("beside these it costs little, %v", err)
+		}
+		if little, err := g.Little(from("10.0.0.2"), txn(compare(kv.CompareMod, "k", "k0003"))); !little || err != nil {
+			t.Errorf("a comparison that keeps nothing waits, %v", err)
+		}
+		calling.Wait()
+		took, kept := time.Since(start), float64(each*callers*calls)
+		if fastest := time.Duration((kept - 4<<20) / (32 << 20) * float64(time.Second)); took < fastest || took > 2*fastest {
+			t.Errorf("%.0f bytes are kept in %v, want about %v", kept, took, fastest)
+		}
+		if turns.Load() == 0 {
+			t.Error("none has waited")
+		}
+		<-time.After(time.Second)
+		if leave, err := g.Turn(from("10.0.0.1"), keep, func() {}); leave != nil || err != nil {
+			t.Errorf("a second later one waits, %v", err)
+		}
 		if in, _ := g.Counts(); in != 0 {
 			t.Errorf("%d are in", in)
 		}
