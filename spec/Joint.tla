@@ -41,9 +41,10 @@ Agree(s, S) == \A V \in InForce(s) : IsQuorum(V, S)
 --------------------------------------------------------------------------------
 (* Raft's actions, where both sets of voters count. *)
 
-\* By apply a candidate has applied all that it knows to have committed.
+\* Anybody may stand whose log others need, and counts itself only as a voter (ADR 66). By apply a candidate has applied all that
+\* it knows to have committed.
 JointCampaign(i) ==
-  /\ i \in UNION InForce(i) /\ (Protocol = "apply" => store[i] >= commit[i])
+  /\ (Protocol = "apply" => store[i] >= commit[i])
   /\ Stand(i) /\ UNCHANGED jointVars
 
 JointWin(i) ==

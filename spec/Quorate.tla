@@ -79,7 +79,7 @@ Stand(i) ==
   /\ votes' = [votes EXCEPT ![i] = {i}]
   /\ UNCHANGED <<log, commit, history, leader, acked, told, committed, committedIn>>
 
-Campaign(i) == i \in VotersOf(log[i]) /\ Stand(i)
+Campaign(i) == Stand(i)
 
 UpToDate(c, v) ==
   \/ LastTerm(log[c]) > LastTerm(log[v])
