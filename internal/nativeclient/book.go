@@ -254,10 +254,17 @@ func (b *Book) Writes() (first, others []string) {
 }
 
 // Open returns the endpoints through which the members can be listed, beside connections that are open: all that are known,
-// those that answered when they were asked last first.
+// those that answered when they were asked last first. Learners are among them: the others may have left since.
 func (b *Book) Open() []string {
 	first, others := b.Writes()
 	all := slices.Concat(first, others)
+	for _, m := range b.members {
+		for _, endpoint := range m.Endpoints {
+			if !slices.ContainsFunc(all, func(known string) bool { return bare(known) == bare(endpoint) }) {
+				all = append(all, endpoint)
+			}
+		}
+	}
 	slices.SortStableFunc(all, func(x, y string) int {
 		switch {
 		case b.silent[x] == b.silent[y]:

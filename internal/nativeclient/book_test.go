@@ -175,6 +175,28 @@ func TestBook_Writes_newVoter(t *testing.T) {
 	}
 }
 
+// Ensure that a learner is asked where the members are if nobody else is there: it may be the only voter since.
+func TestBook_Open_learners(t *testing.T) {
+	b := nativeclient.NewBook([]string{at(1)})
+	list(t, b, time.Unix(1000, 0), 1)
+	if err := b.Listed(7, append(placesOf(1), nativeclient.Place{ID: 2, Endpoints: []string{at(2)}, Learner: true}), true); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.Open(); !slices.Equal(got, []string{at(1), at(2)}) {
+		t.Errorf("the members are listed through %v", got)
+	}
+	b.Silent(at(1))
+	if got := b.Open(); !slices.Equal(got, []string{at(2), at(1)}) {
+		t.Errorf("without the voter the members are listed through %v", got)
+	}
+	if err := b.Listed(7, placesOf(2), false); err != nil {
+		t.Fatal(err)
+	}
+	if _, others := b.Writes(); !slices.Equal(others, []string{at(2)}) {
+		t.Errorf("writes go to %v", others)
+	}
+}
+
 // Ensure that a voter which advertises nothing is asked for less and less often, and that a broken connection is a reason to
 // list, not more than once a second.
 func TestBook_Wait(t *testing.T) {
