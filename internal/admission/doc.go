@@ -10,6 +10,7 @@
 //	Turns          a limit of large work that runs: one processor is left to the rest; it waits
 //	Unidentified   a limit of connections whose peer is not identified yet: a new one evicts an older one
 //	FirstMessages  a deadline for the first message of a call
+//	Abandoned      a limit of requests that the clients of a host leave unanswered by dropping their connections
 //
 // Invariants:
 //  1. A bound on hosts counts an IPv4 address, or the /64 of an IPv6 address, as one host: Host.

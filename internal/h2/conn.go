@@ -79,9 +79,31 @@ func (c *conn) serve() {
 		err = c.read(c.take)
 	}
 	var failed connError
-	if errors.As(err, &failed) {
+	wrong := errors.As(err, &failed)
+	c.charge(wrong && failed.code == EnhanceYourCalm)
+	if wrong {
 		c.fail(failed)
 	}
+}
+
+// charge notes what a client abandons that drops its connection, or whose connection is ended for what it sent.
+func (c *conn) charge(calmed bool) {
+	hosts := c.server.options.Hosts
+	if hosts == nil {
+		return
+	}
+	c.mu.Lock()
+	requests, now := 0, time.Now()
+	for _, s := range c.streams {
+		if now.Sub(s.opened) < hastyDrop && (!s.begun || len(s.pending) > 0) {
+			requests++
+		}
+	}
+	c.mu.Unlock()
+	if calmed {
+		requests += calmedRequests
+	}
+	hosts.Add(c.net.RemoteAddr(), requests)
 }
 
 // rename has the connection closed by another name of it.

@@ -49,6 +49,13 @@ func (f *floods) forgive(passed time.Duration) {
 	}
 }
 
+const (
+	// hastyDrop is how old a request is at most that counts as abandoned: one that takes longer is a watch, or late.
+	hastyDrop = 5 * time.Second
+	// calmedRequests is how many requests a connection counts as that was ended for what it sent.
+	calmedRequests = 256
+)
+
 // forward takes note of a frame that does, and returns what it paid.
 func (f *floods) forward() (paid int) {
 	if f.score.Load() > -maxCredit {

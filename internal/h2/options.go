@@ -23,6 +23,9 @@ type Options struct {
 	// ends one whose client does not read, and TooLarge is the block that answers a request with more than MaxHeaderBytes.
 	Exhausted, Unread, TooLarge []byte
 
+	// Hosts, if not nil, knows which hosts have abandoned many requests. Further connections of theirs are closed at once.
+	Hosts Hosts
+
 	// Socket returns the socket below a connection that is not encrypted; nil if there is none: then it costs more.
 	Socket func(net.Conn) Socket
 
@@ -41,6 +44,12 @@ type Socket interface {
 	net.Conn
 	syscall.Conn
 	CloseWrite() error
+}
+
+// Hosts remembers what hosts have abandoned: requests that are not answered when their client drops the connection.
+type Hosts interface {
+	Admits(from net.Addr) bool
+	Add(from net.Addr, requests int)
 }
 
 // Tab counts bytes, within a bound that connections share. Its methods are called one at a time.

@@ -56,6 +56,11 @@ func (s *Server) Serve(l net.Listener) error {
 			return err
 		}
 		k := newConn(s, c)
+		if hosts := s.options.Hosts; hosts != nil && !hosts.Admits(c.RemoteAddr()) {
+			s.calmed.Add(1)
+			c.Close()
+			continue
+		}
 		if !s.enter(k) {
 			c.Close()
 			continue

@@ -38,6 +38,7 @@ type bounds struct {
 	backupBytes      int64            // that each may have
 	scans, moves     *admission.Queue
 	costly           *costly.Gate
+	abandoned        admission.Abandoned
 	// streams counts those that are open and were refused.
 	streams func() (open int, refused uint64)
 }
@@ -71,6 +72,11 @@ func (b *bounds) collect(e *metrics.Emitter) {
 		e.Counter("quorate_costly_calls_refused_total", "Calls that were refused because too many of their kind run or wait.",
 			float64(refused), "call", row.call)
 	}
+	hosts, refused := b.abandoned.Counts()
+	e.Gauge("quorate_hosts_abandoning",
+		"Client hosts that have lately dropped connections with requests that were not answered.", float64(hosts))
+	e.Counter("quorate_hosts_abandoning_refused_total",
+		"Connections that were closed because their client host had dropped others with too many requests.", float64(refused))
 	held := b.held.Stats()
 	e.Gauge("quorate_held_bytes", "What clients hold by being there: connections, streams, calls, requests, unread answers.",
 		float64(held.Bytes))

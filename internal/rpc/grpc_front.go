@@ -19,7 +19,8 @@ func (s *Services) NewFront(pings h2.Pings, calls stats.Handler) *front.Server {
 		HTTP2: h2.Options{
 			MaxStreams: s.options.MaxConcurrentStreams, MaxHeaderBytes: maxHeaderBytes,
 			StreamWindow: streamWindowBytes, ConnWindow: connWindowBytes, Handshake: handshakeTimeout, Pings: pings,
-			Tab: func(c net.Conn) h2.Tab { return s.bounds.held.Open(admission.Host(c.RemoteAddr())) },
+			Hosts: &s.bounds.abandoned,
+			Tab:   func(c net.Conn) h2.Tab { return s.bounds.held.Open(admission.Host(c.RemoteAddr())) },
 		},
 		Codec: s.codec(), Credentials: tlsconn.Credentials(), Unary: s.unary, Stream: s.stream,
 		Hot: s.hotMethods(), IsHot: s.nameless, MaxMessage: s.options.maxMessageBytes(), Writers: 1,
