@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -60,6 +59,9 @@ var holdings = []holding{
 	{name: "peer port: idle connections", peer: true, hosts: 8, conns: 2000},
 }
 
+// allHoldings are all attacks that are known.
+func allHoldings() []holding { return slices.Concat(holdings, workings) }
+
 func rangeOf(int) proto.Message {
 	return &pb.RangeRequest{Key: []byte("held"), RangeEnd: []byte("hele"), Serializable: true}
 }
@@ -74,10 +76,16 @@ func watchOf(int) proto.Message {
 // heldBytes is a value that deaf ranges read: below the size from which answers are counted by themselves.
 const heldBytes = 61_000
 
+// holdPlan is what the command line of `hold` asks for.
+type holdPlan struct {
+	limitPlan
+	settles time.Duration
+}
+
 // hold measures what attacks make a member hold, in a memory control group of half as much again as its limit, and how others
 // fare.
 func hold(ctx context.Context, arguments []string) error {
-	p := &limitPlan{}
+	p := &holdPlan{}
 	var limits, only string
 	var mostWait time.Duration
 	var drawn int
@@ -88,23 +96,30 @@ func hold(ctx context.Context, arguments []string) error {
 	flags.StringVar(&limits, "memory", "512MiB", "values of the flag --memory to try, in MiB")
 	flags.DurationVar(&p.length, "duration", 10*time.Second, "of one attack")
 	flags.IntVar(&drawn, "draw", 0, "draw so many attacks instead of those that are known")
-	flags.StringVar(&only, "only", "", "only attacks whose names have this in them")
-	flags.DurationVar(&mostWait, "p99", 0, "fail also if others' puts have a larger one; 0: whatever it is")
+	flags.StringVar(&only, "only", "", "only attacks whose names have one of these in them, between commas")
+	flags.DurationVar(&mostWait, "p99", mostP99, "of others' puts, at most, where the attack allows no more; 0: whatever it is")
+	flags.DurationVar(&p.settles, "settle", 12*time.Second, "how long members get to give memory back: after")
 	flags.Uint64Var(&seed, "seed", 1, "of the first one that is drawn")
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), holdRules)
+		flags.PrintDefaults()
+	}
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
 	if len(p.servers) != 1 || p.dir == "" || flags.NArg() > 0 {
 		return errors.New("hold: want one --server and --dir, and nothing but flags")
 	}
-	attacks := slices.Concat(holdings, workings)
+	attacks := allHoldings()
 	if drawn > 0 {
 		attacks = nil
 		for i := range uint64(drawn) {
 			attacks = append(attacks, draw(seed+i))
 		}
 	}
-	attacks = slices.DeleteFunc(slices.Clone(attacks), func(h holding) bool { return !strings.Contains(h.name, only) })
+	attacks = slices.DeleteFunc(slices.Clone(attacks), func(h holding) bool {
+		return !slices.ContainsFunc(strings.Split(only, ","), func(part string) bool { return strings.Contains(h.name, part) })
+	})
 	if len(attacks) == 0 {
 		return fmt.Errorf("hold: --only %s: no attack has that in its name", only)
 	}
@@ -115,84 +130,78 @@ func hold(ctx context.Context, arguments []string) error {
 	return above
 }
 
-// holdAt makes each attack on a fresh cluster with a limit, prints what the members took, and returns which were too much.
-func (p *limitPlan) holdAt(ctx context.Context, limit string, mostWait time.Duration, attacks []holding) (above error) {
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "--memory\tattack\tpeak MiB\tafterwards\tothers' puts: p50\tp99\tfailed\trenewals failed\tstart\tgroup")
+// holdAt makes each attack on a fresh cluster with a limit, prints what came of it, and returns which ones failed.
+func (p *holdPlan) holdAt(ctx context.Context, limit string, mostWait time.Duration, attacks []holding) (above error) {
+	fmt.Printf(heldHead, "--memory", "attack", "peak", "after", "p50", "p99", "max", "failed", "unrenewed",
+		"start", "group", "fails")
 	for i := range attacks {
-		if err := p.holdOne(ctx, table, limit, mostWait, &attacks[i]); err != nil {
-			above = errors.Join(above, fmt.Errorf("%s: %w", attacks[i].name, err))
+		h := &attacks[i]
+		r, err := p.holdOne(ctx, limit, h)
+		if err == nil {
+			faults := r.faults(h, mostWait)
+			fmt.Print(r.row(limit, h, faults))
+			if len(faults) > 0 {
+				err = errors.New(strings.Join(faults, ", "))
+			}
 		}
-		if err := table.Flush(); err != nil || ctx.Err() != nil {
-			return errors.Join(above, err, ctx.Err())
+		if err != nil {
+			above = errors.Join(above, fmt.Errorf("%s: %w", h.name, err))
+		}
+		if ctx.Err() != nil {
+			return errors.Join(above, ctx.Err())
 		}
 	}
 	return above
 }
 
-func (p *limitPlan) holdOne(
-	ctx context.Context, table *tabwriter.Writer, limit string, mostWait time.Duration, h *holding,
-) (err error) {
+// holdOne makes one attack on a fresh cluster.
+func (p *holdPlan) holdOne(ctx context.Context, limit string, h *holding) (r *held, err error) {
 	var mib int64
 	if _, err := fmt.Sscanf(limit, "%dMiB", &mib); err != nil {
-		return fmt.Errorf("--memory %s: want a number of MiB: %w", limit, err)
+		return nil, fmt.Errorf("--memory %s: want a number of MiB: %w", limit, err)
 	}
 	s := p.servers[0]
 	s.Flags, s.TLS = append(slices.Clone(s.Flags), "--memory="+limit), h.secure
 	c, _, err := cluster.Start(ctx, s, p.dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	group := "none"
+	r = &held{limit: float64(mib), group: "none"}
 	confined, release := c.Confine(mib << 20 * 3 / 2)
 	if confined {
-		group = fmt.Sprintf("%d MiB", mib*3/2)
+		r.group = fmt.Sprintf("%d MiB", mib*3/2)
 	}
 	defer func() { err = errors.Join(err, c.Remove(), release()) }()
 	others, err := newBystander(ctx, c.Members[0].ClientAddr, h.users)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, others.close()) }()
-	if err := h.fill.fillStore(others.named(ctx), others.kv, pb.NewLeaseClient(others.conn)); err != nil {
-		return err
+	if err := h.fill.fillStore(others.named(ctx), others.kv, others.leases); err != nil {
+		return nil, err
 	}
 	c.ForgetPeaks()
 	end := h.begin(ctx, c.Members[0], others.token)
-	others.watch(ctx, p.length)
-	peak := c.Resident("VmHWM")
+	r.fare = others.watch(ctx, p.length)
+	r.peak = c.Resident("VmHWM")
 	if err := end(); err != nil {
-		return err
+		return nil, err
 	}
-	cluster.Pause(ctx, settles)
-	afterwards, start := c.Resident("VmRSS"), "-"
+	cluster.Pause(ctx, p.settles)
+	r.after = c.Resident("VmRSS")
 	for _, m := range c.Members {
 		select {
 		case <-m.Ended:
-			return fmt.Errorf("%s ended:\n%s", m.Name, m.LastWords())
+			r.ended = fmt.Sprintf("%s ended", m.Name)
+			fmt.Fprintf(os.Stderr, "%s ended:\n%s", m.Name, m.LastWords())
+			return r, nil
 		default:
 		}
 	}
-	const shown = time.Millisecond / 10
-	if h.callers > 0 {
-		took, err := others.killed(ctx, c)
-		if err != nil {
-			return err
+	if h.kills() {
+		if r.start, err = others.killed(ctx, c); err != nil {
+			r.ended = err.Error()
 		}
-		start = took.Round(100 * time.Millisecond).String()
 	}
-	wait := others.puts.Quantile(0.99).Round(shown)
-	fmt.Fprintf(table, "%s\t%s\t%.0f\t%.0f\t%s\t%s\t%d of %d\t%d\t%s\t%s\n", limit, h.name, peak, afterwards,
-		others.puts.Quantile(0.5).Round(shown), wait, others.failed, others.puts.Count()+uint64(others.failed),
-		others.unrenewed, start, group)
-	if peak > float64(mib) {
-		return fmt.Errorf("the largest member took %.0f MiB of %d", peak, mib)
-	}
-	if mostWait > 0 && wait > mostWait {
-		return fmt.Errorf("others' puts have a p99 of %s, more than %s", wait, mostWait)
-	}
-	return nil
+	return r, ctx.Err()
 }
-
-// settles is how long a member gets to give memory back.
-const settles = 12 * time.Second

@@ -45,7 +45,15 @@ type holding struct {
 
 	fill    filling // what the store has before
 	callers int     // that make calls one after the other, and read the answers; nothing of the above counts then
+	writes  bool    // the calls of no callers change the store, too
+
+	p99     time.Duration // that others' puts may have, if it is more than mostP99
+	mayFail bool          // others' puts and renewals may fail
+	because string        // of either
 }
+
+// kills is whether all members are killed after the attack: it may have left what is costly in their logs.
+func (h *holding) kills() bool { return h.callers > 0 || h.writes }
 
 // loggedIn stands for the token of a user.
 const loggedIn = "logged in"

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// mostP99 is what others' puts may take during an attack that allows no more. Without an attack it is 2 to 4 ms on the
+// machines where the figures of docs/performance.md come from; the rest is room for those that are busy.
+const mostP99 = 100 * time.Millisecond
+
+// holdRules is what `hold --help` says before its flags.
+const holdRules = `hold attacks three fresh members from hosts of 127.0.2.0/24, and watches what another client, of
+127.0.3.1, gets. An attack fails, and with it the command, if
+- a member takes more than --memory, or ends;
+- a put or a renewal of the other client fails, or is not answered within 5 s;
+- the p99 of its puts is above --p99. A put begins every 20 ms, whether or not those before it are answered, and its time
+  counts from when it was to begin, also if it fails;
+- the members take more than 10 s until they answer a put after they were killed. All are, and are started again, after
+  each attack that writes. Puts and renewals count for nothing from the kill to that answer, as no member is there to
+  switch to; before it every one counts.
+An attack may have a larger p99, or failures: then its row says so, and the list of attacks why.
+`
+
+// held is what came of an attack.
+type held struct {
+	limit, peak, after float64 // MiB of the largest member
+	fare               *fare
+	start              time.Duration // from the kill of all members to an answer; zero: nobody was killed
+	ended              string        // which member did, or why none answers
+	group              string        // of the memory controller
+}
+
+// faults are the reasons for which an attack fails. No p99 is too much if mostWait is zero.
+func (r *held) faults(h *holding, mostWait time.Duration) (all []string) {
+	add := func(fails bool, format string, of ...any) {
+		if fails {
+			all = append(all, fmt.Sprintf(format, of...))
+		}
+	}
+	add(r.ended != "", "%s", r.ended)
+	add(r.peak > r.limit, "the largest member took %.0f MiB of %.0f", r.peak, r.limit)
+	if f := r.fare; !h.mayFail {
+		add(f.failed > 0, "%d of %d puts of others failed: %v", f.failed, f.puts.Count(), f.said)
+		add(f.unrenewed > 0, "%d of %d renewals of others failed: %v", f.unrenewed, f.renewals, f.said)
+	}
+	if wait := r.fare.puts.Quantile(0.99); mostWait > 0 {
+		most := max(mostWait, h.p99)
+		add(wait > most, "the p99 of others' puts is %s, more than %s", wait.Round(shownTime), most)
+	}
+	add(r.fare.puts.Count() == 0 || r.fare.renewals == 0, "nothing of others was seen")
+	add(r.start > mostStart, "killed members answered after %s, more than %s", r.start.Round(shownTime), mostStart)
+	return all
+}
+
+// shownTime is how exact a time is shown.
+const shownTime = time.Millisecond / 10
+
+// heldHead is the form of the table's head, and of its rows.
+const heldHead = "%-8s  %-58s  %5s  %5s  %8s  %8s  %8s  %8s  %9s  %6s  %8s  %s\n"
+
+// row is a line of the table.
+func (r *held) row(limit string, h *holding, faults []string) string {
+	f := r.fare
+	show := func(d time.Duration) string { return d.Round(shownTime).String() }
+	start := "-"
+	if r.start > 0 {
+		start = r.start.Round(100 * time.Millisecond).String()
+	}
+	verdict := "-"
+	switch {
+	case len(faults) > 0:
+		verdict = strings.Join(faults, "; ")
+	case h.because != "":
+		verdict = "- (allowed: " + h.because + ")"
+	}
+	return fmt.Sprintf(heldHead, limit, h.name, fmt.Sprintf("%.0f", r.peak), fmt.Sprintf("%.0f", r.after),
+		show(f.puts.Quantile(0.5)), show(f.puts.Quantile(0.99)), show(f.puts.Longest()),
+		fmt.Sprintf("%d/%d", f.failed, f.puts.Count()), fmt.Sprintf("%d/%d", f.unrenewed, f.renewals), start, r.group, verdict)
+}

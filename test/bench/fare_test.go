@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// heldWell is what came of an attack that harmed nobody.
+func heldWell() *held {
+	r := &held{limit: 128, peak: 100, fare: &fare{renewals: 20}, start: time.Second}
+	for range 500 {
+		r.fare.puts.Record(10 * time.Millisecond)
+	}
+	return r
+}
+
+func TestHeld_faults(t *testing.T) {
+	fail := func(puts, renewals int) func(*held) {
+		return func(r *held) {
+			r.fare.failed, r.fare.unrenewed, r.fare.said = puts, renewals, errors.New("unavailable")
+		}
+	}
+	wait := func(d time.Duration) func(*held) {
+		return func(r *held) {
+			for range 10 {
+				r.fare.puts.Record(d)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*held)
+		attack holding
+		most   time.Duration
+		want   string // in the only fault; empty: there is none
+	}{
+		{"all is well", func(*held) {}, holding{}, mostP99, ""},
+		{"a put failed", fail(1, 0), holding{}, mostP99, "1 of 500 puts of others failed: unavailable"},
+		{"a renewal failed", fail(0, 2), holding{}, mostP99, "2 of 20 renewals of others failed: unavailable"},
+		{"both may fail", fail(1, 2), holding{mayFail: true}, mostP99, ""},
+		{"slow puts", wait(150 * time.Millisecond), holding{}, mostP99, "p99 of others' puts is 15"},
+		{"slow puts that are allowed", wait(150 * time.Millisecond), holding{p99: 200 * time.Millisecond}, mostP99, ""},
+		{"slower ones", wait(300 * time.Millisecond), holding{p99: 200 * time.Millisecond}, mostP99, "more than 200ms"},
+		{"a larger bound of the command line", wait(300 * time.Millisecond), holding{p99: 200 * time.Millisecond}, time.Second, ""},
+		{"no bound", wait(4 * time.Second), holding{}, 0, ""},
+		{"memory", func(r *held) { r.peak = 129 }, holding{}, mostP99, "took 129 MiB of 128"},
+		{"an end", func(r *held) { r.ended = "m1 ended" }, holding{}, mostP99, "m1 ended"},
+		{"a slow start", func(r *held) { r.start = 10_001 * time.Millisecond }, holding{}, mostP99, "killed members answered after 10.001s"},
+		{"nothing was seen", func(r *held) { r.fare = &fare{} }, holding{}, mostP99, "nothing of others was seen"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := heldWell()
+			c.change(r)
+			got := r.faults(&c.attack, c.most)
+			row := r.row("128MiB", &c.attack, got)
+			switch {
+			case c.want == "" && len(got) > 0:
+				t.Fatalf("faults: %q, want none", got)
+			case c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)):
+				t.Fatalf("faults: %q, want one of %q", got, c.want)
+			case c.want != "" && !strings.Contains(row, got[0]):
+				t.Fatalf("the row does not say %q: %s", got[0], row)
+			}
+		})
+	}
+}
+
+// TestHoldings_differ wants names that name one attack each, and a reason wherever others may fare worse.
+func TestHoldings_differ(t *testing.T) {
+	var names []string
+	for _, h := range allHoldings() {
+		if slices.Contains(names, h.name) {
+			t.Errorf("two attacks are called %q", h.name)
+		}
+		names = append(names, h.name)
+		if excepted := h.mayFail || h.p99 > 0; excepted != (h.because != "") {
+			t.Errorf("%s: p99 %s, may fail: %t, because %q", h.name, h.p99, h.mayFail, h.because)
+		}
+		if h.p99 > 0 && h.p99 <= mostP99 {
+			t.Errorf("%s: a p99 of %s is what every attack may have", h.name, h.p99)
+		}
+	}
+}
