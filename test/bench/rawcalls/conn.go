@@ -27,12 +27,15 @@ type Conn struct {
 	block  bytes.Buffer
 	fields *hpack.Encoder
 	next   uint32
-	ended  sync.WaitGroup
+	ended  chan struct{} // closed once nothing can be read any more
+
+	writing sync.Mutex // one frame at a time
 
 	mu     sync.Mutex
 	more   sync.Cond
 	window int64 // of the connection, that the server leaves
 	gone   bool
+	took   int64 // bytes of answers
 }
 
 // Call is one call of a Conn.
@@ -44,6 +47,7 @@ type Call struct {
 	Messages  int           // of that kind; zero: one
 	Announced int           // bytes of the message that its prefix names, if more than it has: the call is half-sent
 	Pause     time.Duration // before its last message
+	Repeats   int           // how often its metadata is named again, a byte each time; they are put into the table then
 	Ends      bool          // the client sends no more
 	Resets    bool          // the client gives it up at once
 }
@@ -67,7 +71,8 @@ func Dial(from, to string, secure bool, window uint32) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{net: conn, framer: http2.NewFramer(conn, conn), next: 1, window: 65535}
+	c := &Conn{net: conn, framer: http2.NewFramer(conn, conn), next: 1, window: 65535,
+		ended: make(chan struct{})}
 	c.more.L, c.fields = &c.mu, hpack.NewEncoder(&c.block)
 	_, err = io.WriteString(conn, http2.ClientPreface)
 	err = errors.Join(err, c.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: window}),
@@ -75,17 +80,58 @@ func Dial(from, to string, secure bool, window uint32) (*Conn, error) {
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	c.ended.Go(c.read)
+	go c.read()
 	return c, nil
 }
 
-// read takes windows, until the connection ends.
+// Ended is closed once the server has closed the connection, or Close has.
+func (c *Conn) Ended() <-chan struct{} { return c.ended }
+
+// Took is how many bytes of answers have come.
+func (c *Conn) Took() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.took
+}
+
+// Allow lets the server send so many bytes more on the connection. No stream gets more than the window of Dial.
+func (c *Conn) Allow(n uint32) error {
+	return c.write(func() error { return c.framer.WriteWindowUpdate(0, n) })
+}
+
+// maxSettings is how many settings a frame has room for.
+const maxSettings = frameBytes / 6
+
+// ChangeWindows changes the window of all streams, as often as a frame of settings has room for.
+func (c *Conn) ChangeWindows() error {
+	all := make([]http2.Setting, maxSettings)
+	for i := range all {
+		all[i] = http2.Setting{ID: http2.SettingInitialWindowSize, Val: uint32(i)}
+	}
+	return c.write(func() error { return c.framer.WriteSettings(all...) })
+}
+
+// write writes one frame, for which the server has some patience.
+func (c *Conn) write(frame func() error) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if err := c.net.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	return frame()
+}
+
+// read takes windows, and counts answers, until the connection ends.
 func (c *Conn) read() {
+	defer close(c.ended)
 	for {
 		f, err := c.framer.ReadFrame()
 		c.mu.Lock()
 		if update, ok := f.(*http2.WindowUpdateFrame); ok && err == nil && update.StreamID == 0 {
 			c.window += int64(update.Increment)
+		}
+		if data, ok := f.(*http2.DataFrame); ok && err == nil {
+			c.took += int64(len(data.Data()))
 		}
 		c.gone = err != nil
 		c.mu.Unlock()
@@ -107,14 +153,17 @@ func (c *Conn) Send(call Call) error {
 		if field[0] == "token" && call.Token == "" {
 			continue
 		}
-		if err := c.fields.WriteField(hpack.HeaderField{Name: field[0], Value: field[1], Sensitive: filler}); err != nil {
+		// What is sensitive does not enter the table, of which the filler needs all.
+		f := hpack.HeaderField{Name: field[0], Value: field[1], Sensitive: filler == (call.Repeats == 0)}
+		if err := c.fields.WriteField(f); err != nil {
 			return err
 		}
 	}
-	if err := c.net.SetWriteDeadline(time.Now().Add(patience)); err != nil {
-		return err
+	block := c.block.Bytes()
+	for range call.Repeats {
+		block = append(block, newest)
 	}
-	if err := c.head(id, c.block.Bytes()); err != nil {
+	if err := c.write(func() error { return c.head(id, block) }); err != nil {
 		return err
 	}
 	for left := max(1, call.Messages); left > 0; left-- {
@@ -126,7 +175,7 @@ func (c *Conn) Send(call Call) error {
 		}
 	}
 	if call.Resets {
-		return c.framer.WriteRSTStream(id, http2.ErrCodeCancel)
+		return c.write(func() error { return c.framer.WriteRSTStream(id, http2.ErrCodeCancel) })
 	}
 	return nil
 }
@@ -142,10 +191,7 @@ func (c *Conn) message(id uint32, call *Call, last bool) error {
 	for len(data) > 0 {
 		n, err := c.grant(min(len(data), frameBytes))
 		if err == nil {
-			err = c.net.SetWriteDeadline(time.Now().Add(patience))
-		}
-		if err == nil {
-			err = c.framer.WriteData(id, last && call.Ends && n == len(data), data[:n])
+			err = c.write(func() error { return c.framer.WriteData(id, last && call.Ends && n == len(data), data[:n]) })
 		}
 		if err != nil {
 			return err
@@ -154,6 +200,9 @@ func (c *Conn) message(id uint32, call *Call, last bool) error {
 	}
 	return nil
 }
+
+// newest names the newest field of the table (RFC 7541, section 6.1): 61 are static.
+const newest = 0x80 | 62
 
 func (c *Conn) head(id uint32, block []byte) error {
 	piece := block[:min(len(block), frameBytes)]
@@ -185,6 +234,6 @@ func (c *Conn) grant(most int) (int, error) {
 // Close ends the connection and its calls.
 func (c *Conn) Close() error {
 	err := c.net.Close()
-	c.ended.Wait()
+	<-c.ended
 	return err
 }
