@@ -17,10 +17,25 @@ type heldServer struct {
 	pb.UnimplementedLeaseServer
 	put func(ctx context.Context, r *pb.PutRequest) error
 	ttl int64 // of leases that are renewed; negative: their streams end
+	// attacked has room for one that tells of calls that are no bystander's.
+	attacked chan struct{}
+}
+
+func (s *heldServer) noteAttack() {
+	select {
+	case s.attacked <- struct{}{}:
+	default:
+	}
+}
+
+func (s *heldServer) Range(context.Context, *pb.RangeRequest) (*pb.RangeResponse, error) {
+	s.noteAttack()
+	return &pb.RangeResponse{}, nil
 }
 
 func (s *heldServer) Put(ctx context.Context, r *pb.PutRequest) (*pb.PutResponse, error) {
 	if string(r.Key) != "bystander" {
+		s.noteAttack()
 		return &pb.PutResponse{}, nil
 	}
 	return &pb.PutResponse{}, s.put(ctx, r)

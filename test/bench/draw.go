@@ -92,7 +92,7 @@ func draw(seed uint64) holding {
 	r := rand.New(rand.NewPCG(seed, 0))
 	pick := func(of ...int) int { return of[r.IntN(len(of))] }
 	d := &drawables[r.IntN(len(drawables))]
-	h := holding{path: d.path, message: d.message, size: pick(10, 1000, 60_000, 1_000_000),
+	h := holding{drawn: true, seed: seed, path: d.path, message: d.message, size: pick(10, 1000, 60_000, 1_000_000),
 		window: uint32(pick(0, 1, 65535)), part: r.IntN(3) == 0, ends: r.IntN(2) == 0,
 		metadata: pick(0, 0, 100, 15_000, 60_000), hosts: pick(1, 2, 8), conns: pick(1, 2, 20), streams: pick(10, 300, 9900),
 		messages: pick(1, 1, 1, 20), pause: time.Duration(pick(0, 0, 0, 50)) * time.Millisecond, resets: r.IntN(5) == 0,

@@ -17,6 +17,7 @@ const holdRules = `hold attacks three fresh members from hosts of 127.0.2.0/24, 
 - a put or a renewal of the other client fails, or is not answered within 5 s;
 - the p99 of its puts is above --p99. A put begins every 20 ms, whether or not those before it are answered, and its time
   counts from when it was to begin, also if it fails;
+- the attacker, a process of its own at the lowest priority, made no call;
 - the members take more than 10 s until they answer a put after they were killed. All are, and are started again, after
   each attack that writes. Puts and renewals count for nothing from the kill to that answer, as no member is there to
   switch to; before it every one counts.
@@ -30,6 +31,7 @@ type held struct {
 	start              time.Duration // from the kill of all members to an answer; zero: nobody was killed
 	ended              string        // which member did, or why none answers
 	group              string        // of the memory controller
+	attack             tally
 }
 
 // faults are the reasons for which an attack fails. No p99 is too much if mostWait is zero.
@@ -49,6 +51,7 @@ func (r *held) faults(h *holding, mostWait time.Duration) (all []string) {
 		most := max(mostWait, h.p99)
 		add(wait > most, "the p99 of others' puts is %s, more than %s", wait.Round(shownTime), most)
 	}
+	add(r.attack.Calls == 0, "the attacker made no call: %s", r.attack.Said)
 	add(r.fare.puts.Count() == 0 || r.fare.renewals == 0, "nothing of others was seen")
 	add(r.start > mostStart, "killed members answered after %s, more than %s", r.start.Round(shownTime), mostStart)
 	return all
@@ -58,7 +61,7 @@ func (r *held) faults(h *holding, mostWait time.Duration) (all []string) {
 const shownTime = time.Millisecond / 10
 
 // heldHead is the form of the table's head, and of its rows.
-const heldHead = "%-8s  %-58s  %5s  %5s  %8s  %8s  %8s  %8s  %9s  %6s  %8s  %s\n"
+const heldHead = "%-8s  %-58s  %5s  %5s  %8s  %8s  %8s  %8s  %9s  %6s  %8s  %8s  %8s  %s\n"
 
 // row is a line of the table.
 func (r *held) row(limit string, h *holding, faults []string) string {
@@ -77,5 +80,6 @@ func (r *held) row(limit string, h *holding, faults []string) string {
 	}
 	return fmt.Sprintf(heldHead, limit, h.name, fmt.Sprintf("%.0f", r.peak), fmt.Sprintf("%.0f", r.after),
 		show(f.puts.Quantile(0.5)), show(f.puts.Quantile(0.99)), show(f.puts.Longest()),
-		fmt.Sprintf("%d/%d", f.failed, f.puts.Count()), fmt.Sprintf("%d/%d", f.unrenewed, f.renewals), start, r.group, verdict)
+		fmt.Sprintf("%d/%d", f.failed, f.puts.Count()), fmt.Sprintf("%d/%d", f.unrenewed, f.renewals), start, r.group,
+		fmt.Sprint(r.attack.Calls), fmt.Sprint(r.attack.Refused), verdict)
 }

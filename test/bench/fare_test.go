@@ -10,7 +10,7 @@ import (
 
 // heldWell is what came of an attack that harmed nobody.
 func heldWell() *held {
-	r := &held{limit: 128, peak: 100, fare: &fare{renewals: 20}, start: time.Second}
+	r := &held{limit: 128, peak: 100, fare: &fare{renewals: 20}, start: time.Second, attack: tally{Calls: 9}}
 	for range 500 {
 		r.fare.puts.Record(10 * time.Millisecond)
 	}
@@ -49,6 +49,7 @@ func TestHeld_faults(t *testing.T) {
 		{"memory", func(r *held) { r.peak = 129 }, holding{}, mostP99, "took 129 MiB of 128"},
 		{"an end", func(r *held) { r.ended = "m1 ended" }, holding{}, mostP99, "m1 ended"},
 		{"a slow start", func(r *held) { r.start = 10_001 * time.Millisecond }, holding{}, mostP99, "killed members answered after 10.001s"},
+		{"no attack", func(r *held) { r.attack = tally{Said: "refused"} }, holding{}, mostP99, "made no call: refused"},
 		{"nothing was seen", func(r *held) { r.fare = &fare{} }, holding{}, mostP99, "nothing of others was seen"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -10,71 +10,8 @@ import (
 	"strings"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"google.golang.org/protobuf/proto"
-
 	"github.com/quorate/quorate/test/bench/cluster"
 )
-
-const (
-	kvRange = "/etcdserverpb.KV/Range"
-	kvPut   = "/etcdserverpb.KV/Put"
-	watches = "/etcdserverpb.Watch/Watch"
-	renewal = "/etcdserverpb.Lease/LeaseKeepAlive"
-	health  = "/grpc.health.v1.Health/Watch"
-
-	peerMessages = "/quorate.Peer/Messages"
-	peerSnapshot = "/quorate.Peer/Snapshot"
-	peerCall     = "/quorate.Peer/Call"
-
-	megabyte = 1_000_000
-)
-
-// holdings are the attacks of the second review, and what is like them.
-var holdings = []holding{
-	{name: "deaf ranges", path: kvRange, message: rangeOf, hosts: 1, conns: 2, streams: 9900, ends: true},
-	{name: "deaf ranges, 8 hosts", path: kvRange, message: rangeOf, hosts: 8, conns: 1, streams: 3000, ends: true},
-	{name: "half-sent puts", path: kvPut, message: putOf, size: megabyte, part: true, window: 65535, hosts: 1, conns: 1,
-		streams: 500},
-	{name: "half-sent puts, 8 hosts", path: kvPut, message: putOf, size: megabyte, part: true, window: 65535, hosts: 8,
-		conns: 1, streams: 100},
-	{name: "half-sent watches", path: watches, message: putOf, size: megabyte, part: true, window: 65535, hosts: 1, conns: 1,
-		streams: 1000},
-	{name: "long names of services", path: health, message: putOf, size: megabyte, window: 65535, hosts: 1, conns: 1,
-		streams: 300, ends: true},
-	{name: "idle streams, 8 hosts", path: watches, window: 65535, hosts: 8, conns: 2, streams: 9900},
-	{name: "deaf watches", path: watches, message: watchOf, hosts: 2, conns: 1, streams: 9900},
-	{name: "long metadata", path: watches, metadata: 15_000, window: 65535, hosts: 2, conns: 1, streams: 5000},
-	{name: "large reads", path: kvRange, message: readOf, size: megabyte, window: 65535, hosts: 2, conns: 1, streams: 500,
-		ends: true},
-	{name: "idle connections", hosts: 8, conns: 2000},
-	{name: "peer port: half-sent frames", peer: true, path: peerMessages, message: putOf, size: megabyte, part: true,
-		window: 65535, hosts: 1, conns: 4, streams: 250},
-	{name: "peer port: half-sent snapshots, 8 hosts", peer: true, path: peerSnapshot, message: putOf, size: megabyte,
-		part: true, window: 65535, hosts: 8, conns: 4, streams: 250},
-	{name: "peer port: half-sent calls, 8 hosts", peer: true, path: peerCall, message: putOf, size: megabyte, part: true,
-		window: 65535, hosts: 8, conns: 20, streams: 250},
-	{name: "peer port: idle streams, 8 hosts", peer: true, path: peerMessages, window: 65535, hosts: 8, conns: 100,
-		streams: 250},
-	{name: "peer port: idle connections", peer: true, hosts: 8, conns: 2000},
-}
-
-// allHoldings are all attacks that are known.
-func allHoldings() []holding { return slices.Concat(holdings, workings) }
-
-func rangeOf(int) proto.Message {
-	return &pb.RangeRequest{Key: []byte("held"), RangeEnd: []byte("hele"), Serializable: true}
-}
-
-func putOf(size int) proto.Message  { return &pb.PutRequest{Key: make([]byte, size)} }
-func readOf(size int) proto.Message { return &pb.RangeRequest{Key: make([]byte, size)} }
-func watchOf(int) proto.Message {
-	create := &pb.WatchCreateRequest{Key: []byte("held")}
-	return &pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{CreateRequest: create}}
-}
-
-// heldBytes is a value that deaf ranges read: below the size from which answers are counted by themselves.
-const heldBytes = 61_000
 
 // holdPlan is what the command line of `hold` asks for.
 type holdPlan struct {
@@ -133,13 +70,16 @@ func hold(ctx context.Context, arguments []string) error {
 // holdAt makes each attack on a fresh cluster with a limit, prints what came of it, and returns which ones failed.
 func (p *holdPlan) holdAt(ctx context.Context, limit string, mostWait time.Duration, attacks []holding) (above error) {
 	fmt.Printf(heldHead, "--memory", "attack", "peak", "after", "p50", "p99", "max", "failed", "unrenewed",
-		"start", "group", "fails")
+		"start", "group", "calls", "refused", "fails")
 	for i := range attacks {
 		h := &attacks[i]
 		r, err := p.holdOne(ctx, limit, h)
 		if err == nil {
 			faults := r.faults(h, mostWait)
 			fmt.Print(r.row(limit, h, faults))
+			if r.attack.Refused > 0 {
+				fmt.Fprintf(os.Stderr, "%s: the last of %d refusals: %s\n", h.name, r.attack.Refused, r.attack.Said)
+			}
 			if len(faults) > 0 {
 				err = errors.New(strings.Join(faults, ", "))
 			}
@@ -181,10 +121,13 @@ func (p *holdPlan) holdOne(ctx context.Context, limit string, h *holding) (r *he
 		return nil, err
 	}
 	c.ForgetPeaks()
-	end := h.begin(ctx, c.Members[0], others.token)
+	a, err := startAttacker(h, c.Members[0], others.token)
+	if err != nil {
+		return nil, err
+	}
 	r.fare = others.watch(ctx, p.length)
 	r.peak = c.Resident("VmHWM")
-	if err := end(); err != nil {
+	if r.attack, err = a.end(); err != nil {
 		return nil, err
 	}
 	cluster.Pause(ctx, p.settles)

@@ -42,15 +42,27 @@ type holding struct {
 	users    bool          // there are users, and the client has not logged in
 	token    string        // that it shows; loggedIn: one of a login
 	peer     bool          // to the peer port, where no member knows the client
+	repeats  int           // how often each call names its metadata again
+	allows   uint32        // bytes of answers that are read each allowEvery
+	settings bool          // once the calls are open, settings are changed without end
+	returns  bool          // the client comes back when the member closes a connection
+	drops    time.Duration // after which it drops one itself, and comes back
 
 	fill    filling // what the store has before
-	callers int     // that make calls one after the other, and read the answers; nothing of the above counts then
+	callers int     // that make calls one after the other, and read the answers; then only path, message and size count
+	step    step    // what they call, if it is more than one message
 	writes  bool    // the calls of no callers change the store, too
 
 	p99     time.Duration // that others' puts may have, if it is more than mostP99
 	mayFail bool          // others' puts and renewals may fail
 	because string        // of either
+
+	drawn bool
+	seed  uint64 // of one that is drawn
 }
+
+// step is what a caller does the i-th time.
+type step func(ctx context.Context, conn *grpc.ClientConn, i int64) error
 
 // kills is whether all members are killed after the attack: it may have left what is costly in their logs.
 func (h *holding) kills() bool { return h.callers > 0 || h.writes }
@@ -72,68 +84,121 @@ const (
 )
 
 // begin makes the calls of an attack, and returns what ends them. What a member refuses is what is to be seen.
-func (h *holding) begin(ctx context.Context, m *cluster.Member, token string) (end func() error) {
-	if h.callers > 0 {
-		return h.loop(ctx, m.ClientAddr)
-	}
-	var mu sync.Mutex
-	var open []io.Closer
+func (h *holding) begin(ctx context.Context, e *errand) (end func() tally) {
+	ctx, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup
-	address := m.ClientAddr
-	switch {
-	case h.peer:
-		address = m.PeerAddr
-	case h.secure:
-		address = m.SecureAddr
-	}
-	if h.token != loggedIn {
-		token = h.token
-	}
-	for i := range h.hosts * h.conns {
-		working.Go(func() {
-			send, c, err := h.dial(fmt.Sprintf("127.0.2.%d", 1+i%h.hosts), address, token)
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			open = append(open, c)
-			mu.Unlock()
-			for range h.streams {
-				if ctx.Err() != nil || send() != nil {
-					return
-				}
-			}
-		})
-	}
-	return func() error {
-		mu.Lock()
-		for _, c := range open {
-			_ = c.Close() // those that the member has closed fail
+	count := &counter{}
+	if h.callers > 0 {
+		h.loop(ctx, e, &working, count)
+	} else {
+		for i := range h.hosts * h.conns {
+			from := fmt.Sprintf("127.0.2.%d", 1+i%h.hosts)
+			working.Go(func() { h.keep(ctx, from, e, count) })
 		}
-		mu.Unlock()
+	}
+	return func() tally {
+		cancel()
 		working.Wait()
-		return nil
+		return count.all
 	}
 }
 
-// dial opens a connection, and returns what makes one call on it.
-func (h *holding) dial(from, address, token string) (send func() error, closes io.Closer, err error) {
+// keep keeps one connection busy, or one after the other.
+func (h *holding) keep(ctx context.Context, from string, e *errand, count *counter) {
+	for again := true; again && ctx.Err() == nil; again = h.returns || h.drops > 0 {
+		l, err := h.dial(from, e)
+		if err != nil {
+			count.refuse(err)
+			cluster.Pause(ctx, 50*time.Millisecond)
+			continue
+		}
+		count.dialled()
+		stop := context.AfterFunc(ctx, func() { _ = l.Close() }) // one that the member has closed fails
+		h.converse(ctx, l, count)
+		if stop() {
+			_ = l.Close()
+		}
+		if l.conn != nil {
+			count.take(l.conn.Took())
+		}
+	}
+}
+
+// converse makes the calls of one connection, and returns when it is to be closed, or was.
+func (h *holding) converse(ctx context.Context, l *line, count *counter) {
+	ended := make(<-chan struct{}) // of HTTP/1 nothing is read
+	if l.conn != nil {
+		ended = l.conn.Ended()
+	}
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if h.allows > 0 {
+		reading.Go(func() {
+			for ctx.Err() == nil && l.conn.Allow(h.allows) == nil {
+				cluster.Pause(ctx, allowEvery)
+			}
+		})
+	}
+	for range h.streams {
+		if ctx.Err() != nil || l.send() != nil {
+			break
+		}
+		count.call()
+	}
+	for h.settings && ctx.Err() == nil && l.conn.ChangeWindows() == nil {
+		count.call()
+	}
+	var dropped <-chan time.Time
+	if h.drops > 0 {
+		dropped = time.After(h.drops)
+	}
+	select {
+	case <-ctx.Done():
+	case <-dropped:
+	case <-ended:
+	}
+}
+
+// allowEvery is how often a slow reader makes room: 20 kB each time are 2 MB/s.
+const allowEvery = 10 * time.Millisecond
+
+// line is a connection of an attack.
+type line struct {
+	send func() error   // makes one call
+	conn *rawcalls.Conn // nil: it speaks HTTP/1
+	io.Closer
+}
+
+// dial opens a connection.
+func (h *holding) dial(from string, e *errand) (*line, error) {
+	address, token := e.Client, h.token
+	switch {
+	case h.peer:
+		address = e.Peer
+	case h.secure:
+		address = e.Secure
+	}
+	if token == loggedIn {
+		token = e.Token
+	}
 	if h.json {
 		c, err := rawcalls.DialPlain(from, address, h.secure)
 		request := rawcalls.Request{Path: h.path, Token: token, Body: h.body(), Upgrade: h.upgrades}
 		if h.part {
 			request.Announced = len(request.Body) + 1000
 		}
-		return func() error { return c.Send(request) }, c, err
+		return &line{send: func() error { return c.Send(request) }, Closer: c}, err
 	}
 	c, err := rawcalls.Dial(from, address, h.secure, h.window)
 	call := h.call(token)
-	return func() error { return c.Send(call) }, c, err
+	return &line{send: func() error { return c.Send(call) }, conn: c, Closer: c}, err
 }
 
 func (h *holding) call(token string) rawcalls.Call {
-	call := rawcalls.Call{Path: h.path, Token: token, Metadata: strings.Repeat("{", h.metadata), Ends: h.ends,
-		Messages: h.messages, Pause: h.pause, Resets: h.resets}
+	call := rawcalls.Call{Path: h.path, Token: token, Metadata: strings.Repeat("{", h.metadata), Repeats: h.repeats,
+		Ends: h.ends, Messages: h.messages, Pause: h.pause, Resets: h.resets}
 	if h.message != nil {
 		call.Message, _ = proto.Marshal(h.message(h.size))
 	}
@@ -176,34 +241,38 @@ func (f *filling) fillStore(ctx context.Context, kv pb.KVClient, leases pb.Lease
 	return nil
 }
 
-// loop has callers of one host make calls one after the other, and returns what ends them.
-func (h *holding) loop(ctx context.Context, address string) (end func() error) {
-	ctx, cancel := context.WithCancel(ctx)
-	var working sync.WaitGroup
+// loop has callers of one host make calls one after the other.
+func (h *holding) loop(ctx context.Context, e *errand, working *sync.WaitGroup, count *counter) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 2, 1)}}
-	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+	conn, err := grpc.NewClient("passthrough:///"+e.Client, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) {
 			return dialer.DialContext(ctx, "tcp", to)
-		}), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))
+		}), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(512<<20)))
 	if err != nil {
-		cancel()
-		return func() error { return err }
+		count.refuse(err)
+		return
 	}
+	context.AfterFunc(ctx, func() { _ = conn.Close() }) // the process ends, too
 	for range h.callers {
 		working.Go(func() {
 			for ctx.Err() == nil {
-				limited, done := context.WithTimeout(ctx, bystanderLimit)
-				// An answer is of no interest: what it has is unknown fields of a message without any.
-				if err := conn.Invoke(limited, h.path, h.message(h.size), &pb.StatusRequest{}); err != nil {
+				limited, done := context.WithTimeout(ctx, 6*bystanderLimit)
+				err := h.again(limited, conn, count.call())
+				done()
+				if err != nil && ctx.Err() == nil {
+					count.refuse(err)
 					cluster.Pause(ctx, time.Millisecond)
 				}
-				done()
 			}
 		})
 	}
-	return func() error {
-		cancel()
-		working.Wait()
-		return conn.Close()
+}
+
+// again makes the call of a caller whose number is i.
+func (h *holding) again(ctx context.Context, conn *grpc.ClientConn, i int64) error {
+	if h.step != nil {
+		return h.step(ctx, conn, i)
 	}
+	// An answer is of no interest: what it has is unknown fields of a message without any.
+	return conn.Invoke(ctx, h.path, h.message(h.size), &pb.StatusRequest{})
 }

@@ -42,8 +42,8 @@ func main() {
 	}
 	commands := map[string]func(context.Context, []string) error{
 		"run": measure, "etcd": buildReference, "routes": routes, "far": far, "k8s": kubernetes, "life": life,
-		"slow": slow, "native": native, "memory": memoryLimits, "hold": hold, "pictures": drawPictures, "table": goalTable,
-		"bytes": siteBytes, "narrow": narrow, "protocols": protocols,
+		"slow": slow, "native": native, "memory": memoryLimits, "hold": hold, attackerCommand: attackHere,
+		"pictures": drawPictures, "table": goalTable, "bytes": siteBytes, "narrow": narrow, "protocols": protocols,
 	}
 	command := commands[os.Args[1]]
 	if command == nil {
