@@ -6,6 +6,10 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
 
 	"github.com/quorate/quorate/test/bench/cluster"
 )
@@ -75,5 +79,46 @@ func TestHolding_begin_returns(t *testing.T) {
 	}
 	if got := end(); got.Calls < 5 {
 		t.Errorf("%d calls, and at least 5 came", got.Calls)
+	}
+}
+
+// TestHolding_converse_readsSlowly has a client take more than its first window of answers.
+func TestHolding_converse_readsSlowly(t *testing.T) {
+	h := slowly("ranges", kvRange, readFirst)
+	h.streams = 3
+	l, err := h.dial("127.0.2.1", &errand{Client: serveHeld(t, &heldServer{})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	conversed := make(chan struct{})
+	go func() {
+		defer close(conversed)
+		h.converse(ctx, l, &counter{})
+	}()
+	limited, late := context.WithTimeout(t.Context(), 10*time.Second)
+	defer late()
+	for l.conn.Took() <= 65535 && limited.Err() == nil {
+		cluster.Pause(limited, time.Millisecond)
+	}
+	cancel()
+	<-conversed
+	if took := l.conn.Took(); took <= 65535 {
+		t.Errorf("took %d bytes, no more than a client that does not read", took)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFilling_fillStore_rounds wants every key put in each round.
+func TestFilling_fillStore_rounds(t *testing.T) {
+	s := &heldServer{hung: map[int64]int{}}
+	f := filling{keys: 130, rounds: 3}
+	takeSteps(t, s, func(ctx context.Context, conn *grpc.ClientConn, _ int64) error {
+		return f.fillStore(ctx, pb.NewKVClient(conn), nil)
+	})
+	if want := 3 * f.keys * f.rounds; s.hung[0] != want {
+		t.Errorf("%d puts, want %d", s.hung[0], want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	"google.golang.org/grpc"
 )
 
@@ -19,6 +20,10 @@ type heldServer struct {
 	ttl int64 // of leases that are renewed; negative: their streams end
 	// attacked has room for one that tells of calls that are no bystander's.
 	attacked chan struct{}
+
+	hung    map[int64]int // keys that transactions have put, by lease
+	revoked []int64
+	deleted []int // how many keys without a lease were put before each deletion
 }
 
 func (s *heldServer) noteAttack() {
@@ -30,7 +35,24 @@ func (s *heldServer) noteAttack() {
 
 func (s *heldServer) Range(context.Context, *pb.RangeRequest) (*pb.RangeResponse, error) {
 	s.noteAttack()
-	return &pb.RangeResponse{}, nil
+	return &pb.RangeResponse{Kvs: []*mvccpb.KeyValue{{Value: make([]byte, 1<<20)}}}, nil
+}
+
+func (s *heldServer) Txn(_ context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+	for _, op := range r.Success {
+		s.hung[op.GetRequestPut().GetLease()]++
+	}
+	return &pb.TxnResponse{}, nil
+}
+
+func (s *heldServer) LeaseRevoke(_ context.Context, r *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error) {
+	s.revoked = append(s.revoked, r.ID)
+	return &pb.LeaseRevokeResponse{}, nil
+}
+
+func (s *heldServer) DeleteRange(context.Context, *pb.DeleteRangeRequest) (*pb.DeleteRangeResponse, error) {
+	s.deleted = append(s.deleted, s.hung[0])
+	return &pb.DeleteRangeResponse{}, nil
 }
 
 func (s *heldServer) Put(ctx context.Context, r *pb.PutRequest) (*pb.PutResponse, error) {

@@ -73,8 +73,12 @@ const loggedIn = "logged in"
 // filling is what a store has before an attack: keys of workPrefix, and on which lease they hang.
 type filling struct {
 	keys, bytes int
+	rounds      int // in which all are put, if it is more than one
 	lease       int64
 }
+
+// keyOf is one of these keys.
+func keyOf(i int) []byte { return fmt.Appendf(nil, "%s%06d", workPrefix, i) }
 
 const (
 	workPrefix = "work/"
@@ -228,17 +232,31 @@ func (f *filling) fillStore(ctx context.Context, kv pb.KVClient, leases pb.Lease
 		}
 	}
 	batch := min(workBatch, max(1, workBytes/(f.bytes+1)))
-	for at := 0; at < f.keys; at += batch {
-		txn := &pb.TxnRequest{}
-		for i := at; i < min(at+batch, f.keys); i++ {
-			put := &pb.PutRequest{Key: fmt.Appendf(nil, "%s%06d", workPrefix, i), Value: make([]byte, f.bytes), Lease: f.lease}
-			txn.Success = append(txn.Success, &pb.RequestOp{Request: &pb.RequestOp_RequestPut{RequestPut: put}})
-		}
-		if _, err := kv.Txn(ctx, txn); err != nil {
-			return fmt.Errorf("fill the store: %w", err)
+	for range max(1, f.rounds) {
+		for at := 0; at < f.keys; at += batch {
+			txn := &pb.TxnRequest{}
+			for i := at; i < min(at+batch, f.keys); i++ {
+				txn.Success = append(txn.Success,
+					opOfPut(&pb.PutRequest{Key: keyOf(i), Value: make([]byte, f.bytes), Lease: f.lease}))
+			}
+			if _, err := kv.Txn(ctx, txn); err != nil {
+				return fmt.Errorf("fill the store: %w", err)
+			}
 		}
 	}
 	return nil
+}
+
+func opOfPut(r *pb.PutRequest) *pb.RequestOp {
+	return &pb.RequestOp{Request: &pb.RequestOp_RequestPut{RequestPut: r}}
+}
+
+func opOfRange(r *pb.RangeRequest) *pb.RequestOp {
+	return &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: r}}
+}
+
+func opOfTxn(r *pb.TxnRequest) *pb.RequestOp {
+	return &pb.RequestOp{Request: &pb.RequestOp_RequestTxn{RequestTxn: r}}
 }
 
 // loop has callers of one host make calls one after the other.

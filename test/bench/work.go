@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/protobuf/proto"
 
@@ -13,10 +11,8 @@ const (
 	workEnd   = "work0"
 	workLease = 9
 	kvTxn     = "/etcdserverpb.KV/Txn"
-	kvDelete  = "/etcdserverpb.KV/DeleteRange"
 	leader    = "/v3electionpb.Election/Leader"
 	observe   = "/v3electionpb.Election/Observe"
-	revoke    = "/etcdserverpb.Lease/LeaseRevoke"
 	jsonRange = "/v3/kv/range"
 
 	large = 1_400_000 // a value near the largest request
@@ -37,9 +33,8 @@ var workings = []holding{
 		callers: 16},
 	{name: "work: puts that keep large values", path: kvPut, message: keepingValue, fill: filling{keys: 20, bytes: large},
 		callers: 64},
-	{name: "work: the end of a large lease", path: revoke, message: revoking,
-		fill: filling{keys: 400_000, lease: workLease}, callers: 1},
-	{name: "work: a deletion of many keys", path: kvDelete, message: deleting, fill: filling{keys: 40_000}, callers: 1},
+	{name: "work: a write that reads a filtered range", path: kvTxn, message: filtering(1), fill: filling{keys: 200_000},
+		callers: 1},
 	{name: "work: reads that compare many keys", path: kvTxn, message: comparing(128, pb.Compare_MOD, false),
 		fill: filling{keys: 200_000}, callers: 2},
 	{name: "work: filtered ranges", path: kvRange, message: filteredRange, fill: filling{keys: 200_000}, callers: 16},
@@ -59,14 +54,11 @@ var workings = []holding{
 		streams: 1000},
 }
 
-func firstKey() []byte { return fmt.Appendf(nil, "%s%06d", workPrefix, 0) }
-
 // comparing is a transaction of so many comparisons of all keys that hold, and of a put.
 func comparing(compares int, target pb.Compare_CompareTarget, puts bool) func(int) proto.Message {
-	txn := &pb.TxnRequest{Success: []*pb.RequestOp{{Request: &pb.RequestOp_RequestRange{
-		RequestRange: &pb.RangeRequest{Key: []byte("nobody")}}}}}
+	txn := &pb.TxnRequest{Success: []*pb.RequestOp{opOfRange(&pb.RangeRequest{Key: []byte("nobody")})}}
 	if puts {
-		txn.Success = []*pb.RequestOp{{Request: &pb.RequestOp_RequestPut{RequestPut: &pb.PutRequest{Key: []byte("q")}}}}
+		txn.Success = []*pb.RequestOp{opOfPut(&pb.PutRequest{Key: []byte("q")})}
 	}
 	for range compares {
 		c := &pb.Compare{Key: []byte(workPrefix), RangeEnd: []byte(workEnd), Target: target, Result: pb.Compare_NOT_EQUAL}
@@ -84,22 +76,17 @@ func filteredRange(int) proto.Message {
 
 // filtering is a transaction of a put and so many ranges that find nothing.
 func filtering(ranges int) func(int) proto.Message {
-	txn := &pb.TxnRequest{
-		Success: []*pb.RequestOp{{Request: &pb.RequestOp_RequestPut{RequestPut: &pb.PutRequest{Key: []byte("q")}}}}}
+	txn := &pb.TxnRequest{Success: []*pb.RequestOp{opOfPut(&pb.PutRequest{Key: []byte("q")})}}
 	for range ranges {
-		r := &pb.RangeRequest{Key: []byte(workPrefix), RangeEnd: []byte(workEnd), MinModRevision: 1 << 60}
-		txn.Success = append(txn.Success, &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: r}})
+		txn.Success = append(txn.Success,
+			opOfRange(&pb.RangeRequest{Key: []byte(workPrefix), RangeEnd: []byte(workEnd), MinModRevision: 1 << 60}))
 	}
 	return func(int) proto.Message { return txn }
 }
 
 func keepingValue(int) proto.Message {
-	return &pb.PutRequest{Key: firstKey(), IgnoreValue: true, PrevKv: true}
+	return &pb.PutRequest{Key: keyOf(0), IgnoreValue: true, PrevKv: true}
 }
-func revoking(int) proto.Message { return &pb.LeaseRevokeRequest{ID: workLease} }
-func deleting(int) proto.Message {
-	return &pb.DeleteRangeRequest{Key: []byte(workPrefix), RangeEnd: []byte(workEnd)}
-}
-func readFirst(int) proto.Message    { return &pb.RangeRequest{Key: firstKey(), Serializable: true} }
-func readFirstKey(int) proto.Message { return &pb.RangeRequest{Key: firstKey(), KeysOnly: true} }
+func readFirst(int) proto.Message    { return &pb.RangeRequest{Key: keyOf(0), Serializable: true} }
+func readFirstKey(int) proto.Message { return &pb.RangeRequest{Key: keyOf(0), KeysOnly: true} }
 func leaderOf(int) proto.Message     { return &v3electionpb.LeaderRequest{Name: []byte("work")} }

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/protobuf/proto"
+)
+
+const (
+	rangeStream = "/etcdserverpb.KV/RangeStream"
+	snapshots   = "/etcdserverpb.Maintenance/Snapshot"
+)
+
+// slowReads are clients that ask for large answers and read them, but slowly: a client that is deaf is found out after a while,
+// and one that reads a little each 10 ms is not. Churns are those that come back before anything is known of them.
+var slowReads = []holding{
+	slowly("ranges of a large value", kvRange, readFirst),
+	slowly("linearizable ranges of two large values", kvRange, readTwo),
+	slowly("streamed ranges of large values", rangeStream, readTwo),
+	slowly("snapshots", snapshots, func(int) proto.Message { return &pb.SnapshotRequest{} }),
+	slowly("watches of large values of the past", watches, watchPast),
+	slowly("transactions that read large values", kvTxn, readingTxn(false)),
+	writing(slowly("transactions that write, and read large values", kvTxn, readingTxn(true))),
+	writing(slowly("puts that return large values", kvPut, keepingValue)),
+	writing(slowly("transactions that return large values that were", kvTxn, keepingTxn)),
+	patiently(slowly("ranges of a large value, each to its end", kvRange, readFirst)),
+	churning("ranges of a large value", kvRange, readFirst),
+	churning("transactions that read large values", kvTxn, readingTxn(false)),
+	writing(churning("puts that return large values", kvPut, keepingValue)),
+	writing(churning("transactions that return large values that were", kvTxn, keepingTxn)),
+}
+
+// slowly makes calls of which each stream may send 64 KiB, and each connection 2 MB/s.
+func slowly(name, path string, message func(int) proto.Message) holding {
+	return holding{name: "slow: " + name, path: path, message: message, window: 65535, allows: 20_000, ends: true,
+		fill: filling{keys: 20, bytes: large}, hosts: 1, conns: 16, streams: 5000, returns: true}
+}
+
+// patiently lets each stream send all of its answer.
+func patiently(h holding) holding {
+	h.window = 1 << 30
+	return h
+}
+
+func writing(h holding) holding {
+	h.writes = true
+	return h
+}
+
+// churning makes thousands of calls, drops the connection and comes back.
+func churning(name, path string, message func(int) proto.Message) holding {
+	return holding{name: "churn: " + name, path: path, message: message, window: 65535, ends: true,
+		fill: filling{keys: 20, bytes: large}, hosts: 1, conns: 16, streams: 2000, drops: 300 * time.Millisecond}
+}
+
+func readTwo(int) proto.Message { return &pb.RangeRequest{Key: keyOf(0), RangeEnd: keyOf(2)} }
+
+func watchPast(int) proto.Message {
+	create := &pb.WatchCreateRequest{Key: []byte(workPrefix), RangeEnd: []byte(workEnd), StartRevision: 2, PrevKv: true}
+	return &pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{CreateRequest: create}}
+}
+
+// readingTxn is a transaction that reads two large values, and puts a small one.
+func readingTxn(puts bool) func(int) proto.Message {
+	txn := &pb.TxnRequest{}
+	if puts {
+		txn.Success = append(txn.Success, opOfPut(&pb.PutRequest{Key: []byte("q")}))
+	}
+	for i := range 2 {
+		txn.Success = append(txn.Success, opOfRange(&pb.RangeRequest{Key: keyOf(i)}))
+	}
+	return func(int) proto.Message { return txn }
+}
+
+// keepingTxn is a transaction that keeps two large values, and returns them.
+func keepingTxn(int) proto.Message {
+	return &pb.TxnRequest{Success: keepingOps(2)}
+}
+
+func keepingOps(keys int) (ops []*pb.RequestOp) {
+	for i := range keys {
+		ops = append(ops, opOfPut(&pb.PutRequest{Key: keyOf(i), IgnoreValue: true, PrevKv: true}))
+	}
+	return ops
+}
