@@ -84,7 +84,10 @@ func attackBy(ctx context.Context, in io.Reader, out io.Writer) error {
 	t := end()
 	raw, failed := syscall.Getpriority(syscall.PRIO_PROCESS, 0)
 	t.Nice = 20 - raw // the kernel's call returns no negative numbers
-	return errors.Join(err, failed, json.NewEncoder(out).Encode(&t))
+	var usage syscall.Rusage
+	unknown := syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	t.Spent = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	return errors.Join(err, failed, unknown, json.NewEncoder(out).Encode(&t))
 }
 
 // holding is the attack that is meant.

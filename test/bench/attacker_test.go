@@ -39,8 +39,8 @@ func TestAttacker(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if got.Calls == 0 || got.Nice != 19 {
-			t.Errorf("%s: %d calls, at priority %d, want some, at 19", name, got.Calls, got.Nice)
+		if got.Calls == 0 || got.Nice != 19 || got.Spent <= 0 {
+			t.Errorf("%s: %d calls in %s, at priority %d, want some, at 19", name, got.Calls, got.Spent, got.Nice)
 		}
 		if !a.process.ProcessState.Exited() {
 			t.Errorf("%s: it did not end by itself: %s", name, a.process.ProcessState)

@@ -21,6 +21,7 @@ const (
 
 // holdings are the attacks of the second review, and what is like them.
 var holdings = []holding{
+	{name: "none: what the machine does by itself", none: true},
 	{name: "deaf ranges", path: kvRange, message: rangeOf, hosts: 1, conns: 2, streams: 9900, ends: true},
 	{name: "deaf ranges, 8 hosts", path: kvRange, message: rangeOf, hosts: 8, conns: 1, streams: 3000, ends: true},
 	{name: "half-sent puts", path: kvPut, message: putOf, size: megabyte, part: true, window: 65535, hosts: 1, conns: 1,

@@ -16,12 +16,13 @@ const holdRules = `hold attacks three fresh members from hosts of 127.0.2.0/24, 
 - a member takes more than --memory, or ends;
 - a put or a renewal of the other client fails, or is not answered within 5 s;
 - the p99 of its puts is above --p99. A put begins every 20 ms, whether or not those before it are answered, and its time
-  counts from when it was to begin, also if it fails;
+  counts from when it was to begin, also if it fails. Where somebody else took more than 10% of the machine's cores
+  meanwhile, as the column others tells, the p99 may be three times as large, and ten times where it was more than 40%;
 - the attacker, a process of its own at the lowest priority, made no call;
 - the members take more than 10 s until they answer a put after they were killed. All are, and are started again, after
   each attack that writes. Puts and renewals count for nothing from the kill to that answer, as no member is there to
   switch to; before it every one counts.
-An attack may have a larger p99, or failures: then its row says so, and the list of attacks why.
+An attack may have a larger p99, more memory or failures. Then its row says why.
 `
 
 // held is what came of an attack.
@@ -32,6 +33,7 @@ type held struct {
 	ended              string        // which member did, or why none answers
 	group              string        // of the memory controller
 	attack             tally
+	others             float64 // percent of the machine's cores that somebody else took
 }
 
 // faults are the reasons for which an attack fails. No p99 is too much if mostWait is zero.
@@ -42,26 +44,38 @@ func (r *held) faults(h *holding, mostWait time.Duration) (all []string) {
 		}
 	}
 	add(r.ended != "", "%s", r.ended)
-	add(r.peak > r.limit, "the largest member took %.0f MiB of %.0f", r.peak, r.limit)
+	add(r.peak > r.limit+h.files, "the largest member took %.1f MiB of %.0f", r.peak, r.limit+h.files)
 	if f := r.fare; !h.mayFail {
 		add(f.failed > 0, "%d of %d puts of others failed: %v", f.failed, f.puts.Count(), f.said)
 		add(f.unrenewed > 0, "%d of %d renewals of others failed: %v", f.unrenewed, f.renewals, f.said)
 	}
 	if wait := r.fare.puts.Quantile(0.99); mostWait > 0 {
-		most := max(mostWait, h.p99)
+		most := max(mostWait, h.p99) * r.room()
 		add(wait > most, "the p99 of others' puts is %s, more than %s", wait.Round(shownTime), most)
 	}
-	add(r.attack.Calls == 0, "the attacker made no call: %s", r.attack.Said)
+	add(r.attack.Calls == 0 && !h.none, "the attacker made no call: %s", r.attack.Said)
 	add(r.fare.puts.Count() == 0 || r.fare.renewals == 0, "nothing of others was seen")
 	add(r.start > mostStart, "killed members answered after %s, more than %s", r.start.Round(shownTime), mostStart)
 	return all
+}
+
+// room is how many times as large a p99 may be as on a machine that nobody else uses.
+func (r *held) room() time.Duration {
+	switch {
+	case r.others > 40:
+		return 10
+	case r.others > 10:
+		return 3
+	default:
+		return 1
+	}
 }
 
 // shownTime is how exact a time is shown.
 const shownTime = time.Millisecond / 10
 
 // heldHead is the form of the table's head, and of its rows.
-const heldHead = "%-8s  %-58s  %5s  %5s  %8s  %8s  %8s  %8s  %9s  %6s  %8s  %8s  %8s  %s\n"
+const heldHead = "%-8s  %-58s  %5s  %5s  %8s  %8s  %8s  %8s  %9s  %6s  %8s  %6s  %8s  %8s  %s\n"
 
 // row is a line of the table.
 func (r *held) row(limit string, h *holding, faults []string) string {
@@ -81,5 +95,5 @@ func (r *held) row(limit string, h *holding, faults []string) string {
 	return fmt.Sprintf(heldHead, limit, h.name, fmt.Sprintf("%.0f", r.peak), fmt.Sprintf("%.0f", r.after),
 		show(f.puts.Quantile(0.5)), show(f.puts.Quantile(0.99)), show(f.puts.Longest()),
 		fmt.Sprintf("%d/%d", f.failed, f.puts.Count()), fmt.Sprintf("%d/%d", f.unrenewed, f.renewals), start, r.group,
-		fmt.Sprint(r.attack.Calls), fmt.Sprint(r.attack.Refused), verdict)
+		fmt.Sprintf("%.0f%%", r.others), fmt.Sprint(r.attack.Calls), fmt.Sprint(r.attack.Refused), verdict)
 }

@@ -45,11 +45,19 @@ func TestHeld_faults(t *testing.T) {
 		{"slow puts that are allowed", wait(150 * time.Millisecond), holding{p99: 200 * time.Millisecond}, mostP99, ""},
 		{"slower ones", wait(300 * time.Millisecond), holding{p99: 200 * time.Millisecond}, mostP99, "more than 200ms"},
 		{"a larger bound of the command line", wait(300 * time.Millisecond), holding{p99: 200 * time.Millisecond}, time.Second, ""},
+		{"slow puts beside somebody else", func(r *held) { wait(250 * time.Millisecond)(r); r.others = 11 }, holding{}, mostP99, ""},
+		{"slower ones", func(r *held) { wait(310 * time.Millisecond)(r); r.others = 11 }, holding{}, mostP99, "more than 300ms"},
+		{"much else", func(r *held) { wait(900 * time.Millisecond)(r); r.others = 41 }, holding{}, mostP99, ""},
+		{"too slow for any machine", func(r *held) { wait(1100 * time.Millisecond)(r); r.others = 99 }, holding{}, mostP99, "more than 1s"},
+		{"hardly anybody else", func(r *held) { wait(250 * time.Millisecond)(r); r.others = 9 }, holding{}, mostP99, "more than 100ms"},
 		{"no bound", wait(4 * time.Second), holding{}, 0, ""},
-		{"memory", func(r *held) { r.peak = 129 }, holding{}, mostP99, "took 129 MiB of 128"},
+		{"memory", func(r *held) { r.peak = 129 }, holding{}, mostP99, "took 129.0 MiB of 128"},
+		{"pages of files", func(r *held) { r.peak = 129 }, holding{files: 2}, mostP99, ""},
+		{"more than these", func(r *held) { r.peak = 131 }, holding{files: 2}, mostP99, "took 131.0 MiB of 130"},
 		{"an end", func(r *held) { r.ended = "m1 ended" }, holding{}, mostP99, "m1 ended"},
 		{"a slow start", func(r *held) { r.start = 10_001 * time.Millisecond }, holding{}, mostP99, "killed members answered after 10.001s"},
 		{"no attack", func(r *held) { r.attack = tally{Said: "refused"} }, holding{}, mostP99, "made no call: refused"},
+		{"none is meant", func(r *held) { r.attack = tally{} }, holding{none: true}, mostP99, ""},
 		{"nothing was seen", func(r *held) { r.fare = &fare{} }, holding{}, mostP99, "nothing of others was seen"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -77,7 +85,7 @@ func TestHoldings_differ(t *testing.T) {
 			t.Errorf("two attacks are called %q", h.name)
 		}
 		names = append(names, h.name)
-		if excepted := h.mayFail || h.p99 > 0; excepted != (h.because != "") {
+		if excepted := h.mayFail || h.p99 > 0 || h.files > 0; excepted != (h.because != "") {
 			t.Errorf("%s: p99 %s, may fail: %t, because %q", h.name, h.p99, h.mayFail, h.because)
 		}
 		if h.p99 > 0 && h.p99 <= mostP99 {

@@ -70,7 +70,7 @@ func hold(ctx context.Context, arguments []string) error {
 // holdAt makes each attack on a fresh cluster with a limit, prints what came of it, and returns which ones failed.
 func (p *holdPlan) holdAt(ctx context.Context, limit string, mostWait time.Duration, attacks []holding) (above error) {
 	fmt.Printf(heldHead, "--memory", "attack", "peak", "after", "p50", "p99", "max", "failed", "unrenewed",
-		"start", "group", "calls", "refused", "fails")
+		"start", "group", "others", "calls", "refused", "fails")
 	for i := range attacks {
 		h := &attacks[i]
 		r, err := p.holdOne(ctx, limit, h)
@@ -121,15 +121,19 @@ func (p *holdPlan) holdOne(ctx context.Context, limit string, h *holding) (r *he
 		return nil, err
 	}
 	c.ForgetPeaks()
+	before := c.Read()
 	a, err := startAttacker(h, c.Members[0], others.token)
 	if err != nil {
 		return nil, err
 	}
 	r.fare = others.watch(ctx, p.length)
 	r.peak = c.Resident("VmHWM")
+	later := c.Read()
 	if r.attack, err = a.end(); err != nil {
 		return nil, err
 	}
+	later.Generator += r.attack.Spent
+	r.others = cluster.Others(before, later)
 	cluster.Pause(ctx, p.settles)
 	r.after = c.Resident("VmRSS")
 	for _, m := range c.Members {

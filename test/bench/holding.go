@@ -22,6 +22,7 @@ import (
 // holding is an attack on what a member holds for its clients.
 type holding struct {
 	name     string
+	none     bool // nobody attacks
 	path     string
 	message  func(size int) proto.Message
 	size     int    // of the message
@@ -55,7 +56,8 @@ type holding struct {
 
 	p99     time.Duration // that others' puts may have, if it is more than mostP99
 	mayFail bool          // others' puts and renewals may fail
-	because string        // of either
+	files   float64       // MiB of pages of files, which the kernel takes back, that a member may have beside --memory
+	because string        // of any of these
 
 	drawn bool
 	seed  uint64 // of one that is drawn
@@ -271,10 +273,14 @@ func (h *holding) loop(ctx context.Context, e *errand, working *sync.WaitGroup, 
 		return
 	}
 	context.AfterFunc(ctx, func() { _ = conn.Close() }) // the process ends, too
+	limit := bystanderLimit
+	if h.step != nil {
+		limit *= 6
+	}
 	for range h.callers {
 		working.Go(func() {
 			for ctx.Err() == nil {
-				limited, done := context.WithTimeout(ctx, 6*bystanderLimit)
+				limited, done := context.WithTimeout(ctx, limit)
 				err := h.again(limited, conn, count.call())
 				done()
 				if err != nil && ctx.Err() == nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"sync"
+	"time"
 )
 
 // errand is what an attacker is told by its standard input. When that ends, it does, too.
@@ -16,11 +17,12 @@ type errand struct {
 
 // tally is what an attacker has done.
 type tally struct {
-	Calls   int64  // that were begun; where there are none, connections
-	Refused int64  // of callers, and connections
-	Took    int64  // bytes of answers, but to callers
-	Said    string // by the last one that was refused
-	Nice    int    // of the process
+	Calls   int64         // that were begun; where there are none, connections
+	Refused int64         // of callers, and connections
+	Took    int64         // bytes of answers, but to callers
+	Said    string        // by the last one that was refused
+	Nice    int           // of the process
+	Spent   time.Duration // of the processors
 }
 
 // counter adds up a tally.

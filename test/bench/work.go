@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/protobuf/proto"
 
@@ -14,6 +16,9 @@ const (
 	leader    = "/v3electionpb.Election/Leader"
 	observe   = "/v3electionpb.Election/Observe"
 	jsonRange = "/v3/kv/range"
+
+	// keptGap is why others wait for writes that keep and return large values.
+	keptGap = "reading what they keep takes the processors, a known gap"
 
 	large = 1_400_000 // a value near the largest request
 )
@@ -32,7 +37,7 @@ var workings = []holding{
 	{name: "work: writes that read filtered ranges", path: kvTxn, message: filtering(127), fill: filling{keys: 200_000},
 		callers: 16},
 	{name: "work: puts that keep large values", path: kvPut, message: keepingValue, fill: filling{keys: 20, bytes: large},
-		callers: 64},
+		callers: 64, p99: 500 * time.Millisecond, because: keptGap},
 	{name: "work: a write that reads a filtered range", path: kvTxn, message: filtering(1), fill: filling{keys: 200_000},
 		callers: 1},
 	{name: "work: reads that compare many keys", path: kvTxn, message: comparing(128, pb.Compare_MOD, false),
