@@ -16,10 +16,11 @@ type account struct {
 	waiting  atomic.Int64  // bytes of what waits in the streams, or was handed out and is not sent yet
 	all      *atomic.Int64 // the same of all clients
 
-	reads chan struct{} // full while maxReads streams make a step of catch-up
+	reads chan struct{} // full while as many streams make a step of catch-up as may
 
 	// Guarded by overdrafts.mu.
 	overdrafts int                    // that its streams hold
+	overdrawn  int64                  // bytes that these were granted for
 	queued     linked.List[overdraft] // of streams that wait for one
 	place      linked.Place[account]  // in overdrafts.accounts
 }
@@ -74,7 +75,7 @@ func (h *Hub) openAccount(client string) *account {
 	}
 	a := h.accounts[client]
 	if a == nil {
-		a = &account{client: client, all: &h.waitingBytes, reads: make(chan struct{}, maxReads)}
+		a = &account{client: client, all: &h.waitingBytes, reads: make(chan struct{}, reads(h.options.ClientBytes))}
 		h.accounts[client] = a
 	}
 	a.streams++
@@ -91,13 +92,17 @@ const (
 	// A stream may take so much in a step of catch-up even if its client has too much waiting elsewhere. For a revision that is
 	// larger it needs an overdraft.
 	leastCatchUpBytes = 64 << 10
-	// maxReads is how many streams of a client make a step of catch-up at once: what a step reads is not counted before it is
-	// given to them.
-	maxReads = 8
+	// maxReads is how many streams of a client make a step of catch-up at once, at most: what a step reads is not counted before
+	// it is given to them. readBytes is what a client may have for each of them.
+	maxReads  = 8
+	readBytes = 4 << 20
 	// maxOverdrafts is how many streams of a client may hold an overdraft. While the account has room it is twice as many,
-	// since then they soon end.
+	// since then they soon end. Together they may take no more than the client may have beside them, or are one.
 	maxOverdrafts = 8
 )
+
+// reads returns how many streams may make a step at once that have so many bytes for what waits.
+func reads(bytes int64) int { return int(max(1, min(bytes/readBytes, maxReads))) }
 
 // overdrafts decide which streams may take a revision for which they have no room. Revisions are never cut, so some stream
 // must take it; but a client that reads none of its many streams must not get one in each.
@@ -105,8 +110,9 @@ type overdrafts struct {
 	options *Options
 	queued  atomic.Int64 // streams that wait for one, of all accounts
 
-	mu       sync.Mutex           // taken after all others
-	accounts linked.List[account] // that have such streams
+	mu        sync.Mutex           // taken after all others
+	overdrawn int64                // bytes of all accounts
+	accounts  linked.List[account] // that have such streams
 }
 
 // overdraft is the state of one stream: none, queued, or held. It is written with overdrafts.mu.
@@ -115,15 +121,20 @@ type overdraft struct {
 	wake    chan struct{} // of the stream
 	held    atomic.Bool
 	queued  atomic.Bool
+	bytes   int64                   // that it needs, or was granted for
 	ended   bool                    // the stream was closed
 	place   linked.Place[overdraft] // in account.queued
 }
 
-// draw reports whether a stream may go on: it has its overdraft, or is closed. Otherwise it is woken later.
-func (o *overdrafts) draw(d *overdraft) bool {
+// draw reports whether a stream may go on that is to be given so many bytes: it has its overdraft, or is closed. Otherwise it
+// is woken later.
+func (o *overdrafts) draw(d *overdraft, bytes int64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	a := d.account
+	if !d.held.Load() {
+		d.bytes = bytes
+	}
 	switch {
 	case d.held.Load(), d.ended: // a closed stream is given nothing
 		return true
@@ -141,19 +152,25 @@ func (o *overdrafts) draw(d *overdraft) bool {
 	return false
 }
 
-// grant gives a stream its overdraft if the account has one left. mu is held.
+// grant gives a stream its overdraft if the account, and all together, have one left. mu is held.
 func (o *overdrafts) grant(d *overdraft) bool {
-	most := maxOverdrafts
-	if d.account.free(o.options) > 0 {
-		most *= 2
+	a, times := d.account, int64(1)
+	if a.free(o.options) > 0 {
+		times = 2
 	}
-	if d.account.overdrafts >= most {
+	if int64(a.overdrafts) >= times*maxOverdrafts || a.overdrafts > 0 && a.overdrawn+d.bytes > times*o.options.ClientBytes ||
+		o.overdrawn > 0 && o.overdrawn+d.bytes > overdraftTimes*o.options.TotalBytes {
 		return false
 	}
-	d.account.overdrafts++
+	a.overdrafts++
+	a.overdrawn += d.bytes
+	o.overdrawn += d.bytes
 	d.held.Store(true)
 	return true
 }
+
+// overdraftTimes is how many times what may wait in all streams the overdrafts may take beside that, or one.
+const overdraftTimes = 4
 
 // settle ends the overdraft of a stream that holds so many bytes, if they now fit without it.
 func (o *overdrafts) settle(d *overdraft, bytes int) {
@@ -176,6 +193,8 @@ func (o *overdrafts) giveBack(d *overdraft) {
 	defer o.mu.Unlock()
 	if d.held.Swap(false) {
 		d.account.overdrafts--
+		d.account.overdrawn -= d.bytes
+		o.overdrawn -= d.bytes
 	}
 	if d.queued.Load() {
 		o.unqueue(d)

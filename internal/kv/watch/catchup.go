@@ -26,9 +26,11 @@ const (
 // that have read everything into step, and reads one chunk for all others together. It reports whether another step may have
 // something to do. The caller of Next is the only caller.
 func (s *Stream) catchUp() (more bool, err error) {
+	h := s.hub
 	s.account.reads <- struct{}{} // a step never waits for a client
 	defer func() { <-s.account.reads }()
-	h := s.hub
+	h.reads <- struct{}{}
+	defer func() { <-h.reads }()
 	h.storeMu.RLock()
 	defer h.storeMu.RUnlock()
 	if h.store == nil {
@@ -286,7 +288,7 @@ func (s *Stream) finish(c *chunk) (moved bool) {
 			if share.bytes > budget && given > 0 {
 				break
 			}
-			if share.bytes > budget && !h.overdrafts.draw(&s.overdraft) {
+			if share.bytes > budget && !h.overdrafts.draw(&s.overdraft, int64(share.bytes-given)) {
 				share.bytes, without[i] = given, true
 				c.refused++
 			}

@@ -83,7 +83,8 @@ type Hub struct {
 	waitingEvents atomic.Int64 // in the queues of all streams
 	waitingBytes  atomic.Int64 // of all accounts
 	overdrafts    overdrafts
-	longest       int // most watchers looked at in one hold of mu, for tests
+	reads         chan struct{} // full while as many streams of all clients make a step of catch-up as may
+	longest       int           // most watchers looked at in one hold of mu, for tests
 }
 
 // NewHub returns a hub without a store; Reset gives it one.
@@ -91,7 +92,7 @@ func NewHub(options Options) *Hub {
 	options = options.withDefaults()
 	h := &Hub{
 		options: options, inStep: newDirectory(), accounts: map[string]*account{},
-		history: history{limitBytes: options.HistoryBytes},
+		history: history{limitBytes: options.HistoryBytes}, reads: make(chan struct{}, 2*reads(options.TotalBytes)),
 	}
 	h.overdrafts.options = &h.options
 	return h
