@@ -92,8 +92,8 @@ const (
 	// A stream may take so much in a step of catch-up even if its client has too much waiting elsewhere. For a revision that is
 	// larger it needs an overdraft.
 	leastCatchUpBytes = 64 << 10
-	// maxReads is how many streams of a client make a step of catch-up at once, at most: what a step reads is not counted before
-	// it is given to them. readBytes is what a client may have for each of them.
+	// maxReads is how many streams of a client make a step of catch-up at once, at most: what a step reads is not counted
+	// before it is given to them. readBytes is what a client may have for each of them.
 	maxReads  = 8
 	readBytes = 4 << 20
 	// maxOverdrafts is how many streams of a client may hold an overdraft. While the account has room it is twice as many,
