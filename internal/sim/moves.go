@@ -331,7 +331,7 @@ func (f *addressFaults) settled(w *World) bool {
 				return fmt.Sprintf("%v is down", a.id)
 			case !f.cluster.leads(known.DialURLs(), a):
 				return fmt.Sprintf("%v is at %s, and the configuration has it at %v", a.id, a.url, known.DialURLs())
-			case a.ordered == "" && a.mistyped == 0 && a.advertised == a.url && a.stale(&known):
+			case len(config.Members) > 1 && a.ordered == "" && a.mistyped == 0 && a.advertised == a.url && a.stale(&known):
 				return fmt.Sprintf("%v is at %s, and the configuration has it at %v, and formerly at %v", a.id, a.url,
 					known.PeerURLs, known.FormerURLs)
 			}

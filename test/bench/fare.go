@@ -13,7 +13,7 @@ const mostP99 = 100 * time.Millisecond
 // holdRules is what `hold --help` says before its flags.
 const holdRules = `hold attacks three fresh members from hosts of 127.0.2.0/24, and watches what another client, of
 127.0.3.1, gets. An attack fails, and with it the command, if
-- a member takes more than --memory, or ends;
+- a member takes more than --memory and 4 %, by which Go's runtime misses its limit, or ends;
 - a put or a renewal of the other client fails, or is not answered within 5 s;
 - the p99 of its puts is above --p99. A put begins every 20 ms, whether or not those before it are answered, and its time
   counts from when it was to begin, also if it fails. Where somebody else took more than 10% of the machine's cores
@@ -36,6 +36,10 @@ type held struct {
 	others             float64 // percent of the machine's cores that somebody else took
 }
 
+// missed is by how much of the limit a peak may be above it: Go's runtime misses its own by some percent while large values
+// come and go.
+const missed = 0.04
+
 // faults are the reasons for which an attack fails. No p99 is too much if mostWait is zero.
 func (r *held) faults(h *holding, mostWait time.Duration) (all []string) {
 	add := func(fails bool, format string, of ...any) {
@@ -44,7 +48,7 @@ func (r *held) faults(h *holding, mostWait time.Duration) (all []string) {
 		}
 	}
 	add(r.ended != "", "%s", r.ended)
-	add(r.peak > r.limit+h.files, "the largest member took %.1f MiB of %.0f", r.peak, r.limit+h.files)
+	add(r.peak > (1+missed)*r.limit+h.files, "the largest member took %.1f MiB of %.0f", r.peak, r.limit+h.files)
 	if f := r.fare; !h.mayFail {
 		add(f.failed > 0, "%d of %d puts of others failed: %v", f.failed, f.puts.Count(), f.said)
 		add(f.unrenewed > 0, "%d of %d renewals of others failed: %v", f.unrenewed, f.renewals, f.said)
