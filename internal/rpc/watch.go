@@ -89,7 +89,7 @@ func (w *watchStream) receive() {
 			w.mu.Lock()
 			w.received = err
 			w.mu.Unlock()
-			w.watches.Close()
+			w.watches.Stop()
 			return
 		}
 		switch {

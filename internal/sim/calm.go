@@ -85,6 +85,7 @@ func (w *World) probe(when string) bool {
 		}
 		return nil
 	}
+	over := false
 	var ask func()
 	ask = func() {
 		for _, h := range w.cluster.members() {
@@ -103,10 +104,11 @@ func (w *World) probe(when string) bool {
 				}
 			})
 		}
-		if missing() != nil {
+		if !over { // also when all have answered: somebody may join before that is noticed
 			w.run.After(100*time.Millisecond, ask)
 		}
 	}
+	defer func() { over = true }()
 	ask()
 	if w.runUntil(w.run.Now()+w.patience(), func() bool { return missing() == nil }) {
 		return true

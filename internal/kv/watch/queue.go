@@ -175,7 +175,15 @@ func (s *Stream) release(list []queued) {
 	}
 }
 
-// drop empties the queue of a stream that was closed.
+// dropQueue empties the queue of a stream that was stopped.
+func (s *Stream) dropQueue() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.release(s.queue)
+	s.queue, s.last = nil, nil
+}
+
+// drop empties the queue of a stream that was closed, and forgets what was handed out.
 func (s *Stream) drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,6 +30,7 @@ type Stream struct {
 	waits    bool   // in hub.waiting
 
 	closed  atomic.Bool // these two are written under hub.mu, so that Next need not take it
+	left    atomic.Bool // by the caller of Next
 	lagging atomic.Bool // a step of catch-up has something to do
 
 	reader    reader
@@ -72,13 +73,23 @@ func (h *Hub) OpenFor(client string) *Stream {
 	return s
 }
 
-// Close cancels all watchers without a word and makes Next return ErrClosed.
-func (s *Stream) Close() {
-	h := s.hub
+// Stop makes Next return ErrClosed, for somebody else than its caller, who calls Close then: what was handed out is in memory,
+// and counts, until it does.
+func (s *Stream) Stop() {
 	if s.closed.Swap(true) {
 		return
 	}
 	s.signal()
+	s.dropQueue()
+}
+
+// Close cancels all watchers without a word and makes Next return ErrClosed. What was handed out must not be used any more.
+func (s *Stream) Close() {
+	s.Stop()
+	h := s.hub
+	if s.left.Swap(true) {
+		return
+	}
 	s.drop()
 	h.overdrafts.end(&s.overdraft)
 	h.inHolds(func() (removed int, more bool) {
