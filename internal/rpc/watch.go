@@ -192,7 +192,7 @@ func (w *watchStream) sendAll(responses []watch.Response) error {
 			return err
 		}
 		sent.Count(&responses[i])
-		responses[i].Batch = nil // it may be large
+		responses[i].Batch, w.response.Events = nil, nil // it may be large
 	}
 	err := w.writer.Flush()
 	w.s.stats.events.Add(sent.Events())

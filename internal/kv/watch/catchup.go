@@ -31,6 +31,9 @@ func (s *Stream) catchUp() (more bool, err error) {
 	defer func() { <-s.account.reads }()
 	h.reads <- struct{}{}
 	defer func() { <-h.reads }()
+	if s.closed.Load() { // while it waited
+		return true, nil
+	}
 	h.storeMu.RLock()
 	defer h.storeMu.RUnlock()
 	if h.store == nil {
