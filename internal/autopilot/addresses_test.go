@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
@@ -152,6 +153,8 @@ func (c *changed) Change(_ context.Context, request *consensus.ChangeRequest) er
 	c.requests = append(c.requests, request)
 	return nil
 }
+
+func (*changed) Sleep(context.Context, time.Duration) error { return nil }
 
 // Ensure that a member that says where it is gets a wrong URL repaired that was accepted before, as long as it does not answer
 // there itself, and that a word alone moves nobody.

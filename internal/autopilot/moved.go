@@ -1,11 +1,13 @@
 package autopilot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/membership"
@@ -60,8 +62,11 @@ func (r *Requests) move(ctx context.Context, id consensus.MemberID, urls []strin
 	if byItself && within(urls, known.DialURLs()) {
 		return false, nil
 	}
-	if presence, _ := r.addresses.seek(ctx, id, known.DialURLs()); presence == transport.Present && !byItself {
-		return false, r.look(ctx, &view, &known)
+	if !byItself {
+		there, err := r.stillThere(ctx, &known)
+		if err != nil || there {
+			return false, cmp.Or(err, r.look(ctx, &view, &known))
+		}
 	}
 	at := r.addresses.where(ctx, id, urls)
 	if mayGive {
@@ -96,6 +101,26 @@ func (r *Requests) move(ctx context.Context, id consensus.MemberID, urls []strin
 		r.addresses.logger.Info("a member has moved", "peer", m.ID.String(), "from", was.DialURLs(), "to", m.DialURLs())
 	}
 	return false, nil
+}
+
+// MovePatience bounds what is asked of a member that is told of a move: it looks up to three times.
+const MovePatience = 10 * time.Second
+
+// lookAgain is after how long a member is looked for again that was not found where the configuration has it: one look that
+// fails takes nobody's URLs away.
+const lookAgain = 2 * time.Second
+
+// stillThere reports whether a member is where the configuration has it.
+func (r *Requests) stillThere(ctx context.Context, known *consensus.Member) (bool, error) {
+	presence, _ := r.addresses.seek(ctx, known.ID, known.DialURLs())
+	if presence == transport.Present || presence.Misleads() {
+		return presence == transport.Present, nil
+	}
+	if err := r.cluster.Sleep(ctx, lookAgain); err != nil {
+		return false, err
+	}
+	presence, _ = r.addresses.seek(ctx, known.ID, known.DialURLs())
+	return presence == transport.Present, nil
 }
 
 // own returns those of a member's URLs that no other one has, or at which it is found: its word alone takes nobody's.

@@ -51,7 +51,11 @@ func (c *cluster) beginPuts(round, count int) (underway <-chan struct{}, wait fu
 					return
 				}
 				mu.Lock()
-				acked = append(acked, toldPut{key, result.Revision, *route})
+				told := toldPut{key: key, revision: result.Revision}
+				if r := route.Load(); r != nil {
+					told.route = *r
+				}
+				acked = append(acked, told)
 				mu.Unlock()
 				begun()
 			}

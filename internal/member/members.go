@@ -285,7 +285,7 @@ func (s *Membership) announce(urls []string, again bool) (told bool) {
 		return s.requests.Moved(s.ports.stopping, id, news.URLs) == nil
 	}
 	for _, to := range news.Ask {
-		ctx, cancel := context.WithTimeout(s.ports.stopping, autopilot.StepPatience)
+		ctx, cancel := context.WithTimeout(s.ports.stopping, autopilot.MovePatience)
 		_, err := peercall.Ask(ctx, s.ports.caller, to, &methodMoved, movedQuestion{ID: id, URLs: news.URLs})
 		cancel()
 		if err == nil {

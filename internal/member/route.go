@@ -2,6 +2,7 @@ package member
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/quorate/quorate/internal/proposals"
 )
@@ -9,13 +10,13 @@ import (
 type routeKey struct{}
 
 // WantRoute returns a context under which Propose tells by which way the answer came.
-func WantRoute(ctx context.Context) (context.Context, *proposals.Route) {
-	route := new(proposals.Route)
+func WantRoute(ctx context.Context) (context.Context, *atomic.Pointer[proposals.Route]) {
+	route := new(atomic.Pointer[proposals.Route])
 	return context.WithValue(ctx, routeKey{}, route), route
 }
 
 func noteRoute(ctx context.Context, route proposals.Route) {
-	if wanted, ok := ctx.Value(routeKey{}).(*proposals.Route); ok {
-		*wanted = route
+	if wanted, ok := ctx.Value(routeKey{}).(*atomic.Pointer[proposals.Route]); ok {
+		wanted.Store(&route) // the call may have ended meanwhile
 	}
 }

@@ -20,8 +20,8 @@ func routed(ctx context.Context) (_ context.Context, tell func()) {
 	asked := ctx
 	ctx, route := member.WantRoute(ctx)
 	return ctx, func() {
-		if *route != "" {
-			_ = grpc.SetHeader(asked, metadata.Pairs(routeKey, string(*route))) // it fails only where nobody listens
+		if r := route.Load(); r != nil && *r != "" {
+			_ = grpc.SetHeader(asked, metadata.Pairs(routeKey, string(*r))) // it fails only where nobody listens
 		}
 	}
 }

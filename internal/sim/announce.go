@@ -83,7 +83,7 @@ func (h *host) announce(config *consensus.Config) {
 					told = err == nil
 					resume()
 				})
-				h.run.After(autopilot.StepPatience, resume)
+				h.run.After(autopilot.MovePatience, resume)
 			}) {
 				return
 			}
@@ -93,7 +93,7 @@ func (h *host) announce(config *consensus.Config) {
 		}
 		over(told)
 	})
-	h.run.After(time.Duration(1+len(news.Ask))*autopilot.StepPatience, end)
+	h.run.After(time.Duration(1+len(news.Ask))*autopilot.MovePatience, end)
 }
 
 // tell carries to a member where another one says that it is; that one takes it to the leader.

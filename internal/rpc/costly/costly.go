@@ -78,6 +78,11 @@ func (g *Gate) Propose(
 	case o := <-done:
 		return o.result, o.err
 	case <-ctx.Done():
+		go func() {
+			if o := <-done; o.result.Memory != nil {
+				o.result.Memory.Release() // nobody waits for the answer
+			}
+		}()
 		return kv.Result{}, ctx.Err()
 	}
 }

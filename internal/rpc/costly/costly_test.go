@@ -313,3 +313,38 @@ func TestGate_Turn_keepsInPace(t *testing.T) {
 		}
 	})
 }
+
+// released counts how often it was released.
+type released struct{ times atomic.Int64 }
+
+func (*released) Take(int) error { return nil }
+func (*released) Walk(int) error { return nil }
+func (r *released) Release()     { r.times.Add(1) }
+
+// Ensure that the memory of an answer for which nobody waits any more is given back.
+func TestGate_Propose_endedCall(t *testing.T) {
+	m := machine(t, 100)
+	synctest.Test(t, func(t *testing.T) {
+		g, memory, apply := gateOf(m), &released{}, make(chan struct{})
+		ctx, cancel := context.WithCancel(from("10.0.0.1"))
+		ended := make(chan error)
+		go func() {
+			_, err := g.Propose(ctx, &kv.Command{Delete: &kv.DeleteOp{Key: []byte("k"), End: []byte("l"), PrevKV: true}},
+				func(context.Context, *kv.Command) (kv.Result, error) {
+					<-apply
+					return kv.Result{Revision: 5, Memory: memory}, nil
+				})
+			ended <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("the call ends with %v", err)
+		}
+		close(apply)
+		synctest.Wait()
+		if in, _ := g.Counts(); in != 0 || memory.times.Load() != 1 {
+			t.Errorf("%d are in, and the memory was released %d times", in, memory.times.Load())
+		}
+	})
+}

@@ -95,7 +95,7 @@ func TestStream_begin_again(t *testing.T) {
 		p.room.L = &p.mu
 		r := &quoratepb.Proposal{
 			Session: session(c.owner), Sequence: c.sequence, Kind: quoratepb.Proposal_KIND_PUT, Again: c.again}
-		command, _, err := p.begin(r)
+		command, _, err := p.begin(r, p.handOver)
 		if err != nil || (command != nil) != (c.want == goesOn) {
 			t.Errorf("%s: got %v, %v", c.name, command, err)
 		}
@@ -136,7 +136,7 @@ func TestStream_begin_turn(t *testing.T) {
 	left := 0
 	m.turn = func() (func(), error) { return func() { left++ }, nil }
 	p := stream()
-	command, one, err := p.begin(r)
+	command, one, err := p.begin(r, p.handOver)
 	if command == nil || err != nil || left != 0 {
 		t.Fatalf("got %v, %v, and the turn ended %d times", command, err, left)
 	}
@@ -160,7 +160,7 @@ func TestStream_begin_turn(t *testing.T) {
 	} {
 		p := stream()
 		r.Again = again
-		if command, _, err := p.begin(r); command != nil || err != nil || len(p.finished) != 1 {
+		if command, _, err := p.begin(r, p.handOver); command != nil || err != nil || len(p.finished) != 1 {
 			t.Fatalf("without a turn: got %v, %v", command, err)
 		}
 		if a := w.proposalAnswer(context.Background(), &p.finished[0]); a.Verdict != want {

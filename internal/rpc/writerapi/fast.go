@@ -73,8 +73,17 @@ func (p *proposeStream) fast(request *quoratepb.ProposeRequest) error {
 	p.record(request)
 	message := termConfigOf(request)
 	message.Kind = consensus.MsgFastPropose
+	offer := func() {
+		p.writer.options.Clients.Offer(p.grpc.Context(), p.owner.ID, message)
+		message.Proposals = nil
+	}
+	waits := func() { // the turn that the next one waits for may be that of one before it
+		if p.handOver(); len(message.Proposals) > 0 {
+			offer()
+		}
+	}
 	for _, r := range request.Proposals {
-		command, one, err := p.begin(r)
+		command, one, err := p.begin(r, waits)
 		if err != nil {
 			return err
 		}
@@ -91,7 +100,7 @@ func (p *proposeStream) fast(request *quoratepb.ProposeRequest) error {
 			message.Proposals = append(message.Proposals, proposal)
 		}
 	}
-	p.writer.options.Clients.Offer(p.grpc.Context(), p.owner.ID, message)
+	offer()
 	return nil
 }
 

@@ -161,7 +161,7 @@ func (p *proposeStream) take(request *quoratepb.ProposeRequest) error {
 // propose checks the proposals of a message and hands them to the member together, or answers them. The error ends the stream.
 func (p *proposeStream) propose(all []*quoratepb.Proposal) error {
 	for _, r := range all {
-		command, one, err := p.begin(r)
+		command, one, err := p.begin(r, p.handOver)
 		if err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func (p *proposeStream) handOver() {
 }
 
 // begin checks one proposal. No command means that it is answered already; the error ends the stream.
-func (p *proposeStream) begin(r *quoratepb.Proposal) (*kv.Command, *streamProposal, error) {
+func (p *proposeStream) begin(r *quoratepb.Proposal, waits func()) (*kv.Command, *streamProposal, error) {
 	id := p.owner.Proposal(r.Session, r.Sequence)
 	one := &streamProposal{stream: p, id: id, kind: r.Kind, bytes: len(r.Request)}
 	if !p.enter(one) {
@@ -220,11 +220,11 @@ func (p *proposeStream) begin(r *quoratepb.Proposal) (*kv.Command, *streamPropos
 		one.refuse(err)
 		return nil, one, nil
 	}
-	leave, err := p.writer.options.KV.Turn(p.grpc.Context(), command, p.handOver)
+	leave, err := p.writer.options.KV.Turn(p.grpc.Context(), command, waits)
 	switch {
 	case err == nil:
-		if leave != nil {
-			one.leave = sync.OnceFunc(leave)
+		if leave != nil && !p.keepTurn(one, leave) {
+			return nil, one, nil
 		}
 		return command, one, nil
 	case r.Again: // it may have been applied, and is no refusal
@@ -233,6 +233,18 @@ func (p *proposeStream) begin(r *quoratepb.Proposal) (*kv.Command, *streamPropos
 		one.refuse(err)
 	}
 	return nil, one, nil
+}
+
+// keepTurn notes the turn of a proposal. It gives it back, and returns false, if the stream has ended meanwhile.
+func (p *proposeStream) keepTurn(one *streamProposal, leave func()) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		leave()
+		return false
+	}
+	one.leave = sync.OnceFunc(leave)
+	return true
 }
 
 func checkName(id consensus.ProposalID) error {
