@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quorate/quorate/internal/autopilot"
@@ -134,7 +135,11 @@ func (w *World) noticeChange(h *host, event raft.Event) {
 		r.counts.Undone++
 	case raft.ConfigSettled:
 		for _, id := range h.suite.Settled(h.id, e.ID, h.proc.Node.Replica().Term()) {
-			if retired := w.cluster.hosts[id]; r.plan.SwitchOff && retired != nil {
+			retired := w.cluster.hosts[id]
+			if slices.Contains(w.cluster.survivors, retired) {
+				continue // it was recovered from the quorum that has come back, and is of another epoch
+			}
+			if r.plan.SwitchOff && retired != nil {
 				r.After(0, retired.retire) // the operator has waited for just that
 			}
 		}
