@@ -58,6 +58,7 @@ func (s *shared) serveWatch(_ any, stream grpc.ServerStream) error {
 	}
 	defer w.writer.Close()
 	defer w.watches.Close()
+	defer context.AfterFunc(stream.Context(), w.watches.Stop)() // receive has ended if the client asks for nothing more
 	stopTicks := w.tick()
 	defer stopTicks()
 	go w.receive()
@@ -140,9 +141,10 @@ func watchRequest(r *pb.WatchCreateRequest) watch.Request {
 }
 
 // tick asks for progress notifications at intervals that are not quite the same for all streams, so that streams
-// that were opened together do not all notify together.
+// that were opened together do not all notify together. The runtime keeps the functions of some stopped timers until they would
+// have run, so the function has only what holds nothing once it is closed.
 func (w *watchStream) tick() (stop func()) {
-	interval := w.s.options.WatchProgressInterval
+	watches, clock, interval := w.watches, w.s.options.Clock, w.s.options.WatchProgressInterval
 	interval += time.Duration(rand.Int64N(int64(interval)/10 + 1))
 	var mu sync.Mutex
 	var timer env.Timer
@@ -154,8 +156,8 @@ func (w *watchStream) tick() (stop func()) {
 		if stopped {
 			return
 		}
-		timer = w.s.options.Clock.AfterFunc(interval, func() {
-			w.watches.Tick()
+		timer = clock.AfterFunc(interval, func() {
+			watches.Tick()
 			arm()
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
+	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/rpc"
 )
 
@@ -94,4 +95,56 @@ func TestWatch_requestsOfAClientThatDoesNotRead(t *testing.T) {
 	}
 	cancel()
 	<-ended
+}
+
+// halfClosed is a client that asks for one watch and nothing more. It leaves after the first events.
+type halfClosed struct {
+	deafStream
+	leave   context.CancelFunc
+	created bool
+	events  atomic.Int64
+}
+
+func (h *halfClosed) RecvMsg(m any) error {
+	if h.created {
+		return io.EOF
+	}
+	h.created = true
+	m.(*pb.WatchRequest).RequestUnion = &pb.WatchRequest_CreateRequest{
+		CreateRequest: &pb.WatchCreateRequest{Key: []byte("k"), StartRevision: 1},
+	}
+	return nil
+}
+
+// SendMsg is of a transport that does not say that the client has gone.
+func (h *halfClosed) SendMsg(m any) error {
+	if h.events.Add(1) == 2 { // after the answer
+		h.leave()
+	}
+	for range 100 {
+		runtime.Gosched()
+	}
+	return nil
+}
+
+// A client that asks for nothing more is noticed to have left, and the store is not read for it to the end.
+func TestWatch_halfClosedClientLeaves(t *testing.T) {
+	const puts = 100
+	backend := newMachineBackend(t)
+	services := rpc.New(rpc.Options{Member: backend})
+	defer services.Close()
+	for range puts {
+		put := kv.PutOp{Key: []byte("k"), Value: make([]byte, 1<<20)}
+		if _, err := backend.Propose(t.Context(), &kv.Command{Put: &put}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, leave := context.WithCancel(waitContext(t))
+	defer leave()
+	addr := &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 1}
+	client := &halfClosed{deafStream: deafStream{ctx: peer.NewContext(ctx, &peer.Peer{Addr: addr})}, leave: leave}
+	_ = rpc.ServeWatch(services, grpc.ServerStream(client)) // it ends in any case
+	if sent := client.events.Load(); sent > puts/2 {
+		t.Errorf("%d answers were made for a client that had left after the second, of %d", sent, puts+1)
+	}
 }

@@ -113,17 +113,11 @@ func (w *World) probe(when string) bool {
 	if w.runUntil(w.run.Now()+w.patience(), func() bool { return missing() == nil }) {
 		return true
 	}
-	if h := missing(); h != nil && !w.run.suite.Failed() && !w.quorumGivenAway() {
+	if h := missing(); h != nil && !w.run.suite.Failed() && !w.cluster.quorumGivenAway() {
 		w.run.suite.Report("liveness", fmt.Sprintf("member %v cannot write %s, %v later: %s",
 			h.id, when, w.patience(), w.cluster.describe()))
 	}
 	return false
-}
-
-// quorumGivenAway reports whether an operator has removed members while others had lost their disks, so that half of the voters
-// are lost. That is possible only without --strict-reconfig-check, and nothing can be demanded of such a cluster.
-func (w *World) quorumGivenAway() bool {
-	return !w.run.plan.Raft.StrictReconfig && lostHalf(w.cluster, w.run.suite, map[consensus.MemberID]bool{}, nil)
 }
 
 // converge waits until all members have applied the same log, all leases have ended, and watchers have seen it all.

@@ -60,6 +60,12 @@ func lostHalf(c *cluster, suite *check.Suite, lost, leaving map[consensus.Member
 	return check.LostHalf(suite.Configs(), lost, leaving)
 }
 
+// quorumGivenAway reports whether an operator has removed members while others had lost their disks, so that half of the voters
+// are lost. That is possible only without --strict-reconfig-check, and nothing can be demanded of such a cluster.
+func (c *cluster) quorumGivenAway() bool {
+	return !c.run.plan.Raft.StrictReconfig && lostHalf(c, c.run.suite, map[consensus.MemberID]bool{}, nil)
+}
+
 // loser draws a member that runs and may lose its disk.
 func (d *diskFaults) loser(fit func(*host) bool) *host {
 	fitting := slices.DeleteFunc(d.cluster.up(), func(h *host) bool { return !d.mayLose(h) || fit != nil && !fit(h) })

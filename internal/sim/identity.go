@@ -229,16 +229,17 @@ func (n *network) listener(at *host) guard.Listener {
 }
 
 // mayHear keeps the faults within what the rules promise (ADR 0020, "What remains open"): whoever can not know better may
-// take a copy for the original. So a copy reaches only those who hear the original, and an older disk only those who have
-// met the life that it was put back from. Of a copy that was made while the member ran only a leader knows what is missing,
-// while its log reaches back to there.
+// take a copy for the original. So a copy reaches only those who hear the original and have met it at its address, and an
+// older disk only those who have met the life that it was put back from. Of a copy that was made while the member ran only a
+// leader knows what is missing, while its log reaches back to there.
 func (n *network) mayHear(from *credentials, to *host) bool {
 	switch {
 	case from.impostor == leftOver:
 		return true
 	case from.original != nil:
 		heard, _ := n.listener(to)(from.original.claim.Life)
-		return from.original.alive && heard == n.run.Now() && to.hears[from.original.claim.Life]
+		return from.original.alive && heard == n.run.Now() && to.hears[from.original.claim.Life] &&
+			to.guard.Believes(&from.original.claim)
 	case from.witness != nil:
 		return to == from.witness && to.leads() && to.proc.Node.Replica().Term() == from.term &&
 			to.suite.LogBase(to.id) <= from.forgot

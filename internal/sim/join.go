@@ -230,7 +230,7 @@ func (w *World) joinsSettled() bool {
 	w.run.arriving = true
 	settled := waits() == nil || w.runUntil(w.run.Now()+joinsSettle, func() bool { return waits() == nil })
 	w.run.arriving = false
-	if h := waits(); !settled && h != nil && !w.run.suite.Failed() && !w.quorumGivenAway() {
+	if h := waits(); !settled && h != nil && !w.run.suite.Failed() && !w.cluster.quorumGivenAway() {
 		w.run.suite.Report("join", fmt.Sprintf("the process in slot %d (%v) asked for %+v and is neither member nor refused: "+
 			"%s", h.slot, h.id, h.joiner.request, w.cluster.describe()))
 	}

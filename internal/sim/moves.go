@@ -346,7 +346,7 @@ func (f *addressFaults) settled(w *World) bool {
 	if w.runUntil(f.run.Now()+addressesSettle, func() bool { return apart() == "" }) {
 		return true
 	}
-	if why := apart(); !f.run.suite.Failed() && why != "" && !w.quorumGivenAway() {
+	if why := apart(); !f.run.suite.Failed() && why != "" && !w.cluster.quorumGivenAway() {
 		config := f.run.suite.CommittedConfig()
 		var where []string
 		for i := range config.Members {

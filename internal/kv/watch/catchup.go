@@ -27,13 +27,10 @@ const (
 // something to do. The caller of Next is the only caller.
 func (s *Stream) catchUp() (more bool, err error) {
 	h := s.hub
-	s.account.reads <- struct{}{} // a step never waits for a client
-	defer func() { <-s.account.reads }()
-	h.reads <- struct{}{}
-	defer func() { <-h.reads }()
-	if s.closed.Load() { // while it waited
+	if !s.enterReads() {
 		return true, nil
 	}
+	defer s.leaveReads()
 	h.storeMu.RLock()
 	defer h.storeMu.RUnlock()
 	if h.store == nil {
@@ -66,6 +63,32 @@ func (s *Stream) catchUp() (more bool, err error) {
 	}
 	// If nobody moves, the store is behind the hub, and Publish will signal.
 	return !s.await(func() bool { return s.reader.fruitless >= s.behind.Len() && h.store.Revision() == published }), nil
+}
+
+// enterReads waits until the stream may read. Those that read never wait for a client. It reports false if the stream was
+// stopped.
+func (s *Stream) enterReads() bool {
+	select {
+	case s.account.reads <- struct{}{}:
+	case <-s.stopped:
+		return false
+	}
+	select {
+	case s.hub.reads <- struct{}{}:
+	case <-s.stopped:
+		<-s.account.reads
+		return false
+	}
+	if s.closed.Load() { // both were ready
+		s.leaveReads()
+		return false
+	}
+	return true
+}
+
+func (s *Stream) leaveReads() {
+	<-s.hub.reads
+	<-s.account.reads
 }
 
 // await puts the stream among those that Publish and Reset wake, if idle says so. It reports false if there is more to do.

@@ -183,10 +183,12 @@ func (s *Stream) dropQueue() {
 	s.queue, s.last = nil, nil
 }
 
-// drop empties the queue of a stream that was closed, and forgets what was handed out.
+// drop empties the queue of a stream that was closed, and forgets what was handed out: somebody may have the stream for longer.
+// The caller of Next is the only caller.
 func (s *Stream) drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.reader.responses = nil
 	s.release(s.queue)
 	s.release(s.handed)
 	s.queue, s.handed, s.last = nil, nil, nil

@@ -29,12 +29,13 @@ type Stream struct {
 	ticks    uint64 // of progress
 	waits    bool   // in hub.waiting
 
-	closed  atomic.Bool // these two are written under hub.mu, so that Next need not take it
+	closed  atomic.Bool // by Stop
 	left    atomic.Bool // by the caller of Next
 	lagging atomic.Bool // a step of catch-up has something to do
 
 	reader    reader
 	overdraft overdraft
+	stopped   chan struct{} // is closed once closed is set
 	wake      chan struct{} // holds one signal: there is something for Next
 	room      chan struct{} // likewise: something was sent, so that Accept may look again
 
@@ -67,7 +68,8 @@ func (h *Hub) OpenFor(client string) *Stream {
 	s := &Stream{
 		hub: h, account: h.openAccount(client), byID: map[int64]*watcher{}, ticks: 1,
 		parties: map[standing]*party{}, asleep: nowhere,
-		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), reader: reader{revisions: firstCatchUpRevisions},
+		stopped: make(chan struct{}), wake: make(chan struct{}, 1), room: make(chan struct{}, 1),
+		reader: reader{revisions: firstCatchUpRevisions},
 	}
 	s.overdraft.account, s.overdraft.wake = s.account, s.wake
 	return s
@@ -79,7 +81,7 @@ func (s *Stream) Stop() {
 	if s.closed.Swap(true) {
 		return
 	}
-	s.signal()
+	close(s.stopped)
 	s.dropQueue()
 }
 
@@ -118,6 +120,8 @@ func (s *Stream) Accept(ctx context.Context) error {
 		}
 		select {
 		case <-s.room:
+		case <-s.stopped:
+			return ErrClosed
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -340,6 +344,7 @@ func (s *Stream) Next(ctx context.Context) ([]Response, error) {
 		}
 		select {
 		case <-s.wake:
+		case <-s.stopped:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

@@ -139,6 +139,9 @@ func (g *Guard) Hears(c *identity.Claim, evidence identity.Evidence) bool {
 // Dialled reports whether a life has answered at the address of its member: its streams are known since.
 func (g *Guard) Dialled(life consensus.Life) bool { return g.dialled[life] }
 
+// Believes reports whether a life is the one that was welcomed last of its data directory, on evidence.
+func (g *Guard) Believes(c *identity.Claim) bool { return g.inside[c.Storage].Life == c.Life }
+
 // Distrust refuses the directory that speaks for a member. It reports whether that must be remembered.
 func (g *Guard) Distrust(id consensus.MemberID) bool {
 	c, known := g.met[id]
