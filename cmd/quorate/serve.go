@@ -167,6 +167,10 @@ func runMember(c config.Config, log *logging.Log, first, second <-chan os.Signal
 	for _, w := range c.Warnings {
 		log.Warn(w)
 	}
+	if !memory.HeapHasAll {
+		log.Warn("this binary was built with cgo: the C library keeps memory that the store has freed, and --memory does not " +
+			"bound that; build with CGO_ENABLED=0")
+	}
 	m, err := startUntil(first, second, c, shares, log)
 	if m == nil || err != nil {
 		return err

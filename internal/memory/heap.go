@@ -29,7 +29,7 @@ const (
 func Govern(s Shares) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		limit := s.Heap
-		if !heapHasAll {
+		if !HeapHasAll {
 			limit -= MemTables*s.MemTable + s.Blocks
 		}
 		debug.SetMemoryLimit(limit)

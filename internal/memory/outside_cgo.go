@@ -2,6 +2,6 @@
 
 package memory
 
-// heapHasAll says whether all memory of a member is the Go runtime's. With cgo the store allocates its caches and memtables by
+// HeapHasAll says whether all memory of a member is the Go runtime's. With cgo the store allocates its caches and memtables by
 // the C library.
-const heapHasAll = false
+const HeapHasAll = false
