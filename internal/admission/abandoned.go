@@ -22,6 +22,7 @@ const (
 type Abandoned struct {
 	mu      sync.Mutex
 	hosts   map[string]abandoner
+	looked  time.Time // for hosts that are forgiven, when there was no room
 	refused uint64
 }
 
@@ -61,6 +62,10 @@ func (a *Abandoned) Add(from net.Addr, requests int) {
 	host, now := Host(from), time.Now()
 	h, known := a.hosts[host]
 	if !known && len(a.hosts) >= maxAbandoners {
+		if now.Sub(a.looked) < time.Second {
+			return // a walk over all of them for each further host would be work that clients cause
+		}
+		a.looked = now
 		if a.forget(now); len(a.hosts) >= maxAbandoners {
 			return
 		}
