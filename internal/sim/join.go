@@ -197,7 +197,7 @@ func (d *diskFaults) strikeJoin() {
 	}
 	var others []autopilot.JoinRequest
 	for _, other := range c.list {
-		if other.joiner != nil {
+		if other.joiner != nil && d.run.plan.Addresses { // else updates lead nowhere, and a twin could get the URL of one that runs
 			others = append(others, other.joiner.request)
 		}
 	}
