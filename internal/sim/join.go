@@ -197,7 +197,8 @@ func (d *diskFaults) strikeJoin() {
 	}
 	var others []autopilot.JoinRequest
 	for _, other := range c.list {
-		if other.joiner != nil && d.run.plan.Addresses { // else updates lead nowhere, and a twin could get the URL of one that runs
+		// Where updates lead nowhere, a twin could get the URL of one that runs.
+		if other.joiner != nil && d.run.plan.Addresses {
 			others = append(others, other.joiner.request)
 		}
 	}
