@@ -40,8 +40,12 @@ func NewAddresses(finder Finder, logger *slog.Logger) *Addresses {
 
 // Confirm looks for the members whose URLs a change updates, and completes the request with the former URLs of those that were
 // not found, and with the configuration that it looked at, unless the request names one. That a member finds itself says
-// nothing of where others find it: its former URLs stay, too. Confirm fails with a *membership.AddressError.
+// nothing of where others find it: its former URLs stay, too. No newcomer gets a URL at which a member was found. Confirm fails
+// with a *membership.AddressError.
 func (a *Addresses) Confirm(ctx context.Context, request *consensus.ChangeRequest, demand membership.Caution) error {
+	if err := a.vacant(ctx, request); err != nil && demand != membership.Forced {
+		return err
+	}
 	if !slices.ContainsFunc(request.Steps, func(s consensus.ChangeStep) bool { return s.Kind == consensus.ChangeUpdate }) {
 		return nil
 	}
@@ -180,6 +184,49 @@ func (a *Addresses) words(
 func (a *Addresses) where(ctx context.Context, id consensus.MemberID, urls []string) []string {
 	found, _ := a.ask(ctx, id, urls)
 	return present(found, urls)
+}
+
+// vacant fails if a change adds a member at a URL where another one is found.
+func (a *Addresses) vacant(ctx context.Context, request *consensus.ChangeRequest) error {
+	config := a.finder.Config()
+	for i := range request.Steps {
+		step := &request.Steps[i]
+		if step.Kind != consensus.ChangeAddVoter && step.Kind != consensus.ChangeAddLearner {
+			continue
+		}
+		if known, url := a.resident(ctx, &config, step.Member.PeerURLs); known.ID != consensus.NoMember {
+			return &membership.AddressError{Text: residentWords(&known, url) + ": correct the peer URLs of the new member"}
+		}
+	}
+	return nil
+}
+
+func residentWords(known *consensus.Member, url string) string {
+	return fmt.Sprintf("member %v (%s), which the configuration has at %s, answers at %s", known.ID, known.Name,
+		strings.Join(known.PeerURLs, ","), url)
+}
+
+// resident returns a member that is found at one of some URLs which the configuration does not have of it, and that URL: it has
+// moved there, and a newcomer that is given the URL would keep it from its own.
+func (a *Addresses) resident(ctx context.Context, config *consensus.Config, urls []string) (consensus.Member, string) {
+	at := make([][]string, len(config.Members))
+	var asking sync.WaitGroup
+	for i := range config.Members {
+		if known := &config.Members[i]; !shareURL(known.DialURLs(), urls) { // else the change is refused, or it is replaced
+			asking.Go(func() { at[i] = a.where(ctx, known.ID, urls) })
+		}
+	}
+	asking.Wait()
+	for i := range at {
+		if len(at[i]) > 0 {
+			return config.Members[i], at[i][0]
+		}
+	}
+	return consensus.Member{}, ""
+}
+
+func shareURL(a, b []string) bool {
+	return slices.ContainsFunc(a, func(url string) bool { return slices.Contains(b, url) })
 }
 
 func present(found []transport.Presence, urls []string) (at []string) {

@@ -123,6 +123,10 @@ func (r *Requests) Join(ctx context.Context, q JoinQuestion) (JoinStep, error) {
 			return JoinStep{}, err
 		}
 	}
+	if known, url := r.addresses.resident(ctx, &view.Config, q.PeerURLs); known.ID != consensus.NoMember {
+		return JoinStep{}, &membership.SpecError{Text: residentWords(&known, url) +
+			": correct --initial-advertise-peer-urls of the process that joins"}
+	}
 	switch {
 	case q.Replaces == "":
 		return r.joinAsLearner(ctx, &view, &q)

@@ -3,6 +3,7 @@ package autopilot_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"strings"
@@ -123,6 +124,62 @@ func TestJoinRequest_Question_olderLeader(t *testing.T) {
 		var read struct{ Closed, Trusted bool }
 		if err := json.Unmarshal(sent, &read); err != nil || read.Closed != row.closed || read.Trusted != row.trusted {
 			t.Errorf("%+v: sent %s, %v", row, sent, err)
+		}
+	}
+}
+
+// found is a cluster in which one member is found at one URL.
+type found struct {
+	still
+	id  consensus.MemberID
+	url string
+}
+
+func (f *found) Find(_ context.Context, id consensus.MemberID, url string) (transport.Presence, error) {
+	switch {
+	case url != f.url:
+		return transport.Silent, nil
+	case id != f.id:
+		return transport.Another, nil
+	}
+	return transport.Present, nil
+}
+
+// Ensure that no newcomer gets the URL to which a member has moved: that member could not have it any more, and would be found
+// nowhere.
+func TestAddresses_resident(t *testing.T) {
+	const moved = "http://10.0.0.7:2380"
+	logger := slog.New(slog.DiscardHandler)
+	for _, c := range []struct {
+		text    string
+		url     string
+		demand  membership.Caution
+		refused bool
+	}{
+		{text: "where the leader itself is", url: moved, demand: membership.Lenient, refused: true},
+		{text: "by force", url: moved, demand: membership.Forced},
+		{text: "where nobody is", url: "http://10.0.0.8:2380", demand: membership.Lenient},
+	} {
+		f := &found{still: still{now: joinable(joinURL, consensus.NoStorage)}, id: 1, url: moved}
+		request := consensus.ChangeOne(consensus.ChangeAddLearner, consensus.Member{ID: 3, PeerURLs: []string{c.url}})
+		err := autopilot.NewAddresses(f, logger).Confirm(t.Context(), &request, c.demand)
+		var address *membership.AddressError
+		if errors.As(err, &address) != c.refused || !c.refused && err != nil {
+			t.Errorf("an operator adds a member %s: %v", c.text, err)
+		}
+		if c.demand == membership.Forced {
+			continue
+		}
+		o := autopilot.RequestOptions{Draw: func() uint64 { return 3 },
+			Admit: func(context.Context, *autopilot.JoinQuestion) error { return nil }}
+		_, err = autopilot.NewRequests(f, autopilot.NewAddresses(f, logger), o).Join(t.Context(),
+			autopilot.JoinQuestion{JoinRequest: autopilot.JoinRequest{PeerURLs: []string{c.url}}})
+		var spec *membership.SpecError
+		if refused := errors.As(err, &spec); refused != c.refused || (f.changes == 0) != c.refused {
+			t.Errorf("a process joins %s: %v, after %d changes", c.text, err, f.changes)
+		}
+		if c.refused && !strings.Contains(err.Error(), moved) {
+			t.Errorf("the refusal does not name the URL: %v", err)
 		}
 	}
 }

@@ -221,10 +221,6 @@ func stillAt(config *consensus.Config, steps []consensus.ChangeStep, urls []stri
 	return consensus.NoMember
 }
 
-func shareURL(a, b []string) bool {
-	return slices.ContainsFunc(a, func(url string) bool { return slices.Contains(b, url) })
-}
-
 func updates(steps []consensus.ChangeStep, id consensus.MemberID) bool {
 	return slices.ContainsFunc(steps, func(s consensus.ChangeStep) bool { return s.Member.ID == id })
 }

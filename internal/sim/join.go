@@ -16,6 +16,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/joins"
+	"github.com/quorate/quorate/internal/sim/places"
 	"github.com/quorate/quorate/internal/sim/routines"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
@@ -197,8 +198,9 @@ func (d *diskFaults) strikeJoin() {
 	}
 	var others []autopilot.JoinRequest
 	for _, other := range c.list {
-		// Where updates lead nowhere, a twin could get the URL of one that runs.
-		if other.joiner != nil && d.run.plan.Addresses {
+		// Where updates lead nowhere, a twin could get the URL of one that runs; and nobody finds one that has moved there and
+		// is down.
+		if other.joiner != nil && d.run.plan.Addresses && c.upAt(other.joiner.request.PeerURLs[0], other) {
 			others = append(others, other.joiner.request)
 		}
 	}
@@ -212,6 +214,12 @@ func (d *diskFaults) strikeJoin() {
 	h.joiner, h.address = &joiner{request: request}, addressOf(request.PeerURLs[0])
 	d.run.struck("join", fmt.Sprintf("%d as %+v", h.slot, request))
 	h.startAfter(dice.Between(rng, 0, 2*time.Second))
+}
+
+// upAt reports whether the machine at a URL is up, if it is another one than that which first was there.
+func (c *cluster) upAt(url string, first *host) bool {
+	p := c.places.At(url)
+	return p.Kind != places.PeerPort || p.Machine == first.slot || c.list[p.Machine].alive
 }
 
 // joinsSettled lets leaders go on with jobs until every process that joins is a member, or was refused.
