@@ -48,7 +48,7 @@ func TestMember_StartJob_expires(t *testing.T) {
 	c := startCluster(t, 1)
 	leader := c.leader()
 	job, err := leader.StartJob(c.ctx, 0, &membership.Spec{
-		Add: []membership.Newcomer{{Name: "never", PeerURLs: []string{c.reserve().url()}}}, JoinWithinMS: 300,
+		Add: []membership.Newcomer{{Name: "never", PeerURLs: []string{c.reserve().url()}}}, JoinWithinMS: 5000,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -197,15 +197,21 @@ func (d *diskFaults) strikeJoin() {
 		return
 	}
 	var others []autopilot.JoinRequest
+	apart := map[string]bool{} // URLs at which no other process is started
 	for _, other := range c.list {
-		// Where updates lead nowhere, a twin could get the URL of one that runs; and nobody finds one that has moved there and
-		// is down.
-		if other.joiner != nil && d.run.plan.Addresses && c.upAt(other.joiner.request.PeerURLs[0], other) {
+		if other.joiner != nil {
 			others = append(others, other.joiner.request)
+			// Where updates lead nowhere, a twin could get the URL of one that runs; and nobody finds one that has moved there
+			// and is down.
+			url := other.joiner.request.PeerURLs[0]
+			apart[url] = apart[url] || !d.run.plan.Addresses || !c.upAt(url, other)
 		}
 	}
-	old := up[rng.IntN(len(up))]
-	request, dies := joins.Draw(rng, describeMember(len(c.list)), old.id, others)
+	old, own := up[rng.IntN(len(up))], describeMember(len(c.list))
+	request, dies := joins.Draw(rng, own, old.id, others)
+	if apart[request.PeerURLs[0]] {
+		request.Name, request.PeerURLs = own.Name, own.PeerURLs
+	}
 	if dies && len(up) > 2 && len(up) == len(c.members()) {
 		old.crash()
 		old.startAfter(dice.Between(rng, 5*time.Second, 40*time.Second))
