@@ -240,7 +240,7 @@ func (x *executor) partBytes() int64 {
 }
 
 // revoke deletes the keys of a lease in their order, all at one revision, and then the lease. Of a large one it deletes the
-// first keys, and who proposed it does so again until the lease is gone; it is ending meanwhile.
+// first keys: the lease is ending then, and the leader proposes the other parts until it is gone (ADR 59).
 func (x *executor) revoke(id kv.LeaseID) error {
 	if !x.leases.Exists(id) {
 		return kv.ErrLeaseNotFound
