@@ -296,8 +296,8 @@ func (s *Membership) announce(urls []string, again bool) (told bool) {
 			return true
 		}
 		s.logger.Warn("could not tell the cluster where this member is now; if there is no leader because the others do not "+
-			"find it, stop each of them and tell it with `quorate set-address`", "urls", news.URLs, "asked", to.String(),
-			"err", err)
+			"find it, stop one of them, tell it with `quorate set-address`, start it again, and then do the next", "urls",
+			news.URLs, "asked", to.String(), "err", err)
 	}
 	return false
 }
