@@ -163,6 +163,7 @@ func (p *proposeStream) propose(all []*quoratepb.Proposal) error {
 	for _, r := range all {
 		command, one, err := p.begin(r, p.handOver)
 		if err != nil {
+			p.dropReady()
 			return err
 		}
 		if command != nil {
@@ -181,6 +182,16 @@ func (p *proposeStream) handOver() {
 	p.writer.options.Clients.ProposeAllFor(p.ready, func(at int, why error) {
 		p.ready[at].Done.(*streamProposal).refuse(why)
 	})
+	clear(p.ready)
+	p.ready = p.ready[:0]
+}
+
+// dropReady gives back the turns of what was checked and not proposed, of a stream that has ended: close leaves that to whoever
+// completes a command, and nobody completes these.
+func (p *proposeStream) dropReady() {
+	for i := range p.ready {
+		p.ready[i].Done.(*streamProposal).ended()
+	}
 	clear(p.ready)
 	p.ready = p.ready[:0]
 }

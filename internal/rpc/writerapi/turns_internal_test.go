@@ -108,3 +108,26 @@ func TestStream_begin_endedStream(t *testing.T) {
 		}
 	})
 }
+
+// Ensure that a costly command gives its turn back whose stream ends while the next one of its message is looked at: nobody else
+// would, and other costly commands would wait for ever.
+func TestStream_propose_endsBetween(t *testing.T) {
+	m := &fullMember{machine: fullMachine(t)}
+	p, session := turnStream(t, m, m, m)
+	var left atomic.Int64
+	calls := 0
+	m.turn = func() (func(), error) {
+		if calls++; calls == 1 {
+			return func() { left.Add(1) }, nil
+		}
+		p.close()
+		return nil, nil
+	}
+	var all []*quoratepb.Proposal
+	for n := range uint64(3) {
+		all = append(all, &quoratepb.Proposal{Session: session, Sequence: n + 1, Kind: quoratepb.Proposal_KIND_PUT})
+	}
+	if err := p.propose(all); err == nil || left.Load() != 1 || len(p.ready) > 0 {
+		t.Errorf("the message ends with %v, %d turns were given back, and %d commands wait", err, left.Load(), len(p.ready))
+	}
+}
