@@ -24,18 +24,23 @@ const (
 	addressShort = "Tell a stopped member where others are, if there is no leader because members moved"
 )
 
-const addressHelp = `Tell the member whose data is in --data-dir where others of its cluster are. It is for a cluster that has
-no leader because a member changed its address while others were down: those that run look for it where it was. While there
-is a leader nothing of this is needed: a member that is started with other --initial-advertise-peer-urls tells them itself.
+const addressHelp = `This command is for a cluster that has no leader because members moved while others were down: the members
+that run look for the moved ones at their former peer URLs. It tells the member whose data is in --data-dir where others
+are now. While there is a leader, do not use it: start a moved member with its new --initial-advertise-peer-urls, and it
+tells the others.
 
-The member must be stopped, and this must run as the user that owns its data. It dials the given URLs beside those of the
-configuration, until the configuration, which the members change once they have a leader, has the member somewhere else.
-Nothing that was voted or logged is touched: one file is written beside the data. To take it back, give the URLs of the
-configuration. Without MEMBER=URL the command shows what this member dials.
+1. Stop one member that does not find the others. A member that was down while others moved is one, too.
+2. Run this command as the user that owns its data, with MEMBER=URL for each member that moved. The same line works on
+   every member. Without MEMBER=URL the command shows which URLs the member dials, and changes nothing.
+3. Start the member, and do the same with the next one, until there is a leader.
 
-Do it for each member that does not find the others, also for one that was down while they moved; the same line works for
-all. A URL at which another process answers is refused. A URL of another member is taken if the same line says where that
-one is now, or if the member that it names answers there already. What does not answer may be started later.`
+The member then dials these URLs beside those of the configuration. Once there is a leader, the members change the
+configuration by themselves, and what this command told is forgotten. The command writes one file beside the data, and
+touches nothing that was voted or logged. To take it back, give the URLs that the configuration has.
+
+A URL at which another process answers is refused. A URL that the configuration has for another member is taken if the
+same line says where that member is now, or if the member that the line names answers there already. A URL at which
+nothing answers is taken: the member may be started later.`
 
 const addressExample = `  quorate set-address --data-dir /var/lib/quorate
   quorate set-address --data-dir /var/lib/quorate m1=http://10.0.9.1:2380 --dry-run
@@ -158,7 +163,7 @@ func (a *addressing) look(ctx context.Context) (map[recovery.Place]string, error
 	if err != nil {
 		return nil, err
 	}
-	return a.told.Look(ctx, a.member, a.member.Over(transport.Options{TLS: transport.TLS{Client: tls}}))
+	return a.told.Look(ctx, a.member, a.member.FinderOver(transport.Options{TLS: transport.TLS{Client: tls}}))
 }
 
 // show prints the plan.

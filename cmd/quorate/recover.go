@@ -316,7 +316,7 @@ func (r *recovering) checkLost(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found := r.survivor.FindVoters(ctx, r.survivor.Over(transport.Options{TLS: transport.TLS{Client: config}}), r.lostIDs)
+	found := r.survivor.FindVoters(ctx, r.survivor.FinderOver(transport.Options{TLS: transport.TLS{Client: config}}), r.lostIDs)
 	r.showFound(found)
 	err = r.survivor.CheckVoters(found)
 	var present *recovery.QuorumError

@@ -78,8 +78,8 @@ func (c *modelCommand) flags() *flag.FlagSet {
 			"activate-switched, activate-switched-new, activate-switched-told (ADR 63)")
 	flags.BoolVar(&c.change.SwitchOff, "switch-off", false,
 		"change: who leaves by activate, or an experiment, is switched off, and others must be able to elect a leader")
-	flags.BoolVar(&c.change.VotersStand, "voters-stand", false,
-		"change: nobody is a candidate who is no voter by its own log, not even if others need its log (ADR 66)")
+	flags.BoolVar(&c.change.OnlyVotersStand, "only-voters-stand", false,
+		"change: a member that is no voter by its own log is no candidate, not even if others need its log (ADR 66)")
 	flags.BoolVar(&c.change.Alive, "alive", false,
 		"change: most of the old with most of the new voters must be able to elect a leader at any time")
 	flags.StringVar((*string)(&c.change.Back), "back", string(joint.Committed),

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// LargeBytes is what a message has at least, or what it takes to read or to write it, that needs a turn.
+// LargeBytes is the size from which on a message needs a turn: its own, or that of the memory that reading or writing it takes.
 const LargeBytes = 64 << 10
 
 // Turns bounds work that takes a processor for milliseconds: reading and writing large messages in forms that cost much. As
@@ -18,8 +18,8 @@ type Turns struct {
 // NewTurns returns turns for as many as there are processors less one, and one at least.
 func NewTurns() *Turns { return &Turns{slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1))} }
 
-// Do does work on so many bytes, which must not wait for anything: at once if they are few, or else when it has a turn, in the
-// order of those who asked.
+// Do calls work, which handles so many bytes and must not wait for anything: at once if these are fewer than LargeBytes, else
+// when it has a turn. Turns are given in the order of the calls.
 func (t *Turns) Do(bytes int, work func()) {
 	if bytes >= LargeBytes {
 		t.waiting.Add(1)

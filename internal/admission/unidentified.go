@@ -39,7 +39,7 @@ type Slot struct {
 	host   string
 	conn   net.Conn
 	place  linked.Place[Slot] // among those of its host that wait
-	age    uint64             // grows with each connection
+	since  uint64             // when it was added, or began to wait again: a number that grows
 	base   int64              // counted by Add
 	more   int64              // counted by Hold
 	users  int                // calls of Pin without one of Unpin
@@ -58,7 +58,7 @@ func (u *Unidentified) Add(conn net.Conn, base int64) (slot *Slot, evicted []net
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.added++
-	slot = &Slot{set: u, host: host, conn: conn, age: u.added, base: base}
+	slot = &Slot{set: u, host: host, conn: conn, since: u.added, base: base}
 	evicted = u.makeRoom(base)
 	u.open++
 	u.wait(slot)
@@ -115,7 +115,7 @@ func (s *Slot) Unpin() (evicted []net.Conn) {
 	u.held -= s.base
 	u.pinned -= s.base
 	u.added++
-	s.age = u.added
+	s.since = u.added
 	u.wait(s)
 	return u.makeRoom(0)
 }
@@ -153,7 +153,7 @@ func (u *Unidentified) next() (found *Slot) {
 	most := int64(-1)
 	for _, waiting := range u.hosts {
 		first := waiting.First()
-		if waiting.held < most || waiting.held == most && first.age > found.age {
+		if waiting.held < most || waiting.held == most && first.since > found.since {
 			continue
 		}
 		most, found = waiting.held, first

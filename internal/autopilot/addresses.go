@@ -40,8 +40,8 @@ func NewAddresses(finder Finder, logger *slog.Logger) *Addresses {
 
 // Confirm looks for the members whose URLs a change updates, and completes the request with the former URLs of those that were
 // not found, and with the configuration that it looked at, unless the request names one. That a member finds itself says
-// nothing of where others find it: its former URLs stay, too. No newcomer gets a URL at which a member was found. Confirm fails
-// with a *membership.AddressError.
+// nothing of where others find it: its former URLs stay, too. No newcomer gets a URL at which a member was found, unless demand
+// is Forced. Errors: *membership.AddressError, and what Describe of the finder returns.
 func (a *Addresses) Confirm(ctx context.Context, request *consensus.ChangeRequest, demand membership.Caution) error {
 	if err := a.vacant(ctx, request); err != nil && demand != membership.Forced {
 		return err
@@ -134,9 +134,9 @@ func tooManyFormer(known *consensus.Member, former []string) error {
 	if len(former) <= membership.MaxFormer {
 		return nil
 	}
-	return &membership.AddressError{Text: fmt.Sprintf("member %v was not found at %d former peer URLs, which are all kept: "+
-		"start it at one of them or at %s, so that the leader finds it, before its URLs are changed again", known.ID,
-		len(known.FormerURLs), strings.Join(known.PeerURLs, ","))}
+	return &membership.AddressError{Text: fmt.Sprintf("member %v keeps %d former peer URLs, and no more are kept, since the "+
+		"leader has not found it at %s: update it to the peer URLs at which it answers now", known.ID, len(known.FormerURLs),
+		strings.Join(known.PeerURLs, ","))}
 }
 
 // mayConfirm reports whether it counts here where a member is found: that one finds itself says nothing of where others find
@@ -177,7 +177,7 @@ func (a *Addresses) words(
 		}
 		worst = max(worst, found[i])
 	}
-	return worst, fmt.Sprintf("member %v is not to be found at its new peer URLs: %s", id, strings.Join(words, ", "))
+	return worst, fmt.Sprintf("member %v is not found at these peer URLs: %s", id, strings.Join(words, ", "))
 }
 
 // where returns those of some URLs at which a member is found.

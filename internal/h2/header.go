@@ -81,13 +81,13 @@ func (h *headerReader) begin(f *frame, block []byte) (done bool, err error) {
 }
 
 const (
-	// skippedTimes is how many times the bytes that fields may have a block may have, packed or unpacked, before the connection
-	// ends: the fields in between are read for the table, and their request is refused.
+	// A block may have skippedTimes as many bytes as the fields of a call may have, packed or unpacked; with more the
+	// connection ends. A block between the two is read, since it changes the table, and its call is refused.
 	skippedTimes = 8
-	// pieceBytes of a block are read before its fields are looked at: each byte may name a field of the size of the table.
+	// pieceBytes of a block are decoded at a time, and their fields counted: each byte may name a field of the table's size.
 	pieceBytes = 1 << 10
-	// fieldsPerFrame is how many fields cost a client what a frame does, and so many bytes of a block that no field needs. What
-	// a call pays is enough for 256 of them: a byte each makes one, for which a call is as much work as ten others.
+	// So many fields of a block are charged as one frame is (conn.charge), and so are as many bytes that no field needs. What a
+	// call pays is enough for 256 fields: one byte makes one, and a call with very many is as much work as ten others.
 	fieldsPerFrame = 16
 )
 

@@ -26,15 +26,15 @@ type Left struct {
 type Account interface {
 	// Take must be called before more bytes are used. An error means that they must not be.
 	Take(bytes int) error
-	// Walk is told what was looked at since the last call, found or not: its bytes, with WalkKeyBytes for each key. It lets
-	// others run. An error ends the read.
+	// Walk must be called with what was looked at since the last call, whether it belongs to the answer or not: its bytes, and
+	// WalkKeyBytes for each key. It lets other goroutines run. An error ends the read.
 	Walk(bytes int) error
 	// Release gives all of it back. It may be called more than once.
 	Release()
 }
 
-// WalkKeyBytes is what a key counts, beside its value, where it is bounded or told how much is looked at: to walk over one
-// takes as long as to read about so many bytes.
+// WalkKeyBytes is what a key counts, beside its value, in Account.Walk and in bounds of what a command looks at: to walk over
+// one key takes about as long as to read so many bytes.
 const WalkKeyBytes = 1 << 10
 
 // PutResult answers a PutOp.

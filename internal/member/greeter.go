@@ -29,7 +29,7 @@ type Description struct {
 	Bound     []consensus.MemberID `json:"bound,omitempty"`
 	// Level is the active feature level; zero: of a member from before there were levels.
 	Level level.Level `json:"level,omitempty"`
-	// NeedsMemory is with how many bytes at least a process starts that holds the replicated state.
+	// NeedsMemory is the least --memory, in bytes, with which a process starts that holds the leases of the cluster.
 	NeedsMemory int64 `json:"needs_memory,omitempty"`
 }
 

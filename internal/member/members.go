@@ -272,8 +272,10 @@ func (s *Membership) announce(urls []string, again bool) (told bool) {
 	switch {
 	case news.Done && news.Wrong != "" && news.Wrong != s.wrong:
 		s.wrong = news.Wrong
-		s.logger.Error("this member does not answer where the configuration has it, and where it was started by "+
-			"--initial-advertise-peer-urls: correct the flag and restart the member", "urls", urls, "what", news.Wrong)
+		s.logger.Error("this member does not answer at its peer URLs, which the configuration and its "+
+			"--initial-advertise-peer-urls agree on: check that --listen-peer-urls takes connections to them, and what DNS "+
+			"and the network make of them; if they are wrong, correct the flag and restart the member", "urls", urls, "what",
+			news.Wrong)
 		return true
 	case news.Done:
 		return true

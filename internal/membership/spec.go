@@ -99,7 +99,7 @@ type View struct {
 	Strict      bool
 	Now         int64       // unix milliseconds
 	Level       level.Level // the active feature level
-	NeedsMemory int64       // with how much at least a process starts that holds the replicated state
+	NeedsMemory int64       // the least --memory, in bytes, with which a process starts that holds the leases of the cluster
 	// Advice is what Care found last, for people; empty if all is well.
 	Advice string
 	// Alarms are what the leader, and the member that is asked, say of members of other epochs, and of processes of

@@ -2,15 +2,15 @@ package memory
 
 import "fmt"
 
-// Starts returns how many bytes of leases a process starts with: as much as its share holds. Leases that were there before they
-// had a bound, or come from elsewhere, have a unit of any limit, so that more memory always helps.
+// Starts returns with how many bytes of leases a process starts, at most: the share of leases, or a unit of the limit where
+// that is more. Leases that were there before they had a bound, or come from another cluster, may need the latter.
 //
 // Nothing else of the replicated state keeps a process from its start. Users have a bound of their own that no member passes,
 // sessions end by themselves, and the keys of tables differ between members: a member that does not start would be worse than
 // one that takes more than its share.
 func (s Shares) Starts() int64 { return max(s.State.Leases, (s.Limit-program)/units) }
 
-// Needed returns with how much memory at least a process starts that holds so many bytes of leases, in whole MiB.
+// Needed returns the least --memory, in bytes and whole MiB, with which a process starts that holds so many bytes of leases.
 func Needed(leases int64) int64 {
 	const mib, most = int64(1 << 20), int64(1 << 30) // MiB
 	least, enough := int64(MinLimit>>20), most
@@ -47,6 +47,6 @@ func CheckLeases(count, held, most int64) error {
 }
 
 func (e *LeasesError) Error() string {
-	return fmt.Sprintf("too little memory for what the cluster holds: it needs --memory=%dMiB or more: %d leases take %d "+
-		"bytes, and there is memory for %d", Needed(e.Held)>>20, e.Count, e.Held, e.Most)
+	return fmt.Sprintf("too little memory for what the cluster holds: this process needs --memory=%dMiB or more: %d leases "+
+		"take %d bytes, and it has memory for %d", Needed(e.Held)>>20, e.Count, e.Held, e.Most)
 }

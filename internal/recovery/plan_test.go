@@ -373,7 +373,7 @@ func TestSurvivor_FindVoters_lostButThere(t *testing.T) {
 			{ID: 1, Name: "there", PeerURLs: []string{url}}, {ID: 97, Name: "gone", PeerURLs: []string{"nonsense"}},
 		}},
 	}
-	found := s.FindVoters(t.Context(), s.Over(transport.Options{}), ids{1, 97})
+	found := s.FindVoters(t.Context(), s.FinderOver(transport.Options{}), ids{1, 97})
 	if len(found) != 2 || found[0].Presence != transport.Present || found[1].Presence != transport.Silent {
 		t.Fatalf("got %+v", found)
 	}

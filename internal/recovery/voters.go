@@ -20,8 +20,8 @@ const voterTimeout = 2 * time.Second
 // Finder looks for a member at one peer URL. The error says more about what is not the member.
 type Finder func(ctx context.Context, id consensus.MemberID, url string) (transport.Presence, error)
 
-// Over returns the Finder of a process without a member.
-func (s *Survivor) Over(o transport.Options) Finder {
+// FinderOver returns the Finder of a process that serves no member: it dials peer URLs with these options.
+func (s *Survivor) FinderOver(o transport.Options) Finder {
 	return func(ctx context.Context, id consensus.MemberID, url string) (transport.Presence, error) {
 		return transport.Find(ctx, o, s.Identity.Cluster, id, url)
 	}

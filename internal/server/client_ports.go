@@ -54,7 +54,8 @@ type grpcServer interface {
 	Stop()
 }
 
-// calmed counts connections that were ended because of what their clients sent; grpc-go does not count them.
+// calmed counts connections that were ended because of what their clients sent, and those that were not taken because their
+// host abandons requests; grpc-go does not count them.
 func (p *clientPorts) calmed() uint64 {
 	if own, ok := p.grpc.(*front.Server); ok {
 		return own.Calmed()

@@ -70,8 +70,8 @@ func (s *Server) connMetrics() []prometheus.Collector {
 	}
 	return append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "quorate_connections_calmed_total",
-		Help: "Connections that were ended because they brought too many frames of HTTP/2 that ask for nothing " +
-			"(not counted with --grpc-transport=grpc-go).",
+		Help: "Client connections that were ended because they brought too many frames of HTTP/2 that ask for nothing, and " +
+			"those of hosts that abandon requests, which were not taken (not counted with --grpc-transport=grpc-go).",
 	}, func() float64 { return float64(s.clients.calmed()) }), prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "quorate_connections_silent_total",
 		Help: "Connections that were closed because too many newer ones had not said yet what they want.",

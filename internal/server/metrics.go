@@ -109,7 +109,7 @@ func (c *partCounters) collect(e *metrics.Emitter) {
 	e.Counter("quorate_proposals_inferred_total",
 		"Proposals of this member that it found committed before the leader told it.", float64(c.member.Inferred()))
 	e.Gauge("quorate_proposals_held",
-		"Proposals that wait at this member because the links carry what was proposed before no faster.",
+		"Proposals that wait at this member until earlier ones have their results, so that links do not fill.",
 		float64(c.member.HeldProposals()))
 	comparisons := c.member.IntegrityCounts()
 	e.Counter("quorate_integrity_comparisons_total",

@@ -104,7 +104,7 @@ func (s *Server) forceNewCluster(ctx context.Context, options datadir.Options) e
 	if err != nil {
 		return fmt.Errorf("--force-new-cluster: %w", err)
 	}
-	if err := survivor.CheckVoters(survivor.FindVoters(ctx, survivor.Over(s.asking()), nil)); err != nil {
+	if err := survivor.CheckVoters(survivor.FindVoters(ctx, survivor.FinderOver(s.asking()), nil)); err != nil {
 		err = fmt.Errorf("--force-new-cluster: %w; nothing was changed. The flag will not be obeyed again with this data "+
 			"directory: the next start is one as any other. To go on without the others for ever use `quorate recover`, which "+
 			"lets you name those that are gone", err)

@@ -64,13 +64,18 @@ func (n *network) send(from *host, messages []consensus.Message) {
 	}
 }
 
-// watch tells the law that entries cross a link once what sets out, if both ends are members.
+// watch tells the law that entries cross a link once what sets out, if both ends are members. What sets out to a machine that
+// is another member's, because an address is wrong, is lost from the start: it travels by a connection of its own, and what the
+// leader sends to the member itself later does not overtake it.
 func (n *network) watch(from, to *host, messages []consensus.Message) {
 	if from.suite != n.run.suite || to.suite != n.run.suite {
 		return
 	}
 	for i := range messages {
 		n.run.suite.SentOnce.Leaves(n.run.suite, &messages[i])
+		if to.id != messages[i].To {
+			n.run.suite.SentOnce.Lost(&messages[i])
+		}
 	}
 }
 

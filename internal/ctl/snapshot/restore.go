@@ -80,7 +80,7 @@ func newRestore(s command.Streams, restore Restorer) *cobra.Command {
 		{"initial-cluster", "all members of the new cluster, as NAME=URL,… (default: this one alone)"},
 		{"initial-cluster-token", "word that keeps clusters with equal members apart (default \"etcd-cluster\")"},
 		{"initial-advertise-peer-urls", "peer URLs of this member (default http://localhost:2380)"},
-		{"memory", "the --memory that the member will be started with: more leases and users than fit are refused"},
+		{"memory", "the --memory that the member will be started with: a snapshot with more leases than fit is refused"},
 	} {
 		member[f[0]] = flags.String(f[0], "", f[1])
 	}

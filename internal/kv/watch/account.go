@@ -93,11 +93,12 @@ const (
 	// larger it needs an overdraft.
 	leastCatchUpBytes = 64 << 10
 	// maxReads is how many streams of a client make a step of catch-up at once, at most: what a step reads is not counted
-	// before it is given to them. readBytes is what a client may have for each of them.
+	// before it is given to them. There is one such stream for each readBytes that may wait for the client, one at least.
 	maxReads  = 8
 	readBytes = 4 << 20
-	// maxOverdrafts is how many streams of a client may hold an overdraft. While the account has room it is twice as many,
-	// since then they soon end. Together they may take no more than the client may have beside them, or are one.
+	// maxOverdrafts is how many streams of a client may hold an overdraft; twice as many while the account has room, since then
+	// they soon end. The bytes of all overdrafts of a client are at most Options.ClientBytes (twice that while it has room), or
+	// it has one overdraft.
 	maxOverdrafts = 8
 )
 

@@ -75,8 +75,8 @@ func (h *Hub) OpenFor(client string) *Stream {
 	return s
 }
 
-// Stop makes Next return ErrClosed, for somebody else than its caller, who calls Close then: what was handed out is in memory,
-// and counts, until it does.
+// Stop makes Next return ErrClosed. It may be called beside Next, which Close may not. The caller of Next calls Close then:
+// what Next handed out is in memory, and counts, until Close.
 func (s *Stream) Stop() {
 	if s.closed.Swap(true) {
 		return

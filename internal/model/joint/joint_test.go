@@ -106,7 +106,7 @@ func TestRun_switchedOff(t *testing.T) {
 		{joint.Activate, couple, other, "", 0},
 	} {
 		r, err := joint.Run(joint.Search{
-			Protocol: c.protocol, Back: joint.NoWay, Old: c.old, New: c.new, SwitchOff: true, VotersStand: true,
+			Protocol: c.protocol, Back: joint.NoWay, Old: c.old, New: c.new, SwitchOff: true, OnlyVotersStand: true,
 		})
 		if err != nil || !strings.HasPrefix(r.Broken, c.broken) || (r.Broken == "") != (c.broken == "") ||
 			len(r.Steps) != c.steps || c.broken == "" && !r.Complete {
@@ -136,7 +136,7 @@ func TestRun_alive(t *testing.T) {
 		if c.back == joint.NoWay {
 			continue
 		}
-		search.VotersStand = true
+		search.OnlyVotersStand = true
 		r, err = joint.Run(search)
 		if err != nil || !strings.HasPrefix(r.Broken, "a leader can be elected: B, C, D") || len(r.Steps) != 4 {
 			t.Errorf("%s, where voters stand alone: got %v, %v; want that nobody can be elected", c.protocol, r, err)

@@ -57,9 +57,9 @@ type Search struct {
 	// SwitchOff looks at what is left once a change is settled and those who leave are switched off: every majority of the new
 	// voters must be able to elect a leader, and before that all members together. For activate and its kin.
 	SwitchOff bool
-	// VotersStand keeps everybody from being a candidate who is no voter of the configuration in force at it. What ships lets
-	// others stand, without counting themselves (ADR 66).
-	VotersStand bool
+	// OnlyVotersStand keeps a member from being a candidate that is no voter of the configuration in force at it. What ships
+	// lets such a member stand, without counting itself (ADR 66).
+	OnlyVotersStand bool
 	// Alive looks at all members that are most of the old and of the new voters: they must be able to elect a leader.
 	Alive  bool
 	States int // at most so many are visited; zero: all
@@ -176,7 +176,7 @@ func Play(o Search, steps []string) (Result, error) {
 
 func begin(o Search) (*search, error) {
 	b := &search{
-		protocol: o.Protocol, back: o.Back, off: o.SwitchOff, voters: o.VotersStand, alive: o.Alive,
+		protocol: o.Protocol, back: o.Back, off: o.SwitchOff, voters: o.OnlyVotersStand, alive: o.Alive,
 		campaigns: int8(o.Campaigns), seed: maphash.MakeSeed(), seen: map[uint64]struct{}{},
 	}
 	protocols := []Protocol{Joint, JointEarly, Activate, Apply, Switched, SwitchedNew, SwitchedTold, Direct}

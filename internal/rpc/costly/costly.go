@@ -28,12 +28,12 @@ const (
 	patience     = 30 * time.Second
 )
 
-var errLooksTooFar = status.Errorf(codes.InvalidArgument, "etcdserver: request is too large: its comparisons, and the values "+
-	"that it keeps by ignore_value, come to more than %d bytes, counted with %d for each key: compare shorter ranges, or the "+
-	"revisions of single keys", mostLooks, kv.WalkKeyBytes)
+var errLooksTooFar = status.Errorf(codes.InvalidArgument, "etcdserver: request is too large: what it compares, and the values "+
+	"that it keeps by ignore_value, are more than %d bytes, where each key counts %d bytes beside its value: compare shorter "+
+	"ranges, or revisions instead of values, or keep fewer values in one transaction", mostLooks, kv.WalkKeyBytes)
 
-var errTooMany = status.Error(codes.ResourceExhausted, "etcdserver: too many requests: other writes that compare, delete or "+
-	"keep very much wait at this member, or from this address: try again later, or with less at once")
+var errTooMany = status.Error(codes.ResourceExhausted, "etcdserver: too many requests: too many writes that compare, delete "+
+	"or keep very much wait at this member, or came from this address: try again later, or send fewer of them at once")
 
 // Gate is what commands pass before they are proposed.
 type Gate struct {
@@ -87,8 +87,10 @@ func (g *Gate) Propose(
 	}
 }
 
-// Turn waits until a command may be proposed, and refuses one that would be rejected for what it looks at. leave is to be
-// called once it was applied, or failed; it is nil if the command costs little. waits is called before it waits.
+// Turn waits until a command may be proposed, and refuses one that looks at, or keeps, more than half of what the state machine
+// rejects: others write between this look and the log. leave is to be called once it was applied, or failed; it is nil if the
+// command costs little. waits is called before it waits. Errors: errLooksTooFar (InvalidArgument), errTooMany
+// (ResourceExhausted), and those of ctx and of the store.
 func (g *Gate) Turn(ctx context.Context, command *kv.Command, waits func()) (leave func(), err error) {
 	c, err := g.cost(ctx, command, mostLooks)
 	switch {

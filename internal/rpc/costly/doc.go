@@ -1,9 +1,10 @@
-// Package costly lets the commands that cost much be proposed one after the other.
+// Package costly bounds what the commands that cost much may cost together while they are in the log and not applied.
 //
 // The members apply commands in the order of the log, and others' writes wait for one that compares, keeps or deletes much.
-// What such a command costs is counted as kv.Account counts what is looked at. One that costs more than a little is proposed
-// when those before it, of this member, are applied, so that the log has no more from each member than others can wait for; and
-// one whose comparisons look at too much is refused. Values that puts keep by ignore_value are written again: so much a second.
+// What such a command costs is counted as kv.Account counts what is looked at. One that costs more than 64 KiB waits for its
+// turn: those of this member that are in the log, and not applied, cost at most 2 MiB together, or are one command. So the log
+// has no more from each member than others can wait for. A command whose comparisons look at too much, or that keeps too much,
+// is refused. Values that puts keep by ignore_value are written again: the gate bounds how many bytes of them a second.
 //
 // The main type is Gate. Walk is an account for whoever looks at much for another reason.
 //

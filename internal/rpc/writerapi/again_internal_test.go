@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -25,14 +26,22 @@ type fullMember struct {
 	awaited map[consensus.ProposalID]bool
 	turn    func() (leave func(), err error) // nil: all commands cost little
 	given   []consensus.ProposalID           // up
+	late    bool                             // a command that costs much waits for its turn
+	kept    atomic.Int64                     // how often a client was heard
 }
 
-func (m *fullMember) Turn(context.Context, *kv.Command, func()) (leave func(), err error) {
+func (m *fullMember) Turn(_ context.Context, _ *kv.Command, waits func()) (leave func(), err error) {
 	if m.turn == nil {
 		return nil, nil
 	}
+	if m.late {
+		waits()
+	}
 	return m.turn()
 }
+
+func (m *fullMember) ClientPatience() time.Duration { return time.Minute }
+func (m *fullMember) KeepClient(consensus.MemberID) { m.kept.Add(1) }
 
 func (m *fullMember) CostsLittle(context.Context, *kv.Command) (bool, error) {
 	return m.turn == nil, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"sync"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
@@ -231,7 +232,7 @@ func (p *proposeStream) begin(r *quoratepb.Proposal, waits func()) (*kv.Command,
 		one.refuse(err)
 		return nil, one, nil
 	}
-	leave, err := p.writer.options.KV.Turn(p.grpc.Context(), command, waits)
+	leave, err := p.turn(command, waits)
 	switch {
 	case err == nil:
 		if leave != nil && !p.keepTurn(one, leave) {
@@ -245,6 +246,35 @@ func (p *proposeStream) begin(r *quoratepb.Proposal, waits func()) (*kv.Command,
 	}
 	return nil, one, nil
 }
+
+// turn waits until a command may be proposed. Meanwhile nothing is read of the client, which counts as heard: that is not its
+// fault.
+func (p *proposeStream) turn(command *kv.Command, waits func()) (leave func(), err error) {
+	stop := func() {}
+	defer func() { stop() }()
+	return p.writer.options.KV.Turn(p.grpc.Context(), command, func() {
+		waits()
+		ctx, cancel := context.WithCancel(p.grpc.Context())
+		stop = cancel
+		go p.keep(ctx)
+	})
+}
+
+// keep counts the client as heard until ctx ends.
+func (p *proposeStream) keep(ctx context.Context) {
+	ticker := time.NewTicker(p.writer.options.Clients.ClientPatience() / keepsPerPatience)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		p.writer.options.Clients.KeepClient(p.owner.ID)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// keepsPerPatience is how often a client counts as heard, in the time that it may be silent, while it waits for a turn.
+const keepsPerPatience = 4
 
 // keepTurn notes the turn of a proposal. It gives it back, and returns false, if the stream has ended meanwhile.
 func (p *proposeStream) keepTurn(one *streamProposal, leave func()) bool {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/clients"
@@ -105,6 +106,28 @@ func TestStream_begin_endedStream(t *testing.T) {
 		close(comes)
 		if command := <-begun; command != nil || left.Load() != 1 {
 			t.Errorf("it is to be proposed: %v, and the turn was given back %d times", command != nil, left.Load())
+		}
+	})
+}
+
+// Ensure that the sessions of a client are kept while its stream is not read because a command of it waits for its turn, and not
+// longer.
+func TestStream_begin_keepsClient(t *testing.T) {
+	m := &fullMember{machine: fullMachine(t), late: true}
+	synctest.Test(t, func(t *testing.T) {
+		p, session := turnStream(t, m, m, m)
+		m.turn = func() (func(), error) {
+			<-time.After(5 * m.ClientPatience())
+			return func() {}, nil
+		}
+		r := &quoratepb.Proposal{Session: session, Sequence: 1, Kind: quoratepb.Proposal_KIND_PUT}
+		if _, _, err := p.begin(r, p.handOver); err != nil {
+			t.Fatal(err)
+		}
+		kept := m.kept.Load()
+		<-time.After(m.ClientPatience())
+		if later := m.kept.Load(); kept < 10 || later != kept {
+			t.Errorf("the client was heard %d times in five times its patience, and %d times after its turn", kept, later-kept)
 		}
 	})
 }

@@ -153,18 +153,20 @@ func (o *SentOnce) Came(m *consensus.Message) {
 	}
 }
 
-// Lost tells that a message will not come.
+// Lost tells that a message will not come. To tell it again changes nothing.
 func (o *SentOnce) Lost(m *consensus.Message) {
-	if st := o.of(m); st != nil {
-		st.gone(spanOf(m.Entries))
+	if st := o.of(m); st != nil && st.gone(spanOf(m.Entries)) {
 		st.lost = append(st.lost, spanOf(m.Entries))
 	}
 }
 
-func (st *stream) gone(ended span) {
-	if at := slices.Index(st.way, ended); at >= 0 {
+// gone takes a message off the way, and reports whether it was there.
+func (st *stream) gone(ended span) bool {
+	at := slices.Index(st.way, ended)
+	if at >= 0 {
 		st.way = slices.Delete(st.way, at, at+1)
 	}
+	return at >= 0
 }
 
 // Overtaken tells that messages of a term from one member to another, or answers to them, do not arrive in order.

@@ -99,6 +99,22 @@ func TestSentOnce_lostAndHad(t *testing.T) {
 	}
 }
 
+// Ensure that a message that is told to be lost twice excuses one more, not two.
+func TestSentOnce_lostTwice(t *testing.T) {
+	s := check.NewSuite(func() time.Duration { return 0 }, consensus.SnapshotMeta{})
+	o := &s.SentOnce
+	o.Leaves(s, appends(1, 2))
+	o.Lost(appends(1, 2))
+	o.Leaves(s, appends(1, 1))
+	o.Lost(appends(1, 2))
+	if s.Failed() || o.InVain != 0 {
+		t.Errorf("what was lost is sent again: %v, %+v", s.Violations, o)
+	}
+	if o.Leaves(s, appends(1, 1)); !s.Failed() {
+		t.Errorf("the same once more is not noticed: %+v", o)
+	}
+}
+
 // Ensure that each kind of violation is noticed under its name, by a story as short as it can be.
 func TestSuite_notices(t *testing.T) {
 	config := consensus.Config{
