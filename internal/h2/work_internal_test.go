@@ -132,12 +132,16 @@ func TestConn_take_yields(t *testing.T) {
 	alone(t)
 	c, under := unread(t, &replies{})
 	under.open()
-	sent := frames(t, func(f *http2.Framer) error {
-		return firstError(f.WriteSettings(), f.WriteRawFrame(0x77, 0, 0, make([]byte, yieldBytes)))
-	})
+	_, err := c.take(frames(t, func(f *http2.Framer) error { return f.WriteSettings() }))
+	sent := frames(t, func(f *http2.Framer) error { return f.WriteRawFrame(0x77, 0, 0, make([]byte, yieldBytes)) })
 	var ran atomic.Bool
 	go ran.Store(true)
-	if _, err := c.take(sent); err != nil || !ran.Load() {
+	for range 2 { // one time in 61 the scheduler takes the goroutine that yields itself
+		if err == nil {
+			_, err = c.take(sent)
+		}
+	}
+	if err != nil || !ran.Load() {
 		t.Errorf("another goroutine ran: %t, and the connection ended with %v", ran.Load(), err)
 	}
 }

@@ -92,7 +92,7 @@ func New(options Options) *Services {
 		s.writer = writerapi.New(writerapi.Options{
 			ClusterID: s.cluster, MemberID: s.self, Member: options.Member, Clients: options.Clients, KV: nativeKV{s.kv},
 			MaxMessageBytes: options.maxMessageBytes(), Pending: &s.stats.pending, Failed: &s.stats.failedProposals,
-			Clock: options.Clock,
+			Clock: options.Clock, Held: options.Held,
 		})
 	}
 	s.channel = inproc.New(inproc.Options{

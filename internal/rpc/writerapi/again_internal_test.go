@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -70,6 +71,12 @@ func (m *fullMember) Admit(context.Context, *quoratepb.Proposal) (*kv.Command, e
 	return &kv.Command{Put: &kv.PutOp{Key: []byte("k")}}, nil
 }
 
+// fullService takes results of 70,000 bytes.
+func fullService(kv KV, c Clients, m Member) *Service {
+	return &Service{options: Options{Member: m, Clients: c, KV: kv, Pending: new(atomic.Int64), Failed: new(atomic.Uint64),
+		Held: admission.NewLedger(8 << 20)}, mostResultBytes: 70_000}
+}
+
 type noNetwork struct {
 	grpc.BidiStreamingServer[quoratepb.ProposeRequest, quoratepb.ProposeResponse]
 }
@@ -82,8 +89,7 @@ func TestStream_begin_again(t *testing.T) {
 	rich, poor := clients.Owner{ID: 1}, clients.Owner{ID: 2}
 	session := func(o clients.Owner) uint64 { return consensus.ClientSession(o.ID, uint64(o.ID)).Number }
 	m := &fullMember{machine: fullMachine(t), awaited: map[consensus.ProposalID]bool{rich.Proposal(session(rich), 5002): true}}
-	w := &Service{options: Options{Member: m, Clients: m, KV: m, Pending: new(atomic.Int64), Failed: new(atomic.Uint64)},
-		mostResultBytes: 70_000}
+	w := fullService(m, m, m)
 	const goesOn = quoratepb.Answer_VERDICT_UNSPECIFIED
 	for _, c := range []struct {
 		name     string
@@ -99,9 +105,7 @@ func TestStream_begin_again(t *testing.T) {
 		{"new, of a client of which little is kept", poor, 1, false, goesOn},
 		{"again, of a client of which little is kept", poor, 2, true, goesOn},
 	} {
-		p := &proposeStream{writer: w, grpc: noNetwork{}, owner: c.owner, wake: make(chan struct{}, 1),
-			unanswered: map[*streamProposal]struct{}{}}
-		p.room.L = &p.mu
+		p := w.newStream(noNetwork{}, c.owner)
 		r := &quoratepb.Proposal{
 			Session: session(c.owner), Sequence: c.sequence, Kind: quoratepb.Proposal_KIND_PUT, Again: c.again}
 		command, _, err := p.begin(r, p.handOver)
@@ -119,7 +123,7 @@ func TestStream_begin_again(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", c.name, a, c.want)
 		}
 		// A voter holds no record of what would be refused.
-		q := &proposeStream{writer: w, grpc: noNetwork{}, owner: c.owner, wake: make(chan struct{}, 1)}
+		q := w.newStream(noNetwork{}, c.owner)
 		q.record(&quoratepb.ProposeRequest{TermConfig: &quoratepb.TermConfig{}, Records: []*quoratepb.Proposal{r}})
 		if q.heard.verdicts != 1 {
 			t.Errorf("%s: the record was taken", c.name)
@@ -133,14 +137,8 @@ func TestStream_begin_turn(t *testing.T) {
 	owner := clients.Owner{ID: 2}
 	session := consensus.ClientSession(owner.ID, 2).Number
 	m := &fullMember{machine: fullMachine(t)}
-	w := &Service{options: Options{Member: m, Clients: m, KV: m, Pending: new(atomic.Int64), Failed: new(atomic.Uint64)},
-		mostResultBytes: 70_000}
-	stream := func() *proposeStream {
-		p := &proposeStream{writer: w, grpc: noNetwork{}, owner: owner, wake: make(chan struct{}, 1),
-			unanswered: map[*streamProposal]struct{}{}}
-		p.room.L = &p.mu
-		return p
-	}
+	w := fullService(m, m, m)
+	stream := func() *proposeStream { return w.newStream(noNetwork{}, owner) }
 	r := &quoratepb.Proposal{Session: session, Sequence: 1, Kind: quoratepb.Proposal_KIND_PUT}
 	left := 0
 	m.turn = func() (func(), error) { return func() { left++ }, nil }

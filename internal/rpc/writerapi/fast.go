@@ -18,6 +18,7 @@ const maxVerdicts = maxStreamProposals
 type heard struct {
 	messages []consensus.Message
 	verdicts int
+	held     int64 // of the stream's tab
 }
 
 // termConfigOf is what a client believes, and when its offer is due, as the core knows it.
@@ -52,9 +53,15 @@ func (p *proposeStream) listen() error {
 func (p *proposeStream) Hear(message consensus.Message) {
 	p.mu.Lock()
 	if !p.closed && len(message.Verdicts) > 0 {
+		bytes := verdictBytes(&message)
 		p.heard.messages = append(p.heard.messages, message)
 		p.heard.verdicts += len(message.Verdicts)
-		p.wait(verdictBytes(&message))
+		if p.tab.Take(int64(bytes)) {
+			p.heard.held += int64(bytes)
+		} else {
+			bytes = maxUnreadBytes + 1 // the stream ends
+		}
+		p.wait(bytes)
 	}
 	p.mu.Unlock()
 	p.signal()
@@ -157,7 +164,10 @@ func (p *proposeStream) verdicts(messages []consensus.Message) []*quoratepb.Verd
 			p.mu.Lock()
 			p.heard.messages = append(slices.Clone(messages[i+1:]), p.heard.messages...)
 			for k := range messages[i+1:] {
-				p.wait(verdictBytes(&messages[i+1+k]))
+				bytes := verdictBytes(&messages[i+1+k])
+				p.heard.held += int64(bytes)
+				p.sending -= int64(bytes)
+				p.wait(bytes)
 			}
 			p.mu.Unlock()
 			break

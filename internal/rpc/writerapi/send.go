@@ -42,10 +42,15 @@ func (p *proposeStream) send() error {
 // next takes what waits to be said. ended means that nothing will follow, and err why.
 func (p *proposeStream) next() (response *quoratepb.ProposeResponse, ended bool, err error) {
 	p.mu.Lock()
+	p.tab.Give(p.sending) // the last one was sent
 	opened, asked, ping, answers := p.opened, p.asked, p.ping, p.finished
 	p.opened, p.asked, p.finished = nil, false, nil
 	said := p.heard.messages
-	p.heard.messages = nil
+	p.sending = p.heard.held
+	for i := range answers {
+		p.sending += answers[i].held
+	}
+	p.heard.messages, p.heard.held = nil, 0
 	p.unread = 0
 	p.room.Broadcast()
 	idle := len(p.unanswered) == 0 && !p.opening
@@ -66,6 +71,7 @@ func (p *proposeStream) next() (response *quoratepb.ProposeResponse, ended bool,
 			p.finished = append(answers[i+1:len(answers):len(answers)], p.finished...)
 			for k := range answers[i+1:] {
 				p.wait(resultBytes(&answers[i+1+k].result))
+				p.sending -= answers[i+1+k].held
 			}
 			p.mu.Unlock()
 			break

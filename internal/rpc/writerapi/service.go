@@ -77,6 +77,7 @@ type Options struct {
 	Pending             *atomic.Int64  // proposals, counted with those of etcd's API
 	Failed              *atomic.Uint64 // proposals that ended without a result, counted likewise
 	Clock               env.Clock
+	Held                *admission.Ledger // of what clients hold
 }
 
 // Service is the native Writer service.
@@ -116,11 +117,7 @@ func (w *Service) Propose(
 		return err
 	}
 	defer leave()
-	p := &proposeStream{
-		writer: w, grpc: stream, owner: owner, wake: make(chan struct{}, 1),
-		unanswered: map[*streamProposal]struct{}{}, offered: map[consensus.ProposalID]*streamProposal{},
-	}
-	p.room.L = &p.mu
+	p := w.newStream(stream, owner)
 	received := make(chan struct{})
 	go func() {
 		p.receive(first)

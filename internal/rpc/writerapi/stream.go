@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -51,6 +52,12 @@ var (
 	// ErrNoRoom is wrapped by what KV.Admit returns if nothing may grow here, whether it was sent before or not.
 	ErrNoRoom = errors.New("rpc: no room")
 
+	errNoMemory = status.Error(codes.ResourceExhausted,
+		"quorate: this member has no memory left for what clients of this address hold: ask another one, or try again later")
+	// errNotHeld answers what was applied, and whose result this member has no memory for until the client reads.
+	errNotHeld = status.Error(codes.ResourceExhausted,
+		"quorate: this member has no memory for the result until the client reads; it may ask for it again")
+
 	errClientID = status.Error(codes.AlreadyExists, clients.ErrClientID.Error())
 )
 
@@ -66,10 +73,12 @@ type proposeStream struct {
 
 	mu         sync.Mutex
 	room       sync.Cond
-	closed     bool // nobody sends any more
+	tab        *admission.Tab // of what this stream holds: requests, results and verdicts until they are sent
+	sending    int64          // of tab, for what is being sent
+	closed     bool           // nobody sends any more
 	received   error
 	unanswered map[*streamProposal]struct{}
-	bytes      int // of unanswered
+	bytes      int // of requests in unanswered
 	finished   []finished
 	unread     int // bytes of finished and heard
 	opening    bool
@@ -100,6 +109,20 @@ type finished struct {
 	result  kv.Result
 	err     error
 	refused error
+	held    int64 // of the stream's tab
+}
+
+// newStream returns the stream of a client, which close must end.
+func (w *Service) newStream(
+	grpc grpc.BidiStreamingServer[quoratepb.ProposeRequest, quoratepb.ProposeResponse], owner clients.Owner,
+) *proposeStream {
+	p := &proposeStream{
+		writer: w, grpc: grpc, owner: owner, wake: make(chan struct{}, 1),
+		tab:        w.options.Held.Open(admission.CallerOf(grpc.Context()).Host),
+		unanswered: map[*streamProposal]struct{}{}, offered: map[consensus.ProposalID]*streamProposal{},
+	}
+	p.room.L = &p.mu
+	return p
 }
 
 // receive does what the client asks. It ends with the stream: when the call returns, Recv fails.
@@ -295,12 +318,22 @@ func checkName(id consensus.ProposalID) error {
 	return nil
 }
 
-// enter waits until there is room for one more proposal; false means that the stream has ended. Answers that the client
-// has not taken yet need room, too.
+// enter waits until there is room for one more proposal; false means that the stream has ended, or ends because this member
+// has no memory for the proposal and nothing of this stream will give some back. Answers that the client has not taken yet need
+// room, too.
 func (p *proposeStream) enter(one *streamProposal) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for !p.closed && p.received == nil && p.full() {
+	for !p.closed && p.received == nil {
+		if !p.full() {
+			if p.tab.Take(one.held()) {
+				break
+			}
+			if len(p.unanswered)+len(p.finished) == 0 && p.sending+p.heard.held == 0 {
+				p.received = errNoMemory
+				break
+			}
+		}
 		if len(p.ready) == 0 {
 			p.room.Wait()
 			continue
@@ -332,6 +365,7 @@ func (p *proposeStream) leave(one *streamProposal, f finished) {
 			delete(p.offered, one.id)
 		}
 		p.bytes -= one.bytes
+		p.hold(one, &f)
 		p.finished = append(p.finished, f)
 		p.wait(resultBytes(&f.result))
 	}
@@ -398,6 +432,7 @@ func (p *proposeStream) open(r *quoratepb.OpenSession) error {
 func (p *proposeStream) close() {
 	p.mu.Lock()
 	p.closed = true
+	p.tab.Close()
 	left := p.unanswered
 	p.unanswered = nil
 	p.room.Broadcast()

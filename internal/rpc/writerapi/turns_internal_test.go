@@ -54,11 +54,7 @@ func (l *leading) Turn(_ context.Context, _ *kv.Command, waits func()) (func(), 
 func turnStream(t *testing.T, kv KV, c Clients, m Member) (p *proposeStream, session uint64) {
 	t.Helper()
 	owner := clients.Owner{ID: 2}
-	w := &Service{options: Options{Member: m, Clients: c, KV: kv, Pending: new(atomic.Int64), Failed: new(atomic.Uint64)},
-		mostResultBytes: 70_000}
-	p = &proposeStream{writer: w, grpc: noNetwork{}, owner: owner, wake: make(chan struct{}, 1),
-		unanswered: map[*streamProposal]struct{}{}, offered: map[consensus.ProposalID]*streamProposal{}}
-	p.room.L = &p.mu
+	p = fullService(kv, c, m).newStream(noNetwork{}, owner)
 	return p, consensus.ClientSession(owner.ID, 2).Number
 }
 

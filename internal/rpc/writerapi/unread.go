@@ -1,9 +1,43 @@
 package writerapi
 
 import (
+	"cmp"
+
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 )
+
+// proposalBytes is about what a proposal takes beside its request, until its answer is sent.
+const proposalBytes = 512
+
+// held is what a proposal has of its stream's tab until it is answered.
+func (one *streamProposal) held() int64 { return proposalBytes + int64(one.bytes) }
+
+// hold counts what is kept of an answered proposal until its answer is sent: the result, as often as it is there once it is
+// encoded, and the request only if the result has to be read by it. Where there is no room, the result goes: the client may
+// ask for it again. The lock is held.
+func (p *proposeStream) hold(one *streamProposal, f *finished) {
+	const copies = 2
+	f.held = one.held()
+	if f.result.Left == nil {
+		f.command = nil
+	}
+	if f.command == nil {
+		p.tab.Give(int64(one.bytes))
+		f.held -= int64(one.bytes)
+	}
+	more := copies * int64(resultBytes(&f.result))
+	if p.tab.Take(more) {
+		f.held += more
+		return
+	}
+	f.drop()
+	if f.command != nil {
+		p.tab.Give(int64(one.bytes))
+		f.held -= int64(one.bytes)
+	}
+	f.command, f.result, f.err = nil, kv.Result{}, cmp.Or(f.err, errNotHeld)
+}
 
 // wait counts what waits for the client to read. If that is too much, all of it is dropped and the stream ends: the results
 // stay with the sessions, and the client may ask for them again. The lock is held.
