@@ -40,9 +40,10 @@ const sessionBytes = 2 << 10
 const maxOpening = 32
 
 // OpenClientSession opens a session for a native client and retires its others but for those to keep. above is the
-// number of the last session that the client was given, zero if it has had none.
+// number of the last session that the client was given, zero if it has had none. neighbours reports whether a client is of the
+// same host: the sessions of one host, as far as its clients are here, are at most as many as are free for others.
 func (c *Clients) OpenClientSession(
-	ctx context.Context, client consensus.MemberID, above uint64, keep []uint64,
+	ctx context.Context, client consensus.MemberID, above uint64, keep []uint64, neighbours func(consensus.MemberID) bool,
 ) (consensus.SessionID, error) {
 	var none consensus.SessionID
 	if err := c.member.AwaitStart(ctx); err != nil {
@@ -57,7 +58,7 @@ func (c *Clients) OpenClientSession(
 		return none, ctx.Err()
 	}
 	for {
-		session, err := c.nextClientSession(client, above)
+		session, err := c.nextClientSession(client, above, neighbours)
 		if err != nil {
 			return none, err
 		}
@@ -77,14 +78,16 @@ func (c *Clients) OpenClientSession(
 	}
 }
 
-func (c *Clients) nextClientSession(client consensus.MemberID, above uint64) (consensus.SessionID, error) {
+func (c *Clients) nextClientSession(
+	client consensus.MemberID, above uint64, neighbours func(consensus.MemberID) bool,
+) (consensus.SessionID, error) {
 	machine, release := c.member.Machine()
 	defer release()
 	config, _ := machine.Config()
 	if _, removed := machine.Removed(client); removed || config.Contains(client) || client == consensus.NoMember {
 		return consensus.SessionID{}, ErrClientID
 	}
-	if len(machine.ClientSessions()) >= c.mostSessions(machine) {
+	if !roomForSession(machine.ClientSessions(), c.mostSessions(machine), client, neighbours) {
 		return consensus.SessionID{}, proposals.ErrTooMany
 	}
 	next := machine.NextClientSession(client, above)
@@ -92,6 +95,24 @@ func (c *Clients) nextClientSession(client consensus.MemberID, above uint64) (co
 		return consensus.SessionID{}, ErrClientSession
 	}
 	return next, nil
+}
+
+// roomForSession reports whether a client may open one more session. All have no more than most, and those of a host no more
+// than are free; twice as many where a client that has a session opens the next one.
+func roomForSession(
+	open []consensus.SessionID, most int, client consensus.MemberID, neighbours func(consensus.MemberID) bool,
+) bool {
+	free, ofHost, again := most-len(open), 0, false
+	for _, session := range open {
+		again = again || session.Member == client
+		if session.Member == client || neighbours(session.Member) {
+			ofHost++
+		}
+	}
+	if again {
+		ofHost /= 2
+	}
+	return ofHost < free
 }
 
 // mostSessions is how many sessions native clients may have open together: as many as the member with the least memory admits.

@@ -23,6 +23,9 @@ type told struct {
 
 type teller chan told
 
+// strangers says that no two clients are of one host.
+func strangers(consensus.MemberID) bool { return false }
+
 func (c teller) Complete(result kv.Result, err error) { c <- told{result, err} }
 
 func (c *cluster) openSession(n *node, keep ...uint64) consensus.SessionID {
@@ -31,7 +34,7 @@ func (c *cluster) openSession(n *node, keep ...uint64) consensus.SessionID {
 	for _, number := range keep {
 		above = max(above, number)
 	}
-	session, err := n.Clients().OpenClientSession(c.ctx, testClient, above, keep)
+	session, err := n.Clients().OpenClientSession(c.ctx, testClient, above, keep, strangers)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -152,7 +155,7 @@ func TestMember_KeepClient(t *testing.T) {
 	clock.advance(0)
 	leader := c.leader()
 	asked := c.others(leader)[0]
-	kept, err := asked.Clients().OpenClientSession(c.ctx, 0xaaaa, 0, nil)
+	kept, err := asked.Clients().OpenClientSession(c.ctx, 0xaaaa, 0, nil, strangers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,11 +181,11 @@ func TestMember_KeepClient(t *testing.T) {
 	}
 	ahead := consensus.ClientSession(0xaaaa, 1<<24+100).Number
 	for _, above := range []uint64{math.MaxUint64 - 1, ahead} {
-		if _, err := asked.Clients().OpenClientSession(c.ctx, 0xaaaa, above, nil); err != clients.ErrClientSession {
+		if _, err := asked.Clients().OpenClientSession(c.ctx, 0xaaaa, above, nil, strangers); err != clients.ErrClientSession {
 			t.Errorf("a client that uses the numbers up: got %v", err)
 		}
 	}
-	if _, err := asked.Clients().OpenClientSession(c.ctx, leader.ID(), 0, nil); err != clients.ErrClientID {
+	if _, err := asked.Clients().OpenClientSession(c.ctx, leader.ID(), 0, nil, strangers); err != clients.ErrClientID {
 		t.Errorf("a client with the id of a member: got %v", err)
 	}
 }

@@ -57,15 +57,14 @@ func (s *shared) checkKeys(ctx context.Context, command *kv.Command, most int64)
 				"further keys on another lease", int64(id), most, deletedKeyBytes)
 		}
 	}
-	// A key has more bytes in the store than it counts here.
-	if !deletes || machine.Store().LogicalBytes() <= most {
+	if !deletes {
 		return nil
 	}
 	// Only who may delete the keys learns how many there are, and has them counted.
 	if err := s.access.Sign(ctx, command); err != nil {
 		return err
 	}
-	sum := deletionSum{ctx: ctx, machine: machine, left: most}
+	sum := deletionSum{all: costly.NewDeletions(ctx, machine.Store()), left: most}
 	if err := sum.command(command); err != nil {
 		return err
 	}
@@ -79,9 +78,8 @@ func (s *shared) checkKeys(ctx context.Context, command *kv.Command, most int64)
 
 // deletionSum counts what a command deletes, until that is too much.
 type deletionSum struct {
-	ctx     context.Context
-	machine *apply.Machine
-	left    int64
+	all  *costly.Deletions
+	left int64
 }
 
 func (d *deletionSum) command(command *kv.Command) error {
@@ -121,7 +119,7 @@ func (d *deletionSum) delete(op *kv.DeleteOp) error {
 	if len(op.End) == 0 {
 		return nil
 	}
-	return d.machine.Store().VisitKeys(op.Key, op.End, costly.Walk(d.ctx), func(key []byte, _ int) bool {
+	return d.all.Visit(op, func(key []byte, _ int) bool {
 		d.left -= int64(len(key)) + deletedKeyBytes
 		return d.left >= 0
 	})

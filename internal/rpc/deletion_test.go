@@ -83,6 +83,50 @@ func TestKV_DeleteRange_tooManyKeyBytes(t *testing.T) {
 	}
 }
 
+// Ensure that a transaction whose deletions pass over very many keys that were deleted before is refused, in whichever branch they
+// are, and changes nothing; one such deletion is done.
+func TestKV_Txn_passesOverMuch(t *testing.T) {
+	const dead, most = 2200, 127
+	s := serveNative(t, func(*rpcOptions) {})
+	c, ctx := s.client(t), waitContext(t)
+	kvs := pb.NewKVClient(s.conn(t))
+	var puts []*pb.RequestOp
+	for i := range dead {
+		puts = append(puts, putOp(fmt.Sprintf("d%04d", i)))
+		if len(puts) == most || i == dead-1 {
+			if _, err := kvs.Txn(ctx, &pb.TxnRequest{Success: puts}); err != nil {
+				t.Fatal(err)
+			}
+			puts = nil
+		}
+	}
+	if _, err := c.Delete(ctx, "d", clientv3.WithPrefix()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Put(ctx, "live", ""); err != nil {
+		t.Fatal(err)
+	}
+	var deletions []*pb.RequestOp
+	for i := range most {
+		deletions = append(deletions, deleteOp("d", fmt.Sprintf("d%04d~", dead-1-i)))
+	}
+	live := list(deleteOp("live", "livf"))
+	for name, txn := range map[string]*pb.TxnRequest{
+		"done": {Success: append(live, deletions...)}, "in the other branch": {Success: live, Failure: deletions},
+		"nested": {Success: list(txnOp(live, deletions))},
+	} {
+		if _, err := kvs.Txn(ctx, txn); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "compact first") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if r, err := c.Get(ctx, "live"); err != nil || len(r.Kvs) != 1 {
+		t.Errorf("got %v, %v", r, err)
+	}
+	if r, err := c.Delete(ctx, "d", clientv3.WithPrefix()); err != nil || r.Deleted != 0 {
+		t.Errorf("one deletion: got %v, %v", r, err)
+	}
+}
+
 // Ensure that no more bytes of keys hang on one lease than may be deleted at once, and that those which hang there can be
 // written, while there are members that end a lease by one command.
 func TestKV_Put_tooManyKeyBytesOnLease(t *testing.T) {

@@ -3,7 +3,6 @@ package costly
 import (
 	"context"
 	"errors"
-	"math"
 	"runtime"
 	"time"
 
@@ -164,9 +163,6 @@ type walk struct {
 	left int64
 }
 
-// Walk is an account that lets others run, and whose errors are those of ctx.
-func Walk(ctx context.Context) kv.Account { return &walk{ctx, math.MaxInt64} }
-
 // errOver ends a walk when nothing is left.
 var errOver = errors.New("costly: over the bound")
 
@@ -247,13 +243,19 @@ func (c *cost) put(op *kv.PutOp) error {
 	return err
 }
 
-// delete takes the values, too, which are read for the chain.
+// delete takes the values, too, which are read for the chain, and what was deleted before, and is passed over.
 func (c *cost) delete(op *kv.DeleteOp) error {
 	if len(op.End) == 0 || c.deletes < 0 {
 		return nil
 	}
-	return c.machine.Store().VisitKeys(op.Key, op.End, Walk(c.ctx), func(_ []byte, size int) bool {
-		c.deletes -= kv.WalkKeyBytes + int64(size)
-		return c.deletes >= 0
+	all, found := walk{c.ctx, c.deletes}, int64(0)
+	err := c.machine.Store().VisitKeys(op.Key, op.End, &all, func(_ []byte, size int) bool {
+		found += kv.WalkKeyBytes + int64(size)
+		return found <= c.deletes
 	})
+	if errors.Is(err, errOver) { // more makes no difference
+		err = nil
+	}
+	c.deletes = min(c.deletes-found, all.left)
+	return err
 }

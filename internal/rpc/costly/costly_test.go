@@ -56,6 +56,63 @@ func machine(t *testing.T, keys int) *apply.Machine {
 	return m
 }
 
+// bury puts keys with a prefix and deletes them: they are in the store until it is compacted.
+func bury(t *testing.T, m *apply.Machine, prefix string, keys int) {
+	t.Helper()
+	var entries []consensus.Entry
+	apply := func(command *kv.Command) {
+		entries = append(entries, consensus.Entry{Index: m.Applied().Index + consensus.Index(len(entries)+1), Term: 1,
+			Kind: consensus.EntryCommand, Payload: command.Append(nil)})
+	}
+	for i := range keys {
+		apply(&kv.Command{Put: &kv.PutOp{Key: fmt.Appendf(nil, "%s%04d", prefix, i)}})
+	}
+	apply(deletion(prefix, prefix+"~"))
+	if _, err := m.Apply(entries); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func deletion(key, end string) *kv.Command {
+	return &kv.Command{Delete: &kv.DeleteOp{Key: []byte(key), End: []byte(end)}}
+}
+
+// Ensure that the deletions of a command may pass over so much that was deleted before, and no more, however many keys they find,
+// and that they end with their context.
+func TestDeletions_Visit(t *testing.T) {
+	m := machine(t, 100)
+	bury(t, m, "dead", 3000)
+	count := func(of *costly.Deletions, times int, key, end string) (found int, err error) {
+		for range times {
+			if err = of.Visit(deletion(key, end).Delete, func([]byte, int) bool { found++; return true }); err != nil {
+				break
+			}
+		}
+		return found, err
+	}
+	for _, c := range []struct {
+		name       string
+		times      int
+		key, end   string
+		found      int
+		passesMuch bool
+	}{
+		{"as much as may be", 87, "dead", "deae", 0, false},
+		{"more", 90, "dead", "deae", 0, true},
+		{"keys that are there", 4000, "k", "l", 400_000, false},
+	} {
+		found, err := count(costly.NewDeletions(t.Context(), m.Store()), c.times, c.key, c.end)
+		if found != c.found || (status.Code(err) == codes.InvalidArgument) != c.passesMuch || !c.passesMuch && err != nil {
+			t.Errorf("%s: %d keys and %v", c.name, found, err)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := count(costly.NewDeletions(ended, m.Store()), 1, "dead", "deae"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a call that has ended: %v", err)
+	}
+}
+
 func gateOf(m *apply.Machine) *costly.Gate {
 	return costly.New(func() (*apply.Machine, func()) { return m, func() {} })
 }
@@ -84,7 +141,9 @@ func repeat(n int, c kv.Compare) []kv.Compare {
 // look at too much.
 func TestGate_Turn(t *testing.T) {
 	const keys = 1500 // 16.5 MB
-	g := gateOf(machine(t, keys))
+	m := machine(t, keys)
+	bury(t, m, "dead", 200)
+	g := gateOf(m)
 	ignoring := func(n int) *kv.Command {
 		op := &kv.TxnOp{}
 		for i := range n {
@@ -117,6 +176,8 @@ func TestGate_Turn(t *testing.T) {
 		"nested in what may not be done":     {nested, true, "far"},
 		"a deletion of few keys":             {&kv.Command{Delete: &kv.DeleteOp{Key: []byte("k"), End: []byte("k0004")}}, true, "little"},
 		"a deletion of many":                 {&kv.Command{Delete: &kv.DeleteOp{Key: []byte("k"), End: []byte("l")}}, true, "turn"},
+		"a deletion of what is deleted":      {deletion("dead", "deae"), true, "turn"},
+		"a deletion of few that are deleted": {deletion("dead", "dead0030"), true, "little"},
 		"a deletion of one":                  {&kv.Command{Delete: &kv.DeleteOp{Key: []byte("k0001")}}, false, "little"},
 		"the end of a lease with many keys":  {&kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: 7}}, true, "turn"},
 		"the end of a lease without any":     {&kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: 8}}, true, "little"},

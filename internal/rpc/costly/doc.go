@@ -6,7 +6,7 @@
 // has no more from each member than others can wait for. A command whose comparisons look at too much, or that keeps too much,
 // is refused. Values that puts keep by ignore_value are written again: the gate bounds how many bytes of them a second.
 //
-// The main type is Gate. Walk is an account for whoever looks at much for another reason.
+// The main type is Gate. Deletions bounds what the deletions of a command pass over.
 //
 // Invariants:
 //  1. A turn ends when its command was applied, or failed, whoever waits for that.

@@ -101,11 +101,12 @@ func (c *Call) fail(why *status.Status) {
 const (
 	// smallRequest is the size up to which a request is not counted beside its stream.
 	smallRequest = 512
-	// copies is how many times a request is in memory while it is served: as it came, and as it was read.
-	copies = 2
 	// serveBytes is what a goroutine takes that serves a call.
 	serveBytes = 8 << 10
 )
+
+// holdUnpacked counts what the message takes beside what came of it.
+func (c *Call) holdUnpacked(bytes int) bool { return c.stream.Hold(c.body.kept() + bytes) }
 
 // begin serves the call, hot if its method can.
 func (c *Call) begin(message []byte) {

@@ -9,7 +9,10 @@ import (
 	"testing"
 
 	"golang.org/x/net/http2"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
 
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/h2"
 )
 
@@ -104,6 +107,30 @@ func TestServer_requestsAreCounted(t *testing.T) {
 		if got := p.has(); got > 32<<10 {
 			t.Errorf("%s: %d bytes are counted afterwards", path, got)
 		}
+	}
+}
+
+// Ensure that what small messages unpack to is counted before it is there, for calls and for messages of a stream.
+func TestServer_unpackedIsCounted(t *testing.T) {
+	for _, path := range []string{"/t.S/Echo", "/t.S/Both"} {
+		p := &purse{most: 1 << 20}
+		c := serve(t, func(o *Options) {
+			o.HTTP2.Tab, o.MaxMessage = func(net.Conn) h2.Tab { return p }, 2<<20
+		})
+		bomb, err := compress(admission.NewTurns(), encoding.GetCompressor("gzip"),
+			mem.BufferSlice{mem.SliceBuffer(make([]byte, 2<<20))})
+		c.must(err)
+		for id := uint32(1); id < 20; id += 2 {
+			c.call(id, path, "grpc-encoding", "gzip")
+			c.must(c.WriteData(id, true, bomb))
+			if got := c.status(id); got != "8" {
+				t.Errorf("%s: a bomb ended with %s", path, got)
+			}
+		}
+		if p.mu.Lock(); p.peak > p.most || p.peak < p.most/4 {
+			t.Errorf("%s: %d bytes were counted of %d", path, p.peak, p.most)
+		}
+		p.mu.Unlock()
 	}
 }
 

@@ -3,6 +3,7 @@ package front
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"runtime"
 	"slices"
@@ -16,11 +17,19 @@ import (
 	"github.com/quorate/quorate/internal/h2"
 )
 
+// errExhausted is how a call ends that would make this process keep too much.
+var errExhausted = status.New(codes.ResourceExhausted, "quorate: the connections, calls, requests and unread answers of this "+
+	"client host take all the memory that it may have at this member: read what was answered, and ask for less at once")
+
+// copies is how many times a request is in memory while it is served: as it came, and as it was read.
+const copies = 2
+
 // assembler puts messages together from the bytes of a request.
 type assembler struct {
 	most       int
 	compressor string
 	turns      *admission.Turns
+	hold       func(bytes int) bool // counts what unpacking a message takes beside what came of it; false: there is no room
 	prefix     [h2.PrefixBytes]byte
 	read       int // bytes of the prefix
 	message    []byte
@@ -81,11 +90,17 @@ func (a *assembler) end(message []byte) ([]byte, error) {
 	case a.compressor == "" || a.compressor == encoding.Identity:
 		return nil, status.Error(codes.Internal, "grpc: compressed flag set with identity or empty encoding")
 	}
+	if !a.hold(unpackerBytes) {
+		return nil, errExhausted.Err()
+	}
 	unpacked, err := encoding.GetCompressor(a.compressor).Decompress(bytes.NewReader(message))
 	if err != nil {
 		return nil, status.Errorf(codes.Internal, "grpc: failed to decompress the received message: %v", err)
 	}
 	all, err := a.unpack(unpacked)
+	if errors.Is(err, errNoRoom) {
+		return nil, errExhausted.Err()
+	}
 	if err != nil {
 		return nil, status.Errorf(codes.Internal, "grpc: failed to decompress the received message: %v", err)
 	}
@@ -93,16 +108,27 @@ func (a *assembler) end(message []byte) ([]byte, error) {
 		return nil, status.Errorf(codes.ResourceExhausted,
 			"grpc: received message after decompression larger than max %d", a.most)
 	}
+	a.hold(copies * len(all)) // which is less than before
 	return all, nil
 }
 
-// unpack reads a message that is compressed, up to a byte more than it may have: a piece at a time, each in its turn but the
-// first. A few bytes make a thousand times as many.
+// errNoRoom is why a message is not unpacked.
+var errNoRoom = errors.New("front: no room to unpack a message")
+
+// unpackerBytes is about what the state of a decompressor takes.
+const unpackerBytes = 64 << 10
+
+// unpack reads a message that is compressed, up to a byte more than it may have: a piece at a time, each once there is room for
+// it, and in its turn but the first. A few bytes make a thousand times as many.
 func (a *assembler) unpack(from io.Reader) ([]byte, error) {
 	var all bytes.Buffer
 	for weight, size := 0, admission.LargeBytes; ; weight, size = admission.LargeBytes, pieceBytes {
+		size = min(size, a.most+1-all.Len())
+		if !a.hold(unpackerBytes + copies*(all.Len()+size)) { // a buffer that grows has up to twice what is in it
+			return nil, errNoRoom
+		}
 		var err error
-		a.turns.Do(weight, func() { _, err = io.CopyN(&all, from, int64(min(size, a.most+1-all.Len()))) })
+		a.turns.Do(weight, func() { _, err = io.CopyN(&all, from, int64(size)) })
 		runtime.Gosched() // to calls that came in more bytes
 		switch {
 		case err == io.EOF || err == nil && all.Len() > a.most:

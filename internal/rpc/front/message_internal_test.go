@@ -62,7 +62,7 @@ func FuzzAssembler(f *testing.F) {
 			compressor = "gzip"
 		}
 		const most = 4096
-		a := assembler{most: most, compressor: compressor, turns: admission.NewTurns()}
+		a := assembler{most: most, compressor: compressor, turns: admission.NewTurns(), hold: anyRoom}
 		cut = min(max(cut, 0), len(p))
 		for _, part := range [][]byte{p[:cut], p[cut:]} {
 			for len(part) > 0 {
@@ -102,6 +102,35 @@ func TestEscape(t *testing.T) {
 	}
 }
 
+// anyRoom is room for whatever is unpacked.
+func anyRoom(int) bool { return true }
+
+// Ensure that a compressed message is unpacked only as far as there is room for it, and counts as what it is afterwards.
+func TestAssembler_unpack_room(t *testing.T) {
+	const size, most = 1 << 20, 4 << 20
+	packed, err := compress(admission.NewTurns(), encoding.GetCompressor("gzip"), mem.BufferSlice{mem.SliceBuffer(make([]byte, size))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, room := range []int{0, unpackerBytes, size, most} {
+		held := 0
+		a := assembler{most: most, compressor: "gzip", turns: admission.NewTurns(), hold: func(bytes int) bool {
+			if bytes > room {
+				return false
+			}
+			held = bytes
+			return true
+		}}
+		message, _, _, err := a.take(packed)
+		if room < most && (status.Code(err) != codes.ResourceExhausted || message != nil) {
+			t.Errorf("room for %d bytes: %d were unpacked, and %v", room, len(message), err)
+		}
+		if room == most && (err != nil || len(message) != size || held != copies*size) {
+			t.Errorf("a message of %d bytes counts as %d, and %v", len(message), held, err)
+		}
+	}
+}
+
 // Ensure that large messages are compressed, and the opposite, only when it is their turn, and piece by piece; small ones at
 // once.
 func TestAssembler_turns(t *testing.T) {
@@ -115,7 +144,7 @@ func TestAssembler_turns(t *testing.T) {
 			return packed
 		}
 		unpack := func(packed []byte) int {
-			a := assembler{most: 4 << 20, compressor: "gzip", turns: turns}
+			a := assembler{most: 4 << 20, compressor: "gzip", turns: turns, hold: anyRoom}
 			message, _, _, err := a.take(packed)
 			if err != nil {
 				t.Error(err)

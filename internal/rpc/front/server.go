@@ -211,7 +211,7 @@ func (s *Server) Open(stream *h2.Stream, fields *h2.Fields, ended bool) h2.Recei
 		return nil
 	}
 	c := &Call{server: s, stream: stream, writer: conn.writer, request: r}
-	c.body = assembler{most: s.options.MaxMessage, compressor: r.compression, turns: s.options.Turns}
+	c.body = assembler{most: s.options.MaxMessage, compressor: r.compression, turns: s.options.Turns, hold: c.holdUnpacked}
 	conn.opened = append(conn.opened, c)
 	return c
 }
@@ -257,8 +257,6 @@ func refusal(httpStatus int, why *status.Status) []byte {
 
 // How calls end that would make this process keep too much.
 var (
-	errExhausted = status.New(codes.ResourceExhausted, "quorate: the connections, calls, requests and unread answers of this "+
-		"client host take all the memory that it may have at this member: read what was answered, and ask for less at once")
 	errUnread = status.New(codes.ResourceExhausted,
 		"quorate: the answer was not read in time, and its memory is needed: read it sooner, or ask for less at once")
 	errTooLarge = status.New(codes.ResourceExhausted, "quorate: the metadata of the call is too large: send less of it")

@@ -34,6 +34,7 @@ type serverStream struct {
 	came     *sync.Cond // more, or an end
 	ended    bool
 	kept     int    // bytes that came and are kept
+	unpacked int    // bytes of the message that is being read, or was read last, beside those that came
 	full     bool   // there was no room for more
 	late     bool   // a message did not come in time
 	got      bool   // a message, or there will be none
@@ -50,7 +51,7 @@ func (s *Server) openStream(stream *h2.Stream, r *request, ended bool) *serverSt
 	}
 	x.framed, x.waitSent = x.sendFramed, x.stream.WaitSent
 	x.came = sync.NewCond(&x.queue)
-	x.body = assembler{most: s.options.MaxMessage, compressor: r.compression, turns: s.options.Turns}
+	x.body = assembler{most: s.options.MaxMessage, compressor: r.compression, turns: s.options.Turns, hold: x.holdUnpacked}
 	ctx, cancel := r.withDeadline()
 	ctx, x.told = s.told(ctx, r)
 	x.ctx, x.cancel = grpc.NewContextWithServerTransportStream(ctx, &x.transport), cancel
@@ -120,7 +121,7 @@ func (x *serverStream) Receive(p []byte, ended bool) {
 	x.queue.Lock()
 	defer x.queue.Unlock()
 	x.ended = x.ended || ended
-	if !x.full && !x.stream.Hold(copies*(x.kept+len(p))) {
+	if !x.full && !x.stream.Hold(copies*(x.kept+len(p))+x.unpacked) {
 		x.full, x.received = true, nil
 	}
 	if x.full {
@@ -137,8 +138,19 @@ func (x *serverStream) settled() {
 	x.queue.Lock()
 	defer x.queue.Unlock()
 	x.kept -= x.last
-	x.last = 0
+	x.last, x.unpacked = 0, 0
 	x.stream.Hold(copies * x.kept)
+}
+
+// holdUnpacked counts what a message takes beside what came of it, until the next one is read.
+func (x *serverStream) holdUnpacked(bytes int) bool {
+	x.queue.Lock()
+	defer x.queue.Unlock()
+	if !x.stream.Hold(copies*x.kept + bytes) {
+		return false
+	}
+	x.unpacked = bytes
+	return true
 }
 
 // Lost implements h2.Receiver.
@@ -216,7 +228,7 @@ func (x *serverStream) expire() {
 
 // next waits for a message. One goroutine at a time calls it.
 func (x *serverStream) next() ([]byte, error) {
-	if len(x.part) == 0 || x.last > keptBytes {
+	if len(x.part) == 0 || x.last > keptBytes || x.unpacked > 0 { // only this goroutine changes unpacked
 		x.settled()
 	}
 	for {

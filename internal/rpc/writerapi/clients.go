@@ -38,6 +38,7 @@ type clientRegister struct {
 
 // registered is one client.
 type registered struct {
+	host    string
 	streams int
 	visit   uint64 // counts what enters, so that an old wish to forget it is known
 	leave   func() // the bounds
@@ -64,7 +65,7 @@ func (r *clientRegister) enter(client consensus.MemberID, from admission.Caller)
 			r.refused++
 			return nil, errTooManyClients
 		}
-		one = &registered{leave: leave}
+		one = &registered{host: from.Host, leave: leave}
 		r.clients[client] = one
 	}
 	if one.streams >= maxClientStreams {
@@ -106,6 +107,16 @@ func (r *clientRegister) leave(client consensus.MemberID, one *registered) {
 		delete(r.clients, client)
 		one.leave()
 	})
+}
+
+// neighboursOf returns a function that reports whether a client is of the same host as this one, as far as both are known here.
+func (r *clientRegister) neighboursOf(client consensus.MemberID) func(consensus.MemberID) bool {
+	return func(other consensus.MemberID) bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		a, b := r.clients[client], r.clients[other]
+		return a != nil && b != nil && a.host == b.host
+	}
 }
 
 func (r *clientRegister) counts() (clients int, refused uint64) {

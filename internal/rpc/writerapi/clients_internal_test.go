@@ -81,3 +81,29 @@ func TestClientRegister_enter(t *testing.T) {
 		t.Errorf("one more stream of a client: got %v", err)
 	}
 }
+
+// Ensure that clients of one address are known as such as long as they count.
+func TestClientRegister_neighboursOf(t *testing.T) {
+	clock := &laterClock{}
+	var r clientRegister
+	r.init(clock, nil)
+	for id, host := range map[consensus.MemberID]string{1: "10.0.0.1", 2: "10.0.0.1", 3: "10.0.0.2"} {
+		leave, err := r.enter(id, admission.Caller{Host: host, Address: host + ":1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id == 2 {
+			defer func() {
+				if leave(); !r.neighboursOf(1)(2) {
+					t.Error("a client that left a moment ago is forgotten")
+				}
+				if clock.pass(); r.neighboursOf(1)(2) {
+					t.Error("a client that has left is a neighbour")
+				}
+			}()
+		}
+	}
+	if near := r.neighboursOf(1); !near(2) || near(3) || near(4) || r.neighboursOf(4)(1) {
+		t.Error("1 and 2 are of one host, 3 is of another one, and 4 is unknown")
+	}
+}

@@ -25,7 +25,9 @@ type Clients interface {
 	FirstResult(id consensus.ProposalID) (kv.Result, bool)
 	// Awaits reports whether a proposal has been proposed here and has no result yet.
 	Awaits(id consensus.ProposalID) bool
-	OpenClientSession(ctx context.Context, client consensus.MemberID, above uint64, keep []uint64) (consensus.SessionID, error)
+	OpenClientSession(
+		ctx context.Context, client consensus.MemberID, above uint64, keep []uint64, neighbours func(consensus.MemberID) bool,
+	) (consensus.SessionID, error)
 	RetireClientSession(session consensus.SessionID)
 	KeepClient(client consensus.MemberID)
 	ClientPatience() time.Duration

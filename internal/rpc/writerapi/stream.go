@@ -411,7 +411,8 @@ func (p *proposeStream) open(r *quoratepb.OpenSession) error {
 	}
 	p.opening = true
 	go func() {
-		session, err := p.writer.options.Clients.OpenClientSession(p.grpc.Context(), p.owner.ID, r.Above, r.Keep)
+		session, err := p.writer.options.Clients.OpenClientSession(p.grpc.Context(), p.owner.ID, r.Above, r.Keep,
+			p.writer.register.neighboursOf(p.owner.ID))
 		opened := &quoratepb.SessionOpened{Session: session.Number}
 		if err != nil {
 			if errors.Is(err, clients.ErrClientID) {
