@@ -15,7 +15,7 @@ SUITE ?= common
 DRILLS = TestStrangers|TestAddress|TestAlone|TestForceNewCluster|TestRecover|TestMistakes|TestFirstDay|TestDisk|TestCluster|TestBadInput|TestJoin|TestNativeClient|TestPipeline|TestReplace|TestRestore
 ATTACKS = unread-behind,unread-ranges,delete-all,end-lease,long-keys,long-lease
 HOLD = none:,deaf ranges,half-sent puts,long metadata,large reads,a long field,settings,half-sent calls,compare large values,$\
-	filtered ranges,keep large values,large leases,deletions,old watches,nested,slow:,churn:
+	filtered ranges,keep large values,large leases,deletions,old watches,nested,slow:,churn:,native streams,bombs:
 
 .PHONY: drills check build test race sim fmt vet fix bench bench-regress fuzz fuzz-short compat monitoring http2 api
 
