@@ -17,7 +17,10 @@ type budget struct {
 	offered offers.Budget
 }
 
-func (b *budget) init() { b.left.L = &b.mu }
+func (b *budget) init(most int) {
+	b.left.L = &b.mu
+	b.offered.Most = most
+}
 
 // enter waits until the message fits, and counts it. False means that the member stops, or ctx has ended.
 func (b *budget) enter(ctx context.Context, message *consensus.Message) bool {

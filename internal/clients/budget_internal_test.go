@@ -20,7 +20,7 @@ func full(t *testing.T) (w *budget, in consensus.Message, more chan struct{}) {
 	t.Helper()
 	ctx := t.Context()
 	w = &budget{}
-	w.init()
+	w.init(0)
 	in = offerOf(7, 64<<20)
 	if !w.enter(ctx, &in) {
 		t.Fatal("an offer that is too large by itself never gets in")

@@ -43,6 +43,7 @@ type Options struct {
 	RequestTimeout  time.Duration   // to open a session
 	MaxRequestBytes int             // encoded command; zero: unlimited
 	SessionBytes    int64           // in memory of all open sessions; zero: as many sessions as there may be
+	OfferedBytes    int             // offers.Budget.Most
 	Stopping        context.Context // ends with the member
 	Clock           env.Clock
 	Logger          *slog.Logger
@@ -63,7 +64,7 @@ type Clients struct {
 // New returns the Clients of a member. Watch must run to retire their sessions.
 func New(options Options, member Member) *Clients {
 	c := &Clients{options: options, member: member, opening: make(chan struct{}, maxOpening)}
-	c.offers.init()
+	c.offers.init(options.OfferedBytes)
 	context.AfterFunc(options.Stopping, c.offers.close)
 	return c
 }

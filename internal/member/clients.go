@@ -28,8 +28,8 @@ type clientPorts struct {
 func newClients(o *Options, ports *clientPorts) *clients.Clients {
 	return clients.New(clients.Options{
 		ID: ports.leader.self, Patience: o.ClientPatience, RequestTimeout: o.RequestTimeout, MaxRequestBytes: o.MaxRequestBytes,
-		SessionBytes: o.SessionBytes,
-		Stopping:     ports.life.stopping, Clock: o.Clock, Logger: o.Logger,
+		SessionBytes: o.SessionBytes, OfferedBytes: o.OpenBytes / 2,
+		Stopping: ports.life.stopping, Clock: o.Clock, Logger: o.Logger,
 	}, ports)
 }
 

@@ -2,15 +2,17 @@ package offers
 
 import "github.com/quorate/quorate/internal/consensus"
 
-// Limits of the bytes that native clients have offered and the core has not taken yet: in the inbox of the core, and
-// waiting for their stamps. A single message may be larger.
 const (
-	maxOffered       = 64 << 20
-	maxClientOffered = 8 << 20
+	// maxOffered bounds the bytes that native clients have offered and the core has not taken yet: in the inbox of the core,
+	// and waiting for their stamps. A single message may be larger.
+	maxOffered = 64 << 20
+	// clientParts is into how many parts they are divided, of which one client has one at most.
+	clientParts = 8
 )
 
 // Budget counts those bytes. The zero value is empty.
 type Budget struct {
+	Most    int // at most maxOffered; zero: that
 	bytes   int
 	clients map[consensus.MemberID]int // bytes by client; no entry for zero
 }
@@ -20,8 +22,11 @@ func (b *Budget) Bytes() int { return b.bytes }
 
 // Enter counts an offer of a client. False means that it does not fit and is not counted.
 func (b *Budget) Enter(m *consensus.Message) bool {
-	size := offerBytes(m)
-	if b.bytes > 0 && b.bytes+size > maxOffered || b.clients[m.From] > 0 && b.clients[m.From]+size > maxClientOffered {
+	size, most := offerBytes(m), maxOffered
+	if b.Most > 0 {
+		most = min(most, b.Most)
+	}
+	if b.bytes > 0 && b.bytes+size > most || b.clients[m.From] > 0 && b.clients[m.From]+size > most/clientParts {
 		return false
 	}
 	if b.clients == nil {

@@ -13,18 +13,22 @@ func offerOf(client consensus.MemberID, bytes int) consensus.Message {
 }
 
 func TestBudget_Enter(t *testing.T) {
-	const each = 1 << 20
+	const each, little = 1 << 20, 16 << 20
 	for _, test := range []struct {
 		name  string
+		most  int
 		fit   int
 		offer func(i int) consensus.Message
 	}{
-		{"one client", maxClientOffered/each - 1, func(int) consensus.Message { return offerOf(7, each) }},
-		{"many clients", maxOffered/each - 1, func(i int) consensus.Message { return offerOf(consensus.MemberID(i+1), each) }},
-		{"one that is too large by itself", 1, func(int) consensus.Message { return offerOf(7, maxOffered) }},
+		{"one client", 0, maxOffered/clientParts/each - 1, func(int) consensus.Message { return offerOf(7, each) }},
+		{"many clients", 0, maxOffered/each - 1, func(i int) consensus.Message { return offerOf(consensus.MemberID(i+1), each) }},
+		{"many clients, little memory", little, little/each - 1,
+			func(i int) consensus.Message { return offerOf(consensus.MemberID(i+1), each) }},
+		{"one client, little memory", little, little/clientParts/each - 1, func(int) consensus.Message { return offerOf(7, each) }},
+		{"one that is too large by itself", 0, 1, func(int) consensus.Message { return offerOf(7, maxOffered) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var r Budget
+			r := Budget{Most: test.most}
 			var in []consensus.Message
 			for i := range test.fit {
 				m := test.offer(i)

@@ -105,4 +105,6 @@ func (e *errand) holding() (*holding, error) {
 }
 
 // allHoldings are all attacks that are known.
-func allHoldings() []holding { return slices.Concat(holdings, workings, stepping, slowReads, nativeSteps) }
+func allHoldings() []holding {
+	return slices.Concat(holdings, workings, stepping, slowReads, nativeSteps)
+}

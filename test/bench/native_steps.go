@@ -96,8 +96,8 @@ func bomb(ctx context.Context, conn *grpc.ClientConn, _ int64) error {
 	return err
 }
 
-// deleteDead fills a range and deletes it, and then deletes it again, 127 times in a transaction whose other branch is taken, or
-// once.
+// deleteDead fills a range and deletes it, and then deletes it again, 127 times in a transaction whose other branch is taken,
+// or once.
 func deleteDead(ctx context.Context, conn *grpc.ClientConn, i int64) error {
 	kv := pb.NewKVClient(conn)
 	all := &pb.DeleteRangeRequest{Key: []byte(workPrefix), RangeEnd: []byte(workEnd)}
