@@ -10,8 +10,10 @@ import "encoding/binary"
 
 // reader consumes src. After the first fault all reads return zero, so that decoders check once, at the end.
 type reader struct {
-	src []byte
-	bad bool
+	src     []byte
+	bad     bool
+	bounded bool // what is made of src may take room bytes more
+	room    int
 }
 
 func (r *reader) fail() {
@@ -69,15 +71,38 @@ func (r *reader) blob() []byte {
 	return b
 }
 
-// count returns the next number if so many elements of at least minBytes each can still follow.
-func (r *reader) count(minBytes int) int {
+// count returns the next number if so many elements of at least minBytes each can still follow, and there is room for them: each
+// takes size bytes of memory, beside what it aliases.
+func (r *reader) count(minBytes, size int) int {
 	n := r.uvarint()
 	if n > uint64(len(r.src)/minBytes) {
 		r.fail()
 		return 0
 	}
+	r.room -= int(n) * size
+	if r.bounded && r.room < 0 {
+		r.fail()
+		return 0
+	}
 	return int(n)
 }
+
+// What elements of lists take in memory, beside what they alias. A test compares them with the types.
+const (
+	idSize       = 8
+	textSize     = 16 // and its bytes, which are copied
+	memberSize   = 104
+	stepSize     = 112
+	entrySize    = 96
+	proposalSize = 64
+	refusalSize  = 56
+	readSize     = 16
+	recordSize   = 120
+	verdictSize  = 96
+)
+
+// MessageSize is what a Message takes in memory, without its lists.
+const MessageSize = 392
 
 // end returns what every decoder returns beside its value.
 func (r *reader) end() (rest []byte, err error) {

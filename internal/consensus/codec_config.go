@@ -11,7 +11,7 @@ func appendIDs(dst []byte, ids []MemberID) []byte {
 }
 
 func (r *reader) ids() []MemberID {
-	n := r.count(8)
+	n := r.count(8, idSize)
 	if n == 0 {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (r *reader) attributes() Member {
 }
 
 func (r *reader) texts() []string {
-	n := r.count(1)
+	n := r.count(1, textSize)
 	if n == 0 {
 		return nil
 	}
@@ -95,7 +95,7 @@ func AppendConfig(dst []byte, c *Config) []byte {
 
 func (r *reader) config() Config {
 	c := Config{Voters: r.ids(), Outgoing: r.ids(), Learners: r.ids(), LearnersNext: r.ids()}
-	if n := r.count(memberMinBytes); n > 0 {
+	if n := r.count(memberMinBytes, memberSize); n > 0 {
 		c.Members = make([]Member, n)
 		for i := range c.Members {
 			c.Members[i] = r.attributes()
@@ -138,7 +138,7 @@ func AppendChangeRequest(dst []byte, c *ChangeRequest) []byte {
 func DecodeChangeRequest(src []byte) (c ChangeRequest, rest []byte, err error) {
 	r := reader{src: src}
 	c = ChangeRequest{Protocol: Protocol(r.octet()), Abort: r.octet()&1 != 0, Expected: r.configID()}
-	if n := r.count(memberMinBytes + 1); n > 0 {
+	if n := r.count(memberMinBytes+1, stepSize); n > 0 {
 		c.Steps = make([]ChangeStep, n)
 		for i := range c.Steps {
 			c.Steps[i] = ChangeStep{Kind: ChangeKind(r.octet()), Member: r.attributes()}

@@ -165,7 +165,17 @@ func (m *Message) appendLists(dst []byte, f uint64) []byte {
 
 // DecodeMessage reads what AppendMessage wrote. Payloads alias src.
 func DecodeMessage(src []byte) (m Message, rest []byte, err error) {
-	r := reader{src: src}
+	m, rest, _, err = decodeMessage(reader{src: src})
+	return m, rest, err
+}
+
+// DecodeMessageWithin is DecodeMessage for what is not trusted: the message, with its lists, takes at most room bytes of memory
+// beside src, or is corrupt. left is what is left of room.
+func DecodeMessageWithin(src []byte, room int) (m Message, rest []byte, left int, err error) {
+	return decodeMessage(reader{src: src, bounded: true, room: room - MessageSize})
+}
+
+func decodeMessage(r reader) (m Message, rest []byte, left int, err error) {
 	m.Kind = MessageKind(r.octet())
 	f := r.uvarint()
 	r.bad = r.bad || f >= pastFields
@@ -174,10 +184,10 @@ func DecodeMessage(src []byte) (m Message, rest []byte, err error) {
 	r.positions(&m, f)
 	m.Reject, m.Force, m.Unlogged = f&hasReject != 0, f&hasForce != 0, f&hasUnlogged != 0
 	r.lists(&m, f)
-	if rest, err = r.end(); err != nil {
-		return Message{}, nil, err
+	if rest, err = r.end(); err != nil || r.bounded && r.room < 0 {
+		return Message{}, nil, 0, ErrCorrupt
 	}
-	return m, rest, nil
+	return m, rest, r.room, nil
 }
 
 func (r *reader) numbers(m *Message, f uint64) {
@@ -233,7 +243,7 @@ func (r *reader) positions(m *Message, f uint64) {
 
 func (r *reader) lists(m *Message, f uint64) {
 	if f&hasEntries != 0 {
-		if n := r.count(entryMinBytes); n > 0 {
+		if n := r.count(entryMinBytes, entrySize); n > 0 {
 			m.Entries = make([]Entry, n)
 			for i := 0; i < n && !r.bad; i++ {
 				r.entry(&m.Entries[i])
@@ -241,7 +251,7 @@ func (r *reader) lists(m *Message, f uint64) {
 		}
 	}
 	if f&hasProposals != 0 {
-		if n := r.count(proposalMinBytes); n > 0 {
+		if n := r.count(proposalMinBytes, proposalSize); n > 0 {
 			m.Proposals = make([]Proposal, n)
 			for i := 0; i < n && !r.bad; i++ {
 				r.proposal(&m.Proposals[i])
@@ -249,7 +259,7 @@ func (r *reader) lists(m *Message, f uint64) {
 		}
 	}
 	if f&hasRefusals != 0 {
-		if n := r.count(refusalMinBytes); n > 0 {
+		if n := r.count(refusalMinBytes, refusalSize); n > 0 {
 			m.Refusals = make([]Refusal, n)
 			for i := range m.Refusals {
 				m.Refusals[i] = Refusal{ID: r.proposalID(), Reason: RefusalReason(r.octet()), Config: r.configID()}
@@ -257,7 +267,7 @@ func (r *reader) lists(m *Message, f uint64) {
 		}
 	}
 	if f&hasReads != 0 {
-		if n := r.count(readMinBytes); n > 0 {
+		if n := r.count(readMinBytes, readSize); n > 0 {
 			m.Reads = make([]ReadIndex, n)
 			for i := range m.Reads {
 				m.Reads[i] = ReadIndex{ID: r.uvarint(), Index: Index(r.uvarint())}
@@ -269,7 +279,7 @@ func (r *reader) lists(m *Message, f uint64) {
 		m.Snapshot = &meta
 	}
 	if f&hasRecords != 0 {
-		if n := r.count(recordMinBytes); n > 0 {
+		if n := r.count(recordMinBytes, recordSize); n > 0 {
 			m.Records = make([]Record, n)
 			for i := 0; i < n && !r.bad; i++ {
 				m.Records[i] = r.record()
@@ -277,7 +287,7 @@ func (r *reader) lists(m *Message, f uint64) {
 		}
 	}
 	if f&hasVerdicts != 0 {
-		if n := r.count(verdictMinBytes); n > 0 {
+		if n := r.count(verdictMinBytes, verdictSize); n > 0 {
 			m.Verdicts = make([]Verdict, n)
 			for i := 0; i < n && !r.bad; i++ {
 				m.Verdicts[i] = r.verdict()

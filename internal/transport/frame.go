@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math"
 
 	"github.com/quorate/quorate/internal/consensus"
 )
@@ -84,26 +85,38 @@ func appendMessages(dst []byte, messages []consensus.Message) ([]byte, cargoByte
 	return dst, cargo
 }
 
+// strangerRoom is how many bytes of memory the messages of a frame may take whose sender is not known, beside a body of so many
+// bytes. What members send takes less.
+func strangerRoom(body int) int { return 256<<10 + 2*body }
+
 // decodeMessages reads the body of a frameMessages. Payloads alias body.
 func decodeMessages(body []byte) ([]consensus.Message, error) {
+	messages, _, err := decodeWithin(body, math.MaxInt)
+	return messages, err
+}
+
+// decodeWithin is decodeMessages for messages that take no more than room bytes of memory beside body. taken is how many they
+// take.
+func decodeWithin(body []byte, room int) (messages []consensus.Message, taken int, err error) {
 	count, n := binary.Uvarint(body)
 	if n <= 0 || count > uint64(len(body)) {
-		return nil, fmt.Errorf("%w: message count", ErrCorruptFrame)
+		return nil, 0, fmt.Errorf("%w: message count", ErrCorruptFrame)
 	}
 	body = body[n:]
 	// A message takes more room decoded than encoded: a lying count must not make us allocate for it in advance.
-	messages := make([]consensus.Message, 0, min(count, 1024))
+	messages = make([]consensus.Message, 0, min(count, 1024, uint64(room/consensus.MessageSize)))
+	left := room
 	for i := range count {
-		m, rest, err := consensus.DecodeMessage(body)
-		if err != nil {
-			return nil, fmt.Errorf("%w: message %d of %d: %w", ErrCorruptFrame, i+1, count, err)
+		var m consensus.Message
+		if m, body, left, err = consensus.DecodeMessageWithin(body, left); err != nil {
+			return nil, 0, fmt.Errorf("%w: message %d of %d: %w", ErrCorruptFrame, i+1, count, err)
 		}
-		messages, body = append(messages, m), rest
+		messages = append(messages, m)
 	}
 	if len(body) != 0 {
-		return nil, fmt.Errorf("%w: %d bytes after the last message", ErrCorruptFrame, len(body))
+		return nil, 0, fmt.Errorf("%w: %d bytes after the last message", ErrCorruptFrame, len(body))
 	}
-	return messages, nil
+	return messages, room - left, nil
 }
 
 // tickFrame builds a ping or pong.

@@ -121,7 +121,8 @@ func (t *Transport) serveMessages(opened grpc.ServerStream) error {
 	t.adopt(in)
 	defer t.release(in)
 
-	r := reader{t: t, claim: &in.claim, in: in, stream: s, box: in.box, heard: &in.heard, unpack: unpack, admit: s.from.Admit}
+	r := reader{t: t, claim: &in.claim, in: in, stream: s, box: in.box, heard: &in.heard, unpack: unpack, admit: s.from.Admit,
+		hold: s.from.Hold}
 	t.running.Go(func() {
 		defer unpack.close()
 		defer r.end()

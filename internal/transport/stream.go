@@ -168,6 +168,7 @@ type reader struct {
 	unpack *unpacker           // nil: nothing packed was asked for
 
 	admit func() (leave func()) // of the connection, once the stream is known to be a member's; nil: we dialled
+	hold  func(more int64)      // counts what a stream holds that is not known to be a member's; nil: we dialled
 	leave func()                // nil: not admitted
 }
 
@@ -245,8 +246,22 @@ func (r *reader) prove() error {
 	return nil
 }
 
+// decode reads messages. Those of a sender that is not known take little memory beside the body, which counts with them until done
+// is called: they may have been packed, and the core may be slow to take them.
+func (r *reader) decode(body []byte) (messages []consensus.Message, done func(), err error) {
+	if r.hold == nil || r.leave != nil {
+		messages, err = decodeMessages(body)
+		return messages, func() {}, err
+	}
+	messages, taken, err := decodeWithin(body, strangerRoom(len(body)))
+	held := int64(len(body) + taken)
+	r.hold(held)
+	return messages, func() { r.hold(-held) }, err
+}
+
 func (r *reader) receive(body []byte, bytes, plain int) error {
-	messages, err := decodeMessages(body)
+	messages, done, err := r.decode(body)
+	defer done()
 	if err != nil {
 		return err
 	}
