@@ -37,6 +37,7 @@ type Options struct {
 	Clock           env.Clock
 	Expiring        func() []string // says which TLS files expire soon; nil: none does
 	LowDisk         func() string   // says that there is no room for what is not needed; nil or empty: there is
+	DiskReserve     int64           // bytes of the disk that a received snapshot must leave free
 	Logger          *slog.Logger
 	// Synced and Applied, if set, are told how long each write of the log and each applied batch took.
 	Synced, Applied func(took time.Duration)

@@ -11,7 +11,8 @@ import (
 
 func newReceiver(o *Options, stores *datadir.Stores) *snapshots.Receiver {
 	return snapshots.NewReceiver(snapshots.ReceiverOptions{
-		Stores: stores, Data: &o.Data.Options, Check: o.Data.Check, DiskLow: o.diskLow, Logger: o.Logger,
+		Stores: stores, Data: &o.Data.Options, Check: o.Data.Check, DiskLow: o.diskLow,
+		Reserve: o.DiskReserve, Logger: o.Logger,
 	})
 }
 

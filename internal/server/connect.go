@@ -31,6 +31,7 @@ func (s *Server) connect(ctx context.Context, options Options) error {
 	m, err := member.New(member.Options{
 		Data:            s.data,
 		LowDisk:         s.lowDisk,
+		DiskReserve:     int64(s.cfg.Storage.DiskReserveBytes),
 		Expiring:        func() []string { return s.expiries().late(s.cfg.Name, time.Now()) },
 		Raft:            s.raftOptions(own.Member, own.Cluster),
 		PeerURLs:        s.ownURLs(),

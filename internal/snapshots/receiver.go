@@ -22,6 +22,7 @@ type ReceiverOptions struct {
 	Data    *datadir.Options
 	Check   func(meta consensus.SnapshotMeta, dir string) error // refuses what is not what was announced
 	DiskLow func() bool                                         // nil: there always is room
+	Reserve int64                                               // bytes of the disk that a snapshot must leave free
 	Logger  *slog.Logger
 }
 
@@ -45,7 +46,7 @@ func (r *Receiver) Receive(from consensus.MemberID, meta consensus.SnapshotMeta,
 	if low := r.options.DiskLow; low != nil && low() {
 		return ErrDiskLow
 	}
-	err := snapshot.Receive(fs, stream, dir)
+	err := snapshot.ReceiveBeside(fs, stream, dir, r.options.Reserve)
 	if err == nil {
 		if err = r.options.Check(meta, dir); err != nil {
 			err = errors.Join(err, fs.RemoveAll(dir))

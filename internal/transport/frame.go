@@ -85,9 +85,9 @@ func appendMessages(dst []byte, messages []consensus.Message) ([]byte, cargoByte
 	return dst, cargo
 }
 
-// strangerRoom is how many bytes of memory the messages of a frame may take whose sender is not known, beside a body of so many
+// nonMemberRoom is how many bytes of memory the messages of a frame may take whose sender is not known, beside a body of so many
 // bytes. What members send takes less.
-func strangerRoom(body int) int { return 256<<10 + 2*body }
+func nonMemberRoom(body int) int { return 256<<10 + 2*body }
 
 // decodeMessages reads the body of a frameMessages. Payloads alias body.
 func decodeMessages(body []byte) ([]consensus.Message, error) {

@@ -54,7 +54,7 @@ func TestReader_decode_room(t *testing.T) {
 		if least := int64(len(c.body) + len(messages)*consensus.MessageSize); held < least {
 			t.Errorf("%s: %d bytes are held, and there are %d", c.name, held, least)
 		}
-		if done(); held != 0 || most > int64(len(c.body)+strangerRoom(len(c.body))) {
+		if done(); held != 0 || most > int64(len(c.body)+nonMemberRoom(len(c.body))) {
 			t.Errorf("%s: %d bytes are held afterwards, and were %d", c.name, held, most)
 		}
 		r.leave = func() {} // admitted

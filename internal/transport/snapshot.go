@@ -239,7 +239,7 @@ func (t *Transport) serveSnapshot(opened grpc.ServerStream) error {
 	transfer, ended := t.progress.begin(h.claim.Member, false)
 	defer ended()
 	r := &snapshotReader{t: t, from: h.claim.Member, receive: receive, transfer: transfer, unpack: unpack,
-		frame: inFrame{reuse: true}}
+		frame: inFrame{reuse: true}, begun: time.Now(), hurries: !t.knows(&h.claim, evidence)}
 	if err := t.options.Handler.ReceiveSnapshot(h.claim.Member, meta, r); err != nil {
 		return err
 	}
@@ -264,6 +264,20 @@ type snapshotReader struct {
 	sum      uint32
 	ended    bool
 	err      error
+	begun    time.Time
+	hurries  bool // the sender is not known: tooSlow
+}
+
+const (
+	// A snapshot of a sender that is not known brings leastRate bytes a second, once leastAfter has passed: it holds the only
+	// place of such senders, and the disk that it has taken.
+	leastRate  = 16 << 10
+	leastAfter = 30 * time.Second
+)
+
+// tooSlow reports whether so many bytes in so much time are too few.
+func tooSlow(bytes uint64, in time.Duration) bool {
+	return in > leastAfter && float64(bytes) < leastRate*in.Seconds()
 }
 
 // Read implements io.Reader.
@@ -290,6 +304,10 @@ func (r *snapshotReader) next() error {
 	}
 	if r.t.cut(r.from) {
 		return ErrCut
+	}
+	if past := time.Since(r.begun); r.hurries && tooSlow(r.total, past) {
+		return status.Errorf(codes.DeadlineExceeded, "transport: a snapshot of a sender that is not known as a member brought %d "+
+			"bytes in %v: it brings %d a second at least", r.total, past.Round(time.Second), leastRate)
 	}
 	plain, err := r.unpack.plain(r.frame.bytes)
 	if err != nil {

@@ -246,14 +246,14 @@ func (r *reader) prove() error {
 	return nil
 }
 
-// decode reads messages. Those of a sender that is not known take little memory beside the body, which counts with them until done
-// is called: they may have been packed, and the core may be slow to take them.
+// decode reads messages. Those of a sender that is not known take little memory beside the body, which counts with them until
+// done is called: they may have been packed, and the core may be slow to take them.
 func (r *reader) decode(body []byte) (messages []consensus.Message, done func(), err error) {
 	if r.hold == nil || r.leave != nil {
 		messages, err = decodeMessages(body)
 		return messages, func() {}, err
 	}
-	messages, taken, err := decodeWithin(body, strangerRoom(len(body)))
+	messages, taken, err := decodeWithin(body, nonMemberRoom(len(body)))
 	held := int64(len(body) + taken)
 	r.hold(held)
 	return messages, func() { r.hold(-held) }, err

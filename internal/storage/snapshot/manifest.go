@@ -45,10 +45,25 @@ const (
 	manifestMagic   = "QRTSNAP\n"
 	formatVersion   = 1
 	manifestHead    = 16
-	maxManifestSize = 64 << 20
+	maxManifestSize = 4 << 20 // of some 200,000 files
 	streamEnd       = "QRTSNEND"
 	manifestName    = "SNAPSHOT"
 )
+
+// A snapshot has at most fewFiles, and one more for each fileBytes of all: a store has few that are smaller, and each takes a call
+// to the system, and the disk, to make.
+const (
+	fewFiles  = 4096
+	fileBytes = 64 << 10
+)
+
+// check returns why a snapshot is not taken.
+func (m *Manifest) check() error {
+	if most := fewFiles + m.SizeBytes()/fileBytes; int64(len(m.Files)) > most {
+		return fmt.Errorf("%w: %d files for %d bytes", ErrCorrupt, len(m.Files), m.SizeBytes())
+	}
+	return nil
+}
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -119,7 +134,7 @@ func decodeFiles(src []byte) (Manifest, error) {
 		m.Files = append(m.Files, File{Name: name, Size: int64(size), Sum: binary.LittleEndian.Uint32(src[n:])})
 		src = src[n+4:]
 	}
-	return m, nil
+	return m, m.check()
 }
 
 func validName(name string) bool {

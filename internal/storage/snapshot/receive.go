@@ -13,18 +13,22 @@ import (
 // partialSuffix marks a directory that Receive has not finished. Such a name never reaches the caller.
 const partialSuffix = ".partial"
 
-// Receive reads a stream that Write wrote, to its end, and makes it the snapshot in dir, which it first empties.
-// It returns nil only when everything is verified and durable; see invariant 1.
-func Receive(fs env.FS, r io.Reader, dir string) error {
+// Receive is ReceiveBeside without a reserve.
+func Receive(fs env.FS, r io.Reader, dir string) error { return ReceiveBeside(fs, r, dir, 0) }
+
+// ReceiveBeside reads a stream that Write wrote, to its end, and makes it the snapshot in dir, which it first empties.
+// It returns nil only when everything is verified and durable; see invariant 1. It fails with ErrNoSpace if the disk has no room
+// for it beside reserve bytes.
+func ReceiveBeside(fs env.FS, r io.Reader, dir string, reserve int64) error {
 	partial := dir + partialSuffix
-	err := receive(fs, r, partial, dir)
+	err := receive(fs, r, partial, dir, reserve)
 	if err != nil {
 		return errors.Join(fmt.Errorf("snapshot: receive: %w", err), fs.RemoveAll(partial), fs.RemoveAll(dir))
 	}
 	return nil
 }
 
-func receive(fs env.FS, r io.Reader, partial, dir string) error {
+func receive(fs env.FS, r io.Reader, partial, dir string, reserve int64) error {
 	parent := fs.PathDir(dir)
 	if err := errors.Join(fs.RemoveAll(partial), fs.RemoveAll(dir), fs.MkdirAll(partial, 0o755)); err != nil {
 		return err
@@ -33,7 +37,7 @@ func receive(fs env.FS, r io.Reader, partial, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := checkSpace(fs, parent, m.SizeBytes()); err != nil {
+	if err := checkSpace(fs, parent, m.SizeBytes(), reserve); err != nil {
 		return err
 	}
 	buffer := make([]byte, copyBytes)
@@ -59,10 +63,10 @@ func receive(fs env.FS, r io.Reader, partial, dir string) error {
 }
 
 // checkSpace refuses at once what could only fail later. Not every file system can tell.
-func checkSpace(fs env.FS, dir string, need int64) error {
+func checkSpace(fs env.FS, dir string, need, reserve int64) error {
 	usage, err := fs.GetDiskUsage(dir)
-	if err == nil && usage.AvailBytes < uint64(need) {
-		return fmt.Errorf("%w: %d bytes needed, %d available", ErrNoSpace, need, usage.AvailBytes)
+	if err == nil && (usage.AvailBytes < uint64(reserve) || usage.AvailBytes-uint64(reserve) < uint64(need)) {
+		return fmt.Errorf("%w: %d bytes needed beside a reserve of %d, %d available", ErrNoSpace, need, reserve, usage.AvailBytes)
 	}
 	return nil
 }

@@ -303,6 +303,23 @@ func TestReceive_knowsTheRoomBefore(t *testing.T) {
 	wantNames(t, fs, path(fs, snapshot.WorkDir))
 }
 
+// Ensure that a snapshot that fits the disk, but not beside its reserve, is refused before anything is written.
+func TestReceiveBeside_reserve(t *testing.T) {
+	fs := newDisk(t)
+	stream := newStream(t)
+	for _, c := range []struct {
+		available uint64
+		reserve   int64
+		room      bool
+	}{{1 << 20, 0, true}, {1 << 20, 1 << 19, true}, {1 << 20, 1<<20 - 10, false}, {1 << 20, 1 << 21, false}} {
+		fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: c.available})
+		err := snapshot.ReceiveBeside(fs, bytes.NewReader(stream), path(fs, snapshot.WorkDir, "in"), c.reserve)
+		if c.room != (err == nil) || err != nil && !errors.Is(err, snapshot.ErrNoSpace) {
+			t.Errorf("%d bytes are free, %d in reserve: got %v", c.available, c.reserve, err)
+		}
+	}
+}
+
 func TestWrite_changedFile(t *testing.T) {
 	for _, row := range []struct{ name, content string }{
 		{"a byte changed", "neW table"}, {"it became shorter", "new"},
