@@ -85,8 +85,8 @@ func appendMessages(dst []byte, messages []consensus.Message) ([]byte, cargoByte
 	return dst, cargo
 }
 
-// nonMemberRoom is how many bytes of memory the messages of a frame may take whose sender is not known, beside a body of so many
-// bytes. What members send takes less.
+// nonMemberRoom is how many bytes of memory the messages of a frame may take whose sender is not known, beside a body of so
+// many bytes. What members send takes less.
 func nonMemberRoom(body int) int { return 256<<10 + 2*body }
 
 // decodeMessages reads the body of a frameMessages. Payloads alias body.

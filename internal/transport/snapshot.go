@@ -306,8 +306,8 @@ func (r *snapshotReader) next() error {
 		return ErrCut
 	}
 	if past := time.Since(r.begun); r.hurries && tooSlow(r.total, past) {
-		return status.Errorf(codes.DeadlineExceeded, "transport: a snapshot of a sender that is not known as a member brought %d "+
-			"bytes in %v: it brings %d a second at least", r.total, past.Round(time.Second), leastRate)
+		return status.Errorf(codes.DeadlineExceeded, "transport: a snapshot of a sender that is not known as a member brought "+
+			"%d bytes in %v: it brings %d a second at least", r.total, past.Round(time.Second), leastRate)
 	}
 	plain, err := r.unpack.plain(r.frame.bytes)
 	if err != nil {

@@ -24,6 +24,9 @@ type Receiver struct {
 	HearsLeader bool               // or leads: it helps to depose nobody
 	Joins       bool               // it knows no configuration yet
 	KnowsSender bool               // a member of any configuration in the log, or removed
+	// SenderRemoved: it may still have to commit its own removal, as the leader that is heard. It becomes no other leader of
+	// those that hear one: anybody may bear its id.
+	SenderRemoved bool
 }
 
 // Judge returns why a message is dropped, or false.
@@ -34,6 +37,8 @@ func (at *Receiver) Judge(m *consensus.Message) (Reason, bool) {
 	case !at.Joins && m.Term > at.Term && m.Term-at.Term > maxTermJump:
 		return TermJump, true
 	case !at.KnowsSender && !at.Joins && !at.fromNonMember(m):
+		return NonMember, true
+	case at.SenderRemoved && m.Kind.FromLeader() && at.HearsLeader && m.From != at.Leader:
 		return NonMember, true
 	case m.Kind.FromLeader() && m.Term == at.Term && at.Leader != consensus.NoMember && at.Leader != m.From:
 		return Leader, true
@@ -47,7 +52,7 @@ func (at *Receiver) Judge(m *consensus.Message) (Reason, bool) {
 func (at *Receiver) fromNonMember(m *consensus.Message) bool {
 	switch m.Kind {
 	case consensus.MsgPreVote, consensus.MsgVote:
-		return true
+		return !m.Force // a leader hands over to a member that it knows, and whose vote counts are those who know it, too
 	case consensus.MsgAppend, consensus.MsgHeartbeat, consensus.MsgSnapshotOffer:
 		unled := m.Term > at.Term || at.Leader == consensus.NoMember
 		return m.Term < at.Term || m.From == at.Leader || (unled && !at.HearsLeader)

@@ -12,6 +12,10 @@ func TestReceiver_Judge(t *testing.T) {
 	member := filter.Receiver{Term: 7, Leader: 1, HearsLeader: true, KnowsSender: true}
 	nonMember := member
 	nonMember.KnowsSender = false
+	removed := member
+	removed.SenderRemoved = true
+	unled := removed
+	unled.HearsLeader, unled.Leader = false, consensus.NoMember
 	alone := filter.Receiver{Term: 7, KnowsSender: false}
 	joins := filter.Receiver{Joins: true}
 	heartbeat := func(from consensus.MemberID, term consensus.Term) consensus.Message {
@@ -43,6 +47,12 @@ func TestReceiver_Judge(t *testing.T) {
 		{"a non-member that leads a later term, while the leader is heard", nonMember, heartbeat(9, 8), filter.NonMember},
 		{"the same, while no leader is known", alone, heartbeat(9, 8), passes},
 		{"a non-member that asks for a vote", nonMember, consensus.Message{Kind: consensus.MsgVote, From: 9, Term: 8}, passes},
+		{"a non-member that says that a leader wants the vote", alone,
+			consensus.Message{Kind: consensus.MsgVote, From: 9, Term: 8, Force: true}, filter.NonMember},
+		{"a removed member that leads a later term, while another leader is heard", removed, heartbeat(9, 8), filter.NonMember},
+		{"the same, while none is heard", unled, heartbeat(9, 8), passes},
+		{"a removed leader that is heard", removed, heartbeat(1, 7), passes},
+		{"a member that says so", member, consensus.Message{Kind: consensus.MsgVote, From: 2, Term: 8, Force: true}, passes},
 		{"a non-member that reads", nonMember, consensus.Message{Kind: consensus.MsgRead, From: 9, Term: 7}, filter.NonMember},
 		{"a non-member that says one was removed", nonMember, consensus.Message{Kind: consensus.MsgRemoved, From: 9, Term: 7},
 			filter.NonMember},

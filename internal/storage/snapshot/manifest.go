@@ -50,8 +50,8 @@ const (
 	manifestName    = "SNAPSHOT"
 )
 
-// A snapshot has at most fewFiles, and one more for each fileBytes of all: a store has few that are smaller, and each takes a call
-// to the system, and the disk, to make.
+// A snapshot has at most fewFiles, and one more for each fileBytes of all: a store has few that are smaller, and each takes the
+// disk to make.
 const (
 	fewFiles  = 4096
 	fileBytes = 64 << 10

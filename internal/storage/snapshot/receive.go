@@ -17,8 +17,8 @@ const partialSuffix = ".partial"
 func Receive(fs env.FS, r io.Reader, dir string) error { return ReceiveBeside(fs, r, dir, 0) }
 
 // ReceiveBeside reads a stream that Write wrote, to its end, and makes it the snapshot in dir, which it first empties.
-// It returns nil only when everything is verified and durable; see invariant 1. It fails with ErrNoSpace if the disk has no room
-// for it beside reserve bytes.
+// It returns nil only when everything is verified and durable; see invariant 1. It fails with ErrNoSpace if the disk has no
+// room for it beside reserve bytes.
 func ReceiveBeside(fs env.FS, r io.Reader, dir string, reserve int64) error {
 	partial := dir + partialSuffix
 	err := receive(fs, r, partial, dir, reserve)
@@ -66,7 +66,8 @@ func receive(fs env.FS, r io.Reader, partial, dir string, reserve int64) error {
 func checkSpace(fs env.FS, dir string, need, reserve int64) error {
 	usage, err := fs.GetDiskUsage(dir)
 	if err == nil && (usage.AvailBytes < uint64(reserve) || usage.AvailBytes-uint64(reserve) < uint64(need)) {
-		return fmt.Errorf("%w: %d bytes needed beside a reserve of %d, %d available", ErrNoSpace, need, reserve, usage.AvailBytes)
+		return fmt.Errorf("%w: %d bytes needed beside a reserve of %d, %d available", ErrNoSpace, need, reserve,
+			usage.AvailBytes)
 	}
 	return nil
 }
