@@ -137,10 +137,15 @@ func (r *recovering) showFound(found []recovery.Voter) {
 	}
 	fmt.Fprintln(r.Out)
 	for _, f := range found {
-		if slices.Contains(r.lostIDs, f.ID) && f.Presence != transport.Present {
+		switch lost := slices.Contains(r.lostIDs, f.ID); {
+		case f.Presence == transport.Empty && lost:
+			fmt.Fprintf(r.Out, "  %s is lost, as you say; %s.\n", f.Name, transport.EmptyAt(f.Name, f.URL))
+		case f.Presence == transport.Empty:
+			fmt.Fprintf(r.Out, "  %s is not there: %s.\n", f.Name, transport.EmptyAt(f.Name, f.URL))
+		case lost && f.Presence != transport.Present:
 			fmt.Fprintf(r.Out, "  %s is lost, as you say.\n", f.Name)
-			continue
+		default:
+			fmt.Fprintf(r.Out, "  %s %s (%s).\n", f.Name, words[f.Presence], f.URL)
 		}
-		fmt.Fprintf(r.Out, "  %s %s (%s).\n", f.Name, words[f.Presence], f.URL)
 	}
 }

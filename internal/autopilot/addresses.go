@@ -170,6 +170,8 @@ func (a *Addresses) words(
 			words[i] = fmt.Sprintf("nobody answers at %s", url)
 		case transport.Another:
 			words[i] = fmt.Sprintf("somebody else answers at %s", url)
+		case transport.Empty:
+			words[i] = transport.EmptyAt(a.nameOf(id), url)
 		case transport.NoPeerPort:
 			words[i] = fmt.Sprintf("%s is a wrong URL: %v%s", url, why[i], a.whoseClientPort(why[i]))
 		case transport.Unsure:
@@ -178,6 +180,13 @@ func (a *Addresses) words(
 		worst = max(worst, found[i])
 	}
 	return worst, fmt.Sprintf("member %v is not found at these peer URLs: %s", id, strings.Join(words, ", "))
+}
+
+// nameOf is what people call a member.
+func (a *Addresses) nameOf(id consensus.MemberID) string {
+	config := a.finder.Config()
+	known, _ := config.Member(id)
+	return cmp.Or(known.Name, id.String())
 }
 
 // where returns those of some URLs at which a member is found.

@@ -24,6 +24,7 @@ type lookout struct {
 	at   map[consensus.MemberID]string
 	// strangers are at URLs of others.
 	strangers map[string]*transport.NoPeerPortError
+	empty     string // where a process without data was started as every member
 }
 
 func (l *lookout) Self() consensus.MemberID                          { return l.self }
@@ -40,6 +41,9 @@ func (l *lookout) Find(_ context.Context, id consensus.MemberID, url string) (tr
 	}
 	if other := l.strangers[url]; other != nil {
 		return transport.NoPeerPort, other
+	}
+	if url == l.empty {
+		return transport.Empty, nil
 	}
 	return transport.Silent, nil
 }
@@ -184,6 +188,41 @@ func TestRequests_Moved(t *testing.T) {
 		if err := requests.Moved(t.Context(), 9, []string{right}); err == nil {
 			t.Error("a member that the configuration does not have may take its word for heard")
 		}
+	}
+}
+
+// Ensure that a process without data which was started as a member does not keep that member from being heard which has moved,
+// gives it no address, takes none from it, and is named.
+func TestRequests_Moved_emptyProcess(t *testing.T) {
+	const old, right, ghost = "http://old2:2380", "http://new2:2380", "http://ghost:2380"
+	var said strings.Builder
+	cluster := &changed{}
+	l := &lookout{view: threeVoters(), at: map[consensus.MemberID]string{2: right}, empty: old}
+	l.view.Config.Members[1].PeerURLs = []string{old}
+	addresses := autopilot.NewAddresses(l, slog.New(slog.NewTextHandler(&said, nil)))
+	requests := autopilot.NewRequests(cluster, addresses, autopilot.RequestOptions{})
+	if err := requests.Moved(t.Context(), 2, []string{right}); err != nil || len(cluster.requests) != 1 {
+		t.Fatalf("the member that has moved is not heard: %d changes, %v", len(cluster.requests), err)
+	}
+	if got := cluster.requests[0].Steps[0].Member.DialURLs(); !slices.Equal(got, []string{right}) {
+		t.Errorf("it is dialled at %q", got)
+	}
+	if want := "was started as 2, runs at " + old + " (stop its unit on host old2)"; !strings.Contains(said.String(), want) {
+		t.Errorf("the log does not name it: %s", said.String())
+	}
+
+	l.at[2], l.empty = old, ghost // the member is where it was
+	if err := requests.Moved(t.Context(), 2, []string{ghost}); err != nil || len(cluster.requests) != 1 {
+		t.Errorf("a process without data has moved a member: %d changes, %v", len(cluster.requests), err)
+	}
+	update := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: 2, PeerURLs: []string{ghost}})
+	if err := l.confirm(&update, membership.Cautious); err == nil || !strings.Contains(err.Error(), "runs at "+ghost) {
+		t.Errorf("an update leads to a process without data: %v", err)
+	}
+	l.view.Config.Members[1].PeerURLs, l.view.Config.Members[1].FormerURLs = []string{ghost}, []string{old}
+	requests.SettleAddresses(t.Context())
+	if len(cluster.requests) != 2 || !slices.Equal(cluster.requests[1].Steps[0].Member.PeerURLs, []string{old}) {
+		t.Errorf("an update that led to a process without data stays: %d changes", len(cluster.requests))
 	}
 }
 

@@ -62,9 +62,10 @@ func (r *Requests) move(ctx context.Context, id consensus.MemberID, urls []strin
 	if byItself && within(urls, known.DialURLs()) {
 		return false, nil
 	}
+	var empty string
 	if !byItself {
-		there, err := r.stillThere(ctx, &known)
-		if err != nil || there {
+		var there bool
+		if there, empty, err = r.stillThere(ctx, &known); err != nil || there {
 			return false, cmp.Or(err, r.look(ctx, &view, &known))
 		}
 	}
@@ -100,6 +101,10 @@ func (r *Requests) move(ctx context.Context, id consensus.MemberID, urls []strin
 		was, _ := view.Config.Member(m.ID)
 		r.addresses.logger.Info("a member has moved", "peer", m.ID.String(), "from", was.DialURLs(), "to", m.DialURLs())
 	}
+	if empty != "" {
+		r.addresses.logger.Warn("a process without data runs where a member was that has moved: it is not that member",
+			"peer", id.String(), "found", empty)
+	}
 	return false, nil
 }
 
@@ -110,17 +115,20 @@ const MovePatience = 10 * time.Second
 // fails takes nobody's URLs away.
 const lookAgain = 2 * time.Second
 
-// stillThere reports whether a member is where the configuration has it.
-func (r *Requests) stillThere(ctx context.Context, known *consensus.Member) (bool, error) {
-	presence, _ := r.addresses.seek(ctx, known.ID, known.DialURLs())
+// stillThere reports whether a member is where the configuration has it, and says in words if a process without data is there.
+func (r *Requests) stillThere(ctx context.Context, known *consensus.Member) (there bool, empty string, err error) {
+	presence, words := r.addresses.seek(ctx, known.ID, known.DialURLs())
+	if presence == transport.Empty {
+		return false, words, nil
+	}
 	if presence == transport.Present || presence.Misleads() {
-		return presence == transport.Present, nil
+		return presence == transport.Present, "", nil
 	}
 	if err := r.cluster.Sleep(ctx, lookAgain); err != nil {
-		return false, err
+		return false, "", err
 	}
 	presence, _ = r.addresses.seek(ctx, known.ID, known.DialURLs())
-	return presence == transport.Present, nil
+	return presence == transport.Present, "", nil
 }
 
 // own returns those of a member's URLs that no other one has, or at which it is found: its word alone takes nobody's.

@@ -96,11 +96,15 @@ func countDown(members []survey.Member) int {
 func printStatus(ctx context.Context, c *command.Connection, client *clientv3.Client, members []survey.Member) {
 	t := &command.Table{}
 	t.Add("MEMBER", "ENDPOINT", "ID", "ROLE", "TERM", "INDEX", "APPLIED", "LAG", "REVISION", "SIZE", "VERSION")
-	var notes []string
+	var notes, dataless []string
 	for _, m := range members {
 		if m.Role == survey.Down {
 			t.Add(m.Name, m.Endpoint, "", string(m.Role))
-			notes = append(notes, m.Name+" is down: "+whyDown(ctx, c, m))
+			why := whyDown(ctx, c, m)
+			notes = append(notes, m.Name+" is down: "+why)
+			if isDataless(why) {
+				dataless = append(dataless, m.Name)
+			}
 			continue
 		}
 		t.Add(m.Name, m.Endpoint, command.HexID(m.ID), string(m.Role), command.Number(m.Term), command.Number(m.Index),
@@ -110,7 +114,7 @@ func printStatus(ctx context.Context, c *command.Connection, client *clientv3.Cl
 	t.Print(c.Streams.Out)
 	notes = append(notes, survey.Notes(members)...)
 	if _, led := survey.LeaderOf(members); !led {
-		notes = append(notes, noLeader(ctx, client, members))
+		notes = append(notes, noLeader(ctx, client, members, dataless))
 	}
 	for _, m := range survey.CutOff(members) {
 		notes = append(notes, m.Name+" answers clients and knows no leader, so it serves neither writes nor linearizable "+
@@ -123,9 +127,9 @@ func printStatus(ctx context.Context, c *command.Connection, client *clientv3.Cl
 }
 
 // noLeader says why nothing can be written. Members that all serve clients may still not reach each other.
-func noLeader(ctx context.Context, client *clientv3.Client, members []survey.Member) string {
+func noLeader(ctx context.Context, client *clientv3.Client, members []survey.Member, dataless []string) string {
 	refusing := refusingPeers(ctx, members)
-	if words := shortage(known(ctx, client), members); words != "" {
+	if words := shortage(known(ctx, client), members, dataless); words != "" {
 		return words
 	}
 	if up := len(members) - countDown(members); up <= len(members)/2 {

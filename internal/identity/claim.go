@@ -16,6 +16,9 @@ type Claim struct {
 	Life    consensus.Life
 	// Address is the peer URL under which it wants to be reached; may be empty. It decides nothing.
 	Address string
+	// Empty says that the process has no data of the member: it only has the id from its flags, and has founded or joined
+	// nothing with this directory yet. A member of an older build does not say so.
+	Empty bool `json:",omitempty"`
 }
 
 func (c *Claim) String() string {

@@ -1,14 +1,20 @@
 package identity
 
-import "github.com/quorate/quorate/internal/consensus"
+import (
+	"fmt"
+	"net/url"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
 
 // The rule of evidence, for everything that a process says of itself:
 //
 //  1. It counts only if this member dialled an address of its own configuration, or of its tombstones, and was answered
 //     there, or if the certificate of the connection is bound to the member that the process calls itself: Evidence.Believed.
-//  2. A member is present where an answer names its cluster and its id, and absent where an answer names somebody else:
-//     Presence. A refused connection, silence, an unknown method, and any other program prove neither. What they leave open
-//     only an operator decides, who names the member.
+//  2. A member is present where an answer names its cluster and its id, and says that it has the member's data; it is absent
+//     where an answer names somebody else, or comes from a process that has no data, or another directory than the one to which
+//     the member is bound: Presence. A refused connection, silence, an unknown method, and any other program prove neither.
+//     What they leave open only an operator decides, who names the member.
 //  3. What is not believed may make this member dial the configured address of the member that was named, and ask there.
 
 // Evidence is how a member came by what a process says of itself.
@@ -35,25 +41,59 @@ type Presence uint8
 // The findings. Their order is that of what they say against an address: see Worse.
 const (
 	Silent  Presence = 0 // the host refuses the connection: nobody listens there now
-	Present Presence = 1 // an answer names the cluster and the member
-	Another Presence = 2 // an answer names another member, or another cluster: the member is not there
-	Unsure  Presence = 3 // somebody listens and does not say who, or the host cannot be reached
+	Present Presence = 1 // an answer names the cluster and the member, and does not say that it has no data
+	Another Presence = 2 // an answer names another member, another cluster, or another data directory: the member is not there
+	// Empty is a process that was started as the member and does not have its data: it never votes with what the member had,
+	// and the member may run elsewhere.
+	Empty  Presence = 3
+	Unsure Presence = 4 // somebody listens and does not say who, or the host cannot be reached
 	// NoPeerPort is a process that speaks and is no peer port: a client port, another gRPC server, a web server, or one that
 	// wants TLS where the URL has none. The URL is wrong, which says nothing about the member.
-	NoPeerPort Presence = 4
+	NoPeerPort Presence = 5
 )
 
 // Misleads reports whether no member can ever be reached where this was found, as far as its process stays there.
-func (p Presence) Misleads() bool { return p == Another || p == NoPeerPort }
+func (p Presence) Misleads() bool { return p == Another || p == Empty || p == NoPeerPort }
 
-// Recognise judges an answer from the address of a member: it has to name the cluster and the member that are sought. An
-// answer that names nobody proves nothing.
-func Recognise(cluster consensus.ClusterID, id consensus.MemberID, answer *Claim) Presence {
+// Sought is a member that is looked for.
+type Sought struct {
+	Cluster consensus.ClusterID
+	Member  consensus.MemberID
+	Storage consensus.StorageID // to which the configuration binds it; zero: to none yet
+}
+
+// OtherStorage stands for a data directory that is not the one that is sought, and need not be known.
+var OtherStorage = consensus.StorageID{0xff}
+
+// Recognise judges an answer from the address of a member: it has to name the cluster and the member that are sought, and to
+// have the data directory of that member, as far as it tells. An answer that names nobody proves nothing. One that has the
+// directory to which the member is bound is the member, also before it has made its data there.
+func Recognise(sought Sought, answer *Claim) Presence {
+	told := !sought.Storage.IsZero() && !answer.Storage.IsZero()
 	switch {
 	case answer.Cluster == 0 || answer.Member == consensus.NoMember:
 		return Unsure
-	case answer.Cluster == cluster && answer.Member == id:
+	case answer.Cluster != sought.Cluster || answer.Member != sought.Member:
+		return Another
+	case told && answer.Storage == sought.Storage:
 		return Present
+	case answer.Empty:
+		return Empty
+	case told:
+		return Another
 	}
-	return Another
+	return Present
+}
+
+// EmptyAt says what an Empty look at a URL has found, and where to stop it. It ends a sentence, or a part of one.
+func EmptyAt(name, at string) string {
+	return fmt.Sprintf("a process without data, which was started as %s, runs at %s (stop its unit on host %s)", name, at,
+		hostOf(at))
+}
+
+func hostOf(text string) string {
+	if u, err := url.Parse(text); err == nil && u.Hostname() != "" {
+		return u.Hostname()
+	}
+	return text
 }

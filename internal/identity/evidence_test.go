@@ -22,20 +22,40 @@ func TestEvidence_Believed(t *testing.T) {
 
 // Ensure that only an answer that names cluster and member is presence, and only one that names somebody else is absence.
 func TestRecognise(t *testing.T) {
+	const own, other = 2, 8
 	for _, row := range []struct {
-		name   string
-		answer identity.Claim
-		want   identity.Presence
+		name    string
+		answer  identity.Claim
+		bound   byte // of the member that is sought; zero: it is not bound
+		storage byte // that the answer shows; zero: it shows none
+		want    identity.Presence
 	}{
-		{"the member", identity.Claim{Cluster: 7, Member: 9}, identity.Present},
-		{"another member", identity.Claim{Cluster: 7, Member: 8}, identity.Another},
-		{"its namesake in another cluster", identity.Claim{Cluster: 6, Member: 9}, identity.Another},
-		{"nobody", identity.Claim{}, identity.Unsure},
-		{"a member of no cluster", identity.Claim{Member: 9}, identity.Unsure},
-		{"no member of the cluster", identity.Claim{Cluster: 7}, identity.Unsure},
+		{"the member", identity.Claim{Cluster: 7, Member: 9}, 0, 0, identity.Present},
+		{"another member", identity.Claim{Cluster: 7, Member: 8}, 0, 0, identity.Another},
+		{"its namesake in another cluster", identity.Claim{Cluster: 6, Member: 9}, 0, 0, identity.Another},
+		{"nobody", identity.Claim{}, 0, 0, identity.Unsure},
+		{"a member of no cluster", identity.Claim{Member: 9}, 0, 0, identity.Unsure},
+		{"no member of the cluster", identity.Claim{Cluster: 7}, 0, 0, identity.Unsure},
+		{"a process without data", identity.Claim{Cluster: 7, Member: 9, Empty: true}, 0, 0, identity.Empty},
+		{"and it shows no directory", identity.Claim{Cluster: 7, Member: 9, Empty: true}, own, 0, identity.Empty},
+		{"and it has another directory", identity.Claim{Cluster: 7, Member: 9, Empty: true}, own, other, identity.Empty},
+		{"and it has the member's, where it will make the data", identity.Claim{Cluster: 7, Member: 9, Empty: true}, own, own,
+			identity.Present},
+		{"and it is of another cluster", identity.Claim{Cluster: 6, Member: 9, Empty: true}, 0, 0, identity.Another},
+		{"the member with its directory", identity.Claim{Cluster: 7, Member: 9}, own, own, identity.Present},
+		{"a member that does not say which directory it has", identity.Claim{Cluster: 7, Member: 9}, own, 0, identity.Present},
+		{"its namesake with another directory", identity.Claim{Cluster: 7, Member: 9}, own, other, identity.Another},
+		{"a member that is not bound", identity.Claim{Cluster: 7, Member: 9}, 0, other, identity.Present},
 	} {
-		if got := identity.Recognise(7, 9, &row.answer); got != row.want {
+		sought := identity.Sought{Cluster: 7, Member: 9, Storage: consensus.StorageID{row.bound}}
+		row.answer.Storage = consensus.StorageID{row.storage}
+		if got := identity.Recognise(sought, &row.answer); got != row.want {
 			t.Errorf("%s: got %d, want %d", row.name, got, row.want)
+		}
+	}
+	for _, p := range []identity.Presence{identity.Another, identity.Empty, identity.NoPeerPort} {
+		if !p.Misleads() {
+			t.Errorf("finding %d is taken for the member", p)
 		}
 	}
 	for _, p := range []identity.Presence{identity.Silent, identity.Present, identity.Unsure} {

@@ -24,6 +24,9 @@ type Greeting struct {
 	Stage Stage
 	// Bindings are the storage ids of all members, from Recorded on; of one that runs, the Line of the one who asks.
 	Bindings []Bound
+	// Elsewhere is where the member whose id the asker shows is connected from, with another data directory than the asker's.
+	// Only a member that runs says so; empty: it is not known to be connected.
+	Elsewhere string `json:",omitempty"`
 }
 
 // Bound is a line of a list of bindings.
@@ -76,7 +79,7 @@ func (f *Founder) Greeting() Greeting {
 func (f *Founder) Decide(met []Greeting) Decision {
 	for i := range met {
 		if g := &met[i]; g.Stage == Founded {
-			return f.meetFounded(g)
+			return f.meetFounded(g, met)
 		}
 	}
 	if f.Excluded && !f.Rules.ForgetExclusion {
@@ -157,8 +160,9 @@ func (f *Founder) breakOff(missing []consensus.MemberID) string {
 	return ": nobody has written anything yet, so stop all members, empty their data directories and start them again"
 }
 
-// meetFounded is the answer of a member that runs, or ran.
-func (f *Founder) meetFounded(g *Greeting) Decision {
+// meetFounded is what follows from the answer of a member that runs, or ran. The answers of others may only say where this
+// member's data are.
+func (f *Founder) meetFounded(g *Greeting, met []Greeting) Decision {
 	storage, listed := lookUp(g.Bindings, f.Own.Member)
 	own, self := f.name(f.Own.Member), f.Own.Storage
 	switch {
@@ -169,14 +173,29 @@ func (f *Founder) meetFounded(g *Greeting) Decision {
 	case storage.IsZero():
 		return Decision{Verdict: Begin} // a founding by majority: bound at the first contact with a leader
 	case storage != self:
-		return Decision{Verdict: Lost, Text: fmt.Sprintf("has lost its disk: cluster %v runs already, and %s says that %s is "+
-			"bound to another data directory; this one is new (%v). It does not vote. Give it its directory back and start "+
-			"it again; if that is lost for ever, `quorate member reset %s` from any member that serves, and this process "+
-			"goes on by itself", f.Own.Cluster, f.name(g.Claim.Member), own, self, own)}
+		return Decision{Verdict: Lost, Text: f.lostWords(g, met)}
 	case f.Bindings == nil:
 		return Decision{Verdict: Broken, Text: "has lost the record of its founding: empty its data directory"}
 	}
 	return Decision{Verdict: Begin, Bindings: f.Bindings}
+}
+
+// lostWords say what is wrong with a process whose member is bound to another data directory. Where that member runs nothing
+// is lost, and it must not be reset.
+func (f *Founder) lostWords(g *Greeting, met []Greeting) string {
+	own, self := f.name(f.Own.Member), f.Own.Storage
+	for i := range met {
+		if by := &met[i]; by.Stage == Founded && by.Elsewhere != "" {
+			return fmt.Sprintf("is not %s: %s runs with its data at %s, says %s, and this process has a new directory (%v). "+
+				"It does not vote, and nothing is lost. Stop this process, and disable its unit on this host", own, own,
+				by.Elsewhere, f.name(by.Claim.Member), self)
+		}
+	}
+	return fmt.Sprintf("has lost its disk: cluster %v runs already, and %s says that %s is bound to another data directory; "+
+		"this one is new (%v). It does not vote. If %s was moved and has its data elsewhere, stop this process, and start %s "+
+		"there. Else give it its directory back and start it again; if that is lost for ever, `quorate member reset %s` from "+
+		"any member that serves, and this process goes on by itself; if none serves, `quorate status` says what to do",
+		f.Own.Cluster, f.name(g.Claim.Member), own, self, own, own, own)
 }
 
 func (f *Founder) name(id consensus.MemberID) string {
@@ -212,16 +231,13 @@ func (f *Founder) Config(bindings []Bound) consensus.Config {
 	return c
 }
 
-// hidden stands for a storage id that the one who asks need not know.
-var hidden = consensus.StorageID{0xff}
-
 // Line is the bindings that a running member tells a process which calls itself m: whether m is bound, and whether to the
 // storage id that the process shows.
 func Line(m *consensus.Member, shown consensus.StorageID) []Bound {
 	if storage := m.Storage; storage.IsZero() || storage == shown {
 		return []Bound{{m.ID, storage}}
 	}
-	return []Bound{{m.ID, hidden}}
+	return []Bound{{m.ID, OtherStorage}}
 }
 
 func lookUp(bindings []Bound, id consensus.MemberID) (consensus.StorageID, bool) {

@@ -246,3 +246,23 @@ func TestFounder_Decide_brokenAdvice(t *testing.T) {
 		t.Errorf("one does not answer: %+v", some)
 	}
 }
+
+// Ensure that a process without data is not told to reset its member while that member is known to run elsewhere, whoever says so.
+func TestFounder_Decide_runsElsewhere(t *testing.T) {
+	f := identity.Founder{
+		Own: claim(1, 1, 0), Members: []consensus.Member{{ID: 1, Name: "m1"}, {ID: 2, Name: "m2"}, {ID: 3, Name: "m3"}},
+	}
+	met := []identity.Greeting{
+		{Claim: claim(2, 2, 1), Stage: identity.Founded, Bindings: []identity.Bound{{Member: 1, Storage: storage(8)}}},
+		{Claim: claim(3, 3, 1), Stage: identity.Founded, Bindings: []identity.Bound{{Member: 1, Storage: storage(8)}}},
+	}
+	if d := f.Decide(met); d.Verdict != identity.Lost || !strings.Contains(d.Text, "`quorate member reset m1`") ||
+		strings.Index(d.Text, "was moved") > strings.Index(d.Text, "reset") {
+		t.Errorf("verdict %d: %s", d.Verdict, d.Text)
+	}
+	met[1].Elsewhere = "http://new1:2380"
+	if d := f.Decide(met); d.Verdict != identity.Lost || strings.Contains(d.Text, "reset") ||
+		!strings.Contains(d.Text, "m1 runs with its data at http://new1:2380, says m3") {
+		t.Errorf("verdict %d: %s", d.Verdict, d.Text)
+	}
+}

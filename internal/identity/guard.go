@@ -102,10 +102,10 @@ func (g *Guard) judge(c *Claim) *Refusal {
 	}
 	m, _ := g.config.Member(c.Member)
 	return refuse(LostDisk, "member %v (%s) is bound to data directory %v, and the process at %s has another one, %v: its "+
-		"disk was lost or exchanged. It may not vote. Start it with its own directory; if that is lost for ever, `quorate "+
-		"member reset %s` from any member that serves. But if it serves, with others, it is this member (%v) that is of "+
-		"another history of the cluster: stop this one", c.Member, m.Name, m.Storage, c.address(), c.Storage, nameOr(&m),
-		own.Member)
+		"disk was lost or exchanged. It may not vote. If %s was moved and has its data elsewhere, stop this process. Else "+
+		"start it with its own directory; if that is lost for ever, `quorate member reset %s` from any member that serves. "+
+		"But if it serves, with others, it is this member (%v) that is of another history of the cluster: stop this one",
+		c.Member, m.Name, m.Storage, c.address(), c.Storage, nameOr(&m), nameOr(&m), own.Member)
 }
 
 func nameOr(m *consensus.Member) string {

@@ -11,15 +11,18 @@ type Sight struct {
 	NoPeerPort bool     // the process speaks, and is no peer port
 }
 
-// Judge tells what a sight says of a member of a cluster that is looked for.
-func (s *Sight) Judge(cluster consensus.ClusterID, id consensus.MemberID, rules Rules) Presence {
+// Judge tells what a sight says of a member that is looked for.
+func (s *Sight) Judge(sought Sought, rules Rules) Presence {
+	if rules.IgnoreBinding {
+		sought.Storage = consensus.NoStorage
+	}
 	switch {
 	case s.Refused:
 		return Silent
 	case rules.AnyAnswerCounts && (s.Claim != nil || s.Refusal != nil || s.NoPeerPort):
 		return Present
 	case s.Claim != nil:
-		return Recognise(cluster, id, s.Claim)
+		return Recognise(sought, s.Claim)
 	case s.Refusal != nil && (s.Refusal.Reason == ForeignCluster || s.Refusal.Reason == WrongMember):
 		return Another
 	case s.NoPeerPort:

@@ -91,7 +91,7 @@ func (m *Member) ForeignEpochs() []string { return m.epochs.Alarms() }
 // Alarms returns what to do about each member of another epoch, and each process of another history, that is about, and
 // about a disk that is nearly full, and TLS files that expire soon.
 func (m *Member) Alarms() []string {
-	alarms := slices.Concat(m.epochs.Alarms(), m.peers.otherHistories())
+	alarms := slices.Concat(m.epochs.Alarms(), m.peers.otherHistories(), m.peers.strays())
 	if m.options.diskLow() {
 		alarms = append(alarms, m.options.LowDisk())
 	}

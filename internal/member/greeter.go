@@ -3,6 +3,7 @@ package member
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -44,6 +45,7 @@ type greeter struct {
 	config    *appliedConfig
 	epochs    *epoch.Monitor
 	readIndex func(ctx context.Context) error
+	connected func(id consensus.MemberID) bool
 }
 
 // serve answers those who want to join.
@@ -81,6 +83,9 @@ func (g *greeter) greet(ctx context.Context) ([]byte, error) {
 	greeting := identity.Greeting{Claim: g.claim, Stage: identity.Founded}
 	if known, ok := config.Member(caller.Member); ok {
 		greeting.Bindings = identity.Line(&known, caller.Storage)
+		if config.BindingOf(known.ID, caller.Storage) == consensus.BindingOther && g.connected(known.ID) {
+			greeting.Elsewhere = strings.Join(known.PeerURLs, ",")
+		}
 	}
 	return json.Marshal(greeting)
 }

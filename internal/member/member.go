@@ -107,6 +107,7 @@ func New(options Options) (*Member, error) {
 func (m *Member) serveCalls(table *peercall.Table, clients *clientPorts) {
 	greeter := &greeter{
 		claim: claimOf(m.data), config: &m.config, epochs: m.epochs, readIndex: m.requests.readIndex,
+		connected: m.peers.connected,
 	}
 	m.leases.serve(table)
 	clients.serve(table, m.clients)

@@ -90,7 +90,7 @@ func (h *PeerHandler) Refused(by consensus.MemberID, refusal *identity.Refusal) 
 	}
 	h.refused.Do(func() {
 		lost := &datadir.LostError{
-			Reason: refusal.Reason, Text: "member " + by.String() + " refused this member: " + refusal.Text,
+			Reason: refusal.Reason, Text: "member " + h.greeter.config.nameOf(by) + " refused this member: " + refusal.Text,
 		}
 		// Of two processes on one directory the other may be the copy: what was cloned is not useless for ever.
 		if refusal.Reason != identity.Cloned {

@@ -42,6 +42,14 @@ func (p *peers) otherHistories() []string {
 	return p.transport.OtherHistories()
 }
 
+// strays says which processes without data run in the name of members that are connected from elsewhere.
+func (p *peers) strays() []string {
+	if p.transport == nil { // not started yet
+		return nil
+	}
+	return p.transport.Strays()
+}
+
 // trouble says in two words why a member is refused here; empty: it is not.
 func (p *peers) trouble(id consensus.MemberID) string {
 	trouble, found := p.transport.Trouble(id)

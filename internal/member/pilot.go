@@ -132,6 +132,7 @@ func (p *pilot) keepAddresses(ctx context.Context) error {
 		if p.ports.leader.leads() {
 			p.members.requests.SettleAddresses(ctx)
 		}
+		p.ports.peers.transport.LookForStrays(ctx)
 		config, id := p.ports.config.withID()
 		p.told.forget(&config, id)
 		if self := p.ports.leader.self; len(p.peerURLs) > 0 && telling.Look(&config, self) &&

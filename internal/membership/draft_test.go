@@ -215,7 +215,8 @@ func TestDraft_blockers(t *testing.T) {
 				"at the address of m3: stop it, move its data directory aside, and start m3 with its own, or remove m3 instead"}},
 		{"one that lost its disk, and one that is down", found(t, 5, 0).silence(3, 4), membership.Spec{Remove: ids{2}},
 			func(c *pretended) { c.seen[3].State = membership.LostItsDisk },
-			[]string{"removing m2 would leave 4 voters of which only 2 answer: m3 lost its disk: replace it, with an empty " +
+			[]string{"removing m2 would leave 4 voters of which only 2 answer: m3 lost its disk: if it was moved and has " +
+				"its data elsewhere, stop the process that answers at its address; else replace it, with an empty " +
 				"directory and `quorate member reset m3`; start m4 first"}},
 	} {
 		if tc.also != nil {

@@ -36,11 +36,11 @@ func (n *memberNames) resetWords(m *MemberView) string {
 		return fmt.Sprintf("a process of another history of this cluster answers at the address of %s: stop it, move its data "+
 			"directory aside, and start %s with its own", n.label(m.ID), n.label(m.ID))
 	}
-	was := "was rolled back"
+	was, first := "was rolled back", ""
 	if m.State == LostItsDisk {
-		was = m.State
+		was, first = m.State, "if it was moved and has its data elsewhere, stop the process that answers at its address; else "
 	}
-	return fmt.Sprintf("%s %s: replace it, with an empty directory and `quorate member reset %s`", n.label(m.ID), was,
+	return fmt.Sprintf("%s %s: %sreplace it, with an empty directory and `quorate member reset %s`", n.label(m.ID), was, first,
 		cmp.Or(n.nameOf(m.ID), m.ID.String()))
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -160,6 +161,9 @@ func (s *Survivor) wrong(p Place, presence transport.Presence, err error) error 
 	case transport.Another:
 		return fmt.Errorf("%s=%s: another process answers there, which is not %s of this cluster; nothing was changed", name,
 			p.URL, name)
+	case transport.Empty:
+		return fmt.Errorf("%s=%s: %s; it is not %s, whose data are elsewhere or lost; nothing was changed", name, p.URL,
+			identity.EmptyAt(name, p.URL), name)
 	case transport.NoPeerPort:
 		return fmt.Errorf("%s=%s is a wrong URL: %w; nothing was changed", name, p.URL, err)
 	}

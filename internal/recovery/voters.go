@@ -11,6 +11,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/quorum"
+	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -23,8 +24,21 @@ type Finder func(ctx context.Context, id consensus.MemberID, url string) (transp
 // FinderOver returns the Finder of a process that serves no member: it dials peer URLs with these options.
 func (s *Survivor) FinderOver(o transport.Options) Finder {
 	return func(ctx context.Context, id consensus.MemberID, url string) (transport.Presence, error) {
-		return transport.Find(ctx, o, s.Identity.Cluster, id, url)
+		sought := identity.Sought{Cluster: s.Identity.Cluster, Member: id, Storage: s.storageOf(id)}
+		return transport.Find(ctx, o, sought, url)
 	}
+}
+
+// storageOf returns the data directory to which a member is bound by all configurations that may be in force here.
+func (s *Survivor) storageOf(id consensus.MemberID) (storage consensus.StorageID) {
+	for i, config := range s.possible() {
+		m, known := config.Member(id)
+		if !known || i > 0 && m.Storage != storage {
+			return consensus.NoStorage
+		}
+		storage = m.Storage
+	}
+	return storage
 }
 
 // Voter is what was found at the peer URLs of another voter.
@@ -39,8 +53,9 @@ type Voter struct {
 // FindVoters looks for the other voters of all configurations that may be in force, all at once. The operator says that those
 // in lost are gone: they count as silent unless they answer.
 //
-// Only the answer of a voter proves anything. That an address refuses connections, or that others answer there, does not say
-// that the voter is down: it may have moved, with a majority, while this member was.
+// Only the answer of a voter proves anything. That an address refuses connections, or that others answer there, or a process
+// that was started as the voter and has no data, does not say that the voter is down: it may have moved, with a majority, while
+// this member was.
 func (s *Survivor) FindVoters(ctx context.Context, find Finder, lost []consensus.MemberID) []Voter {
 	ctx, cancel := context.WithTimeout(ctx, voterTimeout)
 	defer cancel()
@@ -57,7 +72,7 @@ func (s *Survivor) FindVoters(ctx context.Context, find Finder, lost []consensus
 		asking.Go(func() {
 			f := &found[i]
 			f.look(ctx, find)
-			if slices.Contains(lost, f.ID) && f.Presence != transport.Present {
+			if slices.Contains(lost, f.ID) && f.Presence != transport.Present && f.Presence != transport.Empty {
 				*f = Voter{ID: f.ID, Name: f.Name, URL: f.URL}
 			}
 		})
@@ -69,6 +84,7 @@ func (s *Survivor) FindVoters(ctx context.Context, find Finder, lost []consensus
 // look tries all URLs of one member. An answer at one of them decides. Unsure at one of them outweighs silence at
 // others.
 func (f *Voter) look(ctx context.Context, find Finder) {
+	var empty string // where a process without data answers
 	for url := range strings.SplitSeq(f.URL, ",") {
 		if url == "" {
 			continue
@@ -78,9 +94,16 @@ func (f *Voter) look(ctx context.Context, find Finder) {
 		case presence == transport.Present:
 			f.URL, f.Presence, f.Err = url, presence, nil
 			return
-		case presence == transport.Unsure || presence == transport.NoPeerPort || f.Presence == transport.Silent:
+		case presence == transport.Unsure || presence == transport.NoPeerPort || f.Presence == transport.Silent,
+			presence == transport.Empty && f.Presence == transport.Another:
 			f.Presence, f.Err = presence, err
+			if presence == transport.Empty {
+				empty = url
+			}
 		}
+	}
+	if f.Presence == transport.Empty {
+		f.URL = empty
 	}
 }
 
@@ -116,6 +139,33 @@ func (e *QuorumError) Error() string {
 // Unsure reports whether one of those found does not say who it is, or cannot be reached.
 func (e *QuorumError) Unsure() bool {
 	return slices.ContainsFunc(e.Present, func(f Voter) bool { return f.Presence != transport.Present })
+}
+
+// EmptyError says that processes without data run where voters are looked for. They are no voters, and the voters may run
+// elsewhere.
+type EmptyError struct{ Found []Voter }
+
+func (e *EmptyError) Error() string {
+	var parts, names []string
+	for _, f := range e.Found {
+		parts, names = append(parts, identity.EmptyAt(f.Name, f.URL)), append(names, f.Name)
+	}
+	return fmt.Sprintf("%s: they do not vote, and do not show where %s with their data are", strings.Join(parts, "; "),
+		strings.Join(names, " and "))
+}
+
+// CheckEmpty returns an *EmptyError if a process without data was found where a voter is looked for.
+func CheckEmpty(found []Voter) error {
+	var e EmptyError
+	for _, f := range found {
+		if f.Presence == transport.Empty {
+			e.Found = append(e.Found, f)
+		}
+	}
+	if len(e.Found) == 0 {
+		return nil
+	}
+	return &e
 }
 
 // UnnamedError says that the operator has not named all members that a recovery drops.

@@ -83,7 +83,7 @@ func (b *bootstrap) waitAsLost(ctx context.Context, lost *datadir.LostError) err
 	startup := b.startup()
 	defer startup.close()
 	for {
-		startup.say(lost.Text)
+		startup.sayLost(lost.Text)
 		b.logger.Error("this data directory can not be used by its member any more", "data-dir", b.cfg.Storage.DataDir,
 			"why", lost.Text)
 		select {

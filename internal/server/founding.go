@@ -280,7 +280,9 @@ func (n *newcomer) open() error {
 	}
 	own := &n.founder.Own
 	n.peers, err = transport.New(transport.Options{
-		Self:    identity.Claim{Member: own.Member, Cluster: own.Cluster, Storage: own.Storage, Address: own.Address},
+		Self: identity.Claim{
+			Member: own.Member, Cluster: own.Cluster, Storage: own.Storage, Address: own.Address, Empty: true,
+		},
 		Handler: greeter{n}, Logger: n.bootstrap.logger, Listeners: listeners, TLS: n.bootstrap.asking.TLS,
 		OpenMethods: []string{member.MethodGreet}, Delay: n.bootstrap.delay,
 	})

@@ -104,11 +104,18 @@ func (s *Server) forceNewCluster(ctx context.Context, options datadir.Options) e
 	if err != nil {
 		return fmt.Errorf("--force-new-cluster: %w", err)
 	}
-	if err := survivor.CheckVoters(survivor.FindVoters(ctx, survivor.FinderOver(s.asking()), nil)); err != nil {
+	found := survivor.FindVoters(ctx, survivor.FinderOver(s.asking()), nil)
+	if err := survivor.CheckVoters(found); err != nil {
 		err = fmt.Errorf("--force-new-cluster: %w; nothing was changed. The flag will not be obeyed again with this data "+
 			"directory: the next start is one as any other. To go on without the others for ever use `quorate recover`, which "+
 			"lets you name those that are gone", err)
 		return errors.Join(err, datadir.WriteForced(options, before))
+	}
+	if err := recovery.CheckEmpty(found); err != nil {
+		// They would lose nothing by being removed, so a later attempt that does not meet them does no harm.
+		return fmt.Errorf("--force-new-cluster: %w; nothing was changed, and the flag still counts. If these members run "+
+			"elsewhere with their data, remove the flag. If their data are lost for ever, stop the processes without data "+
+			"first, then start this member again", err)
 	}
 	if err := datadir.WriteForced(options, plan.Epoch); err != nil {
 		return fmt.Errorf("--force-new-cluster: %w", err)

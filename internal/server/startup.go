@@ -24,8 +24,7 @@ func (s *Server) serveStartup() *startupServer {
 	mux.HandleFunc("/livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	for _, path := range []string{"/readyz", "/health", "/"} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
-			text := "[-]member failed: this process is no member yet: it " + *startup.text.Load()
-			http.Error(w, text, http.StatusServiceUnavailable)
+			http.Error(w, "[-]member failed: "+*startup.text.Load(), http.StatusServiceUnavailable)
 		})
 	}
 	for _, l := range s.clients.all() {
@@ -45,7 +44,13 @@ func (s *Server) serveStartup() *startupServer {
 	return startup
 }
 
-func (u *startupServer) say(text string) { u.text.Store(&text) }
+// say tells what the process does on its way to be a member; the text begins with a verb.
+func (u *startupServer) say(text string) { u.sayAll("this process is no member yet: it " + text) }
+
+// sayLost tells why the process can not be the member any more whose directory it has.
+func (u *startupServer) sayLost(text string) { u.sayAll("this process is no member any more: " + text) }
+
+func (u *startupServer) sayAll(text string) { u.text.Store(&text) }
 
 func (u *startupServer) close() {
 	for _, server := range u.servers {

@@ -119,11 +119,20 @@ func (n *network) reaches(from, to *host) bool {
 func (h *host) sight(id consensus.MemberID, url string) identity.Sight {
 	p := h.at(url)
 	var there places.Process
+	if p.Kind == places.Ghost {
+		there.Claim = &identity.Claim{Cluster: clusterID, Member: id, Empty: true}
+	}
 	if p.Kind == places.PeerPort || p.Kind == places.ClientPort {
 		to := h.cluster.list[p.Machine]
 		there.Reached = !h.cluster.net.severed(h, to) && h.run.Now() >= to.frozen
-		if to.alive && !to.gone {
-			there.Claim = &identity.Claim{Cluster: clusterID, Member: to.id, Epoch: to.claim.Epoch, Life: to.claim.Life}
+		switch {
+		case to.gone:
+		case to.founding != nil:
+			own := to.founding.founder.Own
+			there.Claim = &identity.Claim{Cluster: clusterID, Member: own.Member, Storage: own.Storage, Empty: true}
+		case to.alive:
+			there.Claim = &identity.Claim{Cluster: clusterID, Member: to.id, Epoch: to.claim.Epoch, Life: to.claim.Life,
+				Storage: to.claim.Storage}
 		}
 	}
 	return p.Sight(id, there)
@@ -142,7 +151,7 @@ func (n *network) severed(a, b *host) bool {
 // find looks for a member at a URL, as package transport does.
 func (h *host) find(id consensus.MemberID, url string) (transport.Presence, error) {
 	sight := h.sight(id, url)
-	presence := sight.Judge(clusterID, id, h.run.broken.Rules)
+	presence := sight.Judge(h.sought(id), h.run.broken.Rules)
 	switch presence {
 	case identity.NoPeerPort:
 		return presence, &transport.NoPeerPortError{Text: "that is no peer port"}
@@ -150,6 +159,16 @@ func (h *host) find(id consensus.MemberID, url string) (transport.Presence, erro
 		return presence, transport.ErrUnreachable
 	}
 	return presence, nil
+}
+
+// sought is a member as a process looks for it: with the data directory to which its configuration binds it.
+func (h *host) sought(id consensus.MemberID) identity.Sought {
+	sought := identity.Sought{Cluster: clusterID, Member: id}
+	if h.alive && h.guard != nil {
+		known, _ := h.guard.Claims.Config().Member(id)
+		sought.Storage = known.Storage
+	}
+	return sought
 }
 
 // judgeAddresses checks the configuration that a leader has just begun: it keeps an address of each member that is where it

@@ -246,8 +246,11 @@ func (f *addressFaults) taken(url string, leave []*host) bool {
 func (f *addressFaults) leftover() places.Place {
 	p := places.Place{Kind: dice.Pick(f.rng, places.Nobody, places.Nobody, places.Nobody, places.Nobody, places.Silence,
 		places.Mute, places.Program, places.Foreign, places.ClientPort)}
-	if p.Kind == places.ClientPort {
+	switch {
+	case p.Kind == places.ClientPort:
 		p.Machine = f.rng.IntN(len(f.cluster.list))
+	case p.Kind == places.Foreign && f.run.Now()/time.Microsecond%2 == 0: // another draw would make other runs of old seeds
+		p.Kind = places.Ghost
 	}
 	return p
 }

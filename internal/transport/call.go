@@ -192,7 +192,7 @@ func (t *Transport) serveCall(ctx context.Context, decode func(any) error) (any,
 	}
 	switch method {
 	case methodFind:
-		return t.found(), nil
+		return t.found(body), nil
 	case methodConfirm:
 		sum, err := t.confirm(h.claim.Member, body)
 		return answerFrame(sum), err

@@ -122,34 +122,34 @@ func (p *peer) confirmed(ctx context.Context, t *token) bool {
 	}
 	var challenge [challengeBytes]byte
 	_, _ = rand.Read(challenge[:])
-	sum, err := p.askConfirmation(ctx, challenge[:])
-	if err == nil {
+	return p.askConfirmation(ctx, challenge[:], func(sum []byte) bool {
 		v.note(challenge, sum)
-	}
-	return v.cover(t)
+		return v.cover(t)
+	})
 }
 
-// askConfirmation asks over the connection to the peer that is up, else over new ones to each of its URLs.
-func (p *peer) askConfirmation(ctx context.Context, challenge []byte) (sum []byte, err error) {
+// askConfirmation asks over the connection to the peer that is up, else over new ones to each of its URLs, until an answer
+// confirms what is asked: at one of them a process may answer that is not the peer, or does not have its data.
+func (p *peer) askConfirmation(ctx context.Context, challenge []byte, confirms func(sum []byte) bool) bool {
 	if p.t.cut(p.id) {
-		return nil, ErrCut
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.t.options.Times.DeadAfter/4)
 	defer cancel()
 	defer context.AfterFunc(p.t.ctx, cancel)()
 	h := p.t.hello(p.id, streamNone)
 	if conn := p.express.conn.Load(); conn != nil {
-		if sum, err = call(ctx, conn.ClientConn, h, methodConfirm, challenge); err == nil {
-			return sum, nil
+		if sum, err := call(ctx, conn.ClientConn, h, methodConfirm, challenge); err == nil {
+			return confirms(sum)
 		}
 	}
-	err = ErrNoAddress
 	for _, url := range p.addresses() {
-		if sum, err = callURL(ctx, &p.t.options, h, url, methodConfirm, challenge); err == nil {
-			return sum, nil
+		sum, err := callURL(ctx, &p.t.options, h, url, methodConfirm, challenge)
+		if err == nil && confirms(sum) {
+			return true
 		}
 	}
-	return nil, err
+	return false
 }
 
 // confirm answers methodConfirm: with nothing if this member opens no streams to the caller.

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -65,7 +66,7 @@ func TestFind_namesTheMistake(t *testing.T) {
 		{"no TLS where the URL has it", "https://" + member, trusting, "write http://"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		got, err := transport.Find(ctx, row.options, cluster, 2, row.url)
+		got, err := transport.Find(ctx, row.options, identity.Sought{Cluster: cluster, Member: 2}, row.url)
 		cancel()
 		var other *transport.NoPeerPortError
 		if got != transport.NoPeerPort || !errors.As(err, &other) || !strings.Contains(err.Error(), row.want) {
@@ -77,7 +78,7 @@ func TestFind_namesTheMistake(t *testing.T) {
 		}
 	}
 	// A certificate that is not accepted may be the member's.
-	got, err := transport.Find(t.Context(), trusting, cluster, 2, encrypted.URL)
+	got, err := transport.Find(t.Context(), trusting, identity.Sought{Cluster: cluster, Member: 2}, encrypted.URL)
 	if got != transport.Unsure || err == nil {
 		t.Errorf("a certificate of an unknown authority: got %d, %v", got, err)
 	}

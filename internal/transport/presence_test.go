@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/testnet"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -60,7 +62,7 @@ func TestFind(t *testing.T) {
 		{"no address", cluster, 2, "gopher://a:1", transport.Unsure},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		got, err := transport.Find(ctx, transport.Options{}, row.cluster, row.id, row.url)
+		got, err := transport.Find(ctx, transport.Options{}, identity.Sought{Cluster: row.cluster, Member: row.id}, row.url)
 		cancel()
 		if got != row.want || (got == transport.Unsure || got == transport.NoPeerPort) != (err != nil) {
 			t.Errorf("%s: got %d, %v, want %d", row.name, got, err, row.want)
@@ -72,8 +74,73 @@ func TestFind(t *testing.T) {
 func TestFind_unreachable(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	got, err := transport.Find(ctx, transport.Options{}, cluster, 2, "http://127.0.0.1:1")
+	got, err := transport.Find(ctx, transport.Options{}, identity.Sought{Cluster: cluster, Member: 2}, "http://127.0.0.1:1")
 	if got != transport.Unsure || !errors.Is(err, transport.ErrUnreachable) {
 		t.Errorf("got %d, %v", got, err)
+	}
+}
+
+// Ensure that a process without data is not taken for the member as which it was started, nor one with another data directory than
+// that to which the member is bound, and that who does not say what it has is taken as before.
+func TestFind_empty(t *testing.T) {
+	empty := func(o *transport.Options) { o.Self.Empty = true }
+	older := start(t, 2) // it shows no directory
+	begins, lost, runs := start(t, 2, disk(2, 5), empty), start(t, 2, disk(9, 5), empty), start(t, 2, disk(2, 5))
+	for _, row := range []struct {
+		name  string
+		at    *member
+		bound byte
+		want  transport.Presence
+	}{
+		{"the member", runs, 2, transport.Present},
+		{"the member, which is not bound", runs, 0, transport.Present},
+		{"a member with another directory", runs, 3, transport.Another},
+		{"a member that shows none", older, 2, transport.Present},
+		{"a process without data", lost, 2, transport.Empty},
+		{"and the member is not bound", lost, 0, transport.Empty},
+		{"a process that makes the data of the member now", begins, 2, transport.Present},
+	} {
+		sought := identity.Sought{Cluster: cluster, Member: 2, Storage: consensus.StorageID{row.bound}}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		got, err := transport.Find(ctx, transport.Options{}, sought, row.at.url)
+		cancel()
+		if got != row.want || err != nil {
+			t.Errorf("%s: got %d, %v, want %d", row.name, got, err, row.want)
+		}
+	}
+}
+
+// Ensure that a member which is connected from elsewhere confirms its streams although a process without data answers at another
+// URL that the configuration has of it, and that this process is told of as long as it is there.
+func TestTransport_Strays(t *testing.T) {
+	a, b := start(t, 1, disk(1, 1)), start(t, 2, disk(2, 5))
+	ghost := start(t, 2, disk(9, 0), func(o *transport.Options) { o.Self.Empty = true })
+	members := boundTo(a, b)
+	members[1].Name, members[1].PeerURLs = "m2", []string{ghost.url, b.url}
+	a.SetPeers(members)
+	b.SetPeers(members)
+	b.waitFor(1)
+	b.Send([]consensus.Message{heartbeat(2, 1, 1)})
+	if m := a.next(); m.From != 2 {
+		t.Errorf("got %+v", m)
+	}
+	a.waitFor(2)
+	members[1].PeerURLs = []string{b.url}
+	a.SetPeers(members)
+	for url, want := range map[string]transport.Presence{ghost.url: transport.Empty, b.url: transport.Present} {
+		if got, err := a.Find(t.Context(), 2, url); got != want || err != nil {
+			t.Errorf("at %s: %d, %v, want %d", url, got, err, want)
+		}
+	}
+	a.LookForStrays(t.Context())
+	want := "m2 runs with its data at " + b.url + ", and a process without data, which was started as m2, runs at " + ghost.url +
+		" (stop its unit on host 127.0.0.1)"
+	if got := a.Strays(); len(got) != 1 || !strings.HasPrefix(got[0], want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	_ = ghost.Close()
+	a.LookForStrays(t.Context())
+	if got := a.Strays(); len(got) != 0 {
+		t.Errorf("it has gone, and is told of: %q", got)
 	}
 }

@@ -35,6 +35,7 @@ type Transport struct {
 	progress      progress
 	packs         packBudget
 	guard         guard
+	strays        strays
 	refusals      refusalLog
 	first         *admission.FirstMessages // what has not said hello yet
 

@@ -19,11 +19,12 @@ const (
 	Foreign         // the peer port of a member of another cluster
 	ClientPort      // of a machine
 	PeerPort        // of a machine
+	Ghost           // a process without data that was started as the member that is sought
 )
 
 func (k Kind) String() string {
 	return [...]string{"nobody", "silence", "a mute process", "another program", "another cluster", "a client port",
-		"a peer port"}[k]
+		"a peer port", "a process without data"}[k]
 }
 
 // Place is what is at an address.
@@ -85,7 +86,7 @@ type Process struct {
 	Reached bool            // something comes back
 }
 
-// Sight is what a look for a member at a place meets. process is of the machine there, if there is one.
+// Sight is what a look for a member at a place meets. process is of the machine there, if there is one, or the ghost.
 func (p Place) Sight(id consensus.MemberID, process Process) identity.Sight {
 	switch p.Kind {
 	case Nobody:
@@ -96,6 +97,8 @@ func (p Place) Sight(id consensus.MemberID, process Process) identity.Sight {
 		return identity.Sight{NoPeerPort: true}
 	case Foreign: // its ids may be the same
 		return identity.Sight{Claim: &identity.Claim{Cluster: otherCluster, Member: id}}
+	case Ghost:
+		return identity.Sight{Claim: process.Claim}
 	case ClientPort, PeerPort:
 		switch {
 		case !process.Reached:

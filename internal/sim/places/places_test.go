@@ -9,6 +9,7 @@ import (
 
 // Ensure that each kind of place is taken for what it proves, and for no more.
 func TestPlace_Sight(t *testing.T) {
+	empty := places.Process{Claim: &identity.Claim{Cluster: 0x51, Member: 2, Empty: true}, Reached: true}
 	runs := places.Process{Claim: &identity.Claim{Cluster: 0x51, Member: 2}, Reached: true}
 	for _, tc := range []struct {
 		kind    places.Kind
@@ -23,11 +24,13 @@ func TestPlace_Sight(t *testing.T) {
 		{places.ClientPort, runs, identity.NoPeerPort},
 		{places.ClientPort, places.Process{Reached: true}, identity.Silent},
 		{places.PeerPort, runs, identity.Present},
+		{places.PeerPort, empty, identity.Empty},
+		{places.Ghost, empty, identity.Empty},
 		{places.PeerPort, places.Process{Reached: true}, identity.Silent},
 		{places.PeerPort, places.Process{Claim: runs.Claim}, identity.Unsure},
 	} {
 		sight := places.Place{Kind: tc.kind}.Sight(2, tc.process)
-		if got := sight.Judge(0x51, 2, identity.Rules{}); got != tc.want {
+		if got := sight.Judge(identity.Sought{Cluster: 0x51, Member: 2}, identity.Rules{}); got != tc.want {
 			t.Errorf("%v, %+v: %v, want %v", tc.kind, tc.process, got, tc.want)
 		}
 	}
