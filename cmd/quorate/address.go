@@ -21,18 +21,22 @@ import (
 
 const (
 	addressName  = "set-address"
-	addressShort = "Tell a stopped member where others are, if there is no leader because members moved"
+	addressShort = "Tell a stopped member where others are, if it finds no leader because members moved"
 )
 
-const addressHelp = `This command is for a cluster that has no leader because members moved while others were down: the members
-that run look for the moved ones at their former peer URLs. It tells the member whose data is in --data-dir where others
-are now. While there is a leader, do not use it: start a moved member with its new --initial-advertise-peer-urls, and it
-tells the others.
+const addressHelp = `This command is for members that do not find the others because members moved while some
+were down. It tells the member whose data is in --data-dir where others are now.
 
-1. Stop one member that does not find the others. A member that was down while others moved is one, too.
+See ` + "`quorate status`" + ` first. While a member leads, stop none of those that follow it. A member that has moved and is
+started with its new --initial-advertise-peer-urls tells the others, and one that was down meanwhile asks those that it
+finds: that takes some seconds. Only a member that still knows no leader after a minute is told, and it alone is stopped
+for it. If nobody leads, because those that run look for the moved ones at their former peer URLs, they are told one
+after the other.
+
+1. Stop one member that knows no leader.
 2. Run this command as the user that owns its data, with MEMBER=URL for each member that moved. The same line works on
    every member. Without MEMBER=URL the command shows which URLs the member dials, and changes nothing.
-3. Start the member, and do the same with the next one, until there is a leader.
+3. Start the member. If nobody leads then, do the same with the next one, until there is a leader.
 
 The member then dials these URLs beside those of the configuration. Once there is a leader, the members change the
 configuration by themselves, and what this command told is forgotten. The command writes one file beside the data, and
@@ -207,7 +211,8 @@ func (a *addressing) foundAt(found map[recovery.Place]string, id consensus.Membe
 func (a *addressing) next(words []string) {
 	fmt.Fprintf(a.Out, `
 %s was told. Now start it with its usual flags, and, if it has moved, with its new --initial-advertise-peer-urls.
-Then do the same, one member after the other, for each other member that runs without a leader or was down meanwhile:
+Then see `+"`quorate status`"+`. As long as nobody leads, do the same, one member after the other, for each other member that
+knows no leader. Once one leads, stop none of those that follow it: a member that was down meanwhile asks them.
   1. Stop it.
   2. quorate %s --data-dir ITS-DIR %s
   3. Start it again, before you stop the next one.

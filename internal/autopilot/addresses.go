@@ -281,8 +281,8 @@ func (a *Addresses) whoseClientPort(err error) string {
 	if !ok {
 		return "; it is no member of this cluster"
 	}
-	return fmt.Sprintf("; %v is %s, and its peer URL is %s", known.ID, cmp.Or(known.Name, "a member without a name"),
-		strings.Join(known.PeerURLs, ","))
+	return fmt.Sprintf("; %v is %s, and, as far as is known here, its peer URL is %s", known.ID,
+		cmp.Or(known.Name, "a member without a name"), strings.Join(known.PeerURLs, ","))
 }
 
 // blockers say which updates of a plan cannot be made because the member does not answer where it is to be.

@@ -230,7 +230,8 @@ func TestRun_status_divided(t *testing.T) {
 	says("TWO LEADERS: m2 says that it leads in term 6, and m1 leads in term 7")
 	other.leader, other.term = 0, 7
 	says("") // fails
-	if got := f.run(t, "status"); !strings.Contains(got.Out, "m2 answers clients and knows no leader") {
+	if got := f.run(t, "status"); !strings.Contains(got.Out, "m2 answers clients and knows no leader") ||
+		!strings.Contains(got.Out, "stop only m2") || !strings.Contains(got.Out, "member list --endpoints "+f.address+"`") {
 		t.Errorf("a member that is cut off: got %d\n%s", got.Status, got.Out)
 	}
 	f.members = f.members[:1]
@@ -306,6 +307,15 @@ func TestRun_status_deafPeer(t *testing.T) {
 		t.Errorf("got %d\n%s\nwant %q", got.Status, got.Out, want)
 	}
 	f.members[0].PeerURLs = []string{"http://" + f.address}
+	other := startFake(t)
+	other.id, other.leader = 3, 0
+	f.members = append(f.members, &pb.Member{ID: 2, Name: "m2", PeerURLs: []string{deaf}, ClientURLs: []string{deaf}},
+		&pb.Member{ID: 3, Name: "m3", PeerURLs: []string{"http://" + other.address}, ClientURLs: []string{"http://" + other.address}})
+	if got := f.run(t, "status"); !strings.Contains(got.Out, deaf+" of m2 (connection refused). Start m2 with its usual flags or, if "+
+		"it moved") || strings.Contains(got.Out, "orrect it") {
+		t.Errorf("a member that does not run: got %d\n%s", got.Status, got.Out)
+	}
+	f.members = f.members[:1]
 	if got := f.run(t, "status"); !strings.Contains(got.Out, "the members may not reach each other") {
 		t.Errorf("got %d\n%s", got.Status, got.Out)
 	}

@@ -117,41 +117,73 @@ func printStatus(ctx context.Context, c *command.Connection, client *clientv3.Cl
 		notes = append(notes, noLeader(ctx, client, members, dataless))
 	}
 	for _, m := range survey.CutOff(members) {
-		notes = append(notes, m.Name+" answers clients and knows no leader, so it serves neither writes nor linearizable "+
-			"reads: the others may not reach it at "+strings.Join(m.PeerURLs, ", ")+", or it does not reach them; see their "+
-			"logs for `peer unreachable` and `peer refused`")
+		notes = append(notes, cutOff(m, members))
 	}
 	for _, note := range notes {
 		fmt.Fprintln(c.Streams.Out, note)
 	}
 }
 
+// cutOff says what to do about a member that knows no leader though another one leads. Where the list has it is not said:
+// that may be its own, which is old.
+func cutOff(m survey.Member, members []survey.Member) string {
+	leader, _ := survey.LeaderOf(members)
+	return fmt.Sprintf("%s answers clients and knows no leader, so it serves neither writes nor linearizable reads; %s "+
+		"leads. If %s was down while others moved, it asks those that it finds where the leader is: wait "+
+		"for half a minute. If it knows no leader then, its log says with `peer unreachable` and `peer "+
+		"refused` which members it does not reach. Mend the network between, or, if they moved (`quorate "+
+		"member list --endpoints %s` says where to), stop only %s, tell it with `quorate set-address` "+
+		"where they are, and start it again. Leave the members alone that follow %s",
+		m.Name, leader.Name, m.Name, leader.Endpoint, m.Name, leader.Name)
+}
+
 // noLeader says why nothing can be written. Members that all serve clients may still not reach each other.
 func noLeader(ctx context.Context, client *clientv3.Client, members []survey.Member, dataless []string) string {
-	refusing := refusingPeers(ctx, members)
+	refusing, down := refusingPeers(ctx, members)
 	if words := shortage(known(ctx, client), members, dataless); words != "" {
 		return words
 	}
 	if up := len(members) - countDown(members); up <= len(members)/2 {
 		words := fmt.Sprintf("the cluster has no leader: nothing can be written until a majority of its %d members is up; "+
 			"%d answer", len(members), up)
-		if len(refusing) == 0 {
+		if len(refusing)+len(down) == 0 {
 			words += ", and every peer URL accepts connections: see the logs of those that do not answer"
 		}
 		return words
 	}
-	if len(refusing) > 0 {
-		return "the cluster has no leader although a majority answers clients: nobody listens, as seen from here, at peer " +
-			"URL " + strings.Join(refusing, ", ") + "; correct it with --initial-advertise-peer-urls of that member, or " +
-			"let it be reached; if it moved while others were down, see `quorate set-address --help`"
+	words := "the cluster has no leader although a majority answers clients: "
+	if len(refusing)+len(down) == 0 {
+		return words + "the members may not reach each other at their peer URLs; see `quorate member list` for these, and " +
+			"the logs for `peer unreachable`"
 	}
-	return "the cluster has no leader although a majority answers clients: the members may not reach each other at their " +
-		"peer URLs; see `quorate member list` for these, and the logs for `peer unreachable`"
+	return words + "nobody listens, as seen from here, at peer URL " + strings.Join(append(down, refusing...), ", ") +
+		startThem(members, len(down) > 0, len(refusing) > 0) +
+		". If members moved while others were down, see `quorate set-address --help`"
 }
 
-// refusingPeers names the peer URLs at which nobody accepts connections from here.
-func refusingPeers(ctx context.Context, members []survey.Member) []string {
-	var out []string
+// startThem says what to do about members at whose peer URLs nobody listens. That a connection is refused does not show that
+// the URL is wrong: mostly the member does not run.
+func startThem(members []survey.Member, down, refusing bool) (words string) {
+	var names []string
+	for _, m := range members {
+		if m.Role == survey.Down {
+			names = append(names, m.Name)
+		}
+	}
+	if down {
+		words = ". Start " + strings.Join(names, ", ") + " with its usual flags or, if it moved, with its new " +
+			"--initial-advertise-peer-urls"
+	}
+	if refusing {
+		words += ". A member that answers clients and listens elsewhere for members is to be started with that URL as " +
+			"--initial-advertise-peer-urls"
+	}
+	return words
+}
+
+// refusingPeers names the peer URLs at which nobody accepts connections from here: of members that answer clients, and of those
+// that are down.
+func refusingPeers(ctx context.Context, members []survey.Member) (refusing, down []string) {
 	for _, m := range members {
 		for _, text := range m.PeerURLs {
 			u, err := url.Parse(text)
@@ -163,11 +195,16 @@ func refusingPeers(ctx context.Context, members []survey.Member) []string {
 				address = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 			}
 			if reason := command.Probe(ctx, address); reason != nil {
-				out = append(out, text+" of "+m.Name+" ("+command.RootCause(reason)+")")
+				word := text + " of " + m.Name + " (" + command.RootCause(reason) + ")"
+				if m.Role == survey.Down {
+					down = append(down, word)
+				} else {
+					refusing = append(refusing, word)
+				}
 			}
 		}
 	}
-	return out
+	return refusing, down
 }
 
 func whyDown(ctx context.Context, c *command.Connection, m survey.Member) string {

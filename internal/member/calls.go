@@ -61,6 +61,9 @@ var (
 	methodDescribe = peercall.Method[peercall.Nothing, Description]{
 		Name: "cluster.describe", Question: peercall.Empty(), Answer: peercall.JSON[Description](),
 	}
+	methodAddresses = peercall.Method[peercall.Nothing, autopilot.Whereabouts]{
+		Name: "cluster.addresses", Question: peercall.Empty(), Answer: peercall.JSON[autopilot.Whereabouts](),
+	}
 )
 
 // integrityMethod is a comparison of members, asked of any member.
@@ -73,8 +76,11 @@ func integrityMethod(kind integrity.Kind) *peercall.Method[integrity.Question, i
 // MethodGreet asks who is there: an identity.Greeting. Processes that found a cluster ask it of each other, too.
 const MethodGreet = "identity.greet"
 
-// OpenMethods are the calls that anybody may make: a process that wants to be a member has no identity yet.
-func OpenMethods() []string { return []string{MethodGreet, methodDescribe.Name, methodJoin.Name} }
+// OpenMethods are the calls that anybody may make: a process that wants to be a member has no identity yet, and nobody
+// answers for a member at its former address that asks where the others are.
+func OpenMethods() []string {
+	return []string{MethodGreet, methodDescribe.Name, methodAddresses.Name, methodJoin.Name}
+}
 
 // MovedMethods are the calls of a member that is not where the configuration has it: it says where it is.
 func MovedMethods() []string { return []string{methodMoved.Name} }

@@ -34,6 +34,8 @@ type Description struct {
 	NeedsMemory int64 `json:"needs_memory,omitempty"`
 }
 
+var errNoCluster = status.Error(codes.Unavailable, "member: it does not know its cluster yet")
+
 // Describe asks whoever listens at a peer URL about its cluster, for a member that wants to join.
 func Describe(ctx context.Context, o transport.Options, url string) (Description, error) {
 	return callURL(ctx, o, url, &methodDescribe, peercall.Nothing{})
@@ -48,8 +50,20 @@ type greeter struct {
 	connected func(id consensus.MemberID) bool
 }
 
-// serve answers those who want to join.
-func (g *greeter) serve(t *peercall.Table) { peercall.Serve(t, &methodDescribe, g.describe) }
+// serve answers those who want to join, and members that do not find others.
+func (g *greeter) serve(t *peercall.Table) {
+	peercall.Serve(t, &methodDescribe, g.describe)
+	peercall.Serve(t, &methodAddresses, g.addresses)
+}
+
+// addresses tells where the members are as far as is known here: also without a leader, whom they may need for one.
+func (g *greeter) addresses(context.Context, peercall.Nothing) (autopilot.Whereabouts, error) {
+	config, id := g.config.withID()
+	if len(config.Members) == 0 {
+		return autopilot.Whereabouts{}, errNoCluster
+	}
+	return autopilot.NewWhereabouts(&g.claim, &config, id), nil
+}
 
 func (g *greeter) describe(ctx context.Context, _ peercall.Nothing) (Description, error) {
 	if err := g.readIndex(ctx); err != nil {
@@ -77,7 +91,7 @@ func (g *greeter) describe(ctx context.Context, _ peercall.Nothing) (Description
 func (g *greeter) greet(ctx context.Context) ([]byte, error) {
 	config, caller := g.config.now(), transport.CallerClaim(ctx)
 	if len(config.Members) == 0 {
-		return nil, status.Error(codes.Unavailable, "member: it does not know its cluster yet")
+		return nil, errNoCluster
 	}
 	g.epochs.Meet(caller, transport.CallerEvidence(ctx))
 	greeting := identity.Greeting{Claim: g.claim, Stage: identity.Founded}

@@ -152,12 +152,16 @@ func (m *Member) assemble() {
 		members: &m.members, ports: m.members.ports, binder: binder, clock: o.Clock, logger: o.Logger,
 		electionTimeout: o.electionTimeout(), peerURLs: o.PeerURLs, told: m.told,
 	}
+	learner := &learner{
+		claim: claimOf(m.data), told: m.told, peers: &m.peers, leader: &m.leader, clock: o.Clock,
+		electionTimeout: o.electionTimeout(),
+	}
 	m.tasks = []task{
 		{"integrity", m.integrity.Run}, {"loop", m.loop.run}, {"disk", disk.run}, {"apply", applying.run},
 		{"fast", answers.run}, {"leases", m.leases.revoker.Run}, {"scrub", scrubber.Run},
 		{"reclaim", upkeep.NewReclaimer(&m.stores, o.diskLow, upkeep.ReclaimPace{}, o.Logger).Run},
 		{"promote", pilot.promoteLearners}, {"jobs", pilot.runJobs}, {"clients", m.clients.Watch},
-		{"addresses", pilot.keepAddresses}, {"epochs", m.epochs.Run},
+		{"addresses", pilot.keepAddresses}, {"learn", learner.run}, {"epochs", m.epochs.Run},
 	}
 	if o.Care.On() {
 		m.tasks = append(m.tasks, task{"care", pilot.repairVoters})

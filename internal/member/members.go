@@ -41,6 +41,7 @@ type Membership struct {
 	changed   broadcast.Signal // of the configuration
 	wrong     string           // what was last found wrong with the URLs that announce was to tell
 	told      bool             // where this member was started
+	untold    repeats          // that it could not tell
 	logger    *slog.Logger
 }
 
@@ -297,12 +298,17 @@ func (s *Membership) announce(urls []string, again bool) (told bool) {
 			s.told = true
 			return true
 		}
-		s.logger.Warn("could not tell the cluster where this member is now; if there is no leader because the others do not "+
-			"find it, stop one of them, tell it with `quorate set-address`, start it again, and then do the next", "urls",
-			news.URLs, "asked", to.String(), "err", err)
+		if s.untold.again(to.String()+err.Error(), time.Now()) {
+			s.logger.Warn(untold, "urls", news.URLs, "asked", to.String(), "err", err)
+		}
 	}
 	return false
 }
+
+const untold = "could not tell the cluster where this member is now, and tries again. See `quorate status` first. If a " +
+	"member leads, stop none of those that follow it: if this lasts for minutes, stop this member, tell it " +
+	"with `quorate set-address` where the others are, and start it again. If nobody leads, do the same with " +
+	"the others after that, one after the other, so that they look for this member here"
 
 // NameOwner returns another member that is called so, as far as is known here, and that no job is about to remove: a
 // successor may bear the name of the member that it replaces.

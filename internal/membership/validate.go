@@ -112,6 +112,9 @@ func repeatFaults(ids []consensus.MemberID) []error {
 	return faults
 }
 
+// FitsURL reports whether a peer URL is not too long.
+func FitsURL(url string) bool { return len(url) <= maxURLBytes }
+
 func (s *Spec) urlFaults() []error {
 	var faults []error
 	var seen, names []string
@@ -132,7 +135,7 @@ func (s *Spec) urlFaults() []error {
 				continue
 			}
 			seen = append(seen, url)
-			if len(url) > maxURLBytes {
+			if !FitsURL(url) {
 				faults = append(faults, fmt.Errorf("%s has a peer URL of more than %d bytes", who, maxURLBytes))
 			} else if _, err := config.ParseURL(url); err != nil {
 				faults = append(faults, fmt.Errorf("%s has a peer URL that does not serve: %w", who, err))

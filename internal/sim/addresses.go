@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/identity"
@@ -17,18 +18,27 @@ import (
 
 // address is where a machine is, and where its process thinks that others are.
 type address struct {
-	url        string                          // of its peer port
-	home       string                          // where that was first
-	left       []string                        // where it was before, but where an operator wanted it
-	obeyed     string                          // where it was moved last because an operator wanted it
-	advertised string                          // what its process was started with
-	settled    time.Duration                   // since when it is there; zero: it never moved
-	ordered    string                          // where an operator wants it: updated, acknowledged, and not moved yet
-	mistyped   time.Duration                   // since when an operator has a wrong URL for it; zero: none has
-	lost       time.Duration                   // since when it does not find another one; zero: it finds all
-	hints      []datadir.Address               // what an operator has told
+	url        string            // of its peer port
+	home       string            // where that was first
+	left       []string          // where it was before, but where an operator wanted it
+	obeyed     string            // where it was moved last because an operator wanted it
+	advertised string            // what its process was started with
+	settled    time.Duration     // since when it is there; zero: it never moved
+	ordered    string            // where an operator wants it: updated, acknowledged, and not moved yet
+	mistyped   time.Duration     // since when an operator has a wrong URL for it; zero: none has
+	lost       time.Duration     // since when it does not find another one; zero: it finds all
+	hints      []datadir.Address // what an operator has told
+	learned    autopilot.Learned // what others have told this life of its process
+	unheard    unheard
 	routes     map[consensus.MemberID][]string // the URLs that it dials, by the configuration in force
 	announces  announces
+}
+
+// unheard is a leader that a process does not find, though others that it finds know where that is.
+type unheard struct {
+	leader *host
+	since  time.Duration
+	life   int
 }
 
 // addressOf returns the address that a machine begins with.
@@ -72,14 +82,19 @@ func (c *cluster) leads(urls []string, to *host) bool {
 
 // route makes the members of a configuration those that the process dials.
 func (h *host) route(config *consensus.Config, id consensus.ConfigID) {
+	h.routes = map[consensus.MemberID][]string{}
+	for _, m := range h.learned.Beside(h.known(config, id), id) {
+		h.routes[m.ID] = m.PeerURLs
+	}
+}
+
+// known returns the members of a configuration where that and an operator have them.
+func (h *host) known(config *consensus.Config, id consensus.ConfigID) []consensus.Member {
 	told := h.hints
 	if h.run.broken.DeafToOperators {
 		told = nil
 	}
-	h.routes = map[consensus.MemberID][]string{}
-	for _, m := range datadir.Dialled(config, id, told) {
-		h.routes[m.ID] = m.PeerURLs
-	}
+	return datadir.Dialled(config, id, told)
 }
 
 // at returns the machine that is reached where a process has the address of a member: the first one that calls itself so,

@@ -2,13 +2,16 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/sim/joins"
+	"github.com/quorate/quorate/internal/sim/places"
 	"github.com/quorate/quorate/internal/sim/routines"
 )
 
@@ -30,6 +33,7 @@ func (h *host) keepAddresses() {
 		h.pilot.requests.SettleAddresses(context.Background())
 	}
 	h.forgetTold()
+	h.learn()
 	if h.announces.life != h.life {
 		h.announces = announces{life: h.life}
 	}
@@ -42,10 +46,56 @@ func (h *host) keepAddresses() {
 // forgetTold drops what a committed configuration has outlived.
 func (h *host) forgetTold() {
 	config, id := h.proc.Data.Machine.Config()
+	h.learned.Outlived(id)
 	left, gone := datadir.Outlived(&config, id, h.hints)
 	if len(gone) > 0 && datadir.WriteAddresses(h.options(), left) == nil { // else it is outlived once more later
 		h.hints = left
 	}
+}
+
+// learn asks the members that a process finds where the others are, while it hears no leader. It draws nothing, so that
+// everything else happens as if nobody asked, until somebody learns something.
+func (h *host) learn() {
+	replica := h.proc.Node.Replica()
+	led := replica.Leader() != consensus.NoMember
+	if !h.learned.Look(h.run.Now(), h.extension(), led) || h.run.broken.AsksNobody {
+		return
+	}
+	inForce := replica.InForce()
+	own := h.introduction()
+	news := false
+	for _, to := range h.dialled(&inForce.Config, inForce.ID) {
+		config, id := to.proc.Data.Machine.Config()
+		introduced := to.introduction()
+		said := autopilot.NewWhereabouts(&introduced, &config, id)
+		news = h.learned.Take(&own, &inForce.Config, inForce.ID, &said) || news
+	}
+	if news {
+		h.run.struck("learned", fmt.Sprintf("%d, where others are", h.slot))
+		h.route(&inForce.Config, inForce.ID)
+	}
+}
+
+// introduction is what a process says of itself to whoever asks.
+func (h *host) introduction() identity.Claim {
+	return identity.Claim{Cluster: clusterID, Member: h.id, Epoch: h.claim.Epoch}
+}
+
+// dialled returns the processes that answer where a configuration, or an operator, has other members.
+func (h *host) dialled(config *consensus.Config, id consensus.ConfigID) (answer []*host) {
+	for _, m := range h.known(config, id) {
+		for _, url := range m.PeerURLs {
+			p := h.at(url)
+			if m.ID == h.id || p.Kind != places.PeerPort {
+				continue
+			}
+			to := h.cluster.list[p.Machine]
+			if to != h && to.alive && to.proc != nil && h.run.Now() >= to.frozen && !h.cluster.net.severed(h, to) {
+				answer = append(answer, to)
+			}
+		}
+	}
+	return answer
 }
 
 // announce tells the cluster where this member is.
@@ -155,8 +205,10 @@ func (h *host) moved(id consensus.MemberID, urls []string, answered func(error))
 	h.run.After(joins.Attempt, end)
 }
 
-// readTold reads where the operator has said that others are. A member may run without it.
+// readTold reads where the operator has said that others are. A member may run without it. What others have said ends with the
+// process.
 func (h *host) readTold() {
+	h.learned = autopilot.Learned{}
 	h.hints, _ = datadir.ReadAddresses(h.options())
 }
 

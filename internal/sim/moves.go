@@ -58,7 +58,9 @@ func (f *addressFaults) look() {
 		return
 	}
 	f.correct()
+	leader := f.cluster.leader()
 	for _, h := range f.cluster.up() {
+		h.unheard.judge(h, leader)
 		where, lacks := f.lacks(h)
 		switch {
 		case h.impostor != "" || !lacks:

@@ -183,6 +183,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"any-answer-counts":     {Members: 3, Nemesis: "mistype", Duration: 25 * time.Second},
 		"moves-untold":          {Members: 3, Nemesis: "move", Duration: 20 * time.Second},
 		"deaf-to-operators":     {Members: 3, Nemesis: "move", Duration: 20 * time.Second},
+		"asks-nobody":           {Members: 5, Nemesis: "move", Duration: 40 * time.Second, Seed: 59},
 		"refused-is-gone":       {Members: 2, Nemesis: "move", Duration: 40 * time.Second},
 		"remember-ghosts":       {Members: 3, Nemesis: "recover-by-mistake,partition,pause", Duration: 40 * time.Second, Seed: 12},
 		"trust-denial":          {Members: 3, Nemesis: "forget", Seed: 2},

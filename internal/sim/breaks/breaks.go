@@ -40,6 +40,7 @@ type Set struct {
 	Watch           bool // a watcher loses some of its events on the way
 	MovesUntold     bool // a member that moved does not tell
 	DeafToOperators bool // a member does not dial where an operator has said that others are
+	AsksNobody      bool // a member that hears no leader does not ask others where it is
 	RefusedIsGone   bool // at a recovery, a refused connection counts as the operator's word
 	JobTwice        bool // a leader does not see that a job has ended
 	Stays           bool // native clients follow nobody
@@ -108,6 +109,8 @@ var all = []Break{
 	{"moves-untold", "a member that starts at another address does not tell it", func(b *Set) { b.MovesUntold = true }},
 	{"deaf-to-operators", "a member does not dial where an operator has said that others are",
 		func(b *Set) { b.DeafToOperators = true }},
+	{"asks-nobody", "a member that hears no leader does not ask those that it finds where the leader is",
+		func(b *Set) { b.AsksNobody = true }},
 	{"refused-is-gone", "who recovers a member takes a refused connection for the operator's word that another one is gone",
 		func(b *Set) { b.RefusedIsGone = true }},
 	{"remember-ghosts", "an epoch that a living quorum has outlived ends the members once they lose that quorum",

@@ -1,0 +1,70 @@
+package member
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/quorate/quorate/internal/autopilot"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/peercall"
+)
+
+// learner asks the members that this one finds where the others are, while it hears no leader: autopilot.Learned says when.
+type learner struct {
+	claim  identity.Claim
+	told   *toldAddresses
+	peers  *peers
+	leader *knownLeader
+	clock  env.Clock
+
+	electionTimeout time.Duration
+}
+
+const (
+	// learnInterval is how often a member looks whether it hears no leader.
+	learnInterval = 500 * time.Millisecond
+	// mostAsked bounds the URLs at which it asks in one round.
+	mostAsked = 128
+)
+
+// run is the goroutine of the questions.
+func (l *learner) run(ctx context.Context) error {
+	begun := l.clock.Now()
+	return lookEvery(ctx, min(learnInterval, l.electionTimeout), func() {
+		led := l.leader.Leader() != consensus.NoMember
+		if urls := l.told.asks(l.claim.Member, l.clock.Now().Sub(begun), l.electionTimeout, led); len(urls) > 0 {
+			l.ask(ctx, urls[:min(len(urls), mostAsked)])
+		}
+	})
+}
+
+// ask asks whoever listens at some URLs, all at once, for an election timeout at most.
+func (l *learner) ask(ctx context.Context, urls []string) {
+	ctx, cancel := context.WithTimeout(ctx, l.electionTimeout)
+	defer cancel()
+	var asking sync.WaitGroup
+	for _, url := range urls {
+		asking.Go(func() {
+			if said, err := l.peers.askAddresses(ctx, url); err == nil {
+				l.told.learn(&l.claim, url, &said)
+			}
+		})
+	}
+	asking.Wait()
+}
+
+// askAddresses asks whoever listens at a peer URL where the members are.
+func (p *peers) askAddresses(ctx context.Context, url string) (said autopilot.Whereabouts, err error) {
+	body, err := peercall.Encode(&methodAddresses, consensus.ConfigID{}, peercall.Nothing{})
+	if err != nil {
+		return said, err
+	}
+	raw, err := p.transport.CallURL(ctx, url, methodAddresses.Name, body)
+	if err != nil {
+		return said, err
+	}
+	return peercall.Decode(faults, &methodAddresses, raw)
+}
