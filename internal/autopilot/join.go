@@ -110,11 +110,12 @@ func (r *Requests) Join(ctx context.Context, q JoinQuestion) (JoinStep, error) {
 	if err != nil {
 		return JoinStep{}, err
 	}
-	if known, ok := memberOf(&view.Config, &q); ok && !(found && known == replaced) {
-		if q.Replaces == "" || !found { // nothing to replace, or replaced already
-			return joined(&view, known, &q, 0)
-		}
-		if _, err := joined(&view, known, &q, 0); err != nil {
+	if known, ok := memberOf(&view.Config, &q); ok {
+		step, err := joined(&view, known, &q, 0)
+		switch own := found && known == replaced; {
+		case !found, own && err == nil: // nothing to replace, or replaced already: its place was given to a new member
+			return step, err
+		case !own && err != nil:
 			return JoinStep{}, err
 		}
 	}
@@ -132,7 +133,10 @@ func (r *Requests) Join(ctx context.Context, q JoinQuestion) (JoinStep, error) {
 		return r.joinAsLearner(ctx, &view, &q)
 	case !found:
 		return JoinStep{}, &membership.SpecError{
-			Text: fmt.Sprintf("no member has the id or name %s, so there is none to replace", q.Replaces),
+			Text: fmt.Sprintf("no member has the id or name %s, so there is none to replace: if this machine has joined "+
+				"before, or the member was removed, start this process without --replaces; else name a member of `quorate "+
+				"member list`",
+				q.Replaces),
 		}
 	}
 	return r.joinInPlaceOf(ctx, view, q, replaced)
@@ -261,6 +265,9 @@ func contradicts(job *membership.Job, view *membership.View, q *JoinQuestion) er
 	id, found, err := resolve(view, q.Replaces)
 	if err != nil || !found || job.ID == q.Job || slices.Contains(job.Spec.Remove, id) {
 		return err
+	}
+	if known, ok := memberOf(&view.Config, q); ok && known == id {
+		return nil // it is the member that the job adds, under the name of the one that went
 	}
 	return &membership.SpecError{Text: fmt.Sprintf("job %v adds the member at %s, and not in place of %s: join without "+
 		"--replaces, or cancel the job", job.ID, strings.Join(q.PeerURLs, ","), q.Replaces)}
