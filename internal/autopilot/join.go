@@ -153,6 +153,9 @@ func (r *Requests) joinInPlaceOf(
 	if known, _ := view.Config.Member(replaced); view.Config.IsLearner(replaced) && !known.Promote && !known.Joining {
 		q.Learner = true // else there would be a voter more than before
 	}
+	if err := q.mayTakePlace(&view, replaced); err != nil {
+		return JoinStep{}, err
+	}
 	spec := membership.Spec{
 		Kind: membership.KindReplace, Add: []membership.Newcomer{q.newcomer()}, Remove: []consensus.MemberID{replaced},
 	}
@@ -174,6 +177,20 @@ func (q *JoinRequest) mayReplace(view *membership.View, old consensus.MemberID) 
 	return &membership.SpecError{Text: fmt.Sprintf("%s (%v) is up and votes: if it is to go all the same, run "+
 		"`quorate member replace %s --name %s --peer-urls %s`, which shows what that does, and start this one when it "+
 		"says so", q.Replaces, old, q.Replaces, cmp.Or(q.Name, "NAME"), strings.Join(q.PeerURLs, ","))}
+}
+
+// mayTakePlace refuses a process nobody vouches for that names the member whose peer URLs it has, if nothing but itself shows
+// that this one has lost its disk: flags stay in units, and a disk that is not mounted is not lost. An operator gives such a
+// place away.
+func (q *JoinQuestion) mayTakePlace(view *membership.View, old consensus.MemberID) error {
+	seen, _ := view.Member(old)
+	if q.Trusted || q.Token != "" || seen.State != membership.LostItsDisk || !view.Config.IsVoter(old) ||
+		!membership.SameURLs(seen.PeerURLs, q.PeerURLs) {
+		return nil
+	}
+	return &membership.SpecError{Text: fmt.Sprintf("%s (%v) has lost its disk, as nobody but the process at its own peer "+
+		"URLs shows: --replaces takes no vote away then. If the disk is lost for ever, `quorate member reset %s` from any "+
+		"member that serves", q.Replaces, old, q.Replaces)}
 }
 
 // whenDead returns a View in which old may be replaced. It may have died a moment ago, and is active for an election

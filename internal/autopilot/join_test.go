@@ -222,3 +222,30 @@ func TestRequests_Join_replacesNobody(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Ensure that a process does not take the place of the member whose URLs it has by itself, because its unit goes on saying so: that
+// the disk is lost is its own word.
+func TestRequests_Join_replacesItsPlace(t *testing.T) {
+	for _, row := range []struct {
+		name, state, token string
+		refused            bool
+	}{
+		{"it alone shows that the disk is lost", membership.LostItsDisk, "", true},
+		{"it has a token", membership.LostItsDisk, "1.2", false},
+		{"the member is corrupt", membership.MarkedCorrupt, "", false},
+	} {
+		c := &still{now: joinable(joinURL, consensus.StorageID{2})}
+		c.now.Config.Voters, c.now.Config.Learners = []consensus.MemberID{1, 2}, nil
+		c.now.Members[1] = membership.MemberView{ID: 2, Name: "m2", State: row.state, PeerURLs: []string{joinURL}}
+		o := autopilot.RequestOptions{Admit: func(context.Context, *autopilot.JoinQuestion) error { return nil },
+			Draw: func() uint64 { return 9 }}
+		nowhere := autopilot.NewAddresses(&found{still: *c}, slog.New(slog.DiscardHandler))
+		_, err := autopilot.NewRequests(c, nowhere, o).Join(t.Context(),
+			autopilot.JoinQuestion{JoinRequest: autopilot.JoinRequest{Name: "m2", PeerURLs: []string{joinURL}, Replaces: "m2",
+				Token: row.token, Storage: consensus.StorageID{7}}})
+		var spec *membership.SpecError
+		if refused := errors.As(err, &spec) && strings.Contains(err.Error(), "`quorate member reset m2`"); refused != row.refused {
+			t.Errorf("%s: got %v", row.name, err)
+		}
+	}
+}

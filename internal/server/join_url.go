@@ -74,7 +74,6 @@ func (b *bootstrap) waitAtLost(
 	p := b.placeIn(d)
 	switch {
 	case p.isLost():
-		b.logger.Warn("this process can not join as its flags say", "err", refused)
 		_, err := b.awaitPlace(ctx, p, storage, b.describeJoined)
 		return true, err
 	case p.owner.ID != consensus.NoMember && b.ownerAnswers(ctx, &p, storage):

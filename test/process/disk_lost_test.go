@@ -92,6 +92,10 @@ func (e *elastic) loseDisk(n *node, start func()) {
 		out, err := ask("member", "list")
 		return err == nil && strings.Contains(out, "lost its disk")
 	})
+	n.kill() // a supervisor starts it again: that is nobody's word
+	from = logSize(n)
+	start()
+	e.awaitLog(n, from, "has lost its disk")
 	if out, err := ask("member", "reset", n.name, "--yes"); err != nil {
 		e.t.Fatalf("member reset %s: %v\n%s\n%s", n.name, err, out, tail(n.log, 2000))
 	}
