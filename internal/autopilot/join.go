@@ -110,11 +110,12 @@ func (r *Requests) Join(ctx context.Context, q JoinQuestion) (JoinStep, error) {
 	if err != nil {
 		return JoinStep{}, err
 	}
-	if known, ok := memberOf(&view.Config, &q); ok && !(found && known == replaced) {
-		if q.Replaces == "" || !found { // nothing to replace, or replaced already
-			return joined(&view, known, &q, 0)
-		}
-		if _, err := joined(&view, known, &q, 0); err != nil {
+	if known, ok := memberOf(&view.Config, &q); ok {
+		step, err := joined(&view, known, &q, 0)
+		switch own := found && known == replaced; {
+		case !found, own && err == nil: // nothing to replace, or replaced already: its place was given to a new member
+			return step, err
+		case !own && err != nil:
 			return JoinStep{}, err
 		}
 	}
@@ -132,7 +133,10 @@ func (r *Requests) Join(ctx context.Context, q JoinQuestion) (JoinStep, error) {
 		return r.joinAsLearner(ctx, &view, &q)
 	case !found:
 		return JoinStep{}, &membership.SpecError{
-			Text: fmt.Sprintf("no member has the id or name %s, so there is none to replace", q.Replaces),
+			Text: fmt.Sprintf("no member has the id or name %s, so there is none to replace: if this machine has joined "+
+				"before, or the member was removed, start this process without --replaces; else name a member of `quorate "+
+				"member list`",
+				q.Replaces),
 		}
 	}
 	return r.joinInPlaceOf(ctx, view, q, replaced)
@@ -148,6 +152,9 @@ func (r *Requests) joinInPlaceOf(
 	}
 	if known, _ := view.Config.Member(replaced); view.Config.IsLearner(replaced) && !known.Promote && !known.Joining {
 		q.Learner = true // else there would be a voter more than before
+	}
+	if err := q.mayTakePlace(&view, replaced); err != nil {
+		return JoinStep{}, err
 	}
 	spec := membership.Spec{
 		Kind: membership.KindReplace, Add: []membership.Newcomer{q.newcomer()}, Remove: []consensus.MemberID{replaced},
@@ -170,6 +177,20 @@ func (q *JoinRequest) mayReplace(view *membership.View, old consensus.MemberID) 
 	return &membership.SpecError{Text: fmt.Sprintf("%s (%v) is up and votes: if it is to go all the same, run "+
 		"`quorate member replace %s --name %s --peer-urls %s`, which shows what that does, and start this one when it "+
 		"says so", q.Replaces, old, q.Replaces, cmp.Or(q.Name, "NAME"), strings.Join(q.PeerURLs, ","))}
+}
+
+// mayTakePlace refuses a process nobody vouches for that names the member whose peer URLs it has, if nothing but itself shows
+// that this one has lost its disk: flags stay in units, and a disk that is not mounted is not lost. An operator gives such a
+// place away.
+func (q *JoinQuestion) mayTakePlace(view *membership.View, old consensus.MemberID) error {
+	seen, _ := view.Member(old)
+	if q.Trusted || q.Token != "" || seen.State != membership.LostItsDisk || !view.Config.IsVoter(old) ||
+		!membership.SameURLs(seen.PeerURLs, q.PeerURLs) {
+		return nil
+	}
+	return &membership.SpecError{Text: fmt.Sprintf("%s (%v) has lost its disk, as nobody but the process at its own peer "+
+		"URLs shows: --replaces takes no vote away then. If the disk is lost for ever, `quorate member reset %s` from any "+
+		"member that serves", q.Replaces, old, q.Replaces)}
 }
 
 // whenDead returns a View in which old may be replaced. It may have died a moment ago, and is active for an election
@@ -261,6 +282,9 @@ func contradicts(job *membership.Job, view *membership.View, q *JoinQuestion) er
 	id, found, err := resolve(view, q.Replaces)
 	if err != nil || !found || job.ID == q.Job || slices.Contains(job.Spec.Remove, id) {
 		return err
+	}
+	if known, ok := memberOf(&view.Config, q); ok && known == id {
+		return nil // it is the member that the job adds, under the name of the one that went
 	}
 	return &membership.SpecError{Text: fmt.Sprintf("job %v adds the member at %s, and not in place of %s: join without "+
 		"--replaces, or cancel the job", job.ID, strings.Join(q.PeerURLs, ","), q.Replaces)}

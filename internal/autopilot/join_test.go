@@ -183,3 +183,69 @@ func TestAddresses_resident(t *testing.T) {
 		}
 	}
 }
+
+// giving is a cluster in which a job gives the place of a lost member to a new one.
+type giving struct {
+	still
+	job membership.Job
+}
+
+func (g *giving) Jobs() []autopilot.Row { return []autopilot.Row{{Job: g.job}} }
+
+// Ensure that a process whose flags go on naming the member in whose place it is finds itself as the new member there, before and
+// after the job that added that one has ended.
+func TestRequests_Join_replacesItself(t *testing.T) {
+	g := &giving{still: still{now: joinable(joinURL, consensus.NoStorage)}, job: membership.Job{ID: 7,
+		State: membership.StateRunning, Spec: membership.Spec{Kind: membership.KindReplace, Remove: []consensus.MemberID{9},
+			Add: []membership.Newcomer{{Name: "m2", PeerURLs: []string{joinURL}}}}}}
+	g.now.Members[1].Name = "m2" // as the lost one was called
+	q := autopilot.JoinRequest{Name: "m2", PeerURLs: []string{joinURL}, Replaces: "m2", Storage: consensus.StorageID{5}}
+	for _, state := range []membership.State{membership.StateRunning, membership.StateDone} {
+		g.job.State = state
+		step, err := autopilot.NewRequests(g, autopilot.NewAddresses(g, slog.New(slog.DiscardHandler)),
+			autopilot.RequestOptions{}).Join(t.Context(), autopilot.JoinQuestion{JoinRequest: q})
+		if err != nil || !step.Ready || step.ID != 2 || g.changes > 0 {
+			t.Errorf("while the job is %v: got %+v, %v after %d changes, want member 2 after none", state, step, err, g.changes)
+		}
+	}
+}
+
+// Ensure that a unit whose --replaces names a member that is gone is told to drop it.
+func TestRequests_Join_replacesNobody(t *testing.T) {
+	c := &still{now: joinable(formerURL, consensus.NoStorage)}
+	o := autopilot.RequestOptions{Admit: func(context.Context, *autopilot.JoinQuestion) error { return nil }}
+	_, err := autopilot.NewRequests(c, autopilot.NewAddresses(&found{still: *c}, slog.New(slog.DiscardHandler)), o).Join(t.Context(),
+		autopilot.JoinQuestion{JoinRequest: autopilot.JoinRequest{PeerURLs: []string{joinURL}, Replaces: "m3"}})
+	var spec *membership.SpecError
+	if !errors.As(err, &spec) || !strings.Contains(err.Error(), "m3") || !strings.Contains(err.Error(), "without --replaces") ||
+		!strings.Contains(err.Error(), "`quorate member list`") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Ensure that a process does not take the place of the member whose URLs it has by itself, because its unit goes on saying so: that
+// the disk is lost is its own word.
+func TestRequests_Join_replacesItsPlace(t *testing.T) {
+	for _, row := range []struct {
+		name, state, token string
+		refused            bool
+	}{
+		{"it alone shows that the disk is lost", membership.LostItsDisk, "", true},
+		{"it has a token", membership.LostItsDisk, "1.2", false},
+		{"the member is corrupt", membership.MarkedCorrupt, "", false},
+	} {
+		c := &still{now: joinable(joinURL, consensus.StorageID{2})}
+		c.now.Config.Voters, c.now.Config.Learners = []consensus.MemberID{1, 2}, nil
+		c.now.Members[1] = membership.MemberView{ID: 2, Name: "m2", State: row.state, PeerURLs: []string{joinURL}}
+		o := autopilot.RequestOptions{Admit: func(context.Context, *autopilot.JoinQuestion) error { return nil },
+			Draw: func() uint64 { return 9 }}
+		nowhere := autopilot.NewAddresses(&found{still: *c}, slog.New(slog.DiscardHandler))
+		_, err := autopilot.NewRequests(c, nowhere, o).Join(t.Context(),
+			autopilot.JoinQuestion{JoinRequest: autopilot.JoinRequest{Name: "m2", PeerURLs: []string{joinURL}, Replaces: "m2",
+				Token: row.token, Storage: consensus.StorageID{7}}})
+		var spec *membership.SpecError
+		if refused := errors.As(err, &spec) && strings.Contains(err.Error(), "`quorate member reset m2`"); refused != row.refused {
+			t.Errorf("%s: got %v", row.name, err)
+		}
+	}
+}

@@ -75,6 +75,12 @@ func (f *Founder) Greeting() Greeting {
 	return g
 }
 
+// Hears reports whether an answer from the address of a member of --initial-cluster counts: that of the member, and that of any
+// member of this cluster that runs. One that was reset has another id, and is at the URL of the unchanged flags.
+func (f *Founder) Hears(at consensus.MemberID, g *Greeting) bool {
+	return g.Claim.Cluster == f.Own.Cluster && (g.Claim.Member == at || g.Stage == Founded)
+}
+
 // Decide says what to do after the others were asked; who did not answer, or is of another cluster, is not in met.
 func (f *Founder) Decide(met []Greeting) Decision {
 	for i := range met {
@@ -133,9 +139,8 @@ func (f *Founder) excluded(met []Greeting) Decision {
 		f.Own.Storage, len(met))}
 }
 
-// broken finds recorded bindings, here or elsewhere, that do not fit who is there now. If two of the members recorded
-// them, one cannot have begun without the other, so nothing has been written yet; but nobody here can know that the lost
-// one did not begin alone, and bindings are recorded once.
+// broken finds recorded bindings, here or elsewhere, that do not fit who is there now. Whoever is there now may have begun, and
+// have lost its disk since: nobody here can know whether something was written, and bindings are recorded once.
 func (f *Founder) broken(met []Greeting) string {
 	all := append([]Greeting{f.Greeting()}, met...)
 	for i := range all {
@@ -152,12 +157,21 @@ func (f *Founder) broken(met []Greeting) string {
 }
 
 // breakOff says how to end a founding that broke. Whoever does not answer may have begun, together with the disk that was
-// lost, and hold what they acknowledged: no directory may be emptied before that one has been asked.
+// lost, and hold what they acknowledged: no directory may be emptied before that one has been asked. Nor does it say that
+// nothing was written if all answer: a majority may have begun, acknowledged writes, and come back without its disks.
 func (f *Founder) breakOff(missing []consensus.MemberID) string {
 	if len(missing) > 0 {
 		return ". Start " + f.Waiting(missing) + " first, and empty no data directory before: the cluster may have begun there"
 	}
-	return ": nobody has written anything yet, so stop all members, empty their data directories and start them again"
+	var all []consensus.MemberID
+	for i := range f.Members {
+		all = append(all, f.Members[i].ID)
+	}
+	return ". The cluster may have begun on it, and hold what was acknowledged. Look first on the machine of each (" +
+		f.Waiting(all) + ") for a disk that is not mounted, a wrong --data-dir, or a directory that was moved: if there is " +
+		"one with data, give it back, start its process again, and the others hear of it. Only if there is none anywhere, " +
+		"so that what was written is lost for ever or nothing ever was: stop all, move their data directories aside, keep " +
+		"these, and start all again"
 }
 
 // meetFounded is what follows from the answer of a member that runs, or ran. The answers of others may only say where this
@@ -192,10 +206,15 @@ func (f *Founder) lostWords(g *Greeting, met []Greeting) string {
 		}
 	}
 	return fmt.Sprintf("has lost its disk: cluster %v runs already, and %s says that %s is bound to another data directory; "+
-		"this one is new (%v). It does not vote. If %s was moved and has its data elsewhere, stop this process, and start %s "+
-		"there. Else give it its directory back and start it again; if that is lost for ever, `quorate member reset %s` from "+
-		"any member that serves, and this process goes on by itself; if none serves, `quorate status` says what to do",
-		f.Own.Cluster, f.name(g.Claim.Member), own, self, own, own, own)
+		"this one is new (%v). It does not vote. %s", f.Own.Cluster, f.name(g.Claim.Member), own, self, ResetAdvice(own))
+}
+
+// ResetAdvice says what to do about the lost disk of a member whose process waits at its peer URLs with an empty directory.
+func ResetAdvice(name string) string {
+	return fmt.Sprintf("If %s was moved and has its data elsewhere, stop this process, and start %s there. Else look for its "+
+		"directory: a disk that is not mounted, a wrong --data-dir. Give it back and start it again; if it is lost for ever, "+
+		"`quorate member reset %s` from any member that serves, and this process goes on by itself; if none serves, "+
+		"`quorate status` says what to do", name, name, name)
 }
 
 func (f *Founder) name(id consensus.MemberID) string {

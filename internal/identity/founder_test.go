@@ -232,13 +232,56 @@ func (w *foundingWalk) check() error {
 	return nil
 }
 
-// Ensure that nobody is told to empty a directory while a member that may have begun has not been asked.
+// Ensure that the answer of a member that runs counts whatever its id is: who was reset answers at the URL of the unchanged flags.
+// Whoever has heard it founds nothing any more.
+func TestFounder_Hears_reset(t *testing.T) {
+	f := founder(1, 1)
+	for _, row := range []struct {
+		name string
+		at   consensus.MemberID
+		g    identity.Greeting
+		want bool
+	}{
+		{"the founder that is expected there", 2, fresh(2, 2), true},
+		{"another founder", 2, fresh(3, 3), false},
+		{"a member that was reset", 2, identity.Greeting{Claim: claim(77, 7, 1), Stage: identity.Founded}, true},
+		{"a process of another cluster", 2, identity.Greeting{Claim: identity.Claim{Cluster: 0xc2, Member: 2},
+			Stage: identity.Founded}, false},
+	} {
+		if got := f.Hears(row.at, &row.g); got != row.want {
+			t.Errorf("%s: heard %v, want %v", row.name, got, row.want)
+		}
+	}
+	reset := identity.Greeting{Claim: claim(77, 7, 1), Stage: identity.Founded,
+		Bindings: identity.Line(&consensus.Member{ID: 1, Storage: storage(9)}, storage(1))}
+	if d := f.Decide([]identity.Greeting{reset, fresh(3, 3)}); d.Verdict != identity.Lost {
+		t.Errorf("it decides %d (%s) while members that were reset run", d.Verdict, d.Text)
+	}
+	f.Excluded = true
+	if d := f.Decide([]identity.Greeting{fresh(2, 2), fresh(3, 3)}); d.Verdict != identity.Lost {
+		t.Errorf("it decides %d (%s) after it has heard of them", d.Verdict, d.Text)
+	}
+}
+
+// Ensure that nobody is told to empty a directory while a member that may have begun has not been asked, nor that nothing was
+// written: those who began may have come back without their disks.
 func TestFounder_Decide_brokenAdvice(t *testing.T) {
 	f := founder(1, 1)
 	f.Bindings = bindingsOf(1, 2, 3)
 	all := f.Decide([]identity.Greeting{fresh(2, 9), recorded(3, 3, 1, 2, 3)})
-	if all.Verdict != identity.Broken || !strings.Contains(all.Text, "nobody has written anything yet") {
+	if all.Verdict != identity.Broken || strings.Contains(all.Text, "nobody has written") ||
+		!strings.Contains(all.Text, "not mounted") || !strings.Contains(all.Text, "m2") && !strings.Contains(all.Text, "2 at") {
 		t.Errorf("all answer: %+v", all)
+	}
+	if look, move := strings.Index(all.Text, "not mounted"), strings.Index(all.Text, "aside"); look < 0 || move < look ||
+		strings.Contains(all.Text, "empty their data directories") {
+		t.Errorf("what is lost for ever comes first: %s", all.Text)
+	}
+	began := founder(3, 3) // the others began, wrote, and came back without their disks
+	began.Bindings = bindingsOf(1, 2, 3)
+	if d := began.Decide([]identity.Greeting{fresh(1, 8), fresh(2, 9)}); d.Verdict != identity.Broken ||
+		strings.Contains(d.Text, "nobody has written") {
+		t.Errorf("two of three came back empty: %+v", d)
 	}
 	some := f.Decide([]identity.Greeting{fresh(2, 9)})
 	if some.Verdict != identity.Broken || strings.Contains(some.Text, "nobody has written") ||

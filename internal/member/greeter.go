@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -75,12 +76,13 @@ func (g *greeter) describe(ctx context.Context, _ peercall.Nothing) (Description
 	d := Description{Cluster: g.claim.Cluster, Epoch: g.claim.Epoch, Members: autopilot.WithoutStorage(config.Members),
 		Learners: config.Learners, Level: machine.ActiveLevel(),
 		NeedsMemory: memory.Needed(machine.LeaseBytes())}
-	for _, known := range config.Members {
+	for i, known := range config.Members {
 		if !known.Storage.IsZero() {
 			d.Bound = append(d.Bound, known.ID)
 		}
-		if _, published := machine.Published(known.ID); published {
+		if published, is := machine.Published(known.ID); is {
 			d.Published = append(d.Published, known.ID)
+			d.Members[i].Name = cmp.Or(published.Name, known.Name)
 		}
 	}
 	return d, nil

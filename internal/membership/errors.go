@@ -16,8 +16,9 @@ var (
 	ErrTooManyJobs = errors.New("member: too many membership jobs are waiting: cancel some, or let them end")
 	// ErrAlreadyStarted answers a member that wants to join where it was started before: what it promised then is on a
 	// disk that it does not have any more.
-	ErrAlreadyStarted = errors.New("member: a member with these peer URLs runs, or was started before: start it with its " +
-		"data directory, or remove it first")
+	ErrAlreadyStarted = errors.New("member: a member with these peer URLs runs, or was started before: see " +
+		"`quorate member list`. If that is another machine, the peer URLs are mistyped: correct them; if it is this one, " +
+		"start it with its data directory")
 	// ErrJobFailed means that the job that was to add a joining member ended without it.
 	ErrJobFailed = errors.New("member: the membership job ended without the new member")
 )

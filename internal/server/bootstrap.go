@@ -38,22 +38,6 @@ func makeData(options datadir.Options, identity wal.Identity, first consensus.Co
 	return datadir.RemoveFounding(options)
 }
 
-// foundRestored founds the cluster that a restored directory was made for. As in etcd the directory says which, not the flags.
-func (b *bootstrap) foundRestored(ctx context.Context, restored *datadir.Restored) error {
-	if b.cfg.Explicit("name") && b.cfg.Name != restored.Name {
-		return fmt.Errorf("--data-dir %s was restored for member %q, not for %q: give this member its own directory",
-			b.cfg.Storage.DataDir, restored.Name, b.cfg.Name)
-	}
-	b.logger.Info("this directory was restored and not started since", "from", restored.From, "member", restored.Self.String(),
-		"cluster", restored.Cluster.String())
-	first := founding{cluster: restored.Cluster, self: restored.Self, restored: true}
-	for _, m := range restored.Members {
-		first.config.Members = append(first.config.Members, m)
-		first.config.Voters = append(first.config.Voters, m.ID)
-	}
-	return b.foundCluster(ctx, first)
-}
-
 // refuseAlone refuses to found a cluster of one that nobody asked for, where it is likely that the member has lost its disk:
 // the cluster that counts it would go on without it, and clients of this one would write into another. etcd founds one.
 func (b *bootstrap) refuseAlone() error {
@@ -63,8 +47,8 @@ func (b *bootstrap) refuseAlone() error {
 	own := fmt.Sprintf("%s=%s", b.cfg.Name, advertised(b.cfg))
 	return fmt.Errorf("--data-dir %s is empty, and no flag says of which cluster this member is. If it had data, do not found "+
 		"a cluster here: correct --data-dir, or mount its disk. If its disk is lost for ever, start it with --join and the "+
-		"peer URL of a member that serves, and --replaces %s. For a new cluster name all its members, each at its peer URL: "+
-		"--initial-cluster %s alone makes a cluster of one", b.cfg.Storage.DataDir, b.cfg.Name, own)
+		"peer URL of a member that serves: it says what to do there. For a new cluster name all its members, each at its peer "+
+		"URL: --initial-cluster %s alone makes a cluster of one", b.cfg.Storage.DataDir, own)
 }
 
 // ownStorage returns the storage id of this member's directory, which is on disk before anybody hears of it: whoever asks twice

@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/config"
@@ -23,22 +21,12 @@ import (
 	"github.com/quorate/quorate/internal/transport"
 )
 
-const (
-	// greetPause is how long a process that has no data waits before it asks the others again.
-	greetPause = 200 * time.Millisecond
-	// greetPatience is how long one of them is waited for. Those of a new cluster mostly do not listen yet, which is known at
-	// once.
-	greetPatience = time.Second
-	// waitingLog is how often the log says again what a process without data waits for.
-	waitingLog = 30 * time.Second
-)
-
 // newcomer is a process without data, on its way to be a member.
 type newcomer struct {
 	bootstrap *bootstrap
 	first     founding
-	peers     *transport.Transport // answers others meanwhile
-	startup   *startupServer       // answers clients meanwhile
+	waiter    waiter         // at the place of the member that this process was
+	startup   *startupServer // answers clients meanwhile
 
 	mu      sync.Mutex
 	founder identity.Founder
@@ -73,11 +61,28 @@ func (b *bootstrap) foundCluster(ctx context.Context, first founding) error {
 	if err := n.open(); err != nil {
 		return err
 	}
+	defer n.startup.close()
 	made, err := n.wait(ctx)
-	if err := errors.Join(err, n.close()); err != nil {
+	if err := errors.Join(err, n.waiter.voice.close()); err != nil {
 		return err
 	}
 	return makeData(b.data, made.identity, made.config)
+}
+
+// foundRestored founds the cluster that a restored directory was made for. As in etcd the directory says which, not the flags.
+func (b *bootstrap) foundRestored(ctx context.Context, restored *datadir.Restored) error {
+	if b.cfg.Explicit("name") && b.cfg.Name != restored.Name {
+		return fmt.Errorf("--data-dir %s was restored for member %q, not for %q: give this member its own directory",
+			b.cfg.Storage.DataDir, restored.Name, b.cfg.Name)
+	}
+	b.logger.Info("this directory was restored and not started since", "from", restored.From, "member", restored.Self.String(),
+		"cluster", restored.Cluster.String())
+	first := founding{cluster: restored.Cluster, self: restored.Self, restored: true}
+	for _, m := range restored.Members {
+		first.config.Members = append(first.config.Members, m)
+		first.config.Voters = append(first.config.Voters, m.ID)
+	}
+	return b.foundCluster(ctx, first)
 }
 
 // outcome is what a newcomer has become.
@@ -108,17 +113,8 @@ func (n *newcomer) wait(ctx context.Context) (outcome, error) {
 		case identity.Broken:
 			n.say(decision.Text)
 		default:
-			n.say(decision.Text)
-			if !n.founder.Excluded {
-				if err := n.record(n.founder.Bindings, true); err != nil {
-					return outcome{}, err
-				}
-			}
-			if id, epoch := n.replacement(ctx); id != consensus.NoMember {
-				n.bootstrap.logger.Info("this process takes the place of the member whose disk was lost", "member", id.String())
-				own := n.identity(id)
-				own.Epoch = epoch
-				return outcome{identity: own}, nil
+			if made, found, err := n.awaitLostPlace(ctx, decision); found || err != nil {
+				return made, err
 			}
 		}
 		select {
@@ -127,6 +123,34 @@ func (n *newcomer) wait(ctx context.Context) (outcome, error) {
 		case <-time.After(greetPause):
 		}
 	}
+}
+
+// awaitLostPlace is for a process that has heard that the cluster runs without its disk: it founds nothing any more, reports
+// itself, and waits until another member is added at its peer URLs.
+func (n *newcomer) awaitLostPlace(ctx context.Context, decision identity.Decision) (made outcome, found bool, err error) {
+	if !n.founder.Excluded {
+		if err := n.record(n.founder.Bindings, true); err != nil {
+			return outcome{}, false, err
+		}
+	}
+	text := decision.Text
+	p, known := n.askForPlace(ctx)
+	switch {
+	case !known && decision.Verdict == identity.Retired:
+		text += ". But no member could tell yet who is expected at these peer URLs, for want of a leader: wait for one first"
+	case known && p.isLost():
+		if err := n.waiter.moveTo(p); err != nil {
+			return outcome{}, false, err
+		}
+		text = n.waiter.textNow(ctx)
+	case known && p.owner.ID != consensus.NoMember && p.owner.ID != n.first.self:
+		n.bootstrap.logger.Info("this process takes the place of the member whose disk was lost", "member", p.owner.ID.String())
+		own := n.identity(p.owner.ID)
+		own.Epoch = p.Epoch
+		return outcome{identity: own}, true, n.bootstrap.fits(&p.Description)
+	}
+	n.say(text)
+	return outcome{}, false, nil
 }
 
 func (n *newcomer) identity(id consensus.MemberID) wal.Identity {
@@ -206,13 +230,13 @@ func (n *newcomer) otherClusters() string {
 		" (compare --initial-cluster and --initial-cluster-token of all)"
 }
 
-// greet asks one member at all its URLs; nil if it does not answer, or is somebody else: of another cluster, for one.
+// greet asks one member at all its URLs; nil if it does not answer, or is somebody else: see identity.Founder.Hears.
 func (n *newcomer) greet(
 	ctx context.Context, m *consensus.Member,
 ) (answer *identity.Greeting, foreign bool, failed map[string]error) {
 	failed = map[string]error{}
 	for _, url := range m.PeerURLs {
-		body, err := n.peers.CallURL(ctx, url, member.MethodGreet, nil)
+		body, err := n.waiter.voice.peers.CallURL(ctx, url, member.MethodGreet, nil)
 		if err != nil {
 			refused := identity.Read(status.Convert(err).Message())
 			foreign = foreign || refused != nil && refused.Reason == identity.ForeignCluster
@@ -220,7 +244,7 @@ func (n *newcomer) greet(
 			continue
 		}
 		var g identity.Greeting
-		if err := json.Unmarshal(body, &g); err == nil && g.Claim.Cluster == n.first.cluster && g.Claim.Member == m.ID {
+		if err := json.Unmarshal(body, &g); err == nil && n.founder.Hears(m.ID, &g) {
 			return &g, false, nil
 		}
 	}
@@ -247,9 +271,8 @@ func (n *newcomer) wrongURLs(ctx context.Context, waiting string) string {
 	return n.wrong
 }
 
-// replacement finds the member that was added at this member's peer URLs in place of the lost one, and the epoch of the
-// cluster.
-func (n *newcomer) replacement(ctx context.Context) (consensus.MemberID, consensus.Epoch) {
+// askForPlace asks members that run what the cluster has at this process's peer URLs.
+func (n *newcomer) askForPlace(ctx context.Context) (place, bool) {
 	own := urlTexts(n.bootstrap.cfg.Advertise.PeerURLs)
 	for _, m := range n.first.config.Members {
 		for _, url := range m.PeerURLs {
@@ -259,60 +282,34 @@ func (n *newcomer) replacement(ctx context.Context) (consensus.MemberID, consens
 			asked, cancel := context.WithTimeout(ctx, greetPatience)
 			d, err := member.Describe(asked, n.bootstrap.asking, url)
 			cancel()
-			if err != nil || d.Cluster != n.first.cluster {
-				continue
-			}
-			for _, now := range d.Members {
-				if now.ID != n.first.self && slices.Equal(now.PeerURLs, own) && !slices.Contains(d.Bound, now.ID) {
-					return now.ID, d.Epoch
-				}
+			if err == nil && d.Cluster == n.first.cluster {
+				return n.bootstrap.placeIn(d), true
 			}
 		}
 	}
-	return consensus.NoMember, consensus.FoundingEpoch
+	return place{}, false
 }
 
 // open lets others and clients find this process while it waits.
 func (n *newcomer) open() error {
-	listeners, err := n.bootstrap.listen()
-	if err != nil {
-		return err
-	}
-	own := &n.founder.Own
-	n.peers, err = transport.New(transport.Options{
-		Self: identity.Claim{
-			Member: own.Member, Cluster: own.Cluster, Storage: own.Storage, Address: own.Address, Empty: true,
-		},
-		Handler: greeter{n}, Logger: n.bootstrap.logger, Listeners: listeners, TLS: n.bootstrap.asking.TLS,
-		OpenMethods: []string{member.MethodGreet}, Delay: n.bootstrap.delay,
-	})
-	if err != nil {
-		closeAll(listeners)
+	n.waiter = waiter{bootstrap: n.bootstrap, storage: n.founder.Own.Storage,
+		voice: voice{bootstrap: n.bootstrap, handler: greeter{n: n}}}
+	if err := n.waiter.voice.answerAs(n.founder.Own); err != nil {
 		return err
 	}
 	n.startup = n.bootstrap.startup()
 	return nil
 }
 
-func (n *newcomer) close() error {
-	n.startup.close()
-	return n.peers.Close()
-}
-
 // greeter answers other members while there is no member here.
-type greeter struct{ n *newcomer }
-
-func (g greeter) Receive([]consensus.Message) {}
-
-func (g greeter) PeerLost(consensus.MemberID) {}
-
-func (g greeter) ReceiveSnapshot(consensus.MemberID, consensus.SnapshotMeta, io.Reader) error {
-	return status.Error(codes.Unavailable, "this process is no member yet")
+type greeter struct {
+	nobody
+	n *newcomer
 }
 
 func (g greeter) Call(_ context.Context, method string, _ []byte) ([]byte, error) {
 	if method != member.MethodGreet {
-		return nil, status.Error(codes.Unavailable, "this process is no member yet")
+		return nil, errNoMember
 	}
 	g.n.mu.Lock()
 	defer g.n.mu.Unlock()

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,8 @@ const (
 	joinPause   = time.Second
 )
 
-// joinByURL asks the members at --join to make this one a member, and returns who it is.
+// joinByURL asks the members at --join to make this one a member, and returns who it is. Where a member was, and its disk is
+// lost, it waits until its place is given to a new one.
 func (b *bootstrap) joinByURL(ctx context.Context) (wal.Identity, error) {
 	storage, err := b.ownStorage()
 	if err != nil {
@@ -39,6 +41,62 @@ func (b *bootstrap) joinByURL(ctx context.Context) (wal.Identity, error) {
 		Replaces: b.cfg.Bootstrap.Replaces,
 		Token:    b.cfg.Bootstrap.JoinToken, Storage: storage, Memory: b.memory,
 	}
+	for {
+		own, err := b.askToJoin(ctx, request)
+		if err == nil {
+			return own, nil
+		}
+		waited, failed := b.waitAtLost(ctx, storage, request.Replaces, err)
+		if failed != nil || !waited {
+			return wal.Identity{}, cmp.Or(failed, err)
+		}
+		request.Replaces = "" // what it named, it named for the member that was here before
+	}
+}
+
+// waitAtLost waits if this process was refused because a member is expected here that is bound to another data directory. It
+// reports whether it waited, so that it is worth asking again.
+func (b *bootstrap) waitAtLost(
+	ctx context.Context, storage consensus.StorageID, replaces string, refused error,
+) (waited bool, err error) {
+	var blocked *membership.BlockedError
+	var spec *membership.SpecError
+	switch {
+	case errors.Is(refused, membership.ErrAlreadyStarted), errors.As(refused, &blocked):
+	case replaces != "" && errors.As(refused, &spec):
+	default:
+		return false, nil
+	}
+	d, err := b.describeJoined(ctx)
+	if err != nil {
+		return false, nil // what was refused says enough
+	}
+	p := b.placeIn(d)
+	switch {
+	case p.isLost():
+		_, err := b.awaitPlace(ctx, p, storage, b.describeJoined)
+		return true, err
+	case p.owner.ID != consensus.NoMember && b.ownerAnswers(ctx, &p, storage):
+		return false, fmt.Errorf("cannot join: %s", p.residentText())
+	}
+	return false, nil
+}
+
+// describeJoined returns what the first member at --join says that answers.
+func (b *bootstrap) describeJoined(ctx context.Context) (d member.Description, err error) {
+	for _, url := range b.cfg.JoinURLs() {
+		asked, cancel := context.WithTimeout(ctx, joinPatience)
+		d, err = member.Describe(asked, b.asking, url.String())
+		cancel()
+		if err == nil {
+			return d, nil
+		}
+	}
+	return d, err
+}
+
+// askToJoin asks until a member says who this process is, or refuses it.
+func (b *bootstrap) askToJoin(ctx context.Context, request autopilot.JoinRequest) (wal.Identity, error) {
 	begun := time.Now()
 	limited, cancel := context.WithTimeout(ctx, joinLimit)
 	defer cancel()
@@ -51,7 +109,9 @@ func (b *bootstrap) joinByURL(ctx context.Context) (wal.Identity, error) {
 		case autopilot.JoinDone:
 			b.logger.Info("joining a cluster", "cluster", answer.Cluster.String(), "member", answer.ID.String(),
 				"members", len(answer.Members), "learner", request.Learner, "replaces", request.Replaces)
-			return wal.Identity{Cluster: answer.Cluster, Member: answer.ID, Storage: storage, Epoch: answer.Epoch}, nil
+			return wal.Identity{
+				Cluster: answer.Cluster, Member: answer.ID, Storage: request.Storage, Epoch: answer.Epoch,
+			}, nil
 		case autopilot.JoinEnd:
 			return wal.Identity{}, fmt.Errorf("cannot join: %w", err)
 		case autopilot.JoinAsk:
@@ -104,28 +164,31 @@ func (b *bootstrap) ask(
 		err = status.Error(codes.Unimplemented, "the answer names no member")
 	}
 	if err != nil {
-		return autopilot.JoinAnswer{}, explainJoin(url, b.cfg, transport.Explain(ctx, b.asking, url.String(), err))
+		return autopilot.JoinAnswer{}, explainJoin(url, transport.Explain(ctx, b.asking, url.String(), err))
 	}
 	return answer, nil
 }
 
 // joinRefusal is an error that no repetition cures.
-type joinRefusal struct{ error }
+type joinRefusal struct {
+	error
+	cause error
+}
 
-func (r *joinRefusal) Unwrap() error { return r.error }
+func (r *joinRefusal) Unwrap() error { return r.cause }
 
 // explainJoin says what to do about the answer of the member at url, and whether it is worth asking again.
-func explainJoin(url config.URL, cfg *config.Config, err error) error {
+func explainJoin(url config.URL, err error) error {
 	var refused *membership.RefusedError
 	var other *transport.NoPeerPortError
 	final := func(advice string) error {
-		return &joinRefusal{fmt.Errorf("%s: %s; %s", url, plainStatus(err), advice)}
+		return &joinRefusal{fmt.Errorf("%s: %s; %s", url, plainStatus(err), advice), err}
 	}
 	switch {
 	case errors.As(err, &other):
 		return final("--join takes the peer URL of a member, as in its --listen-peer-urls and `quorate member list`")
 	case errors.Is(err, membership.ErrAlreadyStarted):
-		return final("if its disk is lost, `quorate member remove` it, or join with --replaces=" + cfg.Name)
+		return final("if that is lost for ever, `quorate member reset` it, by its name in that list")
 	case errors.As(err, &refused) && refused.Reason == consensus.ReasonTooManyLearners:
 		return final("promote or remove one, or raise --max-learners of the members")
 	case refusesCertificate(err):
@@ -146,7 +209,7 @@ func explainJoin(url config.URL, cfg *config.Config, err error) error {
 	case status.Code(err) == codes.FailedPrecondition:
 		return final("start this member with the version that the cluster runs")
 	}
-	return &joinRefusal{fmt.Errorf("%s: %s", url, plainStatus(err))}
+	return &joinRefusal{fmt.Errorf("%s: %s", url, plainStatus(err)), err}
 }
 
 // retried reports whether err says that nobody was there, or no leader.

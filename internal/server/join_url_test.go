@@ -25,7 +25,7 @@ func TestExplainJoin(t *testing.T) {
 		final bool
 		want  string
 	}{
-		{"a lost disk", fmt.Errorf("told: %w", membership.ErrAlreadyStarted), true, "--replaces=m4"},
+		{"a lost disk", fmt.Errorf("told: %w", membership.ErrAlreadyStarted), true, "peer URLs are mistyped"},
 		{"learners enough", refused(consensus.ReasonTooManyLearners), true, "--max-learners"},
 		{"another change", refused(consensus.ReasonChangePending), false, "another membership change is under way"},
 		{"an id in use", refused(consensus.ReasonMemberExists), true, "quorate member list"},
@@ -41,8 +41,11 @@ func TestExplainJoin(t *testing.T) {
 		{"no certificates", fmt.Errorf("%w: x", transport.ErrNeedsTLS), true, "correct --join"},
 	} {
 		url := config.URL{Scheme: "http", Address: "a:1"}
-		err := explainJoin(url, &config.Config{Name: "m4"}, row.err)
+		err := explainJoin(url, row.err)
 		var final *joinRefusal
+		if strings.Contains(err.Error(), "--replaces=") || strings.Contains(err.Error(), "remove it") {
+			t.Errorf("%s: it names somebody to replace or to remove whom it does not know: %q", row.name, err)
+		}
 		if got := errors.As(err, &final); got != row.final || !strings.Contains(err.Error(), row.want) ||
 			!strings.HasPrefix(err.Error(), "http://a:1: ") {
 			t.Errorf("%s: got %q, final %v; want %q, %v", row.name, err, got, row.want, row.final)

@@ -80,7 +80,7 @@ func (n *newcomer) ask() {
 	for i := range n.founder.Members {
 		if id := n.founder.Members[i].ID; id != n.founder.Own.Member {
 			n.h.cluster.net.greet(n.h, &n.founder.Own, n.founder.Members[i].PeerURLs[0], func(g identity.Greeting) {
-				if g.Claim.Cluster == clusterID && g.Claim.Member == id && !judged {
+				if n.founder.Hears(id, &g) && !judged {
 					met = append(met, g)
 				}
 				if waiting--; waiting == 0 {

@@ -81,7 +81,10 @@ func TestJoin(t *testing.T) {
 	if err := os.RemoveAll(lost); err != nil {
 		t.Fatal(err)
 	}
-	e.quorate(1, e.joining(two, "http://"+first.peer), "was started before", "--replaces=m2")
+	from := logSize(two)
+	e.run(two, e.joining(two, "http://"+first.peer)...)
+	e.awaitLog(two, from, "`quorate member reset m2` from any member that serves")
+	two.kill()
 	heir := e.ranged("m4")
 	e.nodes = []*node{first, e.nodes[2], heir}
 	e.run(heir, e.joining(heir, "http://"+first.peer, "--replaces=m2")...)
@@ -114,7 +117,7 @@ func TestJoin_refused(t *testing.T) {
 	first := e.nodes[0]
 	n := e.ranged("m2")
 	e.quorate(1, e.joining(n, first.client), "that is a client port of member")
-	e.quorate(1, e.joining(n, "http://"+first.peer, "--replaces=m9"), "m9")
+	e.quorate(1, e.joining(n, "http://"+first.peer, "--replaces=m9"), "m9", "start this process without --replaces")
 	e.quorate(1, e.joining(n, "https://"+first.peer), "TLS")
 	e.quorate(2, e.joining(e.ranged("m3"), "http://"+first.peer, "--initial-cluster-state=new"), "exclude each other")
 	other := startFirst(t).nodes[0]
