@@ -49,7 +49,8 @@ acknowledged may be lost. Nothing is written while another voter answers at its 
 quorum, and not before you have named every member that is dropped with --members-are-lost: nobody can tell a member that
 is gone from one that has moved. Without the names the command prints what it found, and the line to type.
 
-Afterwards start the member with its usual flags, and add new members, each with an empty data directory.`
+Afterwards start the member with its usual flags, and add new members, each with an empty data directory. Keep what is
+left of the directories of those that were dropped: they may hold acknowledged writes that this member lacks.`
 
 const recoverExample = `  quorate recover --data-dir /var/lib/quorate --dry-run
   quorate recover --data-dir /var/lib/quorate --members-are-lost m2,m3
