@@ -144,8 +144,9 @@ func (g *Guard) meetLife(c *Claim, proved bool, speaker Speaker) (refusal *Refus
 		return nil, g.unsaved
 	case known && !speaker.Life.IsZero() && speaker.Life != c.Life:
 		return refuse(Cloned, "data directory %v of member %v is in use by two processes: start %v at %s still speaks, "+
-			"and start %v at %s came after it. One is a copy: stop the one at %s, and use an empty directory "+
-			"there", c.Storage, c.Member, speaker.Life, address(speaker.Address), c.Life, c.address(), c.address()), false
+			"and start %v at %s came after it. One is a copy: see which, and stop that one only. What is to run "+
+			"there is another member, with a name and a directory of its own", c.Storage, c.Member, speaker.Life,
+			address(speaker.Address), c.Life, c.address()), false
 	case known && c.Life.Boots <= last.Boots:
 		return g.rolledBack(c, last), false
 	case !known && g.config.BindingOf(c.Member, c.Storage) == consensus.BindingNonMember:
