@@ -110,7 +110,8 @@ func (a *addressing) run(ctx context.Context, words []string) error {
 	a.show(found)
 	switch {
 	case len(words) == 0:
-		fmt.Fprintf(a.Out, "\nNothing was changed. To say where a member is:\n  %s\n", a.line("MEMBER=URL"))
+		line := a.line(a.dataDir, a.walDir, "MEMBER=URL")
+		fmt.Fprintf(a.Out, "\nNothing was changed. To say where a member is:\n  %s\n", line)
 		return nil
 	case a.dryRun:
 		fmt.Fprintln(a.Out, "\nThis was a dry run: nothing was changed.")
@@ -128,9 +129,10 @@ func (a *addressing) run(ctx context.Context, words []string) error {
 
 func (a *addressing) name() string { return a.member.NameOf(a.member.Identity.Member) }
 
-// line is this command for another directory.
-func (a *addressing) line(words ...string) string {
-	return quoted(append([]string{"quorate", addressName, "--data-dir", a.dataDir}, words...))
+// line is this command for other words, with the data in other directories.
+func (a *addressing) line(dataDir, walDir string, words ...string) string {
+	line := append([]string{"quorate", addressName}, given("--data-dir", dataDir, "--wal-dir", walDir)...)
+	return quoted(slices.Concat(line, a.peerFiles.line(), words))
 }
 
 // read makes of MEMBER=URL what is to be told.
@@ -209,13 +211,18 @@ func (a *addressing) foundAt(found map[recovery.Place]string, id consensus.Membe
 
 // next says what remains to be done.
 func (a *addressing) next(words []string) {
+	itsLog, where := "", ", and --wal-dir, if it has that"
+	if a.walDir != "" {
+		itsLog, where = "ITS-WAL-DIR", " and --wal-dir; drop that if it has none"
+	}
 	fmt.Fprintf(a.Out, `
 %s was told. Now start it with its usual flags, and, if it has moved, with its new --initial-advertise-peer-urls.
 Then see `+"`quorate status`"+`. As long as nobody leads, do the same, one member after the other, for each other member that
 knows no leader. Once one leads, stop none of those that follow it: a member that was down meanwhile asks them.
   1. Stop it.
-  2. quorate %s --data-dir ITS-DIR %s
+  2. %s
+     (with its own --data-dir%s)
   3. Start it again, before you stop the next one.
 Once there is a leader, those that moved tell it where they are, and the configuration says so: quorate member list
-`, a.name(), addressName, quoted(slices.Clone(words)))
+`, a.name(), a.line("ITS-DIR", itsLog, words...), where)
 }

@@ -25,6 +25,8 @@ func numberOrText(text string) any {
 // explain adds to an error that ended the server what the operator can do about it.
 func explain(c config.Config, err error) error {
 	switch {
+	case errors.Is(err, wal.ErrNoLog):
+		return fmt.Errorf("%w. Only if the log is lost for ever: %s", err, replaceAdvice(c))
 	case datadir.Damaged(err):
 		return fmt.Errorf("%w. %s", err, replaceAdvice(c))
 	case errors.Is(err, wal.ErrNoSpace), errors.Is(err, engine.ErrNoSpace):

@@ -17,6 +17,7 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/logging"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/memory"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -105,6 +106,8 @@ func TestServe_startError(t *testing.T) {
 		{fmt.Errorf("listen: %w", syscall.EADDRNOTAVAIL), "must name addresses of this machine"},
 		{&wal.CorruptError{File: "1.wal"}, "Never put a file back from a copy"},
 		{fmt.Errorf("open: %w", snapshot.ErrStoreMissing), "move default.etcd aside, run `quorate member reset default"},
+		{fmt.Errorf("open: %w", wal.ErrNoLog), "Only if the log is lost for ever: Never put a file back"},
+		{fmt.Errorf("open: %w", datadir.ErrLogElsewhere), "quorate: open: the log lies elsewhere\n"},
 		{fmt.Errorf("open: %w", fs.ErrPermission), "make default.etcd writable"},
 		{fmt.Errorf("write: %w", syscall.ENOSPC), "make room on the disk of default.etcd"},
 		{fmt.Errorf("write: %w", syscall.EROFS), "must be on a disk that can be written to"},

@@ -42,6 +42,21 @@ func (f *peerFiles) define(flags *pflag.FlagSet) {
 	flags.StringVar(&f.roots, "peer-trusted-ca-file", "", "authorities of the other members; none: any is taken for real")
 }
 
+// line are the flags that were given, for a command line that is printed.
+func (f *peerFiles) line() []string {
+	return given("--peer-cert-file", f.cert, "--peer-key-file", f.key, "--peer-trusted-ca-file", f.roots)
+}
+
+// given returns of flags and their values, in turn, those that have a value.
+func given(pairs ...string) (words []string) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			words = append(words, pairs[i], pairs[i+1])
+		}
+	}
+	return words
+}
+
 // dialTLS trusts anybody unless it is told whom: an impostor could only keep the command from being done.
 func (f *peerFiles) dialTLS() (*tls.Config, error) {
 	config := &tls.Config{InsecureSkipVerify: f.roots == "", MinVersion: tls.VersionTLS12}

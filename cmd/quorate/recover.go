@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -45,15 +44,18 @@ that was dropped serves nothing once it meets this member, unless it finds a quo
 are recovered apart are two clusters.
 
 Where several members have survived, give the data directories of all others with --compare: the most advanced one must
-be recovered. Nothing is written while another voter answers at its peer URLs, or if the survivors are a quorum, and not
-before you have named every member that is dropped with --members-are-lost: nobody can tell a member that is gone from
-one that has moved. Without the names the command prints what it found, and the line to type.
+be recovered. For a member with --wal-dir write --compare DIR,WAL-DIR: without its log nothing is known of it, and what it
+acknowledged may be lost. Nothing is written while another voter answers at its peer URLs, or if the survivors are a
+quorum, and not before you have named every member that is dropped with --members-are-lost: nobody can tell a member that
+is gone from one that has moved. Without the names the command prints what it found, and the line to type.
 
-Afterwards start the member with its usual flags, and add new members, each with an empty data directory.`
+Afterwards start the member with its usual flags, and add new members, each with an empty data directory. Keep what is
+left of the directories of those that were dropped: they may hold acknowledged writes that this member lacks.`
 
 const recoverExample = `  quorate recover --data-dir /var/lib/quorate --dry-run
   quorate recover --data-dir /var/lib/quorate --members-are-lost m2,m3
-  quorate recover --data-dir /var/lib/quorate --compare /mnt/m2/quorate --members-are-lost m2,m3 --yes`
+  quorate recover --data-dir /var/lib/quorate --compare /mnt/m2/quorate --members-are-lost m2,m3 --yes
+  quorate recover --data-dir /var/lib/quorate --wal-dir /var/wal --compare /mnt/m2/quorate,/mnt/m2/wal --dry-run`
 
 // recoverQuorum is the command `quorate recover`. It is not among ctl's, which know members only as clients do.
 func recoverQuorum(ctx context.Context, args []string, s command.Streams) int {
@@ -65,7 +67,15 @@ func recoverQuorum(ctx context.Context, args []string, s command.Streams) int {
 			if len(rest) > 0 || f.dataDir == "" {
 				return fmt.Errorf("%w: write: quorate recover --data-dir DIR [FLAGS]", errUsage)
 			}
-			return (&recovering{recoverFlags: f, Streams: s}).run(c.Context())
+			r := &recovering{recoverFlags: f, Streams: s}
+			for _, text := range f.compare {
+				at, err := parsePlace(text)
+				if err != nil {
+					return err
+				}
+				r.places = append(r.places, at)
+			}
+			return r.run(c.Context())
 		},
 	}
 	f.define(c)
@@ -86,7 +96,8 @@ func (f *recoverFlags) define(c *cobra.Command) {
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be done and lost, and change nothing")
 	flags.BoolVar(&f.yes, "yes", false, "do it without asking")
 	flags.StringArrayVar(&f.compare, "compare", nil,
-		"data directory of another survivor, or of a learner; only read, but for a learner with --keep")
+		"DIR or DIR,WAL-DIR: data directory of another survivor, or of a learner, and its log if it has --wal-dir; only read, "+
+			"but for a learner with --keep")
 	flags.BoolVar(&f.forceBehind, "force-behind", false, "recover a member although another survivor is more advanced")
 	flags.StringSliceVar(&f.keep, "keep", nil, "learner, by name or id, that may stay; needs its data with --compare")
 	flags.StringSliceVar(&f.lost, "members-are-lost", nil,
@@ -99,9 +110,14 @@ func explainRecovery(dir string, err error) error {
 	switch {
 	case errors.Is(err, wal.ErrNoSpace):
 		return fmt.Errorf("%w; the recovery was not written", err)
+	case errors.Is(err, wal.ErrNoLog):
+		return fmt.Errorf("%w. Give --wal-dir as the member's unit has it. Recover no other survivor before this log is "+
+			"found: it may hold acknowledged writes that the others lack", err)
 	case datadir.Damaged(err):
-		return fmt.Errorf("%w. Use another survivor. Never put a file back from a copy: writes that this member acknowledged "+
-			"would be lost", err)
+		return fmt.Errorf("%w. Keep this directory: it may hold acknowledged writes that the others lack. Look first whether "+
+			"--data-dir, --wal-dir and --compare are right, and the disk is mounted and can be read. Recover another "+
+			"survivor only if this one can not be had: what it alone holds is lost then. Never put a file back from a copy: "+
+			"writes that this member acknowledged would be lost", err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w; run this as the user that owns %s", err, dir)
 	}
@@ -114,7 +130,8 @@ type recovering struct {
 	command.Streams
 
 	survivor *recovery.Survivor
-	others   []*recovery.Survivor
+	places   []place
+	others   []*recovery.Survivor // at places
 	lostIDs  []consensus.MemberID
 }
 
@@ -127,7 +144,7 @@ func (r *recovering) run(ctx context.Context) error {
 	if r.survivor, err = stopped.Inspect(); err != nil {
 		return err
 	}
-	if err := r.readOthers(); err != nil {
+	if r.others, err = readOthers(r.places, r.dataDir, r.survivor.Identity); err != nil {
 		return err
 	}
 	r.showSurvivor()
@@ -175,7 +192,7 @@ func (r *recovering) advanceLearners(plan *recovery.Plan) error {
 		if !slices.Contains(plan.Config.Learners, other.Identity.Member) {
 			continue
 		}
-		stopped, err := server.OpenStopped(r.compare[i], "")
+		stopped, err := server.OpenStopped(r.places[i].dataDir, r.places[i].walDir)
 		if err == nil {
 			err = errors.Join(stopped.AdvanceLearner(plan, other), stopped.Close())
 		}
@@ -197,39 +214,6 @@ func (r *recovering) ownURL() string {
 }
 
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
-
-// readOthers reads the data of the other survivors. They are locked for that moment only.
-func (r *recovering) readOthers() error {
-	for _, dir := range r.compare {
-		if samePlace(dir, r.dataDir) {
-			return fmt.Errorf("--compare %s: is the directory of this member itself", dir)
-		}
-		stopped, err := server.OpenStopped(dir, "")
-		if err != nil {
-			return fmt.Errorf("--compare: %s", strings.Replace(err.Error(), "--data-dir ", "", 1))
-		}
-		other, err := stopped.Inspect()
-		if err = errors.Join(err, stopped.Close()); err != nil {
-			return fmt.Errorf("--compare %s: %w", dir, err)
-		}
-		mine := r.survivor.Identity
-		switch {
-		case other.Identity.Cluster != mine.Cluster:
-			return fmt.Errorf("--compare %s: belongs to cluster %v, and this member to cluster %v", dir,
-				other.Identity.Cluster, mine.Cluster)
-		case other.Identity.Member == mine.Member:
-			return fmt.Errorf("--compare %s: is the data of this member itself, or a copy of it", dir)
-		}
-		r.others = append(r.others, other)
-	}
-	return nil
-}
-
-func samePlace(a, b string) bool {
-	first, err1 := os.Stat(a)
-	second, err2 := os.Stat(b)
-	return err1 == nil && err2 == nil && os.SameFile(first, second)
-}
 
 // plan refuses what would lose more than it must.
 func (r *recovering) plan() (*recovery.Plan, error) {
@@ -300,8 +284,9 @@ func (r *recovering) checkKept(plan *recovery.Plan, keep []consensus.MemberID) e
 		name := r.survivor.NameOf(id)
 		switch {
 		case at < 0:
-			return fmt.Errorf("--keep %s: give its data directory, or a copy of it, with --compare: a learner may only "+
-				"stay if it holds nothing that this member lacks; else add it again with an empty one", name)
+			return fmt.Errorf("--keep %s: give its data directory, or a copy of it, with --compare (DIR,WAL-DIR if it has "+
+				"--wal-dir): a learner may only stay if it holds nothing that this member lacks; else add it again with an "+
+				"empty one", name)
 		case !plan.Covers(r.survivor, r.others[at]):
 			return fmt.Errorf("--keep %s: it holds entries that this member lacks: it cannot stay; add it again with an "+
 				"empty data directory", name)
@@ -331,7 +316,7 @@ func (r *recovering) checkLost(ctx context.Context) error {
 		return fmt.Errorf("%w; start this member, then replace those that are gone with `quorate member replace`", err)
 	}
 	return fmt.Errorf("%w; it is no quorum, but it may hold acknowledged writes that this member lacks: stop it, and "+
-		"show its data directory with --compare", err)
+		"show its data directory with --compare DIR, or --compare DIR,WAL-DIR if it has --wal-dir", err)
 }
 
 // checkNames wants the operator's word for each member that is dropped: no look at the network can tell a member that is gone
@@ -349,23 +334,14 @@ func (r *recovering) checkNames(plan *recovery.Plan) error {
 
 // commandLine is this command with the names of all that are lost.
 func (r *recovering) commandLine(lost []string) string {
-	words := []string{"quorate", recoverName, "--data-dir", r.dataDir}
-	add := func(flag string, values ...string) {
-		for _, value := range values {
-			if value != "" {
-				words = append(words, flag, value)
-			}
-		}
+	words := append([]string{"quorate", recoverName}, given("--data-dir", r.dataDir, "--wal-dir", r.walDir)...)
+	for _, text := range r.compare {
+		words = append(words, "--compare", text)
 	}
-	add("--wal-dir", r.walDir)
-	add("--compare", r.compare...)
-	add("--keep", strings.Join(r.keep, ","))
-	add("--peer-cert-file", r.cert)
-	add("--peer-key-file", r.key)
-	add("--peer-trusted-ca-file", r.roots)
+	words = append(words, given("--keep", strings.Join(r.keep, ","))...)
+	words = append(words, r.peerFiles.line()...)
 	if r.forceBehind {
 		words = append(words, "--force-behind")
 	}
-	add("--members-are-lost", strings.Join(lost, ","))
-	return quoted(words)
+	return quoted(append(words, given("--members-are-lost", strings.Join(lost, ","))...))
 }

@@ -125,7 +125,8 @@ func (r *recovering) showPlan(plan *recovery.Plan) {
 	}
 	fmt.Fprintf(r.Out, "  Removed for ever: %s. They must not be started again; those that are, and find no quorum, serve "+
 		"nothing once they meet %s, and say so.\n", strings.Join(removed, ", "), r.name())
-	fmt.Fprintln(r.Out, "  Lost: whatever they acknowledged that is not in this log. Nobody can know what that is.")
+	fmt.Fprintln(r.Out, "  Lost: whatever they acknowledged that is not in this log. Nobody can know what that is. Keep what "+
+		"is left of their data directories.")
 }
 
 // showFound tells who of the other voters was found.

@@ -18,8 +18,9 @@ import (
 
 // ErrRemoved means that the cluster removed this member for ever.
 var ErrRemoved = errors.New("the member has been permanently removed from the cluster: keep its data directory until " +
-	"`quorate member list` at the others shows a cluster that is well; to bring the machine back, add a new member with " +
-	"another, empty directory")
+	"`quorate member list` at the others shows a cluster that is well. Take --initial-cluster out of its flags now: former " +
+	"members that start together with it and with empty directories found another, empty cluster under the same id. To bring " +
+	"the machine back, start it with --join PEER-URL of a member and another, empty directory")
 
 // Work is one thing to do: entries to apply, or a snapshot to put in place of the store, or that this member leads in a term,
 // or leads no more.

@@ -25,7 +25,8 @@ func (f *fakeMember) run(t *testing.T, args ...string) ctltest.Result {
 func TestRun_keys(t *testing.T) {
 	f := startFake(t)
 	f.run(t, "put", "a", "1").Want(t, 0, "OK\n", "")
-	ctltest.Run(t, t.Context(), command.Streams{Environ: []string{"ETCDCTL_ENDPOINTS=http://" + f.address}}, "from input", "put", "ab").Want(
+	ctltest.Run(t, t.Context(), command.Streams{Environ: []string{"ETCDCTL_ENDPOINTS=http://" + f.address}}, "from "+
+		"input", "put", "ab").Want(
 		t, 0, "OK\n", "")
 	f.run(t, "put", "b", "\xff", "-o", "json").Want(t, 0, "{\"revision\":4}\n", "")
 	f.run(t, "get", "a").Want(t, 0, "a\n1\n", "")
@@ -60,7 +61,8 @@ func TestRun_usage(t *testing.T) {
 		{"get a --cert=x", "--cert and --key need each other"},
 		{"get a --cacert=/nowhere", "--cacert /nowhere: no such file or directory"},
 		{"get a --endpoints=a", "lacks a port: write a:2379"},
-		{"get a --endpoints=htp://a:1", "endpoint htp://a:1: htp is no scheme of a member: write http://a:1, or https://a:1 for TLS"},
+		{"get a --endpoints=htp://a:1", "endpoint htp://a:1: htp is no scheme of a member: write http://a:1, or https://a:1 " +
+			"for TLS"},
 		{"get a --endpoints=http://a:1/v3", "endpoint http://a:1/v3 says more than a host and a port: write a:1"},
 		{"get a --endpoints=,", "--endpoints names no member"},
 		{"latency --count=0", "--count 0: choose 1 to 100000"},
@@ -68,7 +70,8 @@ func TestRun_usage(t *testing.T) {
 		{"latency m1", "write: quorate latency"},
 		{"compact now", `"now" is not a revision`},
 		{"lease grant long", `"long" is not a number of seconds`},
-		{"member", "member what? One of: add, apply, change, cordon, demote, drain, jobs, list, plan, promote, remove, replace, reset, uncordon, update, watch"},
+		{"member", "member what? One of: add, apply, change, cordon, demote, drain, jobs, list, plan, promote, remove, " +
+			"replace, reset, uncordon, update, watch"},
 		{"member lst", `member has no "lst"; did you mean list?`},
 		{"member lst --help", `member has no "lst"; did you mean list?`},
 		{"member jobs nonsense -h", `member jobs has no "nonsense"`},
@@ -188,7 +191,8 @@ func TestRun_status(t *testing.T) {
 		t.Errorf("a leader with alarms: got %d\n%s", got.Status, got.Out)
 	}
 	f.full, f.events = 1, append(f.events, &mvccpb.Event{Kv: &mvccpb.KeyValue{}})
-	f.run(t, "put", "a", "1").Want(t, command.StatusRefused, "", "database space exceeded\nm1 reports: alarm NOSPACE of m1 (a1)")
+	f.run(t, "put", "a", "1").Want(t, command.StatusRefused, "", "database space exceeded\nm1 reports: alarm NOSPACE of m1 "+
+		"(a1)")
 	f.troubles = nil
 	f.members = append(f.members,
 		&pb.Member{ID: 2, Name: "m2", ClientURLs: []string{"http://" + testnet.Address(t)}}, &pb.Member{ID: 3})
@@ -221,13 +225,33 @@ func TestRun_status_divided(t *testing.T) {
 			t.Errorf("%v: got %d, output %s, errors %s, want %q", args, got.Status, got.Out, got.Err, want)
 		}
 	}
-	says("TWO CLUSTERS: ? answers at ", "--endpoints="+f.address+","+other.address, "-ojson") // whichever answers first tells who is listed
+	says("TWO CLUSTERS: ? answers at "+
+		"", "--endpoints="+f.address+","+other.address, "-ojson") // whichever answers first tells who is listed
 	f.members = append(f.members, &pb.Member{ID: other.id, Name: "m2", ClientURLs: []string{"http://" + other.address}})
 	says("TWO CLUSTERS: m2 answers at " + other.address + " for cluster 2, the members listed here are of cluster 1")
 	other.cluster = 1
-	says("TWO LEADERS: m2 and m1 both say that they lead in term 7")
-	other.term = 6
-	says("TWO LEADERS: m2 says that it leads in term 6, and m1 leads in term 7")
+	says("TWO LEADERS: m2 at " + other.address + " names a2 as the leader in term 7, and m1 at " + f.address + " names a1: " +
+		"two clusters")
+	other.term, other.cutOff = 6, true
+	says("TWO LEADERS: m2 at " + other.address + " says that it leads in term 6, and a1 leads in term 7. If the former was " +
+		"cut off")
+	other.members[0].ID = other.id // as founders that began anew: no member in common
+	f.members = f.members[:1]
+	both := "--endpoints=" + f.address + "," + other.address
+	says(f.address+" of one with leader a1 in term 7: two clusters have one id", both)
+	other.members[0].ID, other.cutOff = fakeID, false // it has a quorum in a term that is over
+	says(f.address+" of one with leader a1 in term 7: two clusters have one id", both)
+	other.id, other.members[0].ID = 0xa3, 0xa2 // a follower of the other cluster
+	says(" at "+other.address+" is of one with leader a2 in term 6, and ", both)
+	other.term = 7
+	says(" at "+other.address+" is of one with leader a2 in term 7, and ", both)
+	other.leader = f.leader // it knows the same leader, as one whom the other does not list yet
+	if got := f.run(t, "status", both); got.Status != 0 {
+		t.Errorf("a member that is not listed yet: got %d, %s", got.Status, got.Err)
+	}
+	other.leader = 0xa2
+	other.id, other.members[0].ID = 0xa2, fakeID
+	f.members = append(f.members, &pb.Member{ID: other.id, Name: "m2", ClientURLs: []string{"http://" + other.address}})
 	other.leader, other.term = 0, 7
 	says("") // fails
 	if got := f.run(t, "status"); !strings.Contains(got.Out, "m2 answers clients and knows no leader") ||

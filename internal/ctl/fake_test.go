@@ -44,6 +44,7 @@ type fakeMember struct {
 	damaged       bool          // snapshots are torn
 	mute          bool          // KV requests are not answered
 	learner       bool
+	cutOff        bool     // it finds no quorum
 	routes        []string // of the next puts whose clients ask for it
 	full          int      // puts that are refused after so many
 }
@@ -274,9 +275,12 @@ func (f *fakeMember) LeaseLeases(context.Context, *pb.LeaseLeasesRequest) (*pb.L
 	return answer, nil
 }
 
-func (f *fakeMember) MemberList(context.Context, *pb.MemberListRequest) (*pb.MemberListResponse, error) {
+func (f *fakeMember) MemberList(_ context.Context, r *pb.MemberListRequest) (*pb.MemberListResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.cutOff && r.Linearizable {
+		return nil, rpctypes.ErrGRPCTimeout
+	}
 	return &pb.MemberListResponse{Header: f.header(), Members: f.members}, nil
 }
 

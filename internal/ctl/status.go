@@ -47,7 +47,7 @@ func showStatus(ctx context.Context, c *command.Connection) error {
 	} else {
 		printStatus(ctx, c, client, members)
 	}
-	divided := divided(members, cluster)
+	divided := divided(members, cluster, func(earlier, later survey.Member) bool { return apart(ctx, c, earlier, later) })
 	for _, text := range divided {
 		fmt.Fprintln(c.Streams.Err, text)
 	}
@@ -56,31 +56,6 @@ func showStatus(ctx context.Context, c *command.Connection) error {
 		return errors.Join(err, command.ErrQuiet)
 	}
 	return err
-}
-
-// divided says what must never be: answers of another cluster, or of two leaders. The members that were listed are of cluster.
-func divided(members []survey.Member, cluster uint64) (texts []string) {
-	leader, led := survey.LeaderOf(members)
-	for _, m := range members {
-		switch {
-		case m.Role == survey.Down || m.Cluster == cluster && (m.Role != survey.Leader || m.ID == leader.ID):
-		case m.Cluster != cluster:
-			texts = append(texts, fmt.Sprintf("TWO CLUSTERS: %s answers at %s for cluster %s, the members listed here are of "+
-				"cluster %s. What is written in one is not in the other. Mostly one of them is a single process that lost its "+
-				"disk, or was started with another --data-dir, and founded a cluster of its own: keep clients away from that "+
-				"one, and stop it. Remove no data before you know which of the two has yours", m.Name, m.Endpoint,
-				command.HexID(m.Cluster), command.HexID(cluster)))
-		case led && m.Term < leader.Term:
-			texts = append(texts, fmt.Sprintf("TWO LEADERS: %s says that it leads in term %d, and %s leads in term %d. The "+
-				"former was cut off, and steps down within an election timeout; if this lasts, see their logs", m.Name, m.Term,
-				leader.Name, leader.Term))
-		default:
-			texts = append(texts, fmt.Sprintf("TWO LEADERS: %s and %s both say that they lead in term %d: two clusters have "+
-				"one id, as after two recoveries, or two restores with one --initial-cluster-token. Decide which one to keep, "+
-				"and stop the other", m.Name, leader.Name, m.Term))
-		}
-	}
-	return texts
 }
 
 func countDown(members []survey.Member) int {

@@ -40,12 +40,8 @@ func Inspect(options Options) (*Contents, error) {
 		return nil, err
 	}
 	log, written, err := wal.Inspect(options.WAL())
-	if errors.Is(err, wal.ErrNoLog) {
-		err = fmt.Errorf("datadir: %s is the data of a member whose log is not in %s: correct --wal-dir: %w", options.Dir,
-			options.walDir(), err)
-	}
 	if err != nil {
-		return nil, err
+		return nil, options.noLog(err)
 	}
 	c := &Contents{Log: log, Written: written, Names: map[consensus.MemberID]string{}}
 	if err := c.readStore(options); err != nil {
@@ -105,7 +101,8 @@ func (c *Contents) readStore(options Options) (err error) {
 		c.Log.Base, c.Log.Entries, c.StoreAhead = machine.SnapshotMeta(), nil, true
 	default:
 		return fmt.Errorf("datadir: the store in %s has applied %v but the log does not hold that entry: the two do not "+
-			"belong together; use another survivor", options.Dir, c.Applied)
+			"belong together: correct --data-dir or --wal-dir. Keep both: they may hold acknowledged writes that other "+
+			"survivors lack; recover another survivor only if no log that fits is found", options.Dir, c.Applied)
 	}
 	config, _ := machine.Config()
 	for i := range config.Members {

@@ -44,12 +44,8 @@ func Open(options Options) (*Data, error) {
 		return nil, err
 	}
 	log, recovered, err := wal.Open(options.WAL())
-	if errors.Is(err, wal.ErrNoLog) {
-		err = fmt.Errorf("datadir: %s is the data of a member whose log is not in %s: correct --wal-dir if it is wrong, else "+
-			"replace this member: %w", options.Dir, options.walDir(), err)
-	}
 	if err != nil {
-		return nil, err
+		return nil, options.noLog(err)
 	}
 	boots, err := readBoots(&options)
 	if err != nil {

@@ -77,13 +77,19 @@ func (g *Guard) Meet(c *Claim, evidence Evidence, speaker Speaker) (refusal *Ref
 	return g.meetLife(c, evidence.Believed(g.rules), speaker)
 }
 
+// OtherCluster says what to do about a claim of another cluster.
+func OtherCluster(c, own *Claim) string {
+	return fmt.Sprintf("it is of cluster %v, this member (%v) of cluster %v: correct its peer URLs, or this member's. If "+
+		"`quorate snapshot restore` made its data while this cluster serves, stop it, move that directory aside, start it "+
+		"with an empty one and its flags, and `quorate member reset` it here", c.Cluster, own.Member, own.Cluster)
+}
+
 // judge judges a claim without regard to lives.
 func (g *Guard) judge(c *Claim) *Refusal {
 	own := &g.own
 	switch {
 	case c.Cluster != own.Cluster:
-		return refuse(ForeignCluster, "it is of cluster %v, this member (%v) of cluster %v: correct its peer URLs, or this "+
-			"member's", c.Cluster, own.Member, own.Cluster)
+		return refuse(ForeignCluster, "%s", OtherCluster(c, own))
 	case c.Epoch != own.Epoch:
 		return refuse(OtherEpoch, "it is of epoch %v of cluster %v, this member (%v, data directory %v) of epoch %v: one of "+
 			"them was recovered without the other", c.Epoch, c.Cluster, own.Member, own.Storage, own.Epoch)
@@ -138,8 +144,9 @@ func (g *Guard) meetLife(c *Claim, proved bool, speaker Speaker) (refusal *Refus
 		return nil, g.unsaved
 	case known && !speaker.Life.IsZero() && speaker.Life != c.Life:
 		return refuse(Cloned, "data directory %v of member %v is in use by two processes: start %v at %s still speaks, "+
-			"and start %v at %s came after it. One is a copy: stop the one at %s, and use an empty directory "+
-			"there", c.Storage, c.Member, speaker.Life, address(speaker.Address), c.Life, c.address(), c.address()), false
+			"and start %v at %s came after it. One is a copy: see which, and stop that one only. What is to run "+
+			"there is another member, with a name and a directory of its own", c.Storage, c.Member, speaker.Life,
+			address(speaker.Address), c.Life, c.address()), false
 	case known && c.Life.Boots <= last.Boots:
 		return g.rolledBack(c, last), false
 	case !known && g.config.BindingOf(c.Member, c.Storage) == consensus.BindingNonMember:

@@ -178,16 +178,23 @@ func (s *Succession) Alarm(f *Foreign) string {
 	switch {
 	case f.Epoch.Number == s.Own.Number:
 		return fmt.Sprintf("%v is of this cluster, but was recovered apart from this member, whose epoch is %v: these are "+
-			"two clusters now, with clients of one cluster. Decide which one to keep, stop the other, and add its machines "+
-			"to the one that is kept, with empty data directories", f, s.Own)
+			"two clusters now, with clients of one. Each may hold acknowledged writes that the other lacks: empty and delete "+
+			"no data directory. Compare what clients wrote to both, decide which one to keep, stop the other, move its "+
+			"directories aside, keep them, and add its machines to the one that is kept, with other, empty "+
+			"directories", f, s.Own)
 	case f.Epoch.Number > s.Own.Number:
 		return fmt.Sprintf("%v was recovered without this member, which is of epoch %v and goes on while it has a quorum: "+
 			"these are two clusters now, and clients may write to either. Compare what clients wrote to both, keep all data "+
 			"directories as they are, and stop for ever the side that is not to be kept, as a rule the recovered one; "+
 			"then `quorate member reset` its member here", f, s.Own)
 	}
-	return fmt.Sprintf("%v is of the time before this cluster was recovered, with epoch %v, and was dropped by that: stop it, "+
-		"and if its machine is to come back, start it with an empty data directory and --join", f, s.Own)
+	return fmt.Sprintf("%v is of the time before this cluster was recovered, with epoch %v, and was dropped by that. It may "+
+		"hold acknowledged writes that this side lacks, and serve with others of its time: empty and delete no data "+
+		"directory. Compare first: `quorate status` at its endpoints, and once it is stopped `quorate recover --data-dir DIR "+
+		"--dry-run` with its directory. If its side is the one to keep, as a rule the one that served clients last, stop "+
+		"this side for ever and start that one again, with the directories that it has. Only if this side is the one to "+
+		"keep, stop that member, move its directory aside, keep it, and start the process with another, empty one and "+
+		"--join", f, s.Own)
 }
 
 // WaysOut says why a superseded member serves nothing, and what can be done; empty if it is none.
@@ -199,8 +206,9 @@ func (s *Succession) WaysOut() string {
 	f := &s.foreign[at]
 	return fmt.Sprintf("the cluster was recovered without this member: it is of epoch %v, has no quorum, and met %v. It "+
 		"serves nothing and keeps its data. Empty no data directory before it is decided which side to keep, as a rule the "+
-		"one that served clients last. If that is the recovered one, start this machine with another, empty data directory "+
-		"and --join %s. If it is this side, as after a recovery by mistake, stop %s for ever and start the members of this "+
-		"side again, with the directories that they have; if they are no quorum, run `quorate recover` on one of them", s.Own,
+		"one that served clients last. If that is the recovered one, move this directory aside, keep it, and start this "+
+		"machine with another, empty one and --join %s. If it is this side, as after a recovery by mistake, stop %s for ever "+
+		"and start the members of this side again, with the directories that they have; if they are no quorum, run `quorate "+
+		"recover` on one of them", s.Own,
 		f, f.address(), f.Member)
 }

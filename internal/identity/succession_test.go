@@ -83,13 +83,24 @@ func TestSuccession_Looked_forgets(t *testing.T) {
 func TestSuccession_Alarm_names(t *testing.T) {
 	s := identity.Succession{Own: epoch(1, 1)}
 	for e, want := range map[consensus.Epoch]string{
-		epoch(1, 2): "recovered apart", epoch(2, 1): "was recovered without this member", epoch(0, 0): "before this cluster was",
+		epoch(1, 2): "recovered apart", epoch(2, 1): "was recovered without this member", epoch(0, 0): "before this cluster " +
+			"was",
 	} {
 		f := ofEpoch(7, e)
 		text := s.Alarm(&f)
 		for _, part := range []string{want, "m9", f.Member.String(), "http://there", e.String(), s.Own.String()} {
 			if !strings.Contains(text, part) {
 				t.Errorf("epoch %v: no %q in %q", e, part, text)
+			}
+		}
+		// What may be the only copy of a write is kept, and that is said before anything is to be stopped or emptied.
+		keep := strings.Index(text, "empty and delete no data directory")
+		if e.Number > s.Own.Number {
+			keep = strings.Index(text, "keep all data directories as they are")
+		}
+		for _, later := range []string{"stop ", "empty one", "empty directories", "--join"} {
+			if at := strings.Index(text, later); keep < 0 || at >= 0 && at < keep {
+				t.Errorf("epoch %v: %q comes before it is said to keep the data, in %q", e, later, text)
 			}
 		}
 	}

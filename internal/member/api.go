@@ -88,10 +88,13 @@ func (m *Member) Superseded() error { return m.epochs.Superseded() }
 // ForeignEpochs returns for each member of another epoch of the cluster that is about what to do about it.
 func (m *Member) ForeignEpochs() []string { return m.epochs.Alarms() }
 
-// Alarms returns what to do about each member of another epoch, and each process of another history, that is about, and
-// about a disk that is nearly full, and TLS files that expire soon.
+// Alarms returns what to do about each member of another epoch, and each process of another history, that is about,
+// about a leader whose log lacks what is committed here, and about a disk that is nearly full, and TLS files that expire soon.
 func (m *Member) Alarms() []string {
 	alarms := slices.Concat(m.epochs.Alarms(), m.peers.otherHistories(), m.peers.strays())
+	if e := m.leader.refused(); e != nil {
+		alarms = append(alarms, conflictWords(e, m.config.nameOf(m.ID()), m.config.nameOf(e.Leader)))
+	}
 	if m.options.diskLow() {
 		alarms = append(alarms, m.options.LowDisk())
 	}

@@ -1,11 +1,44 @@
 package member
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
 )
+
+// Ensure that what was refused of a leader's log is an alarm as long as that leader leads, and that the alarm lets nobody empty
+// what may be the only copy before all else is said.
+func TestKnownLeader_refused(t *testing.T) {
+	var k knownLeader
+	k.init(1)
+	e := raft.LogConflict{Leader: 2, Term: 5, At: consensus.Position{Index: 10, Term: 5}, Own: 4}
+	for _, step := range []struct {
+		leader consensus.MemberID
+		term   consensus.Term
+		want   bool
+	}{{2, 5, true}, {consensus.NoMember, 6, false}, {2, 6, false}, {3, 5, false}, {2, 5, true}} {
+		k.follow(step.leader, step.term, time.Now)
+		k.refuses(e)
+		if got := k.refused(); (got != nil) != step.want {
+			t.Errorf("%+v: got %v", step, got)
+		}
+	}
+	text := conflictWords(&e, "m1", "m2")
+	at := 0
+	for _, part := range []string{"m1 refuses the log of its leader m2 (2) of term 5: entry 10.5 there", "may have the only " +
+		"copy",
+		"Empty, reset and remove no member", "Stop the clients", "--dry-run", "run `quorate recover`", "keep it, start m1 " +
+			"with an empty one"} {
+		next := strings.Index(text, part)
+		if next < at {
+			t.Errorf("%q is missing, or comes too early, in %q", part, text)
+		}
+		at = next
+	}
+}
 
 // Ensure that a change of leader wakes who waits, that the same leader in a new term does not, and that only the loss of a
 // leader counts as one.

@@ -101,8 +101,10 @@ func (p *nodePorts) observe(events []raft.Event) {
 		case raft.Removed:
 			p.life.background(p.leave)
 		}
-		if _, conflict := event.(raft.LogConflict); conflict {
-			p.logger.Error(event.String())
+		if e, conflict := event.(raft.LogConflict); conflict {
+			p.leader.refuses(e)
+			names := p.binder.config
+			p.logger.Error(event.String(), "do", conflictWords(&e, names.nameOf(p.self), names.nameOf(e.Leader)))
 			continue
 		}
 		p.logger.Info(event.String())

@@ -37,7 +37,8 @@ func TestMeasure_sets(t *testing.T) {
 			membership.Strength{Voters: 3, Learners: 1, Quorum: 2, Superquorum: 3, Active: 2, Tolerates: 0}},
 		{"a lost quorum", consensus.Config{Voters: ids{1, 2, 3, 4, 5}}, ids{1, 2},
 			membership.Strength{Voters: 5, Quorum: 3, Superquorum: 4, Active: 2, Tolerates: -1}},
-		{"joint, the outgoing set is the weaker", consensus.Config{Voters: ids{3, 4, 5, 6, 7}, Outgoing: ids{1, 2, 3}}, ids{1, 3, 4, 5, 6, 7},
+		{"joint, the outgoing set is the " +
+			"weaker", consensus.Config{Voters: ids{3, 4, 5, 6, 7}, Outgoing: ids{1, 2, 3}}, ids{1, 3, 4, 5, 6, 7},
 			membership.Strength{Voters: 5, Outgoing: 3, Quorum: 3, OutQuorum: 2, Superquorum: 4, Active: 2, Tolerates: 0}},
 		{"joint, the incoming set is the weaker", consensus.Config{Voters: ids{3, 4}, Outgoing: ids{1, 2, 3}}, ids{1, 2, 3, 4},
 			membership.Strength{Voters: 2, Outgoing: 3, Quorum: 2, OutQuorum: 2, Superquorum: 2, Active: 2, Tolerates: 0}},
@@ -74,19 +75,25 @@ func TestDraft_strength(t *testing.T) {
 			during, after membership.Strength
 			protocol      consensus.Protocol
 		}{
-			{"add one", membership.Spec{Add: []membership.Newcomer{newcomer(8)}}, 1, "make m8 a voter in one step", of(n+1, 0), of(n+1, 0),
+			{"add one", membership.Spec{Add: []membership.Newcomer{newcomer(8)}}, 1, "make m8 a voter in one " +
+				"step", of(n+1, 0), of(n+1, 0),
 				consensus.ProtocolSingle},
-			{"add two", membership.Spec{Add: []membership.Newcomer{newcomer(8), newcomer(9)}}, 2, "make m8 and m9 voters in one joint step",
+			{"add two", membership.Spec{Add: []membership.Newcomer{newcomer(8), newcomer(9)}}, 2, "make m8 and m9 voters in " +
+				"one joint step",
 				joint(n, n+2), of(n+2, 0), consensus.ProtocolJointEarly},
 			{"replace", membership.Spec{Remove: ids{last}, Add: []membership.Newcomer{newcomer(8)}}, 1,
 				fmt.Sprintf("swap m%d for m8 in one joint step", n), joint(n, n), of(n, 0), consensus.ProtocolJointEarly},
 			{"replace by activate", membership.Spec{Remove: ids{last}, Add: []membership.Newcomer{newcomer(8)},
-				Protocol: consensus.ProtocolActivate}, 1, fmt.Sprintf("swap m%d for m8 in one joint step", n), joint(n, n), of(n, 0),
+				Protocol: consensus.ProtocolActivate}, 1, fmt.Sprintf("swap m%d for m8 in one joint "+
+				"step", n), joint(n, n), of(n, 0),
 				consensus.ProtocolActivate},
 			{"add one by apply", membership.Spec{Add: []membership.Newcomer{newcomer(8)}, Protocol: consensus.ProtocolApply}, 1,
-				"make m8 a voter in one step", func() membership.Strength { s := of(n, 1); return s }(), of(n+1, 0), consensus.ProtocolApply},
-			{"a learner", membership.Spec{Add: []membership.Newcomer{learner(8)}}, 1, "add m8", of(n, 1), of(n, 1), consensus.ProtocolAuto},
-			{"remove", membership.Spec{Remove: ids{last}}, 0, fmt.Sprintf("remove m%d in one step", n), of(max(n-1, 1), 0), of(max(n-1, 1), 0),
+				"make m8 a voter in one " +
+					"step", func() membership.Strength { s := of(n, 1); return s }(), of(n+1, 0), consensus.ProtocolApply},
+			{"a learner", membership.Spec{Add: []membership.Newcomer{learner(8)}}, 1, "add " +
+				"m8", of(n, 1), of(n, 1), consensus.ProtocolAuto},
+			{"remove", membership.Spec{Remove: ids{last}}, 0, fmt.Sprintf("remove m%d in one "+
+				"step", n), of(max(n-1, 1), 0), of(max(n-1, 1), 0),
 				consensus.ProtocolSingle},
 		} {
 			if n == 1 && tc.name == "remove" {
@@ -123,19 +130,24 @@ func TestDraft_steps(t *testing.T) {
 		want []string
 	}{
 		{"replace the leader where it is", membership.Spec{Remove: ids{1}, Add: []membership.Newcomer{at(7, 1)}}, []string{
-			"hand leadership from m1 to m2 or m3, whichever has most of the log", "remove m1 first: its URL is taken over", "add m7 (http://10.0.1.1:2380) as a learner",
+			"hand leadership from m1 to m2 or m3, whichever has most of the log", "remove m1 first: its URL is taken " +
+				"over", "add m7 (http://10.0.1.1:2380) as a learner",
 			"stream the state to m7, then the log", "make m7 a voter in one step", "settle: m1 may be switched off"}},
-		{"many things", membership.Spec{Remove: ids{2}, Demote: ids{3}, Promote: ids{4}, Update: []consensus.Member{{ID: 1, PeerURLs: []string{"http://h:1"}}}},
-			[]string{"make m4 a voter, remove m2, make m3 a learner and change the peer URLs of m1 to http://h:1 in one joint step",
+		{"many " +
+			"things", membership.Spec{Remove: ids{2}, Demote: ids{3}, Promote: ids{4}, Update: []consensus.Member{{ID: 1, PeerURLs: []string{"http://h:1"}}}},
+			[]string{"make m4 a voter, remove m2, make m3 a learner and change the peer URLs of m1 to http://h:1 in one " +
+				"joint step",
 				"settle: m2 may be switched off"}},
 		{"demote", membership.Spec{Demote: ids{3}}, []string{"make m3 a learner in one step", "settle: the change is final"}},
 		{"update", membership.Spec{Update: []consensus.Member{{ID: 3, PeerURLs: []string{"http://h:1"}}}},
 			[]string{"change the peer URLs of m3 to http://h:1 in one step"}},
-		{"newcomers without names", membership.Spec{Add: []membership.Newcomer{{PeerURLs: []string{"http://a:1"}}, {PeerURLs: []string{"http://b:1"}, Learner: true}}},
+		{"newcomers without " +
+			"names", membership.Spec{Add: []membership.Newcomer{{PeerURLs: []string{"http://a:1"}}, {PeerURLs: []string{"http://b:1"}, Learner: true}}},
 			[]string{"add http://a:1 and http://b:1 as learners", "stream the state to http://a:1 and http://b:1, then the log",
 				"make http://a:1 a voter in one step", "settle: the change is final"}},
 		{"drain", membership.Spec{Kind: membership.KindDrain, Drain: ids{1, 2}}, []string{"hand leadership from m1 to m3"}},
-		{"cordon the leader", membership.Spec{Cordon: ids{1, 2}}, []string{"cordon m1 and m2", "hand leadership from m1 to m3"}},
+		{"cordon the leader", membership.Spec{Cordon: ids{1, 2}}, []string{"cordon m1 and m2", "hand leadership from m1 to " +
+			"m3"}},
 		{"cordon, and make a voter of it", membership.Spec{Cordon: ids{4}, Promote: ids{4}}, []string{
 			"cordon m4", "make m4 a voter in one step", "settle: the change is final"}},
 		{"a learner of a former attempt", membership.Spec{Add: []membership.Newcomer{{PeerURLs: []string{url(4)}}}},
@@ -165,12 +177,14 @@ func TestDraft_blockers(t *testing.T) {
 		{"an invalid spec", found(t, 3, 0), membership.Spec{Remove: ids{2}, Demote: ids{2}}, nil,
 			[]string{"member 2 is named more than once: one change does one thing to it"}},
 		{"non-members", found(t, 3, 0), membership.Spec{Remove: ids{0x3f}, Promote: ids{0x4f}}, nil,
-			[]string{"member 3f is unknown; members are 1 (m1), 2 (m2) and 3 (m3)", "member 4f is unknown; members are 1 (m1), 2 (m2) and 3 (m3)"}},
+			[]string{"member 3f is unknown; members are 1 (m1), 2 (m2) and 3 (m3)", "member 4f is unknown; members are 1 " +
+				"(m1), 2 (m2) and 3 (m3)"}},
 		{"a URL in use", found(t, 3, 0), membership.Spec{Remove: ids{2}, Add: []membership.Newcomer{at(0, 1)}}, nil,
 			[]string{"URL http://10.0.1.1:2380 belongs to m1: choose another, or remove m1 in the same change"}},
 		{"a URL in use by another name", found(t, 3, 1), membership.Spec{Add: []membership.Newcomer{at(9, 4)}}, nil,
 			[]string{"URL http://10.0.4.1:2380 belongs to m4: choose another, or remove m4 in the same change"}},
-		{"an update to a URL in use", found(t, 3, 0), membership.Spec{Update: []consensus.Member{{ID: 2, PeerURLs: []string{url(1)}}}}, nil,
+		{"an update to a URL in " +
+			"use", found(t, 3, 0), membership.Spec{Update: []consensus.Member{{ID: 2, PeerURLs: []string{url(1)}}}}, nil,
 			[]string{"URL http://10.0.1.1:2380 belongs to m1: choose another, or remove m1 in the same change"}},
 		{"two dead of five, one more to go", found(t, 5, 0).silence(4, 5), membership.Spec{Remove: ids{2}}, nil,
 			[]string{"removing m2 would leave 4 voters of which only 2 answer: start m4 or m5 first"}},
@@ -194,25 +208,29 @@ func TestDraft_blockers(t *testing.T) {
 			[]string{"m1 has led for a moment only and a majority has not answered it yet: try again"}},
 		{"no longer as it was founded", found(t, 3, 0), membership.Spec{Remove: ids{2}, Expected: consensus.FoundingID()}, nil,
 			[]string{"the configuration is 12.2.0, the plan expects 0.1.0: plan again"}},
-		{"another configuration", found(t, 3, 0), membership.Spec{Remove: ids{2}, Expected: consensus.ConfigID{Index: 11, Term: 2}}, nil,
+		{"another " +
+			"configuration", found(t, 3, 0), membership.Spec{Remove: ids{2}, Expected: consensus.ConfigID{Index: 11, Term: 2}}, nil,
 			[]string{"the configuration is 12.2.0, the plan expects 11.2.0: plan again"}},
-		{"too many learners", found(t, 3, 1), membership.Spec{Add: []membership.Newcomer{learner(7)}}, func(c *pretended) { c.limit = 1 },
-			[]string{"the cluster may have 1 learner (--max-learners), and this needs 2: raise the limit, add fewer members at a time, " +
-				"or remove a learner first"}},
+		{"too many " +
+			"learners", found(t, 3, 1), membership.Spec{Add: []membership.Newcomer{learner(7)}}, func(c *pretended) { c.limit = 1 },
+			[]string{"the cluster may have 1 learner (--max-learners), and this needs 2: raise the limit, add fewer members " +
+				"at a time, or remove a learner first"}},
 		{"drain to nobody", found(t, 3, 0).silence(2, 3), membership.Spec{Drain: ids{1}}, nil,
 			[]string{"m1 cannot hand leadership over: m2 and m3 do not answer or are behind; start one of them, or wait"}},
 		{"drain everybody", found(t, 1, 0), membership.Spec{Drain: ids{1}}, nil,
 			[]string{"m1 cannot hand leadership over: every voter is to be drained; leave one out"}},
-		{"no room without a quorum", found(t, 3, 0).silence(3), membership.Spec{Remove: ids{2}, Add: []membership.Newcomer{at(7, 2)}}, nil,
+		{"no room without a " +
+			"quorum", found(t, 3, 0).silence(3), membership.Spec{Remove: ids{2}, Add: []membership.Newcomer{at(7, 2)}}, nil,
 			[]string{"removing m2 would leave 2 voters of which only 1 answers: start m3 first, or remove m3 instead"}},
 		{"a voter that was rolled back", found(t, 3, 0).silence(3), membership.Spec{Remove: ids{2}},
 			func(c *pretended) { c.seen[3].State = membership.RolledBack },
-			[]string{"removing m2 would leave 2 voters of which only 1 answers: m3 was rolled back: replace it, with an empty " +
-				"directory and `quorate member reset m3`, or remove m3 instead"}},
+			[]string{"removing m2 would leave 2 voters of which only 1 answers: m3 was rolled back: replace it, with an " +
+				"empty directory and `quorate member reset m3`, or remove m3 instead"}},
 		{"somebody else at the address of one", found(t, 3, 0).silence(3), membership.Spec{Remove: ids{2}},
 			func(c *pretended) { c.seen[3].State = membership.OtherHistory },
-			[]string{"removing m2 would leave 2 voters of which only 1 answers: a process of another history of this cluster answers " +
-				"at the address of m3: stop it, move its data directory aside, and start m3 with its own, or remove m3 instead"}},
+			[]string{"removing m2 would leave 2 voters of which only 1 answers: a process of another history of this cluster " +
+				"answers at the address of m3: stop it, move its data directory aside, and start m3 with its own, or remove " +
+				"m3 instead"}},
 		{"one that lost its disk, and one that is down", found(t, 5, 0).silence(3, 4), membership.Spec{Remove: ids{2}},
 			func(c *pretended) { c.seen[3].State = membership.LostItsDisk },
 			[]string{"removing m2 would leave 4 voters of which only 2 answer: m3 lost its disk: if it was moved and has " +
@@ -243,21 +261,24 @@ func TestDraft_warnings(t *testing.T) {
 		want    []string
 	}{
 		{"two of three stay", found(t, 3, 0), membership.Spec{Remove: ids{2}}, []string{
-			"afterwards the cluster stands no failure, now it stands 1 failure", "2 voters stand no more failures than 1, and each write needs one more of them"}},
+			"afterwards the cluster stands no failure, now it stands 1 failure", "2 voters stand no more failures than 1, " +
+				"and each write needs one more of them"}},
 		{"room first", found(t, 3, 0), membership.Spec{Remove: ids{2}, Add: []membership.Newcomer{at(7, 2)}}, []string{
 			"m2 must go before its successor can join: until that one has caught up, the cluster stands no failure",
 			"somebody must start m7: `quorate --name m7 --join http://10.0.1.1:2380 --listen-peer-urls http://10.0.2.1:2380 " +
 				"--initial-advertise-peer-urls http://10.0.2.1:2380`, with your flags for data, clients and TLS",
 			`during "remove m2 first: its URL is taken over" the cluster stands no failure, now it stands 1 failure`}},
 		{"what is so already", found(t, 3, 1), membership.Spec{Promote: ids{3, 4}, Remove: ids{0x3f}}, []string{
-			"member 3f is removed already", "m3 votes already", "4 voters stand no more failures than 3, and each write needs one more of them"}},
+			"member 3f is removed already", "m3 votes already", "4 voters stand no more failures than 3, and each write " +
+				"needs one more of them"}},
 		{"a silent one stays", found(t, 5, 0).silence(5), membership.Spec{Demote: ids{4}}, []string{
 			"afterwards the cluster stands no failure, now it stands 1 failure",
 			"4 voters stand no more failures than 3, and each write needs one more of them",
 			"m5 stays a voter and has not answered for 12 s"}},
 		{"against the odds", found(t, 3, 0).silence(3), membership.Spec{Remove: ids{2}}, []string{
 			"afterwards the cluster cannot write, now it stands no failure",
-			"2 voters stand no more failures than 1, and each write needs one more of them", "m3 stays a voter and has not answered for 12 s"}},
+			"2 voters stand no more failures than 1, and each write needs one more of them", "m3 stays a voter and has not " +
+				"answered for 12 s"}},
 	} {
 		tc.cluster.tombs = ids{0x3f}
 		tc.cluster.strict = tc.name != "against the odds"
@@ -277,15 +298,20 @@ func TestDraft_undo(t *testing.T) {
 	}{
 		{"add", membership.Spec{Add: []membership.Newcomer{newcomer(7)}}, "remove m7"},
 		{"add without a name", membership.Spec{Add: []membership.Newcomer{{PeerURLs: []string{url(7)}}}}, "remove ID"},
-		{"add one that has its id", membership.Spec{Add: []membership.Newcomer{{ID: 0x77, PeerURLs: []string{url(7)}}}}, "remove 77"},
-		{"add a learner of a former attempt", membership.Spec{Add: []membership.Newcomer{{PeerURLs: []string{url(4)}}}}, "demote m4"},
-		{"remove a voter", membership.Spec{Remove: ids{2}}, "add m2 --peer-urls http://10.0.2.1:2380, with an empty data directory"},
+		{"add one that has its " +
+			"id", membership.Spec{Add: []membership.Newcomer{{ID: 0x77, PeerURLs: []string{url(7)}}}}, "remove 77"},
+		{"add a learner of a former " +
+			"attempt", membership.Spec{Add: []membership.Newcomer{{PeerURLs: []string{url(4)}}}}, "demote m4"},
+		{"remove a voter", membership.Spec{Remove: ids{2}}, "add m2 --peer-urls http://10.0.2.1:2380"},
 		{"remove a learner", membership.Spec{Remove: ids{4}},
-			"add m4 --peer-urls http://10.0.4.1:2380 --learner, with an empty data directory"},
+			"add m4 --peer-urls http://10.0.4.1:2380 --learner"},
 		{"replace", membership.Spec{Kind: membership.KindReplace, Remove: ids{2}, Add: []membership.Newcomer{newcomer(7)}},
-			"replace m7 --name m2 --peer-urls http://10.0.2.1:2380, with an empty data directory"},
+			"replace m7 --name m2 --peer-urls http://10.0.2.1:2380"},
 		{"replace by a learner", membership.Spec{Kind: membership.KindReplace, Remove: ids{2}, Promote: ids{4}},
-			"change --add m2=http://10.0.2.1:2380 --demote m4, with an empty data directory"},
+			"change --add m2=http://10.0.2.1:2380 --demote m4"},
+		{"a name and a URL that a shell would read", membership.Spec{Kind: membership.KindReplace, Remove: ids{2},
+			Add: []membership.Newcomer{{Name: "it's new", PeerURLs: []string{url(7)}}}},
+			`replace 'it'\''s new' --name m2 --peer-urls http://10.0.2.1:2380`},
 		{"promote", membership.Spec{Promote: ids{4}}, "demote m4"},
 		{"demote two", membership.Spec{Demote: ids{2, 3}}, "promote m2 m3"},
 		{"update", membership.Spec{Update: []consensus.Member{{ID: 3, PeerURLs: []string{"http://h:1"}}}},

@@ -41,7 +41,8 @@ var jobs = []struct {
 	spec   membership.Spec
 	phases string
 }{
-	{"add a voter", membership.Spec{Add: []membership.Newcomer{newcomer(7)}}, "join start snapshot catch-up swap decided settle"},
+	{"add a voter", membership.Spec{Add: []membership.Newcomer{newcomer(7)}}, "join start snapshot catch-up swap decided " +
+		"settle"},
 	{"add two voters and a learner", membership.Spec{Add: []membership.Newcomer{newcomer(7), learner(8), newcomer(9)}},
 		"join start snapshot catch-up swap decided settle"},
 	{"add a learner", membership.Spec{Add: []membership.Newcomer{learner(8)}}, "join start snapshot catch-up settle"},
@@ -57,25 +58,33 @@ var jobs = []struct {
 		Update: []consensus.Member{{ID: 2, PeerURLs: []string{url(22)}}}}, "join start snapshot catch-up update settle"},
 	{"replace a voter", membership.Spec{Kind: membership.KindReplace, Remove: ids{2}, Add: []membership.Newcomer{newcomer(7)}},
 		"join start snapshot catch-up swap decided settle"},
-	{"replace the leader", membership.Spec{Kind: membership.KindReplace, Remove: ids{1}, Add: []membership.Newcomer{newcomer(7)}},
+	{"replace the " +
+		"leader", membership.Spec{Kind: membership.KindReplace, Remove: ids{1}, Add: []membership.Newcomer{newcomer(7)}},
 		"join start snapshot catch-up drain swap decided settle"},
-	{"replace a voter by a learner that is there", membership.Spec{Kind: membership.KindReplace, Remove: ids{2}, Promote: ids{4}},
+	{"replace a voter by a learner that is " +
+		"there", membership.Spec{Kind: membership.KindReplace, Remove: ids{2}, Promote: ids{4}},
 		"swap decided settle"},
-	{"replace at the same URL", membership.Spec{Kind: membership.KindReplace, Remove: ids{2}, Add: []membership.Newcomer{at(7, 2)}},
+	{"replace at the same " +
+		"URL", membership.Spec{Kind: membership.KindReplace, Remove: ids{2}, Add: []membership.Newcomer{at(7, 2)}},
 		"make-room join start snapshot catch-up swap decided settle"},
 	{"replace the leader at the same URL", membership.Spec{Remove: ids{1}, Add: []membership.Newcomer{at(7, 1)}},
 		"make-room join start snapshot catch-up swap decided settle"},
-	{"replace a learner at the same URL", membership.Spec{Remove: ids{4}, Add: []membership.Newcomer{{ID: 7, PeerURLs: []string{url(4)},
+	{"replace a learner at the same " +
+		"URL", membership.Spec{Remove: ids{4}, Add: []membership.Newcomer{{ID: 7, PeerURLs: []string{url(4)},
 		Learner: true}}}, "make-room join start snapshot catch-up settle"},
-	{"everybody is new", membership.Spec{Remove: ids{1, 2, 3, 4}, Add: []membership.Newcomer{newcomer(7), newcomer(8), newcomer(9)}},
+	{"everybody is " +
+		"new", membership.Spec{Remove: ids{1, 2, 3, 4}, Add: []membership.Newcomer{newcomer(7), newcomer(8), newcomer(9)}},
 		"join start snapshot catch-up swap decided settle"},
-	{"all at once", membership.Spec{Remove: ids{1}, Demote: ids{2}, Promote: ids{4}, Add: []membership.Newcomer{newcomer(7), learner(8)},
-		Update: []consensus.Member{{ID: 3, PeerURLs: []string{url(33)}}}}, "join start snapshot catch-up drain swap decided settle"},
+	{"all at " +
+		"once", membership.Spec{Remove: ids{1}, Demote: ids{2}, Promote: ids{4}, Add: []membership.Newcomer{newcomer(7), learner(8)},
+		Update: []consensus.Member{{ID: 3, PeerURLs: []string{url(33)}}}}, "join start snapshot catch-up drain swap decided " +
+		"settle"},
 	{"drain", membership.Spec{Kind: membership.KindDrain, Drain: ids{1, 3}}, "drain"},
 	{"cordon", membership.Spec{Cordon: ids{2}}, "cordon settle"},
 	{"cordon the leader and a learner", membership.Spec{Cordon: ids{1, 4}}, "cordon settle"},
 	{"cordon a learner that is to vote", membership.Spec{Cordon: ids{4}, Promote: ids{4}}, "cordon swap decided settle"},
-	{"add a cordoned voter", membership.Spec{Add: []membership.Newcomer{cordoned(7)}}, "join start snapshot catch-up swap decided settle"},
+	{"add a cordoned voter", membership.Spec{Add: []membership.Newcomer{cordoned(7)}}, "join start snapshot catch-up swap " +
+		"decided settle"},
 }
 
 // each runs f for every job by every protocol.
@@ -106,6 +115,9 @@ func TestNext_toTheEnd(t *testing.T) {
 		})
 		if unmet := c.fulfilled(&spec); job.State != membership.StateDone || unmet != "" {
 			t.Fatalf("got %v (%s), %s", job.State, job.Message, unmet)
+		}
+		if warned := strings.Contains(job.Message, "must not keep --initial-cluster"); warned != (len(spec.Remove) > 0) {
+			t.Errorf("who removed members that may found the cluster anew is told so: %q", job.Message)
 		}
 		// Where no voter stays the leader hands over once a newcomer votes.
 		handsOverLate := spec.Protocol == consensus.ProtocolSingle && len(spec.Remove) == 4
@@ -266,7 +278,8 @@ func TestNext_waits(t *testing.T) {
 			c.view()
 			c.seen[7].ClientURLs = nil
 		}, replace, membership.PhaseStart, "m7 has not started yet: run `quorate --name m7 --join http://10.0.1.1:2380 " +
-			"--listen-peer-urls http://10.0.7.1:2380 --initial-advertise-peer-urls http://10.0.7.1:2380` on its machine, with your flags for data, clients and TLS"},
+			"--listen-peer-urls http://10.0.7.1:2380 --initial-advertise-peer-urls http://10.0.7.1:2380` on its machine, " +
+			"with your flags for data, clients and TLS"},
 		{"a learner that fell silent", func(c *pretended) {
 			c.config.Learners, c.config.Members = ids{7}, append(c.config.Members, member(7))
 			c.seen[7] = &membership.MemberView{Started: true, Match: 10, SilentMS: 4200}

@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -64,9 +65,14 @@ func (r *reversal) bring(learner bool, name string, urls []string) {
 	}
 }
 
-// command is the shortest that says it.
+// command is the shortest that says it. It can be typed as it is.
 func (r *reversal) command() string {
 	kinds := 0
+	for _, list := range [][]string{r.remove, r.promote, r.demote, r.cordon, r.uncordon, r.add, r.addLearner, r.update} {
+		for i := range list {
+			list[i] = quoted(list[i])
+		}
+	}
 	for _, list := range [][]string{r.remove, r.promote, r.demote, r.cordon, r.uncordon, r.add, r.addLearner, r.update} {
 		if len(list) > 0 {
 			kinds++
@@ -101,10 +107,21 @@ func (r *reversal) command() string {
 			flags(" --remove ", r.remove) + flags(" --promote ", r.promote) + flags(" --demote ", r.demote) +
 			flags(" --cordon ", r.cordon) + flags(" --uncordon ", r.uncordon) + flags(" --update ", r.update)
 	}
-	if len(r.add)+len(r.addLearner) > 0 {
-		command += ", with an empty data directory"
-	}
 	return command
+}
+
+// plainWord needs no quotes in a shell.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_.,:/=@%+-]+$`)
+
+// quoted is NAME or NAME=URLS for a shell, each part by itself.
+func quoted(text string) string {
+	parts := strings.SplitN(text, "=", 2)
+	for i, part := range parts {
+		if !plainWord.MatchString(part) {
+			parts[i] = "'" + strings.ReplaceAll(part, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(parts, "=")
 }
 
 func withFlag(assignment, flag string) string { return strings.Replace(assignment, "=", flag, 1) }

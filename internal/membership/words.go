@@ -127,7 +127,9 @@ func (g *goal) doneWords() string {
 	case gone != "" && g.inItsOwnPlace():
 		words += "; the former data directory of " + g.names.nameOf(g.spec.Remove[0]) + " may be deleted"
 	case gone != "":
-		words += "; " + gone
+		words += "; " + gone + ", and " + plural(len(g.spec.Remove), "its unit", "their units") + " must not keep " +
+			"--initial-cluster: with that and empty directories former members found another, empty cluster under the same " +
+			"id; they come back with --join only"
 	}
 	return words
 }

@@ -54,7 +54,8 @@ var (
 	// ErrOnlyVoter means that there is nothing to recover.
 	ErrOnlyVoter = errors.New("this member is already the only voter of its cluster: there is nothing to recover")
 	errNoConfig  = errors.New("this member never learned who its cluster is: it has nothing that could be recovered")
-	errRemoved   = errors.New("the cluster removed this member before it lost its quorum: recover another survivor")
+	errRemoved   = errors.New("the cluster removed this member before it lost its quorum: recover another survivor, and " +
+		"keep this directory until then")
 )
 
 // Plan plans the recovery of s as the only voter. The learners in keep stay. Their logs must be part of that of s (see
@@ -79,8 +80,8 @@ func (s *Survivor) Plan(keep []consensus.MemberID, others ...*Survivor) (*Plan, 
 	}
 	me, ok := last.Config.Member(self)
 	if !ok {
-		return nil, fmt.Errorf("this member is not part of the last configuration that it knows (%v): use another survivor",
-			last.id)
+		return nil, fmt.Errorf("this member is not part of the last configuration that it knows (%v): recover one that is, "+
+			"and give it this directory with --compare: it may hold acknowledged writes that the others lack", last.id)
 	}
 	me.Promote, me.Cordoned = false, false // it is the only one that can lead
 	p.Config = consensus.Config{Voters: []consensus.MemberID{self}, Members: []consensus.Member{me}}
@@ -222,13 +223,14 @@ func (p *Plan) verify(options datadir.Options) error {
 	}
 	got, want := replica.InForce(), p.hard.Commit
 	if s.Identity.Epoch != p.Epoch {
-		return fmt.Errorf("recovery: the log was written but is of epoch %v, not %v; keep the directory and use another "+
-			"survivor", s.Identity.Epoch, p.Epoch)
+		return fmt.Errorf("recovery: the log was written but is of epoch %v, not %v; keep the directory, which may hold "+
+			"acknowledged writes that the others lack, and use another survivor", s.Identity.Epoch, p.Epoch)
 	}
 	if got.ID.Index != want || !got.Committed || !got.Settled || replica.Status().Removed || s.Removed ||
 		!slices.Equal(got.Config.Voters, p.Config.Voters) {
 		return fmt.Errorf("recovery: the log was written but says something else: configuration %v with voters %v, want that "+
-			"of entry %d with %v; keep the directory and use another survivor", got.ID, got.Config.Voters, want,
+			"of entry %d with %v; keep the directory, which may hold acknowledged writes that the others lack, and use "+
+			"another survivor", got.ID, got.Config.Voters, want,
 			p.Config.Voters)
 	}
 	return nil

@@ -161,7 +161,8 @@ func (s *Server) checkIdentity(existed bool) error {
 	}
 	if f.cluster != identity.Cluster && f.self != identity.Member {
 		return fmt.Errorf("--data-dir %s belongs to cluster %v, but --initial-cluster and --initial-cluster-token "+
-			"describe cluster %v: use an empty directory, or correct the flags", s.cfg.Storage.DataDir,
+			"describe cluster %v: set both flags back to what they were, or remove them, for they count at a first start "+
+			"only; or correct --data-dir, if this is a member of another cluster. Nothing was changed", s.cfg.Storage.DataDir,
 			identity.Cluster, f.cluster)
 	}
 	return nil

@@ -223,8 +223,12 @@ func (n *newcomer) otherClusters() string {
 		return ""
 	}
 	if n.first.restored {
-		return "; of another cluster, by what they say: " + n.founder.Waiting(n.foreign) + " (restore every member from the " +
-			"same file, with the same --initial-cluster, --initial-cluster-token and --bump-revision)"
+		return "; of another cluster, by what they say: " + n.founder.Waiting(n.foreign) + ". If these serve the cluster " +
+			"that is to go on, restore no more: all that was written since the backup would be lost. Stop this process, move " +
+			n.bootstrap.cfg.Storage.DataDir + " aside, start it with an empty directory and the flags that it had, and run " +
+			"`quorate member reset " + n.bootstrap.cfg.Name + "` at one that serves. Only if nothing of that cluster is to " +
+			"be kept, restore every member from the same file, with the same --initial-cluster, --initial-cluster-token and " +
+			"--bump-revision"
 	}
 	return "; of another cluster, by what they say: " + n.founder.Waiting(n.foreign) +
 		" (compare --initial-cluster and --initial-cluster-token of all)"

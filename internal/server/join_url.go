@@ -142,8 +142,9 @@ func (b *bootstrap) refuseOtherCluster(ctx context.Context, own consensus.Cluste
 	for _, url := range b.cfg.Bootstrap.Join {
 		d, err := member.Describe(asked, b.asking, url.String())
 		if err == nil && d.Cluster != own {
-			return fmt.Errorf("--data-dir %s belongs to a member of cluster %v, and --join %v leads to cluster %v: give "+
-				"the new member an empty directory, or correct --join", b.cfg.Storage.DataDir, own, url.String(), d.Cluster)
+			return fmt.Errorf("--data-dir %s belongs to a member of cluster %v, and --join %v leads to cluster %v: "+
+				"correct or remove --join, or correct --data-dir, if this is a new member: it needs a directory of its "+
+				"own", b.cfg.Storage.DataDir, own, url.String(), d.Cluster)
 		}
 		if err == nil {
 			break

@@ -39,7 +39,8 @@ func takeLock(fs env.FS, dir string) (*dirLock, error) {
 	case !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("--data-dir %s: cannot be locked: %w", dir, bare(err))
 	}
-	return nil, fmt.Errorf("--data-dir %s is in use by another process: stop it, or choose another directory", dir)
+	return nil, fmt.Errorf("--data-dir %s is in use by another process, mostly this member itself: stop it, or leave it "+
+		"running. With another directory this member would not have its data", dir)
 }
 
 // bare strips the operation and path that the message has already.

@@ -49,8 +49,7 @@ func (t *Transport) checkCall(ctx context.Context, h *hello, method string) erro
 	own, c := &t.options, &h.claim
 	switch {
 	case c.Cluster != 0 && c.Cluster != own.Self.Cluster:
-		return t.turnAway(c, identity.ForeignCluster, fmt.Sprintf("it is of cluster %v, this member (%v) of cluster %v: "+
-			"correct its peer URLs, or this member's", c.Cluster, own.Self.Member, own.Self.Cluster))
+		return t.turnAway(c, identity.ForeignCluster, identity.OtherCluster(c, &own.Self))
 	case h.to != consensus.NoMember && h.to != own.Self.Member:
 		return fmt.Errorf("%w: it wants %s, this member is %s", ErrWrongMember, h.to, own.Self.Member)
 	case method == methodFind, method == methodConfirm:

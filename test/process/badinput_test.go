@@ -197,9 +197,10 @@ var damages = []damage{
 	{"the first segment is missing", "wal/*.wal", true, remove, []string{"are missing, and so is the segment before"}},
 	{"the middle of the last segment is damaged", "wal/*.wal", false, flip(5<<20, 4), []string{"was written after it"}},
 	{"the last segment is empty", "wal/*.wal", false, empty, []string{"log is corrupt", "replace the member"}},
-	{"the last segment is missing so that the store is ahead", "wal/*.wal", false, remove, []string{"older than the rest", "replace this member"}},
-	{"the log is missing", "wal", false, remove, []string{"correct --wal-dir if it is wrong", "replace this member"}},
-	{"the log is an empty directory", "wal", false, clear, []string{"correct --wal-dir if it is wrong", "replace this member"}},
+	{"the last segment is missing so that the store is ahead", "wal/*.wal", false, remove, []string{"older than the " +
+		"rest", "replace this member"}},
+	{"the log is missing", "wal", false, remove, []string{"give --wal-dir if", "Only if the log is lost for ever: "}},
+	{"the log is an empty directory", "wal", false, clear, []string{"give --wal-dir if", "Only if the log is lost for ever: "}},
 	{"the boots file is damaged", "boots", false, write("two\n"), []string{"checksum does not match", "is damaged"}},
 	{"the boot counter is missing", "boots", false, remove, []string{"boots is missing: correct"}},
 	{"a table is missing", "stores/*/*.sst", true, remove, []string{"store is corrupt", "replace this member"}},
@@ -284,7 +285,8 @@ func badInputElsewhere(t *testing.T, binary string) {
 			lastWords(t, binary, 1, []string{want}, own.flags(args...)...)
 		})
 	}
-	refused("a second process on the data", "is in use by another process: stop it", "--data-dir="+dir)
+	refused("a second process on the data", "is in use by another process, mostly this member itself: stop "+
+		"it", "--data-dir="+dir)
 	refused("the client port is taken", "already in use; stop the process", "--listen-client-urls="+holder.client)
 	refused("the peer port is taken", "stop the process that listens", "--listen-peer-urls=http://"+holder.peer)
 	refused("an address of another machine", "must name addresses of this machine",
@@ -293,7 +295,9 @@ func badInputElsewhere(t *testing.T, binary string) {
 	holder.kill()
 	refused("the data of another member", `belongs to member "m1", not to "m9"`, "--data-dir="+dir, "--name=m9",
 		"--initial-cluster=m9=http://127.0.0.1:39999")
-	refused("the data of another cluster", "use an empty directory, or correct the flags", "--data-dir="+dir,
+	refused("a --wal-dir beside which the log lies", "a log lies in "+filepath.Join(dir, "member", "wal")+": drop --wal-dir",
+		"--data-dir="+dir, "--wal-dir="+t.TempDir())
+	refused("the data of another cluster", "set both flags back to what they were, or remove them", "--data-dir="+dir,
 		"--initial-cluster-token=another")
 	holder.up()
 }

@@ -202,7 +202,7 @@ func (e *elastic) shrink(n *node) {
 	case <-ctx.Done():
 		e.t.Fatalf("%s was removed and goes on", n.name)
 	}
-	if end := tail(n.log, 300); !strings.Contains(end, "permanently removed from the cluster") {
+	if end := tail(n.log, 1000); !strings.Contains(end, "permanently removed from the cluster") {
 		e.t.Errorf("the last words of %s: %s", n.name, end)
 	}
 	for i, other := range e.nodes {

@@ -122,7 +122,7 @@ func TestJoin_refused(t *testing.T) {
 	e.quorate(2, e.joining(e.ranged("m3"), "http://"+first.peer, "--initial-cluster-state=new"), "exclude each other")
 	other := startFirst(t).nodes[0]
 	other.kill()
-	e.quorate(1, e.joining(other, "http://"+first.peer), "give the new member an empty directory, or correct --join")
+	e.quorate(1, e.joining(other, "http://"+first.peer), "correct or remove --join, or correct --data-dir")
 	if names := e.members(1); len(names) != 1 {
 		t.Errorf("got %v: a refused joiner was added", names)
 	}

@@ -149,7 +149,7 @@ func (e *elastic) waitRemoved(n *node) {
 	if got := n.cmd.ProcessState.ExitCode(); got != 4 {
 		e.t.Errorf("%s was removed and ended with status %d, want 4", n.name, got)
 	}
-	if end := tail(n.log, 400); !strings.Contains(end, "permanently removed from the cluster") {
+	if end := tail(n.log, 1000); !strings.Contains(end, "permanently removed from the cluster") {
 		e.t.Errorf("the last words of %s: %s", n.name, end)
 	}
 }
@@ -175,7 +175,8 @@ func TestRecover(t *testing.T) {
 	e.quorate(0, recover("--dry-run"), "m1 is the only voter", "Removed for ever: ", "m2 (", "m3 (", "m3 does not answer",
 		"voters m", "nothing was changed", "m2, m3 may serve without this member")
 	// They refuse connections, as members do that have moved: only the operator knows, and is told what to type.
-	e.quorate(1, recover("--yes"), "m2, m3 may serve without this member, at addresses that it does not know", "Nothing was changed",
+	e.quorate(1, recover("--yes"), "m2, m3 may serve without this member, at addresses that it does not know", "Nothing was "+
+		"changed",
 		"quorate recover --data-dir "+one.dir+" --members-are-lost m2,m3\n")
 	e.quorate(1, recover("--yes", "--members-are-lost", "m3"), "m2 may serve without this member", "--members-are-lost m3,m2\n")
 	e.quorate(1, recover("--members-are-lost", "m2,m3"), "repeat this with --yes")
@@ -293,7 +294,8 @@ func TestRecover_apart(t *testing.T) {
 	rivals := e.nodes[:2]
 	for i, n := range rivals {
 		lost := rivals[1-i].name + ",m3"
-		e.quorate(0, []string{"recover", "--data-dir", n.dir, "--yes", "--members-are-lost", lost}, "goes from epoch 0 to epoch 1-")
+		e.quorate(0, []string{"recover", "--data-dir", n.dir, "--yes", "--members-are-lost", lost}, "goes from epoch 0 to "+
+			"epoch 1-")
 	}
 	e.gone, e.nodes = e.nodes[2:], rivals
 	for _, n := range rivals {
@@ -304,7 +306,8 @@ func TestRecover_apart(t *testing.T) {
 		id := consensus.MemberID(e.status(other).Header.MemberId)
 		until(t, n.name+" names the other", func(context.Context) bool {
 			log := tail(n.log, 1<<20)
-			return strings.Contains(log, fmt.Sprintf("%s (%v) of epoch", other.name, id)) && strings.Contains(log, "http://"+other.peer) &&
+			return strings.Contains(log, fmt.Sprintf("%s (%v) of "+
+				"epoch", other.name, id)) && strings.Contains(log, "http://"+other.peer) &&
 				strings.Contains(log, "was recovered apart from this member")
 		})
 		if alarms := e.status(n).Errors; !strings.Contains(strings.Join(alarms, " "), "was recovered apart") {

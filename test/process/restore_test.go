@@ -5,11 +5,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/api/quoratepb"
 )
 
 // restore makes the data directory of each member of c, which do not run, from a snapshot.
@@ -137,4 +140,43 @@ func restoredTwice(t *testing.T, ctx context.Context, c *cluster, file string) {
 	if got, err := c.login("root", third).Get(ctx, "a"); err != nil || string(got.Kvs[0].Value) != "beside" {
 		t.Errorf("the third member reads %v, %v", got, err)
 	}
+}
+
+// TestRestore_oneOfThree restores one member whose disk is lost, while the others serve. Command, process and the others' logs say
+// that this is wrong, and what they say leads to a whole cluster with all that was written.
+func TestRestore_oneOfThree(t *testing.T) {
+	e := startTrio(t)
+	one, two, three := e.nodes[0], e.nodes[1], e.nodes[2]
+	e.write(one, "before")
+	file := filepath.Join(e.dir, "s.db")
+	e.quorate(0, []string{"snapshot", "save", file, "--endpoints=" + one.client})
+	e.write(two, "after the snapshot")
+	three.kill()
+	if err := os.RemoveAll(three.dir); err != nil {
+		t.Fatal(err)
+	}
+	var members []string
+	for _, n := range e.nodes {
+		members = append(members, n.name+"=http://"+n.peer)
+	}
+	e.quorate(0, []string{"snapshot", "restore", file, "--name=m3", "--data-dir=" + three.dir,
+		"--initial-cluster=" + strings.Join(members, ","), "--initial-advertise-peer-urls=http://" + three.peer},
+		"first: if other members of the old cluster run and serve, do not go on", "`quorate member reset m3`")
+	e.runRestored(three)
+	e.waitLog(three, "restore no more: all that was written since the backup would be lost. Stop this process, move "+three.dir)
+	e.waitLog(one, "snapshot restore` made its data while this cluster serves, stop it")
+	three.kill()
+	if err := os.Rename(three.dir, three.dir+".aside"); err != nil {
+		t.Fatal(err)
+	}
+	e.launch(three, "new")
+	e.nodes = []*node{one, two}
+	e.use()
+	until(t, "the cluster knows that m3 has lost its disk", func(context.Context) bool {
+		return slices.ContainsFunc(e.described().Members, func(m *quoratepb.Member) bool { return m.State == "lost its disk" })
+	})
+	e.nodes = append(e.nodes, three)
+	e.quorate(0, []string{"member", "reset", "m3", "--yes", "--endpoints=" + one.client + "," + two.client})
+	e.waitReady(three)
+	e.checkKeys(three, map[string]string{"load/acked": "after the snapshot"})
 }

@@ -197,9 +197,7 @@ func (f *follower) outcome(cancelled bool) error {
 			text += " · may be switched off: " + f.list(removed)
 		}
 		fmt.Fprintln(f.Report(), text)
-		if job.Undo != "" {
-			fmt.Fprintln(f.Report(), "undo: "+job.Undo)
-		}
+		printUndo(f.Report(), job.Undo)
 		return nil
 	case membership.StateCancelled:
 		if cancelled {

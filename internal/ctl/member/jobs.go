@@ -201,7 +201,7 @@ func (s *session) showJob(cluster *quoratepb.Cluster, job *quoratepb.Job) {
 	row("change", changeText(job.Spec, s.name))
 	row("protocol", job.GetSpec().GetProtocol())
 	row("message", job.Message)
-	row("undo", job.Undo)
+	row("undo", undoCommand(job.Undo))
 	row("created", timeText(job.CreatedMs))
 	row("started", timeText(job.StartedMs))
 	row("ended", timeText(job.EndedMs))

@@ -22,7 +22,8 @@ func TestRun_memberJobs_ends(t *testing.T) {
 		out, err             string
 	}{
 		{"it fails", "watch", "failed", command.StatusRefused, "queued\n", "job 3f2a failed: m4 was never heard"},
-		{"somebody cancels it", "watch", "cancelled", command.StatusRefused, "queued\n", "job 3f2a cancelled: m4 was never heard"},
+		{"somebody cancels it", "watch", "cancelled", command.StatusRefused, "queued\n", "job 3f2a cancelled: m4 was never " +
+			"heard"},
 		{"we cancel it", "cancel", "cancelled", 0, "queued\ncancelled: m4 was never heard\n", ""},
 		{"it is too late", "cancel", "done", command.StatusRefused, "queued\n",
 			"the job could not be cancelled any more: it is done in 12 s"},
@@ -59,7 +60,8 @@ func TestRun_memberJobs_noLeader(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	for _, text := range []string{"0s", "-1s"} {
-		f.run(t, "member", "jobs", "--timeout="+text).Want(t, command.StatusUsage, "", "--timeout "+text+": give a time, such as 5s")
+		f.run(t, "member", "jobs", "--timeout="+text).Want(t, command.StatusUsage, "", "--timeout "+text+": give a time, "+
+			"such as 5s")
 	}
 }
 
@@ -110,5 +112,31 @@ began with  configuration 41.7.0
 `[1:])
 	if got := f.run(t, "member", "jobs", "show", "7", "-o", "json").Out; !strings.HasPrefix(got, `{"id":"7",`) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// Ensure that the line that takes a change back can be typed, also one of an earlier server, and that what else belongs to it stands
+// below.
+func TestJobs_undo(t *testing.T) {
+	const note = "      who comes back by it is a new member: start it with --join and another, empty data directory\n"
+	for undo, want := range map[string]string{
+		"quorate member remove m4": "undo: quorate member remove m4\n",
+		"quorate member add m1 --peer-urls http://127.0.0.1:12381, with an empty data directory": "undo: quorate member add " +
+			"m1 --peer-urls http://127.0.0.1:12381\n" + note,
+		"quorate member replace m4 --name m1 --peer-urls http://a:1": "undo: quorate member replace m4 --name m1 --peer-urls " +
+			"http://a:1\n" +
+			note,
+		"quorate member change --add m1=http://a:1 --demote m4": "undo: quorate member change --add m1=http://a:1 --demote " +
+			"m4\n" + note,
+		"quorate member update m1 --peer-urls http://a:1": "undo: quorate member update m1 --peer-urls http://a:1\n",
+	} {
+		f := startCluster(t)
+		f.jobs = []*quoratepb.Job{f.job}
+		done := f.jobEvent("done", "swap", 12_000)
+		done.Jobs[0].Undo = undo
+		f.streams = []fakeStream{{events: []*quoratepb.Event{stateOf(done)}}}
+		f.run(t, "member", "jobs", "watch", "3f2a").Want(t, 0, "queued\ndone in 12 s · configuration 44.7.1 · may be "+
+			"switched off: m2\n"+
+			want, "")
 	}
 }

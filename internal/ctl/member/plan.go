@@ -51,9 +51,7 @@ func writePlan(w io.Writer, cluster *quoratepb.Cluster, plan *quoratepb.PlanResp
 	for _, warning := range plan.Warnings {
 		fmt.Fprintln(w, "warning: "+warning)
 	}
-	if plan.Undo != "" {
-		fmt.Fprintln(w, "undo: "+plan.Undo)
-	}
+	printUndo(w, plan.Undo)
 }
 
 func planLine(cluster *quoratepb.Cluster, plan *quoratepb.PlanResponse) string {

@@ -2,6 +2,7 @@ package member
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/quorate/quorate/api/quoratepb"
@@ -58,4 +59,23 @@ func memberName(cluster *quoratepb.Cluster, id uint64) string {
 		}
 	}
 	return command.HexID(id)
+}
+
+// undoCommand is the command that takes a change back, to be typed as it is. Earlier servers put more behind it.
+func undoCommand(undo string) string {
+	command, _, _ := strings.Cut(undo, ", with an empty data directory")
+	return command
+}
+
+// printUndo prints that command, and what belongs to it if it brings a member back.
+func printUndo(w io.Writer, undo string) {
+	command := undoCommand(undo)
+	if command == "" {
+		return
+	}
+	fmt.Fprintln(w, "undo: "+command)
+	if strings.Contains(command, " --peer-urls ") && !strings.Contains(command, " member update ") ||
+		strings.Contains(command, " --add") {
+		fmt.Fprintln(w, "      who comes back by it is a new member: start it with --join and another, empty data directory")
+	}
 }

@@ -46,6 +46,10 @@ type Restorer func(ctx context.Context, r *Request) (*Restored, error)
 
 const restoreHelp = `Make the data directory of a new member from a snapshot of Quorate or of etcd 3.5 to 3.7.
 
+This is for a cluster that is lost, and for a new one. If one member lost its disk while others of its cluster serve,
+restore nothing: all writes since the backup would be lost. Start that member with an empty directory and the flags that it
+had, and run "quorate member reset NAME" at a member that serves.
+
 Do this once for each member of the new cluster, from the same file and with the same --initial-cluster and
 --initial-cluster-token, then start the members as usual: the directory says which member of which cluster each one is. All
 revisions, leases (whose time begins anew), users and roles are those of the file; the cluster and its id are new. Members
@@ -159,7 +163,10 @@ func printRestored(s command.Streams, from string, d *Restored) error {
 	}
 	next := "start it"
 	if d.Members > 1 {
-		next = "do the same for the other members, from the same file, then start all"
+		fmt.Fprintf(s.Out, "first: if other members of the old cluster run and serve, do not go on: what was written since "+
+			"%s was made would be lost. Move %s aside, start %s with an empty directory and the flags that it had, and run "+
+			"`quorate member reset %s` at a member that serves\n", from, d.DataDir, d.Member, d.Member)
+		next = "if none serves, do the same for the other members, from the same file, then start all"
 	}
 	_, err := fmt.Fprintf(s.Out, "next: %s; this one with --data-dir %s\n", next, d.DataDir)
 	return err

@@ -43,13 +43,15 @@ func TestStatus(t *testing.T) {
 	run(t, "status", file, "-o", "simple").Want(t, 0, "efc84184, 2, 1, 24.0 KiB, 3.7.0\n", "")
 	run(t, "status", file, "-w", "json").Want(t, 0,
 		`{"hash":4022878596,"revision":2,"totalKey":1,"totalSize":24576,"version":"3.7.0"}`+"\n", "")
-	run(t, "status", file).Want(t, 0, "HASH      REVISION  KEYS  SIZE      VERSION\nefc84184  2         1     24.0 KiB  3.7.0\n", "")
+	run(t, "status", file).Want(t, 0, "HASH      REVISION  KEYS  SIZE      VERSION\nefc84184  2         1     24.0 KiB  "+
+		"3.7.0\n", "")
 	run(t, "status", file, "-o", "xml").Want(t, command.StatusUsage, "", `--output "xml": choose table, json or simple`)
 	run(t, "status", file+"x").Want(t, command.StatusRefused, "", "dbx: no such file or directory")
 	if err := os.Truncate(file, 8192); err != nil {
 		t.Fatal(err)
 	}
-	run(t, "status", file).Want(t, command.StatusRefused, "", "the file is damaged: it should have 6 pages of 4096 bytes and has 2")
+	run(t, "status", file).Want(t, command.StatusRefused, "", "the file is damaged: it should have 6 pages of 4096 bytes and "+
+		"has 2")
 	if err := os.WriteFile(file, []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +94,10 @@ func TestRestore_words(t *testing.T) {
   users     2 users, 1 role; authentication is on
   member    m1 (a), of 3; cluster b
   left out  1 alarm of the members that wrote the file
-next: do the same for the other members, from the same file, then start all; this one with --data-dir d
+first: if other members of the old cluster run and serve, do not go on: what was written since s.db was made would be lost. `+
+		"Move d aside, start m1 with an empty directory and the flags that it had, and run `quorate member reset m1` at a "+
+		`member that serves
+next: if none serves, do the same for the other members, from the same file, then start all; this one with --data-dir d
 `, "")
 	if len(asked.Member) != 2 || asked.Member[0] != "--name=m1" || asked.DataDir != "d" || asked.SkipHashCheck {
 		t.Errorf("asked for %+v", asked)

@@ -94,16 +94,17 @@ func explainAlarm(kind string, id uint64, members []Member) string {
 			"minute; or start the members again with a larger --quota-backend-bytes, then `quorate alarm disarm`", about)
 	case kind == pb.AlarmType_CORRUPT.String() && id == 0:
 		return "alarm CORRUPT of no member in particular: the members' data differ and no majority agrees, so that none " +
-			"serves. Compare them with `quorate endpoint hashkv --cluster`, keep a copy of every data directory, replace " +
-			"the data of those that are wrong, then `quorate alarm disarm`"
+			"serves. Any of them may have the only copy of acknowledged writes: empty no data directory. Stop the clients, " +
+			"compare the members with `quorate endpoint hashkv --cluster`, and copy every data directory of a stopped " +
+			"member elsewhere. Only once it is decided whose data is right: stop each of the others, move its directory " +
+			"aside, keep it, run `quorate member reset NAME`, start it with its flags, and at the end `quorate alarm disarm`"
 	case kind == pb.AlarmType_CORRUPT.String():
 		if name == "" {
 			name = "NAME"
 		}
-		return fmt.Sprintf("alarm CORRUPT of %s: its data differ from those of the majority, and it serves nobody. Stop "+
-			"it, move its data directory away, run `quorate member reset %s` against another member, and start it again "+
-			"with its flags", about,
-			name)
+		return fmt.Sprintf("alarm CORRUPT of %s: its data differ from those of the majority, and it serves nobody. First see "+
+			"that the others serve and are well; this one may be needed else. Then stop it, move its data directory aside, "+
+			"keep it, run `quorate member reset %s` against another member, and start it again with its flags", about, name)
 	}
 	return fmt.Sprintf("alarm %s of %s", kind, about)
 }

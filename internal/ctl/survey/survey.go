@@ -36,6 +36,7 @@ type Member struct {
 	ID       uint64
 	Cluster  uint64 // that it says it is of
 	Role     Role
+	Leads    uint64 // the leader that it names; zero: it knows none
 	Term     uint64
 	Index    uint64 // last entry of its log
 	Applied  uint64
@@ -112,7 +113,7 @@ func askOne(ctx context.Context, client *clientv3.Client, seat Seat) Member {
 	}
 	m = Member{
 		Seat: seat, ID: answer.Header.GetMemberId(), Cluster: answer.Header.GetClusterId(), Role: Follower,
-		Term: answer.RaftTerm, Index: answer.RaftIndex,
+		Leads: answer.Leader, Term: answer.RaftTerm, Index: answer.RaftIndex,
 		Applied: answer.RaftAppliedIndex, Revision: answer.Header.GetRevision(), Size: answer.DbSize,
 		Version: answer.Version, Alarms: slices.Clone(answer.Errors),
 	}

@@ -44,7 +44,8 @@ func TestNotes(t *testing.T) {
 	}
 	got := survey.Notes(members)
 	for i, want := range []string{
-		"m1, m2 report: alarm NOSPACE of m2 (a2): ", "m1 reports: alarm CORRUPT of m1 (a1): ", "m2 reports: disk of m2 nearly full",
+		"m1, m2 report: alarm NOSPACE of m2 (a2): ", "m1 reports: alarm CORRUPT of m1 (a1): ", "m2 reports: disk of m2 " +
+			"nearly full",
 	} {
 		if len(got) != 3 || !strings.HasPrefix(got[i], want) {
 			t.Errorf("note %d of %q, want %q", i, got, want)
@@ -53,6 +54,14 @@ func TestNotes(t *testing.T) {
 	for _, remedy := range []string{"compact", "member reset m1"} {
 		if !strings.Contains(strings.Join(got, "\n"), remedy) {
 			t.Errorf("no note says %q: %q", remedy, got)
+		}
+	}
+	members[0].Alarms = []string{corrupt, "memberID:0 alarm:CORRUPT"}
+	for _, text := range survey.Notes(members[:1]) {
+		keep := max(strings.Index(text, "empty no data directory"), strings.Index(text, "First see that the others serve"))
+		if aside := strings.Index(text, "aside, keep it"); keep < 0 || aside < keep || strings.Contains(text, "those that "+
+			"are wrong") {
+			t.Errorf("the check comes first, and the directory is kept: %q", text)
 		}
 	}
 	if !survey.Alarmed(members[:1]) || survey.Alarmed(members[2:]) {
