@@ -71,8 +71,8 @@ func (r *reader) blob() []byte {
 	return b
 }
 
-// count returns the next number if so many elements of at least minBytes each can still follow, and there is room for them: each
-// takes size bytes of memory, beside what it aliases.
+// count returns the next number if so many elements of at least minBytes each can still follow, and there is room for them:
+// each takes size bytes of memory, beside what it aliases.
 func (r *reader) count(minBytes, size int) int {
 	n := r.uvarint()
 	if n > uint64(len(r.src)/minBytes) {

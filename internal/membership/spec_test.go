@@ -243,3 +243,15 @@ func TestSpec_Due(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that what is wrong with very long names and URLs is told in a short text.
+func TestSpec_Validate_longText(t *testing.T) {
+	long := strings.Repeat("<", 1<<20)
+	var s membership.Spec
+	for range 2 {
+		s.Add = append(s.Add, membership.Newcomer{Name: long, PeerURLs: []string{long, long, "x0", "x1", "x2", "x3", "x4"}})
+	}
+	if err := s.Validate(); err == nil || len(err.Error()) > 16<<10 || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("a text of %d bytes", len(fmt.Sprint(err)))
+	}
+}

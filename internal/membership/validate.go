@@ -112,6 +112,15 @@ func repeatFaults(ids []consensus.MemberID) []error {
 	return faults
 }
 
+// cut shortens what others gave for a message: it stands in many.
+func cut(text string) string {
+	const most = 2 * maxNameBytes
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
 // FitsURL reports whether a peer URL is not too long.
 func FitsURL(url string) bool { return len(url) <= maxURLBytes }
 
@@ -131,7 +140,7 @@ func (s *Spec) urlFaults() []error {
 		}
 		for _, url := range urls {
 			if slices.Contains(seen, url) {
-				faults = append(faults, fmt.Errorf("the URL %s is given twice", url))
+				faults = append(faults, fmt.Errorf("the URL %s is given twice", cut(url)))
 				continue
 			}
 			seen = append(seen, url)
@@ -145,10 +154,10 @@ func (s *Spec) urlFaults() []error {
 	for i := range s.Add {
 		n := &s.Add[i]
 		if n.Name != "" && slices.Contains(names, n.Name) {
-			faults = append(faults, fmt.Errorf("two newcomers are called %s", n.Name))
+			faults = append(faults, fmt.Errorf("two newcomers are called %s", cut(n.Name)))
 		}
 		names = append(names, n.Name)
-		who := "newcomer " + n.Name
+		who := "newcomer " + cut(n.Name)
 		if n.Name == "" {
 			who = fmt.Sprintf("newcomer %d", i+1)
 		}

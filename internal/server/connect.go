@@ -29,9 +29,8 @@ const requestPatience = 5 * time.Second
 func (s *Server) connect(ctx context.Context, options Options) error {
 	own := &s.data.Identity
 	m, err := member.New(member.Options{
-		Data:            s.data,
-		LowDisk:         s.lowDisk,
-		DiskReserve:     int64(s.cfg.Storage.DiskReserveBytes),
+		Data:    s.data,
+		LowDisk: s.lowDisk, DiskReserve: int64(s.cfg.Storage.DiskReserveBytes),
 		Expiring:        func() []string { return s.expiries().late(s.cfg.Name, time.Now()) },
 		Raft:            s.raftOptions(own.Member, own.Cluster),
 		PeerURLs:        s.ownURLs(),

@@ -169,6 +169,9 @@ func call(ctx context.Context, conn *grpc.ClientConn, h hello, method string, bo
 	return answered, nil
 }
 
+// maxOpenBytes bounds the requests that anybody may make: a name, some URLs and a token.
+const maxOpenBytes = 64 << 10
+
 func (t *Transport) serveCall(ctx context.Context, decode func(any) error) (any, error) {
 	from := admitterOf(ctx)
 	from.Hold(streamBytes)
@@ -188,6 +191,10 @@ func (t *Transport) serveCall(ctx context.Context, decode func(any) error) (any,
 	if err := t.checkCall(ctx, &h, method); err != nil {
 		t.noteRefusal(h, err)
 		return nil, refusal(err)
+	}
+	if slices.Contains(t.options.OpenMethods, method) && len(body) > maxOpenBytes {
+		return nil, status.Errorf(codes.InvalidArgument, "transport: a request of %d bytes to %q, which has %d at most",
+			len(body), method, maxOpenBytes)
 	}
 	switch method {
 	case methodFind:

@@ -167,3 +167,21 @@ func selfSigned(t *testing.T) (server, client *tls.Config) {
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}},
 		&tls.Config{RootCAs: roots}
 }
+
+// Ensure that requests which anybody may make are small, and that others are not bounded by that.
+func TestTransport_Call_openIsSmall(t *testing.T) {
+	a := start(t, 1)
+	b := answering(start(t, 2, func(o *transport.Options) { o.OpenMethods = []string{"who"} }))
+	acquaint(a, b)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for _, c := range []struct {
+		method string
+		bytes  int
+		want   codes.Code
+	}{{"who", 64 << 10, codes.OK}, {"who", 64<<10 + 1, codes.InvalidArgument}, {"echo", 1 << 20, codes.OK}} {
+		if _, err := a.Call(ctx, 2, c.method, make([]byte, c.bytes)); status.Code(err) != c.want {
+			t.Errorf("%s with %d bytes: got %v, want %v", c.method, c.bytes, err, c.want)
+		}
+	}
+}
