@@ -24,12 +24,15 @@ var errExhausted = status.New(codes.ResourceExhausted, "quorate: the connections
 // copies is how many times a request is in memory while it is served: as it came, and as it was read.
 const copies = 2
 
+// holder counts what unpacking a message takes beside what came of it; false: there is no room.
+type holder interface{ holdUnpacked(bytes int) bool }
+
 // assembler puts messages together from the bytes of a request.
 type assembler struct {
 	most       int
 	compressor string
 	turns      *admission.Turns
-	hold       func(bytes int) bool // counts what unpacking a message takes beside what came of it; false: there is no room
+	holder     holder
 	prefix     [h2.PrefixBytes]byte
 	read       int // bytes of the prefix
 	message    []byte
@@ -90,7 +93,7 @@ func (a *assembler) end(message []byte) ([]byte, error) {
 	case a.compressor == "" || a.compressor == encoding.Identity:
 		return nil, status.Error(codes.Internal, "grpc: compressed flag set with identity or empty encoding")
 	}
-	if !a.hold(unpackerBytes) {
+	if !a.holder.holdUnpacked(unpackerBytes) {
 		return nil, errExhausted.Err()
 	}
 	unpacked, err := encoding.GetCompressor(a.compressor).Decompress(bytes.NewReader(message))
@@ -108,7 +111,7 @@ func (a *assembler) end(message []byte) ([]byte, error) {
 		return nil, status.Errorf(codes.ResourceExhausted,
 			"grpc: received message after decompression larger than max %d", a.most)
 	}
-	a.hold(copies * len(all)) // which is less than before
+	a.holder.holdUnpacked(copies * len(all)) // which is less than before
 	return all, nil
 }
 
@@ -124,7 +127,7 @@ func (a *assembler) unpack(from io.Reader) ([]byte, error) {
 	var all bytes.Buffer
 	for weight, size := 0, admission.LargeBytes; ; weight, size = admission.LargeBytes, pieceBytes {
 		size = min(size, a.most+1-all.Len())
-		if !a.hold(unpackerBytes + copies*(all.Len()+size)) { // a buffer that grows has up to twice what is in it
+		if !a.holder.holdUnpacked(unpackerBytes + copies*(all.Len()+size)) { // a buffer that grows has up to twice what is in it
 			return nil, errNoRoom
 		}
 		var err error

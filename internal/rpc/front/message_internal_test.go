@@ -62,7 +62,7 @@ func FuzzAssembler(f *testing.F) {
 			compressor = "gzip"
 		}
 		const most = 4096
-		a := assembler{most: most, compressor: compressor, turns: admission.NewTurns(), hold: anyRoom}
+		a := assembler{most: most, compressor: compressor, turns: admission.NewTurns(), holder: room(anyRoom)}
 		cut = min(max(cut, 0), len(p))
 		for _, part := range [][]byte{p[:cut], p[cut:]} {
 			for len(part) > 0 {
@@ -102,6 +102,11 @@ func TestEscape(t *testing.T) {
 	}
 }
 
+// room is a holder.
+type room func(bytes int) bool
+
+func (r room) holdUnpacked(bytes int) bool { return r(bytes) }
+
 // anyRoom is room for whatever is unpacked.
 func anyRoom(int) bool { return true }
 
@@ -112,20 +117,20 @@ func TestAssembler_unpack_room(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, room := range []int{0, unpackerBytes, size, most} {
+	for _, free := range []int{0, unpackerBytes, size, most} {
 		held := 0
-		a := assembler{most: most, compressor: "gzip", turns: admission.NewTurns(), hold: func(bytes int) bool {
-			if bytes > room {
+		a := assembler{most: most, compressor: "gzip", turns: admission.NewTurns(), holder: room(func(bytes int) bool {
+			if bytes > free {
 				return false
 			}
 			held = bytes
 			return true
-		}}
+		})}
 		message, _, _, err := a.take(packed)
-		if room < most && (status.Code(err) != codes.ResourceExhausted || message != nil) {
-			t.Errorf("room for %d bytes: %d were unpacked, and %v", room, len(message), err)
+		if free < most && (status.Code(err) != codes.ResourceExhausted || message != nil) {
+			t.Errorf("room for %d bytes: %d were unpacked, and %v", free, len(message), err)
 		}
-		if room == most && (err != nil || len(message) != size || held != copies*size) {
+		if free == most && (err != nil || len(message) != size || held != copies*size) {
 			t.Errorf("a message of %d bytes counts as %d, and %v", len(message), held, err)
 		}
 	}
@@ -144,7 +149,7 @@ func TestAssembler_turns(t *testing.T) {
 			return packed
 		}
 		unpack := func(packed []byte) int {
-			a := assembler{most: 4 << 20, compressor: "gzip", turns: turns, hold: anyRoom}
+			a := assembler{most: 4 << 20, compressor: "gzip", turns: turns, holder: room(anyRoom)}
 			message, _, _, err := a.take(packed)
 			if err != nil {
 				t.Error(err)

@@ -211,7 +211,7 @@ func (s *Server) Open(stream *h2.Stream, fields *h2.Fields, ended bool) h2.Recei
 		return nil
 	}
 	c := &Call{server: s, stream: stream, writer: conn.writer, request: r}
-	c.body = assembler{most: s.options.MaxMessage, compressor: r.compression, turns: s.options.Turns, hold: c.holdUnpacked}
+	c.body = assembler{most: s.options.MaxMessage, compressor: r.compression, turns: s.options.Turns, holder: c}
 	conn.opened = append(conn.opened, c)
 	return c
 }

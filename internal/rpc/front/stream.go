@@ -51,7 +51,7 @@ func (s *Server) openStream(stream *h2.Stream, r *request, ended bool) *serverSt
 	}
 	x.framed, x.waitSent = x.sendFramed, x.stream.WaitSent
 	x.came = sync.NewCond(&x.queue)
-	x.body = assembler{most: s.options.MaxMessage, compressor: r.compression, turns: s.options.Turns, hold: x.holdUnpacked}
+	x.body = assembler{most: s.options.MaxMessage, compressor: r.compression, turns: s.options.Turns, holder: x}
 	ctx, cancel := r.withDeadline()
 	ctx, x.told = s.told(ctx, r)
 	x.ctx, x.cancel = grpc.NewContextWithServerTransportStream(ctx, &x.transport), cancel
