@@ -22,10 +22,11 @@ type Receiver struct {
 	Term        consensus.Term
 	Leader      consensus.MemberID // of that term, or NoMember
 	HearsLeader bool               // or leads: it helps to depose nobody
+	Unled       bool               // it has heard no leader for so long that it takes one of whom its log does not know
 	Joins       bool               // it knows no configuration yet
 	KnowsSender bool               // a member of any configuration in the log, or removed
-	// SenderRemoved: it may still have to commit its own removal, as the leader that is heard. It becomes no other leader of
-	// those that hear one: anybody may bear its id.
+	// SenderRemoved: it may still have to commit its own removal, as the leader that is heard. Otherwise it is a leader as one
+	// that is not known: anybody may bear its id.
 	SenderRemoved bool
 }
 
@@ -38,7 +39,7 @@ func (at *Receiver) Judge(m *consensus.Message) (Reason, bool) {
 		return TermJump, true
 	case !at.KnowsSender && !at.Joins && !at.fromNonMember(m):
 		return NonMember, true
-	case at.SenderRemoved && m.Kind.FromLeader() && at.HearsLeader && m.From != at.Leader:
+	case at.SenderRemoved && m.Kind.FromLeader() && !at.Unled && m.From != at.Leader:
 		return NonMember, true
 	case m.Kind.FromLeader() && m.Term == at.Term && at.Leader != consensus.NoMember && at.Leader != m.From:
 		return Leader, true
@@ -47,15 +48,15 @@ func (at *Receiver) Judge(m *consensus.Message) (Reason, bool) {
 }
 
 // fromNonMember reports whether a member may send m of whom the receiver's log does not know yet: a candidate, or a leader,
-// that was added after the end of that log. Who hears its leader has no need of another one. Native clients offer proposals of
-// their own sessions.
+// that was added after the end of that log. A receiver that has heard a leader lately has no need of one that nobody vouches for:
+// the members that it knows elect another one, if they can. Native clients offer proposals of their own sessions.
 func (at *Receiver) fromNonMember(m *consensus.Message) bool {
 	switch m.Kind {
 	case consensus.MsgPreVote, consensus.MsgVote:
-		return !m.Force // a leader hands over to a member that it knows, and whose vote counts are those who know it, too
+		return at.Unled && !m.Force // a leader hands over to a member that it knows, by votes of those that know it, too
 	case consensus.MsgAppend, consensus.MsgHeartbeat, consensus.MsgSnapshotOffer:
-		unled := m.Term > at.Term || at.Leader == consensus.NoMember
-		return m.Term < at.Term || m.From == at.Leader || (unled && !at.HearsLeader)
+		free := m.Term > at.Term || at.Leader == consensus.NoMember
+		return m.Term < at.Term || m.From == at.Leader || free && at.Unled
 	case consensus.MsgRemoved:
 		return !at.HearsLeader
 	case consensus.MsgRecord, consensus.MsgFastPropose:

@@ -15,8 +15,10 @@ func TestReceiver_Judge(t *testing.T) {
 	removed := member
 	removed.SenderRemoved = true
 	unled := removed
-	unled.HearsLeader, unled.Leader = false, consensus.NoMember
-	alone := filter.Receiver{Term: 7, KnowsSender: false}
+	unled.HearsLeader, unled.Leader, unled.Unled = false, consensus.NoMember, true
+	between := nonMember
+	between.HearsLeader, between.Leader = false, consensus.NoMember
+	alone := filter.Receiver{Term: 7, Unled: true}
 	joins := filter.Receiver{Joins: true}
 	heartbeat := func(from consensus.MemberID, term consensus.Term) consensus.Message {
 		return consensus.Message{Kind: consensus.MsgHeartbeat, From: from, Term: term}
@@ -46,7 +48,11 @@ func TestReceiver_Judge(t *testing.T) {
 		{"a kind that nobody sends", member, consensus.Message{From: 2, Term: 7}, filter.Malformed},
 		{"a non-member that leads a later term, while the leader is heard", nonMember, heartbeat(9, 8), filter.NonMember},
 		{"the same, while no leader is known", alone, heartbeat(9, 8), passes},
-		{"a non-member that asks for a vote", nonMember, consensus.Message{Kind: consensus.MsgVote, From: 9, Term: 8}, passes},
+		{"the same, in an election", between, heartbeat(9, 8), filter.NonMember},
+		{"a non-member that asks for a vote", nonMember, consensus.Message{Kind: consensus.MsgVote, From: 9, Term: 8},
+			filter.NonMember},
+		{"the same, in an election", between, consensus.Message{Kind: consensus.MsgVote, From: 9, Term: 8}, filter.NonMember},
+		{"the same, while no leader was heard for long", alone, consensus.Message{Kind: consensus.MsgVote, From: 9, Term: 8}, passes},
 		{"a non-member that says that a leader wants the vote", alone,
 			consensus.Message{Kind: consensus.MsgVote, From: 9, Term: 8, Force: true}, filter.NonMember},
 		{"a removed member that leads a later term, while another leader is heard", removed, heartbeat(9, 8), filter.NonMember},

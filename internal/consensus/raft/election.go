@@ -22,6 +22,7 @@ type election struct {
 	rng     random
 
 	heardAt    uint64 // when the leader was heard last, or this term's role began
+	ledAt      uint64 // when any leader was heard last, this member among them
 	campaignAt uint64 // when to campaign unless a leader is heard
 	spread     int    // of the next wait, in ticks, while waits are short; else zero
 	suspect    bool   // the connection to the leader broke: refuse nobody for its sake
@@ -62,7 +63,7 @@ func (e *election) resetCampaign() {
 
 // hearLeader notes a sign of life of the current leader.
 func (e *election) hearLeader() {
-	e.heardAt, e.spread, e.suspect = e.clock.now, 0, false
+	e.heardAt, e.ledAt, e.spread, e.suspect = e.clock.now, e.clock.now, 0, false
 	if e.opts.LeaderLease {
 		e.patientUntil = max(e.patientUntil, e.clock.now+uint64(e.opts.ElectionTicks))
 	}
@@ -108,6 +109,18 @@ func (e *election) hearsLeader() bool {
 func (e *election) heardLately() bool {
 	return e.soft.leader != consensus.NoMember && !e.suspect && e.clock.now-e.heardAt < uint64(e.opts.ElectionTicks)
 }
+
+// unledFor is for how many election timeouts a member has heard no leader, nor led, that takes votes and a leader from a process
+// that its log does not know. The members that it knows elect one in that time, if they can.
+const unledFor = 10
+
+// longUnled reports whether so much has passed, since the start at least.
+func (e *election) longUnled() bool {
+	return e.soft.role != Leader && e.clock.now-e.ledAt >= unledFor*uint64(e.opts.ElectionTicks)
+}
+
+// led notes that this member leads no more.
+func (e *election) led() { e.ledAt = e.clock.now }
 
 // beginTerm lets the wait for a leader count from now on.
 func (e *election) beginTerm() { e.heardAt = e.clock.now }

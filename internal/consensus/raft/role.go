@@ -32,6 +32,7 @@ func (r *Replica) becomeLeader() {
 
 // leaveLeadership refuses what waited for it.
 func (r *Replica) leaveLeadership() {
+	r.elect.led()
 	r.reads.fail()
 	r.peers.reset()
 	r.transfer.reset()

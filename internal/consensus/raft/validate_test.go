@@ -116,6 +116,11 @@ func TestReplica_Receive_leaderToBeKnown(t *testing.T) {
 	c.isolate(3, true)
 	c.tick(40, 3)
 	heartbeat(c.node(3).replica)
+	if leader := c.node(3).replica.Leader(); leader != consensus.NoMember {
+		t.Errorf("it heard nobody for as long as elections take, and follows %v", leader)
+	}
+	c.tick(70, 3)
+	heartbeat(c.node(3).replica)
 	if leader := c.node(3).replica.Leader(); leader != 9 {
 		t.Errorf("it heard nobody for long, and follows %v", leader)
 	}
