@@ -127,7 +127,8 @@ func (a *assembler) unpack(from io.Reader) ([]byte, error) {
 	var all bytes.Buffer
 	for weight, size := 0, admission.LargeBytes; ; weight, size = admission.LargeBytes, pieceBytes {
 		size = min(size, a.most+1-all.Len())
-		if !a.holder.holdUnpacked(unpackerBytes + copies*(all.Len()+size)) { // a buffer that grows has up to twice what is in it
+		// A buffer that grows has up to twice what is in it.
+		if !a.holder.holdUnpacked(unpackerBytes + copies*(all.Len()+size)) {
 			return nil, errNoRoom
 		}
 		var err error
