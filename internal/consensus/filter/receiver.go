@@ -48,8 +48,8 @@ func (at *Receiver) Judge(m *consensus.Message) (Reason, bool) {
 }
 
 // fromNonMember reports whether a member may send m of whom the receiver's log does not know yet: a candidate, or a leader,
-// that was added after the end of that log. A receiver that has heard a leader lately has no need of one that nobody vouches for:
-// the members that it knows elect another one, if they can. Native clients offer proposals of their own sessions.
+// that was added after the end of that log. A receiver that has heard a leader lately has no need of one that nobody vouches
+// for: the members that it knows elect another one, if they can. Native clients offer proposals of their own sessions.
 func (at *Receiver) fromNonMember(m *consensus.Message) bool {
 	switch m.Kind {
 	case consensus.MsgPreVote, consensus.MsgVote:

@@ -110,8 +110,8 @@ func (e *election) heardLately() bool {
 	return e.soft.leader != consensus.NoMember && !e.suspect && e.clock.now-e.heardAt < uint64(e.opts.ElectionTicks)
 }
 
-// unledFor is for how many election timeouts a member has heard no leader, nor led, that takes votes and a leader from a process
-// that its log does not know. The members that it knows elect one in that time, if they can.
+// unledFor is for how many election timeouts a member has heard no leader, nor led, that takes votes and a leader from a
+// process that its log does not know. The members that it knows elect one in that time, if they can.
 const unledFor = 10
 
 // longUnled reports whether so much has passed, since the start at least.
