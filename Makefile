@@ -3,7 +3,7 @@ GO ?= go
 # The product is built without cgo; only the race detector needs a C compiler.
 export CGO_ENABLED ?= 0
 SEED ?= 1
-SIM_FOR ?= 2m
+SIM_FOR ?= 90s
 SIM_PEBBLE_FOR ?= 12s
 SIM_USERS_FOR ?= 15s
 FUZZ_TIME ?= 30s
