@@ -3,7 +3,7 @@ GO ?= go
 # The product is built without cgo; only the race detector needs a C compiler.
 export CGO_ENABLED ?= 0
 SEED ?= 1
-SIM_FOR ?= 90s
+SIM_FOR ?= 60s
 SIM_PEBBLE_FOR ?= 12s
 SIM_USERS_FOR ?= 15s
 FUZZ_TIME ?= 30s
@@ -98,7 +98,7 @@ fuzz:
 
 # What CI runs of it: ten seconds for each fuzzer of a quarter of the packages. Which quarter changes with the day of the year.
 fuzz-short:
-	@$(MAKE) --no-print-directory fuzz FUZZ_TIME=10s FUZZ_OF=4 FUZZ_PART=$$(expr $$(date +%j) % 4)
+	@$(MAKE) --no-print-directory fuzz FUZZ_TIME=6s FUZZ_OF=4 FUZZ_PART=$$(expr $$(date +%j) % 4)
 
 # One of etcd's black-box suites, common or e2e, against this server; needs the network for the first build.
 compat:
