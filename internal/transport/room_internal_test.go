@@ -23,14 +23,20 @@ func TestReader_decode_room(t *testing.T) {
 	for i := range entries {
 		entries[i] = consensus.Entry{Index: consensus.Index(i + 1), Term: 1, Kind: consensus.EntryCommand, Payload: make([]byte, 100)}
 	}
+	least := consensus.Entry{Index: 1, Term: 1, Kind: consensus.EntryCommand, Payload: make([]byte, 8)}
+	short := make([]consensus.Entry, softFrameBytes/least.SizeBytes()) // as many as a sender puts into a frame
+	for i := range short {
+		short[i] = least
+		short[i].Index = consensus.Index(i + 1)
+	}
 	heartbeats := make([]consensus.Message, 500)
 	for i := range heartbeats {
 		heartbeats[i] = consensus.Message{Kind: consensus.MsgHeartbeat, From: 1, To: 2, Term: 3}
 	}
 	large := consensus.Entry{Index: 1, Term: 1, Kind: consensus.EntryCommand, Payload: make([]byte, 1<<20)}
 	append1 := consensus.Message{Kind: consensus.MsgAppend, From: 1, To: 2, Term: 1}
-	many, one := append1, append1
-	many.Entries, one.Entries = entries, []consensus.Entry{large}
+	many, one, full := append1, append1, append1
+	many.Entries, one.Entries, full.Entries = entries, []consensus.Entry{large}, short
 	bad := func(m consensus.Message) consensus.Message { m.From, m.To = 1, 2; return m }
 	for _, c := range []struct {
 		name string
@@ -39,6 +45,7 @@ func TestReader_decode_room(t *testing.T) {
 	}{
 		{"entries of a log", bodyOf(many), true},
 		{"a large entry", bodyOf(one), true},
+		{"a frame that is full of short entries", bodyOf(full), true},
 		{"some hundred heartbeats", bodyOf(heartbeats...), true},
 		{"very many empty messages", bodyOf(make([]consensus.Message, 30_000)...), false},
 		{"very many empty proposals", bodyOf(bad(consensus.Message{Proposals: make([]consensus.Proposal, 300_000)})), false},
