@@ -86,7 +86,8 @@ func appendMessages(dst []byte, messages []consensus.Message) ([]byte, cargoByte
 }
 
 // nonMemberRoom is how many bytes of memory the messages of a frame may take whose sender is not known, beside a body of so
-// many bytes. What members send takes less: the shortest entries fill a frame (softFrameBytes, by Entry.SizeBytes) with 580 KiB.
+// many bytes. What members send takes less: the shortest entries fill a frame (softFrameBytes, by Entry.SizeBytes) with 580
+// KiB.
 func nonMemberRoom(body int) int { return 1<<20 + 2*body }
 
 // decodeMessages reads the body of a frameMessages. Payloads alias body.

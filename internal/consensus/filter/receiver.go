@@ -21,7 +21,6 @@ const (
 type Receiver struct {
 	Term        consensus.Term
 	Leader      consensus.MemberID // of that term, or NoMember
-	HearsLeader bool               // or leads: it helps to depose nobody
 	Unled       bool               // it has heard no leader for so long that it takes one of whom its log does not know
 	Joins       bool               // it knows no configuration yet
 	KnowsSender bool               // a member of any configuration in the log, or removed
@@ -39,7 +38,7 @@ func (at *Receiver) Judge(m *consensus.Message) (Reason, bool) {
 		return TermJump, true
 	case !at.KnowsSender && !at.Joins && !at.fromNonMember(m):
 		return NonMember, true
-	case at.SenderRemoved && m.Kind.FromLeader() && !at.Unled && m.From != at.Leader:
+	case at.SenderRemoved && (m.Kind.FromLeader() || m.Kind == consensus.MsgRemoved) && !at.Unled && m.From != at.Leader:
 		return NonMember, true
 	case m.Kind.FromLeader() && m.Term == at.Term && at.Leader != consensus.NoMember && at.Leader != m.From:
 		return Leader, true
@@ -58,7 +57,7 @@ func (at *Receiver) fromNonMember(m *consensus.Message) bool {
 		free := m.Term > at.Term || at.Leader == consensus.NoMember
 		return m.Term < at.Term || m.From == at.Leader || free && at.Unled
 	case consensus.MsgRemoved:
-		return !at.HearsLeader
+		return at.Unled
 	case consensus.MsgRecord, consensus.MsgFastPropose:
 		return !slices.ContainsFunc(m.Proposals, func(p consensus.Proposal) bool { return !p.ID.Session.OfClient() })
 	}

@@ -9,15 +9,15 @@ import (
 
 // Ensure that a message passes, or is dropped for the right reason, by what its receiver knows.
 func TestReceiver_Judge(t *testing.T) {
-	member := filter.Receiver{Term: 7, Leader: 1, HearsLeader: true, KnowsSender: true}
+	member := filter.Receiver{Term: 7, Leader: 1, KnowsSender: true}
 	nonMember := member
 	nonMember.KnowsSender = false
 	removed := member
 	removed.SenderRemoved = true
 	unled := removed
-	unled.HearsLeader, unled.Leader, unled.Unled = false, consensus.NoMember, true
+	unled.Leader, unled.Unled = consensus.NoMember, true
 	between := nonMember
-	between.HearsLeader, between.Leader = false, consensus.NoMember
+	between.Leader = consensus.NoMember
 	alone := filter.Receiver{Term: 7, Unled: true}
 	joins := filter.Receiver{Joins: true}
 	heartbeat := func(from consensus.MemberID, term consensus.Term) consensus.Message {
@@ -62,7 +62,10 @@ func TestReceiver_Judge(t *testing.T) {
 		{"a non-member that reads", nonMember, consensus.Message{Kind: consensus.MsgRead, From: 9, Term: 7}, filter.NonMember},
 		{"a non-member that says one was removed", nonMember, consensus.Message{Kind: consensus.MsgRemoved, From: 9, Term: 7},
 			filter.NonMember},
-		{"the same, while no leader is heard", alone, consensus.Message{Kind: consensus.MsgRemoved, From: 9, Term: 7}, passes},
+		{"the same, in an election", between, consensus.Message{Kind: consensus.MsgRemoved, From: 9, Term: 7}, filter.NonMember},
+		{"the same, while no leader was heard for long", alone, consensus.Message{Kind: consensus.MsgRemoved, From: 9, Term: 7},
+			passes},
+		{"a removed member that says so", removed, consensus.Message{Kind: consensus.MsgRemoved, From: 9, Term: 7}, filter.NonMember},
 	} {
 		got, dropped := x.at.Judge(&x.m)
 		if !dropped {

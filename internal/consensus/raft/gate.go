@@ -24,7 +24,7 @@ func (g *gate) judge(m *consensus.Message) (dropped bool) {
 		return false
 	}
 	at := filter.Receiver{
-		Term: g.hard.term, Leader: g.soft.leader, HearsLeader: g.hearsNow(), Unled: g.elect.longUnled(),
+		Term: g.hard.term, Leader: g.soft.leader, Unled: g.elect.longUnled(),
 		Joins: len(g.configs.Config().Members) == 0, KnowsSender: g.knows(m.From), SenderRemoved: g.configs.IsTombstone(m.From),
 	}
 	why, dropped := at.Judge(m)
