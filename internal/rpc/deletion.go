@@ -19,23 +19,25 @@ const deletedKeyBytes = 64
 type growthCheck struct {
 	quota    func(ctx context.Context, command *kv.Command) error // shared.checkQuota, or what stands for it
 	keyBytes int64                                                // for checkKeys
+	passed   int64                                                // likewise: costly.MaxPassed
 }
 
 func (s *shared) firstCheck() growthCheck {
-	return growthCheck{s.checkQuota, s.options.DeletionBytes}
+	return growthCheck{s.checkQuota, s.options.DeletionBytes, costly.MaxPassed}
 }
 
-// checkAgain is for what a client proposes again: it may have happened, so it is refused only if the keys have become twice
-// as many as the first time allowed.
+// checkAgain is for what a client proposes again: it may have happened, so it is refused only if the keys, or those that it
+// passes over, have become twice as many as the first time allowed.
 func (s *shared) checkAgain() growthCheck {
-	return growthCheck{s.warnQuota, 2 * s.options.DeletionBytes}
+	return growthCheck{s.warnQuota, 2 * s.options.DeletionBytes, 2 * costly.MaxPassed}
 }
 
-// checkKeys refuses a command that would delete keys of more than most bytes at once: until it is applied, every member
-// holds them several times. So it does one that would hang so many on one lease, while there are members that end a lease by
-// one command. It belongs to the proposing side, as checkQuota does. What others write between the check and the log is not
-// counted.
-func (s *shared) checkKeys(ctx context.Context, command *kv.Command, most int64) error {
+// checkKeys refuses a command that would delete keys of too many bytes at once, or pass over too many that are deleted: until
+// it is applied, every member holds those several times, and while it is, nothing else. So it does one that would hang so many
+// on one lease, while there are members that end a lease by one command. It belongs to the proposing side, as checkQuota does.
+// What others write between the check and the log is not counted.
+func (s *shared) checkKeys(ctx context.Context, command *kv.Command, check growthCheck) error {
+	most := check.keyBytes
 	deletes, attaches, long := deletesRanges(command), attachesKeys(command), putsLongKey(command)
 	if !deletes && !attaches && !long {
 		return nil
@@ -64,7 +66,7 @@ func (s *shared) checkKeys(ctx context.Context, command *kv.Command, most int64)
 	if err := s.access.Sign(ctx, command); err != nil {
 		return err
 	}
-	sum := deletionSum{all: costly.NewDeletions(ctx, machine.Store()), left: most}
+	sum := deletionSum{all: costly.NewDeletions(ctx, machine.Store(), check.passed), left: most}
 	if err := sum.command(command); err != nil {
 		return err
 	}

@@ -38,7 +38,9 @@ func (h *hotKV) declines(command *kv.Command) bool {
 // noCheck stands for checkQuota after declines.
 func noCheck(context.Context, *kv.Command) error { return nil }
 
-func (h *hotKV) afterDeclines() growthCheck { return growthCheck{noCheck, h.options.DeletionBytes} }
+func (h *hotKV) afterDeclines() growthCheck {
+	return growthCheck{noCheck, h.options.DeletionBytes, costly.MaxPassed}
+}
 
 // hotWrite is a command on its way.
 type hotWrite struct {

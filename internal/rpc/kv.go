@@ -134,7 +134,7 @@ func (s *kvService) admitPut(ctx context.Context, c *wire.PutCall, check growthC
 	if err := validate.Size(c.Size, s.options.MaxRequestBytes); err != nil {
 		return err
 	}
-	return s.checkKeys(ctx, &c.Command, check.keyBytes)
+	return s.checkKeys(ctx, &c.Command, check)
 }
 
 // wire.PutResponse answers a put that was applied.
@@ -170,7 +170,7 @@ func (s *kvService) admitDelete(ctx context.Context, c *wire.DeleteCall, check g
 	if err := validate.Size(c.Size, s.options.MaxRequestBytes); err != nil {
 		return err
 	}
-	return s.checkKeys(ctx, &c.Command, check.keyBytes)
+	return s.checkKeys(ctx, &c.Command, check)
 }
 
 // wire.DeleteResponse answers a delete that was applied.

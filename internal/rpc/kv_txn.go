@@ -61,7 +61,7 @@ func (s *kvService) admitTxn(ctx context.Context, c *wire.TxnCall, check growthC
 	if err := validate.Size(c.Size, s.options.MaxRequestBytes); err != nil {
 		return err
 	}
-	return s.checkKeys(ctx, &c.Command, check.keyBytes)
+	return s.checkKeys(ctx, &c.Command, check)
 }
 
 // wire.TxnResponse answers a transaction that was applied.

@@ -101,14 +101,14 @@ func TestDeletions_Visit(t *testing.T) {
 		{"more", 90, "dead", "deae", 0, true},
 		{"keys that are there", 4000, "k", "l", 400_000, false},
 	} {
-		found, err := count(costly.NewDeletions(t.Context(), m.Store()), c.times, c.key, c.end)
+		found, err := count(costly.NewDeletions(t.Context(), m.Store(), costly.MaxPassed), c.times, c.key, c.end)
 		if found != c.found || (status.Code(err) == codes.InvalidArgument) != c.passesMuch || !c.passesMuch && err != nil {
 			t.Errorf("%s: %d keys and %v", c.name, found, err)
 		}
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := count(costly.NewDeletions(ended, m.Store()), 1, "dead", "deae"); !errors.Is(err, context.Canceled) {
+	if _, err := count(costly.NewDeletions(ended, m.Store(), costly.MaxPassed), 1, "dead", "deae"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a call that has ended: %v", err)
 	}
 }
