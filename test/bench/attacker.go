@@ -106,5 +106,5 @@ func (e *errand) holding() (*holding, error) {
 
 // allHoldings are all attacks that are known.
 func allHoldings() []holding {
-	return slices.Concat(holdings, workings, stepping, slowReads, nativeSteps)
+	return slices.Concat(holdings, workings, stepping, slowReads, nativeSteps, services)
 }

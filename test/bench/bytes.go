@@ -3,21 +3,22 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorate/quorate/test/bench/cluster"
+	"github.com/quorate/quorate/test/bench/figures"
 	"github.com/quorate/quorate/test/bench/k8s"
+	"github.com/quorate/quorate/test/bench/latency"
 	"github.com/quorate/quorate/test/bench/load"
 )
 
@@ -28,86 +29,38 @@ const (
 	bytesDrain  = time.Second     // after the last put, for what it makes the members tell each other
 )
 
-// bytesPlan is what the flags of bytes say.
-type bytesPlan struct {
-	servers []cluster.Server
-	dir     string
-	sizes   []int
-	rate    float64
-	puts    int
-	from    []int // sites that write
-	matrix  bool
+// siteBytes is puts from some of five sites.
+type siteBytes struct {
+	size, puts int
+	rate       float64
+	from       []int // sites that write
+	matrix     bool
 }
 
-// siteBytes measures what goes over the links between five sites for a put.
-func siteBytes(ctx context.Context, arguments []string) error {
-	p, err := parseBytes(arguments)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("five sites, led from %s; %d puts from %s in turn, %.0f a second; bytes of TCP's payload; %s\n\n",
-		sites[leadingSite], p.puts, p.wherefrom(), p.rate, cluster.Machine())
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "server\tvalues\tbytes a put\tof the base\tidle bytes/s\twithout idle\tbusiest link\tp50 ms\t")
-	base := map[int]float64{}
-	for _, size := range p.sizes {
-		for _, s := range p.servers {
-			if err := p.measure(ctx, s, size, table, base); err != nil {
-				return errors.Join(fmt.Errorf("%s, %d bytes: %w", s.Name, size, err), table.Flush())
+// siteBytesOf measures what goes over the links between five sites for a put.
+func siteBytesOf(f *flags) func() ([]trial, error) {
+	sizes := take(f, "sizes", "256,10240",
+		"bytes of a value: random ones up to 1,024, above that fields as protobuf encodes a pod of Kubernetes",
+		listOf(within(strconv.Atoi, k8s.LeastValue, 1<<20)))
+	rate := f.decimal("rate", "50", "puts a second, of all sites together", 0.01, 1e6)
+	puts := f.number("puts", "500", "puts that count", 1, math.MaxInt)
+	from := f.choices("from", strings.Join(sites, ","), "sites that write, with commas between", sites)
+	matrix := f.yes("links", "print what each link carried for a put, too")
+	return func() (all []trial, err error) {
+		for _, size := range *sizes {
+			p := &siteBytes{size: size, puts: *puts, rate: *rate, matrix: *matrix}
+			for _, name := range *from {
+				p.from = append(p.from, slices.Index(sites, name))
 			}
+			all = append(all, trial{name: fmt.Sprintf("bytes of values of %d", size), on: betweenSites(), do: p.measure})
 		}
+		return all, nil
 	}
-	return table.Flush()
 }
 
-func parseBytes(arguments []string) (*bytesPlan, error) {
-	p := &bytesPlan{}
-	var sizes, from string
-	flags := flag.NewFlagSet("bytes", flag.ContinueOnError)
-	cluster.ServerFlag(flags, &p.servers)
-	flags.Func("flags", "NAME=FLAG,FLAG for the members of one server", serverFlags(&p.servers))
-	flags.StringVar(&p.dir, "dir", "", "where data lies while a cluster runs")
-	flags.StringVar(&sizes, "sizes", "256,10240",
-		"bytes of a value: random ones up to 1,024, above that fields as protobuf encodes a pod of Kubernetes")
-	flags.Float64Var(&p.rate, "rate", 50, "puts a second, of all sites together")
-	flags.IntVar(&p.puts, "puts", 500, "puts that count")
-	flags.StringVar(&from, "from", strings.Join(sites, ","), "sites that write, with commas between")
-	flags.BoolVar(&p.matrix, "links", false, "print what each link carried for a put, too")
-	if err := flags.Parse(arguments); err != nil {
+func (p *siteBytes) measure(ctx context.Context, b *bed) ([]figures.Row, error) {
+	if err := leadFrom(ctx, b.Cluster, leadingSite); err != nil {
 		return nil, err
-	}
-	for text := range strings.SplitSeq(sizes, ",") {
-		size, err := strconv.Atoi(text)
-		if err != nil || size < k8s.LeastValue || size > 1<<20 {
-			return nil, fmt.Errorf("bytes: --sizes: %q is no size from %d to %d", text, k8s.LeastValue, 1<<20)
-		}
-		p.sizes = append(p.sizes, size)
-	}
-	for name := range strings.SplitSeq(from, ",") {
-		i := slices.Index(sites, name)
-		if i < 0 {
-			return nil, fmt.Errorf("bytes: --from: %q is none of %s", name, strings.Join(sites, ", "))
-		}
-		p.from = append(p.from, i)
-	}
-	if len(p.servers) == 0 || p.dir == "" || p.rate <= 0 || p.puts < 1 || flags.NArg() > 0 {
-		return nil, errors.New("bytes: want --server and --dir, a rate and puts above zero, and nothing but flags")
-	}
-	return p, nil
-}
-
-func (p *bytesPlan) measure(
-	ctx context.Context, s cluster.Server, size int, table *tabwriter.Writer, base map[int]float64,
-) (err error) {
-	l, err := startLinked(ctx, s, p.dir, len(sites), func(from, to int) time.Duration {
-		return time.Duration(siteTrips[from][to]) * time.Millisecond / 2
-	})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, l.remove()) }()
-	if err := leadFrom(ctx, l.Cluster, leadingSite); err != nil {
-		return err
 	}
 	cluster.Pause(ctx, bytesSettle)
 	var clients []*clientv3.Client
@@ -117,69 +70,64 @@ func (p *bytesPlan) measure(
 		}
 	}()
 	for _, i := range p.from {
-		c, err := cluster.Connect(l.Members[i].ClientAddr)
+		c, err := cluster.Connect(b.Members[i].ClientAddr)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		clients = append(clients, c)
 	}
-	value := valuesOf(size)
+	value := valuesOf(p.size)
 	if _, err := p.put(ctx, clients, bytesWarm, value); err != nil {
-		return err
+		return nil, err
 	}
 	cluster.Pause(ctx, bytesDrain)
-	before := l.carried()
+	before := b.Links.Carried()
 	cluster.Pause(ctx, bytesIdle)
-	_, idle := since(l.carried(), before)
-	before = l.carried()
+	idle := float64(b.Links.Carried().Since(before).Sum()) / bytesIdle.Seconds()
+	before = b.Links.Carried()
 	begun := time.Now()
-	took, err := p.put(ctx, clients, p.puts, value)
+	times, err := p.put(ctx, clients, p.puts, value)
+	took := time.Since(begun)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	cluster.Pause(ctx, bytesDrain)
-	links, sum := since(l.carried(), before)
-	idlePerSecond := float64(idle) / bytesIdle.Seconds()
-	each := float64(sum) / float64(p.puts)
-	if base[size] == 0 {
-		base[size] = each
-	}
-	busiest := int64(0)
-	for _, row := range links {
-		for _, n := range row {
-			busiest = max(busiest, n)
-		}
-	}
-	fmt.Fprintf(table, "%s\t%d\t%.0f\t%.2f\t%.0f\t%.0f\t%.0f\t%.0f\t\n", s.Name, size, each, each/base[size], idlePerSecond,
-		each-idlePerSecond*time.Since(begun).Seconds()/float64(p.puts), float64(busiest)/float64(p.puts),
-		float64(took.Milliseconds()))
+	links := b.Links.Carried().Since(before)
+	each := float64(links.Sum()) / float64(p.puts)
+	f := figures.NewRow(fmt.Sprintf("put %d B", p.size))
+	f.Latencies(times.Count(), times.Quantile, times.Longest(), took)
+	f.Set(figures.LinkBytes, each)
+	f.Set(figures.LinkBytesBeside, each-idle*(took+bytesDrain).Seconds()/float64(p.puts))
+	f.Set(figures.BusiestLinkBytes, float64(slices.Max(slices.Concat(links...)))/float64(p.puts))
+	f.Set(figures.IdleBytes, idle)
 	if p.matrix {
-		p.printLinks(s, size, links)
+		p.printLinks(b.Server, links)
 	}
-	return nil
+	return []figures.Row{f}, nil
 }
 
-// put begins puts at the rate, in turn from each site, and returns the median of their times.
-func (p *bytesPlan) put(
+// put begins puts at the rate, in turn from each site, and returns their times.
+func (p *siteBytes) put(
 	ctx context.Context, clients []*clientv3.Client, n int, value func(number int) string,
-) (median time.Duration, err error) {
-	var group sync.WaitGroup
-	times, failures := make([]time.Duration, n), make([]error, n)
-	pace := time.NewTicker(time.Duration(float64(time.Second) / p.rate))
-	defer pace.Stop()
-	for i := 0; i < n && ctx.Err() == nil; i++ {
+) (times latency.Histogram, err error) {
+	var mu sync.Mutex
+	load.Steadily(ctx, time.Duration(float64(time.Second)/p.rate), func(i int) func() {
+		if i == n {
+			return nil
+		}
 		text := value(i)
-		group.Go(func() {
+		return func() {
 			limited, cancel := context.WithTimeout(ctx, load.OperationTimeout)
 			defer cancel()
 			begun := time.Now()
-			_, failures[i] = clients[i%len(clients)].Put(limited, k8sPodKey(i), text)
-			times[i] = time.Since(begun)
-		})
-		<-pace.C
-	}
-	group.Wait()
-	return medianOf(times), errors.Join(append(failures, ctx.Err())...)
+			_, failed := clients[i%len(clients)].Put(limited, k8sPodKey(i), text)
+			mu.Lock()
+			defer mu.Unlock()
+			times.Record(time.Since(begun))
+			err = errors.Join(err, failed)
+		}
+	})
+	return times, errors.Join(err, ctx.Err())
 }
 
 func k8sPodKey(i int) string {
@@ -200,8 +148,8 @@ func valuesOf(size int) func(number int) string {
 	}
 }
 
-func (p *bytesPlan) printLinks(s cluster.Server, size int, links [][]int64) {
-	fmt.Fprintf(os.Stderr, "%s, %d bytes: bytes a put from (line) to (column)\n%8s", s.Name, size, "")
+func (p *siteBytes) printLinks(s cluster.Server, links cluster.Carried) {
+	fmt.Fprintf(os.Stderr, "%s, %d bytes: bytes a put from (line) to (column)\n%8s", s.Name, p.size, "")
 	for _, name := range sites {
 		fmt.Fprintf(os.Stderr, " %8s", name)
 	}
@@ -212,15 +160,4 @@ func (p *bytesPlan) printLinks(s cluster.Server, size int, links [][]int64) {
 		}
 	}
 	fmt.Fprintln(os.Stderr)
-}
-
-func (p *bytesPlan) wherefrom() string {
-	if len(p.from) == len(sites) {
-		return "all sites"
-	}
-	names := make([]string, len(p.from))
-	for i, site := range p.from {
-		names[i] = sites[site]
-	}
-	return strings.Join(names, ", ")
 }

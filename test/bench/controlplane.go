@@ -3,10 +3,12 @@ package main
 import (
 	"github.com/quorate/quorate/test/bench/cluster"
 
+	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
+	"math"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -22,14 +24,10 @@ const (
 	downTime    = 3 * time.Second // of the leader that is killed
 )
 
-// controlPlane is what the command line asks for.
+// controlPlane is the load of a Kubernetes control plane, at one rate or at the highest one.
 type controlPlane struct {
-	servers      []cluster.Server
-	dir          string
 	load         k8s.Options
-	values       string // compressible or random
 	rate         float64
-	rounds       int
 	warm, length time.Duration
 	findMax      bool
 	limits       searchLimits
@@ -39,66 +37,60 @@ type controlPlane struct {
 // searchLimits bound a search for the highest rate.
 type searchLimits struct{ bound, step, total time.Duration }
 
-func parseControlPlane(arguments []string) (*controlPlane, error) {
-	p := &controlPlane{}
-	flags := flag.NewFlagSet("k8s", flag.ExitOnError)
-	cluster.ServerFlag(flags, &p.servers)
-	flags.Func("flags", "NAME=FLAG,FLAG for the members of one server", serverFlags(&p.servers))
-	flags.StringVar(&p.values, "values", "compressible", "compressible, as protobuf objects are, or random")
-	var kill, replace bool
-	flags.StringVar(&p.dir, "dir", "", "where data lies while a cluster runs: on the disk to test, not in memory")
-	flags.IntVar(&p.load.Nodes, "nodes", 2000, "nodes of the Kubernetes cluster")
-	flags.IntVar(&p.load.Pods, "pods", 0, fmt.Sprintf("pods that run at any time; 0: %d a node", podsPerNode))
-	flags.IntVar(&p.load.PodBytes, "pod-bytes", 10<<10, "size of a pod")
-	flags.Float64Var(&p.rate, "rate", 0, "mutations a second; 0: what so many nodes make, 0.22 each")
-	flags.DurationVar(&p.load.EventTTL, "event-ttl", 10*time.Second, "how long events are kept at least; an hour in Kubernetes")
-	flags.DurationVar(&p.load.ListEvery, "list-every", 3*time.Second, "a list of all pods, by turns paged and streamed")
-	flags.DurationVar(&p.load.CompactEvery, "compact-every", 10*time.Second, "compactions; five minutes in Kubernetes")
-	flags.IntVar(&p.rounds, "rounds", 2, "rounds; each takes every server once")
-	flags.DurationVar(&p.warm, "warmup", 5*time.Second, "before the measured part")
-	flags.DurationVar(&p.length, "duration", 20*time.Second, "of the measured part")
-	flags.BoolVar(&p.findMax, "find-max", false, "look for the highest rate at which the p99 of mutations is below --bound")
-	flags.DurationVar(&p.limits.bound, "bound", 100*time.Millisecond, "find-max: what the p99 of mutations stays below")
-	flags.DurationVar(&p.limits.step, "step", 6*time.Second,
-		"find-max: measured part of each step, after a second that does not count")
-	flags.DurationVar(&p.limits.total, "search", time.Minute,
-		"find-max: begin no further step after this time, for each server and round")
-	flags.BoolVar(&kill, "kill-leader", false, "kill the leader in the middle, and start it again three seconds later")
-	flags.BoolVar(&replace, "replace-member", false,
-		"replace a follower in the middle: add a learner, promote it, remove the follower")
-	if err := flags.Parse(arguments); err != nil {
-		return nil, err
+func kubernetes(f *flags) func() ([]trial, error) {
+	given := controlPlaneFlags(f)
+	kill := f.yes("kill-leader", "kill the leader in the middle, and start it again three seconds later")
+	replace := f.yes("replace-member", "replace a follower in the middle: add a learner, promote it, remove the follower")
+	return func() ([]trial, error) {
+		p := given()
+		switch {
+		case (*kill || *replace) && p.findMax || *kill && *replace:
+			return nil, errors.New("want only one of --find-max, --kill-leader and --replace-member")
+		case *kill:
+			p.fault = killAndRestart
+		case *replace:
+			p.fault = replaceFollower
+		}
+		name := fmt.Sprintf("k8s, %.0f mutations a second", p.rate)
+		if p.findMax {
+			name = fmt.Sprintf("k8s, the highest rate with a p99 below %s", p.limits.bound)
+		}
+		return []trial{{name: name, do: p.measure}}, nil
 	}
-	switch {
-	case len(p.servers) == 0 || p.dir == "" || p.rounds < 1 || flags.NArg() > 0:
-		return nil, errors.New("k8s: want --server and --dir, at least one round, and nothing but flags")
-	case p.values != "compressible" && p.values != "random":
-		return nil, fmt.Errorf("k8s: no --values %q: compressible or random", p.values)
-	case p.load.Nodes < leastNodes || p.load.Pods != 0 && p.load.Pods < podsPerNode*leastNodes || p.rate < 0:
-		return nil, fmt.Errorf("k8s: want at least %d nodes, %d pods, and a rate that is not negative", leastNodes,
-			podsPerNode*leastNodes)
-	case p.load.PodBytes < leastPod || p.load.PodBytes > mostPod:
-		return nil, fmt.Errorf("k8s: want pods of %d to %d bytes", leastPod, mostPod)
-	case p.load.EventTTL < leastTTL:
-		return nil, fmt.Errorf("k8s: want events for %s at least: leases are granted in whole seconds", leastTTL)
-	case min(p.load.ListEvery, p.load.CompactEvery, p.length, p.limits.step, p.limits.bound) <= 0 || p.warm < 0:
-		return nil, errors.New("k8s: want times that are not zero")
-	case (kill || replace) && p.findMax || kill && replace:
-		return nil, errors.New("k8s: want only one of --find-max, --kill-leader and --replace-member")
+}
+
+// controlPlaneFlags are the flags of the load.
+func controlPlaneFlags(f *flags) func() *controlPlane {
+	w := f.window()
+	values := f.choice("values", "compressible", "compressible, as protobuf objects are, or random", "compressible", "random")
+	nodes := f.number("nodes", "2000", "nodes of the Kubernetes cluster", leastNodes, math.MaxInt)
+	pods := take(f, "pods", "0", fmt.Sprintf("pods that run at any time; 0: %d a node", podsPerNode), parsePods)
+	podBytes := f.number("pod-bytes", "10240", "size of a pod", leastPod, mostPod)
+	rate := f.decimal("rate", "0", "mutations a second; 0: what so many nodes make, 0.22 each", 0, math.MaxInt32)
+	// Leases are granted in whole seconds.
+	eventTTL := f.duration("event-ttl", "10s", "how long events are kept at least; an hour in Kubernetes", leastTTL)
+	listEvery := f.duration("list-every", "3s", "a list of all pods, by turns paged and streamed", 1)
+	compactEvery := f.duration("compact-every", "10s", "compactions; five minutes in Kubernetes", 1)
+	findMax := f.yes("find-max", "look for the highest rate at which the p99 of mutations is below --bound")
+	bound := f.duration("bound", "100ms", "find-max: what the p99 of mutations stays below", 1)
+	step := f.duration("step", "6s", "find-max: measured part of each step, after a second that does not count", 1)
+	total := f.duration("search", "1m", "find-max: begin no further step after this time, for each server and round", 0)
+	return func() *controlPlane {
+		return &controlPlane{
+			load: k8s.Options{Nodes: *nodes, Pods: cmp.Or(*pods, podsPerNode**nodes), PodBytes: *podBytes,
+				Random: *values == "random", EventTTL: *eventTTL, ListEvery: *listEvery, CompactEvery: *compactEvery},
+			rate: cmp.Or(*rate, k8s.NaturalRate(*nodes)), warm: *w.warm, length: *w.length, findMax: *findMax,
+			limits: searchLimits{*bound, *step, *total},
+		}
 	}
-	p.load.Random = p.values == "random"
-	if kill {
-		p.fault = killAndRestart
-	} else if replace {
-		p.fault = replaceFollower
+}
+
+func parsePods(text string) (int, error) {
+	pods, err := strconv.Atoi(text)
+	if err == nil && pods != 0 && pods < podsPerNode*leastNodes {
+		err = fmt.Errorf("want at least %d pods", podsPerNode*leastNodes)
 	}
-	if p.load.Pods == 0 {
-		p.load.Pods = podsPerNode * p.load.Nodes
-	}
-	if p.rate == 0 {
-		p.rate = k8s.NaturalRate(p.load.Nodes)
-	}
-	return p, nil
+	return pods, err
 }
 
 // killAndRestart kills the leader, and starts it on its data some seconds later.

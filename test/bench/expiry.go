@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,59 +23,45 @@ const (
 	expiryDeadline = 10 * time.Minute
 	expiryBatch    = 100 // keys in a transaction
 	leastTTLLeft   = 3 * time.Second
-	expiryPoll     = 50 * time.Millisecond
 )
 
 // expiry is leases that end within one second.
 type expiry struct {
-	leases, keys int // keys of each
-	after        time.Duration
+	leases, keys *int           // keys of each
+	after        *time.Duration // when they end
+}
+
+func expiries(f *flags) func() ([]trial, error) {
+	e := &expiry{
+		leases: f.number("leases", "10000", "expiry: leases that end together", 1, math.MaxInt),
+		keys:   f.number("lease-keys", "1", "expiry: keys of each", 0, math.MaxInt),
+		after:  f.duration("expire-after", "25s", "expiry: when they end; all must be granted by then", leastTTLLeft),
+	}
+	return func() ([]trial, error) { return []trial{{do: e.run}}, nil }
 }
 
 // run grants the leases, hangs keys on them, and compares what writers get done while all of them end with what they get done
 // before. The time of "during" is until the last key is gone.
-func (e *expiry) run(ctx context.Context, s cluster.Server, dir string) (_ []figures.Row, err error) {
-	c, _, err := cluster.Start(ctx, s, dir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, c.Remove()) }()
-	workers, err := load.Open(ctx, c, expiryWriters)
+func (e *expiry) run(ctx context.Context, b *bed) (_ []figures.Row, err error) {
+	workers, err := load.Open(ctx, b.Cluster, expiryWriters)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = load.Close(workers) }() // everything was answered
-	end := time.Now().Add(e.after)
-	if err := e.grant(ctx, c, end); err != nil {
+	end := time.Now().Add(*e.after)
+	if err := e.grant(ctx, b.Cluster, end); err != nil {
 		return nil, err
 	}
-	measure := func(when string, stop func() (bool, error)) (figures.Row, error) {
-		f := figures.NewRow(fmt.Sprintf("expiry %d leases of %d keys, %s", e.leases, e.keys, when))
-		load.Forget(workers)
-		begun := c.Read()
-		var phase atomic.Int32
-		phase.Store(load.Measuring)
-		wait := load.StartLoop(ctx, workers, load.Put, &phase)
-		stopped, err := false, error(nil)
-		for ctx.Err() == nil && err == nil && !stopped {
-			cluster.Pause(ctx, expiryPoll)
-			stopped, err = stop()
-		}
-		ended := c.Read()
-		phase.Store(load.Ending)
-		wait()
-		load.Charge(&f, begun, ended, workers)
-		f.Set(figures.WaitMillis, figures.Millis(ended.At.Sub(begun.At)))
-		return f, errors.Join(ctx.Err(), err)
-	}
-	before, err := measure("before", func() (bool, error) { return time.Until(end) < time.Second, nil })
+	name := fmt.Sprintf("expiry %d leases of %d keys, ", *e.leases, *e.keys)
+	before, err := writeUntil(ctx, b.Cluster, workers, name+"before",
+		func() (bool, error) { return time.Until(end) < time.Second, nil })
 	if err != nil {
 		return nil, err
 	}
 	cluster.Pause(ctx, time.Until(end))
 	deadline := time.Now().Add(expiryDeadline)
-	during, err := measure("during", func() (bool, error) {
-		left, err := c.Control.Get(ctx, expiryPrefix,
+	during, err := writeUntil(ctx, b.Cluster, workers, name+"during", func() (bool, error) {
+		left, err := b.Control.Get(ctx, expiryPrefix,
 			clientv3.WithPrefix(), clientv3.WithCountOnly(), clientv3.WithSerializable())
 		if err != nil || left.Count == 0 {
 			return true, err
@@ -85,6 +72,29 @@ func (e *expiry) run(ctx context.Context, s cluster.Server, dir string) (_ []fig
 		return false, nil
 	})
 	return []figures.Row{before, during}, err
+}
+
+// writeUntil measures what writers get done until stop says so, or fails.
+func writeUntil(
+	ctx context.Context, c *cluster.Cluster, workers []*load.Worker, name string, stop func() (bool, error),
+) (figures.Row, error) {
+	f := figures.NewRow(name)
+	load.Forget(workers)
+	begun := c.Read()
+	var phase atomic.Int32
+	phase.Store(load.Measuring)
+	wait := load.StartLoop(ctx, workers, load.Put, &phase)
+	stopped, err := false, error(nil)
+	for ctx.Err() == nil && err == nil && !stopped {
+		cluster.Pause(ctx, cluster.RetryEvery)
+		stopped, err = stop()
+	}
+	ended := c.Read()
+	phase.Store(load.Ending)
+	wait()
+	load.Charge(&f, begun, ended, workers)
+	f.Set(figures.WaitMillis, figures.Millis(ended.At.Sub(begun.At)))
+	return f, errors.Join(ctx.Err(), err)
 }
 
 // grant grants leases that end within the second after end.
@@ -117,7 +127,7 @@ func (e *expiry) grantBy(ctx context.Context, w *load.Worker, next *atomic.Int64
 	}
 	for {
 		number := int(next.Add(1)) - 1
-		if number >= e.leases {
+		if number >= *e.leases {
 			return flush()
 		}
 		left := time.Until(end)
@@ -128,7 +138,7 @@ func (e *expiry) grantBy(ctx context.Context, w *load.Worker, next *atomic.Int64
 		if err != nil {
 			return err
 		}
-		for i := range e.keys {
+		for i := range *e.keys {
 			key := fmt.Sprintf("%s%07d/%04d", expiryPrefix, number, i)
 			puts = append(puts, clientv3.OpPut(key, "v", clientv3.WithLease(granted.ID)))
 			if len(puts) < expiryBatch {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -16,25 +17,24 @@ import (
 )
 
 // fanOut has one client write one key that many watch, and measures from the begin of a write until a watch is told of it.
-func fanOut(ctx context.Context, p *plan, s cluster.Server) (all []figures.Row, err error) {
-	for _, watchers := range p.watchers {
-		f, err := fanOutTo(ctx, p, s, watchers)
-		if err != nil {
-			return all, fmt.Errorf("%d watchers: %w", watchers, err)
+func fanOut(f *flags) func() ([]trial, error) {
+	w := f.window()
+	watchers := f.numbers("watchers", "1000", "watch: numbers of watchers of one key")
+	streams := f.number("streams", "50", "watch: streams that the watchers share, each on its connection", 1, math.MaxInt)
+	return func() (all []trial, err error) {
+		for _, n := range *watchers {
+			all = append(all, trial{name: fmt.Sprintf("watch by %d", n),
+				do: func(ctx context.Context, b *bed) ([]figures.Row, error) {
+					row, err := fanOutTo(ctx, b.Cluster, n, min(*streams, n), w)
+					return []figures.Row{row}, err
+				}})
 		}
-		all = append(all, f)
+		return all, nil
 	}
-	return all, nil
 }
 
-func fanOutTo(ctx context.Context, p *plan, s cluster.Server, watchers int) (f figures.Row, err error) {
-	streams := min(p.watchStreams, watchers)
+func fanOutTo(ctx context.Context, c *cluster.Cluster, watchers, streams int, w window) (f figures.Row, err error) {
 	f = figures.NewRow(fmt.Sprintf("watch w=%d s=%d", watchers, streams))
-	c, _, err := cluster.Start(ctx, s, p.dir)
-	if err != nil {
-		return f, err
-	}
-	defer func() { err = errors.Join(err, c.Remove()) }()
 	writer, err := cluster.Connect(c.Members[0].ClientAddr)
 	if err != nil {
 		return f, err
@@ -56,13 +56,13 @@ func fanOutTo(ctx context.Context, p *plan, s cluster.Server, watchers int) (f f
 		}
 		return nil
 	}
-	if err := write(p.warm); err != nil {
+	if err := write(*w.warm); err != nil {
 		return f, err
 	}
 	c.ForgetPeaks()
 	a.Measure()
 	from := c.Read()
-	if err := write(p.length); err != nil {
+	if err := write(*w.length); err != nil {
 		return f, err
 	}
 	to := c.Read()

@@ -4,14 +4,17 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/quorate/quorate/test/bench/figures"
 )
 
 // mostP99 is what others' puts may take during an attack that allows no more. Without an attack it is 2 to 4 ms on the
 // machines where the figures of docs/performance.md come from; the rest is room for those that are busy.
 const mostP99 = 100 * time.Millisecond
 
-// holdRules is what `hold --help` says before its flags.
-const holdRules = `hold attacks three fresh members from hosts of 127.0.2.0/24, and watches what another client, of
+// holdRules is what `hold --help` says of the command.
+const holdRules = `
+hold attacks three fresh members from hosts of 127.0.2.0/24, and watches what another client, of
 127.0.3.1, gets. An attack fails, and with it the command, if
 - a member takes more than --memory and 4 %, by which Go's runtime misses its limit, or ends;
 - a put or a renewal of the other client fails, or is not answered within 5 s;
@@ -31,7 +34,7 @@ type held struct {
 	fare               *fare
 	start              time.Duration // from the kill of all members to an answer; zero: nobody was killed
 	ended              string        // which member did, or why none answers
-	group              string        // of the memory controller
+	group              float64       // MiB that its memory control group lets it take; zero: it has none
 	attack             tally
 	others             float64 // percent of the machine's cores that somebody else took
 }
@@ -78,26 +81,33 @@ func (r *held) room() time.Duration {
 // shownTime is how exact a time is shown.
 const shownTime = time.Millisecond / 10
 
-// heldHead is the form of the table's head, and of its rows.
-const heldHead = "%-8s  %-58s  %5s  %5s  %8s  %8s  %8s  %8s  %9s  %6s  %8s  %6s  %8s  %8s  %s\n"
-
-// row is a line of the table.
-func (r *held) row(limit string, h *holding, faults []string) string {
-	f := r.fare
-	show := func(d time.Duration) string { return d.Round(shownTime).String() }
-	start := "-"
+// row is a row of the report.
+func (r *held) row(name string, h *holding, faults []string) figures.Row {
+	f := figures.NewRow(name)
+	fared := r.fare
+	f.Set(figures.ResidentMiB, r.peak)
+	f.Set(figures.AfterMiB, r.after)
+	f.Set(figures.Done, float64(fared.puts.Count()))
+	f.Set(figures.MedianMillis, figures.Millis(fared.puts.Quantile(0.50)))
+	f.Set(figures.P99Millis, figures.Millis(fared.puts.Quantile(0.99)))
+	f.Set(figures.MaxMillis, figures.Millis(fared.puts.Longest()))
+	f.Set(figures.Failures, float64(fared.failed))
+	f.Set(figures.Renewals, float64(fared.renewals))
+	f.Set(figures.Unrenewed, float64(fared.unrenewed))
+	f.Set(figures.OthersPercent, r.others)
+	f.Set(figures.Calls, float64(r.attack.Calls))
+	f.Set(figures.CallsRefused, float64(r.attack.Refused))
 	if r.start > 0 {
-		start = r.start.Round(100 * time.Millisecond).String()
+		f.Set(figures.WaitMillis, figures.Millis(r.start))
 	}
-	verdict := "-"
+	if r.group > 0 {
+		f.Set(figures.GroupMiB, r.group)
+	}
 	switch {
 	case len(faults) > 0:
-		verdict = strings.Join(faults, "; ")
+		f.Note = "fails: " + strings.Join(faults, "; ")
 	case h.because != "":
-		verdict = "- (allowed: " + h.because + ")"
+		f.Note = "allowed: " + h.because
 	}
-	return fmt.Sprintf(heldHead, limit, h.name, fmt.Sprintf("%.0f", r.peak), fmt.Sprintf("%.0f", r.after),
-		show(f.puts.Quantile(0.5)), show(f.puts.Quantile(0.99)), show(f.puts.Longest()),
-		fmt.Sprintf("%d/%d", f.failed, f.puts.Count()), fmt.Sprintf("%d/%d", f.unrenewed, f.renewals), start, r.group,
-		fmt.Sprintf("%.0f%%", r.others), fmt.Sprint(r.attack.Calls), fmt.Sprint(r.attack.Refused), verdict)
+	return f
 }

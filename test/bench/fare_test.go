@@ -65,14 +65,14 @@ func TestHeld_faults(t *testing.T) {
 			r := heldWell()
 			c.change(r)
 			got := r.faults(&c.attack, c.most)
-			row := r.row("128MiB", &c.attack, got)
+			note := r.row("128MiB", &c.attack, got).Note
 			switch {
 			case c.want == "" && len(got) > 0:
 				t.Fatalf("faults: %q, want none", got)
 			case c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)):
 				t.Fatalf("faults: %q, want one of %q", got, c.want)
-			case c.want != "" && !strings.Contains(row, got[0]):
-				t.Fatalf("the row does not say %q: %s", got[0], row)
+			case c.want != "" && !strings.Contains(note, got[0]):
+				t.Fatalf("the row does not say %q: %s", got[0], note)
 			}
 		})
 	}

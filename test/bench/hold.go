@@ -3,115 +3,91 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
+	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/quorate/quorate/test/bench/cluster"
+	"github.com/quorate/quorate/test/bench/figures"
 )
 
-// holdPlan is what the command line of `hold` asks for.
-type holdPlan struct {
-	limitPlan
-	settles time.Duration
+// judgement is what holds for all attacks of a run.
+type judgement struct {
+	length, settles time.Duration
+	mostWait        time.Duration // p99 of others' puts, where an attack allows no more; zero: whatever it is
 }
 
-// hold measures what attacks make a member hold, in a memory control group of half as much again as its limit, and how others
-// fare.
-func hold(ctx context.Context, arguments []string) error {
-	p := &holdPlan{}
-	var limits, only string
-	var mostWait time.Duration
-	var drawn int
-	var seed uint64
-	flags := flag.NewFlagSet("hold", flag.ExitOnError)
-	cluster.ServerFlag(flags, &p.servers)
-	flags.StringVar(&p.dir, "dir", "", "where data lies while a cluster runs: on the disk to test, not in memory")
-	flags.StringVar(&limits, "memory", "512MiB", "values of the flag --memory to try, in MiB")
-	flags.DurationVar(&p.length, "duration", 10*time.Second, "of one attack")
-	flags.IntVar(&drawn, "draw", 0, "draw so many attacks instead of those that are known")
-	flags.StringVar(&only, "only", "", "only attacks whose names have one of these in them, between commas")
-	flags.DurationVar(&mostWait, "p99", mostP99, "of others' puts, at most, where the attack allows no more; 0: whatever it is")
-	flags.DurationVar(&p.settles, "settle", 12*time.Second, "how long members get to give memory back: after")
-	flags.Uint64Var(&seed, "seed", 1, "of the first one that is drawn")
-	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), holdRules)
-		flags.PrintDefaults()
+// attacks make a member hold much, in a memory control group of half as much again as its limit, and measure how others fare.
+func attacks(f *flags) func() ([]trial, error) {
+	limits := f.memoryLimits("512MiB")
+	length := f.duration("duration", "10s", "of one attack", 1)
+	drawn := f.number("draw", "0", "draw so many attacks instead of those that are known", 0, math.MaxInt)
+	seed := take(f, "seed", "1", "of the first one that is drawn",
+		func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) })
+	only := f.text("only", "", "only attacks whose names have one of these in them, between commas")
+	mostWait := f.duration("p99", mostP99.String(),
+		"of others' puts, at most, where the attack allows no more; 0: whatever it is", 0)
+	settles := f.duration("settle", "12s", "how long members get to give memory back: after MiB", 0)
+	return func() (all []trial, err error) {
+		known := chosenAttacks(*drawn, *seed, *only)
+		if len(known) == 0 {
+			return nil, fmt.Errorf("--only %s: no attack has that in its name", *only)
+		}
+		j := &judgement{length: *length, settles: *settles, mostWait: *mostWait}
+		for _, limit := range *limits {
+			var mib int64
+			if _, err := fmt.Sscanf(limit, "%dMiB", &mib); err != nil {
+				return nil, fmt.Errorf("--memory %s: want a number of MiB: %w", limit, err)
+			}
+			for i := range known {
+				h := &known[i]
+				all = append(all, trial{name: limit + " " + h.name,
+					on: cluster.Conditions{Flags: []string{"--memory=" + limit}, TLS: h.secure, GroupMiB: mib * 3 / 2},
+					do: func(ctx context.Context, b *bed) ([]figures.Row, error) { return j.judge(ctx, b, h, mib) }})
+			}
+		}
+		return all, nil
 	}
-	if err := flags.Parse(arguments); err != nil {
-		return err
-	}
-	if len(p.servers) != 1 || p.dir == "" || flags.NArg() > 0 {
-		return errors.New("hold: want one --server and --dir, and nothing but flags")
-	}
-	attacks := allHoldings()
+}
+
+// chosenAttacks are those that are known, or drawn, and have one of some texts in their names.
+func chosenAttacks(drawn int, seed uint64, only string) []holding {
+	all := allHoldings()
 	if drawn > 0 {
-		attacks = nil
+		all = nil
 		for i := range uint64(drawn) {
-			attacks = append(attacks, draw(seed+i))
+			all = append(all, draw(seed+i))
 		}
 	}
-	attacks = slices.DeleteFunc(slices.Clone(attacks), func(h holding) bool {
+	return slices.DeleteFunc(all, func(h holding) bool {
 		return !slices.ContainsFunc(strings.Split(only, ","), func(part string) bool { return strings.Contains(h.name, part) })
 	})
-	if len(attacks) == 0 {
-		return fmt.Errorf("hold: --only %s: no attack has that in its name", only)
-	}
-	var above error
-	for _, limit := range strings.Split(limits, ",") {
-		above = errors.Join(above, p.holdAt(ctx, limit, mostWait, attacks))
-	}
-	return above
 }
 
-// holdAt makes each attack on a fresh cluster with a limit, prints what came of it, and returns which ones failed.
-func (p *holdPlan) holdAt(ctx context.Context, limit string, mostWait time.Duration, attacks []holding) (above error) {
-	fmt.Printf(heldHead, "--memory", "attack", "peak", "after", "p50", "p99", "max", "failed", "unrenewed",
-		"start", "group", "others", "calls", "refused", "fails")
-	for i := range attacks {
-		h := &attacks[i]
-		r, err := p.holdOne(ctx, limit, h)
-		if err == nil {
-			faults := r.faults(h, mostWait)
-			fmt.Print(r.row(limit, h, faults))
-			if r.attack.Refused > 0 {
-				fmt.Fprintf(os.Stderr, "%s: the last of %d refusals: %s\n", h.name, r.attack.Refused, r.attack.Said)
-			}
-			if len(faults) > 0 {
-				err = errors.New(strings.Join(faults, ", "))
-			}
-		}
-		if err != nil {
-			above = errors.Join(above, fmt.Errorf("%s: %w", h.name, err))
-		}
-		if ctx.Err() != nil {
-			return errors.Join(above, ctx.Err())
-		}
-	}
-	return above
-}
-
-// holdOne makes one attack on a fresh cluster.
-func (p *holdPlan) holdOne(ctx context.Context, limit string, h *holding) (r *held, err error) {
-	var mib int64
-	if _, err := fmt.Sscanf(limit, "%dMiB", &mib); err != nil {
-		return nil, fmt.Errorf("--memory %s: want a number of MiB: %w", limit, err)
-	}
-	s := p.servers[0]
-	s.Flags, s.TLS = append(slices.Clone(s.Flags), "--memory="+limit), h.secure
-	c, _, err := cluster.Start(ctx, s, p.dir)
+// judge makes one attack on fresh members, and fails if it does.
+func (j *judgement) judge(ctx context.Context, b *bed, h *holding, limitMiB int64) ([]figures.Row, error) {
+	r, err := j.hold(ctx, b, h, limitMiB)
 	if err != nil {
 		return nil, err
 	}
-	r = &held{limit: float64(mib), group: "none"}
-	confined, release := c.Confine(mib << 20 * 3 / 2)
-	if confined {
-		r.group = fmt.Sprintf("%d MiB", mib*3/2)
+	faults := r.faults(h, j.mostWait)
+	if r.attack.Refused > 0 {
+		fmt.Fprintf(os.Stderr, "%s: the last of %d refusals: %s\n", h.name, r.attack.Refused, r.attack.Said)
 	}
-	defer func() { err = errors.Join(err, c.Remove(), release()) }()
+	if len(faults) > 0 {
+		err = errors.New(strings.Join(faults, ", "))
+	}
+	return []figures.Row{r.row(fmt.Sprintf("%dMiB %s", limitMiB, h.name), h, faults)}, err
+}
+
+// hold makes one attack on fresh members.
+func (j *judgement) hold(ctx context.Context, b *bed, h *holding, limitMiB int64) (r *held, err error) {
+	c := b.Cluster
+	r = &held{limit: float64(limitMiB), group: float64(c.Group)}
 	others, err := newBystander(ctx, c.Members[0].ClientAddr, h.users)
 	if err != nil {
 		return nil, err
@@ -126,7 +102,7 @@ func (p *holdPlan) holdOne(ctx context.Context, limit string, h *holding) (r *he
 	if err != nil {
 		return nil, err
 	}
-	r.fare = others.watch(ctx, p.length)
+	r.fare = others.watch(ctx, j.length)
 	r.peak = c.Resident("VmHWM")
 	later := c.Read()
 	if r.attack, err = a.end(); err != nil {
@@ -134,7 +110,7 @@ func (p *holdPlan) holdOne(ctx context.Context, limit string, h *holding) (r *he
 	}
 	later.Generator += r.attack.Spent
 	r.others = cluster.Others(before, later)
-	cluster.Pause(ctx, p.settles)
+	cluster.Pause(ctx, j.settles)
 	r.after = c.Resident("VmRSS")
 	for _, m := range c.Members {
 		select {

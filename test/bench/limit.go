@@ -7,14 +7,11 @@ import (
 
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"slices"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"text/tabwriter"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -30,67 +27,49 @@ const (
 	listClients  = 6
 	listKeys     = 4000
 	listBytes    = 10 << 10
-	calmNodes    = 500
-	calmRate     = 200
+	calmNodes    = "500"
+	calmRate     = "200"
 )
 
-// limitPlan is what the command line of `memory` asks for.
-type limitPlan struct {
-	plan
-	limits []string
-}
+// limitedLoad is a load under which a member must stay within its memory. It ends when ctx does, or after length, and returns
+// what was done, and what was refused.
+type limitedLoad func(ctx context.Context, c *cluster.Cluster, length time.Duration) (done, refused int64, err error)
 
-// limited are the workloads under which a member must stay within its memory. They end when ctx does, or after length, and
-// return what was done, and what was refused.
-var limited = map[string]func(ctx context.Context, p *limitPlan, c *cluster.Cluster) (done, refused int64, err error){
-	"put": putsWithin, "unread": unreadWithin, "list": listsWithin, "fill": fillWithin, "k8s": k8sWithin,
-	"unread-behind": attackWithin(unreadBehind, nil), "unread-ranges": attackWithin(unreadRanges, putOne),
-	"delete-all": attackWithin(deleteAll, nil), "end-lease": attackWithin(endLease, nil),
-	"long-keys": attackWithin(longKeys, nil), "long-lease": attackWithin(longLease, nil),
-}
-
-func attackWithin(
-	begin, again func(ctx context.Context, a *attackLoad) error,
-) func(ctx context.Context, p *limitPlan, c *cluster.Cluster) (done, refused int64, err error) {
-	return func(ctx context.Context, p *limitPlan, c *cluster.Cluster) (done, refused int64, err error) {
-		return attack(ctx, c, p.length, begin, again)
-	}
-}
-
-// memoryLimits runs each workload on a fresh cluster at each limit, and prints the peak of the largest member beside it.
-func memoryLimits(ctx context.Context, arguments []string) error {
-	p, err := parseLimits(arguments)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("peak of the largest member's resident set; %s; %s\n\n", p.length, cluster.Machine())
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "workload\tserver\tmemory\tpeak MiB\tat the end MiB\tdone\trefused\t")
-	for _, workload := range p.workloads {
-		for _, s := range p.servers {
-			for _, limit := range p.limits {
-				if err := p.measureLimit(ctx, table, workload, limit, s); err != nil {
-					return errors.Join(fmt.Errorf("%s, %s, %s: %w", workload, s.Name, limit, err), table.Flush())
+// limited puts a load on fresh members at each limit, and measures the peak of the largest one.
+func limited(name string, do limitedLoad) planner {
+	return func(f *flags) func() ([]trial, error) {
+		limits := f.memoryLimits("256MiB,512MiB")
+		length := f.duration("duration", "10s", "of one workload, but for fill", 1)
+		return func() (all []trial, err error) {
+			for _, limit := range *limits {
+				t := trial{name: strings.TrimSpace(name + " " + limit)}
+				if limit != "" {
+					t.on.Flags = []string{"--memory=" + limit}
 				}
+				t.do = func(ctx context.Context, b *bed) ([]figures.Row, error) {
+					row := figures.NewRow(t.name)
+					done, refused, err := do(ctx, b.Cluster, *length)
+					row.Set(figures.Done, float64(done))
+					row.Set(figures.Refused, float64(refused))
+					row.Set(figures.ResidentMiB, b.Resident("VmHWM"))
+					row.Set(figures.AfterMiB, b.Resident("VmRSS"))
+					return []figures.Row{row}, errors.Join(err, allThere(b.Cluster))
+				}
+				all = append(all, t)
 			}
+			return all, nil
 		}
 	}
-	return table.Flush()
 }
 
-func (p *limitPlan) measureLimit(
-	ctx context.Context, table *tabwriter.Writer, workload, limit string, s cluster.Server,
-) (err error) {
-	if limit != "" {
-		s.Flags = append(slices.Clone(s.Flags), "--memory="+limit)
-	}
-	fmt.Fprintf(os.Stderr, "%s %s: %s %s\n", time.Now().Format(time.TimeOnly), workload, s.Name, limit)
-	c, _, err := cluster.Start(ctx, s, p.dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, c.Remove()) }()
-	done, refused, err := limited[workload](ctx, p, c)
+// memoryLimits are values of the servers' flag --memory.
+func (f *flags) memoryLimits(text string) *[]string {
+	return take(f, "memory", text, "values of the servers' flag --memory to try; empty: without the flag",
+		func(text string) ([]string, error) { return strings.Split(text, ","), nil })
+}
+
+// allThere fails if a member has ended.
+func allThere(c *cluster.Cluster) (err error) {
 	for _, m := range c.Members {
 		select {
 		case <-m.Ended:
@@ -98,21 +77,23 @@ func (p *limitPlan) measureLimit(
 		default:
 		}
 	}
-	if err == nil {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%.0f\t%.0f\t%d\t%d\t\n", workload, s.Name, limit, c.Resident("VmHWM"),
-			c.Resident("VmRSS"), done, refused)
-	}
 	return err
 }
 
+func attackWithin(begin, again func(ctx context.Context, a *attackLoad) error) limitedLoad {
+	return func(ctx context.Context, c *cluster.Cluster, length time.Duration) (done, refused int64, err error) {
+		return attack(ctx, c, length, begin, again)
+	}
+}
+
 // putsWithin puts small values from many clients.
-func putsWithin(ctx context.Context, p *limitPlan, c *cluster.Cluster) (done, refused int64, err error) {
-	f, err := closed(ctx, c, &p.plan, "put", putClients)
-	return int64(f.Values[figures.PerSecond] * p.length.Seconds()), int64(f.Values[figures.Failures]), err
+func putsWithin(ctx context.Context, c *cluster.Cluster, length time.Duration) (done, refused int64, err error) {
+	f, err := closed(ctx, c, window{new(time.Duration), &length}, "put", putClients)
+	return int64(f.Values[figures.PerSecond] * length.Seconds()), int64(f.Values[figures.Failures]), err
 }
 
 // unreadWithin watches everything in streams that are never read, while values are put.
-func unreadWithin(ctx context.Context, p *limitPlan, c *cluster.Cluster) (done, refused int64, err error) {
+func unreadWithin(ctx context.Context, c *cluster.Cluster, length time.Duration) (done, refused int64, err error) {
 	workers, err := load.Open(ctx, c, unreadWriter)
 	if err != nil {
 		return 0, 0, err
@@ -137,14 +118,14 @@ func unreadWithin(ctx context.Context, p *limitPlan, c *cluster.Cluster) (done, 
 		}
 	}
 	value := strings.Repeat("u", unreadBytes)
-	return p.repeat(ctx, workers, func(ctx context.Context, w *load.Worker) error {
+	return repeat(ctx, workers, length, func(ctx context.Context, w *load.Worker) error {
 		_, err := w.Client.Put(ctx, w.Keys.Key(), value)
 		return err
 	})
 }
 
 // listsWithin lists 40 MB at once, from several clients.
-func listsWithin(ctx context.Context, p *limitPlan, c *cluster.Cluster) (done, refused int64, err error) {
+func listsWithin(ctx context.Context, c *cluster.Cluster, length time.Duration) (done, refused int64, err error) {
 	workers, err := load.Open(ctx, c, listClients)
 	if err != nil {
 		return 0, 0, err
@@ -162,7 +143,7 @@ func listsWithin(ctx context.Context, p *limitPlan, c *cluster.Cluster) (done, r
 	}); err != nil {
 		return 0, 0, err
 	}
-	return p.repeat(ctx, workers, func(ctx context.Context, w *load.Worker) error {
+	return repeat(ctx, workers, length, func(ctx context.Context, w *load.Worker) error {
 		got, err := w.Client.Get(ctx, "list/", clientv3.WithPrefix())
 		if err == nil && len(got.Kvs) != listKeys {
 			return fmt.Errorf("a list has %d keys, not %d", len(got.Kvs), listKeys)
@@ -171,35 +152,35 @@ func listsWithin(ctx context.Context, p *limitPlan, c *cluster.Cluster) (done, r
 	})
 }
 
-// fillWithin writes --values values, a hundred in a transaction.
-func fillWithin(ctx context.Context, p *limitPlan, c *cluster.Cluster) (done, refused int64, err error) {
-	return int64(p.values), 0, load.Fill(ctx, c, p.values, func(i int) string { return fmt.Sprintf("m%09d", i) })
+// fills writes values, a hundred in a transaction.
+func fills(f *flags) func() ([]trial, error) {
+	values := f.number("values", "5000000", "fill: how many values of 256 bytes to write", 1, math.MaxInt)
+	return limited("fill", func(ctx context.Context, c *cluster.Cluster, _ time.Duration) (done, refused int64, err error) {
+		return int64(*values), 0, load.Fill(ctx, c, *values, func(i int) string { return fmt.Sprintf("m%09d", i) })
+	})(f)
 }
 
-// k8sWithin is the load of a small Kubernetes cluster, on a cluster of its own.
-func k8sWithin(ctx context.Context, p *limitPlan, c *cluster.Cluster) (done, refused int64, err error) {
-	k, err := parseControlPlane([]string{"--server", c.Server.Name + "=" + c.Server.Path, "--dir", p.dir, "--nodes",
-		fmt.Sprint(calmNodes), "--rate", fmt.Sprint(calmRate), "--duration", p.length.String()})
-	if err != nil {
-		return 0, 0, err
-	}
+// k8sWithin is the load of a small Kubernetes cluster.
+func k8sWithin(ctx context.Context, c *cluster.Cluster, length time.Duration) (done, refused int64, err error) {
+	k := controlPlaneFlags(newFlags("k8s", map[string]string{"nodes": calmNodes, "rate": calmRate, "warmup": "5s",
+		"duration": length.String()}))()
 	session, err := k.open(ctx, c)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
-	rows, err := k.fixed(ctx, c, session, 0)
+	rows, err := k.fixed(ctx, &bed{Cluster: c}, session)
 	if err != nil {
 		return 0, 0, err
 	}
-	return int64(rows[0].Values[figures.PerSecond] * p.length.Seconds()), int64(rows[0].Values[figures.Failures]), nil
+	return int64(rows[0].Values[figures.PerSecond] * length.Seconds()), int64(rows[0].Values[figures.Failures]), nil
 }
 
-// repeat lets all workers do something again and again for the length of the measurement. What fails counts as refused.
-func (p *limitPlan) repeat(
-	ctx context.Context, workers []*load.Worker, operate func(context.Context, *load.Worker) error,
+// repeat lets all workers do something again and again for a time. What fails counts as refused.
+func repeat(
+	ctx context.Context, workers []*load.Worker, length time.Duration, operate func(context.Context, *load.Worker) error,
 ) (done, refused int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, p.length)
+	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
 	var good, bad atomic.Int64
 	var group sync.WaitGroup
@@ -218,30 +199,4 @@ func (p *limitPlan) repeat(
 	}
 	group.Wait()
 	return good.Load(), bad.Load(), nil
-}
-
-func parseLimits(arguments []string) (*limitPlan, error) {
-	p := &limitPlan{}
-	var workloads, limits string
-	flags := flag.NewFlagSet("memory", flag.ExitOnError)
-	cluster.ServerFlag(flags, &p.servers)
-	flags.StringVar(&p.dir, "dir", "", "where data lies while a cluster runs: on the disk to test, not in memory")
-	flags.StringVar(&limits, "memory", "256MiB,512MiB", "values of the flag --memory to try; empty: without the flag")
-	flags.StringVar(&workloads, "workloads", "put,unread,list,k8s,fill",
-		"of these, or the attacks unread-behind, unread-ranges, delete-all, end-lease, long-keys, long-lease")
-	flags.IntVar(&p.values, "values", 5_000_000, "fill: how many values of 256 bytes to write")
-	flags.DurationVar(&p.length, "duration", 10*time.Second, "of one workload, but for fill")
-	if err := flags.Parse(arguments); err != nil {
-		return nil, err
-	}
-	if len(p.servers) == 0 || p.dir == "" || flags.NArg() > 0 {
-		return nil, errors.New("memory: want --server and --dir, and nothing but flags")
-	}
-	p.limits, p.workloads = strings.Split(limits, ","), strings.Split(workloads, ",")
-	for _, workload := range p.workloads {
-		if limited[workload] == nil {
-			return nil, fmt.Errorf("memory: no workload %q", workload)
-		}
-	}
-	return p, nil
 }

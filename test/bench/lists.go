@@ -8,7 +8,6 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/quorate/quorate/test/bench/cluster"
 	"github.com/quorate/quorate/test/bench/figures"
 	"github.com/quorate/quorate/test/bench/load"
 )
@@ -24,25 +23,24 @@ const (
 func listedKey(i int) string { return fmt.Sprintf("%s%06d", listedPrefix, i) }
 
 // lists reads many keys at once, linearizably, from a cluster that nobody writes to.
-func lists(name string, clients int, operate func(context.Context, *load.Worker) error) episode {
-	return func(ctx context.Context, p *plan, s cluster.Server) (_ []figures.Row, err error) {
-		c, _, err := cluster.Start(ctx, s, p.dir)
-		if err != nil {
-			return nil, err
+func lists(name string, clients int, operate func(context.Context, *load.Worker) error) planner {
+	return func(f *flags) func() ([]trial, error) {
+		w := f.window()
+		do := func(ctx context.Context, b *bed) ([]figures.Row, error) {
+			if err := load.Fill(ctx, b.Cluster, listedKeys, listedKey); err != nil {
+				return nil, err
+			}
+			workers, err := load.Open(ctx, b.Cluster, clients)
+			if err != nil {
+				return nil, err
+			}
+			row := figures.NewRow(fmt.Sprintf("%s c=%d", name, clients))
+			from, to := load.ClosedLoop(ctx, b.Cluster, workers, operate, *w.warm, *w.length)
+			row.Set(figures.ResidentMiB, b.Resident("VmHWM"))
+			load.Charge(&row, from, to, workers)
+			return []figures.Row{row}, errors.Join(ctx.Err(), load.Close(workers))
 		}
-		defer func() { err = errors.Join(err, c.Remove()) }()
-		if err := load.Fill(ctx, c, listedKeys, listedKey); err != nil {
-			return nil, err
-		}
-		workers, err := load.Open(ctx, c, clients)
-		if err != nil {
-			return nil, err
-		}
-		f := figures.NewRow(fmt.Sprintf("%s c=%d", name, clients))
-		from, to := load.ClosedLoop(ctx, c, workers, operate, p.warm, p.length)
-		f.Set(figures.ResidentMiB, c.Resident("VmHWM"))
-		load.Charge(&f, from, to, workers)
-		return []figures.Row{f}, errors.Join(ctx.Err(), load.Close(workers))
+		return func() ([]trial, error) { return []trial{{do: do}}, nil }
 	}
 }
 

@@ -3,30 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/quorate/quorate/test/bench/slowsync"
 )
-
-const usage = `usage:
-  go run . run --server etcd=PATH --server quorate=PATH --dir DIR [flags]   measure; run --help lists the flags
-  go run . etcd --out PATH                                                  build the reference etcd
-  go run . far --server NAME=PATH --dir DIR [flags]                         writes of a client that is far away; --help
-  go run . k8s --server NAME=PATH --server NAME=PATH --dir DIR [flags]      the load of a Kubernetes control plane; --help
-  go run . life --server NAME=PATH --server NAME=PATH --dir DIR [flags]     a put until its version is deleted; --help
-  go run . narrow --server NAME=PATH --server NAME=PATH --dir DIR [flags]    links of few bytes a second; --help
-  go run . native --server NAME=PATH --server NAME=PATH --dir DIR [flags]    puts with the native client; --help
-  go run . slow --server NAME=PATH --server NAME=PATH --dir DIR [flags]     while some disks are slow; --help
-  go run . memory --server NAME=PATH --dir DIR [flags]                      how much of --memory is taken; --help
-  go run . hold --server quorate=PATH --dir DIR [flags]                     attacks on what a member holds for clients; --help
-  go run . pictures --server NAME=PATH --server NAME=PATH --dir DIR --out DIR   measure and draw; --help
-  go run . table --server NAME=PATH --server NAME=PATH --dir DIR    every row of the table of goals: 25 minutes; --help
-  go run . bytes --server NAME=PATH --server NAME=PATH --dir DIR [flags]     bytes between five sites; --help
-  go run . protocols --server quorate=PATH --dir DIR [flags]                membership changes by each protocol; --help
-  go run . routes --server PATH --dir DIR [flags]                           how often the fast path decides; --help
-`
 
 func main() {
 	slowsync.Main()
@@ -37,22 +20,44 @@ func main() {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	if len(os.Args) < 2 {
-		fmt.Fprint(os.Stderr, usage)
+		usage(os.Stderr)
 		os.Exit(2)
 	}
-	commands := map[string]func(context.Context, []string) error{
-		"run": measure, "etcd": buildReference, "routes": routes, "far": far, "k8s": kubernetes, "life": life,
-		"slow": slow, "native": native, "memory": memoryLimits, "hold": hold, attackerCommand: attackHere,
-		"pictures": drawPictures, "table": goalTable, "bytes": siteBytes, "narrow": narrow, "protocols": protocols,
+	table := commands()
+	execute := map[string]func(context.Context, []string) error{
+		"etcd": buildReference, attackerCommand: attackHere, "workloads": listAll,
+	}[os.Args[1]]
+	if c := commandOf(table, os.Args[1]); c != nil {
+		execute = func(ctx context.Context, arguments []string) error { return c.execute(ctx, table, arguments) }
 	}
-	command := commands[os.Args[1]]
-	if command == nil {
-		fmt.Fprint(os.Stderr, usage)
+	if execute == nil {
+		usage(os.Stderr)
 		os.Exit(2)
 	}
-	if err := command(ctx, os.Args[2:]); err != nil {
+	if err := execute(ctx, os.Args[2:]); err != nil {
 		fail(err)
 	}
+}
+
+// usage says which commands there are.
+func usage(out io.Writer) {
+	fmt.Fprint(out, "usage: go run . COMMAND --server NAME=PATH --server NAME=PATH --dir DIR [flags]\n")
+	fmt.Fprint(out, "COMMAND --help lists them\n\n")
+	for _, c := range commands() {
+		fmt.Fprintf(out, "  %-10s %s\n", c.name, c.about)
+	}
+	fmt.Fprintf(out, "  %-10s %s\n", "workloads", "say what each command measures")
+	fmt.Fprintf(out, "  %-10s %s\n", "etcd", "build the reference etcd: --out PATH")
+}
+
+// listAll prints the table of workloads.
+func listAll(context.Context, []string) error {
+	for _, c := range commands() {
+		fmt.Printf("%s\n    %s\n", c.usage(), c.about)
+		c.list(os.Stdout)
+		fmt.Println()
+	}
+	return nil
 }
 
 func fail(err error) {

@@ -6,7 +6,6 @@ import (
 	"github.com/quorate/quorate/test/bench/load"
 
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 )
@@ -16,26 +15,21 @@ const (
 	changeTimeout = time.Minute
 )
 
-// disturbed is the episode of one membership change under load. Errors count the probes and the writes of the load.
-func disturbed(name string, change func(context.Context, *cluster.Cluster) error) episode {
-	return func(ctx context.Context, p *plan, s cluster.Server) (_ []figures.Row, err error) {
-		c, err := filledCluster(ctx, p, s)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, c.Remove()) }()
+// disturbed is one membership change under load. Errors count the probes and the writes of the load.
+func disturbed(name string, change func(context.Context, *cluster.Cluster) error) planner {
+	return alone(trial{filled: true, do: func(ctx context.Context, b *bed) ([]figures.Row, error) {
 		var f figures.Row
-		failed, err := underLoad(ctx, c, func() (err error) {
-			f, err = load.Probe(ctx, c, name, func(ctx context.Context) error {
+		failed, err := underLoad(ctx, b.Cluster, func() (err error) {
+			f, err = load.Probe(ctx, b.Cluster, name, func(ctx context.Context) error {
 				limited, cancel := context.WithTimeout(ctx, changeTimeout)
 				defer cancel()
-				return change(limited, c)
+				return change(limited, b.Cluster)
 			})
 			return err
 		})
 		f.Set(figures.Failures, f.Values[figures.Failures]+float64(failed))
 		return []figures.Row{f}, err
-	}
+	}})
 }
 
 // underLoad does something while writers load the cluster, and returns how many of their writes failed.

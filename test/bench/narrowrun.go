@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,19 +37,19 @@ const (
 
 // narrowRun is one scenario on one cluster.
 type narrowRun struct {
-	*linked
+	*cluster.Cluster
 	rate        int64 // bytes a second of each link
 	trip        time.Duration
 	snapshotMiB int
 	leader      *cluster.Member // when the cluster began
 
 	begun  time.Time
-	before [][]int64     // what the links had carried then
-	queued atomic.Int64  // bytes that a small put has to wait for, on the links that it needs
-	done   time.Duration // from the begin, until all that was large has arrived
-	quiet  time.Duration // from the begin, until the links carry nothing but what they always do
-	must   float64       // MiB that have to go over the busiest links
-	moved  [][]int64
+	before cluster.Carried // what the links had carried then
+	queued atomic.Int64    // bytes that a small put has to wait for, on the links that it needs
+	done   time.Duration   // from the begin, until all that was large has arrived
+	quiet  time.Duration   // from the begin, until the links carry nothing but what they always do
+	must   float64         // MiB that have to go over the busiest links
+	moved  cluster.Carried
 
 	stopped    time.Time // when a member was killed
 	stoppedFor time.Duration
@@ -68,8 +69,8 @@ type smallPut struct {
 
 // begin makes the links narrow.
 func (r *narrowRun) begin() {
-	r.narrow(r.rate)
-	r.begun, r.before = time.Now(), r.carried()
+	r.Links.SetRate(r.rate)
+	r.begun, r.before = time.Now(), r.Links.Carried()
 }
 
 // beside does something large while small puts go on, and waits until all is quiet.
@@ -101,22 +102,14 @@ func (r *narrowRun) beside(ctx context.Context, large func(ctx context.Context) 
 
 // small begins a small put again and again, whatever became of those before.
 func (r *narrowRun) small(ctx context.Context, clients []*clientv3.Client) {
-	var group sync.WaitGroup
-	defer group.Wait()
-	pace := time.NewTicker(smallEvery)
-	defer pace.Stop()
-	for i := 0; ctx.Err() == nil; i++ {
-		m := r.Members[i%len(clients)]
+	load.Steadily(ctx, smallEvery, func(i int) func() {
 		select {
-		case <-m.Ended: // its clients go to another one
+		case <-r.Members[i%len(clients)].Ended: // its clients go to another one
+			return func() {}
 		default:
-			group.Go(func() { r.putSmall(context.WithoutCancel(ctx), clients[i%len(clients)], i) })
+			return func() { r.putSmall(context.WithoutCancel(ctx), clients[i%len(clients)], i) }
 		}
-		select {
-		case <-pace.C:
-		case <-ctx.Done():
-		}
-	}
+	})
 }
 
 func (r *narrowRun) putSmall(ctx context.Context, c *clientv3.Client, i int) {
@@ -143,9 +136,9 @@ func (r *narrowRun) awaitQuiet(ctx context.Context) {
 			r.quiet = time.Since(r.begun)
 			break
 		}
-		before, at := r.carried(), time.Since(r.begun)
+		before, at := r.Links.Carried(), time.Since(r.begun)
 		cluster.Pause(ctx, quietLook)
-		if _, sum := since(r.carried(), before); float64(sum) > quietPerTrial*quietLook.Seconds() {
+		if sum := r.Links.Carried().Since(before).Sum(); float64(sum) > quietPerTrial*quietLook.Seconds() {
 			calm = 0
 			continue
 		}
@@ -153,7 +146,7 @@ func (r *narrowRun) awaitQuiet(ctx context.Context) {
 			r.quiet = at
 		}
 	}
-	r.moved, _ = since(r.carried(), r.before)
+	r.moved = r.Links.Carried().Since(r.before)
 }
 
 // burst puts large values through the leader; in the middle it may kill a member.
@@ -224,12 +217,12 @@ func (r *narrowRun) lag(ctx context.Context, kill bool) error {
 		return err
 	}
 	has := r.appliedBy(ctx, late, target)
-	from, to := r.place(r.leader), r.place(late)
+	from, to := slices.Index(r.Members, r.leader), slices.Index(r.Members, late)
 	return r.beside(ctx, func(ctx context.Context) error {
 		killed := false
 		for !has() && ctx.Err() == nil {
 			cluster.Pause(ctx, cluster.RetryEvery)
-			left := lagMiB<<20 - (r.links[from][to].Bytes() - r.before[from][to])
+			left := lagMiB<<20 - r.Links.Carried().Since(r.before)[from][to]
 			if kill && !killed && left < 2*lagMiB<<20/3 {
 				killed = true
 				r.stopped, r.stoppedFor = time.Now(), r.wait(left)
@@ -341,17 +334,16 @@ func bulkValue(i int) string {
 	return text.String()
 }
 
-// print writes a line of the table.
-func (r *narrowRun) print(out io.Writer, head string) {
+// row is what came of it.
+func (r *narrowRun) row(name string) figures.Row {
+	f := figures.NewRow(name)
 	var took []time.Duration
 	var ends []time.Time
 	var queue time.Duration
 	var timesQueue []float64
-	failed := 0
 	for _, p := range r.puts {
 		queue = max(queue, p.queue)
 		if p.failed {
-			failed++
 			continue
 		}
 		took, ends = append(took, p.took), append(ends, p.began.Add(p.took))
@@ -360,27 +352,33 @@ func (r *narrowRun) print(out io.Writer, head string) {
 		}
 		timesQueue = append(timesQueue, float64(p.took)/float64(p.queue+3*r.trip))
 	}
-	slices.Sort(timesQueue)
-	ratio := 0.0
-	if len(timesQueue) > 0 {
-		ratio = timesQueue[int(0.99*float64(len(timesQueue)-1))]
+	f.Set(figures.Done, float64(len(took)))
+	f.Set(figures.Failures, float64(len(r.puts)-len(took)))
+	f.Set(figures.LargeFailures, float64(r.failed))
+	f.Set(figures.MedianMillis, figures.Millis(quantile(took, 0.50)))
+	f.Set(figures.P99Millis, figures.Millis(quantile(took, 0.99)))
+	f.Set(figures.MaxMillis, figures.Millis(quantile(took, 1)))
+	f.Set(figures.TimesQueue, quantile(timesQueue, 0.99))
+	f.Set(figures.GapSeconds, load.LongestGap(ends, r.begun, r.begun.Add(r.quiet)).Seconds())
+	f.Set(figures.QueueSeconds, queue.Seconds())
+	links := slices.Concat(r.moved...)
+	slices.Sort(links)
+	mib := func(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+	busiest, second := links[len(links)-1], links[len(links)-2]
+	f.Set(figures.MustMiB, r.must)
+	f.Set(figures.BusiestMiB, mib(busiest))
+	f.Set(figures.SecondMiB, mib(second))
+	f.Set(figures.OtherLinksMiB, mib(r.moved.Sum()-busiest-second))
+	f.Set(figures.ArrivedSeconds, r.done.Seconds())
+	f.Set(figures.QuietSeconds, r.quiet.Seconds())
+	return f
+}
+
+// quantile sorts values and returns the one at a share of them.
+func quantile[T cmp.Ordered](values []T, share float64) (at T) {
+	if len(values) == 0 {
+		return at
 	}
-	var all []float64
-	for _, row := range r.moved {
-		for _, n := range row {
-			all = append(all, float64(n)/(1<<20))
-		}
-	}
-	slices.Sort(all)
-	others := 0.0
-	for _, n := range all[:len(all)-2] {
-		others += n
-	}
-	busiest := fmt.Sprintf("%s+%s of %s MiB", figures.Show(all[len(all)-1]), figures.Show(all[len(all)-2]),
-		figures.Show(r.must))
-	ms := func(share float64) float64 { return figures.Millis(quantile(took, share)) }
-	gap := load.LongestGap(ends, r.begun, r.begun.Add(r.quiet))
-	fmt.Fprintf(out, "%s\t%.0f\t%.0f\t%.0f\t%d+%d\t%.1f\t%.1f\t%.1f\t%s\t%.1f\t%.1f\t%.1f\t\n", head,
-		ms(0.5), ms(0.99), ms(1), failed, r.failed, ratio, gap.Seconds(), queue.Seconds(), busiest, others,
-		r.done.Seconds(), r.quiet.Seconds())
+	slices.Sort(values)
+	return values[int(share*float64(len(values)-1))]
 }

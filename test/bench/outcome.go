@@ -9,28 +9,24 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/test/bench/k8s"
+	"github.com/quorate/quorate/test/bench/latency"
 )
 
 const allMutations = "mutations"
 
 // rowsOf turns an outcome into rows of the report, that of all mutations first.
 func rowsOf(o *k8s.Outcome, length time.Duration) []figures.Row {
-	row := func(name string, n uint64, q func(float64) time.Duration, longest time.Duration) figures.Row {
+	row := func(name string, h *latency.Histogram) figures.Row {
 		f := figures.NewRow(name)
-		if f.Set(figures.PerSecond, float64(n)/length.Seconds()); n > 0 {
-			f.Set(figures.MedianMillis, figures.Millis(q(0.50)))
-			f.Set(figures.P99Millis, figures.Millis(q(0.99)))
-			f.Set(figures.MaxMillis, figures.Millis(longest))
-		}
+		f.Latencies(h.Count(), h.Quantile, h.Longest(), length)
 		return f
 	}
-	rows := []figures.Row{row(allMutations, o.Mutations.Count(), o.Mutations.Quantile, o.Mutations.Longest())}
+	rows := []figures.Row{row(allMutations, &o.Mutations)}
 	rows[0].Set(figures.Failures, float64(o.Errors))
 	for class := range o.Times {
-		h := &o.Times[class]
-		rows = append(rows, row(k8s.Class(class).String(), h.Count(), h.Quantile, h.Longest()))
+		rows = append(rows, row(k8s.Class(class).String(), &o.Times[class]))
 	}
-	return append(rows, row("watch lag", o.Lag.Count(), o.Lag.Quantile, o.Lag.Longest()))
+	return append(rows, row("watch lag", &o.Lag))
 }
 
 func printStep(name string, round int, rate float64, o *k8s.Outcome, verdict string) {

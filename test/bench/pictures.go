@@ -3,13 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/quorate/quorate/test/bench/cluster"
@@ -21,41 +22,42 @@ import (
 
 const resultsFile = "bench.json" // beside the pictures
 
-// picturePlan is what the command line of `pictures` asks for.
-type picturePlan struct {
-	servers       []cluster.Server
-	dir, out      string
-	from          string
-	clients       []int
-	rounds        int
-	warm, length  time.Duration
-	timeline      timeline
-	profiled      time.Duration
-	profileLoad   int // clients
-	othersPercent []float64
-}
-
 // picturedLoads are the workloads of throughput and of processor time.
 var picturedLoads = []string{"put", "range"}
 
-// drawPictures measures and draws, or draws again what was measured.
-func drawPictures(ctx context.Context, arguments []string) error {
-	p, err := parsePictures(arguments)
-	if err != nil {
-		return err
-	}
-	if p.from != "" {
-		results, err := readResults(p.from, pictures.Read)
-		if err != nil {
-			return err
+// drawing is what the pictures are made of, and where they go.
+type drawing struct {
+	*experiment
+	out        string
+	clients    []int
+	throughput string // the command line
+}
+
+func pictureFlags(f *flags) func(e *experiment) error {
+	out := f.place("out", "the directory that gets the pictures, and "+resultsFile, true)
+	from := f.place("from", "draw what such a file says, and measure nothing", false)
+	clients := f.numbers("clients", "1,4,16,64,256", "throughput: numbers of closed-loop clients")
+	w := f.window()
+	return func(e *experiment) error {
+		if *out == "" {
+			return errors.New("want --out")
 		}
-		return p.write(results)
+		d := &drawing{experiment: e, out: *out, clients: *clients}
+		if e.run = d.measureAll; *from != "" {
+			e.idle, e.run = true, func(context.Context) error {
+				results, err := readResults(*from, pictures.Read)
+				if err != nil {
+					return err
+				}
+				return d.write(results)
+			}
+		}
+		list := strings.Trim(strings.ReplaceAll(fmt.Sprint(d.clients), " ", ","), "[]")
+		d.throughput = fmt.Sprintf("run --workloads %s --clients %s --rounds %d --duration %s --warmup %s",
+			strings.Join(picturedLoads, ","), list, e.rounds, *w.length, *w.warm)
+		e.rounds = 1 // of what has a picture of its own
+		return nil
 	}
-	results, err := p.measure(ctx)
-	if err != nil {
-		return err
-	}
-	return p.write(results)
 }
 
 // readResults reads what an earlier run has written.
@@ -68,201 +70,137 @@ func readResults[T any](path string, read func(io.Reader) (T, error)) (results T
 	return read(file)
 }
 
-func parsePictures(arguments []string) (*picturePlan, error) {
-	p := &picturePlan{}
-	var clients string
-	flags := flag.NewFlagSet("pictures", flag.ExitOnError)
-	cluster.ServerFlag(flags, &p.servers)
-	flags.StringVar(&p.dir, "dir", "", "where data lies while a cluster runs: on the disk to test, not in memory")
-	flags.StringVar(&p.out, "out", "", "the directory that gets the pictures, and "+resultsFile)
-	flags.StringVar(&p.from, "from", "", "draw what such a file says, and measure nothing")
-	flags.StringVar(&clients, "clients", "1,4,16,64,256", "throughput: numbers of closed-loop clients")
-	flags.IntVar(&p.rounds, "rounds", 3, "throughput: rounds; each takes every server once")
-	flags.DurationVar(&p.length, "duration", 1500*time.Millisecond, "throughput: of one measurement")
-	flags.DurationVar(&p.warm, "warmup", 500*time.Millisecond, "throughput: before each measurement")
-	flags.Float64Var(&p.timeline.rate, "rate", 1000, "latency: puts a second")
-	flags.DurationVar(&p.timeline.length, "timeline", time.Minute, "latency: how long")
-	flags.DurationVar(&p.timeline.every, "compact-every", 10*time.Second, "latency: compactions of history")
-	flags.DurationVar(&p.timeline.defrag, "defrag-at", 45*time.Second, "latency: when members are defragmented; 0: never")
-	flags.DurationVar(&p.profiled, "profile", 8*time.Second, "processor time: of each profile")
-	flags.IntVar(&p.profileLoad, "profile-clients", 64, "processor time: closed-loop clients")
-	if err := flags.Parse(arguments); err != nil {
-		return nil, err
-	}
-	switch {
-	case p.out == "" || flags.NArg() > 0:
-		return nil, errors.New("pictures: want --out, and nothing but flags")
-	case p.from != "":
-		return p, nil
-	case len(p.servers) == 0 || p.dir == "":
-		return nil, errors.New("pictures: want --server and --dir, or --from")
-	case min(p.rounds, p.profileLoad) < 1 || p.timeline.rate < 1:
-		return nil, errors.New("pictures: want at least one round, client, and put a second")
-	case min(p.length, p.timeline.every) <= 0 || min(p.timeline.length, p.profiled) < time.Second:
-		return nil, errors.New("pictures: want a timeline and a profile of a second at least, and times that are not zero")
-	}
-	var err error
-	p.clients, err = parseNumbers(clients)
-	return p, err
+// write writes the results and the pictures.
+func (d *drawing) write(results *pictures.Results) error {
+	return writePictures(d.out, pictures.Draw(results), resultsFile, results.Write)
 }
 
-// write writes the results and the pictures.
-func (p *picturePlan) write(results *pictures.Results) error {
-	if err := os.MkdirAll(p.out, 0o755); err != nil {
+// writePictures writes pictures, and a file that says of what they were drawn.
+func writePictures(out string, drawn map[string][]byte, results string, write func(io.Writer) error) error {
+	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	for name, drawn := range pictures.Draw(results) {
-		if err := os.WriteFile(filepath.Join(p.out, name), drawn, 0o644); err != nil {
+	for name, picture := range drawn {
+		if err := os.WriteFile(filepath.Join(out, name), picture, 0o644); err != nil {
 			return err
 		}
 	}
-	file, err := os.Create(filepath.Join(p.out, resultsFile))
+	file, err := os.Create(filepath.Join(out, results))
 	if err != nil {
 		return err
 	}
-	return errors.Join(results.Write(file), file.Close())
+	return errors.Join(write(file), file.Close())
 }
 
-// measure takes one picture after the other.
-func (p *picturePlan) measure(ctx context.Context) (*pictures.Results, error) {
+// measureAll measures what the pictures are drawn of.
+func (d *drawing) measureAll(ctx context.Context) error {
 	results := &pictures.Results{
-		Date: time.Now().UTC().Format("2 January 2006"), Machine: cluster.Machine(), Command: p.command(),
+		Date: time.Now().UTC().Format("2 January 2006"), Machine: cluster.Machine(), Command: d.command,
 	}
-	for _, s := range p.servers {
+	throughput, err := d.part(d.throughput)
+	if err != nil {
+		return err
+	}
+	rates, err := throughput.measure(ctx)
+	if err != nil {
+		return err
+	}
+	details, err := d.measure(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range d.servers {
 		version, err := cluster.Version(ctx, s)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		results.Servers = append(results.Servers, pictures.Server{Name: s.Name, Version: version})
-	}
-	if err := p.throughput(ctx, results); err != nil {
-		return nil, err
-	}
-	for i, s := range p.servers {
-		say("latency", s.Name)
-		seconds, err := p.timeline.measure(ctx, s, p.dir)
-		if err != nil {
-			return nil, fmt.Errorf("%s: latency: %w", s.Name, err)
-		}
-		results.Servers[i].Seconds = seconds
-	}
-	for i, s := range p.servers {
-		say("processor time", s.Name)
-		parts, err := p.processor(ctx, s)
-		if err != nil {
-			return nil, fmt.Errorf("%s: processor time: %w", s.Name, err)
-		}
-		results.Servers[i].Parts = parts
-	}
-	results.Others = figures.Median(p.othersPercent)
-	return results, nil
-}
-
-// command is the command line that measures the same, wherever the programs and the data lie.
-func (p *picturePlan) command() string {
-	text := "go run . pictures"
-	for _, s := range p.servers {
-		text += fmt.Sprintf(" --server %s=PATH", s.Name)
-	}
-	list := strings.Trim(strings.ReplaceAll(fmt.Sprint(p.clients), " ", ","), "[]")
-	return text + fmt.Sprintf(" --dir DIR --out DIR --clients %s --rounds %d --duration %s --warmup %s --rate %.0f "+
-		"--timeline %s --compact-every %s --defrag-at %s --profile %s --profile-clients %d", list, p.rounds, p.length, p.warm,
-		p.timeline.rate, p.timeline.length, p.timeline.every, p.timeline.defrag, p.profiled, p.profileLoad)
-}
-
-// throughput alternates which server goes first.
-func (p *picturePlan) throughput(ctx context.Context, results *pictures.Results) error {
-	type where struct {
-		server, workload string
-		clients          int
-	}
-	rates := map[where][]float64{}
-	for round := range p.rounds {
-		order := slices.Clone(p.servers)
-		if round%2 == 1 {
-			slices.Reverse(order)
-		}
-		for _, s := range order {
-			say(fmt.Sprintf("throughput, round %d", round+1), s.Name)
-			one := plan{dir: p.dir, clients: p.clients, warm: p.warm, length: p.length}
-			rows, err := one.runShared(ctx, s, picturedLoads)
-			if err != nil {
-				return fmt.Errorf("%s: throughput: %w", s.Name, err)
+		one := pictures.Server{Name: s.Name, Version: version, Curves: d.curves(rates, s.Name)}
+		for i := range details {
+			if details[i].Server != s.Name {
+				continue
 			}
-			for i := range rows { // workloads, and in each the numbers of clients
-				at := where{s.Name, picturedLoads[i/len(p.clients)], p.clients[i%len(p.clients)]}
-				rates[at] = append(rates[at], rows[i].Values[figures.PerSecond])
-				p.othersPercent = append(p.othersPercent, rows[i].Values[figures.OthersPercent])
+			switch detail := details[i].Detail.(type) {
+			case *pictures.Timeline:
+				one.Seconds = detail
+			case pictures.Spent:
+				one.Parts = append(one.Parts, detail)
 			}
 		}
+		results.Servers = append(results.Servers, one)
 	}
-	for i, s := range p.servers {
-		for _, workload := range picturedLoads {
-			curve := pictures.Curve{Workload: workload}
-			for _, n := range p.clients {
-				each := rates[where{s.Name, workload, n}]
-				curve.Points = append(curve.Points, pictures.Point{Clients: n, Median: rounded(figures.Median(each)),
-					Least: rounded(slices.Min(each)), Most: rounded(slices.Max(each))})
-			}
-			results.Servers[i].Curves = append(results.Servers[i].Curves, curve)
-		}
+	all := append(rates, details...)
+	var others []float64
+	for i := range all {
+		others = append(others, all[i].Values[figures.OthersPercent])
 	}
-	return nil
+	results.Others = figures.Median(others)
+	return errors.Join(d.write(results), d.record(ctx, all))
 }
 
-// processor profiles all members of a cluster under each workload.
-func (p *picturePlan) processor(ctx context.Context, s cluster.Server) (all []pictures.Spent, err error) {
-	s.Flags = append(slices.Clone(s.Flags), "--enable-pprof")
-	c, _, err := cluster.Start(ctx, s, p.dir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, c.Remove()) }()
-	if err := load.Fill(ctx, c, load.KeyCount, load.KeyAt); err != nil {
-		return nil, err
-	}
+// curves are a server's throughput against clients.
+func (d *drawing) curves(rows []figures.Row, server string) (all []pictures.Curve) {
 	for _, workload := range picturedLoads {
-		f, shares, err := p.profile(ctx, c, workload)
-		if err != nil {
-			return nil, err
+		curve := pictures.Curve{Workload: workload}
+		for _, n := range d.clients {
+			var each []float64
+			for i := range rows {
+				if f := &rows[i]; f.Server == server && f.Workload == closedName(workload, n) {
+					each = append(each, f.Values[figures.PerSecond])
+				}
+			}
+			curve.Points = append(curve.Points, pictures.Point{Clients: n, Median: rounded(figures.Median(each)),
+				Least: rounded(slices.Min(each)), Most: rounded(slices.Max(each))})
 		}
-		spent := pictures.Spent{Workload: workload, Clients: p.profileLoad}
-		for part := range cpuparts.Count {
-			spent.Parts = append(spent.Parts, pictures.Share{
-				Part: part.String(), Micros: rounded(shares[part] * f.Values[figures.ServerMicros]),
-			})
-		}
-		all = append(all, spent)
+		all = append(all, curve)
 	}
-	return all, nil
+	return all
+}
+
+// profiles are those of all members under each of these workloads.
+func profiles(f *flags) func() ([]trial, error) {
+	w := window{f.duration("warmup", "2s", "before each measurement", 0),
+		f.duration("profile", "8s", "processor time: of each profile", time.Second)}
+	clients := f.number("profile-clients", "64", "processor time: closed-loop clients", 1, math.MaxInt)
+	do := func(ctx context.Context, b *bed) (all []figures.Row, err error) {
+		for _, workload := range picturedLoads {
+			row, err := profile(ctx, b.Cluster, w, workload, *clients)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, row)
+		}
+		return all, nil
+	}
+	return func() ([]trial, error) {
+		return []trial{{filled: true, on: cluster.Conditions{Flags: []string{"--enable-pprof"}}, do: do}}, nil
+	}
 }
 
 // profile loads a cluster, and profiles it in the measured window.
-func (p *picturePlan) profile(
-	ctx context.Context, c *cluster.Cluster, workload string,
-) (f figures.Row, shares [cpuparts.Count]float64, err error) {
-	f = figures.NewRow(workload)
-	workers, err := load.Open(ctx, c, p.profileLoad)
+func profile(ctx context.Context, c *cluster.Cluster, w window, workload string, clients int) (figures.Row, error) {
+	f := figures.NewRow(closedName(workload, clients) + ", profiled")
+	workers, err := load.Open(ctx, c, clients)
 	if err != nil {
-		return f, shares, err
+		return f, err
 	}
-	type answer struct {
-		shares [cpuparts.Count]float64
-		err    error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		cluster.Pause(ctx, p.warm)
-		profiles, err := c.Profiles(ctx, p.profiled)
-		if err != nil {
-			answers <- answer{err: err}
-			return
+	var shares [cpuparts.Count]float64
+	var failed error
+	var group sync.WaitGroup
+	group.Go(func() {
+		cluster.Pause(ctx, *w.warm)
+		profiles, err := c.Profiles(ctx, *w.length)
+		if failed = err; err == nil {
+			shares = cpuparts.Shares(profiles)
 		}
-		answers <- answer{shares: cpuparts.Shares(profiles)}
-	}()
-	from, to := load.ClosedLoop(ctx, c, workers, load.Operations[workload], p.warm, p.profiled)
+	})
+	from, to := load.ClosedLoop(ctx, c, workers, load.Operations[workload], *w.warm, *w.length)
 	load.Charge(&f, from, to, workers)
-	got := <-answers
-	p.othersPercent = append(p.othersPercent, f.Values[figures.OthersPercent])
-	return f, got.shares, errors.Join(got.err, load.Close(workers))
+	group.Wait()
+	spent := pictures.Spent{Workload: workload, Clients: clients}
+	for part := range cpuparts.Count {
+		spent.Parts = append(spent.Parts,
+			pictures.Share{Part: part.String(), Micros: rounded(shares[part] * f.Values[figures.ServerMicros])})
+	}
+	f.Detail = spent
+	return f, errors.Join(failed, load.Close(workers))
 }

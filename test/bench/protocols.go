@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -24,17 +22,6 @@ import (
 
 const changesFile = "changes.json" // beside the picture
 
-// protocolPlan is what the command line of `protocols` asks for.
-type protocolPlan struct {
-	server    cluster.Server
-	dir, out  string
-	from      string
-	way       time.Duration
-	rounds    int
-	protocols []string
-	only      string
-}
-
 // standardChange is a change that protocols are compared by. It has room for a dead voter that stays.
 type standardChange struct {
 	name    string
@@ -51,112 +38,116 @@ var standardChanges = []standardChange{
 	{"from 3 to 5", 3, 2, nil},
 }
 
+// protocolNames are the ways to make a change.
+var protocolNames = []string{"single", "joint", "joint-early", "activate", "apply"}
+
 // protocols makes the same changes by each protocol, on real members with a way between them, while clients write.
-func protocols(ctx context.Context, arguments []string) error {
-	p, err := parseProtocols(arguments)
-	if err != nil {
-		return err
-	}
-	if p.from != "" {
-		changes, err := readResults(p.from, pictures.ReadChanges)
-		if err != nil {
-			return err
-		}
-		return p.write(changes)
-	}
-	version, err := cluster.Version(ctx, p.server)
-	if err != nil {
-		return err
-	}
-	all := &pictures.Changes{Date: time.Now().UTC().Format("2 January 2006"), Version: version, Machine: cluster.Machine(),
-		Command: p.command(), RoundTripMillis: figures.Millis(2 * p.way)}
-	for _, change := range standardChanges {
-		if !strings.Contains(change.name, p.only) {
-			continue
-		}
-		for _, dead := range []bool{false, true} {
-			for _, protocol := range p.protocols {
-				one, err := p.median(ctx, change, protocol, dead)
-				if err != nil {
-					return fmt.Errorf("%s by %s, one dead: %t: %w", change.name, protocol, dead, err)
+func protocols(f *flags) func() ([]trial, error) {
+	way := wayFlag(f)
+	names := f.choices("protocols", strings.Join(protocolNames, ","), "which protocols", protocolNames)
+	only := f.text("only", "", "only changes with this text in their name")
+	return func() (all []trial, err error) {
+		for _, change := range standardChanges {
+			if !strings.Contains(change.name, *only) {
+				continue
+			}
+			for _, dead := range []bool{false, true} {
+				for _, protocol := range *names {
+					all = append(all, changeTrial(change, protocol, dead, *way))
 				}
-				all.Trials = append(all.Trials, one)
-				say("changes", one.String())
 			}
 		}
+		return all, nil
 	}
-	return errors.Join(all.Table(os.Stdout), p.write(all))
 }
 
-func parseProtocols(arguments []string) (*protocolPlan, error) {
-	p := &protocolPlan{}
-	var servers []cluster.Server
-	var names string
-	flags := flag.NewFlagSet("protocols", flag.ExitOnError)
-	cluster.ServerFlag(flags, &servers)
-	flags.StringVar(&p.dir, "dir", "", "where data lies while a cluster runs")
-	flags.StringVar(&p.out, "out", "", "a directory that gets the picture and "+changesFile+"; empty: neither is written")
-	flags.StringVar(&p.from, "from", "", "draw what such a file says, and measure nothing")
-	flags.DurationVar(&p.way, "way", 25*time.Millisecond, "how long a message between two members takes: half a round trip")
-	flags.IntVar(&p.rounds, "rounds", 1, "how often each change is made; what is shown are medians")
-	flags.StringVar(&names, "protocols", "single,joint,joint-early,activate,apply", "which protocols")
-	flags.StringVar(&p.only, "only", "", "only changes with this text in their name")
-	if err := flags.Parse(arguments); err != nil {
-		return nil, err
-	}
-	p.protocols = strings.Split(names, ",")
-	switch {
-	case p.from != "" && p.out != "":
-		return p, nil
-	case len(servers) != 1 || p.dir == "" || flags.NArg() > 0:
-		return nil, errors.New("protocols: want one --server, --dir, and nothing but flags")
-	case p.rounds < 1 || p.way <= 0:
-		return nil, errors.New("protocols: want at least one round, and a way that takes time")
-	}
-	p.server = servers[0]
-	p.server.Flags = append(slices.Clone(p.server.Flags), "--peer-delay="+p.way.String())
-	return p, nil
+func wayFlag(f *flags) *time.Duration {
+	return f.duration("way", "25ms", "how long a message between two members takes: half a round trip", 1)
 }
 
-// command is the command line that measures the same.
-func (p *protocolPlan) command() string {
-	return fmt.Sprintf("go run . protocols --server %s=PATH --dir DIR --out DIR --way %v --rounds %d --protocols %s",
-		p.server.Name, p.way, p.rounds, strings.Join(p.protocols, ","))
+func changeTrial(change standardChange, protocol string, dead bool, way time.Duration) trial {
+	detail := pictures.Trial{Change: change.name, Protocol: protocol, Dead: dead}
+	name := fmt.Sprintf("%s by %s", change.name, protocol)
+	if dead {
+		name = fmt.Sprintf("%s, one dead, by %s", change.name, protocol)
+	}
+	return trial{name: name, on: cluster.Conditions{Members: change.members, Flags: []string{"--peer-delay=" + way.String()}},
+		do: func(ctx context.Context, b *bed) ([]figures.Row, error) {
+			c := changing{cluster: b.Cluster, change: change, protocol: protocol, dead: dead}
+			if err := c.measure(ctx); err != nil {
+				return nil, err
+			}
+			f := figures.NewRow(name)
+			f.Set(figures.DecidedMillis, figures.Millis(c.decided.Sub(c.begun)))
+			f.Set(figures.SettledMillis, figures.Millis(c.settled.Sub(c.begun)))
+			f.Set(figures.PauseMillis, figures.Millis(c.pause))
+			f.Detail = detail
+			return []figures.Row{f}, nil
+		}}
 }
 
-func (p *protocolPlan) write(all *pictures.Changes) error {
-	if p.out == "" {
+func changeFlags(f *flags) func(e *experiment) error {
+	out := f.place("out", "a directory that gets the picture and "+changesFile+"; empty: neither is written", true)
+	from := f.place("from", "draw what such a file says, and measure nothing", false)
+	way := wayFlag(f)
+	return func(e *experiment) error {
+		write := func(changes *pictures.Changes) error {
+			if *out == "" {
+				return nil
+			}
+			return writePictures(*out, map[string][]byte{"changes.svg": changes.Draw()}, changesFile, changes.Write)
+		}
+		e.run = func(ctx context.Context) error {
+			version, err := cluster.Version(ctx, e.servers[0])
+			if err != nil {
+				return err
+			}
+			rows, wrong := e.measure(ctx)
+			changes := &pictures.Changes{Date: time.Now().UTC().Format("2 January 2006"), Version: version,
+				Machine: cluster.Machine(), Command: e.command, RoundTripMillis: figures.Millis(2 * *way),
+				Trials: medians(rows)}
+			wrong = errors.Join(wrong, changes.Table(os.Stdout), e.record(ctx, rows))
+			if wrong != nil {
+				return wrong // a picture lacks nothing
+			}
+			return write(changes)
+		}
+		if *from != "" {
+			e.idle, e.run = true, func(context.Context) error {
+				changes, err := readResults(*from, pictures.ReadChanges)
+				if err != nil {
+					return err
+				}
+				return write(changes)
+			}
+		}
 		return nil
 	}
-	if err := os.MkdirAll(p.out, 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(p.out, "changes.svg"), all.Draw(), 0o644); err != nil {
-		return err
-	}
-	file, err := os.Create(filepath.Join(p.out, changesFile))
-	if err != nil {
-		return err
-	}
-	return errors.Join(all.Write(file), file.Close())
 }
 
-// median makes a change as often as there are rounds.
-func (p *protocolPlan) median(
-	ctx context.Context, change standardChange, protocol string, dead bool,
-) (pictures.Trial, error) {
-	var decided, settled, pause []float64
-	for range p.rounds {
-		c := changing{change: change, protocol: protocol, dead: dead}
-		if err := c.measure(ctx, p); err != nil {
-			return pictures.Trial{}, err
+// medians are those of all rounds, in the order of the trials.
+func medians(rows []figures.Row) (all []pictures.Trial) {
+	var names []string
+	for i := range rows {
+		if !slices.Contains(names, rows[i].Workload) {
+			names = append(names, rows[i].Workload)
+			all = append(all, rows[i].Detail.(pictures.Trial))
 		}
-		decided = append(decided, figures.Millis(c.decided.Sub(c.begun)))
-		settled = append(settled, figures.Millis(c.settled.Sub(c.begun)))
-		pause = append(pause, figures.Millis(c.pause))
 	}
-	return pictures.Trial{Change: change.name, Protocol: protocol, Dead: dead, DecidedMillis: figures.Median(decided),
-		SettledMillis: figures.Median(settled), PauseMillis: figures.Median(pause)}, nil
+	for i, name := range names {
+		of := func(k figures.Kind) float64 {
+			var values []float64
+			for j := range rows {
+				if rows[j].Workload == name {
+					values = append(values, rows[j].Values[k])
+				}
+			}
+			return figures.Median(values)
+		}
+		all[i].DecidedMillis, all[i].SettledMillis, all[i].PauseMillis = of(figures.DecidedMillis), of(figures.SettledMillis),
+			of(figures.PauseMillis)
+	}
+	return all
 }
 
 // changing is one change of one cluster.
@@ -201,15 +192,10 @@ func (c *changing) dies() *cluster.Member {
 	return last
 }
 
-func (c *changing) measure(ctx context.Context, p *protocolPlan) (err error) {
+func (c *changing) measure(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
 	c.phases, c.over, c.awaited = map[string]time.Time{}, make(chan error, 1), make(chan struct{})
-	direct := func(address string) (string, error) { return address, nil }
-	if c.cluster, _, err = cluster.StartBehind(ctx, p.server, p.dir, c.change.members, direct); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, c.cluster.Remove()) }()
 	if c.leader, err = c.cluster.Leader(ctx); err != nil {
 		return err
 	}
@@ -381,12 +367,10 @@ func writeAlways(ctx context.Context, clients []*clientv3.Client) []time.Time {
 	const every, limit = 4 * time.Millisecond, 5 * time.Second
 	var mu sync.Mutex
 	var ends []time.Time
-	var group sync.WaitGroup
-	keys, pace := load.NewChooser(0), time.NewTicker(every)
-	defer pace.Stop()
-	for i := 0; ctx.Err() == nil; i++ {
+	keys := load.NewChooser(0)
+	load.Steadily(ctx, every, func(i int) func() {
 		key, value := keys.Key(), keys.Value()
-		group.Go(func() {
+		return func() {
 			limited, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()
 			if _, err := clients[i%len(clients)].Put(limited, key, value); err == nil {
@@ -394,12 +378,7 @@ func writeAlways(ctx context.Context, clients []*clientv3.Client) []time.Time {
 				ends = append(ends, time.Now())
 				mu.Unlock()
 			}
-		})
-		select {
-		case <-pace.C:
-		case <-ctx.Done():
 		}
-	}
-	group.Wait()
+	})
 	return ends
 }

@@ -2,18 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"strconv"
-	"strings"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/quorate/quorate/test/bench/cluster"
-	"github.com/quorate/quorate/test/bench/distance"
 )
+
+// sites are those of `quorate dev --geo regions`, in the order of its ports.
+var sites = []string{"us-east", "us-west", "eu", "ap", "sa"}
 
 // siteTrips are the round trips between the sites in milliseconds, as those of `quorate dev --geo regions`.
 var siteTrips = [5][5]int{
@@ -29,69 +25,11 @@ const (
 	siteSettles = 3 * time.Second
 )
 
-// measureRegions puts five members into five regions, makes eu lead, and has clients in each region ask the member there.
-func (f farLoad) measureRegions(ctx context.Context, s cluster.Server, dir string) (err error) {
-	var proxies []net.Listener
-	defer func() {
-		for _, l := range proxies {
-			_ = l.Close()
-		}
-	}()
-	c, _, err := cluster.StartBehind(ctx, s, dir, len(sites), func(address string) (string, error) {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return "", err
-		}
-		to := len(proxies)
-		proxies = append(proxies, l)
-		go distance.PassOn(l, address, func(from net.Addr) (time.Duration, error) { return wayTo(to, from) })
-		return l.Addr().String(), nil
-	})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, c.Remove()) }()
-	if err := leadFrom(ctx, c, leadingSite); err != nil {
-		return err
-	}
-	cluster.Pause(ctx, siteSettles) // members measure how far they are from each other
-	for i, m := range c.Members {
-		plain, err := cluster.Connect(m.ClientAddr)
-		if err != nil {
-			return err
-		}
-		nothing := func() string { return "" }
-		err = f.row(ctx, "put, in "+sites[i], []*clientv3.Client{plain}, putFar, nothing)
-		if f.reads && err == nil {
-			err = f.row(ctx, "get, in "+sites[i], []*clientv3.Client{plain}, getFar, nothing)
-		}
-		if err = errors.Join(err, plain.Close()); err != nil {
-			return err
-		}
-	}
-	leader, err := c.Leader(ctx)
-	if err == nil && leader != c.Members[leadingSite] {
-		err = fmt.Errorf("%s leads in the end, not the member in %s", leader.Name, sites[leadingSite])
-	}
-	return err
-}
-
-// wayTo is how long something takes to a site from the site of the member that made a connection.
-func wayTo(to int, from net.Addr) (time.Duration, error) {
-	line, err := distance.Owner(from)
-	if err != nil {
-		return 0, err
-	}
-	for _, argument := range line {
-		if name, ok := strings.CutPrefix(argument, "--name=m"); ok {
-			number, err := strconv.Atoi(name)
-			if err != nil || number < 1 || number > len(sites) {
-				return 0, fmt.Errorf("member %q has no site", name)
-			}
-			return time.Duration(siteTrips[number-1][to]) * time.Millisecond / 2, nil
-		}
-	}
-	return 0, fmt.Errorf("%q is no member", line)
+// betweenSites puts a member into each site.
+func betweenSites() cluster.Conditions {
+	return cluster.Conditions{Members: len(sites), Way: func(from, to int) time.Duration {
+		return time.Duration(siteTrips[from][to]) * time.Millisecond / 2
+	}}
 }
 
 // leadFrom moves leadership to a member.
@@ -117,4 +55,13 @@ func leadFrom(ctx context.Context, c *cluster.Cluster, wanted int) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// leadsStill fails if the leader is not the one that was to lead.
+func leadsStill(ctx context.Context, c *cluster.Cluster, wanted int) error {
+	leader, err := c.Leader(ctx)
+	if err == nil && leader != c.Members[wanted] {
+		err = fmt.Errorf("%s leads in the end, not the member in %s", leader.Name, sites[wanted])
+	}
+	return err
 }

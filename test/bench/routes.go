@@ -1,238 +1,138 @@
 package main
 
 import (
-	"github.com/quorate/quorate/test/bench/cluster"
-
 	"bufio"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
+	"math"
 	"net/http"
-	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
+	"github.com/quorate/quorate/test/bench/cluster"
+	"github.com/quorate/quorate/test/bench/figures"
+	"github.com/quorate/quorate/test/bench/load"
 )
 
-// The sites of `quorate dev --geo regions`, in the order of their ports.
-var sites = []string{"us-east", "us-west", "eu", "ap", "sa"}
-
-const (
-	routesPort = 23790 // client port of the first member; each further one is 10 above
-	routesWait = 30 * time.Second
-)
+// routeRun is writers at some of five sites at the same time.
+type routeRun struct {
+	busy    []string
+	leader  string
+	writers int
+	rate    int // of each
+	length  time.Duration
+}
 
 // routes measures how often the fast path decides, in five regions of which some are busy at the same time.
-func routes(ctx context.Context, arguments []string) error {
-	flags := flag.NewFlagSet("routes", flag.ContinueOnError)
-	program := flags.String("server", "", "the quorate to run")
-	dir := flags.String("dir", "", "directory for the data; it must not exist")
-	busy := flags.String("busy", "us-east", "sites that write, with commas between")
-	leader := flags.String("leader", "eu", "site that leads")
-	clients := flags.Int("clients", 8, "writers at each busy site")
-	rate := flags.Int("rate", 0, "writes each writer begins in a second; 0: one after another")
-	length := flags.Duration("duration", 10*time.Second, "how long to write")
-	extra := flags.String("flags", "", "flags for the servers, with commas between")
-	if err := flags.Parse(arguments); err != nil {
-		return err
-	}
-	if *program == "" || *dir == "" {
-		return errors.New("routes: --server and --dir are required")
-	}
-	if _, err := os.Stat(*dir); err == nil {
-		return fmt.Errorf("routes: %s exists: name a directory that does not", *dir)
-	}
-	for _, site := range append(strings.Split(*busy, ","), *leader) {
-		if !slices.Contains(sites, site) {
-			return fmt.Errorf("routes: there is no site %q, only %s", site, strings.Join(sites, ", "))
+func routes(f *flags) func() ([]trial, error) {
+	busy := f.choices("busy", "us-east", "sites that write, with commas between", sites)
+	leader := f.choice("leader", "eu", "site that leads", sites...)
+	clients := f.numbers("clients", "8", "writers at each busy site")
+	rate := f.number("rate", "0", "writes each writer begins in a second; 0: one after another", 0, math.MaxInt)
+	length := f.duration("duration", "10s", "how long to write", 1)
+	on := betweenSites()
+	on.Flags = patientFlags
+	return func() (all []trial, err error) {
+		for _, n := range *clients {
+			r := &routeRun{busy: *busy, leader: *leader, writers: n, rate: *rate, length: *length}
+			all = append(all, trial{name: fmt.Sprintf("leader %s, %d writers at each of %s", *leader, n,
+				strings.Join(*busy, ", ")), on: on, do: r.measure})
 		}
+		return all, nil
 	}
-	stop, err := startRegions(ctx, *program, *dir, *extra)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	if err := makeLead(ctx, *leader); err != nil {
-		return err
-	}
-	time.Sleep(time.Second) // the members measure how far they are from each other
-	fmt.Printf("leader %s, %d writers at each of %s, %s; %s\n", *leader, *clients, *busy, *length, cluster.Machine())
-	return writeFrom(ctx, strings.Split(*busy, ","), *clients, *rate, *length)
 }
 
-// startRegions starts the cluster and returns how to stop it.
-func startRegions(ctx context.Context, program, dir, extra string) (stop func(), err error) {
-	arguments := []string{"dev", "--geo", "regions", "--dir", dir, "--base-port", strconv.Itoa(routesPort)}
-	if extra != "" {
-		arguments = append(append(arguments, "--"), strings.Split(extra, ",")...)
-	}
-	cmd := exec.CommandContext(ctx, program, arguments...)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
+// patientFlags are those that `quorate dev --geo regions` gives its members: the heart beats once in the longest round trip.
+var patientFlags = []string{"--heartbeat-interval=258", "--election-timeout=1290"}
+
+// site is what is measured at one of them.
+type site struct {
+	name, endpoint string
+	workers        []*load.Worker
+	before         map[string]float64 // the counters of its member
+}
+
+// measure writes distinct keys from all busy sites at once.
+func (r *routeRun) measure(ctx context.Context, b *bed) (rows []figures.Row, err error) {
+	if err := leadFrom(ctx, b.Cluster, slices.Index(sites, r.leader)); err != nil {
 		return nil, err
 	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	stop = func() {
-		_ = cmd.Process.Signal(syscall.SIGINT) // it waits for its members
-		_ = cmd.Wait()
-		_ = os.RemoveAll(dir)
-	}
-	ready := make(chan bool, 1)
-	go func() {
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			if strings.Contains(lines.Text(), "members ready") {
-				ready <- true
-			}
-		}
-		close(ready)
-	}()
-	select {
-	case <-time.After(routesWait):
-	case ok := <-ready:
-		if ok {
-			return stop, nil
-		}
-	}
-	stop()
-	return nil, errors.New("routes: the members did not start")
-}
-
-func clientOf(site string) (*clientv3.Client, string, error) {
-	endpoint := fmt.Sprintf("127.0.0.1:%d", routesPort+10*slices.Index(sites, site))
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: 5 * time.Second})
-	return client, endpoint, err
-}
-
-// makeLead moves leadership to a site.
-func makeLead(ctx context.Context, site string) error {
-	target, endpoint, err := clientOf(site)
-	if err != nil {
-		return err
-	}
-	defer target.Close()
-	status, err := target.Status(ctx, endpoint)
-	if err != nil {
-		return err
-	}
-	for _, other := range sites {
-		client, endpoint, err := clientOf(other)
+	cluster.Pause(ctx, siteSettles) // the members measure how far they are from each other
+	var all []*site
+	var workers []*load.Worker
+	for _, name := range r.busy {
+		s := &site{name: name, endpoint: b.Members[slices.Index(sites, name)].ClientAddr}
+		client, err := cluster.Connect(s.endpoint)
 		if err != nil {
-			return err
-		}
-		now, err := client.Status(ctx, endpoint)
-		if err == nil && now.Leader == now.Header.MemberId && now.Leader != status.Header.MemberId {
-			_, err = client.MoveLeader(ctx, status.Header.MemberId)
-		}
-		if err = errors.Join(err, client.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writeFrom writes distinct keys from all sites at once, and prints what came of it at each.
-func writeFrom(ctx context.Context, busy []string, clients, rate int, length time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, length+20*time.Second)
-	defer cancel()
-	until := time.Now().Add(length)
-	took := make([][]time.Duration, len(busy))
-	before := make([]map[string]float64, len(busy))
-	errs := make([]error, len(busy))
-	var all sync.WaitGroup
-	for i, site := range busy {
-		client, endpoint, err := clientOf(site)
-		if err != nil {
-			return err
+			return nil, err
 		}
 		defer client.Close()
-		if before[i], err = scrape(endpoint); err != nil {
-			return err
+		for range r.writers {
+			w := &load.Worker{Number: len(workers), Client: client}
+			if r.rate > 0 {
+				w.Every = time.Second / time.Duration(r.rate)
+			}
+			s.workers, workers = append(s.workers, w), append(workers, w)
 		}
-		var mu sync.Mutex
-		for w := range clients {
-			all.Add(1)
-			go func() {
-				defer all.Done()
-				for n := 0; time.Now().Before(until); n++ {
-					begun := time.Now()
-					_, err := client.Put(ctx, fmt.Sprintf("%s/%d/%d", site, w, n), "value")
-					mu.Lock()
-					took[i], errs[i] = append(took[i], time.Since(begun)), errors.Join(errs[i], err)
-					mu.Unlock()
-					if rate > 0 {
-						time.Sleep(time.Until(begun.Add(time.Second / time.Duration(rate))))
-					}
-				}
-			}()
+		if s.before, err = scrape(ctx, s.endpoint); err != nil {
+			return nil, err
 		}
+		all = append(all, s)
 	}
-	all.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	fmt.Printf("%-8s %7s %7s %8s %9s %9s %9s  %s\n", "site", "p50 ms", "p90 ms", "writes", "fast", "overtaken", "agreed",
-		"refusals by reason")
-	for i, site := range busy {
-		_, endpoint, err := clientOf(site)
-		if err != nil {
-			return err
+	from, to := load.ClosedLoop(ctx, b.Cluster, workers, load.PutNew, 0, r.length)
+	for _, s := range all {
+		after, failed := scrape(ctx, s.endpoint)
+		row := r.row(s, from, to, after)
+		if n := row.Values[figures.Failures]; n > 0 {
+			failed = errors.Join(failed, fmt.Errorf("%s: %.0f writes failed", s.name, n))
 		}
-		after, err := scrape(endpoint)
-		if err != nil {
-			return err
-		}
-		printSite(site, took[i], before[i], after)
+		rows, err = append(rows, row), errors.Join(err, failed)
 	}
-	return nil
+	return rows, errors.Join(err, ctx.Err())
 }
 
-func printSite(site string, took []time.Duration, before, after map[string]float64) {
-	grew := func(name string) float64 { return after[name] - before[name] }
+func (r *routeRun) row(s *site, from, to cluster.Reading, after map[string]float64) figures.Row {
+	f := figures.NewRow(fmt.Sprintf("%d at each: put, %s", r.writers, s.name))
+	load.Latencies(&f, from, to, s.workers)
+	times := load.Times(s.workers)
+	f.Latencies(times.Count(), times.Quantile, times.Longest(), to.At.Sub(from.At))
+	grew := func(name string) float64 { return after[name] - s.before[name] }
 	tried := max(1, grew("quorate_fast_proposals_total"))
 	won, overtaken := grew("quorate_fast_wins_total"), grew("quorate_fast_overtaken_total")
+	f.Set(figures.FastPercent, 100*won/tried)
+	f.Set(figures.OvertakenPercent, 100*overtaken/tried)
+	f.Set(figures.AgreedPercent, 100*(won+overtaken)/tried)
 	var refusals []string
 	for name := range after {
 		if strings.HasPrefix(name, "quorate_fast_refusals_total") && grew(name) > 0 {
 			refusals = append(refusals, fmt.Sprintf("%s %.0f", strings.Split(name, `"`)[1], grew(name)))
 		}
 	}
-	slices.Sort(refusals)
-	slices.Sort(took)
-	at := func(share float64) float64 {
-		return float64(took[int(share*float64(len(took)-1))].Microseconds()) / 1000
+	if slices.Sort(refusals); len(refusals) > 0 {
+		f.Note = "refusals: " + strings.Join(refusals, ", ")
 	}
-	fmt.Printf("%-8s %7.1f %7.1f %8d %8.1f%% %8.1f%% %8.1f%%  %s\n", site, at(0.5), at(0.9), len(took), 100*won/tried,
-		100*overtaken/tried, 100*(won+overtaken)/tried, strings.Join(refusals, ", "))
+	return f
 }
 
-// scrape reads the counters of a member.
-func scrape(endpoint string) (map[string]float64, error) {
-	response, err := http.Get("http://" + endpoint + "/metrics")
+// scrape reads the counters of the fast path of a member.
+func scrape(ctx context.Context, endpoint string) (map[string]float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+endpoint+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return nil, err
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil, err
-	}
 	values := map[string]float64{}
-	for _, line := range strings.Split(string(text), "\n") {
-		if name, number, ok := strings.Cut(line, " "); ok && strings.HasPrefix(name, "quorate_fast_") {
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		if name, number, ok := strings.Cut(lines.Text(), " "); ok && strings.HasPrefix(name, "quorate_fast_") {
 			if values[name], err = strconv.ParseFloat(number, 64); err != nil {
-				return nil, fmt.Errorf("metric %q: %w", line, err)
+				return nil, fmt.Errorf("metric %q: %w", lines.Text(), err)
 			}
 		}
 	}

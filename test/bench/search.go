@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/quorate/quorate/test/bench/cluster"
 	"github.com/quorate/quorate/test/bench/figures"
 
 	"context"
@@ -13,6 +12,8 @@ import (
 )
 
 const (
+	highestRate = "highest rate" // the row of a search
+
 	stepUp    = 1.35 // as long as no step has failed
 	closest   = 1.06 // a rate that fails and the best one are no closer
 	stepWarm  = time.Second
@@ -44,14 +45,14 @@ func (b *bisection) next(passed bool) bool {
 // search begins at the rate of so many nodes and steps through rates on one cluster. The figures are those of the best step,
 // without those per mutation: lists and progress cost the same at any rate, so that only equal rates compare. A step that
 // fails is done once more, because one pause of the machine is enough for that, unless the server was overloaded.
-func (p *controlPlane) search(ctx context.Context, c *cluster.Cluster, session *k8s.Session, round int) []figures.Row {
+func (p *controlPlane) search(ctx context.Context, on *bed, session *k8s.Session) []figures.Row {
 	begun := time.Now()
 	b := bisection{rate: p.rate}
 	rows := rowsOf(&k8s.Outcome{}, time.Second)
 	wrong, tries := 0, 0
-	leaders := c.CountElections(ctx)
+	leaders := on.CountElections(ctx)
 	for more := true; more && time.Since(begun) < p.limits.total; {
-		outcome, f := p.attempt(ctx, c, session, b.rate)
+		outcome, f := p.attempt(ctx, on, session, b.rate)
 		if ctx.Err() != nil {
 			break
 		}
@@ -67,7 +68,7 @@ func (p *controlPlane) search(ctx context.Context, c *cluster.Cluster, session *
 		case outcome.Overload:
 			verdict = "overloaded"
 		}
-		printStep(c.Server.Name, round, b.rate, outcome, fmt.Sprintf(
+		printStep(on.Server.Name, on.round, b.rate, outcome, fmt.Sprintf(
 			"; %s us of server CPU each, %s MiB to the device, others take %s %%: %s",
 			figures.Show(f.Values[figures.ServerMicros]),
 			figures.Show(f.Values[figures.DeviceMiB]), figures.Show(f.Values[figures.OthersPercent]), verdict))
@@ -77,7 +78,10 @@ func (p *controlPlane) search(ctx context.Context, c *cluster.Cluster, session *
 			more = b.next(passed)
 		}
 	}
-	rows[0].Workload = "highest rate"
+	for i := range rows {
+		rows[i].Workload = highestRate + ", " + rows[i].Workload
+	}
+	rows[0].Workload = highestRate
 	rows[0].Set(figures.PerSecond, b.best)
 	rows[0].Set(figures.Failures, float64(wrong))
 	rows[0].Set(figures.Cancelled, float64(session.Cancelled()))
@@ -87,9 +91,9 @@ func (p *controlPlane) search(ctx context.Context, c *cluster.Cluster, session *
 
 // attempt loads the cluster at one rate.
 func (p *controlPlane) attempt(
-	ctx context.Context, c *cluster.Cluster, session *k8s.Session, rate float64,
+	ctx context.Context, b *bed, session *k8s.Session, rate float64,
 ) (*k8s.Outcome, figures.Row) {
-	meters, f := c.Meter(p.dir), figures.NewRow("")
+	meters, f := b.Meter(b.dir), figures.NewRow("")
 	outcome := session.Run(ctx, k8s.Load{Rate: rate, Warm: stepWarm, Length: p.limits.step, StopWhenBehind: true,
 		Opened: meters.Open, Closed: meters.Close})
 	meters.Charge(&f, float64(outcome.Mutations.Count()))

@@ -6,10 +6,9 @@ import (
 	"github.com/quorate/quorate/test/bench/load"
 
 	"context"
-	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -24,60 +23,46 @@ const (
 
 // learnerSnapshot fills a cluster, and compares what writers get done while a learner receives all of it with what they
 // get done before and afterwards. Before it joins, the log is made too short for it.
-func learnerSnapshot(ctx context.Context, p *plan, s cluster.Server) (_ []figures.Row, err error) {
-	c, err := filledCluster(ctx, p, s)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, c.Remove()) }()
-	if err := fillLarge(ctx, c, p.snapshotMiB); err != nil {
-		return nil, err
-	}
-	cluster.Pause(ctx, settling)
-	workers, err := load.Open(ctx, c, snapshotWriters)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = load.Close(workers) }() // everything was answered
-	measure := func(when string, stop func() bool) (figures.Row, error) {
-		f := figures.NewRow(fmt.Sprintf("learner-snapshot %d MiB, %s", p.snapshotMiB, when))
-		load.Forget(workers)
-		begun := c.Read()
-		var phase atomic.Int32
-		phase.Store(load.Measuring)
-		wait := load.StartLoop(ctx, workers, load.Put, &phase)
-		for ctx.Err() == nil && !stop() {
-			cluster.Pause(ctx, cluster.RetryEvery)
+func learnerSnapshot(f *flags) func() ([]trial, error) {
+	w := f.window()
+	mib := f.number("snapshot", "1024", "learner-snapshot: MiB of values of 16 KiB to write first", 1, math.MaxInt)
+	do := func(ctx context.Context, b *bed) (_ []figures.Row, err error) {
+		if err := fillLarge(ctx, b.Cluster, *mib); err != nil {
+			return nil, err
 		}
-		ended := c.Read()
-		phase.Store(load.Ending)
-		wait()
-		load.Charge(&f, begun, ended, workers)
-		f.Set(figures.WaitMillis, figures.Millis(ended.At.Sub(begun.At)))
-		return f, ctx.Err()
+		cluster.Pause(ctx, settling)
+		workers, err := load.Open(ctx, b.Cluster, snapshotWriters)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = load.Close(workers) }() // everything was answered
+		name, length := fmt.Sprintf("learner-snapshot %d MiB, ", *mib), *w.warm+*w.length
+		before, err := writeUntil(ctx, b.Cluster, workers, name+"before", after(length))
+		if err != nil {
+			return nil, err
+		}
+		m, err := b.Admit(ctx, b.Control.MemberAddAsLearner)
+		if err != nil {
+			return nil, err
+		}
+		during, err := writeUntil(ctx, b.Cluster, workers, name+"during", caughtUp(ctx, b.Cluster, m))
+		if err != nil {
+			return nil, err
+		}
+		later, err := writeUntil(ctx, b.Cluster, workers, name+"after", after(length))
+		return []figures.Row{before, during, later}, err
 	}
-	after := func(d time.Duration) func() bool {
-		end := time.Now().Add(d)
-		return func() bool { return time.Now().After(end) }
-	}
-	before, err := measure("before", after(p.warm+p.length))
-	if err != nil {
-		return nil, err
-	}
-	m, err := c.Admit(ctx, c.Control.MemberAddAsLearner)
-	if err != nil {
-		return nil, err
-	}
-	during, err := measure("during", caughtUp(ctx, c, m))
-	if err != nil {
-		return nil, err
-	}
-	later, err := measure("after", after(p.warm+p.length))
-	return []figures.Row{before, during, later}, err
+	return func() ([]trial, error) { return []trial{{filled: true, do: do}}, nil }
+}
+
+// after is for writeUntil: it stops after some time.
+func after(d time.Duration) func() (bool, error) {
+	begun := time.Now()
+	return func() (bool, error) { return time.Since(begun) > d, nil }
 }
 
 // caughtUp reports whether a learner has applied what the cluster had when it was asked for the first time.
-func caughtUp(ctx context.Context, c *cluster.Cluster, m *cluster.Member) func() bool {
+func caughtUp(ctx context.Context, c *cluster.Cluster, m *cluster.Member) func() (bool, error) {
 	target, deadline := uint64(0), time.Now().Add(snapshotDeadline)
 	status := func(address string) *clientv3.StatusResponse {
 		limited, cancel := context.WithTimeout(ctx, time.Second)
@@ -88,15 +73,15 @@ func caughtUp(ctx context.Context, c *cluster.Cluster, m *cluster.Member) func()
 		}
 		return answer
 	}
-	return func() bool {
+	return func() (bool, error) {
 		if target == 0 {
 			if first := status(c.Members[0].ClientAddr); first != nil {
 				target = first.RaftAppliedIndex
 			}
-			return false
+			return false, nil
 		}
 		own := status(m.ClientAddr)
-		return own != nil && own.RaftAppliedIndex >= target || time.Now().After(deadline)
+		return own != nil && own.RaftAppliedIndex >= target || time.Now().After(deadline), nil
 	}
 }
 

@@ -28,16 +28,20 @@ type timeline struct {
 	defrag        time.Duration // when; 0: not at all
 }
 
+func timelines(f *flags) func() ([]trial, error) {
+	rate := f.decimal("rate", "1000", "latency: puts a second", 1, 1e6)
+	length := f.duration("timeline", "1m", "latency: how long", time.Second)
+	every := f.duration("compact-every", "10s", "latency: compactions of history", 1)
+	defrag := f.duration("defrag-at", "45s", "latency: when members are defragmented; 0: never", 0)
+	return func() ([]trial, error) {
+		t := &timeline{rate: *rate, length: *length, every: *every, defrag: *defrag}
+		return []trial{{filled: true, do: t.measure}}, nil
+	}
+}
+
 // measure loads a fresh cluster.
-func (t *timeline) measure(ctx context.Context, s cluster.Server, dir string) (_ *pictures.Timeline, err error) {
-	c, _, err := cluster.Start(ctx, s, dir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, c.Remove()) }()
-	if err := load.Fill(ctx, c, load.KeyCount, load.KeyAt); err != nil {
-		return nil, err
-	}
+func (t *timeline) measure(ctx context.Context, b *bed) (_ []figures.Row, err error) {
+	c := b.Cluster
 	workers, err := load.Open(ctx, c, timelineWorkers)
 	if err != nil {
 		return nil, err
@@ -63,12 +67,18 @@ func (t *timeline) measure(ctx context.Context, s cluster.Server, dir string) (_
 		}
 	})
 	group.Wait()
+	var all latency.Histogram
 	for i := range seconds {
+		all.Add(&seconds[i])
 		out.Median = append(out.Median, rounded(figures.Millis(seconds[i].Quantile(0.50))))
 		out.P99 = append(out.P99, rounded(figures.Millis(seconds[i].Quantile(0.99))))
 	}
 	out.Marks = marks
-	return out, errors.Join(failed, ctx.Err())
+	row := figures.NewRow(fmt.Sprintf("timeline of %.0f puts a second", t.rate))
+	row.Latencies(all.Count(), all.Quantile, all.Longest(), t.length)
+	row.Set(figures.Failures, float64(out.Failed))
+	row.Detail = out
+	return []figures.Row{row}, errors.Join(failed, ctx.Err())
 }
 
 // others says what other processes took of the machine in each second.

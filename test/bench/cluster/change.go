@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,6 +47,9 @@ func (c *Cluster) Admit(
 
 // Newcomer is a member that is not one yet, and not among Members: once it was added, Launch starts it.
 func (c *Cluster) Newcomer() (*Member, error) {
+	if c.Links != nil {
+		return nil, errors.New("a newcomer has no links to the others")
+	}
 	addresses, err := freeAddresses(2)
 	if err != nil {
 		return nil, err

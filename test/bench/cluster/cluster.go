@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -33,8 +35,16 @@ const ready = "ready to serve client requests"
 type Server struct {
 	Name, Path string
 	Flags      []string // beside those that all servers get
-	SlowDisks  bool     // every member gets a disk whose syncs can be made slow
-	TLS        bool     // every member serves its clients by https, too
+}
+
+// Conditions are what the members of a cluster run under. The zero Conditions are three members beside each other.
+type Conditions struct {
+	Members   int                              // zero: three
+	Way       func(from, to int) time.Duration // one way between two of them, over Links; nil: they are beside each other
+	Flags     []string                         // for the members of each server
+	SlowDisks bool                             // every member gets a disk whose syncs can be made slow
+	TLS       bool                             // every member serves its clients by https, too
+	GroupMiB  int64                            // limit of a memory control group for each member; zero: it has none
 }
 
 // Member is one process of a cluster, over several lives.
@@ -103,62 +113,81 @@ func Names(servers []Server) (all []string) {
 	return all
 }
 
-// Cluster is three members of one server.
+// Cluster is the members of one server.
 type Cluster struct {
 	Server  Server
+	Took    time.Duration // from the begin until every member served
+	Links   *Links        // nil: the members are beside each other
+	Group   int64         // MiB that each member may take before it is killed; zero: the machine lets nobody limit them
+	groups  []string      // memory control groups that were made for that
 	dir     string
 	Members []*Member
 	named   int              // members that have a name so far
 	Control *clientv3.Client // to all members, for questions outside of a measurement
 }
 
-// Start starts a cluster on fresh data below dir and returns once every member serves, with how long that took.
-func Start(ctx context.Context, s Server, dir string) (*Cluster, time.Duration, error) {
-	return StartBehind(ctx, s, dir, memberCount, func(address string) (string, error) { return address, nil })
-}
-
-// StartBehind starts a cluster of so many members, who meet each other where front puts their addresses.
-func StartBehind(
-	ctx context.Context, s Server, dir string, size int, front func(address string) (string, error),
-) (*Cluster, time.Duration, error) {
+// Start starts a cluster on fresh data below dir, and returns once every member serves.
+func Start(ctx context.Context, s Server, dir string, on Conditions) (*Cluster, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	own, err := os.MkdirTemp(dir, s.Name+"-")
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
+	s.Flags = append(slices.Clone(s.Flags), on.Flags...)
 	c := &Cluster{Server: s, dir: own}
+	if err := c.begin(ctx, on); err != nil {
+		return nil, errors.Join(err, c.Remove())
+	}
+	return c, nil
+}
+
+func (c *Cluster) begin(ctx context.Context, on Conditions) (err error) {
+	size := cmp.Or(on.Members, memberCount)
+	if on.Way != nil {
+		c.Links = newLinks(size, on.Way)
+	}
 	addresses, err := freeAddresses(3 * size)
 	if err != nil {
-		return nil, 0, errors.Join(err, c.Remove())
+		return err
 	}
-	endpoints := make([]string, size)
 	for i := range size {
-		met, err := front(addresses[2*i+1])
-		if err != nil {
-			return nil, 0, errors.Join(err, c.Remove())
+		met := addresses[2*i+1]
+		if c.Links != nil {
+			if met, err = c.Links.front(met); err != nil {
+				return err
+			}
 		}
-		c.Members = append(c.Members, &Member{
-			Name: fmt.Sprintf("m%d", i+1), ClientAddr: addresses[2*i], PeerAddr: addresses[2*i+1], met: met,
-		})
 		c.named++
-		if s.TLS {
-			c.Members[i].SecureAddr = addresses[2*size+i]
+		m := &Member{Name: fmt.Sprintf("m%d", c.named), ClientAddr: addresses[2*i], PeerAddr: addresses[2*i+1], met: met}
+		if on.TLS {
+			m.SecureAddr = addresses[2*size+i]
 		}
-		if s.SlowDisks {
-			c.Members[i].Disk = &slowsync.Disk{}
+		if on.SlowDisks {
+			m.Disk = &slowsync.Disk{}
 		}
-		endpoints[i] = addresses[2*i]
+		c.Members = append(c.Members, m)
 	}
-	took, err := c.Start(ctx)
-	if err != nil {
-		return nil, 0, errors.Join(err, c.Remove())
+	if c.Took, err = c.Start(ctx); err != nil {
+		return err
 	}
-	if c.Control, err = Connect(endpoints...); err != nil {
-		return nil, 0, errors.Join(err, c.Remove())
+	if on.GroupMiB > 0 {
+		var pids []int
+		for _, m := range c.Members {
+			pids = append(pids, m.process.Pid)
+		}
+		var confined bool
+		if c.groups, confined = confineAll(pids, on.GroupMiB); confined {
+			c.Group = on.GroupMiB
+		}
 	}
-	return c, took, nil
+	var endpoints []string
+	for _, m := range c.Members {
+		endpoints = append(endpoints, m.ClientAddr)
+	}
+	c.Control, err = Connect(endpoints...)
+	return err
 }
 
 // Start launches all members, on whatever data they have, and waits until all of them are ready.
@@ -273,7 +302,14 @@ func (c *Cluster) Remove() error {
 		_ = c.Control.Close() // says only that it was cut off
 	}
 	c.Stop()
-	return os.RemoveAll(c.dir)
+	if c.Links != nil {
+		c.Links.Close()
+	}
+	err := os.RemoveAll(c.dir)
+	for _, group := range c.groups {
+		err = errors.Join(err, os.Remove(group))
+	}
+	return err
 }
 
 // Leader asks until a member names one that is among the cluster's.

@@ -13,24 +13,17 @@ var memoryGroups = []struct{ dir, limit string }{
 	{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, {"/sys/fs/cgroup", "memory.max"},
 }
 
-// Confine puts every member into a memory control group of its own, in which it is killed when it takes more. It returns false
-// where this machine lets nobody make such groups: then the resident set is all there is to see. Remove removes the groups.
-func (c *Cluster) Confine(bytes int64) (confined bool, remove func() error) {
-	var made []string
-	remove = func() (err error) {
-		for _, dir := range made {
-			err = errors.Join(err, os.Remove(dir))
-		}
-		return err
-	}
-	for _, m := range c.Members {
-		dir, err := confine(m.process.Pid, bytes)
+// confineAll puts each process into a memory control group of its own, in which it is killed when it takes more. It returns the
+// groups that it made, and false where this machine lets nobody make them all: then the resident set is all there is to see.
+func confineAll(pids []int, mib int64) (groups []string, confined bool) {
+	for _, pid := range pids {
+		dir, err := confine(pid, mib<<20)
 		if err != nil {
-			return false, remove
+			return groups, false
 		}
-		made = append(made, dir)
+		groups = append(groups, dir)
 	}
-	return true, remove
+	return groups, true
 }
 
 func confine(pid int, bytes int64) (dir string, err error) {

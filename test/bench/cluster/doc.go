@@ -1,5 +1,6 @@
 // Package cluster runs servers that take etcd's flags as processes of this machine: clusters on loopback and fresh data, their
-// leaders, changes of their members, and what the processes, the device and the machine have spent. It puts no load on them.
+// leaders, changes of their members, and what the processes, the device and the machine have spent. Conditions put members
+// behind links, slow disks, or limits of memory. It puts no load on them.
 //
 // Invariants:
 //  1. All servers get the same flags, but for those of Server.Flags.

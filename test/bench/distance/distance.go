@@ -9,34 +9,6 @@ import (
 	"time"
 )
 
-// PassOn connects whoever comes to an address that is far away. delay says how far it is for who comes from there; where it
-// fails, the connection is refused.
-func PassOn(l net.Listener, address string, delay func(from net.Addr) (time.Duration, error)) {
-	for {
-		in, err := l.Accept()
-		if err != nil {
-			return
-		}
-		far, err := delay(in.RemoteAddr())
-		if err != nil {
-			_ = in.Close()
-			continue
-		}
-		out, err := Dial(context.Background(), address, far)
-		if err != nil {
-			_ = in.Close()
-			continue
-		}
-		for _, pair := range [2][2]net.Conn{{in, out}, {out, in}} {
-			go func() {
-				_, _ = io.Copy(pair[0], pair[1])
-				_ = in.Close()
-				_ = out.Close()
-			}()
-		}
-	}
-}
-
 // farConn is a connection on which everything arrives later, in order, without holding up whoever writes.
 type farConn struct {
 	net.Conn

@@ -5,12 +5,13 @@ import (
 	"net"
 	"os"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
-// A connection is as far as its owner says, and one of an owner who is refused ends.
-func TestPassOn(t *testing.T) {
+// A connection is as far as its two ends are, its owner is known, and one of an owner that is refused ends.
+func TestDial(t *testing.T) {
 	const delay = 30 * time.Millisecond
 	server := listen(t)
 	go func() {
@@ -26,18 +27,18 @@ func TestPassOn(t *testing.T) {
 		}
 	}()
 	front := listen(t)
-	owners, refuse := make(chan []string, 2), false
-	go PassOn(front, server.Addr().String(), func(from net.Addr) (time.Duration, error) {
-		if refuse {
-			return 0, errors.New("refused")
+	owners := make(chan []string, 2)
+	var refuse atomic.Bool // the next one
+	go Pass(front, server.Addr().String(), func(from net.Addr) (there, back *Link, err error) {
+		if refuse.Swap(true) {
+			return nil, nil, errors.New("refused")
 		}
-		refuse = true // the next one
 		line, err := Owner(from)
 		owners <- line
-		return delay, err
+		return &Link{}, &Link{}, err
 	})
 	ask := func() (time.Duration, error) {
-		conn, err := net.Dial("tcp", front.Addr().String())
+		conn, err := Dial(t.Context(), front.Addr().String(), delay)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,46 +6,14 @@ import (
 	"time"
 )
 
-// Kind is a column of the report.
-type Kind int
-
-const (
-	PerSecond Kind = iota
-	MedianMillis
-	P99Millis
-	WaitMillis  // start: until ready; faults: without a successful write; learner-snapshot: until it has caught up
-	QuietMillis // faults: the same before the fault
-	ServerMicros
-	ClientMicros
-	ResidentMiB
-	Failures
-	OthersPercent
-	MaxMillis
-	DeviceMiB // what the whole device was written to, for all members
-	DiskMiB   // what lies there, of all members
-	Cancelled // watches
-	Elections // changes of the leader
-	DeviceBytes
-	LowestSecond // puts of the slowest second, as a part of the median second's
-	kinds
-)
-
-var Headings = [kinds]string{
-	"op/s", "p50 ms", "p99 ms", "wait ms", "quiet ms", "server us/op", "client us/op", "RSS MiB", "errors", "others %",
-	"max ms", "device MiB", "disk MiB", "cancelled", "elections", "device B/op", "lowest s",
-}
-
-// compared are the columns of which a ratio means something.
-var compared = []Kind{
-	PerSecond, MedianMillis, P99Millis, WaitMillis, ServerMicros, ResidentMiB, DeviceMiB, DiskMiB, DeviceBytes, LowestSecond,
-}
-
 // Row are what one workload at one number of clients gave for one server in one round. What a workload does not
 // measure is not a number.
 type Row struct {
 	Workload, Server string
 	Round            int
 	Values           [kinds]float64
+	Note             string // what no number says
+	Detail           any    // what a picture is drawn of; nil: nothing
 }
 
 func NewRow(workload string) Row {
@@ -57,6 +25,41 @@ func NewRow(workload string) Row {
 }
 
 func (f *Row) Set(k Kind, v float64) { f.Values[k] = v }
+
+// Latencies sets how many operations a window had, and how long they took.
+func (f *Row) Latencies(n uint64, quantile func(float64) time.Duration, longest, window time.Duration) {
+	f.Set(Done, float64(n))
+	f.Set(PerSecond, float64(n)/window.Seconds())
+	if n == 0 {
+		return
+	}
+	for k, share := range map[Kind]float64{MedianMillis: 0.50, P90Millis: 0.90, P99Millis: 0.99} {
+		f.Set(k, Millis(min(quantile(share), longest))) // a histogram may be a little too high
+	}
+	f.Set(MaxMillis, Millis(longest))
+}
+
+// Known are the columns that have a figure.
+func (f *Row) Known() (all []Kind) {
+	for k, v := range f.Values {
+		if !math.IsNaN(v) {
+			all = append(all, Kind(k))
+		}
+	}
+	return all
+}
+
+// String is the row in one line, with the columns that have a figure.
+func (f *Row) String() string {
+	text := f.Workload
+	for i, k := range f.Known() {
+		text += [2]string{": ", ", "}[min(i, 1)] + k.String() + " " + k.Show(f.Values[k])
+	}
+	if f.Note != "" {
+		text += "; " + f.Note
+	}
+	return text
+}
 
 func Millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 func Micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

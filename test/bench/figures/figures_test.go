@@ -58,3 +58,34 @@ func TestRatios(t *testing.T) {
 		t.Errorf("report lacks %q:\n%s", want, text.String())
 	}
 }
+
+// Ensure that every column has a heading of its own, and says what it means.
+func TestColumns(t *testing.T) {
+	seen := map[string]bool{}
+	for _, k := range Kinds() {
+		if k.String() == "" || k.About() == "" || seen[k.String()] {
+			t.Errorf("column %d: heading %q, which another one has: %t; about %q", k, k, seen[k.String()], k.About())
+		}
+		seen[k.String()] = true
+	}
+}
+
+// Notes stand behind the figures, each once, and machines get what was measured and no more.
+func TestReport_notes(t *testing.T) {
+	first, second := sample("put", "a", 0, 100), sample("put", "a", 1, 300)
+	first.Note, second.Note = "not ready 3", "not ready 3"
+	var text, record strings.Builder
+	if err := Report(&text, []string{"a"}, []Row{first, second}); err != nil {
+		t.Fatal(err)
+	}
+	if want := " a   200  not ready 3\n"; !strings.HasSuffix(text.String(), want) {
+		t.Errorf("the report does not end with %q:\n%s", want, text.String())
+	}
+	if err := (&Record{Rows: []Row{second}}).Write(&record); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"workload":"put","server":"a","round":1,"figures":{"op/s":300},"note":"not ready 3"}`
+	if got := strings.Join(strings.Fields(record.String()), ""); !strings.Contains(got, strings.ReplaceAll(want, " ", "")) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-// Report writes the medians of each workload and server, then the ratios of the other servers to the first.
+// Report writes the medians of each workload and server, with notes, and then the ratios of the other servers to the first.
 func Report(out io.Writer, servers []string, all []Row) error {
 	var workloads []string
 	for i := range all {
@@ -21,7 +21,7 @@ func Report(out io.Writer, servers []string, all []Row) error {
 	measured := measuredKinds(all)
 	fmt.Fprint(table, "workload\tserver\t")
 	for _, k := range measured {
-		fmt.Fprintf(table, "%s\t", Headings[k])
+		fmt.Fprintf(table, "%s\t", k)
 	}
 	fmt.Fprintln(table)
 	for _, workload := range workloads {
@@ -34,16 +34,16 @@ func Report(out io.Writer, servers []string, all []Row) error {
 						values = append(values, all[i].Values[k])
 					}
 				}
-				fmt.Fprintf(table, "%s\t", Show(Median(values)))
+				fmt.Fprintf(table, "%s\t", k.Show(Median(values)))
 			}
-			fmt.Fprintln(table)
+			fmt.Fprintln(table, notesOf(all, workload, s))
 		}
 	}
 	for _, other := range servers[1:] {
 		fmt.Fprintf(table, "\n%s/%s\t\t", other, servers[0])
-		both := slices.DeleteFunc(slices.Clone(compared), func(k Kind) bool { return !slices.Contains(measured, k) })
+		both := slices.DeleteFunc(slices.Clone(measured), func(k Kind) bool { return !columns[k].compared })
 		for _, k := range both {
-			fmt.Fprintf(table, "%s\t", Headings[k])
+			fmt.Fprintf(table, "%s\t", k)
 		}
 		fmt.Fprintln(table)
 		for _, workload := range workloads {
@@ -57,6 +57,20 @@ func Report(out io.Writer, servers []string, all []Row) error {
 	return table.Flush()
 }
 
+// notesOf are the notes of all rounds, each once.
+func notesOf(all []Row, workload, server string) string {
+	var notes []string
+	for i := range all {
+		if f := &all[i]; f.Workload == workload && f.Server == server && f.Note != "" && !slices.Contains(notes, f.Note) {
+			notes = append(notes, f.Note)
+		}
+	}
+	if len(notes) == 0 {
+		return ""
+	}
+	return "  " + strings.Join(notes, "; ")
+}
+
 // measuredKinds are the columns of which some row has a figure.
 func measuredKinds(all []Row) (measured []Kind) {
 	for k := range kinds {
@@ -65,20 +79,6 @@ func measuredKinds(all []Row) (measured []Kind) {
 		}
 	}
 	return measured
-}
-
-// Show gives three digits or all before the point, and a dash for what was not measured.
-func Show(v float64) string {
-	switch {
-	case math.IsNaN(v):
-		return "-"
-	case v == 0 || v >= 100:
-		return fmt.Sprintf("%.0f", v)
-	case v >= 10:
-		return fmt.Sprintf("%.1f", v)
-	default:
-		return fmt.Sprintf("%.2f", v)
-	}
 }
 
 // showRatios gives the median, and each round's in brackets.

@@ -128,15 +128,15 @@ func life() (all []goal) {
 
 func kubernetes() []goal {
 	return []goal{
-		{"k8s: highest rate with p99 below 100 ms", "k8s, highest rate", figures.PerSecond, 2.5, ratioAbove},
-		{"... watches cancelled", "k8s, highest rate", figures.Cancelled, 0, valueBelow},
-		{"k8s at one rate: p99 of mutations", "k8s, mutations", figures.P99Millis, 0, ratioBelow},
-		{"... server CPU", "k8s, mutations", figures.ServerMicros, 0.5, ratioBelow},
-		{"... watch lag, p99", "k8s, watch lag", figures.P99Millis, 0.5, ratioBelow},
-		{"... bytes to the device", "k8s, mutations", figures.DeviceMiB, 0.6, ratioBelow},
-		{"... paged list, p50", "k8s, paged list", figures.MedianMillis, 0.5, ratioBelow},
-		{"... streamed list, p50", "k8s, streamed list", figures.MedianMillis, 0, ratioBelow},
-		{"... resident memory of the largest member", "k8s, mutations", figures.ResidentMiB, 0, ratioBelow},
+		{"k8s: highest rate with p99 below 100 ms", "highest rate", figures.PerSecond, 2.5, ratioAbove},
+		{"... watches cancelled", "highest rate", figures.Cancelled, 0, valueBelow},
+		{"k8s at one rate: p99 of mutations", "mutations", figures.P99Millis, 0, ratioBelow},
+		{"... server CPU", "mutations", figures.ServerMicros, 0.5, ratioBelow},
+		{"... watch lag, p99", "watch lag", figures.P99Millis, 0.5, ratioBelow},
+		{"... bytes to the device", "mutations", figures.DeviceMiB, 0.6, ratioBelow},
+		{"... paged list, p50", "paged list", figures.MedianMillis, 0.5, ratioBelow},
+		{"... streamed list, p50", "streamed list", figures.MedianMillis, 0, ratioBelow},
+		{"... resident memory of the largest member", "mutations", figures.ResidentMiB, 0, ratioBelow},
 	}
 }
 
@@ -171,8 +171,8 @@ func regions() (all []goal) {
 	} {
 		all = append(all,
 			goal{fmt.Sprintf("five regions, client in %s, %d: put, p50", row.site, row.clients),
-				fmt.Sprintf("put, in %s, %d", row.site, row.clients), figures.MedianMillis, row.put + noise, ratioBelow},
-			goal{"... linearizable range", fmt.Sprintf("get, in %s, %d", row.site, row.clients), figures.MedianMillis,
+				fmt.Sprintf("regions, %d: put, %s", row.clients, row.site), figures.MedianMillis, row.put + noise, ratioBelow},
+			goal{"... linearizable range", fmt.Sprintf("regions, %d: get, %s", row.clients, row.site), figures.MedianMillis,
 				row.get + noise, ratioBelow})
 	}
 	return all

@@ -28,7 +28,7 @@ func TestPrint(t *testing.T) {
 			rowOf("256 B", "etcd", 0, figures.LowestSecond, 0.5), rowOf("256 B", "ours", 0, figures.LowestSecond, 0.8),
 			rowOf("10240 B", "ours", 0, figures.LowestSecond, 0.95),
 		}},
-		{Name: "k8s", Rounds: 1, Rows: []figures.Row{rowOf("k8s, highest rate", "ours", 0, figures.Cancelled, 0)}},
+		{Name: "k8s", Rounds: 1, Rows: []figures.Row{rowOf("highest rate", "ours", 0, figures.Cancelled, 0)}},
 	})
 	for _, want := range []string{
 		"| put, 64 clients: throughput | 100 | 185 | 1.85 (1.70 to 2.00) | 1.8 | met |",

@@ -12,10 +12,8 @@ import (
 
 // Latencies sets what the workers did between two readings of the meters.
 func Latencies(f *figures.Row, from, to cluster.Reading, workers []*Worker) (done float64) {
-	var times latency.Histogram
-	wrong := 0
+	times, wrong := Times(workers), 0
 	for _, w := range workers {
-		times.Add(&w.Times)
 		if wrong += w.Errors; w.failed != nil {
 			fmt.Fprintf(os.Stderr, "%s: a client's first error: %v\n", f.Workload, w.failed)
 		}
@@ -28,6 +26,15 @@ func Latencies(f *figures.Row, from, to cluster.Reading, workers []*Worker) (don
 		f.Set(figures.P99Millis, figures.Millis(times.Quantile(0.99)))
 	}
 	return done
+}
+
+// Times are those of all workers together.
+func Times(workers []*Worker) *latency.Histogram {
+	all := &latency.Histogram{}
+	for _, w := range workers {
+		all.Add(&w.Times)
+	}
+	return all
 }
 
 // Charge works out what happened between two readings of the meters, and what one operation cost.

@@ -40,6 +40,8 @@ type Worker struct {
 	Errors int
 	failed error         // the first one
 	Rest   time.Duration // after each operation
+	Every  time.Duration // from the begin of an operation to that of the next one, at least
+	made   int           // operations on keys of its own
 }
 
 // leases are what a worker holds, and the stream on which it renews them.
@@ -145,8 +147,8 @@ func StartLoop(
 				case counts:
 					w.Times.Record(took)
 				}
-				if w.Rest > 0 {
-					cluster.Pause(ctx, w.Rest)
+				if pause := max(w.Rest, time.Until(begun.Add(w.Every))); pause > 0 {
+					cluster.Pause(ctx, pause)
 				}
 			}
 		})

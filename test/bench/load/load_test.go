@@ -19,7 +19,7 @@ func TestFigures_charge(t *testing.T) {
 		Generator: time.Second / 2, Everyone: 3 * time.Second}, []*Worker{w, {}})
 	for k, want := range map[figures.Kind]float64{figures.PerSecond: 500, figures.ServerMicros: 2000, figures.ClientMicros: 500, figures.Failures: 2} {
 		if got := f.Values[k]; got != want {
-			t.Errorf("%s: got %v, want %v", figures.Headings[k], got, want)
+			t.Errorf("%s: got %v, want %v", k, got, want)
 		}
 	}
 }

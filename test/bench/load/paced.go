@@ -9,6 +9,26 @@ import (
 	"github.com/quorate/quorate/test/bench/cluster"
 )
 
+// Steadily begins something at a fixed pace, whatever became of what it began before, until ctx ends or begin returns nothing
+// more to do, and returns once all has ended.
+func Steadily(ctx context.Context, every time.Duration, begin func(i int) (do func())) {
+	var group sync.WaitGroup
+	defer group.Wait()
+	pace := time.NewTicker(every)
+	defer pace.Stop()
+	for i := 0; ctx.Err() == nil; i++ {
+		do := begin(i)
+		if do == nil {
+			return
+		}
+		group.Go(do)
+		select {
+		case <-pace.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
 // Paced does so many operations a second for a time, each at the moment at which it is due, as far as there are workers left.
 // What each one took counts from when it was due: who stalls pays for what was due meanwhile. told gets them from many
 // goroutines, also those that failed.

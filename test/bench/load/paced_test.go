@@ -37,3 +37,31 @@ func TestPaced(t *testing.T) {
 		t.Errorf("%d done, %d failed, %d late: want 100, 1, 40", done, failed, late)
 	}
 }
+
+// What is begun steadily does not wait for what was begun before, and all of it has ended in the end.
+func TestSteadily(t *testing.T) {
+	const all = 5
+	arrived, ended := make(chan struct{}, all), 0
+	var mu sync.Mutex
+	Steadily(t.Context(), time.Millisecond, func(i int) func() {
+		if i == all {
+			return nil
+		}
+		return func() {
+			arrived <- struct{}{}
+			for len(arrived) < all { // the last one lets all go on
+				select {
+				case <-t.Context().Done():
+					return
+				case <-time.After(time.Millisecond):
+				}
+			}
+			mu.Lock()
+			ended++
+			mu.Unlock()
+		}
+	})
+	if ended != all {
+		t.Errorf("%d of %d have ended", ended, all)
+	}
+}

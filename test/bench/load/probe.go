@@ -31,26 +31,25 @@ func Probe(ctx context.Context, c *cluster.Cluster, name string, fault func(cont
 		return f, err
 	}
 	var probes probeLog
-	var group sync.WaitGroup
-	keys, pace := NewChooser(0), time.NewTicker(probeEvery)
-	defer pace.Stop()
-	begun, struck, outcome := time.Now(), time.Time{}, make(chan error, 1)
-	for i := 0; ctx.Err() == nil && time.Since(begun) < probeBefore+probeAfter; i++ {
-		if struck.IsZero() && time.Since(begun) >= probeBefore {
-			struck = time.Now()
+	keys := NewChooser(0)
+	begun, struck, end, outcome := time.Now(), time.Time{}, time.Time{}, make(chan error, 1)
+	Steadily(ctx, probeEvery, func(i int) func() {
+		end = time.Now()
+		if end.Sub(begun) >= probeBefore+probeAfter {
+			return nil
+		}
+		if struck.IsZero() && end.Sub(begun) >= probeBefore {
+			struck = end
 			go func() { outcome <- fault(ctx) }()
 		}
 		key, value := keys.Key(), keys.Value()
-		group.Go(func() {
+		return func() {
 			limited, cancel := context.WithTimeout(ctx, OperationTimeout)
 			defer cancel()
 			_, err := clients[i%probers].Put(limited, key, value)
 			probes.add(time.Now(), err)
-		})
-		<-pace.C
-	}
-	end := time.Now()
-	group.Wait()
+		}
+	})
 	if ctx.Err() != nil {
 		return f, ctx.Err()
 	}

@@ -60,6 +60,23 @@ func Put(ctx context.Context, w *Worker) error {
 	return err
 }
 
+// PutNew puts a key that no worker of another number has put, and that this one did not put before.
+func PutNew(ctx context.Context, w *Worker) error {
+	_, err := w.Client.Put(ctx, w.newKey(), "value")
+	return err
+}
+
+// GetNew is a linearizable read of such a key.
+func GetNew(ctx context.Context, w *Worker) error {
+	_, err := w.Client.Get(ctx, w.newKey())
+	return err
+}
+
+func (w *Worker) newKey() string {
+	w.made++
+	return fmt.Sprintf("new/%d/%d", w.Number, w.made)
+}
+
 // Get is a linearizable read of one key.
 func Get(ctx context.Context, w *Worker) error {
 	_, err := w.Client.Get(ctx, w.Keys.Key())
