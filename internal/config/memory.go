@@ -10,8 +10,8 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// Memory is how much memory a member may have: bytes, or a part of what the machine or the control group has. The zero value
-// leaves it to the member.
+// Memory is how much memory a process may have: bytes, or a part of what the machine or the control group has. The zero value
+// leaves it to the process.
 type Memory struct {
 	Bytes   int64
 	Percent float64
@@ -22,8 +22,9 @@ const minMemoryBytes = 128 << 20
 
 var errNotMemory = errors.New(`must be a size such as "512MiB" or "4GiB", or a part of what there is such as "50%"`)
 
-// parseMemory reads a size with or without a unit, or a percentage.
-func parseMemory(text string) (Memory, error) {
+// ParseMemory reads a size with or without a unit, or a percentage; empty, or "auto": the zero value. The error does not name
+// the flag.
+func ParseMemory(text string) (Memory, error) {
 	text = strings.TrimSpace(text)
 	if text == "" || text == "auto" {
 		return Memory{}, nil
@@ -50,7 +51,7 @@ func parseMemory(text string) (Memory, error) {
 	return Memory{Bytes: int64(bytes)}, nil
 }
 
-// String is the text that parseMemory reads.
+// String is the text that ParseMemory reads.
 func (m Memory) String() string {
 	switch {
 	case m.Percent > 0:

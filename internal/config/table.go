@@ -134,7 +134,7 @@ var tuningSettings = []setting{
 		help: "Memory of this process: a size such as 512MiB or 4GiB, or a part of what the machine or its control group " +
 			"has, such as 50%; 128MiB at least. Caches, write buffers, the log in memory, answers, watches and proposals get " +
 			"their parts of it (docs/limits.md).",
-		value: field[Memory]{func(c *Config) *Memory { return &c.Limits.Memory }, parseMemory, Memory.String, nil}},
+		value: field[Memory]{func(c *Config) *Memory { return &c.Limits.Memory }, ParseMemory, Memory.String, nil}},
 	{name: "quota-backend-bytes", def: "0", arg: "BYTES",
 		help: "Size of the store at which writes stop and an alarm is raised; 0 means no limit, although clients " +
 			"are told etcd's 2 GiB; negative means no limit.",

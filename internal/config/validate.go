@@ -178,9 +178,25 @@ func (c *Config) serviceFaults() Faults {
 	return faults
 }
 
-// bootstrapFaults checks the initial configuration: every member is named once, every URL is used once, and this member
-// is in it with the URLs that it advertises.
+// bootstrapFaults checks what a new member is to be. A member that has its data is not kept from starting by an advertised URL:
+// it says itself that nobody reaches it there.
 func (c *Config) bootstrapFaults() Faults {
+	var faults Faults
+	for _, peer := range c.Advertise.PeerURLs {
+		for _, client := range c.Advertise.ClientURLs {
+			told := len(c.listenFaults()) > 0 // what is advertised may follow from where a member listens
+			if peer.clashes(client) && !peer.wildcard() && !client.wildcard() && !told {
+				faults = append(faults, fmt.Sprintf("--initial-advertise-peer-urls %s and --advertise-client-urls %s are the "+
+					"same address", peer, client))
+			}
+		}
+	}
+	return append(faults, c.clusterFaults()...)
+}
+
+// clusterFaults checks the initial configuration: every member is named once, every URL is used once, and this member is in it
+// with the URLs that it advertises.
+func (c *Config) clusterFaults() Faults {
 	if len(c.Bootstrap.Join) > 0 {
 		return c.joinFaults()
 	}

@@ -42,6 +42,13 @@ func TestConfig_Validate(t *testing.T) {
 			[]string{"--advertise-client-urls is required"}},
 		{"an advertised URL without host", "--advertise-client-urls=http://:2379",
 			[]string{"--advertise-client-urls http://:2379 lacks a host"}},
+		{"clients and peers at one advertised address", "--initial-advertise-peer-urls=http://127.0.0.1:2379 " +
+			"--initial-cluster=default=http://127.0.0.1:2379",
+			[]string{"--initial-advertise-peer-urls http://127.0.0.1:2379 and --advertise-client-urls http://localhost:2379 are " +
+				"the same address"}},
+		{"joining at the client URL", "--join=http://a:1 --initial-advertise-peer-urls=http://d:1 --advertise-client-urls=http://d:1",
+			[]string{"--initial-advertise-peer-urls http://d:1 and --advertise-client-urls http://d:1 are the same address"}},
+		{"one host, two ports", "--join=http://a:1 --initial-advertise-peer-urls=http://d:1 --advertise-client-urls=http://d:2", nil},
 		{"impatient elections", "--heartbeat-interval=300",
 			[]string{"--election-timeout (1s) must be at least 5 times --heartbeat-interval (300ms)"}},
 		{"no heartbeat", "--heartbeat-interval=0", []string{"--heartbeat-interval must be more than 0"}},

@@ -1,6 +1,7 @@
 package consensus
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -135,6 +136,20 @@ func (c *Config) Member(id MemberID) (Member, bool) {
 		return Member{}, false
 	}
 	return c.Members[at], true
+}
+
+// Including returns c with the attributes of others beside its own members, which stay as they are. The others have no role.
+func (c *Config) Including(others []Member) Config {
+	out := *c
+	for i := range others {
+		at, found := slices.BinarySearchFunc(out.Members, others[i].ID, func(m Member, id MemberID) int {
+			return cmp.Compare(m.ID, id)
+		})
+		if !found {
+			out.Members = slices.Insert(slices.Clone(out.Members), at, others[i])
+		}
+	}
+	return out
 }
 
 // Binding is what a configuration says of a storage id that is used in a member's name.

@@ -19,10 +19,15 @@ type Address struct {
 	// Config is the last configuration that the directory had, and Instead are the peer URLs that the member had in it.
 	Config  consensus.ConfigID `json:"config"`
 	Instead []string           `json:"instead"`
+	// Unknown says that the directory had no such member. Then the operator's word counts until a configuration has it.
+	Unknown bool `json:"unknown,omitempty"`
 }
 
 // counts reports whether the operator's word is younger than the configuration, or was not contradicted by it.
 func (a *Address) counts(config *consensus.Config, id consensus.ConfigID) bool {
+	if a.Unknown {
+		return !config.Contains(a.Member)
+	}
 	known := consensus.Position{Index: a.Config.Index, Term: a.Config.Term}
 	if !known.Before(consensus.Position{Index: id.Index, Term: id.Term}) {
 		return true
@@ -32,7 +37,8 @@ func (a *Address) counts(config *consensus.Config, id consensus.ConfigID) bool {
 }
 
 // Dialled returns the members of the configuration id with all URLs at which they may be as their peer URLs: first those that
-// the operator told, then those of the configuration, its former ones last.
+// the operator told, then those of the configuration, its former ones last. Members that only the operator knows are among
+// them, by their ids.
 func Dialled(config *consensus.Config, id consensus.ConfigID, told []Address) []consensus.Member {
 	all := slices.Clone(config.Members)
 	for i := range all {
@@ -44,15 +50,26 @@ func Dialled(config *consensus.Config, id consensus.ConfigID, told []Address) []
 		}
 		all[i].PeerURLs = urls
 	}
+	for i := range told {
+		is := func(m consensus.Member) bool { return m.ID == told[i].Member }
+		if told[i].Unknown && !slices.ContainsFunc(all, is) {
+			at := slices.IndexFunc(all, func(m consensus.Member) bool { return m.ID > told[i].Member })
+			if at < 0 {
+				at = len(all)
+			}
+			all = slices.Insert(all, at, consensus.Member{ID: told[i].Member, PeerURLs: told[i].URLs})
+		}
+	}
 	return all
 }
 
-// Outlived returns those of told that still count under the committed configuration id, and the members of the others.
+// Outlived returns those of told that still count under the committed configuration id, and the members of the others. removed
+// reports whether a member was removed for ever.
 func Outlived(
-	config *consensus.Config, id consensus.ConfigID, told []Address,
+	config *consensus.Config, id consensus.ConfigID, removed func(consensus.MemberID) bool, told []Address,
 ) (left []Address, gone []consensus.MemberID) {
 	for i := range told {
-		if told[i].counts(config, id) {
+		if told[i].counts(config, id) && !removed(told[i].Member) {
 			left = append(left, told[i])
 		} else {
 			gone = append(gone, told[i].Member)

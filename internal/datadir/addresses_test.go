@@ -16,6 +16,7 @@ import (
 func TestDialled(t *testing.T) {
 	told := []datadir.Address{{Member: 2, URLs: []string{"new"}, Config: consensus.ConfigID{Index: 20, Term: 3},
 		Instead: []string{"old"}}}
+	isRemoved := func(id consensus.MemberID) bool { return id == 4 }
 	member := func(urls ...string) consensus.Config {
 		return consensus.Config{Members: []consensus.Member{{ID: 1, PeerURLs: []string{"one"}}, {ID: 2, PeerURLs: urls}}}
 	}
@@ -38,9 +39,39 @@ func TestDialled(t *testing.T) {
 		if at := slices.IndexFunc(dialled, func(m consensus.Member) bool { return m.ID == 2 }); at >= 0 {
 			got = fmt.Sprint(dialled[at].PeerURLs)
 		}
-		left, gone := datadir.Outlived(&tc.config, tc.id, told)
+		left, gone := datadir.Outlived(&tc.config, tc.id, isRemoved, told)
 		if got != tc.want || len(left) != tc.left || len(gone) != 1-tc.left {
 			t.Errorf("%s: it dials %s, want %s; %d are left, want %d", name, got, tc.want, len(left), tc.left)
+		}
+	}
+}
+
+// Ensure that a member that only the operator knows is dialled until a configuration has it, or it was removed for ever.
+func TestDialled_unknown(t *testing.T) {
+	told := []datadir.Address{{Member: 3, URLs: []string{"new"}, Config: consensus.ConfigID{Index: 20, Term: 3}, Unknown: true}}
+	for _, row := range []struct {
+		name    string
+		members []consensus.MemberID
+		removed bool
+		want    string
+		left    int
+	}{
+		{"it is not known", []consensus.MemberID{1, 7}, false, "[1:one 3:new 7:one]", 1},
+		{"a configuration has it", []consensus.MemberID{1, 3}, false, "[1:one 3:one]", 0},
+		{"it was removed", []consensus.MemberID{1}, true, "[1:one 3:new]", 0},
+	} {
+		var config consensus.Config
+		for _, id := range row.members {
+			config.Members = append(config.Members, consensus.Member{ID: id, PeerURLs: []string{"one"}})
+		}
+		later := consensus.ConfigID{Index: 30, Term: 4}
+		var got []string
+		for _, m := range datadir.Dialled(&config, later, told) {
+			got = append(got, fmt.Sprintf("%v:%s", m.ID, m.PeerURLs[0]))
+		}
+		left, _ := datadir.Outlived(&config, later, func(consensus.MemberID) bool { return row.removed }, told)
+		if fmt.Sprint(got) != row.want || len(left) != row.left {
+			t.Errorf("%s: it dials %v, want %s; %d are left", row.name, got, row.want, len(left))
 		}
 	}
 }

@@ -21,10 +21,10 @@ type Contents struct {
 	// Log begins after the snapshot and holds no entries.
 	Log        wal.Recovered
 	StoreAhead bool
-	Written    time.Time          // when the log was written last
-	Applied    consensus.Position // by the store on disk; what follows is applied at the next start
-	Revision   kv.Revision        // at Applied
-	Removed    bool               // the store knows that this member was removed
+	Written    time.Time            // when the log was written last
+	Applied    consensus.Position   // by the store on disk; what follows is applied at the next start
+	Revision   kv.Revision          // at Applied
+	Tombstones []consensus.MemberID // the members that were removed, as the store knows
 	// Records are what the member holds for proposers, beside what its log has.
 	Records []consensus.Record
 	Names   map[consensus.MemberID]string // that members have published, at Applied
@@ -88,7 +88,9 @@ func (c *Contents) readStore(options Options) (err error) {
 		return fmt.Errorf("datadir: read %s: %w", dir, err)
 	}
 	c.Applied, c.Revision = machine.Applied(), machine.Store().Revision()
-	_, c.Removed = machine.Removed(c.Log.Identity.Member)
+	for _, tombstone := range machine.Tombstones() {
+		c.Tombstones = append(c.Tombstones, tombstone.Member)
+	}
 	boots, err := readBoots(&options)
 	if err == nil {
 		err = checkParts(&options, &boots, &c.Log, part{"the store in", dir, machine.Owner()})

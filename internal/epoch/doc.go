@@ -11,6 +11,7 @@
 //  1. A member without a quorum does not campaign before it has asked its peers once.
 //  2. A member counts as having a quorum until five election timeouts after it last knew a leader, so that an election does
 //     not count as the loss of a quorum.
+//  3. A member that knows a leader is not mute, from before it asks that leader anything: it would drop the answer.
 //
 // A Tracker belongs to one goroutine at a time. All methods of a Monitor may be called concurrently.
 package epoch

@@ -7,24 +7,42 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
+// Receiver is who judges what others say: known are the members of the configurations in its log, and those that it has learned
+// of, with where they are.
+type Receiver struct {
+	Self  consensus.MemberID
+	Known *consensus.Config
+	Rules Rules
+}
+
+// Hears reports whether what comes in the name of a member is heard. proved says that there is evidence of the stream, and that
+// its life is the one that was met last. A member that nobody knows has no address at which it could be asked, so nothing
+// proves it: it is heard only by a process that joins, and knows nobody itself.
+func (r Receiver) Hears(from consensus.MemberID, proved bool) bool {
+	switch {
+	case r.Known.Contains(from):
+		return proved
+	case r.Rules.HearNonMembers:
+		return true
+	}
+	return !r.Known.Contains(r.Self)
+}
+
 // Admit keeps of messages, which all came in the name of one member under storage, those that may reach the core of the
-// receiver, whose configuration in force is config. proved says that there is evidence of the stream, and that its life is the
-// one that was met last: nothing else that comes in the name of a member is believed. The refusal, if there is one, ends the
-// stream: it was opened before the configuration said who its sender is.
-func Admit(
-	config *consensus.Config, from consensus.MemberID, storage consensus.StorageID, proved bool, messages []consensus.Message,
-	rules Rules,
+// receiver. proved is as for Hears. The refusal, if there is one, ends the stream: it was opened before the configuration said
+// who its sender is.
+func (r Receiver) Admit(
+	from consensus.MemberID, storage consensus.StorageID, proved bool, messages []consensus.Message,
 ) ([]consensus.Message, *Refusal) {
+	config, rules := r.Known, r.Rules
 	binding := config.BindingOf(from, storage)
 	switch {
 	case binding == consensus.BindingOther && !rules.IgnoreBinding:
 		m, _ := config.Member(from)
 		return nil, refuse(LostDisk, "member %s was bound to data directory %v meanwhile, not to %v", from, m.Storage, storage)
-	case binding == consensus.BindingNonMember:
-		return messages, nil // it has no address here at which it could be asked, and no vote
-	case !proved:
+	case !r.Hears(from, proved):
 		return nil, nil
-	case binding == consensus.BindingOwn, binding == consensus.BindingOpen:
+	case binding == consensus.BindingNonMember, binding == consensus.BindingOwn, binding == consensus.BindingOpen:
 		return messages, nil
 	}
 	return slices.DeleteFunc(messages, func(m consensus.Message) bool { return !Counts(config, &m, storage, rules) }), nil

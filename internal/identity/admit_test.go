@@ -8,7 +8,7 @@ import (
 )
 
 // Ensure that a stream of a directory that is not the bound one ends, that of an unbound member loses what would be counted,
-// and all others pass.
+// that of a non-member is heard by nobody but a process that joins, and all others pass.
 func TestAdmit(t *testing.T) {
 	config := &consensus.Config{Voters: []consensus.MemberID{1, 2, 3}, Members: bound(3)}
 	for _, row := range []struct {
@@ -17,6 +17,7 @@ func TestAdmit(t *testing.T) {
 		storage byte
 		rules   identity.Rules
 		said    bool // its life is not proved
+		joins   bool // the receiver is in no configuration that it knows
 		kept    int
 		refused bool
 	}{
@@ -25,16 +26,23 @@ func TestAdmit(t *testing.T) {
 		{name: "another directory, rule broken", from: 2, storage: 9, rules: identity.Rules{IgnoreBinding: true}, kept: 2},
 		{name: "unbound", from: 3, storage: 3, kept: 1},
 		{name: "unbound, rule broken", from: 3, storage: 3, rules: identity.Rules{CountUnbound: true}, kept: 2},
-		{name: "non-member", from: 8, storage: 8, kept: 2},
+		{name: "non-member", from: 8, storage: 8},
+		{name: "non-member, rule broken", from: 8, storage: 8, rules: identity.Rules{HearNonMembers: true}, said: true, kept: 2},
+		{name: "non-member, of one that joins", from: 8, storage: 8, said: true, joins: true, kept: 2},
+		{name: "bound, not proved, of one that joins", from: 2, storage: 2, said: true, joins: true},
 		{name: "bound, not proved", from: 2, storage: 2, said: true},
 		{name: "unbound, not proved", from: 3, storage: 3, said: true},
 		{name: "another directory, not proved", from: 2, storage: 9, said: true, refused: true},
-		{name: "non-member, not proved", from: 8, storage: 8, said: true, kept: 2},
+		{name: "non-member, not proved", from: 8, storage: 8, said: true},
 	} {
 		messages := []consensus.Message{
 			{Kind: consensus.MsgAppendReply, From: row.from}, {Kind: consensus.MsgPreVote, From: row.from},
 		}
-		kept, refusal := identity.Admit(config, row.from, storage(row.storage), !row.said, messages, row.rules)
+		receiver := identity.Receiver{Self: 1, Known: config, Rules: row.rules}
+		if row.joins {
+			receiver.Self = 9
+		}
+		kept, refusal := receiver.Admit(row.from, storage(row.storage), !row.said, messages)
 		if (refusal != nil) != row.refused || !row.refused && len(kept) != row.kept {
 			t.Errorf("%s: kept %d, refusal %v; want %d, refused %t", row.name, len(kept), refusal, row.kept, row.refused)
 		}

@@ -14,6 +14,7 @@ type Rules struct {
 	ObeyNewer        bool // rule I7: a newer epoch ends whoever meets it, also a majority that serves
 	BelieveAnybody   bool // rule of evidence: what a process says of itself counts, wherever it comes from
 	AnyAnswerCounts  bool // rule of evidence: whatever speaks at the address of a member is the member
+	HearNonMembers   bool // rule of evidence: who bears an id that nobody knows is heard without proof
 	RememberGhosts   bool // rule I7: an epoch that a living quorum has outlived ends the members once they lose that quorum
 }
 

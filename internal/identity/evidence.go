@@ -17,10 +17,12 @@ import (
 //     What they leave open only an operator decides, who names the member.
 //  3. What is not believed may make this member dial the configured address of the member that was named, and ask there.
 //  4. A member that hears no leader asks where the others are, at addresses of its own configuration only. What a member of
-//     its cluster, epoch and configuration says there of a later committed configuration is dialled beside the own one, for
-//     members that this has, and until this is as new: from such a member it would take the log, which says the same. An
+//     its cluster, epoch and configuration says there of a later committed configuration, its members and where they are, is
+//     dialled beside the own one, until this is as new: from such a member it would take the log, which says the same. An
 //     address that was learned so counts as one of the configuration in rule 1, and nobody is asked there for more. Nothing
 //     that a caller says adds one.
+//  5. Nothing is heard in the name of an id that no configuration of the log has, and that was not learned by rule 4: Receiver.
+//     A process that is in no configuration that it knows joins, and hears whoever feeds it.
 
 // Evidence is how a member came by what a process says of itself.
 type Evidence uint8

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/typed"
 )
 
 // Stage is how far a process is that has no data yet.
@@ -183,7 +184,7 @@ func (f *Founder) meetFounded(g *Greeting, met []Greeting) Decision {
 	case !listed:
 		return Decision{Verdict: Retired, Text: fmt.Sprintf("is no member of cluster %v any more, says %s: stop it, or "+
 			"give its place to it with `quorate member add %s --peer-urls %s` from any member that serves, and it goes "+
-			"on by itself", f.Own.Cluster, f.name(g.Claim.Member), own, f.Own.Address)}
+			"on by itself", f.Own.Cluster, f.name(g.Claim.Member), typed.Word(own), typed.Word(f.Own.Address))}
 	case storage.IsZero():
 		return Decision{Verdict: Begin} // a founding by majority: bound at the first contact with a leader
 	case storage != self:
@@ -214,7 +215,7 @@ func ResetAdvice(name string) string {
 	return fmt.Sprintf("If %s was moved and has its data elsewhere, stop this process, and start %s there. Else look for its "+
 		"directory: a disk that is not mounted, a wrong --data-dir. Give it back and start it again; if it is lost for ever, "+
 		"`quorate member reset %s` from any member that serves, and this process goes on by itself; if none serves, "+
-		"`quorate status` says what to do", name, name, name)
+		"`quorate status` says what to do", name, name, typed.Word(name))
 }
 
 func (f *Founder) name(id consensus.MemberID) string {

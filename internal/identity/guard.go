@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/typed"
 )
 
 // Seen is what is remembered, on disk, of one data directory of another member.
@@ -111,7 +112,7 @@ func (g *Guard) judge(c *Claim) *Refusal {
 		"disk was lost or exchanged. It may not vote. If %s was moved and has its data elsewhere, stop this process. Else "+
 		"start it with its own directory; if that is lost for ever, `quorate member reset %s` from any member that serves. "+
 		"But if it serves, with others, it is this member (%v) that is of another history of the cluster: stop this one",
-		c.Member, m.Name, m.Storage, c.address(), c.Storage, nameOr(&m), nameOr(&m), own.Member)
+		c.Member, m.Name, m.Storage, c.address(), c.Storage, nameOr(&m), typed.Word(nameOr(&m)), own.Member)
 }
 
 func nameOr(m *consensus.Member) string {
@@ -172,7 +173,7 @@ func (g *Guard) rolledBack(c *Claim, last consensus.Life) *Refusal {
 	return refuse(RolledBack, "data directory %v of member %v, at %s, comes with start %v, and start %v was seen: it is an "+
 		"older copy, or it denied what it had acknowledged. It may not vote any more. Move the directory aside, start "+
 		"the process with an empty one, and `quorate member reset %s` from any member that serves", c.Storage, c.Member,
-		c.address(), c.Life, last, nameOr(&m))
+		c.address(), c.Life, last, typed.Word(nameOr(&m)))
 }
 
 // Distrust notes that a data directory denied what it had acknowledged: it counts as lost. It reports whether that is news,

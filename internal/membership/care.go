@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/typed"
 )
 
 // Care looks for what is wrong with the voters, and how to cure it without anybody's help. It is meant to be asked again
@@ -169,7 +170,7 @@ func (c *diagnosis) swap(a *Advice) {
 		return
 	}
 	a.Remedy = fmt.Sprintf("%s can take its place: `quorate member replace %s --with %s`", c.goal.names.label(in[0]),
-		c.goal.names.word(out), c.goal.names.word(in[0]))
+		typed.Word(c.goal.names.word(out)), typed.Word(c.goal.names.word(in[0])))
 	a.Spec = &Spec{Kind: KindReplace, Remove: []consensus.MemberID{out}, Promote: in}
 }
 
@@ -203,7 +204,7 @@ func (c *diagnosis) grow(a *Advice) {
 	for i, id := range in {
 		words[i] = c.goal.names.word(id)
 	}
-	a.Remedy = fmt.Sprintf("%s can vote: `quorate member promote %s`", c.goal.names.list(in), strings.Join(words, " "))
+	a.Remedy = fmt.Sprintf("%s can vote: `quorate member promote %s`", c.goal.names.list(in), typed.Line(words...))
 	a.Spec = &Spec{Kind: KindChange, Promote: in}
 }
 

@@ -79,6 +79,7 @@ func (w *ward) zone(zones ...string) *ward {
 // accept makes a job of an advice, as the leader does.
 func (w *ward) accept(a membership.Advice) *membership.Job {
 	w.jobs = append(w.jobs, membership.Job{ID: a.Job, Spec: *a.Spec, State: membership.StateQueued, Created: w.now})
+	w.jobs[len(w.jobs)-1].Care = membership.ByCare(&w.jobs[len(w.jobs)-1])
 	return &w.jobs[len(w.jobs)-1]
 }
 
@@ -336,6 +337,7 @@ func TestCare_budget(t *testing.T) {
 		}
 		job := w.accept(a)
 		job.State, job.Ended = membership.StateDone, w.now
+		job.Spec.Expected.Index += 100 // as where a job that it waited for has changed the configuration
 		w.id.Index++
 	}
 	w.jobs = append(w.jobs, membership.Job{ID: 9, State: membership.StateDone, Created: w.now, Spec: *swap(3, 4)})

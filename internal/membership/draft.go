@@ -330,7 +330,11 @@ func (d *drafter) settle() {
 		return
 	}
 	title := "settle: the change is final"
-	if len(d.gone) > 0 {
+	switch before := newGoal(&d.job.Spec, d.real, nil); {
+	case len(d.gone) == 0:
+	case before.inItsOwnPlace(): // "m3 may be switched off" would be read as the new m3
+		title = "settle: the former " + join(d.gone) + " is gone for ever"
+	default:
 		title = "settle: " + join(d.gone) + " may be switched off"
 	}
 	d.add(title, "", nil)

@@ -133,6 +133,9 @@ func TestDraft_steps(t *testing.T) {
 			"hand leadership from m1 to m2 or m3, whichever has most of the log", "remove m1 first: its URL is taken " +
 				"over", "add m7 (http://10.0.1.1:2380) as a learner",
 			"stream the state to m7, then the log", "make m7 a voter in one step", "settle: m1 may be switched off"}},
+		{"reset", membership.Spec{Remove: ids{2}, Add: []membership.Newcomer{{Name: "m2", PeerURLs: []string{url(2)}}}}, []string{
+			"remove m2 first: its URL is taken over", "add m2 (http://10.0.2.1:2380) as a learner",
+			"stream the state to m2, then the log", "make m2 a voter in one step", "settle: the former m2 is gone for ever"}},
 		{"many " +
 			"things", membership.Spec{Remove: ids{2}, Demote: ids{3}, Promote: ids{4}, Update: []consensus.Member{{ID: 1, PeerURLs: []string{"http://h:1"}}}},
 			[]string{"make m4 a voter, remove m2, make m3 a learner and change the peer URLs of m1 to http://h:1 in one " +
@@ -307,6 +310,11 @@ func TestDraft_undo(t *testing.T) {
 			"add m4 --peer-urls http://10.0.4.1:2380 --learner"},
 		{"replace", membership.Spec{Kind: membership.KindReplace, Remove: ids{2}, Add: []membership.Newcomer{newcomer(7)}},
 			"replace m7 --name m2 --peer-urls http://10.0.2.1:2380"},
+		{"reset", membership.Spec{Kind: membership.KindReplace, Remove: ids{2},
+			Add: []membership.Newcomer{{Name: "m2", PeerURLs: []string{url(2)}}}}, ""},
+		{"replace by one of the same name", membership.Spec{Kind: membership.KindReplace, Remove: ids{2},
+			Add: []membership.Newcomer{{Name: "m2", PeerURLs: []string{url(7)}}}},
+			"replace ID --name m2 --peer-urls http://10.0.2.1:2380"},
 		{"replace by a learner", membership.Spec{Kind: membership.KindReplace, Remove: ids{2}, Promote: ids{4}},
 			"change --add m2=http://10.0.2.1:2380 --demote m4"},
 		{"a name and a URL that a shell would read", membership.Spec{Kind: membership.KindReplace, Remove: ids{2},

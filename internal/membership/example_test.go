@@ -58,7 +58,7 @@ func ExampleDraft() {
 	//    5+5 voters, stands 1, then 5 voters, stands 1
 	// 5. settle: m1 may be switched off
 	//    5 voters, stands 1, then 5 voters, stands 1
-	// ! somebody must start m6: `quorate --name m6 --join http://10.0.1.1:2380 --listen-peer-urls http://m6:1 --initial-advertise-peer-urls http://m6:1`
+	// ! somebody must start m6: `quorate --name m6 --join http://10.0.1.1:2380 --listen-peer-urls http://0.0.0.0:1 --initial-advertise-peer-urls http://m6:1`
 	//   with your flags for data, clients and TLS
 	// ! m5 stays a voter and has not answered for 12 s
 }

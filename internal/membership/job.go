@@ -11,6 +11,8 @@ type Job struct {
 	Spec  Spec  `json:"spec"`
 	State State `json:"state"`
 	Phase Phase `json:"phase,omitempty"`
+	// Care says that Care started the job: set when it is accepted.
+	Care bool `json:"care,omitempty"`
 	// Message says in one sentence what is going on, what is waited for, or how the job ended.
 	Message string `json:"message,omitempty"`
 	// CancelAsked is set by the operator; the leader acts on it while it still can.

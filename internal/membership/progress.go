@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/typed"
 )
 
 func (n *memberNames) progress(m *MemberView) string {
@@ -41,14 +42,14 @@ func (n *memberNames) resetWords(m *MemberView) string {
 		was, first = m.State, "if it was moved and has its data elsewhere, stop the process that answers at its address; else "
 	}
 	return fmt.Sprintf("%s %s: %sreplace it, with an empty directory and `quorate member reset %s`", n.label(m.ID), was, first,
-		cmp.Or(n.nameOf(m.ID), m.ID.String()))
+		typed.Word(cmp.Or(n.nameOf(m.ID), m.ID.String())))
 }
 
 // startCommand is how somebody starts a newcomer. Any member's peer URL will do to join by; the leader's is shown.
 func (n *memberNames) startCommand(id consensus.MemberID) string {
-	words := []string{"quorate"}
-	if name := n.nameOf(id); name != "" && !strings.Contains(name, "://") {
-		words = append(words, "--name", name)
+	name := n.nameOf(id)
+	if strings.Contains(name, "://") {
+		name = ""
 	}
 	m, ok := n.config.Member(id)
 	for i := range n.arrivals {
@@ -56,9 +57,7 @@ func (n *memberNames) startCommand(id consensus.MemberID) string {
 			m = consensus.Member{PeerURLs: a.PeerURLs}
 		}
 	}
-	urls := strings.Join(m.PeerURLs, ",")
-	words = append(words, "--join", n.joinURL(id), "--listen-peer-urls", urls, "--initial-advertise-peer-urls", urls)
-	return strings.Join(words, " ")
+	return typed.Start(name, n.joinURL(id), m.PeerURLs)
 }
 
 // joinURL is the peer URL of a member by which id can join: the leader's, if it is known.

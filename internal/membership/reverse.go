@@ -1,16 +1,19 @@
 package membership
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/typed"
 )
 
 // reverse is the command that takes the change back once it is made; empty if there is nothing to take back. Who was
-// removed comes back as a new member only, under the name and at the URLs of the old one.
+// removed comes back as a new member only, under the name and at the URLs of the old one; a reset has made that one already.
 func (g *goal) reverse() string {
+	if g.resets() {
+		return ""
+	}
 	var r reversal
 	for i := range g.arrivals {
 		a := &g.arrivals[i]
@@ -110,16 +113,11 @@ func (r *reversal) command() string {
 	return command
 }
 
-// plainWord needs no quotes in a shell.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_.,:/=@%+-]+$`)
-
 // quoted is NAME or NAME=URLS for a shell, each part by itself.
 func quoted(text string) string {
 	parts := strings.SplitN(text, "=", 2)
 	for i, part := range parts {
-		if !plainWord.MatchString(part) {
-			parts[i] = "'" + strings.ReplaceAll(part, "'", `'\''`) + "'"
-		}
+		parts[i] = typed.Word(part)
 	}
 	return strings.Join(parts, "=")
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/typed"
 )
 
 // undo goes back as far as one can: out of a joint configuration that is not decided, and then without the learners that
@@ -90,7 +91,7 @@ func (g *goal) cancelledWords() string {
 	for _, id := range g.spec.Cordon {
 		if m, _ := g.config.Member(id); m.Cordoned {
 			name := g.names.label(id)
-			words += fmt.Sprintf("; %s is cordoned: `quorate member uncordon %s` ends that", name, name)
+			words += fmt.Sprintf("; %s is cordoned: `quorate member uncordon %s` ends that", name, typed.Word(name))
 		}
 	}
 	for _, id := range g.spec.Uncordon {

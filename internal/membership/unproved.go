@@ -1,6 +1,10 @@
 package membership
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/quorate/quorate/internal/typed"
+)
 
 // Unproved names the voters that a new job would remove before their successors are there, which happens where both have one
 // URL, although nothing shows that they are lost: silence does not, they may be starting. They must be known to have lost
@@ -28,7 +32,7 @@ func Unproved(s *Spec, v *View) (blockers []string) {
 				"before its successor has caught up: silence does not show that it is gone, it may be starting. Start it, "+
 				"with its data directory; if that is lost for ever, with an empty one, at the same peer URLs: then it says "+
 				"that it has lost its disk, and `quorate member reset %s` works. If the machine can not be started, either, "+
-				"`quorate member reset %s --force REASON`", name, name, name))
+				"`quorate member reset %s --force REASON`", name, typed.Word(name), typed.Word(name)))
 			break
 		}
 	}

@@ -108,6 +108,15 @@ func (g *goal) inItsOwnPlace() bool {
 	return false
 }
 
+// resets reports whether a change gives the place of a member to a new one of the same name and URLs, and does nothing else.
+func (g *goal) resets() bool {
+	if len(g.spec.Add) != 1 || len(g.spec.Remove) != 1 || !g.inItsOwnPlace() {
+		return false
+	}
+	former, ok := g.config.Member(g.spec.Remove[0])
+	return ok && SameURLs(former.PeerURLs, g.spec.Add[0].PeerURLs)
+}
+
 // doneWords tell how the cluster is now, and who may be switched off.
 func (g *goal) doneWords() string {
 	words := fmt.Sprintf("%s %s", g.names.list(g.config.Voters), plural(len(g.config.Voters), "votes", "vote"))

@@ -102,7 +102,7 @@ func (s *Survivor) Plan(keep []consensus.MemberID, others ...*Survivor) (*Plan, 
 // lastWithSelf returns the last configuration that does not remove this member.
 func (s *Survivor) lastWithSelf(p *Plan) (configChange, error) {
 	self := s.Identity.Member
-	if s.Removed || (slices.Contains(s.base.Tombs, self) && s.base.Open) {
+	if s.Removed() || (slices.Contains(s.base.Tombs, self) && s.base.Open) {
 		return configChange{}, errRemoved
 	}
 	last := configChange{consensus.ConfigChange{Config: s.base.Config}, s.base.ConfigID}
@@ -226,7 +226,7 @@ func (p *Plan) verify(options datadir.Options) error {
 		return fmt.Errorf("recovery: the log was written but is of epoch %v, not %v; keep the directory, which may hold "+
 			"acknowledged writes that the others lack, and use another survivor", s.Identity.Epoch, p.Epoch)
 	}
-	if got.ID.Index != want || !got.Committed || !got.Settled || replica.Status().Removed || s.Removed ||
+	if got.ID.Index != want || !got.Committed || !got.Settled || replica.Status().Removed || s.Removed() ||
 		!slices.Equal(got.Config.Voters, p.Config.Voters) {
 		return fmt.Errorf("recovery: the log was written but says something else: configuration %v with voters %v, want that "+
 			"of entry %d with %v; keep the directory, which may hold acknowledged writes that the others lack, and use "+

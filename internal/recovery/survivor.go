@@ -3,6 +3,7 @@ package recovery
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,7 +27,8 @@ type Survivor struct {
 	Config   consensus.Config
 	ConfigID consensus.ConfigID
 	Protocol consensus.Protocol
-	Removed  bool // this member knows that it was removed
+	// Tombstones are all members that were removed for ever, as the store on disk knows.
+	Tombstones []consensus.MemberID
 	// Told is where the operator has said that members are.
 	Told []datadir.Address
 
@@ -54,7 +56,8 @@ func Inspect(options datadir.Options) (*Survivor, error) {
 	}
 	s := &Survivor{
 		Dir: options.Dir, Identity: c.Log.Identity, Written: c.Written, Term: c.Log.Hard.Term, Last: c.Log.Last(),
-		Applied: c.Applied, Revision: c.Revision, Removed: c.Removed, names: c.Names, nonce: options.Nonce,
+		Applied: c.Applied, Revision: c.Revision, Tombstones: c.Tombstones,
+		names: c.Names, nonce: options.Nonce,
 		base: c.Log.Base, entries: c.Log.Entries, ahead: c.StoreAhead,
 	}
 	if s.Told, err = datadir.ReadAddresses(options); err != nil {
@@ -171,6 +174,42 @@ func (s *Survivor) Known() []consensus.Member {
 func (s *Survivor) mayVote(id consensus.MemberID) bool {
 	return slices.ContainsFunc(s.possible(), func(config consensus.Config) bool { return config.IsVoter(id) })
 }
+
+// FindAny is Find, and takes the id of a member that no configuration here has: one that was added while this one was away.
+func (s *Survivor) FindAny(name string) (consensus.MemberID, error) {
+	id, err := s.Find(name)
+	if err == nil {
+		return id, nil
+	}
+	number, parsed := strconv.ParseUint(name, 16, 64)
+	if parsed != nil || number == uint64(consensus.NoMember) || len(name) < minID {
+		return consensus.NoMember, fmt.Errorf("%w; a member that the data here do not have is named by its id, as `quorate "+
+			"member list` prints it", err)
+	}
+	if id = consensus.MemberID(number); s.removed(id) {
+		return consensus.NoMember, fmt.Errorf("member %v was removed for ever", id)
+	}
+	return id, nil
+}
+
+// knows reports whether a configuration that may be in force here has a member.
+func (s *Survivor) knows(id consensus.MemberID) bool {
+	return slices.ContainsFunc(s.Known(), func(m consensus.Member) bool { return m.ID == id })
+}
+
+// Removed reports whether this member knows that it was removed.
+func (s *Survivor) Removed() bool { return slices.Contains(s.Tombstones, s.Identity.Member) }
+
+// removed reports whether a member was removed for ever: its tombstone is in the store, or only earlier configurations of the
+// log have it.
+func (s *Survivor) removed(id consensus.MemberID) bool {
+	had := func(c configChange) bool { return c.Config.Contains(id) }
+	return slices.Contains(s.Tombstones, id) ||
+		!s.knows(id) && (s.base.Config.Contains(id) || slices.ContainsFunc(s.changes, had))
+}
+
+// minID is how many digits the id of a member has at least that is taken for one: a word may be made of the same letters.
+const minID = 8
 
 // Find returns the member of the configurations that may be in force that has this name or id.
 func (s *Survivor) Find(name string) (consensus.MemberID, error) {

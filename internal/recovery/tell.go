@@ -3,7 +3,9 @@ package recovery
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/datadir"
@@ -35,11 +37,12 @@ type Place struct {
 
 // Tell takes the URLs that an operator says for members of configurations that may be in force, see Known. Those of this member
 // itself are looked at and not kept, so that one line serves all. Where every such configuration has a member there is nothing
-// to tell. No two members may be at one URL; one may be told to be where another one was if the operator says where that one is
-// now, or if it is found there: see Look.
+// to tell. A member without URLs takes back what was told of it. No two members may be at one URL; one may be told to be where
+// another one was if the operator says where that one is now, or if it is found there: see Look.
 func (s *Survivor) Tell(places map[consensus.MemberID][]string) (Told, error) {
 	t := Told{All: slices.Clone(s.Told)}
-	known := s.Known()
+	places = t.takeBack(places)
+	known := s.withUnknown(places)
 	for i := range known { // in one order
 		if urls := places[known[i].ID]; urls != nil && known[i].ID != s.Identity.Member {
 			t.tell(s, &known[i], urls)
@@ -73,6 +76,34 @@ func (s *Survivor) Tell(places map[consensus.MemberID][]string) (Told, error) {
 	return t, nil
 }
 
+// withUnknown returns the members that are Known, and those of which an operator says, or has said, where they are and that no
+// configuration that may be in force here has, and that were not removed.
+func (s *Survivor) withUnknown(places map[consensus.MemberID][]string) []consensus.Member {
+	known := s.Known()
+	ids := slices.Collect(maps.Keys(places))
+	for i := range s.Told {
+		ids = append(ids, s.Told[i].Member)
+	}
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		if !s.knows(id) && !s.removed(id) {
+			known = append(known, consensus.Member{ID: id})
+		}
+	}
+	return known
+}
+
+// takeBack drops earlier words about the members of which nothing is said but their names, and leaves the other places.
+func (t *Told) takeBack(places map[consensus.MemberID][]string) (left map[consensus.MemberID][]string) {
+	t.All = slices.DeleteFunc(t.All, func(a datadir.Address) bool {
+		urls, said := places[a.Member]
+		return said && len(urls) == 0
+	})
+	left = maps.Clone(places)
+	maps.DeleteFunc(left, func(_ consensus.MemberID, urls []string) bool { return len(urls) == 0 })
+	return left
+}
+
 // claim is what speaks for the URLs of a member.
 type claim struct {
 	said  bool // the operator, now
@@ -98,9 +129,11 @@ func (s *Survivor) bothAt(a, b consensus.MemberID, url string) error {
 }
 
 func (t *Told) tell(s *Survivor, known *consensus.Member, urls []string) {
-	row := datadir.Address{Member: known.ID, URLs: urls, Config: s.ConfigID, Instead: known.PeerURLs}
+	row := datadir.Address{
+		Member: known.ID, URLs: urls, Config: s.ConfigID, Instead: known.PeerURLs, Unknown: !s.knows(known.ID),
+	}
 	t.All = slices.DeleteFunc(t.All, func(a datadir.Address) bool { return a.Member == known.ID })
-	if !s.alwaysAt(known.ID, urls) {
+	if row.Unknown || !s.alwaysAt(known.ID, urls) {
 		t.All = append(t.All, row)
 		t.News = append(t.News, row)
 	}
@@ -135,6 +168,7 @@ func (t *Told) Look(ctx context.Context, s *Survivor, find Finder) (map[Place]st
 		})
 	}
 	for i := range t.News {
+		answers, unsure := false, error(nil)
 		for _, url := range t.News[i].URLs {
 			place := Place{t.News[i].Member, url}
 			presence, err := seek(ctx, find, place.Member, url)
@@ -144,11 +178,15 @@ func (t *Told) Look(ctx context.Context, s *Survivor, find Finder) (map[Place]st
 			switch presence {
 			case transport.Present:
 				words[place] = "answers"
+				answers = true
 			case transport.Unsure:
-				words[place] = fmt.Sprintf("not known: %v", err)
+				words[place], unsure = fmt.Sprintf("not known: %v", err), err
 			default:
 				words[place] = "does not answer yet"
 			}
+		}
+		if t.News[i].Unknown && !answers {
+			return nil, unknown(&t.News[i], unsure)
 		}
 	}
 	return words, nil
@@ -168,6 +206,18 @@ func (s *Survivor) wrong(p Place, presence transport.Presence, err error) error 
 		return fmt.Errorf("%s=%s is a wrong URL: %w; nothing was changed", name, p.URL, err)
 	}
 	return nil
+}
+
+// unknown is the error for a member that no configuration here has, and that was not found where it is told to be. If it is
+// not known whether it is there, why says so.
+func unknown(a *datadir.Address, why error) error {
+	urls := strings.Join(a.URLs, ",")
+	if why != nil {
+		return fmt.Errorf("%v=%s: the data here have no member %v, so it is only taken where it answers, and whether it "+
+			"does is not known: %w; nothing was changed", a.Member, urls, a.Member, why)
+	}
+	return fmt.Errorf("%v=%s: the data here have no member %v, so it is only taken where it answers, and it does not. If "+
+		"`quorate member list` at a member that serves shows it, start it first; nothing was changed", a.Member, urls, a.Member)
 }
 
 // notThere is the error for a URL of another member at which the one that is told to be there was not found.

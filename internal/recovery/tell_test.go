@@ -224,3 +224,62 @@ func TestSurvivor_Tell_repeatsTheLast(t *testing.T) {
 		t.Errorf("%+v, %v", told.News, err)
 	}
 }
+
+func nowhere(context.Context, consensus.MemberID, string) (transport.Presence, error) {
+	return transport.Silent, nil
+}
+
+// Ensure that a member that no configuration of the data has is taken by its id where it answers, and nowhere else.
+func TestTold_Look_unknown(t *testing.T) {
+	s := &recovery.Survivor{
+		Identity: wal.Identity{Cluster: 9, Member: 1},
+		Config: consensus.Config{Voters: ids{1, 2}, Members: []consensus.Member{
+			{ID: 1, PeerURLs: []string{"one"}}, {ID: 2, Name: "m2", PeerURLs: []string{"two"}},
+		}},
+	}
+	for _, name := range []string{"m3", "beef", "0000000000", "fedcba98765432101"} {
+		if id, err := s.FindAny(name); err == nil || !strings.Contains(err.Error(), "is named by its id") {
+			t.Errorf("%s is taken for %v: %v", name, id, err)
+		}
+	}
+	id, err := s.FindAny("fedcba9876543210")
+	if err != nil || id != 0xfedcba9876543210 {
+		t.Fatalf("found %v: %v", id, err)
+	}
+	if known, err := s.FindAny("m2"); err != nil || known != 2 {
+		t.Errorf("m2 is %v: %v", known, err)
+	}
+	for presence, wrong := range map[transport.Presence]string{
+		transport.Present: "", transport.Silent: "the data here have no member fedcba9876543210", transport.Unsure: "whether it does is not known: the reason",
+		transport.Another: "another process answers",
+	} {
+		told, err := s.Tell(map[consensus.MemberID][]string{id: {"new"}})
+		if err != nil || len(told.All) != 1 || told.All[0].Member != id {
+			t.Fatalf("told %+v: %v", told, err)
+		}
+		_, err = told.Look(t.Context(), s, func(context.Context, consensus.MemberID, string) (transport.Presence, error) {
+			return presence, errors.New("the reason")
+		})
+		if (err != nil) != (wrong != "") || err != nil && !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%d: %v", presence, err)
+		}
+	}
+	if _, err := s.Tell(map[consensus.MemberID][]string{id: {"new"}, 2: {"new"}}); err == nil {
+		t.Error("two members are told to be at one URL")
+	}
+	s.Told = []datadir.Address{{Member: id, URLs: []string{"new"}, Unknown: true}}
+	told, err := s.Tell(map[consensus.MemberID][]string{2: {"new"}})
+	if _, look := told.Look(t.Context(), s, nowhere); err != nil || look == nil {
+		t.Errorf("a member is told to be where an earlier word has one that the data do not have: %v", err)
+	}
+	for _, back := range []map[consensus.MemberID][]string{{id: {}}, {id: {}, 2: {"new"}}} {
+		told, err := s.Tell(back)
+		if err != nil || len(told.All) != len(back)-1 || len(told.All) == 1 && told.All[0].Member != 2 {
+			t.Errorf("after %v: told %+v: %v", back, told, err)
+		}
+	}
+	s.Tombstones = ids{id}
+	if found, err := s.FindAny(id.String()); err == nil || !strings.Contains(err.Error(), "was removed for ever") {
+		t.Errorf("a removed member is taken for %v: %v", found, err)
+	}
+}

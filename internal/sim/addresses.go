@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/sim/changes"
@@ -80,11 +81,18 @@ func (c *cluster) leads(urls []string, to *host) bool {
 	})
 }
 
-// route makes the members of a configuration those that the process dials.
-func (h *host) route(config *consensus.Config, id consensus.ConfigID) {
+// route makes the members that a process knows of those that it dials, and hears.
+func (h *host) route(inForce *raft.ConfigInForce) {
+	config := inForce.Config.Including(slices.DeleteFunc(slices.Clone(inForce.Others), func(m consensus.Member) bool {
+		return h.removed(m.ID)
+	}))
+	config.Members = h.learned.Beside(h.known(&config, inForce.ID), inForce.ID)
 	h.routes = map[consensus.MemberID][]string{}
-	for _, m := range h.learned.Beside(h.known(config, id), id) {
-		h.routes[m.ID] = m.PeerURLs
+	for i := range config.Members {
+		h.routes[config.Members[i].ID] = config.Members[i].PeerURLs
+	}
+	if h.guard != nil {
+		h.guard.Configure(&config)
 	}
 }
 

@@ -25,15 +25,13 @@ type announces struct {
 	life    int
 }
 
-// keepAddresses puts addresses right, as package member does: its own, after a start at another one, on the leader those
-// that were not confirmed when they were changed, and those that an operator told and the cluster knows better.
+// keepAddresses puts addresses right, as package member does: its own, after a start at another one, and on the leader those
+// that were not confirmed when they were changed.
 func (h *host) keepAddresses() {
 	h.after(addressScan, h.keepAddresses)
 	if h.leads() {
 		h.pilot.requests.SettleAddresses(context.Background())
 	}
-	h.forgetTold()
-	h.learn()
 	if h.announces.life != h.life {
 		h.announces = announces{life: h.life}
 	}
@@ -43,11 +41,40 @@ func (h *host) keepAddresses() {
 	}
 }
 
+// keepWhereabouts keeps what others have said of where members are.
+func (h *host) keepWhereabouts() {
+	h.after(addressScan, h.keepWhereabouts)
+	h.forgetTold()
+	h.tellRemoved()
+	h.learn()
+}
+
+// tellRemoved answers the pings of removed members with that they were removed: they may have nothing else to say.
+func (h *host) tellRemoved() {
+	if h.run.broken.RemovedUntold || h.guard == nil {
+		return
+	}
+	for _, from := range h.cluster.up() {
+		_, dials := from.routes[h.id]
+		if dials && h.removed(from.id) && h.cluster.net.at(from, h.id) == h && h.run.Now() >= from.frozen {
+			h.cluster.net.carry(h, from, []consensus.Message{{Kind: consensus.MsgRemoved, From: h.id, To: from.id}})
+		}
+	}
+}
+
 // forgetTold drops what a committed configuration has outlived.
 func (h *host) forgetTold() {
-	config, id := h.proc.Data.Machine.Config()
+	machine := h.proc.Data.Machine
+	config, id := machine.Config()
 	h.learned.Outlived(id)
-	left, gone := datadir.Outlived(&config, id, h.hints)
+	for routed := range h.routes {
+		if h.removed(routed) {
+			inForce := h.proc.Node.Replica().InForce()
+			h.route(&inForce)
+			break
+		}
+	}
+	left, gone := datadir.Outlived(&config, id, h.removed, h.hints)
 	if len(gone) > 0 && datadir.WriteAddresses(h.options(), left) == nil { // else it is outlived once more later
 		h.hints = left
 	}
@@ -62,17 +89,18 @@ func (h *host) learn() {
 		return
 	}
 	inForce := replica.InForce()
+	known := inForce.Config.Including(inForce.Others)
 	own := h.introduction()
 	news := false
-	for _, to := range h.dialled(&inForce.Config, inForce.ID) {
+	for _, to := range h.dialled(&known, inForce.ID) {
 		config, id := to.proc.Data.Machine.Config()
 		introduced := to.introduction()
 		said := autopilot.NewWhereabouts(&introduced, &config, id)
-		news = h.learned.Take(&own, &inForce.Config, inForce.ID, &said) || news
+		news = h.learned.Take(&own, &known, inForce.ID, to.url, &said) || news
 	}
 	if news {
 		h.run.struck("learned", fmt.Sprintf("%d, where others are", h.slot))
-		h.route(&inForce.Config, inForce.ID)
+		h.route(&inForce)
 	}
 }
 

@@ -22,6 +22,8 @@ const (
 type operators struct {
 	run     *run
 	cluster *cluster
+
+	mistakes []*host // that were recovered by mistake
 }
 
 // lookAfter makes an operator notice, after a while, that a member has lost its disk or is not itself any more.

@@ -147,8 +147,9 @@ func (h *host) start() {
 	h.cluster.lives++
 	h.alive, h.life = true, h.cluster.lives
 	h.openGuard(data)
-	if h.run.plan.Addresses {
+	if h.run.plan.Identity {
 		h.readTold()
+		h.after(addressScan, h.keepWhereabouts)
 	}
 	h.run.counts.Starts++
 	h.run.trace.Note(h.run.Now(), h.slot, diary.Start, uint64(data.Restored.Applied), uint64(data.Restored.Hard.Term),
@@ -344,10 +345,7 @@ func (h *host) checkConfig() {
 	h.run.trace.Note(h.run.Now(), h.slot, diary.Config, uint64(c.ID.Index), uint64(c.ID.Term),
 		uint64(len(c.Config.Voters)), nil)
 	h.suite.Configured(h.id, c.ID, &c.Config)
-	h.route(&c.Config, c.ID)
-	if h.guard != nil {
-		h.guard.Configure(&c.Config)
-	}
+	h.route(c)
 	if h.impostor != "" {
 		return
 	}
@@ -400,4 +398,10 @@ func (h *host) retire() {
 // extension is what a new leader adds to every lease, as the real member does.
 func (h *host) extension() time.Duration {
 	return time.Duration(h.run.plan.Raft.ElectionTicks) * h.run.plan.Tick
+}
+
+// removed reports whether a member was removed, as far as is applied here.
+func (h *host) removed(id consensus.MemberID) bool {
+	_, removed := h.proc.Data.Machine.Removed(id)
+	return removed
 }

@@ -278,6 +278,9 @@ func (n *network) admit(from *host, sent *credentials, to *host, inputs []raft.I
 		n.refuse(to, from, claim.Life, refusal)
 		return nil
 	}
+	if len(messages) == 0 && to.removed(claim.Member) && from.claim.Life == claim.Life && !n.run.broken.RemovedUntold {
+		n.carry(to, from, []consensus.Message{{Kind: consensus.MsgRemoved, From: to.id, To: from.id}})
+	}
 	if to.epochs != nil {
 		messages = to.epochs.State(n.run.Now()).Admit(messages)
 	}

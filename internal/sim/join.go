@@ -174,12 +174,6 @@ func (h *host) asLeader() *joins.Leader {
 	}
 }
 
-// removed reports whether a member was removed, as far as is applied here.
-func (h *host) removed(id consensus.MemberID) bool {
-	_, removed := h.proc.Data.Machine.Removed(id)
-	return removed
-}
-
 // hasJobFor reports whether a job that has not ended adds a process: it may wait for others, for an hour each.
 func (h *host) hasJobFor(j *joiner) bool {
 	adds := func(n membership.Newcomer) bool { return membership.SameURLs(n.PeerURLs, j.request.PeerURLs) }

@@ -45,7 +45,7 @@ func newAddressFaults(r *run, c *cluster) *addressFaults {
 	for url, kind := range elsewhere {
 		c.places.Settle(url, places.Place{Kind: kind})
 	}
-	if r.plan.Addresses {
+	if r.plan.Identity {
 		r.After(addressLook, f.look)
 	}
 	return f
@@ -74,18 +74,31 @@ func (f *addressFaults) look() {
 	}
 }
 
-// lacks returns where the others are that a process dials, and whether it does not find one of them.
+// lacks returns where the others are that a process dials, and whether it does not find one of them; or where all members are,
+// if it hears no leader, there is one, and the process does not know that it is a member.
 func (f *addressFaults) lacks(h *host) (where map[consensus.MemberID][]string, lacks bool) {
-	leaderless := f.cluster.leader() == nil
+	leader := f.cluster.leader()
 	where = map[consensus.MemberID][]string{h.id: {h.url}} // one line for all: another one may be where this one was
 	for _, other := range f.cluster.present() {
 		if _, dials := h.routes[other.id]; dials && other != h {
 			where[other.id] = []string{other.url}
 			// Where a wrong URL was written, it is corrected, by the leader if there is one.
-			lacks = lacks || (other.mistyped == 0 || leaderless) && f.cluster.net.at(h, other.id) != other
+			lacks = lacks || (other.mistyped == 0 || leader == nil) && f.cluster.net.at(h, other.id) != other
 		}
 	}
-	return where, lacks
+	return where, lacks && f.run.plan.Addresses || f.addUnknown(h, leader, where)
+}
+
+// addUnknown says where the leader is, if a process hears none and does not know that it is a member.
+func (f *addressFaults) addUnknown(h, leader *host, where map[consensus.MemberID][]string) bool {
+	if leader == nil || h.guard == nil || h.guard.Joins() || h.proc.Node.Replica().Leader() != consensus.NoMember {
+		return false
+	}
+	if _, dials := h.routes[leader.id]; dials {
+		return false
+	}
+	where[leader.id] = []string{leader.url}
+	return true
 }
 
 func (f *addressFaults) patience() time.Duration {
@@ -305,7 +318,7 @@ func (f *addressFaults) tell(h *host, where map[consensus.MemberID][]string) {
 	h.down()
 	h.startAfter(dice.Between(f.rng, 0, time.Second))
 	s, err := recovery.Inspect(h.options())
-	if err != nil || s.Removed {
+	if err != nil || s.Removed() {
 		return
 	}
 	told, err := s.Tell(where)
@@ -336,7 +349,7 @@ func (f *addressFaults) settled(w *World) bool {
 				return fmt.Sprintf("%v is down", a.id)
 			case !f.cluster.leads(known.DialURLs(), a):
 				return fmt.Sprintf("%v is at %s, and the configuration has it at %v", a.id, a.url, known.DialURLs())
-			case len(config.Members) > 1 && a.ordered == "" && a.mistyped == 0 && a.advertised == a.url && a.stale(&known):
+			case len(members) > 1 && a.ordered == "" && a.mistyped == 0 && a.advertised == a.url && a.stale(&known):
 				return fmt.Sprintf("%v is at %s, and the configuration has it at %v, and formerly at %v", a.id, a.url,
 					known.PeerURLs, known.FormerURLs)
 			}

@@ -85,24 +85,27 @@ func (d *diskFaults) strikeMistake() {
 	if h.recoverAlone(nil) {
 		d.run.struck("recover-by-mistake", fmt.Sprint(h.slot))
 		d.operators.lookAfter(h)
-		d.run.After(cureScan, func() { d.operators.wayOut(h) })
+		d.operators.mistakes = append(d.operators.mistakes, h)
+		d.run.After(cureScan, d.operators.wayOut)
 	}
 	h.startAfter(dice.Between(d.rng, 10*time.Millisecond, 2*time.Second))
 }
 
-// wayOut is the operator who reads why members serve nothing: the one that was recovered by mistake is stopped for ever, and
+// wayOut is the operator who reads why members serve nothing: those that were recovered by mistake are stopped for ever, and
 // they are started again.
-func (o *operators) wayOut(mistaken *host) {
-	o.run.After(cureScan, func() { o.wayOut(mistaken) })
+func (o *operators) wayOut() {
+	o.run.After(cureScan, o.wayOut)
 	for _, h := range o.cluster.up() {
 		if h.epochs.State(o.run.Now()) != identity.Superseded {
 			continue
 		}
-		if mistaken.alive {
-			mistaken.disk = mistaken.disk.Crash(disk.KeepAll, mistaken.rng)
-			mistaken.down()
+		for _, mistaken := range o.mistakes {
+			if mistaken.alive {
+				mistaken.disk = mistaken.disk.Crash(disk.KeepAll, mistaken.rng)
+				mistaken.down()
+			}
+			mistaken.ended = true
 		}
-		mistaken.ended = true
 		h.crash()
 		h.startAfter(dice.Between(o.run.spoil, 10*time.Millisecond, time.Second))
 	}

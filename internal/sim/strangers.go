@@ -25,8 +25,8 @@ func (w *World) strikeStrangers() {
 		return
 	}
 	at := up[rng.IntN(len(up))]
-	if at.guard == nil || !at.guard.Knows() || w.run.Now() < at.frozen {
-		return
+	if at.guard == nil || at.guard.Joins() || w.run.Now() < at.frozen {
+		return // a process that joins knows nobody whom it could ask
 	}
 	said := credentials{claim: w.cluster.lie(rng, at), impostor: nobody}
 	w.run.current = at
@@ -55,6 +55,12 @@ func (c *cluster) lie(rng *rand.Rand, at *host) identity.Claim {
 		return claim // it is nobody
 	}
 	claim.Member = known[rng.IntN(len(known))]
+	if dice.Chance(rng, 0.25) { // a member that was removed, or one that nobody has added
+		claim.Member = consensus.MemberID(1 + rng.IntN(16))
+		if claim.Member == at.id {
+			claim.Member = 1 << 40
+		}
+	}
 	if h := c.hosts[claim.Member]; h != nil {
 		claim.Storage, claim.Life = h.claim.Storage, h.claim.Life // to the letter
 	}
@@ -80,7 +86,8 @@ func lies(rng *rand.Rand, to *host, from consensus.MemberID) []consensus.Message
 	s := to.proc.Node.Replica().Status()
 	m := consensus.Message{From: from, To: to.id, Term: s.Term + consensus.Term(rng.IntN(3))}
 	m.Kind = dice.Pick(rng, consensus.MsgVoteReply, consensus.MsgPreVoteReply, consensus.MsgAppendReply,
-		consensus.MsgHeartbeatReply, consensus.MsgVote, consensus.MsgHeartbeat, consensus.MsgTimeoutNow)
+		consensus.MsgHeartbeatReply, consensus.MsgVote, consensus.MsgHeartbeat, consensus.MsgTimeoutNow, consensus.MsgPreVote,
+		consensus.MsgRemoved)
 	m.Match, m.Commit = consensus.Position{Index: s.LastIndex, Term: s.Term}, s.LastIndex
 	return []consensus.Message{m}
 }

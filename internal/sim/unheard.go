@@ -17,21 +17,33 @@ const (
 // judge checks that it does not last that a leader is unheard: the process asks them.
 func (u *unheard) judge(h, leader *host) {
 	switch now := h.run.Now(); {
-	case leader == nil || !h.couldLearn(leader):
+	case leader == nil || !leader.leads() || !h.couldLearn(leader) && !h.couldLeave(leader):
 		*u = unheard{}
 	case u.leader != leader || u.life != h.life:
 		*u = unheard{leader, now, h.life}
-	case now-u.since > learnLasts+learnElections*h.extension():
+	case now-u.since <= learnLasts+learnElections*h.extension():
+	case leader.removed(h.id):
+		h.run.suite.Report("address", fmt.Sprintf("member %v was removed, finds leader %v, which knows it, and is not told "+
+			"for %v", h.id, leader.id, now-u.since))
+	default:
 		h.run.suite.Report("address", fmt.Sprintf("member %v hears no leader for %v, and asks nobody that it finds where "+
 			"leader %v is, at %s: it dials %v", h.id, now-u.since, leader.id, leader.url, h.routes[leader.id]))
 	}
 }
 
+// couldLeave reports whether a process that hears no leader was removed, and finds the leader that there is, which knows that.
+func (h *host) couldLeave(leader *host) bool {
+	_, dials := h.routes[leader.id]
+	return dials && h.guard != nil && h.proc.Node.Replica().Leader() == consensus.NoMember && h.run.Now() >= h.frozen &&
+		h.run.Now() >= leader.frozen && !h.guard.Joins() && leader.removed(h.id) && h.claim.Epoch == leader.claim.Epoch &&
+		h.cluster.net.at(h, leader.id) == leader && !h.cluster.net.severed(h, leader)
+}
+
 // couldLearn reports whether a process hears no leader, does not find the one that there is, and finds somebody who knows.
 func (h *host) couldLearn(leader *host) bool {
 	replica := h.proc.Node.Replica()
-	if _, dials := h.routes[leader.id]; !dials || h.pilot == nil || replica.Leader() != consensus.NoMember ||
-		h.run.Now() < h.frozen || h.cluster.net.at(h, leader.id) == leader {
+	if _, dials := h.routes[leader.id]; h.guard == nil || replica.Leader() != consensus.NoMember || h.run.Now() < h.frozen ||
+		h.guard.Joins() || dials && h.cluster.net.at(h, leader.id) == leader {
 		return false
 	}
 	inForce := replica.InForce()

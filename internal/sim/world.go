@@ -95,7 +95,7 @@ func newWorld(o Options) (*World, error) {
 	r.breakLoad(&o)
 	r.counts.Faults = map[string]uint64{}
 	c := newCluster(r, dice.Stream(o.Seed, streamNetwork))
-	w := &World{run: r, cluster: c, faults: &faults{r, c, r.rng}, operators: &operators{r, c}}
+	w := &World{run: r, cluster: c, faults: &faults{r, c, r.rng}, operators: &operators{run: r, cluster: c}}
 	w.disks = &diskFaults{r, c, w.operators, r.spoil}
 	w.addresses = newAddressFaults(r, c)
 	c.changing, c.disowned = w.noticeChange, w.operators.lookAfter

@@ -67,11 +67,47 @@ var breaches = []breach{
 	{"a map's order in the core", checkCoreOrder,
 		sources{"internal/consensus/raft/a.go": "type s struct{ m map[int]int }\nfunc (s s) f() { for range s.m {} }"}, "its order is chance",
 		sources{"internal/consensus/raft/a.go": "type s struct{ m []int }\nfunc (s s) f() { for range s.m {} }"}},
+	{"a term that a passer-by writes", checkOwners,
+		sources{"internal/consensus/raft/a.go": "func f(r *R) { r.hard.term = 2 }"}, "hard is written in hardstate.go only",
+		sources{"internal/consensus/raft/a.go": "func f(r *R) { r.hard.enter(2) }"}},
+	{"a log that a passer-by cuts", checkOwners,
+		sources{"internal/consensus/raft/a.go": "func f(r *R) { r.log.Truncate(2) }"}, "log is written in journal.go only",
+		sources{"internal/consensus/raft/a.go": "func f(r *R) { r.log.Last() }"}},
+	{"a log that is lent out", checkOwners,
+		sources{"internal/consensus/raft/a.go": "func f(r *R) { g(&(*r).lead.log) }"}, "log is written in journal.go only",
+		sources{"internal/consensus/raft/a.go": "func f(r *R) { g(r.log.Last()) }"}},
 	{"a link to nowhere", checkLinks,
 		sources{"docs/a.md": "[b](b.md)"}, "links to b.md", sources{"docs/b.md": ""}},
+	{"a link to no heading", checkAnchors,
+		sources{"docs/a.md": "[b](b.md#the-end)", "docs/b.md": "# The beginning\n```\n# The end\n```\n"}, "no such heading",
+		sources{"docs/b.md": "# The beginning\n## The `end`\n"}},
 	{"a dependency without a reason", checkDependencies,
 		sources{"go.mod": "require example.com/x v1.0.0\n", "deps.txt": ""}, "give its reason",
 		sources{"deps.txt": "example.com/x because it is needed\n"}},
+	{"a dependency that is there twice", checkDependencies,
+		sources{"go.mod": "require example.com/x v1.0.0\n", "deps.txt": "example.com/x because it is needed\nexample.com/x twice it is needed\n"},
+		"is there twice",
+		sources{"deps.txt": "example.com/x because it is needed\n"}},
+	{"a dependency for tests in the product", checkTestDependencies,
+		sources{"deps.txt": "example.com/x tests: a server\n", "internal/a/a.go": `import _ "example.com/x/y"`}, "is said to be for tests",
+		sources{"internal/a/a.go": gone, "internal/a/a_test.go": `import _ "example.com/x/y"`}},
+	{"a map that is too long", checkMap,
+		sources{mapFile: strings.Repeat("\n", maxMapLines+1)}, "read in one sitting", sources{mapFile: "\n"}},
+	{"a package that is on no map", checkMap,
+		sources{mapFile: "\n## Layers\n| 1 | kv: values; kv/{mvcc} |\n", "internal/kv/mvcc/a.go": "", "internal/kv/a.go": "", "internal/kv/watch/a.go": ""},
+		"names kv/watch",
+		sources{mapFile: "\n## Layers\n| 1 | kv: values; kv/{mvcc,watch} |\n"}},
+	{"a map with a package that is gone", checkMap,
+		sources{mapFile: "\n## Layers\n| 1 | kv |\n"}, "which is not in the tree", sources{"internal/kv/a.go": ""}},
+	{"a change whose place is gone", checkMapOfChanges,
+		sources{mapFile: mapOfChanges + "| x | `kv/gone.go` |\n"}, "kv/gone.go is not in the tree", placesOfChanges("internal/kv/gone.go")},
+	{"a change whose function is gone", checkMapOfChanges,
+		sources{mapFile: mapOfChanges + "| x | `kv/a.go` (`gone`) |\n", "internal/kv/a.go": ""}, "kv/a.go has no gone",
+		placesOfChanges("internal/kv/a.go")},
+	{"a change that leads nowhere", checkMapOfChanges,
+		sources{mapFile: "\n## Where do I change X\n"}, `no row with "JSON gateway"`, placesOfChanges("")},
+	{"a decision that is not listed", checkDecisionsListed,
+		sources{"docs/adr/0001-a.md": "", "docs/adr/README.md": ""}, "no row for 0001-a.md", sources{"docs/adr/README.md": "[a](0001-a.md)"}},
 	{"a bound whose test is gone", checkLimits,
 		sources{"docs/limits.md": "| a | b | c | `maxA` | d | `a_total` | `TestA` |\n", "a.go": "const maxA = 1\nvar _ = \"a_total\""},
 		"test `TestA` is not in the tree", sources{"a_test.go": "func TestA() {}"}},
@@ -124,6 +160,29 @@ var breaches = []breach{
 		sources{"a.go": "// the lobby of a member\nvar a int"}, "lobby", sources{"a.go": "// the state of a member\nvar a int"}},
 	{"a word of our own in a name", checkWords,
 		sources{"a.go": "var clusterLobby int"}, "lobby", sources{"a.go": "var clusterState int"}},
+}
+
+// mapOfChanges is a table of changes with a row for each that is wanted.
+var mapOfChanges = func() string {
+	var out strings.Builder
+	out.WriteString("\n## Where do I change X\n")
+	for _, change := range changes {
+		fmt.Fprintf(&out, "| %s | `%s` |\n", change.words, change.place)
+	}
+	return out.String()
+}()
+
+// placesOfChanges is a tree with all the places of that table, and one more.
+func placesOfChanges(more string) sources {
+	s := sources{mapFile: mapOfChanges}
+	for _, change := range changes {
+		s["internal/"+change.place] = "package p"
+	}
+	if more != "" {
+		s[mapFile] += "| x | `" + strings.TrimPrefix(more, "internal/") + "` (`gone`) |\n"
+		s[more] = "var gone int"
+	}
+	return s
 }
 
 func repeat(n int, format string) string {

@@ -24,6 +24,7 @@ var layers = []struct {
 	{"internal/discovery", 1, "discovery"},
 	{"internal/tlsfiles", 1, "tlsfiles"},
 	{"internal/tlsconn", 0, "tlsconn"},
+	{"internal/typed", 0, "typed"},     // command lines that are printed for an operator
 	{"internal/tracing", 0, "tracing"}, // spans of calls, for a collector
 	{"internal/broadcast", 0, "broadcast"},
 	{"internal/h2", 0, "h2"},

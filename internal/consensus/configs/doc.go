@@ -3,8 +3,7 @@
 //
 // The main type is History. It is bookkeeping over log indexes: whoever owns the log says what is appended, truncated,
 // committed, applied and compacted, and asks Revise afterwards whether another configuration came into force. Which
-// configuration may follow which is not decided here: package reconfig. A History belongs to one goroutine. Cordon says which
-// members are to leave leadership to others.
+// configuration may follow which is not decided here: package reconfig. A History belongs to one goroutine.
 //
 // Invariants:
 //  1. The configurations are derived from the log and what it begins after; there is no other store of them that could

@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -27,7 +28,8 @@ type History struct {
 	records    []Record // oldest first: that of the base, then one for each configuration entry
 	id         consensus.ConfigID
 	config     consensus.Config // in force
-	at         int              // the record of it
+	others     []consensus.Member
+	at         int // the record of it
 	commit     consensus.Index
 	applied    consensus.Index
 	seen       consensus.Index // records up to here were reported as committed
@@ -53,7 +55,7 @@ func (h *History) Reset(base *consensus.SnapshotMeta, commit, applied consensus.
 	if !base.Open {
 		h.settled = max(h.settled, first.ID.Index)
 	}
-	h.id, h.config, h.at = consensus.ConfigID{}, consensus.Config{}, 0
+	h.id, h.config, h.others, h.at = consensus.ConfigID{}, consensus.Config{}, nil, 0
 }
 
 // Config returns the configuration in force. It is never written to.
@@ -203,7 +205,27 @@ func (h *History) Revise() bool {
 	if activated {
 		h.config = c.Config.Settle()
 	}
+	h.others = h.findOthers()
 	return true
+}
+
+// Others returns the members of other configurations of the log that the one in force did not have when it came into force, but
+// for those that were removed for ever, sorted by their ids. Each is as the last of these configurations has it.
+func (h *History) Others() []consensus.Member { return h.others }
+
+func (h *History) findOthers() (others []consensus.Member) {
+	for i := len(h.records) - 1; i >= 0; i-- {
+		for _, m := range h.records[i].Config.Members {
+			at, found := slices.BinarySearchFunc(others, m.ID, func(m consensus.Member, id consensus.MemberID) int {
+				return cmp.Compare(m.ID, id)
+			})
+			_, removed := slices.BinarySearch(h.tombstones, m.ID)
+			if !found && !removed && !h.config.Contains(m.ID) {
+				others = slices.Insert(others, at, m)
+			}
+		}
+	}
+	return others
 }
 
 // isSettled reports whether the i-th configuration can be taken for granted: it has committed, it is not half of a change,

@@ -125,6 +125,41 @@ func TestHistory_CommitTo_removed(t *testing.T) {
 	}
 }
 
+// Ensure that members of all configurations of the log are known while one is in force, each as the last one has it, and that those
+// which were removed for ever are not.
+func TestHistory_Others(t *testing.T) {
+	h := historyOf(configs.Faults{})
+	h.Revise()
+	if len(h.Others()) != 0 {
+		t.Errorf("with one configuration: %+v", h.Others())
+	}
+	at := func(url string, c consensus.Config) consensus.Config {
+		for i := range c.Members {
+			c.Members[i].PeerURLs = []string{url}
+		}
+		return c
+	}
+	h.Append(changeAt(5, consensus.ProtocolSingle, at("http://five:1", configOf(1, 2, 3, 4))))
+	h.Append(changeAt(7, consensus.ProtocolSingle, at("http://seven:1", configOf(1, 2, 3, 4, 5))))
+	h.Append(changeAt(9, consensus.ProtocolSingle, at("http://nine:1", configOf(1))))
+	h.AddTombstone(2)
+	h.Revise()
+	var others []consensus.MemberID
+	for _, m := range h.Others() {
+		others = append(others, m.ID)
+		if m.PeerURLs[0] != "http://seven:1" {
+			t.Errorf("member %v is known at %v", m.ID, m.PeerURLs)
+		}
+	}
+	if !slices.Equal(others, []consensus.MemberID{3, 4, 5}) {
+		t.Errorf("others: %v", others)
+	}
+	h.Append(changeAt(11, consensus.ProtocolApply, configOf(1, 6)))
+	if h.Truncate(9); !h.Revise() || len(h.Others()) != 0 {
+		t.Errorf("in force %v, others: %+v", h.ID(), h.Others())
+	}
+}
+
 // Ensure that a joint configuration needs a majority of each set; counting all voters together, a fault, does not.
 func TestHistory_Reached(t *testing.T) {
 	reached := func(id consensus.MemberID) uint64 {

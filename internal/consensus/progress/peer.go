@@ -115,6 +115,10 @@ func (p *Peer) BecomeProbe(round uint64) {
 	p.Next, p.Since = next, round
 }
 
+// Guess moves a probe that has not left from after Match to after last, if that is higher: the follower may have logged the
+// entries between the two without acknowledging them. If it has not, it refuses the probe.
+func (p *Peer) Guess(last consensus.Index) { p.Next = max(p.Next, last+1) }
+
 // BecomeReplicate lets entries stream.
 func (p *Peer) BecomeReplicate() {
 	p.reset(Replicate)

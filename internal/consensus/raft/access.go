@@ -3,7 +3,7 @@ package raft
 import "github.com/quorate/quorate/internal/consensus"
 
 // Leader returns whom this member follows, itself included, or NoMember. Cheaper than Status, for every round.
-func (r *Replica) Leader() consensus.MemberID { return r.soft.leader }
+func (r *Replica) Leader() consensus.MemberID { return r.leader }
 
 // Term returns the current term.
 func (r *Replica) Term() consensus.Term { return r.hard.term }
@@ -15,7 +15,7 @@ func (r *Replica) Commit() consensus.Index { return r.log.Commit() }
 func (r *Replica) InForce() ConfigInForce {
 	c := r.configs.InForce()
 	return ConfigInForce{
-		ID: r.configs.ID(), Config: *r.configs.Config(), Protocol: c.Protocol,
+		ID: r.configs.ID(), Config: *r.configs.Config(), Others: r.configs.Others(), Protocol: c.Protocol,
 		Committed: r.configs.Committed(c), Settled: r.configs.Settled(),
 	}
 }
@@ -30,4 +30,4 @@ func (r *Replica) Base() consensus.SnapshotMeta {
 
 // Inferred returns how many entries that this member proposed it found committed before the leader said so, since it
 // started.
-func (r *Replica) Inferred() uint64 { return r.infer.count }
+func (r *Replica) Inferred() uint64 { return r.inferred }

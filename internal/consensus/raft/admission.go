@@ -2,105 +2,103 @@ package raft
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/fast"
-	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
-
-// admission takes proposals into the leader's log.
-type admission struct {
-	opts     *Options
-	log      *raftlog.Log
-	configs  *configs.History
-	out      *outbox
-	peers    *peerSet
-	repl     *replication
-	transfer *transfers
-	changes  *changes
-	reads    *leaderReads
-	fast     *fast.Path
-	repeats  *repeats
-}
 
 // admitBound admits commands only if their proposer believes in the configuration in force. Changes say themselves what
 // they expect.
-func (a *admission) admitBound(m *consensus.Message) {
-	if m.Config == (consensus.ConfigID{}) || m.Config == a.configs.ID() {
-		a.admit(m.Proposals, m.From)
+func (l *leader) admitBound(m *consensus.Message) {
+	if m.Config == (consensus.ConfigID{}) || m.Config == l.configs.ID() {
+		l.admit(m.Proposals, m.From)
 		return
 	}
 	for i := range m.Proposals {
 		p := &m.Proposals[i]
 		if p.Kind == consensus.EntryConfig {
-			a.admit(m.Proposals[i:i+1], m.From)
+			l.admit(m.Proposals[i:i+1], m.From)
 			continue
 		}
-		a.out.refuse(p.ID, m.From, consensus.ReasonStaleConfig)
+		l.refuse(p.ID, m.From, consensus.ReasonStaleConfig)
 	}
 }
 
 // admitFast appends proposals, at once fixed to a revision if nothing stands in the way, and else as any other.
-func (a *admission) admitFast(v *fast.View, m *consensus.Message) {
+func (l *leader) admitFast(v *fast.View, m *consensus.Message) {
 	for i := range m.Proposals {
 		p := &m.Proposals[i]
-		admitted, why := a.fast.Admit(v, p, m.Term)
+		admitted, why := l.fast.Admit(v, p, m.Term)
 		switch why {
 		case consensus.RefusedNot:
-			admitted.Entry.Index, admitted.Entry.Term = a.repl.appendEntry(admitted.Entry), v.Term
-			a.countedBy(p.Proposer, admitted.Entry.Index)
-			a.fast.Appended(v, m.From, &admitted)
-			a.reads.early = admitted.Entry.Index
+			admitted.Entry.Index, admitted.Entry.Term = l.appendEntry(admitted.Entry), v.Term
+			l.countedBy(p.Proposer, admitted.Entry.Index)
+			l.fast.Appended(v, m.From, &admitted)
+			l.reads.early = admitted.Entry.Index
 			continue
 		case consensus.RefusedKnown:
 			// Whoever proposed it learns of its end when it is applied. A second entry would change nothing.
 		default:
-			a.admit(m.Proposals[i:i+1], m.From)
+			l.admit(m.Proposals[i:i+1], m.From)
 		}
-		a.out.refuseFast(p.ID, m.From, why)
+		l.refuseFast(p.ID, m.From, why)
 	}
 }
 
 // admit appends proposals to the leader's log, in the order in which they are given (primary order).
-func (a *admission) admit(proposals []consensus.Proposal, from consensus.MemberID) {
+func (l *leader) admit(proposals []consensus.Proposal, from consensus.MemberID) {
 	for i := range proposals {
 		p := &proposals[i]
-		if a.opts.Faults.LogAnyOrder {
+		if l.opts.Faults.LogAnyOrder {
 			p = &proposals[len(proposals)-1-i]
 		}
-		if reason := a.admitOne(p); reason != consensus.ReasonNone {
-			a.out.refuse(p.ID, from, reason)
+		if reason := l.admitOne(p); reason != consensus.ReasonNone {
+			l.refuse(p.ID, from, reason)
 		}
 	}
 }
 
-func (a *admission) admitOne(p *consensus.Proposal) consensus.RefusalReason {
+func (l *leader) admitOne(p *consensus.Proposal) consensus.RefusalReason {
 	switch {
-	case a.transfer.active() || (p.Kind == consensus.EntryCommand && a.transfer.feedsSuccessor()):
+	case l.transfers() || (p.Kind == consensus.EntryCommand && l.feedsSuccessor()):
 		return consensus.ReasonNoLeader
 	case p.Kind != consensus.EntryCommand && p.Kind != consensus.EntryConfig:
 		return consensus.ReasonBadRequest
-	case a.log.Uncommitted() > 0 && a.log.Uncommitted()+len(p.Payload) > a.opts.MaxUncommittedBytes,
-		a.log.Full() && p.Kind == consensus.EntryCommand:
+	case l.log.Uncommitted() > 0 && l.log.Uncommitted()+len(p.Payload) > l.opts.MaxUncommittedBytes,
+		l.log.Full() && p.Kind == consensus.EntryCommand:
 		return consensus.ReasonBusy
 	case p.Kind == consensus.EntryConfig:
-		return a.changes.propose(p)
+		return l.proposeChange(p)
 	}
-	index, waits := a.repeats.waiting(p.ID)
+	index, waits := l.waiting(p.ID)
 	if !waits {
-		index = a.repl.appendEntry(consensus.Entry{
+		index = l.appendEntry(consensus.Entry{
 			Kind: p.Kind, Proposal: p.ID, Proposer: p.Proposer, Payload: p.Payload,
 		})
 	}
-	a.countedBy(p.Proposer, index)
+	l.countedBy(p.Proposer, index)
 	return consensus.ReasonNone
 }
 
+// waiting returns the entry of a proposal that was logged and is not committed, as far as there may be repeats.
+func (l *leader) waiting(id consensus.ProposalID) (consensus.Index, bool) {
+	r := &l.repeats
+	if l.log.Commit() >= r.earlier.last {
+		r.logged, r.upTo = nil, 0
+		return 0, false
+	}
+	if id.IsZero() {
+		return 0, false
+	}
+	r.look(&l.log, l.opts.MaxRepeats)
+	index := r.logged[id]
+	return index, index > l.log.Commit()
+}
+
 // countedBy notes, on the leader, that the proposer of an entry counts its acknowledgements.
-func (a *admission) countedBy(proposer consensus.MemberID, index consensus.Index) {
-	if proposer == consensus.NoMember || proposer == a.opts.ID || !a.configs.Config().IsVoter(proposer) {
+func (l *leader) countedBy(proposer consensus.MemberID, index consensus.Index) {
+	if proposer == consensus.NoMember || proposer == l.opts.ID || !l.configs.Config().IsVoter(proposer) {
 		return
 	}
-	if p := a.peers.find(proposer); p != nil {
+	if p := l.peer(proposer); p != nil {
 		p.Awaits = index
 	}
 }

@@ -8,17 +8,22 @@
 // Options. What a command means is not its business. The log, the configurations, the rules of a change, the fast path
 // and the judging of messages are packages beside this one: raftlog, configs, reconfig, fast, filter.
 //
-// A part owns its state and is made with the parts that it uses (wire); none knows the Replica, which dispatches
-// (step.go):
+// All state stands in state.go: Replica has what a member has in every role, leader what it has while it leads. A leader is
+// made when a term is won (becomeLeader) and dropped when the member leads no more, so that nothing of it survives its term.
+// What a member knows of the leader's log (following) begins anew with each term. The term and the vote are written by the
+// methods of hardState, the log and the configurations by journal.go; a test of package tidy keeps that.
 //
-//	hardstate.go     hardState and softState; journal.go: log and configurations, changed together
-//	outbox.go        the Output of the Step; gate.go: which messages are looked at
-//	election.go      when to campaign, and votes received; vote.go: votes given; role.go: changes of role
-//	peers.go         peerSet: who was heard lately, who has caught up; rounds.go: rounds and leader lease
-//	replication.go   what followers are sent, and what commits; follower.go: the log of the leader that it follows
-//	reads.go         leaderReads; read_majority.go: reads confirmed without the leader
-//	changes.go       of the configuration; transfers.go: of leadership
-//	admission.go     proposals into the leader's log; forwards.go: to the leader; inference.go: inferred commits
+//	step.go          from inputs to the Output; gate.go: which messages are looked at; outbox.go: what leaves
+//	hardstate.go     term, vote and promise; journal.go: log and configurations, changed together
+//	role.go          changes of role; election.go: when to campaign, and votes received; vote.go: votes given;
+//	                 cordon.go: who leaves leadership to others
+//	leader.go        the leader's life; peers.go: who was heard lately, who has caught up;
+//	                 rounds.go: rounds and leader lease; replication.go: what followers are sent, and what commits;
+//	                 snapshot.go; reads.go: reads that wait; admission.go: proposals into the log,
+//	                 repeats.go: those that are in it already; changes.go: of the configuration; transfers.go: of leadership
+//	follower.go      the log of the leader that is followed; forwards.go: what is sent to the leader, requests.go: or taken
+//	                 here; inference.go: inferred commits; read_majority.go: reads confirmed without the leader
+//	fast.go          the fast path, which package fast decides
 //
 // Invariants:
 //  1. At most one leader a term: votes and terms are durable before a message that depends on them leaves.

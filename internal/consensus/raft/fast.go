@@ -10,12 +10,12 @@ import (
 // view is what the fast path sees of this replica.
 func (r *Replica) view() fast.View {
 	v := fast.View{
-		Now: r.clock.now, Term: r.hard.term, Leader: r.soft.leader, Follows: r.soft.role == Follower,
-		Installing: r.follower.installing != nil,
+		Now: r.clock.now, Term: r.hard.term, Leader: r.leader, Follows: r.role == Follower,
+		Installing: r.installing != nil,
 	}
-	if r.soft.role == Leader {
-		v.Started = r.log.Commit() >= r.soft.noop
-		v.Leaving = r.transfer.active() || r.transfer.feedsSuccessor()
+	if l := r.lead; l != nil {
+		v.Started = l.started()
+		v.Leaving = l.transfers() || l.feedsSuccessor()
 	}
 	return v
 }
@@ -23,13 +23,13 @@ func (r *Replica) view() fast.View {
 // proposeFast sends proposals to the leader and to all other voters at once, or, where the fast path is closed, to the
 // leader alone.
 func (r *Replica) proposeFast(proposals []consensus.Proposal) {
-	if !r.fast.Open() || r.soft.role != Follower || r.soft.leader == consensus.NoMember ||
-		r.soft.boundTo != (consensus.ConfigID{}) || !r.configs.Stable() {
+	if !r.fast.Open() || r.role != Follower || r.leader == consensus.NoMember ||
+		r.boundTo != (consensus.ConfigID{}) || !r.configs.Stable() {
 		r.propose(proposals)
 		return
 	}
 	r.fast.Propose(proposals)
-	r.forwards.offer(proposals)
+	r.forwardOffers(proposals)
 }
 
 // handleRecord takes proposals into the pool, and answers for each once that is durable.
@@ -40,18 +40,22 @@ func (r *Replica) handleRecord(m *consensus.Message) {
 		return
 	}
 	verdicts, accepted := r.fast.Record(&v, m)
-	after := (accepted || r.hard.pending()) && !r.opts.Faults.Fast.WitnessVolatile
-	r.out.send(consensus.Message{Kind: consensus.MsgRecorded, To: m.From, Verdicts: verdicts}, after)
+	reply := consensus.Message{Kind: consensus.MsgRecorded, To: m.From, Verdicts: verdicts}
+	if accepted || r.opts.Faults.Fast.WitnessVolatile {
+		r.send(reply, !r.opts.Faults.Fast.WitnessVolatile)
+		return
+	}
+	r.sendInTerm(reply)
 }
 
 // handleFastPropose takes proposals into the leader's log, at an exact revision where that is possible.
 func (r *Replica) handleFastPropose(m *consensus.Message) {
-	if r.soft.role != Leader || (m.Config != r.configs.ID() && !r.opts.Faults.Fast.AnyConfig) {
+	if r.lead == nil || (m.Config != r.configs.ID() && !r.opts.Faults.Fast.AnyConfig) {
 		r.handlePropose(m)
 		return
 	}
 	v := r.view()
-	r.admission.admitFast(&v, m)
+	r.lead.admitFast(&v, m)
 }
 
 // askForOrphans asks the leader what became of records that were kept for long.
@@ -61,27 +65,26 @@ func (r *Replica) askForOrphans() {
 	if len(ids) == 0 {
 		return
 	}
-	m := consensus.Message{Kind: consensus.MsgOrphans, To: r.soft.leader, Verdicts: make([]consensus.Verdict, len(ids))}
+	m := consensus.Message{Kind: consensus.MsgOrphans, To: r.leader, Verdicts: make([]consensus.Verdict, len(ids))}
 	for i, id := range ids {
 		m.Verdicts[i].Proposal = id
 	}
-	if r.soft.role == Leader {
-		r.handleOrphans(&m)
+	if r.lead != nil {
+		r.lead.handleOrphans(&m)
 		return
 	}
-	r.out.sendInTerm(m)
+	r.sendInTerm(m)
 }
 
 // handleOrphans aborts proposals that have not succeeded.
-func (r *Replica) handleOrphans(m *consensus.Message) {
-	started := r.soft.role == Leader && r.log.Commit() >= r.soft.noop
-	if !started || r.transfer.active() || !r.fast.Update() {
+func (l *leader) handleOrphans(m *consensus.Message) {
+	if !l.started() || l.transfers() || !l.fast.Update() {
 		return
 	}
 	for i := range m.Verdicts {
-		if id := m.Verdicts[i].Proposal; r.fast.Abort(id) {
-			r.repl.appendEntry(consensus.Entry{Kind: consensus.EntryAbort, Proposal: id})
-			if !r.fast.Update() {
+		if id := m.Verdicts[i].Proposal; l.fast.Abort(id) {
+			l.appendEntry(consensus.Entry{Kind: consensus.EntryAbort, Proposal: id})
+			if !l.fast.Update() {
 				return
 			}
 		}

@@ -221,6 +221,7 @@ func TestReplica_askForOrphans_withoutLeader(t *testing.T) {
 	}
 	term := n.replica.Term() + 1
 	n.step(raft.Receive{Message: message{Kind: consensus.MsgHeartbeat, From: 3, To: 2, Term: term, Round: 1}})
+	n.drain() // the term is on disk
 	c.net = nil
 	n.step(raft.Tick{})
 	asked := slices.ContainsFunc(c.net, func(m message) bool { return m.Kind == consensus.MsgOrphans && m.To == 3 })

@@ -2,70 +2,67 @@ package raft
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/filter"
 )
 
-// gate says which messages are looked at.
-type gate struct {
-	opts    *Options
-	clock   *clock
-	hard    *hardState
-	soft    *softState
-	configs *configs.History
-	elect   *election
-	peers   *peerSet
-	stats   *stats
-}
-
 // judge drops a message that must not be looked at, and counts it.
-func (g *gate) judge(m *consensus.Message) (dropped bool) {
-	if g.opts.Faults.BelieveMessages {
+func (r *Replica) judge(m *consensus.Message) (dropped bool) {
+	if r.opts.Faults.BelieveMessages {
 		return false
 	}
 	at := filter.Receiver{
-		Term: g.hard.term, Leader: g.soft.leader, Unled: g.elect.longUnled(),
-		Joins: len(g.configs.Config().Members) == 0, KnowsSender: g.knows(m.From), SenderRemoved: g.configs.IsTombstone(m.From),
+		Term: r.hard.term, Leader: r.leader, Unled: r.longUnled(),
+		Joins: len(r.configs.Config().Members) == 0, KnowsSender: r.knows(m.From), SenderRemoved: r.configs.IsTombstone(m.From),
 	}
 	why, dropped := at.Judge(m)
 	if dropped {
-		g.stats.dropped.Count(why)
+		r.stats.dropped.Count(why)
 	}
 	return dropped
 }
 
 // hearsNow reports whether this member leads with its quorum alive, or hears a leader.
-func (g *gate) hearsNow() bool {
-	if g.soft.role == Leader {
-		return g.peers.quorumHeard()
+func (r *Replica) hearsNow() bool {
+	if r.lead != nil {
+		return r.lead.quorumHeard()
 	}
-	return g.elect.heardLately()
+	return r.heardLately()
 }
 
 // knows reports whether a member is, or was, part of a configuration that this member's log knows of.
-func (g *gate) knows(id consensus.MemberID) bool {
-	return id == g.opts.ID || g.peers.find(id) != nil || g.configs.Knows(id)
+func (r *Replica) knows(id consensus.MemberID) bool {
+	return id == r.opts.ID || r.fed(id) != nil || r.configs.Knows(id)
 }
 
-// mustIgnore reports whether a vote is asked for while a leader seems alive.
-func (g *gate) mustIgnore(vote *consensus.Message) bool {
-	switch {
-	case vote.Force && vote.Term > g.hard.term:
-		g.elect.releasePromise() // the leader of the term before asked for it, and trusts no lease any more
+// mustIgnore reports whether a vote is asked for while a leader seems alive, and not for the sake of that leader.
+func (r *Replica) mustIgnore(vote *consensus.Message) bool {
+	if vote.Force {
 		return false
-	case vote.Term > g.hard.term:
-		return g.elect.hearsLeader()
 	}
-	return vote.Term == g.hard.term && !vote.Force && g.elect.promised()
+	return (vote.Term > r.hard.term && r.hearsLeader()) || (vote.Term == r.hard.term && r.promised())
 }
 
 // fromLeaving reports whether m is from a removed member that this leader still feeds, and about what it is fed, or what
 // its clients asked it for just before.
-func (g *gate) fromLeaving(m *consensus.Message) bool {
+func (r *Replica) fromLeaving(m *consensus.Message) bool {
 	switch m.Kind {
 	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply, consensus.MsgPropose,
 		consensus.MsgFastPropose, consensus.MsgRead:
-		return g.soft.role == Leader && g.peers.find(m.From) != nil
+		return r.fed(m.From) != nil
 	}
 	return false
+}
+
+// handleRemoved obeys whoever says that this member was removed, but for a member whose leader, or as leader its quorum, is
+// alive: it learns from its log, or from that leader. A survivor that was recovered apart from a living majority must not stop
+// it.
+func (r *Replica) handleRemoved(m *consensus.Message) {
+	if r.hearsNow() && m.From != r.leader && !r.opts.Faults.BelieveMessages {
+		r.stats.dropped.Count(filter.Removal)
+		return
+	}
+	if !r.elect.removed {
+		r.elect.removed = true
+		r.out.event(Removed{By: m.From})
+	}
 }

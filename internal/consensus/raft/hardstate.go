@@ -16,6 +16,34 @@ type hardState struct {
 	promiseSeq   uint64 // and the one that carries the promise
 }
 
+// restore takes over what the disk has. A snapshot may be of a later term than what was saved: the vote is none of that term
+// then.
+func (h *hardState) restore(saved *consensus.HardState, snapshot consensus.Term, commit consensus.Index) {
+	h.term = max(saved.Term, snapshot)
+	if h.term == saved.Term {
+		h.vote = saved.Vote
+	}
+	h.savedTerm, h.savedVote, h.savedPromise, h.savedCommit = h.term, h.vote, saved.Promise, commit
+}
+
+// enter begins a term, in which this member has not voted.
+func (h *hardState) enter(term consensus.Term) { h.term, h.vote = term, consensus.NoMember }
+
+// promiseFor is what is promised to leaders from now on, in microseconds.
+func (h *hardState) promiseFor(micros uint64) { h.promise = micros }
+
+// voteFor gives the vote of the term.
+func (h *hardState) voteFor(id consensus.MemberID) { h.vote = id }
+
+// request numbers the next persist request.
+func (h *hardState) request() uint64 {
+	h.seq++
+	return h.seq
+}
+
+// done notes that the requests up to seq are durable.
+func (h *hardState) done(seq uint64) { h.doneSeq = max(h.doneSeq, seq) }
+
 // changed reports whether anything is to be saved.
 func (h *hardState) changed() bool {
 	return h.term != h.savedTerm || h.vote != h.savedVote || h.promise != h.savedPromise
@@ -33,9 +61,17 @@ func (h *hardState) save(commit consensus.Index) *consensus.HardState {
 	return &consensus.HardState{Term: h.term, Vote: h.vote, Commit: commit, Promise: h.promise}
 }
 
-// pending reports whether the current term is not durable yet: nothing that speaks for it may leave before.
+// pending reports whether the current term is not durable yet: no promise that is made in it may leave before.
 func (h *hardState) pending() bool {
-	return h.term != h.savedTerm || h.termSeq > h.doneSeq
+	return h.termRequest() > h.doneSeq
+}
+
+// termRequest is the persist request that carries the current term: one that was made, or the next one.
+func (h *hardState) termRequest() uint64 {
+	if h.term != h.savedTerm {
+		return h.seq + 1
+	}
+	return h.termSeq
 }
 
 // promised returns own, if that much was promised durably, and zero before.
@@ -45,16 +81,3 @@ func (h *hardState) promised(own uint64) uint64 {
 	}
 	return 0
 }
-
-// softState is what a member knows of leadership and does not keep: who leads the current term, and what the member does.
-type softState struct {
-	role   Role
-	leader consensus.MemberID // or NoMember
-	// boundTo is the configuration that the leader last said is in force, if this member's log does not say so yet.
-	boundTo consensus.ConfigID
-	noop    consensus.Index // of a leader: the first entry of its term
-	matched consensus.Index // of a follower: its log equals the leader's, in this term, up to here
-}
-
-// clock is the time, in ticks since the start.
-type clock struct{ now uint64 }

@@ -38,30 +38,58 @@ func TestHardState_pending(t *testing.T) {
 
 // Ensure that what speaks for a term waits for it, and that refusals in a row to one member leave in one message.
 func TestOutbox_send(t *testing.T) {
-	opts := Options{ID: 1}
-	history := configs.New(1, consensus.StorageID{}, nil, configs.Faults{})
-	hard := hardState{term: 2}
-	o := outbox{opts: &opts, hard: &hard, configs: &history}
-	o.sendInTerm(consensus.Message{Kind: consensus.MsgHeartbeat, To: 2})
-	hard.seq, hard.doneSeq = 1, 1
+	r := &Replica{opts: Options{ID: 1}, configs: configs.New(1, consensus.StorageID{}, nil, configs.Faults{}), hard: hardState{term: 2}}
+	o, hard := &r.out, &r.hard
+	r.sendInTerm(consensus.Message{Kind: consensus.MsgHeartbeat, To: 2})
+	hard.seq = 1
 	hard.save(0)
-	o.sendInTerm(consensus.Message{Kind: consensus.MsgHeartbeat, To: 3})
+	if r.releaseHeld(); len(o.Send)+len(o.SendAfter) != 0 {
+		t.Errorf("left before the term was durable: %+v %+v", o.Send, o.SendAfter)
+	}
+	hard.doneSeq = 1
+	r.releaseHeld()
+	r.sendInTerm(consensus.Message{Kind: consensus.MsgHeartbeat, To: 3})
 	id := consensus.ProposalID{Sequence: 1}
 	for _, to := range []consensus.MemberID{2, 2, 1, 3} {
-		o.refuse(id, to, consensus.ReasonBusy)
+		r.refuse(id, to, consensus.ReasonBusy)
 	}
-	o.flushRefusals()
+	r.flushRefusals()
 	out := o.take()
-	if len(out.SendAfter) != 1 || out.SendAfter[0].To != 2 || out.SendAfter[0].From != 1 || out.SendAfter[0].Term != 2 {
-		t.Errorf("waits for the term: %+v", out.SendAfter)
+	if len(out.Send) != 4 || out.Send[0].To != 2 || out.Send[0].From != 1 || out.Send[0].Term != 2 {
+		t.Fatalf("what waited for the term does not leave first: %+v", out.Send)
 	}
-	if len(out.Send) != 3 || out.Send[0].To != 3 || len(out.Send[1].Refusals) != 2 || len(out.Send[2].Refusals) != 1 {
-		t.Errorf("leaves at once: %+v", out.Send)
+	if out.Send[1].To != 3 || len(out.Send[2].Refusals) != 2 || len(out.Send[3].Refusals) != 1 || len(out.SendAfter) != 0 {
+		t.Errorf("leaves at once: %+v, after the disk: %+v", out.Send, out.SendAfter)
 	}
 	if len(out.Refusals) != 1 || out.Refusals[0].Reason != consensus.ReasonBusy {
 		t.Errorf("own refusals: %+v", out.Refusals)
 	}
 	if again := o.take(); len(again.Send)+len(again.SendAfter)+len(again.Refusals) != 0 {
 		t.Errorf("left over: %+v", again)
+	}
+}
+
+// Ensure that a message waits for its own term and not for later ones: terms that change faster than the disk writes them must not
+// hold all messages.
+func TestOutbox_releaseHeld_termsChange(t *testing.T) {
+	r := &Replica{opts: Options{ID: 1}, configs: configs.New(1, consensus.StorageID{}, nil, configs.Faults{})}
+	o, hard := &r.out, &r.hard
+	for term := consensus.Term(1); term <= 3; term++ {
+		hard.term = term
+		r.sendInTerm(consensus.Message{Kind: consensus.MsgHeartbeatReply, To: 2}) // before the request is made, and after
+		hard.seq++
+		hard.save(0)
+		r.sendInTerm(consensus.Message{Kind: consensus.MsgHeartbeatReply, To: 3})
+	}
+	for term := consensus.Term(1); term <= 3; term++ {
+		hard.doneSeq = uint64(term)
+		r.releaseHeld()
+		out := o.take()
+		if len(out.Send) != 2 || out.Send[0].To != 2 || out.Send[1].To != 3 || out.Send[0].Term != term || out.Send[1].Term != term {
+			t.Errorf("with term %d %+v leave", term, out.Send)
+		}
+	}
+	if len(o.held) > 0 {
+		t.Errorf("held for ever: %+v", o.held)
 	}
 }

@@ -4,9 +4,6 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/configs"
-	"github.com/quorate/quorate/internal/consensus/progress"
-	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
 
 // The inferred commit. A member that proposed an entry need not wait for the leader to say that it committed: it counts
@@ -19,93 +16,69 @@ import (
 // was appended only after this one had committed, and any two majorities of neighbours meet. While a change is not
 // applied here, or is joint, nothing is inferred.
 
-// inference is how far each voter's log is known to equal the leader's, and up to where this member has reported its own.
-type inference struct {
-	opts     *Options
-	log      *raftlog.Log
-	configs  *configs.History
-	hard     *hardState
-	soft     *softState
-	out      *outbox
-	journal  *journal
-	peers    *peerSet
-	forwards *forwards
-
-	logs     progress.Matches // of the leader and of voters, as they reported in this term
-	telling  []consensus.MemberID
-	reported consensus.Index // to proposers, of this member's log
-	count    uint64          // entries of this member that it found committed before the leader said so
-}
-
 // reportMatch reports to the proposers of entries what is acknowledged to the leader, up to known, and was not before.
-func (s *inference) reportMatch(known consensus.Index, after bool) {
-	from := max(s.reported, s.log.Commit()) + 1
+func (r *Replica) reportMatch(known consensus.Index, after bool) {
+	from := max(r.follow.reported, r.log.Commit()) + 1
 	if from > known {
 		return
 	}
-	s.reported = known
-	if !s.configs.Votes() {
+	r.follow.reported = known
+	if !r.configs.Votes() {
 		return
 	}
 	var last consensus.MemberID // they come in runs
-	entries := s.log.Slice(from, known)
+	entries := r.log.Slice(from, known)
 	for i := range entries {
 		proposer := entries[i].Proposer
-		if proposer == last || proposer == consensus.NoMember || proposer == s.opts.ID || proposer == s.soft.leader ||
-			entries[i].Term != s.hard.term || !s.configs.Config().IsVoter(proposer) {
+		if proposer == last || proposer == consensus.NoMember || proposer == r.opts.ID || proposer == r.leader ||
+			entries[i].Term != r.hard.term || !r.configs.Config().IsVoter(proposer) {
 			continue
 		}
 		last = proposer
-		if !slices.Contains(s.telling, proposer) {
-			s.telling = append(s.telling, proposer)
+		if !slices.Contains(r.telling, proposer) {
+			r.telling = append(r.telling, proposer)
 		}
 	}
-	for _, id := range s.telling {
-		s.out.send(consensus.Message{Kind: consensus.MsgAcknowledged, To: id, Match: s.log.PositionAt(known)}, after)
+	for _, id := range r.telling {
+		r.send(consensus.Message{Kind: consensus.MsgAcknowledged, To: id, Match: r.log.PositionAt(known)}, after)
 	}
-	s.telling = s.telling[:0]
+	r.telling = r.telling[:0]
 }
 
-// note notes what another member, or the leader, has durably in this term.
-func (s *inference) note(id consensus.MemberID, index consensus.Index) {
-	if s.soft.role == Follower && index > 0 {
-		s.logs.Note(id, index)
+// noteDurable notes what another member, or the leader, has durably in this term.
+func (r *Replica) noteDurable(id consensus.MemberID, index consensus.Index) {
+	if r.role == Follower && index > 0 {
+		r.follow.logs.Note(id, index)
 	}
 }
 
 // logOf is how far a member is known to have the leader's log.
-func (s *inference) logOf(id consensus.MemberID) uint64 {
-	if id == s.opts.ID {
-		return uint64(min(s.log.Durable(), s.soft.matched))
+func (r *Replica) logOf(id consensus.MemberID) uint64 {
+	if id == r.opts.ID {
+		return uint64(min(r.log.Durable(), r.follow.matched))
 	}
-	return uint64(s.logs.Of(id))
+	return uint64(r.follow.logs.Of(id))
 }
 
-// commit commits what a majority is known to have.
-func (s *inference) commit() {
-	if s.logs.Len() == 0 || s.soft.matched <= s.log.Commit() || !s.configs.Stable() {
+// inferCommit commits what a majority is known to have.
+func (r *Replica) inferCommit() {
+	if r.follow.logs.Len() == 0 || r.follow.matched <= r.log.Commit() || !r.configs.Stable() {
 		return
 	}
-	index := min(consensus.Index(s.peers.reached(s.logOf)), s.soft.matched)
-	if term, ok := s.log.Term(index); !ok || index <= s.log.Commit() || (term != s.hard.term && !s.opts.Faults.InferOldTerm) {
+	index := min(consensus.Index(r.reached(r.logOf)), r.follow.matched)
+	if term, ok := r.log.Term(index); !ok || index <= r.log.Commit() || (term != r.hard.term && !r.opts.Faults.InferOldTerm) {
 		return
 	}
 	own := uint64(0)
-	entries := s.log.Slice(s.log.Commit()+1, index)
+	entries := r.log.Slice(r.log.Commit()+1, index)
 	for i := range entries {
-		if entries[i].Proposer == s.opts.ID {
+		if entries[i].Proposer == r.opts.ID {
 			own++
 		}
 	}
-	if own > 0 || len(s.forwards.forwarded) > 0 { // else nobody waits here, and the leader's word brings larger batches
-		s.count += own
-		s.out.Inferred = &[2]consensus.Index{s.log.Commit(), index}
-		s.journal.commitTo(index)
+	if own > 0 || len(r.forwards.forwarded) > 0 { // else nobody waits here, and the leader's word brings larger batches
+		r.inferred += own
+		r.out.Inferred = &[2]consensus.Index{r.log.Commit(), index}
+		r.commitTo(index)
 	}
-}
-
-// reset begins a term.
-func (s *inference) reset() {
-	s.logs.Clear()
-	s.reported = 0
 }

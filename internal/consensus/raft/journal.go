@@ -9,113 +9,219 @@ import (
 	"github.com/quorate/quorate/internal/invariant"
 )
 
-// journal changes the log and the configurations that derive from it together.
-type journal struct {
-	opts     *Options
-	log      *raftlog.Log
-	configs  *configs.History
-	hard     *hardState
-	soft     *softState
-	out      *outbox
-	observer observer
+// The log, and the configurations that derive from it, change here and nowhere else.
 
-	resetMeta *consensus.SnapshotMeta // the log on disk has to begin anew after it
+// appendEntry gives an entry its place in the leader's log. One that changes the configuration takes appendConfigs, too.
+func (l *leader) appendEntry(e consensus.Entry) consensus.Index {
+	e.Index, e.Term = l.log.Last()+1, l.hard.term
+	l.log.Append(e)
+	return e.Index
 }
 
-// observer acts on what is rare: a change of the configurations.
-type observer interface {
-	configChanged()                      // another configuration is in force
-	memberRemoved(id consensus.MemberID) // a committed change removed a member for ever
+// appendNotice logs that a change is in force, which settles it.
+func (l *leader) appendNotice(c *configs.Record) {
+	c.SettledBy = l.appendEntry(consensus.Entry{Kind: consensus.EntryNoop, Payload: consensus.AppendConfigID(nil, c.ID)})
+}
+
+// append adds a leader's entries to a follower's log.
+func (r *Replica) append(entries []consensus.Entry) {
+	r.log.Append(entries...)
+	r.appendConfigs(entries)
+}
+
+// truncate drops the entries from from on, none of which has committed.
+func (r *Replica) truncate(from consensus.Index) {
+	r.out.event(Truncated{From: from, Last: r.log.Last()})
+	r.fast.Truncate(from, r.clock.now)
+	r.log.Truncate(from)
+	r.truncateConfigs(from)
+}
+
+// resetTo begins the log anew after a snapshot that was installed.
+func (r *Replica) resetTo(meta *consensus.SnapshotMeta) {
+	if r.lead != nil {
+		return // a leader's log reaches further than any snapshot of its term
+	}
+	r.fast.Truncate(r.log.Base().Index+1, r.clock.now)
+	r.log.Reset(meta.Position)
+	r.follow.matched = meta.Position.Index
+	r.restoreConfigs(meta)
+	kept := *meta
+	r.resetMeta = &kept
+	r.out.event(LogReset{Position: meta.Position})
+}
+
+// installedTo notes that a snapshot was installed up to an index that the log has reached: the log is kept.
+func (r *Replica) installedTo(index consensus.Index) {
+	r.commitTo(index)
+	r.log.Installed(index)
+	r.configs.ApplyTo(r.log.Applied())
+	r.reviseConfig() // a change by protocol apply may have been applied by the snapshot
+}
+
+// applyTo notes how far the state machine is.
+func (r *Replica) applyTo(index consensus.Index) {
+	r.log.ApplyTo(index, r.clock.now)
+	r.configs.ApplyTo(index)
+}
+
+// compact forgets what is applied here, except what a leader's followers need.
+func (r *Replica) compact(index consensus.Index) {
+	index = min(index, r.log.Applied())
+	if r.lead != nil {
+		index = r.lead.keepForSnapshots(index)
+	}
+	r.log.Compact(index)
+	r.configs.Compact(r.log.Base().Index)
+}
+
+// persist makes one request of all that must reach the disk.
+func (r *Replica) persist() {
+	reset := r.resetMeta
+	entries := r.log.Unsent()
+	if !r.hard.changed() && !entries && reset == nil && !r.fast.Due() {
+		return
+	}
+	r.out.Seq, r.out.Reset, r.resetMeta = r.hard.request(), reset, nil
+	r.out.Records = r.fast.TakeChanges()
+	// The commit index rides along with what is written anyway.
+	if r.hard.changed() || (entries && r.log.Commit() != r.hard.savedCommit) || reset != nil {
+		r.out.Hard = r.hard.save(r.log.Commit())
+	}
+	r.out.Entries = r.log.Write(r.out.Seq, r.clock.now)
+}
+
+// handOut gives the state machine what is committed and durable here.
+func (r *Replica) handOut() {
+	if !r.log.Writing() {
+		// Nothing is under way to wait for.
+		r.out.Send = append(r.out.Send, r.out.SendAfter...)
+		r.out.SendAfter = nil
+	}
+	if r.installing == nil {
+		r.out.Apply = r.log.HandOut(r.opts.MaxApplyingBytes, r.clock.now)
+	}
+}
+
+// persisted notes that the persist requests up to seq are durable.
+func (r *Replica) persisted(seq uint64) {
+	r.hard.done(seq)
+	r.log.Persisted(seq)
+	r.fast.CountOwn(r.hard.doneSeq)
+	r.releaseHeld()
 }
 
 // restoreConfigs derives the configurations from what the log begins after and from the log.
-func (j *journal) restoreConfigs(base *consensus.SnapshotMeta) {
-	j.configs.Reset(base, j.log.Commit(), j.log.Applied())
-	j.pushConfigs(j.log.Slice(j.log.Base().Index+1, j.log.Last()))
-	j.reviseConfig()
+func (r *Replica) restoreConfigs(base *consensus.SnapshotMeta) {
+	r.configs.Reset(base, r.log.Commit(), r.log.Applied())
+	r.pushConfigs(r.log.Slice(r.log.Base().Index+1, r.log.Last()))
+	r.reviseConfig()
 }
 
 // pushConfigs notes what entries bring, and commits what they prove to be committed.
-func (j *journal) pushConfigs(entries []consensus.Entry) {
+func (r *Replica) pushConfigs(entries []consensus.Entry) {
 	for i := range entries {
-		if proven := j.configs.Append(&entries[i]); proven > 0 {
-			j.commitTo(min(proven, j.log.Last()))
+		if proven := r.configs.Append(&entries[i]); proven > 0 {
+			r.commitTo(min(proven, r.log.Last()))
 		}
 	}
 }
 
 // appendConfigs notes what new entries bring.
-func (j *journal) appendConfigs(entries []consensus.Entry) {
-	before := j.configs.Len()
-	j.pushConfigs(entries)
-	if j.configs.Len() > before {
-		j.reviseConfig()
+func (r *Replica) appendConfigs(entries []consensus.Entry) {
+	before := r.configs.Len()
+	r.pushConfigs(entries)
+	if r.configs.Len() > before {
+		r.reviseConfig()
 	}
 }
 
 // truncateConfigs undoes what entries from from on had brought.
-func (j *journal) truncateConfigs(from consensus.Index) {
-	for _, id := range j.configs.Truncate(from) {
-		j.out.event(ConfigUndone{ID: id})
+func (r *Replica) truncateConfigs(from consensus.Index) {
+	for _, id := range r.configs.Truncate(from) {
+		r.out.event(ConfigUndone{ID: id})
 	}
-	j.reviseConfig()
+	r.reviseConfig()
 }
 
 // reviseConfig acts on a configuration that came into force.
-func (j *journal) reviseConfig() {
-	if j.configs.Revise() {
-		j.soft.boundTo = consensus.ConfigID{}
-		j.observer.configChanged()
+func (r *Replica) reviseConfig() {
+	if r.configs.Revise() {
+		r.boundTo = consensus.ConfigID{}
+		r.configChanged()
 	}
 }
 
 // commitTo notes that everything up to index is committed, and which configurations are with it.
-func (j *journal) commitTo(index consensus.Index) {
-	if index <= j.log.Commit() {
+func (r *Replica) commitTo(index consensus.Index) {
+	if index <= r.log.Commit() {
 		return
 	}
-	j.log.CommitTo(index)
-	j.advanceConfigs()
+	r.log.CommitTo(index)
+	r.advanceConfigs()
 }
 
 // advanceConfigs reports what the commit index brought for the configurations, and which members it removed.
-func (j *journal) advanceConfigs() {
-	for _, m := range j.configs.CommitTo(j.log.Commit()) {
+func (r *Replica) advanceConfigs() {
+	for _, m := range r.configs.CommitTo(r.log.Commit()) {
 		if m.Committed {
-			j.out.event(ConfigCommitted{ID: m.ID})
+			r.out.event(ConfigCommitted{ID: m.ID})
 		}
 		if m.Settled {
-			j.out.event(ConfigSettled{ID: m.ID})
+			r.out.event(ConfigSettled{ID: m.ID})
 		}
 		for _, id := range m.Removed {
-			j.observer.memberRemoved(id)
+			r.memberRemoved(id)
 		}
 	}
-	j.reviseConfig()
+	r.reviseConfig()
+}
+
+// configChanged acts on another configuration in force.
+func (r *Replica) configChanged() {
+	in := r.InForce()
+	r.out.Config = &in
+	r.fast.ResetTally()
+	if r.lead != nil {
+		r.lead.syncPeers()
+	}
+	r.delayCampaign()
+}
+
+// memberRemoved notes that a committed change removed a member for ever.
+func (r *Replica) memberRemoved(id consensus.MemberID) {
+	r.configs.AddTombstone(id)
+	if id == r.opts.ID && !r.elect.removed {
+		r.elect.removed = true
+		r.out.event(Removed{By: r.opts.ID})
+	}
+	if p := r.fed(id); p != nil {
+		p.LeavesAt = r.clock.now + uint64(r.opts.ElectionTicks)
+		r.sendInTerm(consensus.Message{Kind: consensus.MsgRemoved, To: id})
+	}
 }
 
 // restoreLog takes over the log found on disk.
-func (j *journal) restoreLog(restored *Restored) error {
+func (r *Replica) restoreLog(restored *Restored) error {
 	base := restored.Base.Position
-	log, err := raftlog.Restore(base, restored.Entries, restored.Applied, restored.Hard.Commit, j.opts.MaxUnappliedBytes)
+	log, err := raftlog.Restore(base, restored.Entries, restored.Applied, restored.Hard.Commit, r.opts.MaxUnappliedBytes)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRestored, err)
 	}
 	if log.Last() == base.Index && base.Index > 0 {
 		// The disk may know an older base than the store does: the first Step says where the log begins.
 		meta := restored.Base
-		j.resetMeta = &meta
+		r.resetMeta = &meta
 	}
-	log.Faults = j.opts.Faults.Log
-	*j.log = log
-	j.hard.savedCommit = j.log.Commit()
+	log.Faults = r.opts.Faults.Log
+	r.log = log
 	return nil
 }
 
 // checkLaws asserts what every Step must leave true.
-func (j *journal) checkLaws() {
-	if l := j.log; !l.Ordered() {
+func (r *Replica) checkLaws() {
+	if l := &r.log; !l.Ordered() {
 		invariant.Broken("base %d <= applied %d <= handed %d <= commit %d, durable %d <= last %d (member %v, term %d)",
-			l.Base().Index, l.Applied(), l.Handed(), l.Commit(), l.Durable(), l.Last(), j.opts.ID, j.hard.term)
+			l.Base().Index, l.Applied(), l.Handed(), l.Commit(), l.Durable(), l.Last(), r.opts.ID, r.hard.term)
 	}
 }

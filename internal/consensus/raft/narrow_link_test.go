@@ -381,3 +381,40 @@ func TestReplica_Step_heartbeatAsks(t *testing.T) {
 		t.Errorf("an entry is on its way: %d heartbeats, %d appends", heartbeats, appends)
 	}
 }
+
+// Ensure that a follower that starts again, whose answers were lost, and then an append, is not sent again what it has.
+func TestReplica_Step_lossAfterLostAnswers(t *testing.T) {
+	c := newCluster([]memberID{1, 2, 3}, nil, nil)
+	c.elect(2)
+	c.settle()
+	sent := map[consensus.Index]int{}
+	c.check = func(n *node, out *raft.Output) {
+		for i := range out.Send {
+			if m := &out.Send[i]; n.id == 2 && m.To == 3 && m.Kind == consensus.MsgAppend {
+				for _, e := range m.Entries {
+					sent[e.Index]++
+				}
+			}
+		}
+	}
+	first := c.node(2).replica.Status().LastIndex + 1
+	c.propose(2, "a", "b", "c")
+	c.deliverOnly(func(m *message) bool { return m.From != 3 })
+	c.propose(2, "lost")
+	c.deliverOnly(func(m *message) bool { return m.From != 3 && m.To != 3 })
+	c.node(3).crash()
+	c.node(3).start() // it does not know any more that what it has is its leader's
+	c.propose(2, "last")
+	c.settle()
+	c.tick(2*c.opts(2).HeartbeatTicks, 2)
+	c.settle()
+	got, last := c.node(3).replica.Status().LastIndex, c.node(2).replica.Status().LastIndex
+	if last != first+4 || got != last {
+		t.Fatalf("the follower has %d entries of %d", got, last)
+	}
+	for index := first; index <= last; index++ {
+		if lost := index >= first+3; sent[index] != 1 && !lost || lost && sent[index] != 2 {
+			t.Errorf("entry %d was sent %d times", index, sent[index])
+		}
+	}
+}

@@ -3,6 +3,7 @@ package raft
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
@@ -157,6 +158,12 @@ type Restored struct {
 	// Tombstones are the members that were removed for ever, as the replicated state knows them.
 	Tombstones []consensus.MemberID
 	Records    []consensus.Record // of the witness pool
+}
+
+// HasConfig reports whether the member knows a configuration: one that joins does not.
+func (r *Restored) HasConfig() bool {
+	return len(r.Base.Config.Members) > 0 ||
+		slices.ContainsFunc(r.Entries, func(e consensus.Entry) bool { return e.Kind == consensus.EntryConfig })
 }
 
 // fastSettings are those of package fast.

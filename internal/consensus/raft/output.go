@@ -28,7 +28,7 @@ type Output struct {
 	// Records enter the pool on disk or leave it.
 	Records []consensus.RecordChange
 	// SendAfter may leave only once Seq is durable, or, if Seq is zero, once every persist request before is: votes and
-	// acknowledgements promise what is on disk.
+	// acknowledgements promise what is on disk. They may be overtaken by what later Steps send.
 	SendAfter []consensus.Message
 	// Evaluate is answered, like SendAfter, once Seq is durable.
 	Evaluate []Evaluation
@@ -65,8 +65,11 @@ type Output struct {
 
 // ConfigInForce is a configuration and its id.
 type ConfigInForce struct {
-	ID        consensus.ConfigID
-	Config    consensus.Config
+	ID     consensus.ConfigID
+	Config consensus.Config
+	// Others are the members of other configurations that the log had when this one came into force, sorted by their ids.
+	// One of them may lead: an entry that is not committed may be undone.
+	Others    []consensus.Member
 	Protocol  consensus.Protocol // by which it came; zero for the first configuration
 	Committed bool
 	Settled   bool

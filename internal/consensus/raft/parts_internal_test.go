@@ -31,29 +31,28 @@ func TestElection_delayCampaign(t *testing.T) {
 	config.Members[1].Cordoned = true
 	opts := Options{ID: 2, ElectionTicks: 10}
 	for _, role := range []Role{Follower, PreCandidate, Candidate, Leader} {
-		history := historyOf(2, config)
-		e := election{opts: &opts, clock: &clock{now: 5}, configs: history, soft: &softState{role: role},
-			cordon: &configs.Cordon{History: history}, campaignAt: 6}
-		e.delayCampaign()
-		if late := e.campaignAt >= 5+cordonWait*10; late != (role != Leader) {
-			t.Errorf("%v: it campaigns at %d", role, e.campaignAt)
+		r := &Replica{opts: opts, clock: clock{now: 5}, configs: *historyOf(2, config), role: role, elect: election{campaignAt: 6}}
+		if role == Leader {
+			r.lead = &leader{Replica: r}
+		}
+		r.delayCampaign()
+		if late := r.elect.campaignAt >= 5+cordonWait*10; late != (role != Leader) {
+			t.Errorf("%v: it campaigns at %d", role, r.elect.campaignAt)
 		}
 	}
-	history := historyOf(2, threeVoters())
-	e := election{opts: &opts, clock: &clock{now: 5}, configs: history, soft: &softState{role: Follower},
-		cordon: &configs.Cordon{History: history}, campaignAt: 6}
-	if e.delayCampaign(); e.campaignAt != 6 {
-		t.Errorf("it is not cordoned, and campaigns at %d", e.campaignAt)
+	r := &Replica{opts: opts, clock: clock{now: 5}, configs: *historyOf(2, threeVoters()), elect: election{campaignAt: 6}}
+	if r.delayCampaign(); r.elect.campaignAt != 6 {
+		t.Errorf("it is not cordoned, and campaigns at %d", r.elect.campaignAt)
 	}
 }
 
 // Ensure that only voters' answers how far their logs go are kept: who is none could fill the memory.
 func TestForwards_handleLogQueryReply(t *testing.T) {
 	for from, want := range map[consensus.MemberID]bool{3: true, 4: false, 9: false} {
-		f := forwards{configs: historyOf(2, threeVoters())}
-		f.logEnds.Ask(1, []consensus.MemberID{1, 2, 3})
+		r := &Replica{configs: *historyOf(2, threeVoters())}
+		r.forwards.logEnds.Ask(1, []consensus.MemberID{1, 2, 3})
 		m := consensus.Message{Kind: consensus.MsgLogQueryReply, From: from, LogQuery: consensus.LogQuery{Query: 1}}
-		if f.handleLogQueryReply(&m); f.logEnds.Answered() != want {
+		if r.handleLogQueryReply(&m); r.forwards.logEnds.Answered() != want {
 			t.Errorf("the answer of %v is kept: %t", from, !want)
 		}
 	}
@@ -69,15 +68,13 @@ func TestInference_reportMatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts, hard, history := Options{ID: 2}, hardState{term: 2}, historyOf(2, threeVoters())
-	out := outbox{opts: &opts, hard: &hard, configs: history}
-	s := inference{opts: &opts, log: &log, configs: history, hard: &hard, soft: &softState{leader: 1}, out: &out}
+	r := &Replica{opts: Options{ID: 2}, hard: hardState{term: 2}, configs: *historyOf(2, threeVoters()), log: log, leader: 1}
 	for _, step := range []struct {
 		known consensus.Index
 		want  int
 	}{{3, 1}, {5, 1}, {4, 0}, {5, 0}} {
-		s.reportMatch(step.known, false)
-		sent := out.take().Send
+		r.reportMatch(step.known, false)
+		sent := r.out.take().Send
 		if len(sent) != step.want || step.want > 0 && (sent[0].To != 3 || sent[0].Match.Index != step.known) {
 			t.Errorf("up to %d: %+v", step.known, sent)
 		}

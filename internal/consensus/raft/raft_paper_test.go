@@ -45,6 +45,7 @@ func TestReplica_paper51_terms(t *testing.T) {
 	if s := r.Status(); s.Term != 5 || s.Leader != 2 || out.Hard == nil || out.Hard.Term != 5 {
 		t.Fatalf("term %d, leader %v, hard state %+v", s.Term, s.Leader, out.Hard)
 	}
+	r.Step(raft.Persisted{Seq: out.Seq})
 	out = r.Step(receive(message{Kind: consensus.MsgAppend, From: 3, To: 1, Term: 4, Prev: position{Index: 1, Term: 1}}))
 	if m := sent(out, consensus.MsgAppendReply); m == nil || !m.Reject || m.Term != 5 || m.To != 3 {
 		t.Fatalf("answer to a stale leader: %+v", m)

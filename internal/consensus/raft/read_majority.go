@@ -21,68 +21,68 @@ import (
 
 // askVoters asks the voters for the ends of their logs, if this member's configuration is settled, and returns the name of
 // the question. The leader is asked by the message that forwards the reads.
-func (f *forwards) askVoters(reads []consensus.ReadIndex) (query uint64) {
-	if !f.configs.Stable() || !f.configs.Votes() {
+func (r *Replica) askVoters(reads []consensus.ReadIndex) (query uint64) {
+	if !r.configs.Stable() || !r.configs.Votes() {
 		return 0
 	}
 	for i := range reads {
 		query = max(query, reads[i].ID)
 	}
-	f.logEnds.Ask(query, f.configs.Config().Voters)
-	for _, id := range f.configs.Config().Voters {
-		if id != f.opts.ID && id != f.soft.leader {
+	r.forwards.logEnds.Ask(query, r.configs.Config().Voters)
+	for _, id := range r.configs.Config().Voters {
+		if id != r.opts.ID && id != r.leader {
 			question := consensus.LogQuery{Query: query}
-			f.out.send(consensus.Message{Kind: consensus.MsgLogQuery, To: id, LogQuery: question}, false)
+			r.send(consensus.Message{Kind: consensus.MsgLogQuery, To: id, LogQuery: question}, false)
 		}
 	}
 	return query
 }
 
 // handleLogQuery answers how far this member's log goes, and whether that is all it knows.
-func (f *forwards) handleLogQuery(m *consensus.Message) {
-	f.out.send(consensus.Message{
-		Kind: consensus.MsgLogQueryReply, To: m.From, Last: f.log.LastPosition(),
-		LogQuery: consensus.LogQuery{Query: m.Query, Unlogged: !f.knowsAll()},
+func (r *Replica) handleLogQuery(m *consensus.Message) {
+	r.send(consensus.Message{
+		Kind: consensus.MsgLogQueryReply, To: m.From, Last: r.log.LastPosition(),
+		LogQuery: consensus.LogQuery{Query: m.Query, Unlogged: !r.knowsAll()},
 	}, false)
 }
 
 // knowsAll reports whether every write that was answered before now, and that this member knows of, is in its log.
-func (f *forwards) knowsAll() bool {
-	return (f.fast.Held() == 0 || f.opts.Faults.Fast.ReadPastPool) && f.configs.Stable() && f.configs.Votes()
+func (r *Replica) knowsAll() bool {
+	return (r.fast.Held() == 0 || r.opts.Faults.Fast.ReadPastPool) && r.configs.Stable() && r.configs.Votes()
 }
 
-func (f *forwards) handleLogQueryReply(m *consensus.Message) {
-	if f.configs.Config().IsVoter(m.From) {
-		f.logEnds.Note(readindex.Answer{
+func (r *Replica) handleLogQueryReply(m *consensus.Message) {
+	if r.configs.Config().IsVoter(m.From) {
+		r.forwards.logEnds.Note(readindex.Answer{
 			Voter: m.From, Query: m.Query, Last: m.Last.Index, Unlogged: m.Unlogged, Term: m.Term, Config: m.Config,
 		})
 	}
 }
 
 // readFromMajority answers the reads for which a majority answered how far their logs go, if all of that has committed here.
-func (f *forwards) readFromMajority() {
-	if len(f.forwarded) == 0 || !f.logEnds.Answered() || (!f.knowsAll() && !f.opts.Faults.ReadLeaderIndex) {
+func (r *Replica) readFromMajority() {
+	if len(r.forwards.forwarded) == 0 || !r.forwards.logEnds.Answered() || (!r.knowsAll() && !r.opts.Faults.ReadLeaderIndex) {
 		return
 	}
-	keep := f.forwarded[:0]
-	for _, id := range f.forwarded {
-		if index, known := f.indexFor(id); known && index <= f.log.Commit() {
-			f.out.Reads = append(f.out.Reads, consensus.ReadIndex{ID: id, Index: index})
+	keep := r.forwards.forwarded[:0]
+	for _, id := range r.forwards.forwarded {
+		if index, known := r.indexFor(id); known && index <= r.log.Commit() {
+			r.out.Reads = append(r.out.Reads, consensus.ReadIndex{ID: id, Index: index})
 		} else {
 			keep = append(keep, id)
 		}
 	}
-	f.forwarded = keep
+	r.forwards.forwarded = keep
 }
 
-func (f *forwards) indexFor(read uint64) (consensus.Index, bool) {
-	if f.opts.Faults.CountOldAnswers {
+func (r *Replica) indexFor(read uint64) (consensus.Index, bool) {
+	if r.opts.Faults.CountOldAnswers {
 		read = 1
 	}
-	if f.opts.Faults.ReadLeaderIndex {
-		if index, known := f.logEnds.LeaderIndex(read, f.soft.leader, f.hard.term, f.configs.Config().Voters); known {
+	if r.opts.Faults.ReadLeaderIndex {
+		if index, known := r.forwards.logEnds.LeaderIndex(read, r.leader, r.hard.term, r.configs.Config().Voters); known {
 			return index, true
 		}
 	}
-	return f.logEnds.Index(read, f.configs.Config().Voters, f.configs.ID(), f.log.Last())
+	return r.forwards.logEnds.Index(read, r.configs.Config().Voters, r.configs.ID(), r.log.Last())
 }

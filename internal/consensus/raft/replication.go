@@ -2,55 +2,28 @@ package raft
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/filter"
 	"github.com/quorate/quorate/internal/consensus/progress"
-	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
 
-// replication sends the leader's log to the others and counts how far they have it.
-type replication struct {
-	opts    *Options
-	clock   *clock
-	log     *raftlog.Log
-	configs *configs.History
-	hard    *hardState
-	soft    *softState
-	out     *outbox
-	journal *journal
-	peers   *peerSet
-	rounds  *rounds
-	reads   *leaderReads
-	stats   *stats
-
-	heartbeatAt uint64 // tick of the next heartbeat
-}
-
-// appendEntry gives e its place in the leader's log.
-func (l *replication) appendEntry(e consensus.Entry) consensus.Index {
-	e.Index, e.Term = l.log.Last()+1, l.hard.term
-	l.log.Append(e)
-	return e.Index
-}
-
 // heartbeat makes a message to everybody due, with a new round: its echoes show who is there.
-func (l *replication) heartbeat() {
+func (l *leader) heartbeat() {
 	l.heartbeatAt = l.clock.now + uint64(l.opts.HeartbeatTicks)
-	l.rounds.begin()
-	for _, p := range l.peers.list {
+	l.beginRound()
+	for _, p := range l.peers {
 		p.HeartbeatBy = true
 		switch p.State {
 		case progress.Probe:
 			p.Sent = false // the last probe was lost, or its answer
 		case progress.Snapshot:
-			if p.Offer.Index > 0 && !l.peers.active(p) {
+			if p.Offer.Index > 0 && !l.active(p) {
 				l.probe(p) // it died with the snapshot in its hands: the log must not be kept for it for ever
 				break
 			}
 			l.offerSnapshot(p)
 		}
 		if p.LeavesAt > 0 {
-			l.out.sendInTerm(consensus.Message{Kind: consensus.MsgRemoved, To: p.ID})
+			l.sendInTerm(consensus.Message{Kind: consensus.MsgRemoved, To: p.ID})
 		}
 	}
 }
@@ -61,7 +34,7 @@ func (l *replication) heartbeat() {
 // A heartbeat may overtake what is under way, so that it says who is there and not what was lost. Where anything may be under
 // way it is a message of its own, and an append that travels behind it asks: one with entries, or else one without. The
 // follower refuses it if something before it was lost.
-func (l *replication) replicate(p *progress.Peer) {
+func (l *leader) replicate(p *progress.Peer) {
 	asks := p.HeartbeatBy && (p.State == progress.Probe || p.Inflights.Count() > 0)
 	if asks {
 		l.sendHeartbeat(p)
@@ -86,20 +59,20 @@ func (l *replication) replicate(p *progress.Peer) {
 	}
 }
 
-func (l *replication) sendHeartbeat(p *progress.Peer) {
+func (l *leader) sendHeartbeat(p *progress.Peer) {
 	m := consensus.Message{Kind: consensus.MsgHeartbeat, To: p.ID}
 	l.stamp(p, &m)
-	l.out.sendInTerm(m)
+	l.sendInTerm(m)
 }
 
 // probe asks a member, in a new round, how much of what was sent has arrived.
-func (l *replication) probe(p *progress.Peer) {
-	l.rounds.begin()
+func (l *leader) probe(p *progress.Peer) {
+	l.beginRound()
 	p.BecomeProbe(l.probeRound())
 }
 
 // probeRound is the round from which on answers end a probe that leaves now.
-func (l *replication) probeRound() uint64 {
+func (l *leader) probeRound() uint64 {
 	if l.opts.Faults.LossByRounds {
 		return 0
 	}
@@ -107,7 +80,7 @@ func (l *replication) probeRound() uint64 {
 }
 
 // sendAppend sends one append; false if the log no longer has what should be sent.
-func (l *replication) sendAppend(p *progress.Peer) bool {
+func (l *leader) sendAppend(p *progress.Peer) bool {
 	prev := p.Next - 1
 	term, ok := l.log.Term(prev)
 	if !ok {
@@ -116,25 +89,25 @@ func (l *replication) sendAppend(p *progress.Peer) bool {
 	}
 	m := consensus.Message{Kind: consensus.MsgAppend, To: p.ID, Prev: consensus.Position{Index: prev, Term: term}}
 	size := 0
-	if p.State == progress.Replicate && !p.Paused() || p.State == progress.Probe && l.mayBearEntries(p) && l.peers.active(p) {
+	if p.State == progress.Replicate && !p.Paused() || p.State == progress.Probe && l.mayBearEntries(p) && l.active(p) {
 		m.Entries, size = l.log.SliceBytes(p.Next, l.opts.MaxMessageBytes)
 	}
 	if len(m.Entries) > 0 && p.AskedIn(l.probeRound()) && !l.opts.Faults.LossByRounds {
-		l.rounds.begin()
+		l.beginRound()
 	}
 	l.stamp(p, &m)
-	l.out.sendInTerm(m)
+	l.sendInTerm(m)
 	p.SentEntries(prev+consensus.Index(len(m.Entries)), size, l.probeRound())
 	return true
 }
 
 // mayBearEntries reports whether a probe may: only entries of which none was sent before.
-func (l *replication) mayBearEntries(p *progress.Peer) bool {
+func (l *leader) mayBearEntries(p *progress.Peer) bool {
 	return p.NeverSent() || l.opts.Faults.LossByRounds
 }
 
 // stamp puts into a message what every message of a leader carries.
-func (l *replication) stamp(p *progress.Peer, m *consensus.Message) {
+func (l *leader) stamp(p *progress.Peer, m *consensus.Message) {
 	m.Commit, m.Round = l.log.Commit(), l.rounds.last
 	m.Durable = min(l.log.Durable(), l.log.Last())
 	if l.opts.Faults.DurableTooSoon {
@@ -145,26 +118,26 @@ func (l *replication) stamp(p *progress.Peer, m *consensus.Message) {
 
 // diskStalls reports whether this leader's disk hangs while those of a quorum do not. Such a leader can commit by the
 // others', but neither apply nor renew leases, and what waits for its disk would grow without bound.
-func (l *replication) diskStalls() bool {
+func (l *leader) diskStalls() bool {
 	since, writing := l.log.WritingSince()
 	return writing && l.clock.now-since >= uint64(l.opts.ElectionTicks) && l.log.Durable() < l.log.Commit()
 }
 
 // applyStalls reports whether this leader has as much to apply as it may keep, and gets no further with it: it could refuse
 // proposals for ever.
-func (l *replication) applyStalls() bool {
+func (l *leader) applyStalls() bool {
 	since, applying := l.log.ApplyingSince()
 	return l.log.Full() && applying && l.clock.now-since >= stallElections*uint64(l.opts.ElectionTicks) &&
-		l.peers.bestVoter() != nil
+		l.bestVoter() != nil
 }
 
 // stallElections is how many election timeouts a leader may take to apply one batch while it has too much to apply.
 const stallElections = 3
 
 // handleReply takes what a follower says of its log.
-func (l *replication) handleReply(p *progress.Peer, m *consensus.Message) {
-	l.reads.echoed(p, min(m.Round, l.rounds.last), m.Durable)
-	l.rounds.noteEcho(p.ID, min(m.Round, l.rounds.last), m.Patience)
+func (l *leader) handleReply(p *progress.Peer, m *consensus.Message) {
+	l.noteEnd(p, min(m.Round, l.rounds.last), m.Durable)
+	l.noteEcho(p.ID, min(m.Round, l.rounds.last), m.Patience)
 	if !m.Reject && !l.holdsMatch(m.Match) {
 		l.stats.dropped.Count(filter.ForeignLog)
 		return
@@ -182,6 +155,9 @@ func (l *replication) handleReply(p *progress.Peer, m *consensus.Message) {
 		}
 	case m.Reject && p.Lacks(m.Refused.Index, m.Round):
 		l.probe(p)
+		if guess := l.log.LastNotAfter(m.Hint.Index, m.Hint.Term).Index; guess <= m.Hint.Index { // not below this log
+			p.Guess(min(guess, m.Refused.Index-1))
+		}
 	case m.Reject:
 		p.Refused(m.Refused.Index, l.log.LastNotAfter(m.Hint.Index, m.Hint.Term).Index, m.Round)
 	default:
@@ -192,12 +168,12 @@ func (l *replication) handleReply(p *progress.Peer, m *consensus.Message) {
 // denies reports whether a follower refuses what lies behind Match although it has heard a round that was opened after Match
 // was known. A follower that still has what it acknowledged hints at Match or more then, however old the append that it
 // refuses.
-func (l *replication) denies(p *progress.Peer, m *consensus.Message) bool {
+func (l *leader) denies(p *progress.Peer, m *consensus.Message) bool {
 	return m.Round > p.MatchRound && m.Round <= l.rounds.last && m.Refused.Index >= p.Match && m.Hint.Index < p.Match &&
 		!l.opts.Faults.TrustDenial
 }
 
-func (l *replication) acknowledged(p *progress.Peer, m *consensus.Message) {
+func (l *leader) acknowledged(p *progress.Peer, m *consensus.Message) {
 	p.Acknowledged(m.Match.Index, l.rounds.last)
 	switch {
 	case p.State == progress.Probe && m.Kind == consensus.MsgAppendReply && m.Round >= p.Since:
@@ -213,7 +189,7 @@ func (l *replication) acknowledged(p *progress.Peer, m *consensus.Message) {
 
 // leaveSnapshot lets entries follow to a member that holds the log, or what it was sent of a snapshot. What was sent to it
 // before the snapshot may still be on its way: then it is asked first.
-func (l *replication) leaveSnapshot(p *progress.Peer) {
+func (l *leader) leaveSnapshot(p *progress.Peer) {
 	if p.SentTo > p.Match {
 		l.probe(p)
 		return
@@ -223,37 +199,35 @@ func (l *replication) leaveSnapshot(p *progress.Peer) {
 
 // holdsMatch reports whether this leader's log has the entry up to which a follower says that both are equal. What lies
 // below the base of this log has committed here, so that counting it commits nothing.
-func (l *replication) holdsMatch(match consensus.Position) bool {
+func (l *leader) holdsMatch(match consensus.Position) bool {
 	return match.Index < l.log.Base().Index || l.log.Matches(match) || (match == consensus.Position{}) ||
 		l.opts.Faults.SkipBelowCommit
 }
 
-// compact forgets what is applied here, except what follows a snapshot on its way: else a slow stream would need
-// another one as soon as it ends. That is bounded in time, for every request is answered with SnapshotSent, and in
-// bytes.
-func (l *replication) compact(index consensus.Index) {
-	index = min(index, l.log.Applied())
+// keepForSnapshots returns up to where the log may be compacted, at most to index: what follows a snapshot on its way is kept,
+// else a slow stream would need another one as soon as it ends. That is bounded in time, for every request is answered with
+// SnapshotSent, and in bytes.
+func (l *leader) keepForSnapshots(index consensus.Index) consensus.Index {
 	if l.log.Bytes().Held-l.log.Bytes().Ready > l.opts.MaxSnapshotLogBytes {
 		l.outrunSnapshots(index)
 	}
-	for _, p := range l.peers.list {
-		if l.peers.keepsFor(p) {
+	for _, p := range l.peers {
+		if l.keepsFor(p) {
 			index = min(index, p.Floor)
 		}
 	}
-	l.log.Compact(index)
-	l.configs.Compact(l.log.Base().Index)
+	return index
 }
 
 // outrunSnapshots gives up snapshots for which entries up to index are still kept, the oldest first, until the log is within
 // its bound. Whom they were for gets a newer one, after a pause that doubles each time.
-func (l *replication) outrunSnapshots(index consensus.Index) {
+func (l *leader) outrunSnapshots(index consensus.Index) {
 	for {
-		p := l.peers.oldestSnapshot()
+		p := l.oldestSnapshot()
 		if p == nil || p.Floor >= index || l.log.SizeAfter(p.Floor)-l.log.Bytes().Ready <= l.opts.MaxSnapshotLogBytes {
 			return
 		}
-		l.stats.log.Outrun++
+		l.stats.logCounts.Outrun++
 		l.out.event(SnapshotOutrun{Follower: p.ID, Bytes: l.log.Bytes().Held})
 		p.SnapshotAt = l.clock.now + uint64(l.opts.ElectionTicks)<<p.Outruns
 		p.Outruns = min(p.Outruns+1, maxOutruns)
@@ -272,13 +246,13 @@ const maxOutruns = 6
 
 // advanceCommit commits what a majority has durably, but only by counting entries of the own term: an earlier one
 // may still be overwritten, even on a majority (Raft paper, section 5.4.2 and figure 8).
-func (l *replication) advanceCommit() {
-	index := consensus.Index(l.peers.reached(l.peers.matchOf))
+func (l *leader) advanceCommit() {
+	index := consensus.Index(l.reached(l.matchOf))
 	if index <= l.log.Commit() {
 		return
 	}
-	if index < l.soft.noop && !l.opts.Faults.CommitOldTerm {
+	if index < l.noop && !l.opts.Faults.CommitOldTerm {
 		return
 	}
-	l.journal.commitTo(index)
+	l.commitTo(index)
 }

@@ -6,31 +6,6 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Role is what a replica does in its term.
-type Role uint8
-
-// The roles. A learner is a follower that its configuration does not let vote.
-const (
-	Follower     Role = 0
-	PreCandidate Role = 1
-	Candidate    Role = 2
-	Leader       Role = 3
-)
-
-func (r Role) String() string {
-	switch r {
-	case Follower:
-		return "follower"
-	case PreCandidate:
-		return "pre-candidate"
-	case Candidate:
-		return "candidate"
-	case Leader:
-		return "leader"
-	}
-	return "unknown"
-}
-
 // Status is a copy of what a replica knows; nobody writes to it any more.
 type Status struct {
 	ID      consensus.MemberID
@@ -80,20 +55,21 @@ func (r *Replica) Status() Status {
 	in := r.InForce()
 	last := r.log.LastPosition()
 	s := Status{
-		ID: r.opts.ID, Role: r.soft.role, Term: r.hard.term, Vote: r.hard.vote, Leader: r.soft.leader,
+		ID: r.opts.ID, Role: r.role, Term: r.hard.term, Vote: r.hard.vote, Leader: r.leader,
 		Commit: r.log.Commit(), Applied: r.log.Applied(), Durable: r.log.Durable(),
 		FirstIndex: r.log.Base().Index + 1, LastIndex: last.Index, LastTerm: last.Term,
 		Config: in.Config, ConfigID: in.ID, Protocol: in.Protocol, ConfigCommitted: in.Committed, ConfigSettled: in.Settled,
-		IsLearner: in.Config.IsLearner(r.opts.ID), Removed: r.elect.removed, Spared: r.cordon.Spared,
+		IsLearner: in.Config.IsLearner(r.opts.ID), Removed: r.elect.removed, Spared: r.spared,
 	}
-	if r.soft.role != Leader {
+	l := r.lead
+	if l == nil {
 		return s
 	}
-	s.Transferee, s.TermStarted = r.transfer.target, r.log.Commit() >= r.soft.noop
-	for _, p := range r.peers.list {
+	s.Transferee, s.TermStarted = l.transfer.target, l.started()
+	for _, p := range l.peers {
 		s.Progress = append(s.Progress, PeerProgress{
-			ID: p.ID, State: p.State.String(), Match: p.Match, Next: p.Next, RecentActive: r.peers.active(p),
-			Paused: p.Paused(), Learner: in.Config.IsLearner(p.ID), Leaving: p.Leaving, CaughtUp: r.peers.caughtUp(p),
+			ID: p.ID, State: p.State.String(), Match: p.Match, Next: p.Next, RecentActive: l.active(p),
+			Paused: p.Paused(), Learner: in.Config.IsLearner(p.ID), Leaving: p.Leaving, CaughtUp: l.caughtUp(p),
 			HeardTicks: r.clock.now - p.HeardAt,
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/progress"
 )
 
 // Step consumes all inputs and returns what must be done now. Give it all inputs that wait: appends, notices and
@@ -15,7 +14,7 @@ func (r *Replica) Step(inputs ...Input) Output {
 	}
 	r.electAlone()
 	r.finish()
-	r.journal.checkLaws()
+	r.checkLaws()
 	return r.out.take()
 }
 
@@ -42,23 +41,25 @@ func (r *Replica) take(input Input) {
 	case Applied:
 		r.applied(in.Index, in.Revision)
 	case SnapshotInstalled:
-		r.follower.snapshotInstalled(&in)
+		r.snapshotInstalled(&in)
 	case SnapshotSent:
-		r.repl.snapshotSent(&in)
+		if r.lead != nil {
+			r.lead.snapshotSent(&in)
+		}
 	case Unreachable:
 		r.unreachable(in.Member)
 	case Transfer:
 		switch {
-		case r.soft.role == Leader:
-			r.transfer.begin(in.To)
-		case r.soft.leader != consensus.NoMember:
-			r.forwards.transfer(in.To)
+		case r.lead != nil:
+			r.lead.beginTransfer(in.To)
+		case r.leader != consensus.NoMember:
+			r.forwardTransfer(in.To)
 		}
 	case Spare:
-		r.cordon.Spared = slices.Clone(in.Members)
-		r.elect.delayCampaign()
+		r.spared = slices.Clone(in.Members)
+		r.delayCampaign()
 	case Compact:
-		r.repl.compact(in.Index)
+		r.compact(in.Index)
 	case Campaign:
 		r.campaign()
 	}
@@ -66,39 +67,14 @@ func (r *Replica) take(input Input) {
 
 func (r *Replica) tick() {
 	r.clock.now++
-	r.elect.endPromise()
+	r.endPromise()
 	r.askForOrphans()
-	if r.soft.role == Leader {
-		r.tickLeader()
+	if r.lead != nil {
+		r.lead.tick()
 		return
 	}
 	if r.clock.now >= r.elect.campaignAt {
 		r.campaign()
-	}
-}
-
-func (r *Replica) tickLeader() {
-	if r.opts.CheckQuorum && !r.peers.quorumHeard() {
-		r.out.event(QuorumLost{Term: r.hard.term})
-		r.becomeFollower(r.hard.term, consensus.NoMember)
-		return
-	}
-	if r.repl.diskStalls() {
-		r.out.event(DiskStalled{Term: r.hard.term})
-		r.handOverLeadership()
-		return
-	}
-	if r.repl.applyStalls() {
-		r.out.event(ApplyStalled{Term: r.hard.term})
-		r.handOverLeadership()
-		return
-	}
-	r.repeats.tick()
-	r.changes.abortStuck()
-	r.transfer.expire()
-	r.transfer.yield()
-	if r.clock.now >= r.repl.heartbeatAt {
-		r.repl.heartbeat()
 	}
 }
 
@@ -109,60 +85,48 @@ func (r *Replica) electAlone() {
 	if c.IsJoint() || len(c.Voters) != 1 || c.Voters[0] != r.opts.ID || !r.mayCampaign() {
 		return
 	}
-	if r.soft.leader == consensus.NoMember && (!r.elect.promised() || r.configs.Committed(r.configs.InForce())) {
+	if r.leader == consensus.NoMember && (!r.promised() || r.configs.Committed(r.configs.InForce())) {
 		r.becomeCandidate(false)
 	}
 }
 
 func (r *Replica) unreachable(member consensus.MemberID) {
-	if r.soft.role != Leader {
-		r.elect.suspectLeader(member)
+	if r.lead != nil {
+		r.lead.unreachable(member)
 		return
 	}
-	if p := r.peers.find(member); p != nil {
-		p.Broken = true
-		if p.State == progress.Replicate {
-			r.repl.probe(p) // what was on its way may be lost
-		}
-	}
-}
-
-func (r *Replica) persisted(seq uint64) {
-	r.hard.doneSeq = max(r.hard.doneSeq, seq)
-	r.log.Persisted(seq)
-	r.fast.CountOwn(r.hard.doneSeq)
+	r.suspectLeader(member)
 }
 
 // applied notes how far the state machine is, and its revision there. A change by protocol apply is in force from there on.
 func (r *Replica) applied(index consensus.Index, revision uint64) {
 	if from := r.log.Applied() + 1; index >= from && index <= r.log.Handed() {
-		r.log.ApplyTo(index, r.clock.now)
-		r.configs.ApplyTo(index)
+		r.applyTo(index)
 		r.fast.Applied(from, index, revision, r.clock.now)
 	}
 	if r.configs.Len() > 1 {
-		r.journal.reviseConfig()
+		r.reviseConfig()
 	}
 	r.campaignIfAsked()
 }
 
 // receive sorts messages by term first (Raft paper, figure 2, "rules for all servers"), after judge dropped what no sound
-// member sends (validate.go).
+// member sends (package filter).
 func (r *Replica) receive(m *consensus.Message) {
 	own := m.From == r.opts.ID && m.Kind != consensus.MsgRecord // this member is a witness of its own proposals, too
 	if own || m.From == consensus.NoMember || (m.To != r.opts.ID && m.To != consensus.NoMember) {
 		return
 	}
-	if m.Kind != consensus.MsgRemoved && r.configs.IsTombstone(m.From) && !r.gate.fromLeaving(m) {
-		r.out.sendInTerm(consensus.Message{Kind: consensus.MsgRemoved, To: m.From})
+	if m.Kind != consensus.MsgRemoved && r.configs.IsTombstone(m.From) && !r.fromLeaving(m) {
+		r.sendInTerm(consensus.Message{Kind: consensus.MsgRemoved, To: m.From})
 		// A removed leader may still have to commit its own removal: its entries are heard. Not those of the past, nor by
 		// another leader: after a recovery from quorum loss the removed may have what was never part of this history, and
 		// an answer would let them count this member, or learn its term.
-		if !m.Kind.FromLeader() || m.Term < r.hard.term || r.soft.role == Leader {
+		if !m.Kind.FromLeader() || m.Term < r.hard.term || r.lead != nil {
 			return
 		}
 	}
-	if r.gate.judge(m) {
+	if r.judge(m) {
 		return
 	}
 	switch m.Kind {
@@ -170,7 +134,7 @@ func (r *Replica) receive(m *consensus.Message) {
 		consensus.MsgTransfer, consensus.MsgRemoved, consensus.MsgLogQuery, consensus.MsgLogQueryReply,
 		consensus.MsgRecord, consensus.MsgRecorded, consensus.MsgFastPropose, consensus.MsgFast, consensus.MsgOrphans:
 		if !fromClient(m) {
-			r.peers.heard(m)
+			r.noteHeard(m.From)
 		}
 		r.receiveTermless(m)
 		return
@@ -178,8 +142,11 @@ func (r *Replica) receive(m *consensus.Message) {
 		r.handlePreVote(m)
 		return
 	case consensus.MsgVote:
-		if r.gate.mustIgnore(m) {
+		if r.mustIgnore(m) {
 			return
+		}
+		if m.Force && m.Term > r.hard.term {
+			r.releasePromise() // the leader of the term before asked for it, and trusts no lease any more
 		}
 	}
 	if m.Term < r.hard.term {
@@ -207,11 +174,11 @@ func fromClient(m *consensus.Message) bool {
 func (r *Replica) receiveStale(m *consensus.Message) {
 	switch m.Kind {
 	case consensus.MsgAppend, consensus.MsgHeartbeat, consensus.MsgSnapshotOffer:
-		r.out.sendInTerm(consensus.Message{
+		r.sendInTerm(consensus.Message{
 			Kind: consensus.MsgAppendReply, To: m.From, Reject: true, Mismatch: consensus.Mismatch{Refused: m.Prev},
 		})
 	case consensus.MsgVote:
-		r.out.sendInTerm(consensus.Message{Kind: consensus.MsgVoteReply, To: m.From, Reject: true})
+		r.sendInTerm(consensus.Message{Kind: consensus.MsgVoteReply, To: m.From, Reject: true})
 	}
 }
 
@@ -220,15 +187,15 @@ func (r *Replica) receiveTermless(m *consensus.Message) {
 	case consensus.MsgPropose:
 		r.handlePropose(m)
 	case consensus.MsgProposeReply:
-		r.forwards.handleRefusals(m)
+		r.handleRefusals(m)
 	case consensus.MsgRead:
 		r.handleRead(m)
 	case consensus.MsgReadReply:
-		r.forwards.handleReadReply(m)
+		r.handleReadReply(m)
 	case consensus.MsgLogQuery:
-		r.forwards.handleLogQuery(m)
+		r.handleLogQuery(m)
 	case consensus.MsgLogQueryReply:
-		r.forwards.handleLogQueryReply(m)
+		r.handleLogQueryReply(m)
 	case consensus.MsgRecord:
 		r.handleRecord(m)
 	case consensus.MsgRecorded:
@@ -240,10 +207,12 @@ func (r *Replica) receiveTermless(m *consensus.Message) {
 		v := r.view()
 		r.fast.Answered(&v, m)
 	case consensus.MsgOrphans:
-		r.handleOrphans(m)
+		if r.lead != nil {
+			r.lead.handleOrphans(m)
+		}
 	case consensus.MsgTransfer:
-		if r.soft.role == Leader {
-			r.transfer.begin(m.Target)
+		if r.lead != nil {
+			r.lead.beginTransfer(m.Target)
 		}
 	case consensus.MsgRemoved:
 		r.handleRemoved(m)
@@ -253,92 +222,52 @@ func (r *Replica) receiveTermless(m *consensus.Message) {
 // receiveCurrent handles messages of the current term (and granted pre-votes for the next).
 func (r *Replica) receiveCurrent(m *consensus.Message) {
 	if m.Kind.FromLeader() {
-		if r.soft.role == Leader {
+		if r.lead != nil {
 			return // no sound member sends that: judge refused it
 		}
-		if r.soft.role != Follower || r.soft.leader != m.From {
+		if r.role != Follower || r.leader != m.From {
 			r.becomeFollower(m.Term, m.From)
 		}
-		r.elect.hearLeader()
+		r.hearLeader()
 	}
 	switch m.Kind {
 	case consensus.MsgPreVoteReply, consensus.MsgVoteReply:
-		r.peers.heard(m)
+		r.noteHeard(m.From)
 		r.handleVoteReply(m)
 	case consensus.MsgVote:
 		r.handleVote(m)
 	case consensus.MsgAppend:
-		r.follower.handleAppend(m)
+		r.handleAppend(m)
 	case consensus.MsgHeartbeat:
-		r.follower.handleHeartbeat(m)
+		r.handleHeartbeat(m)
 	case consensus.MsgSnapshotOffer:
-		r.follower.handleSnapshotOffer(m)
+		r.handleSnapshotOffer(m)
 	case consensus.MsgTimeoutNow:
 		r.handleTimeoutNow(m.Force)
 	case consensus.MsgAcknowledged:
-		r.infer.note(m.From, m.Match.Index)
+		r.noteDurable(m.From, m.Match.Index)
 	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply:
-		if p := r.peers.heard(m); p != nil {
-			r.repl.handleReply(p, m)
+		if p := r.noteHeard(m.From); p != nil {
+			r.lead.handleReply(p, m)
 		}
 	}
 }
 
 // finish builds what leaves once per Step.
 func (r *Replica) finish() {
-	if r.soft.role == Leader {
-		r.repl.advanceCommit()
-		r.changes.finish()
-		r.reads.answer()
-		r.transfer.advance()
-		for _, p := range r.peers.list {
-			r.repl.replicate(p)
-		}
-		r.peers.forgetLeavers()
-		if r.transfer.mustHandOver() {
-			r.handOverLeadership()
-		}
+	if r.lead != nil {
+		r.lead.finish()
 	}
-	r.infer.commit()
-	r.forwards.readFromMajority()
-	r.forwards.flush()
-	r.forwards.flushFast()
-	r.out.flushVerdicts()
+	r.inferCommit()
+	r.readFromMajority()
+	r.flushForwards()
+	r.flushOffers()
+	r.flushVerdicts()
 	r.out.Evaluate = r.fast.TakeEvaluations()
-	r.out.flushRefusals()
+	r.flushRefusals()
 	r.persist()
 	r.fast.StampOwn(r.hard.seq, r.hard.doneSeq)
 	r.out.Decided = r.fast.TakeDecided()
-	r.follower.acknowledge()
+	r.acknowledge()
 	r.handOut()
-	r.rounds.end()
-}
-
-// persist makes one request of all that must reach the disk.
-func (r *Replica) persist() {
-	reset := r.journal.resetMeta
-	entries := r.log.Unsent()
-	if !r.hard.changed() && !entries && reset == nil && !r.fast.Due() {
-		return
-	}
-	r.hard.seq++
-	r.out.Seq, r.out.Reset, r.journal.resetMeta = r.hard.seq, reset, nil
-	r.out.Records = r.fast.TakeChanges()
-	// The commit index rides along with what is written anyway.
-	if r.hard.changed() || (entries && r.log.Commit() != r.hard.savedCommit) || reset != nil {
-		r.out.Hard = r.hard.save(r.log.Commit())
-	}
-	r.out.Entries = r.log.Write(r.hard.seq, r.clock.now)
-}
-
-// handOut gives the state machine what is committed and durable here.
-func (r *Replica) handOut() {
-	if !r.log.Writing() {
-		// Nothing is under way to wait for.
-		r.out.Send = append(r.out.Send, r.out.SendAfter...)
-		r.out.SendAfter = nil
-	}
-	if r.follower.installing == nil {
-		r.out.Apply = r.log.HandOut(r.opts.MaxApplyingBytes, r.clock.now)
-	}
 }

@@ -8,7 +8,7 @@ import (
 // handlePreVote answers whether this member would vote. Nothing here changes but what it knows of commits.
 func (r *Replica) handlePreVote(m *consensus.Message) {
 	r.learnCommit(m)
-	grant := m.Term > r.hard.term && !r.elect.hearsLeader() && !m.Last.Before(r.log.LastPosition())
+	grant := m.Term > r.hard.term && !r.hearsLeader() && !m.Last.Before(r.log.LastPosition())
 	reply := consensus.Message{
 		Kind: consensus.MsgPreVoteReply, To: m.From, Term: r.hard.term, Last: r.log.LastPosition(), Reject: !grant,
 	}
@@ -17,8 +17,8 @@ func (r *Replica) handlePreVote(m *consensus.Message) {
 	} else {
 		r.noteNeeded(m)
 	}
-	r.elect.attachCommit(&reply)
-	r.out.sendInTerm(reply)
+	r.attachCommit(&reply)
+	r.sendInTerm(reply)
 }
 
 // noteNeeded takes note of a candidate that asks a member which is no voter by its own log, and has the better one. The log of
@@ -26,7 +26,7 @@ func (r *Replica) handlePreVote(m *consensus.Message) {
 // elected but this member.
 func (r *Replica) noteNeeded(m *consensus.Message) {
 	c := r.configs.Config()
-	if m.Last.Before(r.log.LastPosition()) && c.IsVoter(m.From) && !c.IsVoter(r.opts.ID) && !r.elect.hearsLeader() {
+	if m.Last.Before(r.log.LastPosition()) && c.IsVoter(m.From) && !c.IsVoter(r.opts.ID) && !r.hearsLeader() {
 		r.elect.neededAt = r.clock.now
 	}
 }
@@ -34,15 +34,15 @@ func (r *Replica) noteNeeded(m *consensus.Message) {
 // handleVote answers a vote of the current term (Raft paper, sections 5.2 and 5.4.1).
 func (r *Replica) handleVote(m *consensus.Message) {
 	r.learnCommit(m)
-	free := (r.hard.vote == consensus.NoMember && r.soft.leader == consensus.NoMember) || r.hard.vote == m.From
+	free := (r.hard.vote == consensus.NoMember && r.leader == consensus.NoMember) || r.hard.vote == m.From
 	if r.opts.Faults.VoteTwice {
 		free = true
 	}
-	grant := free && r.soft.role != Leader && !m.Last.Before(r.log.LastPosition())
+	grant := free && r.lead == nil && !m.Last.Before(r.log.LastPosition())
 	if grant {
-		r.hard.vote = m.From
-		r.elect.endShortWaits()
-		r.elect.resetCampaign()
+		r.hard.voteFor(m.From)
+		r.elect.spread = 0 // the next waits are as long as usual
+		r.resetCampaign()
 	}
 	reply := consensus.Message{
 		Kind: consensus.MsgVoteReply, To: m.From, Term: r.hard.term, Last: r.log.LastPosition(), Reject: !grant,
@@ -52,25 +52,24 @@ func (r *Replica) handleVote(m *consensus.Message) {
 	} else {
 		r.noteNeeded(m)
 	}
-	r.elect.attachCommit(&reply)
-	r.out.send(reply, true)
+	r.attachCommit(&reply)
+	r.send(reply, true)
 }
 
 func (r *Replica) handleVoteReply(m *consensus.Message) {
 	r.learnCommit(m)
 	pre := m.Kind == consensus.MsgPreVoteReply
 	switch {
-	case pre && (r.soft.role != PreCandidate || (!m.Reject && m.Term != r.hard.term+1)):
+	case pre && (r.role != PreCandidate || (!m.Reject && m.Term != r.hard.term+1)):
 		return
-	case !pre && (r.soft.role != Candidate || m.Term != r.hard.term):
+	case !pre && (r.role != Candidate || m.Term != r.hard.term):
 		return
 	case r.elect.votes.Answered(m.From):
 		return
 	case !r.mayCampaign() && !r.mayStandIn():
 		// The answer brought a change: it has to be applied first, or this member votes no more.
-		r.soft.role = Follower
-		r.out.event(BecameFollower{Term: r.hard.term})
-		r.elect.campaignWithin(r.opts.HeartbeatTicks)
+		r.endCandidacy()
+		r.campaignWithin(r.opts.HeartbeatTicks)
 		return
 	}
 	if m.Reject {
@@ -91,12 +90,11 @@ func (r *Replica) handleVoteReply(m *consensus.Message) {
 			r.becomeLeader()
 		}
 	case quorum.Lost:
-		r.soft.role = Follower
-		r.out.event(BecameFollower{Term: r.hard.term})
+		r.endCandidacy()
 		if !pre && !r.elect.logBehind {
 			// The rivals' round is over for everybody: an early second try ends a split vote soon. With a log for which
 			// nobody votes it would only keep those from trying who could win.
-			r.elect.campaignWithin(r.opts.ElectionTicks)
+			r.campaignWithin(r.opts.ElectionTicks)
 		}
 	}
 }
@@ -105,7 +103,7 @@ func (r *Replica) handleVoteReply(m *consensus.Message) {
 // log if this log has that entry. It says nothing about the log of the leader that this member follows, whose term may be
 // over: nothing else may be taken for equal to that leader's log because it is committed here (see matched).
 func (r *Replica) learnCommit(m *consensus.Message) {
-	if m.Committed.Index > r.log.Commit() && r.log.Matches(m.Committed) && r.gate.knows(m.From) {
-		r.journal.commitTo(m.Committed.Index)
+	if m.Committed.Index > r.log.Commit() && r.log.Matches(m.Committed) && r.knows(m.From) {
+		r.commitTo(m.Committed.Index)
 	}
 }

@@ -41,6 +41,7 @@ type Set struct {
 	MovesUntold     bool // a member that moved does not tell
 	DeafToOperators bool // a member does not dial where an operator has said that others are
 	AsksNobody      bool // a member that hears no leader does not ask others where it is
+	RemovedUntold   bool // a removed member that runs again is not told so
 	RefusedIsGone   bool // at a recovery, a refused connection counts as the operator's word
 	JobTwice        bool // a leader does not see that a job has ended
 	Stays           bool // native clients follow nobody
@@ -104,6 +105,8 @@ var all = []Break{
 		func(b *Set) { b.Rules.ServeSuperseded = true }},
 	{"believe-anybody", "what a process says of itself counts, wherever it comes from",
 		func(b *Set) { b.Rules.BelieveAnybody = true }},
+	{"hear-non-members", "who bears an id that no configuration has is heard, as a candidate and a leader, too",
+		func(b *Set) { b.Rules.HearNonMembers = true }},
 	{"any-answer-counts", "whatever speaks at the address of a member is the member",
 		func(b *Set) { b.Rules.AnyAnswerCounts = true }},
 	{"moves-untold", "a member that starts at another address does not tell it", func(b *Set) { b.MovesUntold = true }},
@@ -111,6 +114,7 @@ var all = []Break{
 		func(b *Set) { b.DeafToOperators = true }},
 	{"asks-nobody", "a member that hears no leader does not ask those that it finds where the leader is",
 		func(b *Set) { b.AsksNobody = true }},
+	{"removed-untold", "a removed member that runs again is not told so", func(b *Set) { b.RemovedUntold = true }},
 	{"refused-is-gone", "who recovers a member takes a refused connection for the operator's word that another one is gone",
 		func(b *Set) { b.RefusedIsGone = true }},
 	{"remember-ghosts", "an epoch that a living quorum has outlived ends the members once they lose that quorum",

@@ -25,7 +25,7 @@
 //	lease-early           etcd lease contract                       leases.go
 //	configuration         Raft thesis, 4.1 and 4.3;                 config.go (what is in force), succession.go
 //	                      membership.md                             (what may follow), removal.go (what is stored)
-//	settled               membership.md, rule 9                     removal.go
+//	settled               ADR 0009 (settled before told)            removal.go
 //	counted, founding     ADR 0020 (who may vote)                   counted.go
 //	session               docs/native-client.md (whose session)     package workload, natives.go
 //	job                   docs/membership.md, jobs                  jobs.go

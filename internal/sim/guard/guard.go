@@ -27,6 +27,7 @@ type Guard struct {
 	Rules     identity.Rules
 	DeadAfter time.Duration
 
+	self   consensus.MemberID
 	config consensus.Config
 	inside map[consensus.StorageID]identity.Claim // who was welcomed last, and is believed
 	judged map[consensus.Life]identity.Evidence   // under the configuration in force, and on what evidence
@@ -39,7 +40,7 @@ type Guard struct {
 // New returns the guard of a process that claims own and remembers seen.
 func New(own identity.Claim, seen []identity.Seen, rules identity.Rules, deadAfter time.Duration) *Guard {
 	return &Guard{
-		Claims: identity.NewGuard(own, seen, rules), Rules: rules, DeadAfter: deadAfter,
+		Claims: identity.NewGuard(own, seen, rules), Rules: rules, DeadAfter: deadAfter, self: own.Member,
 		inside: map[consensus.StorageID]identity.Claim{}, judged: map[consensus.Life]identity.Evidence{},
 		dialled: map[consensus.Life]bool{}, begun: map[consensus.Life]time.Duration{},
 		met: map[consensus.MemberID]identity.Claim{},
@@ -128,12 +129,19 @@ func (g *Guard) Admit(
 	c *identity.Claim, evidence identity.Evidence, messages []consensus.Message,
 ) ([]consensus.Message, *identity.Refusal) {
 	proved := evidence.Believed(g.Rules) && g.Claims.Proved(c)
-	return identity.Admit(&g.config, c.Member, c.Storage, proved, messages, g.Rules)
+	return g.receiver().Admit(c.Member, c.Storage, proved, messages)
 }
 
-// Hears reports whether what a process sends outside of streams of messages is taken: it is proved, or is no member.
+func (g *Guard) receiver() identity.Receiver {
+	return identity.Receiver{Self: g.self, Known: &g.config, Rules: g.Rules}
+}
+
+// Joins reports whether the process knows no configuration yet that has itself.
+func (g *Guard) Joins() bool { return !g.config.Contains(g.self) }
+
+// Hears reports whether what a process sends outside of streams of messages is taken: it is proved, or this one joins.
 func (g *Guard) Hears(c *identity.Claim, evidence identity.Evidence) bool {
-	return !g.config.Contains(c.Member) || evidence.Believed(g.Rules) && g.Claims.Proved(c)
+	return g.receiver().Hears(c.Member, evidence.Believed(g.Rules) && g.Claims.Proved(c))
 }
 
 // Dialled reports whether a life has answered at the address of its member: its streams are known since.

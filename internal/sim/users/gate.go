@@ -78,6 +78,9 @@ func (g *Gate) Authenticate(state *auth.State, token string) (auth.Credentials, 
 	return by, err
 }
 
+// Quick implements access.Tokens.
+func (g *Gate) Quick() bool { return g.login.Quick() }
+
 // call is one call that may block. It knows whether it was refused blindly: because nobody leads, its member could not find out
 // whether it only lags.
 type call struct {

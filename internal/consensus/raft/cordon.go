@@ -1,0 +1,32 @@
+package raft
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// A cordoned voter (consensus.Config.Cordoned) votes, replicates and serves like any other, and does not lead while another
+// voter can. This is a preference: no safety rule depends on it, and a cordoned voter leads if no other voter can. On a
+// cordoned member
+//
+//   - the wait before a campaign is longer than two campaign waits of the others, so that they campaign first,
+//   - a transfer that a leader makes without need is ignored: it may have been sent before the member was cordoned,
+//   - if it is elected nevertheless, it transfers leadership to a voter that is not cordoned once one has caught up.
+//
+// The same is asked for members whose applied state is wrong: they are spared (input Spare).
+//
+// The longer wait does not change the promise to a leader on which its lease depends.
+
+// cordoned reports whether a member leaves leadership to others.
+func (r *Replica) cordoned(id consensus.MemberID) bool {
+	return r.configs.Config().LeavesLeadership(r.spared, id)
+}
+
+// selfCordoned reports whether this member does.
+func (r *Replica) selfCordoned() bool { return r.cordoned(r.opts.ID) }
+
+// anyCordoned reports whether any voter does.
+func (r *Replica) anyCordoned() bool {
+	return slices.ContainsFunc(r.configs.Config().Voters, r.cordoned)
+}

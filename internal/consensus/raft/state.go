@@ -1,0 +1,207 @@
+package raft
+
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/configs"
+	"github.com/quorate/quorate/internal/consensus/fast"
+	"github.com/quorate/quorate/internal/consensus/filter"
+	"github.com/quorate/quorate/internal/consensus/progress"
+	"github.com/quorate/quorate/internal/consensus/raftlog"
+	"github.com/quorate/quorate/internal/consensus/readindex"
+)
+
+// Replica is the state of one member in the protocol. It has what a member has in every role. What a member has only while it
+// leads is in leader, which lasts for a term. Step dispatches.
+type Replica struct {
+	opts  Options
+	clock clock
+	hard  hardState
+	out   outbox
+	fast  *fast.Path
+	stats stats
+
+	// The log, and the configurations that derive from it: journal.go changes both together.
+	log       raftlog.Log
+	configs   configs.History
+	resetMeta *consensus.SnapshotMeta // the log on disk has to begin anew after it
+
+	role   Role
+	leader consensus.MemberID // of the current term, or NoMember
+	// boundTo is the configuration that the leader last said is in force, if this member's log does not say so yet.
+	boundTo consensus.ConfigID
+
+	elect     election
+	spared    []consensus.MemberID  // by the last input Spare: cordon.go
+	handovers progress.HandoverPace // of the transfers that this member begins, cordoned, whenever it leads
+
+	lead *leader // nil unless this member leads
+
+	follow     following               // a term begins with a new one
+	installing *consensus.SnapshotMeta // the snapshot that takes the place of the state
+	inferred   uint64                  // entries of this member that it found committed before the leader said so
+	telling    []consensus.MemberID    // scratch of reportMatch
+
+	forwards forwards
+}
+
+// leader is what a member knows of the term that it leads. It is made when the term is won, and dropped when this member leads
+// no more: nothing of it survives its term.
+type leader struct {
+	*Replica
+
+	noop        consensus.Index  // the first entry of the term that is no earlier leader's
+	peers       []*progress.Peer // every other member, sorted by id
+	rounds      rounds
+	heartbeatAt uint64 // tick of the next heartbeat
+	reads       leaderReads
+	transfer    transfer
+	repeats     repeats
+}
+
+// started reports whether an entry of this leader's term has committed: before, it does not know what has.
+func (l *leader) started() bool { return l.log.Commit() >= l.noop }
+
+// Role is what a replica does in its term.
+type Role uint8
+
+// The roles. A learner is a follower that its configuration does not let vote.
+const (
+	Follower     Role = 0
+	PreCandidate Role = 1
+	Candidate    Role = 2
+	Leader       Role = 3
+)
+
+func (r Role) String() string {
+	switch r {
+	case Follower:
+		return "follower"
+	case PreCandidate:
+		return "pre-candidate"
+	case Candidate:
+		return "candidate"
+	case Leader:
+		return "leader"
+	}
+	return "unknown"
+}
+
+// clock is the time, in ticks since the start.
+type clock struct{ now uint64 }
+
+// election is when a member campaigns, what it owes to leaders that it heard, and the votes that it was given. It belongs
+// to every role: a leader, too, draws when it would campaign.
+type election struct {
+	rng random
+
+	heardAt    uint64 // when the leader was heard last, or this term's role began
+	ledAt      uint64 // when any leader was heard last, this member among them
+	campaignAt uint64 // when to campaign unless a leader is heard
+	spread     int    // of the next wait, in ticks, while waits are short; else zero
+	suspect    bool   // the connection to the leader broke: refuse nobody for its sake
+	// patientUntil is when the last leader that was heard, in any term, can no longer have a lease for that reason.
+	patientUntil uint64
+
+	votes     configs.Votes
+	logBehind bool // a voter that refused has a better log
+	removed   bool // for ever: never campaign again
+	// neededAt is when a candidate asked this member last that has a worse log and cannot win without it: noteNeeded.
+	neededAt uint64
+	// A leader asked this member to campaign in the term askedIn, and a change has to be applied first.
+	askedIn   consensus.Term
+	askForced bool // no other voter can lead
+}
+
+// following is what a member knows, in its term, of the leader's log.
+type following struct {
+	matched          consensus.Index  // this log equals the leader's up to here
+	roundHeard       uint64           // the highest round that was heard
+	roundNew         bool             // it was heard in this Step
+	roundInOrder     uint64           // the highest round that came with an append, in the order in which they were sent
+	ackDue           bool             // appends of this Step want an acknowledgement
+	echoDue          bool             // heartbeats of this Step want an answer
+	conflictReported bool             // a LogConflict was reported
+	logs             progress.Matches // how far the logs of the leader and of voters equal the leader's, as they reported
+	reported         consensus.Index  // up to where this log was reported to proposers
+}
+
+// forwards is what this member sends to the leader for itself, and the reads that were not answered yet.
+type forwards struct {
+	box       forwardBox
+	offered   []consensus.Proposal // of this Step, for the leader and all other voters
+	forwarded []uint64             // reads sent to the leader and not answered yet
+	logEnds   readindex.Majority
+}
+
+// forwardBox gathers what this member forwards to the leader in one Step.
+type forwardBox struct {
+	proposals []consensus.Proposal
+	reads     []consensus.ReadIndex
+	transfer  consensus.MemberID
+	spread    bool // ask for reads more voters than the leader
+	asks      bool // transfer is meant, even if it names nobody
+}
+
+// rounds are the rounds of messages by which a leader confirms its term: reads wait for their echoes, and the leader lease
+// counts from their beginning.
+type rounds struct {
+	last    uint64
+	open    bool            // the last round was begun in this Step and has not left yet
+	started progress.Starts // for the leader lease
+	barred  bool            // a transfer let a member ignore the lease
+}
+
+// leaderReads are the reads that wait at the leader, its own and those of others, in the order of arrival.
+type leaderReads struct {
+	waiting readindex.Waiting
+	reply   consensus.Message // to the reader that is being answered
+	early   consensus.Index   // the last entry of this term that may be answered before it has committed
+}
+
+// transfer is the transfer of leadership that a leader has begun.
+type transfer struct {
+	target   consensus.MemberID // or NoMember
+	deadline uint64             // tick at which it is given up
+	sent     bool               // MsgTimeoutNow was sent
+}
+
+// outbox gathers the Output of a Step.
+type outbox struct {
+	Output
+
+	held      []heldMessage // by their seq: sendInTerm
+	refusing  []addressedRefusal
+	verdicts  []addressedVerdict // of the leader, on the fast path
+	lastSends int                // capacity that the next Output.Send will likely need
+}
+
+// heldMessage waits until the persist request seq, which carries its term, is durable.
+type heldMessage struct {
+	message consensus.Message
+	seq     uint64
+}
+
+// addressedRefusal is a refusal on its way to the member that forwarded the proposal.
+type addressedRefusal struct {
+	to      consensus.MemberID
+	refusal consensus.Refusal
+}
+
+// addressedVerdict is a verdict on its way to a proposer.
+type addressedVerdict struct {
+	to      consensus.MemberID
+	verdict consensus.Verdict
+}
+
+// stats counts what happened since the start.
+type stats struct {
+	dropped   filter.Counts
+	logCounts LogCounts
+}
+
+// LogCounts say how much memory the log takes, and how often its bounds were met.
+type LogCounts struct {
+	raftlog.Bytes
+	Withheld uint64 // appends, not taken because too much waits to be applied
+	Outrun   uint64 // snapshots to followers, given up because the log had grown too far beyond them
+}
