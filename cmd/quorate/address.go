@@ -17,6 +17,7 @@ import (
 	"github.com/quorate/quorate/internal/recovery"
 	"github.com/quorate/quorate/internal/server"
 	"github.com/quorate/quorate/internal/transport"
+	"github.com/quorate/quorate/internal/typed"
 )
 
 const (
@@ -40,11 +41,14 @@ after the other.
 
 The member then dials these URLs beside those of the configuration. Once there is a leader, the members change the
 configuration by themselves, and what this command told is forgotten. The command writes one file beside the data, and
-touches nothing that was voted or logged. To take it back, give the URLs that the configuration has.
+touches nothing that was voted or logged. To take it back, repeat it with MEMBER= and no URL.
 
 A URL at which another process answers is refused. A URL that the configuration has for another member is taken if the
-same line says where that member is now, or if the member that the line names answers there already. A URL at which
-nothing answers is taken: the member may be started later.`
+same line says where that member is now, or if the member that the line names answers there already. A URL of a
+member that the data have is also taken if nothing answers there: the member may be started later.
+
+A member that was added while this one was away is named by its id, as ` + "`quorate member list`" + ` at a member that serves
+prints it, and must answer at its URL: for a member that finds none of those that its own data have.`
 
 const addressExample = `  quorate set-address --data-dir /var/lib/quorate
   quorate set-address --data-dir /var/lib/quorate m1=http://10.0.9.1:2380 --dry-run
@@ -97,7 +101,7 @@ func (a *addressing) run(ctx context.Context, words []string) error {
 	if a.member, err = stopped.Inspect(); err != nil {
 		return err
 	}
-	if a.member.Removed {
+	if a.member.Removed() {
 		return errors.New("the cluster removed this member for ever: it dials nobody; nothing was changed")
 	}
 	if err := a.read(words); err != nil {
@@ -132,7 +136,7 @@ func (a *addressing) name() string { return a.member.NameOf(a.member.Identity.Me
 // line is this command for other words, with the data in other directories.
 func (a *addressing) line(dataDir, walDir string, words ...string) string {
 	line := append([]string{"quorate", addressName}, given("--data-dir", dataDir, "--wal-dir", walDir)...)
-	return quoted(slices.Concat(line, a.peerFiles.line(), words))
+	return typed.Line(slices.Concat(line, a.peerFiles.line(), words)...)
 }
 
 // read makes of MEMBER=URL what is to be told.
@@ -140,27 +144,36 @@ func (a *addressing) read(words []string) error {
 	places := map[consensus.MemberID][]string{} // by the line
 	for _, word := range words {
 		name, text, ok := strings.Cut(word, "=")
-		if !ok || name == "" || text == "" {
+		if !ok || name == "" {
 			return fmt.Errorf("%w: %q is not MEMBER=URL", errUsage, word)
 		}
-		id, err := a.member.Find(name)
+		id, err := a.member.FindAny(name)
 		if err != nil {
 			return err
-		}
-		urls, err := config.ParseURLs(text)
-		if err != nil {
-			return fmt.Errorf("%w: %s: %w", errUsage, name, err)
 		}
 		if places[id] != nil {
 			return fmt.Errorf("%w: %s is named twice: write %s=URL,URL", errUsage, name, name)
 		}
-		for _, url := range urls {
-			places[id] = append(places[id], url.String())
+		if places[id], err = urls(strings.TrimSpace(text)); err != nil {
+			return fmt.Errorf("%w: %s: %w", errUsage, name, err)
 		}
 	}
 	var err error
 	a.told, err = a.member.Tell(places)
 	return err
+}
+
+// urls reads URL,URL. None takes back what was told of a member.
+func urls(text string) ([]string, error) {
+	all := []string{}
+	if text == "" {
+		return all, nil
+	}
+	parsed, err := config.ParseURLs(text)
+	for _, url := range parsed {
+		all = append(all, url.String())
+	}
+	return all, err
 }
 
 // look asks at the new URLs who is there. The usual typo, a client port for a peer port, must not be taken.
@@ -180,20 +193,27 @@ func (a *addressing) show(found map[recovery.Place]string) {
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  MEMBER\tID\tCONFIGURATION\tDIALLED")
 	known := consensus.Config{Members: s.Known()}
-	dialled := datadir.Dialled(&known, s.ConfigID, a.told.All)
-	for i := range known.Members {
-		m := &known.Members[i]
+	for _, m := range datadir.Dialled(&known, s.ConfigID, a.told.All) {
+		at := "(not in it)"
+		if i := slices.IndexFunc(known.Members, func(known consensus.Member) bool { return known.ID == m.ID }); i >= 0 {
+			at = strings.Join(known.Members[i].PeerURLs, ", ")
+		}
 		var urls []string
-		for _, url := range dialled[i].PeerURLs {
+		for _, url := range m.PeerURLs {
 			urls = append(urls, url+a.foundAt(found, m.ID, url))
 		}
 		text := strings.Join(urls, ", ")
 		if m.ID == s.Identity.Member {
 			text = "(itself)"
 		}
-		fmt.Fprintf(w, "  %s\t%v\t%s\t%s\n", s.NameOf(m.ID), m.ID, strings.Join(m.PeerURLs, ", "), text)
+		fmt.Fprintf(w, "  %s\t%v\t%s\t%s\n", s.NameOf(m.ID), m.ID, at, text)
 	}
 	_ = w.Flush()
+	for _, t := range s.Told {
+		if !slices.ContainsFunc(a.told.All, func(left datadir.Address) bool { return left.Member == t.Member }) {
+			fmt.Fprintf(a.Out, "Taken back: what was told of %s, %s\n", s.NameOf(t.Member), strings.Join(t.URLs, ", "))
+		}
+	}
 }
 
 // foundAt says in brackets who was found at a URL that this member dials for another one.

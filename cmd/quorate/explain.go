@@ -12,6 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
+	"github.com/quorate/quorate/internal/typed"
 )
 
 // numberOrText keeps a setting that is a number a number in the log, where etcd's tools look for it.
@@ -58,5 +59,5 @@ func replaceAdvice(c config.Config) string {
 	}
 	return fmt.Sprintf("Never put a file back from a copy: writes that this member acknowledged would be lost. If the "+
 		"others serve, move %s aside, run `quorate member reset %s` against one that serves, and start this one with its "+
-		"flags; else see `quorate recover --help`", dirs, c.Name)
+		"flags; else see `quorate recover --help`", dirs, typed.Word(c.Name))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/quorate/quorate/internal/ctl/logging"
 	"github.com/quorate/quorate/internal/grpcproxy"
 	"github.com/quorate/quorate/internal/logpace"
+	"github.com/quorate/quorate/internal/memory"
 	"github.com/quorate/quorate/internal/reload"
 	"github.com/quorate/quorate/internal/server/certs"
 	"github.com/quorate/quorate/internal/tlsfiles"
@@ -25,6 +26,12 @@ import (
 // runGRPCProxy runs the proxy of `quorate grpc-proxy start` until the context ends.
 func runGRPCProxy(ctx context.Context, g *ctl.GRPCProxy, log *logging.Log) error {
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, logpace.Writer(log.Logger, "grpc: ")))
+	limit, err := memoryLimit(g.Memory, log.Logger)
+	if err != nil {
+		return err
+	}
+	shares := memory.DivideProxy(limit)
+	memory.Govern(shares.Process())
 	members, err := memberTLS(g, log.Logger)
 	if err != nil {
 		return err
@@ -33,32 +40,34 @@ func runGRPCProxy(ctx context.Context, g *ctl.GRPCProxy, log *logging.Log) error
 	if err != nil {
 		return err
 	}
-	proxy, err := grpcproxy.New(proxyOptions(g, members, log.Logger))
+	proxy, err := grpcproxy.New(proxyOptions(g, members, shares, log.Logger))
 	if err != nil {
 		return err
 	}
 	served := make(chan error, 2)
 	var listeners []net.Listener
-	listen := func(address string, secure bool, protocols []string, serve func(net.Listener) error) error {
+	listen := func(address string, secure bool, protocols []string, bounded func(net.Listener, bool) net.Listener,
+		serve func(net.Listener) error) error {
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 		if err != nil {
 			return err
 		}
-		if l = proxy.Bounded(l); secure {
+		if l = bounded(l, secure); secure {
 			l = keeper.Listen(l, protocols)
 		}
 		listeners = append(listeners, l)
 		go func() { served <- serve(l) }()
 		return nil
 	}
-	err = listen(g.Clients.Listen, keeper != nil, certs.GRPCAndHTTP, proxy.ServeClients)
+	err = listen(g.Clients.Listen, keeper != nil, certs.GRPCAndHTTP, proxy.Bounded, proxy.ServeClients)
 	if err == nil {
 		err = listenForMetrics(g, log.Logger, func(address string, secure bool) error {
-			return listen(address, secure, certs.HTTP, proxy.ServeMetrics)
+			return listen(address, secure, certs.HTTP, proxy.BoundedMetrics, proxy.ServeMetrics)
 		})
 	}
 	if err == nil {
-		log.Info("started gRPC proxy", "address", g.Clients.Listen, "endpoints", g.Members.Endpoints)
+		log.Info("started gRPC proxy", "address", g.Clients.Listen, "endpoints", g.Members.Endpoints,
+			"memory-bytes", shares.Limit)
 		tellSupervisor(log.Logger)
 		select {
 		case <-ctx.Done():
@@ -89,7 +98,7 @@ func listenForMetrics(g *ctl.GRPCProxy, logger *slog.Logger, listen func(address
 	return nil
 }
 
-func proxyOptions(g *ctl.GRPCProxy, members *tls.Config, logger *slog.Logger) grpcproxy.Options {
+func proxyOptions(g *ctl.GRPCProxy, members *tls.Config, shares memory.ProxyShares, logger *slog.Logger) grpcproxy.Options {
 	m := &g.Members
 	return grpcproxy.Options{
 		Members: grpcproxy.Members{
@@ -102,7 +111,7 @@ func proxyOptions(g *ctl.GRPCProxy, members *tls.Config, logger *slog.Logger) gr
 		},
 		Naming: grpcproxy.Naming{URL: g.AdvertiseURL, Prefix: g.ResolverPrefix,
 			TTL: time.Duration(g.ResolverTTL) * time.Second},
-		Namespace: g.Namespace, LogCalls: g.LogCalls, Profiles: g.Profiles, Logger: logger,
+		Memory: shares, Namespace: g.Namespace, LogCalls: g.LogCalls, Profiles: g.Profiles, Logger: logger,
 	}
 }
 

@@ -80,16 +80,6 @@ func (f *peerFiles) dialTLS() (*tls.Config, error) {
 	return config, nil
 }
 
-// quoted is a line for the shell.
-func quoted(words []string) string {
-	for i, word := range words {
-		if strings.ContainsAny(word, " \t'\"$\\&;()<>|*?`") {
-			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(words, " ")
-}
-
 // confirm wants the member's name typed, or --yes.
 func confirm(s command.Streams, yes bool, name, verb string) error {
 	if yes {

@@ -17,6 +17,7 @@ import (
 	"github.com/quorate/quorate/internal/server"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
+	"github.com/quorate/quorate/internal/typed"
 )
 
 // recoverFlags are what the operator says to `quorate recover`.
@@ -343,5 +344,5 @@ func (r *recovering) commandLine(lost []string) string {
 	if r.forceBehind {
 		words = append(words, "--force-behind")
 	}
-	return quoted(append(words, given("--members-are-lost", strings.Join(lost, ","))...))
+	return typed.Line(append(words, given("--members-are-lost", strings.Join(lost, ","))...)...)
 }

@@ -187,16 +187,25 @@ func runMember(c config.Config, log *logging.Log, first, second <-chan os.Signal
 
 // divideMemory says what the parts of this member may have.
 func divideMemory(given config.Memory, logger *slog.Logger) (memory.Shares, error) {
+	limit, err := memoryLimit(given, logger)
+	if err != nil {
+		return memory.Shares{}, err
+	}
+	return memory.Divide(limit), nil
+}
+
+// memoryLimit says how many bytes this process may have that was given so much by --memory.
+func memoryLimit(given config.Memory, logger *slog.Logger) (int64, error) {
 	host := memory.Host{Files: os.DirFS("/")}
 	limit, err := memory.Limit(given.Bytes, given.Percent, host.Available)
 	if err != nil {
-		return memory.Shares{}, fmt.Errorf("--memory %v: %w", given, err)
+		return 0, fmt.Errorf("--memory %v: %w", given, err)
 	}
 	if available, err := host.Available(); err == nil && limit > available {
-		logger.Warn("this member may take more memory than there is: lower --memory, or the system may end it",
+		logger.Warn("this process may take more memory than there is: lower --memory, or the system may end it",
 			"memory-bytes", limit, "available-bytes", available)
 	}
-	return memory.Divide(limit), nil
+	return limit, nil
 }
 
 // tellSupervisor tells systemd, if it has started this process with Type=notify, that the member serves.

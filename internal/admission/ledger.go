@@ -8,9 +8,10 @@ import (
 // Ledger bounds what clients make a process hold, in bytes, for all hosts together and for each host: connections, streams,
 // requests, and what is not read. A host may have as much as is free then for others: alone it has half, n hosts an n+1st part
 // each, and whoever comes next finds as much (Choudhury and Hahne, Dynamic Queue Length Thresholds for Shared-Memory Packet
-// Switches, 1998). Nothing waits here.
+// Switches, 1998). A quarter is kept for hosts that have little, in whatever order the others came. Nothing waits here.
 type Ledger struct {
 	total int64
+	small int64       // what each host may have of the reserve
 	tight atomic.Bool // a quarter is free at most, or a host was refused and has not given back half since
 
 	mu      sync.Mutex
@@ -26,7 +27,10 @@ type accounts struct {
 }
 
 // NewLedger returns a ledger of total bytes.
-func NewLedger(total int64) *Ledger { return &Ledger{total: total, hosts: map[string]*accounts{}} }
+func NewLedger(total int64) *Ledger {
+	small := min(total/mostSmallPart, max(smallBytes, total/smallPart))
+	return &Ledger{total: total, small: small, hosts: map[string]*accounts{}}
+}
 
 // Tab is what one connection or call has of a Ledger. Its owner calls its methods one at a time.
 //
@@ -45,6 +49,15 @@ const (
 	tabStep = 8 << 10
 	// tabSpare is how much a tab keeps that it does not need, while there is room.
 	tabSpare = 64 << 10
+	// forcedTimes is how many times what is free a host may have with what it forces.
+	forcedTimes = 2
+	// reservedPart of all is for hosts that have at most smallBytes, or the smallPart of all if that is more, and never more
+	// than mostSmallPart. Hosts that come one after the other each take half of what is free, and would leave nothing. It is
+	// enough for a connection, a watch, a renewal and a put.
+	reservedPart  = 4
+	smallBytes    = 48 << 10
+	smallPart     = 256
+	mostSmallPart = 16
 )
 
 // Open returns an empty tab of a host. Close must be called once.
@@ -69,16 +82,21 @@ func (t *Tab) Take(bytes int64) bool {
 	return true
 }
 
-// Force takes bytes even if there is no room: what is small and was promised.
-func (t *Tab) Force(bytes int64) {
+// Force takes bytes of what is there already, for which a host may have twice as much as is free then for others; false if
+// there is no room for that either, and then it takes none. Small hosts have the reserve in any case.
+func (t *Tab) Force(bytes int64) bool {
 	if t.Take(bytes) {
-		return
+		return true
 	}
 	l := t.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t.held += bytes
-	l.move(t, t.held-t.of)
+	if more := t.held + bytes - t.of; l.room(t.host, more, forcedTimes) {
+		t.held += bytes
+		l.move(t, more)
+		return true
+	}
+	return false
 }
 
 // Give gives bytes back.
@@ -141,7 +159,7 @@ func (t *Tab) growBy(amounts ...int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, more := range amounts {
-		if l.total-l.used-more >= t.host.bytes+more {
+		if l.room(t.host, more, 1) {
 			l.move(t, more)
 			return true
 		}
@@ -149,6 +167,13 @@ func (t *Tab) growBy(amounts ...int64) bool {
 	l.refused++
 	l.tight.Store(true)
 	return false
+}
+
+// room reports whether a host would have at most so many times what is free with more bytes, and leave the reserve; or no more
+// than a small one, for which the reserve is. The ledger is locked.
+func (l *Ledger) room(h *accounts, more, times int64) bool {
+	free, has := l.total-l.used-more, h.bytes+more
+	return free >= l.total/reservedPart && free*times >= has || free >= 0 && has <= l.small
 }
 
 // move gives bytes to a tab, or takes them. The ledger is locked.

@@ -2,6 +2,7 @@ package admission_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"testing"
@@ -23,7 +24,7 @@ func TestLedger_share(t *testing.T) {
 	second, b := fill("b")
 	third, c := fill("c")
 	for i, part := range []struct{ got, least, most int64 }{
-		{a, total/2 - 1<<10, total / 2}, {b, total/4 - 1<<10, total / 4}, {c, total/8 - 1<<10, total / 8},
+		{a, total/2 - 1<<10, total / 2}, {b, total/4 - 1<<10, total / 4}, {c, 47 << 10, 48 << 10},
 	} {
 		if part.got < part.least || part.got > part.most {
 			t.Errorf("host %d has %d, want %d to %d", i, part.got, part.least, part.most)
@@ -63,28 +64,70 @@ func TestTab_Give_spare(t *testing.T) {
 		t.Errorf("it keeps %d bytes when told to give all back", got)
 	}
 	other := l.Open("b")
-	other.Force(900 << 10)
+	other.Force(600 << 10)
 	if tab.Take(1<<20) || !tab.Tight() {
 		t.Error("there is no room for that")
 	}
 	if !tab.Take(1<<10) || tab.Held() != 1<<10 {
 		t.Error("there is room for little")
 	}
-	if tab.Give(1 << 10); l.Stats().Bytes != 900<<10 {
-		t.Errorf("a tab keeps %d bytes while room is scarce", l.Stats().Bytes-900<<10)
+	if tab.Give(1 << 10); l.Stats().Bytes != 600<<10 {
+		t.Errorf("a tab keeps %d bytes while room is scarce", l.Stats().Bytes-600<<10)
 	}
 }
 
-// Ensure that what was promised is taken beyond the bound, and counted.
+// Ensure that what is there already is taken beyond the share of a host, up to twice that, and counted.
 func TestTab_Force(t *testing.T) {
 	l := admission.NewLedger(100)
 	tab := l.Open("a")
 	if tab.Take(60); tab.Held() != 0 {
 		t.Error("more than half was taken")
 	}
-	tab.Force(60)
+	if !tab.Force(60) {
+		t.Error("twice of what is free then is refused")
+	}
 	if got := l.Stats().Bytes; got != 60 || tab.Held() != 60 {
 		t.Errorf("%d bytes are counted, want 60", got)
+	}
+	if tab.Force(10) || tab.Held() != 60 {
+		t.Error("more than twice of what is free was forced")
+	}
+}
+
+// Ensure that a host that wants little finds it, however many others have taken all that they may have, and forced all that they
+// may, at the same time or one after the other.
+func TestLedger_leavesRoom(t *testing.T) {
+	const total, little = 12 << 20, 40 << 10
+	for _, hosts := range []int{1, 4, 16, 64} {
+		for _, inTurn := range []bool{false, true} {
+			l := admission.NewLedger(total)
+			var tabs []*admission.Tab
+			for i := range hosts {
+				tabs = append(tabs, l.Open(fmt.Sprint("host ", i)))
+			}
+			fill := func(of ...*admission.Tab) {
+				for took := true; took; {
+					took = false
+					for _, tab := range of {
+						took = tab.Take(1<<10) || tab.Force(1<<10) || took
+					}
+				}
+			}
+			if inTurn {
+				for _, tab := range tabs {
+					fill(tab)
+				}
+			} else {
+				fill(tabs...)
+			}
+			next := l.Open("next")
+			for next.Held() < little && next.Take(1<<10) {
+			}
+			if used := l.Stats().Bytes; used > total || next.Held() < little {
+				t.Errorf("%d hosts, in turn: %t: %d bytes of %d are taken, and the next host has %d", hosts, inTurn, used, total,
+					next.Held())
+			}
+		}
 	}
 }
 

@@ -11,6 +11,14 @@ func (b *HostBound) Listen(l net.Listener) net.Listener {
 	return &boundedListener{Listener: l, bound: b}
 }
 
+// What a connection takes while nothing is asked, in bytes: a socket and a goroutine; the state of TLS, too; what one of HTTP
+// has beside the first, and its headers.
+const (
+	ConnBytes     = 8 << 10
+	TLSConnBytes  = 24 << 10
+	HTTPConnBytes = 32 << 10
+)
+
 // Listen returns a listener whose connections take so many bytes each while they are open. A connection without room is closed
 // at once, so that its client tries another member.
 func (l *Ledger) Listen(listener net.Listener, bytes int64) net.Listener {

@@ -27,6 +27,9 @@ const addressPatience = 2 * time.Second
 const notFoundRemedy = ": correct them, or start it there with --initial-advertise-peer-urls, and it tells its new address " +
 	"by itself; --force REASON changes them all the same and keeps the former ones until it is found"
 
+// newcomerRemedy is what to do about a newcomer that can not have its URLs.
+const newcomerRemedy = ": correct the peer URLs of the new member"
+
 // Addresses checks peer URLs before they are changed.
 type Addresses struct {
 	finder Finder
@@ -40,8 +43,8 @@ func NewAddresses(finder Finder, logger *slog.Logger) *Addresses {
 
 // Confirm looks for the members whose URLs a change updates, and completes the request with the former URLs of those that were
 // not found, and with the configuration that it looked at, unless the request names one. That a member finds itself says
-// nothing of where others find it: its former URLs stay, too. No newcomer gets a URL at which a member was found, unless demand
-// is Forced. Errors: *membership.AddressError, and what Describe of the finder returns.
+// nothing of where others find it: its former URLs stay, too. No newcomer gets a URL at which a member was found, or a
+// client port, unless demand is Forced. Errors: *membership.AddressError, and what Describe of the finder returns.
 func (a *Addresses) Confirm(ctx context.Context, request *consensus.ChangeRequest, demand membership.Caution) error {
 	if err := a.vacant(ctx, request); err != nil && demand != membership.Forced {
 		return err
@@ -173,7 +176,7 @@ func (a *Addresses) words(
 		case transport.Empty:
 			words[i] = transport.EmptyAt(a.nameOf(id), url)
 		case transport.NoPeerPort:
-			words[i] = fmt.Sprintf("%s is a wrong URL: %v%s", url, why[i], a.whoseClientPort(why[i]))
+			words[i] = a.wrongURL(url, why[i])
 		case transport.Unsure:
 			words[i] = fmt.Sprintf("what listens at %s does not say who it is (%v)", url, why[i])
 		}
@@ -195,7 +198,7 @@ func (a *Addresses) where(ctx context.Context, id consensus.MemberID, urls []str
 	return present(found, urls)
 }
 
-// vacant fails if a change adds a member at a URL where another one is found.
+// vacant fails if a change adds a member at a URL where another one is found, or a client port.
 func (a *Addresses) vacant(ctx context.Context, request *consensus.ChangeRequest) error {
 	config := a.finder.Config()
 	for i := range request.Steps {
@@ -203,8 +206,8 @@ func (a *Addresses) vacant(ctx context.Context, request *consensus.ChangeRequest
 		if step.Kind != consensus.ChangeAddVoter && step.Kind != consensus.ChangeAddLearner {
 			continue
 		}
-		if known, url := a.resident(ctx, &config, step.Member.PeerURLs); known.ID != consensus.NoMember {
-			return &membership.AddressError{Text: residentWords(&known, url) + ": correct the peer URLs of the new member"}
+		if words := a.notForNewcomer(ctx, &config, step.Member.PeerURLs); words != "" {
+			return &membership.AddressError{Text: words + newcomerRemedy}
 		}
 	}
 	return nil
@@ -215,23 +218,34 @@ func residentWords(known *consensus.Member, url string) string {
 		strings.Join(known.PeerURLs, ","), url)
 }
 
-// resident returns a member that is found at one of some URLs which the configuration does not have of it, and that URL: it has
-// moved there, and a newcomer that is given the URL would keep it from its own.
-func (a *Addresses) resident(ctx context.Context, config *consensus.Config, urls []string) (consensus.Member, string) {
-	at := make([][]string, len(config.Members))
+// notForNewcomer says in words why a newcomer can not have some URLs; empty: nothing is known against them. A member that is
+// found at one which the configuration does not have of it has moved there, and the newcomer would keep it from its own. The
+// usual typo is a client port: nobody would reach the newcomer there, and it would wait for ever.
+func (a *Addresses) notForNewcomer(ctx context.Context, config *consensus.Config, urls []string) string {
+	words := make([]string, len(config.Members))
 	var asking sync.WaitGroup
 	for i := range config.Members {
 		if known := &config.Members[i]; !shareURL(known.DialURLs(), urls) { // else the change is refused, or it is replaced
-			asking.Go(func() { at[i] = a.where(ctx, known.ID, urls) })
+			asking.Go(func() { words[i] = a.takenBy(ctx, known, urls) })
 		}
 	}
 	asking.Wait()
-	for i := range at {
-		if len(at[i]) > 0 {
-			return config.Members[i], at[i][0]
+	return cmp.Or(words...)
+}
+
+// takenBy looks for a member at URLs that may be a newcomer's, and says in words what speaks against that.
+func (a *Addresses) takenBy(ctx context.Context, known *consensus.Member, urls []string) string {
+	found, why := a.ask(ctx, known.ID, urls)
+	for i, url := range urls {
+		var other *transport.NoPeerPortError
+		switch {
+		case found[i] == transport.Present:
+			return residentWords(known, url)
+		case found[i] == transport.NoPeerPort && errors.As(why[i], &other) && other.Member != consensus.NoMember:
+			return a.wrongURL(url, why[i])
 		}
 	}
-	return consensus.Member{}, ""
+	return ""
 }
 
 func shareURL(a, b []string) bool {
@@ -270,6 +284,11 @@ func (a *Addresses) Wrong(ctx context.Context, self consensus.MemberID, urls []s
 	return ""
 }
 
+// wrongURL says in words what answers at a URL that is no peer port.
+func (a *Addresses) wrongURL(url string, why error) string {
+	return fmt.Sprintf("%s is a wrong URL: %v%s", url, why, a.whoseClientPort(why))
+}
+
 // whoseClientPort completes the words about a client port, if its member is known: with what was probably meant.
 func (a *Addresses) whoseClientPort(err error) string {
 	var other *transport.NoPeerPortError
@@ -285,14 +304,26 @@ func (a *Addresses) whoseClientPort(err error) string {
 		cmp.Or(known.Name, "a member without a name"), strings.Join(known.PeerURLs, ","))
 }
 
-// blockers say which updates of a plan cannot be made because the member does not answer where it is to be.
+// blockers say which updates of a plan cannot be made because the member does not answer where it is to be, and which newcomers
+// can not have their URLs.
 func (a *Addresses) blockers(ctx context.Context, spec *membership.Spec, view *membership.View) []string {
-	words := make([]string, len(spec.Update))
+	if spec.Force != "" {
+		return nil
+	}
+	updates := len(spec.Update)
+	words := make([]string, updates+len(spec.Add))
 	var asking sync.WaitGroup
+	for i := range spec.Add {
+		asking.Go(func() {
+			if found := a.notForNewcomer(ctx, &view.Config, spec.Add[i].PeerURLs); found != "" {
+				words[updates+i] = found + newcomerRemedy
+			}
+		})
+	}
 	for i := range spec.Update {
 		u := &spec.Update[i]
 		known, ok := view.Config.Member(u.ID)
-		if spec.Force != "" || !ok || !a.relocates(&view.Config, &known, u.PeerURLs) {
+		if !ok || !a.relocates(&view.Config, &known, u.PeerURLs) {
 			continue
 		}
 		asking.Go(func() {

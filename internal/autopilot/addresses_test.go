@@ -258,6 +258,13 @@ func TestAddresses_Announce(t *testing.T) {
 			t.Errorf("%s: %+v", row.name, news)
 		}
 	}
+	for at, wrong := range map[string]bool{there: false, here: true} { // a newcomer that nobody has told anything
+		l := &lookout{view: &membership.View{}, at: map[consensus.MemberID]string{9: at}}
+		news := autopilot.NewAddresses(l, slog.New(slog.DiscardHandler)).Announce(t.Context(), 9, []string{there}, false)
+		if news.Done || news.Tells || (news.Wrong != "") != wrong || news.Known.ID != consensus.NoMember {
+			t.Errorf("a newcomer that is at %s, and says %s: %+v", at, there, news)
+		}
+	}
 	l := &lookout{view: threeVoters(), at: map[consensus.MemberID]string{1: there}}
 	l.view.Config.Members = l.view.Config.Members[:1]
 	l.view.Config.Voters = l.view.Config.Voters[:1]

@@ -14,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/memory"
+	"github.com/quorate/quorate/internal/typed"
 )
 
 // JoinRequest is what a process says that wants to be a member.
@@ -124,9 +125,9 @@ func (r *Requests) Join(ctx context.Context, q JoinQuestion) (JoinStep, error) {
 			return JoinStep{}, err
 		}
 	}
-	if known, url := r.addresses.resident(ctx, &view.Config, q.PeerURLs); known.ID != consensus.NoMember {
-		return JoinStep{}, &membership.SpecError{Text: residentWords(&known, url) +
-			": correct --initial-advertise-peer-urls of the process that joins"}
+	if words := r.addresses.notForNewcomer(ctx, &view.Config, q.PeerURLs); words != "" {
+		words += ": correct --initial-advertise-peer-urls of the process that joins"
+		return JoinStep{}, &membership.SpecError{Text: words}
 	}
 	switch {
 	case q.Replaces == "":
@@ -176,7 +177,8 @@ func (q *JoinRequest) mayReplace(view *membership.View, old consensus.MemberID) 
 	}
 	return &membership.SpecError{Text: fmt.Sprintf("%s (%v) is up and votes: if it is to go all the same, run "+
 		"`quorate member replace %s --name %s --peer-urls %s`, which shows what that does, and start this one when it "+
-		"says so", q.Replaces, old, q.Replaces, cmp.Or(q.Name, "NAME"), strings.Join(q.PeerURLs, ","))}
+		"says so", q.Replaces, old, typed.Word(q.Replaces), typed.Word(cmp.Or(q.Name, "NAME")),
+		typed.Word(strings.Join(q.PeerURLs, ",")))}
 }
 
 // mayTakePlace refuses a process nobody vouches for that names the member whose peer URLs it has, if nothing but itself shows
@@ -190,7 +192,7 @@ func (q *JoinQuestion) mayTakePlace(view *membership.View, old consensus.MemberI
 	}
 	return &membership.SpecError{Text: fmt.Sprintf("%s (%v) has lost its disk, as nobody but the process at its own peer "+
 		"URLs shows: --replaces takes no vote away then. If the disk is lost for ever, `quorate member reset %s` from any "+
-		"member that serves", q.Replaces, old, q.Replaces)}
+		"member that serves", q.Replaces, old, typed.Word(q.Replaces))}
 }
 
 // whenDead returns a View in which old may be replaced. It may have died a moment ago, and is active for an election

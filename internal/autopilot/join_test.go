@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -246,6 +247,67 @@ func TestRequests_Join_replacesItsPlace(t *testing.T) {
 		var spec *membership.SpecError
 		if refused := errors.As(err, &spec) && strings.Contains(err.Error(), "`quorate member reset m2`"); refused != row.refused {
 			t.Errorf("%s: got %v", row.name, err)
+		}
+	}
+}
+
+// mistyped is a cluster in which one URL is a client port of member 1, whoever is looked for there.
+type mistyped struct {
+	still
+	url    string
+	member consensus.MemberID // whose port the answer says it is; none: it does not say
+}
+
+func (m *mistyped) Find(_ context.Context, _ consensus.MemberID, url string) (transport.Presence, error) {
+	if url != m.url {
+		return transport.Silent, nil
+	}
+	return transport.NoPeerPort, &transport.NoPeerPortError{Text: "that is no peer port", Member: m.member}
+}
+
+// Ensure that no newcomer gets the client URL of a member for its peer URL: nobody would reach it, and it would wait for ever. A
+// port that only does not speak as one now may be right once the newcomer runs.
+func TestAddresses_notForNewcomer_clientPort(t *testing.T) {
+	const typo, right = "http://10.0.0.1:2379", "http://10.0.0.8:2380"
+	logger := slog.New(slog.DiscardHandler)
+	for _, c := range []struct {
+		text    string
+		url     string
+		whose   consensus.MemberID
+		refused bool
+	}{
+		{"the client port of a member", typo, 1, true},
+		{"what speaks something else", typo, consensus.NoMember, false},
+		{"where nobody is", right, 1, false},
+	} {
+		m := &mistyped{still: still{now: joinable(joinURL, consensus.NoStorage)}, url: typo, member: c.whose}
+		m.now.TermStarted = true
+		addresses := autopilot.NewAddresses(m, logger)
+		request := consensus.ChangeOne(consensus.ChangeAddLearner, consensus.Member{ID: 3, PeerURLs: []string{c.url}})
+		err := addresses.Confirm(t.Context(), &request, membership.Lenient)
+		var address *membership.AddressError
+		if errors.As(err, &address) != c.refused {
+			t.Errorf("a member is added at %s: %v", c.text, err)
+		}
+		if err := addresses.Confirm(t.Context(), &request, membership.Forced); err != nil {
+			t.Errorf("a member is added at %s by force: %v", c.text, err)
+		}
+		requests := autopilot.NewRequests(m, addresses, autopilot.RequestOptions{Draw: func() uint64 { return 3 },
+			Admit: func(context.Context, *autopilot.JoinQuestion) error { return nil }})
+		spec := membership.Spec{Add: []membership.Newcomer{{Name: "new", PeerURLs: []string{c.url}}}}
+		plan, err := requests.Plan(t.Context(), &spec)
+		if err != nil || (len(plan.Blockers) > 0) != c.refused {
+			t.Errorf("a job adds one at %s: blocked by %q, %v", c.text, plan.Blockers, err)
+		}
+		_, err = requests.Join(t.Context(), autopilot.JoinQuestion{JoinRequest: autopilot.JoinRequest{PeerURLs: []string{c.url}}})
+		var refused *membership.SpecError
+		if errors.As(err, &refused) != c.refused || (m.changes == 0) != c.refused {
+			t.Errorf("a process joins at %s: %v, after %d changes", c.text, err, m.changes)
+		}
+		const words = typo + " is a wrong URL: that is no peer port; 1 is a member without a name, and, as far as " +
+			"is known here, its peer URL is http://10.0.0.1:2380: correct"
+		if c.refused && (!strings.Contains(fmt.Sprint(err), words) || !strings.Contains(fmt.Sprint(plan.Blockers), words)) {
+			t.Errorf("got %q and %v, want %s", plan.Blockers, err, words)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package autopilot
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/quorate/quorate/internal/config"
@@ -23,10 +24,11 @@ type Whereabouts struct {
 	Members []Whereabout        `json:"members"`
 }
 
-// Whereabout is where one member is: its present URLs come first.
+// Whereabout is where one member is: its present URLs come first. Storage is the data directory that it is bound to.
 type Whereabout struct {
-	Member consensus.MemberID `json:"member"`
-	URLs   []string           `json:"urls"`
+	Member  consensus.MemberID  `json:"member"`
+	Storage consensus.StorageID `json:"storage"`
+	URLs    []string            `json:"urls"`
 }
 
 // NewWhereabouts returns what a member, own, says by its committed configuration.
@@ -34,22 +36,42 @@ func NewWhereabouts(own *identity.Claim, committed *consensus.Config, id consens
 	w := Whereabouts{Cluster: own.Cluster, Epoch: own.Epoch, Member: own.Member, Config: id}
 	for i := range committed.Members {
 		m := &committed.Members[i]
-		w.Members = append(w.Members, Whereabout{Member: m.ID, URLs: m.DialURLs()})
+		w.Members = append(w.Members, Whereabout{Member: m.ID, Storage: m.Storage, URLs: m.DialURLs()})
 	}
 	return w
 }
 
-// Learned is what a member that hears no leader has learned so of where the others are: a newer committed configuration than
-// its own. It has no clock and asks nobody itself, it is in memory only, and it ends as soon as the own configuration is as
-// new. The zero value has learned nothing. It belongs to one goroutine at a time.
+// Learned is what a member that hears no leader has learned so of where the others are: newer committed configurations than its
+// own. What was said at each address is kept apart, as one of those who answer may lie, or err: nobody takes back what another
+// one said. It has no clock and asks nobody itself, it is in memory only, and each word ends as soon as the own configuration
+// is as new, or the same address says something else. A word does not end by time: who said it may be down, and it may be all
+// that leads to a member. The zero value has learned nothing. It belongs to one goroutine at a time.
 type Learned struct {
-	config consensus.ConfigID
-	places []Whereabout // of members of the own configuration
+	words []word // in the order in which they were said last
+	round int    // of questions; where there are too many members that are not known, or URLs, they take turns by it
 
 	alone bool          // no leader is heard
 	due   time.Duration // when the next round of questions is, while alone
 	pause time.Duration // before the one after that
 }
+
+// word is what was said at an address of the own configuration or of the operator's word.
+type word struct {
+	at     string // the URL
+	config consensus.ConfigID
+	places []Whereabout // of its members
+}
+
+const (
+	// maxWords bounds the addresses whose word is kept.
+	maxWords = 32
+	// mostNews bounds the members that are learned of and that are not known otherwise, by one word and in all, and turn is how
+	// many of them give way to others in the next round of questions, if there are more.
+	mostNews = 16
+	turn     = 5
+	// mostAsked bounds the URLs at which is asked in one round.
+	mostAsked = 128
+)
 
 // mostLearnPauses bounds the pause between two rounds of questions, in election timeouts.
 const mostLearnPauses = 4
@@ -63,36 +85,67 @@ func (l *Learned) Look(now, electionTimeout time.Duration, led bool) (ask bool) 
 	case !l.alone:
 		l.alone, l.due, l.pause = true, now+electionTimeout, 2*electionTimeout
 	case now >= l.due:
+		l.round++
 		l.due, l.pause = now+l.pause, min(2*l.pause, mostLearnPauses*electionTimeout)
 		return true
 	}
 	return false
 }
 
-// Take takes what somebody said who was found at an address of the own configuration or of the operator's word, and reports
-// whether it is news. Who is of another cluster or epoch, or no member, is not believed. The own configuration is that in
-// force.
-func (l *Learned) Take(own *identity.Claim, inForce *consensus.Config, id consensus.ConfigID, said *Whereabouts) (news bool) {
-	if said.Cluster != own.Cluster || said.Epoch != own.Epoch || said.Member == own.Member || !inForce.Contains(said.Member) ||
-		!older(id, said.Config) || len(l.places) > 0 && !older(l.config, said.Config) {
+// Asks returns the URLs at which to ask in this round, of all that may be asked, each once.
+func (l *Learned) Asks(all []string) []string {
+	all = slices.Sorted(slices.Values(all))
+	return inTurn(slices.Compact(all), mostAsked*l.round, mostAsked)
+}
+
+// Take takes what somebody said who was found at a URL of the own configuration or of the operator's word, and reports whether
+// it is news: another URL is dialled, or one less. Who is of another cluster or epoch, or is not among the known members, is
+// not believed, and changes nothing. The configuration in force is id.
+func (l *Learned) Take(
+	own *identity.Claim, known *consensus.Config, id consensus.ConfigID, at string, said *Whereabouts,
+) (news bool) {
+	if said.Cluster != own.Cluster || said.Epoch != own.Epoch || said.Member == own.Member || !known.Contains(said.Member) {
 		return false
 	}
-	var places []Whereabout
-	for i := range inForce.Members {
-		m := &inForce.Members[i]
-		at := slices.IndexFunc(said.Members, func(w Whereabout) bool { return w.Member == m.ID })
-		if at < 0 || m.ID == own.Member {
+	before := l.Beside(known.Members, id)
+	l.words = slices.DeleteFunc(l.words, func(w word) bool { return w.at == at })
+	if places := l.placesOf(own, known, said); len(places) > 0 && older(id, said.Config) {
+		l.words = append(l.words[max(0, len(l.words)+1-maxWords):], word{at, said.Config, places})
+	}
+	return !slices.EqualFunc(before, l.Beside(known.Members, id), func(one, other consensus.Member) bool {
+		return one.ID == other.ID && one.Storage == other.Storage && slices.Equal(one.PeerURLs, other.PeerURLs)
+	})
+}
+
+// placesOf returns where members are, as somebody says, who tells a member nothing about itself: first those that are known,
+// and then others, by turns.
+func (l *Learned) placesOf(own *identity.Claim, known *consensus.Config, said *Whereabouts) []Whereabout {
+	var places, news []Whereabout
+	told := map[consensus.MemberID]bool{own.Member: true, consensus.NoMember: true}
+	for i := range said.Members {
+		m := &said.Members[i]
+		if told[m.Member] {
 			continue
 		}
-		if urls := usable(said.Members[at].URLs); len(urls) > 0 {
-			places = append(places, Whereabout{Member: m.ID, URLs: urls})
+		told[m.Member] = true
+		switch urls := usable(m.URLs); {
+		case len(urls) == 0:
+		case known.Contains(m.Member):
+			places = append(places, Whereabout{Member: m.Member, Storage: m.Storage, URLs: urls})
+		default:
+			news = append(news, Whereabout{Member: m.Member, Storage: m.Storage, URLs: urls})
 		}
 	}
-	if len(places) == 0 {
-		return false
+	return slices.Concat(places, inTurn(news, turn*l.round, mostNews))
+}
+
+// inTurn returns as many as most of all, from the first one on, and those at the begin after the last one.
+func inTurn[T any](all []T, first, most int) []T {
+	if len(all) <= most {
+		return all
 	}
-	l.config, l.places = said.Config, places
-	return true
+	first %= len(all)
+	return slices.Concat(all[first:], all[:first])[:most]
 }
 
 // usable returns those of some URLs that may be dialled, as many as a member may have.
@@ -105,32 +158,79 @@ func usable(urls []string) (good []string) {
 	return good[:min(len(good), membership.MaxURLs)]
 }
 
-// Beside adds what was learned to the peer URLs of the members of the configuration id, as they are dialled without it. What is
-// new is dialled first, because it is of a newer configuration.
+// Beside adds what was learned to the members of the configuration id, sorted by their ids, as they are dialled without it:
+// members that are not among them, and further peer URLs. Those are dialled first, because they are of a newer configuration:
+// as many URLs as a member may have, of each word in turn.
 func (l *Learned) Beside(members []consensus.Member, id consensus.ConfigID) []consensus.Member {
-	if !older(id, l.config) {
+	newer := slices.DeleteFunc(slices.Clone(l.words), func(w word) bool { return !older(id, w.config) })
+	if len(newer) == 0 {
 		return members
 	}
-	all := slices.Clone(members)
-	for i := range all {
-		at := slices.IndexFunc(l.places, func(w Whereabout) bool { return w.Member == all[i].ID })
-		if at < 0 {
-			continue
+	slices.SortFunc(newer, func(one, other word) int {
+		switch {
+		case older(other.config, one.config):
+			return -1
+		case older(one.config, other.config):
+			return 1
 		}
-		known := all[i].PeerURLs
-		news := slices.DeleteFunc(slices.Clone(l.places[at].URLs), func(url string) bool { return slices.Contains(known, url) })
-		all[i].PeerURLs = slices.Concat(news, known)
+		return strings.Compare(one.at, other.at)
+	})
+	config := consensus.Config{Members: slices.Clone(members)}
+	all := config.Including(newMembers(newer, &config)).Members
+	for i := range all {
+		if news := learnedOf(newer, &all[i]); len(news) > 0 {
+			all[i].PeerURLs = slices.Concat(news, all[i].PeerURLs)
+		}
 	}
 	return all
 }
 
-// Outlived forgets what was learned once the own committed configuration is as new, and reports whether it did.
-func (l *Learned) Outlived(committed consensus.ConfigID) bool {
-	if len(l.places) == 0 || older(committed, l.config) {
-		return false
+// newMembers returns the members that words tell of and that are not known, without URLs: of each word in turn. One that is
+// bound to another data directory by each of two words counts as bound to none: one of them lies, or errs.
+func newMembers(words []word, known *consensus.Config) (news []consensus.Member) {
+	for nth := range mostNews {
+		for i := range words {
+			places := slices.Clone(words[i].places)
+			places = slices.DeleteFunc(places, func(p Whereabout) bool { return known.Contains(p.Member) })
+			if nth >= len(places) {
+				continue
+			}
+			p := &places[nth]
+			at := slices.IndexFunc(news, func(m consensus.Member) bool { return m.ID == p.Member })
+			switch {
+			case at < 0 && len(news) < mostNews:
+				news = append(news, consensus.Member{ID: p.Member, Storage: p.Storage})
+			case at >= 0 && news[at].Storage != p.Storage:
+				news[at].Storage = consensus.NoStorage
+			}
+		}
 	}
-	l.config, l.places = consensus.ConfigID{}, nil
-	return true
+	return news
+}
+
+// learnedOf returns the URLs of a member that words tell and that are not known, the first one of each word first.
+func learnedOf(words []word, m *consensus.Member) (news []string) {
+	for nth := range membership.MaxURLs {
+		for _, w := range words {
+			at := slices.IndexFunc(w.places, func(p Whereabout) bool { return p.Member == m.ID })
+			if at < 0 || nth >= len(w.places[at].URLs) {
+				continue
+			}
+			url := w.places[at].URLs[nth]
+			if len(news) < membership.MaxURLs && !slices.Contains(m.PeerURLs, url) && !slices.Contains(news, url) {
+				news = append(news, url)
+			}
+		}
+	}
+	return news
+}
+
+// Outlived forgets what was learned of configurations that are not newer than the own committed one, and reports whether it
+// did.
+func (l *Learned) Outlived(committed consensus.ConfigID) bool {
+	before := len(l.words)
+	l.words = slices.DeleteFunc(l.words, func(w word) bool { return !older(committed, w.config) })
+	return len(l.words) < before
 }
 
 // older reports whether one configuration comes before another one in the log. A log that has the entry of a later term has all

@@ -1,6 +1,7 @@
 package autopilot_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,6 +42,9 @@ var (
 	ownN = configAt(10, 2)
 )
 
+// there is where member 2 answers, and elsewhere is another address at which somebody does.
+const there, elsewhere = "http://b:1", "http://c:1"
+
 // dials are the URLs at which member 1 is looked for.
 func dials(l *autopilot.Learned, id consensus.ConfigID) string {
 	return strings.Join(l.Beside(own.Members, id)[0].PeerURLs, " ")
@@ -53,14 +57,14 @@ func TestLearned(t *testing.T) {
 	if got := dials(&l, ownN); got != "http://a:1" {
 		t.Fatalf("before: %s", got)
 	}
-	if !l.Take(&self, own, ownN, said(configAt(20, 2), "http://a:2")) {
+	if !l.Take(&self, own, ownN, there, said(configAt(20, 2), "http://a:2")) {
 		t.Fatal("it is no news")
 	}
 	if got := dials(&l, ownN); got != "http://a:2 http://a:1" {
 		t.Errorf("learned: %s", got)
 	}
-	if n := len(l.Beside(own.Members, ownN)); n != 3 {
-		t.Errorf("%d members, want those of the own configuration", n)
+	if all := l.Beside(own.Members, ownN); len(all) != 4 || all[3].ID != 4 || all[3].PeerURLs[0] != "http://d:1" {
+		t.Errorf("it looks for %+v, want member 4, which it did not know, too", all)
 	}
 	if own.Members[0].PeerURLs[0] != "http://a:1" {
 		t.Error("the configuration was changed")
@@ -70,10 +74,10 @@ func TestLearned(t *testing.T) {
 		news bool
 		want string
 	}{
-		{configAt(20, 2), false, "http://a:2 http://a:1"}, {configAt(15, 2), false, "http://a:2 http://a:1"},
-		{configAt(15, 3), true, "http://a:3 http://a:1"},
+		{configAt(20, 2), true, "http://a:3 http://a:1"}, {configAt(20, 2), false, "http://a:3 http://a:1"},
+		{configAt(10, 2), true, "http://a:1"}, {configAt(15, 3), true, "http://a:3 http://a:1"},
 	} {
-		if news := l.Take(&self, own, ownN, said(row.id, "http://a:3")); news != row.news || dials(&l, ownN) != row.want {
+		if news := l.Take(&self, own, ownN, there, said(row.id, "http://a:3")); news != row.news || dials(&l, ownN) != row.want {
 			t.Errorf("told of %v: news %t, %s", row.id, news, dials(&l, ownN))
 		}
 	}
@@ -93,17 +97,17 @@ func TestLearned(t *testing.T) {
 // Ensure that nobody is believed who is no member of the own cluster and epoch, and that he changes nothing.
 func TestLearned_Take_whoIsBelieved(t *testing.T) {
 	for name, change := range map[string]func(*autopilot.Whereabouts){
-		"another cluster":     func(w *autopilot.Whereabouts) { w.Cluster = 8 },
-		"no cluster":          func(w *autopilot.Whereabouts) { w.Cluster = 0 },
-		"another epoch":       func(w *autopilot.Whereabouts) { w.Epoch.Number = 2 },
-		"no member":           func(w *autopilot.Whereabouts) { w.Member = consensus.NoMember },
-		"a non-member":        func(w *autopilot.Whereabouts) { w.Member = 4 },
-		"itself":              func(w *autopilot.Whereabouts) { w.Member = 3 },
-		"an older one":        func(w *autopilot.Whereabouts) { w.Config = configAt(9, 2) },
-		"the same one":        func(w *autopilot.Whereabouts) { w.Config = ownN },
-		"no configuration":    func(w *autopilot.Whereabouts) { w.Config = consensus.ConfigID{} },
-		"nothing about any":   func(w *autopilot.Whereabouts) { w.Members = nil },
-		"only of non-members": func(w *autopilot.Whereabouts) { w.Members = w.Members[3:] },
+		"another cluster":   func(w *autopilot.Whereabouts) { w.Cluster = 8 },
+		"no cluster":        func(w *autopilot.Whereabouts) { w.Cluster = 0 },
+		"another epoch":     func(w *autopilot.Whereabouts) { w.Epoch.Number = 2 },
+		"no member":         func(w *autopilot.Whereabouts) { w.Member = consensus.NoMember },
+		"a non-member":      func(w *autopilot.Whereabouts) { w.Member = 4 },
+		"itself":            func(w *autopilot.Whereabouts) { w.Member = 3 },
+		"an older one":      func(w *autopilot.Whereabouts) { w.Config = configAt(9, 2) },
+		"the same one":      func(w *autopilot.Whereabouts) { w.Config = ownN },
+		"no configuration":  func(w *autopilot.Whereabouts) { w.Config = consensus.ConfigID{} },
+		"nothing about any": func(w *autopilot.Whereabouts) { w.Members = nil },
+		"only of itself":    func(w *autopilot.Whereabouts) { w.Members = w.Members[2:3] },
 		"no URL that can be": func(w *autopilot.Whereabouts) {
 			w.Members = []autopilot.Whereabout{{Member: 1, URLs: []string{"", "a:2", "ftp://a:2", "http://" + strings.Repeat("a", 600) + ":1"}}}
 		},
@@ -111,7 +115,7 @@ func TestLearned_Take_whoIsBelieved(t *testing.T) {
 		var l autopilot.Learned
 		w := said(configAt(20, 2), "http://a:2")
 		change(w)
-		if l.Take(&self, own, ownN, w) || dials(&l, ownN) != "http://a:1" {
+		if l.Take(&self, own, ownN, there, w) || dials(&l, ownN) != "http://a:1" {
 			t.Errorf("%s: it is looked for at %s", name, dials(&l, ownN))
 		}
 	}
@@ -126,15 +130,65 @@ func TestLearned_Take_bounded(t *testing.T) {
 		w.Members = append(w.Members, autopilot.Whereabout{Member: consensus.MemberID(i + 10), URLs: []string{"http://x:1"}})
 	}
 	w.Members[2].URLs = []string{"http://elsewhere:1"} // member 3 asks
-	if !l.Take(&self, own, ownN, w) {
+	if !l.Take(&self, own, ownN, there, w) {
 		t.Fatal("it is no news")
 	}
 	all := l.Beside(own.Members, ownN)
-	if n := len(all[0].PeerURLs); len(all) != 3 || n != membership.MaxURLs+1 {
+	if n := len(all[0].PeerURLs); len(all) != 3+16 || n != membership.MaxURLs+1 {
 		t.Errorf("%d members, %d URLs of one", len(all), n)
 	}
 	if !slices.Equal(all[2].PeerURLs, own.Members[2].PeerURLs) {
 		t.Errorf("it believes others that it is itself at %v", all[2].PeerURLs)
+	}
+}
+
+// Ensure that one who lies at an address, of a configuration that never comes, takes nothing back that others said or will say,
+// whoever comes first, and that his word ends when another one answers at that address.
+func TestLearned_Take_oneLies(t *testing.T) {
+	lie, truth := said(configAt(1<<60, 1<<60), "http://x:1", "http://x:2"), said(configAt(20, 2), "http://a:2")
+	for i := range membership.MaxURLs {
+		lie.Members[0].URLs = append(lie.Members[0].URLs, fmt.Sprintf("http://x:%d", i+3))
+	}
+	for _, lieFirst := range []bool{true, false} {
+		var l autopilot.Learned
+		for _, lies := range []bool{lieFirst, !lieFirst} {
+			at, w := there, truth
+			if lies {
+				at, w = elsewhere, lie
+			}
+			if !l.Take(&self, own, ownN, at, w) {
+				t.Errorf("the lie came first: %t: no news", lieFirst)
+			}
+		}
+		got := strings.Fields(dials(&l, ownN))
+		if !slices.Contains(got, "http://a:2") || len(got) != membership.MaxURLs+1 {
+			t.Errorf("the lie came first: %t: it is looked for at %v", lieFirst, got)
+		}
+		if l.Take(&self, own, ownN, elsewhere, lie) {
+			t.Error("the same lie is news")
+		}
+		if l.Outlived(configAt(20, 2)); len(l.Beside(own.Members, configAt(20, 2))[0].PeerURLs) != membership.MaxURLs+1 {
+			t.Error("the lie is outlived")
+		}
+		if honest := said(configAt(30, 2), "http://a:4"); !l.Take(&self, own, configAt(20, 2), elsewhere, honest) ||
+			dials(&l, configAt(20, 2)) != "http://a:4 http://a:1" {
+			t.Errorf("another one answers there: it is looked for at %s", dials(&l, configAt(20, 2)))
+		}
+	}
+}
+
+// Ensure that the words of a bounded number of addresses are kept, the last ones.
+func TestLearned_Take_manyAddresses(t *testing.T) {
+	var l autopilot.Learned
+	for i := range 1000 {
+		l.Take(&self, own, ownN, fmt.Sprintf("http://b:%d", i), said(configAt(20, 2), fmt.Sprintf("http://a:%d", i+2)))
+	}
+	if words := l.Words(); words != 32 {
+		t.Errorf("the words of %d addresses are kept", words)
+	}
+	l.Take(&self, own, ownN, "http://a:1", said(configAt(21, 2), "http://a:2000"))
+	if got := strings.Fields(dials(&l, ownN)); got[0] != "http://a:2000" || len(got) != membership.MaxURLs+1 {
+		t.Errorf("it is looked for at %v", got)
 	}
 }
 
@@ -150,5 +204,78 @@ func TestLearned_Look(t *testing.T) {
 	}
 	if want := []int{2, 6, 14, 23, 27, 35}; !slices.Equal(asked, want) {
 		t.Errorf("it asks at %v, want %v", asked, want)
+	}
+}
+
+// Ensure that members which are not known are learned of each word in turn, and that one which two words bind to different
+// data directories counts as bound to none: the one that lies must not keep it out.
+func TestLearned_Beside_unknown(t *testing.T) {
+	var l autopilot.Learned
+	tell := func(at string, by consensus.MemberID, storage byte, ids ...consensus.MemberID) {
+		w := said(configAt(20, 2), "http://a:1")
+		w.Member = by
+		for _, id := range ids {
+			w.Members = append(w.Members, autopilot.Whereabout{Member: id, Storage: consensus.StorageID{storage},
+				URLs: []string{fmt.Sprintf("http://%s-%d:1", at, id)}})
+		}
+		if !l.Take(&self, own, ownN, "http://"+at+":1", w) {
+			t.Errorf("what %s says is no news", at)
+		}
+	}
+	var many []consensus.MemberID
+	for i := range 100 {
+		many = append(many, consensus.MemberID(100+i))
+	}
+	tell("a", 1, 9, append(many, 50)...)
+	tell("b", 2, 1, 50, 51)
+	news := map[consensus.MemberID]consensus.Member{}
+	all := l.Beside(own.Members, ownN)
+	for _, m := range all {
+		news[m.ID] = m
+	}
+	if len(all) != 3+16 || news[51].Storage != (consensus.StorageID{1}) || news[50].PeerURLs[0] != "http://b-50:1" {
+		t.Errorf("it knows %+v", all)
+	}
+	if !slices.IsSortedFunc(all, func(a, b consensus.Member) int { return cmp.Compare(a.ID, b.ID) }) {
+		t.Error("members are not sorted by their ids")
+	}
+	tell("a", 1, 9, 50, 51)
+	all = l.Beside(own.Members, ownN)
+	for _, m := range all {
+		if m.ID >= 50 && !m.Storage.IsZero() {
+			t.Errorf("two bind it to different directories: %+v", m)
+		}
+	}
+}
+
+// Ensure that of more members, or URLs, than one round has room for each has its turn: the leader may be any of them.
+func TestLearned_turns(t *testing.T) {
+	var l autopilot.Learned
+	w := said(configAt(20, 2), "http://a:2")
+	var urls []string
+	for i := range 100 {
+		w.Members = append(w.Members, autopilot.Whereabout{Member: consensus.MemberID(100 + i), URLs: []string{"http://x:1"}})
+		urls = append(urls, fmt.Sprintf("http://x:%03d", i), fmt.Sprintf("http://y:%03d", i))
+	}
+	looked, asked := map[consensus.MemberID]bool{}, map[string]bool{}
+	for second := range 200 {
+		if !l.Look(time.Duration(second)*time.Second, time.Second, false) {
+			continue
+		}
+		of := l.Asks(urls)
+		for _, url := range of {
+			asked[url] = true
+		}
+		l.Take(&self, own, ownN, there, w)
+		all := l.Beside(own.Members, ownN)
+		for _, m := range all {
+			looked[m.ID] = true
+		}
+		if len(of) != 128 || len(all) != 3+16 {
+			t.Fatalf("in one round it asks at %d URLs, and looks for %d members", len(of), len(all))
+		}
+	}
+	if len(looked) != 3+101 || len(asked) != 200 {
+		t.Errorf("it has looked for %d members, and asked at %d URLs", len(looked), len(asked))
 	}
 }

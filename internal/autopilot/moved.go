@@ -317,7 +317,8 @@ type Announcement struct {
 	Known consensus.Member // as the configuration has it
 }
 
-// Announce says what a member does that was started at these peer URLs. Until a configuration has it, it can do nothing. One
+// Announce says what a member does that was started at these peer URLs. Until a configuration has it, it can tell nobody; one
+// that has none yet looks for itself, since nobody else would ever tell it that its URLs are wrong. One
 // that has told once, and answers where the configuration has it but no more where it was started, has nothing to tell. That it
 // finds itself does not show that others do: the leader, or the member that the leader tells, looks.
 func (a *Addresses) Announce(ctx context.Context, self consensus.MemberID, urls []string, again bool) (n Announcement) {
@@ -325,6 +326,9 @@ func (a *Addresses) Announce(ctx context.Context, self consensus.MemberID, urls 
 	known, ok := config.Member(self)
 	n.Known, n.URLs = known, urls
 	switch {
+	case !ok && len(config.Members) == 0:
+		n.Wrong = a.Wrong(ctx, self, urls)
+		return n
 	case !ok:
 		return n
 	case membership.SameURLs(known.PeerURLs, urls):

@@ -130,6 +130,7 @@ func (r *Requests) draft(
 	ctx context.Context, id membership.JobID, spec membership.Spec, view *membership.View, rows []Row,
 ) (membership.Job, error) {
 	jobs := Jobs(rows)
+	byCare := membership.ByCare(&membership.Job{ID: id, Spec: spec})
 	if why, ok := spec.Admit(jobs, view.ID); !ok {
 		return membership.Job{}, &membership.RefusedError{Reason: consensus.ReasonStaleConfig, Config: view.ID, Why: why}
 	}
@@ -145,7 +146,7 @@ func (r *Requests) draft(
 		return membership.Job{}, membership.ErrTooManyJobs
 	}
 	job := membership.Job{
-		ID: id, Spec: r.drawIDs(spec, view), State: membership.StateQueued, Created: created, Updated: created,
+		ID: id, Spec: r.drawIDs(spec, view), Care: byCare, State: membership.StateQueued, Created: created, Updated: created,
 	}
 	job.NoteNames(view)
 	job.Phases = membership.Phases(&job.Spec, view)

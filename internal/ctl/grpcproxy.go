@@ -26,11 +26,13 @@ type GRPCProxy struct {
 	AdvertiseURL, ResolverPrefix string
 	ResolverTTL                  int // seconds
 	Namespace                    string
+	Memory                       config.Memory // of this process
 
 	LogCalls, Profiles, Debug bool
 
 	lookup   lookup
 	resolver srv.Resolver // nil: that of the system
+	memory   string       // what was given for Memory
 	ordering bool         // refused
 	leasing  string       // refused
 }
@@ -145,6 +147,9 @@ func (g *GRPCProxy) addOtherFlags(f *pflag.FlagSet) {
 		"prefix of the keys under which proxies register, so that each tells clients the addresses of all")
 	f.IntVar(&g.ResolverTTL, "resolver-ttl", 0, "seconds after which a proxy that is gone is not registered any more")
 	f.StringVar(&g.Namespace, "namespace", "", "prefix of all keys, which clients neither write nor see")
+	f.StringVar(&g.memory, "memory", config.Memory{}.String(),
+		"memory of this process: a size such as 512MiB or 4GiB, or a part of what the machine or its control group has, "+
+			"such as 50%; 128MiB at least; auto: half of what there is, at most 4GiB")
 	f.BoolVar(&g.Profiles, "enable-pprof", false, "serve profiles under /debug/pprof/")
 	f.BoolVar(&g.LogCalls, "experimental-enable-grpc-logging", false, "log each call, without what is in it")
 	f.BoolVar(&g.Debug, "debug", false, "log more")
@@ -203,6 +208,10 @@ func (g *GRPCProxy) check() error {
 	case min(g.Members.SyncInterval, g.Members.KeepAliveTime, g.Members.KeepAliveTimeout, g.Clients.MinPing, g.Clients.Ping,
 		g.Clients.PingTimeout) < 0:
 		return command.Usagef("a duration is negative")
+	}
+	var err error
+	if g.Memory, err = config.ParseMemory(g.memory); err != nil {
+		return command.Usagef("--memory %s: %w", g.memory, err)
 	}
 	if err := g.checkTLS(); err != nil {
 		return err

@@ -61,9 +61,10 @@ func TestGRPCProxy_run(t *testing.T) {
 		return told.String(), status
 	}
 	told, status := start("--endpoints=https://m1:2379,m2:2379 --namespace=ns/ --resolver-prefix=p --resolver-ttl=5 " +
-		"--metrics-addr=http://127.0.0.1:9090 --cert=c --key=k")
+		"--metrics-addr=http://127.0.0.1:9090 --cert=c --key=k --memory=256MiB")
 	if !strings.Contains(told, "it ran") || status != command.StatusRefused || got.Namespace != "ns/" ||
-		strings.Join(got.Members.Endpoints, " ") != "https://m1:2379 m2:2379" || got.ResolverTTL != 5 || got.Members.KeyFile != "k" {
+		strings.Join(got.Members.Endpoints, " ") != "https://m1:2379 m2:2379" || got.ResolverTTL != 5 || got.Members.KeyFile != "k" ||
+		got.Memory.Bytes != 256<<20 {
 		t.Errorf("got %q, %d and %+v", told, status, got)
 	}
 	if address, secure, err := got.MetricsAddress(); address != "127.0.0.1:9090" || secure || err != nil {
@@ -75,6 +76,7 @@ func TestGRPCProxy_run(t *testing.T) {
 		"--resolver-prefix=p":                                          "invalid resolver-ttl 0",
 		"--resolver-ttl=5":                                             `invalid resolver-prefix ""`,
 		"--resolver-prefix=p --resolver-ttl=5 --advertise-client-url=": `invalid advertise-client-url ""`,
+		"--memory=100MiB":                                              "--memory 100MiB: must be at least 128MiB",
 		"--max-send-bytes=0":                                           "must be more than 0",
 		"--dial-keepalive-time=-1s":                                    "a duration is negative",
 		"--auto-tls --self-signed-cert-validity=0":                     "selfSignedCertValidity is invalid",

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/survey"
+	"github.com/quorate/quorate/internal/typed"
 )
 
 // maxLatencyCount keeps a slip of the finger from filling a store.
@@ -137,7 +138,7 @@ func (l *latencyCheck) clean(ctx context.Context, client *clientv3.Client) error
 	defer cancel()
 	if _, err := client.Delete(bounded, l.keys, clientv3.WithPrefix()); err != nil {
 		return command.Refused(fmt.Errorf("the keys could not be deleted: %s; do it with `quorate del --prefix %s`",
-			strings.TrimPrefix(command.PlainText(err), "etcdserver: "), l.keys))
+			strings.TrimPrefix(command.PlainText(err), "etcdserver: "), typed.Word(l.keys)))
 	}
 	return nil
 }

@@ -141,7 +141,8 @@ func TestRun_latencyOfDisorder(t *testing.T) {
 	f := startFake(t) // an etcd: no routes, no round trips
 	f.members = append(f.members, &pb.Member{ID: 2, Name: "m2", ClientURLs: []string{"http://" + testnet.Address(t)}}, &pb.Member{ID: 3})
 	got := f.run(t, "latency", "--count=1", "--timeout=500ms")
-	want := "3 down - - - - - - -\nm1 leader # # # # # # -\nm2 down - - - - - - -\n3 was skipped: it is down: it was never started\n" +
+	want := "3 down - - - - - - -\nm1 leader # # # # # # -\nm2 down - - - - - - -\n3 was skipped: it is down: it was never started, or ended before " +
+		"it could tell its client URLs\n" +
 		"m2 was skipped: it is down: connection refused\n"
 	if _, rows, _ := strings.Cut(timeless(got.Out), "\n"); rows != want || got.Status != command.StatusRefused {
 		t.Errorf("got status %d and\n%s\nwant\n%s", got.Status, rows, want)

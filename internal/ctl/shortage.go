@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
 	"github.com/quorate/quorate/internal/ctl/survey"
 )
@@ -17,10 +19,35 @@ import (
 // knownPatience is how long a member may take to tell what it knows by itself.
 const knownPatience = 2 * time.Second
 
-// known is the cluster as a member knows it, which needs no leader; nil: none tells.
-func known(ctx context.Context, client *clientv3.Client) *quoratepb.Cluster {
+// known is the cluster as a member knows it, which needs no leader; nil: none tells. That of the latest term is asked first.
+func known(ctx context.Context, c *command.Connection, members []survey.Member) *quoratepb.Cluster {
 	ctx, cancel := context.WithTimeout(ctx, knownPatience)
 	defer cancel()
+	for _, m := range latestFirst(members) {
+		client, err := c.Dial(ctx, []string{m.Endpoint})
+		if err != nil {
+			continue
+		}
+		cluster := knownTo(ctx, client)
+		_ = client.Close() // what it said is here
+		if cluster != nil {
+			return cluster
+		}
+	}
+	return nil
+}
+
+// latestFirst are the members that answer, the latest term and log first: one that a recovery has dropped, or that is behind,
+// knows a configuration that is not in force any more.
+func latestFirst(members []survey.Member) []survey.Member {
+	up := slices.DeleteFunc(slices.Clone(members), func(m survey.Member) bool { return m.Role == survey.Down })
+	slices.SortStableFunc(up, func(a, b survey.Member) int {
+		return cmp.Or(cmp.Compare(b.Term, a.Term), cmp.Compare(b.Index, a.Index))
+	})
+	return up
+}
+
+func knownTo(ctx context.Context, client *clientv3.Client) *quoratepb.Cluster {
 	stream, err := quoratepb.NewMembershipClient(client.ActiveConnection()).Watch(ctx, &quoratepb.WatchRequest{})
 	if err != nil {
 		return nil

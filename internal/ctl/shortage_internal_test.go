@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/quorate/quorate/api/quoratepb"
@@ -73,5 +74,21 @@ func TestIsDataless(t *testing.T) {
 		if got := isDataless(why); got != want {
 			t.Errorf("%q: got %t", why, got)
 		}
+	}
+}
+
+// Ensure that whom a recovery has dropped, and who is behind, is not the first to tell who votes.
+func TestLatestFirst(t *testing.T) {
+	up := func(name string, term, index uint64) survey.Member {
+		return survey.Member{Seat: survey.Seat{Name: name}, Role: survey.Seeking, Term: term, Index: index}
+	}
+	gone := up("down", 9<<20, 9)
+	gone.Role = survey.Down
+	var got []string
+	for _, m := range latestFirst([]survey.Member{up("dropped", 7, 900), gone, up("behind", 1<<20, 8), up("latest", 1<<20, 9)}) {
+		got = append(got, m.Name)
+	}
+	if want := []string{"latest", "behind", "dropped"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
@@ -45,7 +44,7 @@ func showStatus(ctx context.Context, c *command.Connection) error {
 	if c.JSON() {
 		err = command.PrintJSON(c.Streams.Out, statusLines(members))
 	} else {
-		printStatus(ctx, c, client, members)
+		printStatus(ctx, c, members)
 	}
 	divided := divided(members, cluster, func(earlier, later survey.Member) bool { return apart(ctx, c, earlier, later) })
 	for _, text := range divided {
@@ -68,7 +67,7 @@ func countDown(members []survey.Member) int {
 	return n
 }
 
-func printStatus(ctx context.Context, c *command.Connection, client *clientv3.Client, members []survey.Member) {
+func printStatus(ctx context.Context, c *command.Connection, members []survey.Member) {
 	t := &command.Table{}
 	t.Add("MEMBER", "ENDPOINT", "ID", "ROLE", "TERM", "INDEX", "APPLIED", "LAG", "REVISION", "SIZE", "VERSION")
 	var notes, dataless []string
@@ -89,7 +88,7 @@ func printStatus(ctx context.Context, c *command.Connection, client *clientv3.Cl
 	t.Print(c.Streams.Out)
 	notes = append(notes, survey.Notes(members)...)
 	if _, led := survey.LeaderOf(members); !led {
-		notes = append(notes, noLeader(ctx, client, members, dataless))
+		notes = append(notes, noLeader(ctx, c, members, dataless))
 	}
 	for _, m := range survey.CutOff(members) {
 		notes = append(notes, cutOff(m, members))
@@ -113,9 +112,9 @@ func cutOff(m survey.Member, members []survey.Member) string {
 }
 
 // noLeader says why nothing can be written. Members that all serve clients may still not reach each other.
-func noLeader(ctx context.Context, client *clientv3.Client, members []survey.Member, dataless []string) string {
+func noLeader(ctx context.Context, c *command.Connection, members []survey.Member, dataless []string) string {
 	refusing, down := refusingPeers(ctx, members)
-	if words := shortage(known(ctx, client), members, dataless); words != "" {
+	if words := shortage(known(ctx, c, members), members, dataless); words != "" {
 		return words
 	}
 	if up := len(members) - countDown(members); up <= len(members)/2 {
@@ -184,7 +183,7 @@ func refusingPeers(ctx context.Context, members []survey.Member) (refusing, down
 
 func whyDown(ctx context.Context, c *command.Connection, m survey.Member) string {
 	if errors.Is(m.Err, survey.ErrNoEndpoint) {
-		return "it was never started"
+		return "it was never started, or ended before it could tell its client URLs"
 	}
 	if why, _ := c.Diagnose(ctx, m.Endpoint); why != "" {
 		return why

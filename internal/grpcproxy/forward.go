@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,7 +23,7 @@ import (
 
 var (
 	errTooManyCalls = status.Error(codes.ResourceExhausted,
-		"quorate: too many calls are open at this proxy, or of this address")
+		"quorate: too many calls are open at this proxy, or of this address: --memory of the proxy bounds them")
 	errNoMessage = status.Error(codes.Internal, "quorate: the call ended without a request")
 )
 
@@ -38,8 +39,40 @@ type forwarder struct {
 	counts  *counts
 	log     *slog.Logger // of calls; nil: none are logged
 
-	calls, held *admission.HostBound
-	first       *admission.FirstMessages
+	held, renewals *admission.Ledger
+	first          *admission.FirstMessages
+	open           atomic.Int64 // calls
+	refused        atomic.Uint64
+}
+
+const (
+	// callBytes is what a call takes: goroutines and streams at both sides, and a small message.
+	callBytes = 32 << 10
+	// windowBytes is how much a member may send on a stream that is not read for.
+	windowBytes = 64 << 10
+	// readPatience is how long a message may wait for its client until the window is counted that fills behind it.
+	readPatience = 20 * time.Millisecond
+)
+
+// counts returns how many calls are open, and how many were refused.
+func (f *forwarder) callCounts() (open int, refused uint64) {
+	return int(f.open.Load()), f.refused.Load()
+}
+
+// describe tells what is to be known of a method before its handler is called.
+func (f *forwarder) describe(name string) *grpc.StreamDesc {
+	return &grpc.StreamDesc{Handler: f.handle, ServerStreams: true, ClientStreams: methodOf(name).clientStreams}
+}
+
+// enter takes room for a call. Those that renew leases have some of their own when there is no other.
+func (f *forwarder) enter(host, name string) (leave func(), entered bool) {
+	if leave, entered = f.held.Enter(host, callBytes); !entered && name == pb.Lease_LeaseKeepAlive_FullMethodName {
+		leave, entered = f.renewals.Enter(host, callBytes)
+	}
+	if !entered {
+		f.refused.Add(1)
+	}
+	return leave, entered
 }
 
 // handle is the handler of all calls.
@@ -59,11 +92,13 @@ func (f *forwarder) handle(_ any, client grpc.ServerStream) error {
 
 func (f *forwarder) admit(m *method, name string, client grpc.ServerStream) error {
 	host := admission.CallerOf(client.Context()).Host
-	leave, entered := f.calls.Enter(host)
+	leave, entered := f.enter(host, name)
 	if !entered {
 		return errTooManyCalls
 	}
 	defer leave()
+	f.open.Add(1)
+	defer f.open.Add(-1)
 	if err := f.names.admits(m, name); err != nil {
 		return err
 	}
@@ -72,7 +107,7 @@ func (f *forwarder) admit(m *method, name string, client grpc.ServerStream) erro
 		return c.forward(name, nil)
 	}
 	var first frame
-	if err := f.first.Receive(client.Context(), func() error { return c.receive(&first) }); err != nil {
+	if err := c.receive(&first); err != nil {
 		if errors.Is(err, io.EOF) {
 			return errNoMessage
 		}
@@ -130,19 +165,25 @@ func (c *call) send(f *frame) error {
 	return err
 }
 
-// receive reads the next message of the client.
+// receive reads the next message of the client, and counts it until it was sent.
 func (c *call) receive(f *frame) error {
 	if err := c.client.RecvMsg(f); err != nil {
 		return err
 	}
 	c.counts.received(c.method)
-	return c.take(f, c.names.request)
+	if err := c.change(f, c.names.request); err != nil {
+		return err
+	}
+	if !c.method.clientStreams && f.data.Len() < freeBytes {
+		return nil // there is no other
+	}
+	return f.hold(c.held, c.host)
 }
 
-// take counts a message among those that are held, after what a namespace does to it.
-func (c *call) take(f *frame, change func(*method, *frame) error) error {
+// change does to a message what a namespace does.
+func (c *call) change(f *frame, change func(*method, *frame) error) error {
 	if size := f.data.Len(); size >= freeBytes && c.names.reads(c.method) {
-		leave, entered := c.held.EnterAs(c.host, readCopies*size)
+		leave, entered := c.held.Enter(c.host, int64(readCopies*size))
 		if !entered {
 			f.drop()
 			return errTooMuchHeld
@@ -153,7 +194,72 @@ func (c *call) take(f *frame, change func(*method, *frame) error) error {
 		f.drop()
 		return err
 	}
-	return f.hold(c.held, c.host)
+	return nil
+}
+
+// answer passes a message on to the client, and counts it until that is done: then what waits is counted where it waits. The
+// stream ends if the client is slow and there is no room for what comes behind.
+func (c *call) answer(f *frame) error {
+	defer f.drop()
+	if err := c.change(f, c.names.response); err != nil {
+		return err
+	}
+	if size := f.data.Len(); size >= freeBytes {
+		f.data = mem.BufferSlice{mem.SliceBuffer(f.bytes())} // pooled buffers may be several times as large as what is in them
+		leave, entered := c.held.Enter(c.host, int64(size))
+		if !entered {
+			return errTooMuchHeld
+		}
+		defer leave()
+	}
+	c.counts.sent(c.method)
+	if c.method.kind == unaryKind {
+		return c.client.SendMsg(f)
+	}
+	slow := c.slow()
+	defer slow.end()
+	return c.client.SendMsg(f)
+}
+
+// slow counts the window that fills behind a message, from when its client is slow.
+func (c *call) slow() *slowness {
+	s := new(slowness)
+	s.timer = time.AfterFunc(readPatience, func() {
+		leave, entered := c.held.Enter(c.host, windowBytes)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		switch {
+		case s.over && entered:
+			leave()
+		case s.over:
+		case entered:
+			s.leave = leave
+		default:
+			if stream, ours := grpc.ServerTransportStreamFromContext(c.client.Context()).(interface{ Abandon() }); ours {
+				stream.Abandon()
+			}
+		}
+	})
+	return s
+}
+
+// slowness is a message that waits for its client.
+type slowness struct {
+	timer *time.Timer
+	mu    sync.Mutex
+	over  bool
+	leave func() // nil: nothing is counted
+}
+
+func (s *slowness) end() {
+	if s.timer.Stop() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over = true; s.leave != nil {
+		s.leave()
+	}
 }
 
 // passRequests passes on what the client says. It returns an error if the client is gone, or said what it may not.
@@ -193,13 +299,7 @@ func (c *call) passResponses() error {
 			}
 			return err
 		}
-		if err := c.take(&f, c.names.response); err != nil {
-			return err
-		}
-		c.counts.sent(c.method)
-		err = c.client.SendMsg(&f)
-		f.drop()
-		if err != nil {
+		if err := c.answer(&f); err != nil {
 			return err
 		}
 	}

@@ -13,11 +13,10 @@ import (
 )
 
 const (
-	// maxHeldBytes bounds all messages that are held, maxHostHeldBytes those to and from one client host.
-	maxHeldBytes     = 1 << 30
-	maxHostHeldBytes = maxHeldBytes / 4 * 3
-	// freeBytes is the size below which messages are not counted: they are bounded by the number of streams.
+	// freeBytes is the size below which a message is not counted of which its call has one at a time: it is among callBytes.
 	freeBytes = 4 << 10
+	// frameBytes is what a message takes beside its bytes that waits for a member.
+	frameBytes = 512
 	// readCopies is how often a message is in memory that is read for a namespace, beside what is sent.
 	readCopies = 2
 )
@@ -58,13 +57,9 @@ func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 var errTooMuchHeld = status.Error(codes.ResourceExhausted, "quorate: this proxy holds too much that was not taken yet, for "+
 	"this client or for all: ask for less at once, or read faster")
 
-// hold counts a frame until gRPC has sent it.
-func (f *frame) hold(bound *admission.HostBound, host string) error {
-	size := f.data.Len()
-	if size < freeBytes {
-		return nil
-	}
-	leave, entered := bound.EnterAs(host, size)
+// hold counts a frame until gRPC has sent it to a member.
+func (f *frame) hold(held *admission.Ledger, host string) error {
+	leave, entered := held.Enter(host, int64(f.data.Len()+frameBytes))
 	if !entered {
 		f.drop()
 		return errTooMuchHeld

@@ -19,6 +19,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/tlsconn"
 )
 
@@ -52,7 +53,7 @@ func (h *web) serve(l net.Listener, profiles bool) error {
 		MaxHeaderBytes: maxHTTPHeaderBytes, ConnContext: tlsconn.ConnContext,
 		ErrorLog: slog.NewLogLogger(h.logger.Handler(), slog.LevelDebug)}
 	defer server.Close()
-	if err := server.Serve(l); !errors.Is(err, net.ErrClosed) {
+	if err := server.Serve(admission.Yielding(l)); !errors.Is(err, net.ErrClosed) {
 		return err
 	}
 	return nil

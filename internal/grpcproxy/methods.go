@@ -22,6 +22,9 @@ type method struct {
 	clientStreams bool   // the client may say several things, or nothing for long
 }
 
+// unaryKind is the kind of those with one message in each direction.
+const unaryKind = "unary"
+
 // unknown stands for all methods that none of these services has: a member says what it thinks of them.
 var unknown = &method{service: "other", name: "other", kind: "bidi_stream", clientStreams: true}
 
@@ -39,7 +42,7 @@ func collect(services ...*grpc.ServiceDesc) map[string]*method {
 				clientStreams: kind == "bidi_stream" || kind == "client_stream"}
 		}
 		for _, m := range s.Methods {
-			add(m.MethodName, "unary")
+			add(m.MethodName, unaryKind)
 		}
 		for _, m := range s.Streams {
 			switch {

@@ -18,23 +18,27 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	_ "google.golang.org/grpc/encoding/gzip" // clients may compress
-	"google.golang.org/grpc/keepalive"
 
 	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/h2"
+	"github.com/quorate/quorate/internal/memory"
+	"github.com/quorate/quorate/internal/rpc/front"
 	"github.com/quorate/quorate/internal/rpc/portmux"
 	"github.com/quorate/quorate/internal/tlsconn"
 )
 
 const (
-	// maxConns is how many connections clients may have, maxHostConns how many those of one host.
+	// maxConns is how many connections clients may have, maxHostConns how many those of one host, for what the system has of
+	// them: --memory bounds them, too.
 	maxConns     = 16_384
 	maxHostConns = maxConns / 8 * 7
-	// maxCalls is how many calls may be open, watches among them, maxHostCalls how many of one host. A member has the same
-	// bounds, and takes all clients of a proxy for one host.
-	maxCalls     = 65_536
-	maxHostCalls = 32_768
 	// maxHeaderBytes bounds the headers of a call, unpacked.
 	maxHeaderBytes = 16 << 10
+	// streamWindow and connWindow are how much a client may send before it is taken, as at a member.
+	streamWindow = 1 << 20
+	connWindow   = 8 << 20
+	// memberWindow is how much a member may send on a connection before it was read.
+	memberWindow = 4 << 20
 	// handshakeTimeout bounds how long a new connection may take until HTTP/2 is agreed upon.
 	handshakeTimeout = 10 * time.Second
 	// dialTimeout bounds one attempt to connect to a member.
@@ -51,9 +55,10 @@ type Options struct {
 	Members   Members
 	Clients   Clients
 	Naming    Naming
-	Namespace string // prefix of all keys; empty: none
-	LogCalls  bool   // one line for each call, without what is in it
-	Profiles  bool   // serve /debug/pprof/
+	Memory    memory.ProxyShares // the zero value: those of memory.DefaultMost
+	Namespace string             // prefix of all keys; empty: none
+	LogCalls  bool               // one line for each call, without what is in it
+	Profiles  bool               // serve /debug/pprof/
 	Logger    *slog.Logger
 }
 
@@ -80,11 +85,14 @@ type Proxy struct {
 	options Options
 	client  *clientv3.Client // for what the proxy itself asks: its keys have the prefix, too
 	calls   *forwarder
-	server  *grpc.Server
+	server  *front.Server
 	self    *ownClient
 	web     *web
 	counts  *counts
 	conns   *admission.HostBound
+	metrics *admission.Ledger // of connections for metrics
+
+	abandoned admission.Abandoned
 
 	silent  atomic.Uint64 // connections that were closed because newer ones had not said either what they want
 	stop    context.CancelFunc
@@ -93,12 +101,16 @@ type Proxy struct {
 
 // New connects to the members, which need not be there yet, and begins what the options ask for.
 func New(o Options) (*Proxy, error) {
+	if o.Memory == (memory.ProxyShares{}) {
+		o.Memory = memory.DivideProxy(memory.DefaultMost)
+	}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: o.Members.Endpoints, DialTimeout: dialTimeout, TLS: o.Members.TLS, Logger: zap.NewNop(),
 		DialKeepAliveTime: o.Members.KeepAliveTime, DialKeepAliveTimeout: o.Members.KeepAliveTimeout,
 		PermitWithoutStream: o.Members.PermitWithoutStream,
 		DialOptions: []grpc.DialOption{
 			grpc.WithMaxHeaderListSize(maxHeaderBytes), grpc.WithUserAgent("quorate-grpc-proxy"),
+			grpc.WithStaticStreamWindowSize(windowBytes), grpc.WithStaticConnWindowSize(memberWindow),
 		},
 	})
 	if err != nil {
@@ -109,10 +121,11 @@ func New(o Options) (*Proxy, error) {
 		client.Watcher = etcdnamespace.NewWatcher(client.Watcher, o.Namespace)
 		client.Lease = etcdnamespace.NewLease(client.Lease, o.Namespace)
 	}
-	p := &Proxy{options: o, client: client, counts: newCounts(), conns: admission.NewHostBound(maxConns, maxHostConns)}
+	p := &Proxy{options: o, client: client, counts: newCounts(), conns: admission.NewHostBound(maxConns, maxHostConns),
+		metrics: admission.NewLedger(o.Memory.Clients.Metrics)}
 	p.calls = newForwarder(client.ActiveConnection(), &o, p.counts)
 	p.calls.naming = &naming{Naming: o.Naming, client: client, logger: o.Logger}
-	p.server = grpc.NewServer(p.serverOptions()...)
+	p.server = p.newServer()
 	if p.self, err = newOwnClient(p.server, &p.running); err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
@@ -127,8 +140,7 @@ func newForwarder(members *grpc.ClientConn, o *Options, c *counts) *forwarder {
 		members: members, names: namespace(o.Namespace), counts: c,
 		options: []grpc.CallOption{grpc.ForceCodecV2(rawCodec{}), grpc.MaxCallRecvMsgSize(o.Members.MaxRecvBytes),
 			grpc.MaxCallSendMsgSize(math.MaxInt32)},
-		calls: admission.NewHostBound(maxCalls, maxHostCalls),
-		held:  admission.NewHostBound(maxHeldBytes, maxHostHeldBytes),
+		held: admission.NewLedger(o.Memory.Clients.Total), renewals: admission.NewLedger(o.Memory.Clients.Renewals),
 		first: admission.NewFirstMessages(firstMessage),
 	}
 	if o.LogCalls {
@@ -140,8 +152,11 @@ func newForwarder(members *grpc.ClientConn, o *Options, c *counts) *forwarder {
 // showBounds adds what is bounded to the metrics.
 func (p *Proxy) showBounds() {
 	p.counts.bound("connection", p.conns.Counts)
-	p.counts.bound("call", p.calls.calls.Counts)
-	p.counts.bound("held_bytes", p.calls.held.Counts)
+	p.counts.bound("call", p.calls.callCounts)
+	p.counts.bound("held_bytes", func() (int, uint64) {
+		s := p.calls.held.Stats()
+		return int(s.Bytes), s.Refused
+	})
 	p.counts.bound("unsent", p.calls.first.Counts)
 	p.counts.bound("silent", func() (int, uint64) { return 0, p.silent.Load() })
 }
@@ -160,32 +175,34 @@ func (p *Proxy) begin() {
 	}
 }
 
-func (p *Proxy) serverOptions() []grpc.ServerOption {
-	c := &p.options.Clients
-	options := []grpc.ServerOption{
-		grpc.UnknownServiceHandler(p.calls.handle),
-		grpc.ForceServerCodecV2(rawCodec{}),
-		grpc.Creds(tlsconn.Credentials()),
-		grpc.InTapHandle(p.calls.first.Tap),
-		grpc.MaxRecvMsgSize(c.MaxSendBytes),
-		grpc.MaxSendMsgSize(math.MaxInt32),
-		grpc.ConnectionTimeout(handshakeTimeout),
-		grpc.MaxConcurrentStreams(c.MaxConcurrentStreams),
-		grpc.MaxHeaderListSize(maxHeaderBytes),
-	}
-	if c.KeepAliveMinTime > 0 {
-		options = append(options, grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: c.KeepAliveMinTime}))
-	}
-	if c.KeepAliveInterval > 0 && c.KeepAliveTimeout > 0 {
-		options = append(options, grpc.KeepaliveParams(keepalive.ServerParameters{
-			Time: c.KeepAliveInterval, Timeout: c.KeepAliveTimeout,
-		}))
-	}
-	return options
+// newServer makes a server of the kind that a member has.
+func (p *Proxy) newServer() *front.Server {
+	c, held := &p.options.Clients, p.calls.held
+	return front.New(front.Options{
+		HTTP2: h2.Options{
+			MaxStreams: c.MaxConcurrentStreams, MaxHeaderBytes: maxHeaderBytes, StreamWindow: streamWindow,
+			ConnWindow: connWindow, Handshake: handshakeTimeout, Hosts: &p.abandoned,
+			Tab:   func(c net.Conn) h2.Tab { return held.Open(admission.Host(c.RemoteAddr())) },
+			Pings: h2.Pings{MinPing: c.KeepAliveMinTime, Interval: c.KeepAliveInterval, Timeout: c.KeepAliveTimeout},
+		},
+		Codec: rawCodec{}, Credentials: tlsconn.Credentials(), Others: p.calls.describe, MaxMessage: c.MaxSendBytes,
+		Unsent: p.calls.first.Wait,
+	})
 }
 
-// Bounded is a listener with the bound on connections of clients. It goes below the one that encrypts.
-func (p *Proxy) Bounded(l net.Listener) net.Listener { return p.conns.Listen(l) }
+// Bounded is a listener with the bounds on connections of clients, which are encrypted above it if secure.
+func (p *Proxy) Bounded(l net.Listener, secure bool) net.Listener {
+	bytes := int64(admission.ConnBytes)
+	if secure {
+		bytes = admission.TLSConnBytes
+	}
+	return p.calls.held.Listen(p.conns.Listen(l), bytes)
+}
+
+// BoundedMetrics is Bounded for a listener of ServeMetrics, encrypted or not. Such connections have room of their own.
+func (p *Proxy) BoundedMetrics(l net.Listener, _ bool) net.Listener {
+	return p.metrics.Listen(p.conns.Listen(l), admission.HTTPConnBytes)
+}
 
 // ServeClients answers clients, gRPC and HTTP, until the listener is closed or the proxy ends.
 func (p *Proxy) ServeClients(l net.Listener) error {

@@ -1,6 +1,7 @@
 package grpcproxy
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +17,8 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/client/v3/naming/endpoints"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -24,6 +28,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/memory"
 )
 
 // startMember serves all calls by one function, and returns its address.
@@ -59,7 +64,7 @@ func startProxy(t *testing.T, o Options, prepare func(*Proxy)) (*Proxy, string) 
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
-	go func() { served <- p.ServeClients(p.Bounded(l)) }()
+	go func() { served <- p.ServeClients(p.Bounded(l, false)) }()
 	t.Cleanup(func() {
 		_ = l.Close()
 		if err := errors.Join(<-served, p.Close()); err != nil {
@@ -206,7 +211,7 @@ func TestProxy_forward_unread(t *testing.T) {
 		}
 	})
 	p, address := startProxy(t, Options{Members: Members{Endpoints: []string{member}}}, func(p *Proxy) {
-		p.calls.held = admission.NewHostBound(256<<10, 128<<10)
+		*p.calls.held = *admission.NewLedger(256 << 10) // a host alone has half
 	})
 	conn := dial(t, address)
 	stream, err := conn.NewStream(t.Context(), &anyStream, pb.Watch_Watch_FullMethodName)
@@ -220,39 +225,148 @@ func TestProxy_forward_unread(t *testing.T) {
 	for err = nil; err == nil; err = stream.RecvMsg(&read) {
 		read.drop()
 	}
-	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "this proxy holds too much") {
+	if status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("got %v", err)
 	}
 	conn.Close()
 	p.server.Stop()
-	if open, refused := p.calls.held.Counts(); open != 0 || refused != 1 {
-		t.Errorf("%d bytes are held, %d messages were refused; want 0 and 1", open, refused)
+	awaitHeld(t, p, "nothing, when all have gone", func(bytes int64) bool { return bytes == 0 })
+	if p.calls.held.Stats().Refused == 0 {
+		t.Error("nothing was refused")
 	}
 }
 
-// Ensure that calls beyond the bound, and messages beyond --max-send-bytes, are refused.
+// Ensure that calls of a host are refused once they take half of what clients may hold, that one which renews leases has room
+// then, and that messages beyond --max-send-bytes are refused.
 func TestProxy_forward_bounds(t *testing.T) {
-	begun := make(chan struct{}, 2)
 	_, member := startMember(t, func(_ string, s grpc.ServerStream) error {
-		begun <- struct{}{}
+		if err := s.SendHeader(metadata.Pairs("h", "1")); err != nil {
+			return err
+		}
 		<-s.Context().Done()
 		return nil
 	})
-	_, address := startProxy(t, Options{Members: Members{Endpoints: []string{member}}}, func(p *Proxy) {
-		p.calls.calls = admission.NewHostBound(2, 2)
+	p, address := startProxy(t, Options{Members: Members{Endpoints: []string{member}}}, func(p *Proxy) {
+		*p.calls.held = *admission.NewLedger(1 << 20)
 	})
 	conn := dial(t, address)
 	if _, _, err := ask(t.Context(), conn, putMethod, strings.Repeat("x", 2<<20)); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a request of two MiB: got %v", err)
 	}
-	for range 2 {
-		if _, err := conn.NewStream(t.Context(), &anyStream, pb.Watch_Watch_FullMethodName); err != nil {
+	open := func(method string) error {
+		stream, err := conn.NewStream(t.Context(), &anyStream, method)
+		if err == nil {
+			if header, _ := stream.Header(); len(header["h"]) == 0 { // it is not the member that answers
+				err = stream.RecvMsg(new(frame))
+			}
+		}
+		return err
+	}
+	calls := 0
+	var err error
+	for err == nil && calls < 100 {
+		if err = open(pb.Watch_Watch_FullMethodName); err == nil {
+			calls++
+		}
+	}
+	if status.Code(err) != codes.ResourceExhausted || calls < 10 || calls >= 512/32 {
+		t.Errorf("half a MiB is room for %d calls of 32 KiB; the next one got %v", calls, err)
+	}
+	if err := open(pb.Lease_LeaseKeepAlive_FullMethodName); err != nil {
+		t.Errorf("a stream that renews leases: got %v", err)
+	}
+	if open, refused := p.calls.callCounts(); open != calls+1 || refused == 0 {
+		t.Errorf("%d calls are open, want %d; %d were refused", open, calls+1, refused)
+	}
+	conn.Close()
+	p.server.Stop()
+	awaitHeld(t, p, "nothing, when all have gone", func(bytes int64) bool { return bytes == 0 })
+}
+
+// Ensure that connections are counted by what they take, and those for metrics on their own.
+func TestProxy_Bounded(t *testing.T) {
+	p, err := New(Options{Memory: memory.DivideProxy(memory.MinLimit), Members: Members{Endpoints: []string{"127.0.0.1:1"}},
+		Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for _, row := range []struct {
+		name    string
+		bounded func(net.Listener, bool) net.Listener
+		secure  bool
+		ledger  *admission.Ledger
+		want    int64
+	}{
+		{"plain", p.Bounded, false, p.calls.held, admission.ConnBytes},
+		{"encrypted", p.Bounded, true, p.calls.held, admission.TLSConnBytes},
+		{"for metrics", p.BoundedMetrics, false, p.metrics, admission.HTTPConnBytes},
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
 			t.Fatal(err)
 		}
-		<-begun
+		before := row.ledger.Stats().Bytes
+		client, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := row.bounded(l, row.secure).Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := row.ledger.Stats().Bytes - before; got != row.want {
+			t.Errorf("%s: it counts %d bytes, want %d", row.name, got, row.want)
+		}
+		if err := errors.Join(conn.Close(), client.Close(), l.Close()); err != nil {
+			t.Error(err)
+		}
 	}
-	if _, _, err := ask(t.Context(), conn, putMethod, ""); !strings.Contains(err.Error(), "too many calls are open at this proxy") {
-		t.Errorf("the third call: got %v", err)
+	if got, want := p.calls.held.Limit(), memory.DivideProxy(memory.MinLimit).Clients.Total; got != want {
+		t.Errorf("clients may hold %d bytes, want %d", got, want)
+	}
+}
+
+// Ensure that what has arrived of a message counts, by its bytes, before it is there in full.
+func TestProxy_halfSent(t *testing.T) {
+	_, member := startMember(t, func(_ string, s grpc.ServerStream) error {
+		<-s.Context().Done()
+		return nil
+	})
+	p, address := startProxy(t, Options{Members: Members{Endpoints: []string{member}}}, nil)
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	var block bytes.Buffer
+	fields := hpack.NewEncoder(&block)
+	for _, f := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", pb.Watch_Watch_FullMethodName},
+		{":authority", "a"}, {"content-type", "application/grpc"}, {"te", "trailers"}} {
+		_ = fields.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}) // to memory
+	}
+	const size = 40_000
+	frames := http2.NewFramer(conn, nil)
+	_, err = conn.Write([]byte(http2.ClientPreface))
+	err = errors.Join(err, frames.WriteSettings(),
+		frames.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(), EndHeaders: true}),
+		frames.WriteData(1, false, []byte{0, 0, 1, 0, 0}))
+	for range size / 10_000 {
+		err = errors.Join(err, frames.WriteData(1, false, make([]byte, 10_000)))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitHeld(t, p, "the call and what came of its message", func(bytes int64) bool { return bytes >= callBytes+size })
+}
+
+// awaitHeld waits until clients hold what is wanted.
+func awaitHeld(t *testing.T, p *Proxy, want string, fits func(bytes int64) bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !fits(p.calls.held.Stats().Bytes); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes are held, want %s", p.calls.held.Stats().Bytes, want)
+		}
 	}
 }
 

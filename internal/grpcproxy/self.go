@@ -9,6 +9,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+
+	"github.com/quorate/quorate/internal/rpc/front"
 )
 
 // ownClient is a client of the proxy within its process, for /proxy/health: it goes the way of all clients but the network.
@@ -17,7 +19,7 @@ type ownClient struct {
 	pipes *pipes
 }
 
-func newOwnClient(server *grpc.Server, running *sync.WaitGroup) (*ownClient, error) {
+func newOwnClient(server *front.Server, running *sync.WaitGroup) (*ownClient, error) {
 	p := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"proxy:0"}, Logger: zap.NewNop(),
 		DialOptions: []grpc.DialOption{grpc.WithContextDialer(p.dial)}})

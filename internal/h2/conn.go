@@ -27,6 +27,7 @@ type conn struct {
 	parts    bool   // a frame, or the fields of a request, are not there in full
 	now      time.Time
 	pings    pings
+	unpaid   int // hasty resets that nothing paid for, and that the host is not charged with yet
 
 	floods floods
 
@@ -326,9 +327,53 @@ func (c *conn) reset(f *frame) error {
 	}
 	s.lose()
 	if c.now.Sub(s.opened) < hastyReset { // its request brought nothing forward
-		return c.floods.idle(idleFrame + s.paid)
+		c.catchUp()
+		return c.hasty(idleFrame + s.paid)
 	}
 	return c.floods.idle(idleFrame)
+}
+
+// hasty takes note of a hasty reset of that cost. The host has abandoned the request, unless other requests of the connection
+// pay for it: each connection of a host could reset thousands otherwise. Others run between, as after yieldBytes.
+func (c *conn) hasty(cost int) error {
+	if err := c.floods.idle(cost); err != nil {
+		return err
+	}
+	if c.unpaid++; c.unpaid < resetsTogether || c.floods.score.Load() <= 0 {
+		return nil
+	}
+	c.unpaid = 0
+	runtime.Gosched()
+	hosts := c.server.options.Hosts
+	if hosts == nil {
+		return nil
+	}
+	from := c.net.RemoteAddr()
+	if hosts.Add(from, resetsTogether); !hosts.Admits(from) {
+		return broken(EnhanceYourCalm, "the client host has reset too many requests")
+	}
+	return nil
+}
+
+// catchUp waits while more than maxUnended streams are worked for that have ended: a client may reset streams faster than
+// others get a processor, and each of its connections may.
+func (c *conn) catchUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running-len(c.streams) <= maxUnended || c.ended {
+		return
+	}
+	late := false
+	timer := time.AfterFunc(endPause, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		late = true
+		c.drained.Broadcast()
+	})
+	defer timer.Stop()
+	for c.running-len(c.streams) > maxUnended && !c.ended && !late {
+		c.drained.Wait()
+	}
 }
 
 func (c *conn) ping(f *frame, now time.Time) error {

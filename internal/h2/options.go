@@ -54,10 +54,10 @@ type Hosts interface {
 
 // Tab counts bytes, within a bound that connections share. Its methods are called one at a time.
 type Tab interface {
-	Take(bytes int64) bool // false: there is no room, and none were taken
-	Force(bytes int64)     // takes them in any case
-	Give(bytes int64)      // gives them back
-	Settle()               // gives back what is kept in store
+	Take(bytes int64) bool  // false: there is no room, and none were taken
+	Force(bytes int64) bool // of what is there already: it has more room, but not without end
+	Give(bytes int64)       // gives them back
+	Settle()                // gives back what is kept in store
 	Close()
 	Tight() bool // what does not move is to make room
 }

@@ -14,7 +14,7 @@ const (
 	maxBacklog = 4 * batchBytes
 	// batchBytes is how much is written at once.
 	batchBytes = 64 << 10
-	// keptBytes is the largest buffer that an idle connection keeps.
+	// keptBytes is the largest buffer that an idle connection keeps, which is counted with the connection.
 	keptBytes = 4 << 10
 	// batchRoom is what a batch takes, with the frame that goes beyond batchBytes and frames without DATA.
 	batchRoom = batchBytes + maxFrameBytes + keptBytes

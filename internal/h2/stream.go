@@ -84,6 +84,7 @@ func (s *Stream) Left() {
 	defer s.c.mu.Unlock()
 	s.left = true
 	s.c.running--
+	s.c.drained.Broadcast() // for catchUp
 	s.c.settleStream(s)
 	s.c.closeTab()
 }
@@ -188,7 +189,7 @@ func (s *Stream) Answer(m Message) {
 	}
 	s.begun = true
 	parts := []Part{{Data: m.AppendWire(AppendPrefix(make([]byte, 0, whole), size))}}
-	if !c.admits(parts) {
+	if !s.admits(parts) {
 		s.exhaust()
 		return
 	}
@@ -206,7 +207,7 @@ func (s *Stream) Reply(header []byte, parts []Part, trailers []byte) {
 		drop(parts)
 		return
 	}
-	if !s.c.admits(parts) {
+	if !s.admits(parts) {
 		drop(parts)
 		s.exhaust()
 		return

@@ -6,8 +6,9 @@ import (
 
 const (
 	// streamBytes is what a stream takes that was opened, beside its fields.
-	streamBytes = 1 << 10
-	// promisedBytes is the size up to which an answer is given even if there is no room: the stream was counted for it.
+	streamBytes = 1<<10 + promisedBytes
+	// promisedBytes may wait of a stream even if there is no room: a small answer, or one small message at a time. They are
+	// counted with the stream.
 	promisedBytes = 512
 	// unreadTimeout is how long a client may take nothing of a stream's answer: programs stop while their users read, and
 	// machines sleep. Where room is scarce it is scarceUnreadTimeout.
@@ -22,12 +23,12 @@ const (
 // noTab counts nothing.
 type noTab struct{}
 
-func (noTab) Take(int64) bool { return true }
-func (noTab) Force(int64)     {}
-func (noTab) Give(int64)      {}
-func (noTab) Settle()         {}
-func (noTab) Close()          {}
-func (noTab) Tight() bool     { return false }
+func (noTab) Take(int64) bool  { return true }
+func (noTab) Force(int64) bool { return true }
+func (noTab) Give(int64)       {}
+func (noTab) Settle()          {}
+func (noTab) Close()           {}
+func (noTab) Tight() bool      { return false }
 
 // kept is what the client of a connection makes the server keep, and what is told to the tab. It is guarded by conn.mu.
 type kept struct {
@@ -48,7 +49,7 @@ func (c *conn) weigh() {
 	}
 	now := c.pending
 	if c.writing {
-		now += int64(len(c.out) + c.inside + c.unsent)
+		now += int64(max(0, len(c.out)+c.inside+c.unsent-keptBytes))
 	}
 	switch more := now - c.counted; {
 	case more == 0:
@@ -57,22 +58,36 @@ func (c *conn) weigh() {
 		c.over = false
 		c.tab.Give(-more)
 	case !c.tab.Take(more):
-		c.over = true
-		c.tab.Force(more)
+		if c.over = true; !c.tab.Force(more) {
+			c.overdraw()
+			return
+		}
 	}
 	c.counted = now
 }
 
-// admits takes room for parts of an answer that are about to wait; false if there is none. The connection is locked.
-func (c *conn) admits(parts []Part) bool {
-	n := waiting(parts)
-	if n > 0 && !c.tab.Take(n) {
-		if n > promisedBytes {
-			return false
-		}
-		c.tab.Force(n)
+// overdraw ends a connection whose client does not read what waits for its socket, and whose host has taken twice its room. The
+// connection is locked.
+func (c *conn) overdraw() {
+	if !c.ended {
+		c.abort()
 	}
-	c.counted += n
+}
+
+// admits takes room for parts of an answer that are about to wait; false if there is none. The connection is locked.
+func (s *Stream) admits(parts []Part) bool {
+	n := waiting(parts)
+	switch {
+	case n == 0:
+	case s.c.tab.Take(n):
+		s.c.counted += n
+	case int64(s.waiting)+n > promisedBytes:
+		return false
+	default:
+		for i := range parts {
+			parts[i].Counted = true // with the stream
+		}
+	}
 	return true
 }
 
@@ -90,7 +105,7 @@ func waiting(parts []Part) (n int64) {
 // connection is locked.
 func (s *Stream) admit(parts []Part) bool {
 	for waited := time.Duration(0); !s.closed && !s.c.ended; waited += roomRetry {
-		if s.c.admits(parts) {
+		if s.admits(parts) {
 			return true
 		}
 		if waited >= scarceUnreadTimeout {
@@ -149,12 +164,23 @@ func (s *Stream) Abandoned() bool {
 	return s.abandoned
 }
 
-// Hold says how many bytes of the request are kept for the stream now; false: there is no room, and nothing has changed.
+// Abandon ends a stream whose client does not read: Send returns false, and what waits is dropped.
+func (s *Stream) Abandon() {
+	s.c.mu.Lock()
+	s.abandon(s.c.server.options.Unread)
+	s.c.mu.Unlock()
+	s.lose()
+}
+
+// Hold says how many bytes of the request are kept for the stream now; false: there is no room, and nothing has changed. For a
+// stream that is over nothing is kept.
 func (s *Stream) Hold(bytes int) bool {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
 	more := int64(bytes) - s.body
 	switch {
+	case s.closed && s.left || s.c.kept.closed:
+		return false
 	case more > 0 && !s.c.tab.Take(more):
 		return false
 	case more < 0:
@@ -183,14 +209,17 @@ func (c *conn) closeTab() {
 
 // keepPart takes note of what has come of a frame, or of fields, that are not there in full; progress: others are. The
 // connection is locked.
+//
+// It is at most a frame and the fields of a request. A connection whose host has taken twice its room ends.
 func (c *conn) keepPart(rest int, progress bool, now time.Time) {
 	if c.headers.stream != 0 {
 		rest += c.headers.size
 		progress = progress && c.rest == 0
 	}
 	switch more := int64(rest) - c.rest; {
-	case more > 0 && !c.tab.Take(more):
-		c.tab.Force(more) // it is at most a frame and the fields of a request
+	case more > 0 && !c.tab.Force(more):
+		c.turnAway("the client host has sent too much in parts")
+		return
 	case more < 0:
 		c.tab.Give(-more)
 	}
@@ -199,6 +228,16 @@ func (c *conn) keepPart(rest int, progress bool, now time.Time) {
 	} else if progress || c.since.IsZero() {
 		c.since = now
 	}
+}
+
+// turnAway ends a connection and says why. The connection is locked.
+func (c *conn) turnAway(why string) {
+	if c.ended {
+		return
+	}
+	c.out = appendGoAway(c.out, c.last, EnhanceYourCalm, why)
+	c.flush()
+	c.abort()
 }
 
 // tend gives back what a connection does not need, and ends what does not move; passed is the time since it did so last.
@@ -217,9 +256,7 @@ func (c *conn) unmoved(now time.Time, passed time.Duration) (ended []*Stream) {
 	}
 	c.tab.Settle()
 	if !c.since.IsZero() && now.Sub(c.since) > partTimeout {
-		c.out = appendGoAway(c.out, c.last, EnhanceYourCalm, "a frame, or the fields of a request, did not come in full")
-		c.flush()
-		c.abort()
+		c.turnAway("a frame, or the fields of a request, did not come in full")
 		return nil
 	}
 	if c.counted == 0 {

@@ -34,6 +34,9 @@ func (m *Member) Cluster() consensus.ClusterID { return m.data.Identity.Cluster 
 // PeerHandler takes what arrives from other members.
 func (m *Member) PeerHandler() *PeerHandler { return &m.handler }
 
+// WasRemoved reports whether a member was removed for ever, as far as is applied here.
+func (m *Member) WasRemoved(id consensus.MemberID) bool { return m.config.removed(id) }
+
 // Membership answers requests about the members of the cluster.
 func (m *Member) Membership() *Membership { return &m.members }
 
@@ -132,20 +135,21 @@ func (m *Member) Propose(ctx context.Context, command *kv.Command) (kv.Result, e
 	return m.requests.command(ctx, command)
 }
 
-// Prompt reports whether ProposeThen may be called: a member that has not started yet lets requests wait.
+// Prompt reports whether ProposeAsync and ReadAsync may be called: before a member has started, Propose and ReadIndex wait for
+// that.
 func (m *Member) Prompt() bool { return m.requests.isOpen() }
 
-// ProposeThen is Propose for who does not wait: done is told once how the command ended, by a goroutine that must not be held
-// up, and the command is not used any more once ProposeThen has returned. abandon forgets who wants to know, and reports
-// whether that was in time: then done is not told. With an error, done is not told either. Commands that need more than the
-// first feature level, and those that ask for their route, are for Propose.
-func (m *Member) ProposeThen(command *kv.Command, done proposals.Completion) (abandon func() bool, err error) {
-	return m.requests.commandThen(command, done)
+// ProposeAsync is Propose without waiting: done is told once how the command ended, by a goroutine that must not be held up,
+// and the command is not used any more once ProposeAsync has returned. abandon reports whether it was in time: then done is
+// not told. With an error, done is not told either. Commands that need a feature level which is not active yet are for
+// Propose.
+func (m *Member) ProposeAsync(command *kv.Command, done proposals.Completion) (abandon func() bool, err error) {
+	return m.requests.proposeAsync(command, done)
 }
 
-// ReadThen is ReadIndex for who does not wait, as ProposeThen is Propose. The result that done is told is empty.
-func (m *Member) ReadThen(done proposals.Completion) (abandon func() bool, err error) {
-	return m.requests.readThen(done)
+// ReadAsync is ReadIndex without waiting, as ProposeAsync is Propose. The result that done is told is empty.
+func (m *Member) ReadAsync(done proposals.Completion) (abandon func() bool, err error) {
+	return m.requests.readAsync(done)
 }
 
 // ReadIndex returns once the state applied here shows everything that was acknowledged before the call.

@@ -19,6 +19,14 @@ func (c appliedConfig) withID() (consensus.Config, consensus.ConfigID) {
 	return machine.Config()
 }
 
+// removed reports whether a member was removed for ever.
+func (c appliedConfig) removed(id consensus.MemberID) bool {
+	machine, release := c.stores.Machine()
+	defer release()
+	_, removed := machine.Removed(id)
+	return removed
+}
+
 // nameOf is what people call a member.
 func (c appliedConfig) nameOf(id consensus.MemberID) string {
 	config := c.now()

@@ -23,12 +23,8 @@ type learner struct {
 	electionTimeout time.Duration
 }
 
-const (
-	// learnInterval is how often a member looks whether it hears no leader.
-	learnInterval = 500 * time.Millisecond
-	// mostAsked bounds the URLs at which it asks in one round.
-	mostAsked = 128
-)
+// learnInterval is how often a member looks whether it hears no leader.
+const learnInterval = 500 * time.Millisecond
 
 // run is the goroutine of the questions.
 func (l *learner) run(ctx context.Context) error {
@@ -36,7 +32,7 @@ func (l *learner) run(ctx context.Context) error {
 	return lookEvery(ctx, min(learnInterval, l.electionTimeout), func() {
 		led := l.leader.Leader() != consensus.NoMember
 		if urls := l.told.asks(l.claim.Member, l.clock.Now().Sub(begun), l.electionTimeout, led); len(urls) > 0 {
-			l.ask(ctx, urls[:min(len(urls), mostAsked)])
+			l.ask(ctx, urls)
 		}
 	})
 }

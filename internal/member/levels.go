@@ -19,10 +19,13 @@ type levels struct {
 	told      string // of the goroutine that calls keepRaised
 }
 
+// active reports whether the active level is the one that a command needs, or a later one.
+func (l *levels) active(needs level.Level) bool { return l.stores.Latest().ActiveLevel() >= needs }
+
 // await returns once the active level is the one that a command needs. If all members know that level, it raises it; else the
 // error is a level.HeldError.
 func (l *levels) await(ctx context.Context, needs level.Level) error {
-	if l.stores.Latest().ActiveLevel() >= needs {
+	if l.active(needs) {
 		return nil
 	}
 	if err := l.readIndex(ctx); err != nil { // others may have said what they know, or raised it

@@ -77,6 +77,9 @@ func (l *loop) publish() {
 	replica := l.node.Replica()
 	l.inferred.Store(replica.Inferred())
 	l.leader.follow(replica.Leader(), replica.Term(), l.clock.Now)
+	if replica.Leader() != consensus.NoMember && l.epochs.State().Mute() {
+		l.epochs.Update(true) // before anything is asked of the leader: a mute member drops its answers
+	}
 	l.follow(replica)
 	l.status.answer(replica)
 }

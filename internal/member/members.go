@@ -280,6 +280,11 @@ func (s *Membership) announce(urls []string, again bool) (told bool) {
 		return true
 	case news.Done:
 		return true
+	case news.Wrong != "" && news.Wrong != s.wrong && news.Known.ID == consensus.NoMember:
+		s.wrong = news.Wrong
+		s.logger.Error("this new member waits to hear from the others, and does not answer at its "+
+			"--initial-advertise-peer-urls, where they look for it: correct the flag, tell them the right URL by `quorate "+
+			"member update`, and restart this member", "urls", urls, "what", news.Wrong, "member", id.String())
 	case news.Wrong != "" && news.Wrong != s.wrong:
 		s.wrong = news.Wrong
 		s.logger.Error("the cluster is not told of --initial-advertise-peer-urls: this member does not answer at these URLs; "+

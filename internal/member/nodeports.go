@@ -78,7 +78,7 @@ func (p *nodePorts) sendSnapshot(to consensus.MemberID) {
 
 // configure opens and closes peers as the configuration in force says.
 func (p *nodePorts) configure(inForce raft.ConfigInForce) {
-	p.told.configure(&inForce.Config, inForce.ID, p.peers.transport.Configure)
+	p.told.configure(&inForce, p.peers.transport.Configure)
 	p.members.changes.Configured(&inForce)
 	self, _ := inForce.Config.Member(p.self)
 	p.leader.learner.Store(inForce.Config.IsLearner(p.self) && !self.Promote)

@@ -134,7 +134,7 @@ func (p *pilot) keepAddresses(ctx context.Context) error {
 		}
 		p.ports.peers.transport.LookForStrays(ctx)
 		config, id := p.ports.config.withID()
-		p.told.forget(&config, id)
+		p.told.forget(&config, id, p.ports.config.removed)
 		if self := p.ports.leader.self; len(p.peerURLs) > 0 && telling.Look(&config, self) &&
 			p.members.announce(p.peerURLs, telling.Again()) {
 			telling.Told(&config, self)

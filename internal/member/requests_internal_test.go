@@ -121,7 +121,7 @@ func TestRequests_command(t *testing.T) {
 				go func() { answer.Complete(a.command(t.Context(), put)) }()
 			},
 			"does not wait": func(t *testing.T, a *asking, answer ending) {
-				if _, err := a.commandThen(put, answer); err != nil {
+				if _, err := a.proposeAsync(put, answer); err != nil {
 					t.Error(err)
 				}
 			},
@@ -154,12 +154,12 @@ type ending chan error
 
 func (e ending) Complete(_ kv.Result, err error) { e <- err }
 
-// Ensure that a command that nobody waits for is told of once: by its end, or not at all once it was given up.
-func TestRequests_commandThen(t *testing.T) {
+// Ensure that a command for which no goroutine waits is told of once: by its end, or not at all once it was given up.
+func TestRequests_proposeAsync(t *testing.T) {
 	put := &kv.Command{Put: &kv.PutOp{Key: []byte("k")}}
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking(t)
-		if _, err := a.commandThen(put, make(ending)); !errors.Is(err, ErrTimeout) {
+		if _, err := a.proposeAsync(put, make(ending)); !errors.Is(err, ErrTimeout) {
 			t.Errorf("before the start: %v", err)
 		}
 		table := proposals.New(1, 1, 0)
@@ -168,11 +168,11 @@ func TestRequests_commandThen(t *testing.T) {
 		table.Resolve([]consensus.Entry{{Index: 1, Kind: open.Kind, Proposal: open.ID, Payload: open.Payload}},
 			make([]kv.Result, 1))
 		done, given := make(ending, 2), make(ending, 2)
-		abandon, err := a.commandThen(put, done)
+		abandon, err := a.proposeAsync(put, done)
 		if err != nil {
 			t.Fatal(err)
 		}
-		give, err := a.commandThen(put, given)
+		give, err := a.proposeAsync(put, given)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,17 +191,17 @@ func TestRequests_commandThen(t *testing.T) {
 		if len(done) != 0 || len(given) != 0 {
 			t.Error("they were told again")
 		}
-		a.later.mu.Lock()
-		if a.later.open.First() != nil || a.later.sweeps {
+		a.waiting.mu.Lock()
+		if a.waiting.open.First() != nil || a.waiting.sweeps {
 			t.Error("something is left")
 		}
-		a.later.mu.Unlock()
+		a.waiting.mu.Unlock()
 		large := &kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: make([]byte, 100)}}
-		if _, err := a.commandThen(large, done); !errors.Is(err, ErrTooLarge) {
+		if _, err := a.proposeAsync(large, done); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("a large command: %v", err)
 		}
 		a.replaced = errors.New("superseded")
-		if _, err := a.commandThen(put, done); !errors.Is(err, a.replaced) {
+		if _, err := a.proposeAsync(put, done); !errors.Is(err, a.replaced) {
 			t.Errorf("a member that serves nothing: %v", err)
 		}
 	})
@@ -233,18 +233,18 @@ func (l readingLoop) take() []*node.Reader {
 	return slices.Collect(maps.Keys(l.readers))
 }
 
-// Ensure that a read that nobody waits for is told of once: that it may be done, that it took too long, or not at all once it
+// Ensure that a read for which no goroutine waits is told of once: that it may be done, that it took too long, or not at all once it
 // was given up; and that it is forgotten then.
-func TestRequests_readThen(t *testing.T) {
+func TestRequests_readAsync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking(t)
-		if _, err := a.readThen(make(ending)); !errors.Is(err, ErrTimeout) {
+		if _, err := a.readAsync(make(ending)); !errors.Is(err, ErrTimeout) {
 			t.Errorf("before the start: %v", err)
 		}
 		loop := readingLoop{mu: &sync.Mutex{}, readers: map[*node.Reader]bool{}}
 		a.open(loop)
 		shown, given, late := make(ending, 2), make(ending, 2), make(ending, 2)
-		abandon, err := a.readThen(shown)
+		abandon, err := a.readAsync(shown)
 		if err != nil || a.woken != 1 {
 			t.Fatalf("woken %d times, %v", a.woken, err)
 		}
@@ -255,11 +255,11 @@ func TestRequests_readThen(t *testing.T) {
 		if err := <-shown; err != nil || abandon() {
 			t.Errorf("ended with %v, and can be given up afterwards", err)
 		}
-		give, _ := a.readThen(given)
+		give, _ := a.readAsync(given)
 		if !give() || give() || len(loop.take()) != 0 {
 			t.Error("it can be given up once, and is forgotten then")
 		}
-		if _, err := a.readThen(late); err != nil {
+		if _, err := a.readAsync(late); err != nil {
 			t.Fatal(err)
 		}
 		reader := loop.take()[0]
@@ -272,8 +272,52 @@ func TestRequests_readThen(t *testing.T) {
 			t.Error("they were told again")
 		}
 		a.replaced = errors.New("superseded")
-		if _, err := a.readThen(late); !errors.Is(err, a.replaced) {
+		if _, err := a.readAsync(late); !errors.Is(err, a.replaced) {
 			t.Errorf("a member that serves nothing: %v", err)
 		}
 	})
+}
+
+// Ensure that requests which come while the member ends are told of it once, and that nothing of them is left.
+func TestRequests_whileStopping(t *testing.T) {
+	put := &kv.Command{Put: &kv.PutOp{Key: []byte("k")}}
+	a := newAsking(t)
+	table := proposals.New(1, 1, 0)
+	loop := readingLoop{deafLoop: deafLoop{table}, mu: &sync.Mutex{}, readers: map[*node.Reader]bool{}}
+	a.wake = func() {}
+	a.open(loop)
+	a.endMember()
+	ended := make(chan struct{})
+	var sweeping sync.WaitGroup
+	sweeping.Go(func() {
+		for {
+			select {
+			case <-ended:
+				return
+			default:
+				a.sweep()
+			}
+		}
+	})
+	told := make(ending, 1)
+	for range 2000 {
+		for _, begin := range []func() (func() bool, error){
+			func() (func() bool, error) { return a.readAsync(told) },
+			func() (func() bool, error) { return a.proposeAsync(put, told) },
+		} {
+			if _, err := begin(); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-told; !errors.Is(err, ErrStopped) {
+				t.Fatalf("ended with %v, want %v", err, ErrStopped)
+			}
+		}
+	}
+	close(ended)
+	sweeping.Wait()
+	a.sweep()
+	own, _ := table.OpenBytes()
+	if left := len(loop.take()); left > 0 || own > 0 || len(told) > 0 {
+		t.Errorf("%d readers and %d bytes are left, %d were told again", left, own, len(told))
+	}
 }

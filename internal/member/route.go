@@ -17,6 +17,7 @@ func WantRoute(ctx context.Context) (context.Context, *atomic.Pointer[proposals.
 
 func noteRoute(ctx context.Context, route proposals.Route) {
 	if wanted, ok := ctx.Value(routeKey{}).(*atomic.Pointer[proposals.Route]); ok {
-		wanted.Store(&route) // the call may have ended meanwhile
+		noted := route       // on the heap only where the caller wants it
+		wanted.Store(&noted) // the call may have ended meanwhile
 	}
 }

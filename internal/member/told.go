@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/identity"
 )
@@ -25,6 +26,7 @@ type toldAddresses struct {
 	learned autopilot.Learned
 	inForce consensus.Config
 	id      consensus.ConfigID // of inForce
+	others  []consensus.Member // of other configurations that the log had when that came into force
 	connect func(*consensus.Config)
 }
 
@@ -50,18 +52,28 @@ func (a *toldAddresses) dialled(config *consensus.Config, id consensus.ConfigID)
 	return a.learned.Beside(datadir.Dialled(config, id, a.told), id)
 }
 
-// configure lets connect open and close peers as a configuration in force says, now and whenever more of it is learned.
-func (a *toldAddresses) configure(config *consensus.Config, id consensus.ConfigID, connect func(*consensus.Config)) {
+// knownMembers are the members that are known without what was learned, in the order of their ids. a.mu is held.
+func (a *toldAddresses) knownMembers() consensus.Config {
+	known := a.inForce.Including(a.others)
+	return consensus.Config{Members: datadir.Dialled(&known, a.id, a.told)}
+}
+
+// configure lets connect open and close peers as a configuration in force says, now and whenever more of it is learned. Members
+// of the other configurations that the log had then are peers, too: one of them may lead.
+func (a *toldAddresses) configure(inForce *raft.ConfigInForce, connect func(*consensus.Config)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.inForce, a.id, a.connect = config.Clone(), id, connect
+	a.inForce, a.id, a.others, a.connect = inForce.Config.Clone(), inForce.ID, inForce.Others, connect
 	a.reconnect()
 }
 
 // reconnect opens and closes peers. a.mu is held: else an older configuration could come last.
 func (a *toldAddresses) reconnect() {
+	if a.connect == nil {
+		return // there is no configuration yet
+	}
 	config := a.inForce
-	config.Members = a.learned.Beside(datadir.Dialled(&config, a.id, a.told), a.id)
+	config.Members = a.learned.Beside(a.knownMembers().Members, a.id)
 	a.connect(&config)
 }
 
@@ -73,39 +85,45 @@ func (a *toldAddresses) asks(self consensus.MemberID, now, electionTimeout time.
 	if !a.learned.Look(now, electionTimeout, led) {
 		return nil
 	}
-	for _, m := range datadir.Dialled(&a.inForce, a.id, a.told) {
+	for _, m := range a.knownMembers().Members {
 		if m.ID != self {
 			urls = append(urls, m.PeerURLs...)
 		}
 	}
-	slices.Sort(urls)
-	return slices.Compact(urls)
+	return a.learned.Asks(urls)
 }
 
 // learn takes what somebody has said who was found at one of these URLs.
 func (a *toldAddresses) learn(own *identity.Claim, at string, said *autopilot.Whereabouts) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	known := datadir.Dialled(&a.inForce, a.id, a.told)
-	if !a.learned.Take(own, &a.inForce, a.id, said) {
+	known := a.knownMembers()
+	before := consensus.Config{Members: a.learned.Beside(known.Members, a.id)}
+	if !a.learned.Take(own, &known, a.id, at, said) {
 		return
 	}
-	for i, m := range a.learned.Beside(known, a.id) {
-		if len(m.PeerURLs) > len(known[i].PeerURLs) {
-			a.logger.Info("a member has moved while this one was away, as another member says; it is looked for there, too, "+
-				"until the configuration here is as new", "peer", m.ID.String(), "urls", strings.Join(m.PeerURLs, ","),
-				"said-by", said.Member.String(), "at", at, "config", said.Config.String())
+	for _, m := range a.learned.Beside(known.Members, a.id) {
+		was, _ := before.Member(m.ID)
+		if !slices.Equal(m.PeerURLs, was.PeerURLs) {
+			a.logger.Info("a member was added or has moved while this one was away, as another member says; it is looked for "+
+				"there, too, until the configuration here is as new", "peer", m.ID.String(), "urls",
+				strings.Join(m.PeerURLs, ","), "said-by", said.Member.String(), "at", at, "config", said.Config.String())
 		}
 	}
 	a.reconnect()
 }
 
 // forget drops, from the disk too, what a committed configuration has outlived.
-func (a *toldAddresses) forget(config *consensus.Config, id consensus.ConfigID) {
+func (a *toldAddresses) forget(config *consensus.Config, id consensus.ConfigID, removed func(consensus.MemberID) bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.learned.Outlived(id)
-	left, gone := datadir.Outlived(config, id, a.told)
+	left, gone := datadir.Outlived(config, id, removed, a.told)
+	others := len(a.others)
+	a.others = slices.DeleteFunc(slices.Clone(a.others), func(m consensus.Member) bool { return removed(m.ID) })
+	if len(a.others) < others || len(gone) > 0 {
+		defer a.reconnect()
+	}
 	if len(gone) == 0 {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/identity"
 )
@@ -24,7 +25,8 @@ func TestToldAddresses_learn(t *testing.T) {
 		{Member: 2, URLs: []string{"http://b:2"}, Config: id, Instead: []string{"http://b:1"}},
 	}}
 	var dialled [][]consensus.Member
-	a.configure(config, id, func(c *consensus.Config) { dialled = append(dialled, c.Members) })
+	inForce := raft.ConfigInForce{ID: id, Config: *config}
+	a.configure(&inForce, func(c *consensus.Config) { dialled = append(dialled, c.Members) })
 	asks := func(second int) string {
 		return strings.Join(a.asks(3, time.Duration(second)*time.Second, time.Second, false), " ")
 	}
@@ -33,7 +35,7 @@ func TestToldAddresses_learn(t *testing.T) {
 	}
 	own := &identity.Claim{Cluster: 7, Member: 3}
 	said := autopilot.Whereabouts{Cluster: 7, Member: 2, Config: newer, Members: []autopilot.Whereabout{
-		{Member: 1, URLs: []string{"http://a:2"}}, {Member: 4, URLs: []string{"http://d:1"}}, {Member: 3, URLs: []string{"http://x:1"}},
+		{Member: 1, URLs: []string{"http://a:2"}}, {Member: 4, Storage: consensus.StorageID{4}, URLs: []string{"http://d:1"}}, {Member: 3, URLs: []string{"http://x:1"}},
 	}}
 	other := said
 	other.Cluster = 8
@@ -43,21 +45,34 @@ func TestToldAddresses_learn(t *testing.T) {
 	}
 	a.learn(own, "http://b:2", &said)
 	last := dialled[len(dialled)-1]
-	if len(dialled) != 2 || len(last) != 3 || !slices.Equal(last[0].PeerURLs, []string{"http://a:2", "http://a:1"}) ||
+	if len(dialled) != 2 || len(last) != 4 || last[3].ID != 4 || last[3].Storage != (consensus.StorageID{4}) ||
+		!slices.Equal(last[0].PeerURLs, []string{"http://a:2", "http://a:1"}) ||
 		!slices.Equal(last[2].PeerURLs, []string{"http://c:1"}) {
 		t.Errorf("it dials %v", last)
 	}
 	if got := asks(9); got != "http://a:1 http://b:1 http://b:2" {
 		t.Errorf("after it has learned it asks at %s", got)
 	}
-	a.forget(config, id)
+	nobody := func(consensus.MemberID) bool { return false }
+	a.forget(config, id, nobody)
+	others := inForce
+	others.Others = []consensus.Member{{ID: 7, PeerURLs: []string{"http://seven:1"}}}
+	var last7 []consensus.Member
+	b := &toldAddresses{logger: a.logger}
+	b.configure(&others, func(c *consensus.Config) { last7 = c.Members })
+	if len(last7) != 4 || last7[3].ID != 7 {
+		t.Errorf("it dials %v, want the member of an earlier configuration, too", last7)
+	}
+	if b.forget(config, id, func(id consensus.MemberID) bool { return id == 7 }); len(last7) != 3 {
+		t.Errorf("it dials %v after one was removed for ever", last7)
+	}
 	if a.reconnect(); len(dialled[2][0].PeerURLs) != 2 {
 		t.Error("it forgets before its configuration is as new")
 	}
 	moved := config.Clone()
 	moved.Members[0].PeerURLs = []string{"http://a:2"}
 	a.told = nil
-	a.forget(&moved, newer)
+	a.forget(&moved, newer, nobody)
 	if a.reconnect(); len(dialled[3][0].PeerURLs) != 1 {
 		t.Error("it does not forget")
 	}

@@ -34,6 +34,7 @@ type Shares struct {
 	Peers     int64 // what those hold who connect to the peer port, until they are known as members
 	Proposals int64 // that wait for their results: those of this member, and as much for native clients
 	Backups   int64 // that are being written, all of them
+	Tokens    int64 // what is remembered of the use of simple tokens
 	// Deletion is of the keys that one command deletes. Applying holds up to ten times that for a moment, the rest of it of
 	// what other parts do not use.
 	Deletion int64
@@ -128,7 +129,8 @@ func Divide(limit int64) Shares {
 		Packing:   part(1, 32<<20) / 2,
 		Peers:     part(2, 64<<20),
 		Proposals: part(2, 256<<20),
-		Backups:   part(3, 256<<20) / 2,
+		Backups:   part(5, 512<<20) / 4,
+		Tokens:    part(1, 32<<20) / 4,
 		Deletion:  part(1, 256<<20),
 		State: State{
 			Users:    part(1, 256<<20) / 4,

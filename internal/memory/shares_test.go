@@ -45,7 +45,7 @@ func TestDivide_fits(t *testing.T) {
 	for limit := int64(memory.MinLimit); limit < 64<<30; limit += limit / 37 {
 		s := memory.Divide(limit)
 		sum := memory.MemTables*s.MemTable + s.Blocks + s.Versions + 3*s.Counts/2 + s.Log.Snapshot + s.Answers + s.Watch.Total + s.Watch.History + s.Watch.Watchers +
-			2*s.Proposals + s.Backups + s.Clients.Total + s.Clients.Renewals + s.Clients.Metrics + s.Packing + s.Peers +
+			2*s.Proposals + s.Backups + s.Tokens + s.Clients.Total + s.Clients.Renewals + s.Clients.Metrics + s.Packing + s.Peers +
 			s.Deletion + s.State.Leases + 2*s.State.Users + s.State.Sessions + s.State.Bounds
 		if sum > s.Heap || s.Heap >= limit {
 			t.Errorf("of %d: the parts have %d, the heap %d", limit, sum, s.Heap)
@@ -72,5 +72,19 @@ func ascending(t *testing.T, limit int64, before, now reflect.Value) {
 		case b.Int() < a.Int() || b.Int() <= 0:
 			t.Errorf("of %d: %s has %d, of less memory it had %d", limit, now.Type().Field(i).Name, b.Int(), a.Int())
 		}
+	}
+}
+
+// Ensure that the shares of a proxy fit into its limit together, and that more memory makes none smaller.
+func TestDivideProxy(t *testing.T) {
+	before := memory.DivideProxy(0)
+	for limit := int64(memory.MinLimit); limit < 64<<30; limit += limit / 37 {
+		s := memory.DivideProxy(limit)
+		sum := s.Clients.Total + s.Clients.Renewals + s.Clients.Metrics
+		if sum >= s.Heap || s.Heap >= limit || s.Limit != limit || s.Clients.Total < (limit-36*mib)/2-mib {
+			t.Errorf("of %d: %+v", limit, s)
+		}
+		ascending(t, limit, reflect.ValueOf(before), reflect.ValueOf(s))
+		before = s
 	}
 }

@@ -31,6 +31,8 @@ func (l *slowLogin) Authenticate(state *auth.State, token string) (auth.Credenti
 	return by, err
 }
 
+func (l *slowLogin) Quick() bool { return l.inner.Quick() }
+
 func (l *slowLogin) Hash(ctx context.Context, password string) ([]byte, error) {
 	return l.inner.Hash(ctx, password)
 }

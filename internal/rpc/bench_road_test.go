@@ -113,12 +113,12 @@ type answered struct {
 
 func (a *answeringBackend) Prompt() bool { return true }
 
-func (a *answeringBackend) ProposeThen(command *kv.Command, done proposals.Completion) (func() bool, error) {
+func (a *answeringBackend) ProposeAsync(command *kv.Command, done proposals.Completion) (func() bool, error) {
 	a.waiting <- &answered{payload: command.Append(nil), then: done.Complete}
 	return func() bool { return false }, nil
 }
 
-func (a *answeringBackend) ReadThen(done proposals.Completion) (func() bool, error) {
+func (a *answeringBackend) ReadAsync(done proposals.Completion) (func() bool, error) {
 	a.waiting <- &answered{then: done.Complete}
 	return func() bool { return false }, nil
 }

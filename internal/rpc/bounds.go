@@ -16,6 +16,7 @@ const (
 	maxScans       = 2 // Hash, HashKV and Defragment, which read the whole store
 	maxMoves       = 1 // of leadership: a second one would call off the first
 	maxTurnsWaited = 64
+	maxHostTurns   = 32 // that run or wait, of one address
 )
 
 // How many callers may wait for locks and elections. Each has a stream of events besides its call.
@@ -36,7 +37,7 @@ type bounds struct {
 	backups, waiting *admission.HostBound
 	backupTurns      *admission.Queue // for their memory
 	backupBytes      int64            // that each may have
-	scans, moves     *admission.Queue
+	scans, moves     *admission.HostTurns
 	costly           *costly.Gate
 	abandoned        admission.Abandoned
 	// streams counts those that are open and were refused.
@@ -52,10 +53,15 @@ func newBounds(options *Options) bounds {
 		backupTurns: admission.NewQueue(int(max(1, min(options.BackupBytes/backupBytes, maxBackups))), maxBackups),
 		backupBytes: backupBytes,
 		waiting:     admission.NewHostBound(maxWaiting, maxHostWaiting),
-		scans:       admission.NewQueue(maxScans, maxTurnsWaited),
-		moves:       admission.NewQueue(maxMoves, maxTurnsWaited),
+		scans:       turnsOf(maxScans),
+		moves:       turnsOf(maxMoves),
 		costly:      costly.New(options.Member.Machine),
 	}
+}
+
+// turnsOf returns turns of which most run at once. Hosts take turns, and none takes all places.
+func turnsOf(most int) *admission.HostTurns {
+	return admission.NewHostTurns(int64(most), most+maxTurnsWaited, maxHostTurns)
 }
 
 func (b *bounds) collect(e *metrics.Emitter) {

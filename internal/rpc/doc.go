@@ -1,13 +1,19 @@
-// Package rpc serves etcd's v3 gRPC API for one member: KV, Watch, Lease, Cluster, Maintenance and Auth, one file each.
+// Package rpc serves etcd's v3 gRPC API for one member. KV (kv*.go, hot*.go), Watch, Lease, Cluster and Maintenance are
+// here; Auth is package authapi, Lock and Election are package lockapi.
 //
 // A service turns etcd's messages into kv commands, hands them to the member, and turns results and errors back into etcd's
 // messages, codes and texts. It holds no state of the cluster and decides nothing about it: the answers come from the
-// member and the state machine that it gives out. Authentication is not here yet.
+// member and the state machine that it gives out. Package access finds the user of a call, and refuses what that user may
+// not do.
+//
+// Two roads lead to the member. By default package front serves clients, and puts, transactions and linearizable ranges of
+// one key have no goroutine (hot.go, hot_range.go) unless something may make them wait. Everything else, and everything
+// behind grpc-go, has a goroutine and a context (kv.go).
 //
 // The main type is Services, which puts together what stands around them: gate (which calls pass), wire (messages that are
-// read and written by hand), validate (what a request says by itself), etcderr (errors on the wire), health, httpapi and
-// metrics, and the native services. NewFront makes the server to register them with, or NewGRPCServer; portmux lets gRPC share
-// a port.
+// read and written by hand), validate (what a request says by itself), costly (commands that cost much take turns), etcderr
+// (errors on the wire), health, httpapi, gateway (the API as JSON) and metrics, and the native services. NewFront makes the
+// server to register them with, or NewGRPCServer; portmux lets gRPC share a port.
 //
 // Invariants:
 //  1. A response header's revision is the store's revision at the read or after the write that it answers.
@@ -15,6 +21,6 @@
 //  3. An error on the wire is one of etcd's, in code and text, where etcd has one.
 //  4. A watcher's events leave its stream in revision order, and never before its "created" answer.
 //
-// All methods may be called concurrently. One goroutine sends on a watch stream and one receives, however many
-// watchers the stream holds.
+// All methods may be called concurrently. One goroutine sends on a watch stream and one receives, however many watchers the
+// stream holds.
 package rpc

@@ -78,6 +78,51 @@ func TestGateway_slowBody(t *testing.T) {
 	s.awaitMetric(t, "quorate_gateway_request_bytes 0")
 }
 
+// Ensure that a watch whose message does not arrive is given up like one of gRPC, by HTTP and by websocket, and one that waits for
+// its client is not.
+func TestGateway_slowMessage(t *testing.T) {
+	s := serve(t, newMachineBackend(t), func(o *rpcOptions) {
+		o.FirstMessage = admission.FirstMessageLimits{Timeout: 100 * time.Millisecond}
+	})
+	const create = `{"create_request":{"key":"YQ=="}}`
+	quiet, half := s.websocket(t, "/v3/watch"), s.websocket(t, "/v3/watch")
+	hear := func(conn *websocket.Conn, want string) {
+		t.Helper()
+		if _, message, err := conn.ReadMessage(); err != nil || !strings.Contains(string(message), want) {
+			t.Errorf("got %s %v, want %s", message, err, want)
+		}
+	}
+	for _, conn := range []*websocket.Conn{quiet, half} {
+		if err := conn.WriteMessage(websocket.TextMessage, []byte(create)); err != nil {
+			t.Fatal(err)
+		}
+		hear(conn, `"created":true`)
+	}
+	if _, err := half.NetConn().Write(append([]byte{0x81, 0x80 | 100, 0, 0, 0, 0}, create[:20]...)); err != nil {
+		t.Fatal(err)
+	}
+	hear(half, `"code":4`)
+	conn, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := fmt.Fprintf(conn, "POST /v3/watch HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusGatewayTimeout {
+		t.Errorf("got %d %s", answer.StatusCode, text)
+	}
+	s.post(t, "/v3/kv/put", `{"key":"YQ==","value":"MQ=="}`)
+	hear(quiet, `"events":[{"kv":{"key":"YQ=="`)
+	s.awaitMetric(t, "quorate_calls_unsent_ended_total 2")
+}
+
 // Ensure that an address that has as many calls as a connection may have waits with the next, until one ends.
 func TestGateway_manyCalls(t *testing.T) {
 	s := serve(t, newMachineBackend(t), func(o *rpcOptions) { o.MaxConcurrentStreams = 2 })
@@ -267,5 +312,43 @@ func TestGateway_websocketHostile(t *testing.T) {
 	_, answer, err := websocket.DefaultDialer.Dial("ws://"+s.addr+"/v3/watch", http.Header{"Origin": {"http://evil"}})
 	if err == nil || answer.StatusCode != http.StatusForbidden {
 		t.Errorf("a script of another page: got %v", err)
+	}
+}
+
+// Ensure that a websocket which brings frames that bring nothing forward ends, and that one with many messages goes on.
+func TestGateway_websocketFloods(t *testing.T) {
+	s := serve(t, newMachineBackend(t), nil)
+	const most = 32 << 20 // beyond what the sockets hold
+	begins := "\x01\x80\x00\x00\x00\x00"
+	for _, row := range []struct{ name, first, frame string }{
+		{"pings", "", "\x89\x80\x00\x00\x00\x00"},
+		{"messages without contents", "", "\x81\x80\x00\x00\x00\x00"},
+		{"fragments without contents", begins, "\x00\x80\x00\x00\x00\x00"},
+		{"fragments of one byte", begins, "\x00\x81\x00\x00\x00\x00 "},
+	} {
+		conn := s.websocket(t, "/v3/watch").NetConn()
+		go func() { _, _ = io.Copy(io.Discard, conn) }() // it ends with the connection
+		_, err := io.WriteString(conn, row.first)
+		sent, frames := 0, strings.Repeat(row.frame, 100)
+		for err == nil && sent < most {
+			var n int
+			n, err = io.WriteString(conn, frames)
+			sent += n
+		}
+		if err == nil {
+			t.Errorf("%s: %d bytes were taken", row.name, sent)
+		}
+	}
+	conn := s.websocket(t, "/v3/lease/keepalive")
+	const messages = 4000
+	go func() {
+		for range messages {
+			_ = conn.WriteMessage(websocket.TextMessage, []byte(`{"ID":"7"}`))
+		}
+	}()
+	for i := range messages {
+		if _, got, err := conn.ReadMessage(); err != nil || !strings.Contains(string(got), `"ID":"7"`) {
+			t.Fatalf("renewal %d: %s %v", i, got, err)
+		}
 	}
 }

@@ -23,7 +23,7 @@ func (s *Services) NewFront(pings h2.Pings, calls stats.Handler) *front.Server {
 			Tab:   func(c net.Conn) h2.Tab { return s.bounds.held.Open(admission.Host(c.RemoteAddr())) },
 		},
 		Codec: s.codec(), Credentials: tlsconn.Credentials(), Unary: s.unary, Stream: s.stream,
-		Hot: s.hotMethods(), IsHot: s.nameless, MaxMessage: s.options.maxMessageBytes(), Writers: 1,
+		Hot: s.hotMethods(), IsHot: s.needsNoGoroutine, MaxMessage: s.options.maxMessageBytes(), Writers: 1,
 		Readers: runtime.GOMAXPROCS(0), Unsent: s.first.Wait,
 		Stats: calls, Turns: s.turns,
 	})

@@ -51,7 +51,7 @@ type silentBackend struct {
 	abandoned chan struct{}
 }
 
-func (b *silentBackend) ProposeThen(*kv.Command, proposals.Completion) (func() bool, error) {
+func (b *silentBackend) ProposeAsync(*kv.Command, proposals.Completion) (func() bool, error) {
 	b.proposed <- struct{}{}
 	return func() bool {
 		b.abandoned <- struct{}{}
@@ -59,8 +59,8 @@ func (b *silentBackend) ProposeThen(*kv.Command, proposals.Completion) (func() b
 	}, nil
 }
 
-func (b *silentBackend) ReadThen(done proposals.Completion) (func() bool, error) {
-	return b.ProposeThen(nil, done)
+func (b *silentBackend) ReadAsync(done proposals.Completion) (func() bool, error) {
+	return b.ProposeAsync(nil, done)
 }
 
 // Ensure that a write and a read are abandoned, and counted, that do not end and whose client gives them up. (grpc-go ends their

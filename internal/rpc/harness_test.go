@@ -342,12 +342,12 @@ func (b *machineBackend) Propose(_ context.Context, command *kv.Command) (kv.Res
 
 func (b *machineBackend) Prompt() bool { return true }
 
-func (b *machineBackend) ProposeThen(command *kv.Command, done proposals.Completion) (func() bool, error) {
+func (b *machineBackend) ProposeAsync(command *kv.Command, done proposals.Completion) (func() bool, error) {
 	done.Complete(b.Propose(context.Background(), command))
 	return func() bool { return false }, nil
 }
 
-func (b *machineBackend) ReadThen(done proposals.Completion) (func() bool, error) {
+func (b *machineBackend) ReadAsync(done proposals.Completion) (func() bool, error) {
 	done.Complete(kv.Result{}, b.ReadIndex(context.Background()))
 	return func() bool { return false }, nil
 }

@@ -18,8 +18,8 @@ import (
 // prompt is a Backend that can be asked without waiting: *member.Member.
 type prompt interface {
 	Prompt() bool
-	ReadThen(done proposals.Completion) (abandon func() bool, err error)
-	ProposeThen(command *kv.Command, done proposals.Completion) (abandon func() bool, err error)
+	ReadAsync(done proposals.Completion) (abandon func() bool, err error)
+	ProposeAsync(command *kv.Command, done proposals.Completion) (abandon func() bool, err error)
 }
 
 // hotKV serves writes that wait for nothing but their commit, and linearizable ranges of one key, without a goroutine for each.
@@ -31,8 +31,21 @@ type hotKV struct {
 
 // declines reports whether a command may wait before it is proposed.
 func (h *hotKV) declines(command *kv.Command) bool {
-	return h.access.State().Enabled() || !h.member.Prompt() || h.diskLow() || !h.withinQuota(growth(command)) ||
-		costly.MayBe(command)
+	return !h.member.Prompt() || h.diskLow() || !h.withinQuota(growth(command)) || costly.MayBe(command) ||
+		h.access.State().Enabled() && permitsLong(command)
+}
+
+// maxPermitted is of how many operations and comparisons the permission is looked up before a goroutine is made.
+const maxPermitted = 16
+
+// permitsLong reports whether it may take long to see that a command is permitted: it has many parts, or attaches keys to
+// leases, whose other keys count, too, or its keys are so long that admitPut asks again.
+func permitsLong(command *kv.Command) bool {
+	if txn := command.Txn; txn != nil && (len(txn.Compares)+len(txn.Then)+len(txn.Else) > maxPermitted ||
+		costly.AnyOp(txn, func(op *kv.Op) bool { return op.Txn != nil })) {
+		return true
+	}
+	return attachesKeys(command) || putsLongKey(command)
 }
 
 // noCheck stands for checkQuota after declines.
@@ -66,7 +79,7 @@ func (h *hotKV) servePut(c *front.Call, message []byte) bool {
 		return false
 	}
 	p.Command.Put = &p.Op
-	if kv.AsksForPairs(&p.Command) || h.declines(&p.Command) {
+	if kv.AsksForPairs(&p.Command) || h.declines(&p.Command) || !h.access.SignNow(c.Context(), &p.Command) {
 		return false
 	}
 	p.begin(h, c, h.put, &p.Command, len(message))
@@ -89,7 +102,8 @@ func (h *hotKV) serveTxn(c *front.Call, message []byte) bool {
 		return false
 	}
 	p.Command.Txn = &p.Op
-	if h.declines(&p.Command) || kv.AsksForPairs(&p.Command) && !h.options.Answers.ReadyNow(c.Context()) {
+	if h.declines(&p.Command) || kv.AsksForPairs(&p.Command) && !h.options.Answers.ReadyNow(c.Context()) ||
+		!h.access.SignNow(c.Context(), &p.Command) {
 		return false
 	}
 	p.begin(h, c, h.txn, &p.Command, len(message))
@@ -127,7 +141,7 @@ func (w *hotWrite) propose(refused error) {
 	}
 	w.stats.pending.Add(1)
 	w.call.Finish = w.finish
-	abandon, err := w.member.ProposeThen(w.command, w)
+	abandon, err := w.member.ProposeAsync(w.command, w)
 	if err != nil {
 		w.err = err
 		w.finish()

@@ -22,8 +22,8 @@ func (s *Services) hotMethods() map[string]front.Hot {
 		pb.KV_Range_FullMethodName: h.serveRange}
 }
 
-// nameless reports whether calls with the metadata of ctx are nobody's whether this member knows all users or not, and do not
-// ask for their route.
-func (s *Services) nameless(ctx context.Context) bool {
-	return !s.access.MayBear(ctx) && len(metadata.ValueFromIncomingContext(ctx, routeKey)) == 0
+// needsNoGoroutine reports whether calls with the metadata of ctx do not ask for their route, and do not take long to see whose
+// they are.
+func (s *Services) needsNoGoroutine(ctx context.Context) bool {
+	return len(metadata.ValueFromIncomingContext(ctx, routeKey)) == 0 && !s.access.TakesLong(ctx)
 }

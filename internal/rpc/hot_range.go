@@ -20,20 +20,25 @@ type hotRange struct {
 	wire.RangeCall
 	call     *front.Call
 	begun    time.Time
-	users    *auth.State // nobody must log in, as of the beginning
+	users    *auth.State // by which it is permitted
 	response wire.RangeResponse
 	memory   answers.Small
 	err      error // why the state here shows too little
 	abandon  func() bool
 }
 
-// serveRange declines what must log in, and all that may be large or has nothing to wait for: that has a goroutine.
+// serveRange declines all that may be large or has nothing to wait for, and calls of users whom this member may not know yet:
+// those have a goroutine.
 func (h *hotKV) serveRange(c *front.Call, message []byte) bool {
 	r := &hotRange{hotKV: h, call: c}
 	if r.DecodeWire(bytes.Clone(message)) != nil || r.Serializable || len(r.Op.End) > 0 || validate.Range(&r.Op) != nil {
 		return false
 	}
-	if r.users = h.access.State(); r.users.Enabled() || !h.member.Prompt() {
+	if !h.member.Prompt() {
+		return false
+	}
+	var permitted bool
+	if r.users, permitted = h.access.ReadNow(c.Context(), r.Op.Key, nil); !permitted {
 		return false
 	}
 	r.begun = h.options.Clock.Now()
@@ -41,7 +46,7 @@ func (h *hotKV) serveRange(c *front.Call, message []byte) bool {
 	err := h.oneRead.Enter(h.gate, c.Context(), false)
 	if err == nil {
 		c.Finish = r.finish
-		r.abandon, err = h.member.ReadThen(r)
+		r.abandon, err = h.member.ReadAsync(r)
 		err = readTimeout(err)
 	}
 	if err != nil {
@@ -71,7 +76,8 @@ func (r *hotRange) Complete(_ kv.Result, err error) {
 // ended times a range.
 func (r *hotRange) ended(err error) { r.timings.Request(timings.Range, r.begun, &err) }
 
-// finish reads the key. What is too large for here, or what users appeared for meanwhile, has a goroutine from now on.
+// finish reads the key. Values that are too large for here, and calls while users or roles change, have a goroutine from now
+// on.
 func (r *hotRange) finish() {
 	r.timings.Read(r.call.Context(), r.begun, r.err)
 	if r.err != nil {

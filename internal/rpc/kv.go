@@ -137,12 +137,8 @@ func (s *kvService) admitPut(ctx context.Context, c *wire.PutCall, check growthC
 	return s.checkKeys(ctx, &c.Command, check)
 }
 
-// wire.PutResponse answers a put that was applied.
+// putResponse answers a put that was applied.
 func (s *kvService) putResponse(result *kv.Result) *wire.PutResponse {
-	return s.putReply(result)
-}
-
-func (s *kvService) putReply(result *kv.Result) *wire.PutResponse {
 	response := &wire.PutResponse{Header: s.headerAt(result.Revision), Memory: result.Memory}
 	if result.Put != nil {
 		response.Prev = result.Put.Prev
@@ -173,12 +169,8 @@ func (s *kvService) admitDelete(ctx context.Context, c *wire.DeleteCall, check g
 	return s.checkKeys(ctx, &c.Command, check)
 }
 
-// wire.DeleteResponse answers a delete that was applied.
+// deleteResponse answers a delete that was applied.
 func (s *kvService) deleteResponse(result *kv.Result) *wire.DeleteResponse {
-	return s.deleteReply(result)
-}
-
-func (s *kvService) deleteReply(result *kv.Result) *wire.DeleteResponse {
 	response := &wire.DeleteResponse{Header: s.headerAt(result.Revision), Result: result.Delete, Memory: result.Memory}
 	if response.Result == nil {
 		response.Result = &kv.DeleteResult{}

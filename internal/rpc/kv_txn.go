@@ -64,12 +64,8 @@ func (s *kvService) admitTxn(ctx context.Context, c *wire.TxnCall, check growthC
 	return s.checkKeys(ctx, &c.Command, check)
 }
 
-// wire.TxnResponse answers a transaction that was applied.
+// txnResponse answers a transaction that was applied.
 func (s *kvService) txnResponse(result *kv.Result) *wire.TxnResponse {
-	return s.txnReply(result)
-}
-
-func (s *kvService) txnReply(result *kv.Result) *wire.TxnResponse {
 	response := &wire.TxnResponse{Header: s.headerAt(result.Revision), Result: result.Txn, Memory: result.Memory}
 	if response.Result == nil {
 		response.Result = &kv.TxnResult{}

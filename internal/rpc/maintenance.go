@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/quorum"
 	"github.com/quorate/quorate/internal/kv"
@@ -169,7 +170,7 @@ func (m *maintenanceService) Status(context.Context, *pb.StatusRequest) (*pb.Sta
 
 // Defragment gives disk space back, if the store has something to give.
 func (m *maintenanceService) Defragment(ctx context.Context, _ *pb.DefragmentRequest) (*pb.DefragmentResponse, error) {
-	leave, err := m.bounds.scans.Enter(ctx)
+	leave, err := m.bounds.scans.Enter(ctx, admission.CallerOf(ctx).Host, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +189,7 @@ func (m *maintenanceService) Defragment(ctx context.Context, _ *pb.DefragmentReq
 
 // Hash is a checksum over everything this member stores. It differs between members that compacted differently far.
 func (m *maintenanceService) Hash(ctx context.Context, _ *pb.HashRequest) (*pb.HashResponse, error) {
-	leave, err := m.bounds.scans.Enter(ctx)
+	leave, err := m.bounds.scans.Enter(ctx, admission.CallerOf(ctx).Host, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +212,7 @@ const emptyHash = 0x6b6579
 
 // HashKV is a checksum over the history up to a revision, equal on all members that have the same.
 func (m *maintenanceService) HashKV(ctx context.Context, r *pb.HashKVRequest) (*pb.HashKVResponse, error) {
-	leave, err := m.bounds.scans.Enter(ctx)
+	leave, err := m.bounds.scans.Enter(ctx, admission.CallerOf(ctx).Host, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +244,7 @@ func (m *maintenanceService) MoveLeader(
 	if m.options.Member.Leader() != m.options.Member.ID() {
 		return nil, rpctypes.ErrGRPCNotLeader
 	}
-	leave, err := m.bounds.moves.Enter(ctx)
+	leave, err := m.bounds.moves.Enter(ctx, admission.CallerOf(ctx).Host, 1)
 	if err != nil {
 		return nil, err
 	}

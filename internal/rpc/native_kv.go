@@ -91,18 +91,6 @@ func (k nativeKV) Response(kind quoratepb.Proposal_Kind, result *kv.Result) wire
 	}
 }
 
-// Reply implements writerapi.KV.
-func (k nativeKV) Reply(kind quoratepb.Proposal_Kind, result *kv.Result) wire.Encoder {
-	switch kind {
-	case quoratepb.Proposal_KIND_PUT:
-		return k.putReply(result)
-	case quoratepb.Proposal_KIND_DELETE_RANGE:
-		return k.deleteReply(result)
-	default:
-		return k.txnReply(result)
-	}
-}
-
 // Complete implements writerapi.KV.
 func (k nativeKV) Complete(ctx context.Context, command *kv.Command, result *kv.Result) error {
 	return k.complete(ctx, command, result)

@@ -18,6 +18,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/logpace"
 	"github.com/quorate/quorate/internal/rpc/front"
@@ -96,9 +97,9 @@ func (p *clientPorts) listen() error {
 		}
 		metrics := i >= len(p.cfg.Listen.ClientHTTPURLs)
 		if metrics {
-			l = p.budgets.metrics.Listen(p.limits.metrics.Listen(l), httpConnBytes)
+			l = p.budgets.metrics.Listen(p.limits.metrics.Listen(l), admission.HTTPConnBytes)
 		} else {
-			l = p.budgets.held.Listen(p.limits.http.Listen(l), httpConnBytes)
+			l = p.budgets.held.Listen(p.limits.http.Listen(l), admission.HTTPConnBytes)
 		}
 		if u.Secure() {
 			l = p.certs.Listen(l, certs.HTTP)
@@ -108,19 +109,11 @@ func (p *clientPorts) listen() error {
 	return nil
 }
 
-// What a connection takes while nothing is asked: a socket and a goroutine; the state of TLS; what one of HTTP has beside that,
-// and its headers.
-const (
-	connBytes     = 8 << 10
-	tlsConnBytes  = 24 << 10
-	httpConnBytes = 32 << 10
-)
-
 // bounded bounds the connections of a client listener.
 func (p *clientPorts) bounded(l net.Listener, u config.URL, others []config.URL) net.Listener {
-	bytes := int64(connBytes)
+	bytes := int64(admission.ConnBytes)
 	if u.Secure() || slices.ContainsFunc(others, func(v config.URL) bool { return samePort(u, v) }) {
-		bytes = tlsConnBytes
+		bytes = admission.TLSConnBytes
 	}
 	return p.budgets.held.Listen(p.limits.clients.Listen(l), bytes)
 }
@@ -238,7 +231,7 @@ func (p *clientPorts) serveHTTP(l net.Listener, handler http.Handler) {
 		ErrorLog: log.New(logpace.Writer(p.logger, ""), "", 0)}
 	p.https = append(p.https, server)
 	p.serving.Go(func() {
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(admission.Yielding(l)); !errors.Is(err, http.ErrServerClosed) {
 			p.ended("http server", err)
 		}
 	})

@@ -66,14 +66,14 @@ func (s *Server) connect(ctx context.Context, options Options) error {
 		return err
 	}
 	s.transport, err = transport.New(transport.Options{
-		Self:        s.claim(),
-		Handler:     m.PeerHandler(),
+		Self: s.claim(), Handler: m.PeerHandler(),
 		Logger:      s.logger,
 		Listeners:   listeners,
 		OpenMethods: member.OpenMethods(), MovedMethods: member.MovedMethods(),
 		TLS: transport.TLS{Dial: s.peerCerts.Dial},
 		Identity: transport.Identity{Seen: seen, Remember: s.data.WriteSeenPeers, Refused: m.PeerHandler().Refused,
-			CheckCertificate: s.peerCerts.PeerCheck()},
+			Removed: m.WasRemoved, CheckCertificate: s.peerCerts.PeerCheck(),
+			HasConfig: s.data.Restored.HasConfig()},
 		Times:    transport.Times{DeadAfter: 3 * s.cfg.Consensus.ElectionTimeout},
 		Snapshot: transport.Snapshot{BytesPerSecond: s.cfg.Storage.SnapshotSendRate},
 		Packing:  transport.Packing{When: transport.PackWhen(s.cfg.PeerCompression), Bytes: s.budgets.Packing},

@@ -19,6 +19,7 @@ import (
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
+	"github.com/quorate/quorate/internal/typed"
 )
 
 // newcomer is a process without data, on its way to be a member.
@@ -226,9 +227,9 @@ func (n *newcomer) otherClusters() string {
 		return "; of another cluster, by what they say: " + n.founder.Waiting(n.foreign) + ". If these serve the cluster " +
 			"that is to go on, restore no more: all that was written since the backup would be lost. Stop this process, move " +
 			n.bootstrap.cfg.Storage.DataDir + " aside, start it with an empty directory and the flags that it had, and run " +
-			"`quorate member reset " + n.bootstrap.cfg.Name + "` at one that serves. Only if nothing of that cluster is to " +
-			"be kept, restore every member from the same file, with the same --initial-cluster, --initial-cluster-token and " +
-			"--bump-revision"
+			"`quorate member reset " + typed.Word(n.bootstrap.cfg.Name) + "` at one that serves. Only if nothing of that " +
+			"cluster is to be kept, restore every member from the same file, with the same --initial-cluster, " +
+			"--initial-cluster-token and --bump-revision"
 	}
 	return "; of another cluster, by what they say: " + n.founder.Waiting(n.foreign) +
 		" (compare --initial-cluster and --initial-cluster-token of all)"

@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
+	"github.com/quorate/quorate/internal/typed"
 )
 
 // joinPatience is how long one member is waited for when a joining member asks who the others are.
@@ -76,7 +77,7 @@ func matchMembers(cfg *config.Config, p *place) error {
 	if p.owner.ID == consensus.NoMember {
 		own := strings.Join(urlTexts(cfg.Advertise.PeerURLs), ",")
 		return fmt.Errorf("cannot join: the cluster has no member with peer URLs %s: add it first with "+
-			"`etcdctl member add %s --peer-urls=%s`", own, cfg.Name, own)
+			"`etcdctl member add %s --peer-urls=%s`", own, typed.Word(cfg.Name), typed.Word(own))
 	}
 	if len(cfg.Bootstrap.InitialCluster) != len(d.Members) {
 		return fmt.Errorf("cannot join: member count is unequal: --initial-cluster names %d members, the cluster "+

@@ -9,14 +9,15 @@ import (
 	"github.com/quorate/quorate/internal/env"
 )
 
-// openLogin reads the keys that sign tokens, if files have them.
-func openLogin(c *config.Config, logger *slog.Logger) (*login.Login, error) {
+// openLogin reads the keys that sign tokens, if files have them. useBytes are for the uses of other tokens.
+func openLogin(c *config.Config, useBytes int64, logger *slog.Logger) (*login.Login, error) {
 	keys, err := c.JWT()
 	if err != nil {
 		return nil, fmt.Errorf("--auth-token: %w", err)
 	}
 	l, err := login.New(login.Options{
-		JWT: (*login.JWT)(keys), TTL: c.Auth.TokenTTL, BcryptCost: c.Auth.BcryptCost, Clock: env.WallClock{}, Logger: logger,
+		JWT: (*login.JWT)(keys), TTL: c.Auth.TokenTTL, UseBytes: useBytes, BcryptCost: c.Auth.BcryptCost,
+		Clock: env.WallClock{}, Logger: logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--auth-token: %w", err)

@@ -128,7 +128,7 @@ func (c *partCounters) collect(e *metrics.Emitter) {
 	e.Gauge("etcd_mvcc_db_open_read_transactions", "Who reads the store now.", float64(c.member.Readers()))
 }
 
-// collectIdentity shows whom this member refused: docs/membership.md.
+// collectIdentity shows whom this member refused: docs/recover.md.
 func (c *partCounters) collectIdentity(e *metrics.Emitter) {
 	for reason := identity.Welcome + 1; int(reason) < identity.Reasons; reason++ {
 		refused := c.transport.Refusals(reason)
@@ -148,7 +148,7 @@ func (c *partCounters) collectIdentity(e *metrics.Emitter) {
 		metrics.Bool(c.member.Superseded() != nil))
 }
 
-// collectLevels shows the feature levels: docs/membership.md, Upgrade.
+// collectLevels shows the feature levels: docs/upgrade.md.
 func (c *partCounters) collectLevels(e *metrics.Emitter) {
 	machine, release := c.member.Machine()
 	defer release()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/restore"
+	"github.com/quorate/quorate/internal/typed"
 )
 
 // finishRestore refuses a directory that was being restored: a start would found an empty cluster there.
@@ -36,12 +37,12 @@ func (s *Server) takeOverEtcd(ctx context.Context, options datadir.Options) erro
 	}
 	if s.cfg.Bootstrap.ForceNewCluster {
 		return fmt.Errorf("--data-dir %s holds the files of an etcd: to begin with this member alone, use `quorate snapshot "+
-			"restore %s --data-dir DIR` and start without --force-new-cluster", dir, dir)
+			"restore %s --data-dir DIR` and start without --force-new-cluster", dir, typed.Word(dir))
 	}
 	if logs, _ := filepath.Glob(filepath.Join(s.cfg.Storage.WALDir, "*.wal")); s.cfg.Storage.WALDir != "" && len(logs) > 0 {
 		return fmt.Errorf("--data-dir %s and --wal-dir %s hold the files of an etcd: use `quorate snapshot restore %s "+
-			"--from-wal-dir %s --data-dir DIR`, and start with other directories", dir, s.cfg.Storage.WALDir, dir,
-			s.cfg.Storage.WALDir)
+			"--from-wal-dir %s --data-dir DIR`, and start with other directories", dir, s.cfg.Storage.WALDir,
+			typed.Word(dir), typed.Word(s.cfg.Storage.WALDir))
 	}
 	etcd, err := restore.OpenEtcd(ctx, dir, "")
 	if err != nil {

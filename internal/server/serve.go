@@ -29,7 +29,7 @@ func (s *Server) serve(context.Context, Options) error {
 	if err := os.MkdirAll(backups, 0o700); err != nil {
 		return fmt.Errorf("--data-dir %s: %w", s.cfg.Storage.DataDir, bare(err))
 	}
-	logins, err := openLogin(&s.cfg, s.logger)
+	logins, err := openLogin(&s.cfg, s.budgets.Tokens, s.logger)
 	if err != nil {
 		return err
 	}

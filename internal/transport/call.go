@@ -68,7 +68,7 @@ func (t *Transport) checkCall(ctx context.Context, h *hello, method string) erro
 	}
 	tokenOf(ctx, &h.token)
 	evidence := t.evidenceOf(ctx, h)
-	if err := t.welcome(c, evidence); err != nil {
+	if err := t.welcome(ctx, c, evidence); err != nil {
 		return err
 	}
 	config := t.guard.config.Load()
@@ -174,13 +174,23 @@ const maxOpenBytes = 64 << 10
 
 func (t *Transport) serveCall(ctx context.Context, decode func(any) error) (any, error) {
 	from := admitterOf(ctx)
+	answer, err := t.answerCall(ctx, from, decode)
+	if err != nil {
+		return nil, err
+	}
+	countAnswer(from, answer)
+	return answer, nil
+}
+
+func (t *Transport) answerCall(ctx context.Context, from ConnAdmitter, decode func(any) error) (*outFrame, error) {
 	from.Hold(streamBytes)
 	defer from.Hold(-streamBytes)
 	var frame inFrame
 	if err := t.first.Receive(ctx, func() error { return decode(&frame) }); err != nil {
 		return nil, err
 	}
-	from.Hold(-int64(messagePrefixBytes + len(frame.bytes)))
+	// What it asks counts until it is answered: the caller may have to be confirmed first, and may be nobody.
+	defer from.Hold(-int64(messagePrefixBytes + len(frame.bytes)))
 	h, method, body, err := decodeCall(frame.bytes)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
@@ -189,8 +199,7 @@ func (t *Transport) serveCall(ctx context.Context, decode func(any) error) (any,
 		return nil, status.Error(codes.Unavailable, ErrCut.Error())
 	}
 	if err := t.checkCall(ctx, &h, method); err != nil {
-		t.noteRefusal(h, err)
-		return nil, refusal(err)
+		return nil, t.refuse(ctx, h, err)
 	}
 	if slices.Contains(t.options.OpenMethods, method) && len(body) > maxOpenBytes {
 		return nil, status.Errorf(codes.InvalidArgument, "transport: a request of %d bytes to %q, which has %d at most",

@@ -6,6 +6,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,10 +69,16 @@ func (t *token) answer(challenge []byte) []byte {
 
 // confirmations are what a peer has answered at its address.
 type confirmations struct {
-	last atomic.Pointer[confirmation] // nil: there is no answer
+	last atomic.Pointer[[]confirmation] // to the last question that was answered; nil: there is no answer
 
-	asking sync.Mutex // held while a question is out: streams and calls that the last answer does not cover wait for the next
-	due    time.Time  // when the questions so far would be due if each took confirmPause
+	mu  sync.Mutex
+	out *question // nil: none is out
+	due time.Time // when the questions so far would be due if each took confirmPause
+}
+
+// question is one round of asking at the addresses of a peer. It belongs to nobody: who waits for it may go.
+type question struct {
+	done chan struct{} // closed when there are answers, or there will be none
 }
 
 // confirmation is the answer to one challenge.
@@ -80,22 +87,30 @@ type confirmation struct {
 	sum       [sha256.Size]byte
 }
 
-// note keeps an answer. One of another length confirms nothing: the peer opens no streams to this member.
-func (v *confirmations) note(challenge [challengeBytes]byte, sum []byte) {
-	if len(sum) != sha256.Size {
-		v.last.Store(nil)
+// note keeps the answers to one challenge. One of another length confirms nothing: the peer opens no streams to this member. No
+// answer at all takes back none.
+func (v *confirmations) note(challenge [challengeBytes]byte, sums ...[]byte) {
+	if len(sums) == 0 {
 		return
 	}
-	v.last.Store(&confirmation{challenge, [sha256.Size]byte(sum)})
+	var all []confirmation
+	for _, sum := range sums {
+		if len(sum) == sha256.Size {
+			all = append(all, confirmation{challenge, [sha256.Size]byte(sum)})
+		}
+	}
+	v.last.Store(&all)
 }
 
-// cover reports whether the last answer was made with a token.
+// cover reports whether one of the last answers was made with a token.
 func (v *confirmations) cover(t *token) bool {
 	last := v.last.Load()
-	return last != nil && hmac.Equal(last.sum[:], t.answer(last.challenge[:]))
+	return last != nil && slices.ContainsFunc(*last, func(c confirmation) bool {
+		return hmac.Equal(c.sum[:], t.answer(c.challenge[:]))
+	})
 }
 
-// mayAsk counts a question, unless there were too many.
+// mayAsk counts a question, unless there were too many. v.mu is held.
 func (v *confirmations) mayAsk(now time.Time) bool {
 	if v.due.Sub(now) >= confirmBurst {
 		return false
@@ -104,52 +119,91 @@ func (v *confirmations) mayAsk(now time.Time) bool {
 	return true
 }
 
+// ask returns the question that is out, else a new one, which the caller has asked; nil if there were too many.
+func (v *confirmations) ask(now time.Time) (q *question, fresh bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.out != nil {
+		return v.out, false
+	}
+	if !v.mayAsk(now) {
+		return nil, false
+	}
+	v.out = &question{done: make(chan struct{})}
+	return v.out, true
+}
+
+// answered ends the question that is out.
+func (v *confirmations) answered() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	close(v.out.done)
+	v.out = nil
+}
+
 // confirmed reports whether who answers at the address of a peer confirms a stream that came with a token. It asks there, if
-// that was not done too often, and waits for the answer. A member of a build that knows no tokens, as it has answered itself
-// when it was dialled, is believed.
+// that was not done too often, and waits for the answer until ctx ends: whoever gives up takes no question from others. A
+// member of a build that knows no tokens, as it has answered itself when it was dialled, is believed.
 func (p *peer) confirmed(ctx context.Context, t *token) bool {
 	v := &p.confirmations
 	if p.older.Load() || v.cover(t) { // a question that somebody else caused does not delay it
 		return true
 	}
-	v.asking.Lock()
-	defer v.asking.Unlock()
-	switch {
-	case v.cover(t):
-		return true
-	case !v.mayAsk(time.Now()):
-		return false
-	}
-	var challenge [challengeBytes]byte
-	_, _ = rand.Read(challenge[:])
-	return p.askConfirmation(ctx, challenge[:], func(sum []byte) bool {
-		v.note(challenge, sum)
-		return v.cover(t)
-	})
-}
-
-// askConfirmation asks over the connection to the peer that is up, else over new ones to each of its URLs, until an answer
-// confirms what is asked: at one of them a process may answer that is not the peer, or does not have its data.
-func (p *peer) askConfirmation(ctx context.Context, challenge []byte, confirms func(sum []byte) bool) bool {
-	if p.t.cut(p.id) {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, p.t.options.Times.DeadAfter/4)
-	defer cancel()
-	defer context.AfterFunc(p.t.ctx, cancel)()
-	h := p.t.hello(p.id, streamNone)
-	if conn := p.express.conn.Load(); conn != nil {
-		if sum, err := call(ctx, conn.ClientConn, h, methodConfirm, challenge); err == nil {
-			return confirms(sum)
+	for range 2 { // the one that is out may be of before the stream
+		q, fresh := v.ask(time.Now())
+		switch {
+		case q == nil:
+			return v.cover(t) // it may have been answered meanwhile
+		case fresh:
+			own := *t
+			p.t.running.Go(func() {
+				defer v.answered()
+				p.askConfirmation(&own)
+			})
 		}
-	}
-	for _, url := range p.addresses() {
-		sum, err := callURL(ctx, &p.t.options, h, url, methodConfirm, challenge)
-		if err == nil && confirms(sum) {
+		select {
+		case <-q.done:
+		case <-ctx.Done():
+			return false
+		}
+		if v.cover(t) {
 			return true
+		}
+		if fresh {
+			return false
 		}
 	}
 	return false
+}
+
+// askConfirmation asks over the connection to the peer that is up, else over new ones to each of its URLs, until an answer
+// confirms a token: at one of them a process may answer that is not the peer, or does not have its data. All answers are kept.
+func (p *peer) askConfirmation(t *token) {
+	if p.t.cut(p.id) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(p.t.ctx, p.t.options.Times.DeadAfter/4)
+	defer cancel()
+	var challenge [challengeBytes]byte
+	_, _ = rand.Read(challenge[:])
+	h := p.t.hello(p.id, streamNone)
+	if conn := p.express.conn.Load(); conn != nil {
+		if sum, err := call(ctx, conn.ClientConn, h, methodConfirm, challenge[:]); err == nil {
+			p.confirmations.note(challenge, sum)
+			return
+		}
+	}
+	var sums [][]byte
+	for _, url := range p.addresses() {
+		sum, err := callURL(ctx, &p.t.options, h, url, methodConfirm, challenge[:])
+		if err != nil {
+			continue
+		}
+		if sums = append(sums, sum); bytes.Equal(sum, t.answer(challenge[:])) {
+			break
+		}
+	}
+	p.confirmations.note(challenge, sums...)
 }
 
 // confirm answers methodConfirm: with nothing if this member opens no streams to the caller.
@@ -163,9 +217,14 @@ func (t *Transport) confirm(to consensus.MemberID, challenge []byte) ([]byte, er
 	return nil, nil
 }
 
-// hears reports whether what a stream carries is taken: it is the member's, or in the name of nobody in the configuration.
+// receiver judges what comes in the name of members.
+func (t *Transport) receiver() identity.Receiver {
+	return identity.Receiver{Self: t.options.Self.Member, Known: t.guard.config.Load(), Rules: t.guard.rules}
+}
+
+// hears reports whether what a stream carries is taken: it is the member's, or this process joins and knows nobody.
 func (t *Transport) hears(c *identity.Claim, evidence identity.Evidence) bool {
-	return !t.guard.config.Load().Contains(c.Member) || t.knows(c, evidence)
+	return t.receiver().Hears(c.Member, t.knows(c, evidence))
 }
 
 // knows reports whether there is evidence that a stream is that of a member of the configuration.

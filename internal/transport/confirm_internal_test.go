@@ -54,8 +54,9 @@ func TestPeer_confirmed_whileAsking(t *testing.T) {
 	own, challenge := newToken(), [challengeBytes]byte{1}
 	p := &peer{}
 	p.confirmations.note(challenge, own.answer(challenge[:]))
-	p.confirmations.asking.Lock()
-	defer p.confirmations.asking.Unlock()
+	if _, fresh := p.confirmations.ask(time.Now()); !fresh {
+		t.Fatal("no question is out")
+	}
 	if !p.confirmed(t.Context(), &own) {
 		t.Error("the member's own stream is not confirmed")
 	}

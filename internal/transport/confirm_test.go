@@ -2,13 +2,17 @@ package transport_test
 
 import (
 	"context"
+	"io"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -61,6 +65,53 @@ func TestTransport_receive_confirmedLater(t *testing.T) {
 		if m.Round != 1 { // that one may have waited for the answer
 			t.Errorf("got %+v", m)
 		}
+	}
+}
+
+// Ensure that nothing is heard of a process whose id no known member has, by streams or snapshots, until the member knows of it and
+// finds it at its address; and that a process that joins hears whoever calls.
+func TestTransport_receive_unknownID(t *testing.T) {
+	a, b := start(t, 1, disk(1, 1)), start(t, 2, disk(2, 5))
+	members := boundTo(a, b)
+	a.SetPeers(members[:1])
+	b.SetPeers(members)
+	b.waitFor(1)
+	b.Send([]consensus.Message{heartbeat(2, 1, 1)})
+	for late := time.Now().Add(patience); a.Refusals(identity.Unproved) == 0; runtime.Gosched() {
+		if time.Now().After(late) {
+			t.Fatal("what is not heard is not counted")
+		}
+	}
+	none(t, a.messages, "message of a process that is not known")
+	err := b.SendSnapshot(t.Context(), 1, meta, func(io.Writer) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "nobody answers for it") {
+		t.Errorf("a snapshot: %v", err)
+	}
+	a.SetPeers(members)
+	a.waitFor(2)
+	b.Send([]consensus.Message{heartbeat(2, 1, 2)})
+	for m := a.next(); m.Round != 2; m = a.next() {
+	}
+
+	starts := start(t, 4, disk(4, 1), func(o *transport.Options) { o.Identity.HasConfig = true })
+	b.SetPeers(append(members, consensus.Member{ID: 4, PeerURLs: []string{starts.url}}))
+	b.waitFor(4)
+	before := starts.Refusals(identity.Unproved)
+	b.Send([]consensus.Message{heartbeat(2, 4, 9)})
+	for late := time.Now().Add(patience); starts.Refusals(identity.Unproved) == before; runtime.Gosched() {
+		if time.Now().After(late) {
+			t.Fatal("what is not heard before the first configuration is not counted")
+		}
+	}
+	none(t, starts.messages, "message before the first configuration")
+
+	joins := start(t, 3, disk(3, 1))
+	joins.SetPeers(members[:1])
+	b.SetPeers(append(members, consensus.Member{ID: 3, PeerURLs: []string{joins.url}}))
+	b.waitFor(3)
+	b.Send([]consensus.Message{heartbeat(2, 3, 3)})
+	if m := joins.next(); m.Round != 3 {
+		t.Errorf("one that joins got %+v", m)
 	}
 }
 

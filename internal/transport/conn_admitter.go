@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"encoding/binary"
 	"net"
 
 	"google.golang.org/grpc"
@@ -68,7 +69,33 @@ func (s countedStream) RecvMsg(m any) error {
 	return err
 }
 
-// countingListener counts what arrives in messages, for connections whose address is a ConnAdmitter.
+// SendMsg implements grpc.ServerStream. The message is an outFrame.
+func (s countedStream) SendMsg(m any) error {
+	countAnswer(s.from, m.(*outFrame))
+	return s.ServerStream.SendMsg(m)
+}
+
+// countedAddr is the ConnAdmitter of a connection whose open streams are counted.
+type countedAddr struct {
+	ConnAdmitter
+	streams *openStreams
+}
+
+// countAnswer counts a frame that is handed to gRPC until it has left.
+func countAnswer(from ConnAdmitter, frame *outFrame) {
+	counted, ok := from.(countedAddr)
+	if !ok {
+		return
+	}
+	bytes := len(frame.plain)
+	if frame.pooled != nil {
+		bytes = len(*frame.pooled)
+	}
+	counted.streams.answer(int64(messagePrefixBytes + bytes))
+}
+
+// countingListener counts what arrives in messages, which streams are open and which answers wait to be sent, for connections
+// whose address is a ConnAdmitter.
 type countingListener struct{ net.Listener }
 
 // Accept implements net.Listener.
@@ -81,23 +108,44 @@ func (l countingListener) Accept() (net.Conn, error) {
 	if !ok {
 		return conn, nil
 	}
-	return &countingConn{Conn: conn, from: from}, nil
+	c := &countingConn{Conn: conn, from: countedAddr{from, newOpenStreams(from.Hold)}}
+	c.in.head = c.from.streams.arrived
+	c.out.head, c.out.preface = c.from.streams.left, prefaceBytes
+	return c, nil
 }
 
 // countingConn is a connection that counts.
 type countingConn struct {
 	net.Conn
-	from  ConnAdmitter
-	meter dataMeter
+	from    countedAddr
+	in, out dataMeter
 }
+
+// RemoteAddr implements net.Conn.
+func (c *countingConn) RemoteAddr() net.Addr { return c.from }
 
 // Read implements net.Conn.
 func (c *countingConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if data := c.meter.count(p[:n]); data > 0 {
+	if data := c.in.count(p[:n]); data > 0 {
 		c.from.Hold(int64(data))
 	}
 	return n, err
+}
+
+// Write implements net.Conn.
+func (c *countingConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if data := c.out.count(p[:n]); data > 0 {
+		c.from.streams.sent(int64(data))
+	}
+	return n, err
+}
+
+// Close implements net.Conn.
+func (c *countingConn) Close() error {
+	c.from.streams.endAll()
+	return c.Conn.Close()
 }
 
 // NetConn gives what is below, as tls.Conn does.
@@ -111,14 +159,15 @@ const (
 	frameLengthBytes = 3
 )
 
-// dataMeter finds how many bytes of a client's HTTP/2 connection are those of DATA frames, padding among them. What it is given
-// need not be well-formed: whoever serves the connection finds that out.
+// dataMeter finds how many bytes of one direction of an HTTP/2 connection are those of DATA frames, padding among them. What a
+// client's is given need not be well-formed: whoever serves the connection finds that out.
 type dataMeter struct {
-	preface int // bytes of it that were seen
-	head    [frameHeadBytes]byte
-	had     int // bytes of head
-	left    int // of the payload of the frame
+	preface int                  // bytes of it that were seen
+	begun   [frameHeadBytes]byte // of the head of a frame
+	had     int                  // bytes of it
+	left    int                  // of the payload of the frame
 	data    bool
+	head    func(kind, flags byte, stream uint32, length int) // told of each frame; may be nil
 }
 
 // count returns how many of some bytes, which arrived after those of the calls before, are data.
@@ -135,15 +184,19 @@ func (m *dataMeter) count(arrived []byte) (data int) {
 			arrived = arrived[n:]
 			continue
 		}
-		n := copy(m.head[m.had:], arrived)
+		n := copy(m.begun[m.had:], arrived)
 		m.had += n
 		arrived = arrived[n:]
 		if m.had == frameHeadBytes {
 			m.had = 0
-			for _, b := range m.head[:frameLengthBytes] {
+			for _, b := range m.begun[:frameLengthBytes] {
 				m.left = m.left<<8 | int(b)
 			}
-			m.data = m.head[frameTypeInHead] == frameOfData
+			m.data = m.begun[frameTypeInHead] == frameOfData
+			if m.head != nil {
+				rest := m.begun[frameTypeInHead:]
+				m.head(rest[0], rest[1], binary.BigEndian.Uint32(rest[2:]), m.left)
+			}
 		}
 	}
 	return data

@@ -130,10 +130,14 @@ func TestTransport_admitter_holds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const streams = 2 * 32 << 10 // what is left: the two streams of the member
-	for late := time.Now().Add(patience); listener.held.Load() != streams; runtime.Gosched() {
+	const least, most = 2 * 40 << 10, 2 * 48 << 10 // what is left: the two streams of the member, their headers, an answer to a ping
+	for late := time.Now().Add(patience); ; runtime.Gosched() {
+		held := listener.held.Load()
+		if held >= least && held <= most {
+			break
+		}
 		if time.Now().After(late) {
-			t.Fatalf("%d bytes are counted when all has arrived, want %d", listener.held.Load(), streams)
+			t.Fatalf("%d bytes are counted when all has arrived, want %d to %d", held, least, most)
 		}
 	}
 }

@@ -2,8 +2,10 @@ package transport
 
 import (
 	"context"
+	"encoding/binary"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
 )
 
 // SpeakForTesting makes t claim a protocol version. It must come before Configure.
@@ -37,4 +39,24 @@ func (t *Transport) SetOlder(id consensus.MemberID, older bool) { t.peer(id).old
 // Confirmed asks for a stream in the name of a peer that came without a token.
 func (t *Transport) Confirmed(id consensus.MemberID) bool {
 	return t.peer(id).confirmed(context.Background(), &token{})
+}
+
+// CallAsForTesting is CallURL in the name of a member.
+func CallAsForTesting(ctx context.Context, o Options, url, method string, body []byte) ([]byte, error) {
+	o.setDefaults()
+	return callURL(ctx, &o, hello{version: protocolVersion, claim: o.Self}, url, method, body)
+}
+
+// CallMessageForTesting is a message of gRPC with a call that has no body.
+func CallMessageForTesting(c identity.Claim, method string) []byte {
+	frame := hello{version: protocolVersion, claim: c}.append(beginFrame(nil, frameCall))
+	frame = append(binary.AppendUvarint(frame, uint64(len(method))), method...)
+	sealFrame(frame)
+	return append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(frame))), frame...)
+}
+
+// HelloMessageForTesting is a message of gRPC with the hello of a stream to member to.
+func HelloMessageForTesting(c identity.Claim, to consensus.MemberID) []byte {
+	frame := hello{version: protocolVersion, kind: streamOrdered, to: to, claim: c}.frame()
+	return append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(frame))), frame...)
 }

@@ -1,11 +1,14 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/identity"
@@ -35,7 +38,11 @@ type Trouble struct {
 func (g *guard) init(o *Options) {
 	g.remember, g.rules = o.Identity.Remember, o.Identity.Rules
 	g.claims = identity.NewGuard(o.Self, o.Identity.Seen, o.Identity.Rules)
-	g.config.Store(&consensus.Config{})
+	first := &consensus.Config{}
+	if o.Identity.HasConfig {
+		first.Members = []consensus.Member{{ID: o.Self.Member}} // nobody else is known yet: see identity.Receiver
+	}
+	g.config.Store(first)
 	g.troubles = map[consensus.MemberID]Trouble{}
 	g.met = map[consensus.MemberID]identity.Claim{}
 }
@@ -233,8 +240,8 @@ func (t *Transport) dismiss(id consensus.MemberID, but *consensus.Life) {
 
 // speaker waits until it is known whether another life of the claimed data directory still speaks: it has a stream to
 // us, or we have one to it, of which there is evidence, and something arrives on it after the claim. A stream of a process that
-// died ends, or stays silent.
-func (t *Transport) speaker(c *identity.Claim) identity.Speaker {
+// died ends, or stays silent. It is not known if ctx ends first.
+func (t *Transport) speaker(ctx context.Context, c *identity.Claim) identity.Speaker {
 	if t.guard.proved(c) {
 		return identity.Speaker{} // no other life ends this one
 	}
@@ -254,6 +261,9 @@ func (t *Transport) speaker(c *identity.Claim) identity.Speaker {
 		timer := time.NewTimer(deadAfter / 64)
 		select {
 		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return identity.Speaker{}
 		case <-t.ctx.Done():
 			timer.Stop()
 			return identity.Speaker{}
@@ -303,10 +313,14 @@ func (t *Transport) reconsider() {
 	}
 }
 
-// welcome judges the claim on the other end of a connection, whoever dialled.
-func (t *Transport) welcome(c *identity.Claim, evidence identity.Evidence) error {
-	err := t.guard.judge(c, evidence, t.speaker(c))
-	if err != nil {
+// welcome judges the claim on the other end of a connection, whoever dialled, unless ctx, which is that of the stream or call,
+// has ended before.
+func (t *Transport) welcome(ctx context.Context, c *identity.Claim, evidence identity.Evidence) error {
+	speaker := t.speaker(ctx, c)
+	if err := ctx.Err(); err != nil {
+		return status.FromContextError(err).Err()
+	}
+	if err := t.guard.judge(c, evidence, speaker); err != nil {
 		t.guard.refused(c, evidence, err)
 		return err
 	}

@@ -61,6 +61,8 @@ const (
 	helloMaxBytes = helloMinBytes + maxAddressBytes
 	// maxAddressBytes is how much of an address a hello tells: it decides nothing.
 	maxAddressBytes = 255
+	// maxHelloBytes bounds the frame of a hello, which is held while its sender is asked: a later version may say more in it.
+	maxHelloBytes = 4 << 10
 )
 
 func (h hello) append(dst []byte) []byte {
@@ -116,6 +118,9 @@ func decodeHello(src []byte) (h hello, rest []byte, err error) {
 
 // decodeHelloFrame reads a frame that must be a bare hello.
 func decodeHelloFrame(frame []byte) (hello, error) {
+	if len(frame) > maxHelloBytes {
+		return hello{}, fmt.Errorf("%w: a hello of %d bytes, which has %d at most", ErrHandshake, len(frame), maxHelloBytes)
+	}
 	kind, body, err := openFrame(frame)
 	if err != nil {
 		return hello{}, err

@@ -100,6 +100,33 @@ func TestTransport_handshake_otherHistory(t *testing.T) {
 	}
 }
 
+// Ensure that a member that was removed is told so when it speaks, though nothing is heard in its name, over the stream that it has
+// opened: it has judged who answers, and one of another history tells it nothing.
+func TestTransport_receive_removed(t *testing.T) {
+	gone := func(o *transport.Options) {
+		o.Identity.Removed = func(id consensus.MemberID) bool { return id == 2 }
+	}
+	a, b := start(t, 1, disk(1, 1), gone), start(t, 2, disk(2, 1))
+	members := boundTo(a, b)
+	a.SetPeers(members[:1])
+	b.SetPeers(members)
+	b.waitFor(1)
+	for _, says := range [][]consensus.Message{{heartbeat(2, 1, 1)}, nil, nil} { // its pings say that it is there
+		b.Send(says)
+		if m := b.next(); m.Kind != consensus.MsgRemoved || m.From != 1 || m.To != 2 {
+			t.Errorf("it is told %+v", m)
+		}
+	}
+	none(t, a.messages, "message of a removed member")
+
+	members[0].Storage = consensus.StorageID{9} // b is of another history, in which a has another directory
+	c := start(t, 2, disk(2, 1))
+	c.SetPeers(members)
+	c.logs.await(t, "peer refused", "lost-disk")
+	c.Send([]consensus.Message{heartbeat(2, 1, 1)})
+	none(t, c.messages, "word of a process of another history")
+}
+
 // Ensure that a second process which takes a member's name, with another data directory, casts no doubt on the member, connected or
 // not, until it answers at the member's address: somebody would replace it.
 func TestTransport_Trouble_ofAnotherProcess(t *testing.T) {

@@ -78,9 +78,14 @@ type Identity struct {
 	// Refused, if set, is told when a peer refuses this member for a reason of its data directory, and says whether it obeys:
 	// see identity.Obey.
 	Refused func(by consensus.MemberID, refusal *identity.Refusal) (obeys bool)
+	// Removed, if set, reports whether a member was removed for ever. Nothing is heard of it, and it is answered that.
+	Removed func(consensus.MemberID) bool
 	// CheckCertificate judges the certificates of who connects; nil: they prove nothing, as nobody verifies them.
 	CheckCertificate CertificateCheck
 	Rules            identity.Rules // for tests
+	// HasConfig says that this member knows a configuration, which Configure will tell: nothing is heard before. One that joins
+	// has none, and hears whoever feeds it.
+	HasConfig bool
 }
 
 // Queue bounds what waits for one peer.

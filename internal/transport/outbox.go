@@ -18,6 +18,8 @@ var detachedLimits = limits{messages: 64, bytes: 1 << 20}
 // batches without waiting for a batch to fill.
 type outbox struct {
 	wake chan struct{} // capacity one; set whenever something waits
+	// hold, if set, counts what waits, and what was taken until it was sent; memory is not kept for what comes next then.
+	hold func(more int64)
 
 	mu       sync.Mutex
 	limits   limits
@@ -27,6 +29,8 @@ type outbox struct {
 	bytes    int
 	pongs    []uint64
 	dropped  uint64
+	counted  int64 // by hold, of what waits
+	taken    int64 // by hold, of what was taken
 }
 
 func newOutbox(l limits) *outbox {
@@ -54,9 +58,17 @@ func (o *outbox) add(messages []consensus.Message, to consensus.MemberID) int {
 // addOne queues one message.
 func (o *outbox) addOne(m *consensus.Message) {
 	o.mu.Lock()
+	before, more := len(o.messages), int64(0)
 	o.addLocked(m)
+	if o.hold != nil && len(o.messages) > before {
+		more = int64(consensus.MessageSize + m.SizeBytes())
+		o.counted += more
+	}
 	o.mu.Unlock()
 	o.signal()
+	if more > 0 {
+		o.hold(more)
+	}
 }
 
 func (o *outbox) addLocked(m *consensus.Message) {
@@ -123,10 +135,25 @@ func (o *outbox) signal() {
 func (o *outbox) take(messages []consensus.Message, pongs []uint64) ([]consensus.Message, []uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.hold != nil {
+		messages = nil
+	}
 	messages, o.messages = o.messages, messages[:0]
 	pongs, o.pongs = o.pongs, pongs[:0]
 	o.bytes = 0
+	o.taken, o.counted = o.taken+o.counted, 0
 	return messages, pongs
+}
+
+// sent says that what was taken is no longer held.
+func (o *outbox) sent() {
+	o.mu.Lock()
+	less := o.taken
+	o.taken = 0
+	o.mu.Unlock()
+	if less > 0 {
+		o.hold(-less)
+	}
 }
 
 // attach tells whether a stream is up. What waited when a stream broke stays, within the detached limits.

@@ -78,9 +78,10 @@ func (p *packer) pack(dst, plain []byte) ([]byte, error) {
 
 // unpacker undoes what a packer did, frame by frame and in order. The one who receives from the stream owns it.
 type unpacker struct {
-	budget  *packBudget
-	decoder *zstd.Decoder // nil until the first packed frame
-	source  packedSource
+	budget    *packBudget
+	nonMember bool          // nobody known confirms whose stream it is
+	decoder   *zstd.Decoder // nil until the first packed frame
+	source    packedSource
 }
 
 // packedSource gives the decoder the packed body of one frame. The decoder reads a block at a time and no further, so it
@@ -145,12 +146,25 @@ func notEOF(err error) error {
 	return err
 }
 
-// newUnpacker returns what unpacks the frames of one stream; nil if they must not be packed.
-func newUnpacker(o *Packing, budget *packBudget) *unpacker {
-	if o.When == PackNever || !budget.take(unpackerBytes) {
+// newUnpacker returns what unpacks the frames of one stream; nil if they must not be packed. The stream is one of a member
+// that is known, or a non-member's, which may become one.
+func newUnpacker(o *Packing, budget *packBudget, nonMember bool) *unpacker {
+	take := budget.take
+	if nonMember {
+		take = budget.takeForNonMember
+	}
+	if o.When == PackNever || !take(unpackerBytes) {
 		return nil
 	}
-	return &unpacker{budget: budget}
+	return &unpacker{budget: budget, nonMember: nonMember}
+}
+
+// known has the unpacker count as a member's from now on.
+func (u *unpacker) known() {
+	if u != nil && u.nonMember {
+		u.nonMember = false
+		u.budget.nonMembers.Add(-unpackerBytes)
+	}
 }
 
 // bits is what the hello of the stream says of it.
@@ -169,11 +183,19 @@ func (u *unpacker) close() {
 	if u.decoder != nil {
 		u.decoder.Close()
 	}
+	u.known()
 	u.budget.give(unpackerBytes)
 }
 
-// packBudget bounds the memory of all packers and unpackers of a transport.
-type packBudget struct{ left atomic.Int64 }
+// packBudget bounds the memory of all packers and unpackers of a transport. Strangers have half of it at most: the streams of
+// members find the rest.
+type packBudget struct{ total, left, nonMembers atomic.Int64 }
+
+// open says how much there is in all.
+func (b *packBudget) open(bytes int64) {
+	b.total.Store(bytes)
+	b.left.Store(bytes)
+}
 
 func (b *packBudget) take(bytes int64) bool {
 	for {
@@ -185,6 +207,14 @@ func (b *packBudget) take(bytes int64) bool {
 			return true
 		}
 	}
+}
+
+func (b *packBudget) takeForNonMember(bytes int64) bool {
+	if b.nonMembers.Add(bytes) <= b.total.Load()/2 && b.take(bytes) {
+		return true
+	}
+	b.nonMembers.Add(-bytes)
+	return false
 }
 
 func (b *packBudget) give(bytes int64) { b.left.Add(bytes) }

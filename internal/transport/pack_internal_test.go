@@ -176,7 +176,7 @@ func TestPacking_wanted(t *testing.T) {
 		{"no memory", PackAlways, packerBytes - 1, canUnpack, far, false},
 	} {
 		var budget packBudget
-		budget.give(tc.bytes)
+		budget.open(tc.bytes)
 		var trips Lowest
 		if tc.trip > 0 {
 			trips.Add(tc.trip, time.Now())

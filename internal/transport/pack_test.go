@@ -130,3 +130,48 @@ func TestTransport_SendSnapshot_packed(t *testing.T) {
 		t.Errorf("%d bytes on the wire for %d", wire, size)
 	}
 }
+
+// Ensure that processes that no member knows, however many streams they open, leave half of the memory for packing to members,
+// whose streams are packed; and that a stream counts as a member's once its sender is known to be one.
+func TestTransport_Send_packedBesideNonMembers(t *testing.T) {
+	const unpacker = 320 << 10
+	packs := func(bytes int64) func(*transport.Options) {
+		return func(o *transport.Options) { o.Packing = transport.Packing{When: transport.PackAlways, Bytes: bytes} }
+	}
+	a := start(t, 1, packs(3*unpacker))
+	listed := func(m *member) consensus.Member { return consensus.Member{ID: m.id, PeerURLs: []string{m.url}} }
+	opens := func(id consensus.MemberID, want int64) *member {
+		t.Helper()
+		m := start(t, id, packs(16<<20))
+		m.SetPeers([]consensus.Member{listed(a)})
+		m.waitFor(a.id)
+		if got := a.PackingBytes(); got != want*unpacker {
+			t.Errorf("with a stream of %v, streams have %d bytes, not %d", id, got, want*unpacker)
+		}
+		return m
+	}
+	sends := func(m *member) {
+		t.Helper()
+		message := appendMessage(m.id, a.id, 1, 100)
+		message.Entries[0].Payload = bytes.Repeat([]byte("pod "), 5_000)
+		m.Send([]consensus.Message{message})
+		a.next()
+		if traffic := a.Stats().Peers[0].Received; traffic.Bytes > traffic.Plain/2 {
+			t.Errorf("%v sends %d bytes as %d", m.id, traffic.Plain, traffic.Bytes)
+		}
+	}
+	first := opens(10, 1)
+	opens(11, 1)
+	opens(12, 1)
+	a.SetPeers([]consensus.Member{listed(a), listed(first)})
+	sends(first) // and is known
+	opens(13, 2)
+	second := start(t, 2, packs(16<<20))
+	a.SetPeers([]consensus.Member{listed(a), listed(second)})
+	second.SetPeers([]consensus.Member{listed(a)})
+	second.waitFor(a.id)
+	sends(second)
+	if got := a.PackingBytes(); got != 3*unpacker {
+		t.Errorf("two members' streams and a non-member's have %d bytes", got)
+	}
+}

@@ -145,12 +145,12 @@ func (l *peerStream) open(
 	}
 	late := time.AfterFunc(l.p.t.options.Times.DeadAfter, func() { cancel(ErrSilentPeer) })
 	defer late.Stop()
-	theirs, err := l.p.t.shakeHands(s, l.p.hello(l.kind))
+	theirs, err := l.p.t.shakeHands(ctx, s, l.p.hello(l.kind))
 	return s, theirs, err
 }
 
 // shakeHands sends our hello and judges the one that comes back.
-func (t *Transport) shakeHands(s stream, ours hello) (theirs hello, err error) {
+func (t *Transport) shakeHands(ctx context.Context, s stream, ours hello) (theirs hello, err error) {
 	// A failed send only says that the stream is over; why, the receive knows.
 	if err := s.SendMsg(&outFrame{plain: ours.frame()}); err != nil && !errors.Is(err, io.EOF) {
 		return hello{}, err
@@ -169,7 +169,7 @@ func (t *Transport) shakeHands(s stream, ours hello) (theirs hello, err error) {
 		return hello{}, err
 	}
 	t.guard.accepted(theirs.claim.Member)
-	if err := t.welcome(&theirs.claim, identity.Dialled); err != nil {
+	if err := t.welcome(ctx, &theirs.claim, identity.Dialled); err != nil {
 		return hello{}, err
 	}
 	t.guard.meet(&theirs.claim)
@@ -207,7 +207,7 @@ func (l *peerStream) exchange(
 	ctx context.Context, cancel context.CancelCauseFunc, s grpc.ClientStream, theirs *hello,
 ) error {
 	w := writer{t: l.p.t, to: l.p.id, stream: s, box: l.box, count: &l.count, hangUps: l.hangs}
-	r := reader{t: l.p.t, claim: &theirs.claim, stream: s, box: l.box, heard: &l.heard}
+	r := reader{t: l.p.t, ctx: ctx, claim: &theirs.claim, stream: s, box: l.box, heard: &l.heard}
 	if l.kind == streamOrdered {
 		w.packing = l.p.packing(theirs)
 		defer w.packing.close()

@@ -90,6 +90,7 @@ type incoming struct {
 	claim    identity.Claim
 	token    token
 	evidence identity.Evidence // under the lock of the Transport
+	ended    bool              // under the lock of the Transport: it was released
 	heard    atomic.Int64      // when something arrived on it last, Unix nanoseconds
 }
 
@@ -113,6 +114,7 @@ func (t *Transport) serveMessages(opened grpc.ServerStream) error {
 	from := h.claim.Member
 	in := &incoming{box: newOutbox(limits{messages: 1024, bytes: 4 << 20}), end: end, kind: h.kind, claim: h.claim,
 		token: h.token, evidence: evidence}
+	in.box.hold = s.from.Hold
 	in.box.attach(true)
 	generation := uint64(0)
 	if p := t.peer(from); p != nil {
@@ -121,8 +123,8 @@ func (t *Transport) serveMessages(opened grpc.ServerStream) error {
 	t.adopt(in)
 	defer t.release(in)
 
-	r := reader{t: t, claim: &in.claim, in: in, stream: s, box: in.box, heard: &in.heard, unpack: unpack, admit: s.from.Admit,
-		hold: s.from.Hold}
+	r := reader{t: t, ctx: ctx, claim: &in.claim, in: in, stream: s, box: in.box, heard: &in.heard, unpack: unpack,
+		admit: s.from.Admit, hold: s.from.Hold}
 	t.running.Go(func() {
 		defer unpack.close()
 		defer r.end()
@@ -172,17 +174,16 @@ func (t *Transport) accept(s grpc.ServerStream) (hello, identity.Evidence, *unpa
 	}
 	if err == nil {
 		evidence = t.evidenceOf(s.Context(), &h)
-		err = t.welcome(&h.claim, evidence)
+		err = t.welcome(s.Context(), &h.claim, evidence)
 	}
 	if err != nil {
-		t.noteRefusal(h, err)
-		return hello{}, identity.Said, nil, refusal(err)
+		return hello{}, identity.Said, nil, t.refuse(s.Context(), h, err)
 	}
 	t.meet(s.Context(), h.claim.Member)
 	answer := t.hello(h.claim.Member, h.kind)
 	var unpack *unpacker
 	if h.kind != streamExpress { // small messages, and few of them
-		unpack = newUnpacker(&t.options.Packing, &t.packs)
+		unpack = newUnpacker(&t.options.Packing, &t.packs, !t.knows(&h.claim, evidence))
 	}
 	answer.can = unpack.bits() | canConfirm
 	if err := s.SendMsg(&outFrame{plain: answer.frame()}); err != nil {
@@ -192,12 +193,30 @@ func (t *Transport) accept(s grpc.ServerStream) (hello, identity.Evidence, *unpa
 	return h, evidence, unpack, nil
 }
 
-// noteRefusal logs whom we refused.
-func (t *Transport) noteRefusal(h hello, err error) {
+// refuse logs whom we refused, and returns what he is told; nobody was refused who went meanwhile.
+func (t *Transport) refuse(ctx context.Context, h hello, err error) error {
+	if ctx.Err() != nil {
+		return status.FromContextError(ctx.Err()).Err()
+	}
 	from, text := h.claim.Member, cut(err.Error())
 	if suppressed, ok := t.refusals.next(from, text, time.Now()); ok {
 		t.logger.Error("refused a connection", "peer", from.String(), "address", cut(h.claim.Address), "err", text,
 			"suppressed", suppressed)
+	}
+	return refusal(err)
+}
+
+// unheard logs that nothing is taken of a process that bears an id which nobody known here vouches for.
+func (t *Transport) unheard(c *identity.Claim) {
+	t.guard.refusals[identity.Unproved].Add(1)
+	if t.guard.config.Load().Contains(c.Member) {
+		return // whoever is at its address may confirm it yet; it has told where it is
+	}
+	const text = "its id is in no configuration that this member knows; where the members are it asks those that it knows. " +
+		"If it finds none of them, and hears no leader, see `quorate set-address --help`"
+	if suppressed, ok := t.refusals.next(c.Member, text, time.Now()); ok {
+		t.logger.Warn("a process that calls itself a member is not heard", "peer", c.Member.String(), "address", cut(c.Address),
+			"why", text, "suppressed", suppressed)
 	}
 }
 
@@ -211,6 +230,10 @@ func (t *Transport) key(in *incoming) streamKey {
 func (t *Transport) adopt(in *incoming) {
 	from := in.claim.Member
 	t.mu.Lock()
+	if in.ended { // while somebody confirmed it
+		t.mu.Unlock()
+		return
+	}
 	key := t.key(in)
 	older := t.incoming[key]
 	t.incoming[key] = in
@@ -244,8 +267,11 @@ func (t *Transport) believes(in *incoming) bool {
 
 func (t *Transport) release(in *incoming) {
 	in.box.close()
+	in.box.take(nil, nil)
+	in.box.sent()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	in.ended = true
 	if key := t.key(in); t.incoming[key] == in {
 		delete(t.incoming, key)
 	}

@@ -68,7 +68,7 @@ func (t *Transport) stream(ctx context.Context, p *peer, conn *dialed, meta *con
 	if err != nil {
 		return err
 	}
-	theirs, err := t.shakeHands(s, p.hello(streamNone))
+	theirs, err := t.shakeHands(ctx, s, p.hello(streamNone))
 	if err != nil {
 		return err
 	}

@@ -233,6 +233,7 @@ func TestTransport_SendSnapshot_unknownSender(t *testing.T) {
 	}
 	a, b, c, d := start(t, 1), start(t, 2, one), start(t, 3), start(t, 4)
 	acquaint(a, b)
+	b.SetPeers([]consensus.Member{{ID: 1, PeerURLs: []string{a.url}}}) // it joins: no configuration that it knows has it
 	all := []consensus.Member{{ID: 2, PeerURLs: []string{b.url}}}
 	for _, unknown := range []*member{c, d} {
 		unknown.SetPeers(all)

@@ -96,6 +96,7 @@ func (w *writer) run(ctx context.Context) error {
 // flush sends everything that waits, in as few frames as their size allows.
 func (w *writer) flush() error {
 	w.messages, w.pongs = w.box.take(w.messages, w.pongs)
+	defer w.box.sent()
 	if w.t.cut(w.to) {
 		w.box.discard(len(w.messages))
 		clear(w.messages)
@@ -158,6 +159,7 @@ func batch(messages []consensus.Message) (n, size int) {
 // reader moves a stream into the handler. It is the only one that receives from the stream.
 type reader struct {
 	t      *Transport
+	ctx    context.Context // of the stream
 	claim  *identity.Claim // as the handshake showed
 	in     *incoming       // nil: we dialled
 	proved bool            // what the stream carries is believed: another life would end it
@@ -170,6 +172,8 @@ type reader struct {
 	admit func() (leave func()) // of the connection, once the stream is known to be a member's; nil: we dialled
 	hold  func(more int64)      // counts what a stream holds that is not known to be a member's; nil: we dialled
 	leave func()                // nil: not admitted
+
+	toldRemoved time.Time // when it was told last that it was removed
 }
 
 // admitKnown admits the connection as soon as there is evidence that the stream is that of a member of the configuration. The
@@ -177,6 +181,7 @@ type reader struct {
 func (r *reader) admitKnown() {
 	if r.admit != nil && r.leave == nil && r.t.believes(r.in) && r.t.knows(r.claim, identity.Dialled) {
 		r.leave = r.admit()
+		r.unpack.known()
 	}
 }
 
@@ -217,6 +222,7 @@ func (r *reader) run() error {
 			}
 			if kind == framePing {
 				r.box.addPong(number)
+				r.tellRemoved() // it may have nothing to say: none that it knows to vote is left
 			} else if r.pong != nil {
 				r.pong(number)
 			}
@@ -234,10 +240,10 @@ func (r *reader) prove() error {
 	}
 	if r.in != nil && !r.t.believes(r.in) {
 		p := r.t.peer(r.claim.Member)
-		if p == nil || !p.confirmed(r.t.ctx, &r.in.token) {
+		if p == nil || !p.confirmed(r.ctx, &r.in.token) {
 			return nil
 		}
-		if err := r.t.welcome(r.claim, identity.Dialled); err != nil {
+		if err := r.t.welcome(r.ctx, r.claim, identity.Dialled); err != nil {
 			return err
 		}
 		r.t.promote(r.in)
@@ -280,12 +286,31 @@ func (r *reader) receive(body []byte, bytes, plain int) error {
 		return err
 	}
 	r.admitKnown()
-	messages, refused := identity.Admit(r.t.guard.config.Load(), from, r.claim.Storage, r.proved, messages, r.t.guard.rules)
+	messages, refused := r.t.receiver().Admit(from, r.claim.Storage, r.proved, messages)
 	if refused != nil {
 		return refused
 	}
 	if len(messages) > 0 {
 		r.t.options.Handler.Receive(messages)
+	} else if !r.t.receiver().Hears(from, r.proved) && !r.tellRemoved() {
+		r.t.unheard(r.claim)
 	}
 	return nil
+}
+
+// removedPause is how often a removed member that speaks is told so.
+const removedPause = 100 * time.Millisecond
+
+// tellRemoved answers a removed member, of which nothing is heard, that it was removed, as the core does while it hears it: the
+// answer goes the way that it has opened, so that it has judged who answers. It reports false for others.
+func (r *reader) tellRemoved() bool {
+	removed := r.t.options.Identity.Removed
+	if r.in == nil || removed == nil || r.t.guard.config.Load().Contains(r.claim.Member) || !removed(r.claim.Member) {
+		return false
+	}
+	if now := time.Now(); now.Sub(r.toldRemoved) >= removedPause {
+		r.toldRemoved = now
+		r.box.addOne(&consensus.Message{Kind: consensus.MsgRemoved, From: r.t.options.Self.Member, To: r.claim.Member})
+	}
+	return true
 }

@@ -70,7 +70,7 @@ func New(o Options) (*Transport, error) {
 		version:       protocolVersion,
 		incoming:      make(map[streamKey]*incoming),
 	}
-	t.packs.give(o.Packing.Bytes)
+	t.packs.open(o.Packing.Bytes)
 	t.guard.init(&o)
 	t.refusals.init()
 	t.ctx, t.cancel = context.WithCancel(context.Background())

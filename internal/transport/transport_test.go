@@ -167,6 +167,10 @@ func TestTransport_Send_nonMemberIsAnswered(t *testing.T) {
 func TestTransport_SetPeers_dropsInGoodOrder(t *testing.T) {
 	a, b := start(t, 1), start(t, 2)
 	acquaint(a, b)
+	a.Send([]consensus.Message{heartbeat(1, 2, 9)}) // once it has arrived, b has asked a whether the stream is its own
+	if got := b.next(); got.Round != 9 {
+		t.Fatalf("got round %d, want 9", got.Round)
+	}
 	a.Send([]consensus.Message{heartbeat(1, 2, 1), heartbeat(1, 2, 2)})
 	a.SetPeers(nil)
 	// What was queued before still arrives, and nobody believes that anybody died.

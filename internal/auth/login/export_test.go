@@ -11,6 +11,7 @@ import (
 // The bounds, for tests.
 const (
 	MaxUses       = maxUses
+	UseBytes      = useBytes
 	MaxWaiting    = maxWaiting
 	MaxHostLogins = maxHostLogins
 	MaxTokenBytes = maxTokenBytes

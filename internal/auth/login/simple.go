@@ -53,8 +53,8 @@ type simple struct {
 	uses  *uses
 }
 
-func newSimple(ttl time.Duration, clock env.Clock) *simple {
-	return &simple{ttl: ttl, clock: clock, uses: newUses(ttl)}
+func newSimple(ttl time.Duration, useBytes int64, clock env.Clock) *simple {
+	return &simple{ttl: ttl, clock: clock, uses: newUses(ttl, useBytes)}
 }
 
 func (s *simple) issue(state *auth.State, u *auth.User) (string, error) {
@@ -78,6 +78,8 @@ func (s *simple) check(state *auth.State, token string) (auth.Credentials, bool)
 	}
 	return auth.Credentials{User: c.user, Revision: c.since}, true
 }
+
+func (*simple) quick() bool { return true }
 
 func (c *claim) sign(secret []byte) string {
 	raw := []byte{simpleVersion}

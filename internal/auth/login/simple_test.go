@@ -101,20 +101,30 @@ func TestLogin_Authenticate_future(t *testing.T) {
 
 // Ensure that the memory of uses is bounded, and that what it forgets shortens the life of a token at most.
 func TestLogin_Authenticate_manyUses(t *testing.T) {
+	for _, row := range []struct {
+		bytes int64
+		most  int
+	}{{0, login.MaxUses}, {100 * login.UseBytes, 100}, {1 << 40, login.MaxUses}} {
+		testManyUses(t, row.bytes, row.most)
+	}
+}
+
+func testManyUses(t *testing.T, bytes int64, most int) {
+	t.Helper()
 	const ttl = time.Minute
 	clock, s := newClock(), newState(t)
-	l := open(t, login.Options{TTL: ttl, Clock: clock})
+	l := open(t, login.Options{TTL: ttl, UseBytes: bytes, Clock: clock})
 	login.Compare(l, func([]byte, []byte) error { return nil })
 	first, second := tokenOf(t, l, s), tokenOf(t, l, s)
 	wantUser(t, l, s, first)
 	wantUser(t, l, s, second)
 	clock.turn(ttl / 2)
 	wantUser(t, l, s, second)
-	for range login.MaxUses - 1 {
+	for range most - 1 {
 		wantUser(t, l, s, tokenOf(t, l, s))
 	}
-	if got := l.Stats().Used; got != login.MaxUses {
-		t.Errorf("%d uses are remembered, want %d", got, login.MaxUses)
+	if got := l.Stats().Used; got != most {
+		t.Errorf("%d uses are remembered, want %d", got, most)
 	}
 	wantUser(t, l, s, first) // by its issue; its use takes the place of the oldest, which was second's
 	clock.turn(ttl/2 + time.Millisecond)

@@ -7,15 +7,19 @@ import (
 	"github.com/quorate/quorate/internal/linked"
 )
 
-// maxUses bounds the tokens whose last use is remembered: 8 MiB, at about 128 bytes each.
-const maxUses = 64 << 10
+// maxUses bounds the tokens whose last use is remembered: 8 MiB, at useBytes each. Options.UseBytes may be less.
+const (
+	maxUses  = 64 << 10
+	useBytes = 128
+)
 
 // tokenID tells a simple token from all others.
 type tokenID [16]byte
 
 // uses remembers when tokens were last used at this member. What is forgotten counts as never used.
 type uses struct {
-	ttl time.Duration
+	ttl  time.Duration
+	most int
 
 	mu    sync.Mutex
 	last  map[tokenID]*use
@@ -28,7 +32,14 @@ type use struct {
 	place linked.Place[use]
 }
 
-func newUses(ttl time.Duration) *uses { return &uses{ttl: ttl, last: map[tokenID]*use{}} }
+// newUses returns uses that take so many bytes, at most those of maxUses, which zero is.
+func newUses(ttl time.Duration, bytes int64) *uses {
+	most := maxUses
+	if bytes > 0 {
+		most = int(min(maxUses, max(1, bytes/useBytes)))
+	}
+	return &uses{ttl: ttl, most: most, last: map[tokenID]*use{}}
+}
 
 // use reports whether a token may be used now, and notes that it was. The clocks of members differ: a token from the future is
 // good, but not if it is further away than the TTL.
@@ -43,7 +54,7 @@ func (u *uses) use(id tokenID, issued, now time.Time) bool {
 		return false
 	}
 	if known == nil {
-		if len(u.last) >= maxUses {
+		if len(u.last) >= u.most {
 			u.forget(u.order.First())
 		}
 		known = &use{id: id}

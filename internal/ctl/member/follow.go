@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/ctl/progress"
 	"github.com/quorate/quorate/internal/ctl/screen"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/typed"
 )
 
 // redrawPause is how often the block is drawn while nothing is heard: time goes on.
@@ -158,13 +159,7 @@ func startCommand(cluster *quoratepb.Cluster, n *quoratepb.Newcomer) string {
 			by = m.PeerUrls[0]
 		}
 	}
-	urls := strings.Join(n.PeerUrls, ",")
-	command := "quorate"
-	if n.Name != "" {
-		command += " --name " + n.Name
-	}
-	return command + " --join " + by + " --listen-peer-urls " + urls + " --initial-advertise-peer-urls " + urls +
-		", with your flags for data, clients and TLS"
+	return typed.Start(n.Name, by, n.PeerUrls) + ", with your flags for data, clients and TLS"
 }
 
 // farewell says how to come back to a job that goes on.

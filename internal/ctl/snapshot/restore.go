@@ -10,6 +10,7 @@ import (
 
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
+	"github.com/quorate/quorate/internal/typed"
 )
 
 // Request is what to restore, in the words of the command line.
@@ -165,7 +166,7 @@ func printRestored(s command.Streams, from string, d *Restored) error {
 	if d.Members > 1 {
 		fmt.Fprintf(s.Out, "first: if other members of the old cluster run and serve, do not go on: what was written since "+
 			"%s was made would be lost. Move %s aside, start %s with an empty directory and the flags that it had, and run "+
-			"`quorate member reset %s` at a member that serves\n", from, d.DataDir, d.Member, d.Member)
+			"`quorate member reset %s` at a member that serves\n", from, d.DataDir, d.Member, typed.Word(d.Member))
 		next = "if none serves, do the same for the other members, from the same file, then start all"
 	}
 	_, err := fmt.Fprintf(s.Out, "next: %s; this one with --data-dir %s\n", next, d.DataDir)

@@ -8,6 +8,8 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"github.com/quorate/quorate/internal/typed"
 )
 
 // troubles are what a member reports of itself, without that it knows no leader: its role says so.
@@ -104,7 +106,8 @@ func explainAlarm(kind string, id uint64, members []Member) string {
 		}
 		return fmt.Sprintf("alarm CORRUPT of %s: its data differ from those of the majority, and it serves nobody. First see "+
 			"that the others serve and are well; this one may be needed else. Then stop it, move its data directory aside, "+
-			"keep it, run `quorate member reset %s` against another member, and start it again with its flags", about, name)
+			"keep it, run `quorate member reset %s` against another member, and start it again with its flags", about,
+			typed.Word(name))
 	}
 	return fmt.Sprintf("alarm %s of %s", kind, about)
 }

@@ -2,20 +2,30 @@ package apply
 
 import "github.com/quorate/quorate/internal/kv"
 
-// maxEventBytes bounds the events of one batch that are kept for watchers, the pairs before them included.
+// maxEventBytes bounds the events of one batch that are kept for watchers, the pairs before them included: Options.EventBytes
+// may be less.
 const maxEventBytes = 32 << 20
 
 // eventBuffer collects the events of a batch for the watchers.
 type eventBuffer struct {
+	most   int  // bytes
 	wanted bool // somebody watches
 	events []kv.Event
 	bytes  int          // keys and values of events, and of the pairs before them
 	room   fixedAccount // of the command that is executed
 }
 
-func (b *eventBuffer) begin(wanted bool) { *b = eventBuffer{wanted: wanted} }
+// newEventBuffer returns a buffer that keeps so many bytes, at most maxEventBytes, which zero is.
+func newEventBuffer(most int) eventBuffer {
+	if most <= 0 {
+		most = maxEventBytes
+	}
+	return eventBuffer{most: min(most, maxEventBytes)}
+}
 
-// add takes the events of a command. Beyond maxEventBytes it gives up.
+func (b *eventBuffer) begin(wanted bool) { *b = eventBuffer{most: b.most, wanted: wanted} }
+
+// add takes the events of a command. Beyond most it gives up.
 func (b *eventBuffer) add(events []kv.Event) {
 	if !b.wanted {
 		return
@@ -26,7 +36,7 @@ func (b *eventBuffer) add(events []kv.Event) {
 			b.bytes += len(prev.Value)
 		}
 	}
-	if b.bytes > maxEventBytes {
+	if b.bytes > b.most {
 		b.giveUp()
 		return
 	}
@@ -62,7 +72,7 @@ func showBefore(events []kv.Event) {
 func (b *eventBuffer) giveUp() { b.wanted, b.events = false, nil }
 
 // command begins a command.
-func (b *eventBuffer) command() { b.room.left = maxEventBytes - b.bytes }
+func (b *eventBuffer) command() { b.room.left = b.most - b.bytes }
 
 // account bounds what the deletions of a command keep of what was before, all together: nothing, if nobody watches.
 func (b *eventBuffer) account() *fixedAccount {

@@ -134,8 +134,11 @@ func (x *executor) put(op *kv.PutOp) *kv.PutResult {
 			leaseID = now.Lease
 		}
 	}
-	_, prev := x.w.Put(op.Key, value, leaseID)
+	_, prev, whole := x.w.PutWithin(op.Key, value, leaseID, x.accountOf(op.PrevKV))
 	x.did.puts++
+	if !whole {
+		x.events.giveUp()
+	}
 	x.counts.PutBytes.Add(uint64(len(op.Key) + len(value)))
 	var was kv.LeaseID
 	if prev != nil {
@@ -150,7 +153,7 @@ func (x *executor) put(op *kv.PutOp) *kv.PutResult {
 		}
 	}
 	res := x.newPutResult()
-	if op.PrevKV && prev != nil && x.answer.takes([]kv.KeyValue{*prev}, true) {
+	if op.PrevKV && prev != nil && x.answer.takes([]kv.KeyValue{*prev}, whole) {
 		res.Prev = prev
 	}
 	return res
@@ -164,15 +167,18 @@ func (x *executor) newPutResult() *kv.PutResult {
 	return &x.puts[len(x.puts)-1]
 }
 
+// accountOf bounds what a change of one key keeps of the pair before: for the watchers, or else for who asked for it.
+func (x *executor) accountOf(prevKV bool) kv.Account {
+	if !x.events.wanted && prevKV && x.answer.given() {
+		return &fixedAccount{left: x.answer.left}
+	}
+	return x.events.account()
+}
+
 func (x *executor) delete(op *kv.DeleteOp) *kv.DeleteResult {
 	var account kv.Account
-	switch {
-	case x.events.wanted:
-		account = x.events.account()
-	case op.PrevKV && x.answer.given():
-		account = &fixedAccount{left: x.answer.left}
-	case len(op.End) == 0: // of a range nothing is read without an account
-		account = x.events.account()
+	if len(op.End) == 0 || x.events.wanted || op.PrevKV && x.answer.given() { // of a range nothing is read without an account
+		account = x.accountOf(op.PrevKV)
 	}
 	return x.deleteWithin(op, account, 0)
 }

@@ -29,6 +29,9 @@ type Options struct {
 	MostLeases int64
 	// EndBytes stands for the constants of that name; zero: those. The simulator sets it, where leases are small.
 	EndBytes int64
+	// EventBytes bounds the events of one batch that are kept for watchers, who read more of them from the store: at most
+	// maxEventBytes, which zero is.
+	EventBytes int
 	// Raised, if set, is told of a level that has risen, once that is durable: no build that does not know it opens this store
 	// from then on.
 	Raised func(l level.Level)

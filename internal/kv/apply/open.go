@@ -69,7 +69,7 @@ func Open(eng engine.Engine, options Options) (*Machine, error) {
 	m.sessions.forgets = options.Faults.PackForgets
 	m.executor = executor{leases: m.leases, alarms: m.alarms, members: m.members, sessions: m.sessions, jobs: m.jobs,
 		auth: m.auth, levels: levels, counts: options.Counts, unpermitted: options.Faults.Unpermitted,
-		endBytes: options.EndBytes}
+		endBytes: options.EndBytes, events: newEventBuffer(options.EventBytes)}
 	m.executor.rows.Reader, m.executor.rows.Prefix = committedRows{eng}, []byte{tableLease}
 	if m.executor.counts == nil {
 		m.executor.counts = counts.New()

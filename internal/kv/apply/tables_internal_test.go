@@ -153,7 +153,7 @@ func TestSessionTable(t *testing.T) {
 
 func TestEventBuffer_add(t *testing.T) {
 	one := []kv.Event{{KV: kv.KeyValue{Key: []byte("k"), Value: make([]byte, 1000)}}}
-	var b eventBuffer
+	b := newEventBuffer(0)
 	b.begin(false)
 	if b.add(one); b.events != nil {
 		t.Error("events were kept although nobody watches")
@@ -166,6 +166,12 @@ func TestEventBuffer_add(t *testing.T) {
 	one[0].Prev = &kv.KeyValue{Value: make([]byte, maxEventBytes)}
 	if b.add(one); b.wanted || b.events != nil {
 		t.Error("more than maxEventBytes were kept")
+	}
+	b = newEventBuffer(1 << 20) // with little --memory
+	b.begin(true)
+	one[0].Prev.Value = make([]byte, 1<<20)
+	if b.add(one); b.wanted || b.events != nil {
+		t.Error("more were kept than what may be")
 	}
 }
 

@@ -176,6 +176,8 @@ type collector struct {
 	arena   arena
 	account kv.Account // nil: what is collected is not counted
 	owed    int        // bytes collected since the last Take
+	spare   int        // bytes taken for what was dropped since
+	grown   int        // bytes collected since the last drop
 	withSum bool       // collect hashes of values, too
 	sums    []uint64
 	withAt  bool // collect where the versions lie, too
@@ -327,7 +329,12 @@ func (c *collector) add(key []byte, rec *record, mod kv.Revision) error {
 	if c.withValue {
 		one.Value = rec.value
 	}
-	if c.owed += PairBytes(&one); c.owed >= takeAtOnce { // before there is a copy
+	c.drop()
+	size := PairBytes(&one)
+	c.grown += size
+	again := min(c.spare, size)
+	c.spare -= again
+	if c.owed += size - again; c.owed >= takeAtOnce { // before there is a copy
 		if err := c.settle(); err != nil {
 			return err
 		}
@@ -341,6 +348,30 @@ func (c *collector) add(key []byte, rec *record, mod kv.Revision) error {
 		c.at = append(c.at, rec.at)
 	}
 	return nil
+}
+
+// dropAtLeast is how many bytes are collected before any are dropped.
+const dropAtLeast = 256 << 10
+
+// drop forgets what is behind the limit of a range that is sorted or filtered: the first of very many are found in the memory
+// of a few. What stays is copied, as a piece of the arena is kept by any pair in it. Pairs that are equal stay in the order
+// of keys, as what comes later has later keys.
+func (c *collector) drop() {
+	limit := c.op.Limit
+	if limit <= 0 || c.keep > 0 || c.withSum || c.withAt || c.grown < dropAtLeast || int64(len(c.kvs))/2 <= limit {
+		return
+	}
+	keep := limit + 1 // that there are more shows
+	sortKVs(c.kvs, c.op.Target, c.op.Order)
+	for i := range c.kvs[keep:] {
+		c.spare += PairBytes(&c.kvs[keep:][i])
+	}
+	clear(c.kvs[keep:])
+	c.kvs, c.arena, c.grown = c.kvs[:keep], arena{}, 0
+	for i := range c.kvs {
+		one := &c.kvs[i]
+		one.Key, one.Value = c.arena.copy(one.Key), c.arena.copy(one.Value)
+	}
 }
 
 func (c *collector) result() kv.RangeResult {

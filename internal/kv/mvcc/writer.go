@@ -132,7 +132,16 @@ func (w *Writer) dropEvents() {
 
 // Put writes one key and returns it with the version before, nil if there was none.
 func (w *Writer) Put(key, value []byte, lease kv.LeaseID) (kv.KeyValue, *kv.KeyValue) {
-	before, since := w.current(key, false)
+	put, before, _ := w.PutWithin(key, value, lease, nil)
+	return put, before
+}
+
+// PutWithin is Put whose version before, here and in the event, has its value only if that fits account; whole reports that. A
+// nil account takes it.
+func (w *Writer) PutWithin(
+	key, value []byte, lease kv.LeaseID, account kv.Account,
+) (put kv.KeyValue, before *kv.KeyValue, whole bool) {
+	old := w.replaced(key, account)
 	rev := w.nextRev()
 	buf := make([]byte, len(key)+len(value))
 	n := copy(buf, key)
@@ -140,15 +149,15 @@ func (w *Writer) Put(key, value []byte, lease kv.LeaseID) (kv.KeyValue, *kv.KeyV
 	v := &pendingVersion{rev: rev, kv: kv.KeyValue{
 		Key: buf[:n:n], Value: buf[n:], CreateRevision: rev.Main, ModRevision: rev.Main, Version: 1, Lease: lease,
 	}}
-	if before != nil {
+	if before = old.pair; before != nil {
 		v.kv.CreateRevision, v.kv.Version = before.CreateRevision, before.Version+1
 	} else {
 		w.numbers.keys++
 		w.lives = append(w.lives, census.Change{Key: v.kv.Key, Revision: rev.Main, Born: true})
 	}
-	w.write(v, before, position{rev: since})
-	w.events = append(w.events, kv.Event{Kind: kv.EventPut, KV: v.kv, Prev: before})
-	return v.kv, before
+	w.write(v, before, old.at)
+	w.events = append(w.events, kv.Event{Kind: kv.EventPut, KV: v.kv, Prev: before, Bare: old.bare, PrevSum: old.sum})
+	return v.kv, before, !old.bare
 }
 
 // DeleteRange deletes the keys of a range and returns them as they were, in order. They, and the previous pairs of the
@@ -175,46 +184,67 @@ func (w *Writer) DeleteRange(key, end []byte, account kv.Account) (were []kv.Key
 	return were, sums == nil
 }
 
-// deleteSingle is DeleteRange of one key. A value that does not fit account is hashed where it lies, and not copied: the end of
-// a lease deletes many keys one by one.
+// deleteSingle is DeleteRange of one key.
 func (w *Writer) deleteSingle(key []byte, account kv.Account) (were []kv.KeyValue, whole bool) {
-	before, since, found := w.cached(key)
-	if found {
-		if before == nil {
-			return nil, true
-		}
-		// before may be in the cache. Its key and value share their memory, and the batch keeps the key.
-		one := *before
-		one.Key = bytes.Clone(before.Key)
-		w.deleteOne(&one, position{rev: since})
-		if account != nil && account.Take(PairBytes(&one)) != nil {
-			sum := xxhash.Sum64(one.Value)
-			one.Value = nil
-			w.bareLast(&one, sum)
-			return []kv.KeyValue{one}, false
-		}
-		return []kv.KeyValue{one}, true
+	old := w.replaced(key, account)
+	if old.pair == nil {
+		return nil, true
 	}
+	// The pair may be in the cache. Its key and value share their memory, and the batch keeps the key.
+	one := *old.pair
+	one.Key = bytes.Clone(key)
+	w.deleteOne(&one, old.at)
+	if old.bare {
+		w.bareLast(&one, old.sum)
+	}
+	return []kv.KeyValue{one}, !old.bare
+}
+
+// replaced is what a change of one key replaces.
+type replaced struct {
+	pair *kv.KeyValue // nil: nothing
+	at   position     // the length of the row may be missing, but not of a bare pair
+	bare bool         // of the value there is only the hash
+	sum  uint64
+}
+
+// replaced returns the version of key that the next change replaces. A value that does not fit account is hashed where it lies,
+// and not copied: one command may put, or the end of a lease delete, very many keys of large values. A small value that this
+// Writer or the cache has comes along anyway.
+func (w *Writer) replaced(key []byte, account kv.Account) replaced {
+	found, since, ok := w.cached(key)
+	if !ok {
+		return w.replacedRow(key, account)
+	}
+	if found == nil || account == nil || account.Take(PairBytes(found)) == nil || len(found.Value) < takeAtOnce {
+		return replaced{pair: found, at: position{rev: since}}
+	}
+	old := pendingVersion{rev: since, kv: *found}
+	one := *found
+	one.Key, one.Value = bytes.Clone(key), nil
+	return replaced{&one, old.position(), true, xxhash.Sum64(found.Value)}
+}
+
+// replacedRow is replaced for a key that only the engine has.
+func (w *Writer) replacedRow(key []byte, account kv.Account) replaced {
 	row, since := w.rowFromEngine(key, w.base.revision)
 	if row == nil {
-		return nil, true
+		return replaced{at: position{rev: since}}
 	}
 	rec, err := decodeRecord(row, since.Main)
 	if err != nil || rec.tombstone {
 		w.note(err)
-		return nil, true
+		return replaced{at: position{rev: since}}
 	}
-	one := kv.KeyValue{CreateRevision: rec.create, ModRevision: since.Main, Version: rec.version, Lease: rec.lease}
+	one := &kv.KeyValue{Key: bytes.Clone(key), CreateRevision: rec.create, ModRevision: since.Main, Version: rec.version,
+		Lease: rec.lease}
+	old := replaced{pair: one, at: position{since, len(row)}}
 	if account != nil && account.Take(PairBytes(&kv.KeyValue{Key: key, Value: rec.value})) != nil {
-		one.Key = bytes.Clone(key)
-		sum := xxhash.Sum64(rec.value)
-		w.deleteOne(&one, position{since, len(row)})
-		w.bareLast(&one, sum)
-		return []kv.KeyValue{one}, false
+		old.bare, old.sum = true, xxhash.Sum64(rec.value)
+		return old
 	}
-	one.Key, one.Value = bytes.Clone(key), bytes.Clone(rec.value)
-	w.deleteOne(&one, position{since, len(row)})
-	return []kv.KeyValue{one}, true
+	one.Value = bytes.Clone(rec.value)
+	return old
 }
 
 // collect reads a range with its values, or without, but with their hashes, if they do not fit account. at tells where each

@@ -1,6 +1,8 @@
 package watch
 
 import (
+	"math/rand/v2"
+
 	"github.com/quorate/quorate/internal/keyrange"
 	"github.com/quorate/quorate/internal/kv"
 )
@@ -109,7 +111,7 @@ type directory struct {
 }
 
 func newDirectory() directory {
-	return directory{groups: map[interest]*group{}, single: map[string][]*group{}}
+	return directory{groups: map[interest]*group{}, single: map[string][]*group{}, ranges: tree{seed: rand.Uint64()}}
 }
 
 // of returns the group of an interest, and adds it if there is none.

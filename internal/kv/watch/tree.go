@@ -47,7 +47,8 @@ func (g *group) optionBits() int {
 	return bits
 }
 
-// next draws a priority; the sequence is fixed, so that runs repeat (splitmix64).
+// next draws a priority (splitmix64). Where the sequence begins, no client knows: who knew it could choose ranges that make the
+// tree a list. What stab visits, and in which order, does not depend on it.
 func (t *tree) next() uint64 {
 	t.seed += 0x9e3779b97f4a7c15
 	z := t.seed

@@ -21,6 +21,8 @@ import (
 // Tokens tells whose a token is: *login.Login.
 type Tokens interface {
 	Authenticate(state *auth.State, token string) (auth.Credentials, error)
+	// Quick reports whether that takes microseconds, and reads no file.
+	Quick() bool
 }
 
 // Options of New.
@@ -223,6 +225,43 @@ func (c *Control) Sign(ctx context.Context, command *kv.Command) error {
 		return err
 	}
 	return c.sign(ctx, command, by)
+}
+
+// SignNow is Sign without waiting. It reports false where Sign has to be asked: this member may lag, or a token takes long to
+// check. A call that bears a token while this member knows of no authentication is for Propose, which may sign it twice.
+func (c *Control) SignNow(ctx context.Context, command *kv.Command) bool {
+	state := c.State()
+	if !state.Enabled() {
+		return !c.MayBear(ctx)
+	}
+	by, known := c.callerNow(ctx, state)
+	command.By = by
+	return known && c.permitted(command) == nil
+}
+
+// ReadNow is Read without waiting. It reports false where Read has to be asked.
+func (c *Control) ReadNow(ctx context.Context, key, end []byte) (*auth.State, bool) {
+	state := c.State()
+	if !state.Enabled() {
+		return state, true
+	}
+	by, known := c.callerNow(ctx, state)
+	checked := state.Check(by)
+	return state, known && checked.Read(key, end) == nil
+}
+
+// TakesLong reports whether it takes long to see whose a call is.
+func (c *Control) TakesLong(ctx context.Context) bool {
+	_, token := tokenOf(ctx)
+	return token && !c.options.Tokens.Quick()
+}
+
+func (c *Control) callerNow(ctx context.Context, state *auth.State) (auth.Credentials, bool) {
+	if c.TakesLong(ctx) {
+		return auth.Credentials{}, false
+	}
+	by, err := c.callerIn(ctx, state)
+	return by, err == nil
 }
 
 // Propose signs a command and proposes it. A command that bears nobody's name, because this member did not know yet that

@@ -151,7 +151,7 @@ func (g *Gate) cost(ctx context.Context, command *kv.Command, most int64) (costs
 	case err != nil:
 		return costs{}, err
 	}
-	return costs{weight: 2*most - c.looks - max(0, c.deletes), keeps: c.keeps}, nil
+	return costs{weight: 2*most - c.looks - max(-1, c.deletes), keeps: c.keeps}, nil // -1: more than most
 }
 
 // partCost is about what it costs to delete a part of a lease.
@@ -187,14 +187,14 @@ type cost struct {
 	walk
 	machine *apply.Machine
 	looks   int64 // left for what it compares and keeps
-	deletes int64 // left for what it deletes, from which on more makes no difference
+	deletes int64 // left for what it deletes or replaces, from which on more makes no difference
 	keeps   int64
 }
 
 func (c *cost) of(command *kv.Command) error {
 	switch {
 	case command.Put != nil:
-		return c.put(command.Put)
+		return c.put(command.Put, false)
 	case command.Delete != nil:
 		return c.delete(command.Delete)
 	case command.Txn != nil:
@@ -216,7 +216,7 @@ func (c *cost) txn(op *kv.TxnOp) error {
 			var err error
 			switch {
 			case list[i].Put != nil:
-				err = c.put(list[i].Put)
+				err = c.put(list[i].Put, true)
 			case list[i].Delete != nil:
 				err = c.delete(list[i].Delete)
 			case list[i].Txn != nil:
@@ -230,16 +230,23 @@ func (c *cost) txn(op *kv.TxnOp) error {
 	return nil
 }
 
-func (c *cost) put(op *kv.PutOp) error {
-	if !op.IgnoreValue && !op.IgnoreLease {
-		return nil
+// put takes the value that a put keeps. What it replaces is read for the chain: one of many, as in a transaction, may replace
+// much more than it brings.
+func (c *cost) put(op *kv.PutOp, oneOfMany bool) error {
+	if op.IgnoreValue || op.IgnoreLease {
+		c.looks -= kv.WalkKeyBytes
 	}
-	if c.looks -= kv.WalkKeyBytes; !op.IgnoreValue {
+	if !op.IgnoreValue && (!oneOfMany || c.deletes < 0) {
 		return nil
 	}
 	size, err := c.machine.Store().ValueLen(op.Key)
-	c.looks -= int64(size)
-	c.keeps += int64(size)
+	switch {
+	case op.IgnoreValue:
+		c.looks -= int64(size)
+		c.keeps += int64(size)
+	case size > kv.WalkKeyBytes:
+		c.deletes -= int64(size)
+	}
 	return err
 }
 

@@ -151,6 +151,13 @@ func TestGate_Turn(t *testing.T) {
 		}
 		return &kv.Command{Txn: op}
 	}
+	replacing := func(n int, prefix string) *kv.Command {
+		op := &kv.TxnOp{}
+		for i := range n {
+			op.Then = append(op.Then, kv.Op{Put: &kv.PutOp{Key: fmt.Appendf(nil, "%s%04d", prefix, i)}})
+		}
+		return &kv.Command{Txn: op}
+	}
 	nested := txn()
 	nested.Txn.Else = []kv.Op{{Txn: &kv.TxnOp{Compares: repeat(2, compare(kv.CompareValue, "k", "l"))}}}
 	for name, c := range map[string]struct {
@@ -162,6 +169,10 @@ func TestGate_Turn(t *testing.T) {
 		"a put that keeps its value":         {&kv.Command{Put: &kv.PutOp{Key: []byte("k0001"), IgnoreValue: true}}, true, "little"},
 		"many that keep theirs":              {ignoring(7), true, "turn"},
 		"too many":                           {ignoring(keys + 200), true, "far"},
+		"a few that replace large values":    {replacing(5, "k"), false, "little"},
+		"many that do":                       {replacing(20, "k"), true, "turn"},
+		"many in a nested transaction":       {&kv.Command{Txn: &kv.TxnOp{Else: []kv.Op{{Txn: replacing(20, "k").Txn}}}}, true, "turn"},
+		"many that replace nothing":          {replacing(120, "new"), true, "little"},
 		"a transaction of Kubernetes":        {txn(compare(kv.CompareMod, "k0001", "")), false, "little"},
 		"a lock":                             {txn(compare(kv.CompareCreate, "k0001", "")), false, "little"},
 		"revisions of many single keys":      {txn(repeat(128, compare(kv.CompareMod, "k0001", ""))...), false, "little"},
@@ -185,6 +196,9 @@ func TestGate_Turn(t *testing.T) {
 	} {
 		if got := costly.MayBe(c.command); got != c.may {
 			t.Errorf("%s may cost much: %v", name, got)
+		}
+		if little, err := g.Little(from("10.0.0.1"), c.command); err != nil || little != (c.want == "little") {
+			t.Errorf("%s costs little: %v, %v", name, little, err)
 		}
 		waited := false
 		leave, err := g.Turn(from("10.0.0.1"), c.command, func() { waited = true })

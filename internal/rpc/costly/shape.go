@@ -5,6 +5,10 @@ import "github.com/quorate/quorate/internal/kv"
 // freeLookups is how many comparisons of single keys whose values are read a transaction may have that is not looked at.
 const freeLookups = 2
 
+// freePuts is how many puts a transaction may have that is not looked at. What a put replaces is read when it is applied:
+// that of a few is little.
+const freePuts = 8
+
 // MayBe reports whether a command may cost much, by its form.
 func MayBe(command *kv.Command) bool {
 	switch {
@@ -13,9 +17,12 @@ func MayBe(command *kv.Command) bool {
 	case command.Delete != nil:
 		return len(command.Delete.End) > 0
 	case command.Txn != nil:
-		lookups := 0
+		lookups, puts := 0, 0
 		return comparesMuch(command.Txn, &lookups) || AnyOp(command.Txn, func(op *kv.Op) bool {
-			return op.Put != nil && op.Put.IgnoreValue || op.Delete != nil && len(op.Delete.End) > 0 ||
+			if op.Put != nil {
+				puts++
+			}
+			return puts > freePuts || op.Put != nil && op.Put.IgnoreValue || op.Delete != nil && len(op.Delete.End) > 0 ||
 				op.Txn != nil && comparesMuch(op.Txn, &lookups)
 		})
 	}

@@ -35,7 +35,10 @@ func (p *purse) Take(n int64) bool {
 	return true
 }
 
-func (p *purse) Force(n int64) { p.Give(-n) }
+func (p *purse) Force(n int64) bool {
+	p.Give(-n)
+	return true
+}
 func (p *purse) Give(n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -93,7 +93,9 @@ func (s *Server) parse(base context.Context, fields *h2.Fields) *request {
 	r := &request{timeout: -1, httpStatus: 200}
 	r.refused = s.read(r, fields)
 	if r.refused == nil {
-		if r.method = s.methods[r.path]; r.method == nil {
+		if r.method = s.methods[r.path]; r.method == nil && s.options.Others != nil {
+			r.method = &method{name: r.path, stream: s.options.Others(r.path)}
+		} else if r.method == nil {
 			r.refused = unknownMethod(s, r.path)
 		}
 	}

@@ -38,9 +38,11 @@ type Options struct {
 	Credentials credentials.TransportCredentials
 	Unary       grpc.UnaryServerInterceptor
 	Stream      grpc.StreamServerInterceptor
-	Hot         map[string]Hot                 // by the full name of the method
-	IsHot       func(ctx context.Context) bool // whether calls with the metadata of ctx may be hot
-	MaxMessage  int                            // bytes of a request's message
+	// Others describes methods, by their full names, that no service has which is registered; nil: there are none.
+	Others     func(method string) *grpc.StreamDesc
+	Hot        map[string]Hot                 // by the full name of the method
+	IsHot      func(ctx context.Context) bool // whether calls with the metadata of ctx may be hot
+	MaxMessage int                            // bytes of a request's message
 	// Unsent bounds how long the only message of a request may take to come: end is called when it took too long.
 	Unsent  func(end func()) (arrived func())
 	Writers int // goroutines that write the answers of hot calls
@@ -199,6 +201,11 @@ func (s *Server) Open(stream *h2.Stream, fields *h2.Fields, ended bool) h2.Recei
 		return nil
 	}
 	if r.method.stream != nil {
+		if !stream.Hold(serveBytes) {
+			stream.Refuse(refusal(200, errExhausted))
+			stream.Left()
+			return nil
+		}
 		x := s.openStream(stream, r, ended)
 		if !r.method.stream.ClientStreams {
 			conn.opened = append(conn.opened, x)

@@ -34,6 +34,7 @@ type serverStream struct {
 	came     *sync.Cond // more, or an end
 	ended    bool
 	kept     int    // bytes that came and are kept
+	begins   int    // what its goroutine takes until the service has begun, and counts it
 	unpacked int    // bytes of the message that is being read, or was read last, beside those that came
 	full     bool   // there was no room for more
 	late     bool   // a message did not come in time
@@ -42,14 +43,16 @@ type serverStream struct {
 	whole    func() // nil: nobody waits for the rest of a message
 }
 
+// openStream begins a streaming call. Its goroutine counts from the start: a client may open, and reset, more streams than
+// begin to be served at once.
 func (s *Server) openStream(stream *h2.Stream, r *request, ended bool) *serverStream {
-	x := &serverStream{server: s, stream: stream, ended: ended}
+	x := &serverStream{server: s, stream: stream, ended: ended, begins: serveBytes}
 	x.method, x.request, x.compression = r.method.name, r, r.compression
 	x.send = func(header []byte) {
 		stream.Headers(header)
 		stream.Flush()
 	}
-	x.framed, x.waitSent = x.sendFramed, x.stream.WaitSent
+	x.framed, x.waitSent, x.abandon = x.sendFramed, x.stream.WaitSent, x.stream.Abandon
 	x.came = sync.NewCond(&x.queue)
 	x.body = assembler{most: s.options.MaxMessage, compressor: r.compression, turns: s.options.Turns, holder: x}
 	ctx, cancel := r.withDeadline()
@@ -121,7 +124,7 @@ func (x *serverStream) Receive(p []byte, ended bool) {
 	x.queue.Lock()
 	defer x.queue.Unlock()
 	x.ended = x.ended || ended
-	if !x.full && !x.stream.Hold(copies*(x.kept+len(p))+x.unpacked) {
+	if !x.full && !x.stream.Hold(copies*(x.kept+len(p))+x.unpacked+x.begins) {
 		x.full, x.received = true, nil
 	}
 	if x.full {
@@ -138,7 +141,7 @@ func (x *serverStream) settled() {
 	x.queue.Lock()
 	defer x.queue.Unlock()
 	x.kept -= x.last
-	x.last, x.unpacked = 0, 0
+	x.last, x.unpacked, x.begins = 0, 0, 0
 	x.stream.Hold(copies * x.kept)
 }
 

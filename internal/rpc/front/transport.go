@@ -20,6 +20,7 @@ type transport struct {
 	framed  func(messages mem.BufferSlice) error
 	// waitSent waits until the client has taken nearly all; nil where there is one answer only.
 	waitSent func()
+	abandon  func() // ends a stream whose client does not read; nil where there is one answer only
 
 	mu          sync.Mutex
 	md, trailer metadata.MD
@@ -88,6 +89,13 @@ func (t *transport) compressor() string {
 func (t *transport) WaitSent() {
 	if t.waitSent != nil {
 		t.waitSent()
+	}
+}
+
+// Abandon ends the stream because its client does not read: whoever sends goes on.
+func (t *transport) Abandon() {
+	if t.abandon != nil {
+		t.abandon()
 	}
 }
 

@@ -94,7 +94,7 @@ func TestStreams_enter_silentOfOthers(t *testing.T) {
 	s = streamsFor(16, 2)
 	for s.enterAt(now, "a", false, false, false, &a) == nil {
 	}
-	for i := range 4 {
+	for i := range 16 {
 		for s.enterAt(now, fmt.Sprint("more", i), false, true, false, &b) == nil {
 		}
 	}
@@ -111,8 +111,8 @@ func TestStreams_enter_looksForEachHost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, host := range []string{"busy", "more", "and more", "again"} {
-		for s.enterAt(now, host, false, true, false, &ended) == nil {
+	for i := range 16 {
+		for s.enterAt(now, []string{"busy", fmt.Sprint("more", i)}[min(i, 1)], false, true, false, &ended) == nil {
 		}
 	}
 	later := now.Add(silentTimeout + time.Second)

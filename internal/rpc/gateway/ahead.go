@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -31,12 +32,12 @@ func newAhead(ctx context.Context, body io.ReadCloser, end context.CancelCauseFu
 
 func (a *ahead) fill(ctx context.Context, end context.CancelCauseFunc) {
 	defer close(a.parts)
+	var part [aheadBytes / aheadParts]byte
 	for a.err == nil {
-		part := make([]byte, aheadBytes/aheadParts)
 		var n int
-		n, a.err = a.ReadCloser.Read(part)
+		n, a.err = a.ReadCloser.Read(part[:])
 		select {
-		case a.parts <- part[:n]:
+		case a.parts <- bytes.Clone(part[:n]): // it may be one byte
 		case <-ctx.Done():
 			a.err = context.Cause(ctx)
 			return

@@ -21,7 +21,7 @@ func FuzzMessages(f *testing.F) {
 	f.Add([]byte("\n \x00{"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		ctx, end := context.WithCancelCause(context.Background())
-		decoder := newMarshaler(admission.NewTurns()).NewDecoder(newMessages(io.NopCloser(bytes.NewReader(body)), end))
+		decoder := newMarshaler(admission.NewTurns()).NewDecoder(messagesForTesting(newIntake(1<<20), bytes.NewReader(body), end))
 		for read := 0; ; read++ {
 			err := decoder.Decode(new(pb.WatchRequest))
 			if err == nil && read <= len(body) {

@@ -14,11 +14,16 @@ import (
 	"github.com/quorate/quorate/internal/memory"
 )
 
+// newIntake returns one of requests of at most, and all together, so many bytes.
+func newIntake(total int64) *intake {
+	return &intake{limit: total, held: admission.NewLedger(total), first: admission.NewFirstMessages(admission.FirstMessageLimits{})}
+}
+
 // Ensure that requests by JSON count as what their client hosts hold, with what is made of them, that an address has no more than its
 // share, and that what was answered counts no more.
 func TestIntake_readBody(t *testing.T) {
 	const total = 1 << 20
-	in := &intake{limit: total, held: admission.NewLedger(total), first: admission.NewFirstMessages(admission.FirstMessageLimits{})}
+	in := newIntake(total)
 	read := func(host string, body []byte) (leave func(), err error) {
 		r := httptest.NewRequest(http.MethodPost, "/v3/kv/put", bytes.NewReader(body))
 		return in.readBody(httptest.NewRecorder(), r, host)
@@ -37,13 +42,16 @@ func TestIntake_readBody(t *testing.T) {
 	if _, err := read("b", bytes.Repeat([]byte("{"), 4000)); !errors.Is(err, errTooManyBodies) {
 		t.Errorf("objects that take more than there is: got %v", err)
 	}
+	if _, err := read("b", bytes.Repeat([]byte(","), 20_000)); !errors.Is(err, errTooManyBodies) {
+		t.Errorf("elements that take more than there is: got %v", err)
+	}
 	other, err := read("b", body[:total/20])
 	if err != nil {
 		t.Errorf("another address: got %v", err)
 	}
 	leave()
 	other()
-	if got := in.held.Stats().Bytes; got != 0 || in.bytes.Load() != 0 || in.refused.Load() != 2 {
+	if got := in.held.Stats().Bytes; got != 0 || in.bytes.Load() != 0 || in.refused.Load() != 3 {
 		t.Errorf("afterwards %d bytes count, %d, %d were refused", got, in.bytes.Load(), in.refused.Load())
 	}
 }

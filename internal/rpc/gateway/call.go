@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 )
@@ -18,9 +19,6 @@ type call struct {
 	end           context.CancelCauseFunc // ends the call, with the status that the client gets
 }
 
-// streamBytes is what a call with many messages takes beside its connection: what is read of it ahead, and two goroutines.
-const streamBytes = 16 << 10
-
 // manyMessages reports whether a client may send several messages in one request to a path.
 func manyMessages(path string) bool { return path == "/v3/watch" || path == "/v3/lease/keepalive" }
 
@@ -31,13 +29,14 @@ func isStream(path string) bool {
 
 func (c *call) serve(w http.ResponseWriter, r *http.Request) {
 	if manyMessages(r.URL.Path) {
-		place, err := c.intake.open(c.host, streamBytes)
+		place, err := c.intake.openStream(c.host)
 		if err != nil {
 			c.refuse(w, r, err)
 			return
 		}
 		defer place.leave()
-		r.Body = newMessages(newAhead(r.Context(), r.Body, c.end), c.end)
+		stop := func() { _ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) } // where it fails, the read does
+		r.Body = newMessages(newAhead(r.Context(), r.Body, c.end), place, c.end, stop)
 	} else {
 		// It is read before its turn comes: HTTP/1 shows only then whether the client waits for an answer still.
 		leave, err := c.intake.readBody(w, r, c.host)
@@ -81,14 +80,15 @@ func (c *call) serveWebsocket(w http.ResponseWriter, r *http.Request) {
 	defer answer.finish()
 	var further io.WriteCloser = ignored{io.Discard}
 	if manyMessages(r.URL.Path) {
-		place, err := c.intake.open(c.host, streamBytes)
+		place, err := c.intake.openStream(c.host)
 		if err != nil {
 			c.refuse(answer, request, err)
 			return
 		}
 		defer place.leave()
 		conn.SetReadLimit(maxStreamMessageBytes)
-		request.Body, further = newMessages(newAhead(r.Context(), requests, c.end), c.end), arriving
+		stop := func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) }
+		request.Body, further = newMessages(newAhead(r.Context(), requests, c.end), place, c.end, stop), arriving
 	} else {
 		leave, err := c.intake.readMessage(conn, request, c.host)
 		if err != nil {

@@ -2,9 +2,7 @@ package gateway
 
 import (
 	"context"
-	"net"
 	"net/http"
-	"net/netip"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -99,7 +97,7 @@ func (g *Gateway) handle(w http.ResponseWriter, r *http.Request) {
 			http.StatusBadRequest)
 		return
 	}
-	from := addressOf(r)
+	from := admission.AddressOf(r)
 	ctx, end := context.WithCancelCause(peer.NewContext(r.Context(), &peer.Peer{Addr: from}))
 	defer end(nil)
 	host := admission.Host(from)
@@ -133,16 +131,6 @@ func named(r *http.Request) bool {
 		}
 	}
 	return false
-}
-
-// addressOf is the address of a client as gRPC would show it. What a client of a unix socket calls itself may look like an
-// address.
-func addressOf(r *http.Request) net.Addr {
-	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && ok && local.Network() == "tcp" {
-		return net.TCPAddrFromAddrPort(at)
-	}
-	return &net.UnixAddr{Name: r.RemoteAddr, Net: "unix"}
 }
 
 // Collect shows what requests take.

@@ -78,7 +78,7 @@ func (m marshaler) NewDecoder(r io.Reader) runtime.Decoder {
 	decoder := m.JSONPb.NewDecoder(r)
 	switch body := r.(type) {
 	case *messages:
-		return &messageDecoder{Decoder: decoder, body: body}
+		return &messageDecoder{texts: json.NewDecoder(r), body: body, of: m}
 	case *whole:
 		return runtime.DecoderFunc(func(v any) (err error) {
 			m.turns.Do(body.weight, func() { err = m.unmarshal(body, decoder, v) })
@@ -103,17 +103,44 @@ func (m marshaler) unmarshal(body *whole, decoder runtime.Decoder, v any) error 
 
 // messageDecoder reads a body of several messages.
 type messageDecoder struct {
-	runtime.Decoder
-	body *messages
+	texts *json.Decoder
+	body  *messages
+	of    marshaler
 }
 
 // Decode implements runtime.Decoder. The handlers only stop when it fails, so the reason ends the call.
 func (d *messageDecoder) Decode(v any) error {
-	d.body.next()
-	err := d.Decoder.Decode(v)
+	err := d.decode(v)
 	if err != nil && !errors.Is(err, io.EOF) {
 		d.body.fail(err)
 		return io.EOF
 	}
 	return err
+}
+
+// decode waits for the text of a message, and reads it when it is its turn.
+func (d *messageDecoder) decode(v any) error {
+	text, err := d.text()
+	if err != nil {
+		return err
+	}
+	d.of.turns.Do(len(text)+partsBytes(text), func() { err = d.of.Unmarshal(text, v) })
+	return err
+}
+
+// text waits for the text of a message.
+func (d *messageDecoder) text() (text json.RawMessage, err error) {
+	defer d.body.done()
+	read, _ := io.ReadAll(d.texts.Buffered()) // it is in memory
+	if d.body.has > keptTextBytes {
+		d.body.again = append(read, d.body.again...)
+		d.texts, read = json.NewDecoder(d.body), d.body.again
+	}
+	if err := d.body.next(read); err != nil {
+		return nil, err
+	}
+	if err := d.texts.Decode(&text); err != nil {
+		return nil, err
+	}
+	return text, d.body.came(text)
 }

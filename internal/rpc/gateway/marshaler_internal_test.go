@@ -22,7 +22,7 @@ func TestMarshaler_turns(t *testing.T) { synctest.Test(t, marshalInTurns) }
 
 func marshalInTurns(t *testing.T) {
 	const total = 8 << 20
-	in := &intake{limit: total, held: admission.NewLedger(total), first: admission.NewFirstMessages(admission.FirstMessageLimits{})}
+	in := newIntake(total)
 	large := make([]byte, admission.LargeBytes)
 	turns := admission.NewTurns()
 	m := newMarshaler(turns)
@@ -33,6 +33,10 @@ func marshalInTurns(t *testing.T) {
 		}
 		return func() error { return m.NewDecoder(r.Body).Decode(&pb.TxnRequest{}) }
 	}
+	message := func(body string) func() error {
+		several := messagesForTesting(in, strings.NewReader(body), func(err error) { t.Error(err) })
+		return func() error { return m.NewDecoder(several).Decode(&pb.WatchRequest{}) }
+	}
 	write := func(v any) func() error {
 		return func() error { _, err := m.Marshal(v); return err }
 	}
@@ -42,6 +46,9 @@ func marshalInTurns(t *testing.T) {
 	work := map[string]func() error{
 		"a large request":                  read(key(large)),
 		"a request of many objects":        read(`{"success":[` + strings.Repeat("{},", 1000) + "{}]}"),
+		"a request of many elements":       read(`{"unknown":[0` + strings.Repeat(",0", 3000) + `]}`),
+		"a message of many elements":       message(`{"create_request":{"filters":[0` + strings.Repeat(",0", 3000) + `]}}`),
+		"small: a message":                 message(`{"create_request":{"filters":[0` + strings.Repeat(",0", 300) + `]}}`),
 		"a large answer":                   write(&pb.PutRequest{Value: large}),
 		"a large answer within a stream":   write(map[string]any{"result": &pb.PutRequest{Value: large}}),
 		"small: a request":                 read(key(large[:admission.LargeBytes/2])),

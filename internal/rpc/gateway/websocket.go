@@ -13,13 +13,15 @@ import (
 
 const (
 	websocketBufferBytes = 4 << 10
+	// forwardBytes of a message are passed on at once.
+	forwardBytes = 1 << 10
 	// closePatience is how long a client may take to accept the last word.
 	closePatience = 5 * time.Second
 )
 
 // upgrade makes a websocket of a request, or refuses it.
-func upgrade(w http.ResponseWriter, r *http.Request, allowedOrigin func(string) bool) (*websocket.Conn, error) {
-	upgrader := websocket.Upgrader{
+func upgrade(w http.ResponseWriter, r *http.Request, allowedOrigin func(string) bool) (*socket, error) {
+	upgrader := &websocket.Upgrader{
 		ReadBufferSize: websocketBufferBytes, WriteBufferSize: websocketBufferBytes,
 		CheckOrigin: func(r *http.Request) bool {
 			origin := r.Header.Get("Origin")
@@ -30,7 +32,7 @@ func upgrade(w http.ResponseWriter, r *http.Request, allowedOrigin func(string) 
 	if strings.HasPrefix(r.Header.Get("Sec-WebSocket-Protocol"), "Bearer") {
 		header = http.Header{"Sec-WebSocket-Protocol": []string{"Bearer"}}
 	}
-	return upgrader.Upgrade(w, r, header)
+	return newSocket(w, func(w http.ResponseWriter) (*websocket.Conn, error) { return upgrader.Upgrade(w, r, header) })
 }
 
 // forwarded are the headers of a websocket's request that its call sees. etcd forwards no others, and takes the token from
@@ -70,16 +72,21 @@ type ignored struct{ io.Writer }
 func (ignored) Close() error { return nil }
 
 // forwardRequests passes on what a client sends. When it goes, so does the call.
-func forwardRequests(conn *websocket.Conn, to io.WriteCloser, cancel context.CancelCauseFunc) {
+func forwardRequests(conn *socket, to io.WriteCloser, cancel context.CancelCauseFunc) {
 	defer cancel(nil)
 	defer to.Close()
+	buffer := make([]byte, forwardBytes)
 	for {
-		_, message, err := conn.NextReader()
+		message, err := conn.next()
 		if err != nil {
 			return
 		}
-		if _, err := io.Copy(to, message); err != nil {
+		n, err := io.CopyBuffer(to, message, buffer)
+		if err != nil {
 			return
+		}
+		if n == 0 {
+			continue
 		}
 		if _, err := to.Write([]byte{'\n'}); err != nil {
 			return
@@ -89,7 +96,7 @@ func forwardRequests(conn *websocket.Conn, to io.WriteCloser, cancel context.Can
 
 // websocketAnswer sends each line that is written as a message. It holds what is written until its line is complete.
 type websocketAnswer struct {
-	conn   *websocket.Conn
+	conn   *socket
 	end    context.CancelCauseFunc // for who has gone
 	header http.Header
 	line   bytes.Buffer
@@ -127,7 +134,7 @@ func (a *websocketAnswer) send() error {
 	patience := writePatience + time.Duration(a.line.Len()/writeBytes)*time.Second
 	err := a.conn.SetWriteDeadline(time.Now().Add(patience))
 	if err == nil {
-		err = a.conn.WriteMessage(websocket.TextMessage, a.line.Bytes())
+		err = a.conn.say(a.line.Bytes())
 	}
 	if a.line.Reset(); a.line.Cap() > writeBytes {
 		a.line = bytes.Buffer{} // a stream that is quiet for long keeps no memory of a large message

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/quorate/quorate/internal/rpc/health"
 )
@@ -32,10 +30,13 @@ type Version struct {
 }
 
 // API is the HTTP side of one member.
-type API struct{ options Options }
+type API struct {
+	options  Options
+	scraping chan struct{} // the turn of scrapes
+}
 
 // New makes the HTTP side of a member.
-func New(options Options) *API { return &API{options} }
+func New(options Options) *API { return &API{options, newTurn()} }
 
 // Handler serves the HTTP side: /health, /livez, /readyz, /version, /metrics and /debug/vars. It goes behind the
 // client port (portmux.Mux) or the URLs for HTTP clients. more adds what else they get.
@@ -57,26 +58,8 @@ func (a *API) MetricsHandler(registry *prometheus.Registry) http.Handler {
 func (a *API) monitored(registry *prometheus.Registry) *http.ServeMux {
 	mux := http.NewServeMux()
 	a.addHealth(mux)
-	scrape := promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: false, MaxRequestsInFlight: maxScrapes})
-	mux.Handle("/metrics", inTime(promhttp.InstrumentMetricHandler(registry, scrape)))
+	mux.Handle("/metrics", newScrapes(registry, a.scraping))
 	return mux
-}
-
-// maxScrapes bounds how many scrapes may run at once, scrapeTimeout how long one may take to be read.
-const (
-	maxScrapes    = 64
-	scrapeTimeout = 10 * time.Second
-)
-
-// inTime ends a request whose client does not read the answer in time.
-func inTime(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer := http.NewResponseController(w)
-		if err := answer.SetWriteDeadline(time.Now().Add(scrapeTimeout)); err == nil {
-			defer func() { _ = answer.SetWriteDeadline(time.Time{}) }() // the connection serves other requests, too
-		}
-		h.ServeHTTP(w, r)
-	})
 }
 
 // onlyGet refuses all methods but GET.

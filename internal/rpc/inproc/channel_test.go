@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
@@ -23,6 +24,7 @@ type service struct {
 	pb.UnimplementedLeaseServer
 	from, secret string
 	ended        chan error
+	sent         func() // a message of a stream; may be nil
 }
 
 func (s *service) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest) (*pb.LeaseGrantResponse, error) {
@@ -43,6 +45,9 @@ func (s *service) LeaseKeepAlive(stream grpc.BidiStreamingServer[pb.LeaseKeepAli
 		}
 		if err := stream.Send(&pb.LeaseKeepAliveResponse{ID: r.ID}); err != nil {
 			return err
+		}
+		if s.sent != nil {
+			s.sent()
 		}
 	}
 }
@@ -131,4 +136,44 @@ func TestChannel_NewStream(t *testing.T) {
 	if _, err := stream.Recv(); err == nil || (<-s.ended).Error() != "EOF" {
 		t.Errorf("after the last request: got %v", err)
 	}
+}
+
+// Ensure that a service goes on only once its caller has taken memory for what it is sent, or will take none: until then the
+// service counts it.
+func TestChannel_NewStream_room(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, refused := range []error{nil, status.Error(codes.ResourceExhausted, "no room")} {
+			client, s := newChannel(t)
+			room, sent := make(chan error), 0
+			s.sent = func() { sent++ }
+			caller := &inproc.Caller{Take: func(context.Context, int) error { return <-room }}
+			ctx, cancel := context.WithCancel(inproc.With(t.Context(), caller))
+			stream, err := client.LeaseKeepAlive(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := stream.Send(&pb.LeaseKeepAliveRequest{ID: 5}); err != nil {
+				t.Fatal(err)
+			}
+			received := make(chan error)
+			go func() {
+				_, err := stream.Recv()
+				received <- err
+			}()
+			synctest.Wait()
+			if sent != 0 {
+				t.Error("the service goes on before its caller has room")
+			}
+			room <- refused
+			if err := <-received; !errors.Is(err, refused) {
+				t.Errorf("got %v, want %v", err, refused)
+			}
+			synctest.Wait()
+			if sent != 1 {
+				t.Errorf("with room %v the service has sent %d messages", refused, sent)
+			}
+			cancel()
+			<-s.ended
+		}
+	})
 }

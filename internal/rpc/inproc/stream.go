@@ -26,7 +26,7 @@ func (c *Channel) NewStream(
 	p := &pipe{
 		channel: c, transport: transport, caller: ctx, inside: inside, manyRequests: desc.ClientStreams,
 		requests: make(chan mem.BufferSlice), closed: make(chan struct{}), responses: make(chan mem.BufferSlice),
-		ended: make(chan struct{}),
+		taken: make(chan struct{}), ended: make(chan struct{}),
 	}
 	info := &grpc.StreamServerInfo{
 		FullMethod: method, IsClientStream: called.desc.ClientStreams, IsServerStream: called.desc.ServerStreams,
@@ -50,6 +50,7 @@ type pipe struct {
 	closing   sync.Once
 	closed    chan struct{} // no more requests come
 	responses chan mem.BufferSlice
+	taken     chan struct{} // the caller has room for the response, or will have none
 	ended     chan struct{} // the service has returned
 	err       error         // with which, to be read once it has
 }
@@ -95,10 +96,8 @@ func (e clientEnd) RecvMsg(m any) error {
 	select {
 	case response := <-e.responses:
 		defer response.Free()
-		if c := callerOf(e.caller); c != nil {
-			if err := c.Take(e.caller, response.Len()); err != nil {
-				return outcome(e.caller, err)
-			}
+		if err := e.take(response.Len()); err != nil {
+			return outcome(e.caller, err)
 		}
 		return unmarshal(response, m)
 	case <-e.caller.Done():
@@ -109,6 +108,18 @@ func (e clientEnd) RecvMsg(m any) error {
 		}
 		return outcome(e.caller, e.err)
 	}
+}
+
+// take takes the memory of a response. Until then its service counts it.
+func (e clientEnd) take(bytes int) (err error) {
+	if c := callerOf(e.caller); c != nil {
+		err = c.Take(e.caller, bytes)
+	}
+	select {
+	case e.taken <- struct{}{}:
+	case <-e.inside.Done():
+	}
+	return err
 }
 
 // WithContext is a stream whose service acts in the context given, made of the stream's own by With.
@@ -147,9 +158,14 @@ func (e serverEnd) SendMsg(m any) error {
 	}
 	select {
 	case e.responses <- response:
-		return nil
 	case <-e.inside.Done():
 		response.Free()
+		return e.overdue()
+	}
+	select {
+	case <-e.taken:
+		return nil
+	case <-e.inside.Done():
 		return e.overdue()
 	}
 }

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxParts bounds the messages within a message that the protobuf library reads: two bytes make a hundred in memory,
-	// and they are read before anybody has looked who sends them.
+	// maxParts bounds the messages within a message that the protobuf library reads, and what its lists have of strings: two
+	// bytes make a hundred in memory, and they are read before anybody has looked who sends them.
 	maxParts = 65_536
 	// countedBytes is the size from which on a message may have too many.
 	countedBytes = 2 * maxParts
@@ -18,7 +18,8 @@ const (
 
 var errTooManyParts = fmt.Errorf("quorate: a message has more than %d parts: send several smaller ones", maxParts)
 
-// CheckParts refuses an encoded message that has more parts than one may have: 65,536 messages within messages.
+// CheckParts refuses an encoded message that has more parts than one may have: 65,536 messages, and strings of lists, within
+// messages.
 func CheckParts(src []byte, m proto.Message) error {
 	left := maxParts
 	if len(src) > countedBytes && tooMany(src, m.ProtoReflect().Descriptor(), &left) {
@@ -27,7 +28,7 @@ func CheckParts(src []byte, m proto.Message) error {
 	return nil
 }
 
-// tooMany counts down the messages within a message. What is malformed it leaves to those who read it.
+// tooMany counts down the parts of a message. What is malformed it leaves to those who read it.
 func tooMany(src []byte, of protoreflect.MessageDescriptor, left *int) bool {
 	for len(src) > 0 {
 		number, kind, n := protowire.ConsumeTag(src)
@@ -41,12 +42,19 @@ func tooMany(src []byte, of protoreflect.MessageDescriptor, left *int) bool {
 		value := src[:n]
 		src = src[n:]
 		field := of.Fields().ByNumber(number)
-		if kind != protowire.BytesType || field == nil || field.Message() == nil {
+		if kind != protowire.BytesType || field == nil {
 			continue
 		}
-		*left--
-		within, _ := protowire.ConsumeBytes(value)
-		if *left < 0 || tooMany(within, field.Message(), left) {
+		if strings := field.IsList() && field.Kind() == protoreflect.StringKind; field.Message() == nil && !strings {
+			continue
+		}
+		if *left--; *left < 0 {
+			return true
+		}
+		if field.Message() == nil {
+			continue
+		}
+		if within, _ := protowire.ConsumeBytes(value); tooMany(within, field.Message(), left) {
 			return true
 		}
 	}

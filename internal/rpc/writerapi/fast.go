@@ -196,7 +196,7 @@ func (p *proposeStream) verdict(kind consensus.MessageKind, v *consensus.Verdict
 	if err != nil || one == nil || result.Err != nil || !answers(one.kind, &result) {
 		return nil // it has its answer
 	}
-	response := p.writer.options.KV.Reply(one.kind, &result)
+	response := p.writer.options.KV.Response(one.kind, &result)
 	answer.Response = response.AppendWire(make([]byte, 0, response.SizeWire()))
 	return answer
 }

@@ -62,9 +62,8 @@ type KV interface {
 	// the command costs little. waits is called before it waits. CostsLittle tells that without waiting.
 	Turn(ctx context.Context, command *kv.Command, waits func()) (leave func(), err error)
 	CostsLittle(ctx context.Context, command *kv.Command) (bool, error)
-	// Response is the response to what was applied, which it counts; Reply is the same before that.
+	// Response is the response to what was applied, or to what the leader of the fast path has evaluated.
 	Response(kind quoratepb.Proposal_Kind, result *kv.Result) wire.Encoder
-	Reply(kind quoratepb.Proposal_Kind, result *kv.Result) wire.Encoder
 	// Complete reads what a result needs beside what was kept of it.
 	Complete(ctx context.Context, command *kv.Command, result *kv.Result) error
 }

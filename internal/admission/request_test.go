@@ -1,4 +1,4 @@
-package gateway
+package admission_test
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/quorate/quorate/internal/admission"
 )
 
 // Ensure that a client of a unix socket cannot pass for a host of the network: it names its end as it likes.
@@ -23,7 +25,7 @@ func TestAddressOf(t *testing.T) {
 		ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, row.local)
 		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v3/kv/range", nil)
 		r.RemoteAddr = row.remote
-		if from := addressOf(r); from.Network()+" "+from.String() != row.want {
+		if from := admission.AddressOf(r); from.Network()+" "+from.String() != row.want {
 			t.Errorf("%s: got %s %s", row.want, from.Network(), from)
 		}
 	}

@@ -1,0 +1,134 @@
+package member
+
+import (
+	"context"
+	"errors"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/level"
+	"github.com/quorate/quorate/internal/proposals"
+)
+
+// Here a goroutine waits for an asynchronous request (request.go). Requests that come before Start wait for it.
+
+// waiter is a Completion that a goroutine waits for.
+type waiter struct {
+	result kv.Result
+	route  proposals.Route
+	err    error
+	done   chan struct{}
+}
+
+// Complete implements proposals.Completion.
+func (w *waiter) Complete(result kv.Result, err error) {
+	w.result, w.err = result, err
+	w.done <- struct{}{}
+}
+
+// Via notes by which way the answer comes.
+func (w *waiter) Via(route proposals.Route) { w.route = route }
+
+// wait begins a request and waits for its end, that of ctx, or that of the member.
+func (r *requests) wait(
+	ctx context.Context, begin func(done proposals.Completion) (abandon func() bool, err error),
+) (result kv.Result, err error) {
+	w, pooled := r.waiters.Get().(*waiter)
+	if !pooled {
+		w = &waiter{done: make(chan struct{}, 1)}
+	}
+	abandon, err := begin(w)
+	if err != nil {
+		return kv.Result{}, err
+	}
+	select {
+	case <-w.done:
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-r.stopping.Done():
+		err = ErrStopped
+	}
+	if err == nil || !abandon() {
+		if err != nil {
+			<-w.done // it is just being told
+		}
+		noteRoute(ctx, w.route)
+		result, err = w.result, w.err
+	}
+	w.result, w.route, w.err = kv.Result{}, "", nil
+	r.waiters.Put(w)
+	return result, err
+}
+
+// command replicates a command and returns what applying it gave: see Member.Propose.
+func (r *requests) command(ctx context.Context, command *kv.Command) (kv.Result, error) {
+	if own := command.Publish; own != nil && own.Member == uint64(r.leader.self) {
+		own.Level = r.levels.stores.Latest().OwnLevel()
+	}
+	payload, needs, err := r.encode(command)
+	if err != nil {
+		return kv.Result{}, err
+	}
+	if needs > level.First {
+		if err := r.levels.await(ctx, needs); err != nil {
+			return kv.Result{}, err
+		}
+	}
+	return r.propose(ctx, consensus.EntryCommand, payload)
+}
+
+// propose replicates an entry and returns what applying it gave.
+func (r *requests) propose(ctx context.Context, kind consensus.EntryKind, payload []byte) (kv.Result, error) {
+	if err := r.awaitStart(ctx); err != nil {
+		return kv.Result{}, err
+	}
+	return r.wait(ctx, func(done proposals.Completion) (func() bool, error) { return r.start(kind, payload, done) })
+}
+
+// readIndex returns once the state applied here shows everything that was acknowledged before the call.
+func (r *requests) readIndex(ctx context.Context) error {
+	if err := r.awaitStart(ctx); err != nil {
+		return err
+	}
+	_, err := r.wait(ctx, r.readAsync)
+	return err
+}
+
+// awaitStart lets a request wait that comes before Start has ended. It fails while this member serves nothing.
+func (r *requests) awaitStart(ctx context.Context) error {
+	select {
+	case <-r.started:
+		return r.superseded()
+	default:
+	}
+	select {
+	case <-r.started:
+		return r.superseded()
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.stopping.Done():
+		return ErrStopped
+	}
+}
+
+// await is command for a proposal that has an id already, and that propose queues. It waits as long as ctx says.
+func (r *requests) await(
+	ctx context.Context, id consensus.ProposalID, propose func(done proposals.Completion) error,
+) (kv.Result, error) {
+	begun := r.clock.Now()
+	result, err := r.wait(ctx, func(done proposals.Completion) (func() bool, error) {
+		q := &request{requests: r, done: done}
+		abandon := func() bool {
+			if !q.settle() {
+				return false
+			}
+			r.loop.Proposals().AbandonFor(id, q)
+			return true
+		}
+		return abandon, propose(q)
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = r.timeoutError(begun)
+	}
+	return result, err
+}
