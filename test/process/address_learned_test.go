@@ -2,6 +2,8 @@ package process_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -116,4 +118,64 @@ func TestAddress_turnedWhileDown(t *testing.T) {
 	e.launch(two, "existing")
 	e.hears(two, e.leader())
 	e.checkVoters()
+}
+
+// TestAddress_leaderAddedWhileDown replaces one voter while another one is down, and lets the newcomer lead. The member that was down
+// does not know it: it asks the one that it finds.
+func TestAddress_leaderAddedWhileDown(t *testing.T) {
+	t.Parallel()
+	e := startTrio(t)
+	one, three := e.nodes[0], e.nodes[2]
+	three.kill()
+	four := e.grow("m4")
+	e.shrink(one)
+	e.lead(four)
+
+	e.launch(three, "existing")
+	e.hears(three, four)
+}
+
+// TestAddress_allReplacedWhileDown replaces all other members while one is down. It finds none of those that it knows, and believes
+// nobody else, until an operator tells it where a member is.
+func TestAddress_allReplacedWhileDown(t *testing.T) {
+	t.Parallel()
+	e := startTrio(t)
+	one, two, three := e.nodes[0], e.nodes[1], e.nodes[2]
+	three.kill()
+	four, five := e.grow("m4"), e.grow("m5")
+	e.lead(four)
+	e.shrink(one)
+	e.shrink(two)
+	if leader := e.leader(); leader != four {
+		t.Fatalf("%s leads", leader.name)
+	}
+
+	e.launch(three, "existing")
+	until(t, "it says that it does not hear the others", func(context.Context) bool {
+		return strings.Contains(tail(three.log, 1<<20), "in no configuration that this member knows")
+	})
+	until(t, "it hears no leader for long", func(context.Context) bool {
+		return strings.Count(tail(three.log, 1<<20), "asks for votes") >= 12
+	})
+	if status := e.status(three); status.Leader != 0 {
+		t.Errorf("it follows %x, of which it knows nothing", status.Leader)
+	}
+	three.kill()
+	id := fmt.Sprintf("%x", e.status(four).Header.MemberId)
+	e.quorate(1, []string{"set-address", "--data-dir", three.dir, id + "=http://" + rangedAddress(t), "--yes"},
+		"the data here have no member "+id)
+	e.quorate(0, []string{"set-address", "--data-dir", three.dir, id + "=http://" + four.peer, "--yes"}, "(not in it)", "answers")
+	e.launch(three, "existing")
+	e.hears(three, four)
+	e.checkVoters()
+	until(t, "it has what the leader has, the members among that", func(context.Context) bool {
+		return e.status(three).RaftAppliedIndex >= e.status(four).RaftAppliedIndex
+	})
+	four.kill()
+	e.client.SetEndpoints(five.client, three.client)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := e.client.Put(ctx, "a", "b"); err != nil {
+		t.Errorf("one of three failed: %v", err)
+	}
 }

@@ -104,6 +104,11 @@ func TestAddress_movedWhileOthersAreDown(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(two.dir, "member", "addresses")); err == nil {
 		t.Error("a refused command has told the member something")
 	}
+	e.quorate(0, set(two, append(line, "--yes")...), "Once there is a leader")
+	e.quorate(0, set(two, "m1=", "m2=", "--yes"), "Taken back: what was told of m1, http://"+one.peer)
+	if _, err := os.Stat(filepath.Join(two.dir, "member", "addresses")); err == nil {
+		t.Error("what was taken back is still told")
+	}
 	for _, n := range []*node{one, two, three} {
 		e.quorate(0, set(n, append(line, "--yes")...), "Once there is a leader")
 	}

@@ -51,6 +51,28 @@ func TestMembership_grow_and_shrink(t *testing.T) {
 	e.checkKeys(back, acked)
 }
 
+// TestMembership_removedWhileDown removes a member that is stopped: it is told so when it comes back, although nothing that it says
+// is heard any more, and ends.
+func TestMembership_removedWhileDown(t *testing.T) {
+	e := startTrio(t)
+	e.lead(e.nodes[0])
+	away := e.nodes[2]
+	id := e.status(away).Header.MemberId
+	away.kill()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if _, err := e.quiet(e.nodes[0]).MemberRemove(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range e.nodes[:2] { // so that no leader feeds it, as one that leaves, any more
+		n.kill()
+		e.launch(n, "existing")
+	}
+	e.waitReady(e.nodes[0])
+	e.launch(away, "existing")
+	e.waitRemoved(away)
+}
+
 // TestMembership_mistyped adds voters that nobody will ever start: writes go on, and the repair works.
 func TestMembership_mistyped(t *testing.T) {
 	e := startElastic(t)

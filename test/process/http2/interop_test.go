@@ -3,6 +3,7 @@ package http2_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"testing"
 	"time"
@@ -26,7 +27,7 @@ func TestServer_interop(t *testing.T) {
 			Handshake: 5 * time.Second, Pings: h2.Pings{MinPing: time.Second}},
 		Codec: encoding.GetCodecV2("proto"), Credentials: insecure.NewCredentials(), MaxMessage: 4 << 20,
 	})
-	testpb.RegisterTestServiceServer(s, interop.NewTestServer())
+	testpb.RegisterTestServiceServer(s, patient{interop.NewTestServer()})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -74,4 +75,29 @@ func TestServer_interop(t *testing.T) {
 	if err := <-ended; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("serve: %v", err)
 	}
+}
+
+// patient is the server of the cases, but for a stream of requests that ends without one, as where a client has cancelled it: the
+// answer waits until the server has heard of that. A client that gets it just then may take it for a success.
+type patient struct{ testpb.TestServiceServer }
+
+// StreamingInputCall adds up what the requests bear.
+func (patient) StreamingInputCall(stream testpb.TestService_StreamingInputCallServer) error {
+	size, err := 0, error(nil)
+	for requests := 0; ; requests++ {
+		var request *testpb.StreamingInputCallRequest
+		if request, err = stream.Recv(); err != nil {
+			if errors.Is(err, io.EOF) && requests == 0 {
+				heard, end := context.WithTimeout(stream.Context(), 10*time.Second)
+				<-heard.Done()
+				end()
+			}
+			break
+		}
+		size += len(request.GetPayload().GetBody())
+	}
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	return stream.SendAndClose(&testpb.StreamingInputCallResponse{AggregatedPayloadSize: int32(size)})
 }
