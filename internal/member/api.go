@@ -23,7 +23,7 @@ import (
 // Stop ends the goroutines and closes log and store. Waiting requests fail with ErrStopped.
 func (m *Member) Stop() error {
 	m.life.end()
-	m.requests.close()
+	m.requests.Close()
 	return m.data.Close()
 }
 
@@ -54,14 +54,14 @@ func (m *Member) Hub() *watch.Hub { return m.hub }
 func (m *Member) Users() *auth.State { return m.stores.Latest().Users() }
 
 // Leader returns the known leader or NoMember, Term the current term.
-func (m *Member) Leader() consensus.MemberID { return m.leader.Leader() }
-func (m *Member) Term() consensus.Term       { return m.leader.Term() }
+func (m *Member) Leader() consensus.MemberID { return m.lanes.Leader().Leader() }
+func (m *Member) Term() consensus.Term       { return m.lanes.Leader().Term() }
 
 // Learner reports whether this member was added to learn, not to vote once it has caught up.
-func (m *Member) Learner() bool { return m.leader.Learner() }
+func (m *Member) Learner() bool { return m.lanes.Leader().Learner() }
 
 // LeaderChanged returns a channel that is closed at the next change of leader, including its loss.
-func (m *Member) LeaderChanged() <-chan struct{} { return m.leader.LeaderChanged() }
+func (m *Member) LeaderChanged() <-chan struct{} { return m.lanes.Leader().LeaderChanged() }
 
 // Failed is closed when the member stopped by itself; Err then says why.
 func (m *Member) Failed() <-chan struct{} { return m.life.failed }
@@ -77,7 +77,7 @@ func (m *Member) Depart() { m.departure.depart() }
 
 // Status is a copy of what the core knows now. After Stop it is the zero value. If the loop hangs it is the last copy
 // that anybody got.
-func (m *Member) Status() raft.Status { return m.loop.askStatus() }
+func (m *Member) Status() raft.Status { return m.status.ask(m.life.stopping, m.lanes.Inbox().Wake) }
 
 // Stalled tells whether the member's loop, its log or its state machine has been at one piece of work for longer than
 // limit, and which. The loop always has work: it ticks. The installation of a snapshot, which may rightly take long,
@@ -95,7 +95,7 @@ func (m *Member) ForeignEpochs() []string { return m.epochs.Alarms() }
 // about a leader whose log lacks what is committed here, and about a disk that is nearly full, and TLS files that expire soon.
 func (m *Member) Alarms() []string {
 	alarms := slices.Concat(m.epochs.Alarms(), m.peers.otherHistories(), m.peers.strays())
-	if e := m.leader.refused(); e != nil {
+	if e := m.lanes.Leader().Refused(); e != nil {
 		alarms = append(alarms, conflictWords(e, m.config.nameOf(m.ID()), m.config.nameOf(e.Leader)))
 	}
 	if m.options.diskLow() {
@@ -118,16 +118,16 @@ func (m *Member) CompareAtStart(ctx context.Context) error { return m.integrity.
 func (m *Member) IntegrityCounts() integrity.Counts { return m.integrity.Counts() }
 
 // Inferred returns how many proposals of this member it found committed before the leader told it, since it started.
-func (m *Member) Inferred() uint64 { return m.loop.inferred.Load() }
+func (m *Member) Inferred() uint64 { return m.lanes.Inferred() }
 
 // HeldProposals returns how many proposals of this member wait here because as much as may be is on its way.
-func (m *Member) HeldProposals() int { return m.requests.held() }
+func (m *Member) HeldProposals() int { return m.requests.Held() }
 
 // CoreCounts returns what the core counted since this member started, about a second late.
-func (m *Member) CoreCounts() raft.Counts { return m.loop.counts() }
+func (m *Member) CoreCounts() raft.Counts { return m.lanes.CoreCounts() }
 
 // FastCounts returns what the fast path did here since this member started.
-func (m *Member) FastCounts() raft.FastCounts { return m.loop.counts().Fast }
+func (m *Member) FastCounts() raft.FastCounts { return m.lanes.CoreCounts().Fast }
 
 // Propose replicates a command and returns what applying it gave. Result.Err is a rejection; the error is one of
 // this package's and says whether the command may still happen.
@@ -137,19 +137,19 @@ func (m *Member) Propose(ctx context.Context, command *kv.Command) (kv.Result, e
 
 // Prompt reports whether ProposeAsync and ReadAsync may be called: before a member has started, Propose and ReadIndex wait for
 // that.
-func (m *Member) Prompt() bool { return m.requests.isOpen() }
+func (m *Member) Prompt() bool { return m.requests.Started() }
 
 // ProposeAsync is Propose without waiting: done is told once how the command ended, by a goroutine that must not be held up,
 // and the command is not used any more once ProposeAsync has returned. abandon reports whether it was in time: then done is
 // not told. With an error, done is not told either. Commands that need a feature level which is not active yet are for
 // Propose.
 func (m *Member) ProposeAsync(command *kv.Command, done proposals.Completion) (abandon func() bool, err error) {
-	return m.requests.proposeAsync(command, done)
+	return m.requests.Requests.Propose(command, done)
 }
 
 // ReadAsync is ReadIndex without waiting, as ProposeAsync is Propose. The result that done is told is empty.
 func (m *Member) ReadAsync(done proposals.Completion) (abandon func() bool, err error) {
-	return m.requests.readAsync(done)
+	return m.requests.Read(done)
 }
 
 // ReadIndex returns once the state applied here shows everything that was acknowledged before the call.
@@ -191,13 +191,13 @@ func (m *Member) Backup(ctx context.Context, f func(ctx context.Context, machine
 func (m *Member) Defragment(ctx context.Context) error { return upkeep.Defragment(ctx, &m.stores) }
 
 // LateHeartbeats counts how often this member, as the leader, came too late to send a heartbeat.
-func (m *Member) LateHeartbeats() uint64 { return m.loop.late.Load() }
+func (m *Member) LateHeartbeats() uint64 { return m.lanes.Late() }
 
 // Readers returns how many hold the store now, to read it.
 func (m *Member) Readers() int64 { return m.stores.Readers() }
 
 // ProposalBytes is what all proposals bear that wait for their results here: those of this member, and those of native clients.
-func (m *Member) ProposalBytes() (own, clients int) { return m.requests.openBytes() }
+func (m *Member) ProposalBytes() (own, clients int) { return m.requests.OpenBytes() }
 
 // StorageStats returns what log and store have counted.
 func (m *Member) StorageStats() (wal.Stats, engine.Stats) {

@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
+	"github.com/quorate/quorate/internal/member/lanes"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/peercall"
 	"github.com/quorate/quorate/internal/transport"
@@ -230,12 +231,12 @@ func newCaller(o *Options, stopping context.Context, ports callPorts, views *lea
 
 // callPorts are what package peercall sees of a member.
 type callPorts struct {
-	leader *knownLeader
+	leader *lanes.KnownLeader
 	config *appliedConfig
 	peers  *peers
 }
 
-func (p callPorts) ID() consensus.MemberID { return p.leader.self }
+func (p callPorts) ID() consensus.MemberID { return p.leader.Self() }
 
 func (p callPorts) Leader() consensus.MemberID { return p.leader.Leader() }
 

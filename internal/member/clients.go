@@ -9,13 +9,14 @@ import (
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/member/lanes"
 	"github.com/quorate/quorate/internal/peercall"
 	"github.com/quorate/quorate/internal/proposals"
 )
 
 // clientPorts are what package clients sees of a member.
 type clientPorts struct {
-	leader   *knownLeader
+	leader   *lanes.KnownLeader
 	stores   *datadir.Stores
 	requests *requests
 	handler  *PeerHandler
@@ -27,7 +28,8 @@ type clientPorts struct {
 
 func newClients(o *Options, ports *clientPorts) *clients.Clients {
 	return clients.New(clients.Options{
-		ID: ports.leader.self, Patience: o.ClientPatience, RequestTimeout: o.RequestTimeout, MaxRequestBytes: o.MaxRequestBytes,
+		ID: ports.leader.Self(), Patience: o.ClientPatience, RequestTimeout: o.RequestTimeout,
+		MaxRequestBytes: o.MaxRequestBytes,
 		SessionBytes: o.SessionBytes, OfferedBytes: o.OpenBytes / 2,
 		Stopping: ports.life.stopping, Clock: o.Clock, Logger: o.Logger,
 	}, ports)
@@ -49,9 +51,9 @@ func (p *clientPorts) Receive(message consensus.Message) bool {
 
 func (p *clientPorts) AwaitStart(ctx context.Context) error { return p.requests.awaitStart(ctx) }
 
-func (p *clientPorts) Proposals() *proposals.Table { return p.requests.proposals() }
+func (p *clientPorts) Proposals() *proposals.Table { return p.requests.Proposals() }
 
-func (p *clientPorts) Wake() { p.requests.wake() }
+func (p *clientPorts) Wake() { p.requests.Wake() }
 
 func (p *clientPorts) Send(messages []consensus.Message) { p.peers.transport.Send(messages) }
 
@@ -77,7 +79,7 @@ func (p *clientPorts) TellHeard(leader consensus.MemberID, heard []consensus.Mem
 // serve takes the word of other members about their clients, while this one leads.
 func (p *clientPorts) serve(t *peercall.Table, c *clients.Clients) {
 	peercall.Serve(t, &methodHeard, func(_ context.Context, heard []consensus.MemberID) (peercall.Nothing, error) {
-		if !p.leader.leads() {
+		if !p.leader.Leads() {
 			return peercall.Nothing{}, ErrNotLeader
 		}
 		c.Heard(heard)

@@ -5,22 +5,22 @@ import (
 	"fmt"
 
 	"github.com/quorate/quorate/internal/applier"
-	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/expiry"
+	"github.com/quorate/quorate/internal/member/lanes"
 	"github.com/quorate/quorate/internal/proposals"
 )
 
 var (
 	// ErrStopped means that the member is shutting down.
-	ErrStopped = datadir.ErrStopped
+	ErrStopped = lanes.ErrStopped
 	// ErrNoLeader means that no leader was known when the caller's time ran out.
 	ErrNoLeader = proposals.ErrNoLeader
 	// ErrTimeout means that a leader was there but the request did not finish in time. It may still happen.
-	ErrTimeout = errors.New("member: request timed out")
+	ErrTimeout = lanes.ErrTimeout
 	// ErrLeaderFailed is a timeout during which the leader was lost. It may still happen.
 	ErrLeaderFailed = proposals.ErrLeaderFailed
 	// ErrConnectionLost is a timeout while the connection to the leader was down. It may still happen.
-	ErrConnectionLost = errors.New("member: request timed out, possibly due to connection lost")
+	ErrConnectionLost = lanes.ErrConnectionLost
 	// ErrTooManyRequests means that too much is waiting already; nothing happened.
 	ErrTooManyRequests = proposals.ErrTooMany
 	// ErrTooLarge means that the encoded command exceeds MaxRequestBytes; nothing happened.

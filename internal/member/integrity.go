@@ -6,18 +6,19 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/integrity"
+	"github.com/quorate/quorate/internal/member/lanes"
 	"github.com/quorate/quorate/internal/peercall"
 )
 
 // newIntegrity makes the comparison of members (package integrity) for this one.
 func newIntegrity(
-	o *Options, leader *knownLeader, config *appliedConfig, requests *requests, caller *peercall.Caller,
+	o *Options, leader *lanes.KnownLeader, config *appliedConfig, requests *requests, caller *peercall.Caller,
 	put func(inputs ...raft.Input),
 ) *integrity.Checker {
 	return integrity.New(integrity.Options{
-		Self: leader.self, Stores: config.stores, Pace: o.Integrity, Logger: o.Logger,
+		Self: leader.Self(), Stores: config.stores, Pace: o.Integrity, Logger: o.Logger,
 		Ports: integrity.Ports{
-			Leads: leader.leads, Config: config.now, ReadIndex: requests.readIndex, Propose: requests.command,
+			Leads: leader.Leads, Config: config.now, ReadIndex: requests.readIndex, Propose: requests.command,
 			Ask: func(
 				ctx context.Context, id consensus.MemberID, kind integrity.Kind, q integrity.Question,
 			) (integrity.Answer, error) {

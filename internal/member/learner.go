@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/member/lanes"
 	"github.com/quorate/quorate/internal/peercall"
 )
 
@@ -17,7 +18,7 @@ type learner struct {
 	claim  identity.Claim
 	told   *toldAddresses
 	peers  *peers
-	leader *knownLeader
+	leader *lanes.KnownLeader
 	clock  env.Clock
 
 	electionTimeout time.Duration

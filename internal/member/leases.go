@@ -10,22 +10,23 @@ import (
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
+	"github.com/quorate/quorate/internal/member/lanes"
 	"github.com/quorate/quorate/internal/peercall"
 )
 
 // newRevoker makes what revokes leases that have expired, while this member leads.
 func newRevoker(
-	o *Options, stores *datadir.Stores, leader *knownLeader, requests *requests, checker *integrity.Checker,
+	o *Options, stores *datadir.Stores, leader *lanes.KnownLeader, requests *requests, checker *integrity.Checker,
 ) *expiry.Revoker {
 	return expiry.New(expiry.Options{
-		Stores: stores, Clock: o.Clock, Extend: o.electionTimeout(), Logger: o.Logger, Leads: leader.leads,
+		Stores: stores, Clock: o.Clock, Extend: o.electionTimeout(), Logger: o.Logger, Leads: leader.Leads,
 		Corrupt: checker.Marked, ReadIndex: requests.readIndex, Propose: requests.command,
 	})
 }
 
 // leaseCalls are requests about leases, which only the leader can answer: its clock counts.
 type leaseCalls struct {
-	leader   *knownLeader
+	leader   *lanes.KnownLeader
 	revoker  *expiry.Revoker
 	caller   *peercall.Caller
 	renewals expiry.Batches
@@ -59,7 +60,7 @@ func (l *leaseCalls) askBatches(batch *expiry.Batch) {
 }
 
 func (l *leaseCalls) renewBatch(ctx context.Context, ids []kv.LeaseID) ([]lease.Renewal, error) {
-	if l.leader.leads() {
+	if l.leader.Leads() {
 		renewed, err := l.revoker.Renew(ctx, ids)
 		if !expiry.Elsewhere(err) {
 			return renewed, err
@@ -74,7 +75,7 @@ func (l *leaseCalls) renewBatch(ctx context.Context, ids []kv.LeaseID) ([]lease.
 
 // timeToLive asks the leader for the remaining and the granted TTL in whole seconds.
 func (l *leaseCalls) timeToLive(ctx context.Context, id kv.LeaseID) (remaining, granted int64, err error) {
-	if l.leader.leads() {
+	if l.leader.Leads() {
 		remaining, granted, err := l.revoker.TimeToLive(ctx, id)
 		if !expiry.Elsewhere(err) {
 			return remaining, granted, err
@@ -93,14 +94,14 @@ func withoutCause(err error) error {
 }
 
 func (l *leaseCalls) renewHere(ctx context.Context, ids []kv.LeaseID) ([]lease.Renewal, error) {
-	if !l.leader.leads() {
+	if !l.leader.Leads() {
 		return nil, ErrNotLeader
 	}
 	return l.revoker.Renew(ctx, ids)
 }
 
 func (l *leaseCalls) timeToLiveHere(ctx context.Context, id kv.LeaseID) (ttl leaseTTL, err error) {
-	if !l.leader.leads() {
+	if !l.leader.Leads() {
 		return ttl, ErrNotLeader
 	}
 	ttl.remaining, ttl.granted, err = l.revoker.TimeToLive(ctx, id)

@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member/changecount"
+	"github.com/quorate/quorate/internal/member/lanes"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/peercall"
 	"github.com/quorate/quorate/internal/transport"
@@ -47,7 +48,7 @@ type Membership struct {
 
 // membershipPorts are what Membership needs of its member.
 type membershipPorts struct {
-	leader   *knownLeader
+	leader   *lanes.KnownLeader
 	requests *requests
 	config   *appliedConfig
 	peers    *peers
@@ -195,7 +196,7 @@ func (s *Membership) ChangeCounts() []changecount.Count { return s.changes.Count
 
 // StaleProposals counts the commands of this member that a leader refused because they were bound to a configuration
 // that was no longer in force. They went out again at once.
-func (s *Membership) StaleProposals() uint64 { return s.ports.requests.stale() }
+func (s *Membership) StaleProposals() uint64 { return s.ports.requests.Stale() }
 
 // Advice says what is wrong with the voters: see autopilot.Repair.
 func (s *Membership) Advice() string { return s.repair.Text() }

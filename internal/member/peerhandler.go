@@ -14,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/epoch"
 	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/member/lanes"
 	"github.com/quorate/quorate/internal/peercall"
 	"github.com/quorate/quorate/internal/snapshots"
 	"github.com/quorate/quorate/internal/transport"
@@ -21,7 +22,7 @@ import (
 
 // PeerHandler is what a member does with what arrives from others: it is the handler of its transport.
 type PeerHandler struct {
-	inbox    *inbox
+	inbox    *lanes.Inbox
 	epochs   *epoch.Monitor
 	received *snapshots.Receiver
 	calls    *peercall.Table
@@ -44,19 +45,19 @@ func (h *PeerHandler) Receive(messages []consensus.Message) {
 	if config := h.greeter.config.now(); !config.Contains(from) {
 		from = consensus.NoMember
 	}
-	h.inbox.putPaced(from, messages)
+	h.inbox.PutPaced(from, messages)
 }
 
 // admit leaves for the core what a member in this state may hear, and returns how many messages that are. It does not wait for
 // room, which the loop alone makes: messages of the loop to itself come this way.
 func (h *PeerHandler) admit(messages []consensus.Message) int {
 	messages = h.epochs.State().Admit(messages)
-	h.inbox.putMessages(messages)
+	h.inbox.PutMessages(messages)
 	return len(messages)
 }
 
 // PeerLost tells the core that a connection broke: evidence that the peer died.
-func (h *PeerHandler) PeerLost(peer consensus.MemberID) { h.inbox.put(raft.Unreachable{Member: peer}) }
+func (h *PeerHandler) PeerLost(peer consensus.MemberID) { h.inbox.Put(raft.Unreachable{Member: peer}) }
 
 // ReceiveSnapshot verifies and keeps a snapshot that the leader streams.
 func (h *PeerHandler) ReceiveSnapshot(from consensus.MemberID, meta consensus.SnapshotMeta, r io.Reader) error {

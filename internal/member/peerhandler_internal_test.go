@@ -3,12 +3,12 @@ package member
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/identity"
 )
@@ -67,39 +67,32 @@ func TestPeerHandler_Call(t *testing.T) {
 	}
 }
 
-// Ensure that what the core sends to its own member comes back to it, and that all else leaves in order.
-func TestNodePorts_send(t *testing.T) {
-	const taken = consensus.MsgHeartbeat // also by a member that has no quorum
-	m := memberOfMachine(t)
-	var left []consensus.MemberID
-	m.ports.deliver = func(messages []consensus.Message) {
-		for i := range messages {
-			left = append(left, messages[i].To)
-		}
-	}
-	m.ports.send([]consensus.Message{{To: 2}, {To: 1, Kind: taken}, {To: 3}})
-	own := m.inbox.take()
-	if len(own) != 1 || own[0].(raft.Receive).Message.Kind != taken || len(left) != 2 || left[0] != 2 || left[1] != 3 {
-		t.Errorf("it took %+v, and sent to %v", own, left)
-	}
-	// The loop sends, and it alone takes: however much it is, it must not wait for room.
-	m.inbox.most = 1
-	m.ports.send([]consensus.Message{{From: 1, To: 1, Kind: taken}, {From: 1, To: 1, Kind: taken}, {From: 1, To: 1, Kind: taken}})
-	if own := m.inbox.take(); len(own) != 3 {
-		t.Errorf("it took %d of three messages to itself", len(own))
-	}
-}
-
 // Ensure that senders which are not in the configuration have one account together, whatever ids they give themselves, and that
 // members have their own.
 func TestPeerHandler_Receive_unknown(t *testing.T) {
-	m := memberOf(t, consensus.Config{Voters: []consensus.MemberID{1, 2},
-		Members: []consensus.Member{{ID: 1, Storage: consensus.StorageID{1}}, {ID: 2, Storage: consensus.StorageID{2}}}})
-	m.inbox.most = 1 << 20
-	for id := range consensus.MemberID(10) {
-		m.PeerHandler().Receive([]consensus.Message{{From: 2 + id, To: 1, Kind: consensus.MsgHeartbeat}})
-	}
-	if of := m.inbox.waiting; len(of) != 2 || of[2] == 0 || of[consensus.NoMember] != 9*of[2] {
-		t.Errorf("got the accounts %v, want one of member 2, and one of all others", of)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		m := memberOf(t, consensus.Config{Voters: []consensus.MemberID{1, 2},
+			Members: []consensus.Member{{ID: 1, Storage: consensus.StorageID{1}}, {ID: 2, Storage: consensus.StorageID{2}}}})
+		receive := func(from consensus.MemberID) {
+			m.PeerHandler().Receive([]consensus.Message{{From: from, To: 1, Kind: consensus.MsgHeartbeat}})
+		}
+		heard := 0 // of all but the first, which fills the account
+		receive(3)
+		for id := range consensus.MemberID(10) {
+			go func() {
+				receive(4 + id)
+				heard++
+			}()
+		}
+		synctest.Wait()
+		if heard != 0 {
+			t.Errorf("%d processes of unknown ids have room of their own", heard)
+		}
+		receive(2) // is not held up
+		m.lanes.Inbox().Close()
+		synctest.Wait()
+		if heard != 10 {
+			t.Errorf("%d of 10 were let go", heard)
+		}
+	})
 }

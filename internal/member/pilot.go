@@ -49,7 +49,7 @@ func (p *pilot) runJobs(ctx context.Context) error {
 }
 
 func (p *pilot) runJob(ctx context.Context, runner *autopilot.Runner) (pause time.Duration, busy bool) {
-	if !p.ports.leader.leads() {
+	if !p.ports.leader.Leads() {
 		return 0, false
 	}
 	return runner.Turn(ctx)
@@ -70,7 +70,7 @@ const (
 func (p *pilot) promoteLearners(ctx context.Context) error {
 	var removed autopilot.RemovedSessions
 	return lookEvery(ctx, promoteScanInterval, func() {
-		if p.ports.leader.leads() {
+		if p.ports.leader.Leads() {
 			p.binder.bindMet(ctx)
 			p.ports.requests.levels.keepRaised(ctx)
 			p.promoteReady(ctx)
@@ -129,13 +129,13 @@ func (p *pilot) repairVoters(ctx context.Context) error {
 func (p *pilot) keepAddresses(ctx context.Context) error {
 	var telling autopilot.Telling
 	return lookEvery(ctx, min(addressInterval, 2*p.electionTimeout), func() {
-		if p.ports.leader.leads() {
+		if p.ports.leader.Leads() {
 			p.members.requests.SettleAddresses(ctx)
 		}
 		p.ports.peers.transport.LookForStrays(ctx)
 		config, id := p.ports.config.withID()
 		p.told.forget(&config, id, p.ports.config.removed)
-		if self := p.ports.leader.self; len(p.peerURLs) > 0 && telling.Look(&config, self) &&
+		if self := p.ports.leader.Self(); len(p.peerURLs) > 0 && telling.Look(&config, self) &&
 			p.members.announce(p.peerURLs, telling.Again()) {
 			telling.Told(&config, self)
 		}

@@ -20,7 +20,7 @@ func (p pilotPorts) View(ctx context.Context) (membership.View, consensus.Term, 
 }
 
 func (p pilotPorts) FreshView(ctx context.Context) (membership.View, consensus.Term, error) {
-	if !p.s.ports.leader.leads() {
+	if !p.s.ports.leader.Leads() {
 		return membership.View{}, 0, ErrNotLeader
 	}
 	if err := p.s.ports.requests.readIndex(ctx); err != nil {

@@ -2,139 +2,137 @@ package member
 
 import (
 	"context"
+	"errors"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/linked"
-	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/level"
+	"github.com/quorate/quorate/internal/member/lanes"
 	"github.com/quorate/quorate/internal/proposals"
 )
 
-// requests lets any goroutine ask the loop for something: that a command is applied, or that the state here is recent enough
-// for a read. All of them are asynchronous (request.go); waiting.go lets a goroutine wait for one.
+// requests lets a goroutine wait for an asynchronous request (package lanes). Requests that come before Start wait for it.
 type requests struct {
-	timeout  time.Duration // of requests whose context has no earlier deadline
-	maxBytes int           // of an encoded command; zero: unlimited
-	clock    env.Clock
-	stopping context.Context
-	wake     func() // the loop
-
-	// These say why a request is not served, or why it was not answered in time.
+	*lanes.Requests
+	self       consensus.MemberID
+	stopping   context.Context
 	superseded func() error
-	leader     *knownLeader
 	levels     *levels
-	connected  func(consensus.MemberID) bool
-
-	started chan struct{} // closed by open
-	loop    requestLoop   // set before started is closed
-
-	waiting waitingRequests
-	waiters sync.Pool // of *waiter
+	started    chan struct{} // closed by open
+	waiters    sync.Pool     // of *waiter
 }
 
-// request is a command or a read on its way. Its Completion is told once how it ended, by a goroutine that must not be held up.
-type request struct {
-	requests *requests
-	done     proposals.Completion
-	proposal *proposals.Pending // of a command
-	reads    bool
-	reader   node.Reader     // of a read
-	route    proposals.Route // by which the answer comes
-	settled  atomic.Bool
-	begun    time.Time // by the member's clock
-	until    time.Time // when it has waited too long, by the machine's
-	place    linked.Place[request]
+// open lets those go on that came before Start had ended.
+func (r *requests) open() { close(r.started) }
+
+// waiter is a Completion that a goroutine waits for.
+type waiter struct {
+	result kv.Result
+	route  proposals.Route
+	err    error
+	done   chan struct{}
 }
 
-// waitingRequests are those that have not ended, nearly in the order of their timeouts.
-type waitingRequests struct {
-	mu     sync.Mutex
-	open   linked.List[request]
-	sweeps bool // a timer is running
+// Complete implements proposals.Completion.
+func (w *waiter) Complete(result kv.Result, err error) {
+	w.result, w.err = result, err
+	w.done <- struct{}{}
 }
 
-// requestLoop is what requests need of the node of the loop.
-type requestLoop interface {
-	Proposals() *proposals.Table
-	// AddReader has a reader told once the state here shows everything acknowledged before the call, and DropReader forgets it.
-	AddReader(*node.Reader)
-	DropReader(*node.Reader)
-}
+// Via notes by which way the answer comes.
+func (w *waiter) Via(route proposals.Route) { w.route = route }
 
-// open begins to serve requests.
-func (r *requests) open(loop requestLoop) {
-	r.loop = loop
-	close(r.started)
-}
-
-// close fails the requests that wait. It is called once the member has stopped.
-func (r *requests) close() {
-	if r.isOpen() {
-		r.loop.Proposals().FailAll(ErrStopped)
+// wait begins a request and waits for its end, that of ctx, or that of the member.
+func (r *requests) wait(
+	ctx context.Context, begin func(done proposals.Completion) (abandon func() bool, err error),
+) (result kv.Result, err error) {
+	w, pooled := r.waiters.Get().(*waiter)
+	if !pooled {
+		w = &waiter{done: make(chan struct{}, 1)}
 	}
-}
-
-func (r *requests) isOpen() bool {
+	abandon, err := begin(w)
+	if err != nil {
+		return kv.Result{}, err
+	}
 	select {
-	case <-r.started:
-		return true
-	default:
-		return false
+	case <-w.done:
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-r.stopping.Done():
+		err = ErrStopped
 	}
+	if err == nil || !abandon() {
+		if err != nil {
+			<-w.done // it is just being told
+		}
+		noteRoute(ctx, w.route)
+		result, err = w.result, w.err
+	}
+	w.result, w.route, w.err = kv.Result{}, "", nil
+	r.waiters.Put(w)
+	return result, err
 }
 
-// stopped reports whether the member ends.
-func (r *requests) stopped() bool { return r.stopping.Err() != nil }
-
-// proposals returns the table of what was proposed here; nil before Start has ended.
-func (r *requests) proposals() *proposals.Table {
-	if !r.isOpen() {
-		return nil
+// command replicates a command and returns what applying it gave: see Member.Propose.
+func (r *requests) command(ctx context.Context, command *kv.Command) (kv.Result, error) {
+	if own := command.Publish; own != nil && own.Member == uint64(r.self) {
+		own.Level = r.levels.stores.Latest().OwnLevel()
 	}
-	return r.loop.Proposals()
+	payload, needs, err := r.Encode(command)
+	if err != nil {
+		return kv.Result{}, err
+	}
+	if needs > level.First {
+		if err := r.levels.await(ctx, needs); err != nil {
+			return kv.Result{}, err
+		}
+	}
+	return r.propose(ctx, consensus.EntryCommand, payload)
 }
 
-// stale counts the commands of this member that a leader refused because they were bound to a configuration that was no longer
-// in force. They went out again at once.
-func (r *requests) stale() uint64 {
-	if r.isOpen() {
-		return r.loop.Proposals().Stale()
+// propose replicates an entry and returns what applying it gave.
+func (r *requests) propose(ctx context.Context, kind consensus.EntryKind, payload []byte) (kv.Result, error) {
+	if err := r.awaitStart(ctx); err != nil {
+		return kv.Result{}, err
 	}
-	return 0
+	return r.wait(ctx, func(done proposals.Completion) (func() bool, error) { return r.Start(kind, payload, done) })
 }
 
-// held is how many proposals wait here because as much as may be is on its way.
-func (r *requests) held() int {
-	if r.isOpen() {
-		return r.loop.Proposals().Held()
-	}
-	return 0
-}
-
-// openBytes is what all proposals bear that wait for their results here.
-func (r *requests) openBytes() (own, clients int) {
-	if r.isOpen() {
-		return r.loop.Proposals().OpenBytes()
-	}
-	return 0, 0
-}
-
-// timeoutError says what a request that ran out of time most likely waited for, in etcd's distinctions.
-func (r *requests) timeoutError(begun time.Time) error {
-	if err := r.superseded(); err != nil {
+// readIndex returns once the state applied here shows everything that was acknowledged before the call.
+func (r *requests) readIndex(ctx context.Context) error {
+	if err := r.awaitStart(ctx); err != nil {
 		return err
 	}
-	leader := r.leader.Leader()
-	switch {
-	case leader == consensus.NoMember:
-		return ErrNoLeader
-	case r.leader.lostSince(begun):
-		return ErrLeaderFailed
-	case leader != r.leader.self && !r.connected(leader):
-		return ErrConnectionLost
+	_, err := r.wait(ctx, r.Read)
+	return err
+}
+
+// awaitStart lets a request wait that comes before Start has ended. It fails while this member serves nothing.
+func (r *requests) awaitStart(ctx context.Context) error {
+	select {
+	case <-r.started:
+		return r.superseded()
+	default:
 	}
-	return ErrTimeout
+	select {
+	case <-r.started:
+		return r.superseded()
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.stopping.Done():
+		return ErrStopped
+	}
+}
+
+// await is command for a proposal that has an id already, and that propose queues. It waits as long as ctx says.
+func (r *requests) await(
+	ctx context.Context, id consensus.ProposalID, propose func(done proposals.Completion) error,
+) (kv.Result, error) {
+	begun := r.Now()
+	result, err := r.wait(ctx, func(done proposals.Completion) (func() bool, error) { return r.Expect(id, done, propose) })
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = r.TimeoutError(begun)
+	}
+	return result, err
 }

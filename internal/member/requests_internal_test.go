@@ -3,9 +3,7 @@ package member
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +11,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/level"
+	"github.com/quorate/quorate/internal/member/lanes"
 	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/proposals"
 )
@@ -26,27 +26,47 @@ func (l deafLoop) AddReader(*node.Reader) {}
 
 func (l deafLoop) DropReader(*node.Reader) {}
 
-// asking are the requests of member 1, and what they are told.
+// askedHost is the member around requests.
+type askedHost struct {
+	lanes.Host
+	woken    atomic.Int64
+	replaced error // why it serves nothing
+	connects bool
+	stopped  func() bool
+}
+
+func (h *askedHost) Turn(lanes.Lane)                   { h.woken.Add(1) }
+func (h *askedHost) Superseded() error                 { return h.replaced }
+func (h *askedHost) Connected(consensus.MemberID) bool { return h.connects }
+func (h *askedHost) Stopped() bool                     { return h.stopped() }
+func (h *askedHost) Active(level.Level) bool           { return true }
+
+// asking are the requests of member 1, for goroutines that wait.
 type asking struct {
 	requests
-	known     knownLeader
-	woken     int
-	replaced  error // why it serves nothing
-	connects  bool
+	host      askedHost
+	known     *lanes.KnownLeader
 	endMember context.CancelFunc
 }
 
 func newAsking(t *testing.T) *asking {
-	a := &asking{}
+	a := &asking{known: lanes.NewKnownLeader(1)}
 	stopping, cancel := context.WithCancel(t.Context())
-	a.known.init(1)
 	a.endMember = cancel
+	a.host.stopped = func() bool { return stopping.Err() != nil }
 	a.requests = requests{
-		timeout: time.Minute, maxBytes: 100, clock: env.WallClock{}, stopping: stopping, wake: func() { a.woken++ },
-		superseded: func() error { return a.replaced }, leader: &a.known,
-		connected: func(consensus.MemberID) bool { return a.connects }, started: make(chan struct{}),
+		Requests: lanes.NewRequests(&lanes.Options{
+			RequestTimeout: time.Minute, MaxRequestBytes: 100, Clock: env.WallClock{},
+		}, &a.host, a.known),
+		self: 1, stopping: stopping, superseded: a.host.Superseded, started: make(chan struct{}),
 	}
 	return a
+}
+
+// start begins to serve requests.
+func (a *asking) start(loop lanes.RequestLoop) {
+	a.Open(loop)
+	a.open()
 }
 
 // Ensure that a request that comes before the start waits for it, and that one of a member that serves nothing is refused.
@@ -57,10 +77,10 @@ func TestRequests_awaitStart(t *testing.T) {
 		meet func(a *asking, cancel context.CancelFunc)
 		want error
 	}{
-		{"it starts", func(a *asking, _ context.CancelFunc) { a.open(deafLoop{}) }, nil},
+		{"it starts", func(a *asking, _ context.CancelFunc) { a.start(deafLoop{}) }, nil},
 		{"it starts superseded", func(a *asking, _ context.CancelFunc) {
-			a.replaced = superseded
-			a.open(deafLoop{})
+			a.host.replaced = superseded
+			a.start(deafLoop{})
 		}, superseded},
 		{"the caller gives up", func(_ *asking, cancel context.CancelFunc) { cancel() }, context.Canceled},
 		{"it stops", func(a *asking, _ context.CancelFunc) { a.endMember() }, ErrStopped},
@@ -92,7 +112,7 @@ func TestRequests_awaitStart(t *testing.T) {
 func TestRequests_command(t *testing.T) {
 	put := &kv.Command{Put: &kv.PutOp{Key: []byte("k")}}
 	follow := func(leader consensus.MemberID) func(*asking) {
-		return func(a *asking) { a.known.follow(leader, 1, time.Now) }
+		return func(a *asking) { a.known.Follow(leader, 1, time.Now) }
 	}
 	for _, row := range []struct {
 		name     string
@@ -107,7 +127,7 @@ func TestRequests_command(t *testing.T) {
 		{"the leader was lost meanwhile", follow(2), follow(3), true, ErrLeaderFailed},
 		{"no connection to the leader", follow(2), follow(2), false, ErrConnectionLost},
 		{"it left for a leader that is gone", follow(2), func(a *asking) {
-			table := a.loop.Proposals()
+			table := a.Proposals()
 			open := table.Take(1, false).Commands[0] // the opening of the session goes first
 			entry := consensus.Entry{Index: 1, Kind: open.Kind, Proposal: open.ID, Payload: open.Payload}
 			table.Resolve([]consensus.Entry{entry}, make([]kv.Result, 1))
@@ -121,22 +141,22 @@ func TestRequests_command(t *testing.T) {
 				go func() { answer.Complete(a.command(t.Context(), put)) }()
 			},
 			"does not wait": func(t *testing.T, a *asking, answer ending) {
-				if _, err := a.proposeAsync(put, answer); err != nil {
+				if _, err := a.Requests.Propose(put, answer); err != nil {
 					t.Error(err)
 				}
 			},
 		} {
 			synctest.Test(t, func(t *testing.T) {
 				a := newAsking(t)
-				a.connects = row.connects
+				a.host.connects = row.connects
 				row.before(a)
-				a.open(deafLoop{proposals.New(1, 1, 0)})
+				a.start(deafLoop{proposals.New(1, 1, 0)})
 				answer := make(ending, 1)
 				ask(t, a, answer)
 				synctest.Wait()
 				row.meet(a)
-				if err := <-answer; !errors.Is(err, row.want) || a.woken == 0 {
-					t.Errorf("%s, who asks %s: got %v, woken %d times", row.name, way, err, a.woken)
+				if err := <-answer; !errors.Is(err, row.want) || a.host.woken.Load() == 0 {
+					t.Errorf("%s, who asks %s: got %v, woken %d times", row.name, way, err, a.host.woken.Load())
 				}
 				a.endMember()
 			})
@@ -153,171 +173,3 @@ func TestRequests_command(t *testing.T) {
 type ending chan error
 
 func (e ending) Complete(_ kv.Result, err error) { e <- err }
-
-// Ensure that a command for which no goroutine waits is told of once: by its end, or not at all once it was given up.
-func TestRequests_proposeAsync(t *testing.T) {
-	put := &kv.Command{Put: &kv.PutOp{Key: []byte("k")}}
-	synctest.Test(t, func(t *testing.T) {
-		a := newAsking(t)
-		if _, err := a.proposeAsync(put, make(ending)); !errors.Is(err, ErrTimeout) {
-			t.Errorf("before the start: %v", err)
-		}
-		table := proposals.New(1, 1, 0)
-		a.open(deafLoop{table})
-		open := table.Take(1, false).Commands[0] // the session
-		table.Resolve([]consensus.Entry{{Index: 1, Kind: open.Kind, Proposal: open.ID, Payload: open.Payload}},
-			make([]kv.Result, 1))
-		done, given := make(ending, 2), make(ending, 2)
-		abandon, err := a.proposeAsync(put, done)
-		if err != nil {
-			t.Fatal(err)
-		}
-		give, err := a.proposeAsync(put, given)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !give() || give() {
-			t.Error("it can be given up once")
-		}
-		var entries []consensus.Entry
-		for _, p := range table.Take(2, false).Commands {
-			entries = append(entries, consensus.Entry{Index: 2, Kind: p.Kind, Proposal: p.ID, Payload: p.Payload})
-		}
-		table.Resolve(entries, make([]kv.Result, len(entries)))
-		if err := <-done; err != nil || abandon() {
-			t.Errorf("ended with %v, and can be given up afterwards", err)
-		}
-		<-time.After(2 * a.timeout)
-		if len(done) != 0 || len(given) != 0 {
-			t.Error("they were told again")
-		}
-		a.waiting.mu.Lock()
-		if a.waiting.open.First() != nil || a.waiting.sweeps {
-			t.Error("something is left")
-		}
-		a.waiting.mu.Unlock()
-		large := &kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: make([]byte, 100)}}
-		if _, err := a.proposeAsync(large, done); !errors.Is(err, ErrTooLarge) {
-			t.Errorf("a large command: %v", err)
-		}
-		a.replaced = errors.New("superseded")
-		if _, err := a.proposeAsync(put, done); !errors.Is(err, a.replaced) {
-			t.Errorf("a member that serves nothing: %v", err)
-		}
-	})
-}
-
-// readingLoop keeps the readers.
-type readingLoop struct {
-	deafLoop
-	mu      *sync.Mutex // a timer drops readers
-	readers map[*node.Reader]bool
-}
-
-func (l readingLoop) AddReader(r *node.Reader) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.readers[r] = true
-}
-
-func (l readingLoop) DropReader(r *node.Reader) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.readers, r)
-}
-
-// take returns the readers.
-func (l readingLoop) take() []*node.Reader {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Collect(maps.Keys(l.readers))
-}
-
-// Ensure that a read for which no goroutine waits is told of once: that it may be done, that it took too long, or not at all once it
-// was given up; and that it is forgotten then.
-func TestRequests_readAsync(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := newAsking(t)
-		if _, err := a.readAsync(make(ending)); !errors.Is(err, ErrTimeout) {
-			t.Errorf("before the start: %v", err)
-		}
-		loop := readingLoop{mu: &sync.Mutex{}, readers: map[*node.Reader]bool{}}
-		a.open(loop)
-		shown, given, late := make(ending, 2), make(ending, 2), make(ending, 2)
-		abandon, err := a.readAsync(shown)
-		if err != nil || a.woken != 1 {
-			t.Fatalf("woken %d times, %v", a.woken, err)
-		}
-		for _, r := range loop.take() {
-			r.To.Shown()
-			loop.DropReader(r)
-		}
-		if err := <-shown; err != nil || abandon() {
-			t.Errorf("ended with %v, and can be given up afterwards", err)
-		}
-		give, _ := a.readAsync(given)
-		if !give() || give() || len(loop.take()) != 0 {
-			t.Error("it can be given up once, and is forgotten then")
-		}
-		if _, err := a.readAsync(late); err != nil {
-			t.Fatal(err)
-		}
-		reader := loop.take()[0]
-		if err := <-late; !errors.Is(err, ErrNoLeader) || len(loop.take()) != 0 {
-			t.Errorf("it took too long: %v, %d readers", err, len(loop.take()))
-		}
-		reader.To.Shown() // just then
-		<-time.After(2 * a.timeout)
-		if len(shown)+len(given)+len(late) != 0 {
-			t.Error("they were told again")
-		}
-		a.replaced = errors.New("superseded")
-		if _, err := a.readAsync(late); !errors.Is(err, a.replaced) {
-			t.Errorf("a member that serves nothing: %v", err)
-		}
-	})
-}
-
-// Ensure that requests which come while the member ends are told of it once, and that nothing of them is left.
-func TestRequests_whileStopping(t *testing.T) {
-	put := &kv.Command{Put: &kv.PutOp{Key: []byte("k")}}
-	a := newAsking(t)
-	table := proposals.New(1, 1, 0)
-	loop := readingLoop{deafLoop: deafLoop{table}, mu: &sync.Mutex{}, readers: map[*node.Reader]bool{}}
-	a.wake = func() {}
-	a.open(loop)
-	a.endMember()
-	ended := make(chan struct{})
-	var sweeping sync.WaitGroup
-	sweeping.Go(func() {
-		for {
-			select {
-			case <-ended:
-				return
-			default:
-				a.sweep()
-			}
-		}
-	})
-	told := make(ending, 1)
-	for range 2000 {
-		for _, begin := range []func() (func() bool, error){
-			func() (func() bool, error) { return a.readAsync(told) },
-			func() (func() bool, error) { return a.proposeAsync(put, told) },
-		} {
-			if _, err := begin(); err != nil {
-				t.Fatal(err)
-			}
-			if err := <-told; !errors.Is(err, ErrStopped) {
-				t.Fatalf("ended with %v, want %v", err, ErrStopped)
-			}
-		}
-	}
-	close(ended)
-	sweeping.Wait()
-	a.sweep()
-	own, _ := table.OpenBytes()
-	if left := len(loop.take()); left > 0 || own > 0 || len(told) > 0 {
-		t.Errorf("%d readers and %d bytes are left, %d were told again", left, own, len(told))
-	}
-}

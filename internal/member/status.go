@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/member/lanes"
 )
 
 // statusTimeout is how long status waits for the loop before it answers with what was last known, and maxAsked how many
@@ -17,14 +18,14 @@ const (
 
 // statusBoard gives copies of the core's state to any goroutine. The loop makes them.
 type statusBoard struct {
-	asked  queue[chan<- raft.Status]
+	asked  lanes.Queue[chan<- raft.Status]
 	known  atomic.Pointer[raft.Status] // the last copy
 	timers timerPool
 }
 
 // answer gives a copy to all who wait.
 func (b *statusBoard) answer(replica *raft.Replica) {
-	for _, answer := range b.asked.take(nil) {
+	for _, answer := range b.asked.Take(nil) {
 		status := replica.Status()
 		b.known.Store(&status)
 		answer <- status
@@ -34,13 +35,13 @@ func (b *statusBoard) answer(replica *raft.Replica) {
 // ask waits for a copy, after wake has woken the loop. If the loop hangs it returns the last copy: who looks at a member
 // that hangs must not hang, too. Once ctx has ended it returns the zero value.
 func (b *statusBoard) ask(ctx context.Context, wake func()) raft.Status {
-	if b.asked.len() >= maxAsked {
+	if b.asked.Len() >= maxAsked {
 		return b.last()
 	}
 	timer := b.timers.get(statusTimeout)
 	defer b.timers.put(timer)
 	answer := make(chan raft.Status, 1)
-	b.asked.put(answer)
+	b.asked.Put(answer)
 	wake()
 	select {
 	case status := <-answer:

@@ -8,11 +8,12 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/member/lanes"
 )
 
 // transfer hands leadership to another voter.
 type transfer struct {
-	leader   *knownLeader
+	leader   *lanes.KnownLeader
 	status   func() raft.Status
 	begin    func(to consensus.MemberID) // in the core
 	nameOf   func(id consensus.MemberID) string
@@ -50,7 +51,7 @@ func (t *transfer) to(ctx context.Context, id consensus.MemberID) error {
 func (t *transfer) allowed(id consensus.MemberID) error {
 	status := t.status()
 	switch {
-	case !t.leader.leads():
+	case !t.leader.Leads():
 		return ErrNotLeader
 	case !status.Config.IsVoter(id):
 		return ErrBadTransferee

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/member/lanes"
 )
 
 // Ensure that leadership goes only from a leader to a voter that may lead, and that whoever asks learns what became of it.
@@ -30,19 +31,18 @@ func TestTransfer_to(t *testing.T) {
 		{name: "another takes over", leader: 1, to: 2, follows: 3, want: ErrTransferTimeout, begins: true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			var leader knownLeader
-			leader.init(1)
-			leader.follow(row.leader, 1, time.Now)
+			leader := lanes.NewKnownLeader(1)
+			leader.Follow(row.leader, 1, time.Now)
 			begun := false
 			moving := &transfer{
-				leader: &leader, patience: time.Second, stopping: t.Context(),
+				leader: leader, patience: time.Second, stopping: t.Context(),
 				status: func() raft.Status {
 					config := consensus.Config{Voters: []consensus.MemberID{1, 2, 3}, Learners: []consensus.MemberID{4}}
 					return raft.Status{ID: 1, Role: raft.Leader, Config: config, Spared: row.spared}
 				},
 				begin: func(consensus.MemberID) {
 					begun = true
-					go leader.follow(row.follows, 2, time.Now)
+					go leader.Follow(row.follows, 2, time.Now)
 				},
 				nameOf: consensus.MemberID.String,
 			}
@@ -57,12 +57,11 @@ func TestTransfer_to(t *testing.T) {
 
 // Ensure that whoever waits for a transfer is told when it, or the member, stops.
 func TestTransfer_to_ends(t *testing.T) {
-	var leader knownLeader
-	leader.init(1)
-	leader.follow(1, 1, time.Now)
+	leader := lanes.NewKnownLeader(1)
+	leader.Follow(1, 1, time.Now)
 	stopping, stop := context.WithCancel(t.Context())
 	moving := &transfer{
-		leader: &leader, patience: time.Hour, stopping: stopping,
+		leader: leader, patience: time.Hour, stopping: stopping,
 		status: func() raft.Status {
 			return raft.Status{ID: 1, Role: raft.Leader, Config: consensus.Config{Voters: []consensus.MemberID{1, 2}}}
 		},

@@ -205,7 +205,8 @@ func (h *host) processOptions(data *datadir.Data) *shell.Options {
 	setting := h.run.plan.Settings(&core, h.run.spoil)
 	o := &shell.Options{
 		Raft: core, FastPath: setting, Delay: h.run.plan.Delay, Extend: h.extension(),
-		Offers: h.run.broken.Offers, Log: h.run.broken.Log,
+		RequestTimeout: h.requestTimeout(),
+		Offers:         h.run.broken.Offers, Log: h.run.broken.Log,
 		Most: node.MostTicks(&h.run.plan.Raft),
 		Mute: h.mute, Stepped: h.stepped, Observe: h.observe, Carry: h.carry, Altered: h.run.altered,
 		Configure: func(c raft.ConfigInForce) { h.inForce = &c },
@@ -217,6 +218,11 @@ func (h *host) processOptions(data *datadir.Data) *shell.Options {
 		o.Early = time.Second
 	}
 	return o
+}
+
+// requestTimeout is shorter at one member in three than clients wait, and longer at one.
+func (h *host) requestTimeout() time.Duration {
+	return h.run.plan.Mix.Patience * time.Duration(1+h.slot%3) / 2
 }
 
 const clusterID consensus.ClusterID = 0x51

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -9,6 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/expiry"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
+	"github.com/quorate/quorate/internal/member/lanes"
 	"github.com/quorate/quorate/internal/node"
 )
 
@@ -16,11 +18,12 @@ import (
 // locks.
 type Clients struct {
 	*Life
-	node   *node.Node
-	leases *expiry.Revoker
-	put    func(inputs ...raft.Input)
-	wake   func()
-	recall func(command *kv.Command, result *kv.Result) // reads again what a result left out
+	node     *node.Node
+	requests *lanes.Requests
+	leases   *expiry.Revoker
+	put      func(inputs ...raft.Input)
+	wake     func()
+	recall   func(command *kv.Command, result *kv.Result) // reads again what a result left out
 
 	renewals expiry.Batches
 
@@ -60,14 +63,13 @@ func (c *Clients) Deliver(messages []consensus.Message) {
 
 // Propose proposes a command in the session of this member.
 func (c *Clients) Propose(command *kv.Command, done func(kv.Result, error)) (abandon func()) {
-	forget, err := c.node.Propose(command, Completion(func(r kv.Result, err error) {
+	forget, err := c.requests.Propose(command, Completion(func(r kv.Result, err error) {
 		c.After(0, func() { done(c.Whole(command, r, err)) })
 	}))
 	if err != nil {
 		c.After(0, func() { done(kv.Result{}, err) })
 		return func() {}
 	}
-	c.wake()
 	return func() {
 		if c.Runs() {
 			forget()
@@ -93,17 +95,26 @@ func Cut(r kv.Result, err error) (kv.Result, error) {
 
 // Change proposes a change of the configuration. It fails at once if it cannot be proposed.
 func (c *Clients) Change(request consensus.ChangeRequest, done func(err error)) error {
-	_, err := c.node.ChangeConfig(request, Completion(func(_ kv.Result, err error) { done(err) }))
-	if err == nil {
-		c.wake()
-	}
+	payload := consensus.AppendChangeRequest(nil, &request)
+	_, err := c.requests.Start(consensus.EntryConfig, payload, Completion(func(_ kv.Result, err error) { done(err) }))
 	return err
 }
 
-// Read calls done once the state applied here shows everything that was acknowledged before.
+// Read calls done once the state applied here shows everything that was acknowledged before. A read that took too long is asked
+// for again, as callers do.
 func (c *Clients) Read(done func()) {
-	c.node.Read(func() { c.After(0, done) })
-	c.wake()
+	_, err := c.requests.Read(Completion(func(_ kv.Result, err error) {
+		c.After(0, func() {
+			if err != nil {
+				c.Read(done)
+				return
+			}
+			done()
+		})
+	}))
+	if err != nil {
+		c.Suite.Report("harness", fmt.Sprintf("a member that runs serves no reads: %v", err))
+	}
 }
 
 // RenewLease renews a lease once a quorum has confirmed that this member leads. If it does not lead, done is not called: a

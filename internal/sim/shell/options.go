@@ -16,6 +16,8 @@ type Options struct {
 	Delay    time.Duration // of commits, until more is proposed
 	Most     int64         // ticks in one step
 	Extend   time.Duration // what a new leader adds to every lease
+	// RequestTimeout ends requests.
+	RequestTimeout time.Duration
 
 	Mute      func() bool                      // time does not pass for the core
 	Stepped   func()                           // is told of each step

@@ -22,20 +22,20 @@ func newLife(schedule *kernel.Schedule) *Life {
 }
 
 // Ensure that a process that is woken twice steps once, and one that has ended does not step.
-func TestLoop_Wake(t *testing.T) {
+func TestLoop_wake(t *testing.T) {
 	var schedule kernel.Schedule
 	life := newLife(&schedule)
 	steps := 0
 	life.After = func(time.Duration, func()) { steps++ }
 	l := loop{Life: life}
-	l.Wake()
-	l.Wake()
+	l.wake(0)
+	l.wake(0)
 	if steps != 1 {
 		t.Errorf("%d steps are due", steps)
 	}
 	ended := loop{Life: life}
 	life.Runs = func() bool { return false }
-	if ended.Wake(); steps != 1 {
+	if ended.wake(0); steps != 1 {
 		t.Error("it steps after its end")
 	}
 }

@@ -203,7 +203,7 @@ func (c *client) propose(what string, command *kv.Command, done func(r kv.Result
 			})
 			return
 		}
-		if errors.Is(err, proposals.ErrTooMany) {
+		if errors.Is(err, proposals.ErrTooMany) || errors.Is(err, proposals.ErrNoLeader) { // nothing happened
 			l.Refused++
 			l.suite.Acks.Refused(command)
 		}

@@ -1,4 +1,4 @@
-package member
+package lanes
 
 import (
 	"errors"
@@ -13,32 +13,31 @@ import (
 // requestSweep is how often requests that have waited too long are looked for: a timer for each would cost more than a put.
 const requestSweep = 250 * time.Millisecond
 
-// proposeAsync replicates a command: see Member.ProposeAsync.
-func (r *requests) proposeAsync(command *kv.Command, done proposals.Completion) (abandon func() bool, err error) {
-	payload, needs, err := r.encode(command)
+// Propose replicates a command. done is told once how it ended, by a goroutine that must not be held up, unless abandon has
+// returned true. An error means that nothing happened, and that done is not told.
+func (r *Requests) Propose(command *kv.Command, done proposals.Completion) (abandon func() bool, err error) {
+	payload, needs, err := r.Encode(command)
 	if err != nil {
 		return nil, err
 	}
-	if needs > level.First && !r.levels.active(needs) {
-		return nil, errNeedsLevel
+	if needs > level.First && !r.host.Active(needs) {
+		return nil, ErrNeedsLevel
 	}
-	return r.start(consensus.EntryCommand, payload, done)
+	return r.Start(consensus.EntryCommand, payload, done)
 }
 
-// encode encodes a command, and says which feature level it needs.
-func (r *requests) encode(command *kv.Command) (payload []byte, needs level.Level, err error) {
+// Encode encodes a command, and says which feature level it needs.
+func (r *Requests) Encode(command *kv.Command) (payload []byte, needs level.Level, err error) {
 	payload = command.Append(nil)
 	needs, _ = kv.Needs(payload)
 	if r.maxBytes > 0 && len(payload) > r.maxBytes {
-		return nil, 0, ErrTooLarge
+		return nil, 0, proposals.ErrTooLarge
 	}
 	return payload, needs, nil
 }
 
-var errNeedsLevel = errors.New("member: ProposeAsync does not wait for a feature level")
-
-// start queues an encoded proposal.
-func (r *requests) start(
+// Start is Propose for what is encoded.
+func (r *Requests) Start(
 	kind consensus.EntryKind, payload []byte, done proposals.Completion,
 ) (abandon func() bool, err error) {
 	if err := r.serves(); err != nil {
@@ -49,12 +48,12 @@ func (r *requests) start(
 		return nil, err
 	}
 	r.enter(q)
-	r.wake()
+	r.host.Turn(Loop)
 	return q.abandon, nil
 }
 
-// readAsync waits for a state that may be read: see Member.ReadAsync.
-func (r *requests) readAsync(done proposals.Completion) (abandon func() bool, err error) {
+// Read tells done once the state applied here shows everything that was acknowledged before the call.
+func (r *Requests) Read(done proposals.Completion) (abandon func() bool, err error) {
 	if err := r.serves(); err != nil {
 		return nil, err
 	}
@@ -62,25 +61,40 @@ func (r *requests) readAsync(done proposals.Completion) (abandon func() bool, er
 	q.reads, q.reader.To = true, q
 	r.loop.AddReader(&q.reader)
 	r.enter(q)
-	r.wake()
+	r.host.Turn(Loop)
 	return q.abandon, nil
 }
 
-// serves fails before Start has ended, and while this member serves nothing.
-func (r *requests) serves() error {
-	if !r.isOpen() {
+// Expect is for a proposal that has an id already, and that propose queues: done is told how it ended. It has no timeout.
+func (r *Requests) Expect(
+	id consensus.ProposalID, done proposals.Completion, propose func(done proposals.Completion) error,
+) (abandon func() bool, err error) {
+	q := &request{requests: r, done: done}
+	abandon = func() bool {
+		if !q.settle() {
+			return false
+		}
+		r.loop.Proposals().AbandonFor(id, q)
+		return true
+	}
+	return abandon, propose(q)
+}
+
+// serves fails before requests are served, and while this member serves nothing.
+func (r *Requests) serves() error {
+	if !r.Started() {
 		return ErrTimeout
 	}
-	return r.superseded()
+	return r.host.Superseded()
 }
 
 // newRequest returns a request that begins now.
-func (r *requests) newRequest(done proposals.Completion) *request {
-	return &request{requests: r, done: done, begun: r.clock.Now(), until: time.Now().Add(r.timeout)}
+func (r *Requests) newRequest(done proposals.Completion) *request {
+	return &request{requests: r, done: done, begun: r.clock.Now()}
 }
 
 // enter has a request that the loop knows end in time. It may have ended already.
-func (r *requests) enter(q *request) {
+func (r *Requests) enter(q *request) {
 	r.waiting.mu.Lock()
 	defer r.waiting.mu.Unlock()
 	if q.settled.Load() {
@@ -89,7 +103,7 @@ func (r *requests) enter(q *request) {
 	r.waiting.open.PushBack(&q.place, q)
 	if !r.waiting.sweeps {
 		r.waiting.sweeps = true
-		time.AfterFunc(requestSweep, r.sweep)
+		r.clock.AfterFunc(requestSweep, r.sweep)
 	}
 }
 
@@ -141,14 +155,14 @@ func (q *request) forget() {
 }
 
 // sweep ends what has waited too long.
-func (r *requests) sweep() {
+func (r *Requests) sweep() {
 	for q := r.overdue(); q != nil; q = r.overdue() {
 		r.expire(q)
 	}
 }
 
 // overdue returns what has waited longest, if that is too long; else it sees to the next sweep.
-func (r *requests) overdue() *request {
+func (r *Requests) overdue() *request {
 	r.waiting.mu.Lock()
 	defer r.waiting.mu.Unlock()
 	q := r.waiting.open.First()
@@ -156,23 +170,23 @@ func (r *requests) overdue() *request {
 	case q == nil:
 		r.waiting.sweeps = false
 		return nil
-	case !r.stopped() && time.Now().Before(q.until):
-		time.AfterFunc(requestSweep, r.sweep)
+	case !r.host.Stopped() && r.clock.Now().Before(q.begun.Add(r.timeout)):
+		r.clock.AfterFunc(requestSweep, r.sweep)
 		return nil
 	}
 	return q
 }
 
-func (r *requests) expire(q *request) {
+func (r *Requests) expire(q *request) {
 	if !q.settle() {
 		return
 	}
-	err := r.timeoutError(q.begun)
-	if r.stopped() {
+	err := r.TimeoutError(q.begun)
+	if r.host.Stopped() {
 		err = ErrStopped
 	}
-	if q.proposal != nil && errors.Is(err, ErrNoLeader) && r.loop.Proposals().Sent(q.proposal) {
-		err = ErrLeaderFailed // it left for a leader that is gone since, so it may still happen
+	if q.proposal != nil && errors.Is(err, proposals.ErrNoLeader) && r.loop.Proposals().Sent(q.proposal) {
+		err = proposals.ErrLeaderFailed // it left for a leader that is gone since, so it may still happen
 	}
 	q.forget()
 	q.done.Complete(kv.Result{}, err)

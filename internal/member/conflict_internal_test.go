@@ -7,22 +7,22 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/member/lanes"
 )
 
 // Ensure that what was refused of a leader's log is an alarm as long as that leader leads, and that the alarm lets nobody empty
 // what may be the only copy before all else is said.
 func TestKnownLeader_refused(t *testing.T) {
-	var k knownLeader
-	k.init(1)
+	k := lanes.NewKnownLeader(1)
 	e := raft.LogConflict{Leader: 2, Term: 5, At: consensus.Position{Index: 10, Term: 5}, Own: 4}
 	for _, step := range []struct {
 		leader consensus.MemberID
 		term   consensus.Term
 		want   bool
 	}{{2, 5, true}, {consensus.NoMember, 6, false}, {2, 6, false}, {3, 5, false}, {2, 5, true}} {
-		k.follow(step.leader, step.term, time.Now)
-		k.refuses(e)
-		if got := k.refused(); (got != nil) != step.want {
+		k.Follow(step.leader, step.term, time.Now)
+		k.Refuses(e)
+		if got := k.Refused(); (got != nil) != step.want {
 			t.Errorf("%+v: got %v", step, got)
 		}
 	}
@@ -37,38 +37,5 @@ func TestKnownLeader_refused(t *testing.T) {
 			t.Errorf("%q is missing, or comes too early, in %q", part, text)
 		}
 		at = next
-	}
-}
-
-// Ensure that a change of leader wakes who waits, that the same leader in a new term does not, and that only the loss of a
-// leader counts as one.
-func TestKnownLeader_follow(t *testing.T) {
-	var k knownLeader
-	k.init(1)
-	now := time.Unix(100, 0)
-	clock := func() time.Time { return now }
-	for _, step := range []struct {
-		leader consensus.MemberID
-		term   consensus.Term
-		wakes  bool
-		lost   bool
-	}{
-		{consensus.NoMember, 1, false, false},
-		{2, 1, true, false},
-		{2, 2, false, false},
-		{consensus.NoMember, 3, true, true},
-	} {
-		changed := k.LeaderChanged()
-		now = now.Add(time.Second)
-		k.follow(step.leader, step.term, clock)
-		woken := false
-		select {
-		case <-changed:
-			woken = true
-		default:
-		}
-		if woken != step.wakes || k.lostSince(now) != step.lost || k.Leader() != step.leader || k.Term() != step.term {
-			t.Errorf("%+v: woken %t, lost %t, leader %v, term %d", step, woken, k.lostSince(now), k.Leader(), k.Term())
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package member
+package lanes
 
 import (
 	"testing"
@@ -15,12 +15,12 @@ func TestInbox_putPaced(t *testing.T) {
 			entries := []consensus.Entry{{Payload: make([]byte, 100_000)}}
 			return []consensus.Message{{Kind: consensus.MsgAppend, From: from, Entries: entries}}
 		}
-		b := &inbox{}
-		b.init(250_000)
+		b := &Inbox{}
+		b.init(250_000, func() {})
 		sent := 0
 		go func() {
 			for range 5 {
-				b.putPaced(2, large(2))
+				b.PutPaced(2, large(2))
 				sent++
 			}
 		}()
@@ -28,7 +28,7 @@ func TestInbox_putPaced(t *testing.T) {
 		if sent != 2 {
 			t.Fatalf("%d deliveries of 100 kB wait", sent)
 		}
-		b.putPaced(3, large(3)) // is not held up
+		b.PutPaced(3, large(3)) // is not held up
 		if got := len(b.take()); got != 3 {
 			t.Errorf("%d messages were taken", got)
 		}
@@ -36,13 +36,13 @@ func TestInbox_putPaced(t *testing.T) {
 		if sent != 4 {
 			t.Errorf("%d deliveries after the first were taken", sent)
 		}
-		b.close()
+		b.Close()
 		synctest.Wait()
 		if sent != 5 {
 			t.Errorf("%d deliveries when the member stops", sent)
 		}
-		alone := &inbox{}
-		alone.init(1)
-		alone.putPaced(2, large(2)) // one is taken, however large
+		alone := &Inbox{}
+		alone.init(1, func() {})
+		alone.PutPaced(2, large(2)) // one is taken, however large
 	})
 }

@@ -1,0 +1,44 @@
+package lanes
+
+import (
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/logwriter"
+	"github.com/quorate/quorate/internal/node"
+)
+
+// disk is the lane that owns the WAL.
+type disk struct {
+	queue  Queue[node.Persist]
+	writer *logwriter.Writer
+	spare  []node.Persist
+}
+
+func (l *Lanes) newWriter() *logwriter.Writer {
+	o := &l.options
+	if o.Append == nil {
+		o.Append = o.Data.WAL.Append
+	}
+	return logwriter.New(logwriter.Options{
+		Data: o.Data, Append: o.Append, Deliver: l.host.Deliver, Put: l.inbox.Put, Synced: l.checks.Synced,
+		Compacted: l.checks.Compacted, Faults: o.LogFaults,
+		Evaluate: func(evaluations []raft.Evaluation) { l.answers.queue.Put(evaluations...) },
+	})
+}
+
+// Write writes all that is queued with one sync, and does what that asks for. begin is called before, unless nothing is
+// queued.
+func (l *Lanes) Write(begin func()) (wrote bool, err error) {
+	d := &l.disk
+	d.spare = d.queue.Take(d.spare)
+	if len(d.spare) == 0 {
+		return false, nil
+	}
+	begin()
+	return true, d.writer.Write(d.spare)
+}
+
+// TakeWrites takes all writes that are queued. The simulator does with Writer, step by step, what Write does at once.
+func (l *Lanes) TakeWrites() []node.Persist { return l.disk.queue.Take(nil) }
+
+// Writer writes the log.
+func (l *Lanes) Writer() *logwriter.Writer { return l.disk.writer }

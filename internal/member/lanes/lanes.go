@@ -1,0 +1,116 @@
+package lanes
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/fast"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/expiry"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/logwriter"
+	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/snapshots"
+	"github.com/quorate/quorate/internal/storage/wal"
+	"github.com/quorate/quorate/internal/upkeep"
+)
+
+// Options say what the lanes of a member work with.
+type Options struct {
+	Data      *datadir.Data
+	Stores    *datadir.Stores // the store that counts
+	Retention upkeep.Retention
+	Clock     env.Clock
+	Logger    *slog.Logger
+
+	TickInterval time.Duration
+	// HeartbeatInterval is what Late counts by.
+	HeartbeatInterval time.Duration
+	MostTicks         int64         // in one step
+	InboxBytes        int           // Inbox: of messages of one member
+	RequestTimeout    time.Duration // of requests whose callers do not end them before
+	MaxRequestBytes   int           // of an encoded command; zero: unlimited
+
+	// What follows may be left out.
+
+	Append     func(batches ...wal.Batch) error // to the log; nil: Data.WAL.Append
+	MaxEntries func() int                       // that go into the next batch; nil: as package applier has it
+	Busy       func(busy bool)                  // is told when the apply lane begins a batch, and when no batch is left
+	Checks     Checks
+	LogFaults  logwriter.Faults // tests only
+}
+
+// Parts are what the apply lane tells of its work.
+type Parts struct {
+	Received *snapshots.Receiver
+	Leases   *expiry.Revoker
+	Scrubber *upkeep.Scrubber
+}
+
+// Lanes are the lanes of one member, and what waits for them.
+type Lanes struct {
+	host     Host
+	checks   Checks
+	options  Options
+	self     consensus.MemberID
+	leader   *KnownLeader
+	requests *Requests
+	inbox    Inbox
+	loop     loop
+	disk     disk
+	apply    applying
+	answers  answering
+}
+
+// New makes the lanes of a member. They work once Start has made the node.
+func New(options Options, host Host) *Lanes {
+	l := &Lanes{host: host, checks: options.Checks, options: options, self: options.Data.Identity.Member}
+	if l.checks == nil {
+		l.checks = unchecked{}
+	}
+	l.leader = NewKnownLeader(l.self)
+	l.inbox.init(options.InboxBytes, func() { host.Turn(Loop) })
+	l.requests = NewRequests(&options, host, l.leader)
+	l.disk.queue.turn = func() { host.Turn(Disk) }
+	l.apply.queue.turn = func() { host.Turn(Apply) }
+	l.answers.queue.turn = func() { host.Turn(Answers) }
+	return l
+}
+
+// Start makes the node of what the disk said. The host may be asked for anything from now on.
+func (l *Lanes) Start(o node.Options, restored raft.Restored, parts Parts) error {
+	l.disk.writer, l.apply.applier = l.newWriter(), l.newApplier(parts)
+	o.Raft.Fast = raft.FastOptions{Footprint: kv.PayloadFootprint, Revises: kv.Revises, State: l.stateOf}
+	body, err := node.New(o, restored, l.ports())
+	if err != nil {
+		return err
+	}
+	l.loop.node = body
+	l.loop.ticks = node.NewTicks(l.options.Clock.Now(), l.options.TickInterval, l.options.MostTicks)
+	l.loop.ticked = l.options.Clock.Now()
+	return nil
+}
+
+// stateOf tells the core what the state machine knows of a proposal. While a snapshot replaces it, what the one before knew is
+// true, and the core looks again when the new one is there.
+func (l *Lanes) stateOf(id consensus.ProposalID) fast.ProposalState {
+	return node.StateOf(l.options.Stores.Latest(), id)
+}
+
+// Open begins to serve requests, after Start.
+func (l *Lanes) Open() {
+	l.published()
+	l.requests.Open(l.loop.node)
+}
+
+// Inbox is where inputs for the loop wait, Leader tells which member leads, and Requests takes what is asked of the loop. Any
+// goroutine may use them.
+func (l *Lanes) Inbox() *Inbox        { return &l.inbox }
+func (l *Lanes) Leader() *KnownLeader { return l.leader }
+func (l *Lanes) Requests() *Requests  { return l.requests }
+
+// Node is the node of the loop; nil before Start.
+func (l *Lanes) Node() *node.Node { return l.loop.node }

@@ -1,0 +1,73 @@
+package lanes
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/node"
+)
+
+// loop is the lane that owns the node, and what it publishes for others to read.
+type loop struct {
+	node   *node.Node // set by Start
+	ticks  node.Ticks
+	ticked time.Time // when the last tick passed
+
+	inferred atomic.Uint64
+	late     atomic.Uint64
+	counts   atomic.Pointer[raft.Counts]
+}
+
+// lateBeats is how many heartbeat intervals may lie between two ticks before a leader was late.
+const lateBeats = 3
+
+// Take returns what the next step takes: the ticks that are due, unless the member is mute, and all that waits. The slice is
+// valid until the next call.
+func (l *Lanes) Take() []raft.Input {
+	inputs := l.inbox.take()
+	now := l.options.Clock.Now()
+	due := l.loop.ticks.Due(now)
+	if len(due) == 0 || l.host.Mute(l.leader.Leader() != consensus.NoMember) {
+		return inputs
+	}
+	if now.Sub(l.loop.ticked) > lateBeats*l.options.HeartbeatInterval && l.leader.Leads() {
+		l.loop.late.Add(1)
+	}
+	l.loop.ticked = now
+	counts := l.loop.node.Replica().Counts()
+	l.loop.counts.Store(&counts)
+	return append(due, inputs...)
+}
+
+// Step steps the node once with what Take returned, and publishes what others read. Another step is due at next, if later says
+// so, and soon if more waits.
+func (l *Lanes) Step(inputs []raft.Input) (next time.Time, later, more bool) {
+	l.loop.node.Step(l.options.Clock.Now(), inputs...)
+	l.published()
+	next, later = l.loop.node.Next()
+	return next, later, l.loop.node.Waiting()
+}
+
+// published makes the core's state readable by others.
+func (l *Lanes) published() {
+	replica := l.loop.node.Replica()
+	l.loop.inferred.Store(replica.Inferred())
+	l.leader.Follow(replica.Leader(), replica.Term(), l.options.Clock.Now)
+	l.host.Stepped(replica)
+}
+
+// Inferred is how many commits this member has inferred, as the loop said last.
+func (l *Lanes) Inferred() uint64 { return l.loop.inferred.Load() }
+
+// Late is how many heartbeats this member, as the leader, sent too late.
+func (l *Lanes) Late() uint64 { return l.loop.late.Load() }
+
+// CoreCounts is what the core has counted until the last tick.
+func (l *Lanes) CoreCounts() raft.Counts {
+	if counts := l.loop.counts.Load(); counts != nil {
+		return *counts
+	}
+	return raft.Counts{}
+}

@@ -1,0 +1,123 @@
+package member
+
+import (
+	"context"
+	"time"
+
+	"github.com/quorate/quorate/internal/member/lanes"
+	"github.com/quorate/quorate/internal/storage/wal"
+	"github.com/quorate/quorate/internal/watchdog"
+)
+
+// turns have the goroutines of the lanes work.
+type turns struct {
+	asked [lanes.Answers + 1]chan struct{}
+}
+
+func (t *turns) init() {
+	for i := range t.asked {
+		t.asked[i] = make(chan struct{}, 1)
+	}
+}
+
+// ask has a lane get a turn. One that is asked for while it has a turn gets another one.
+func (t *turns) ask(lane lanes.Lane) {
+	select {
+	case t.asked[lane] <- struct{}{}:
+	default:
+	}
+}
+
+// each gives a lane its turns until ctx ends.
+func (t *turns) each(ctx context.Context, lane lanes.Lane, turn func() error) error {
+	for {
+		select {
+		case <-t.asked[lane]:
+		case <-ctx.Done():
+			return nil
+		}
+		if err := turn(); err != nil {
+			return err
+		}
+	}
+}
+
+// watched are the tasks of the goroutines that everything depends on.
+type watched struct{ loop, disk, apply *watchdog.Task }
+
+func (w *watched) init(dog *watchdog.Watchdog) {
+	w.loop, w.disk, w.apply = dog.Watch("the member's loop"), dog.Watch("writing the log"), dog.Watch("applying entries")
+}
+
+// applies notes when the apply lane is busy.
+func (w *watched) applies(busy bool) {
+	if busy {
+		w.apply.Begin()
+	} else {
+		w.apply.Idle()
+	}
+}
+
+// runLoop is the goroutine of the loop.
+func (m *Member) runLoop(ctx context.Context) error {
+	ticker := time.NewTicker(m.options.TickInterval)
+	defer ticker.Stop()
+	later := time.NewTimer(m.options.TickInterval) // for offers that are not due yet
+	defer later.Stop()
+	for {
+		select {
+		case <-m.turns.asked[lanes.Loop]:
+		case <-ticker.C:
+		case <-later.C:
+		case <-ctx.Done():
+			return nil
+		}
+		m.watched.loop.Begin()
+		due, waits, more := m.lanes.Step(m.lanes.Take())
+		if waits {
+			later.Reset(due.Sub(m.options.Clock.Now()))
+		}
+		if more {
+			m.turns.ask(lanes.Loop)
+		}
+	}
+}
+
+// runDisk is the goroutine that writes the log.
+func (m *Member) runDisk(ctx context.Context) error {
+	return m.turns.each(ctx, lanes.Disk, func() error {
+		wrote, err := m.lanes.Write(m.watched.disk.Begin)
+		if wrote && err == nil {
+			m.watched.disk.Idle()
+		}
+		return err
+	})
+}
+
+// runApply is the goroutine that applies what has committed.
+func (m *Member) runApply(ctx context.Context) error {
+	return m.turns.each(ctx, lanes.Apply, m.lanes.Apply)
+}
+
+// runAnswers is the goroutine that answers proposals of the fast path before they are committed.
+func (m *Member) runAnswers(ctx context.Context) error {
+	return m.turns.each(ctx, lanes.Answers, func() error {
+		m.lanes.Answer()
+		return nil
+	})
+}
+
+// measured appends to the log and tells how long that took.
+func measured(o *Options) func(batches ...wal.Batch) error {
+	if o.Synced == nil {
+		return o.Data.WAL.Append
+	}
+	return func(batches ...wal.Batch) error {
+		begun := o.Clock.Now()
+		err := o.Data.WAL.Append(batches...)
+		if err == nil {
+			o.Synced(o.Clock.Now().Sub(begun))
+		}
+		return err
+	}
+}

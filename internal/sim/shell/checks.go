@@ -1,0 +1,100 @@
+package shell
+
+import (
+	"errors"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/tally"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/member/lanes"
+	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/sim/diary"
+)
+
+// checks tell the checkers what a process does.
+type checks struct{ *Process }
+
+var _ lanes.Checks = checks{}
+
+// Persisting tells of the entries now, when the core has them; Synced again when they are safe.
+func (l checks) Persisting(request *node.Persist) {
+	s, batch := l.Suite, &request.Batch
+	core := l.Lanes.Node().Replica()
+	s.Recording(l.ID, core.Term(), core.Status().Applied, batch)
+	if batch.Reset != nil {
+		s.Rebased(l.ID, *batch.Reset, true)
+	}
+	s.Entered(l.ID, core.Term())
+	s.Appended(l.ID, batch.Entries)
+	s.ForgettingRecords(l.ID, batch.Witness)
+	for i := range batch.Entries {
+		if e := &batch.Entries[i]; e.Kind == consensus.EntryConfig && e.Term == core.Term() {
+			s.Proposed(l.ID, e.Position(), core.Status().Commit)
+		}
+	}
+	l.Actions.Persisted(core.Term(), batch)
+}
+
+// Synced tells what is on disk now: it may be said to others.
+func (l checks) Synced(requests []node.Persist) {
+	var seq uint64
+	for i := range requests {
+		r := &requests[i]
+		if r.Seq == 0 {
+			continue
+		}
+		seq = r.Seq
+		l.Suite.Synced(l.ID, r.Batch.Hard, r.Batch.Entries, r.Batch.Reset)
+		l.Suite.SyncedRecords(l.ID, r.Batch.Witness)
+	}
+	l.Note(diary.Persist, seq, uint64(len(requests)), 0, nil)
+}
+
+// Compacted tells what the log has forgotten.
+func (l checks) Compacted(base consensus.SnapshotMeta) { l.Suite.Rebased(l.ID, base, false) }
+
+// Committed tells how far the core has committed, before that is applied.
+func (l checks) Committed([]consensus.Entry) { l.committed() }
+
+// Decided tells of the proposals that the fast path decided.
+func (l checks) Decided(wins []tally.Decision) {
+	l.Actions.Decided(wins)
+	l.Suite.FastDecided(l.ID, wins)
+}
+
+// Applied takes note of a batch.
+func (a checks) Applied(batch []consensus.Entry, results []kv.Result) {
+	first, last := batch[0].Index, batch[len(batch)-1].Index
+	a.Note(diary.Apply, uint64(last), uint64(results[len(results)-1].Revision), uint64(len(batch)), nil)
+	a.Suite.Applied(a.ID, batch, results)
+	a.chained(first, last)
+	a.Suite.Published(a.ID, last, a.Data.Machine.Store().Revision())
+	a.Counts.Applied += uint64(len(batch))
+}
+
+// Restored takes note of a snapshot that has replaced the store.
+func (a checks) Restored(meta consensus.SnapshotMeta, machine *apply.Machine) {
+	a.Counts.Snapshots++
+	a.Note(diary.Snapshot, uint64(meta.Position.Index), uint64(meta.Position.Term), 0, nil)
+	a.chained(meta.Position.Index, meta.Position.Index)
+	a.Suite.Published(a.ID, meta.Position.Index, machine.Store().Revision())
+}
+
+// NotInstalled takes note of a snapshot that could not take the place of the store. A removed member of an earlier build, which
+// is still fed, need not know the level of the others.
+func (a checks) NotInstalled(err error) {
+	_, member := a.Suite.CommittedConfig().Member(a.ID)
+	if !a.blames() && (member || !errors.Is(err, apply.ErrNewer)) {
+		a.Suite.Report("operating-error", err.Error())
+	}
+}
+
+// chained tells the checkers the chain at each index of a batch.
+func (a checks) chained(first, last consensus.Index) {
+	for index := first; index <= last; index++ {
+		if position, known := a.Data.Machine.ChainAt(index); known {
+			a.Suite.Chained(a.ID, position.Index, position.Sum)
+		}
+	}
+}
