@@ -77,14 +77,14 @@ func (r *routeRun) measure(ctx context.Context, b *bed) (rows []figures.Row, err
 			}
 			s.workers, workers = append(s.workers, w), append(workers, w)
 		}
-		if s.before, err = scrape(ctx, s.endpoint); err != nil {
+		if s.before, err = scrape(ctx, s.endpoint, "quorate_fast_"); err != nil {
 			return nil, err
 		}
 		all = append(all, s)
 	}
 	from, to := load.ClosedLoop(ctx, b.Cluster, workers, load.PutNew, 0, r.length)
 	for _, s := range all {
-		after, failed := scrape(ctx, s.endpoint)
+		after, failed := scrape(ctx, s.endpoint, "quorate_fast_")
 		row := r.row(s, from, to, after)
 		if n := row.Values[figures.Failures]; n > 0 {
 			failed = errors.Join(failed, fmt.Errorf("%s: %.0f writes failed", s.name, n))
@@ -117,8 +117,8 @@ func (r *routeRun) row(s *site, from, to cluster.Reading, after map[string]float
 	return f
 }
 
-// scrape reads the counters of the fast path of a member.
-func scrape(ctx context.Context, endpoint string) (map[string]float64, error) {
+// scrape reads the metrics of a member whose names have a prefix.
+func scrape(ctx context.Context, endpoint, prefix string) (map[string]float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+endpoint+"/metrics", nil)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func scrape(ctx context.Context, endpoint string) (map[string]float64, error) {
 	defer response.Body.Close()
 	values := map[string]float64{}
 	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-		if name, number, ok := strings.Cut(lines.Text(), " "); ok && strings.HasPrefix(name, "quorate_fast_") {
+		if name, number, ok := strings.Cut(lines.Text(), " "); ok && strings.HasPrefix(name, prefix) {
 			if values[name], err = strconv.ParseFloat(number, 64); err != nil {
 				return nil, fmt.Errorf("metric %q: %w", lines.Text(), err)
 			}

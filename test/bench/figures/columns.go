@@ -59,6 +59,15 @@ const (
 	DecidedMillis
 	SettledMillis
 	PauseMillis
+	BatchPuts
+	LoopMicros
+	DiskMicros
+	ApplyMicros
+	WatchMicros
+	ClientsMicros
+	PeersMicros
+	RestMicros
+	BoundPerSecond
 	kinds
 )
 
@@ -119,6 +128,15 @@ var columns = [kinds]column{
 	DecidedMillis:    {"decided ms", "time until a member told that a change is decided", false, false},
 	SettledMillis:    {"settled ms", "time until who left may be switched off", false, false},
 	PauseMillis:      {"pause ms", "longest time without an acknowledged put", false, false},
+	BatchPuts:        {"puts/sync", "puts for each sync of the leader's log", false, false},
+	LoopMicros:       {"loop us", "processor time of the leader's loop for a put", false, false},
+	DiskMicros:       {"disk us", "the same of the lane that writes its log, and sends what waits for that", false, false},
+	ApplyMicros:      {"apply us", "the same of the lane that applies", false, false},
+	WatchMicros:      {"watch us", "the same of watches, in any goroutine", false, false},
+	ClientsMicros:    {"clients us", "the same of its connections to clients", false, false},
+	PeersMicros:      {"peers us", "the same of its connections to members", false, false},
+	RestMicros:       {"rest us", "the same of all else: the store's compaction, the runtime", false, false},
+	BoundPerSecond:   {"bound op/s", "what the longest of loop, disk and apply would allow, on cores enough", false, false},
 }
 
 // String is the heading of the column.
