@@ -86,9 +86,9 @@ func appendMessages(dst []byte, messages []consensus.Message) ([]byte, cargoByte
 }
 
 // nonMemberRoom is how many bytes of memory the messages of a frame may take whose sender is not known, beside a body of so
-// many bytes. What members send takes less: the shortest entries fill a frame (softFrameBytes, by Entry.SizeBytes) with 580
-// KiB.
-func nonMemberRoom(body int) int { return 1<<20 + 2*body }
+// many bytes. What members put into a frame (softFrameBytes, by Message.SizeBytes) takes less: of all that it may be full of,
+// messages without lists take most, three times as much as is estimated.
+func nonMemberRoom(body int) int { return 4*softFrameBytes + 2*body }
 
 // decodeMessages reads the body of a frameMessages. Payloads alias body.
 func decodeMessages(body []byte) ([]consensus.Message, error) {

@@ -95,7 +95,12 @@ func startOn(t *testing.T, id consensus.MemberID, l net.Listener, changes ...fun
 	if m.Transport, err = transport.New(o); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = m.Close() })
+	t.Cleanup(func() {
+		_ = m.Close()
+		if t.Failed() {
+			t.Logf("member %s at %s said:\n%s", id, m.url, m.logs)
+		}
+	})
 	return m
 }
 

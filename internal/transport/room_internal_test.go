@@ -3,6 +3,7 @@ package transport
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -69,6 +70,39 @@ func TestReader_decode_room(t *testing.T) {
 			t.Errorf("%s, of a member: %d bytes are held, and %v", c.name, held, err)
 		} else {
 			done()
+		}
+	}
+}
+
+// Ensure that every frame which a member fills is taken of a sender that is not known, whatever the frame is full of: messages
+// without lists, or messages with one element of a list, or one message with a long list.
+func TestReader_decode_fullFrames(t *testing.T) {
+	elements := map[string]func(m *consensus.Message, n int){
+		"nothing": func(*consensus.Message, int) {},
+		"entries": func(m *consensus.Message, n int) {
+			m.Entries = slices.Repeat([]consensus.Entry{{Index: 1, Term: 1}}, n)
+		},
+		"proposals": func(m *consensus.Message, n int) { m.Proposals = make([]consensus.Proposal, n) },
+		"refusals":  func(m *consensus.Message, n int) { m.Refusals = make([]consensus.Refusal, n) },
+		"reads":     func(m *consensus.Message, n int) { m.Reads = make([]consensus.ReadIndex, n) },
+		"records":   func(m *consensus.Message, n int) { m.Records = make([]consensus.Record, n) },
+		"verdicts":  func(m *consensus.Message, n int) { m.Verdicts = make([]consensus.Verdict, n) },
+	}
+	for name, fill := range elements {
+		for _, each := range []int{1, 10, 100, softFrameBytes / 8} {
+			message := consensus.Message{Kind: consensus.MsgHeartbeat, From: 1, To: 2, Term: 3}
+			fill(&message, each)
+			for each > 1 && message.SizeBytes() > softFrameBytes { // a sender puts no more elements into one message
+				each = each * 7 / 8
+				fill(&message, each)
+			}
+			waiting := slices.Repeat([]consensus.Message{message}, softFrameBytes/64)
+			n, _ := batch(waiting)
+			r := reader{hold: func(int64) {}}
+			got, _, err := r.decode(bodyOf(waiting[:n]...))
+			if err != nil || len(got) != n {
+				t.Errorf("%d messages with %d %s each: got %d and %v", n, each, name, len(got), err)
+			}
 		}
 	}
 }
