@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -178,12 +179,19 @@ func TestConn_catchUp(t *testing.T) {
 	for name, left := range map[string]time.Duration{"they end": endPause / 2, "they do not": time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
 			r := &replies{}
+			var mu sync.Mutex // the timer's goroutine reads them
 			var open []*Stream
-			r.keep = func(s *Stream) { open = append(open, s) }
+			r.keep = func(s *Stream) {
+				mu.Lock()
+				defer mu.Unlock()
+				open = append(open, s)
+			}
 			c, _, _ := counting(t, r, 1<<20)
 			defer c.server.Stop()
 			const streams = maxUnended + 1
 			ended := time.AfterFunc(left, func() {
+				mu.Lock()
+				defer mu.Unlock()
 				for _, s := range open {
 					s.Left()
 				}

@@ -53,6 +53,17 @@ func (r *Recorder) Failures() []error {
 // Acked returns the acknowledged writes: key -> revision -> value. It must not be called while operations run.
 func (r *Recorder) Acked() map[string]map[int64]string { return r.acked }
 
+// AckedWrites returns how many writes were acknowledged so far.
+func (r *Recorder) AckedWrites() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, revisions := range r.acked {
+		n += len(revisions)
+	}
+	return n
+}
+
 // LosePower makes every answer count as none until power is back, and that of every operation that began before then.
 func (r *Recorder) LosePower() {
 	r.mu.Lock()

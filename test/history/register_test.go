@@ -56,3 +56,22 @@ func TestRecorder_Check(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a write counts as acknowledged where an answer that may be trusted says so, and nothing else does.
+func TestRecorder_AckedWrites(t *testing.T) {
+	r := NewRecorder()
+	for revision, step := range []told{
+		{Operation{Kind: 'p', Key: "a"}, Answer{}}, {Operation{Kind: 'p', Key: "b"}, Answer{}}, // acknowledged
+		{Operation{Kind: 'c', Key: "a"}, Answer{Swapped: true}},
+		{Operation{Kind: 'c', Key: "a"}, Answer{}}, {Operation{Kind: 'g', Key: "a"}, Answer{}},
+		{Operation{Kind: 'p', Key: "a"}, Answer{Unknown: true}},
+	} {
+		step.a.Revision = int64(revision) + 2
+		r.Add(0, r.Since(), step.op, step.a)
+	}
+	r.LosePower()
+	r.Add(0, r.Since(), Operation{Kind: 'p', Key: "a"}, Answer{Revision: 9})
+	if got := r.AckedWrites(); got != 3 {
+		t.Errorf("%d writes were acknowledged, want 3", got)
+	}
+}

@@ -28,6 +28,7 @@ func TestMembership_grow_and_shrink(t *testing.T) {
 		e.shrink(e.leader())
 	}
 	last := e.nodes[0]
+	e.awaitWrites(100)
 	acked := stop()
 	if len(acked) < 100 {
 		t.Errorf("only %d writes were acknowledged", len(acked))

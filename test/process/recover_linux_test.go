@@ -85,6 +85,7 @@ func TestRecover_majorityServes(t *testing.T) {
 	until(t, "the recovered one says who is about", func(context.Context) bool {
 		return strings.Contains(tail(one.log, 1<<20), "is of the time before this cluster was recovered")
 	})
+	e.awaitWrites(100)
 	acked := stop()
 	if len(acked) < 20 {
 		t.Errorf("only %d writes were acknowledged by the majority", len(acked))

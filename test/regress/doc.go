@@ -4,10 +4,13 @@
 //	go run ./test/regress -update    # writes the counts of this tree into figures.txt
 //
 // It runs benchmarks of this repository for a fixed number of operations, three times each, and takes the least of each
-// count: whatever disturbs a run adds to it. The garbage collector is off meanwhile, so that pools keep what they have.
-// Allocations and their bytes hardly depend on how fast the machine is, nor on what else runs on it. Calls to write and
-// read, and the bytes that a watch allocates, depend on what meets in one call, so that they have a wide tolerance: it finds a
-// call that became two. CPU time is shown and decides nothing.
+// count: whatever disturbs a run adds to it. A benchmark with a count that is worse is run again for the same reason. The
+// garbage collector is off meanwhile, so that pools keep what they have.
+//
+// Only what hardly depends on the speed and the load of the machine fails the run: allocations, bytes of rows and of
+// flushed tables, messages, and calls to write and read. How many calls there are depends on what meets in one of them,
+// so that they have a wide tolerance: it finds a call that became two. Bytes that are allocated are compared, too, and fail
+// nothing; times are only shown.
 //
 // figures.txt has a line for each count: name, count for one operation, and by how much it may be worse.
 package main

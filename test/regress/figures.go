@@ -16,6 +16,7 @@ type figure struct {
 	name      string
 	count     float64
 	tolerance float64 // by which it may be worse, as a share; zero: it is only shown
+	noted     bool    // that it is worse is said, and fails nothing
 }
 
 func contains(units []string, unit string) bool { return slices.Contains(units, unit) }
@@ -117,7 +118,14 @@ func (v *verdict) change() float64 {
 
 // fails reports whether the run fails for it: it is worse by more than its tolerance, or there is nothing to compare.
 func (v *verdict) fails() bool {
-	return v.gone || v.now.tolerance > 0 && (!v.known || v.change() > v.committed.tolerance)
+	return v.gone || v.now.tolerance > 0 && (!v.known || v.worse() && !v.now.noted)
+}
+
+func (v *verdict) worse() bool { return v.known && !v.gone && v.change() > v.committed.tolerance }
+
+// anyWorse reports whether the run fails for a count that is worse. One that is new stays so when it is counted again.
+func anyWorse(verdicts []verdict) bool {
+	return slices.ContainsFunc(verdicts, func(v verdict) bool { return v.worse() && v.fails() })
 }
 
 func (v *verdict) better() bool { return v.known && !v.gone && v.change() < -v.committed.tolerance }
@@ -130,7 +138,9 @@ func (v *verdict) remark() string {
 		return "shown only"
 	case !v.known:
 		return "NOT COMMITTED"
-	case v.fails():
+	case v.worse() && v.now.noted:
+		return "more"
+	case v.worse():
 		return "WORSE"
 	case v.better():
 		return "better"

@@ -38,7 +38,7 @@ func run(update bool, only string) error {
 		if !wanted.MatchString(suites[i].name) {
 			continue
 		}
-		found, err := suites[i].run()
+		found, err := suites[i].measure(committed, suites[i].run)
 		if err != nil {
 			return err
 		}
@@ -76,16 +76,21 @@ func print(verdicts []verdict) {
 
 // summarize returns the error that fails the run, and asks for new figures where they are better.
 func summarize(verdicts []verdict) error {
-	var bad, better []string
+	var bad, more, better []string
 	for i := range verdicts {
 		switch v := &verdicts[i]; {
 		case v.fails():
 			bad = append(bad, v.name())
+		case v.worse():
+			more = append(more, v.name())
 		case v.better():
 			better = append(better, v.name())
 		}
 	}
 	const how = "go run ./test/regress -update"
+	if len(more) > 0 {
+		fmt.Printf("more than committed, which fails nothing: %s\n", strings.Join(more, ", "))
+	}
 	if len(better) > 0 {
 		fmt.Printf("better than committed: %s; write that down with `%s`, and commit it\n", strings.Join(better, ", "), how)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,8 +15,9 @@ type suite struct {
 	name       string // begins the names of its counts
 	pkg, bench string
 	times      int      // operations in a run
-	counts     []string // units that are compared
+	counts     []string // units that are compared: they hardly depend on the machine and on its load
 	loose      []string // units that are compared with looseTolerance: they depend on which calls meet in one write
+	noted      []string // units that are compared, and fail nothing: bytes that are allocated depend on how buffers grow
 	shown      []string // units that are shown
 }
 
@@ -23,29 +25,61 @@ type suite struct {
 const (
 	tolerance      = 0.05
 	looseTolerance = 0.60
+	notedTolerance = 0.30
 )
 
 const runs = "3"
 
 var suites = []suite{
-	{name: "call", pkg: "./internal/rpc", bench: "^BenchmarkCall$", times: 500, counts: []string{"allocs/op", "B/op"},
-		loose: []string{"writes/op"}, shown: []string{"cpu-us/op", "reads/op", "switches/op"}},
+	{name: "call", pkg: "./internal/rpc", bench: "^BenchmarkCall$", times: 500, counts: []string{"allocs/op"},
+		loose: []string{"writes/op"}, noted: []string{"B/op"}, shown: []string{"cpu-us/op", "reads/op", "switches/op"}},
 	{name: "road", pkg: "./internal/rpc", bench: "^BenchmarkRoad$/^(put|range)$/^clients64$/^conns64$", times: 6400,
 		counts: []string{"allocs/op"}, loose: []string{"reads/op", "writes/op"}, shown: []string{"cpu-us/op", "switches/op"}},
 	{name: "raft", pkg: "./internal/node", bench: "^BenchmarkPut$", times: 100, counts: []string{"allocs/op", "footprints/put"},
 		shown: []string{"cpu-us/put"}},
 	{name: "wal", pkg: "./internal/storage/wal", bench: "^BenchmarkWAL_Append_memory$", times: 2000,
-		counts: []string{"allocs/op", "B/op"}, shown: []string{"ns/op"}},
+		counts: []string{"allocs/op"}, noted: []string{"B/op"}, shown: []string{"ns/op"}},
 	{name: "apply", pkg: "./internal/kv/apply", bench: "^BenchmarkMachine_Apply$", times: 200, counts: []string{"allocs/op"},
 		shown: []string{"ns/op"}},
 	{name: "store", pkg: "./test/regress", bench: "^BenchmarkStore_put$", times: 20_000,
 		counts: []string{"allocs/op", "rows-B/op", "flushed-B/op"},
 		shown:  []string{"B/op", "ns/op"}}, // B/op has a memtable more where a flush ends later
 	{name: "hub", pkg: "./internal/kv/watch", bench: "^BenchmarkHub_Publish$", times: 640,
-		counts: []string{"allocs/op", "B/op"}, shown: []string{"ns/op"}},
+		counts: []string{"allocs/op"}, noted: []string{"B/op"}, shown: []string{"ns/op"}},
 }
 
-// run runs the benchmark.
+// attempts is how often a suite is run in which a count is worse: whatever disturbs a run adds to a count, and what the
+// code costs stays.
+const attempts = 3
+
+// measure runs the benchmark, and again where a count is worse than committed, and takes the least of each.
+func (s *suite) measure(committed []figure, run func() ([]figure, error)) (least []figure, err error) {
+	for range attempts {
+		found, err := run()
+		if err != nil {
+			return nil, err
+		}
+		if least = leastOf(least, found); !anyWorse(compare(committed, least, false)) {
+			break
+		}
+		fmt.Fprintf(os.Stderr, "%s: a count is worse, which may be a disturbance\n", s.name)
+	}
+	return least, nil
+}
+
+// leastOf takes the least of counts that have one name.
+func leastOf(all, more []figure) []figure {
+	for _, f := range more {
+		if i := slices.IndexFunc(all, func(other figure) bool { return other.name == f.name }); i >= 0 {
+			all[i].count = min(all[i].count, f.count)
+			continue
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// run runs the benchmark once.
 func (s *suite) run() ([]figure, error) {
 	fmt.Fprintf(os.Stderr, "%s: %s\n", s.name, s.pkg)
 	cmd := exec.Command("go", "test", "-run", "^$", "-bench", s.bench, "-benchtime", strconv.Itoa(s.times)+"x", "-count", runs,
@@ -65,7 +99,6 @@ func (s *suite) run() ([]figure, error) {
 
 // parse reads what go test prints about benchmarks, and takes the least of the runs of each.
 func (s *suite) parse(out string) (all []figure, err error) {
-	at := map[string]int{}
 	for line := range strings.Lines(out) {
 		fields := strings.Fields(line)
 		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
@@ -79,13 +112,7 @@ func (s *suite) parse(out string) (all []figure, err error) {
 			if f.count, err = strconv.ParseFloat(fields[i], 64); err != nil {
 				return nil, fmt.Errorf("%s: %q: %w", s.name, line, err)
 			}
-			k, known := at[f.name]
-			if !known {
-				at[f.name] = len(all)
-				all = append(all, f)
-				continue
-			}
-			all[k].count = min(all[k].count, f.count)
+			all = leastOf(all, []figure{f})
 		}
 	}
 	return all, nil
@@ -103,6 +130,8 @@ func (s *suite) figureOf(bench, unit string) (f figure, ok bool) {
 		f.tolerance = tolerance
 	case contains(s.loose, unit):
 		f.tolerance = looseTolerance
+	case contains(s.noted, unit):
+		f.tolerance, f.noted = notedTolerance, true
 	case !contains(s.shown, unit):
 		return f, false
 	}

@@ -76,7 +76,7 @@ func underLoad(t *testing.T, c *cluster, story func(ctx context.Context, lists *
 	}
 	story(ctx, lists, record)
 	if !t.Failed() {
-		awaitAppends(t, lists, 20-lists.Acked())
+		awaitLoad(t, lists, record)
 	}
 	stop()
 	load.Wait()

@@ -57,6 +57,7 @@ func run(t *testing.T, c *cluster) {
 		c.start()
 	}
 	awaitAppends(t, lists, 10)
+	awaitLoad(t, lists, record)
 	stop()
 	load.Wait()
 	check(t, c.connect(0), lists, record)
@@ -65,14 +66,28 @@ func run(t *testing.T, c *cluster) {
 // awaitAppends waits until so many more appends were acknowledged. The cluster serves, so that they must be.
 func awaitAppends(t *testing.T, lists *history.Lists, more int) {
 	t.Helper()
-	want := lists.Acked() + more
+	await(t, "appends", lists.Acked, lists.Acked()+more)
+}
+
+// leastLoad is how many appends, and how many writes of registers, must be acknowledged: a shorter history proves nothing.
+const leastLoad = 20
+
+// awaitLoad waits until both are. The cluster serves, and the load goes on.
+func awaitLoad(t *testing.T, lists *history.Lists, record *history.Recorder) {
+	t.Helper()
+	await(t, "appends", lists.Acked, leastLoad)
+	await(t, "writes", record.AckedWrites, leastLoad)
+}
+
+func await(t *testing.T, what string, acked func() int, want int) {
+	t.Helper()
 	look, limit := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
 	defer look.Stop()
-	for lists.Acked() < want {
+	for acked() < want {
 		select {
 		case <-look.C:
 		case <-limit:
-			t.Fatalf("%d appends were acknowledged, want %d", lists.Acked(), want)
+			t.Fatalf("%d %s were acknowledged, want %d", acked(), what, want)
 		}
 	}
 }
@@ -108,7 +123,7 @@ func check(t *testing.T, client *clientv3.Client, lists *history.Lists, record *
 		t.Error(wrong)
 	}
 	t.Logf("%d appends and %d writes were acknowledged", lists.Acked(), writes)
-	if lists.Acked() < 20 || writes < 20 {
+	if lists.Acked() < leastLoad || writes < leastLoad {
 		t.Error("the cluster hardly worked")
 	}
 }

@@ -100,7 +100,7 @@ func TestMachine_Apply_manyLargeDeletions(t *testing.T) {
 // on a loaded machine. So the least of several peaks counts: garbage only adds to a peak.
 func TestMachine_Apply_deletionMemory(t *testing.T) {
 	const times, lease, attempts = 14, 7, 5
-	for _, tc := range []struct {
+	for i, tc := range []struct {
 		name         string
 		keys, keyLen int
 		lease        kv.LeaseID
@@ -111,6 +111,9 @@ func TestMachine_Apply_deletionMemory(t *testing.T) {
 		{"leased keys", 512, 16 << 10, lease, kv.Command{Delete: &kv.DeleteOp{Key: []byte("k"), End: []byte("l")}}},
 		{"the end of a lease", 512, 16 << 10, lease, kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: lease}}},
 	} {
+		if i > 0 && testing.Short() {
+			break
+		}
 		t.Run(tc.name, func(t *testing.T) {
 			size := tc.keys * (tc.keyLen + 8 + 64)
 			least := math.MaxInt

@@ -178,7 +178,7 @@ func (g *generator) entry(log []consensus.Entry) (e consensus.Entry, cmd kv.Comm
 func TestMachine_against_model(t *testing.T) {
 	seeds := int64(60)
 	if testing.Short() {
-		seeds = 20
+		seeds = 10 // of which the last one has an engine on disk
 	}
 	for seed := int64(1); seed <= seeds; seed++ {
 		lsm := seed%10 == 0

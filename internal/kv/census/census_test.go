@@ -175,7 +175,11 @@ func TestCensus_againstList(t *testing.T) {
 	for _, o := range []census.Options{
 		{Keys: 1}, {Keys: 2}, {Keys: 5}, {Keys: 1, LogBytes: 200, IntervalBytes: 1 << 20}, {Keys: 1, IntervalBytes: 1000},
 	} {
-		for seed := range uint64(10) {
+		seeds := uint64(10)
+		if testing.Short() {
+			seeds = 4
+		}
+		for seed := range seeds {
 			t.Run(fmt.Sprintf("%+v/seed=%d", o, seed), func(t *testing.T) {
 				w := &world{
 					t: t, r: rand.New(rand.NewPCG(seed, 5)), least: o.Keys + 1, census: census.New(seed%2 == 0, 1, o), revision: 1,

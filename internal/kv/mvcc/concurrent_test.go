@@ -63,7 +63,11 @@ func TestStore_concurrent(t *testing.T) {
 const sharedKeys = 8
 
 func writeAll(s *mvcc.Store) error {
-	for i := range 1500 {
+	rounds := 1500
+	if testing.Short() {
+		rounds = 300
+	}
+	for i := range rounds {
 		w := s.Begin()
 		for range 1 + i%3 {
 			w.BeginCommand()

@@ -29,6 +29,10 @@ func (*taken) Release() {}
 // looks at, and finds what it finds among all.
 func TestStore_RangeWithin_limitedTakesLittle(t *testing.T) {
 	const keys, size, room = 6000, 500, 1 << 20
+	limits := []int64{100, 1, 2, 400, math.MaxInt64}
+	if testing.Short() {
+		limits = limits[:1]
+	}
 	for _, o := range openers {
 		s, _ := openStore(t, o, vfs.NewMem(), -1)
 		for i := range keys {
@@ -38,7 +42,7 @@ func TestStore_RangeWithin_limitedTakesLittle(t *testing.T) {
 				put(t, s, fmt.Sprintf("k%05d", n), fmt.Sprintf("%0*d", size, i%70), 0)
 			}
 		}
-		for _, limit := range []int64{1, 2, 100, 400, math.MaxInt64} {
+		for _, limit := range limits {
 			for target := kv.SortByKey; target <= kv.SortByValue; target++ {
 				for order := kv.SortNone; order <= kv.SortDescend; order++ {
 					for _, minMod := range []kv.Revision{0, 1000} {

@@ -68,7 +68,7 @@ func newStore(t *testing.T, o opener) *mvcc.Store {
 func TestStore_againstModel(t *testing.T) {
 	seeds := uint64(5)
 	if testing.Short() {
-		seeds = 2
+		seeds = 1
 	}
 	for _, o := range openers {
 		for seed := range seeds {

@@ -149,7 +149,7 @@ func changesDisk(op errorfs.Op) bool { return op.Kind.ReadOrWrite() == errorfs.O
 // leaves a state that is not older than the last acknowledged one.
 func TestWAL_crash_atEveryOperation(t *testing.T) {
 	for _, percent := range []int{0, 20, 50, 80, 100} {
-		for seed := range uint64(4) {
+		for seed := range crashSeeds() {
 			t.Run(fmt.Sprintf("percent %d seed %d", percent, seed), func(t *testing.T) {
 				t.Parallel()
 				crashEverywhere(t, percent, seed, false)
@@ -160,12 +160,28 @@ func TestWAL_crash_atEveryOperation(t *testing.T) {
 
 // Ensure that without syncs a power loss leaves some earlier state, never a mixture, and never a log that is refused.
 func TestWAL_crash_atEveryOperation_noSync(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range crashSeeds() {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			crashEverywhere(t, 50, seed, true)
 		})
 	}
+}
+
+// stride is 1: every byte and every operation is tried. With -short it is odd, so that both odd and even ones are.
+func stride() int {
+	if testing.Short() {
+		return 7
+	}
+	return 1
+}
+
+// crashSeeds is how many scripts are crashed: every other one packs its records.
+func crashSeeds() uint64 {
+	if testing.Short() {
+		return 2
+	}
+	return 4
 }
 
 func crashEverywhere(t *testing.T, percent int, seed uint64, noSync bool) {
@@ -210,7 +226,11 @@ func crashEverywhere(t *testing.T, percent int, seed uint64, noSync bool) {
 
 // Ensure that a crash at any operation of the recovery after a crash does no more harm than the first one.
 func TestOpen_crash_duringRecovery(t *testing.T) {
-	for seed := range uint64(30) {
+	seeds := uint64(30)
+	if testing.Short() {
+		seeds = 6
+	}
+	for seed := range seeds {
 		fs := memory()
 		rng := rand.New(rand.NewPCG(seed, 3))
 		cfg := vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rng}
@@ -248,7 +268,7 @@ func TestOpen_crash_duringRecovery(t *testing.T) {
 // the machine goes down after it or only the process.
 func TestWAL_errorAtEveryOperation(t *testing.T) {
 	for _, cause := range []error{syscall.EIO, syscall.ENOSPC} {
-		for n := 0; ; n++ {
+		for n := 0; ; n += stride() {
 			fs := memory()
 			left, hit := n, errorfs.Op{}
 			s := &script{seed: 5, steps: 40, options: options(nil, 8<<10)}

@@ -257,7 +257,11 @@ func (h *history) base(m *model) (consensus.SnapshotMeta, bool) {
 // Ensure that whatever was appended, cut, reset, compacted and forgotten is what the next Open returns, over many
 // reopenings, with small segments.
 func TestWAL_Open_equalsModel(t *testing.T) {
-	for seed := range uint64(40) {
+	seeds := uint64(40)
+	if testing.Short() {
+		seeds = 9
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			fs, h := vfs.NewMem(), newHistory(seed, 700)
 			var m model
