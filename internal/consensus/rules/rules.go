@@ -1,0 +1,77 @@
+package rules
+
+import (
+	"iter"
+	"strings"
+)
+
+// Rule is a safety rule that can be dropped.
+type Rule uint8
+
+// Set says which rules are dropped. The zero value is the full protocol.
+type Set [Count]bool
+
+// Without returns a set in which some rules are dropped.
+func Without(dropped ...Rule) (s Set) {
+	for _, r := range dropped {
+		s[r] = true
+	}
+	return s
+}
+
+// Part is a set of the places where a rule can be dropped.
+type Part uint8
+
+// The parts.
+const (
+	Core     Part = 1 << iota // package raft and what it consists of
+	Shell                     // what runs the core in tests: the state machine of package raft's tests, the laboratory
+	Model                     // package model
+	Identity                  // package identity
+)
+
+// Text is what there is to say of a rule.
+type Text struct {
+	Name    string // what members do without it
+	Demands string // the rule
+	Source  string // where that is stated: paper and section, or ADR
+	In      Part
+	// Law is what the simulator reports if the rule is dropped: one property of package check, or several with commas between
+	// them. It is empty for a rule that the simulator does not drop.
+	Law string
+}
+
+// Text returns the row of a rule.
+func (r Rule) Text() *Text { return &table[r] }
+
+func (r Rule) String() string { return table[r].Name }
+
+// All yields the rules that can be dropped in one of the parts, in the order of the table.
+func All(in Part) iter.Seq[Rule] {
+	return func(yield func(Rule) bool) {
+		for r := None + 1; r < Count; r++ {
+			if table[r].In&in != 0 && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// Named returns the rule called name.
+func Named(name string) (Rule, bool) {
+	for r := None + 1; r < Count; r++ {
+		if table[r].Name == name {
+			return r, true
+		}
+	}
+	return None, false
+}
+
+// Demands says what several rules demand together.
+func Demands(rules ...Rule) string {
+	sentences := make([]string, len(rules))
+	for i, r := range rules {
+		sentences[i] = r.Text().Demands
+	}
+	return strings.Join(sentences, ", and ")
+}
