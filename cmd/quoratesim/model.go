@@ -146,7 +146,7 @@ func (c *modelCommand) judge(f *explore.Finding) (broken bool) {
 func (c *modelCommand) runMutate() (broken bool, err error) {
 	rows := 0
 	for _, mu := range explore.Mutations() {
-		if !strings.Contains(mu.Name(), c.only) {
+		if !strings.Contains(mu.Dropped(), c.only) {
 			continue
 		}
 		rows++
@@ -162,7 +162,7 @@ func (c *modelCommand) runMutate() (broken bool, err error) {
 			broken = true
 			verdict = "UNEXPECTED: " + verdict
 		}
-		fmt.Fprintf(c.out, "%-66s %-7s %s (%d walks, %v)\n", mu.Name(), verdict, seen, st.Walks,
+		fmt.Fprintf(c.out, "%-66s %-7s %s (%d walks, %v)\n", mu.Dropped(), verdict, seen, st.Walks,
 			st.Elapsed.Round(100*time.Millisecond))
 		if f != nil && !c.quiet {
 			f.Print(c.out)

@@ -1,5 +1,8 @@
 package rules
 
+// Rule is a safety rule that can be dropped.
+type Rule uint8
+
 // The rules, by what they are about. A new one goes where it belongs: nothing depends on the order.
 const (
 	None Rule = iota // no rule: nothing drops it

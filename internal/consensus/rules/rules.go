@@ -5,9 +5,6 @@ import (
 	"strings"
 )
 
-// Rule is a safety rule that can be dropped.
-type Rule uint8
-
 // Set says which rules are dropped. The zero value is the full protocol.
 type Set [Count]bool
 
@@ -17,28 +14,6 @@ func Without(dropped ...Rule) (s Set) {
 		s[r] = true
 	}
 	return s
-}
-
-// Part is a set of the places where a rule can be dropped.
-type Part uint8
-
-// The parts.
-const (
-	Core     Part = 1 << iota // package raft and what it consists of
-	Shell                     // what runs the core in tests: the state machine of package raft's tests, the laboratory
-	Model                     // package model
-	Identity                  // package identity
-)
-
-// Text is what there is to say of a rule.
-type Text struct {
-	Name    string // what members do without it
-	Demands string // the rule
-	Source  string // where that is stated: paper and section, or ADR
-	In      Part
-	// Law is what the simulator reports if the rule is dropped: one property of package check, or several with commas between
-	// them. It is empty for a rule that the simulator does not drop.
-	Law string
 }
 
 // Text returns the row of a rule.

@@ -96,7 +96,7 @@ func replayUnder(f *Finding, r rules.Set) string {
 // first is what the first so many walks find, or the fixed trace.
 func first(t *testing.T, mu *Mutation, walks uint64) *Finding {
 	t.Helper()
-	if scripts[mu.Name()] != nil {
+	if scripts[mu.Dropped()] != nil {
 		f, _, err := mu.Try(1, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +115,7 @@ func first(t *testing.T, mu *Mutation, walks uint64) *Finding {
 func named(t *testing.T, name string) *Mutation {
 	t.Helper()
 	for _, mu := range Mutations() {
-		if mu.Name() == name {
+		if mu.Dropped() == name {
 			return &mu
 		}
 	}
@@ -138,16 +138,16 @@ func TestMutations_complete(t *testing.T) {
 				t.Errorf("%v is no rule of the model", rule)
 			}
 		}
-		if row := "\n| `" + strings.ReplaceAll(mu.Name(), ", ", "`, `") + "` | "; !strings.Contains(string(document), row) {
+		if row := "\n| `" + strings.ReplaceAll(mu.Dropped(), ", ", "`, `") + "` | "; !strings.Contains(string(document), row) {
 			t.Errorf("docs/simulation.md has no row that begins with %s", row)
 		}
 		if mu.Breaks == (mu.Why != "") {
-			t.Errorf("%s: either it breaks a law, or the table says why not", mu.Name())
+			t.Errorf("%s: either it breaks a law, or the table says why not", mu.Dropped())
 		}
-		if seen[mu.Name()] {
-			t.Errorf("%s is there twice", mu.Name())
+		if seen[mu.Dropped()] {
+			t.Errorf("%s is there twice", mu.Dropped())
 		}
-		seen[mu.Name()] = true
+		seen[mu.Dropped()] = true
 	}
 	for rule := range rules.All(rules.Model) {
 		if !used[rule] {

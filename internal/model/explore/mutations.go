@@ -27,8 +27,8 @@ func Mutations() []Mutation {
 	return all
 }
 
-// Name is made of the names of the rules.
-func (mu *Mutation) Name() string {
+// Dropped is what a mutation is called after: the names of its rules, with commas between them.
+func (mu *Mutation) Dropped() string {
 	names := make([]string, len(mu.Drops))
 	for i, rule := range mu.Drops {
 		names[i] = rule.String()
@@ -50,7 +50,7 @@ func (mu *Mutation) Options(seed uint64) WalkOptions {
 func (mu *Mutation) Try(seed uint64, limit time.Duration) (*Finding, Stats, error) {
 	o := mu.Options(seed)
 	o.Time = limit
-	script := scripts[mu.Name()]
+	script := scripts[mu.Dropped()]
 	if script == nil {
 		return Walk(o)
 	}
