@@ -1,6 +1,6 @@
 package main
 
-func byModel(row string) string { return `quoratesim model mutate --quiet --only "` + row + `"` }
+func byModel(row string) string { return "quoratesim model mutate --quiet --only " + row }
 
 func byOperators(row string) string { return `quoratesim operators mutate --only "` + row + `"` }
 
@@ -24,52 +24,52 @@ func fixes() []fix {
 var readFixes = []fix{
 	{"a stale linearizable read: a follower served its leader's index once it knew of as many commits, " +
 		"which were those of a later term",
-		"ReadUnchecked", byModel("log not compared"), "L6"},
-	{"the same, in the core", "Faults.ReadLeaderIndex",
+		"read-leader-index", byModel("read-leader-index"), "L6"},
+	{"the same, in the core", "read-leader-index",
 		`EXPLORE_SECONDS=600 go test ./internal/consensus/raft -count=1 -v -run "Step_explore$/believed"`, "L6"},
 	{"a follower acknowledged entries below its commit index unseen",
-		"AppendSkips", byModel("append skips"), "log matching"},
-	{"the same, in the core", "Faults.SkipBelowCommit",
+		"skip-below-commit", byModel("skip-below-commit"), "log matching"},
+	{"the same, in the core", "skip-below-commit",
 		`EXPLORE_SECONDS=600 go test ./internal/consensus/raft -count=1 -v -run "Step_explore$/skipped"`, "one log per leader"},
-	{"a recovery from a lost quorum dropped records that lay on the survivor's disk", "RecoveryDrops",
-		byModel("adopts no records"), "L1"},
-	{"the same with records on the disks that it was compared with", "RecoveryOwnOnly",
-		byModel("adopts only the survivor's records"), "L1"},
-	{"a leader lease counted on its own settings, where others are less patient", "LeaseOwnPatience",
-		byModel("own patience taken for all"), "L6"},
+	{"a recovery from a lost quorum dropped records that lay on the survivor's disk", "recovery-drops",
+		byModel("recovery-drops"), "L1"},
+	{"the same with records on the disks that it was compared with", "recovery-own-only",
+		byModel("recovery-own-only"), "L1"},
+	{"a leader lease counted on its own settings, where others are less patient", "own-lease-ticks",
+		byModel("own-lease-ticks"), "L6"},
 	{"the promise that a lease rests on was forgotten at a restart",
-		"LeaseForgotten", byModel("promise forgotten"), "L6"},
+		"lease-forgotten", byModel("lease-forgotten"), "L6"},
 }
 
 var pathFixes = []fix{
-	{"a record without a session was held for ever", "Faults.Fast.AnswerUnopened", byCore("answer-unopened"), "held"},
-	{"one record over all keys closed the fast path", "Faults.Fast.AnyWidth", byCore("any-width"), "open"},
-	{"the records of one proposer left no room for others", "Faults.Fast.NoShares", byCore("no-shares"), "room"},
-	{"the end of any session met every proposal", "Faults.Fast.SessionsMeetAll", byCore("sessions-meet-all"), "open"},
+	{"a record without a session was held for ever", "answer-unopened", byCore("answer-unopened"), "held"},
+	{"one record over all keys closed the fast path", "any-width", byCore("any-width"), "open"},
+	{"the records of one proposer left no room for others", "no-shares", byCore("no-shares"), "room"},
+	{"the end of any session met every proposal", "sessions-meet-all", byCore("sessions-meet-all"), "open"},
 	{"entries that take no revision made gaps", "Fast.Revises = nil", byCore("what_takes"), "open"},
-	{"a proposal was given up as its proposer asked again", "Faults.Fast.HastyOrphans", byCore("hasty-orphans"), "given up"},
+	{"a proposal was given up as its proposer asked again", "hasty-orphans", byCore("hasty-orphans"), "given up"},
 }
 
 var diskFixes = []fix{
 	{"a member whose disk was empty voted as the one that it had been",
-		"IgnoreBinding", byModel("empty disk is the member"), "L1"},
+		"ignore-binding", byModel("ignore-binding"), "L1"},
 	{"the same, in the simulator", "ignore-binding", bySimulator("wipe", "ignore-binding"), "counted"},
 	{"a majority with empty disks founded the cluster once more",
-		"FoundByMajority", byModel("founds the cluster once more"),
+		"found-by-majority", byModel("found-by-majority"),
 		"election safety"},
 	{"the same, in the simulator", "found-by-majority", bySimulator("wipe-most", "found-by-majority"), "founding"},
 	{"processes without data, whose members were replaced after each lost its disk, founded the cluster again among themselves",
 		"forget-exclusion", bySimulator("found,wipe", "forget-exclusion"), "founding"},
-	{"an old copy of a data directory voted", "IgnoreLives", byModel("old copy of its disk"), "leader completeness"},
+	{"an old copy of a data directory voted", "ignore-lives", byModel("ignore-lives"), "leader completeness"},
 	{"the same, in the simulator", "ignore-lives", bySimulator("roll-back", "ignore-lives"), "counted"},
 	{"a follower that denied what it had acknowledged stayed in probe for ever and counted", "trust-denial",
 		bySimulator("forget", "trust-denial"), "counted"},
-	{"a member that was recovered apart made a majority that served stop", "Rules.ObeyNewer",
+	{"a member that was recovered apart made a majority that served stop", "obey-newer",
 		`go test ./internal/identity -count=1 -v -run "Succession_walk_majorityServes"`, "of a majority that serves stops"},
 	{"former members that came back after a recovery could elect one of themselves", "serve-superseded",
 		bySimulator("recover", "serve-superseded"), "superseded"},
 	{"two survivors were recovered apart and shared one cluster id",
-		"RecoverySameEpoch", byModel("without a new epoch"),
+		"recovery-same-epoch", byModel("recovery-same-epoch"),
 		"leader completeness"},
 }
 

@@ -19,9 +19,9 @@ func TestStart_fixes(t *testing.T) {
 		{"help", []string{"fixes", "--help"}, 0, "-only"},
 		{"a stray argument", []string{"fixes", "now"}, 2, `"now"`},
 		{"no such row", []string{"fixes", "--only", "the weather"}, 2, "the weather"},
-		{"a row of the model", []string{"fixes", "--only", "RecoveryDrops"}, 0, "adopts no records"},
+		{"a row of the model", []string{"fixes", "--only", "recovery-drops"}, 0, "| L1 |"},
 		{"rows of operators", []string{"fixes", "--only", "NobodyPasses"}, 0, "| queue |"},
-		{"too little time", []string{"fixes", "--only", "LeaseOwnPatience", "--for", "1ns"}, 1, "NOT FOUND"},
+		{"too little time", []string{"fixes", "--only", "own-lease-ticks", "--for", "1ns"}, 1, "NOT FOUND"},
 	} {
 		var out, diary bytes.Buffer
 		code := start(tc.args, &out, &diary)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quorate/quorate/internal/model"
+	"github.com/quorate/quorate/internal/consensus/rules"
 	"github.com/quorate/quorate/internal/model/explore"
 	"github.com/quorate/quorate/internal/model/joint"
 )
@@ -19,7 +19,7 @@ const modelUsage = `quoratesim model explores a model of the protocol, step by s
   quoratesim model search   breadth first through a small bound
   quoratesim model change   every state of one change of several voters, by one protocol
   quoratesim model mutate   drops one rule after the other and looks for a broken law
-  quoratesim model mutate --only "log not compared"   one row of the table, with the trace
+  quoratesim model mutate --only read-leader-index    one row of the table, with the trace
 
 The exit code is 0 if every law held and every mutation did what the table says, 1 if not, 2 if the command makes no
 sense.
@@ -102,7 +102,7 @@ func (c *modelCommand) runWalk() (broken bool, err error) {
 }
 
 func (c *modelCommand) runSearch() (broken bool, err error) {
-	f, res, err := explore.Search(c.bound, model.Rules{}, c.states, c.walk.Time)
+	f, res, err := explore.Search(c.bound, rules.Set{}, c.states, c.walk.Time)
 	if err != nil {
 		return false, err
 	}
@@ -146,7 +146,7 @@ func (c *modelCommand) judge(f *explore.Finding) (broken bool) {
 func (c *modelCommand) runMutate() (broken bool, err error) {
 	rows := 0
 	for _, mu := range explore.Mutations() {
-		if !strings.Contains(mu.Name, c.only) {
+		if !strings.Contains(mu.Dropped(), c.only) {
 			continue
 		}
 		rows++
@@ -162,7 +162,7 @@ func (c *modelCommand) runMutate() (broken bool, err error) {
 			broken = true
 			verdict = "UNEXPECTED: " + verdict
 		}
-		fmt.Fprintf(c.out, "%-66s %-7s %s (%d walks, %v)\n", mu.Name, verdict, seen, st.Walks,
+		fmt.Fprintf(c.out, "%-66s %-7s %s (%d walks, %v)\n", mu.Dropped(), verdict, seen, st.Walks,
 			st.Elapsed.Round(100*time.Millisecond))
 		if f != nil && !c.quiet {
 			f.Print(c.out)

@@ -23,7 +23,7 @@ func TestStart_model(t *testing.T) {
 		{"a wrong way back", "model change --back old-elects", 1, "leader completeness"},
 		{"no way back", "model change --back home", 2, "any-leader"},
 		{"no voters", "model change --to a,b", 2, "such as 0,1,3"},
-		{"one rule dropped", "model mutate --only lower --for 5s", 0, "BREAKS"},
+		{"one rule dropped", "model mutate --only superquorum-less --for 5s", 0, "BREAKS"},
 		{"no such rule", "model mutate --only xyzzy", 2, "xyzzy"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

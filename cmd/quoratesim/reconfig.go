@@ -143,7 +143,7 @@ func reconfigHelp(flags *flag.FlagSet, out io.Writer) {
 	section("WHEN is a stage of the change, or a time:", lab.StageHelp)
 	fmt.Fprintln(out, "\nRules to --break:")
 	for _, b := range lab.Breaks() {
-		fmt.Fprintf(out, "  %-20s %s\n", b.Name, b.About)
+		fmt.Fprintf(out, "  %-20s %s\n", b.Name, b.Demands)
 	}
 	fmt.Fprintln(out, "\nStories:")
 	for _, s := range lab.Stories() {

@@ -22,7 +22,7 @@ func (id ClusterID) String() string { return fmt.Sprintf("%x", uint64(id)) }
 
 // ConfigID names a configuration by the entry that introduced it, and by its stage: an entry with both sets of
 // voters is in force first as a joint configuration (stage 0) and then as the new one (stage 1). A counter or a hash
-// would be met again after a roll-back, which loses writes (docs/simulation.md, row "config id counts changes").
+// would be met again after a roll-back, which loses writes (docs/simulation.md, row "reuse-config-ids").
 type ConfigID struct {
 	Index Index
 	Term  Term

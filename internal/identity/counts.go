@@ -2,20 +2,20 @@ package identity
 
 import "github.com/quorate/quorate/internal/consensus"
 
-// Rules are switches that break a rule each, as negative controls. Only tests and the simulator set them.
+// Rules are those of package rules, by their names, that a test or the simulator drops.
 type Rules struct {
-	IgnoreBinding    bool // rule I1: whoever bears the id is the member
-	CountUnbound     bool // rule I2: what unbound members say counts
-	FoundByMajority  bool // rule I3: who was met decides, not all
-	ForgetExclusion  bool // rule I3: who was told that the cluster runs founds it again once nobody who runs answers
-	IgnoreLives      bool // rule I5: any life of a storage id is welcome
-	ObeyOtherHistory bool // a member ends itself on the word of one of another history: Obey
-	ServeSuperseded  bool // rule I7: a member without a quorum elects and serves although the cluster was recovered without it
-	ObeyNewer        bool // rule I7: a newer epoch ends whoever meets it, also a majority that serves
-	BelieveAnybody   bool // rule of evidence: what a process says of itself counts, wherever it comes from
-	AnyAnswerCounts  bool // rule of evidence: whatever speaks at the address of a member is the member
-	HearNonMembers   bool // rule of evidence: who bears an id that nobody knows is heard without proof
-	RememberGhosts   bool // rule I7: an epoch that a living quorum has outlived ends the members once they lose that quorum
+	IgnoreBinding    bool // I1
+	CountUnbound     bool // I2
+	FoundByMajority  bool // I3
+	ForgetExclusion  bool // I3
+	IgnoreLives      bool // I5
+	ObeyOtherHistory bool // see Obey
+	ServeSuperseded  bool // I7
+	ObeyNewer        bool // I7
+	BelieveAnybody   bool // of evidence
+	AnyAnswerCounts  bool // of evidence
+	HearNonMembers   bool // of evidence
+	RememberGhosts   bool // I7
 }
 
 // Counts reports whether a message that came in the name of a member may reach the core of the receiver, whose

@@ -1,5 +1,7 @@
 package model
 
+import "github.com/quorate/quorate/internal/consensus/rules"
+
 // actionKind names an atomic step of the protocol. What A, B, C, D and M of an action mean is said beside each.
 type Kind uint8
 
@@ -75,7 +77,7 @@ func ofReads(f stepOf[*reads]) stepOf[*Model] {
 // Model is a scenario under a set of rules. Its methods are elections, the log, the fast path, and changes of the members.
 type Model struct {
 	Scenario *Scenario
-	Rules    Rules
+	Rules    rules.Set // that are dropped
 	machine
 	electorate
 	leases *leases
@@ -84,7 +86,7 @@ type Model struct {
 }
 
 // New returns the model of a scenario.
-func New(sc *Scenario, r Rules) *Model {
+func New(sc *Scenario, r rules.Set) *Model {
 	m := &Model{Scenario: sc, Rules: r, machine: machine{r, &sc.Footprint, &sc.Lies}, electorate: electorate{r, sc.Configs}}
 	m.leases = &leases{m.electorate, &sc.Patience, sc.Members}
 	m.laws = &laws{m.machine, m.electorate, sc.Members}

@@ -1,11 +1,14 @@
 package model
 
-import "math/bits"
+import (
+	"github.com/quorate/quorate/internal/consensus/rules"
+	"math/bits"
+)
 
 // change appends a configuration, one at a time, once the leader's own no-op has committed.
 func (m *Model) change(s *State, a Action) (bool, string) {
 	x := &s.M[a.A]
-	if x.Role != Leader || x.Log.N >= maxLog-2 || !m.Rules[ChangeEarly] && !x.open() {
+	if x.Role != Leader || x.Log.N >= maxLog-2 || !m.Rules[rules.ChangeInOldTerm] && !x.open() {
 		return false, ""
 	}
 	at, _ := m.Config(&x.Log)
@@ -16,7 +19,7 @@ func (m *Model) change(s *State, a Action) (bool, string) {
 	if !allowed {
 		return false, ""
 	}
-	for i := x.Commit; i < x.Log.N && !m.Rules[ChangeTwice]; i++ {
+	for i := x.Commit; i < x.Log.N && !m.Rules[rules.TwoChanges]; i++ {
 		if x.Log.E[i].Kind == ConfigEntry {
 			return false, ""
 		}
@@ -52,7 +55,7 @@ func (m *Model) timeoutNow(s *State, a Action) (bool, string) {
 		return false, ""
 	}
 	h.Forced = true
-	x.LeaseBarred = x.LeaseBarred || !m.Rules[LeaseNotBarred]
+	x.LeaseBarred = x.LeaseBarred || !m.Rules[rules.LeaseNotBarred]
 	return true, ""
 }
 
@@ -77,14 +80,14 @@ func (m *Model) survive(s *State, a Action) (bool, string) {
 	kept := m.keptBy(s, a.A, left)
 	list := m.adopted(s, x, left)
 	m.order(list, false)
-	if m.Rules[RecoveryDescending] {
+	if m.Rules[rules.RecoveryDescending] {
 		for i, k := 0, len(list)-1; i < k; i, k = i+1, k-1 {
 			list[i], list[k] = list[k], list[i]
 		}
 	}
 	m.lead(s, a.A, list)
 	s.Recovered = true
-	if !m.Rules[RecoverySameEpoch] {
+	if !m.Rules[rules.RecoverySameEpoch] {
 		s.Dead = (Bit(int8(m.Scenario.Members)) - 1) &^ Bit(a.A)
 		s.Committed = journal{}
 		s.TermCommit = [MaxTerm + 1]int8{}
@@ -112,13 +115,13 @@ func (m *Model) lead(s *State, i int8, list []recovered) {
 
 // adopted returns the attempts that the compared directories hold and the survivor's log does not decide.
 func (m *Model) adopted(s *State, x *member, left uint8) (list []recovered) {
-	if m.Rules[RecoveryDrops] {
+	if m.Rules[rules.RecoveryDrops] {
 		return nil
 	}
 	st := m.Applied(x)
 	held := uint16(0)
 	for i := range int8(m.Scenario.Members) {
-		if y := &s.M[i]; Has(left, i) && (y == x || !m.Rules[RecoveryOwnOnly]) {
+		if y := &s.M[i]; Has(left, i) && (y == x || !m.Rules[rules.RecoveryOwnOnly]) {
 			held |= m.held(i, y)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/quorate/quorate/internal/consensus/quorum"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // Config is a set of voters, or two while joint, and learners.
@@ -17,7 +18,7 @@ func Count(set uint8) int { return bits.OnesCount8(set) }
 
 // electorate says which configuration is in force, and which members are enough to decide.
 type electorate struct {
-	rules   Rules
+	rules   rules.Set
 	configs []Config
 }
 
@@ -30,7 +31,7 @@ func (m electorate) Config(l *journal) (at int8, id configID) {
 			changes++
 		}
 	}
-	if m.rules[ConfigIDCounts] {
+	if m.rules[rules.ReuseConfigIDs] {
 		id = configID{changes, 0}
 	}
 	return at, id
@@ -65,7 +66,7 @@ func (m electorate) Quorum(at int8, in uint8) bool {
 	if !c.joint() {
 		return majority(c.Old, in)
 	}
-	return majority(c.New, in) && (m.rules[JointElectsInNew] || majority(c.Old, in))
+	return majority(c.New, in) && (m.rules[rules.JointElectsInNew] || majority(c.Old, in))
 }
 
 // super reports whether in holds a superquorum of every set of voters.
@@ -73,10 +74,10 @@ func (m electorate) super(at int8, in uint8) bool {
 	c := m.configs[at]
 	enough := func(set uint8) bool {
 		need := quorum.Super(Count(set))
-		if m.rules[SuperquorumLess] {
+		if m.rules[rules.SuperquorumLess] {
 			need--
 		}
-		if m.rules[ProposerCountsLearners] {
+		if m.rules[rules.ProposerCountsLearners] {
 			return Count(in&(set|c.Learners)) >= need
 		}
 		return Count(in&set) >= need
@@ -84,17 +85,17 @@ func (m electorate) super(at int8, in uint8) bool {
 	if !c.joint() {
 		return enough(c.Old)
 	}
-	return enough(c.New) && (m.rules[JointDecidesInNew] || enough(c.Old))
+	return enough(c.New) && (m.rules[rules.JointDecidesInNew] || enough(c.Old))
 }
 
 // recoverable reports whether the voters in in, out of those that voted, are enough for a record to be taken over.
 func (m electorate) recoverable(c Config, in uint8) bool {
 	enough := func(set uint8) bool {
 		need := quorum.Recovery(Count(set))
-		if m.rules[RecoverMore] {
+		if m.rules[rules.RecoverMore] {
 			need++
 		}
-		if m.rules[RecoverLess] {
+		if m.rules[rules.RecoverLess] {
 			need--
 		}
 		return Count(in&set) >= need
@@ -104,9 +105,9 @@ func (m electorate) recoverable(c Config, in uint8) bool {
 		return false
 	case !c.joint():
 		return enough(c.Old)
-	case m.rules[RecoverInEither]:
+	case m.rules[rules.RecoverInEither]:
 		return enough(c.Old) || enough(c.New)
-	case m.rules[RecoverInNew]:
+	case m.rules[rules.RecoverInNew]:
 		return enough(c.New)
 	}
 	return enough(c.Old) && enough(c.New)

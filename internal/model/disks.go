@@ -1,12 +1,14 @@
 package model
 
+import "github.com/quorate/quorate/internal/consensus/rules"
+
 // lose is a member that comes back under its id with an empty disk, or with an old copy of its own. By our rules it is nobody
 // then: the others know by which disk it spoke, and how often that was started. A minority may be lost so, and nothing that
 // succeeded may be lost with it.
 func (m *Model) lose(s *State, a Action) (bool, string) {
 	x, lost, empty := &s.M[a.A], s.Lost|Bit(a.A), a.D == 0
 	voters := m.Scenario.Configs[0].Old
-	tooMany := 2*Count(lost) >= Count(voters) && !(empty && m.Rules[FoundByMajority])
+	tooMany := 2*Count(lost) >= Count(voters) && !(empty && m.Rules[rules.FoundByMajority])
 	if !m.Scenario.Disks || tooMany || Has(s.Lost, a.A) || a.C > x.Log.N || empty && a.C > 0 {
 		return false, ""
 	}
@@ -17,7 +19,7 @@ func (m *Model) lose(s *State, a Action) (bool, string) {
 	switch {
 	case majority(voters, lost):
 		m.foundAgain(s)
-	case empty && !m.Rules[IgnoreBinding], !empty && !m.Rules[IgnoreLives]:
+	case empty && !m.Rules[rules.IgnoreBinding], !empty && !m.Rules[rules.IgnoreLives]:
 		s.Dead |= Bit(a.A)
 		x.leave()
 	default:

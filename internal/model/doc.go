@@ -3,9 +3,9 @@
 // cannot: is each rule of the design needed, and do the rules together suffice, in schedules that a running cluster meets
 // once in a year.
 //
-// A State is a plain value, and Model.Step changes it by one Action. Each rule has a name, a Rule, by which Rules drop it;
-// the zero Rules is the full protocol. What entries make of a store is in store.go, who is enough to decide in config.go, the
-// laws are in laws.go; each part of the protocol has its file.
+// A State is a plain value, and Model.Step changes it by one Action. Model.Rules says which rules are dropped, by their names
+// in package rules. What entries make of a store is in store.go, who is enough to decide in config.go, the laws are in laws.go;
+// each part of the protocol has its file.
 //
 // What it is not: it has no time (but ticks for leader leases), no liveness, and logs of at most 16 entries. Messages are
 // kept for ever, so loss, delay, duplication and reordering need no rules of their own. Compaction needs none either:

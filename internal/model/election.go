@@ -1,6 +1,9 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+	"github.com/quorate/quorate/internal/consensus/rules"
+)
 
 // leave ends a candidacy or a leadership.
 func (x *member) leave() {
@@ -51,16 +54,16 @@ func (m *Model) stand(s *State, i int8) bool {
 
 // held is what a vote carries: the pool, and what the voter answered as a leader and has not applied.
 func (m *Model) held(i int8, x *member) uint16 {
-	if m.Rules[VoteWithout] {
+	if m.Rules[rules.VoteWithout] {
 		return 0
 	}
 	h := x.Pool
-	if m.Rules[VoteWithoutLog] {
+	if m.Rules[rules.VoteWithoutLog] {
 		return h
 	}
 	for k := x.Applied; k < x.Log.N; k++ {
 		e := &x.Log.E[k]
-		if e.Kind == exactEntry && e.Attempt >= 0 && (e.By == i || m.Rules[VoteCarriesAll]) {
+		if e.Kind == exactEntry && e.Attempt >= 0 && (e.By == i || m.Rules[rules.VoteCarriesAll]) {
 			h |= 1 << uint(e.Attempt)
 		}
 	}
@@ -105,7 +108,7 @@ func (m *Model) preVote(s *State, a Action) (bool, string) {
 // learn takes over what another member knows to have committed, if the own log has the same entry there.
 func (m *Model) learn(x, from *member) bool {
 	at := from.Commit
-	if at <= x.Commit || at > x.Log.N || !m.Rules[HintUnchecked] && !x.Log.matches(at, from.Log.At(at).Term) {
+	if at <= x.Commit || at > x.Log.N || !m.Rules[rules.HintUnchecked] && !x.Log.matches(at, from.Log.At(at).Term) {
 		return false
 	}
 	x.Commit = at
@@ -131,7 +134,7 @@ func (m *Model) win(s *State, a Action) (bool, string) {
 	x.Votes, x.Held, x.Heir = 0, [MaxMembers]uint16{}, -1
 	s.LeaderOf[x.Term] = a.A
 	noop := plainEntry(noopEntry, 0, x.Term)
-	if m.Rules[RecoverAfterNoop] {
+	if m.Rules[rules.RecoverAfterNoop] {
 		m.appendOwn(s, a.A, noop)
 	}
 	for _, r := range list {
@@ -141,7 +144,7 @@ func (m *Model) win(s *State, a Action) (bool, string) {
 			m.appendOwn(s, a.A, e)
 		}
 	}
-	if !m.Rules[RecoverAfterNoop] {
+	if !m.Rules[rules.RecoverAfterNoop] {
 		m.appendOwn(s, a.A, noop)
 	}
 	for t := int8(1); t < x.Term; t++ {
@@ -157,12 +160,12 @@ func (m *Model) win(s *State, a Action) (bool, string) {
 func (m *Model) heldByEnough(s *State, x *member, votes uint8, c Config, id configID) (list []recovered) {
 	for j := range int8(MaxAttempts) {
 		t := &s.A[j]
-		if !t.Used || t.Revision == 0 || !m.Rules[RecoverAnyConfig] && t.ID != id {
+		if !t.Used || t.Revision == 0 || !m.Rules[rules.RecoverAnyConfig] && t.ID != id {
 			continue
 		}
 		same := func(proposal, revision, payload int8) bool {
-			return proposal == t.Proposal && (m.Rules[RecoverByID] ||
-				revision == t.Revision && (payload == t.Payload || m.Rules[RecoverAnyPayload]))
+			return proposal == t.Proposal && (m.Rules[rules.RecoverByID] ||
+				revision == t.Revision && (payload == t.Payload || m.Rules[rules.RecoverAnyPayload]))
 		}
 		again := false
 		for _, r := range list {
@@ -176,7 +179,7 @@ func (m *Model) heldByEnough(s *State, x *member, votes uint8, c Config, id conf
 		for v := range int8(m.Scenario.Members) {
 			for k := range MaxAttempts {
 				o := &s.A[k]
-				held := Has(votes, v) && x.Held[v]>>k&1 == 1 && (m.Rules[RecoverAnyConfig] || o.ID == id)
+				held := Has(votes, v) && x.Held[v]>>k&1 == 1 && (m.Rules[rules.RecoverAnyConfig] || o.ID == id)
 				if held && same(o.Proposal, o.Revision, o.Payload) {
 					if holders == 0 {
 						payload = o.Payload // of the first ballot
@@ -200,8 +203,8 @@ func (m *Model) decidedInLog(l *journal, t *attempt, revision int8) bool {
 		if e.Kind == noopEntry || e.Kind == ConfigEntry || e.Proposal != t.Proposal {
 			continue
 		}
-		same := e.Revision == revision && (e.Payload == t.Payload || m.Rules[RecoverLoggedAnyPayload])
-		if e.Kind != exactEntry || same || m.Rules[RecoverLoggedByID] {
+		same := e.Revision == revision && (e.Payload == t.Payload || m.Rules[rules.RecoverLoggedAnyPayload])
+		if e.Kind != exactEntry || same || m.Rules[rules.RecoverLoggedByID] {
 			return true
 		}
 	}
@@ -214,7 +217,7 @@ func (m *Model) order(list []recovered, tiesTurned bool) {
 		for k := i; k > 0; k-- {
 			before, after := list[k-1], list[k]
 			swap := after.revision < before.revision || after.revision == before.revision && tiesTurned
-			if m.Rules[RecoverDescending] {
+			if m.Rules[rules.RecoverDescending] {
 				swap = after.revision > before.revision
 			}
 			if !swap {

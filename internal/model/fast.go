@@ -1,5 +1,7 @@
 package model
 
+import "github.com/quorate/quorate/internal/consensus/rules"
+
 // send makes the messages of an attempt.
 func (m *Model) send(s *State, a Action) (bool, string) {
 	t, v := &s.A[a.A], &s.M[a.D]
@@ -40,7 +42,7 @@ func (m *Model) conflict(s *State, x *member, t *attempt, drop meeting) bool {
 	}
 	for j := range MaxAttempts {
 		o := &s.A[j]
-		if x.Pool>>j&1 == 0 || m.Rules[WitnessReplaces] && o.Proposal == t.Proposal {
+		if x.Pool>>j&1 == 0 || m.Rules[rules.WitnessReplaces] && o.Proposal == t.Proposal {
 			continue
 		}
 		meets := o.Proposal == t.Proposal || m.keys(o.Proposal, o.Payload)&keys != 0
@@ -54,10 +56,10 @@ func (m *Model) conflict(s *State, x *member, t *attempt, drop meeting) bool {
 			return true
 		}
 	}
-	if at, _ := m.Config(&x.Log); !m.Rules[AcceptWhileJoint] && m.Scenario.Configs[at].joint() {
+	if at, _ := m.Config(&x.Log); !m.Rules[rules.AcceptWhileJoint] && m.Scenario.Configs[at].joint() {
 		return true
 	}
-	return !m.Rules[AcceptWhileChanging] && changing(x)
+	return !m.Rules[rules.AcceptWhileChanging] && changing(x)
 }
 
 // record is a voter's answer to a proposal that it is asked to hold.
@@ -67,8 +69,8 @@ func (m *Model) record(s *State, a Action) (bool, string) {
 		return false, ""
 	}
 	_, id := m.Config(&x.Log)
-	if !m.Rules[WitnessAnyTerm] && x.Term != t.Term || !m.Rules[WitnessAnyConfig] && id != t.ID ||
-		!m.Rules[WitnessNoVoter] && !m.voter(x, a.A) {
+	if !m.Rules[rules.WitnessAnyTerm] && x.Term != t.Term || !m.Rules[rules.WitnessAnyConfig] && id != t.ID ||
+		!m.Rules[rules.WitnessNoVoter] && !m.voter(x, a.A) {
 		return false, ""
 	}
 	if x.Pool>>a.B&1 == 1 {
@@ -76,13 +78,13 @@ func (m *Model) record(s *State, a Action) (bool, string) {
 			return false, "" // the same answer once more
 		}
 	} else {
-		drop := meeting{m.Rules[WitnessNoLogID], m.Rules[WitnessNoLogKeys], m.Rules[WitnessNoPoolKeys],
-			m.Rules[WitnessNoLogOrder], m.Rules[WitnessNoPoolOrder]}
+		drop := meeting{m.Rules[rules.WitnessNoLogID], m.Rules[rules.WitnessNoLogKeys], m.Rules[rules.WitnessNoPoolKeys],
+			m.Rules[rules.WitnessNoLogOrder], m.Rules[rules.WitnessNoPoolOrder]}
 		st := m.Applied(x)
 		if r := &st.Rows[t.Proposal]; r.Aborted || m.conflict(s, x, t, drop) {
 			return false, ""
 		}
-		if m.Rules[WitnessReplaces] {
+		if m.Rules[rules.WitnessReplaces] {
 			m.dropProposal(s, x, t.Proposal)
 		}
 		x.Pool |= 1 << a.B
@@ -95,26 +97,26 @@ func (m *Model) record(s *State, a Action) (bool, string) {
 // propose is what a leader does with a proposal: fix its revision and answer at once, or append it as any other.
 func (m *Model) propose(s *State, a Action) (bool, string) {
 	x, t := &s.M[a.A], &s.A[a.B]
-	if !t.Used || x.Role != Leader || x.Log.N >= maxLog-2 || x.Heir >= 0 && !m.Rules[AcceptWhileTransfer] {
+	if !t.Used || x.Role != Leader || x.Log.N >= maxLog-2 || x.Heir >= 0 && !m.Rules[rules.AcceptWhileTransfer] {
 		return false, ""
 	}
 	_, id := m.Config(&x.Log)
-	if !m.Rules[LeaderAnyTerm] && x.Term != t.Term || !m.Rules[LeaderAnyConfig] && id != t.ID {
+	if !m.Rules[rules.LeaderAnyTerm] && x.Term != t.Term || !m.Rules[rules.LeaderAnyConfig] && id != t.ID {
 		return false, ""
 	}
-	if m.Rules[LeaderNoDedup] && (t.Fast || t.Pending) || !m.Rules[LeaderNoDedup] && m.logged(x, t.Proposal) {
+	if m.Rules[rules.LeaderNoDedup] && (t.Fast || t.Pending) || !m.Rules[rules.LeaderNoDedup] && m.logged(x, t.Proposal) {
 		return false, ""
 	}
-	drop := meeting{m.Rules[LeaderNoDedup], m.Rules[LeaderNoLogKeys], m.Rules[LeaderNoPoolKeys], m.Rules[LeaderNoLogOrder],
-		m.Rules[LeaderNoPoolOrder]}
-	if t.Revision == 0 || !x.open() && !m.Rules[LeaderOpensEarly] || m.conflict(s, x, t, drop) {
+	drop := meeting{m.Rules[rules.LeaderNoDedup], m.Rules[rules.LeaderNoLogKeys], m.Rules[rules.LeaderNoPoolKeys],
+		m.Rules[rules.LeaderNoLogOrder], m.Rules[rules.LeaderNoPoolOrder]}
+	if t.Revision == 0 || !x.open() && !m.Rules[rules.LeaderOpensEarly] || m.conflict(s, x, t, drop) {
 		e := plainEntry(slowEntry, t.Proposal, x.Term)
 		e.Payload = t.Payload
 		m.appendOwn(s, a.A, e)
 		return true, ""
 	}
 	t.FastBy, t.FastTerm, t.FastID = a.A, x.Term, id
-	if m.Rules[LeaderEvaluatesLate] {
+	if m.Rules[rules.LeaderEvaluatesLate] {
 		t.Pending = true
 	} else {
 		st := m.Applied(x)
@@ -142,25 +144,25 @@ func (m *Model) decide(s *State, a Action) (bool, string) {
 	if !t.Used || !t.Fast || Has(s.Reported, t.Proposal) {
 		return false, ""
 	}
-	if s.Recovered && t.FastTerm <= m.Scenario.MaxTerm && !m.Rules[RecoverySameEpoch] {
+	if s.Recovered && t.FastTerm <= m.Scenario.MaxTerm && !m.Rules[rules.RecoverySameEpoch] {
 		return false, "" // whoever is told now is told of what is lost
 	}
 	in := Bit(t.FastBy)
 	for j := range int8(MaxAttempts) {
 		o := &s.A[j]
-		same := o.Revision == t.Revision && (o.Payload == t.Payload || m.Rules[ProposerAnyPayload])
-		if !o.Used || o.Proposal != t.Proposal || j != a.A && !m.Rules[ProposerAnyAttempt] && !same {
+		same := o.Revision == t.Revision && (o.Payload == t.Payload || m.Rules[rules.ProposerAnyPayload])
+		if !o.Used || o.Proposal != t.Proposal || j != a.A && !m.Rules[rules.ProposerAnyAttempt] && !same {
 			continue
 		}
 		for i := range int8(m.Scenario.Members) {
-			if Has(o.Accepted, i) && (m.Rules[ProposerAnyTerm] || o.AccTerm[i] == t.FastTerm) &&
-				(m.Rules[ProposerAnyConfig] || o.AccID[i] == t.FastID) {
+			if Has(o.Accepted, i) && (m.Rules[rules.ProposerAnyTerm] || o.AccTerm[i] == t.FastTerm) &&
+				(m.Rules[rules.ProposerAnyConfig] || o.AccID[i] == t.FastID) {
 				in |= Bit(i)
 			}
 		}
 	}
 	// The proposer counts by the configuration that it knows under the id which the answers bear.
-	if !m.Rules[ProposerAnyTerm] && t.FastTerm != t.Term || !m.Rules[ProposerAnyConfig] && t.FastID != t.ID ||
+	if !m.Rules[rules.ProposerAnyTerm] && t.FastTerm != t.Term || !m.Rules[rules.ProposerAnyConfig] && t.FastID != t.ID ||
 		!m.super(t.Config, in) {
 		return false, ""
 	}
@@ -203,14 +205,14 @@ func (m *Model) answerAbort(s *State, a Action) (bool, string) {
 // orphan is a record that waited for too long: the leader decides it by an abort, unless its log does.
 func (m *Model) orphan(s *State, a Action) (bool, string) {
 	x, l, t := &s.M[a.A], &s.M[a.C], &s.A[a.B]
-	if x.Pool>>a.B&1 == 0 || l.Role != Leader || l.Log.N >= maxLog-2 || l.Heir >= 0 || !l.open() && !m.Rules[AbortEarly] {
+	if x.Pool>>a.B&1 == 0 || l.Role != Leader || l.Log.N >= maxLog-2 || l.Heir >= 0 || !l.open() && !m.Rules[rules.AbortEarly] {
 		return false, ""
 	}
-	if m.Rules[ForgetAtReport] {
+	if m.Rules[rules.ForgetAtReport] {
 		x.Pool &^= 1 << a.B
 	}
-	if !m.Rules[AbortLogged] && m.logged(l, t.Proposal) {
-		return m.Rules[ForgetAtReport], ""
+	if !m.Rules[rules.AbortLogged] && m.logged(l, t.Proposal) {
+		return m.Rules[rules.ForgetAtReport], ""
 	}
 	m.appendOwn(s, a.C, plainEntry(abortEntry, t.Proposal, l.Term))
 	return true, ""

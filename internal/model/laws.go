@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/quorate/quorate/internal/consensus/quorum"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // The laws are those of the fast path (docs/simulation.md lists L1 to L7), and Raft's: election safety, leader completeness,
@@ -162,7 +163,7 @@ func (m *laws) inOffice(s *State, i int8) bool {
 
 // checkL5 wants the configuration of a fast success on the disks of a superquorum.
 func (m *laws) checkL5(s *State, t *attempt) string {
-	if m.electorate.rules[UncheckedL5] || t.ID == (configID{}) {
+	if t.ID == (configID{}) {
 		return ""
 	}
 	var in uint8
@@ -170,7 +171,7 @@ func (m *laws) checkL5(s *State, t *attempt) string {
 		l := &s.M[k].Log
 		for i := range l.N {
 			e := &l.E[i]
-			if e.Kind == ConfigEntry && e.Proposal == t.Config && (m.electorate.rules[ConfigIDCounts] ||
+			if e.Kind == ConfigEntry && e.Proposal == t.Config && (m.electorate.rules[rules.ReuseConfigIDs] ||
 				t.ID == configID{i + 1, e.Term}) {
 				in |= Bit(k)
 			}

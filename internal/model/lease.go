@@ -1,5 +1,7 @@
 package model
 
+import "github.com/quorate/quorate/internal/consensus/rules"
+
 // leases are the leader leases: members promise the leader not to help to elect another for a while.
 type leases struct {
 	electorate
@@ -12,7 +14,7 @@ func (l *leases) on() bool { return l.patience[0] != 0 }
 
 // promised reports whether a member has to wait for the end of a lease before it helps to elect anybody.
 func (l *leases) promised(s *State, x *member) bool {
-	return l.on() && !l.rules[LeaseVotesAnyway] && s.Now < x.PatientUntil
+	return l.on() && !l.rules[rules.LeaseVotesAnyway] && s.Now < x.PatientUntil
 }
 
 // tick lets time pass.
@@ -49,7 +51,7 @@ func (l *leases) extend(x *member, i int8) {
 	}
 	least := l.patience[i]
 	for k := range int8(l.members) {
-		if Has(x.Echoes, k) && !l.rules[LeaseOwnPatience] {
+		if Has(x.Echoes, k) && !l.rules[rules.OwnLeaseTicks] {
 			least = min(least, l.patience[k])
 		}
 	}

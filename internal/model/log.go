@@ -1,6 +1,9 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+	"github.com/quorate/quorate/internal/consensus/rules"
+)
 
 // appendOwn appends an entry to a leader's log; its own disk has it before anybody counts it.
 func (m *Model) appendOwn(s *State, i int8, e entry) {
@@ -8,7 +11,7 @@ func (m *Model) appendOwn(s *State, i int8, e entry) {
 	x.Log.add(e)
 	s.TermLog[x.Term] = x.Log
 	s.Acked[x.Term][i] = x.Log.N
-	if m.Rules[ForgetAtAppend] && e.command() {
+	if m.Rules[rules.ForgetAtAppend] && e.command() {
 		m.dropProposal(s, x, e.Proposal)
 	}
 }
@@ -42,7 +45,7 @@ func (m *Model) receive(s *State, a Action) (bool, string) {
 	x.follow(a.A)
 	acked := a.C
 	if a.C > same && same < x.Commit {
-		if !m.Rules[AppendSkips] {
+		if !m.Rules[rules.SkipBelowCommit] {
 			return true, "" // this log is committed there, and the leader's is another one: it will be deposed
 		}
 		same = min(x.Commit, a.C)
@@ -51,14 +54,14 @@ func (m *Model) receive(s *State, a Action) (bool, string) {
 			same++
 		}
 	}
-	if m.Rules[AppendSkips] {
+	if m.Rules[rules.SkipBelowCommit] {
 		acked = max(acked, x.Commit)
 	}
 	if a.C > same {
 		m.truncate(a.B, x, same)
 		for i := same; i < a.C; i++ {
 			x.Log.add(theirs.E[i])
-			if e := &theirs.E[i]; m.Rules[ForgetAtAppend] && e.command() {
+			if e := &theirs.E[i]; m.Rules[rules.ForgetAtAppend] && e.command() {
 				m.dropProposal(s, x, e.Proposal)
 			}
 		}
@@ -70,7 +73,7 @@ func (m *Model) receive(s *State, a Action) (bool, string) {
 
 // truncate drops what follows an index; what the member answered as a leader moves back into its pool.
 func (m *Model) truncate(i int8, x *member, index int8) {
-	if !m.Rules[TruncateForgets] {
+	if !m.Rules[rules.TruncateForgets] {
 		m.rescue(i, x, index)
 	}
 	x.Log.cut(index)
@@ -79,7 +82,7 @@ func (m *Model) truncate(i int8, x *member, index int8) {
 func (m *Model) rescue(i int8, x *member, index int8) {
 	for k := max(index, x.Applied); k < x.Log.N; k++ {
 		e := &x.Log.E[k]
-		if e.Kind == exactEntry && e.Attempt >= 0 && (e.By == i || m.Rules[TruncateKeepsAll]) {
+		if e.Kind == exactEntry && e.Attempt >= 0 && (e.By == i || m.Rules[rules.TruncateKeepsAll]) {
 			x.Pool |= 1 << uint(e.Attempt)
 		}
 	}
@@ -115,7 +118,7 @@ func (m *Model) infer(s *State, a Action) (bool, string) {
 	if x.Role != Follower || l < 0 || l == a.A || a.C <= x.Commit || a.C > s.Acked[x.Term][a.A] || a.C > x.Log.N {
 		return false, ""
 	}
-	if x.Log.At(a.C).Term != x.Term && !m.Rules[InferOldTerm] || !m.stable(x) && !m.Rules[InferUnstable] {
+	if x.Log.At(a.C).Term != x.Term && !m.Rules[rules.InferOldTerm] || !m.stable(x) && !m.Rules[rules.InferUnstable] {
 		return false, ""
 	}
 	at, _ := m.Config(&x.Log)
@@ -164,10 +167,10 @@ func (m *Model) forget(s *State, x *member) {
 		}
 		o := &s.A[j]
 		skipped := st.Skipped[o.Proposal][o.Payload]>>uint(o.Revision)&1 == 1
-		if m.Rules[ForgetAnyPayload] {
+		if m.Rules[rules.ForgetAnyPayload] {
 			skipped = skipped || st.Skipped[o.Proposal][1-o.Payload]>>uint(o.Revision)&1 == 1
 		}
-		if m.Rules[ForgetByID] {
+		if m.Rules[rules.ForgetByID] {
 			skipped = st.Skipped[o.Proposal] != [2]uint32{}
 		}
 		if r := &st.Rows[o.Proposal]; r.Done || r.Aborted || skipped {
@@ -180,7 +183,7 @@ func (m *Model) forget(s *State, x *member) {
 func (m *Model) snapshot(s *State, a Action) (bool, string) {
 	from, x := &s.M[a.A], &s.M[a.B]
 	far := from.Applied
-	if m.Rules[SnapshotTooFar] {
+	if m.Rules[rules.SnapshotTooFar] {
 		far = from.Log.N
 	}
 	if a.A == a.B || from.Role != Leader || x.Term > from.Term || a.C > far || a.C <= x.Commit {
@@ -190,16 +193,16 @@ func (m *Model) snapshot(s *State, a Action) (bool, string) {
 	if x.Log.matches(a.C, from.Log.At(a.C).Term) {
 		x.Commit = a.C
 	} else {
-		if !m.Rules[SnapshotForgets] {
+		if !m.Rules[rules.SnapshotForgets] {
 			m.rescue(a.B, x, 0)
 		}
 		x.Log = from.Log
 		x.Log.cut(a.C)
 		x.Commit, x.Applied = a.C, a.C
-		if m.Rules[SnapshotNoTable] {
+		if m.Rules[rules.SnapshotNoTable] {
 			x.RowsLost = a.C
 		}
-		if !m.Rules[SnapshotKeepsAll] {
+		if !m.Rules[rules.SnapshotKeepsAll] {
 			m.forget(s, x)
 		}
 	}
@@ -219,19 +222,19 @@ func (m *Model) crash(s *State, a Action) (bool, string) {
 	x.Applied, x.Commit = a.C, a.D
 	if m.leases.on() {
 		x.PatientUntil = s.Now
-		if !m.Rules[LeaseForgotten] {
+		if !m.Rules[rules.LeaseForgotten] {
 			x.PatientUntil += m.leases.patience[a.A]
 		}
 	}
-	if m.Rules[WitnessVolatile] {
+	if m.Rules[rules.WitnessVolatile] {
 		x.Pool = 0
 	}
-	if m.Rules[LeaderVolatile] {
+	if m.Rules[rules.LeaderVolatile] {
 		for x.Log.N > x.Commit && x.Log.At(x.Log.N).By == a.A {
 			x.Log.cut(x.Log.N - 1)
 		}
 	}
-	if m.Rules[InferLeaderTail] && led {
+	if m.Rules[rules.InferLeaderTail] && led {
 		x.Log.cut(x.Commit)
 	}
 	if s.R.Stage != NoRead && s.R.Reader == a.A {

@@ -1,6 +1,9 @@
 package model
 
-import "testing"
+import (
+	"github.com/quorate/quorate/internal/consensus/rules"
+	"testing"
+)
 
 func logOf(entries ...entry) (l journal) {
 	for _, e := range entries {
@@ -27,7 +30,7 @@ func TestMachine_StoreAt(t *testing.T) {
 	if !st.Rows[0].Done || st.Rows[0].Revision != 2 || !st.Rows[1].Done || st.Rows[2].Done || !st.Rows[2].Aborted {
 		t.Errorf("got rows %+v", st.Rows)
 	}
-	if st = (machine{rules: Without(SkipApplies), footprint: &footprint}).StoreAt(&l, l.N); st.Bad == "" {
+	if st = (machine{rules: rules.Without(rules.SkipApplies), footprint: &footprint}).StoreAt(&l, l.N); st.Bad == "" {
 		t.Error("without the rule that skips, L2 holds all the same")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus/quorum"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // reads are the linearizable reads, one at a time.
@@ -25,10 +26,10 @@ func (m *reads) ask(s *State, a Action) (bool, string) {
 	}
 	s.Reads++
 	r := Read{Stage: ReadAsked, Reader: a.A, Term: x.Term, Leader: s.LeaderOf[x.Term], Must: s.Reported, Floor: s.highest()}
-	if m.rules[ReadOldAnswers] {
+	if m.rules[rules.CountOldAnswers] {
 		r.Told, r.ToldTerm, r.ToldLast, r.ToldID, r.ToldAll = s.R.Told, s.R.ToldTerm, s.R.ToldLast, s.R.ToldID, s.R.ToldAll
 	}
-	if m.rules[ReadOldEnds] {
+	if m.rules[rules.ReadOldEnds] {
 		r.Ended, r.Ends = s.R.Ended, s.R.Ends
 	}
 	s.R = r
@@ -47,23 +48,23 @@ func (m *reads) take(s *State, a Action) (bool, string) {
 		return false, ""
 	}
 	r.LeaderTerm, r.Index, r.LastTerm = l.Term, l.Log.N, l.Log.lastTerm()
-	if m.rules[ReadCommitIndex] {
+	if m.rules[rules.ReadCommitIndex] {
 		r.Index = l.Commit
 	}
 	r.Low = max(l.Commit, l.Log.noop(l.Term))
-	if m.rules[ReadBelowNoop] {
+	if m.rules[rules.ReadBelowNoop] {
 		r.Low = 0
 	}
 	_, r.Under = m.Config(&l.Log)
-	r.Fixed = !m.stable(l) && !m.rules[ReadWhileChanging]
+	r.Fixed = !m.stable(l) && !m.rules[rules.ReadWhileChanging]
 	if r.Fixed {
 		r.Under = configID{}
 	}
 	r.Echoes = Bit(r.Leader)
-	if r.Term <= l.Term || m.rules[ReadAnyAsker] {
+	if r.Term <= l.Term || m.rules[rules.ReadAnyAsker] {
 		r.Echoes |= Bit(r.Reader)
 	}
-	r.Sure = m.rules[ReadUnconfirmed] || m.leases.hold(s, l)
+	r.Sure = m.rules[rules.SkipReadRound] || m.leases.hold(s, l)
 	return true, ""
 }
 
@@ -76,7 +77,7 @@ func (m *reads) hand(s *State, a Action) (bool, string) {
 		return false, ""
 	}
 	at, _ := m.Config(&l.Log)
-	if !r.Sure && !m.Quorum(at, r.Echoes) || !m.rules[ReadUncommitted] && (l.Commit < r.Index || !l.open()) {
+	if !r.Sure && !m.Quorum(at, r.Echoes) || !m.rules[rules.ReadUncommitted] && (l.Commit < r.Index || !l.open()) {
 		return false, ""
 	}
 	r.Stage = readReady
@@ -88,7 +89,7 @@ func (m *reads) hand(s *State, a Action) (bool, string) {
 func (m *reads) narrow(s *State, l *member, leader int8) {
 	r := &s.R
 	at, id := m.Config(&l.Log)
-	if r.Fixed || id != r.Under || !m.stable(l) && !m.rules[ReadWhileChanging] {
+	if r.Fixed || id != r.Under || !m.stable(l) && !m.rules[rules.ReadWhileChanging] {
 		return
 	}
 	end := int8(maxLog)
@@ -98,7 +99,7 @@ func (m *reads) narrow(s *State, l *member, leader int8) {
 		}
 	}
 	for i := range l.Log.N {
-		if e := &l.Log.E[i]; e.Kind == exactEntry && e.By == leader && !m.rules[ReadForgetsAnswers] {
+		if e := &l.Log.E[i]; e.Kind == exactEntry && e.By == leader && !m.rules[rules.ReadForgetsAnswers] {
 			end = max(end, i+1)
 		}
 	}
@@ -133,7 +134,7 @@ func (m *reads) word(s *State, _ Action) (bool, string) {
 	}
 	_, own := m.Config(&x.Log)
 	_, theirs := m.Config(&s.TermLog[r.LeaderTerm])
-	if own != theirs || !m.stable(x) || !m.rules[ReadUnchecked] && !m.rules[ReadChecked] {
+	if own != theirs || !m.stable(x) || !m.rules[rules.ReadLeaderIndex] && !m.rules[rules.ReadChecked] {
 		return false, ""
 	}
 	r.Given = true
@@ -157,7 +158,7 @@ func (m *reads) tell(s *State, a Action) (bool, string) {
 
 // knowsAll reports whether every write that was answered and that the member knows of is in its log.
 func (m *reads) knowsAll(x *member, i int8) bool {
-	return (x.Pool == 0 || m.rules[ReadPastPool]) && m.stable(x) && m.voter(x, i)
+	return (x.Pool == 0 || m.rules[rules.ReadPastPool]) && m.stable(x) && m.voter(x, i)
 }
 
 // confirm is the reader confirming by itself.
@@ -170,7 +171,7 @@ func (m *reads) confirm(s *State, a Action) (bool, string) {
 	if a.B == 2 {
 		return m.confirmByMajority(s), ""
 	}
-	if !r.Given || x.Commit < r.Index || m.rules[ReadChecked] && !x.Log.matches(r.Index, r.LastTerm) {
+	if !r.Given || x.Commit < r.Index || m.rules[rules.ReadChecked] && !x.Log.matches(r.Index, r.LastTerm) {
 		return false, ""
 	}
 	in := Bit(r.Reader) | Bit(r.Leader)
@@ -196,7 +197,7 @@ func (m *reads) confirmByMajority(s *State) bool {
 	at, id := m.Config(&x.Log)
 	var lasts []int8
 	for i := range int8(m.laws.members) {
-		same := r.ToldID[i] == id || m.rules[ReadOtherConfig]
+		same := r.ToldID[i] == id || m.rules[rules.ReadOtherConfig]
 		if Has(r.Told&r.ToldAll, i) && r.ToldTerm[i] <= x.Term && m.voter(x, i) && same {
 			lasts = append(lasts, r.ToldLast[i])
 		}
@@ -224,7 +225,7 @@ func (m *reads) serve(s *State, _ Action) (bool, string) {
 	bad := m.laws.checkRead(s, x)
 	served := *r
 	*r = Read{}
-	if m.rules[ReadOldEnds] {
+	if m.rules[rules.ReadOldEnds] {
 		r.Ended, r.Ends = served.Ended, served.Ends
 	}
 	return true, bad

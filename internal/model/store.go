@@ -1,10 +1,13 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+	"github.com/quorate/quorate/internal/consensus/rules"
+)
 
 // machine is the state machine: what the entries of a log make of a store.
 type machine struct {
-	rules     Rules
+	rules     rules.Set
 	footprint *[MaxProposals]uint8 // keys of each proposal, as bits
 	lies      *[MaxProposals]uint8 // keys of its other payload; nil: no client lies
 }
@@ -20,7 +23,7 @@ func (m machine) keys(proposal, payload int8) uint8 {
 // apply changes the store by one entry.
 func (m machine) apply(st *store, e *entry) {
 	if e.Kind == abortEntry {
-		if r := &st.Rows[e.Proposal]; !r.Done && !m.rules[AbortNoRow] {
+		if r := &st.Rows[e.Proposal]; !r.Done && !m.rules[rules.AbortNoRow] {
 			r.Aborted = true
 		}
 		return
@@ -29,7 +32,8 @@ func (m machine) apply(st *store, e *entry) {
 		return
 	}
 	r := &st.Rows[e.Proposal]
-	if (r.Done || r.Aborted) && !m.rules[ApplyTwice] || m.rules[SkipIsResult] && st.Skipped[e.Proposal] != [2]uint32{} {
+	skipped := m.rules[rules.SkipIsResult] && st.Skipped[e.Proposal] != [2]uint32{}
+	if (r.Done || r.Aborted) && !m.rules[rules.ApplyTwice] || skipped {
 		return
 	}
 	revision := st.Revision + 1
@@ -37,9 +41,9 @@ func (m machine) apply(st *store, e *entry) {
 		revision = e.Revision
 		if revision <= st.Revision {
 			switch {
-			case m.rules[SkipTakesNext]:
+			case m.rules[rules.SkipTakesNext]:
 				revision = st.Revision + 1
-			case m.rules[SkipApplies]:
+			case m.rules[rules.SkipApplies]:
 				st.Bad = fmt.Sprintf("L2: P%d applied at revision %d on a store at %d", e.Proposal, revision, st.Revision)
 			default:
 				st.Skipped[e.Proposal][e.Payload] |= 1 << uint(revision)

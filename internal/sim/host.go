@@ -197,7 +197,7 @@ func (h *host) newLife() *shell.Life {
 
 func (h *host) processOptions(data *datadir.Data) *shell.Options {
 	core := h.run.plan.Raft
-	core.ID, core.Cluster, core.Faults = h.id, clusterID, h.run.broken.Raft
+	core.ID, core.Cluster, core.Dropped = h.id, clusterID, h.run.broken.Raft
 	if h.run.plan.Identity {
 		core.Storage = data.Identity.Storage
 	}

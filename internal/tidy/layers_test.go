@@ -35,6 +35,7 @@ var layers = []struct {
 	{"internal/consensus", 1, "values"},
 	{"internal/kv", 1, "values"},
 	{"internal/identity", 1, "values"},
+	{"internal/consensus/rules", 1, "rules"}, // names and sentences
 	{"internal/auth", 1, "values"},
 	{"internal/env", 1, "env"},
 	{"internal/admission", 1, "admission"},

@@ -5,25 +5,14 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
-
-// Faults are switches that break a rule each. Tests only.
-type Faults struct {
-	TwoChanges    bool // a change proves nothing of the one before
-	ReuseIDs      bool // name configurations by a counter, which truncation turns back
-	CountLearners bool // learners count for commit and reads
-	UnionOfJoint  bool // a joint configuration decides by a majority of all its voters together
-	IgnoreBinding bool // this member counts itself, whatever data directory it is bound to
-	// IncomingDecides commits what is logged in a joint configuration by its incoming voters alone. Votes are counted as ever.
-	IncomingDecides bool
-	NoNotice        bool // a change that activates is settled once it has committed, without an entry that says so
-}
 
 // History is the configurations of a member's log. Begin with New and Reset.
 type History struct {
 	self    consensus.MemberID
 	storage consensus.StorageID // this member's own data directory
-	faults  Faults
+	dropped rules.Set           // by a test
 
 	records    []Record // oldest first: that of the base, then one for each configuration entry
 	id         consensus.ConfigID
@@ -40,10 +29,10 @@ type History struct {
 
 // New returns a history without configurations. The tombstones are the members removed for ever, as the state machine
 // knows them.
-func New(self consensus.MemberID, storage consensus.StorageID, tombstones []consensus.MemberID, faults Faults) History {
+func New(self consensus.MemberID, storage consensus.StorageID, tombstones []consensus.MemberID, dropped rules.Set) History {
 	tombstones = slices.Clone(tombstones)
 	slices.Sort(tombstones)
-	return History{self: self, storage: storage, tombstones: tombstones, faults: faults}
+	return History{self: self, storage: storage, tombstones: tombstones, dropped: dropped}
 }
 
 // Reset begins anew with what a log begins after. The entries that follow are appended next.
@@ -98,10 +87,10 @@ func (h *History) Append(e *consensus.Entry) (proven consensus.Index) {
 		Protocol: change.Protocol,
 		Config:   change.Config,
 		Tombs:    change.Tombs,
-		noNotice: h.faults.NoNotice,
+		noNotice: h.dropped[rules.NoNotice],
 		ordinal:  h.Last().ordinal + 1,
 	})
-	if change.Abort || h.faults.TwoChanges {
+	if change.Abort || h.dropped[rules.TwoChanges] {
 		return 0
 	}
 	replaced := &h.records[len(h.records)-2]
@@ -194,7 +183,7 @@ func (h *History) Revise() bool {
 	if activated {
 		id.Stage = 1
 	}
-	if h.faults.ReuseIDs && c.ordinal > 0 {
+	if h.dropped[rules.ReuseConfigIDs] && c.ordinal > 0 {
 		id = consensus.ConfigID{Index: consensus.Index(c.ordinal), Stage: id.Stage}
 	}
 	h.at = at

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 func configOf(voters ...consensus.MemberID) consensus.Config {
@@ -25,7 +26,7 @@ func jointOf(outgoing []consensus.MemberID, voters ...consensus.MemberID) consen
 }
 
 // historyOf returns the history of member 1 in a log that begins with voters 1, 2 and 3 at index 1.
-func historyOf(faults configs.Faults) configs.History {
+func historyOf(faults rules.Set) configs.History {
 	h := configs.New(1, consensus.StorageID{}, nil, faults)
 	h.Reset(&consensus.SnapshotMeta{
 		Position: consensus.Position{Index: 1, Term: 1}, Config: configOf(1, 2, 3), ConfigID: consensus.ConfigID{Index: 1, Term: 1},
@@ -59,7 +60,7 @@ func TestHistory_Revise(t *testing.T) {
 		{"joint: until a second entry", consensus.ProtocolJoint,
 			jointOf([]consensus.MemberID{1, 2, 3}, 3, 4), 2, 2, 2, true, true, false, false},
 	} {
-		h := historyOf(configs.Faults{})
+		h := historyOf(rules.Set{})
 		if proven := h.Append(changeAt(5, x.protocol, x.config)); proven != 1 {
 			t.Errorf("%s: proves commit up to %d, want 1", x.name, proven)
 		}
@@ -92,7 +93,7 @@ func TestHistory_Revise(t *testing.T) {
 
 // Ensure that truncation undoes configurations, the last one first.
 func TestHistory_Truncate(t *testing.T) {
-	h := historyOf(configs.Faults{})
+	h := historyOf(rules.Set{})
 	h.Append(changeAt(5, consensus.ProtocolSingle, configOf(1, 2)))
 	h.Append(changeAt(7, consensus.ProtocolSingle, configOf(1)))
 	if h.Revise(); len(h.Config().Voters) != 1 {
@@ -109,7 +110,7 @@ func TestHistory_Truncate(t *testing.T) {
 
 // Ensure that members are reported as removed once the change is settled, once, and are fed until then.
 func TestHistory_CommitTo_removed(t *testing.T) {
-	h := historyOf(configs.Faults{})
+	h := historyOf(rules.Set{})
 	h.Append(changeAt(5, consensus.ProtocolSingle, configOf(1, 2), 3))
 	h.Revise()
 	if !slices.Contains(h.Recipients(), 3) || !h.Knows(3) {
@@ -128,7 +129,7 @@ func TestHistory_CommitTo_removed(t *testing.T) {
 // Ensure that members of all configurations of the log are known while one is in force, each as the last one has it, and that those
 // which were removed for ever are not.
 func TestHistory_Others(t *testing.T) {
-	h := historyOf(configs.Faults{})
+	h := historyOf(rules.Set{})
 	h.Revise()
 	if len(h.Others()) != 0 {
 		t.Errorf("with one configuration: %+v", h.Others())
@@ -169,7 +170,7 @@ func TestHistory_Reached(t *testing.T) {
 		return 2
 	}
 	for _, broken := range []bool{false, true} {
-		h := historyOf(configs.Faults{UnionOfJoint: broken})
+		h := historyOf(rules.Set{rules.UnionOfJoint: broken})
 		h.Append(changeAt(5, consensus.ProtocolJoint, jointOf([]consensus.MemberID{1, 2, 3}, 3, 4, 5)))
 		h.Revise()
 		if got := h.Reached(reached, false); (got == 2) == broken {
@@ -180,7 +181,7 @@ func TestHistory_Reached(t *testing.T) {
 
 // Ensure that a snapshot in the midst of a change carries the change.
 func TestHistory_MetaAt(t *testing.T) {
-	h := historyOf(configs.Faults{})
+	h := historyOf(rules.Set{})
 	h.Append(changeAt(5, consensus.ProtocolApply, configOf(1, 2), 3))
 	h.CommitTo(8)
 	before, within := h.MetaAt(consensus.Position{Index: 4, Term: 1}), h.MetaAt(consensus.Position{Index: 8, Term: 1})

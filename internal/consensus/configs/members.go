@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/quorum"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // Reached returns what a majority, of each set of voters, has reached. Learners do not count, and neither does a leader that
@@ -19,12 +20,12 @@ func (h *History) Reached(reached func(consensus.MemberID) uint64, countSelf boo
 		last := slices.Index(values, slices.Min(values)) // as many as the voters need, itself among them
 		values[last] = max(values[last], reached(h.self))
 	}
-	if h.faults.CountLearners {
+	if h.dropped[rules.CountLearners] {
 		for _, id := range c.Learners {
 			values = append(values, reached(id))
 		}
 	}
-	if h.faults.UnionOfJoint {
+	if h.dropped[rules.UnionOfJoint] {
 		for _, id := range c.Outgoing {
 			if !slices.Contains(c.Voters, id) {
 				values = append(values, reached(id))
@@ -32,7 +33,7 @@ func (h *History) Reached(reached func(consensus.MemberID) uint64, countSelf boo
 		}
 	}
 	result := quorum.Reached(values)
-	if c.IsJoint() && !h.faults.UnionOfJoint && !h.faults.IncomingDecides {
+	if c.IsJoint() && !h.dropped[rules.UnionOfJoint] && !h.dropped[rules.IncomingDecides] {
 		values = values[:0]
 		for _, id := range c.Outgoing {
 			values = append(values, reached(id))
@@ -47,7 +48,7 @@ func (h *History) Reached(reached func(consensus.MemberID) uint64, countSelf boo
 // itself. Others decide by the same rule whether to count it (package identity).
 func (h *History) Bound() bool {
 	b := h.config.BindingOf(h.self, h.storage)
-	return b != consensus.BindingNone && b != consensus.BindingOther || h.faults.IgnoreBinding
+	return b != consensus.BindingNone && b != consensus.BindingOther || h.dropped[rules.IgnoreBinding]
 }
 
 // Votes reports whether this member is a voter that may count itself.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/quorum"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // Votes are the answers of the voters in one election, or in the pre-vote before it.
@@ -32,7 +33,7 @@ func (v *Votes) Answered(id consensus.MemberID) bool {
 // Outcome counts the votes by the configuration in force, set by set. A candidate outside a set does not count there.
 func (h *History) Outcome(v *Votes) quorum.Outcome {
 	c := &h.config
-	if h.faults.UnionOfJoint {
+	if h.dropped[rules.UnionOfJoint] {
 		both := slices.Concat(c.Voters, c.Outgoing)
 		slices.Sort(both)
 		return v.count(slices.Compact(both))

@@ -6,11 +6,12 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/quorum"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // Ensure that an election in a joint configuration needs a majority of each set, and is lost with either.
 func TestHistory_Outcome(t *testing.T) {
-	h := historyOf(configs.Faults{})
+	h := historyOf(rules.Set{})
 	h.Append(changeAt(5, consensus.ProtocolJoint, jointOf([]consensus.MemberID{1, 2, 3}, 3, 4, 5)))
 	h.Revise()
 	for _, x := range []struct {

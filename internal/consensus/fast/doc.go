@@ -9,7 +9,8 @@
 // log or learns from the votes of a quorum that enough of them have the record. Otherwise the entry commits as any other.
 //
 // The main type is Path: what a member does as a voter (voter.go), as the leader (leader.go), as the proposer
-// (proposer.go), as a new leader (recover.go), and when a record is dropped (forget.go). It appends to no log and sends
+// (proposer.go), as a new leader (recover.go), and when a record is dropped (forget.go); by which rules a voter and the leader
+// refuse a proposal is in refusal.go. It appends to no log and sends
 // nothing: package raft does. It reads the replica's log and configurations, and gets the rest as a View. A Path belongs
 // to one goroutine.
 //

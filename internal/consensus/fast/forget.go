@@ -2,6 +2,7 @@ package fast
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/rules"
 	"github.com/quorate/quorate/internal/consensus/tally"
 )
 
@@ -43,9 +44,9 @@ func (f *Path) forgetApplied(from, to consensus.Index, now uint64) {
 			over, passed = map[consensus.ProposalID]bool{}, map[consensus.Attempt]bool{}
 		}
 		switch {
-		case f.stateOf(e.Proposal).decided(), f.faults.ForgetByID && e.ExactRevision != 0:
+		case f.stateOf(e.Proposal).decided(), f.dropped[rules.ForgetByID] && e.ExactRevision != 0:
 			over[e.Proposal] = true
-		case e.Kind == consensus.EntryAbort && !f.faults.AnswerUnopened:
+		case e.Kind == consensus.EntryAbort && !f.dropped[rules.AnswerUnopened]:
 			// The session was not open as far as the log goes, so the abort leaves no result. Nobody answered for the
 			// record: nothing is lost with it, and it would stay for ever.
 			over[e.Proposal] = true
@@ -81,7 +82,7 @@ func (f *Path) forget(drop func(*consensus.Record) bool) {
 func (f *Path) Orphans(v *View) []consensus.ProposalID {
 	electionTicks := f.settings.ElectionTicks
 	patience := uint64(orphanTimeouts * electionTicks)
-	if f.faults.HastyOrphans {
+	if f.dropped[rules.HastyOrphans] {
 		patience = uint64(retryTimeouts * electionTicks)
 	}
 	early := v.Now < f.askedAt+uint64(electionTicks) || v.Now <= patience

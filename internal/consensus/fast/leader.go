@@ -1,6 +1,9 @@
 package fast
 
-import "github.com/quorate/quorate/internal/consensus"
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/rules"
+)
 
 // Evaluation asks the shell, once Output.Seq is durable, for the results that entries will give, on the applied state:
 // Message then leaves with those that are known for certain, as Verdicts[i].Reply of Entries[i].
@@ -18,44 +21,20 @@ type Admitted struct {
 // Admit returns the entry, at an exact revision, by which the leader takes a proposal, or says why not. Nothing that is not
 // applied touches what it touches: the applied state is what it will meet. The entry is appended, and Appended called, before
 // Admit is called again.
-func (f *Path) Admit(v *View, p *consensus.Proposal, term consensus.Term) (Admitted, consensus.Refused) {
-	faults, none := f.faults, Admitted{}
-	switch {
-	case !f.Open() || p.Kind != consensus.EntryCommand || p.ID.IsZero():
-		return none, consensus.RefusedClosed
-	case term != v.Term:
-		return none, consensus.RefusedTerm
-	case !f.configs.Stable() && !faults.AnyConfig, !f.configs.Config().IsVoter(f.settings.Self):
-		return none, consensus.RefusedConfig
-	case !v.Started && !faults.LeaderOpensEarly, v.Leaving:
-		return none, consensus.RefusedClosed
+func (f *Path) Admit(v *View, p *consensus.Proposal, term consensus.Term) (admitted Admitted, why consensus.Refused) {
+	if why = f.closedTo(v, p, term); why != consensus.RefusedNot {
+		return admitted, why
 	}
-	updated := f.unapplied.update()
-	switch state := f.stateOf(p.ID); {
-	case faults.LeaderNoDedup:
-	case state == ProposalApplied || f.unapplied.holds(p.ID):
-		return none, consensus.RefusedKnown
-	case state == ProposalRetired:
-		return none, consensus.RefusedClosed
-	case state == ProposalNoSession && !faults.AnswerUnopened:
-		return none, consensus.RefusedNoSession // an abort could not decide it
-	}
-	if !updated || f.log.Uncommitted()+len(p.Payload) > f.settings.MaxUncommittedBytes || f.log.Full() {
-		return none, consensus.RefusedFull
+	if why = f.unwanted(p); why != consensus.RefusedNot {
+		return admitted, why
 	}
 	footprint := f.opts.Footprint(p.Payload)
-	if !footprint.Narrow() && !faults.AnyWidth {
-		return none, consensus.RefusedWide
+	if f.refuses(&why, refusesWidth(&footprint), rules.AnyWidth) {
+		return admitted, why
 	}
-	revision := f.unapplied.revisionBound() + 1
-	if faults.LeaderNoLogOrder {
-		revision = f.unapplied.revision + 1
-	}
-	if f.ordered(p, &footprint) || (f.unapplied.claims.Meets(&footprint) && !faults.LeaderNoLogKeys) ||
-		(f.pool.Meets(&footprint) && !faults.LeaderNoPoolKeys) ||
-		f.pool.Holds(p.ID) || // another attempt, as with a voter
-		(f.pool.Top() >= revision && !faults.LeaderNoPoolOrder) {
-		return none, consensus.RefusedConflict
+	revision := f.nextExact()
+	if why = f.meets(p, &footprint, revision); why != consensus.RefusedNot {
+		return admitted, why
 	}
 	f.counts.Answered++
 	entry := consensus.Entry{
@@ -65,12 +44,66 @@ func (f *Path) Admit(v *View, p *consensus.Proposal, term consensus.Term) (Admit
 	return Admitted{entry, footprint}, consensus.RefusedNot
 }
 
-// ordered reports whether a command may not go the fast way whatever keys it touches: it is a barrier or about sessions, or
-// something that is not applied opens or ends sessions of its proposer.
-func (f *Path) ordered(p *consensus.Proposal, footprint *consensus.Footprint) bool {
-	return footprint.Barrier || len(footprint.Owners) > 0 ||
-		(f.unapplied.claims.MeetsOwner(p.ID.Session.Member) && !f.faults.SessionsCommute) ||
-		(f.unapplied.claims.MeetsOwners() && f.faults.SessionsMeetAll)
+// closedTo returns why the leader answers nothing early now, or nothing of this term.
+func (f *Path) closedTo(v *View, p *consensus.Proposal, term consensus.Term) (why consensus.Refused) {
+	switch {
+	case f.refuses(&why, f.refusesKind(p)):
+	case f.refuses(&why, refusesTerm(v, term)):
+	case f.refuses(&why, f.refusesChanging(), rules.AnyConfig):
+	case f.refuses(&why, when(!f.configs.Config().IsVoter(f.settings.Self), consensus.RefusedConfig)):
+	case f.refuses(&why, refusesUnstarted(v), rules.LeaderOpensEarly):
+	case f.refuses(&why, when(v.Leaving, consensus.RefusedClosed)):
+	}
+	return why
+}
+
+// refusesUnstarted refuses everything until an entry of the leader's term has committed.
+func refusesUnstarted(v *View) consensus.Refused { return when(!v.Started, consensus.RefusedClosed) }
+
+// unwanted returns why the state of a proposal, or what waits in the log, keep it from being answered early.
+func (f *Path) unwanted(p *consensus.Proposal) (why consensus.Refused) {
+	updated := f.unapplied.update()
+	state := f.stateOf(p.ID)
+	full := !updated || f.log.Uncommitted()+len(p.Payload) > f.settings.MaxUncommittedBytes || f.log.Full()
+	switch {
+	case f.refuses(&why, f.refusesRepeat(p, state), rules.LeaderNoDedup):
+	case f.refuses(&why, refusesUnopened(state), rules.AnswerUnopened):
+	case f.refuses(&why, when(full, consensus.RefusedFull)):
+	}
+	return why
+}
+
+// refusesRepeat refuses a proposal that is in the log or was applied, and all of a session that is over.
+func (f *Path) refusesRepeat(p *consensus.Proposal, state ProposalState) consensus.Refused {
+	if state == ProposalApplied || f.unapplied.holds(p.ID) {
+		return consensus.RefusedKnown
+	}
+	return when(state == ProposalRetired, consensus.RefusedClosed)
+}
+
+// nextExact is the revision that comes next after all that the log may use.
+func (f *Path) nextExact() uint64 {
+	if f.dropped[rules.LeaderNoLogOrder] {
+		return f.unapplied.revision + 1
+	}
+	return f.unapplied.revisionBound() + 1
+}
+
+// meets returns why the leader cannot answer a command at a revision beside what is logged and what it has recorded itself.
+func (f *Path) meets(p *consensus.Proposal, footprint *consensus.Footprint, revision uint64) (why consensus.Refused) {
+	switch {
+	case f.refuses(&why, f.outOfOrder(p, footprint)):
+	case f.refuses(&why, f.refusesLogged(footprint), rules.LeaderNoLogKeys):
+	case f.refuses(&why, f.refusesRecorded(footprint), rules.LeaderNoPoolKeys):
+	case f.refuses(&why, f.refusesAttempt(p)):
+	case f.refuses(&why, f.refusesReserved(revision), rules.LeaderNoPoolOrder):
+	}
+	return why
+}
+
+// refusesReserved refuses a revision up to which this member has recorded proposals as a voter.
+func (f *Path) refusesReserved(revision uint64) consensus.Refused {
+	return when(f.pool.Top() >= revision, consensus.RefusedConflict)
 }
 
 // Appended notes that the entry of a proposal is in the log, and asks for the reply to it, with those to the same proposer.

@@ -4,6 +4,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
+	"github.com/quorate/quorate/internal/consensus/rules"
 	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/consensus/witness"
 )
@@ -14,8 +15,7 @@ type Settings struct {
 	ElectionTicks       int
 	MaxUncommittedBytes int // of a leader's log
 	Options             Options
-	Faults              Faults
-	ReuseConfigIDs      bool // a fault: ids of configurations say nothing
+	Dropped             rules.Set // by a test
 }
 
 // View is what a Path sees of its replica, beside the log and the configurations.
@@ -35,7 +35,7 @@ type View struct {
 type Path struct {
 	settings Settings
 	opts     *Options
-	faults   *Faults
+	dropped  *rules.Set
 	log      *raftlog.Log
 	configs  *configs.History
 
@@ -61,8 +61,8 @@ type Path struct {
 // New returns the fast path of a replica with that log and those configurations, which it never changes.
 func New(settings Settings, log *raftlog.Log, history *configs.History) *Path {
 	f := &Path{settings: settings, log: log, configs: history, pool: &witness.Pool{}}
-	f.opts, f.faults = &f.settings.Options, &f.settings.Faults
-	f.unapplied = unapplied{opts: f.opts, log: log, pool: f.pool, keepBound: settings.Faults.TruncateKeepsBound}
+	f.opts, f.dropped = &f.settings.Options, &f.settings.Dropped
+	f.unapplied = unapplied{opts: f.opts, log: log, pool: f.pool, keepBound: settings.Dropped[rules.TruncateKeepsBound]}
 	return f
 }
 
@@ -129,7 +129,7 @@ func (f *Path) Truncate(from consensus.Index, now uint64) {
 		return
 	}
 	from = max(from, f.log.Applied()+1)
-	if from <= f.log.Last() && !f.faults.TruncateForgets {
+	if from <= f.log.Last() && !f.dropped[rules.TruncateForgets] {
 		entries := f.log.Slice(from, f.log.Last())
 		for i := range entries {
 			if e := &entries[i]; e.Answered == f.settings.Self && e.ExactRevision != 0 {

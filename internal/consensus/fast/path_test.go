@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
+	"github.com/quorate/quorate/internal/consensus/rules"
 	"github.com/quorate/quorate/internal/keyrange"
 )
 
@@ -22,7 +23,7 @@ type bench struct {
 	decoded map[string]int // how often was asked what a command touches
 }
 
-func newBench(self consensus.MemberID, faults fast.Faults) *bench {
+func newBench(self consensus.MemberID, dropped rules.Set) *bench {
 	base := consensus.SnapshotMeta{
 		Position: consensus.Position{Index: 1, Term: 1}, ConfigID: consensus.ConfigID{Index: 1, Term: 1},
 		Config: consensus.Config{
@@ -35,7 +36,7 @@ func newBench(self consensus.MemberID, faults fast.Faults) *bench {
 	}
 	b := &bench{
 		log:     log,
-		configs: configs.New(self, consensus.StorageID{}, nil, configs.Faults{}),
+		configs: configs.New(self, consensus.StorageID{}, nil, rules.Set{}),
 		view:    fast.View{Now: 1, Term: 2, Leader: 1, Follows: self != 1, Started: true},
 		states:  map[consensus.ProposalID]fast.ProposalState{},
 		decoded: map[string]int{},
@@ -43,7 +44,7 @@ func newBench(self consensus.MemberID, faults fast.Faults) *bench {
 	b.configs.Reset(&base, 1, 1)
 	b.configs.Revise()
 	b.path = fast.New(fast.Settings{
-		Self: self, ElectionTicks: 10, MaxUncommittedBytes: 1 << 20, Faults: faults,
+		Self: self, ElectionTicks: 10, MaxUncommittedBytes: 1 << 20, Dropped: dropped,
 		Options: fast.Options{
 			Footprint: func(payload []byte) consensus.Footprint {
 				b.decoded[string(payload)]++
@@ -79,7 +80,7 @@ func (b *bench) append(e consensus.Entry) {
 
 // Ensure that a voter gives ascending revisions to what does not conflict, and refuses what does, in its pool or in its log.
 func TestPath_Record(t *testing.T) {
-	b := newBench(3, fast.Faults{})
+	b := newBench(3, rules.Set{})
 	b.append(consensus.Entry{Kind: consensus.EntryCommand, Proposal: proposalOf(1, "a").ID, Payload: []byte("a")})
 	for _, x := range []struct {
 		name     string
@@ -107,7 +108,7 @@ func TestPath_Record(t *testing.T) {
 // Ensure that an entry of a configuration which is not applied meets every command: what is recorded beside it could be decided
 // under either configuration.
 func TestPath_Record_besideConfig(t *testing.T) {
-	b := newBench(3, fast.Faults{})
+	b := newBench(3, rules.Set{})
 	b.append(consensus.Entry{Kind: consensus.EntryConfig, Proposal: proposalOf(1, "").ID})
 	if got := b.record(proposalOf(2, "a")); got.Refusal != consensus.RefusedConflict {
 		t.Errorf("got %+v beside the entry", got)
@@ -121,7 +122,7 @@ func TestPath_Record_besideConfig(t *testing.T) {
 
 // Ensure that without the rule a voter records what conflicts: the test above looks at the right thing.
 func TestPath_Record_conflict(t *testing.T) {
-	b := newBench(3, fast.Faults{VoterFaults: fast.VoterFaults{WitnessNoPoolKeys: true}})
+	b := newBench(3, rules.Set{rules.WitnessNoPoolKeys: true})
 	b.record(proposalOf(3, "b"))
 	if got := b.record(proposalOf(4, "b")); got.Refusal != consensus.RefusedNot {
 		t.Errorf("got %+v", got)
@@ -130,7 +131,7 @@ func TestPath_Record_conflict(t *testing.T) {
 
 // Ensure that a record stays until its proposal is decided, and goes with votes as long.
 func TestPath_Applied(t *testing.T) {
-	b := newBench(3, fast.Faults{})
+	b := newBench(3, rules.Set{})
 	kept, gone := proposalOf(1, "a"), proposalOf(2, "b")
 	b.record(kept)
 	b.record(gone)
@@ -149,7 +150,7 @@ func TestPath_Applied(t *testing.T) {
 
 // Ensure that a leader takes a proposal at the next revision, once, and not before its term has started.
 func TestPath_Admit(t *testing.T) {
-	b := newBench(1, fast.Faults{})
+	b := newBench(1, rules.Set{})
 	p := proposalOf(1, "a")
 	b.view.Started = false
 	if _, why := b.path.Admit(&b.view, &p, 2); why != consensus.RefusedClosed {
@@ -182,7 +183,7 @@ func TestPath_Admit(t *testing.T) {
 // revision that its log has. Dropping the rule shows that.
 func TestPath_Record_afterTruncation(t *testing.T) {
 	for _, dropped := range []bool{false, true} {
-		b := newBench(3, fast.Faults{RecoveryFaults: fast.RecoveryFaults{TruncateKeepsBound: dropped}})
+		b := newBench(3, rules.Set{rules.TruncateKeepsBound: dropped})
 		slow := func(sequence uint64, key string, exact uint64) {
 			p := proposalOf(sequence, key)
 			b.append(consensus.Entry{Kind: p.Kind, Proposal: p.ID, ExactRevision: exact, Payload: p.Payload})
@@ -206,7 +207,7 @@ func TestPath_Record_afterTruncation(t *testing.T) {
 // Ensure that a log which a truncation made shorter bounds revisions by what it has, also where what was known of revisions is kept.
 func TestPath_Record_afterShortening(t *testing.T) {
 	for _, dropped := range []bool{false, true} {
-		b := newBench(3, fast.Faults{RecoveryFaults: fast.RecoveryFaults{TruncateKeepsBound: dropped}})
+		b := newBench(3, rules.Set{rules.TruncateKeepsBound: dropped})
 		for sequence := uint64(1); sequence < 4; sequence++ {
 			p := proposalOf(sequence, fmt.Sprint("slow", sequence))
 			b.append(consensus.Entry{Kind: p.Kind, Proposal: p.ID, Payload: p.Payload})
@@ -227,7 +228,7 @@ func TestPath_Record_afterShortening(t *testing.T) {
 // Ensure that a proposal is only ordered after what opens or ends sessions if there is such an entry, also by the rule by which it
 // meets the sessions of all.
 func TestPath_Admit_sessionsMeetAll(t *testing.T) {
-	b := newBench(1, fast.Faults{SessionsMeetAll: true})
+	b := newBench(1, rules.Set{rules.SessionsMeetAll: true})
 	p := proposalOf(1, "a")
 	if _, why := b.path.Admit(&b.view, &p, 2); why != consensus.RefusedNot {
 		t.Errorf("refused: %v", why)
@@ -249,7 +250,7 @@ func (b *bench) admit(t *testing.T, p consensus.Proposal) {
 // Ensure that the leader decodes a command once to take it, also when others follow, and that what it knows of an entry does not
 // outlive the entry.
 func TestPath_Appended(t *testing.T) {
-	b := newBench(1, fast.Faults{})
+	b := newBench(1, rules.Set{})
 	for i, key := range []string{"a", "b", "c"} {
 		b.admit(t, proposalOf(uint64(i+1), key))
 	}
@@ -275,7 +276,7 @@ func TestPath_Appended(t *testing.T) {
 
 // Ensure that a new leader recovers what a recovery quorum of its voters recorded, in the order of revisions.
 func TestPath_Recover(t *testing.T) {
-	b := newBench(3, fast.Faults{})
+	b := newBench(3, rules.Set{})
 	first, second, rare := proposalOf(1, "a"), proposalOf(2, "b"), proposalOf(3, "c")
 	b.record(first)
 	b.record(second)
@@ -299,7 +300,7 @@ func TestPath_Recover(t *testing.T) {
 // Ensure that a proposal is decided once the leader and a superquorum gave it one revision, and that this member's own record
 // counts once it is durable.
 func TestPath_TakeWins(t *testing.T) {
-	b := newBench(2, fast.Faults{})
+	b := newBench(2, rules.Set{})
 	p := proposalOf(1, "a")
 	b.path.Propose([]consensus.Proposal{p})
 	b.path.RecordOwn(&b.view, &consensus.Message{
@@ -324,7 +325,7 @@ func TestPath_TakeWins(t *testing.T) {
 // Ensure that a voter holds so many records and no more, however many proposers there are.
 func TestPath_Record_fullPool(t *testing.T) {
 	const most = 4096
-	b := newBench(3, fast.Faults{})
+	b := newBench(3, rules.Set{})
 	p := proposalOf(1, "")
 	for held := 0; ; held++ {
 		p.ID.Session.Member, p.Payload = consensus.MemberID(10+held), binary.BigEndian.AppendUint32(nil, uint32(held))
@@ -340,7 +341,7 @@ func TestPath_Record_fullPool(t *testing.T) {
 // Ensure that a record is asked about once it was kept for more than five election timeouts, of a leader that is known, and again
 // after as long.
 func TestPath_Orphans(t *testing.T) {
-	b := newBench(3, fast.Faults{})
+	b := newBench(3, rules.Set{})
 	b.view.Now = 0
 	b.record(proposalOf(1, "k"))
 	for _, row := range []struct {
@@ -369,13 +370,13 @@ func TestPath_Abort(t *testing.T) {
 			b.append(consensus.Entry{Kind: consensus.EntryCommand, Proposal: p.ID, Payload: p.Payload})
 		}, false},
 	} {
-		b, p := newBench(1, fast.Faults{}), proposalOf(1, "k")
+		b, p := newBench(1, rules.Set{}), proposalOf(1, "k")
 		row.before(b, p)
 		if got := b.path.Update() && b.path.Abort(p.ID); got != row.aborts {
 			t.Errorf("%s: aborts %t", row.name, got)
 		}
 	}
-	if b := newBench(1, fast.Faults{}); !b.path.Update() || b.path.Abort(consensus.ProposalID{}) {
+	if b := newBench(1, rules.Set{}); !b.path.Update() || b.path.Abort(consensus.ProposalID{}) {
 		t.Error("aborts what has no name")
 	}
 }
@@ -383,7 +384,7 @@ func TestPath_Abort(t *testing.T) {
 // Ensure that what a proposer has recorded of its own proposals counts in the term in which it did, and not in the next one.
 func TestPath_ResetTally_ownRecords(t *testing.T) {
 	for _, next := range []bool{false, true} {
-		b, p := newBench(2, fast.Faults{}), proposalOf(1, "k")
+		b, p := newBench(2, rules.Set{}), proposalOf(1, "k")
 		said := func(from consensus.MemberID, v consensus.Verdict) *consensus.Message {
 			return &consensus.Message{From: from, Term: b.view.Term, Config: b.configs.ID(), Verdicts: []consensus.Verdict{v},
 				Proposals: []consensus.Proposal{p}}

@@ -2,6 +2,7 @@ package fast
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/rules"
 	"github.com/quorate/quorate/internal/consensus/tally"
 )
 
@@ -13,11 +14,11 @@ type ownRecord struct {
 
 // ResetTally makes the tally that of this term and of the configuration in force: answers given under others never count.
 func (f *Path) ResetTally() {
-	if f.tally.Len() == 0 || !f.faults.ProposerMixes {
+	if f.tally.Len() == 0 || !f.dropped[rules.ProposerMixes] {
 		f.tally.Reset(f.configs.Config().Voters)
 		f.own = f.own[:0]
 	}
-	f.tally.Rules = f.faults.Tally
+	f.tally.Rules = tally.Without(f.dropped)
 }
 
 // Propose begins to count the answers to this member's own proposals.
@@ -54,7 +55,7 @@ func (f *Path) StampOwn(seq, durable uint64) {
 // CountOwn counts the own records up to the persist request that is durable.
 func (f *Path) CountOwn(durable uint64) {
 	n := 0
-	for n < len(f.own) && f.own[n].seq != 0 && (f.own[n].seq <= durable || f.faults.WitnessVolatile) {
+	for n < len(f.own) && f.own[n].seq != 0 && (f.own[n].seq <= durable || f.dropped[rules.WitnessVolatile]) {
 		f.decide(f.tally.Accepted(f.settings.Self, f.own[n].attempt))
 		n++
 	}
@@ -77,7 +78,7 @@ func (f *Path) Recorded(v *View, m *consensus.Message) {
 
 // Answered counts the leader's answers. A proposal that goes the slow way will not be decided otherwise.
 func (f *Path) Answered(v *View, m *consensus.Message) {
-	if !f.current(v, m) || (m.From != v.Leader && !f.faults.ProposerMixes) {
+	if !f.current(v, m) || (m.From != v.Leader && !f.dropped[rules.ProposerMixes]) {
 		return
 	}
 	for i := range m.Verdicts {
@@ -91,7 +92,7 @@ func (f *Path) Answered(v *View, m *consensus.Message) {
 }
 
 func (f *Path) current(v *View, m *consensus.Message) bool {
-	return m.Term == v.Term && m.Config == f.configs.ID() || f.faults.ProposerMixes
+	return m.Term == v.Term && m.Config == f.configs.ID() || f.dropped[rules.ProposerMixes]
 }
 
 func (f *Path) noteRefused(why consensus.Refused) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/quorum"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // ballot is what came with a granted vote.
@@ -67,7 +68,7 @@ func (f *Path) logged() map[consensus.Attempt]bool {
 	for i := range entries {
 		if e := &entries[i]; !e.Proposal.IsZero() {
 			attempts[e.Attempt()] = true
-			if f.faults.RecoverLoggedByID {
+			if f.dropped[rules.RecoverLoggedByID] {
 				attempts[consensus.Attempt{Proposal: e.Proposal}] = true
 			}
 		}
@@ -77,7 +78,6 @@ func (f *Path) logged() map[consensus.Attempt]bool {
 
 // recordedByEnough returns, by ascending revision, what a recovery quorum of those that voted have recorded.
 func (f *Path) recordedByEnough(ballots []ballot) []recovered {
-	faults := f.faults
 	last := f.configs.Last()
 	voters := last.Config.Voters
 	var found []recovered
@@ -89,14 +89,14 @@ func (f *Path) recordedByEnough(ballots []ballot) []recovered {
 		counted := map[consensus.Attempt]bool{}
 		for _, record := range b.records {
 			key := record.Attempt
-			if faults.RecoverByID {
+			if f.dropped[rules.RecoverByID] {
 				key.Revision = 0
 			}
-			if faults.RecoverAnyPayload {
+			if f.dropped[rules.RecoverAnyPayload] {
 				key.Digest = consensus.Digest{}
 			}
 			underLast := record.Config.Index == last.ID.Index && record.Config.Term == last.ID.Term
-			if counted[key] || !underLast && !faults.AnyConfig && !f.settings.ReuseConfigIDs {
+			if counted[key] || !underLast && !f.dropped[rules.AnyConfig] && !f.dropped[rules.ReuseConfigIDs] {
 				continue
 			}
 			counted[key] = true
@@ -109,14 +109,14 @@ func (f *Path) recordedByEnough(ballots []ballot) []recovered {
 	}
 	need := quorum.Recovery(len(voters))
 	switch {
-	case faults.RecoverMore:
+	case f.dropped[rules.RecoverMore]:
 		need++
-	case faults.RecoverLess:
+	case f.dropped[rules.RecoverLess]:
 		need--
 	}
 	found = slices.DeleteFunc(found, func(c recovered) bool { return c.voters < need })
 	slices.SortFunc(found, func(a, b recovered) int {
-		if faults.RecoverDescending {
+		if f.dropped[rules.RecoverDescending] {
 			a, b = b, a
 		}
 		x, y := &a.record, &b.record

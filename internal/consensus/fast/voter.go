@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/rules"
 	"github.com/quorate/quorate/internal/invariant"
 )
 
@@ -20,17 +21,11 @@ func (f *Path) Record(v *View, m *consensus.Message) (verdicts []consensus.Verdi
 
 // record takes a proposal at the revision that comes next after all that this member knows, or says why not.
 func (f *Path) record(v *View, p *consensus.Proposal, term consensus.Term, config consensus.ConfigID) consensus.Verdict {
-	faults := f.faults
 	refused := func(why consensus.Refused) consensus.Verdict {
 		return consensus.Verdict{Attempt: consensus.Attempt{Proposal: p.ID}, Refusal: why}
 	}
-	switch {
-	case !f.Open() || v.Installing || p.Kind != consensus.EntryCommand || p.ID.IsZero():
-		return refused(consensus.RefusedClosed)
-	case !v.Follows || v.Leader == consensus.NoMember || (term != v.Term && !faults.ProposerMixes):
-		return refused(consensus.RefusedTerm)
-	case (config != f.configs.ID() || !f.configs.Stable()) && !faults.AnyConfig, !f.configs.Votes():
-		return refused(consensus.RefusedConfig)
+	if why := f.misplaced(v, p, term, config); why != consensus.RefusedNot {
+		return refused(why)
 	}
 	for _, held := range f.pool.Find(p.ID) {
 		same := bytes.Equal(held.Payload, p.Payload)
@@ -38,17 +33,12 @@ func (f *Path) record(v *View, p *consensus.Proposal, term consensus.Term, confi
 			return consensus.Verdict{Attempt: held.Attempt} // the question came twice
 		}
 	}
-	if why := f.admissible(v, p); why != consensus.RefusedNot {
+	if why := f.inadmissible(v, p); why != consensus.RefusedNot {
 		return refused(why)
 	}
 	footprint := f.opts.Footprint(p.Payload)
-	if why := f.conflicts(p, &footprint); why != consensus.RefusedNot {
+	if why := f.conflicts(v, p, &footprint); why != consensus.RefusedNot {
 		return refused(why)
-	}
-	if f.pool.Top() > f.boundWithRecords(v.Now) && !faults.WitnessNoPoolOrder && !faults.WitnessNoLogOrder {
-		// What is recorded lies beyond what the leader can come to give it: something was counted that was given up, or
-		// changed nothing. What came now would have to lie beyond it, in vain.
-		return refused(consensus.RefusedConflict)
 	}
 	record := consensus.Record{
 		Attempt: consensus.AttemptOf(p.ID, f.nextRevision(v.Now), p.Payload),
@@ -59,43 +49,75 @@ func (f *Path) record(v *View, p *consensus.Proposal, term consensus.Term, confi
 	return consensus.Verdict{Attempt: record.Attempt}
 }
 
-// admissible returns why the proposer, the size or the state of a proposal keep it out of the pool, RefusedNot if nothing
-// does.
-func (f *Path) admissible(v *View, p *consensus.Proposal) consensus.Refused {
-	switch f.stateOf(p.ID) {
-	case ProposalUnknown:
-	case ProposalNoSession: // nobody could ever decide it
-		return consensus.RefusedNoSession
-	default:
-		return consensus.RefusedKnown
+// misplaced returns why a voter records nothing now, or nothing of this term and configuration.
+func (f *Path) misplaced(
+	v *View, p *consensus.Proposal, term consensus.Term, config consensus.ConfigID,
+) (why consensus.Refused) {
+	switch {
+	case f.refuses(&why, f.refusesKind(p)):
+	case f.refuses(&why, when(v.Installing, consensus.RefusedClosed)):
+	case f.refuses(&why, when(!v.Follows || v.Leader == consensus.NoMember, consensus.RefusedTerm)):
+	case f.refuses(&why, refusesTerm(v, term), rules.ProposerMixes):
+	case f.refuses(&why, f.refusesConfig(config), rules.AnyConfig):
+	case f.refuses(&why, f.refusesChanging(), rules.AnyConfig):
+	case f.refuses(&why, when(!f.configs.Votes(), consensus.RefusedConfig)):
 	}
-	if f.blame.Bars(p.ID.Session.Member, v.Now) && !f.faults.NoBlame {
+	return why
+}
+
+// refusesConfig refuses what was proposed to the voters of another configuration.
+func (f *Path) refusesConfig(config consensus.ConfigID) consensus.Refused {
+	return when(config != f.configs.ID(), consensus.RefusedConfig)
+}
+
+// inadmissible returns why the proposer, the size or the state of a proposal keep it out of the pool.
+func (f *Path) inadmissible(v *View, p *consensus.Proposal) (why consensus.Refused) {
+	state := f.stateOf(p.ID)
+	switch {
+	case f.refuses(&why, refusesUnopened(state)):
+	case f.refuses(&why, when(state != ProposalUnknown, consensus.RefusedKnown)):
+	case f.refuses(&why, f.refusesBlamed(v, p), rules.NoBlame):
 		f.counts.Barred++
-		return consensus.RefusedFull
+	case f.refuses(&why, f.refusesSize(p)):
+	case f.refuses(&why, f.refusesShare(p), rules.NoShares):
+	case f.refuses(&why, when(f.unapplied.holds(p.ID), consensus.RefusedKnown)):
 	}
-	if f.pool.Len() >= maxPoolRecords || f.pool.Bytes()+len(p.Payload) > maxPoolBytes || !f.unapplied.update() ||
-		(!f.pool.HasRoom(p.ID, len(p.Payload)) && !f.faults.NoShares) {
-		return consensus.RefusedFull
-	}
-	if f.unapplied.holds(p.ID) {
-		return consensus.RefusedKnown
-	}
-	return consensus.RefusedNot
+	return why
+}
+
+// refusesBlamed refuses a proposer whose records were given up again and again.
+func (f *Path) refusesBlamed(v *View, p *consensus.Proposal) consensus.Refused {
+	return when(f.blame.Bars(p.ID.Session.Member, v.Now), consensus.RefusedFull)
+}
+
+// refusesSize refuses what the pool has no room for, and everything if too much is logged and not applied.
+func (f *Path) refusesSize(p *consensus.Proposal) consensus.Refused {
+	full := f.pool.Len() >= maxPoolRecords || f.pool.Bytes()+len(p.Payload) > maxPoolBytes || !f.unapplied.update()
+	return when(full, consensus.RefusedFull)
+}
+
+// refusesShare refuses a proposer that has filled its part of the pool.
+func (f *Path) refusesShare(p *consensus.Proposal) consensus.Refused {
+	return when(!f.pool.HasRoom(p.ID, len(p.Payload)), consensus.RefusedFull)
 }
 
 // conflicts returns why a voter cannot record a command beside what it has recorded and what is logged.
-func (f *Path) conflicts(p *consensus.Proposal, footprint *consensus.Footprint) consensus.Refused {
-	if !footprint.Narrow() && !f.faults.AnyWidth {
-		return consensus.RefusedWide
+func (f *Path) conflicts(v *View, p *consensus.Proposal, footprint *consensus.Footprint) (why consensus.Refused) {
+	switch {
+	case f.refuses(&why, refusesWidth(footprint), rules.AnyWidth):
+	case f.refuses(&why, f.refusesAttempt(p)):
+	case f.refuses(&why, f.outOfOrder(p, footprint)):
+	case f.refuses(&why, f.refusesLogged(footprint), rules.WitnessNoLogKeys):
+	case f.refuses(&why, f.refusesRecorded(footprint), rules.WitnessNoPoolKeys):
+	case f.refuses(&why, f.refusesBeyond(v), rules.WitnessNoPoolOrder, rules.WitnessNoLogOrder):
 	}
-	if f.pool.Holds(p.ID) {
-		return consensus.RefusedConflict // another attempt, also of what touches nothing: one of both would come first
-	}
-	if f.ordered(p, footprint) || (f.unapplied.claims.Meets(footprint) && !f.faults.WitnessNoLogKeys) ||
-		(f.pool.Meets(footprint) && !f.faults.WitnessNoPoolKeys) {
-		return consensus.RefusedConflict
-	}
-	return consensus.RefusedNot
+	return why
+}
+
+// refusesBeyond refuses everything while what is recorded lies beyond what the leader can come to give it: something was
+// counted that was given up, or changed nothing. What came now would have to lie beyond it, in vain.
+func (f *Path) refusesBeyond(v *View) consensus.Refused {
+	return when(f.pool.Top() > f.boundWithRecords(v.Now), consensus.RefusedConflict)
 }
 
 // nextRevision is greater than that of everything logged and recorded here, and what the leader gives next if it takes what
@@ -103,9 +125,9 @@ func (f *Path) conflicts(p *consensus.Proposal, footprint *consensus.Footprint) 
 // to the next, what one was wrong by, for as long as there is always some record.
 func (f *Path) nextRevision(now uint64) uint64 {
 	switch {
-	case f.faults.WitnessNoPoolOrder:
+	case f.dropped[rules.WitnessNoPoolOrder]:
 		return f.unapplied.revisionBound() + 1
-	case f.faults.WitnessNoLogOrder:
+	case f.dropped[rules.WitnessNoLogOrder]:
 		return max(f.unapplied.revision, f.pool.Top()) + 1
 	}
 	return max(f.boundWithRecords(now), f.pool.Top()) + 1
@@ -134,11 +156,11 @@ func (f *Path) keepRecord(record consensus.Record, footprint consensus.Footprint
 // Acknowledged returns what this member acknowledged and has not applied: its pool, and what it answered as a leader. It
 // goes with a vote.
 func (f *Path) Acknowledged() []consensus.Record {
-	if f.faults.VoteWithout {
+	if f.dropped[rules.VoteWithout] {
 		return nil
 	}
 	records := f.pool.Records()
-	if f.faults.VoteWithoutLog {
+	if f.dropped[rules.VoteWithoutLog] {
 		return records
 	}
 	entries := f.log.Slice(f.log.Applied()+1, f.log.Last())

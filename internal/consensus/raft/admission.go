@@ -3,6 +3,7 @@ package raft
 import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/fast"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // admitBound admits commands only if their proposer believes in the configuration in force. Changes say themselves what
@@ -47,7 +48,7 @@ func (l *leader) admitFast(v *fast.View, m *consensus.Message) {
 func (l *leader) admit(proposals []consensus.Proposal, from consensus.MemberID) {
 	for i := range proposals {
 		p := &proposals[i]
-		if l.opts.Faults.LogAnyOrder {
+		if l.opts.Dropped[rules.LogAnyOrder] {
 			p = &proposals[len(proposals)-1-i]
 		}
 		if reason := l.admitOne(p); reason != consensus.ReasonNone {

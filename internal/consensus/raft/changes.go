@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/reconfig"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // A change of the configuration, on the leader:
@@ -36,7 +37,7 @@ func (l *leader) proposeChange(p *consensus.Proposal) consensus.RefusalReason {
 	} else {
 		facts := l.facts()
 		change, reason = reconfig.Next(l.configs.Config(), l.configs.ID(), &request, &facts)
-		if l.opts.Faults.DirectSwitch && change.Config.IsJoint() {
+		if l.opts.Dropped[rules.DirectSwitch] && change.Config.IsJoint() {
 			change.Tombs, change.Config = change.Config.Retiring(), change.Config.Settle()
 		}
 	}
@@ -52,11 +53,11 @@ func (l *leader) refusesChange(request *consensus.ChangeRequest) consensus.Refus
 	if request.Expected != (consensus.ConfigID{}) && request.Expected != l.configs.ID() {
 		return consensus.ReasonStaleConfig
 	}
-	if !l.started() && !l.opts.Faults.ChangeInOldTerm {
+	if !l.started() && !l.opts.Dropped[rules.ChangeInOldTerm] {
 		return consensus.ReasonChangePending
 	}
 	pending := !l.configs.LastSettled() || l.configs.NotApplied(l.configs.Last())
-	if !request.Abort && !l.opts.Faults.TwoChanges && pending {
+	if !request.Abort && !l.opts.Dropped[rules.TwoChanges] && pending {
 		return consensus.ReasonChangePending
 	}
 	return consensus.ReasonNone
@@ -101,7 +102,7 @@ func (l *leader) appendChange(change *consensus.ConfigChange, p *consensus.Propo
 // the new set leaves a joint configuration; another leader hands over first.
 func (l *leader) finishChange() {
 	c := l.configs.Last()
-	safe := l.started() && l.configs.Committed(c) || l.opts.Faults.LeaveEarly && c.ID.Index < l.noop
+	safe := l.started() && l.configs.Committed(c) || l.opts.Dropped[rules.LeaveEarly] && c.ID.Index < l.noop
 	if !safe || l.configs.LastSettled() || (c.Protocol == consensus.ProtocolApply && l.configs.NotApplied(c)) {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // The words of these tests.
@@ -29,8 +30,8 @@ type cluster struct {
 	nextSeq uint64                          // of proposals
 	// lossy members lose, in a crash, what was applied since the store was flushed, and the commit index, a mere hint.
 	lossy bool
-	infer bool // proposers count for themselves who holds their entries
-	shell shellFaults
+	infer bool      // proposers count for themselves who holds their entries
+	shell rules.Set // dropped of those that the shell keeps
 }
 
 // node is one member: the replica and the simplest shell that performs its outputs.
@@ -113,7 +114,7 @@ func newCluster(voters, learners []memberID, adapt func(*raft.Options)) *cluster
 // add starts a new member; a zero config means that it joins.
 func (c *cluster) add(id memberID, config consensus.Config) *node {
 	n := &node{c: c, id: id, received: map[position]store{}}
-	n.store.about.Config, n.store.keys.faults = config, &c.shell
+	n.store.about.Config, n.store.keys.dropped = config, &c.shell
 	if len(config.Voters) > 0 {
 		n.store.position, n.store.about.ConfigID = position{Index: 1, Term: 1}, consensus.ConfigID{Index: 1, Term: 1}
 	}
@@ -226,7 +227,7 @@ func (n *node) step(inputs ...raft.Input) {
 		n.c.done(n, &out)
 	}
 	n.c.net = append(n.c.net, out.Send...)
-	if n.c.shell.LeaderVolatile {
+	if n.c.shell[rules.LeaderVolatile] {
 		n.replies, out.Evaluate = append(n.replies, out.Evaluate...), nil
 		n.reply()
 	}
@@ -305,7 +306,7 @@ func (n *node) sync(count int) {
 			keep := out.Entries[0].Index - n.disk.base.Position.Index - 1
 			n.disk.entries = append(n.disk.entries[:keep:keep], out.Entries...)
 		}
-		forgot = n.disk.keep(&out, n.c.shell.ForgetAtAppend) || forgot
+		forgot = n.disk.keep(&out, n.c.shell[rules.ForgetAtAppend]) || forgot
 		n.replies = append(n.replies, out.Evaluate...)
 		n.c.net = append(n.c.net, out.SendAfter...)
 		if out.Seq != 0 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // A cordoned voter (consensus.Config.Cordoned) votes, replicates and serves like any other, and does not lead while another
@@ -20,7 +21,7 @@ import (
 
 // cordoned reports whether a member leaves leadership to others.
 func (r *Replica) cordoned(id consensus.MemberID) bool {
-	return r.configs.Config().LeavesLeadership(r.spared, id)
+	return r.configs.Config().LeavesLeadership(r.spared, id) && !r.opts.Dropped[rules.LeadWhenCordoned]
 }
 
 // selfCordoned reports whether this member does.

@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/quorum"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // A client that counts acceptances by itself (the fast path, as a model): it sends a record, tagged with the term and the
@@ -22,8 +23,8 @@ type record struct {
 	config  consensus.ConfigID
 }
 
-// rules of the model that a test switches off.
-type rules struct {
+// careless are rules of these witnesses that a test switches off.
+type careless struct {
 	// unbound voters accept a record whatever configuration it names, and so does the leader.
 	unbound bool
 	// early leaders accept before the configuration in force has committed.
@@ -34,11 +35,11 @@ type rules struct {
 type witnesses struct {
 	c    *cluster
 	held map[memberID][]record
-	rules
+	careless
 }
 
-func newWitnesses(c *cluster, r rules) *witnesses {
-	return &witnesses{c: c, held: map[memberID][]record{}, rules: r}
+func newWitnesses(c *cluster, r careless) *witnesses {
+	return &witnesses{c: c, held: map[memberID][]record{}, careless: r}
 }
 
 // accept asks one voter; it answers with the configuration that it has in force.
@@ -123,12 +124,12 @@ func (w *witnesses) recover(id memberID, majority ...memberID) []string {
 func TestModel_countingClient_memberJoins(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
-		rules rules
+		rules careless
 		tries int
 		lost  bool
 	}{
-		{"bound to the configuration", rules{}, 2, false},
-		{"bound to nothing", rules{unbound: true}, 1, true},
+		{"bound to the configuration", careless{}, 2, false},
+		{"bound to nothing", careless{unbound: true}, 1, true},
 	} {
 		c := newCluster([]memberID{1, 2, 3}, []memberID{4}, nil)
 		c.elect(1)
@@ -171,7 +172,7 @@ func TestModel_countingClient_uncommittedConfig(t *testing.T) {
 		c := newCluster([]memberID{1, 2, 3}, []memberID{4}, nil)
 		c.elect(1)
 		c.tick(3)
-		w := newWitnesses(c, rules{early: early, unbound: early})
+		w := newWitnesses(c, careless{early: early, unbound: early})
 		c.only(1, 4)
 		c.change(1, consensus.ChangePromote, testMember(4))
 		c.settle()
@@ -193,10 +194,10 @@ func TestModel_countingClient_uncommittedConfig(t *testing.T) {
 // that learned of it from 4 counts the acceptances of 1, 2 and 4, of which the voters that matter hold one.
 func TestModel_countingClient_reusedConfigID(t *testing.T) {
 	for _, reuse := range []bool{false, true} {
-		c := newCluster([]memberID{1, 2, 3}, []memberID{4, 5}, func(o *raft.Options) { o.Faults.ReuseConfigIDs = reuse })
+		c := newCluster([]memberID{1, 2, 3}, []memberID{4, 5}, func(o *raft.Options) { o.Dropped[rules.ReuseConfigIDs] = reuse })
 		c.elect(1)
 		c.tick(3)
-		w := newWitnesses(c, rules{})
+		w := newWitnesses(c, careless{})
 		c.only(1, 4)
 		c.change(1, consensus.ChangePromote, testMember(4))
 		c.settle()

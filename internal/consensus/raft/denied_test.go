@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // Ensure that a follower which does not hold what it acknowledged counts nowhere any more, and that an old rejection that
@@ -77,17 +78,17 @@ func TestReplica_campaign_bound(t *testing.T) {
 		name   string
 		bound  consensus.StorageID
 		others consensus.StorageID
-		faults raft.Faults
+		faults rules.Set
 		want   bool
 	}{
-		{"nobody is bound", consensus.NoStorage, consensus.NoStorage, raft.Faults{}, true},
-		{"bound to its own", own, other, raft.Faults{}, true},
-		{"others are bound", consensus.NoStorage, other, raft.Faults{}, false},
-		{"bound to another", other, other, raft.Faults{}, false},
-		{"bound to another, rule broken", other, other, raft.Faults{IgnoreBinding: true}, true},
+		{"nobody is bound", consensus.NoStorage, consensus.NoStorage, rules.Set{}, true},
+		{"bound to its own", own, other, rules.Set{}, true},
+		{"others are bound", consensus.NoStorage, other, rules.Set{}, false},
+		{"bound to another", other, other, rules.Set{}, false},
+		{"bound to another, rule broken", other, other, rules.Set{rules.IgnoreBinding: true}, true},
 	} {
 		options := raft.Defaults(1)
-		options.Storage, options.Faults, options.PreVote = own, row.faults, false
+		options.Storage, options.Dropped, options.PreVote = own, row.faults, false
 		config := consensus.Config{Voters: []memberID{1, 2, 3}, Members: []consensus.Member{
 			{ID: 1, Storage: row.bound}, {ID: 2, Storage: row.others}, {ID: 3, Storage: row.others}}}
 		r, err := raft.New(options, raft.Restored{Base: consensus.Founding(config)})

@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // An exploration of who can close the fast path to others, with the real core and three voters. It tries all sequences of a few
@@ -280,16 +281,16 @@ func TestReplica_Step_exploreOpen(t *testing.T) {
 	for _, r := range []openRule{
 		{name: "every rule", adapt: func(*raft.Options) {}, moves: openMoves, depth: deep},
 		{name: "every rule, greedy", adapt: func(*raft.Options) {}, moves: greedy, depth: 1, room: true},
-		{name: "answer-unopened", adapt: func(o *raft.Options) { o.Faults.Fast.AnswerUnopened = true },
+		{name: "answer-unopened", adapt: func(o *raft.Options) { o.Dropped[rules.AnswerUnopened] = true },
 			moves: openMoves, depth: 3, law: "held"},
-		{name: "any-width", adapt: func(o *raft.Options) { o.Faults.Fast.AnyWidth = true }, moves: openMoves, depth: 3, law: "open"},
-		{name: "no-shares", adapt: func(o *raft.Options) { o.Faults.Fast.NoShares = true }, moves: greedy, depth: 1,
+		{name: "any-width", adapt: func(o *raft.Options) { o.Dropped[rules.AnyWidth] = true }, moves: openMoves, depth: 3, law: "open"},
+		{name: "no-shares", adapt: func(o *raft.Options) { o.Dropped[rules.NoShares] = true }, moves: greedy, depth: 1,
 			room: true, law: "room"},
-		{name: "sessions-meet-all", adapt: func(o *raft.Options) { o.Faults.Fast.SessionsMeetAll = true }, moves: openMoves,
+		{name: "sessions-meet-all", adapt: func(o *raft.Options) { o.Dropped[rules.SessionsMeetAll] = true }, moves: openMoves,
 			depth: 3, law: "open"},
 		{name: "what takes no revision counts", adapt: func(o *raft.Options) { o.Fast.Revises = nil }, moves: openMoves,
 			depth: 3, law: "open"},
-		{name: "hasty-orphans", adapt: func(o *raft.Options) { o.Faults.Fast.HastyOrphans = true }, moves: openMoves, depth: 3,
+		{name: "hasty-orphans", adapt: func(o *raft.Options) { o.Dropped[rules.HastyOrphans] = true }, moves: openMoves, depth: 3,
 			law: "given up"},
 	} {
 		t.Run(r.name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // An exploration of the real core by rounds, where the explorer of single messages (fast_exhaust_test.go) does not get with four
@@ -55,7 +56,7 @@ type scenario struct {
 	fast    int      // proposals, at most
 	changes bool
 	coarse  bool // leaders give their log to those who elected them, at once, and to nobody else but the reader
-	faults  raft.Faults
+	faults  rules.Set
 	broken  string // the law that must break, or none
 	depth   int    // in go test, without EXPLORE_SECONDS
 	quick   int    // states, at most, in go test
@@ -71,7 +72,7 @@ func (s *scenario) start(t *testing.T) *story {
 	c := newCluster(ids, nil, func(o *raft.Options) {
 		o.ElectionTicks, o.PreVote, o.CheckQuorum, o.StrictReconfig = 1000, true, false, false
 		o.MaxMessageBytes = 1
-		o.Fast.Footprint, o.Faults = footprintOf, s.faults
+		o.Fast.Footprint, o.Dropped = footprintOf, s.faults
 	})
 	c.lossy, c.trace = true, nil
 	x := &story{cluster: c, laws: newFastLaws(c)}
@@ -107,7 +108,7 @@ func (x *story) even(leader memberID, to []memberID) bool {
 // olderStore returns the store of a member as it was when it had applied entries up to index.
 func (x *story) olderStore(n *node, index consensus.Index) store {
 	s := x.laws.origin.clone()
-	s.keys.faults = &x.shell
+	s.keys.dropped = &x.shell
 	for at := s.position.Index + 1; at <= index; at++ {
 		e := x.laws.committed[at]
 		s.apply(&e)
@@ -421,8 +422,8 @@ func scenarios() []scenario {
 		{name: "five voters, a read under way", voters: 5, begin: readingElsewhere, reader: 2, depth: 6, quick: 100},
 	}
 	for _, f := range []scenario{
-		{name: "the leader's index is believed", begin: readingElsewhere, faults: raft.Faults{ReadLeaderIndex: true}, broken: "L6"},
-		{name: "entries below the commit index are skipped", begin: ledElsewhere, faults: raft.Faults{SkipBelowCommit: true},
+		{name: "the leader's index is believed", begin: readingElsewhere, faults: rules.Set{rules.ReadLeaderIndex: true}, broken: "L6"},
+		{name: "entries below the commit index are skipped", begin: ledElsewhere, faults: rules.Set{rules.SkipBelowCommit: true},
 			broken: "one log per leader"},
 	} {
 		f.voters, f.reader, f.coarse, f.depth, f.quick = 5, 2, true, 8, 0 // only with EXPLORE_SECONDS

@@ -3,6 +3,7 @@ package raft
 import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/fast"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // The fast path is decided in package fast. Here its messages are received and sent, and its entries appended.
@@ -41,8 +42,8 @@ func (r *Replica) handleRecord(m *consensus.Message) {
 	}
 	verdicts, accepted := r.fast.Record(&v, m)
 	reply := consensus.Message{Kind: consensus.MsgRecorded, To: m.From, Verdicts: verdicts}
-	if accepted || r.opts.Faults.Fast.WitnessVolatile {
-		r.send(reply, !r.opts.Faults.Fast.WitnessVolatile)
+	if accepted || r.opts.Dropped[rules.WitnessVolatile] {
+		r.send(reply, !r.opts.Dropped[rules.WitnessVolatile])
 		return
 	}
 	r.sendInTerm(reply)
@@ -50,7 +51,7 @@ func (r *Replica) handleRecord(m *consensus.Message) {
 
 // handleFastPropose takes proposals into the leader's log, at an exact revision where that is possible.
 func (r *Replica) handleFastPropose(m *consensus.Message) {
-	if r.lead == nil || (m.Config != r.configs.ID() && !r.opts.Faults.Fast.AnyConfig) {
+	if r.lead == nil || (m.Config != r.configs.ID() && !r.opts.Dropped[rules.AnyConfig]) {
 		r.handlePropose(m)
 		return
 	}

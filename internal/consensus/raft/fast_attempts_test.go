@@ -3,13 +3,13 @@ package raft_test
 import (
 	"testing"
 
-	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // Ensure that no voter holds two attempts of one proposal, whatever it touches: else both could be recovered, and the lower one,
 // which nobody was told of, would come first. A proposal that touches nothing conflicts with no other.
 func TestReplica_Step_fastTwoAttempts(t *testing.T) {
-	x := newStory(5, raft.Faults{}, shellFaults{})
+	x := newStory(5, rules.Set{})
 	x.fast("P", "-", 3, 4, 5)
 	x.leads(2, 1, 3)
 	x.give(2, 1, 3, 4, 5)
@@ -26,7 +26,7 @@ func TestReplica_Step_fastTwoAttempts(t *testing.T) {
 // Ensure the same of a leader that holds another attempt since it followed.
 func TestReplica_Step_fastTwoAttemptsOfLeader(t *testing.T) {
 	for _, holds := range []bool{false, true} {
-		x := newStory(5, raft.Faults{}, shellFaults{})
+		x := newStory(5, rules.Set{})
 		if holds {
 			x.fast("P", "-", 3, 2)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // offered gives a member one message of the fast path and returns what it says of the first proposal.
@@ -44,29 +45,29 @@ func TestReplica_receive_refusedFast(t *testing.T) {
 	for _, tc := range []struct {
 		name, before, command string
 		strange               bool
-		rule                  func(f *raft.FastFaults)
+		rule                  []rules.Rule // that refuse it
 		want                  consensus.Refused
 	}{
 		{"a single key", "", "a=1", false, nil, consensus.RefusedNot},
-		{"a range", "", "%=1", false, func(f *raft.FastFaults) { f.AnyWidth = true }, consensus.RefusedWide},
-		{"many keys", "", string(many) + "=1", false, func(f *raft.FastFaults) { f.AnyWidth = true }, consensus.RefusedWide},
-		{"its session ends", "$99=1", "a=1", false, func(f *raft.FastFaults) { f.SessionsCommute = true }, consensus.RefusedConflict},
+		{"a range", "", "%=1", false, []rules.Rule{rules.AnyWidth}, consensus.RefusedWide},
+		{"many keys", "", string(many) + "=1", false, []rules.Rule{rules.AnyWidth}, consensus.RefusedWide},
+		{"its session ends", "$99=1", "a=1", false, []rules.Rule{rules.SessionsCommute}, consensus.RefusedConflict},
 		{"another's session ends", "$98=1", "a=1", false, nil, consensus.RefusedNot},
 		{"the end of a session", "", "$98=1", false, nil, consensus.RefusedConflict},
 		{"no session", "", "a=1", true, nil, consensus.RefusedNoSession},
-		{"a key that is logged", "a=1", "a=2", false, func(f *raft.FastFaults) { f.LeaderNoLogKeys, f.WitnessNoLogKeys = true, true },
+		{"a key that is logged", "a=1", "a=2", false, []rules.Rule{rules.LeaderNoLogKeys, rules.WitnessNoLogKeys},
 			consensus.RefusedConflict},
 	} {
 		for _, id := range []memberID{1, 2} {
-			var faults raft.FastFaults
+			var dropped rules.Set
 			for _, off := range []bool{false, true} {
 				if off && tc.rule == nil {
 					continue
 				}
 				if off {
-					tc.rule(&faults)
+					dropped = rules.Without(tc.rule...)
 				}
-				c := newFastCluster(func(o *raft.Options) { o.Faults.Fast = faults })
+				c := newFastCluster(func(o *raft.Options) { o.Dropped = dropped })
 				if tc.strange {
 					c.noSession(proposalOf(5, "").ID)
 				}
@@ -114,7 +115,7 @@ func (c *cluster) noSession(id consensus.ProposalID) {
 // abort of it is applied, and not held, and aborted again, for ever.
 func TestReplica_forgetApplied_noSession(t *testing.T) {
 	for _, broken := range []bool{false, true} {
-		c := newFastCluster(func(o *raft.Options) { o.Faults.Fast.AnswerUnopened = broken })
+		c := newFastCluster(func(o *raft.Options) { o.Dropped[rules.AnswerUnopened] = broken })
 		p := proposalOf(5, "a=S")
 		two := c.node(2)
 		if v := two.offered(consensus.MsgRecord, p); v.Refusal != consensus.RefusedNot {
@@ -135,7 +136,7 @@ func TestReplica_forgetApplied_noSession(t *testing.T) {
 // Ensure that one proposer cannot take all room for records.
 func TestReplica_record_share(t *testing.T) {
 	for _, broken := range []bool{false, true} {
-		c := newFastCluster(func(o *raft.Options) { o.Faults.Fast.NoShares = broken })
+		c := newFastCluster(func(o *raft.Options) { o.Dropped[rules.NoShares] = broken })
 		two := c.node(2)
 		for i := range uint64(1024) {
 			if v := two.offered(consensus.MsgRecord, proposalOf(10+i, "-=1")); v.Refusal != consensus.RefusedNot {
@@ -268,7 +269,7 @@ func TestReplica_handleVote_refusedWithoutRecords(t *testing.T) {
 // and that nobody else has to suffer for it.
 func TestReplica_record_blame(t *testing.T) {
 	for _, broken := range []bool{false, true} {
-		c := newFastCluster(func(o *raft.Options) { o.Faults.Fast.NoBlame = broken })
+		c := newFastCluster(func(o *raft.Options) { o.Dropped[rules.NoBlame] = broken })
 		two := c.node(2)
 		held, barred := 0, 0
 		for i := range uint64(40) {

@@ -10,28 +10,18 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 	"github.com/quorate/quorate/internal/keyrange"
 )
 
 // The part of the test's members that the fast path needs: a state machine with revisions and results, a pool on disk, and
 // replies that are evaluated once the disk has the entry.
 
-// shellFaults break a rule of the fast path that the shell and its state machine keep, not the core.
-type shellFaults struct {
-	ApplyTwice          bool // a second entry of a proposal is applied again
-	SkipTakesNext       bool // an entry whose revision is taken gets the next one instead
-	SkipApplies         bool // or is applied all the same
-	SkipIsResult        bool // an entry that was passed over is the first result of its proposal
-	LeaderEvaluatesLate bool // a reply is evaluated on whatever is applied by then, be it the entry itself
-	LeaderVolatile      bool // a leader answers before its entry is on disk
-	ForgetAtAppend      bool // a record leaves the disk when an entry of its proposal is logged
-}
-
 // keys is a state machine whose commands name the keys that they read and write, "ab=1", or all of them, "*=1", or none, "-=1";
 // "!=1" meets every other one, and "~a=1" reads and changes nothing. What a command gives is the revision at which each of its
 // keys was written before: any two in another order show.
 type keys struct {
-	faults   *shellFaults
+	dropped  *rules.Set // of those that a state machine keeps
 	revision uint64
 	modified map[byte]uint64
 	results  map[consensus.ProposalID]result
@@ -111,16 +101,16 @@ func (k *keys) keepResult(id consensus.ProposalID, r result) {
 
 // apply is the rule of docs/fast-path.md, as kv/apply has it.
 func (k *keys) apply(e *entry) {
-	if _, done := k.results[e.Proposal]; done && !k.faults.ApplyTwice {
+	if _, done := k.results[e.Proposal]; done && !k.dropped[rules.ApplyTwice] {
 		return
 	}
 	revision := k.revision + 1
 	if e.ExactRevision != 0 {
 		switch {
-		case e.ExactRevision > k.revision || k.faults.SkipApplies:
+		case e.ExactRevision > k.revision || k.dropped[rules.SkipApplies]:
 			revision = e.ExactRevision
-		case k.faults.SkipTakesNext:
-		case k.faults.SkipIsResult:
+		case k.dropped[rules.SkipTakesNext]:
+		case k.dropped[rules.SkipIsResult]:
 			k.keepResult(e.Proposal, result{index: e.Index, reply: "skipped"})
 			return
 		default:
@@ -205,7 +195,7 @@ func (n *node) foresee(e *entry, verdict *consensus.Verdict) bool {
 	switch {
 	case !changes(e.Payload):
 		return false // the revision that it states depends on what comes before
-	case n.c.shell.LeaderEvaluatesLate:
+	case n.c.shell[rules.LeaderEvaluatesLate]:
 		verdict.Reply = []byte(n.store.keys.evaluate(e.Payload))
 	case done && known.reply != "skipped":
 		verdict.Reply = []byte(known.reply) // even of another attempt: the core must not let that count

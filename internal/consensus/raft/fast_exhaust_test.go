@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // explorer tries every order in which messages can arrive, and every moment at which a member may campaign or fall, of a small
@@ -14,7 +15,7 @@ import (
 // schedules that gave every member the same, show the same and left the same under way are one.
 type explorer struct {
 	voters  int
-	faults  raft.Faults
+	faults  rules.Set
 	begin   func(x *schedule)
 	events  []event // each may happen once, at any moment
 	limit   int     // states
@@ -52,7 +53,7 @@ func (e *explorer) start() *schedule {
 	}
 	c := newCluster(ids, nil, func(o *raft.Options) {
 		o.ElectionTicks, o.PreVote, o.CheckQuorum = 1000, false, false
-		o.Fast.Footprint, o.Faults = footprintOf, e.faults
+		o.Fast.Footprint, o.Dropped = footprintOf, e.faults
 	})
 	x := &schedule{cluster: c, past: make([]uint64, e.voters), used: make([]bool, len(e.events))}
 	x.laws = newFastLaws(c)
@@ -253,7 +254,7 @@ func TestReplica_Step_fastExhaustive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := &explorer{voters: tc.voters, begin: tc.begin, events: tc.events, faults: without.core, limit: 2000}
+		e := &explorer{voters: tc.voters, begin: tc.begin, events: tc.events, faults: without, limit: 2000}
 		switch {
 		case testing.Short():
 			e.limit = 400

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 	"github.com/quorate/quorate/internal/consensus/tally"
 )
 
@@ -82,7 +83,7 @@ func TestReplica_Recover_clientEquivocates(t *testing.T) {
 	for _, dropped := range []bool{false, true} {
 		c := newCluster([]memberID{1, 2, 3, 4, 5}, nil, func(o *raft.Options) {
 			o.Fast.Footprint = footprintOf
-			o.Faults.Fast.RecoverAnyPayload = dropped
+			o.Dropped[rules.RecoverAnyPayload] = dropped
 		})
 		l := newFastLaws(c)
 		c.elect(1)
@@ -127,7 +128,7 @@ func lyingRun(rng *rand.Rand, dropped bool) *fastLaws {
 	ids := []memberID{1, 2, 3, 4, 5, 6, 7}[:4+rng.IntN(4)]
 	c := newCluster(ids, nil, func(o *raft.Options) {
 		o.Fast.Footprint = footprintOf
-		o.Faults.Fast.RecoverAnyPayload = dropped
+		o.Dropped[rules.RecoverAnyPayload] = dropped
 	})
 	l := newFastLaws(c)
 	c.elect(1)

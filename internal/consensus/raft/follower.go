@@ -3,6 +3,7 @@ package raft
 import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/filter"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // handleAppend brings this log in line with the leader's (Raft paper, figure 2, "AppendEntries"). Every entry that this log
@@ -13,19 +14,19 @@ func (r *Replica) handleAppend(m *consensus.Message) {
 	r.follow.roundInOrder = max(r.follow.roundInOrder, m.Round)
 	prev, entries := m.Prev, m.Entries
 	known := r.log.Base().Index
-	if r.opts.Faults.SkipBelowCommit {
+	if r.opts.Dropped[rules.SkipBelowCommit] {
 		known = r.log.Commit()
 	}
 	if prev.Index < known {
 		if skip := min(known-prev.Index, consensus.Index(len(entries))); skip > 0 {
 			prev, entries = entries[skip-1].Position(), entries[skip:]
 		}
-		if prev.Index < known && !r.opts.Faults.SkipBelowCommit {
+		if prev.Index < known && !r.opts.Dropped[rules.SkipBelowCommit] {
 			r.refuseBelowBase(m)
 			return
 		}
 	}
-	if !r.log.Matches(prev) && !(r.opts.Faults.SkipBelowCommit && prev.Index <= r.log.Commit()) {
+	if !r.log.Matches(prev) && !(r.opts.Dropped[rules.SkipBelowCommit] && prev.Index <= r.log.Commit()) {
 		if prev.Index <= r.log.Commit() {
 			r.refuseLog(m, prev)
 			return
@@ -42,7 +43,7 @@ func (r *Replica) handleAppend(m *consensus.Message) {
 		return
 	}
 	r.follow.matched = max(r.follow.matched, prev.Index+consensus.Index(len(entries)))
-	if r.opts.Faults.SkipBelowCommit {
+	if r.opts.Dropped[rules.SkipBelowCommit] {
 		r.follow.matched = max(r.follow.matched, r.log.Commit())
 	}
 	r.noteDurable(m.From, m.Durable)
@@ -142,7 +143,7 @@ func (r *Replica) acknowledge() {
 		return
 	}
 	if ack {
-		after := r.log.Writing() && !r.opts.Faults.AckBeforeDurable
+		after := r.log.Writing() && !r.opts.Dropped[rules.AckBeforeDurable]
 		r.send(consensus.Message{
 			Kind: consensus.MsgAppendReply, To: r.leader, Round: r.follow.roundInOrder,
 			Match:         r.log.PositionAt(r.follow.matched),

@@ -3,11 +3,12 @@ package raft
 import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/filter"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // judge drops a message that must not be looked at, and counts it.
 func (r *Replica) judge(m *consensus.Message) (dropped bool) {
-	if r.opts.Faults.BelieveMessages {
+	if r.opts.Dropped[rules.BelieveMessages] {
 		return false
 	}
 	at := filter.Receiver{
@@ -57,7 +58,7 @@ func (r *Replica) fromLeaving(m *consensus.Message) bool {
 // alive: it learns from its log, or from that leader. A survivor that was recovered apart from a living majority must not stop
 // it.
 func (r *Replica) handleRemoved(m *consensus.Message) {
-	if r.hearsNow() && m.From != r.leader && !r.opts.Faults.BelieveMessages {
+	if r.hearsNow() && m.From != r.leader && !r.opts.Dropped[rules.BelieveMessages] {
 		r.stats.dropped.Count(filter.Removal)
 		return
 	}

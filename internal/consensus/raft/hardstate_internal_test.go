@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // Ensure that a term is pending, and a promise not given, until the request that carries it is durable.
@@ -38,7 +39,7 @@ func TestHardState_pending(t *testing.T) {
 
 // Ensure that what speaks for a term waits for it, and that refusals in a row to one member leave in one message.
 func TestOutbox_send(t *testing.T) {
-	r := &Replica{opts: Options{ID: 1}, configs: configs.New(1, consensus.StorageID{}, nil, configs.Faults{}), hard: hardState{term: 2}}
+	r := &Replica{opts: Options{ID: 1}, configs: configs.New(1, consensus.StorageID{}, nil, rules.Set{}), hard: hardState{term: 2}}
 	o, hard := &r.out, &r.hard
 	r.sendInTerm(consensus.Message{Kind: consensus.MsgHeartbeat, To: 2})
 	hard.seq = 1
@@ -72,7 +73,7 @@ func TestOutbox_send(t *testing.T) {
 // Ensure that a message waits for its own term and not for later ones: terms that change faster than the disk writes them must not
 // hold all messages.
 func TestOutbox_releaseHeld_termsChange(t *testing.T) {
-	r := &Replica{opts: Options{ID: 1}, configs: configs.New(1, consensus.StorageID{}, nil, configs.Faults{})}
+	r := &Replica{opts: Options{ID: 1}, configs: configs.New(1, consensus.StorageID{}, nil, rules.Set{})}
 	o, hard := &r.out, &r.hard
 	for term := consensus.Term(1); term <= 3; term++ {
 		hard.term = term

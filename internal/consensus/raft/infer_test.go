@@ -6,6 +6,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // deliverOnly plays until nothing is under way; messages that do not pass are lost.
@@ -32,7 +33,7 @@ func TestReplica_Step_inferredOldTerm(t *testing.T) {
 	for _, fault := range []bool{false, true} {
 		c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) {
 			o.MaxMessageBytes, o.MaxInflightMessages = 1, 1
-			o.Faults.InferOldTerm = fault
+			o.Dropped[rules.InferOldTerm] = fault
 		})
 		c.infer = true
 		l := newLaws()

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // The inferred commit. A member that proposed an entry need not wait for the leader to say that it committed: it counts
@@ -66,7 +67,8 @@ func (r *Replica) inferCommit() {
 		return
 	}
 	index := min(consensus.Index(r.reached(r.logOf)), r.follow.matched)
-	if term, ok := r.log.Term(index); !ok || index <= r.log.Commit() || (term != r.hard.term && !r.opts.Faults.InferOldTerm) {
+	term, ok := r.log.Term(index)
+	if !ok || index <= r.log.Commit() || (term != r.hard.term && !r.opts.Dropped[rules.InferOldTerm]) {
 		return
 	}
 	own := uint64(0)

@@ -213,7 +213,7 @@ func (r *Replica) restoreLog(restored *Restored) error {
 		meta := restored.Base
 		r.resetMeta = &meta
 	}
-	log.Faults = r.opts.Faults.Log
+	log.Dropped = r.opts.Dropped
 	r.log = log
 	return nil
 }

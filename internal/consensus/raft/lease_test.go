@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // Ensure that a follower which promised patience to a leader with a lease keeps the promise in the next term as well: a
@@ -135,7 +136,7 @@ func TestReplica_leaseHolds_mixedSettings(t *testing.T) {
 		for _, own := range []bool{false, true} {
 			c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) {
 				o.ElectionTicks, o.HeartbeatTicks, o.Fast.Footprint = 10, 1, footprintOf
-				o.Faults.OwnLeaseTicks = own
+				o.Dropped[rules.OwnLeaseTicks] = own
 				tc.adapt(o)
 			})
 			l := newFastLaws(c)

@@ -6,9 +6,8 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/fast"
-	"github.com/quorate/quorate/internal/consensus/raftlog"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // Options are fixed for the life of a Replica. Start from Defaults.
@@ -51,54 +50,13 @@ type Options struct {
 
 	Fast FastOptions
 
-	// Faults break the protocol on purpose, as negative controls of the checkers. Tests only.
-	Faults Faults
+	// Dropped are rules that a test goes without, so that a checker must notice. Nothing else sets it.
+	Dropped rules.Set
 }
 
-// Faults are switches that break a law each. Only tests set them: a checker that stays silent with one on is broken.
-type Faults struct {
-	CommitOldTerm    bool // commit entries of earlier terms by counting (Raft paper, figure 8)
-	CountLearners    bool // learners count for commit and reads, but not for votes
-	VoteTwice        bool // forget the vote of this term
-	AckBeforeDurable bool // acknowledge appends before they are on disk, and count the leader's own log so
-	SkipReadRound    bool // answer reads without confirming the leader
-	ChangeInOldTerm  bool // change the configuration before an entry of the term has committed (Ongaro, 2015)
-	TwoChanges       bool // change it while the change before is under way
-	ReuseConfigIDs   bool // name configurations by a counter, which a roll-back turns back
-	CountSelf        bool // a leader that is no voter counts itself
-	CountOldAnswers  bool // a voter's answer to a log query counts for later reads as well
-	ReadLeaderIndex  bool // any logs of a majority confirm the last index that the leader reported
-	// Without these, a read's index is too low (ADR 0035).
-	ReadForgetsAnswers bool // it leaves out what the leader answered before it committed
-	ReadBelowNoop      bool // it may lie below the first entry of the leader's term
-	ReadOldEnds        bool // how far a disk was before the read came counts
-	ReadWhileChanging  bool // while a change is under way it is counted by the configuration in force
-
-	SkipBelowCommit bool // a follower takes for equal, and acknowledges, what is committed in its own log
-	BelieveMessages bool // nobody judges messages before they are looked at
-	OwnLeaseTicks   bool // a leader takes for promised what its own settings would promise
-	InferOldTerm    bool // infer commits of entries of earlier terms
-	DurableTooSoon  bool // a leader reports entries to proposers that are not on its disk yet
-	UnionOfJoint    bool // a joint configuration decides by a majority of all its voters together
-	IncomingDecides bool // what is logged in a joint configuration commits by its incoming voters alone
-	DirectSwitch    bool // a change of several voters logs the new ones alone: nothing asks both majorities
-	LeaveEarly      bool // a new leader ends a joint change that it finds before an entry of its own term has committed
-	NoNotice        bool // no entry says that a change by protocol activate is in force
-	TrustDenial     bool // a follower that denies what it acknowledged still counts
-	LogAnyOrder     bool // a leader logs what it is given at once in another order
-	IgnoreBinding   bool // a member campaigns, and counts itself, whatever data directory it is bound to
-	// LossByRounds takes it for a loss if the echo of a heartbeat, which may overtake entries, says that less has arrived than
-	// was sent, and lets probes bear entries.
-	LossByRounds bool
-
-	Log  raftlog.Faults
-	Fast FastFaults
-}
-
-// FastOptions, FastFaults and FastCounts are those of the fast path.
+// FastOptions and FastCounts are those of the fast path.
 type (
 	FastOptions = fast.Options
-	FastFaults  = fast.Faults
 	FastCounts  = fast.Counts
 )
 
@@ -170,16 +128,7 @@ func (r *Restored) HasConfig() bool {
 func (o *Options) fastSettings() fast.Settings {
 	return fast.Settings{
 		Self: o.ID, ElectionTicks: o.ElectionTicks, MaxUncommittedBytes: o.MaxUncommittedBytes, Options: o.Fast,
-		Faults: o.Faults.Fast, ReuseConfigIDs: o.Faults.ReuseConfigIDs,
-	}
-}
-
-// configFaults are the faults of package configs.
-func (o *Options) configFaults() configs.Faults {
-	f := &o.Faults
-	return configs.Faults{
-		TwoChanges: f.TwoChanges, ReuseIDs: f.ReuseConfigIDs, CountLearners: f.CountLearners, UnionOfJoint: f.UnionOfJoint,
-		IgnoreBinding: f.IgnoreBinding, IncomingDecides: f.IncomingDecides, NoNotice: f.NoNotice,
+		Dropped: o.Dropped,
 	}
 }
 

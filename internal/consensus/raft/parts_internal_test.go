@@ -6,11 +6,12 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // historyOf returns the configurations of a member of a cluster that begins with config.
 func historyOf(self consensus.MemberID, config consensus.Config) *configs.History {
-	history := configs.New(self, consensus.StorageID{}, nil, configs.Faults{})
+	history := configs.New(self, consensus.StorageID{}, nil, rules.Set{})
 	base := consensus.SnapshotMeta{
 		Position: consensus.Position{Index: 1, Term: 1}, ConfigID: consensus.ConfigID{Index: 1, Term: 1}, Config: config,
 	}

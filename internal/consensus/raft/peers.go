@@ -7,6 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/progress"
 	"github.com/quorate/quorate/internal/consensus/quorum"
 	"github.com/quorate/quorate/internal/consensus/reconfig"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // A learner may be promoted if at most so many entries, and one append's worth of bytes, are missing to the leader's
@@ -106,7 +107,7 @@ func (l *leader) active(p *progress.Peer) bool {
 // matchOf is how far a member's log is durable and equal to the leader's. The leader's own disk counts like another's.
 func (l *leader) matchOf(id consensus.MemberID) uint64 {
 	if id == l.opts.ID {
-		if l.opts.Faults.AckBeforeDurable {
+		if l.opts.Dropped[rules.AckBeforeDurable] {
 			return uint64(l.log.Last())
 		}
 		return uint64(l.log.Durable())
@@ -119,7 +120,7 @@ func (l *leader) matchOf(id consensus.MemberID) uint64 {
 
 // reached returns what a majority, of each set of voters, has reached.
 func (r *Replica) reached(reached func(consensus.MemberID) uint64) uint64 {
-	return r.configs.Reached(reached, r.opts.Faults.CountSelf && r.lead != nil)
+	return r.configs.Reached(reached, r.opts.Dropped[rules.CountSelf] && r.lead != nil)
 }
 
 // quorumHeard reports whether the leader heard a majority within an election timeout (Raft thesis, section 6.2). While it

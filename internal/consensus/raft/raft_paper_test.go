@@ -7,6 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/filter"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // single returns one replica of a cluster of three with the given log, and the messages that a Step sends.
@@ -116,7 +117,7 @@ func TestReplica_paper53_onlyConflictsTruncate(t *testing.T) {
 func TestReplica_paper542_commitOwnTerm(t *testing.T) {
 	for _, broken := range []bool{false, true} {
 		opts := raft.Defaults(1)
-		opts.Faults.CommitOldTerm = broken
+		opts.Dropped[rules.CommitOldTerm] = broken
 		r, err := raft.New(opts, raft.Restored{
 			Hard: consensus.HardState{Term: 3},
 			Base: consensus.SnapshotMeta{Position: position{Index: 1, Term: 1}, Config: testConfig([]memberID{1, 2, 3}, nil),

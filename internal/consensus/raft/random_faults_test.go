@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // Ensure that a reader needs new answers for each question: here it has the old ones of a majority that has gone on
 // without it and its leader.
 func TestReplica_Step_oldLogEnds(t *testing.T) {
 	for _, old := range []bool{false, true} {
-		c := newCluster([]memberID{1, 2, 3, 4, 5}, nil, func(o *raft.Options) { o.Faults.CountOldAnswers = old })
+		c := newCluster([]memberID{1, 2, 3, 4, 5}, nil, func(o *raft.Options) { o.Dropped[rules.CountOldAnswers] = old })
 		c.infer = true
 		l := newLaws()
 		l.watch(c)
@@ -43,8 +44,8 @@ func TestReplica_Step_oldLogEnds(t *testing.T) {
 
 // Ensure the same for faults that need a certain turn of events: it is played with the fault and without.
 func TestReplica_Step_faultsOfOneTurn(t *testing.T) {
-	play := func(faults raft.Faults, turn func(c *cluster, l *laws)) string {
-		c := newCluster([]memberID{1, 2, 3}, []memberID{4, 5}, func(o *raft.Options) { o.Faults = faults })
+	play := func(faults rules.Set, turn func(c *cluster, l *laws)) string {
+		c := newCluster([]memberID{1, 2, 3}, []memberID{4, 5}, func(o *raft.Options) { o.Dropped = faults })
 		l := newLaws()
 		l.watch(c)
 		c.elect(1)
@@ -65,23 +66,23 @@ func TestReplica_Step_faultsOfOneTurn(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name   string
-		faults raft.Faults
+		faults rules.Set
 		turn   func(c *cluster, l *laws)
 		want   string
 	}{
-		{"a commit that only learners hold", raft.Faults{CountLearners: true}, func(c *cluster, _ *laws) {
+		{"a commit that only learners hold", rules.Set{rules.CountLearners: true}, func(c *cluster, _ *laws) {
 			c.propose(1, "ours")
 			c.settle()
 			deposed(c)
 		}, "leader completeness"},
-		{"a read from a deposed leader", raft.Faults{SkipReadRound: true}, func(c *cluster, l *laws) {
+		{"a read from a deposed leader", rules.Set{rules.SkipReadRound: true}, func(c *cluster, l *laws) {
 			deposed(c)
 			l.asked[[2]uint64{1, 7}] = l.highest
 			c.node(1).step(raft.Read{IDs: []uint64{7}})
 			c.settle()
 		}, "linearizable read"},
 	} {
-		if got := play(raft.Faults{}, tc.turn); got != "" {
+		if got := play(rules.Set{}, tc.turn); got != "" {
 			t.Errorf("%s: without the fault: %s", tc.name, got)
 		}
 		if got := play(tc.faults, tc.turn); !strings.Contains(got, tc.want) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // readsAt lets a member read, under the laws, and returns the name of the read.
@@ -55,9 +56,9 @@ func TestReplica_Read_slowDisks(t *testing.T) {
 
 // inferredAlone brings member 3 to find its own entry committed, by its disk and the leader's word, which neither the leader
 // nor member 2 knows of.
-func inferredAlone(t *testing.T, learners []memberID, faults raft.Faults) (*cluster, *laws) {
+func inferredAlone(t *testing.T, learners []memberID, faults rules.Set) (*cluster, *laws) {
 	t.Helper()
-	c := newCluster([]memberID{1, 2, 3}, learners, func(o *raft.Options) { o.Faults = faults })
+	c := newCluster([]memberID{1, 2, 3}, learners, func(o *raft.Options) { o.Dropped = faults })
 	c.infer, c.trace = true, &strings.Builder{}
 	l := newLaws()
 	l.watch(c)
@@ -82,7 +83,7 @@ func inferredAlone(t *testing.T, learners []memberID, faults raft.Faults) (*clus
 // a read of the leader misses what member 3 has answered meanwhile.
 func TestReplica_Read_oldEnds(t *testing.T) {
 	for _, fault := range []bool{false, true} {
-		c, l := inferredAlone(t, nil, raft.Faults{ReadOldEnds: fault})
+		c, l := inferredAlone(t, nil, rules.Set{rules.ReadOldEnds: fault})
 		readsAt(c, l, 1, 2)
 		c.deliverOnly(func(m *message) bool { return m.From != 3 && m.To != 3 && len(m.Entries) == 0 })
 		if stale := strings.Contains(l.broken, "read"); stale != fault || (l.reads == 2) != fault {
@@ -95,7 +96,7 @@ func TestReplica_Read_oldEnds(t *testing.T) {
 // counts by the one before. Without the rule the read misses what it answered.
 func TestReplica_Read_whileChanging(t *testing.T) {
 	for _, fault := range []bool{false, true} {
-		c, l := inferredAlone(t, []memberID{4}, raft.Faults{ReadWhileChanging: fault})
+		c, l := inferredAlone(t, []memberID{4}, rules.Set{rules.ReadWhileChanging: fault})
 		c.change(1, consensus.ChangePromote, testMember(4))
 		within := func(m *message) bool { return m.From != 3 && m.To != 3 && len(m.Entries) == 0 }
 		c.deliverOnly(within)
@@ -114,7 +115,7 @@ func TestReplica_Read_whileChanging(t *testing.T) {
 // what others may have counted. Without the rule the read goes without what member 2 may have answered.
 func TestReplica_Read_lostEnd(t *testing.T) {
 	for _, row := range []struct{ lost, fault, answered bool }{{}, {lost: true}, {lost: true, fault: true, answered: true}} {
-		c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) { o.Faults.TrustDenial = row.fault })
+		c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) { o.Dropped[rules.TrustDenial] = row.fault })
 		c.elect(1)
 		c.propose(1, "a")
 		c.settle()
@@ -143,7 +144,7 @@ func TestReplica_Read_lostEnd(t *testing.T) {
 // voter's log has the entry yet. Without the rule the read goes without it.
 func TestReplica_Read_answeredEarly(t *testing.T) {
 	for _, fault := range []bool{false, true} {
-		c := newFastCluster(func(o *raft.Options) { o.Faults.ReadForgetsAnswers = fault })
+		c := newFastCluster(func(o *raft.Options) { o.Dropped[rules.ReadForgetsAnswers] = fault })
 		decided := 0
 		c.check = func(n *node, out *raft.Output) { decided += len(out.Decided) }
 		c.proposeFast(3, "a=1")

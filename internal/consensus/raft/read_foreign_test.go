@@ -8,17 +8,18 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/filter"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // laterCommit brings member 2, which follows leader 3 of term 3, to learn what leader 1 of term 4 committed, by the question
 // of a candidate, and without that term. The logs of leader 3 and of member 2 differ below that index: entries 3 and 4 are
 // Y1 and Y2 of term 2 on member 2, and W, recovered, and the no-op of term 3 on its leader. If asks, a read is under way at
 // member 2 meanwhile, and everybody has answered its question but the leaders of the two terms before.
-func laterCommit(t *testing.T, faults raft.Faults, asks bool) *story {
+func laterCommit(t *testing.T, faults rules.Set, asks bool) *story {
 	c := newCluster([]memberID{1, 2, 3, 4, 5}, nil, func(o *raft.Options) {
 		o.ElectionTicks, o.PreVote, o.CheckQuorum, o.StrictReconfig = 1000, true, false, false
 		o.MaxMessageBytes = 1
-		o.Fast.Footprint, o.Faults = footprintOf, faults
+		o.Fast.Footprint, o.Dropped = footprintOf, faults
 	})
 	c.lossy, c.trace = true, &strings.Builder{}
 	x := &story{cluster: c, laws: newFastLaws(c)}
@@ -76,7 +77,7 @@ func laterCommit(t *testing.T, faults raft.Faults, asks bool) *story {
 // log: that leader may lead no more, and what was answered may be missing up to the index that it told.
 func TestReplica_Read_commitOfALaterTerm(t *testing.T) {
 	for _, broken := range []bool{false, true} {
-		x := laterCommit(t, raft.Faults{ReadLeaderIndex: broken}, true)
+		x := laterCommit(t, rules.Set{rules.ReadLeaderIndex: broken}, true)
 		if stale := strings.HasPrefix(x.laws.broken, "L6"); stale != broken || (x.laws.broken != "") != broken {
 			t.Errorf("the leader's index is used: %t; broken %q, reads answered %v\n%s", broken, x.laws.broken, x.node(2).reads, x.trace)
 		}
@@ -87,7 +88,7 @@ func TestReplica_Read_commitOfALaterTerm(t *testing.T) {
 // refused, counted, and told once, and nothing of it is acknowledged.
 func TestReplica_Receive_appendBelowCommit(t *testing.T) {
 	for _, broken := range []bool{false, true} {
-		x := laterCommit(t, raft.Faults{SkipBelowCommit: broken}, false)
+		x := laterCommit(t, rules.Set{rules.SkipBelowCommit: broken}, false)
 		x.slow("X", "f", 3) // entry 5 of leader 3
 		three, two := x.node(3), x.node(2)
 		s := three.replica.Status()

@@ -3,6 +3,7 @@ package raft
 import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/readindex"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // There are two ways to confirm a linearizable read. The leader's round is in reads.go. The other one asks a majority
@@ -48,7 +49,7 @@ func (r *Replica) handleLogQuery(m *consensus.Message) {
 
 // knowsAll reports whether every write that was answered before now, and that this member knows of, is in its log.
 func (r *Replica) knowsAll() bool {
-	return (r.fast.Held() == 0 || r.opts.Faults.Fast.ReadPastPool) && r.configs.Stable() && r.configs.Votes()
+	return (r.fast.Held() == 0 || r.opts.Dropped[rules.ReadPastPool]) && r.configs.Stable() && r.configs.Votes()
 }
 
 func (r *Replica) handleLogQueryReply(m *consensus.Message) {
@@ -61,7 +62,8 @@ func (r *Replica) handleLogQueryReply(m *consensus.Message) {
 
 // readFromMajority answers the reads for which a majority answered how far their logs go, if all of that has committed here.
 func (r *Replica) readFromMajority() {
-	if len(r.forwards.forwarded) == 0 || !r.forwards.logEnds.Answered() || (!r.knowsAll() && !r.opts.Faults.ReadLeaderIndex) {
+	if len(r.forwards.forwarded) == 0 || !r.forwards.logEnds.Answered() ||
+		(!r.knowsAll() && !r.opts.Dropped[rules.ReadLeaderIndex]) {
 		return
 	}
 	keep := r.forwards.forwarded[:0]
@@ -76,10 +78,10 @@ func (r *Replica) readFromMajority() {
 }
 
 func (r *Replica) indexFor(read uint64) (consensus.Index, bool) {
-	if r.opts.Faults.CountOldAnswers {
+	if r.opts.Dropped[rules.CountOldAnswers] {
 		read = 1
 	}
-	if r.opts.Faults.ReadLeaderIndex {
+	if r.opts.Dropped[rules.ReadLeaderIndex] {
 		if index, known := r.forwards.logEnds.LeaderIndex(read, r.leader, r.hard.term, r.configs.Config().Voters); known {
 			return index, true
 		}

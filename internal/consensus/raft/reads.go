@@ -4,6 +4,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/progress"
 	"github.com/quorate/quorate/internal/consensus/readindex"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // A linearizable read costs no log entry (Raft thesis, section 6.4), only the certainty that no other leader had
@@ -19,18 +20,18 @@ import (
 // that the leader leads, are a majority, and no round is needed: one round trip.
 
 func (l *leader) addRead(id uint64, from consensus.MemberID, asker bool) {
-	faults, commit := &l.opts.Faults, l.log.Commit()
+	dropped, commit := &l.opts.Dropped, l.log.Commit()
 	read := readindex.Pending{From: from, ID: id, Index: l.log.Last(), Floor: max(commit, l.noop), Asker: asker}
-	if faults.Fast.ReadCommitIndex {
+	if dropped[rules.ReadCommitIndex] {
 		read.Index = commit
 	}
-	if faults.ReadBelowNoop {
+	if dropped[rules.ReadBelowNoop] {
 		read.Floor = 0
 	}
-	if l.configs.Stable() || faults.ReadWhileChanging {
+	if l.configs.Stable() || dropped[rules.ReadWhileChanging] {
 		read.Config = l.configs.ID()
 	}
-	sure := l.leaseHolds() || faults.SkipReadRound || (asker && l.majorityWith(from))
+	sure := l.leaseHolds() || dropped[rules.SkipReadRound] || (asker && l.majorityWith(from))
 	if !sure || read.Index > commit {
 		l.beginRound()
 		read.Round = l.rounds.last
@@ -55,9 +56,9 @@ func (l *leader) answerReads() {
 // anybody before it heard that round lies at or below, unless it has lost some of that.
 func (l *leader) noteEnd(p *progress.Peer, round uint64, durable consensus.Index) {
 	p.Round = max(p.Round, round)
-	if from := p.EndRound; durable > 0 && round > from && (!p.Lost(durable, round) || l.opts.Faults.TrustDenial) {
+	if from := p.EndRound; durable > 0 && round > from && (!p.Lost(durable, round) || l.opts.Dropped[rules.TrustDenial]) {
 		p.End, p.EndRound = durable, round
-		if l.configs.Stable() || l.opts.Faults.ReadWhileChanging {
+		if l.configs.Stable() || l.opts.Dropped[rules.ReadWhileChanging] {
 			l.reads.waiting.Narrow(from, round, l.configs.ID(), l.mayBeAnswered)
 		}
 	}
@@ -72,12 +73,12 @@ func (l *leader) mayBeAnswered(round uint64) consensus.Index {
 			return uint64(l.log.Durable())
 		case p == nil:
 			return uint64(l.log.Last())
-		case p.EndRound >= round || l.opts.Faults.ReadOldEnds:
+		case p.EndRound >= round || l.opts.Dropped[rules.ReadOldEnds]:
 			return uint64(p.End)
 		}
 		return uint64(p.SentTo)
 	}))
-	if l.opts.Faults.ReadForgetsAnswers {
+	if l.opts.Dropped[rules.ReadForgetsAnswers] {
 		return end
 	}
 	return max(end, min(l.reads.early, l.log.Durable()))

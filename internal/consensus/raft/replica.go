@@ -15,7 +15,7 @@ func New(opts Options, restored Restored) (*Replica, error) {
 	}
 	r := &Replica{
 		opts:    opts,
-		configs: configs.New(opts.ID, opts.Storage, restored.Tombstones, opts.configFaults()),
+		configs: configs.New(opts.ID, opts.Storage, restored.Tombstones, opts.Dropped),
 		elect:   election{rng: random{state: opts.Seed ^ uint64(opts.ID)*0x9e3779b97f4a7c15}, spread: 2 * opts.HeartbeatTicks},
 	}
 	r.fast = fast.New(opts.fastSettings(), &r.log, &r.configs)

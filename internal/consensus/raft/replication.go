@@ -4,6 +4,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/filter"
 	"github.com/quorate/quorate/internal/consensus/progress"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // heartbeat makes a message to everybody due, with a new round: its echoes show who is there.
@@ -73,7 +74,7 @@ func (l *leader) probe(p *progress.Peer) {
 
 // probeRound is the round from which on answers end a probe that leaves now.
 func (l *leader) probeRound() uint64 {
-	if l.opts.Faults.LossByRounds {
+	if l.opts.Dropped[rules.LossByRounds] {
 		return 0
 	}
 	return l.rounds.last
@@ -92,7 +93,7 @@ func (l *leader) sendAppend(p *progress.Peer) bool {
 	if p.State == progress.Replicate && !p.Paused() || p.State == progress.Probe && l.mayBearEntries(p) && l.active(p) {
 		m.Entries, size = l.log.SliceBytes(p.Next, l.opts.MaxMessageBytes)
 	}
-	if len(m.Entries) > 0 && p.AskedIn(l.probeRound()) && !l.opts.Faults.LossByRounds {
+	if len(m.Entries) > 0 && p.AskedIn(l.probeRound()) && !l.opts.Dropped[rules.LossByRounds] {
 		l.beginRound()
 	}
 	l.stamp(p, &m)
@@ -103,14 +104,14 @@ func (l *leader) sendAppend(p *progress.Peer) bool {
 
 // mayBearEntries reports whether a probe may: only entries of which none was sent before.
 func (l *leader) mayBearEntries(p *progress.Peer) bool {
-	return p.NeverSent() || l.opts.Faults.LossByRounds
+	return p.NeverSent() || l.opts.Dropped[rules.LossByRounds]
 }
 
 // stamp puts into a message what every message of a leader carries.
 func (l *leader) stamp(p *progress.Peer, m *consensus.Message) {
 	m.Commit, m.Round = l.log.Commit(), l.rounds.last
 	m.Durable = min(l.log.Durable(), l.log.Last())
-	if l.opts.Faults.DurableTooSoon {
+	if l.opts.Dropped[rules.DurableTooSoon] {
 		m.Durable = l.log.Last()
 	}
 	p.CommitSent, p.RoundSent, p.DurableSent, p.HeartbeatBy = m.Commit, m.Round, m.Durable, false
@@ -170,7 +171,7 @@ func (l *leader) handleReply(p *progress.Peer, m *consensus.Message) {
 // refuses.
 func (l *leader) denies(p *progress.Peer, m *consensus.Message) bool {
 	return m.Round > p.MatchRound && m.Round <= l.rounds.last && m.Refused.Index >= p.Match && m.Hint.Index < p.Match &&
-		!l.opts.Faults.TrustDenial
+		!l.opts.Dropped[rules.TrustDenial]
 }
 
 func (l *leader) acknowledged(p *progress.Peer, m *consensus.Message) {
@@ -181,7 +182,7 @@ func (l *leader) acknowledged(p *progress.Peer, m *consensus.Message) {
 	case p.State == progress.Snapshot && p.Match >= l.log.Base().Index && p.Match >= p.Floor:
 		l.leaveSnapshot(p)
 	}
-	if l.opts.Faults.LossByRounds && m.Kind == consensus.MsgHeartbeatReply && p.State == progress.Replicate &&
+	if l.opts.Dropped[rules.LossByRounds] && m.Kind == consensus.MsgHeartbeatReply && p.State == progress.Replicate &&
 		m.Received+1 < p.Next {
 		l.probe(p)
 	}
@@ -201,7 +202,7 @@ func (l *leader) leaveSnapshot(p *progress.Peer) {
 // below the base of this log has committed here, so that counting it commits nothing.
 func (l *leader) holdsMatch(match consensus.Position) bool {
 	return match.Index < l.log.Base().Index || l.log.Matches(match) || (match == consensus.Position{}) ||
-		l.opts.Faults.SkipBelowCommit
+		l.opts.Dropped[rules.SkipBelowCommit]
 }
 
 // keepForSnapshots returns up to where the log may be compacted, at most to index: what follows a snapshot on its way is kept,
@@ -251,7 +252,7 @@ func (l *leader) advanceCommit() {
 	if index <= l.log.Commit() {
 		return
 	}
-	if index < l.noop && !l.opts.Faults.CommitOldTerm {
+	if index < l.noop && !l.opts.Dropped[rules.CommitOldTerm] {
 		return
 	}
 	l.commitTo(index)

@@ -3,6 +3,7 @@ package raft
 import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/filter"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // A leader lease depends on promises: for so long after it heard the leader, a member helps to elect nobody else (Raft thesis,
@@ -26,7 +27,7 @@ func (o *Options) promise() uint64 {
 // leaseTicks is how many of the leader's ticks a promise protects it, from the beginning of the echoed round: less than was
 // promised by the granularity of ticks, twice, and by what clocks may drift.
 func (l *leader) leaseTicks(patience uint64) uint64 {
-	if l.opts.Faults.OwnLeaseTicks {
+	if l.opts.Dropped[rules.OwnLeaseTicks] {
 		patience = uint64(l.opts.ElectionTicks) * l.opts.tickMicros()
 	}
 	ticks := min(patience, filter.MaxNumber) / l.opts.tickMicros()

@@ -8,51 +8,35 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/sim/breaks"
+	"github.com/quorate/quorate/internal/consensus/rules"
 	"github.com/quorate/quorate/internal/sim/lab"
 )
 
 // A rule has one name: that of the switch that drops it, with hyphens. Stories and scripts (testdata), walks (walk_all_test.go),
 // the simulator (--break) and the documents use it.
 
-// dropped are the rules that a story or a walk goes without.
-type dropped struct {
-	core  raft.Faults
-	shell shellFaults
+// drop returns the rules with these names, dropped.
+func drop(names ...string) (dropped rules.Set, err error) {
+	for _, name := range names {
+		rule, known := rules.Named(name)
+		if !known || rule.Text().In&(rules.Core|rules.Shell) == 0 {
+			return dropped, fmt.Errorf("no rule %s of the core, or of what runs it", name)
+		}
+		dropped[rule] = true
+	}
+	return dropped, nil
 }
 
-// drop switches rules off by their names.
-func drop(names ...string) (d dropped, err error) {
-	unknown := slices.Clone(names)
-	for _, switches := range []any{&d.core, &d.shell} {
-		for rule, off := range breaks.Rules(switches) {
-			*off = slices.Contains(names, rule)
-			unknown = slices.DeleteFunc(unknown, func(name string) bool { return name == rule })
-		}
-	}
-	if len(unknown) > 0 {
-		return d, fmt.Errorf("no rules %v", unknown)
-	}
-	return d, nil
-}
-
-// toldInLab are the rules whose loss a story of the laboratory shows. Its experiment drops no-notice, beside rules of its own.
-func toldInLab() (rules []string) {
-	for _, b := range lab.Breaks() {
-		switch told := len(lab.StoriesOf([]string{b.Name})) > 0; {
-		case told && b.Name == lab.ProtocolSwitched:
-			rules = append(rules, "no-notice")
-		case told:
-			rules = append(rules, b.Name)
-		}
-	}
-	return rules
+// toldInLab reports whether a story of the laboratory shows what is lost without a rule.
+func toldInLab(rule rules.Rule) bool {
+	return slices.ContainsFunc(lab.Breaks(), func(b lab.Break) bool {
+		return b.Drops(rule) && len(lab.StoriesOf([]string{b.Name})) > 0
+	})
 }
 
 // Ensure that every rule is shown to be needed: by a story or a script, by walks, by a test that names its switch, by the
 // simulator, or by a story of the laboratory.
-func TestFaults_shown(t *testing.T) {
+func TestRules_shown(t *testing.T) {
 	var shown strings.Builder
 	for _, pattern := range []string{"*_test.go", "testdata/*.txt"} {
 		paths, err := filepath.Glob(pattern)
@@ -67,28 +51,22 @@ func TestFaults_shown(t *testing.T) {
 			shown.Write(content)
 		}
 	}
-	words := strings.FieldsFunc(shown.String(), func(r rune) bool { return strings.ContainsRune(" \t\n\"=.,:;(){}&", r) })
+	words := strings.FieldsFunc(shown.String(), func(r rune) bool { return strings.ContainsRune(" \t\n\"=.,:;(){}[]&", r) })
 	for i, word := range words {
 		words[i] = strings.ToLower(strings.ReplaceAll(word, "-", ""))
 	}
-	told := toldInLab()
-	var d dropped
-	for _, switches := range []any{&d.core, &d.shell} {
-		for rule := range breaks.Rules(switches) {
-			least := 1
-			if switches == any(&d.shell) {
-				least = 3 // its declaration, its use, and who shows it
+	for rule := range rules.All(rules.Core | rules.Shell) {
+		least, flat, n := 1, strings.ReplaceAll(rule.String(), "-", ""), 0
+		if rule.Text().In&rules.Shell != 0 {
+			least = 2 // the state machine of these tests names it, too
+		}
+		for _, word := range words {
+			if word == flat {
+				n++
 			}
-			flat, n := strings.ReplaceAll(rule, "-", ""), 0
-			for _, word := range words {
-				if word == flat {
-					n++
-				}
-			}
-			simulated := func(b breaks.Break) bool { return b.Name == rule }
-			if n < least && !slices.ContainsFunc(breaks.All(), simulated) && !slices.Contains(told, rule) {
-				t.Errorf("nobody shows what breaks without %s", rule)
-			}
+		}
+		if n < least && rule.Text().Law == "" && !toldInLab(rule) {
+			t.Errorf("nothing shows what breaks without %v", rule)
 		}
 	}
 }

@@ -109,7 +109,7 @@ func (s *script) start(args []string) error {
 			if err != nil {
 				return err
 			}
-			adapt = append(adapt, func(o *raft.Options) { o.Faults = without.core })
+			adapt = append(adapt, func(o *raft.Options) { o.Dropped = without })
 		default:
 			return fmt.Errorf("no option %s", key)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // without plays the block "without RULE... voters=N" of a script twice: with the rules, where no law may break, and without
@@ -22,25 +23,25 @@ import (
 //	fall M                 member M stops for a moment: what its disk does not hold is lost
 //	late, arrive           the answers of the leader are late from now on; they arrive
 func without(t *testing.T, d *datadriven.TestData) string {
-	var rules []string
+	var names []string
 	voters := 0
 	for _, arg := range d.CmdArgs {
 		if arg.Key == "voters" {
 			voters, _ = strconv.Atoi(arg.Vals[0])
 		} else {
-			rules = append(rules, arg.Key)
+			names = append(names, arg.Key)
 		}
 	}
-	gone, err := drop(rules...)
+	gone, err := drop(names...)
 	if err != nil {
 		t.Fatalf("%s: %v", d.Pos, err)
 	}
 	var out strings.Builder
 	for _, row := range []struct {
 		name string
-		d    dropped
-	}{{"with", dropped{}}, {"without", gone}} {
-		x := newStory(voters, row.d.core, row.d.shell)
+		gone rules.Set
+	}{{"with", rules.Set{}}, {"without", gone}} {
+		x := newStory(voters, row.gone)
 		for line := range strings.Lines(d.Input) {
 			if err := x.tellLine(strings.Fields(line)); err != nil {
 				t.Fatalf("%s: %s: %v", d.Pos, strings.TrimSpace(line), err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // story is a schedule in which nothing arrives but what it says: for a rule whose absence shows only after a certain order of
@@ -20,7 +21,7 @@ type story struct {
 	late bool
 }
 
-func newStory(voters int, faults raft.Faults, shell shellFaults) *story {
+func newStory(voters int, dropped rules.Set) *story {
 	var ids []memberID
 	for id := range voters {
 		ids = append(ids, memberID(id+1))
@@ -28,9 +29,9 @@ func newStory(voters int, faults raft.Faults, shell shellFaults) *story {
 	c := newCluster(ids, nil, func(o *raft.Options) {
 		o.ElectionTicks, o.PreVote, o.CheckQuorum, o.StrictReconfig = 1000, false, false, false
 		o.MaxMessageBytes = 1
-		o.Fast.Footprint, o.Faults = footprintOf, faults
+		o.Fast.Footprint, o.Dropped = footprintOf, dropped
 	})
-	c.shell = shell
+	c.shell = dropped
 	x := &story{cluster: c, laws: newFastLaws(c)}
 	c.trace = &strings.Builder{}
 	c.elect(1)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // Ensure that each rule of membership changes is needed: with it switched off, the turn of events that the literature
@@ -13,24 +14,24 @@ import (
 func TestReplica_ChangeConfig_unsafe(t *testing.T) {
 	for _, tc := range []struct {
 		name             string
-		faults           raft.Faults
+		faults           rules.Set
 		voters, learners []memberID
 		turn             func(c *cluster)
 		want             string
 	}{
-		{"a change before an entry of the term has committed", raft.Faults{ChangeInOldTerm: true},
+		{"a change before an entry of the term has committed", rules.Set{rules.ChangeInOldTerm: true},
 			[]memberID{1, 2, 3, 4}, []memberID{5}, changeInOldTerm, "leader completeness"},
-		{"a second change while the first is under way", raft.Faults{TwoChanges: true},
+		{"a second change while the first is under way", rules.Set{rules.TwoChanges: true},
 			[]memberID{1, 2, 3}, []memberID{4, 5}, twoChanges, "leader completeness"},
-		{"learners count for commit", raft.Faults{CountLearners: true},
+		{"learners count for commit", rules.Set{rules.CountLearners: true},
 			[]memberID{1, 2, 3}, []memberID{4, 5}, countLearners, "leader completeness"},
-		{"a leader that removed itself counts itself", raft.Faults{CountSelf: true},
+		{"a leader that removed itself counts itself", rules.Set{rules.CountSelf: true},
 			[]memberID{1, 2, 3, 4}, nil, countSelf, "leader completeness"},
-		{"a joint configuration decides by one majority of all", raft.Faults{UnionOfJoint: true},
+		{"a joint configuration decides by one majority of all", rules.Set{rules.UnionOfJoint: true},
 			[]memberID{1, 2, 3}, []memberID{4, 5}, unionOfJoint, "leader completeness"},
 	} {
-		play := func(faults raft.Faults) string {
-			c := newCluster(tc.voters, tc.learners, func(o *raft.Options) { o.Faults, o.StrictReconfig = faults, false })
+		play := func(faults rules.Set) string {
+			c := newCluster(tc.voters, tc.learners, func(o *raft.Options) { o.Dropped, o.StrictReconfig = faults, false })
 			l := newLaws()
 			c.check = l.check // the laws of Raft alone: what users would lose
 			c.elect(1)
@@ -38,7 +39,7 @@ func TestReplica_ChangeConfig_unsafe(t *testing.T) {
 			tc.turn(c)
 			return l.broken
 		}
-		if got := play(raft.Faults{}); got != "" {
+		if got := play(rules.Set{}); got != "" {
 			t.Errorf("%s: without the fault: %s", tc.name, got)
 		}
 		if got := play(tc.faults); !strings.Contains(got, tc.want) {
@@ -52,9 +53,9 @@ func TestReplica_ChangeConfig_unsafe(t *testing.T) {
 // Ensure that the law of intersections foresees the disaster, before anybody lost anything: 1 can commit with 4 and 5 and
 // 2 can win with 3.
 func TestLaws_intersections(t *testing.T) {
-	for faults, want := range map[raft.Faults]string{{}: "", {TwoChanges: true}: "could both get a quorum"} {
+	for faults, want := range map[rules.Set]string{{}: "", {rules.TwoChanges: true}: "could both get a quorum"} {
 		c := newCluster([]memberID{1, 2, 3}, []memberID{4, 5}, func(o *raft.Options) {
-			o.Faults, o.StrictReconfig = faults, false
+			o.Dropped, o.StrictReconfig = faults, false
 		})
 		c.elect(1)
 		c.tick(2)

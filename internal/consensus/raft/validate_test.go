@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/filter"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // Ensure that no message moves a member that no sound member can have sent, whichever role the member has, and that each is
@@ -210,7 +211,7 @@ func (h hostile) message(from memberID, s *raft.Status) message {
 // besiege runs a cluster that somebody sends hostile messages, while clients write and read and members campaign. A non-member
 // breaks no law, unless somebody has come to follow it. One that bears the name of a member can cost elections and writes, but ends no process and moves no term
 // beyond what a message may.
-func besiege(seed uint64, from memberID, steps int, faults raft.Faults) (err error) {
+func besiege(seed uint64, from memberID, steps int, faults rules.Set) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
@@ -219,7 +220,7 @@ func besiege(seed uint64, from memberID, steps int, faults raft.Faults) (err err
 	h := hostile{rand.New(rand.NewPCG(seed, 3))}
 	careful := h.rng.IntN(2) == 0
 	c := newCluster([]memberID{1, 2, 3}, []memberID{4}, func(o *raft.Options) {
-		o.Fast.Footprint, o.PreVote, o.CheckQuorum, o.Seed, o.Faults = footprintOf, careful, careful, seed, faults
+		o.Fast.Footprint, o.PreVote, o.CheckQuorum, o.Seed, o.Dropped = footprintOf, careful, careful, seed, faults
 	})
 	l := newFastLaws(c)
 	c.elect(1)
@@ -279,7 +280,7 @@ func besiege(seed uint64, from memberID, steps int, faults raft.Faults) (err err
 func TestReplica_Receive_hostile(t *testing.T) {
 	for seed := range uint64(150) {
 		for _, from := range []memberID{9, 2} {
-			if err := besiege(seed, from, 400, raft.Faults{}); err != nil {
+			if err := besiege(seed, from, 400, rules.Set{}); err != nil {
 				t.Fatalf("seed %d, sender %v: %v", seed, from, err)
 			}
 		}
@@ -287,7 +288,7 @@ func TestReplica_Receive_hostile(t *testing.T) {
 	for _, from := range []memberID{9, 2} {
 		found := error(nil)
 		for seed := uint64(0); seed < 150 && found == nil; seed++ {
-			found = besiege(seed, from, 400, raft.Faults{BelieveMessages: true})
+			found = besiege(seed, from, 400, rules.Set{rules.BelieveMessages: true})
 		}
 		if found == nil {
 			t.Errorf("sender %v: messages are believed, and nothing happens", from)
@@ -303,7 +304,7 @@ func FuzzStep(f *testing.F) {
 	f.Add(uint64(623), uint8('i')) // somebody follows the non-member
 	f.Fuzz(func(t *testing.T, seed uint64, from uint8) {
 		sender := memberID(2 + from%2*7)
-		if err := besiege(seed, sender, 300, raft.Faults{}); err != nil {
+		if err := besiege(seed, sender, 300, rules.Set{}); err != nil {
 			t.Fatalf("sender %v: %v", sender, err)
 		}
 	})

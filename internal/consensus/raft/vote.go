@@ -3,6 +3,7 @@ package raft
 import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/quorum"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // handlePreVote answers whether this member would vote. Nothing here changes but what it knows of commits.
@@ -35,7 +36,7 @@ func (r *Replica) noteNeeded(m *consensus.Message) {
 func (r *Replica) handleVote(m *consensus.Message) {
 	r.learnCommit(m)
 	free := (r.hard.vote == consensus.NoMember && r.leader == consensus.NoMember) || r.hard.vote == m.From
-	if r.opts.Faults.VoteTwice {
+	if r.opts.Dropped[rules.VoteTwice] {
 		free = true
 	}
 	grant := free && r.lead == nil && !m.Last.Before(r.log.LastPosition())

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // Ensure that no walk breaks a law of Raft or of the fast path, and that the cluster comes back once the faults end.
@@ -50,9 +51,9 @@ func TestReplica_Step_walks(t *testing.T) {
 					p = profileOf(chosen)
 				}
 				heal := tc.heals > 0 && seed%tc.heals == 0
-				x := newWalk(seed, p, dropped{}, nil)
+				x := newWalk(seed, p, rules.Set{}, nil)
 				if err := x.run(heal); err != nil {
-					t.Fatalf("WALK_PROFILE=%s WALK_SEED=%d: %v\n%s", p.name, seed, err, replay(seed, p, dropped{}, 300, heal))
+					t.Fatalf("WALK_PROFILE=%s WALK_SEED=%d: %v\n%s", p.name, seed, err, replay(seed, p, rules.Set{}, 300, heal))
 				}
 				sum.add(x)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // profile is what a walk is after: which moves it draws, how often, and where it begins. Moves are those of the table in
@@ -14,7 +15,7 @@ import (
 type profile struct {
 	name  string
 	about string
-	begin func(x *walk, seed uint64, without dropped, adapt func(*raft.Options))
+	begin func(x *walk, seed uint64, without rules.Set, adapt func(*raft.Options))
 	steps int
 	// plan is drawn first, a line each: "1-3 fast slow" is one to three moves, each one of these.
 	plan []string
@@ -87,13 +88,13 @@ func (x *walk) weigh(list string) {
 }
 
 // beginStrict is where stories begin.
-func beginStrict(x *walk, _ uint64, without dropped, _ func(*raft.Options)) {
-	x.story = newStory([]int{3, 3, 4, 4, 5}[x.some(5)], without.core, without.shell)
+func beginStrict(x *walk, _ uint64, without rules.Set, _ func(*raft.Options)) {
+	x.story = newStory([]int{3, 3, 4, 4, 5}[x.some(5)], without)
 	x.trace = nil
 }
 
 // beginMessages draws a cluster, mostly with changes of members, and how much goes wrong.
-func beginMessages(x *walk, seed uint64, without dropped, adapt func(*raft.Options)) {
+func beginMessages(x *walk, seed uint64, without rules.Set, adapt func(*raft.Options)) {
 	voters := []memberID{1, 2, 3, 4, 5}[:[]int{1, 2, 3, 3, 4, 5}[x.some(6)]]
 	var learners []memberID
 	if x.some(3) == 0 {
@@ -104,7 +105,7 @@ func beginMessages(x *walk, seed uint64, without dropped, adapt func(*raft.Optio
 	c := newCluster(slices.Clone(voters), learners, func(o *raft.Options) {
 		o.Seed = seed
 		o.MaxInflightMessages, o.MaxMessageBytes, o.MaxUncommittedBytes = inflight, size, 4000
-		o.StrictReconfig, o.LeaderLease, o.Faults = strict, x.lease, without.core
+		o.StrictReconfig, o.LeaderLease, o.Dropped = strict, x.lease, without
 		if seed%4 == 1 {
 			narrowest(o)
 		}
@@ -133,7 +134,7 @@ func beginMessages(x *walk, seed uint64, without dropped, adapt func(*raft.Optio
 }
 
 // beginFast draws a cluster with the fast path, a leader, weights for all moves, and a plan.
-func beginFast(x *walk, seed uint64, without dropped, adapt func(*raft.Options)) {
+func beginFast(x *walk, seed uint64, without rules.Set, adapt func(*raft.Options)) {
 	n := []int{1, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5, 5, 5, 6, 7}[x.some(15)]
 	var voters, learners []memberID
 	for id := range n {
@@ -151,7 +152,7 @@ func beginFast(x *walk, seed uint64, without dropped, adapt func(*raft.Options))
 	c := newCluster(voters, learners, func(o *raft.Options) {
 		o.ElectionTicks, o.HeartbeatTicks, o.Seed = 5, 1, seed
 		o.MaxMessageBytes, o.PreVote, o.CheckQuorum, o.LeaderLease = bytes, careful, careful, x.lease
-		o.StrictReconfig, o.Faults, o.Fast.Footprint = careful, without.core, footprintOf
+		o.StrictReconfig, o.Dropped, o.Fast.Footprint = careful, without, footprintOf
 		if adapt != nil {
 			adapt(o)
 		}

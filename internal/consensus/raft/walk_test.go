@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // walk is a random schedule: a seed and a profile draw where it begins and what happens. After every Step the laws are checked
@@ -38,7 +39,7 @@ type walk struct {
 }
 
 // newWalk begins a walk without some rules.
-func newWalk(seed uint64, p *profile, without dropped, adapt func(*raft.Options)) *walk {
+func newWalk(seed uint64, p *profile, without rules.Set, adapt func(*raft.Options)) *walk {
 	x := &walk{rng: rand.New(rand.NewPCG(seed, 7)), profile: p, weights: make([]int, len(moves))}
 	x.weigh(p.weights)
 	p.begin(x, seed, without, adapt)
@@ -46,8 +47,8 @@ func newWalk(seed uint64, p *profile, without dropped, adapt func(*raft.Options)
 }
 
 // start makes a cluster that of the walk.
-func (x *walk) start(c *cluster, without dropped) {
-	c.shell = without.shell
+func (x *walk) start(c *cluster, without rules.Set) {
+	c.shell = without
 	x.story = &story{cluster: c, laws: newFastLaws(c)}
 }
 
@@ -279,7 +280,7 @@ func (x *walk) counts() (sum raft.FastCounts) {
 }
 
 // replay tells a walk in words: the last part of it.
-func replay(seed uint64, p *profile, without dropped, lines int, heal bool) string {
+func replay(seed uint64, p *profile, without rules.Set, lines int, heal bool) string {
 	x := newWalk(seed, p, without, nil)
 	x.trace = &strings.Builder{}
 	err := x.run(heal)

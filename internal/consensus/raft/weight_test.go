@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // narrow bounds what may wait to be applied.
@@ -161,7 +162,7 @@ func TestReplica_admit_uncommitted(t *testing.T) {
 // Ensure that what the log weighs is what its entries weigh, whatever happens to it.
 func TestReplica_Counts_log(t *testing.T) {
 	for seed := range uint64(20) {
-		x := newWalk(seed, profileOf("messages"), dropped{}, narrowest)
+		x := newWalk(seed, profileOf("messages"), rules.Set{}, narrowest)
 		for range 3000 {
 			x.act()
 			for _, n := range x.nodes {

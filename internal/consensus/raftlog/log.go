@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/rules"
 	"github.com/quorate/quorate/internal/invariant"
 )
 
@@ -32,12 +33,7 @@ type Log struct {
 	writes []write // outstanding persist requests, oldest first
 	weight weight
 
-	Faults Faults
-}
-
-// Faults drop a rule, as a negative control. Tests only.
-type Faults struct {
-	TruncateKeepsWrites bool // a write under way makes durable what came in the place of the entries that it writes
+	Dropped rules.Set // by a test
 }
 
 // write is a persist request under way. Once it is done, the log up to last is durable, unless it was truncated
@@ -203,7 +199,7 @@ func (l *Log) Truncate(from consensus.Index) {
 	l.durable = min(l.durable, from-1)
 	l.unsent = min(l.unsent, from)
 	for i := range l.writes {
-		if !l.Faults.TruncateKeepsWrites {
+		if !l.Dropped[rules.TruncateKeepsWrites] {
 			l.writes[i].last = min(l.writes[i].last, from-1)
 		}
 	}

@@ -5,13 +5,15 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/quorum"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// Rules are switches that break a law each, as negative controls. Tests only.
-type Rules struct {
-	ProposerAnyAttempt bool // add up answers to different attempts
-	ProposerAnyPayload bool // add up answers at one revision, whatever payloads the members hold
-	SuperquorumLess    bool // one voter less than a superquorum is enough
+// Rules are the rules of package rules that a test has a Tally go without.
+type Rules struct{ ProposerAnyAttempt, ProposerAnyPayload, SuperquorumLess bool }
+
+// Without returns those among the rules that a test drops.
+func Without(dropped *rules.Set) Rules {
+	return Rules{dropped[rules.ProposerAnyAttempt], dropped[rules.ProposerAnyPayload], dropped[rules.SuperquorumLess]}
 }
 
 // Tally counts for the proposals under way. The zero value has none.

@@ -1,14 +1,12 @@
 package explore
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/quorate/quorate/internal/consensus/rules"
 	"github.com/quorate/quorate/internal/model"
 )
 
@@ -49,32 +47,32 @@ func TestWalk_sameTwice(t *testing.T) {
 // Ensure that rules whose absence shows soon are found, by the seed and walk of the table in docs/simulation.md.
 func TestMutations_found(t *testing.T) {
 	for _, want := range []struct{ name, law string }{
-		{"superquorum one lower", "L1"},
-		{"proposer: any payload", "L1"},
-		{"holders counted whatever their payload", "L1"},
-		{"witness: does not look for the proposal in its log", "L1"},
-		{"vote carries nothing", "L1"},
-		{"recovery quorum one higher", "L1"},
-		{"recovered in descending order", "L1"},
-		{"witness: record not durable", "L1"},
-		{"too late: applied all the same", "L2"},
-		{"abort leaves no row", "L7"},
-		{"inferred commit counts a leader's unwritten tail", "log matching"},
-		{"commit hint without comparing the term", "log matching"},
-		{"snapshot without the table of results", "L6"},
-		{"read: commit index", "L6"},
-		{"read: past a pool", "L6"},
-		{"read: the reader confirms the leader's index, log not compared", "L6"}, // the stale read of November 2026
-		{"lease: own patience taken for all", "L6"},
-		{"recovery from loss adopts no records", "L1"},
-		{"recovery without a new epoch", "leader completeness"},
-		{"read: index without what the leader answered", "L6"},
-		{"read: index below the no-op", "L6"},
-		{"read: index of disks before the read", "L6"},
-		{"read: index of disks during a change", "L6"},
-		{"recovered after the no-op", "L6"},
-		{"leader: no keys against the pool", "L1"},
-		{"leader: no order against the pool", "L1"},
+		{"superquorum-less", "L1"},
+		{"proposer-any-payload", "L1"},
+		{"recover-any-payload", "L1"},
+		{"witness-no-log-id", "L1"},
+		{"vote-without", "L1"},
+		{"recover-more", "L1"},
+		{"recover-descending", "L1"},
+		{"witness-volatile", "L1"},
+		{"skip-applies", "L2"},
+		{"abort-no-row", "L7"},
+		{"infer-leader-tail", "log matching"},
+		{"hint-unchecked", "log matching"},
+		{"snapshot-no-table", "L6"},
+		{"read-commit-index", "L6"},
+		{"read-past-pool", "L6"},
+		{"read-leader-index", "L6"}, // the stale read of November 2026
+		{"own-lease-ticks", "L6"},
+		{"recovery-drops", "L1"},
+		{"recovery-same-epoch", "leader completeness"},
+		{"read-forgets-answers", "L6"},
+		{"read-below-noop", "L6"},
+		{"read-old-ends", "L6"},
+		{"read-while-changing", "L6"},
+		{"recover-after-noop", "L6"},
+		{"leader-no-pool-keys", "L1"},
+		{"leader-no-pool-order", "L1"},
 	} {
 		mu := named(t, want.name)
 		f := first(t, mu, 60_000)
@@ -83,14 +81,14 @@ func TestMutations_found(t *testing.T) {
 			t.Errorf("%s: no law broken", want.name)
 		case f.Law() != want.law:
 			t.Errorf("%s: broke %q, want %s", want.name, f.Broken, want.law)
-		case replayUnder(f, model.Rules{}) != "":
-			t.Errorf("%s: the trace breaks the full rules, too: %s", want.name, replayUnder(f, model.Rules{}))
+		case replayUnder(f, rules.Set{}) != "":
+			t.Errorf("%s: the trace breaks the full rules, too: %s", want.name, replayUnder(f, rules.Set{}))
 		}
 	}
 }
 
 // replayUnder runs the trace of a finding under other rules, and returns what breaks.
-func replayUnder(f *Finding, r model.Rules) string {
+func replayUnder(f *Finding, r rules.Set) string {
 	_, broken := replay(model.New(f.model.Scenario, r), f.trace)
 	return broken
 }
@@ -98,7 +96,7 @@ func replayUnder(f *Finding, r model.Rules) string {
 // first is what the first so many walks find, or the fixed trace.
 func first(t *testing.T, mu *Mutation, walks uint64) *Finding {
 	t.Helper()
-	if scripts[mu.Name] != nil {
+	if scripts[mu.Dropped()] != nil {
 		f, _, err := mu.Try(1, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -117,7 +115,7 @@ func first(t *testing.T, mu *Mutation, walks uint64) *Finding {
 func named(t *testing.T, name string) *Mutation {
 	t.Helper()
 	for _, mu := range Mutations() {
-		if mu.Name == name {
+		if mu.Dropped() == name {
 			return &mu
 		}
 	}
@@ -125,72 +123,53 @@ func named(t *testing.T, name string) *Mutation {
 	return nil
 }
 
-// ruleNames are the names of the rules, in their order.
-func ruleNames(t *testing.T) (names []string) {
-	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../rules.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, decl := range file.Decls {
-		if group, ok := decl.(*ast.GenDecl); ok && group.Tok == token.CONST {
-			for _, spec := range group.Specs {
-				names = append(names, spec.(*ast.ValueSpec).Names[0].Name)
-			}
-		}
-	}
-	if len(names) != int(model.RuleCount)+1 {
-		t.Fatalf("got %d names of %d rules", len(names)-1, model.RuleCount)
-	}
-	return names[:model.RuleCount]
-}
-
-// Ensure that every rule has a row in the table, and that each row says what is expected, here and in the document.
+// Ensure that every rule of the model has a row in the table, and that each row says what is expected, here and in the document.
 func TestMutations_complete(t *testing.T) {
 	document, err := os.ReadFile("../../../docs/simulation.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	used, names := model.Rules{model.UncheckedL5: true}, ruleNames(t) // UncheckedL5 drops a law, not a rule
+	var used rules.Set
 	seen := map[string]bool{}
 	for _, mu := range Mutations() {
-		var dropped []string
 		for _, rule := range mu.Drops {
 			used[rule] = true
-			dropped = append(dropped, "`"+names[rule]+"`")
+			if rule.Text().In&rules.Model == 0 {
+				t.Errorf("%v is no rule of the model", rule)
+			}
 		}
-		if row := "| " + mu.Name + " | " + strings.Join(dropped, ", ") + " |"; !strings.Contains(string(document), row) {
+		if row := "\n| `" + strings.ReplaceAll(mu.Dropped(), ", ", "`, `") + "` | "; !strings.Contains(string(document), row) {
 			t.Errorf("docs/simulation.md has no row that begins with %s", row)
 		}
 		if mu.Breaks == (mu.Why != "") {
-			t.Errorf("%s: either it breaks a law, or the table says why not", mu.Name)
+			t.Errorf("%s: either it breaks a law, or the table says why not", mu.Dropped())
 		}
-		if seen[mu.Name] {
-			t.Errorf("%s is there twice", mu.Name)
+		if seen[mu.Dropped()] {
+			t.Errorf("%s is there twice", mu.Dropped())
 		}
-		seen[mu.Name] = true
+		seen[mu.Dropped()] = true
 	}
-	for rule, dropped := range used {
-		if !dropped {
-			t.Errorf("no mutation drops %s", names[rule])
+	for rule := range rules.All(rules.Model) {
+		if !used[rule] {
+			t.Errorf("no mutation drops %v", rule)
 		}
 	}
 }
 
 // Ensure that a small bound is searched to its end, and that a search finds what a dropped rule breaks.
 func TestSearch_least(t *testing.T) {
-	f, res, err := Search("least", model.Rules{}, 1_000_000, 0)
+	f, res, err := Search("least", rules.Set{}, 1_000_000, 0)
 	if err != nil || f != nil || !res.Complete {
 		t.Fatalf("got %+v, %+v, %v", f, res, err)
 	}
 	if res.States < 1000 {
 		t.Errorf("only %d states: the bound is empty", res.States)
 	}
-	f, _, err = Search("read2", model.Without(model.ReadCommitIndex), 1_000_000, 0)
+	f, _, err = Search("read2", rules.Without(rules.ReadCommitIndex), 1_000_000, 0)
 	if err != nil || f == nil || f.Law() != "L6" {
 		t.Fatalf("reads of the commit index: got %+v, %v", f, err)
 	}
-	if replayUnder(f, model.Without(model.ReadCommitIndex)) == "" {
+	if replayUnder(f, rules.Without(rules.ReadCommitIndex)) == "" {
 		t.Errorf("the trace does not replay")
 	}
 }
@@ -202,7 +181,7 @@ func TestWalk_unknown(t *testing.T) {
 			t.Errorf("%+v: no error", o)
 		}
 	}
-	if _, _, err := Search("x", model.Rules{}, 1, 0); err == nil {
+	if _, _, err := Search("x", rules.Set{}, 1, 0); err == nil {
 		t.Error("search of an unknown bound: no error")
 	}
 }

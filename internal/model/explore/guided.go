@@ -1,6 +1,9 @@
 package explore
 
-import "github.com/quorate/quorate/internal/model"
+import (
+	"github.com/quorate/quorate/internal/consensus/rules"
+	"github.com/quorate/quorate/internal/model"
+)
 
 // The macros here read, and aim at what only a long story leads to.
 
@@ -171,7 +174,7 @@ func (w *walker) readBegins() {
 		}
 	}
 	w.push(model.Action{Kind: model.Word})
-	if w.m.Rules[model.ReadUncommitted] {
+	if w.m.Rules[rules.ReadUncommitted] {
 		w.push(model.Action{Kind: model.Hand})
 	}
 }

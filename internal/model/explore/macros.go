@@ -1,6 +1,9 @@
 package explore
 
-import "github.com/quorate/quorate/internal/model"
+import (
+	"github.com/quorate/quorate/internal/consensus/rules"
+	"github.com/quorate/quorate/internal/model"
+)
 
 import "math/rand/v2"
 
@@ -187,7 +190,7 @@ func (w *walker) fastRound(k macro) {
 		}
 	}
 	w.shuffle(at)
-	if w.m.Rules[model.LeaderEvaluatesLate] && l >= 0 && w.chance(60) {
+	if w.m.Rules[rules.LeaderEvaluatesLate] && l >= 0 && w.chance(60) {
 		w.push(model.Action{Kind: model.Evaluate, A: l, B: slot})
 	}
 	w.push(model.Action{Kind: model.Decide, A: slot})

@@ -1,9 +1,12 @@
 package explore
 
-import "github.com/quorate/quorate/internal/model"
+import (
+	"github.com/quorate/quorate/internal/consensus/rules"
+	"github.com/quorate/quorate/internal/model"
+)
 
 // prepare draws the bounds, footprints and weights of a walk.
-func (w *walker) prepare(r model.Rules, base *model.Scenario, prof profile) {
+func (w *walker) prepare(r rules.Set, base *model.Scenario, prof profile) {
 	sc := *base
 	sc.Proposals = 2 + w.r.IntN(3)
 	for p := range sc.Footprint {

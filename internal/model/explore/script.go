@@ -1,17 +1,20 @@
 package explore
 
-import "github.com/quorate/quorate/internal/model"
+import (
+	"github.com/quorate/quorate/internal/consensus/rules"
+	"github.com/quorate/quorate/internal/model"
+)
 
 // scripts are traces for mutations whose absence needs more terms than the walks reach. With every rule on, the marked step
 // is refused and nothing breaks.
 var scripts = map[string]func() *Finding{
-	"leader: no keys against the pool":  func() *Finding { return poolScript([model.MaxProposals]uint8{1, 2, 1}, 7) },
-	"leader: no order against the pool": func() *Finding { return poolScript([model.MaxProposals]uint8{1, 1, 2}, 5) },
+	"leader-no-pool-keys":  func() *Finding { return poolScript([model.MaxProposals]uint8{1, 2, 1}, 7) },
+	"leader-no-pool-order": func() *Finding { return poolScript([model.MaxProposals]uint8{1, 1, 2}, 5) },
 
-	"witness: does not look for the proposal in its log": payloadScript,
+	"witness-no-log-id": payloadScript,
 
-	"read: index of disks before the read": func() *Finding { return endsScript("n3", oneEcho, oneEcho) },
-	"read: index of disks during a change": func() *Finding { return endsScript("3to4", nil, changeAndEchoes) },
+	"read-old-ends":       func() *Finding { return endsScript("n3", oneEcho, oneEcho) },
+	"read-while-changing": func() *Finding { return endsScript("3to4", nil, changeAndEchoes) },
 }
 
 var (
@@ -44,7 +47,7 @@ func endsScript(cluster string, before, after []model.Action) *Finding {
 	trace = append(trace, model.Action{Kind: model.Send, A: 1, B: 1, D: 2}, model.Action{Kind: model.Propose, A: 0, B: 1},
 		model.Action{Kind: model.Receive, A: 1, B: 2, C: 3}, model.Action{Kind: model.Infer, A: 2, C: 3},
 		model.Action{Kind: model.Apply, A: 2, C: 3}, model.Action{Kind: model.Answer, A: 2, B: 1})
-	return &Finding{model: model.New(&sc, model.Rules{}), trace: append(trace, read(after)...)}
+	return &Finding{model: model.New(&sc, rules.Set{}), trace: append(trace, read(after)...)}
 }
 
 // poolScript: four voters. A (term 1) answers P0@5 fast; only B holds its record. B (term 2) is elected without recovering
@@ -58,7 +61,7 @@ func poolScript(footprint [model.MaxProposals]uint8, revision int8) *Finding {
 		return model.Action{Kind: model.Receive, A: term, B: who, C: upTo}
 	}
 	holds := func(who, slot int8) model.Action { return model.Action{Kind: model.Record, A: who, B: slot} }
-	return &Finding{model: model.New(&sc, model.Rules{}), trace: []model.Action{
+	return &Finding{model: model.New(&sc, rules.Set{}), trace: []model.Action{
 		{Kind: model.Send, A: 0, B: 0, C: 5, D: 0}, {Kind: model.Propose, A: 0, B: 0}, holds(1, 0),
 		{Kind: model.Campaign, A: 1}, votes(2, 1), votes(3, 1), {Kind: model.Win, A: 1, M: memberB | memberC | memberD},
 		gets(2, 2, 2), gets(2, 3, 2), {Kind: model.Commit, A: 1, C: 2},
@@ -84,7 +87,7 @@ func payloadScript() *Finding {
 		return model.Action{Kind: model.Receive, A: term, B: who, C: upTo}
 	}
 	holds := func(who, slot int8) model.Action { return model.Action{Kind: model.Record, A: who, B: slot} }
-	return &Finding{model: model.New(&sc, model.Rules{}), trace: []model.Action{
+	return &Finding{model: model.New(&sc, rules.Set{}), trace: []model.Action{
 		{Kind: model.Send, A: 0, B: 0, C: 2, D: 0}, {Kind: model.Propose, A: 0, B: 0}, holds(2, 0),
 		{Kind: model.Campaign, A: 3}, votes(0, 3), votes(1, 3), votes(2, 3),
 		{Kind: model.Win, A: 3, M: memberB | memberC | memberD},

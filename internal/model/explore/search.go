@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quorate/quorate/internal/consensus/rules"
 	"github.com/quorate/quorate/internal/model"
 )
 
@@ -67,7 +68,7 @@ type found struct {
 }
 
 // Search goes through a bound under rules, until it is complete, most states were seen, or the time is over.
-func Search(name string, r model.Rules, most int, limit time.Duration) (*Finding, SearchResult, error) {
+func Search(name string, r rules.Set, most int, limit time.Duration) (*Finding, SearchResult, error) {
 	sc := bounds[name]
 	if sc == nil {
 		return nil, SearchResult{}, fmt.Errorf("there is no bound %q: there are %v", name, Bounds())

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quorate/quorate/internal/consensus/rules"
 	"github.com/quorate/quorate/internal/model"
 )
 
@@ -35,7 +36,7 @@ func Profiles() []string { return profileNames[:] }
 
 // WalkOptions says where and how long to walk.
 type WalkOptions struct {
-	Rules    model.Rules
+	Rules    rules.Set
 	Clusters []string // names; empty: all
 	Profile  string   // of Profiles; empty: drawn for each walk
 	Seed     uint64

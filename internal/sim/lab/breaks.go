@@ -7,15 +7,13 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // breaks are rules that are switched off on purpose.
 type breaks struct {
-	raft               raft.Faults
-	votesWithoutCommit bool
-	offEarly           bool
-	selfCounts         bool
-	switched           bool // see switched.go
+	dropped  rules.Set
+	switched bool // see switched.go
 }
 
 // named is the name of a protocol, or of the experiment.
@@ -26,60 +24,65 @@ func (b *breaks) named(protocol consensus.Protocol) string {
 	return protocol.String()
 }
 
-// Break is a rule that can be switched off.
-type Break struct {
-	Name, About string
-	set         func(*breaks)
+// core are the rules that a member's replica goes without: countSelf does the rest.
+func (b *breaks) core() rules.Set {
+	dropped := b.dropped
+	dropped[rules.CountSelf] = false
+	return dropped
 }
+
+// Break is a rule that can be switched off, or several that are broken together.
+type Break struct {
+	Name     string
+	Demands  string // the rule
+	drops    []rules.Rule
+	switched bool
+}
+
+// Drops reports whether a rule is among those that are switched off.
+func (b *Break) Drops(rule rules.Rule) bool { return slices.Contains(b.drops, rule) }
 
 // Breaks lists them.
 func Breaks() []Break {
-	return []Break{
-		{"change-in-old-term", "a leader changes the configuration before an entry of its own term has committed",
-			func(b *breaks) { b.raft.ChangeInOldTerm = true }},
-		{"two-changes", "a change may begin while the one before is under way",
-			func(b *breaks) { b.raft.TwoChanges = true }},
-		{"count-learners", "learners count for commits",
-			func(b *breaks) { b.raft.CountLearners = true }},
-		{"count-self", "a leader that is no voter counts itself towards the majority of the voters",
-			func(b *breaks) { b.selfCounts = true }},
-		{"union-of-joint", "a joint configuration decides by a majority of all its voters together",
-			func(b *breaks) { b.raft.UnionOfJoint = true }},
-		{"direct-switch", "a change of several voters logs the new ones alone: nothing asks majorities of both sets",
-			func(b *breaks) { b.raft.DirectSwitch = true }},
-		{"leave-early", "a new leader ends a joint change that it finds before an entry of its own term has committed",
-			func(b *breaks) { b.raft.LeaveEarly = true }},
-		{"incoming-decides", "what is logged in a joint configuration commits by its new voters alone",
-			func(b *breaks) { b.raft.IncomingDecides = true }},
-		{"verdicts-of-any-config", "members take offers of the fast path, and proposers count verdicts, of any configuration",
-			func(b *breaks) { b.raft.Fast.AnyConfig, b.raft.Fast.ProposerMixes = true, true }},
-		{ProtocolSwitched, "activate with no entry after it: a majority that has switched is enough; votes prefer who has",
-			func(b *breaks) { b.switched, b.raft.NoNotice, b.votesWithoutCommit = true, true, true }},
-		{"reuse-config-ids", "configurations are numbered by a counter that an undone change turns back",
-			func(b *breaks) { b.raft.ReuseConfigIDs = true }},
-		{"commit-old-term", "entries of earlier terms commit by counting",
-			func(b *breaks) { b.raft.CommitOldTerm = true }},
-		{"votes-without-commit", "votes and their answers do not say what is committed",
-			func(b *breaks) { b.votesWithoutCommit = true }},
-		{"off-before-settled", "members that leave are switched off when the change is done, not when it is settled",
-			func(b *breaks) { b.offEarly = true }},
+	var all []Break
+	for _, rule := range []rules.Rule{
+		rules.ChangeInOldTerm, rules.TwoChanges, rules.CountLearners, rules.CountSelf, rules.UnionOfJoint, rules.DirectSwitch,
+		rules.LeaveEarly, rules.IncomingDecides, rules.ReuseConfigIDs, rules.CommitOldTerm, rules.VotesWithoutCommit,
+		rules.OffBeforeSettled,
+	} {
+		all = append(all, Break{Name: rule.String(), Demands: rules.Demands(rule), drops: []rules.Rule{rule}})
 	}
+	switched := []rules.Rule{rules.NoNotice, rules.VotesWithoutCommit}
+	return append(all,
+		Break{Name: "verdicts-of-any-config", Demands: rules.Demands(rules.AnyConfig),
+			drops: []rules.Rule{rules.AnyConfig, rules.ProposerMixes}},
+		Break{Name: ProtocolSwitched, Demands: rules.Demands(switched...), drops: switched, switched: true})
+}
+
+func findBreak(name string) (Break, error) {
+	var known []string
+	for _, b := range Breaks() {
+		if b.Name == name {
+			return b, nil
+		}
+		known = append(known, b.Name)
+	}
+	return Break{}, fmt.Errorf("no rule %q to break: there are %s", name, strings.Join(known, ", "))
 }
 
 func parseBreaks(names []string) (breaks, error) {
-	var b breaks
+	var broken breaks
 	for _, name := range names {
-		at := slices.IndexFunc(Breaks(), func(b Break) bool { return b.Name == name })
-		if at < 0 {
-			var known []string
-			for _, b := range Breaks() {
-				known = append(known, b.Name)
-			}
-			return b, fmt.Errorf("no rule %q to break: there are %s", name, strings.Join(known, ", "))
+		b, err := findBreak(name)
+		if err != nil {
+			return broken, err
 		}
-		Breaks()[at].set(&b)
+		for _, rule := range b.drops {
+			broken.dropped[rule] = true
+		}
+		broken.switched = broken.switched || b.switched
 	}
-	return b, nil
+	return broken, nil
 }
 
 // CheckBreak reports whether there is a rule called name.
@@ -93,7 +96,7 @@ func CheckBreak(name string) error {
 // the configuration before, which loses nothing: the mistake that was made is to count the leader towards the majority
 // of the others.
 func (b *breaks) countSelf(m *member) {
-	if !b.selfCounts || !m.running() || m.status.Role != raft.Leader || m.status.Config.IsVoter(m.id) {
+	if !b.dropped[rules.CountSelf] || !m.running() || m.status.Role != raft.Leader || m.status.Config.IsVoter(m.id) {
 		return
 	}
 	if m.standIn == consensus.NoMember {

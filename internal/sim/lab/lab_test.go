@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -272,6 +273,21 @@ func TestStory_golden(t *testing.T) {
 			if !told[fmt.Sprint(s.Name, safe)] {
 				t.Errorf("testdata/stories has no %s, safe %v", s.Name, safe)
 			}
+		}
+	}
+}
+
+// Ensure that docs/simulation.md tells each story with its rule, in the words of the table of rules.
+func TestStories_documented(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/simulation.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range lab.Stories() {
+		_, row, _ := strings.Cut(string(text), "\n| `"+s.Name+"` | ")
+		row, _, _ = strings.Cut(row, "\n")
+		if s.Rule == "" || !strings.Contains(row, " | "+s.Rule+" | ") {
+			t.Errorf("docs/simulation.md has no row | `%s` | ... | %s |", s.Name, s.Rule)
 		}
 	}
 }

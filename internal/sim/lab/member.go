@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // member is a replica and the simplest shell that performs its outputs.
@@ -50,9 +51,9 @@ func (m *member) running() bool { return m.replica != nil }
 func (m *member) options() raft.Options {
 	o := raft.Defaults(m.id)
 	o.ElectionTicks, o.HeartbeatTicks, o.Seed = electionTicks, heartbeatTicks, m.seed
-	o.Faults = m.w.broken.raft
+	o.Dropped = m.w.broken.core()
 	// Whoever changes members too early does so before anybody is known to have caught up.
-	o.StrictReconfig = !m.w.broken.raft.ChangeInOldTerm
+	o.StrictReconfig = !m.w.broken.dropped[rules.ChangeInOldTerm]
 	o.Fast = raft.FastOptions{Footprint: footprintOf, State: m.stateOf}
 	return o
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // network carries messages with a constant delay and a little jitter, in order on each link.
@@ -85,7 +86,7 @@ func (n *network) send(m message) {
 	if m.Kind == consensus.MsgPreVote || m.Kind == consensus.MsgVote {
 		switched = w.member(m.From).switchedTo()
 	}
-	if w.broken.votesWithoutCommit {
+	if w.broken.dropped[rules.VotesWithoutCommit] {
 		forgetCommit(&m)
 	}
 	a := w.journal.sent(&m)

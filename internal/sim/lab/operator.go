@@ -6,6 +6,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
 // operator asks the leader for the change, again where that helps, and watches what becomes of it. It does not ask again
@@ -205,7 +206,7 @@ func (o *operator) done(m *member, settled bool) {
 	if !settled {
 		o.w.journal.add(KindDone, m.id, "the change is done, as %v knows", m.id)
 	}
-	if o.w.broken.offEarly {
+	if o.w.broken.dropped[rules.OffBeforeSettled] {
 		o.off("switched off, for the change is done")
 	}
 }
@@ -232,7 +233,7 @@ func (o *operator) off(why string) {
 	for _, id := range o.current().leaving {
 		m := o.w.member(id)
 		end := func() { m.switchOff(id.String() + ": " + why) }
-		if o.w.broken.offEarly {
+		if o.w.broken.dropped[rules.OffBeforeSettled] {
 			end()
 			continue
 		}

@@ -8,7 +8,15 @@ import (
 )
 
 // Stories lists the scripts.
-func Stories() []Story { return slices.Concat(disasters(), protocolStories(), standstills()) }
+func Stories() []Story {
+	all := slices.Concat(disasters(), protocolStories(), standstills())
+	for i := range all {
+		if b, err := findBreak(all[i].Break); err == nil {
+			all[i].Rule = b.Demands
+		}
+	}
+	return all
+}
 
 // disasters lose something for ever.
 func disasters() []Story {
@@ -19,7 +27,6 @@ func disasters() []Story {
 				"1 begins to add 5 and is cut off. 2 is elected and begins to remove 1, before an entry of its own term",
 				"has committed. {1,2,3,4,5} and {2,3,4} have majorities that do not meet: {1,4,5} and {2,3}.",
 			},
-			Rule:  "a leader changes the configuration only once an entry of its own term has committed",
 			Break: "change-in-old-term", Expect: []Breach{BreachOverwritten, BreachIncomplete},
 			voters: 4, learners: 1, play: playTwoLeaders,
 		},
@@ -29,7 +36,7 @@ func disasters() []Story {
 				"1 is cut off with the new 4 and 5 and adds both, one after the other, without waiting.",
 				"{1,4,5} are a majority of the five, and {2,3} one of the three that they know.",
 			},
-			Rule: "one change at a time", Break: "two-changes", Expect: []Breach{BreachOverwritten, BreachIncomplete},
+			Break: "two-changes", Expect: []Breach{BreachOverwritten, BreachIncomplete},
 			voters: 3, learners: 2, play: playTwoChanges,
 		},
 		{
@@ -38,7 +45,6 @@ func disasters() []Story {
 				"1 removes itself, and until that commits it leads {2,3,4}. With its own log and that of 2 it believes in a",
 				"majority, and acknowledges a write. But 3 and 4 are the majority of the three.",
 			},
-			Rule:  "a leader that is no voter does not count itself",
 			Break: "count-self", Expect: []Breach{BreachLostWrite, BreachOverwritten, BreachIncomplete},
 			voters: 4, play: playCountSelf,
 		},
@@ -48,14 +54,12 @@ func disasters() []Story {
 				"{1,2,3} is to become {1,4,5}. 1, 4 and 5 are three of the five, but only one of the three before:",
 				"2 and 3 do not know of the change, and elect a leader too. Both get the same term.",
 			},
-			Rule:  "a joint configuration needs a majority of each of its two sets",
 			Break: "union-of-joint", Expect: []Breach{BreachTwoLeaders},
 			voters: 3, learners: 2, play: playUnion,
 		},
 		{
 			Name: "learner-counted", Title: "a write commits because learners hold it",
 			About:  []string{"1 is cut off with two learners. 2 and 3 elect a leader that has never heard of the write."},
-			Rule:   "learners receive everything and count nowhere",
 			Break:  "count-learners",
 			Expect: []Breach{BreachLostWrite, BreachOverwritten, BreachIncomplete},
 			voters: 3, learners: 2, play: playLearner,
@@ -73,7 +77,6 @@ func standstills() []Story {
 				"Changes are in force when applied. 3 knows that its promotion has committed; 2, whose log is longer,",
 				"does not. 3 cannot win, for 2 refuses a shorter log; and 2 counts {1,2}, where 1 is dead.",
 			},
-			Rule:  "votes and their answers say what is committed, both ways",
 			Break: "votes-without-commit", Expect: []Breach{BreachUnavailable},
 			voters: 2, learners: 1, play: playCommitInVotes,
 		},
@@ -83,7 +86,6 @@ func standstills() []Story {
 				"With one entry for both sets, only the leader knows at first that it has committed. 4, 5 and 6 hold it,",
 				"and for all they know they still need a majority of {1,2,3}.",
 			},
-			Rule:  "who leaves is switched off only when the change is settled: enough others know that it is in force",
 			Break: "off-before-settled", Expect: []Breach{BreachUnavailable},
 			voters: 3, learners: 3, play: playRetiredEarly,
 		},

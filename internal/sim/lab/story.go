@@ -15,8 +15,8 @@ type Story struct {
 	Name   string
 	Title  string // its subject, with a source where it has one
 	About  []string
-	Rule   string   // that prevents it
-	Break  string   // the switch that takes the rule away
+	Rule   string   // that prevents it: what its switch drops
+	Break  string   // the switch
 	Expect []Breach // one of them at least is found then
 
 	voters, learners int
