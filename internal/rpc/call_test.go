@@ -21,10 +21,9 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/proposals"
 )
 
@@ -91,55 +90,67 @@ func invokeJSON(ctx context.Context, t *testing.T, s *server, token, method stri
 	return status.Error(refused.Code, refused.Message)
 }
 
-// askedBackend counts how often it is asked without waiting. While it holds, it answers no write and no read, and tells which
-// were asked.
+// askedBackend counts how often it is asked without waiting. While it is full it refuses what it is asked. While it holds, it
+// answers no write and no read, and tells that it was asked.
 type askedBackend struct {
 	*machineBackend
-	promptly atomic.Int64
-	holds    atomic.Bool
-	asked    chan struct{}
+	promptly    atomic.Int64
+	learns      atomic.Bool
+	full, holds atomic.Bool
+	asked       chan struct{}
 }
 
 func newAskedBackend(t *testing.T) *askedBackend {
 	return &askedBackend{machineBackend: newMachineBackend(t), asked: make(chan struct{}, 1)}
 }
 
+func (b *askedBackend) Learner() bool { return b.learns.Load() }
+
 func (b *askedBackend) Propose(ctx context.Context, command *kv.Command) (kv.Result, error) {
-	if b.holds.Load() {
-		return kv.Result{}, b.hold(ctx)
+	if err := b.ask(ctx); err != nil {
+		return kv.Result{}, err
 	}
 	return b.machineBackend.Propose(ctx, command)
 }
 
 func (b *askedBackend) ReadIndex(ctx context.Context) error {
-	if b.holds.Load() {
-		return b.hold(ctx)
+	if err := b.ask(ctx); err != nil {
+		return err
 	}
 	return b.machineBackend.ReadIndex(ctx)
 }
 
-func (b *askedBackend) hold(ctx context.Context) error {
-	b.asked <- struct{}{}
-	<-ctx.Done()
-	return ctx.Err()
+// ask is what a goroutine waits for before it is served.
+func (b *askedBackend) ask(ctx context.Context) error {
+	switch {
+	case b.full.Load():
+		return member.ErrTooManyRequests
+	case b.holds.Load():
+		b.asked <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return nil
 }
 
 func (b *askedBackend) ProposeAsync(command *kv.Command, done proposals.Completion) (func() bool, error) {
-	b.promptly.Add(1)
-	if b.holds.Load() {
-		b.asked <- struct{}{}
-		return func() bool { return true }, nil
-	}
-	return b.machineBackend.ProposeAsync(command, done)
+	return b.askPromptly(func() (func() bool, error) { return b.machineBackend.ProposeAsync(command, done) })
 }
 
 func (b *askedBackend) ReadAsync(done proposals.Completion) (func() bool, error) {
+	return b.askPromptly(func() (func() bool, error) { return b.machineBackend.ReadAsync(done) })
+}
+
+func (b *askedBackend) askPromptly(serve func() (func() bool, error)) (abandon func() bool, err error) {
 	b.promptly.Add(1)
-	if b.holds.Load() {
+	switch {
+	case b.full.Load():
+		return nil, member.ErrTooManyRequests
+	case b.holds.Load():
 		b.asked <- struct{}{}
 		return func() bool { return true }, nil
 	}
-	return b.machineBackend.ReadAsync(done)
+	return serve()
 }
 
 // steps are the counts that calls of KV leave behind: of the gate, of timings, of proposals, and of bytes.
@@ -272,7 +283,7 @@ func TestKV_steps(t *testing.T) {
 		{"delete of many", "DeleteRange", &pb.DeleteRangeRequest{Key: a, RangeEnd: []byte("b")}, codes.OK,
 			[]string{timed("DeleteRange", true)}, 0},
 	}
-	unserved := map[string][]string{ // once there is no leader
+	unserved := map[string][]string{ // what is counted if the member does not serve it
 		"put": {timed("Put", false), failedProposals}, "txn": {timed("Txn", false), failedProposals},
 		"delete": {timed("DeleteRange", false), failedProposals}, "range": {timed("Range", false), failedIndexes},
 		"txn that reads": {timed("ReadonlyTxn", false), failedIndexes},
@@ -282,11 +293,14 @@ func TestKV_steps(t *testing.T) {
 		for _, road := range roads {
 			backend := newAskedBackend(t)
 			s, token := roadServer(t, backend, road.library, users)
+			before := s.steps(t)
 			walk := func(name, method string, request proto.Message, code codes.Code, more []string, promptly int64) {
 				t.Helper()
-				before, asked := s.steps(t), backend.promptly.Load()
+				asked := backend.promptly.Load()
 				err := road.invoke(waitContext(t), t, s, token, method, request)
-				got := s.steps(t).since(before)
+				after := s.steps(t)
+				got := after.since(before)
+				before = after
 				asked = backend.promptly.Load() - asked
 				where := fmt.Sprintf("%s by %s, with users %t", name, road.name, users)
 				if status.Code(err) != code {
@@ -316,14 +330,34 @@ func TestKV_steps(t *testing.T) {
 			for _, row := range rows {
 				walk(row.name, row.method, row.request, row.code, row.more, row.promptly)
 			}
-			backend.lead(consensus.NoMember)
-			for _, row := range rows {
-				if more := unserved[row.name]; more != nil {
-					code := codes.DeadlineExceeded
-					if more[1] == failedIndexes {
-						code = codes.Unavailable
+			if users {
+				other, denied := []byte("s1"), codes.PermissionDenied
+				walk("put of another's", "Put", &pb.PutRequest{Key: other}, denied, nil, 0)
+				walk("range of another's", "Range", &pb.RangeRequest{Key: other}, denied, []string{timed("Range", false)}, 0)
+				walk("txn of another's", "Txn", &pb.TxnRequest{Success: puts("s1")}, denied, nil, 0)
+				walk("delete of another's", "DeleteRange", &pb.DeleteRangeRequest{Key: other}, denied, nil, 0)
+			}
+			notServed := func(why string, write, read codes.Code) {
+				t.Helper()
+				for _, row := range rows {
+					if more := unserved[row.name]; more != nil {
+						code := write
+						if more[1] == failedIndexes {
+							code = read
+						}
+						walk(row.name+" "+why, row.method, row.request, code, more, row.promptly)
 					}
-					walk(row.name+" without a leader", row.method, row.request, code, more, row.promptly)
+				}
+			}
+			backend.full.Store(true)
+			notServed("of a member that is full", codes.Unknown, codes.Unknown)
+			backend.full.Store(false)
+			backend.lead(consensus.NoMember)
+			notServed("without a leader", codes.DeadlineExceeded, codes.Unavailable)
+			backend.learns.Store(true)
+			for _, row := range rows {
+				if unserved[row.name] != nil { // the gate refuses it, and nothing else is done
+					walk(row.name+" of a learner", row.method, row.request, codes.FailedPrecondition, nil, 0)
 				}
 			}
 		}
@@ -382,93 +416,6 @@ func TestKV_steps_lost(t *testing.T) {
 					t.Errorf("%v by %s, with users %t: the steps are\n%v, want\n%v", row.request, road.name, users, got, want)
 				}
 			}
-		}
-	}
-}
-
-// heldClients proposes nothing while it holds.
-type heldClients struct {
-	*clients.Clients
-	holds atomic.Bool
-	asked chan struct{}
-}
-
-func (c *heldClients) ProposeAllFor(commands []clients.Proposed, refuse func(at int, why error)) {
-	if c.holds.Load() {
-		c.asked <- struct{}{}
-		return
-	}
-	c.Clients.ProposeAllFor(commands, refuse)
-}
-
-// Ensure that writes of native clients are checked, and counted, as those of etcd's API, with users and without, also those that
-// a client gives up.
-func TestServices_Propose_steps(t *testing.T) {
-	for _, users := range []bool{false, true} {
-		m := startMember(t)
-		publish(t, m)
-		held := &heldClients{Clients: m.Clients(), asked: make(chan struct{}, 1)}
-		s := serve(t, m, func(o *rpcOptions) { o.Clients = held })
-		s.bare = bareConn(t, s)
-		ctx, token := waitContext(t), ""
-		if users {
-			enable(t, s)
-			answer, err := pb.NewAuthClient(s.bare).Authenticate(ctx, &pb.AuthenticateRequest{Name: "alice", Password: "alicepw"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			token = answer.Token
-			ctx = metadata.AppendToOutgoingContext(ctx, "token", token)
-		}
-		ctx, cancel := context.WithCancel(ctx)
-		c := beginPropose(ctx, t, s, 0xc1)
-		session := c.open()
-		for i, row := range []struct {
-			method  string
-			request proto.Message
-		}{
-			{"Put", &pb.PutRequest{Key: []byte("a1")}},
-			{"Put", &pb.PutRequest{}},
-			{"Put", &pb.PutRequest{Key: []byte("a1"), Value: make([]byte, 1600<<10)}},
-			{"Put", &pb.PutRequest{Key: []byte("a1"), Lease: 5}},
-			{"Txn", &pb.TxnRequest{Success: list(putOp("a1"))}},
-			{"Txn", &pb.TxnRequest{Success: list(putOp("a1"), putOp("a1"))}},
-			{"DeleteRange", &pb.DeleteRangeRequest{Key: []byte("a1")}},
-			{"DeleteRange", &pb.DeleteRangeRequest{}},
-			{"Put", &pb.PutRequest{Key: []byte("s1")}}, // which alice may not
-		} {
-			want := status.Convert(invokeGRPC(waitContext(t), t, s, token, row.method, row.request))
-			before := s.steps(t)
-			got := c.propose(session, uint64(i+1), row.request, false)
-			if codes.Code(got.Code) != want.Code() || got.Message != want.Message() {
-				t.Errorf("%v, with users %t: got %v, want %v", row.request, users, got, want)
-			}
-			counted := s.steps(t).since(before)
-			delete(counted, receivedBytes)
-			delete(counted, sentBytes)
-			failed := steps{}
-			if want.Code() != codes.OK {
-				failed[failedProposals] = 1
-			}
-			if !maps.Equal(counted, failed) {
-				t.Errorf("%v, with users %t: the steps are %v, want %v", row.request, users, counted, failed)
-			}
-		}
-		held.holds.Store(true)
-		request, err := proto.Marshal(&pb.PutRequest{Key: []byte("a1")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := s.steps(t)
-		c.send(&quoratepb.ProposeRequest{Proposals: []*quoratepb.Proposal{
-			{Session: session, Sequence: 100, Kind: quoratepb.Proposal_KIND_PUT, Request: request},
-		}})
-		<-held.asked
-		s.awaitMetric(t, "etcd_server_proposals_pending 1")
-		cancel()
-		s.awaitMetric(t, "etcd_server_proposals_pending 0")
-		if got := s.steps(t).since(before)[failedProposals]; got != 0 {
-			t.Errorf("with users %t: %v proposals failed, though the client may ask again", users, got)
 		}
 	}
 }
