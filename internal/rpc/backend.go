@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/proposals"
 )
 
 // Backend is what the services need of a member: *member.Member. It is an interface so that the services can be
@@ -29,6 +30,10 @@ type Backend interface {
 
 	Propose(ctx context.Context, command *kv.Command) (kv.Result, error)
 	ReadIndex(ctx context.Context) error
+	// Prompt reports whether the member may be asked without waiting, as ProposeAsync and ReadAsync do.
+	Prompt() bool
+	ProposeAsync(command *kv.Command, done proposals.Completion) (abandon func() bool, err error)
+	ReadAsync(done proposals.Completion) (abandon func() bool, err error)
 	ChangeConfig(ctx context.Context, request consensus.ChangeRequest) (consensus.Config, error)
 	TransferLeadership(ctx context.Context, to consensus.MemberID) error
 	RenewLeases(ctx context.Context, ids []kv.LeaseID) ([]lease.Renewal, error)

@@ -17,19 +17,20 @@ const deletedKeyBytes = 64
 
 // growthCheck is what a command is held against before it is proposed.
 type growthCheck struct {
-	quota    func(ctx context.Context, command *kv.Command) error // shared.checkQuota, or what stands for it
-	keyBytes int64                                                // for checkKeys
-	passed   int64                                                // likewise: costly.MaxPassed
+	patience patience
+	again    bool  // what may have happened is not refused for the quota: warnQuota
+	keyBytes int64 // for checkKeys
+	passed   int64 // likewise: costly.MaxPassed
 }
 
-func (s *shared) firstCheck() growthCheck {
-	return growthCheck{s.checkQuota, s.options.DeletionBytes, costly.MaxPassed}
+func (s *shared) firstCheck(p patience) growthCheck {
+	return growthCheck{patience: p, keyBytes: s.options.DeletionBytes, passed: costly.MaxPassed}
 }
 
 // checkAgain is for what a client proposes again: it may have happened, so it is refused only if the keys, or those that it
 // passes over, have become twice as many as the first time allowed.
 func (s *shared) checkAgain() growthCheck {
-	return growthCheck{s.warnQuota, 2 * s.options.DeletionBytes, 2 * costly.MaxPassed}
+	return growthCheck{patience: patiently, again: true, keyBytes: 2 * s.options.DeletionBytes, passed: 2 * costly.MaxPassed}
 }
 
 // checkKeys refuses a command that would delete keys of too many bytes at once, or pass over too many that are deleted: until
@@ -45,13 +46,13 @@ func (s *shared) checkKeys(ctx context.Context, command *kv.Command, check growt
 	machine, release := s.options.Member.Machine()
 	defer release()
 	if long {
-		if err := s.checkBounds(ctx, machine, command); err != nil {
+		if err := s.checkBounds(ctx, machine, command, check.patience); err != nil {
 			return err
 		}
 	}
 	if attaches && machine.ActiveLevel() < level.Parts {
 		if id := overfull(machine, command, most); id != 0 {
-			if err := s.access.Sign(ctx, command); err != nil {
+			if err := s.sign(ctx, command, check.patience); err != nil {
 				return err
 			}
 			return status.Errorf(codes.InvalidArgument, "etcdserver: request is too large: the keys of lease %x would have "+
@@ -63,7 +64,7 @@ func (s *shared) checkKeys(ctx context.Context, command *kv.Command, check growt
 		return nil
 	}
 	// Only who may delete the keys learns how many there are, and has them counted.
-	if err := s.access.Sign(ctx, command); err != nil {
+	if err := s.sign(ctx, command, check.patience); err != nil {
 		return err
 	}
 	sum := deletionSum{all: costly.NewDeletions(ctx, machine.Store(), check.passed), left: most}
@@ -134,11 +135,6 @@ func deletesRanges(command *kv.Command) bool {
 		})
 }
 
-func attachesKeys(command *kv.Command) bool {
-	return command.Put != nil && command.Put.Lease != 0 ||
-		command.Txn != nil && costly.AnyOp(command.Txn, func(op *kv.Op) bool { return op.Put != nil && op.Put.Lease != 0 })
-}
-
 // overfull returns a lease whose keys would have more than most bytes, zero if there is none. Keys that hang on it already
 // add nothing; a transaction is taken as if it did both of its branches.
 func overfull(machine *apply.Machine, command *kv.Command, most int64) kv.LeaseID {
@@ -179,26 +175,17 @@ func overfull(machine *apply.Machine, command *kv.Command, most int64) kv.LeaseI
 	return full
 }
 
-// longKeyBytes is from which length on a key is long: the store holds the first and the last key of each of its tables in
-// memory, and of short ones that is a thousandth of what lies in the table.
-const longKeyBytes = 1 << 10
-
 // checkBounds refuses a command that puts a long key when the first and last keys of the store's tables have as many bytes as
 // they may.
-func (s *shared) checkBounds(ctx context.Context, machine *apply.Machine, command *kv.Command) error {
+func (s *shared) checkBounds(ctx context.Context, machine *apply.Machine, command *kv.Command, p patience) error {
 	bounds := s.stateBounds(machine)
 	if machine.TableBoundBytes() < bounds.admits.Bounds {
 		return nil
 	}
-	if err := s.access.Sign(ctx, command); err != nil {
+	if err := s.sign(ctx, command, p); err != nil {
 		return err
 	}
 	return status.Errorf(codes.ResourceExhausted, "etcdserver: no memory for more keys of over %d bytes: the first and last "+
 		"keys of the store's tables take %d bytes, which is all that %s has memory for: use shorter keys, delete and compact "+
 		"long ones, or give all members more --memory", longKeyBytes, bounds.admits.Bounds, bounds.by)
-}
-
-func putsLongKey(command *kv.Command) bool {
-	long := func(op *kv.PutOp) bool { return op != nil && len(op.Key) > longKeyBytes }
-	return long(command.Put) || command.Txn != nil && costly.AnyOp(command.Txn, func(op *kv.Op) bool { return long(op.Put) })
 }

@@ -1,4 +1,4 @@
-// Package rpc serves etcd's v3 gRPC API for one member. KV (kv*.go, hot*.go), Watch, Lease, Cluster and Maintenance are
+// Package rpc serves etcd's v3 gRPC API for one member. KV (call*.go, kv*.go), Watch, Lease, Cluster and Maintenance are
 // here; Auth is package authapi, Lock and Election are package lockapi.
 //
 // A service turns etcd's messages into kv commands, hands them to the member, and turns results and errors back into etcd's
@@ -6,9 +6,9 @@
 // member and the state machine that it gives out. Package access finds the user of a call, and refuses what that user may
 // not do.
 //
-// Two roads lead to the member. By default package front serves clients, and puts, transactions and linearizable ranges of
-// one key have no goroutine (hot.go, hot_range.go) unless something may make them wait. Everything else, and everything
-// behind grpc-go, has a goroutine and a context (kv.go).
+// One road leads to the member: calls of KV begin, are admitted, are proposed or read, and finish (call.go), with users and
+// without, by each transport. By default package front serves clients, and puts, transactions and linearizable ranges of one
+// key take these steps without a goroutine, as long as none has to wait. All other calls have a goroutine and a context.
 //
 // The main type is Services, which puts together what stands around them: gate (which calls pass), wire (messages that are
 // read and written by hand), validate (what a request says by itself), costly (commands that cost much take turns), etcderr

@@ -1,9 +1,11 @@
 package rpc
 
 import (
+	"context"
 	"net"
 	"runtime"
 
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/stats"
 
 	"github.com/quorate/quorate/internal/admission"
@@ -23,8 +25,14 @@ func (s *Services) NewFront(pings h2.Pings, calls stats.Handler) *front.Server {
 			Tab:   func(c net.Conn) h2.Tab { return s.bounds.held.Open(admission.Host(c.RemoteAddr())) },
 		},
 		Codec: s.codec(), Credentials: tlsconn.Credentials(), Unary: s.unary, Stream: s.stream,
-		Hot: s.hotMethods(), IsHot: s.needsNoGoroutine, MaxMessage: s.options.maxMessageBytes(), Writers: 1,
+		Prompt: s.kv.promptMethods(), IsPrompt: s.isPrompt, MaxMessage: s.options.maxMessageBytes(), Writers: 1,
 		Readers: runtime.GOMAXPROCS(0), Unsent: s.first.Wait,
 		Stats: calls, Turns: s.turns,
 	})
+}
+
+// isPrompt reports whether calls with the metadata of ctx may have no goroutine: they do not ask for their route, and it does
+// not take long to see in whose name they come.
+func (s *Services) isPrompt(ctx context.Context) bool {
+	return len(metadata.ValueFromIncomingContext(ctx, routeKey)) == 0 && !s.access.TakesLong(ctx)
 }

@@ -66,6 +66,7 @@ type server struct {
 	addr     string
 	services *rpc.Services
 	backend  rpc.Backend
+	bare     *grpc.ClientConn // of tests that make calls themselves
 }
 
 // library has all tests of services served as with --grpc-transport=grpc-go.

@@ -7,38 +7,34 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
 
+	"github.com/quorate/quorate/internal/h2"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/rpc/front"
 	"github.com/quorate/quorate/internal/rpc/gate"
-	"github.com/quorate/quorate/internal/rpc/timings"
 	"github.com/quorate/quorate/internal/rpc/validate"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
-
-// kvService is etcd's KV service.
-type kvService struct {
-	*shared
-	gate *gate.Gate
-}
 
 // desc describes the service with methods that read requests straight into kv's words.
 func (s *kvService) desc() *grpc.ServiceDesc {
 	return &grpc.ServiceDesc{
 		ServiceName: "etcdserverpb.KV",
 		Methods: []grpc.MethodDesc{
-			{MethodName: "Range", Handler: s.rangeHandler()},
-			{MethodName: "Put", Handler: direct(s, pb.KV_Put_FullMethodName, s.put)},
-			{MethodName: "DeleteRange", Handler: direct(s, pb.KV_DeleteRange_FullMethodName, s.deleteRange)},
-			{MethodName: "Txn", Handler: direct(s, pb.KV_Txn_FullMethodName, s.txn)},
-			{MethodName: "Compact", Handler: direct(s, pb.KV_Compact_FullMethodName, s.compact)},
+			{MethodName: "Range", Handler: direct(s, pb.KV_Range_FullMethodName, (*rangeRequest).servedByLearner, s.rangeKeys)},
+			{MethodName: "Put", Handler: direct(s, pb.KV_Put_FullMethodName, nil, s.put)},
+			{MethodName: "DeleteRange", Handler: direct(s, pb.KV_DeleteRange_FullMethodName, nil, s.deleteRange)},
+			{MethodName: "Txn", Handler: direct(s, pb.KV_Txn_FullMethodName, nil, s.txn)},
+			{MethodName: "Compact", Handler: direct(s, pb.KV_Compact_FullMethodName, nil, s.compact)},
 		},
 		Streams:  []grpc.StreamDesc{{StreamName: "RangeStream", Handler: s.serveRangeStream, ServerStreams: true}},
 		Metadata: "rpc.proto",
 	}
 }
 
-// direct makes a gRPC handler of a method. It passes the gate itself, so no interceptor is called.
+// direct makes the handler of a method, whose calls have a goroutine. It passes the gate itself, so no interceptor is called.
+// learnersServe reports which calls learners serve; nil: none.
 func direct[Call, Response any](
-	s *kvService, name string, serve func(context.Context, *Call) (Response, error),
+	s *kvService, name string, learnersServe func(*Call) bool, serve func(context.Context, *Call) (Response, error),
 ) grpc.MethodHandler {
 	method := s.gate.Method(name)
 	return func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
@@ -47,98 +43,60 @@ func direct[Call, Response any](
 		if err := decode(call); err != nil {
 			return nil, err
 		}
-		return gate.Pass(s.gate, ctx, method, false, func() (Response, error) { return serve(ctx, call) })
+		byLearner := learnersServe != nil && learnersServe(call)
+		return gate.Pass(s.gate, ctx, method, byLearner, func() (Response, error) { return serve(ctx, call) })
 	}
 }
 
-// rangeHandler is apart because a learner serves a range if it is serializable.
-func (s *kvService) rangeHandler() grpc.MethodHandler {
-	method := s.gate.Method(pb.KV_Range_FullMethodName)
-	return func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-		call := new(wire.RangeCall)
-		if err := decode(call); err != nil {
-			return nil, err
-		}
-		return gate.Pass(s.gate, ctx, method, call.Serializable, func() (*wire.RangeResponse, error) {
-			return s.rangeKeys(ctx, call)
-		})
-	}
-}
-
-func (s *kvService) rangeKeys(ctx context.Context, call *wire.RangeCall) (_ *wire.RangeResponse, err error) {
-	defer s.timings.Request(timings.Range, s.timings.Now(), &err)
-	if err := validate.Range(&call.Op); err != nil {
-		return nil, err
-	}
-	if err := s.awaitState(ctx, call.Serializable); err != nil {
-		return nil, err
-	}
-	return s.readKeys(ctx, call)
-}
-
-// readKeys answers a range with what this member shows now.
-func (s *kvService) readKeys(ctx context.Context, call *wire.RangeCall) (*wire.RangeResponse, error) {
-	users, err := s.access.Read(ctx, call.Op.Key, call.Op.End)
-	if err != nil {
-		return nil, err
-	}
-	response := &wire.RangeResponse{}
-	err = s.options.Answers.Build(ctx, 0, func(account kv.Account) error {
-		return s.readInto(response, call, account)
-	})
-	if err != nil {
-		return nil, s.unanswered(err)
-	}
-	if !s.access.Unchanged(users) {
-		if _, err := s.access.Read(ctx, call.Op.Key, call.Op.End); err != nil {
-			drop(response)
-			return nil, err
+// promptMethods begin calls without a goroutine.
+func (s *kvService) promptMethods() map[string]front.Prompt {
+	prompt := func(name string, begin func(c call, message []byte) bool) front.Prompt {
+		method := s.gate.Method(name)
+		return func(c *front.Call, message []byte) bool {
+			return begin(call{kv: s, front: c, method: method}, message)
 		}
 	}
-	uncompressed(ctx, response.Memory)
-	return response, nil
-}
-
-// readInto reads a range from the store.
-func (s *kvService) readInto(response *wire.RangeResponse, call *wire.RangeCall, account kv.Account) error {
-	machine, release := s.options.Member.Machine()
-	defer release()
-	begun := s.timings.Now()
-	page, err := fill(response, account, machine.Store(), &call.Op, true)
-	s.timings.Range(begun, err)
-	machine.Counts().Ranges.Add(1)
-	response.Header = s.headerAt(page.Revision)
-	return err
-}
-
-func (s *kvService) put(ctx context.Context, call *wire.PutCall) (*wire.PutResponse, error) {
-	if err := s.admitPut(ctx, call, s.firstCheck()); err != nil {
-		return nil, err
+	return map[string]front.Prompt{
+		pb.KV_Put_FullMethodName:   prompt(pb.KV_Put_FullMethodName, beginPut),
+		pb.KV_Txn_FullMethodName:   prompt(pb.KV_Txn_FullMethodName, beginTxn),
+		pb.KV_Range_FullMethodName: prompt(pb.KV_Range_FullMethodName, beginRange),
 	}
-	result, err := s.propose(ctx, &call.Command)
-	if err != nil {
-		return nil, err
-	}
-	return s.putResponse(&result), nil
 }
 
-// admitPut refuses a put that may not be proposed, and makes its command.
-func (s *kvService) admitPut(ctx context.Context, c *wire.PutCall, check growthCheck) error {
-	c.Command.Put = &c.Op
-	if err := check.quota(ctx, &c.Command); err != nil {
+func (s *kvService) put(ctx context.Context, r *putRequest) (h2.Message, error) {
+	return s.write(ctx, r)
+}
+
+func (s *kvService) deleteRange(ctx context.Context, r *deleteRequest) (h2.Message, error) {
+	return s.write(ctx, r)
+}
+
+// putRequest is that of a Put.
+type putRequest struct{ wire.PutCall }
+
+// command implements writeRequest.
+func (r *putRequest) command() *kv.Command {
+	r.Command.Put = &r.Op
+	return &r.Command
+}
+
+// admit implements writeRequest.
+func (r *putRequest) admit(ctx context.Context, s *kvService, check growthCheck) error {
+	command := r.command()
+	if err := s.checkGrowth(ctx, command, check); err != nil {
 		return err
 	}
-	if err := validate.Put(&c.Op); err != nil {
+	if err := validate.Put(&r.Op); err != nil {
 		return err
 	}
-	if err := validate.Size(c.Size, s.options.MaxRequestBytes); err != nil {
+	if err := validate.Size(r.Size, s.options.MaxRequestBytes); err != nil {
 		return err
 	}
-	return s.checkKeys(ctx, &c.Command, check)
+	return s.checkKeys(ctx, command, check)
 }
 
-// putResponse answers a put that was applied.
-func (s *kvService) putResponse(result *kv.Result) *wire.PutResponse {
+// respond implements writeRequest.
+func (*putRequest) respond(s *kvService, result *kv.Result) h2.Message {
 	response := &wire.PutResponse{Header: s.headerAt(result.Revision), Memory: result.Memory}
 	if result.Put != nil {
 		response.Prev = result.Put.Prev
@@ -146,31 +104,39 @@ func (s *kvService) putResponse(result *kv.Result) *wire.PutResponse {
 	return response
 }
 
-func (s *kvService) deleteRange(ctx context.Context, call *wire.DeleteCall) (*wire.DeleteResponse, error) {
-	if err := s.admitDelete(ctx, call, s.firstCheck()); err != nil {
-		return nil, err
+func beginPut(c call, message []byte) bool {
+	w := &struct {
+		write
+		putRequest
+	}{write: write{call: c}}
+	if w.DecodeWire(message) != nil || w.Op.PrevKV { // it aliases the message, which is over once it was proposed
+		return false
 	}
-	result, err := s.propose(ctx, &call.Command)
-	if err != nil {
-		return nil, err
-	}
-	return s.deleteResponse(&result), nil
+	return w.start(&w.putRequest, len(message))
 }
 
-// admitDelete refuses a delete that may not be proposed, and makes its command.
-func (s *kvService) admitDelete(ctx context.Context, c *wire.DeleteCall, check growthCheck) error {
-	c.Command.Delete = &c.Op
-	if err := validate.Delete(&c.Op); err != nil {
-		return err
-	}
-	if err := validate.Size(c.Size, s.options.MaxRequestBytes); err != nil {
-		return err
-	}
-	return s.checkKeys(ctx, &c.Command, check)
+// deleteRequest is that of a DeleteRange.
+type deleteRequest struct{ wire.DeleteCall }
+
+// command implements writeRequest.
+func (r *deleteRequest) command() *kv.Command {
+	r.Command.Delete = &r.Op
+	return &r.Command
 }
 
-// deleteResponse answers a delete that was applied.
-func (s *kvService) deleteResponse(result *kv.Result) *wire.DeleteResponse {
+// admit implements writeRequest.
+func (r *deleteRequest) admit(ctx context.Context, s *kvService, check growthCheck) error {
+	if err := validate.Delete(&r.Op); err != nil {
+		return err
+	}
+	if err := validate.Size(r.Size, s.options.MaxRequestBytes); err != nil {
+		return err
+	}
+	return s.checkKeys(ctx, r.command(), check)
+}
+
+// respond implements writeRequest.
+func (*deleteRequest) respond(s *kvService, result *kv.Result) h2.Message {
 	response := &wire.DeleteResponse{Header: s.headerAt(result.Revision), Result: result.Delete, Memory: result.Memory}
 	if response.Result == nil {
 		response.Result = &kv.DeleteResult{}

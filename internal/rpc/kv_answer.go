@@ -46,8 +46,15 @@ func address(ctx context.Context, result *kv.Result) {
 	}
 }
 
-// complete reads what a result needs beside what was kept of it, or could be read while it was applied.
-func (s *shared) complete(ctx context.Context, command *kv.Command, result *kv.Result) error {
+// complete reads what a result needs beside what was kept of it, or could be read while it was applied. Promptly, there must be
+// no such thing, and no memory that is counted.
+func (s *shared) complete(ctx context.Context, command *kv.Command, result *kv.Result, p patience) error {
+	if p == promptly {
+		if result.Left != nil || counted(result) {
+			return errWaits
+		}
+		return nil
+	}
 	defer address(ctx, result)
 	if result.Left == nil {
 		return nil

@@ -1,11 +1,13 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
+	"github.com/quorate/quorate/internal/h2"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/rpc/timings"
@@ -13,59 +15,67 @@ import (
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
-func (s *kvService) txn(ctx context.Context, call *wire.TxnCall) (*wire.TxnResponse, error) {
-	if err := s.admitTxn(ctx, call, s.firstCheck()); err != nil {
-		return nil, err
+func (s *kvService) txn(ctx context.Context, r *txnRequest) (h2.Message, error) {
+	if !r.TooMany && validate.ReadOnly(&r.Op) {
+		if err := r.admit(ctx, s, s.firstCheck(patiently)); err != nil {
+			return nil, err
+		}
+		return s.readTxn(ctx, &r.TxnCall)
 	}
-	if validate.ReadOnly(&call.Op) {
-		return s.readTxn(ctx, call)
-	}
-	result, err := s.propose(ctx, &call.Command)
-	if err != nil {
-		return nil, err
-	}
-	return s.txnResponse(&result), nil
+	return s.write(ctx, r)
 }
 
 // moreTxnParts are the comparisons and operations of nested transactions, beside three lists of --max-txn-ops.
 const moreTxnParts = 16_384
 
 // limitParts bounds what a request becomes when it is read, before anybody has looked at it.
-func (s *kvService) limitParts(call any) {
-	if txn, ok := call.(*wire.TxnCall); ok {
+func (s *kvService) limitParts(request any) {
+	if txn, ok := request.(*txnRequest); ok {
 		txn.MaxParts = 3*s.options.MaxTxnOps + moreTxnParts
 	}
 }
 
-// admitTxn refuses a transaction that may not be proposed, and makes its command.
-func (s *kvService) admitTxn(ctx context.Context, c *wire.TxnCall, check growthCheck) error {
-	if c.TooMany {
+// txnRequest is that of a Txn.
+type txnRequest struct{ wire.TxnCall }
+
+// command implements writeRequest.
+func (r *txnRequest) command() *kv.Command {
+	r.Command.Txn = &r.Op
+	return &r.Command
+}
+
+// admit implements writeRequest. A transaction that only reads is not proposed (readTxn), and waits for the leader.
+func (r *txnRequest) admit(ctx context.Context, s *kvService, check growthCheck) error {
+	if r.TooMany {
 		return rpctypes.ErrGRPCTooManyOps
 	}
-	c.Command.Txn = &c.Op
-	if err := check.quota(ctx, &c.Command); err != nil {
+	command := r.command()
+	if err := s.checkGrowth(ctx, command, check); err != nil {
 		return err
 	}
-	if err := validate.Txn(&c.Op, s.options.MaxTxnOps); err != nil {
+	if err := validate.Txn(&r.Op, s.options.MaxTxnOps); err != nil {
 		return err
 	}
 	// Only after the limits above is the request small enough for the search for overlaps.
-	for _, list := range [2][]kv.Op{c.Op.Then, c.Op.Else} {
+	for _, list := range [2][]kv.Op{r.Op.Then, r.Op.Else} {
 		if err := validate.Overlaps(list); err != nil {
 			return err
 		}
 	}
-	if validate.ReadOnly(&c.Op) {
+	if validate.ReadOnly(&r.Op) {
+		if check.patience == promptly {
+			return errWaits
+		}
 		return nil
 	}
-	if err := validate.Size(c.Size, s.options.MaxRequestBytes); err != nil {
+	if err := validate.Size(r.Size, s.options.MaxRequestBytes); err != nil {
 		return err
 	}
-	return s.checkKeys(ctx, &c.Command, check)
+	return s.checkKeys(ctx, command, check)
 }
 
-// txnResponse answers a transaction that was applied.
-func (s *kvService) txnResponse(result *kv.Result) *wire.TxnResponse {
+// respond implements writeRequest.
+func (*txnRequest) respond(s *kvService, result *kv.Result) h2.Message {
 	response := &wire.TxnResponse{Header: s.headerAt(result.Revision), Result: result.Txn, Memory: result.Memory}
 	if response.Result == nil {
 		response.Result = &kv.TxnResult{}
@@ -73,9 +83,21 @@ func (s *kvService) txnResponse(result *kv.Result) *wire.TxnResponse {
 	return response
 }
 
+func beginTxn(c call, message []byte) bool {
+	w := &struct {
+		write
+		txnRequest
+	}{write: write{call: c}}
+	c.kv.limitParts(&w.txnRequest)
+	if w.DecodeWire(bytes.Clone(message)) != nil {
+		return false
+	}
+	return w.start(&w.txnRequest, len(message))
+}
+
 // readTxn serves a transaction that writes nothing and nests nothing, without the log. It is linearizable unless
 // every range of it is serializable; one that only compares is always linearizable.
-func (s *kvService) readTxn(ctx context.Context, call *wire.TxnCall) (_ *wire.TxnResponse, err error) {
+func (s *kvService) readTxn(ctx context.Context, call *wire.TxnCall) (_ h2.Message, err error) {
 	defer s.timings.Request(timings.ReadonlyTxn, s.timings.Now(), &err)
 	if err := s.awaitState(ctx, call.Linearizable == 0 && call.Serializable > 0); err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ func (l *leaseService) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest) 
 		op.ID = kv.LeaseID(rand.Int64())
 	}
 	command := &kv.Command{LeaseGrant: op}
-	if err := l.checkQuota(ctx, command); err != nil {
+	if err := l.checkQuota(ctx, command, patiently); err != nil {
 		return nil, err
 	}
 	if r.TTL > kv.MaxLeaseTTLSeconds {

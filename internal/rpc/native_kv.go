@@ -34,39 +34,34 @@ func (k nativeKV) Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command
 }
 
 func (k nativeKV) admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error) {
-	check := k.firstCheck()
+	request, err := k.requestOf(r.Kind)
+	if err != nil {
+		return nil, err
+	}
+	if err := request.DecodeWire(r.Request); err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	check := k.firstCheck(patiently)
 	if r.Again {
 		check = k.checkAgain()
 	}
-	switch r.Kind {
-	case quoratepb.Proposal_KIND_PUT:
-		call := new(wire.PutCall)
-		if err := decode(call, r.Request); err != nil {
-			return nil, err
-		}
-		return &call.Command, k.admitPut(ctx, call, check)
-	case quoratepb.Proposal_KIND_DELETE_RANGE:
-		call := new(wire.DeleteCall)
-		if err := decode(call, r.Request); err != nil {
-			return nil, err
-		}
-		return &call.Command, k.admitDelete(ctx, call, check)
-	case quoratepb.Proposal_KIND_TXN:
-		call := new(wire.TxnCall)
-		k.limitParts(call)
-		if err := decode(call, r.Request); err != nil {
-			return nil, err
-		}
-		return &call.Command, k.admitTxn(ctx, call, check)
-	}
-	return nil, fmt.Errorf("rpc: a proposal has no kind %d", r.Kind)
+	err = request.admit(ctx, k.kvService, check)
+	return request.command(), err
 }
 
-func decode(call wire.Decoder, request []byte) error {
-	if err := call.DecodeWire(request); err != nil {
-		return status.Error(codes.InvalidArgument, err.Error())
+// requestOf returns an empty request of a kind.
+func (k nativeKV) requestOf(kind quoratepb.Proposal_Kind) (writeRequest, error) {
+	switch kind {
+	case quoratepb.Proposal_KIND_PUT:
+		return new(putRequest), nil
+	case quoratepb.Proposal_KIND_DELETE_RANGE:
+		return new(deleteRequest), nil
+	case quoratepb.Proposal_KIND_TXN:
+		txn := new(txnRequest)
+		k.limitParts(txn)
+		return txn, nil
 	}
-	return nil
+	return nil, fmt.Errorf("rpc: a proposal has no kind %d", kind)
 }
 
 // Turn implements writerapi.KV.
@@ -83,15 +78,15 @@ func (k nativeKV) CostsLittle(ctx context.Context, command *kv.Command) (bool, e
 func (k nativeKV) Response(kind quoratepb.Proposal_Kind, result *kv.Result) wire.Encoder {
 	switch kind {
 	case quoratepb.Proposal_KIND_PUT:
-		return k.putResponse(result)
+		return new(putRequest).respond(k.kvService, result)
 	case quoratepb.Proposal_KIND_DELETE_RANGE:
-		return k.deleteResponse(result)
+		return new(deleteRequest).respond(k.kvService, result)
 	default:
-		return k.txnResponse(result)
+		return new(txnRequest).respond(k.kvService, result)
 	}
 }
 
 // Complete implements writerapi.KV.
 func (k nativeKV) Complete(ctx context.Context, command *kv.Command, result *kv.Result) error {
-	return k.complete(ctx, command, result)
+	return k.complete(ctx, command, result, patiently)
 }

@@ -37,10 +37,18 @@ const (
 	quotaReview = 5 * time.Second
 )
 
+// checkGrowth is checkQuota, or what stands for it where a command may have happened.
+func (s *shared) checkGrowth(ctx context.Context, command *kv.Command, check growthCheck) error {
+	if check.again {
+		return s.warnQuota(ctx, command)
+	}
+	return s.checkQuota(ctx, command, check.patience)
+}
+
 // checkQuota admits a command, or raises the alarm and refuses it. Commands that add nothing are always admitted. Only who may
 // do what it asks for raises the alarm, which stops the writes of all. That is asked only then: what is admitted here is signed
 // afterwards.
-func (s *shared) checkQuota(ctx context.Context, command *kv.Command) error {
+func (s *shared) checkQuota(ctx context.Context, command *kv.Command, p patience) error {
 	cost := growth(command)
 	if cost == 0 {
 		return nil
@@ -49,7 +57,10 @@ func (s *shared) checkQuota(ctx context.Context, command *kv.Command) error {
 	if !low && s.withinQuota(cost) {
 		return nil
 	}
-	if err := s.access.Sign(ctx, command); err != nil {
+	if p == promptly { // the alarm is proposed
+		return errWaits
+	}
+	if err := s.sign(ctx, command, p); err != nil {
 		return err
 	}
 	if !low { // the member goes on by itself once its disk has room
@@ -72,7 +83,7 @@ func (s *shared) withinQuota(cost int64) bool {
 // may have happened: only the log, where a raised alarm counts as well, can give the answer that its first attempt got. For
 // the disk no alarm is raised, so that the log would take it: that has to wait for room.
 func (s *shared) warnQuota(ctx context.Context, command *kv.Command) error {
-	if err := s.checkQuota(ctx, command); errors.Is(err, kv.ErrNoSpace) && s.diskLow() {
+	if err := s.checkQuota(ctx, command, patiently); errors.Is(err, kv.ErrNoSpace) && s.diskLow() {
 		return fmt.Errorf("%w: %w", writerapi.ErrNoRoom, err)
 	}
 	return nil

@@ -17,15 +17,7 @@ func writeTimeout(err error) error {
 	return err
 }
 
-// readIndex is ReadIndex of the member. A read that ran out of time is told so, as by etcd, whatever it waited for: it may
-// be asked again.
-func (s *shared) readIndex(ctx context.Context) error {
-	begun := s.timings.Now()
-	err := s.options.Member.ReadIndex(ctx)
-	s.timings.Read(ctx, begun, err)
-	return readTimeout(err)
-}
-
+// readTimeout makes what etcd tells of a read that ran out of time, whatever it waited for: it may be asked again.
 func readTimeout(err error) error {
 	for _, cause := range [...]error{member.ErrNoLeader, member.ErrLeaderFailed, member.ErrConnectionLost} {
 		if errors.Is(err, cause) {

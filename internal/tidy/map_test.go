@@ -19,7 +19,7 @@ var changes = []struct{ words, place string }{
 	{"default of one", "config/topics.go"},
 	{"error text", "rpc/etcderr"},
 	{"largest request", "rpc/options.go"},
-	{"no goroutine", "rpc/hot.go"},
+	{"no goroutine", "rpc/call.go"},
 	{"fragments", "kv/watch"},
 	{"a quorum", "consensus/quorum/quorum.go"},
 	{"conflicts on the fast path", "consensus/witness/claims.go"},

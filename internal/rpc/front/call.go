@@ -108,13 +108,13 @@ const (
 // holdUnpacked counts what the message takes beside what came of it.
 func (c *Call) holdUnpacked(bytes int) bool { return c.stream.Hold(c.body.kept() + bytes) }
 
-// begin serves the call, hot if its method can.
+// begin serves the call, promptly if its method can.
 func (c *Call) begin(message []byte) {
 	if len(message) > smallRequest && !c.stream.Hold(copies*len(message)) {
 		c.fail(errExhausted)
 		return
 	}
-	if hot := c.request.hot; hot != nil && hot(c, message) {
+	if prompt := c.request.prompt; prompt != nil && prompt(c, message) {
 		return
 	}
 	if !c.stream.Hold(copies*len(message) + serveBytes) {
@@ -214,7 +214,7 @@ func (c *Call) OnLost(f func()) {
 	}
 }
 
-// Done has a hot call finished by a writer.
+// Done has a prompt call finished by a writer.
 func (c *Call) Done() { c.writer.push(c) }
 
 func (c *Call) finish() { c.Finish() }
@@ -223,10 +223,10 @@ func (c *Call) flush() { c.stream.Flush() }
 
 func (c *Call) conn() any { return c.stream.Conn() }
 
-// DoneButRead has a hot call finished by a reader: it may wait for a disk.
+// DoneButRead has a prompt call finished by a reader: it may wait for a disk.
 func (c *Call) DoneButRead() { c.server.readers.push(c) }
 
-// Answer answers a hot call, without flushing that; with an error if it failed.
+// Answer answers a prompt call, without flushing that; with an error if it failed.
 func (c *Call) Answer(answer h2.Message, err error) {
 	if err != nil {
 		refuse(c.stream, 200, statusOf(err))
@@ -248,7 +248,7 @@ func (c *Call) AnswerCounted(answer any) {
 	c.stream.Reply(t.header(), parts, t.trailers(nil))
 }
 
-// Left says that a hot call that was lost will not be answered.
+// Left says that a prompt call that was lost will not be answered.
 func (c *Call) Left() { c.stream.Left() }
 
 // Flush writes the answers of the connection, for who is no writer.

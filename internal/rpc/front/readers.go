@@ -14,8 +14,8 @@ const (
 	readerStall = time.Millisecond
 )
 
-// hotCall is a *Call.
-type hotCall interface {
+// promptCall is a *Call.
+type promptCall interface {
 	finish()
 	flush()
 	conn() any
@@ -25,8 +25,8 @@ type hotCall interface {
 // nobody but calls of the same connection, for which it is not worth a write each.
 type readers struct {
 	mu      sync.Mutex
-	more    sync.Cond // of those that stay
-	queue   []hotCall // from head on
+	more    sync.Cond    // of those that stay
+	queue   []promptCall // from head on
 	head    int
 	working int // goroutines that do not wait for calls
 	idle    int // goroutines that do
@@ -50,7 +50,7 @@ func (r *readers) stop() {
 	r.more.Broadcast()
 }
 
-func (r *readers) push(c hotCall) {
+func (r *readers) push(c promptCall) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.queue = append(r.queue, c)
@@ -68,7 +68,7 @@ func (r *readers) push(c hotCall) {
 }
 
 func (r *readers) run(stays bool) {
-	var last hotCall // its answer is not written yet
+	var last promptCall // its answer is not written yet
 	unwritten := 0
 	for {
 		c := r.take(last, unwritten)
@@ -89,7 +89,7 @@ func (r *readers) run(stays bool) {
 }
 
 // take returns a call that can be finished before the last one's answer is written, or any if there is none.
-func (r *readers) take(last hotCall, unwritten int) hotCall {
+func (r *readers) take(last promptCall, unwritten int) promptCall {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.head == len(r.queue) || last != nil && (unwritten == readBatch || r.queue[r.head].conn() != last.conn()) {
@@ -99,7 +99,7 @@ func (r *readers) take(last hotCall, unwritten int) hotCall {
 }
 
 // await waits for a call; nil: the goroutine ends.
-func (r *readers) await(stays bool) hotCall {
+func (r *readers) await(stays bool) promptCall {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.working--
@@ -115,7 +115,7 @@ func (r *readers) await(stays bool) hotCall {
 	return r.pop()
 }
 
-func (r *readers) pop() hotCall {
+func (r *readers) pop() promptCall {
 	c := r.queue[r.head]
 	r.queue[r.head] = nil
 	if r.head++; r.head >= len(r.queue)-r.head { // half of it is free, or all

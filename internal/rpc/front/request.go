@@ -23,7 +23,7 @@ import (
 // request is what the fields of a request say.
 type request struct {
 	method      *method
-	hot         Hot // nil: it needs a goroutine
+	prompt      Prompt // nil: it needs a goroutine
 	path        string
 	ctx         context.Context // with the metadata and the peer, and without an end
 	metadata    metadata.MD
@@ -100,8 +100,9 @@ func (s *Server) parse(base context.Context, fields *h2.Fields) *request {
 		}
 	}
 	r.ctx = metadata.NewIncomingContext(base, r.metadata)
-	if r.refused == nil && r.method.hot != nil && r.compression == "" && s.options.Stats == nil && s.options.IsHot(r.ctx) {
-		r.hot = r.method.hot
+	if r.refused == nil && r.method.prompt != nil && r.compression == "" && s.options.Stats == nil &&
+		s.options.IsPrompt(r.ctx) {
+		r.prompt = r.method.prompt
 	}
 	fields.Parsed = r
 	return r

@@ -28,8 +28,9 @@ type Codec interface {
 	Unmarshal(data mem.BufferSlice, v any) error
 }
 
-// Hot serves a call without waiting; false if it declines. The message is valid during the call.
-type Hot func(c *Call, message []byte) bool
+// Prompt serves a call without waiting; false if it might have to wait, and has done nothing. The message is valid during the
+// call.
+type Prompt func(c *Call, message []byte) bool
 
 // Options are what a Server is made of.
 type Options struct {
@@ -40,16 +41,16 @@ type Options struct {
 	Stream      grpc.StreamServerInterceptor
 	// Others describes methods, by their full names, that no service has which is registered; nil: there are none.
 	Others     func(method string) *grpc.StreamDesc
-	Hot        map[string]Hot                 // by the full name of the method
-	IsHot      func(ctx context.Context) bool // whether calls with the metadata of ctx may be hot
+	Prompt     map[string]Prompt              // by the full name of the method
+	IsPrompt   func(ctx context.Context) bool // whether calls with the metadata of ctx may be prompt
 	MaxMessage int                            // bytes of a request's message
 	// Unsent bounds how long the only message of a request may take to come: end is called when it took too long.
 	Unsent  func(end func()) (arrived func())
-	Writers int // goroutines that write the answers of hot calls
-	Readers int // goroutines that finish hot calls which may wait for a disk; more do while they wait
+	Writers int // goroutines that write the answers of prompt calls
+	Readers int // goroutines that finish prompt calls which may wait for a disk; more do while they wait
 	// Turns are for large messages to be compressed, or the opposite; nil: turns of its own.
 	Turns *admission.Turns
-	// Stats is told of calls, as by a grpc.Server, but not of their payloads; nil: nobody is. With it no call is hot.
+	// Stats is told of calls, as by a grpc.Server, but not of their payloads; nil: nobody is. With it no call is prompt.
 	Stats stats.Handler
 }
 
@@ -73,7 +74,7 @@ type method struct {
 	impl   any
 	unary  *grpc.MethodDesc
 	stream *grpc.StreamDesc
-	hot    Hot
+	prompt Prompt
 }
 
 // New makes a Server. Services are registered before it serves.
@@ -100,7 +101,7 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	s.services[desc.ServiceName] = true
 	add := func(name string, m *method) {
 		m.name, m.impl = "/"+desc.ServiceName+"/"+name, impl
-		m.hot = s.options.Hot[m.name]
+		m.prompt = s.options.Prompt[m.name]
 		s.methods[m.name] = m
 	}
 	for i := range desc.Methods {

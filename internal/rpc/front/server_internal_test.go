@@ -115,8 +115,8 @@ func serve(t *testing.T, change func(*Options)) *client {
 		HTTP2: h2.Options{MaxStreams: 10, MaxHeaderBytes: 4096, StreamWindow: 64 << 10, ConnWindow: 1 << 20,
 			Handshake: time.Minute},
 		Codec: texts{}, Credentials: tlsconn.Credentials(), MaxMessage: 1 << 20,
-		IsHot: func(context.Context) bool { return true },
-		Turns: admission.NewTurns(),
+		IsPrompt: func(context.Context) bool { return true },
+		Turns:    admission.NewTurns(),
 	}
 	if change != nil {
 		change(&options)
@@ -212,7 +212,7 @@ func (c *client) read() {
 func TestCall_Receive_nothingMore(t *testing.T) {
 	calls := make(chan *Call, 1)
 	c := serve(t, func(o *Options) {
-		o.Hot = map[string]Hot{"/t.S/Echo": func(c *Call, _ []byte) bool {
+		o.Prompt = map[string]Prompt{"/t.S/Echo": func(c *Call, _ []byte) bool {
 			calls <- c
 			return true
 		}}
@@ -235,7 +235,7 @@ func TestCall_Receive_nothingMore(t *testing.T) {
 // Ensure that a call whose time is over when it begins is not served.
 func TestServer_noTimeLeft(t *testing.T) {
 	c := serve(t, func(o *Options) {
-		o.Hot = map[string]Hot{"/t.S/Echo": func(c *Call, _ []byte) bool {
+		o.Prompt = map[string]Prompt{"/t.S/Echo": func(c *Call, _ []byte) bool {
 			t.Error("it is served")
 			return false
 		}}
@@ -339,12 +339,12 @@ func (n *notes) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Conte
 // HandleConn implements stats.Handler.
 func (n *notes) HandleConn(context.Context, stats.ConnStats) {}
 
-// Ensure that Options.Stats is told of calls and streams, of the hot methods' too, and of nothing that was refused before.
+// Ensure that Options.Stats is told of calls and streams, of the prompt methods' too, and of nothing that was refused before.
 func TestServer_stats(t *testing.T) {
 	n := &notes{done: make(chan struct{}, 3)}
 	c := serve(t, func(o *Options) {
 		o.Stats = n
-		o.Hot = map[string]Hot{"/t.S/Echo": func(*Call, []byte) bool { panic("hot, and nobody is told") }}
+		o.Prompt = map[string]Prompt{"/t.S/Echo": func(*Call, []byte) bool { panic("prompt, and nobody is told") }}
 	})
 	c.call(1, "/t.S/Echo", "trace", "a")
 	c.send(1, true, "hello")

@@ -2,7 +2,7 @@ package front
 
 import "sync"
 
-// answerWriter answers the hot calls of some connections, as many at once as are done.
+// answerWriter answers the prompt calls of some connections, as many at once as are done.
 type answerWriter struct {
 	mu     sync.Mutex
 	done   []*Call

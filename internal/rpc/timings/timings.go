@@ -2,6 +2,7 @@ package timings
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -135,8 +136,8 @@ func (t *Timings) Command(command *kv.Command, begun time.Time, err error) {
 func (t *Timings) Range(begun time.Time, err error) { t.ranges.observe(t.since(begun), err == nil) }
 
 // Read notes how a wait for the leader's word ended. That a client gave up is no failure.
-func (t *Timings) Read(ctx context.Context, begun time.Time, err error) {
-	if err != nil && ctx.Err() == nil {
+func (t *Timings) Read(begun time.Time, err error) {
+	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		t.readsFailed.Add(1)
 	}
 	if t.since(begun) > slowRead {

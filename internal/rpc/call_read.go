@@ -1,0 +1,209 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/h2"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/answers"
+	"github.com/quorate/quorate/internal/rpc/timings"
+	"github.com/quorate/quorate/internal/rpc/validate"
+	"github.com/quorate/quorate/internal/rpc/wire"
+)
+
+// rangeRequest is that of a Range, with what its steps make of it.
+type rangeRequest struct {
+	wire.RangeCall
+	known    *auth.State // the users by which it was permitted; nil: it was not yet
+	small    answers.Small
+	response wire.RangeResponse
+}
+
+// servedByLearner reports whether learners serve the range.
+func (r *rangeRequest) servedByLearner() bool { return r.Serializable }
+
+// rangeKeys is the road of a range that has a goroutine.
+func (s *kvService) rangeKeys(ctx context.Context, r *rangeRequest) (_ h2.Message, err error) {
+	defer s.timings.Request(timings.Range, s.timings.Now(), &err)
+	if err := r.admit(ctx, s, patiently); err != nil {
+		return nil, err
+	}
+	if err := s.awaitState(ctx, r.Serializable); err != nil {
+		return nil, err
+	}
+	return r.show(ctx, s, patiently)
+}
+
+// awaitState waits until what this member shows may be read: for a linearizable read all that was acknowledged, else what this
+// member itself has answered.
+func (s *shared) awaitState(ctx context.Context, serializable bool) error {
+	if serializable {
+		return s.showOwn(ctx)
+	}
+	return s.readIndex(ctx)
+}
+
+// showOwn waits until what this member shows holds the writes that it has answered. Every write that was acknowledged is among
+// those that a linearizable read shows.
+func (s *shared) showOwn(ctx context.Context) error {
+	missing := s.own.missing(s.revision())
+	if missing == 0 {
+		return nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, waitForOwn(ctx))
+	defer cancel()
+	if s.readIndex(bounded) != nil && ctx.Err() == nil {
+		raise(&s.own.givenUp, int64(missing))
+	}
+	return ctx.Err()
+}
+
+// readIndex is ReadIndex of the member.
+func (s *shared) readIndex(ctx context.Context) error {
+	begun := s.timings.Now()
+	return s.indexRead(begun, s.options.Member.ReadIndex(ctx))
+}
+
+// indexRead counts how the wait for a read index ended, and returns the error for the caller.
+func (s *shared) indexRead(begun time.Time, err error) error {
+	s.timings.Read(begun, err)
+	return readTimeout(err)
+}
+
+// admit refuses a range that may not be read. Who may read it is asked when it is read, and before, too, where there is no
+// patience then.
+func (r *rangeRequest) admit(ctx context.Context, s *kvService, p patience) error {
+	err := validate.Range(&r.Op)
+	if err == nil && p == promptly {
+		err = r.permit(ctx, s, promptly)
+	}
+	return err
+}
+
+// permit refuses callers who may not read the range.
+func (r *rangeRequest) permit(ctx context.Context, s *kvService, p patience) (err error) {
+	if p == patiently {
+		r.known, err = s.access.Read(ctx, r.Op.Key, r.Op.End)
+		return err
+	}
+	users, permitted := s.access.ReadNow(ctx, r.Op.Key, r.Op.End)
+	if !permitted {
+		return errWaits
+	}
+	r.known = users
+	return nil
+}
+
+// show answers with what this member shows now.
+func (r *rangeRequest) show(ctx context.Context, s *kvService, p patience) (h2.Message, error) {
+	if r.known == nil {
+		if err := r.permit(ctx, s, p); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.build(ctx, s, p); err != nil {
+		return nil, err
+	}
+	if !s.access.Unchanged(r.known) {
+		if err := r.permit(ctx, s, p); err != nil {
+			drop(&r.response)
+			return nil, err
+		}
+	}
+	uncompressed(ctx, r.response.Memory)
+	return &r.response, nil
+}
+
+// build reads the range. An answer that is not small waits for memory.
+func (r *rangeRequest) build(ctx context.Context, s *kvService, p patience) error {
+	if p == patiently {
+		return s.unanswered(s.options.Answers.Build(ctx, 0, func(account kv.Account) error {
+			return s.readInto(&r.response, &r.RangeCall, account)
+		}))
+	}
+	err := s.readInto(&r.response, &r.RangeCall, &r.small)
+	if r.small.Exceeded {
+		return errWaits
+	}
+	return err
+}
+
+// readInto reads a range from the store.
+func (s *kvService) readInto(response *wire.RangeResponse, call *wire.RangeCall, account kv.Account) error {
+	machine, release := s.options.Member.Machine()
+	defer release()
+	begun := s.timings.Now()
+	page, err := fill(response, account, machine.Store(), &call.Op, true)
+	s.timings.Range(begun, err)
+	machine.Counts().Ranges.Add(1)
+	response.Header = s.headerAt(page.Revision)
+	return err
+}
+
+// read is a linearizable Range of one key without a goroutine.
+type read struct {
+	call
+	rangeRequest
+}
+
+// beginRange takes the steps until the member is asked. False: one may have to wait, or the answer may be large, and nothing
+// was done.
+func beginRange(c call, message []byte) bool {
+	s, r := c.kv, &read{call: c}
+	if r.DecodeWire(bytes.Clone(message)) != nil || r.Serializable || len(r.Op.End) > 0 || !s.options.Member.Prompt() {
+		return false
+	}
+	refused := r.admit(c.front.Context(), s, promptly)
+	if refused == errWaits {
+		return false
+	}
+	err := r.begin(r, len(message))
+	if err == nil && refused != nil { // what the gate refuses it refuses first
+		err = r.timed(refused)
+	}
+	if err != nil {
+		r.refuse(err)
+		return true
+	}
+	r.front.Finish = r.finish
+	r.asked(s.options.Member.ReadAsync(r))
+	return true
+}
+
+// Complete implements proposals.Completion.
+func (r *read) Complete(_ kv.Result, err error) {
+	r.err = err
+	r.front.DoneButRead()
+}
+
+// timed times the range.
+func (r *read) timed(err error) error {
+	r.kv.timings.Request(timings.Range, r.begun, &err)
+	return err
+}
+
+// ended implements steps.
+func (r *read) ended() error { return r.timed(r.kv.indexRead(r.begun, r.err)) }
+
+// finish implements steps. A reader calls it: the store may wait for a disk.
+func (r *read) finish() {
+	if r.err != nil {
+		r.answer(nil, r.ended())
+		return
+	}
+	s := r.kv
+	_ = s.indexRead(r.begun, nil)
+	message, err := r.show(r.front.Context(), s, promptly)
+	if err == errWaits {
+		r.known = nil
+		r.later(func(ctx context.Context) (h2.Message, error) {
+			message, err := r.show(ctx, s, patiently)
+			return message, r.timed(err)
+		})
+		return
+	}
+	r.answer(message, r.timed(err))
+}

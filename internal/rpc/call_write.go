@@ -1,0 +1,175 @@
+package rpc
+
+import (
+	"context"
+	"time"
+
+	"github.com/quorate/quorate/internal/h2"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/rpc/costly"
+	"github.com/quorate/quorate/internal/rpc/wire"
+)
+
+// writeRequest is that of a Put, a DeleteRange or a Txn.
+type writeRequest interface {
+	wire.Decoder
+	// command is what the request asks for.
+	command() *kv.Command
+	// admit refuses what may not be proposed, in etcd's order.
+	admit(ctx context.Context, s *kvService, check growthCheck) error
+	// respond answers what was applied.
+	respond(s *kvService, result *kv.Result) h2.Message
+}
+
+// write is the road of a write that has a goroutine.
+func (s *kvService) write(ctx context.Context, r writeRequest) (h2.Message, error) {
+	if err := r.admit(ctx, s, s.firstCheck(patiently)); err != nil {
+		return nil, err
+	}
+	result, err := s.propose(ctx, r.command())
+	if err != nil {
+		return nil, err
+	}
+	return r.respond(s, &result), nil
+}
+
+// propose replicates a command in the name of the caller, and makes its rejection an error.
+func (s *shared) propose(ctx context.Context, command *kv.Command) (kv.Result, error) {
+	return s.access.Propose(ctx, command, s.replicate)
+}
+
+// replicate is propose in the name that the command bears.
+func (s *shared) replicate(ctx context.Context, command *kv.Command) (kv.Result, error) {
+	if err := s.makeRoom(ctx, command, patiently); err != nil {
+		return kv.Result{}, err
+	}
+	p := s.beginProposal(command)
+	ctx, tell := routed(ctx)
+	result, err := s.bounds.costly.Propose(ctx, command, s.options.Member.Propose)
+	tell()
+	if err = p.end(&result, err); err == nil {
+		err = s.complete(ctx, command, &result, patiently)
+	}
+	return result, err
+}
+
+// makeRoom looks for room for the answer to a command that asks for pairs: what is executed can not be taken back.
+func (s *shared) makeRoom(ctx context.Context, command *kv.Command, p patience) error {
+	switch {
+	case !kv.AsksForPairs(command):
+		return nil
+	case p == patiently:
+		return s.unanswered(s.options.Answers.Ready(ctx))
+	case !s.options.Answers.ReadyNow(ctx):
+		return errWaits
+	}
+	return nil
+}
+
+// proposal is a command from when the member is asked until its end is known.
+type proposal struct {
+	*shared
+	command  *kv.Command
+	proposed time.Time
+}
+
+func (s *shared) beginProposal(command *kv.Command) proposal {
+	s.stats.pending.Add(1)
+	return proposal{s, command, s.timings.Now()}
+}
+
+// end counts how a proposal ended, and returns the error for the caller: why there is no result, or its rejection.
+func (p *proposal) end(result *kv.Result, err error) error {
+	p.timings.Command(p.command, p.proposed, err)
+	p.stats.pending.Add(-1)
+	switch {
+	case err != nil:
+		p.stats.failedProposals.Add(1)
+		return writeTimeout(err)
+	case result.Err != nil:
+		return result.Err
+	}
+	p.noteOwn(result.Revision)
+	return nil
+}
+
+// noteOwn takes note of the answer to a write. One that was applied before it was answered is not worth remembering.
+func (s *shared) noteOwn(revision kv.Revision) {
+	if revision > s.revision() {
+		s.own.note(revision)
+	}
+}
+
+// write is a Put or a Txn without a goroutine.
+type write struct {
+	call
+	proposal
+	request writeRequest
+	result  kv.Result
+}
+
+// start takes the steps until the member is asked; false: one may have to wait, and nothing was done.
+func (w *write) start(r writeRequest, received int) bool {
+	w.request = r
+	refused := w.admit(w.front.Context())
+	if refused == errWaits {
+		return false
+	}
+	err := w.begin(w, received)
+	if err == nil { // what the gate refuses it refuses first
+		err = refused
+	}
+	if err != nil {
+		w.refuse(err)
+		return true
+	}
+	w.proposal = w.kv.beginProposal(r.command())
+	w.front.Finish = w.finish
+	w.asked(w.options.Member.ProposeAsync(w.command, w))
+	return true
+}
+
+// admit takes the steps of write and propose before the proposal.
+func (w *write) admit(ctx context.Context) error {
+	s, command := w.kv, w.request.command()
+	if !s.options.Member.Prompt() || costly.MayBe(command) { // it may wait for Start, or for its turn
+		return errWaits
+	}
+	if err := w.request.admit(ctx, s, s.firstCheck(promptly)); err != nil {
+		return err
+	}
+	if err := s.sign(ctx, command, promptly); err != nil {
+		return err
+	}
+	return s.makeRoom(ctx, command, promptly)
+}
+
+// Complete implements proposals.Completion.
+func (w *write) Complete(result kv.Result, err error) {
+	w.result, w.err = result, err
+	w.front.Done()
+}
+
+// ended implements steps.
+func (w *write) ended() error { return w.end(&w.result, w.err) }
+
+// finish implements steps.
+func (w *write) finish() {
+	err := w.ended()
+	if err == nil {
+		err = w.kv.complete(w.front.Context(), w.command, &w.result, promptly)
+	}
+	switch err {
+	case nil:
+		w.answer(w.request.respond(w.kv, &w.result), nil)
+	case errWaits:
+		w.later(func(ctx context.Context) (h2.Message, error) {
+			if err := w.kv.complete(ctx, w.command, &w.result, patiently); err != nil {
+				return nil, err
+			}
+			return w.request.respond(w.kv, &w.result), nil
+		})
+	default:
+		w.answer(nil, err)
+	}
+}
