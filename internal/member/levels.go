@@ -13,6 +13,7 @@ import (
 // depend on it: an entry that comes too early changes nothing (package kv/apply).
 type levels struct {
 	stores    *datadir.Stores
+	needs     func(payload []byte) (_ level.Level, known bool) // of an encoded command: that of apply.Machine
 	readIndex func(ctx context.Context) error
 	propose   func(ctx context.Context, command *kv.Command) (kv.Result, error)
 	logger    *slog.Logger

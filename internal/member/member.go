@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/answers"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/offers"
 	"github.com/quorate/quorate/internal/peercall"
@@ -81,6 +82,7 @@ func New(options Options) (*Member, error) {
 	}
 	m.requests.levels = &levels{
 		stores: &m.stores, readIndex: m.requests.readIndex, propose: m.requests.command, logger: o.Logger,
+		needs: func(payload []byte) (level.Level, bool) { return m.stores.Latest().Needs(payload) },
 	}
 	m.sender = newSender(o, &m.stores, &m.peers)
 	caller := newCaller(o, m.life.stopping, callPorts{&m.leader, &m.config, &m.peers}, &m.members.views)

@@ -28,7 +28,7 @@ func (r *requests) proposeAsync(command *kv.Command, done proposals.Completion) 
 // encode encodes a command, and says which feature level it needs.
 func (r *requests) encode(command *kv.Command) (payload []byte, needs level.Level, err error) {
 	payload = command.Append(nil)
-	needs, _ = kv.Needs(payload)
+	needs, _ = r.levels.needs(payload)
 	if r.maxBytes > 0 && len(payload) > r.maxBytes {
 		return nil, 0, ErrTooLarge
 	}

@@ -45,6 +45,7 @@ func newAsking(t *testing.T) *asking {
 		timeout: time.Minute, maxBytes: 100, clock: env.WallClock{}, stopping: stopping, wake: func() { a.woken++ },
 		superseded: func() error { return a.replaced }, leader: &a.known,
 		connected: func(consensus.MemberID) bool { return a.connects }, started: make(chan struct{}),
+		levels: &levels{needs: kv.Needs},
 	}
 	return a
 }

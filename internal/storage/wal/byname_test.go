@@ -2,7 +2,6 @@ package wal_test
 
 import (
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -303,20 +302,6 @@ func TestDump_byName(t *testing.T) {
 	err := wal.Dump(&out, log.with("", nil), dir)
 	if !errors.Is(err, wal.ErrCorrupt) || !strings.Contains(out.String(), "there, unless in what was not read") {
 		t.Errorf("%v\n%s", err, &out)
-	}
-}
-
-// formatOne is the head of a log of format 1, which had no storage id of 128 bits and no carried boots.
-const formatOne = "" +
-	"51554f5257414c0a0100000000000000c100000000000000a1000000000000006e7a7005000000000100000000000000" +
-	"000000000000000000000000c73b7711"
-
-// Ensure that a log of before is refused, in words that say what to do, and not taken for damage.
-func TestOpen_olderFormat(t *testing.T) {
-	fs := files{"0000000000000001.wal": must(hex.DecodeString(formatOne))}.with("", nil)
-	_, _, err := wal.Open(options(fs, 4<<10))
-	if !errors.Is(err, wal.ErrOlderVersion) || errors.Is(err, wal.ErrCorrupt) || !strings.Contains(err.Error(), "format 1") {
-		t.Errorf("got %v, want ErrOlderVersion", err)
 	}
 }
 
