@@ -342,7 +342,7 @@ func TestWAL_Append_byNameBytes(t *testing.T) {
 // bytesPerEntry appends n entries of 1 KiB, one by one, and returns what each of them took, heads of records included.
 func bytesPerEntry(tb testing.TB, named bool, n int) float64 {
 	tb.Helper()
-	w := must(wal.Create(wal.Options{FS: vfs.NewMem(), Dir: "wal", SegmentBytes: 1 << 30}, identity))
+	w := must(wal.Create(wal.Options{FS: vfs.NewMem(), Dir: "wal", SegmentBytes: 1 << 30, PackFrom: wal.AsTheyAre}, identity))
 	bytes := uint64(0)
 	for i := range uint64(n) {
 		r := recordOf(i, strings.Repeat("x", 1<<10))

@@ -274,7 +274,7 @@ func TestOpen_flipInLastRecordOfSealedSegment(t *testing.T) {
 // Ensure that what follows a cut never comes back, although a new append ends exactly where it begins. Only without
 // syncs can whole records follow a hole.
 func TestOpen_clearsWhatFollowsTheCut(t *testing.T) {
-	o := wal.Options{Dir: dir, NoSync: true, FS: vfs.NewMem()}
+	o := wal.Options{Dir: dir, NoSync: true, FS: vfs.NewMem(), PackFrom: wal.AsTheyAre}
 	w := must(wal.Create(o, identity))
 	for index := consensus.Index(1); index <= 3; index++ {
 		if err := w.Append(wal.Batch{Entries: entries(index, 1, 600)}); err != nil {
