@@ -279,7 +279,7 @@ type Member struct {
 	Zone               string                 `protobuf:"bytes,18,opt,name=zone,proto3" json:"zone,omitempty"`                               // what fails together with it, by its flag --zone
 	FormerUrls         []string               `protobuf:"bytes,19,rep,name=former_urls,json=formerUrls,proto3" json:"former_urls,omitempty"` // peer URLs before an update at which it was not found yet
 	Cordoned           bool                   `protobuf:"varint,20,opt,name=cordoned,proto3" json:"cordoned,omitempty"`                      // leaves leadership to other voters, once it votes
-	Build              string                 `protobuf:"bytes,21,opt,name=build,proto3" json:"build,omitempty"`                             // version of its program; empty: it has not published itself, or is from before there were feature levels
+	Build              string                 `protobuf:"bytes,21,opt,name=build,proto3" json:"build,omitempty"`                             // version of its program; empty: it has not published itself
 	Level              uint32                 `protobuf:"varint,22,opt,name=level,proto3" json:"level,omitempty"`                            // the highest feature level that it knows; 0: it has not published itself
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -584,7 +584,7 @@ type Cluster struct {
 	Members       []*Member              `protobuf:"bytes,10,rep,name=members,proto3" json:"members,omitempty"`
 	Advice        string                 `protobuf:"bytes,11,opt,name=advice,proto3" json:"advice,omitempty"` // what automatic repair finds wrong, and what would cure it; empty if all is well
 	Alarms        []string               `protobuf:"bytes,12,rep,name=alarms,proto3" json:"alarms,omitempty"` // members of other epochs of the cluster that were met, and what to do about each
-	Level         uint32                 `protobuf:"varint,13,opt,name=level,proto3" json:"level,omitempty"`  // the active feature level; 0: the leader is from before there were levels
+	Level         uint32                 `protobuf:"varint,13,opt,name=level,proto3" json:"level,omitempty"`  // the active feature level
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

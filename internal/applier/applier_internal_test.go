@@ -47,7 +47,7 @@ func TestApplier_Do_removed(t *testing.T) {
 		if err := apply.Bootstrap(eng, 1, consensus.Config{}); err != nil {
 			t.Fatal(err)
 		}
-		machine, err := apply.Open(eng, apply.Options{Level: level.First})
+		machine, err := apply.Open(eng, apply.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestApplier_Do_removed(t *testing.T) {
 		data := &datadir.Data{Generation: &datadir.Generation{Machine: machine}}
 		data.Identity.Member = 2
 		applier := New(Options{Data: data, Apply: func([]consensus.Entry) ([]kv.Result, error) {
-			return nil, &level.TooLowError{Own: level.First, Active: level.Own}
+			return nil, &level.TooLowError{Own: level.Own, Active: level.Own + 1}
 		}})
 		err = applier.Do([]Work{{Entries: []consensus.Entry{{Index: 2, Term: 1, Kind: consensus.EntryCommand}}}})
 		var low *level.TooLowError

@@ -17,8 +17,8 @@ type Credentials struct {
 	Member bool
 }
 
-// ByMember is in whose name a member proposes what clients propose, too. While authentication is disabled that is nobody's,
-// which members of an earlier version understand.
+// ByMember is in whose name a member proposes what clients propose, too. While authentication is disabled that is nobody's: no
+// name is checked then.
 func (s *State) ByMember() Credentials { return Credentials{Member: s.enabled} }
 
 // IsZero reports whether nobody is named.

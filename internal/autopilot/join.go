@@ -28,10 +28,10 @@ type JoinRequest struct {
 	Token string `json:"token,omitempty"`
 	// Storage is the data directory that will speak for it. A newcomer that shows it is bound with its first entry.
 	Storage consensus.StorageID `json:"storage,omitzero"`
-	// Level is the highest feature level that its build knows; zero: one from before there were levels.
-	Level level.Level `json:"level,omitempty"`
-	// Memory is how many bytes it may have; zero: one from before members told it.
-	Memory int64 `json:"memory,omitempty"`
+	// Level is the highest feature level that its build knows, and Memory how many bytes it may have; zero: somebody else asks
+	// for it, who does not know. The process is asked when it starts.
+	Level  level.Level `json:"level,omitempty"`
+	Memory int64       `json:"memory,omitempty"`
 }
 
 // JoinAnswer tells it who it is.
@@ -53,17 +53,12 @@ type JoinQuestion struct {
 	// Certificates says that the member which was asked wants certificates of its peers: who shows none of a peer needs a
 	// token.
 	Certificates bool `json:"certificates,omitempty"`
-	// Closed is for a leader of a version before join tokens, in a rolling upgrade: that admits whoever is not said to be
-	// closed out, whether Trusted or not. A leader that knows tokens does not look at it.
-	Closed bool `json:"closed,omitempty"`
 }
 
-// Question is what a member asks the leader for who wants to join. closed says that the member knows of users who must log in,
-// certificates that it wants certificates of its peers.
-func (r *JoinRequest) Question(trusted, closed, certificates bool) JoinQuestion {
-	return JoinQuestion{
-		JoinRequest: *r, Trusted: trusted, Certificates: certificates, Closed: (closed || certificates) && !trusted,
-	}
+// Question is what a member asks the leader for a process that wants to join. certificates says that the member wants
+// certificates of its peers.
+func (r *JoinRequest) Question(trusted, certificates bool) JoinQuestion {
+	return JoinQuestion{JoinRequest: *r, Trusted: trusted, Certificates: certificates}
 }
 
 // JoinStep is what the leader says: the answer, if Ready, or the job that has to be waited for. Cluster and Epoch are for the
@@ -90,8 +85,8 @@ func (r *Requests) Join(ctx context.Context, q JoinQuestion) (JoinStep, error) {
 	if err != nil {
 		return JoinStep{}, err
 	}
-	if own := max(q.Level, level.First); own < view.Level {
-		refused := level.TooLowError{Own: own, Active: view.Level}
+	if q.Level > 0 && q.Level < view.Level {
+		refused := level.TooLowError{Own: q.Level, Active: view.Level}
 		return JoinStep{}, &membership.SpecError{Text: refused.Error()}
 	}
 	if q.Memory > 0 && q.Memory < view.NeedsMemory {

@@ -2,7 +2,6 @@ package autopilot_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -108,24 +107,6 @@ func TestRequests_Join_undecided(t *testing.T) {
 	c.now.Undecided = false
 	if step, err := c.join(q); err != nil || !step.Ready || step.ID != 2 {
 		t.Errorf("got %+v, %v once it is", step, err)
-	}
-}
-
-// Ensure that a leader of a version before join tokens, which reads only "closed", admits no process that nobody knows.
-func TestJoinRequest_Question_olderLeader(t *testing.T) {
-	for _, row := range []struct{ trusted, users, certificates, closed bool }{
-		{false, true, false, true}, {true, true, false, false}, {false, false, false, false}, {true, false, false, false},
-		{false, false, true, true}, {true, false, true, false},
-	} {
-		q := (&autopilot.JoinRequest{Name: "new"}).Question(row.trusted, row.users, row.certificates)
-		sent, err := json.Marshal(q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var read struct{ Closed, Trusted bool }
-		if err := json.Unmarshal(sent, &read); err != nil || read.Closed != row.closed || read.Trusted != row.trusted {
-			t.Errorf("%+v: sent %s, %v", row, sent, err)
-		}
 	}
 }
 

@@ -165,7 +165,7 @@ func appendBlob(dst, b []byte) []byte {
 	return append(dst, b...)
 }
 
-// hardHasPromise is set in the commit index, which is never so great, if a promise follows: older versions wrote none.
+// hardHasPromise is set in the commit index, which is never so great, if a promise follows, as it does with leader leases.
 const hardHasPromise = 1 << 63
 
 // AppendHardState encodes h after dst.

@@ -9,7 +9,6 @@ import (
 	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
@@ -67,7 +66,6 @@ func Open(options Options) (*Data, error) {
 		err = d.restore(recovered)
 	}
 	if err == nil {
-		d.raised(d.Machine.ActiveLevel())
 		err = d.begin()
 	}
 	if err != nil {
@@ -89,13 +87,6 @@ func (d *Data) begin() error {
 	return writeBoots(&d.Options, &bootsRecord{identity: d.Identity, boots: d.Boots})
 }
 
-// raised lets the log be written as older builds do not read it, once the store that counts is at a level which keeps them out.
-func (d *Data) raised(l level.Level) {
-	if l >= level.History || d.Options.Packed {
-		d.WAL.Pack()
-	}
-}
-
 // openGeneration opens a store that lies in its place.
 func (d *Data) openGeneration(number uint64, options apply.Options) (*Generation, error) {
 	dir := d.Options.storeDir(number)
@@ -104,7 +95,7 @@ func (d *Data) openGeneration(number uint64, options apply.Options) (*Generation
 		return nil, err
 	}
 	g := newGeneration(number)
-	options.Store.Life, options.Raised = g.life, d.raised
+	options.Store.Life = g.life
 	machine, err := apply.Open(store, options)
 	if errors.Is(err, apply.ErrNotBootstrapped) {
 		err = fmt.Errorf("datadir: %w: %s has lost its contents: replace this member: %w", ErrDamaged, dir, err)

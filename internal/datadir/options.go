@@ -5,7 +5,6 @@ import (
 
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -22,9 +21,7 @@ type Options struct {
 	OpenEngine   func(dir string) (engine.Engine, error)
 	Apply        apply.Options
 	Logger       *slog.Logger
-	// Packed lets the log be packed at every level, and PackFrom is the smallest record that is worth it; zero: the WAL's
-	// default. The simulator sets them.
-	Packed   bool
+	// PackFrom is the smallest record of the log that is worth packing; zero: the WAL's default. The simulator sets it.
 	PackFrom int
 	// Written, if set, is told when a write of the log is about to be synced.
 	Written func()
@@ -64,5 +61,5 @@ func (o *Options) bootsFile() string { return o.FS.PathJoin(o.Dir, "boots") }
 // WAL returns how the log is opened.
 func (o *Options) WAL() wal.Options {
 	return wal.Options{FS: o.FS, Dir: o.walDir(), NoSync: o.NoSync, SegmentBytes: o.SegmentBytes, Logger: o.Logger,
-		Written: o.Written, PackFrom: o.PackFrom, Older: o.Apply.Level != 0 && o.Apply.Level < level.History}
+		Written: o.Written, PackFrom: o.PackFrom}
 }

@@ -34,7 +34,7 @@ func (d *Data) Check(meta consensus.SnapshotMeta, dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	machine, err := apply.Open(store, apply.Options{MostLeases: d.Options.Apply.MostLeases})
+	machine, err := apply.Open(store, apply.Options{Level: d.Options.Apply.Level, MostLeases: d.Options.Apply.MostLeases})
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,6 @@ func (d *Data) Install(meta consensus.SnapshotMeta, dir string) (old *Generation
 	old.Machine.Detach()
 	next.Machine.Attach(old.Machine.Hub())
 	d.Generation = next
-	d.raised(next.Machine.ActiveLevel())
 	return old, nil
 }
 

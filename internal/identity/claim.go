@@ -17,7 +17,7 @@ type Claim struct {
 	// Address is the peer URL under which it wants to be reached; may be empty. It decides nothing.
 	Address string
 	// Empty says that the process has no data of the member: it only has the id from its flags, and has founded or joined
-	// nothing with this directory yet. A member of an older build does not say so.
+	// nothing with this directory yet.
 	Empty bool `json:",omitempty"`
 }
 

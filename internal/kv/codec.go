@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/quorate/quorate/internal/invariant"
 	"github.com/quorate/quorate/internal/level"
@@ -59,7 +57,7 @@ var errMalformed = errors.New("malformed bytes")
 // Append appends the binary form of c to dst. A Command without exactly one pointer set has none: it is a fault of the
 // caller, and Append panics.
 func (c *Command) Append(dst []byte) []byte {
-	if c.By.IsZero() { // as it was before there were users
+	if c.By.IsZero() {
 		return c.appendOperation(dst, formatCommand)
 	}
 	return appendCredentials(c.appendOperation(dst, formatSigned), c.By)
@@ -172,11 +170,11 @@ func (op *PublishOp) append(dst []byte) []byte {
 	for _, url := range op.ClientURLs {
 		dst = appendText(dst, url)
 	}
-	dst = appendText(dst, level.Stamp(op.Version, stampMemory(op.Build, op.Memory), op.Level))
-	if op.Zone == "" { // as it was before there were zones: older members read it
-		return dst
-	}
-	return appendText(dst, op.Zone)
+	dst = appendText(dst, op.Version)
+	dst = appendText(dst, op.Zone)
+	dst = appendText(dst, op.Build)
+	dst = append(dst, byte(op.Level))
+	return binary.AppendVarint(dst, op.Memory)
 }
 
 func (r *reader) publish() *PublishOp {
@@ -187,37 +185,9 @@ func (r *reader) publish() *PublishOp {
 			op.ClientURLs[i] = string(r.bytes())
 		}
 	}
-	op.Version, op.Build, op.Level = level.Read(string(r.bytes()))
-	op.Build, op.Memory = readMemory(op.Build)
-	if len(r.src) > 0 {
-		if op.Zone = string(r.bytes()); op.Zone == "" {
-			r.fail() // it would not be written
-		}
-	}
+	op.Version, op.Zone, op.Build = string(r.bytes()), string(r.bytes()), string(r.bytes())
+	op.Level, op.Memory = level.Level(r.byte()), r.varint()
 	return op
-}
-
-const memoryMark = " memory/"
-
-// stampMemory adds what a process may have to the text of its build. Zero adds nothing.
-func stampMemory(build string, memory int64) string {
-	if memory <= 0 {
-		return build
-	}
-	return build + memoryMark + strconv.FormatInt(memory, 10)
-}
-
-// readMemory takes a text apart that stampMemory may have made. Any other one is a build.
-func readMemory(text string) (build string, memory int64) {
-	at := strings.LastIndex(text, memoryMark)
-	if at < 0 {
-		return text, 0
-	}
-	memory, err := strconv.ParseInt(text[at+len(memoryMark):], 10, 64)
-	if err != nil || memory <= 0 || stampMemory(text[:at], memory) != text {
-		return text, 0
-	}
-	return text[:at], memory
 }
 
 func (op *SessionOpenOp) append(dst []byte) []byte {
@@ -265,6 +235,9 @@ func (r *reader) job() *JobOp {
 
 // IsJob reports whether the binary form of a command is a JobOp's, without decoding it.
 func IsJob(src []byte) bool { return kindOf(src) == commandJob }
+
+// IsAuth reports whether the binary form of a command is that of a change of users or roles, without decoding it.
+func IsAuth(src []byte) bool { return kindOf(src) == commandAuth }
 
 // kindOf returns the kind of an encoded command, 0 if it does not begin as one.
 func kindOf(src []byte) byte {

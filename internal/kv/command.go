@@ -156,15 +156,11 @@ type PublishOp struct {
 	Member     uint64
 	Name       string
 	ClientURLs []string
-	Version    string // of etcd, as whose the member answers
-	Zone       string // what fails together with the member, such as a rack; may be empty
-	// Build is the version of the program, and Level the highest feature level that it knows: zero and empty if it is from
-	// before there were levels. They are written as a part of Version, which such builds store as it is.
-	Build string
-	Level level.Level
-	// Memory is what the process may have, in bytes: zero if it is from before members told it. It is written as a part of
-	// Build, which such builds store as it is.
-	Memory int64
+	Version    string      // of etcd, as whose the member answers
+	Zone       string      // what fails together with the member, such as a rack; may be empty
+	Build      string      // version of the program
+	Level      level.Level // the highest feature level that the program knows
+	Memory     int64       // bytes that the process may have
 }
 
 // RaiseOp makes a feature level the active one. It changes nothing unless all members have published that they know it.

@@ -2,13 +2,13 @@ package kv
 
 import "github.com/quorate/quorate/internal/level"
 
-// kindLevels has the feature level of each kind of command, zero for what is none. A RaiseOp needs nothing: whoever does not
-// know it takes it for a command that does not decode, and so does everybody while such a member is there.
+// kindLevels has the feature level of each kind of command, zero for what is none. A RaiseOp needs only the first: it is what
+// raises the level.
 var kindLevels = [...]level.Level{
 	commandPut: level.First, commandDelete: level.First, commandTxn: level.First, commandCompact: level.First,
 	commandLeaseGrant: level.First, commandLeaseRevoke: level.First, commandAlarm: level.First, commandPublish: level.First,
 	commandSessionOpen: level.First, commandSessionRetire: level.First, commandJob: level.First, commandRaise: level.First,
-	commandAuth: level.Users,
+	commandAuth: level.First,
 }
 
 // Needs returns the feature level below which an encoded command is not applied; false if this build knows no such command.
@@ -16,9 +16,6 @@ func Needs(payload []byte) (level.Level, bool) {
 	kind := int(kindOf(payload))
 	if kind >= len(kindLevels) || kindLevels[kind] == 0 {
 		return 0, false
-	}
-	if payload[0] == formatSigned {
-		return max(level.Users, kindLevels[kind]), true
 	}
 	return kindLevels[kind], true
 }

@@ -9,9 +9,10 @@
 //
 // The main type is Level; HeldError is what a caller is told whose request needs more than the cluster has.
 //
+// This build has one level. Package nextlevel makes up the next one, for tests and the simulator.
+//
 // Invariants:
 //  1. Levels are numbered without gaps; what one enables is never changed, only added by the next one.
-//  2. What Stamp writes, Read reads, and builds from before there were levels take it for a version.
 //
 // All functions may be called concurrently.
 package level

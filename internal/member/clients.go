@@ -30,7 +30,7 @@ func newClients(o *Options, ports *clientPorts) *clients.Clients {
 	return clients.New(clients.Options{
 		ID: ports.leader.Self(), Patience: o.ClientPatience, RequestTimeout: o.RequestTimeout,
 		MaxRequestBytes: o.MaxRequestBytes,
-		SessionBytes: o.SessionBytes, OfferedBytes: o.OpenBytes / 2,
+		SessionBytes:    o.SessionBytes, OfferedBytes: o.OpenBytes / 2,
 		Stopping: ports.life.stopping, Clock: o.Clock, Logger: o.Logger,
 	}, ports)
 }

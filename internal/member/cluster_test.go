@@ -21,6 +21,7 @@ import (
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/nextlevel"
 	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
@@ -47,7 +48,7 @@ type cluster struct {
 	clock   env.Clock // the machine's if nil
 	fast    offers.Setting
 	pace    integrity.Pace
-	build   level.Level // what the first members know; zero: all
+	build   level.Level // what the first members know, in a cluster with the next level (package nextlevel); zero: what ships
 }
 
 // node is one of them; Member is nil while it is down.
@@ -61,7 +62,7 @@ type node struct {
 	peers  *transport.Transport
 	urls   []string // where it says that it is, at its next start
 	stored *datadir.Data
-	build  level.Level  // what it knows; zero: all
+	build  level.Level  // what it knows, in a cluster with the next level; zero: what ships
 	listen net.Listener // held until the first start, so that nobody else gets the port
 }
 
@@ -138,8 +139,16 @@ func (n *node) data() datadir.Options {
 		OpenEngine: func(dir string) (engine.Engine, error) {
 			return engine.Open(engine.Options{FS: n.fs, Dir: dir})
 		},
-		Apply: apply.Options{Level: n.build},
+		Apply: n.knows(),
 	}
+}
+
+// knows is what its build knows.
+func (n *node) knows() apply.Options {
+	if n.build == 0 {
+		return apply.Options{}
+	}
+	return apply.Options{Level: n.build, Needs: nextlevel.Needs}
 }
 
 func (n *node) create(first consensus.Config) {
@@ -275,7 +284,7 @@ func (c *cluster) put(n *node, key string) {
 
 func (c *cluster) publish(n *node, name string) {
 	c.t.Helper()
-	result, err := n.Propose(c.ctx, &kv.Command{Publish: &kv.PublishOp{Member: uint64(n.id), Name: name}})
+	result, err := n.Propose(c.ctx, &kv.Command{Publish: &kv.PublishOp{Member: uint64(n.id), Name: name, Build: "test"}})
 	if err = errors.Join(err, result.Err); err != nil {
 		c.t.Fatal(err)
 	}

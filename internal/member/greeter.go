@@ -29,8 +29,7 @@ type Description struct {
 	// Published are the ids among Members that have been up once, Bound those that have a data directory.
 	Published []consensus.MemberID `json:"published,omitempty"`
 	Bound     []consensus.MemberID `json:"bound,omitempty"`
-	// Level is the active feature level; zero: of a member from before there were levels.
-	Level level.Level `json:"level,omitempty"`
+	Level     level.Level          `json:"level"` // the active feature level
 	// NeedsMemory is the least --memory, in bytes, with which a process starts that holds the leases of the cluster.
 	NeedsMemory int64 `json:"needs_memory,omitempty"`
 }

@@ -149,5 +149,11 @@ func (h host) noteRemoval() {
 // Corrupt implements lanes.Host.
 func (h host) Corrupt() bool { return h.integrity.Marked() }
 
+// Needs implements lanes.Host.
+func (h host) Needs(payload []byte) level.Level {
+	needs, _ := h.stores.Latest().Needs(payload)
+	return needs
+}
+
 // Active implements lanes.Host.
 func (h host) Active(needs level.Level) bool { return h.requests.levels.active(needs) }

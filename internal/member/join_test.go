@@ -12,7 +12,6 @@ import (
 	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/transport"
@@ -157,7 +156,6 @@ func TestMember_Join_withAuthentication(t *testing.T) {
 	if _, err := with(text, "http://10.0.0.1:2"); !errors.As(err, &spec) || !strings.Contains(err.Error(), "as many members") {
 		t.Errorf("another with the same token: %v", err)
 	}
-	request.Level = level.Own
 	added, err := leader.Join(c.ctx, request) // as the native service does, for root
 	if err != nil {
 		t.Fatal(err)

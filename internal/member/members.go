@@ -213,8 +213,7 @@ func (s *Membership) join(ctx context.Context, r autopilot.JoinRequest, trusted 
 	if err := r.Validate(); err != nil {
 		return autopilot.JoinAnswer{}, err
 	}
-	q := r.Question(trusted, s.ports.config.stores.Latest().Users().Enabled(),
-		s.ports.peers.wantCertificates())
+	q := r.Question(trusted, s.ports.peers.wantCertificates())
 	for {
 		config, jobs := s.ConfigChanged(), s.JobsChanged()
 		step, err := atLeader(ctx, s, &methodJoinStep, q)

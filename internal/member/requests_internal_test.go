@@ -39,7 +39,9 @@ func (h *askedHost) Turn(lanes.Lane)                   { h.woken.Add(1) }
 func (h *askedHost) Superseded() error                 { return h.replaced }
 func (h *askedHost) Connected(consensus.MemberID) bool { return h.connects }
 func (h *askedHost) Stopped() bool                     { return h.stopped() }
-func (h *askedHost) Active(level.Level) bool           { return true }
+func (h *askedHost) Needs([]byte) level.Level          { return level.First }
+
+func (h *askedHost) Active(level.Level) bool { return true }
 
 // asking are the requests of member 1, for goroutines that wait.
 type asking struct {

@@ -10,7 +10,6 @@ import (
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/memory"
 )
@@ -84,7 +83,7 @@ func (o *ViewOptions) memberView(
 	v := membership.MemberView{ID: member.ID, Name: member.Name, PeerURLs: member.PeerURLs}
 	if published, started := machine.Published(member.ID); started {
 		v.Started, v.ClientURLs, v.Version, v.Zone = true, published.ClientURLs, published.Version, published.Zone
-		v.Build, v.Level = published.Build, max(published.Level, level.First)
+		v.Build, v.Level = published.Build, published.Level
 		if published.Name != "" {
 			v.Name = published.Name
 		}

@@ -127,7 +127,7 @@ type MemberView struct {
 	PeerURLs   []string
 	ClientURLs []string
 	Version    string
-	Build      string      // version of its program, as published; empty: from before there were feature levels
+	Build      string      // version of its program, as published
 	Level      level.Level // that it knows, as published; zero: nothing is
 	Zone       string      // what fails together with it, as published; may be empty
 	Started    bool        // has published itself once

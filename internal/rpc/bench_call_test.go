@@ -16,7 +16,6 @@ import (
 	"github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
@@ -76,10 +75,10 @@ func (e *seldomFlushed) fill() {
 	e.full = true
 }
 
-// fillForCalls brings a member to the highest level, and puts a thousand keys there.
+// fillForCalls puts a thousand keys.
 func fillForCalls(b *testing.B, m *member.Member) {
 	b.Helper()
-	commands := []kv.Command{{Raise: &kv.RaiseOp{Level: level.Own}}, {Put: &kv.PutOp{Key: []byte("bench/key"), Value: []byte("v")}}}
+	commands := []kv.Command{{Put: &kv.PutOp{Key: []byte("bench/key"), Value: []byte("v")}}}
 	for i := range 1000 {
 		put := &kv.PutOp{Key: fmt.Appendf(nil, "many/%04d", i), Value: bytes.Repeat([]byte("v"), 256)}
 		commands = append(commands, kv.Command{Put: put})

@@ -8,7 +8,6 @@ import (
 
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/rpc/costly"
 )
 
@@ -34,13 +33,12 @@ func (s *shared) checkAgain() growthCheck {
 }
 
 // checkKeys refuses a command that would delete keys of too many bytes at once, or pass over too many that are deleted: until
-// it is applied, every member holds those several times, and while it is, nothing else. So it does one that would hang so many
-// on one lease, while there are members that end a lease by one command. It belongs to the proposing side, as checkQuota does.
-// What others write between the check and the log is not counted.
+// it is applied, every member holds those several times, and while it is, nothing else. It belongs to the proposing side, as
+// checkQuota does. What others write between the check and the log is not counted.
 func (s *shared) checkKeys(ctx context.Context, command *kv.Command, check growthCheck) error {
 	most := check.keyBytes
-	deletes, attaches, long := deletesRanges(command), attachesKeys(command), putsLongKey(command)
-	if !deletes && !attaches && !long {
+	deletes, long := deletesRanges(command), putsLongKey(command)
+	if !deletes && !long {
 		return nil
 	}
 	machine, release := s.options.Member.Machine()
@@ -48,16 +46,6 @@ func (s *shared) checkKeys(ctx context.Context, command *kv.Command, check growt
 	if long {
 		if err := s.checkBounds(ctx, machine, command, check.patience); err != nil {
 			return err
-		}
-	}
-	if attaches && machine.ActiveLevel() < level.Parts {
-		if id := overfull(machine, command, most); id != 0 {
-			if err := s.sign(ctx, command, check.patience); err != nil {
-				return err
-			}
-			return status.Errorf(codes.InvalidArgument, "etcdserver: request is too large: the keys of lease %x would have "+
-				"more than %d bytes, counted with %d for each key, and they must be deleted together when it ends: hang "+
-				"further keys on another lease", int64(id), most, deletedKeyBytes)
 		}
 	}
 	if !deletes {
@@ -133,46 +121,6 @@ func deletesRanges(command *kv.Command) bool {
 		command.Txn != nil && costly.AnyOp(command.Txn, func(op *kv.Op) bool {
 			return op.Delete != nil && len(op.Delete.End) > 0
 		})
-}
-
-// overfull returns a lease whose keys would have more than most bytes, zero if there is none. Keys that hang on it already
-// add nothing; a transaction is taken as if it did both of its branches.
-func overfull(machine *apply.Machine, command *kv.Command, most int64) kv.LeaseID {
-	more := map[kv.LeaseID]int64{}
-	adds := func(op *kv.PutOp) bool {
-		if op == nil || op.Lease == 0 {
-			return false
-		}
-		sum, known := more[op.Lease]
-		if !known {
-			keys, bytes := machine.Leases().KeysSize(op.Lease)
-			sum = bytes + int64(keys)*deletedKeyBytes
-		}
-		sum += int64(len(op.Key)) + deletedKeyBytes
-		if sum > most {
-			found, err := machine.Store().Get(op.Key)
-			if err != nil || found == nil || found.Lease != op.Lease {
-				return true
-			}
-			sum -= int64(len(op.Key)) + deletedKeyBytes
-		}
-		more[op.Lease] = sum
-		return false
-	}
-	if command.Put != nil {
-		if adds(command.Put) {
-			return command.Put.Lease
-		}
-		return 0
-	}
-	var full kv.LeaseID
-	costly.AnyOp(command.Txn, func(op *kv.Op) bool {
-		if adds(op.Put) {
-			full = op.Put.Lease
-		}
-		return full != 0
-	})
-	return full
 }
 
 // checkBounds refuses a command that puts a long key when the first and last keys of the store's tables have as many bytes as

@@ -1,7 +1,6 @@
 package rpc_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,8 +9,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"github.com/quorate/quorate/internal/level"
 )
 
 // Ensure that who would delete more bytes of keys at once than members bear is told to do it in parts, and nothing is changed.
@@ -124,57 +121,5 @@ func TestKV_Txn_passesOverMuch(t *testing.T) {
 	}
 	if r, err := c.Delete(ctx, "d", clientv3.WithPrefix()); err != nil || r.Deleted != 0 {
 		t.Errorf("one deletion: got %v, %v", r, err)
-	}
-}
-
-// Ensure that no more bytes of keys hang on one lease than may be deleted at once, and that those which hang there can be
-// written, while there are members that end a lease by one command.
-func TestKV_Put_tooManyKeyBytesOnLease(t *testing.T) {
-	const keyLen, most, fit = 500, 12_000, 21
-	s := serveNativeBy(t, startOlderMember(t, level.Changes), func(o *rpcOptions) { o.DeletionBytes = most })
-	c, native, ctx := s.client(t), s.native(t), waitContext(t)
-	key := func(i int) string { return fmt.Sprintf("k%02d", i) + strings.Repeat("k", keyLen) }
-	lease := func() clientv3.LeaseID {
-		granted, err := c.Grant(ctx, 600)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return granted.ID
-	}
-	one := lease()
-	for i := range fit {
-		if _, err := c.Put(ctx, key(i), "", clientv3.WithLease(one)); err != nil {
-			t.Fatalf("key %d: %v", i, err)
-		}
-	}
-	put := func(key string, id clientv3.LeaseID) clientv3.Op {
-		return clientv3.OpPut(key, "v", clientv3.WithLease(id))
-	}
-	for name, do := range map[string]func(context.Context) error{
-		"a put":         func(ctx context.Context) error { _, err := c.Do(ctx, put(key(fit), one)); return err },
-		"a transaction": func(ctx context.Context) error { _, err := c.Txn(ctx).Then(put(key(fit), one)).Commit(); return err },
-		"a native client": func(ctx context.Context) error {
-			_, err := native.Put(ctx, key(fit), "v", clientv3.WithLease(one))
-			return err
-		},
-	} {
-		if err := do(ctx); err == nil || !strings.Contains(err.Error(), "another lease") {
-			t.Errorf("%s: got %v", name, err)
-		}
-	}
-	two := lease()
-	for name, op := range map[string]clientv3.Op{
-		"a key that hangs there": put(key(0), one), "another lease": put(key(fit), two),
-		"no lease": clientv3.OpPut(key(fit+1), ""), "a key that leaves": put(key(1), two),
-	} {
-		if _, err := c.Do(ctx, op); err != nil {
-			t.Errorf("%s: got %v", name, err)
-		}
-	}
-	if _, err := c.Do(ctx, put(key(fit+2), one)); err != nil {
-		t.Errorf("after one has left: %v", err)
-	}
-	if _, err := c.Revoke(ctx, one); err != nil {
-		t.Error(err)
 	}
 }

@@ -34,7 +34,6 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/watch"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/proposals"
@@ -169,12 +168,6 @@ func onDisk(dir string) (engine.Engine, error) {
 	return engine.Open(engine.Options{FS: env.Disk, Dir: dir})
 }
 
-// startOlderMember runs one of a build that knows no higher feature level than this one.
-func startOlderMember(t testing.TB, knows level.Level) *member.Member {
-	t.Helper()
-	return startMemberBy(t, time.Millisecond, datadir.Options{OpenEngine: onDisk, Apply: apply.Options{Level: knows}})
-}
-
 // startMemberOn runs one with this pace of its ticks, on this engine.
 func startMemberOn(t testing.TB, tick time.Duration, open func(dir string) (engine.Engine, error)) *member.Member {
 	t.Helper()
@@ -235,7 +228,7 @@ func startMemberBy(t testing.TB, tick time.Duration, options datadir.Options) *m
 	return m
 }
 
-// publish makes a member known, with its feature level.
+// publish makes a member known.
 func publish(t testing.TB, m *member.Member) {
 	t.Helper()
 	result, err := m.Propose(waitContext(t), &kv.Command{Publish: &kv.PublishOp{
@@ -279,7 +272,7 @@ func newMachineBackend(t testing.TB) *machineBackend {
 	if err := apply.Bootstrap(store, testCluster, initialConfig()); err != nil {
 		t.Fatal(err)
 	}
-	machine, err := apply.Open(store, apply.Options{Faults: apply.Faults{Ungated: true}}) // nobody raises the level
+	machine, err := apply.Open(store, apply.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

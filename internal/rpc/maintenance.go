@@ -207,7 +207,7 @@ func (m *maintenanceService) Hash(ctx context.Context, _ *pb.HashRequest) (*pb.H
 }
 
 // emptyHash is the answer for a history without versions: JSON leaves zeros out, and zero would look like no answer. The
-// store's own checksum is zero, as in earlier versions, whose members compare it with theirs.
+// store's own checksum, which members compare, is zero then.
 const emptyHash = 0x6b6579
 
 // HashKV is a checksum over the history up to a revision, equal on all members that have the same.

@@ -48,7 +48,7 @@ func (w *World) heal() {
 	}
 	for _, h := range w.cluster.list {
 		h.disk.Full, h.disk.Broken, h.frozen, h.slow = false, false, 0, 0
-		if h.run.plan.Upgrades && outdated(h) {
+		if h.run.plan.Upgrades && h.older {
 			upgrade(h, 0)
 		}
 		switch {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/kv/nextlevel"
 	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/sim/changes"
 	"github.com/quorate/quorate/internal/sim/places"
@@ -93,25 +94,35 @@ func TestStrikes(t *testing.T) {
 	}
 }
 
-// Ensure that simulated logs are packed: those of some members from the beginning, where levels do not rise; else those of all from
-// when level.History is active, which does not come to pass while some members have builds that do not know it.
-func TestHost_packedLogs(t *testing.T) {
+// Ensure that members have the builds of their plan, and that the level becomes active that all of them know, and no other; and that
+// the logs of all members are packed.
+func TestHost_builds(t *testing.T) {
 	kinds := map[plan.Levels]bool{}
 	check := func(seed uint64, nemesis string, after time.Duration) {
 		w, err := newWorld(Options{Seed: seed, Members: 3, Nemesis: nemesis})
 		if err != nil {
 			t.Fatal(err)
 		}
+		levels, want, older := w.run.plan.Levels, level.Own, 0
+		for _, h := range w.cluster.list {
+			if h.older {
+				older++
+			}
+		}
+		if older > 0 != levels.Older {
+			t.Errorf("%s, %+v: %d members begin with the build that ships", nemesis, levels, older)
+		}
+		if levels.Rises && (!levels.Older || levels.Upgrades) {
+			want = nextlevel.Level
+		}
 		w.runUntil(after, nil)
-		levels := w.run.plan.Levels
 		kinds[levels] = true
 		for _, h := range w.cluster.list {
-			want := h.slot%2 == 1
-			if levels.Rises {
-				want = levels.Older == 0 || levels.Older >= level.History || levels.Upgrades
+			if got := h.proc.Data.Machine.ActiveLevel(); got != want {
+				t.Errorf("%s, %+v: level %d is active at member %d, want %d", nemesis, levels, got, h.slot, want)
 			}
-			if log := h.proc.Data.WAL.Stats(); want != (log.Packed > 0) {
-				t.Errorf("%s, %+v: %d of %d records of member %d are packed", nemesis, levels, log.Packed, log.Appends, h.slot)
+			if log := h.proc.Data.WAL.Stats(); log.Packed == 0 {
+				t.Errorf("%s, %+v: none of %d records of member %d is packed", nemesis, levels, log.Appends, h.slot)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/level"
+	"github.com/quorate/quorate/internal/kv/nextlevel"
 	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/sim/actions"
 	"github.com/quorate/quorate/internal/sim/check"
@@ -46,7 +46,7 @@ type host struct {
 	proc  *shell.Process // of this life, once it has read its disk
 	pilot *pilot         // likewise; nil in worlds without jobs
 	gate  *users.Gate    // likewise; nil in worlds without users
-	level level.Level    // of its build; zero: the present one
+	older bool           // its build is the one that ships, among others of the next level
 	gone  bool           // removed from the cluster, or never needed again
 
 	inForce *raft.ConfigInForce // told by the last step
@@ -79,13 +79,15 @@ func (h *host) options() datadir.Options {
 	if h.run.broken.OwnParts {
 		end += int64(h.slot) * endBytes
 	}
+	applies := apply.Options{EndBytes: end, Faults: h.run.broken.Apply}
+	if h.run.plan.Rises {
+		applies.Level, applies.Needs = h.knowsLevel(), nextlevel.Needs
+	}
 	open, view := h.run.stores.On(h.slot, h.disk)
 	return datadir.Options{
 		FS: h.disk, Dir: dataDir, Logger: discard, SegmentBytes: h.run.plan.Segments, NoSync: h.run.broken.LyingLog,
-		Nonce:  func() uint64 { return uint64(h.cluster.lives+1)<<32 | uint64(h.id) },
-		Packed: !h.run.plan.Rises && h.slot%2 == 1, PackFrom: packFrom,
-		OpenEngine: open, OpenView: view,
-		Apply: apply.Options{Level: h.level, EndBytes: end, Faults: h.run.broken.Apply},
+		Nonce:    func() uint64 { return uint64(h.cluster.lives+1)<<32 | uint64(h.id) },
+		PackFrom: packFrom, OpenEngine: open, OpenView: view, Apply: applies,
 	}
 }
 

@@ -211,6 +211,7 @@ func (d *diskFaults) strikeJoin() {
 		old.startAfter(dice.Between(rng, 5*time.Second, 40*time.Second))
 	}
 	h := c.addMachine(rng.Uint64(), consensus.NoMember, consensus.SnapshotMeta{})
+	request.Level = h.knowsLevel()
 	h.joiner, h.address = &joiner{request: request}, addressOf(request.PeerURLs[0])
 	d.run.struck("join", fmt.Sprintf("%d as %+v", h.slot, request))
 	h.startAfter(dice.Between(rng, 0, 2*time.Second))

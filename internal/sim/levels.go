@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/nextlevel"
 	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/sim/dice"
 )
@@ -12,15 +13,18 @@ import (
 // levelScan is how often a member looks whether its level is known, and whether the active one may rise.
 const levelScan = 300 * time.Millisecond
 
-// drawLevel draws which build a first member begins with, in a world with earlier ones. The first has one.
-func drawLevel(h *host) {
-	if h.run.plan.Older > 0 && (h.slot == 0 || dice.Chance(h.run.users, 0.7)) {
-		h.level = h.run.plan.Older
-	}
+// drawBuild draws which build a first member begins with, in a world with earlier ones. The first has one.
+func drawBuild(h *host) {
+	h.older = h.run.plan.Older && (h.slot == 0 || dice.Chance(h.run.users, 0.7))
 }
 
-// outdated reports whether a member has an earlier build.
-func outdated(h *host) bool { return h.level > 0 && h.level < level.Own }
+// knowsLevel is the level that the build of a machine knows: the one that ships, in worlds without the next one.
+func (h *host) knowsLevel() level.Level {
+	if h.run.plan.Rises && !h.older {
+		return nextlevel.Level
+	}
+	return level.Own
+}
 
 // keepLevel makes known what the build of this life knows, and, at the leader, raises the active level, as package member does.
 // It proposes nothing more before it has heard of the last command, so that a cluster without a leader gathers none.
@@ -55,15 +59,15 @@ func levelCommand(h *host) (command kv.Command, due bool) {
 	return command, due
 }
 
-// mayUse reports whether commands of a level may be proposed here, as package member asks before it proposes one.
-func mayUse(h *host, l level.Level) bool {
-	return h.proc.Data.Machine.ActiveLevel() >= l || h.run.broken.Apply.Ungated
+// mayUseNext reports whether commands of the next level may be proposed here, as package member asks before it proposes one.
+func mayUseNext(h *host) bool {
+	return h.proc.Data.Machine.ActiveLevel() >= nextlevel.Level || h.run.broken.Apply.Ungated
 }
 
-// strikeUpgrade starts a member with the present build, in the middle of whatever it does.
+// strikeUpgrade starts a member with the next build, in the middle of whatever it does.
 func (f *faults) strikeUpgrade() {
 	for _, h := range f.cluster.list {
-		if outdated(h) && !h.gone {
+		if h.older && !h.gone {
 			f.run.struck("upgrade", fmt.Sprint(h.slot))
 			upgrade(h, dice.Between(f.run.users, 10*time.Millisecond, 2*time.Second))
 			return
@@ -71,9 +75,9 @@ func (f *faults) strikeUpgrade() {
 	}
 }
 
-// upgrade ends the process, and starts it with the present build a while later.
+// upgrade ends the process, and starts it with the next build a while later.
 func upgrade(h *host, later time.Duration) {
-	h.level = level.Own
+	h.older = false
 	if h.alive {
 		h.crash()
 		h.startAfter(later)

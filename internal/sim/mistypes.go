@@ -8,7 +8,6 @@ import (
 
 	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/sim/changes"
 	"github.com/quorate/quorate/internal/sim/dice"
@@ -73,7 +72,8 @@ func (f *addressFaults) strikeMistype() {
 		}
 		if n := f.machine(); n != nil {
 			n.joiner = &joiner{request: autopilot.JoinRequest{
-				Name: describeMember(n.slot).Name, PeerURLs: []string{url}, Learner: dice.Chance(f.rng, 0.5), Level: level.Own,
+				Name: describeMember(n.slot).Name, PeerURLs: []string{url}, Learner: dice.Chance(f.rng, 0.5),
+				Level: n.knowsLevel(),
 			}}
 			n.advertised, n.mistyped = url, f.run.Now()
 			f.mistyped("%d joins as %s, where %v is", n, url)

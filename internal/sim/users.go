@@ -6,7 +6,6 @@ import (
 
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/routines"
 	"github.com/quorate/quorate/internal/sim/users"
@@ -24,7 +23,7 @@ func (w *World) startUsers() {
 		if len(all) == 0 {
 			return
 		}
-		if h := all[r.users.IntN(len(all))]; h.serves() && mayUse(h, level.Users) {
+		if h := all[r.users.IntN(len(all))]; h.serves() && mayUseNext(h) {
 			h.gate.Propose(root, command, done)
 		}
 	}, r.After)

@@ -111,7 +111,7 @@ func newWorld(o Options) (*World, error) {
 	r.actions.Begin(base.Config.Voters)
 	for i := range p.Members {
 		h := c.addHost(o.Seed, base.Config.Members[i].ID, base)
-		drawLevel(h)
+		drawBuild(h)
 		r.After(p.Begins(i, r.spoil), h.start)
 	}
 	r.After(cureScan, w.operators.foundAgain)

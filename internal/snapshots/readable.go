@@ -18,8 +18,8 @@ type UnreadableError struct {
 }
 
 func (e *UnreadableError) Error() string {
-	return fmt.Sprintf("the store is at feature level %d, which %s does not read: the snapshot waits until build %s or later "+
-		"is started there", e.Active, e.To.String(), e.Active.Release())
+	return fmt.Sprintf("the store is at feature level %d, which %s does not read: the snapshot waits until %s is "+
+		"started there", e.Active, e.To.String(), e.Active.Builds())
 }
 
 // readable refuses to send a snapshot to a member that has published a level below the active one: it was started with an
@@ -28,7 +28,7 @@ func readable(stores *datadir.Stores, to consensus.MemberID) error {
 	machine := stores.Latest()
 	published, started := machine.Published(to)
 	active := machine.ActiveLevel()
-	if !started || max(published.Level, level.First) >= active {
+	if !started || published.Level >= active {
 		return nil
 	}
 	name := published.Name

@@ -115,7 +115,7 @@ func (s *Sender) checkpoint(
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	machine, err := apply.Open(opened, apply.Options{Store: mvcc.Options{
+	machine, err := apply.Open(opened, apply.Options{Level: s.options.Data.Apply.Level, Store: mvcc.Options{
 		Life: ctx, CacheBytes: -1, Census: census.Options{LogBytes: viewCountBytes, IntervalBytes: viewCountBytes},
 	}})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/nextlevel"
 	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/snapshots"
 )
@@ -32,11 +33,18 @@ type pair struct {
 	low              bool // the follower's disk
 }
 
+// ofNextLevel are the options of a member whose build knows the next feature level.
+func ofNextLevel() datadir.Options {
+	options := datatest.Options()
+	options.Apply.Level = nextlevel.Level
+	return options
+}
+
 func newPair(t *testing.T) *pair {
 	t.Helper()
 	p := &pair{
-		leader:   datatest.Create(t, datatest.Options(), 2),
-		follower: datatest.Create(t, datatest.Options(), 1),
+		leader:   datatest.Create(t, ofNextLevel(), 2),
+		follower: datatest.Create(t, ofNextLevel(), 1),
 	}
 	t.Cleanup(func() { datatest.Close(t, p.follower) })
 	if _, err := p.leader.Machine.Apply(datatest.Puts(1, 10, 2)); err != nil {
@@ -120,19 +128,19 @@ func TestSender_Begin_unreadable(t *testing.T) {
 			}
 		}
 	}
-	apply(publish(1, level.Own), publish(2, level.Own), publish(3, level.Own),
-		kv.Command{Raise: &kv.RaiseOp{Level: level.Own}}, publish(1, level.Users))
+	apply(publish(1, nextlevel.Level), publish(2, nextlevel.Level), publish(3, nextlevel.Level),
+		kv.Command{Raise: &kv.RaiseOp{Level: nextlevel.Level}}, publish(1, level.Own))
 	for range 3 {
 		var unreadable *snapshots.UnreadableError
 		if _, err := logging.Begin(t.Context(), 1)(); !errors.As(err, &unreadable) ||
-			!strings.Contains(err.Error(), "m (build b, level 2) does not read") {
+			!strings.Contains(err.Error(), "m (build b, level 1) does not read: the snapshot waits") {
 			t.Errorf("sent: %v", err)
 		}
 	}
 	if got := strings.Count(log.String(), "does not read"); got != 1 {
 		t.Errorf("told %d times: %s", got, log.String())
 	}
-	apply(publish(1, level.Own))
+	apply(publish(1, nextlevel.Level))
 	if _, err := p.sender.Begin(t.Context(), 1)(); err != nil {
 		t.Errorf("after its upgrade: %v", err)
 	}

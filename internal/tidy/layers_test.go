@@ -150,6 +150,8 @@ func checkGroups(r *tree) []string {
 			case strings.HasPrefix(target, "internal/sim") && !strings.HasPrefix(f.dir, "internal/sim") &&
 				!strings.HasPrefix(f.dir, "cmd/"):
 				p.addf("%s: only commands and tests import the simulator", f.path)
+			case target == "internal/kv/nextlevel" && !strings.HasPrefix(f.dir, "internal/sim"):
+				p.addf("%s: only tests and the simulator make up a feature level", f.path)
 			}
 		}
 	}

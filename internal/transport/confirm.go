@@ -34,8 +34,6 @@ import (
 
 const (
 	tokenBytes = 16
-	// canConfirm is the bit of a hello that says that its sender answers methodConfirm.
-	canConfirm = 1 << 1
 	// methodConfirm asks a member for the HMAC of the body, the challenge, under its token for the caller.
 	methodConfirm  = "transport.confirm"
 	challengeBytes = 16
@@ -142,11 +140,10 @@ func (v *confirmations) answered() {
 }
 
 // confirmed reports whether who answers at the address of a peer confirms a stream that came with a token. It asks there, if
-// that was not done too often, and waits for the answer until ctx ends: whoever gives up takes no question from others. A
-// member of a build that knows no tokens, as it has answered itself when it was dialled, is believed.
+// that was not done too often, and waits for the answer until ctx ends: whoever gives up takes no question from others.
 func (p *peer) confirmed(ctx context.Context, t *token) bool {
 	v := &p.confirmations
-	if p.older.Load() || v.cover(t) { // a question that somebody else caused does not delay it
+	if v.cover(t) { // a question that somebody else caused does not delay it
 		return true
 	}
 	for range 2 { // the one that is out may be of before the stream

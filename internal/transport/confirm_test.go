@@ -115,18 +115,6 @@ func TestTransport_receive_unknownID(t *testing.T) {
 	}
 }
 
-// Ensure that the streams of a member that has answered as one of a build without tokens does are believed.
-func TestTransport_handshake_olderBuild(t *testing.T) {
-	a := start(t, 1, disk(1, 1))
-	a.SetPeers([]consensus.Member{{ID: 2, PeerURLs: []string{"http://127.0.0.1:1"}, Storage: consensus.StorageID{2}}})
-	for _, older := range []bool{false, true} {
-		a.SetOlder(2, older)
-		if got := a.Confirmed(2); got != older {
-			t.Errorf("an older build: %t, believed: %t", older, got)
-		}
-	}
-}
-
 // Ensure that a call for members by who repeats a member's claim is refused, but for the one by which a member says that it has
 // moved.
 func TestTransport_Call_replayed(t *testing.T) {

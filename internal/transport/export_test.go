@@ -33,9 +33,6 @@ func (t *Transport) SetPeers(members []consensus.Member) {
 	t.Configure(&consensus.Config{Members: members})
 }
 
-// SetOlder makes a peer one that has answered as a build without tokens does, or not.
-func (t *Transport) SetOlder(id consensus.MemberID, older bool) { t.peer(id).older.Store(older) }
-
 // Confirmed asks for a stream in the name of a peer that came without a token.
 func (t *Transport) Confirmed(id consensus.MemberID) bool {
 	return t.peer(id).confirmed(context.Background(), &token{})

@@ -13,12 +13,8 @@ import (
 	"github.com/quorate/quorate/internal/identity"
 )
 
-// protocolVersion is what this program speaks. A member refuses a newer one, whose frames it could misread, and one below
-// oldestVersion, which does not say what data directory it speaks for.
-const (
-	protocolVersion uint16 = 2
-	oldestVersion   uint16 = 2
-)
+// protocolVersion is what this program speaks. A member refuses a newer one, whose frames it could misread.
+const protocolVersion uint16 = 1
 
 // streamKind says what a stream is for. It is part of the hello.
 type streamKind uint8
@@ -44,14 +40,14 @@ const (
 //	71                79                  87        88              88+length
 //
 // The hello of a stream is followed by one byte of bits that say what else its sender takes (canUnpack), and by the token by
-// which who answers at the sender's address confirms the stream; members that do not know them do not read them.
+// which who answers at the sender's address confirms the stream.
 // In calls, and only there, zero stands for an unknown cluster or member: a joining member knows neither.
 type hello struct {
 	version uint16
 	kind    streamKind
 	to      consensus.MemberID
 	claim   identity.Claim
-	can     byte // bits; zero from a member that says nothing
+	can     byte // bits
 	token   token
 }
 
@@ -129,13 +125,14 @@ func decodeHelloFrame(frame []byte) (hello, error) {
 		return hello{}, fmt.Errorf("%w: frame kind %d instead of a hello", ErrHandshake, kind)
 	}
 	h, rest, err := decodeHello(body)
-	if err == nil && len(rest) > 0 {
-		h.can = rest[0] // a later version may say more after it and the token
+	switch {
+	case err != nil:
+		return h, err
+	case len(rest) < 1+tokenBytes:
+		return hello{}, fmt.Errorf("%w: short hello of a stream", ErrHandshake)
 	}
-	if err == nil && len(rest) > tokenBytes {
-		h.token = token(rest[1:])
-	}
-	return h, err
+	h.can, h.token = rest[0], token(rest[1:]) // a later build may say more after it
+	return h, nil
 }
 
 // checkVersion comes first: nothing else in the hello of another version can be trusted.
@@ -143,9 +140,8 @@ func (h hello) checkVersion() error {
 	switch {
 	case h.version > protocolVersion:
 		return fmt.Errorf("%w: %d, this member speaks %d: upgrade this member", ErrNewerVersion, h.version, protocolVersion)
-	case h.version < oldestVersion:
-		return fmt.Errorf("%w: version %d, this member needs %d: upgrade the other member", ErrHandshake, h.version,
-			oldestVersion)
+	case h.version < protocolVersion:
+		return fmt.Errorf("%w: there is no version %d of the protocol", ErrHandshake, h.version)
 	}
 	return nil
 }

@@ -172,7 +172,7 @@ func TestPacking_wanted(t *testing.T) {
 		{"near, always", PackAlways, packerBytes, canUnpack, near, true},
 		{"not known, always", PackAlways, packerBytes, canUnpack, 0, true},
 		{"far, never", PackNever, packerBytes, canUnpack, far, false},
-		{"an older member", PackAlways, packerBytes, 0, far, false},
+		{"a member without memory for it", PackAlways, packerBytes, 0, far, false},
 		{"no memory", PackAlways, packerBytes - 1, canUnpack, far, false},
 	} {
 		var budget packBudget
@@ -217,23 +217,20 @@ func TestPacking_frame_large(t *testing.T) {
 	}
 }
 
-// Ensure that the hello of a member that does not know packed frames, which has nothing behind its address, does not ask for
-// them, and that one may have a token, and of a later version more.
+// Ensure that the hello of a stream has its bits and its token, and that one of a later build may have more.
 func TestHello_can(t *testing.T) {
 	h := hello{version: protocolVersion, kind: streamOrdered, to: 2, can: canUnpack, token: newToken()}
 	frame := h.frame()
-	without := frame[:len(frame)-tokenBytes]
 	for _, tc := range []struct {
 		frame []byte
-		want  byte
-		token token
+		want  error
 	}{
-		{frame, canUnpack, h.token}, {without[:len(without)-1], 0, token{}}, {bytes.Clone(without), canUnpack, token{}},
-		{append(bytes.Clone(frame), 1, 2, 3), canUnpack, h.token},
+		{frame, nil}, {append(bytes.Clone(frame), 1, 2, 3), nil},
+		{bytes.Clone(frame[:len(frame)-1]), ErrHandshake}, {bytes.Clone(frame[:len(frame)-tokenBytes-1]), ErrHandshake},
 	} {
 		sealFrame(tc.frame)
 		got, err := decodeHelloFrame(tc.frame)
-		if err != nil || got.can != tc.want || got.token != tc.token || got.to != 2 {
+		if !errors.Is(err, tc.want) || err == nil && (got.can != h.can || got.token != h.token || got.to != 2) {
 			t.Errorf("%d bytes: got %+v, %v", len(tc.frame), got, err)
 		}
 	}

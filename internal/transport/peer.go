@@ -42,7 +42,6 @@ type peer struct {
 	stopped          atomic.Bool
 	token            token // of our streams to it
 	confirmations    confirmations
-	older            atomic.Bool  // it has answered that it is of a build that knows no tokens
 	rtt              atomic.Int64 // nanoseconds
 	trips            tripCounter
 	lowest           Lowest

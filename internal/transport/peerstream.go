@@ -128,7 +128,6 @@ func (l *peerStream) session() (up bool, err error) {
 		}
 		return false, err
 	}
-	l.p.older.Store(theirs.can&canConfirm == 0)
 	l.establish(conn, &theirs.claim)
 	defer l.abandon()
 	err = l.exchange(ctx, cancel, s, &theirs)

@@ -39,12 +39,11 @@ func EmptyAt(name, url string) string { return identity.EmptyAt(name, url) }
 // ErrUnreachable means that a member's host did not answer at all: it may be down, or the network between may be.
 var ErrUnreachable = errors.New("transport: the host cannot be reached")
 
-// methodFind asks a process for its cluster and its member id, and for nothing else. The body is a challenge; members that do
-// not know it do not read it.
+// methodFind asks a process for its cluster and its member id, and for nothing else. The body is a challenge.
 //
-// The hello of the answer is followed by one byte of bits, and by the HMAC of the challenge under the storage id of the
-// process: it shows whoever knows a directory whether it is that one, and tells nobody else which one it is. Members of older
-// builds send neither, and do not read them.
+// The hello of the answer is followed by one byte of bits, and, if the process has a data directory, by the HMAC of the
+// challenge under its storage id: it shows whoever knows a directory whether it is that one, and tells nobody else which one
+// it is.
 const methodFind = "transport.find"
 
 // isEmpty is the bit of an answer that says that the process has no data of the member.
@@ -81,9 +80,10 @@ func readFound(answer, challenge []byte, sought consensus.StorageID) (identity.C
 	if err != nil {
 		return identity.Claim{}, err
 	}
-	if len(rest) > 0 {
-		h.claim.Empty, rest = rest[0]&isEmpty != 0, rest[1:]
+	if len(rest) == 0 {
+		return identity.Claim{}, fmt.Errorf("%w: short answer", ErrHandshake)
 	}
+	h.claim.Empty, rest = rest[0]&isEmpty != 0, rest[1:]
 	switch {
 	case len(rest) < sha256.Size || sought.IsZero():
 	case hmac.Equal(rest[:sha256.Size], proofOf(sought, challenge)):

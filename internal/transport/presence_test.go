@@ -84,7 +84,7 @@ func TestFind_unreachable(t *testing.T) {
 // that to which the member is bound, and that who does not say what it has is taken as before.
 func TestFind_empty(t *testing.T) {
 	empty := func(o *transport.Options) { o.Self.Empty = true }
-	older := start(t, 2) // it shows no directory
+	bare := start(t, 2) // it has no directory
 	begins, lost, runs := start(t, 2, disk(2, 5), empty), start(t, 2, disk(9, 5), empty), start(t, 2, disk(2, 5))
 	for _, row := range []struct {
 		name  string
@@ -95,7 +95,7 @@ func TestFind_empty(t *testing.T) {
 		{"the member", runs, 2, transport.Present},
 		{"the member, which is not bound", runs, 0, transport.Present},
 		{"a member with another directory", runs, 3, transport.Another},
-		{"a member that shows none", older, 2, transport.Present},
+		{"a member that has none", bare, 2, transport.Present},
 		{"a process without data", lost, 2, transport.Empty},
 		{"and the member is not bound", lost, 0, transport.Empty},
 		{"a process that makes the data of the member now", begins, 2, transport.Present},

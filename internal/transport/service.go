@@ -185,7 +185,7 @@ func (t *Transport) accept(s grpc.ServerStream) (hello, identity.Evidence, *unpa
 	if h.kind != streamExpress { // small messages, and few of them
 		unpack = newUnpacker(&t.options.Packing, &t.packs, !t.knows(&h.claim, evidence))
 	}
-	answer.can = unpack.bits() | canConfirm
+	answer.can = unpack.bits()
 	if err := s.SendMsg(&outFrame{plain: answer.frame()}); err != nil {
 		unpack.close()
 		return hello{}, identity.Said, nil, err

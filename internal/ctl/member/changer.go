@@ -227,7 +227,7 @@ func (s *session) printDetached(job *quoratepb.Job) error {
 // runOnEtcd makes a change where no plan and no job can be had.
 func (c *changer) runOnEtcd(ctx context.Context, s *session, d change) error {
 	if !c.yes {
-		fmt.Fprintln(c.Streams.Err, "This server is an etcd, or an older version: the change happens at once, without a plan.")
+		fmt.Fprintln(c.Streams.Err, "This server is an etcd: the change happens at once, without a plan.")
 	}
 	if err := c.confirm(ctx); err != nil {
 		return err

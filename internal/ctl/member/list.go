@@ -103,7 +103,7 @@ func writeCluster(w io.Writer, cluster *quoratepb.Cluster) {
 	zoned := slices.ContainsFunc(cluster.Members, func(m *quoratepb.Member) bool { return m.Zone != "" })
 	t := &command.Table{}
 	row := func(build, zone string, cells ...string) {
-		if cluster.Level > 0 { // else the server is from before there were levels, or an etcd
+		if cluster.Level > 0 { // else the server is an etcd
 			cells = append(cells, build)
 		}
 		if zoned {
@@ -139,7 +139,7 @@ func buildText(m *quoratepb.Member) string {
 	if m.Level == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%s (level %d)", cmp.Or(m.Build, "earlier"), m.Level)
+	return fmt.Sprintf("%s (level %d)", m.Build, m.Level)
 }
 
 // held tells that some members know a higher feature level than the active one.

@@ -18,7 +18,7 @@ import (
 )
 
 // errNoMembership is a server without the native membership API.
-var errNoMembership = errors.New("this server has no membership API of its own: it is an etcd, or an older version; only " +
+var errNoMembership = errors.New("this server has no membership API of its own: it is an etcd; only " +
 	"list, and add, remove, promote and update of one member, work with it")
 
 // errStale is a refusal because another configuration is in force than the one that a plan was made for.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
@@ -127,11 +126,7 @@ func TestMachine_Apply_many_ranges_repeated(t *testing.T) {
 
 // Ensure that the result table is the same bytes whoever answers, and however small the accounts are.
 func TestMachine_ApplyFor_rows_do_not_depend_on_who_answers(t *testing.T) {
-	atLevels(t, rowsAreTheSame)
-}
-
-func rowsAreTheSame(t *testing.T, at level.Level) {
-	tables := [3]*bench{newBenchAt(t, at), newBenchAt(t, at), newBenchAt(t, at)}
+	tables := [3]*bench{newBench(t), newBench(t), newBench(t)}
 	g := &generator{rng: rand.New(rand.NewSource(5)), revision: 1, sequence: map[consensus.SessionID]uint64{}}
 	answering := [3]func(consensus.ProposalID) kv.Account{
 		nil, answerAll, func(consensus.ProposalID) kv.Account { return &limitedAccount{left: g.rng.Intn(400)} },
@@ -175,10 +170,10 @@ func rowsAreTheSame(t *testing.T, at level.Level) {
 	}
 }
 
-// rows is the tables of results.
+// rows is the table of results.
 func rows(t *testing.T, eng engine.Engine) (all [][]byte) {
 	t.Helper()
-	it, err := eng.NewIter([]byte("o"), []byte("r"))
+	it, err := eng.NewIter([]byte("q"), []byte("r"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,10 +187,8 @@ func rows(t *testing.T, eng engine.Engine) (all [][]byte) {
 }
 
 // Ensure that rows stay small, and that previous pairs are in the store once.
-func TestMachine_Apply_rows_are_small(t *testing.T) { atLevels(t, rowsAreSmall) }
-
-func rowsAreSmall(t *testing.T, at level.Level) {
-	b := newBenchAt(t, at)
+func TestMachine_Apply_rows_are_small(t *testing.T) {
+	b := newBench(t)
 	id := openSession(b, 1, 1)
 	b.fill(1)
 	ops, many := 2000, kv.TxnOp{}

@@ -7,7 +7,6 @@ import (
 	"github.com/quorate/quorate/internal/invariant"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/counts"
-	"github.com/quorate/quorate/internal/level"
 )
 
 // Apply is ApplyFor where nobody is answered.
@@ -90,10 +89,6 @@ func (m *Machine) commit(mark consensus.Position) error {
 			return fmt.Errorf("apply: flush entries up to %v: %w", mark, err)
 		}
 		m.levels.raised = false
-		m.separate()
-		if m.options.Raised != nil {
-			m.options.Raised(m.levels.now())
-		}
 	}
 	m.chain.publish(mark.Index)
 	m.position.finish(mark)
@@ -104,13 +99,6 @@ func (m *Machine) commit(mark consensus.Position) error {
 	}
 	m.executor.end()
 	return nil
-}
-
-// separate lets large values lie apart, once no build can open the store that knows nothing of that.
-func (m *Machine) separate() {
-	if m.levels.now() >= level.History {
-		m.engine.SeparateValues()
-	}
 }
 
 // applyEntry applies one entry. The error is an operating error.
@@ -136,7 +124,7 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) (did effect, 
 	var s *session
 	if !e.Proposal.IsZero() {
 		if s = m.sessions.find(e.Proposal.Session); s != nil && s.has(e.Proposal.Sequence) {
-			*res, err = m.sessions.first(w, s, e.Proposal)
+			*res, err = m.sessions.first(s, e.Proposal)
 			return effect{}, err
 		}
 	}
@@ -165,10 +153,6 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) (did effect, 
 		if res.Err, err = m.levels.raise(w, m.cluster, cmd.Raise); err != nil {
 			return effect{}, fmt.Errorf("apply: entry %v: %w", e.Position(), err)
 		}
-		w.WriteForm(m.levels.form()) // in the batch whose first row tells the level
-		if m.levels.now() >= level.History {
-			m.sessions.packs = true
-		}
 		x.counts.Note(counts.ClusterVersionSet, res.Err)
 	} else if op := cmd.LeaseRevoke; op != nil && op.Term != 0 && op.Term != uint64(e.Term) {
 		*res = kv.Result{Err: kv.ErrDeposed}
@@ -187,7 +171,7 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) (did effect, 
 	}
 	res.Revision = w.Revision()
 	if s != nil && !s.gone {
-		m.sessions.keep(w, s, e.Proposal.Sequence, res, &x.answer)
+		m.sessions.keep(s, e.Proposal.Sequence, res, &x.answer)
 	}
 	return did, w.Err()
 }
@@ -213,7 +197,7 @@ func (m *Machine) applyAbort(e *consensus.Entry, res *kv.Result) (err error) {
 		return nil
 	}
 	if s.has(e.Proposal.Sequence) {
-		*res, err = m.sessions.first(w, s, e.Proposal)
+		*res, err = m.sessions.first(s, e.Proposal)
 		return err
 	}
 	res.Err = kv.ErrAborted
@@ -224,7 +208,7 @@ func (m *Machine) applyAbort(e *consensus.Entry, res *kv.Result) (err error) {
 // keepBare keeps a result that asks for no keys and values.
 func (m *Machine) keepBare(s *session, sequence uint64, res *kv.Result) {
 	m.executor.answer.clear()
-	m.sessions.keep(m.executor.w, s, sequence, res, &m.executor.answer)
+	m.sessions.keep(s, sequence, res, &m.executor.answer)
 }
 
 // applyConfig makes the configuration of an entry the applied one. Nothing refuses it: not even a session that is unknown.

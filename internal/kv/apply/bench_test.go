@@ -7,7 +7,6 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
@@ -38,11 +37,9 @@ func benchmarkApply(b *testing.B, watchers int) {
 	}
 	id := proposals(1, 1)
 	session := open(1, 1)
-	raised := raise(level.Own)
-	index := consensus.Index(2)
+	index := consensus.Index(1)
 	head := []consensus.Entry{
-		{Index: 1, Term: 1, Kind: consensus.EntryCommand, Payload: raised.Append(nil)},
-		{Index: 2, Term: 1, Kind: consensus.EntryCommand, Proposal: id(1), Payload: session.Append(nil)},
+		{Index: 1, Term: 1, Kind: consensus.EntryCommand, Proposal: id(1), Payload: session.Append(nil)},
 	}
 	if _, err := m.Apply(head); err != nil {
 		b.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
@@ -160,7 +159,6 @@ func BenchmarkMachine_chain(b *testing.B) {
 func TestMachine_Chain_users(t *testing.T) {
 	one, other := newBench(t), newBench(t)
 	for _, b := range []*bench{one, other} {
-		b.entry(kv.Command{Raise: &kv.RaiseOp{Level: level.Users}})
 		b.entry(kv.Command{Auth: &auth.Change{Kind: auth.UserAdd, User: "alice", Hash: []byte("h")}})
 		b.entry(kv.Command{Auth: &auth.Change{Kind: auth.RoleAdd, Role: "r"}})
 		b.entry(put("k", "v"))

@@ -18,7 +18,6 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/watch"
-	"github.com/quorate/quorate/internal/level"
 )
 
 var sameResults = cmp.Options{cmpopts.EquateEmpty(), cmpopts.EquateErrors()}
@@ -194,10 +193,6 @@ func differential(t *testing.T, seed int64, steps int, lsm bool) {
 	g := &generator{rng: rng, revision: 1, sequence: map[consensus.SessionID]uint64{}}
 	want := newModel()
 	b := newBenchOn(t, lsm)
-	if seed%3 == 0 {
-		b.raise(level.Own)
-		b.open()
-	}
 	defer func() {
 		if err := b.eng.Close(); err != nil {
 			t.Error(err)
@@ -276,9 +271,6 @@ func (b *bench) crash(rng *rand.Rand) {
 	}
 	b.fs = b.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: randv2.New(randv2.NewPCG(rng.Uint64(), 0))})
 	b.openEngine()
-	if rng.Intn(3) == 0 { // from here on results are packed; rows of single ones stay
-		b.raise(level.Own)
-	}
 	b.openWith(hub)
 	if got := b.m.Applied(); got != durable {
 		b.t.Errorf("after a crash %v is applied, %v was durable", got, durable)

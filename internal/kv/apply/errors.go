@@ -7,10 +7,8 @@ var (
 	ErrNotBootstrapped = errors.New("apply: the store belongs to no cluster yet")
 	ErrBootstrapped    = errors.New("apply: the store belongs to a cluster already")
 	ErrNewer           = errors.New("apply: the store was written by a newer version")
-	ErrOlder           = errors.New("apply: the store was written by a pre-release that this version cannot read; " +
-		"keep the directory and start the version that wrote it")
-	ErrCorruptRow = errors.New("apply: row does not decode")
-	ErrBadEntry   = errors.New("apply: entry does not decode")
+	ErrCorruptRow      = errors.New("apply: row does not decode")
+	ErrBadEntry        = errors.New("apply: entry does not decode")
 	// ErrUnknownCommand ends a member. Nothing of the entry is applied here.
 	ErrUnknownCommand = errors.New("apply: a member of a newer build has put a command into the log that this build does " +
 		"not know, and passing over it would make this member differ from the others: start this member with their build")

@@ -1,13 +1,12 @@
 package apply
 
 import (
-	"math"
+	"cmp"
 
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/counts"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/mvcc"
-	"github.com/quorate/quorate/internal/level"
 )
 
 // executor executes commands, one after the other, in the engine batch under way. Its buffers are used again by the next
@@ -19,7 +18,6 @@ type executor struct {
 	sessions *sessionTable
 	jobs     *jobTable
 	auth     *authTable
-	levels   *levelTable
 	counts   *counts.Counts
 
 	unpermitted bool  // Faults.Unpermitted
@@ -41,7 +39,7 @@ type operations struct{ puts, deletes, ranges uint64 }
 // begin starts a batch of so many entries. wanted says that somebody watches.
 func (x *executor) begin(w *mvcc.Writer, entries int, wanted bool, answering Answering) {
 	x.w = w
-	x.rows.Begin(leaseRows{w})
+	x.rows.Begin(w) // lease.Rows remembers what of them the batch has changed
 	x.events.begin(wanted)
 	x.answer = answer{answering: answering}
 	x.puts = make([]kv.PutResult, 0, entries) // one allocation for the results of all puts
@@ -72,7 +70,7 @@ func (x *executor) attempt(cmd *kv.Command, res *kv.Result) {
 	}
 	switch {
 	case cmd.Put != nil:
-		x.looks = mostLooks(x.levels)
+		x.looks = MaxLooks
 		if res.Err = x.checkPut(cmd.Put); res.Err == nil {
 			res.Put = x.put(cmd.Put)
 		}
@@ -226,24 +224,9 @@ func (x *executor) grant(op *kv.LeaseGrantOp, res *kv.Result) {
 // EndBytes is how many bytes of keys, with EndKeyBytes for each, the end of a lease deletes at once, and one key more. A
 // lease that has no more ends at one revision. The bound belongs to the format of commands: every member must have the same.
 const (
-	EndBytes    = 1 << 20
+	EndBytes    = 32 << 10 // writes of others wait for a part
 	EndKeyBytes = 64
-	// ShortEndBytes stands for EndBytes once all members know level.Bounds: writes of others wait for a part.
-	ShortEndBytes = 32 << 10
 )
-
-// partBytes is how much the end of a lease deletes at once.
-func (x *executor) partBytes() int64 {
-	switch {
-	case !x.levels.know(level.Parts):
-		return math.MaxInt64
-	case x.endBytes > 0:
-		return x.endBytes
-	case !x.levels.know(level.Bounds):
-		return EndBytes
-	}
-	return ShortEndBytes
-}
 
 // revoke deletes the keys of a lease in their order, all at one revision, and then the lease. Of a large one it deletes the
 // first keys: the lease is ending then, and the leader proposes the other parts until it is gone (ADR 59).
@@ -251,7 +234,7 @@ func (x *executor) revoke(id kv.LeaseID) error {
 	if !x.leases.Exists(id) {
 		return kv.ErrLeaseNotFound
 	}
-	left, last := x.partBytes(), []byte(nil)
+	left, last := cmp.Or(x.endBytes, EndBytes), []byte(nil)
 	toVisit, _ := x.leases.KeysSize(id)
 	visit := func(key []byte) bool {
 		left -= int64(len(key)) + EndKeyBytes

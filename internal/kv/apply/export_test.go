@@ -3,8 +3,6 @@ package apply
 import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/level"
-	"github.com/quorate/quorate/internal/storage/engine"
 )
 
 // AddToChain does for an entry what Apply does for the chain, and nothing else, as if it replaced before.
@@ -16,13 +14,3 @@ func AddToChain(m *Machine, e *consensus.Entry, before *kv.KeyValue) {
 
 // UserRow is the key of a user's row.
 func UserRow(name string) []byte { return append([]byte{tableState, rowAuth, 'u'}, name...) }
-
-// Raise brings a store that no machine has open to a level, as the entry does that raises it.
-func Raise(eng engine.Engine, cluster consensus.ClusterID, to level.Level) error {
-	batch := eng.NewBatch()
-	batch.Set(rowIdentity, identity(cluster, to))
-	if err := batch.Commit(); err != nil {
-		return err
-	}
-	return eng.Flush()
-}

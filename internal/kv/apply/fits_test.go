@@ -14,11 +14,7 @@ import (
 // Ensure that a store is not opened whose leases are more than there is memory for, and that what is counted before it is opened
 // is what it holds then.
 func TestOpen_tooLittleMemory(t *testing.T) {
-	b := newLeveledBench(t, 0)
-	for member := range uint64(3) {
-		b.knows(member+1, level.Own)
-	}
-	b.do(raise(level.Own))
+	b := newBench(t)
 	for id := range kv.LeaseID(3) {
 		b.do(kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: id + 1, TTLSeconds: 100}})
 	}
@@ -38,7 +34,7 @@ func TestOpen_tooLittleMemory(t *testing.T) {
 
 // Ensure that the member with the least memory counts, learners and those that are down too, and a process that is no member does not.
 func TestMachine_LeastMemory(t *testing.T) {
-	b := newLeveledBench(t, 0)
+	b := newLeveledBench(t, level.Own)
 	if least, _ := b.m.LeastMemory(); least != 0 {
 		t.Errorf("nobody has told any: %d", least)
 	}

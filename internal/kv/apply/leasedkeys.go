@@ -1,18 +1,6 @@
 package apply
 
-import (
-	"github.com/quorate/quorate/internal/kv/mvcc"
-	"github.com/quorate/quorate/internal/storage/engine"
-)
-
-// leaseRows writes the rows of leases into the batch under way. lease.Rows remembers what of them the batch has changed.
-type leaseRows struct{ w *mvcc.Writer }
-
-// Set implements lease.Table.
-func (r leaseRows) Set(key, value []byte) { r.w.SetUnread(key, value) }
-
-// DeleteRaw implements lease.Table.
-func (r leaseRows) DeleteRaw(key []byte) { r.w.DeleteUnread(key) }
+import "github.com/quorate/quorate/internal/storage/engine"
 
 // committedRows implements lease.Reader.
 type committedRows struct{ engine engine.Engine }

@@ -7,71 +7,30 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/level"
-	"github.com/quorate/quorate/internal/storage/engine"
 )
 
 // levelTable holds the active feature level (package level). The goroutine that calls Apply changes it; anybody may read it.
 //
 // On disk it is the format of the store, so that a build which does not know the level refuses to open the store, or a snapshot
-// of it, whether it has heard of levels or not.
+// of it.
 type levelTable struct {
-	own     level.Level // of this build
-	ungated bool        // Faults.Ungated
+	own     level.Level                                      // of this build
+	needs   func(payload []byte) (_ level.Level, known bool) // Options.Needs
+	ungated bool                                             // Faults.Ungated
 	config  *configTable
 	members *memberTable
 	active  atomic.Uint32
 	raised  bool // by the batch under way; of the goroutine that calls Apply
 }
 
-// formatOf is the format of a store at a level.
-func formatOf(l level.Level) byte { return byte(l) + formatVersion - byte(level.First) }
-
-// changeForm is the form in which a store at a level has its changes.
-func changeForm(l level.Level) mvcc.Form {
-	switch {
-	case l >= level.Changes:
-		return mvcc.FormPacked
-	case l >= level.History:
-		return mvcc.FormNamed
-	}
-	return mvcc.FormPlain
-}
-
-// form is that of the changes which are written now.
-func (t *levelTable) form() mvcc.Form {
-	if t.ungated {
-		return mvcc.FormPacked
-	}
-	return changeForm(t.now())
-}
-
 // identity is the row of a cluster's store at a level.
 func identity(cluster consensus.ClusterID, l level.Level) []byte {
-	return binary.AppendUvarint([]byte{formatOf(l)}, uint64(cluster))
-}
-
-// hasUsers reports whether a store has users. Then it is at level.Users, whatever its format says: builds that knew users
-// before there were levels did not raise it.
-func hasUsers(eng engine.Engine) (bool, error) {
-	it, err := eng.NewIter([]byte{tableState, rowAuth}, []byte{tableState, rowAuth + 1})
-	if err != nil {
-		return false, fmt.Errorf("apply: look for users: %w", err)
-	}
-	found := it.First()
-	if err := it.Error(); err != nil {
-		_ = it.Close()
-		return false, fmt.Errorf("apply: look for users: %w", err)
-	}
-	return found, it.Close()
+	return binary.AppendUvarint([]byte{byte(l)}, uint64(cluster))
 }
 
 // now returns the active level.
 func (t *levelTable) now() level.Level { return level.Level(t.active.Load()) }
-
-// know reports whether all members know a level, which is active.
-func (t *levelTable) know(l level.Level) bool { return t.now() >= l || t.ungated }
 
 func (t *levelTable) set(l level.Level) { t.active.Swap(uint32(l)) }
 
@@ -79,7 +38,7 @@ func (t *levelTable) set(l level.Level) { t.active.Swap(uint32(l)) }
 // know it: a command that does not decode, and changes nothing. One that this build does not know must not be passed over, for
 // others may know it: the error ends the member.
 func (t *levelTable) judge(e *consensus.Entry) (rejected bool, err error) {
-	needs, known := kv.Needs(e.Payload)
+	needs, known := t.needs(e.Payload)
 	switch {
 	case !known:
 		return false, fmt.Errorf("%w: entry %v", ErrUnknownCommand, e.Position())
@@ -127,7 +86,7 @@ func (t *levelTable) heldBack(l level.Level) []level.Holder {
 			continue
 		}
 		published, started := t.members.publishedBy(id)
-		if started && max(published.Level, level.First) >= l {
+		if started && published.Level >= l {
 			continue
 		}
 		h := level.Holder{Name: published.Name, Build: published.Build, Level: published.Level, Started: started}

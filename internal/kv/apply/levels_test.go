@@ -1,10 +1,7 @@
 package apply_test
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,18 +11,11 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/kv/nextlevel"
 	"github.com/quorate/quorate/internal/level"
 )
 
-// atLevels runs a test on stores with a row for each result, and with packs of them.
-func atLevels(t *testing.T, test func(t *testing.T, at level.Level)) {
-	for _, at := range []level.Level{level.First, level.Own} {
-		t.Run(fmt.Sprintf("level %d", at), func(t *testing.T) { test(t, at) })
-	}
-}
-
-// newLeveledBench is a member of voters 1 and 2 and learner 3, whose build knows so much.
+// newLeveledBench is a member of voters 1 and 2 and learner 3, whose build knows so much in a cluster with the next level.
 func newLeveledBench(t *testing.T, own level.Level) *bench {
 	b := &bench{t: t, fs: vfs.NewCrashableMem()}
 	b.openEngine()
@@ -40,10 +30,23 @@ func newLeveledBench(t *testing.T, own level.Level) *bench {
 
 func (b *bench) openAs(own level.Level) {
 	b.t.Helper()
+	b.openWithOptions(apply.Options{Level: own, Needs: nextlevel.Needs})
+}
+
+func (b *bench) openWithOptions(options apply.Options) {
+	b.t.Helper()
 	var err error
-	if b.m, err = apply.Open(b.eng, apply.Options{Level: own}); err != nil {
+	if b.m, err = apply.Open(b.eng, options); err != nil {
 		b.t.Fatal(err)
 	}
+}
+
+// putsToo is nextlevel.Needs where puts are of the next level, too: some of those are answered before they are applied.
+func putsToo(payload []byte) (level.Level, bool) {
+	if c, err := kv.DecodeCommand(payload); err == nil && c.Put != nil {
+		return nextlevel.Level, true
+	}
+	return nextlevel.Needs(payload)
 }
 
 func (b *bench) knows(member uint64, l level.Level) {
@@ -62,49 +65,49 @@ func addUser(name string) kv.Command {
 
 // Ensure that the active level rises only when all voters and learners know it, never falls, and outlives a restart.
 func TestMachine_Apply_raise(t *testing.T) {
-	b := newLeveledBench(t, 0)
+	b := newLeveledBench(t, nextlevel.Level)
 	refused := func(what string, names ...string) {
 		t.Helper()
-		if res := b.do(raise(level.Users)); !errors.Is(res.Err, kv.ErrBadCommand) || b.m.ActiveLevel() != level.First {
+		if res := b.do(raise(nextlevel.Level)); !errors.Is(res.Err, kv.ErrBadCommand) || b.m.ActiveLevel() != level.Own {
 			t.Fatalf("%s: level %d, %v", what, b.m.ActiveLevel(), res.Err)
 		}
-		held := level.HeldError{Needs: level.Users, By: b.m.HeldBack(level.Users)}
+		held := level.HeldError{Needs: nextlevel.Level, By: b.m.HeldBack(nextlevel.Level)}
 		for _, name := range names {
 			if !strings.Contains(held.Error(), name) {
 				t.Errorf("%s: %q is not in %q", what, name, held.Error())
 			}
 		}
-		if b.m.CommonLevel() != level.First {
+		if b.m.CommonLevel() != level.Own {
 			t.Errorf("%s: common level %d", what, b.m.CommonLevel())
 		}
 	}
 	refused("nobody has started", "1 (never started), two (never started), 3")
-	b.knows(1, level.Own)
-	b.do(kv.Command{Publish: &kv.PublishOp{Member: 2, Name: "zwei", Version: "3.7.1"}})
+	b.knows(1, nextlevel.Level)
+	b.do(kv.Command{Publish: &kv.PublishOp{Member: 2, Name: "zwei", Version: "3.7.1", Build: "a", Level: level.Own}})
+	b.knows(3, nextlevel.Level)
+	refused("one is of an earlier build", "zwei (build a, level 1)")
+	b.knows(2, nextlevel.Level)
 	b.knows(3, level.Own)
-	refused("one is of an earlier build", "zwei (an earlier build, level 1)")
-	b.knows(2, level.Own)
-	b.knows(3, level.First)
-	refused("a learner went back", "(an earlier build")
-	b.knows(3, level.Own)
-	if b.m.CommonLevel() != level.Own || len(b.m.HeldBack(level.Users)) > 0 {
-		t.Fatalf("common level %d, held back by %v", b.m.CommonLevel(), b.m.HeldBack(level.Users))
+	refused("a learner went back", "m (build b, level 1)")
+	b.knows(3, nextlevel.Level)
+	if b.m.CommonLevel() != nextlevel.Level || len(b.m.HeldBack(nextlevel.Level)) > 0 {
+		t.Fatalf("common level %d, held back by %v", b.m.CommonLevel(), b.m.HeldBack(nextlevel.Level))
 	}
-	res := b.do(raise(level.Users))
+	res := b.do(raise(nextlevel.Level))
 	if durable, err := b.m.DurableApplied(); err != nil || durable.Index != b.index {
 		t.Errorf("after a power loss an earlier build starts from %v, before the level, %v", durable, err)
 	}
-	if res.Err != nil || b.m.ActiveLevel() != level.Users {
+	if res.Err != nil || b.m.ActiveLevel() != nextlevel.Level {
 		t.Fatalf("level %d, %v", b.m.ActiveLevel(), res.Err)
 	}
-	b.knows(3, level.First)
-	for _, again := range []level.Level{level.Users, level.First, 0} {
-		if res := b.do(raise(again)); res.Err != nil || b.m.ActiveLevel() != level.Users {
+	b.knows(3, level.Own)
+	for _, again := range []level.Level{nextlevel.Level, level.Own, 0} {
+		if res := b.do(raise(again)); res.Err != nil || b.m.ActiveLevel() != nextlevel.Level {
 			t.Errorf("to %d once more: level %d, %v", again, b.m.ActiveLevel(), res.Err)
 		}
 	}
-	b.open()
-	if b.m.ActiveLevel() != level.Users {
+	b.openAs(nextlevel.Level)
+	if b.m.ActiveLevel() != nextlevel.Level {
 		t.Errorf("level %d after a restart", b.m.ActiveLevel())
 	}
 }
@@ -112,9 +115,9 @@ func TestMachine_Apply_raise(t *testing.T) {
 // Ensure that a removed member does not hold back the level: the configuration by protocol activate that removed it stays joint in
 // its form, also once it has settled.
 func TestMachine_Apply_raiseAfterActivate(t *testing.T) {
-	b := newLeveledBench(t, 0)
+	b := newLeveledBench(t, nextlevel.Level)
 	for member := range uint64(3) {
-		b.knows(member+1, level.Own)
+		b.knows(member+1, nextlevel.Level)
 	}
 	change := consensus.ConfigChange{
 		Protocol: consensus.ProtocolActivate,
@@ -125,17 +128,17 @@ func TestMachine_Apply_raiseAfterActivate(t *testing.T) {
 	e := b.entry(put("a", ""))
 	e.Kind, e.Payload = consensus.EntryConfig, consensus.AppendConfigChange(nil, &change)
 	b.apply(*e)
-	if b.m.CommonLevel() != level.Own {
-		t.Errorf("held back by %v while the change is under way", b.m.HeldBack(level.Own))
+	if b.m.CommonLevel() != nextlevel.Level {
+		t.Errorf("held back by %v while the change is under way", b.m.HeldBack(nextlevel.Level))
 	}
 	id := consensus.ConfigID{Index: e.Index, Term: e.Term}
 	e = b.entry(put("a", ""))
 	e.Kind, e.Payload = consensus.EntryNoop, consensus.AppendConfigID(nil, id)
 	b.apply(*e)
-	if _, removed := b.m.Removed(2); !removed || b.m.CommonLevel() != level.Own {
-		t.Errorf("removed: %t, held back by %v", removed, b.m.HeldBack(level.Own))
+	if _, removed := b.m.Removed(2); !removed || b.m.CommonLevel() != nextlevel.Level {
+		t.Errorf("removed: %t, held back by %v", removed, b.m.HeldBack(nextlevel.Level))
 	}
-	if res := b.do(raise(level.Own)); res.Err != nil || b.m.ActiveLevel() != level.Own {
+	if res := b.do(raise(nextlevel.Level)); res.Err != nil || b.m.ActiveLevel() != nextlevel.Level {
 		t.Errorf("level %d, %v", b.m.ActiveLevel(), res.Err)
 	}
 }
@@ -143,12 +146,17 @@ func TestMachine_Apply_raiseAfterActivate(t *testing.T) {
 // Ensure that commands below their level change nothing, and leave the result and the chain that they leave with a build which
 // does not know them.
 func TestMachine_Apply_belowLevel(t *testing.T) {
-	b, twin := newLeveledBench(t, 0), newLeveledBench(t, 0)
-	for _, command := range []kv.Command{
-		addUser("alice"), {Put: &kv.PutOp{Key: []byte("k")}, By: auth.Credentials{User: "alice", Revision: 1}},
-		{Put: &kv.PutOp{Key: []byte("k")}, By: auth.Credentials{Member: true}}, raise(level.Users),
+	b, twin := newLeveledBench(t, nextlevel.Level), newLeveledBench(t, nextlevel.Level)
+	for _, one := range []*bench{b, twin} {
+		one.openWithOptions(apply.Options{Level: nextlevel.Level, Needs: putsToo})
+	}
+	id := openSession(b, 1, 5)
+	for i, command := range []kv.Command{
+		addUser("alice"), put("k", "v"), {Put: &kv.PutOp{Key: []byte("k")}, By: auth.Credentials{User: "alice", Revision: 1}},
+		{Put: &kv.PutOp{Key: []byte("k")}, By: auth.Credentials{Member: true}}, raise(nextlevel.Level),
 	} {
 		e := b.entry(command)
+		e.Proposal = id(uint64(i) + 2)
 		e.ExactRevision = uint64(b.m.Store().Revision()) + 1
 		if _, sure := b.m.Evaluate(e); sure {
 			t.Errorf("%+v is answered before it is applied", command)
@@ -166,31 +174,37 @@ func TestMachine_Apply_belowLevel(t *testing.T) {
 		t.Error("another chain")
 	}
 	for id := range uint64(3) {
-		b.knows(id+1, level.Own)
+		b.knows(id+1, nextlevel.Level)
 	}
-	b.do(raise(level.Users))
+	b.do(raise(nextlevel.Level))
 	if res := b.do(addUser("alice")); res.Err != nil || len(b.m.Users().Users()) != 1 {
 		t.Errorf("at its level: %v", res.Err)
+	}
+	e := b.entry(put("k", "v"))
+	e.Proposal = id(99)
+	e.ExactRevision = uint64(b.m.Store().Revision()) + 1
+	if _, sure := b.m.Evaluate(e); !sure {
+		t.Error("at its level, a put is not answered before it is applied")
 	}
 }
 
 // Ensure that a build which knows less than the cluster uses neither applies nor opens anything of it, and says what to do.
 func TestOpen_belowLevel(t *testing.T) {
-	b := newLeveledBench(t, level.First)
+	b := newLeveledBench(t, level.Own)
 	for id := range uint64(3) {
-		b.knows(id+1, level.Own) // it ran with a later build before
+		b.knows(id+1, nextlevel.Level) // it ran with a later build before
 	}
 	var low *level.TooLowError
-	if _, err := b.m.Apply([]consensus.Entry{*b.entry(raise(level.Users))}); !errors.As(err, &low) {
+	if _, err := b.m.Apply([]consensus.Entry{*b.entry(raise(nextlevel.Level))}); !errors.As(err, &low) {
 		t.Fatalf("it goes on: %v", err)
 	}
-	b.openAs(level.First)
-	if b.m.ActiveLevel() != level.First {
+	b.openAs(level.Own)
+	if b.m.ActiveLevel() != level.Own {
 		t.Fatalf("level %d", b.m.ActiveLevel())
 	}
-	b.openAs(level.Users)
+	b.openAs(nextlevel.Level)
 	b.apply(b.log[len(b.log)-1])
-	if _, err := apply.Open(b.eng, apply.Options{Level: level.First}); !errors.As(err, &low) || !errors.Is(err, apply.ErrNewer) ||
+	if _, err := apply.Open(b.eng, apply.Options{Level: level.Own}); !errors.As(err, &low) || !errors.Is(err, apply.ErrNewer) ||
 		!strings.Contains(err.Error(), "start the build that ran here before, or a later one") {
 		t.Errorf("it is opened: %v", err)
 	}
@@ -203,11 +217,11 @@ func TestMachine_Apply_unknownCommand(t *testing.T) {
 		own     level.Level
 		payload []byte
 	}{
-		"a later format":        {level.Own, []byte{3, 1, 0, 1, 'k', 0}},
-		"a later kind":          {level.Own, []byte{1, 15}},
-		"a kind inside of txns": {level.Own, []byte{1, 11, 0}},
-		"nothing":               {level.Own, nil},
-		"of a later level":      {level.First, users.Append(nil)},
+		"a later format":        {nextlevel.Level, []byte{3, 1, 0, 1, 'k', 0}},
+		"a later kind":          {nextlevel.Level, []byte{1, 15}},
+		"a kind inside of txns": {nextlevel.Level, []byte{1, 11, 0}},
+		"nothing":               {nextlevel.Level, nil},
+		"of a later level":      {level.Own, users.Append(nil)},
 	} {
 		b := newLeveledBench(t, row.own)
 		entries := []consensus.Entry{*b.entry(put("k", "v")), {Index: 2, Term: 1, Kind: consensus.EntryCommand, Payload: row.payload}}
@@ -220,218 +234,6 @@ func TestMachine_Apply_unknownCommand(t *testing.T) {
 		}
 		if _, err := b.m.Apply(entries[:1]); !errors.Is(err, apply.ErrUnknownCommand) {
 			t.Errorf("%s: it goes on: %v", name, err)
-		}
-	}
-}
-
-// named counts the changes that name the version which they replace, and those that do not.
-func (b *bench) named() (with, without int) {
-	b.t.Helper()
-	it, err := b.eng.NewIter([]byte{'r'}, []byte{'r' + 1})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for valid := it.First(); valid; valid = it.Next() {
-		if it.Value()[0] >= 4 {
-			with++
-		} else {
-			without++
-		}
-	}
-	if err := errors.Join(it.Error(), it.Close()); err != nil {
-		b.t.Fatal(err)
-	}
-	return with, without
-}
-
-// Ensure that what builds below level.History do not read is written from the entry on that raises it, within its batch, and not
-// before: neither names in changes, nor values that lie apart. All that was written before is deleted like the rest.
-func TestMachine_Apply_history(t *testing.T) {
-	b := &bench{t: t, fs: vfs.NewCrashableMem(), lsm: true}
-	b.openEngine()
-	if err := apply.Bootstrap(b.eng, 77, consensus.Config{Voters: []consensus.MemberID{1}}); err != nil {
-		t.Fatal(err)
-	}
-	big := strings.Repeat("v", 4096)
-	wrote := func(what string, with, without int, apart bool) {
-		t.Helper()
-		if err := b.eng.Flush(); err != nil {
-			t.Fatal(err)
-		}
-		names, err := b.fs.List("store")
-		if err != nil {
-			t.Fatal(err)
-		}
-		blob := func(name string) bool { return strings.HasSuffix(name, ".blob") }
-		gotWith, gotWithout := b.named()
-		if got := slices.ContainsFunc(names, blob); gotWith != with || gotWithout != without || got != apart {
-			t.Fatalf("%s: %d changes with a name, %d without, values apart: %v", what, gotWith, gotWithout, got)
-		}
-	}
-	b.openAs(level.Users)
-	b.do(put("k", big))
-	b.do(put("k", big))
-	wrote("an older build", 0, 2, false)
-	b.openAs(level.Own) // upgraded, and back once more
-	b.knows(1, level.Users)
-	b.do(put("k", big))
-	b.do(raise(level.Users))
-	wrote("a present build", 0, 3, false)
-	b.openAs(level.Users)
-	if change, _, err := b.m.Store().EventsSince(mvcc.EventQuery{From: 2}); err != nil || len(change) != 3 {
-		t.Errorf("an older build reads %d changes, %v", len(change), err)
-	}
-	b.do(put("k", big))
-	b.openAs(level.Own)
-	b.knows(1, level.Own)
-	b.apply(*b.entry(put("k", big)), *b.entry(raise(level.Own)), *b.entry(put("k", big)))
-	b.do(put("k", big))
-	b.open()
-	b.do(put("k", big))
-	wrote("at the level", 3, 5, true)
-	b.do(kv.Command{Compact: &kv.CompactOp{Revision: b.m.Store().Revision()}})
-	if done, err := b.m.Store().CompactStep(100); err != nil || !done {
-		t.Fatal(done, err)
-	}
-	wrote("after a compaction", 1, 0, true)
-	if got := b.m.Store().Size().Versions; got != 1 || string(b.get("k").Value) != big {
-		t.Errorf("%d versions are left", got)
-	}
-	if err := b.eng.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// changeRows counts the rows of single changes, and those of several.
-func (b *bench) changeRows() (single, packs int) {
-	b.t.Helper()
-	it, err := b.eng.NewIter([]byte{'r'}, []byte{'r' + 1})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for valid := it.First(); valid; valid = it.Next() {
-		if it.Value()[0] == 8 {
-			packs++
-		} else {
-			single++
-		}
-	}
-	if err := errors.Join(it.Error(), it.Close()); err != nil {
-		b.t.Fatal(err)
-	}
-	return single, packs
-}
-
-// Ensure that changes are packed from the entry on that raises level.Changes, within its batch, and not before; that a build which does
-// not know the level refuses the store then, and says what to do; and that all rows are read and deleted, whatever their form.
-func TestMachine_Apply_changes(t *testing.T) {
-	b := &bench{t: t, fs: vfs.NewCrashableMem(), lsm: true}
-	b.openEngine()
-	if err := apply.Bootstrap(b.eng, 77, consensus.Config{Voters: []consensus.MemberID{1}}); err != nil {
-		t.Fatal(err)
-	}
-	wrote := func(what string, single, packs int) {
-		t.Helper()
-		gotSingle, gotPacks := b.changeRows()
-		if gotSingle != single || gotPacks != packs {
-			t.Fatalf("%s: %d rows of single changes, and %d of several", what, gotSingle, gotPacks)
-		}
-		rows := int(b.m.Store().Revision()) - 1
-		if changes, _, err := b.m.Store().EventsSince(mvcc.EventQuery{From: 2}); err != nil || len(changes) != rows {
-			t.Fatalf("%s: %d of %d changes are read, %v", what, len(changes), rows, err)
-		}
-	}
-	two := func() { b.apply(*b.entry(put("k", "v")), *b.entry(put("l", "v"))) }
-	b.openAs(level.History)
-	b.knows(1, level.History)
-	b.do(raise(level.History))
-	two()
-	b.openAs(level.Own) // upgraded, and back once more
-	two()
-	wrote("below the level", 4, 0)
-	b.openAs(level.History)
-	two()
-	b.openAs(level.Own)
-	b.knows(1, level.Own)
-	b.apply(*b.entry(put("k", "v")), *b.entry(raise(level.Changes)), *b.entry(put("k", "v")), *b.entry(put("l", "v")))
-	wrote("in the batch that raises the level", 7, 1)
-	var low *level.TooLowError
-	if _, err := apply.Open(b.eng, apply.Options{Level: level.History}); !errors.As(err, &low) || !errors.Is(err, apply.ErrNewer) ||
-		!strings.Contains(err.Error(), "start the build that ran here before, or a later one") {
-		t.Errorf("a build that does not know packs opens the store: %v", err)
-	}
-	b.openAs(level.Own)
-	two()
-	wrote("at the level", 7, 2)
-	b.do(kv.Command{Compact: &kv.CompactOp{Revision: b.m.Store().Revision() - 2}}) // within a row
-	for _, want := range []int{4, 2} {
-		for done := false; !done; {
-			var err error
-			if done, err = b.m.Store().CompactStep(2); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if single, packs := b.changeRows(); single != 0 || packs != want/2 || b.m.Store().Size().Versions != int64(want) {
-			t.Errorf("%d and %d rows are left, and %d versions; want %d", single, packs, b.m.Store().Size().Versions, want)
-		}
-		b.do(kv.Command{Compact: &kv.CompactOp{Revision: b.m.Store().Revision()}})
-	}
-	if err := b.eng.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// userRows are the rows of all users.
-func (b *bench) userRows() (rows []auth.Row) {
-	b.t.Helper()
-	first := apply.UserRow("")[:2]
-	it, err := b.eng.NewIter(first, []byte{first[0], first[1] + 1})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for valid := it.First(); valid; valid = it.Next() {
-		rows = append(rows, auth.Row{Key: bytes.Clone(it.Key()[2:]), Value: bytes.Clone(it.Value())})
-	}
-	if err := errors.Join(it.Error(), it.Close()); err != nil {
-		b.t.Fatal(err)
-	}
-	return rows
-}
-
-// Ensure that a store which has users is at their level, though a build from before there were levels wrote it; so is one that was
-// restored, and no other.
-func TestOpen_usersWithoutLevel(t *testing.T) {
-	for _, withUsers := range []bool{true, false} {
-		b := &bench{t: t, fs: vfs.NewCrashableMem()}
-		b.openEngine()
-		l := apply.NewLoader(b.eng)
-		if withUsers {
-			filled := newLeveledBench(t, 0)
-			for id := range uint64(3) {
-				filled.knows(id+1, level.Own)
-			}
-			filled.do(raise(level.Users))
-			filled.do(addUser("root"))
-			l.AddUsers(filled.userRows())
-		}
-		if _, err := l.Finish(1, 0); err != nil {
-			t.Fatal(err)
-		}
-		base := consensus.Founding(consensus.Config{Voters: []consensus.MemberID{1}})
-		if err := apply.Found(b.eng, 77, &base); err != nil {
-			t.Fatal(err)
-		}
-		want := level.First
-		if withUsers {
-			want = level.Users
-		}
-		b.open()
-		if b.m.ActiveLevel() != want {
-			t.Errorf("users %v: level %d", withUsers, b.m.ActiveLevel())
-		}
-		_, err := apply.Open(b.eng, apply.Options{Level: level.First})
-		if errors.Is(err, apply.ErrNewer) != withUsers {
-			t.Errorf("users %v: a build that does not know them: %v", withUsers, err)
 		}
 	}
 }

@@ -91,14 +91,8 @@ func (l *Loader) Discard() { l.versions.Discard() }
 // position had been installed: every other member begins with the same, or is sent a snapshot. It is durable on return, and
 // may be repeated until the first entry is applied.
 func Found(eng engine.Engine, cluster consensus.ClusterID, base *consensus.SnapshotMeta) error {
-	l := level.First
-	if users, err := hasUsers(eng); err != nil {
-		return err
-	} else if users { // a build that does not know them must not take the store for one without
-		l = level.Users
-	}
 	batch := eng.NewBatch()
-	batch.Set(rowIdentity, identity(cluster, l))
+	batch.Set(rowIdentity, identity(cluster, level.First))
 	batch.Set(rowApplied, appendPosition(nil, base.Position))
 	batch.Set(rowChain, appendChain(nil, base.Position.Index, seed(cluster)))
 	batch.Set(rowConfig, consensus.AppendSnapshotMeta(nil, base))

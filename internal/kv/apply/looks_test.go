@@ -8,7 +8,6 @@ import (
 
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/level"
 )
 
 // wide is a transaction that compares values of all keys of fill, so many times, and puts.
@@ -31,8 +30,8 @@ func keeping(puts int) kv.Command {
 	return txn(*op)
 }
 
-// Ensure that a command which compares, or keeps, more than may be is rejected by every member once all of them know that, that
-// it changes nothing then, and that one which looks at just so much is not.
+// Ensure that a command which compares, or keeps, more than may be is rejected by every member, that it changes nothing then, and
+// that one which looks at just so much is not.
 func TestMachine_Apply_looksTooFar(t *testing.T) {
 	const values = 8
 	each := int64(kv.WalkKeyBytes + mib)
@@ -44,27 +43,19 @@ func TestMachine_Apply_looksTooFar(t *testing.T) {
 		"kept values": {keeping, each},
 	} {
 		most := int(apply.MaxLooks / c.each)
-		for _, at := range []level.Level{level.Parts, level.Bounds} {
-			b := newBenchAt(t, at)
-			b.fill(values)
-			before := b.m.Store().Revision()
-			if result := b.do(c.command(most)); result.Err != nil || result.Revision != before+1 {
-				t.Errorf("%s, as many as may be, at level %d: %v", name, at, result.Err)
-			}
-			result := b.do(c.command(most + 1))
-			if at < level.Bounds {
-				if result.Err != nil || result.Revision != before+2 {
-					t.Errorf("%s below the level: %v", name, result.Err)
-				}
-				continue
-			}
-			if !errors.Is(result.Err, kv.ErrLooksTooFar) || result.Revision != before+1 {
-				t.Errorf("%s, one too many: %v at revision %d", name, result.Err, result.Revision)
-			}
-			b.open() // without a cache
-			if result := b.do(c.command(most + 1)); !errors.Is(result.Err, kv.ErrLooksTooFar) {
-				t.Errorf("%s, one too many, started again: %v", name, result.Err)
-			}
+		b := newBench(t)
+		b.fill(values)
+		before := b.m.Store().Revision()
+		if result := b.do(c.command(most)); result.Err != nil || result.Revision != before+1 {
+			t.Errorf("%s, as many as may be: %v", name, result.Err)
+		}
+		result := b.do(c.command(most + 1))
+		if !errors.Is(result.Err, kv.ErrLooksTooFar) || result.Revision != before+1 {
+			t.Errorf("%s, one too many: %v at revision %d", name, result.Err, result.Revision)
+		}
+		b.open() // without a cache
+		if result := b.do(c.command(most + 1)); !errors.Is(result.Err, kv.ErrLooksTooFar) {
+			t.Errorf("%s, one too many, started again: %v", name, result.Err)
 		}
 	}
 }
@@ -114,10 +105,10 @@ func TestMachine_ApplyFor_readsNoLargeValue(t *testing.T) {
 	}
 }
 
-// Ensure that the parts of a lease are short once all members know that.
+// Ensure that keys count beside their bytes, so that the parts of a lease with short keys are short.
 func TestMachine_Apply_shortParts(t *testing.T) {
-	const keys = 3 * apply.ShortEndBytes / (apply.EndKeyBytes + 4)
-	b := newBenchAt(t, level.Bounds)
+	const keys = 3 * apply.EndBytes / (apply.EndKeyBytes + 4)
+	b := newBench(t)
 	b.do(kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: large, TTLSeconds: 60}})
 	for i := range keys {
 		b.do(kv.Command{Put: &kv.PutOp{Key: fmt.Appendf(nil, "%04d", i), Lease: large}})
@@ -126,7 +117,7 @@ func TestMachine_Apply_shortParts(t *testing.T) {
 	for before := keys; b.m.Leases().Exists(large) && parts < 10; parts++ {
 		b.do(revokeLarge())
 		left := len(b.leaseKeys(large))
-		if most := apply.ShortEndBytes/(apply.EndKeyBytes+4) + 1; before-left > most || left == before {
+		if most := apply.EndBytes/(apply.EndKeyBytes+4) + 1; before-left > most || left == before {
 			t.Errorf("a part deleted %d keys, %d at most", before-left, most)
 		}
 		before = left

@@ -22,27 +22,27 @@ type Options struct {
 	Hub *watch.Hub
 	// Counts takes note of what is applied; nil makes new ones.
 	Counts *counts.Counts
-	// Level is the highest feature level that this build knows; zero: level.Own. Tests run older builds.
+	// Level is the highest feature level that this build knows; zero: level.Own. Needs tells which one an encoded command
+	// needs, and false if this build knows no such command; nil: kv.Needs. Only tests and the simulator set them, to what
+	// package nextlevel makes up.
 	Level level.Level
+	Needs func(payload []byte) (_ level.Level, known bool)
 	// MostLeases is for how many bytes of leases this process has memory: with more, Open returns a memory.LeasesError. Zero
 	// is any.
 	MostLeases int64
-	// EndBytes stands for the constants of that name; zero: those. The simulator sets it, where leases are small.
+	// EndBytes stands for the constant of that name; zero: that. The simulator sets it, where leases are small.
 	EndBytes int64
 	// EventBytes bounds the events of one batch that are kept for watchers, who read more of them from the store: at most
 	// maxEventBytes, which zero is.
 	EventBytes int
-	// Raised, if set, is told of a level that has risen, once that is durable: no build that does not know it opens this store
-	// from then on.
-	Raised func(l level.Level)
-	Faults Faults
+	Faults     Faults
 }
 
 // Faults drop rules, for negative controls.
 type Faults struct {
 	Unpermitted         bool // what is applied is not checked for permissions
 	EvaluateUnpermitted bool // neither is what is evaluated
-	Ungated             bool // commands are applied, and rows written, below the level that they need
+	Ungated             bool // commands are applied below the level that they need
 	PackForgets         bool // of a pack of results only the first counts
 }
 
@@ -197,6 +197,9 @@ func (m *Machine) PermitLease(by auth.Credentials, id kv.LeaseID) error {
 
 // ActiveLevel returns the active feature level.
 func (m *Machine) ActiveLevel() level.Level { return m.levels.now() }
+
+// Needs returns the feature level below which an encoded command is not applied; false if this build knows no such command.
+func (m *Machine) Needs(payload []byte) (_ level.Level, known bool) { return m.levels.needs(payload) }
 
 // OwnLevel returns the highest feature level that this build knows.
 func (m *Machine) OwnLevel() level.Level { return m.levels.own }

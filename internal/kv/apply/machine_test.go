@@ -13,7 +13,6 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/watch"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
@@ -40,22 +39,6 @@ func newBenchOn(t testing.TB, lsm bool) *bench {
 	}
 	b.open()
 	return b
-}
-
-// newBenchAt is newBench at a level.
-func newBenchAt(t testing.TB, at level.Level) *bench {
-	b := newBench(t)
-	b.raise(at)
-	b.open()
-	return b
-}
-
-// raise brings the store to a level; a machine must be opened anew.
-func (b *bench) raise(to level.Level) {
-	b.t.Helper()
-	if err := apply.Raise(b.eng, 77, to); err != nil {
-		b.t.Fatal(err)
-	}
 }
 
 func (b *bench) openEngine() {

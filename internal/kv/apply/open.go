@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/counts"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/mvcc"
@@ -34,7 +35,7 @@ func Bootstrap(eng engine.Engine, cluster consensus.ClusterID, config consensus.
 	}
 	batch := eng.NewBatch()
 	defer batch.Close()
-	batch.Set(rowIdentity, identity(cluster, level.First)) // the others may run another build: see kv.RaiseOp
+	batch.Set(rowIdentity, identity(cluster, level.First)) // the others may run an earlier build: see kv.RaiseOp
 	batch.Set(rowApplied, appendPosition(nil, consensus.Position{}))
 	batch.Set(rowChain, appendChain(nil, 0, seed(cluster)))
 	meta := consensus.Founding(config)
@@ -50,7 +51,10 @@ func Bootstrap(eng engine.Engine, cluster consensus.ClusterID, config consensus.
 
 // Open reads the state of a bootstrapped store. The machine does not own the engine.
 func Open(eng engine.Engine, options Options) (*Machine, error) {
-	levels := &levelTable{own: cmp.Or(options.Level, level.Own), ungated: options.Faults.Ungated}
+	levels := &levelTable{own: cmp.Or(options.Level, level.Own), needs: options.Needs, ungated: options.Faults.Ungated}
+	if levels.needs == nil {
+		levels.needs = kv.Needs
+	}
 	cluster, err := readIdentity(eng, levels)
 	if err != nil {
 		return nil, err
@@ -68,7 +72,7 @@ func Open(eng engine.Engine, options Options) (*Machine, error) {
 	m.sessions = newSessionTable(eng, m.members)
 	m.sessions.forgets = options.Faults.PackForgets
 	m.executor = executor{leases: m.leases, alarms: m.alarms, members: m.members, sessions: m.sessions, jobs: m.jobs,
-		auth: m.auth, levels: levels, counts: options.Counts, unpermitted: options.Faults.Unpermitted,
+		auth: m.auth, counts: options.Counts, unpermitted: options.Faults.Unpermitted,
 		endBytes: options.EndBytes, events: newEventBuffer(options.EventBytes)}
 	m.executor.rows.Reader, m.executor.rows.Prefix = committedRows{eng}, []byte{tableLease}
 	if m.executor.counts == nil {
@@ -77,12 +81,9 @@ func Open(eng engine.Engine, options Options) (*Machine, error) {
 	if err := m.load(); err != nil {
 		return nil, err
 	}
-	m.sessions.packs = levels.now() >= level.History || levels.ungated
-	options.Store.Writes, options.Store.Reads = levels.form(), changeForm(levels.own)
 	if m.store, err = mvcc.Open(eng, options.Store); err != nil {
 		return nil, err
 	}
-	m.separate()
 	if m.hub == nil {
 		m.hub = watch.NewHub(watch.Options{})
 	}
@@ -120,17 +121,10 @@ func readIdentity(eng engine.Engine, levels *levelTable) (consensus.ClusterID, e
 		return 0, fmt.Errorf("apply: read the identity: %w", err)
 	case !found:
 		return 0, ErrNotBootstrapped
-	case len(row) == 0:
-		return 0, fmt.Errorf("%w: identity", ErrCorruptRow)
-	case row[0] < formatVersion:
-		return 0, fmt.Errorf("%w (format %d, this one reads %d)", ErrOlder, row[0], formatVersion)
+	case len(row) == 0 || row[0] < byte(level.First):
+		return 0, fmt.Errorf("%w: identity %x", ErrCorruptRow, row)
 	}
-	levels.set(level.First + level.Level(row[0]-formatVersion))
-	if users, err := hasUsers(eng); err != nil {
-		return 0, err
-	} else if users {
-		levels.set(max(levels.now(), level.Users))
-	}
+	levels.set(level.Level(row[0]))
 	if levels.now() > levels.own {
 		return 0, fmt.Errorf("%w: %w", ErrNewer, &level.TooLowError{Own: levels.own, Active: levels.now()})
 	}

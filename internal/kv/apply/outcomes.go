@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -61,29 +60,22 @@ func (s *session) note(sequence uint64) {
 	c[bit/64] |= 1 << (bit % 64)
 }
 
-// maxRowBytes bounds a row of the table of results. Only transactions of many operations come to it.
-const maxRowBytes = 512
+// maxResultBytes bounds a result in the table. Only transactions of many operations come to it.
+const maxResultBytes = 512
 
 // keep puts the result of a proposal into the table: without the keys and values that history has, and the same bytes on
-// every member, whoever answers.
-func (t *sessionTable) keep(w rowWriter, s *session, sequence uint64, res *kv.Result, a *answer) {
+// every member, whoever answers. flush writes it.
+func (t *sessionTable) keep(s *session, sequence uint64, res *kv.Result, a *answer) {
 	if !a.asked {
 		t.value = res.Append(t.value[:0])
 	}
-	if a.asked || len(t.value) > maxRowBytes && res.Txn != nil {
+	if a.asked || len(t.value) > maxResultBytes && res.Txn != nil {
 		kept := a.kept(res)
 		t.value = kept.Append(t.value[:0])
 	}
-	if t.packs {
-		if t.pack(s, sequence, t.value) || !t.forgets {
-			s.note(sequence)
-		}
-		return
+	if t.pack(s, sequence, t.value) || !t.forgets {
+		s.note(sequence)
 	}
-	s.note(sequence)
-	t.row = appendOutcomeRow(t.row[:0], s.slot, sequence)
-	w.Set(t.row, t.value)
-	t.charge(s, int64(len(t.row)+len(t.value)))
 }
 
 // charge counts bytes of the table of results.
@@ -93,19 +85,13 @@ func (t *sessionTable) charge(s *session, bytes int64) {
 }
 
 // first returns the result of a proposal that has one, which may be of the batch under way.
-func (t *sessionTable) first(w rowWriter, s *session, id consensus.ProposalID) (kv.Result, error) {
+func (t *sessionTable) first(s *session, id consensus.ProposalID) (kv.Result, error) {
 	row, found := s.pending(id.Sequence)
 	if !found && s.packed {
 		var err error
 		if row, found, err = t.committed(s.slot, id.Sequence); err != nil {
 			return kv.Result{}, fmt.Errorf("apply: read the result of %v: %w", id, err)
 		}
-	}
-	if !found {
-		row, found = w.GetRaw(appendOutcomeRow(nil, s.slot, id.Sequence))
-	}
-	if err := w.Err(); err != nil {
-		return kv.Result{}, fmt.Errorf("apply: read the result of %v: %w", id, err)
 	}
 	invariant.True(found, "proposal %v is known and has a result", id)
 	res, err := kv.DecodeResult(row)
@@ -138,9 +124,6 @@ func (t *sessionTable) result(id consensus.ProposalID) (kv.Result, bool, error) 
 	}
 	// Not found: noted by an Apply that has not committed, or retired since.
 	row, found, err := t.committed(slot, id.Sequence)
-	if err == nil && !found {
-		row, found, err = t.engine.Get(appendOutcomeRow(nil, slot, id.Sequence))
-	}
 	if err != nil || !found {
 		return kv.Result{}, false, err
 	}
@@ -169,18 +152,6 @@ func (t *sessionTable) bytesOf(id consensus.SessionID) int64 {
 		return s.bytes
 	}
 	return 0
-}
-
-func (t *sessionTable) loadOutcomes(bySlot map[uint32]*session) error {
-	return scan(t.engine, []byte{tableOutcome}, func(rest, value []byte) error {
-		if len(rest) != 12 || bySlot[binary.BigEndian.Uint32(rest)] == nil {
-			return fmt.Errorf("%w: result %x of no session", ErrCorruptRow, rest)
-		}
-		s := bySlot[binary.BigEndian.Uint32(rest)]
-		s.note(binary.BigEndian.Uint64(rest[4:]))
-		t.charge(s, int64(1+len(rest)+len(value)))
-		return nil
-	})
 }
 
 // pack adds a result to the session's pack of the batch under way, and reports whether it is the first one there.

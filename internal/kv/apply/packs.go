@@ -7,8 +7,7 @@ import (
 
 // A pack is the results of the proposals of one session in one batch of entries: a row instead of one for each of them. Its key
 // has the least sequence in it. All of them are of one chunk (seenPerChunk), so that whoever looks for one reads no more packs
-// than a chunk has sequences, in whatever order a client numbers its proposals. From level.History on results are written so;
-// rows of single results stay until their session is retired.
+// than a chunk has sequences, in whatever order a client numbers its proposals.
 //
 //	sequence - least (uvarint) | length (uvarint) | result, for each in the order of the log
 type pack struct {

@@ -18,21 +18,11 @@ type packBench struct {
 	table *sessionTable
 }
 
-// batchRows is a rowWriter on an engine's batch: reads do not see the batch.
-type batchRows struct {
-	engine.Batch
-	eng engine.Engine
-	err error
-}
+// batchRows is a rowWriter on an engine's batch.
+type batchRows struct{ engine.Batch }
 
 func (b *batchRows) DeleteRaw(key []byte)               { b.Delete(key) }
 func (b *batchRows) DeleteRawRange(lower, upper []byte) { b.DeleteRange(lower, upper) }
-func (b *batchRows) Err() error                         { return b.err }
-func (b *batchRows) GetRaw(key []byte) ([]byte, bool) {
-	value, found, err := b.eng.Get(key)
-	b.err = err
-	return value, found
-}
 
 func newPackBench(t *testing.T) *packBench {
 	eng, err := engine.OpenMem(engine.MemOptions{FS: env.Disk, Dir: t.TempDir()})
@@ -47,7 +37,6 @@ func newPackBench(t *testing.T) *packBench {
 
 func (b *packBench) open() {
 	b.table = newSessionTable(b.eng, &memberTable{})
-	b.table.packs = true
 	if err := b.table.load(); err != nil {
 		b.t.Fatal(err)
 	}
@@ -56,7 +45,7 @@ func (b *packBench) open() {
 // batch does something in a batch and commits it.
 func (b *packBench) batch(do func(w rowWriter)) {
 	b.t.Helper()
-	w := &batchRows{Batch: b.eng.NewBatch(), eng: b.eng}
+	w := &batchRows{b.eng.NewBatch()}
 	do(w)
 	b.table.flush(w)
 	if err := w.Commit(); err != nil {
@@ -64,9 +53,9 @@ func (b *packBench) batch(do func(w rowWriter)) {
 	}
 }
 
-func (b *packBench) keep(w rowWriter, id consensus.ProposalID) {
+func (b *packBench) keep(id consensus.ProposalID) {
 	res := kv.Result{Revision: kv.Revision(id.Sequence)}
-	b.table.keep(w, b.table.find(id.Session), id.Sequence, &res, &answer{})
+	b.table.keep(b.table.find(id.Session), id.Sequence, &res, &answer{})
 }
 
 func (b *packBench) want(when string, id consensus.ProposalID, found bool) {
@@ -88,15 +77,15 @@ func TestSessionTable_packs(t *testing.T) {
 	})
 	const many = 8192
 	for from := uint64(1); from <= many; from += many / 4 {
-		b.batch(func(w rowWriter) {
+		b.batch(func(rowWriter) {
 			for i := range uint64(many / 4) {
 				sequence := from + (i ^ 5) // not in order
 				if i%2 == 0 {              // the odd ones of the other session come in batches of their own
-					b.keep(w, consensus.ProposalID{Session: other, Sequence: sequence})
+					b.keep(consensus.ProposalID{Session: other, Sequence: sequence})
 				}
-				b.keep(w, consensus.ProposalID{Session: one, Sequence: sequence})
+				b.keep(consensus.ProposalID{Session: one, Sequence: sequence})
 				id := consensus.ProposalID{Session: one, Sequence: sequence}
-				if res, err := b.table.first(w, b.table.find(one), id); err != nil || res.Revision != kv.Revision(sequence) {
+				if res, err := b.table.first(b.table.find(one), id); err != nil || res.Revision != kv.Revision(sequence) {
 					t.Fatalf("within its batch %v has %+v, %v", id, res, err)
 				}
 			}
@@ -105,7 +94,7 @@ func TestSessionTable_packs(t *testing.T) {
 	for sequence := uint64(1); sequence <= many; sequence++ {
 		id := consensus.ProposalID{Session: other, Sequence: sequence}
 		if _, found, _ := b.table.result(id); !found && sequence%5 == 0 {
-			b.batch(func(w rowWriter) { b.keep(w, id) })
+			b.batch(func(rowWriter) { b.keep(id) })
 		}
 	}
 	before := b.table.kept.Load()
@@ -122,15 +111,13 @@ func TestSessionTable_packs(t *testing.T) {
 		t.Errorf("%d bytes are counted after a start, %d before", after, before)
 	}
 	b.batch(func(w rowWriter) {
-		b.keep(w, consensus.ProposalID{Session: one, Sequence: many + 1})
+		b.keep(consensus.ProposalID{Session: one, Sequence: many + 1})
 		b.table.retire(w, one)
 		b.table.retire(w, other)
 	})
 	left := 0
-	for _, prefix := range [][]byte{{tablePack}, {tableOutcome}} {
-		if err := scan(b.eng, prefix, func(_, _ []byte) error { left++; return nil }); err != nil {
-			t.Fatal(err)
-		}
+	if err := scan(b.eng, []byte{tablePack}, func(_, _ []byte) error { left++; return nil }); err != nil {
+		t.Fatal(err)
 	}
 	if left > 0 || b.table.kept.Load() != 0 {
 		t.Errorf("%d rows and %d bytes are left", left, b.table.kept.Load())
@@ -171,9 +158,9 @@ func TestSessionTable_packs_ofOneChunk(t *testing.T) {
 	b.batch(func(w rowWriter) { b.table.open(w, id) })
 	const batches = 2000
 	for i := range uint64(batches) {
-		b.batch(func(w rowWriter) {
-			b.keep(w, consensus.ProposalID{Session: id, Sequence: 1 + i})
-			b.keep(w, consensus.ProposalID{Session: id, Sequence: 1_000_000 - i})
+		b.batch(func(rowWriter) {
+			b.keep(consensus.ProposalID{Session: id, Sequence: 1 + i})
+			b.keep(consensus.ProposalID{Session: id, Sequence: 1_000_000 - i})
 		})
 	}
 	inChunk := map[uint64]int{}

@@ -10,20 +10,19 @@ import (
 
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/level"
 )
 
 const (
 	large     = kv.LeaseID(7) // a lease of two and a half parts
 	largeKeys = 5 * apply.EndBytes / 2 / (largeKey + apply.EndKeyBytes)
-	largeKey  = 32 << 10
+	largeKey  = 1 << 10
 )
 
 func keyOfLarge(i int) string { return fmt.Sprintf("k%03d", i) + strings.Repeat("k", largeKey-4) }
 
 // newBenchOfLarge is a bench with a large lease.
-func newBenchOfLarge(t *testing.T, at level.Level) *bench {
-	b := newBenchAt(t, at)
+func newBenchOfLarge(t *testing.T) *bench {
+	b := newBench(t)
 	b.do(kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: large, TTLSeconds: 60}})
 	for i := range largeKeys {
 		b.do(kv.Command{Put: &kv.PutOp{Key: []byte(keyOfLarge(i)), Lease: large}})
@@ -37,7 +36,7 @@ func revokeLarge() kv.Command { return kv.Command{LeaseRevoke: &kv.LeaseRevokeOp
 // nobody renews it, lists it, or hangs keys on it; and that members do the same which apply the entries together.
 func TestMachine_Apply_leaseInParts(t *testing.T) {
 	for _, again := range []bool{false, true} {
-		b := newBenchOfLarge(t, level.Parts)
+		b := newBenchOfLarge(t)
 		var revisions []kv.Revision
 		for b.m.Leases().Exists(large) && len(revisions) < 10 {
 			before := b.leaseKeys(large)
@@ -69,7 +68,7 @@ func TestMachine_Apply_leaseInParts(t *testing.T) {
 		if size, keys := b.m.Leases().SizeBytes(), b.leaseKeys(large); size != 256 || len(keys) != 0 {
 			t.Errorf("leases have %d bytes, and %d keys", size, len(keys))
 		}
-		other := newBenchAt(t, level.Parts)
+		other := newBench(t)
 		other.apply(b.log...)
 		if got, want := other.m.Chain(), b.m.Chain(); got != want {
 			t.Errorf("started again %t: members differ: %v and %v", again, got, want)
@@ -112,7 +111,7 @@ func (b *bench) checkEnding(left []string) {
 
 // Ensure that two parts in one batch are two parts, and that keys which left the lease between them stay.
 func TestMachine_Apply_leaseInParts_together(t *testing.T) {
-	b := newBenchOfLarge(t, level.Parts)
+	b := newBenchOfLarge(t)
 	part := b.entry(revokeLarge())
 	kept, freed := keyOfLarge(largeKeys-1), keyOfLarge(0)
 	b.apply(*part, *b.entry(kv.Command{Put: &kv.PutOp{Key: []byte(kept)}}), *b.entry(kv.Command{Put: &kv.PutOp{Key: []byte(freed)}}),
@@ -125,26 +124,9 @@ func TestMachine_Apply_leaseInParts_together(t *testing.T) {
 	}
 }
 
-// Ensure that a large lease ends at once while there are members that know no parts, and in parts from the entry on that raises
-// the level, within its batch.
-func TestMachine_Apply_leaseInParts_level(t *testing.T) {
-	b := newBenchOfLarge(t, level.Changes)
-	if b.do(revokeLarge()); b.m.Leases().Exists(large) || b.m.Store().Revision() != largeKeys+2 {
-		t.Errorf("below the level: the lease exists: %t", b.m.Leases().Exists(large))
-	}
-	b = newBenchOfLarge(t, level.Changes)
-	b.knows(1, level.Parts)
-	if b.apply(*b.entry(raise(level.Parts)), *b.entry(revokeLarge())); !b.m.Leases().Ending(large) {
-		t.Error("the lease is gone with the entry behind the one that raises the level")
-	}
-	if _, err := apply.Open(b.eng, apply.Options{Level: level.Changes}); !errors.Is(err, apply.ErrNewer) {
-		t.Errorf("a build that knows no parts opens the store: %v", err)
-	}
-}
-
 // Ensure that a member named as leader asks for part after part, and lets other leases that are due end in between.
 func TestLessor_Expired_inParts(t *testing.T) {
-	b := newBenchOfLarge(t, level.Parts)
+	b := newBenchOfLarge(t)
 	b.do(kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: 8, TTLSeconds: 61}})
 	leases, now := b.m.Leases(), time.Unix(1e9, 0)
 	leases.Promote(now, 0)

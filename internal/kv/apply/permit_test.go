@@ -9,7 +9,6 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/level"
 )
 
 var (
@@ -20,7 +19,6 @@ var (
 // enableAuth makes root, and alice with the role some, which permits a..c, and enables authentication.
 func enableAuth(b *bench) {
 	b.t.Helper()
-	b.do(kv.Command{Raise: &kv.RaiseOp{Level: level.Users}})
 	for _, c := range []auth.Change{
 		{Kind: auth.UserAdd, User: "root", Hash: []byte("h")},
 		{Kind: auth.UserGrantRole, User: "root", Role: "root"},

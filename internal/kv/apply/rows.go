@@ -11,7 +11,7 @@ import (
 
 // Tables of the engine that belong to this package, by their first byte:
 //
-//	's' 'i'                     -> format, cluster id                    identity; the format tells the feature level
+//	's' 'i'                     -> format, cluster id                    identity; the format is the feature level
 //	's' 'a'                     -> index, term                           last entry applied
 //	's' 'x'                     -> since index, sum                      chain over the entries applied
 //	's' 'c'                     -> snapshot metadata of the entry that brought the configuration
@@ -23,18 +23,16 @@ import (
 //	's' 'n'                     -> the slot that the next session gets
 //	's' 'o' member(8) number(8) -> slot                                  open sessions
 //	's' 'h' member(8)           -> highest number of its sessions so far  of members that are not removed
-//	'o' slot(4) sequence(8)     -> result                                outcomes of proposals, below level.History
-//	'q' slot(4) sequence(8)     -> results (packs.go)                    outcomes of proposals from there on
+//	'q' slot(4) sequence(8)     -> results (packs.go)                    outcomes of proposals
 //	'l' ...                     -> leases (package lease)
 //	'i' 'o'                     -> whose store it is                    owner: not replicated, differs between members
 //
-// A session's slot stands for its id in the table of results, which has a row for each proposal and should be small.
+// A session's slot stands for its id in the table of results, which should be small.
 const (
-	tableState   = 's'
-	tableOutcome = 'o'
-	tablePack    = 'q'
-	tableLease   = 'l'
-	tableLocal   = engine.LocalTable
+	tableState = 's'
+	tablePack  = 'q'
+	tableLease = 'l'
+	tableLocal = engine.LocalTable
 
 	rowTombstone = 't'
 	rowPublished = 'p'
@@ -54,9 +52,6 @@ var (
 	rowOwner    = []byte{tableLocal, 'o'}
 )
 
-// formatVersion is the format of a store at the first feature level; each level has the next one: see levelTable.
-const formatVersion = 3
-
 func memberRow(kind byte, id consensus.MemberID) []byte {
 	return binary.BigEndian.AppendUint64([]byte{tableState, kind}, uint64(id))
 }
@@ -69,27 +64,11 @@ func alarmRow(alarm kv.Alarm) []byte {
 	return append(memberRow(rowAlarm, consensus.MemberID(alarm.Member)), byte(alarm.Kind))
 }
 
-func appendOutcomeRow(dst []byte, slot uint32, sequence uint64) []byte {
-	dst = binary.BigEndian.AppendUint32(append(dst, tableOutcome), slot)
-	return binary.BigEndian.AppendUint64(dst, sequence)
-}
-
-// outcomeBounds are the bounds of all results of one slot.
-func outcomeBounds(slot uint32) (lower, upper []byte) {
-	lower = binary.BigEndian.AppendUint32([]byte{tableOutcome}, slot)
-	if slot == 1<<32-1 {
-		return lower, []byte{tableOutcome + 1}
-	}
-	return lower, binary.BigEndian.AppendUint32([]byte{tableOutcome}, slot+1)
-}
-
 // rowWriter takes changes of these tables into the engine batch under way. mvcc.Writer is one.
 type rowWriter interface {
 	Set(key, value []byte)
 	DeleteRaw(key []byte)
 	DeleteRawRange(lower, upper []byte)
-	GetRaw(key []byte) (value []byte, found bool) // as changed by the batch; see Err
-	Err() error
 }
 
 func appendPosition(dst []byte, position consensus.Position) []byte {

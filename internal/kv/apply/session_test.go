@@ -8,7 +8,6 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
-	"github.com/quorate/quorate/internal/level"
 )
 
 func watchAll() watch.Request { return watch.Request{Key: []byte{0}, End: []byte{0}} }
@@ -60,10 +59,8 @@ func openSession(b *bench, member, number uint64, keep ...uint64) func(sequence 
 	return id
 }
 
-func TestMachine_Apply_once(t *testing.T) { atLevels(t, appliesOnce) }
-
-func appliesOnce(t *testing.T, at level.Level) {
-	b := newBenchAt(t, at)
+func TestMachine_Apply_once(t *testing.T) {
+	b := newBench(t)
 	s := openSession(b, 1, 5)
 	prev := kv.Command{Put: &kv.PutOp{Key: []byte("a"), Value: []byte("x"), PrevKV: true}}
 	first := b.propose(s(2), prev)
@@ -97,10 +94,8 @@ func appliesOnce(t *testing.T, at level.Level) {
 	}
 }
 
-func TestMachine_Apply_sessions(t *testing.T) { atLevels(t, keepsSessions) }
-
-func keepsSessions(t *testing.T, at level.Level) {
-	b := newBenchAt(t, at)
+func TestMachine_Apply_sessions(t *testing.T) {
+	b := newBench(t)
 	unknown := func(what string, res kv.Result) {
 		t.Helper()
 		if res.Err != kv.ErrSessionUnknown {
@@ -183,7 +178,7 @@ func TestMachine_Apply_retired_session_leaves_no_rows(t *testing.T) {
 	b := newBench(t)
 	b.do(put("a", "1"))
 	rows := func() (n int) {
-		it, err := b.eng.NewIter([]byte("o"), []byte("p"))
+		it, err := b.eng.NewIter([]byte("q"), []byte("r"))
 		if err != nil {
 			t.Fatal(err)
 		}

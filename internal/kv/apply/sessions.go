@@ -29,7 +29,6 @@ type sessionTable struct {
 	highest  map[consensus.MemberID]uint64     // number of a session that was opened or retired
 	nextSlot uint32
 
-	packs      bool       // results are packed: see pack
 	forgets    bool       // of a pack only the first result counts: a negative control
 	packing    []*session // those that have packs in the batch under way
 	spare      []*pack
@@ -175,10 +174,8 @@ func (t *sessionTable) retire(w rowWriter, id consensus.SessionID) {
 		return
 	}
 	w.DeleteRaw(sessionRow(rowOpen, id))
-	lower, upper := outcomeBounds(s.slot)
-	w.DeleteRawRange(lower, upper)
 	if s.packed {
-		lower, upper = packBounds(s.slot)
+		lower, upper := packBounds(s.slot)
 		w.DeleteRawRange(lower, upper)
 	}
 	t.dropPacks(s)
@@ -225,9 +222,6 @@ func (t *sessionTable) load() error {
 	bySlot := map[uint32]*session{}
 	for _, s := range opened {
 		bySlot[s.slot] = t.add(s.id, s.slot)
-	}
-	if err := t.loadOutcomes(bySlot); err != nil {
-		return err
 	}
 	return t.loadPacks(bySlot)
 }

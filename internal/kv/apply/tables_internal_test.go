@@ -17,15 +17,9 @@ type rowMap map[string]string
 
 func (r rowMap) Set(key, value []byte) { r[string(key)] = string(value) }
 func (r rowMap) DeleteRaw(key []byte)  { delete(r, string(key)) }
-func (r rowMap) Err() error            { return nil }
 
 func (r rowMap) DeleteRawRange(lower, upper []byte) {
 	maps.DeleteFunc(r, func(key, _ string) bool { return key >= string(lower) && key < string(upper) })
-}
-
-func (r rowMap) GetRaw(key []byte) ([]byte, bool) {
-	value, found := r[string(key)]
-	return []byte(value), found
 }
 
 func (r rowMap) keys() []string { return slices.Sorted(maps.Keys(r)) }
@@ -121,13 +115,14 @@ func TestSessionTable(t *testing.T) {
 		t.Error("a proposal without a result is awaited")
 	}
 	want := kv.Result{Revision: 9, Err: kv.ErrAborted}
-	table.keep(rows, table.find(first), id.Sequence, &want, &answer{})
-	if got, err := table.first(rows, table.find(first), id); err != nil || !cmp.Equal(got, want, cmp.Comparer(errors.Is)) {
+	table.keep(table.find(first), id.Sequence, &want, &answer{})
+	if got, err := table.first(table.find(first), id); err != nil || !cmp.Equal(got, want, cmp.Comparer(errors.Is)) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 	if done, retired := table.decided(id); !done || retired || table.awaits(id) {
 		t.Errorf("got done %v, retired %v", done, retired)
 	}
+	table.flush(rows)
 	if table.bytesOf(first) == 0 || table.bytesOf(first) != table.kept.Load() {
 		t.Errorf("got %d bytes of the session, %d of all", table.bytesOf(first), table.kept.Load())
 	}

@@ -1,11 +1,6 @@
 package apply
 
-import (
-	"math"
-
-	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/level"
-)
+import "github.com/quorate/quorate/internal/kv"
 
 // branch is the part of a transaction that its compares chose, with the branches of the transactions nested in it, in
 // the order of the operations.
@@ -18,7 +13,7 @@ type branch struct {
 // txn chooses, checks and only then runs: all compares look at the state before the transaction, and a rejection leaves
 // it untouched (invariant 4).
 func (x *executor) txn(op *kv.TxnOp, res *kv.Result) {
-	x.looks = mostLooks(x.levels)
+	x.looks = MaxLooks
 	b := choose(op, func(c *kv.Compare) bool { return x.looks >= 0 && x.w.Check(c, &x.looks) })
 	if x.looks < 0 {
 		res.Err = kv.ErrLooksTooFar
@@ -33,14 +28,6 @@ func (x *executor) txn(op *kv.TxnOp, res *kv.Result) {
 // and its value. The members do it one after the other with all that others write. The bound belongs to the format of
 // commands: every member must have the same.
 const MaxLooks = 32 << 20
-
-// mostLooks is MaxLooks, once all members know it.
-func mostLooks(levels *levelTable) int64 {
-	if levels.know(level.Bounds) {
-		return MaxLooks
-	}
-	return math.MaxInt64
-}
 
 func choose(op *kv.TxnOp, holds func(*kv.Compare) bool) branch {
 	b := branch{succeeded: true, ops: op.Then}

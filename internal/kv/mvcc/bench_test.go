@@ -22,7 +22,6 @@ func benchStore(b *testing.B, options mvcc.Options) (*mvcc.Store, engine.Engine)
 			b.Error(err)
 		}
 	})
-	eng.SeparateValues()
 	s, err := mvcc.Open(eng, options)
 	if err != nil {
 		b.Fatal(err)

@@ -11,11 +11,11 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// compactor deletes the rows that the compact revision made unreachable. It walks the table of changes, in order, from the last
-// compact revision to this one. Each change names the version that it replaced, so the walk reads no versions; where a row does
-// not have the name, the version is looked up. The rows of the changes go with what they name, in one batch, so they are the
-// progress, too: after a crash the walk begins at the first that is left. A pack goes with its last change. So one may be left
-// that begins with changes which were walked before; at and done tell which ones.
+// compactor deletes the rows that the compact revision made unreachable. It walks the table of changes, in order, from the
+// last compact revision to this one. Each change names the version that it replaced, so the walk reads no versions; where a
+// change does not have the name, the version is looked up. The rows of the changes go with what they name, in one batch, so
+// they are the progress, too: after a crash the walk begins at the first that is left. A pack goes with its last change. So
+// one may be left that begins with changes which were walked before; at and done tell which ones.
 //
 // What stays of a key: its newest version at or below the compact revision, unless that is a tombstone, and everything at the
 // compact revision itself, since a watch may start there. So, compacting at C after a compaction at B:
@@ -48,9 +48,6 @@ func (c *compactor) load() error {
 	}
 	if err != nil {
 		return err
-	}
-	if c.target <= c.done { // a build that keeps no such row has been there since, and has walked on
-		c.target, c.at = 0, kv.Rev{}
 	}
 	c.droppedVersions.Store(versions)
 	c.droppedBytes.Store(size)
@@ -151,7 +148,7 @@ func (c *compactor) walk(d *deletion, maxChanges int) (first, next kv.Rev, err e
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	count := 0
-	scan := newChangeScan(it, c.store.form, from, allOf(c.target))
+	scan := newChangeScan(it, from, allOf(c.target))
 	for scan.next() {
 		if count == 0 {
 			first = scan.rev
@@ -169,7 +166,7 @@ func (c *compactor) walk(d *deletion, maxChanges int) (first, next kv.Rev, err e
 // drop applies the rules above to one change.
 func (c *compactor) drop(d *deletion, change *change, rev kv.Rev) error {
 	if change.kind != changeCreate && !change.named {
-		if found, err := d.lookUp(c.store.engine, change, rev); err != nil || !found {
+		if err := d.lookUp(c.store.engine, change, rev); err != nil {
 			return err
 		}
 	}
@@ -182,30 +179,32 @@ func (c *compactor) drop(d *deletion, change *change, rev kv.Rev) error {
 	return nil
 }
 
-// lookUp looks for the version that a change replaced, where its row does not name it. found is false if the version of the
-// change itself is gone: a compaction that a build below level.History began deleted versions before the rows of their changes.
-func (d *deletion) lookUp(eng engine.Engine, change *change, rev kv.Rev) (found bool, err error) {
+// lookUp looks for the version that a change replaced, where the change does not name it.
+func (d *deletion) lookUp(eng engine.Engine, change *change, rev kv.Rev) (err error) {
 	if d.lookup == nil {
 		if d.lookup, err = eng.NewIter([]byte{tableVersions}, []byte{tableVersions + 1}); err != nil {
-			return false, err
+			return err
 		}
 	}
 	it := d.lookup
 	d.key = appendVersionKey(d.key[:0], change.user, rev)
 	if !it.SeekPrefix(d.key) || !bytes.Equal(it.Key(), d.key) {
-		return false, it.Error()
+		if err = it.Error(); err == nil {
+			err = fmt.Errorf("%w: no version at %x", ErrCorruptRow, d.key)
+		}
+		return err
 	}
 	if !it.Next() {
-		return true, it.Error()
+		return it.Error()
 	}
 	prefix, before, ok := splitVersionKey(it.Key())
 	if !ok {
-		return false, fmt.Errorf("%w: version key %x", ErrCorruptRow, it.Key())
+		return fmt.Errorf("%w: version key %x", ErrCorruptRow, it.Key())
 	}
 	if bytes.Equal(prefix, d.key[:len(d.key)-suffixLen]) && it.ValueLen() != tombstoneLen {
 		change.before, change.named = position{before, it.ValueLen()}, true
 	}
-	return true, nil
+	return nil
 }
 
 // deleteChanges deletes the rows of changes from first to before next, but not of those at the compact revision.

@@ -125,7 +125,7 @@ func (m Moment) countAt(key, end []byte, account kv.Account) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	scan := newChangeScan(it, m.store.form, from, m.last)
+	scan := newChangeScan(it, from, m.last)
 	for scan.next() {
 		switch c := &scan.change; {
 		case !inRange(c.user, key, end):

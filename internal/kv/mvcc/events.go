@@ -66,7 +66,7 @@ func (s *Store) EventsSince(q EventQuery) (changes []Change, next kv.Revision, e
 		}
 		return nil, q.From, err
 	}
-	found, next, err := collectChanges(newChangeScan(rows, s.form, from, allOf(q.To)), &q, q.keys())
+	found, next, err := collectChanges(newChangeScan(rows, from, allOf(q.To)), &q, q.keys())
 	if err == nil {
 		changes, next, err = s.loadChanges(versions, &q, found, next)
 	}

@@ -181,7 +181,7 @@ func TestStore_EventsSince_largeKeys(t *testing.T) {
 	}
 	defer it.Close()
 	query := &EventQuery{To: s.Revision(), MaxRevisions: 1000, MaxBytes: 3 * size}
-	found, next, err := collectChanges(newChangeScan(it, s.form, kv.Rev{}, allOf(query.To)), query, query.keys())
+	found, next, err := collectChanges(newChangeScan(it, kv.Rev{}, allOf(query.To)), query, query.keys())
 	if err != nil || len(found) != 3 || next != found[2].rev.Main+1 {
 		t.Errorf("%d keys are in memory, next %d, %v; want 3", len(found), next, err)
 	}

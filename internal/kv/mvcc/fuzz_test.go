@@ -72,30 +72,6 @@ func FuzzDecodeRecord(f *testing.F) {
 	})
 }
 
-// As FuzzDecodeRecord, for rows of the table of changes.
-func FuzzDecodeChange(f *testing.F) {
-	f.Add([]byte{1, 'k'}, int64(5), uint32(0))
-	f.Add([]byte{4, 2, 0, 9, 'k'}, int64(5), uint32(1))
-	f.Add([]byte{6, 0, 1, 1}, int64(5), uint32(2))
-	f.Fuzz(func(t *testing.T, row []byte, main int64, sub uint32) {
-		if main < 0 {
-			return
-		}
-		rev := kv.Rev{Main: kv.Revision(main), Sub: int64(sub)}
-		c, ok := decodeChange(row, rev)
-		if !ok {
-			return
-		}
-		if c.named && !later(rev, c.before.rev) {
-			t.Fatalf("%x at %v replaces %v", row, rev, c.before.rev)
-		}
-		again, ok := decodeChange(appendChange(nil, &c, rev), rev)
-		if !ok || again.kind != c.kind || again.named != c.named || again.before != c.before || !bytes.Equal(again.user, c.user) {
-			t.Fatalf("%+v comes back as %+v", c, again)
-		}
-	})
-}
-
 func FuzzAppendUser(f *testing.F) {
 	f.Add([]byte("da\x00\xff\x00\x01"))
 	f.Fuzz(func(t *testing.T, prefix []byte) {

@@ -25,6 +25,7 @@ type Loader struct {
 	digest hash.Hash
 	last   kv.Rev
 	totals numbers
+	pack   pack // of changes that are not in the batch yet
 
 	key, row []byte
 	err      error
@@ -52,9 +53,11 @@ func (l *Loader) AddVersion(rev kv.Rev, tombstone bool, p *kv.KeyValue) error {
 	l.totals.versions++
 	l.totals.bytes += versionBytes(len(l.key), len(l.row), len(p.Key))
 	l.batch.Set(l.key, l.row)
-	l.row = appendChange(l.row[:0], &change{kind: v.changeKind(), user: p.Key}, rev)
-	l.key = appendChangeKey(l.key[:0], rev)
-	l.batch.Set(l.key, l.row)
+	c := change{kind: v.changeKind(), user: p.Key}
+	if !l.pack.takes(&c, rev) {
+		l.pack.flush(l.batch)
+	}
+	l.pack.add(&c, rev)
 	l.writeLarge()
 	return l.err
 }
@@ -83,6 +86,7 @@ func (l *Loader) writeLarge() {
 func (l *Loader) DeleteRaw(key []byte) { l.batch.Delete(key) }
 
 func (l *Loader) write() {
+	l.pack.flush(l.batch)
 	if l.err == nil {
 		l.err = l.batch.Commit()
 	}

@@ -31,20 +31,11 @@ var openers = []opener{
 
 func openStore(t *testing.T, o opener, fs vfs.FS, cacheBytes int) (*mvcc.Store, engine.Engine) {
 	t.Helper()
-	return openStoreAs(t, o, fs, mvcc.Options{CacheBytes: cacheBytes})
-}
-
-func openStoreAs(t *testing.T, o opener, fs vfs.FS, options mvcc.Options) (*mvcc.Store, engine.Engine) {
-	t.Helper()
 	eng, err := o.open(fs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if options.Writes <= mvcc.FormNamed {
-		eng.SeparateValues()
-	}
-	options.Census = census.Options{Keys: 2}
-	s, err := mvcc.Open(eng, options)
+	s, err := mvcc.Open(eng, mvcc.Options{CacheBytes: cacheBytes, Census: census.Options{Keys: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,8 +77,7 @@ func runModel(t *testing.T, o opener, seed uint64, cache, rounds int) {
 	d := &driver{t: t, r: rand.New(rand.NewPCG(seed, 7)), model: newModel()}
 	fs := vfs.NewCrashableMem()
 	var eng engine.Engine
-	d.form = mvcc.Form(d.r.IntN(3))
-	d.store, eng = d.open(o, fs, cache)
+	d.store, eng = openStore(t, o, fs, cache)
 	commits := []*model{d.model.clone()} // since the last flush
 	for range rounds {
 		d.batch()
@@ -117,13 +107,6 @@ func runModel(t *testing.T, o opener, seed uint64, cache, rounds int) {
 	}
 }
 
-// open opens the store at some level, now with a build that knows all, now with an older one.
-func (d *driver) open(o opener, fs *vfs.MemFS, cache int) (*mvcc.Store, engine.Engine) {
-	d.t.Helper()
-	d.knows = mvcc.Form(d.r.IntN(int(d.form) + 1))
-	return openStoreAs(d.t, o, fs, mvcc.Options{CacheBytes: cache, Writes: d.form, Reads: d.knows})
-}
-
 // crash loses what was not synced and finds the commit that the store came back with.
 func (d *driver) crash(
 	o opener, fs *vfs.MemFS, eng engine.Engine, cache int, commits []*model,
@@ -133,21 +116,13 @@ func (d *driver) crash(
 	if err := eng.Close(); err != nil {
 		d.t.Fatal(err)
 	}
-	forget := d.r.IntN(2) == 0 // what comes back is a store from before level.History
-	if older := d.form == mvcc.FormPlain; forget || older {
+	if d.r.IntN(2) == 0 { // what comes back is as a store that was filled from a file
 		d.store, eng = openStore(d.t, o, clone, cache)
-		var err error
-		if forget {
-			err = d.store.ForgetReplaced()
-		}
-		if err == nil && older && d.r.IntN(2) == 0 { // an older build was there in between
-			err = mvcc.CompactAsBefore(eng)
-		}
-		if err := errors.Join(err, eng.Flush(), eng.Close()); err != nil {
+		if err := errors.Join(d.store.ForgetReplaced(), eng.Flush(), eng.Close()); err != nil {
 			d.t.Fatal(err)
 		}
 	}
-	d.store, eng = d.open(o, clone, cache)
+	d.store, eng = openStore(d.t, o, clone, cache)
 	for i := len(commits) - 1; i >= 0; i-- {
 		if commits[i].rev == d.store.Revision() && commits[i].compact == d.store.CompactRevision() {
 			d.model = commits[i].clone()

@@ -221,8 +221,6 @@ type driver struct {
 	r     *rand.Rand
 	model *model
 	store *mvcc.Store
-	form  mvcc.Form // in which changes are written
-	knows mvcc.Form // the latest that its build knows
 }
 
 func (d *driver) key() []byte {
@@ -365,10 +363,7 @@ func (d *driver) sameErr(want, got error) {
 func (d *driver) batch() {
 	w := d.store.Begin()
 	for range d.r.IntN(6) {
-		if d.command(w); d.form > d.knows && d.r.IntN(200) == 0 {
-			d.form--
-			w.WriteForm(d.form)
-		}
+		d.command(w)
 		if d.r.IntN(80) == 0 {
 			rev := d.revision()
 			var want error

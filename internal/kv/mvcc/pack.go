@@ -4,23 +4,26 @@ import (
 	"encoding/binary"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/engine"
 )
 
 // A pack is a row with several changes, in their order. Its key is that of the last one, so that the first row which is not
 // below a revision has the first change that is not:
 //
 //	changePack | uvarint last.main-first.main | uvarint first.sub | for each change:
-//	    kind (1) | [uvarint distance] | [name of the version before, as in a row of its own] | uvarint length of the key | key
+//	    kind (1) | [uvarint distance] | [name of the version before] | uvarint length of the key | key
 //
 // A change is at the next revision, unless its kind has packSame (the next change of the same one) or packFar (the distance
 // follows). The changes of a revision may be in several packs.
 type pack struct {
 	first, last kv.Rev
 	entries     []byte
+
+	key, row []byte // buffers of flush
 }
 
 const (
-	changePack = 8 // in the place of the kind; no row of a single change begins so
+	changePack = 1 // the form of the row
 
 	packSame = 8  // added to the kind of a change
 	packFar  = 16 // added to the kind of a change
@@ -77,7 +80,16 @@ func (p *pack) append(dst []byte) []byte {
 	return append(dst, p.entries...)
 }
 
-func isPack(row []byte) bool { return len(row) > 0 && row[0] == changePack }
+// flush puts the row into a batch, if there are changes, and empties the pack.
+func (p *pack) flush(batch engine.Batch) {
+	if p.empty() {
+		return
+	}
+	p.key = appendChangeKey(p.key[:0], p.last)
+	p.row = p.append(p.row[:0])
+	batch.Set(p.key, p.row)
+	p.reset()
+}
 
 // packReader walks over the changes of a pack.
 type packReader struct {
@@ -89,7 +101,7 @@ type packReader struct {
 
 // openPack begins to read the row of the pack whose last change is at last.
 func openPack(row []byte, last kv.Rev) (r packReader, ok bool) {
-	if !isPack(row) {
+	if len(row) == 0 || row[0] != changePack {
 		return r, false
 	}
 	length, n := binary.Uvarint(row[1:])

@@ -37,7 +37,7 @@ func FuzzOpenPack(f *testing.F) {
 		p.add(&c, []kv.Rev{{Main: 4, Sub: 2}, {Main: 4, Sub: 3}, {Main: 9}}[i])
 	}
 	f.Add(p.append(nil), int64(9), uint32(0))
-	f.Add([]byte{8, 1, 0, 1, 1, 'k', 8, 1, 'l'}, int64(1), uint32(1))
+	f.Add([]byte{changePack, 1, 0, changeCreate, 1, 'k', packSame, 1, 'l'}, int64(1), uint32(1))
 	f.Add(subRunsOver(0), int64(5), uint32(0))
 	f.Add(runsOver, int64(math.MaxInt64), uint32(0))
 	f.Fuzz(func(t *testing.T, row []byte, main int64, sub uint32) {
@@ -82,17 +82,16 @@ func FuzzOpenPack(f *testing.F) {
 	})
 }
 
-// Ensure that the changes of a batch share rows, none of which is so long that the engine may put it apart, in the latest form only;
-// and that a walk which ends within a row goes on there, in other lives of the store too.
+// Ensure that the changes of a batch share rows, none of which is so long that the engine may put it apart; and that a walk which
+// ends within a row goes on there, in other lives of the store too, also where changes do not name what they replaced.
 func TestWriter_packs(t *testing.T) {
-	const batch, keys, most = 100, 10, 1 << 10
-	for form, wantRows := range map[Form]int{FormPacked: 5, FormNamed: batch + 3*keys/2, FormPlain: batch + 3*keys/2} {
+	const batch, keys, wantRows, most = 100, 10, 5, 1 << 10
+	for _, named := range []bool{true, false} {
 		eng, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		options := Options{Writes: form, Reads: form}
-		s, err := Open(eng, options)
+		s, err := Open(eng, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,8 +107,13 @@ func TestWriter_packs(t *testing.T) {
 		if err := w.Commit(); err != nil {
 			t.Fatal(err)
 		}
+		if !named {
+			if err := s.ForgetReplaced(); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if rows, err := s.ChangeRows(); err != nil || rows > wantRows || rows < wantRows/2 {
-			t.Errorf("form %d: %d rows, %v", form, rows, err)
+			t.Errorf("named %v: %d rows, %v", named, rows, err)
 		}
 		it, err := eng.NewIter(changeBounds(kv.Rev{}))
 		if err != nil {
@@ -117,7 +121,7 @@ func TestWriter_packs(t *testing.T) {
 		}
 		for valid := it.First(); valid; valid = it.Next() {
 			if len(it.Value()) >= most {
-				t.Errorf("form %d: a row of %d bytes", form, len(it.Value()))
+				t.Errorf("named %v: a row of %d bytes", named, len(it.Value()))
 			}
 		}
 		if err := it.Close(); err != nil {
@@ -132,7 +136,7 @@ func TestWriter_packs(t *testing.T) {
 				t.Fatal(err)
 			}
 			for done := false; !done; {
-				if s, err = Open(eng, options); err != nil {
+				if s, err = Open(eng, Options{}); err != nil {
 					t.Fatal(err)
 				}
 				if done, err = s.CompactStep(7); err != nil { // the engine in memory checks that no version is deleted twice
@@ -141,11 +145,11 @@ func TestWriter_packs(t *testing.T) {
 			}
 			changes, next, err := s.EventsSince(EventQuery{From: at})
 			if want := int(s.Revision()-at) + 1; err != nil || len(changes) != want || next != s.Revision()+1 {
-				t.Errorf("form %d, compacted at %d: %d changes up to %d, %v", form, at, len(changes), next, err)
+				t.Errorf("named %v, compacted at %d: %d changes up to %d, %v", named, at, len(changes), next, err)
 			}
 		}
 		if rows, err := s.ChangeRows(); err != nil || rows != 1 || s.Size().Versions != keys {
-			t.Errorf("form %d: %d rows are left, and %d versions, %v", form, rows, s.Size().Versions, err)
+			t.Errorf("named %v: %d rows are left, and %d versions, %v", named, rows, s.Size().Versions, err)
 		}
 		if err := eng.Close(); err != nil {
 			t.Fatal(err)
@@ -186,7 +190,7 @@ func TestStore_packRunsOver(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	s, err := Open(eng, Options{Writes: FormPacked})
+	s, err := Open(eng, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

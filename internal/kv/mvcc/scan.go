@@ -7,10 +7,9 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// changeScan walks over changes in their order, whatever rows they are in.
+// changeScan walks over changes in their order.
 type changeScan struct {
 	rows     engine.Iterator
-	form     Form // the latest one that the build knows
 	from, to kv.Rev
 	started  bool
 	pack     packReader
@@ -27,8 +26,8 @@ func changeBounds(from kv.Rev) (lower, upper []byte) {
 }
 
 // newChangeScan walks over the changes from and to included. rows has the bounds of changeBounds(from); the caller closes it.
-func newChangeScan(rows engine.Iterator, form Form, from, to kv.Rev) changeScan {
-	return changeScan{rows: rows, form: form, from: from, to: to}
+func newChangeScan(rows engine.Iterator, from, to kv.Rev) changeScan {
+	return changeScan{rows: rows, from: from, to: to}
 }
 
 // next goes to the next change; false at the end, or after an error, which is in err.
@@ -58,41 +57,27 @@ func (c *changeScan) next() bool {
 			c.err = c.rows.Error()
 			return false
 		}
-		if single, end := c.enter(); single || end {
-			return single
+		if !c.enter() {
+			return false
 		}
 	}
 	return false
 }
 
-// enter looks at the row of rows: a single change, a pack whose changes next reads, or the end.
-func (c *changeScan) enter() (single, end bool) {
+// enter opens the row of rows, whose changes next reads. It returns false after an error.
+func (c *changeScan) enter() bool {
 	rev, ok := decodeChangeKey(c.rows.Key())
 	if !ok {
-		c.fail("change key %x", c.rows.Key())
-		return false, true
+		return c.fail("change key %x", c.rows.Key())
 	}
 	row := c.rows.Value()
-	if err := c.rows.Error(); err != nil { // what was read is not what the row holds
-		c.err = err
-		return false, true
+	if c.err = c.rows.Error(); c.err != nil { // what was read is not what the row holds
+		return false
 	}
-	if isPack(row) {
-		if c.pack, ok = openPack(row, rev); !ok || c.form > FormPacked {
-			c.fail("changes up to revision %d", rev.Main)
-			return false, true
-		}
-		return false, false
+	if c.pack, ok = openPack(row, rev); !ok {
+		return c.fail("changes up to revision %d", rev.Main)
 	}
-	if later(rev, c.to) {
-		return false, true
-	}
-	c.rev = rev
-	if c.change, ok = decodeChange(row, rev); !ok || c.change.named && c.form > FormNamed {
-		c.fail("change at revision %d", rev.Main)
-		return false, true
-	}
-	return true, false
+	return true
 }
 
 func (c *changeScan) fail(format string, at any) bool {

@@ -21,10 +21,6 @@ type Options struct {
 	Census census.Options
 	// Life cuts long work (hashing) short when it ends; nil: it never does.
 	Life context.Context
-	// Writes is the form of the changes that are written, until Writer.WriteForm: builds below a level read no later one.
-	Writes Form
-	// Reads refuses changes of a later form, as those builds do. Tests run them.
-	Reads Form
 }
 
 // DefaultCacheBytes holds about 70,000 keys with values of 256 bytes.
@@ -49,7 +45,6 @@ type Store struct {
 
 	writer Writer
 	begun  atomic.Bool
-	form   Form // Options.Reads
 
 	compactor compactor
 	scratch   sync.Pool // *[]byte for engine keys
@@ -60,8 +55,7 @@ func Open(eng engine.Engine, options Options) (*Store, error) {
 	if options.CacheBytes == 0 {
 		options.CacheBytes = DefaultCacheBytes
 	}
-	s := &Store{engine: eng, cache: newCache(max(options.CacheBytes, 0)), life: options.Life,
-		form: options.Reads}
+	s := &Store{engine: eng, cache: newCache(max(options.CacheBytes, 0)), life: options.Life}
 	if s.life == nil {
 		s.life = context.Background()
 	}
@@ -77,7 +71,6 @@ func Open(eng engine.Engine, options Options) (*Store, error) {
 		return nil, err
 	}
 	s.writer.init(s)
-	s.writer.form = options.Writes
 	return s, nil
 }
 

@@ -34,22 +34,19 @@ type Writer struct {
 	events  []kv.Event
 	compact kv.Revision
 	numbers numbers
-	form    Form // of changes
 	pack    pack // of changes that are not in the batch yet
 
 	pending overlay
 	lives   []census.Change // keys that came and went
-	raw     rawOverlay
 
-	keyBuf, rowBuf, changeBuf []byte
-	err                       error
+	keyBuf, rowBuf []byte
+	err            error
 }
 
 func (w *Writer) init(s *Store) {
 	w.store = s
 	w.batch = s.engine.NewBatch()
 	w.pending.init()
-	w.raw.init()
 }
 
 func (w *Writer) begin(current *state) {
@@ -58,9 +55,6 @@ func (w *Writer) begin(current *state) {
 	w.main, w.exact, w.sub, w.open = 0, 0, 0, false
 	w.pack.reset()
 }
-
-// WriteForm lets changes be written in a later form from here on: see Options.Writes.
-func (w *Writer) WriteForm(form Form) { w.form = min(w.form, form) }
 
 // Err returns the engine error that Commit will return, nil if there is none so far.
 func (w *Writer) Err() error { return w.err }
@@ -295,7 +289,7 @@ func (w *Writer) nextRev() kv.Rev {
 // the length of its row may be missing.
 func (w *Writer) write(v *pendingVersion, before *kv.KeyValue, at position) {
 	rec := v.record()
-	replaces := change{kind: v.changeKind(), user: v.kv.Key, before: at, named: w.form <= FormNamed && before != nil}
+	replaces := change{kind: v.changeKind(), user: v.kv.Key, before: at, named: before != nil}
 	if replaces.named && at.row == 0 {
 		old := pendingVersion{rev: at.rev, kv: *before}
 		replaces.before = old.position()
@@ -305,32 +299,11 @@ func (w *Writer) write(v *pendingVersion, before *kv.KeyValue, at position) {
 	w.batch.Set(w.keyBuf, w.rowBuf)
 	w.numbers.versions++
 	w.numbers.bytes += versionBytes(len(w.keyBuf), len(w.rowBuf), len(v.kv.Key))
-	w.writeChange(&replaces, v.rev)
+	if !w.pack.takes(&replaces, v.rev) {
+		w.pack.flush(w.batch)
+	}
+	w.pack.add(&replaces, v.rev)
 	w.pending.add(v)
-}
-
-func (w *Writer) writeChange(c *change, rev kv.Rev) {
-	if w.form <= FormPacked {
-		if !w.pack.takes(c, rev) {
-			w.writePack()
-		}
-		w.pack.add(c, rev)
-		return
-	}
-	w.changeBuf = appendChangeKey(w.changeBuf[:0], rev)
-	w.rowBuf = appendChange(w.rowBuf[:0], c, rev)
-	w.batch.Set(w.changeBuf, w.rowBuf)
-}
-
-// writePack puts the changes that wait for it into the batch.
-func (w *Writer) writePack() {
-	if w.pack.empty() {
-		return
-	}
-	w.changeBuf = appendChangeKey(w.changeBuf[:0], w.pack.last)
-	w.rowBuf = w.pack.append(w.rowBuf[:0])
-	w.batch.Set(w.changeBuf, w.rowBuf)
-	w.pack.reset()
 }
 
 // versionBytes is what one change takes in both tables if it has rows of its own, but for the name of the version before. In a
@@ -360,7 +333,7 @@ func (w *Writer) Commit() error {
 	if w.err != nil {
 		return w.err
 	}
-	w.writePack()
+	w.pack.flush(w.batch)
 	if w.numbers.versions != w.base.numbers.versions {
 		n := &w.numbers
 		w.batch.Set(writtenRow, appendNumbers(w.rowBuf[:0], int64(w.last), n.keys, n.versions, n.bytes))
@@ -374,7 +347,6 @@ func (w *Writer) Commit() error {
 	}
 	w.dropEvents()
 	w.pending.publish(w.store.cache)
-	w.raw.reset()
 	w.settleLives()
 	w.store.state.Store(&state{revision: w.last, compact: w.compact, numbers: w.numbers})
 	return nil

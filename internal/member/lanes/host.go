@@ -70,6 +70,8 @@ type Host interface {
 	Restored(meta consensus.SnapshotMeta, machine *apply.Machine)
 	// Corrupt reports whether this member must not answer from its state.
 	Corrupt() bool
+	// Needs is the feature level that an encoded command needs.
+	Needs(payload []byte) level.Level
 	// Active reports whether the feature level that a command needs is active.
 	Active(needs level.Level) bool
 }

@@ -29,7 +29,7 @@ func (r *Requests) Propose(command *kv.Command, done proposals.Completion) (aban
 // Encode encodes a command, and says which feature level it needs.
 func (r *Requests) Encode(command *kv.Command) (payload []byte, needs level.Level, err error) {
 	payload = command.Append(nil)
-	needs, _ = kv.Needs(payload)
+	needs = r.host.Needs(payload)
 	if r.maxBytes > 0 && len(payload) > r.maxBytes {
 		return nil, 0, proposals.ErrTooLarge
 	}

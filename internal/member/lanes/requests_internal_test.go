@@ -40,7 +40,9 @@ func (h *askedHost) Turn(Lane)                         { h.woken.Add(1) }
 func (h *askedHost) Superseded() error                 { return h.replaced }
 func (h *askedHost) Connected(consensus.MemberID) bool { return h.connects }
 func (h *askedHost) Stopped() bool                     { return h.ended.Load() }
-func (h *askedHost) Active(level.Level) bool           { return true }
+func (h *askedHost) Needs([]byte) level.Level          { return level.First }
+
+func (h *askedHost) Active(level.Level) bool { return true }
 
 // asking are the requests of member 1.
 type asking struct {

@@ -14,7 +14,6 @@ import (
 	"github.com/quorate/quorate/internal/auth/login"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/tlsconn"
 )
 
@@ -284,13 +283,9 @@ func (c *Control) Propose(
 // Unsettled reports whether a call bears a token while this member knows of no authentication. It has not applied yet that this
 // was enabled, or the client does not know yet that it was disabled. What is offered to several members at once must bear the
 // same name at all of them, for what one has answered another may have to propose: so such offers are not taken.
-// The same goes for who shows a certificate while it does not know yet that commands may bear names.
 func (c *Control) Unsettled(ctx context.Context) bool {
-	if _, token := tokenOf(ctx); token {
-		return !c.State().Enabled()
-	}
-	_, named := c.named(ctx)
-	return named && !c.mayName()
+	_, token := tokenOf(ctx)
+	return token && !c.State().Enabled()
 }
 
 // named returns the user whose certificate is shown.
@@ -301,13 +296,6 @@ func (c *Control) named(ctx context.Context) (string, bool) {
 	return certificateOf(ctx)
 }
 
-// mayName reports whether all members know commands in somebody's name.
-func (c *Control) mayName() bool {
-	machine, release := c.options.Machine()
-	defer release()
-	return machine.ActiveLevel() >= level.Users
-}
-
 // SignOffer is Sign for a command that a client offers to several members at once: who shows a certificate is named also while
 // this member knows of no authentication.
 func (c *Control) SignOffer(ctx context.Context, command *kv.Command) error {
@@ -316,7 +304,7 @@ func (c *Control) SignOffer(ctx context.Context, command *kv.Command) error {
 		return err
 	}
 	if by.IsZero() && !state.Enabled() {
-		if user, ok := c.named(ctx); ok && c.mayName() {
+		if user, ok := c.named(ctx); ok {
 			by = auth.Credentials{User: user, Revision: auth.AnyRevision}
 		}
 	}

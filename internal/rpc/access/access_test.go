@@ -35,7 +35,7 @@ func machine(t *testing.T) *apply.Machine {
 	if err := apply.Bootstrap(store, 1, consensus.Config{}); err != nil {
 		t.Fatal(err)
 	}
-	m, err := apply.Open(store, apply.Options{Faults: apply.Faults{Ungated: true}})
+	m, err := apply.Open(store, apply.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

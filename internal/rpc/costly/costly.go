@@ -155,7 +155,7 @@ func (g *Gate) cost(ctx context.Context, command *kv.Command, most int64) (costs
 }
 
 // partCost is about what it costs to delete a part of a lease.
-const partCost = apply.ShortEndBytes / apply.EndKeyBytes * kv.WalkKeyBytes
+const partCost = apply.EndBytes / apply.EndKeyBytes * kv.WalkKeyBytes
 
 // walk is the account of who looks at much. It lets others run.
 type walk struct {

@@ -2,7 +2,6 @@ package membershipapi
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/membership"
 )
 
@@ -24,7 +23,7 @@ func localView(o *Options) (membership.View, consensus.Term) {
 		seen := membership.MemberView{ID: known.ID, Name: known.Name, PeerURLs: known.PeerURLs}
 		if published, ok := machine.Published(known.ID); ok {
 			seen.Started, seen.ClientURLs, seen.Version = true, published.ClientURLs, published.Version
-			seen.Zone, seen.Build, seen.Level = published.Zone, published.Build, max(published.Level, level.First)
+			seen.Zone, seen.Build, seen.Level = published.Zone, published.Build, published.Level
 			if published.Name != "" {
 				seen.Name = published.Name
 			}

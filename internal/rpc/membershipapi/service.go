@@ -13,7 +13,6 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member/changecount"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/rpc/validate"
@@ -146,8 +145,7 @@ func (m *Service) Join(ctx context.Context, r *quoratepb.JoinRequest) (*quoratep
 			fmt.Sprintf("the peer URLs %q do not serve: each is http:// or https://, a host and a port", r.GetPeerUrls()))
 	}
 	answer, err := m.options.Cluster.Join(ctx, autopilot.JoinRequest{
-		Level: level.Own, // the process itself is asked when it starts
-		Name:  r.GetName(), PeerURLs: urls, Learner: r.GetLearner(), Replaces: r.GetReplaces(),
+		Name: r.GetName(), PeerURLs: urls, Learner: r.GetLearner(), Replaces: r.GetReplaces(),
 	})
 	if err != nil {
 		return nil, wireError(err, consensus.ConfigID{})

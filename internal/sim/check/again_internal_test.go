@@ -7,13 +7,15 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/nextlevel"
 	"github.com/quorate/quorate/internal/level"
 )
 
 // Ensure that raising the active level again changes nothing, also with a member that has published nothing, and that such a member
 // holds back a higher one.
 func TestLevels_apply_again(t *testing.T) {
-	l := levels{active: level.Users, published: map[consensus.MemberID]level.Level{1: level.Own}}
+	const higher = nextlevel.Level + 1
+	l := levels{active: nextlevel.Level, published: map[consensus.MemberID]level.Level{1: higher}}
 	config := consensus.Config{Voters: []consensus.MemberID{1, 2}, Members: []consensus.Member{{ID: 1}, {ID: 2}}}
 	raise := func(to level.Level) error {
 		about, err := l.apply(&config, &kv.Command{Raise: &kv.RaiseOp{Level: to}})
@@ -22,9 +24,9 @@ func TestLevels_apply_again(t *testing.T) {
 		}
 		return err
 	}
-	if again, higher := raise(level.Users), raise(level.History); again != nil || !errors.Is(higher, kv.ErrBadCommand) ||
-		l.active != level.Users {
-		t.Errorf("again: %v, higher: %v, active %d", again, higher, l.active)
+	if again, held := raise(nextlevel.Level), raise(higher); again != nil || !errors.Is(held, kv.ErrBadCommand) ||
+		l.active != nextlevel.Level {
+		t.Errorf("again: %v, higher: %v, active %d", again, held, l.active)
 	}
 }
 

@@ -13,8 +13,7 @@ type Leases struct {
 	byHand map[kv.LeaseID]bool
 	// Drift is how much faster than true time a member's clock may run.
 	drift float64
-	// EndBytes bounds the keys that a revocation deletes at once, where all members know how a lease ends in parts; Parts
-	// counts the revocations that left some.
+	// EndBytes bounds the keys that a revocation deletes at once; zero: all. Parts counts the revocations that left some.
 	EndBytes int64
 	Parts    uint64
 }

@@ -3,6 +3,7 @@ package check
 import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/nextlevel"
 	"github.com/quorate/quorate/internal/level"
 )
 
@@ -15,7 +16,7 @@ type levels struct {
 
 // rejects reports whether an encoded command changes nothing because it is below its level.
 func (l *levels) rejects(payload []byte) bool {
-	needs, _ := kv.Needs(payload)
+	needs, _ := nextlevel.Needs(payload) // in a world without the next level nobody changes users
 	return needs > max(l.active, level.First)
 }
 
@@ -34,7 +35,7 @@ func (l *levels) apply(config *consensus.Config, c *kv.Command) (about bool, err
 		return true, nil // again, perhaps with a member that has not published anything yet
 	}
 	for _, id := range config.IDs() {
-		if max(l.published[id], level.First) < c.Raise.Level {
+		if l.published[id] < c.Raise.Level {
 			return true, kv.ErrBadCommand
 		}
 	}

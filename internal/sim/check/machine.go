@@ -8,7 +8,6 @@ import (
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/sim/permits"
 )
 
@@ -169,10 +168,7 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 		result = kv.Result{Err: kv.ErrDeposed, Revision: m.model.Revision}
 	default:
 		s.Leases.applying(s, &command)
-		m.model.endBytes = 0
-		if m.levels.active >= level.Parts {
-			m.model.endBytes = s.Leases.EndBytes
-		}
+		m.model.endBytes = s.Leases.EndBytes
 		result = m.model.apply(&command, exact)
 		s.Leases.Parts = m.model.parts
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/sim/dice"
 )
 
@@ -14,7 +13,7 @@ import (
 func Draw(
 	rng *rand.Rand, at consensus.Member, old consensus.MemberID, others []autopilot.JoinRequest,
 ) (request autopilot.JoinRequest, dies bool) {
-	request = autopilot.JoinRequest{Name: at.Name, PeerURLs: at.PeerURLs, Level: level.Own}
+	request = autopilot.JoinRequest{Name: at.Name, PeerURLs: at.PeerURLs}
 	switch draw := rng.IntN(10); {
 	case draw < 2:
 	case draw < 4:

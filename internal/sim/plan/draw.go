@@ -10,7 +10,6 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/offers"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/shell"
@@ -99,18 +98,12 @@ func (p *Plan) drawDelay() {
 }
 
 // drawLevels lets the active level rise in seven worlds of eight, and some of the first members have an earlier build in three
-// of these. It draws nothing, so that the rest of the plan stays.
+// of these, unless clients act in users' names, which takes the next level. It draws nothing, so that the rest of the plan
+// stays.
 func (p *Plan) drawLevels() {
 	kind := p.Raft.Seed / 16 % 8
 	p.Rises = p.Users || kind > 0
-	switch {
-	case p.Upgrades && kind%2 == 0:
-		p.Older = level.First
-	case p.Upgrades && kind%4 == 1, !p.Upgrades && kind == 6:
-		p.Older = level.History
-	case p.Upgrades || kind > 4:
-		p.Older = level.Users
-	}
+	p.Older = p.Upgrades || kind > 4 && !p.Users
 }
 
 // LoadReads is a load of linearizable reads, with few writes on few keys between them.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/offers"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/shell"
@@ -61,12 +60,12 @@ type Reconfiguration struct {
 	SwitchOff  bool // a removed member is switched off as soon as anybody says that it may be
 }
 
-// Levels is which builds the members have.
+// Levels is which builds the members have. All have the one that ships, unless Rises.
 type Levels struct {
-	Rises    bool        // members make known what their builds know, and leaders raise the active level
-	Parts    bool        // leases with more than one or two keys end in parts, once the level allows
-	Older    level.Level // some of the first members have a build that knows this; zero: all have the present one
-	Upgrades bool        // these are upgraded
+	Rises    bool // members have a build of the next level (package nextlevel), say so, and leaders raise the active one
+	Older    bool // but some of the first have the build that ships
+	Upgrades bool // these are upgraded
+	Parts    bool // leases with more than one or two keys end in parts
 }
 
 // Identities is who is who.
@@ -131,7 +130,7 @@ func (p *Plan) String() string {
 		names = append(names, fmt.Sprintf("by %v, switched off: %t", p.Protocols, p.SwitchOff))
 	}
 	return fmt.Sprintf("members=%d faults=%v tick=%v election=%d heartbeat=%d lease=%t fast-path=%s delay=%v disk=%v keep=%d "+
-		"clients=%d natives=%d direct=%t levels=%t older=%d parts=%t [%s]",
+		"clients=%d natives=%d direct=%t levels=%t older=%t parts=%t [%s]",
 		p.Members, p.Faults.Round(time.Second), p.Tick, p.Raft.ElectionTicks, p.Raft.HeartbeatTicks, p.Raft.LeaderLease,
 		p.FastPath, p.Delay, p.Disk.Round(time.Microsecond), p.Keep, p.Mix.Clients, p.Mix.Natives, p.Mix.Direct,
 		p.Rises, p.Older, p.Parts,

@@ -46,7 +46,6 @@ func flushWithFailure(t *testing.T, nth int64) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.SeparateValues()
 	batch := e.NewBatch()
 	defer batch.Close()
 	for i := range 20 {

@@ -34,9 +34,6 @@ type Engine interface {
 	Reclaim(ctx context.Context, hurry bool) error
 	// DiskBytes estimates how much of the disk the keys in [lower, upper) take; what is not flushed counts as zero.
 	DiskBytes(lower, upper []byte) (uint64, error)
-	// SeparateValues lets large values lie in files of their own from now on. A store does not remember it: values that lie
-	// apart are read in any case.
-	SeparateValues()
 	Stats() Stats
 	// BoundBytes is what Stats says under that name, and costs next to nothing while no tables come or go.
 	BoundBytes() int64

@@ -211,7 +211,6 @@ func openOnly(t *testing.T, kind string, fs vfs.FS, onFlush func()) engine.Engin
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.SeparateValues()
 	return e
 }
 
@@ -365,24 +364,18 @@ func TestIterator_isSnapshot(t *testing.T) {
 	}
 }
 
-// Values lie apart once that is asked for, and go on so after a restart.
-func TestEngine_SeparateValues(t *testing.T) {
+// Large values lie apart from their keys, and small ones do not.
+func TestEngine_largeValuesLieApart(t *testing.T) {
 	fs := vfs.NewMem()
-	for round, want := range []bool{false, true, true} {
-		e, err := engine.Open(engine.Options{FS: fs, Dir: "/s"})
-		if err != nil {
-			t.Fatal(err)
-		}
+	for round, size := range []int{100, 4096, 4096} {
+		e := openOnly(t, "pebble", fs, nil)
 		before := valueFiles(t, fs)
-		if round == 1 {
-			e.SeparateValues()
-		}
-		set(t, e, uint64(round), 4096)
+		set(t, e, uint64(round), size)
 		if err := errors.Join(e.Flush(), e.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if got := valueFiles(t, fs) > before; got != want {
-			t.Errorf("round %d: values lie apart: %v", round, got)
+		if got := valueFiles(t, fs) > before; got != (size > 1000) {
+			t.Errorf("round %d: a value of %d bytes lies apart: %v", round, size, got)
 		}
 	}
 }

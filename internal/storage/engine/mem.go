@@ -146,9 +146,6 @@ func (m *Mem) Defragment(context.Context) error { return m.Flush() }
 // Reclaim implements Engine.
 func (m *Mem) Reclaim(context.Context, bool) error { return m.Flush() }
 
-// SeparateValues implements Engine: the file has all of it.
-func (m *Mem) SeparateValues() {}
-
 // DiskBytes implements Engine.
 func (m *Mem) DiskBytes(lower, upper []byte) (uint64, error) {
 	m.mu.Lock()

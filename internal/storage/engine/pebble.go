@@ -22,11 +22,9 @@ import (
 
 // formatKey and formatValue mark a store as ours. The row is written and flushed before anything else, and its table
 // byte is no other's. It is the same at all feature levels: what a store holds above the first one says package kv/apply.
-// Builds that were never released marked stores with otherFormat, which are like those at level.History.
 var (
 	formatKey   = []byte("\x00quorate/format")
 	formatValue = []byte("1")
-	otherFormat = []byte("2")
 )
 
 // majorVersion is the format of Pebble's files. It does not follow the library's newest by itself, as older builds refuse a
@@ -74,9 +72,6 @@ func Open(options Options) (Engine, error) {
 	existed, err := exists(options.FS, options.Dir)
 	if err == nil && !existed {
 		err = refuseLeftovers(options.FS, options.Dir)
-	}
-	if err == nil && existed {
-		err = e.separate.goOn(options.FS, options.Dir)
 	}
 	if err == nil {
 		e.db, err = openPebble(options.Dir, e.pebbleOptions())
@@ -259,11 +254,11 @@ func (e *lsm) checkFormat(existed bool) error {
 	switch {
 	case err != nil:
 		return openError(e.options.Dir, err)
-	case found && (bytes.Equal(value, formatValue) || bytes.Equal(value, otherFormat)):
+	case found && bytes.Equal(value, formatValue):
 		return nil
 	case found:
 		return fmt.Errorf("%w: %s has format %q, this program knows %q: start the version that wrote it",
-			ErrNewer, e.options.Dir, value, otherFormat)
+			ErrNewer, e.options.Dir, value, formatValue)
 	}
 	if existed || e.options.ReadOnly {
 		empty, err := e.isEmpty()
@@ -415,9 +410,6 @@ func (e *lsm) Reclaim(ctx context.Context, hurry bool) error {
 	}
 	return nil
 }
-
-// SeparateValues implements Engine.
-func (e *lsm) SeparateValues() { e.separate.on.Store(true) }
 
 // DiskBytes implements Engine.
 func (e *lsm) DiskBytes(lower, upper []byte) (uint64, error) {

@@ -51,7 +51,7 @@ func BenchmarkWAL_Append(b *testing.B) {
 
 func benchmarkAppend(b *testing.B, recycled bool, entries int) {
 	// Reserved but young: 64 MiB are never filled here. Recycled: segments of 4 MiB, made before the clock starts.
-	o := wal.Options{FS: env.Disk, Dir: diskDir(b), SegmentBytes: 64 << 20}
+	o := wal.Options{FS: env.Disk, Dir: diskDir(b), SegmentBytes: 64 << 20, PackFrom: wal.AsTheyAre}
 	if recycled {
 		o.SegmentBytes = 4 << 20
 	}
@@ -98,7 +98,7 @@ func benchmarkAppend(b *testing.B, recycled bool, entries int) {
 
 // BenchmarkWAL_Append_memory is the CPU and the allocations of an Append without a disk.
 func BenchmarkWAL_Append_memory(b *testing.B) {
-	w := must(wal.Create(wal.Options{FS: vfs.NewMem(), Dir: "wal", SegmentBytes: 1 << 30}, identity))
+	w := must(wal.Create(wal.Options{FS: vfs.NewMem(), Dir: "wal", SegmentBytes: 1 << 30, PackFrom: wal.AsTheyAre}, identity))
 	batch := wal.Batch{Entries: make([]consensus.Entry, 64)}
 	for i := range batch.Entries {
 		batch.Entries[i] = consensus.Entry{Index: consensus.Index(i + 1), Term: 1, Payload: make([]byte, 256),
@@ -152,7 +152,7 @@ func BenchmarkDisk(b *testing.B) {
 
 // BenchmarkOpen reads 100,000 entries of 256 B.
 func BenchmarkOpen(b *testing.B) {
-	o := wal.Options{FS: env.Disk, Dir: diskDir(b), NoSync: true}
+	o := wal.Options{FS: env.Disk, Dir: diskDir(b), NoSync: true, PackFrom: wal.AsTheyAre}
 	w := must(wal.Create(o, identity))
 	var batch wal.Batch
 	for i := range 100_000 {

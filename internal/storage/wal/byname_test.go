@@ -2,7 +2,6 @@ package wal_test
 
 import (
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -306,20 +305,6 @@ func TestDump_byName(t *testing.T) {
 	}
 }
 
-// formatOne is the head of a log of format 1, which had no storage id of 128 bits and no carried boots.
-const formatOne = "" +
-	"51554f5257414c0a0100000000000000c100000000000000a1000000000000006e7a7005000000000100000000000000" +
-	"000000000000000000000000c73b7711"
-
-// Ensure that a log of before is refused, in words that say what to do, and not taken for damage.
-func TestOpen_olderFormat(t *testing.T) {
-	fs := files{"0000000000000001.wal": must(hex.DecodeString(formatOne))}.with("", nil)
-	_, _, err := wal.Open(options(fs, 4<<10))
-	if !errors.Is(err, wal.ErrOlderVersion) || errors.Is(err, wal.ErrCorrupt) || !strings.Contains(err.Error(), "format 1") {
-		t.Errorf("got %v, want ErrOlderVersion", err)
-	}
-}
-
 // Ensure that naming allocates nothing per entry, also when the records are added by the same append.
 func TestWAL_Append_byNameAllocations(t *testing.T) {
 	var held []wal.WitnessRecord
@@ -357,7 +342,7 @@ func TestWAL_Append_byNameBytes(t *testing.T) {
 // bytesPerEntry appends n entries of 1 KiB, one by one, and returns what each of them took, heads of records included.
 func bytesPerEntry(tb testing.TB, named bool, n int) float64 {
 	tb.Helper()
-	w := must(wal.Create(wal.Options{FS: vfs.NewMem(), Dir: "wal", SegmentBytes: 1 << 30}, identity))
+	w := must(wal.Create(wal.Options{FS: vfs.NewMem(), Dir: "wal", SegmentBytes: 1 << 30, PackFrom: wal.AsTheyAre}, identity))
 	bytes := uint64(0)
 	for i := range uint64(n) {
 		r := recordOf(i, strings.Repeat("x", 1<<10))

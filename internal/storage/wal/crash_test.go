@@ -191,7 +191,7 @@ func crashEverywhere(t *testing.T, percent int, seed uint64, noSync bool) {
 	s.options = options(nil, 8<<10)
 	s.options.NoSync = noSync
 	if seed%2 == 1 {
-		s.options = wal.PackFrom(s.options, 1)
+		s.options.PackFrom = 1
 	}
 	ops := 0
 	s.options.FS = errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {

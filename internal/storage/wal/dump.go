@@ -81,7 +81,7 @@ func (d *dumper) segment(number uint64, sealed int64) error {
 	defer func() { _ = w.file.Close() }()
 	h, err := w.header()
 	switch {
-	case errors.Is(err, errDamagedHeader), errors.Is(err, ErrNewerVersion), errors.Is(err, ErrOlderVersion):
+	case errors.Is(err, errDamagedHeader), errors.Is(err, ErrNewerVersion):
 		d.damaged = true
 		d.printf("%s: %v\n", segmentName(number), err)
 		return nil
@@ -146,7 +146,7 @@ func (d *dumper) gap(w *window, seed uint32, offset, sealed int64) (next int64, 
 }
 
 func (d *dumper) record(offset int64, h recordHeader, held []byte) {
-	items, packed, err := unpack(held, false)
+	items, packed, err := unpack(held)
 	kind := ""
 	if packed {
 		kind = fmt.Sprintf(", packed, %d bytes of items", len(items))

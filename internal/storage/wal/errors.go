@@ -16,9 +16,6 @@ var (
 	ErrCorrupt = errors.New("wal: log is corrupt")
 	// ErrNewerVersion says that a newer release wrote this log. Nothing was changed.
 	ErrNewerVersion = errors.New("wal: log was written by a newer version, start that one")
-	// ErrOlderVersion says that a build from before the first release wrote this log. Nothing was changed.
-	ErrOlderVersion = errors.New("wal: log was written by an older version that this one cannot read: keep the directory " +
-		"and start the version that wrote it")
 )
 
 // Errors of a running log.

@@ -1,6 +1,10 @@
 package wal
 
-import "github.com/quorate/quorate/internal/consensus"
+import (
+	"math"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
 
 // Sealed builds a first segment whose checksums are right around any items, for tests that go past the checksums.
 func Sealed(identity Identity, items ...[]byte) []byte {
@@ -21,19 +25,18 @@ func SealedAfter(identity Identity, number uint64, before []byte, items ...[]byt
 	return segment
 }
 
-// PackFrom lets a log pack records from its first one on, and such of so few bytes.
-func PackFrom(o Options, items int) Options {
-	o.PackFrom, o.packed = items, items > 0
-	return o
-}
+// AsTheyAre is a value of Options.PackFrom by which no record is packed.
+const AsTheyAre = math.MaxInt
 
 // Packing returns what Append does to a record of these entries before it writes it, encoding and checksum included. It answers
 // how many bytes are written.
 func Packing(entries []consensus.Entry, packed bool) func() int {
 	var c encoder
 	var buf []byte
-	p, batches := packer{least: minPackedBytes}, []Batch{{Entries: entries}}
-	p.on.Store(packed)
+	p, batches := packer{least: AsTheyAre}, []Batch{{Entries: entries}}
+	if packed {
+		p.least = minPackedBytes
+	}
 	return func() int {
 		buf = c.append(append(buf[:0], make([]byte, recordHeaderBytes)...), batches, new(pool))
 		record := p.pack(buf)

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	formatVersion = 2
+	formatVersion = 1
 
 	headerBytes       = 72      // of a segment
 	recordHeaderBytes = 16      // of a record
@@ -73,9 +73,9 @@ func decodeHeader(src []byte) (header, error) {
 	}
 	switch version := binary.LittleEndian.Uint32(src[8:]); {
 	case version > formatVersion:
-		return header{}, fmt.Errorf("%w: format %d, this one reads up to %d", ErrNewerVersion, version, formatVersion)
+		return header{}, fmt.Errorf("%w: format %d, this one reads %d", ErrNewerVersion, version, formatVersion)
 	case version < formatVersion:
-		return header{}, fmt.Errorf("%w: format %d, this one reads %d", ErrOlderVersion, version, formatVersion)
+		return header{}, errDamagedHeader
 	}
 	if len(src) < headerBytes || crc32.Checksum(src[:68], castagnoli) != binary.LittleEndian.Uint32(src[68:]) {
 		return header{}, errDamagedHeader

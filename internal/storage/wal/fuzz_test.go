@@ -104,6 +104,10 @@ func TestOpen_newerVersion(t *testing.T) {
 	if _, _, err := wal.Open(options(log.with("", nil), 0)); !errors.Is(err, wal.ErrNewerVersion) {
 		t.Errorf("a newer format: %v", err)
 	}
+	segment[8] = 0
+	if _, _, err := wal.Open(options(log.with("", nil), 0)); !errors.Is(err, wal.ErrCorrupt) {
+		t.Errorf("a format that there never was: %v", err)
+	}
 	log = files{"0000000000000001.wal": wal.Sealed(identity, wal.Carried(), []byte{99, 1, 2})}
 	if _, _, err := wal.Open(options(log.with("", nil), 0)); !errors.Is(err, wal.ErrNewerVersion) {
 		t.Errorf("an unknown item: %v", err)

@@ -42,8 +42,8 @@ func Inspect(o Options) (Recovered, time.Time, error) {
 	return r.recovered(&r.carried), written, nil
 }
 
-// CheckVersion returns ErrOlderVersion or ErrNewerVersion if another version wrote a segment of the log, whatever else the log
-// holds. What it cannot read, Open judges.
+// CheckVersion returns ErrNewerVersion if a newer version wrote a segment of the log, whatever else the log holds. What it
+// cannot read, Open judges.
 func CheckVersion(o Options) error {
 	if err := o.fill(); err != nil {
 		return err
@@ -68,7 +68,7 @@ func checkSegment(fs env.FS, path string) error {
 	head := make([]byte, headerBytes)
 	n, _ := io.ReadFull(file, head)
 	_, err = decodeHeader(head[:n])
-	if !errors.Is(err, ErrOlderVersion) && !errors.Is(err, ErrNewerVersion) {
+	if !errors.Is(err, ErrNewerVersion) {
 		err = nil
 	}
 	return errors.Join(err, file.Close())

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/klauspost/compress/s2"
 )
@@ -21,9 +20,8 @@ const (
 
 var errPacked = errors.New("packed items do not unpack")
 
-// packer packs records once it is on. Its buffer serves all of them.
+// packer packs records. Its buffer serves all of them.
 type packer struct {
-	on     atomic.Bool
 	least  int // bytes of items
 	buf    []byte
 	misses int // records in a row that did not become smaller
@@ -34,7 +32,7 @@ type packer struct {
 // What it returns is valid until the next call.
 func (p *packer) pack(record []byte) []byte {
 	items := record[recordHeaderBytes:]
-	if !p.on.Load() || len(items) < p.least || len(items) > maxPackedBytes {
+	if len(items) < p.least || len(items) > maxPackedBytes {
 		return record
 	}
 	if p.skip > 0 {
@@ -67,12 +65,9 @@ func (p *packer) shrink() {
 
 // unpack returns the items of a record, which are what it holds unless they are packed. What it returns for those is not
 // written again; else it aliases what it was given.
-func unpack(held []byte, older bool) (items []byte, packed bool, err error) {
+func unpack(held []byte) (items []byte, packed bool, err error) {
 	if len(held) == 0 || itemKind(held[0]) != itemPacked {
 		return held, false, nil
-	}
-	if older {
-		return nil, true, unknownKind(itemPacked)
 	}
 	length, err := s2.DecodedLen(held[1:])
 	if err != nil || length <= 0 || length > maxPackedBytes {

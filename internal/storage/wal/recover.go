@@ -71,7 +71,6 @@ func Create(o Options, identity Identity) (*WAL, error) {
 func newWAL(o Options, identity Identity) *WAL {
 	w := &WAL{options: o, identity: identity}
 	w.packer.least = cmp.Or(o.PackFrom, minPackedBytes)
-	w.packer.on.Store(o.packed)
 	return w
 }
 
@@ -221,7 +220,7 @@ func headerFault(w *window, err error) error {
 	switch {
 	case errors.Is(err, errDamagedHeader):
 		return &CorruptError{w.name, 0, err.Error()}
-	case errors.Is(err, ErrNewerVersion), errors.Is(err, ErrOlderVersion):
+	case errors.Is(err, ErrNewerVersion):
 		return fmt.Errorf("%w (%s)", err, w.name)
 	}
 	return err
@@ -295,7 +294,7 @@ func (r *replay) judgeEnd(w *window, seed uint32) error {
 
 // record takes in the items of one record of segment i.
 func (r *replay) record(i int, items []byte) error {
-	items, _, err := unpack(items, r.options.Older)
+	items, _, err := unpack(items)
 	if err != nil {
 		return damage(err)
 	}

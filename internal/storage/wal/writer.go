@@ -32,11 +32,8 @@ type Options struct {
 	Logger *slog.Logger // nothing is logged if nil
 	// Written, if set, is called by Append between its write and its sync.
 	Written func()
-	// Older refuses packed records, as builds below level.History do. Tests run them.
-	Older bool
 	// PackFrom is the smallest record that is worth packing, in bytes of items; 512 if zero.
 	PackFrom int
-	packed   bool // tests: Pack is called when the log is made or opened
 }
 
 func (o *Options) fill() error {
@@ -119,10 +116,6 @@ func (w *WAL) Append(batches ...Batch) error {
 	}
 	return nil
 }
-
-// Pack lets records be packed from now on. Builds below level.History refuse a log that holds one, so it must not be called
-// before none of them may run on this data any more. Any goroutine may call it.
-func (w *WAL) Pack() { w.packer.on.Store(true) }
 
 // check holds callers to the laws of a log. Breaking them is a fault of the core, never of its input.
 func (w *WAL) check(batches []Batch) {

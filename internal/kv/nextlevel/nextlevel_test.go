@@ -1,0 +1,41 @@
+package nextlevel_test
+
+import (
+	"testing"
+
+	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/nextlevel"
+	"github.com/quorate/quorate/internal/level"
+)
+
+// Ensure that the build which ships knows all commands, and that changes of users, in whosever name, and nothing else are of the next
+// level where that is made up.
+func TestNeeds(t *testing.T) {
+	change := &auth.Change{Kind: auth.UserAdd, User: "alice", Hash: []byte("h")}
+	for name, row := range map[string]struct {
+		command kv.Command
+		next    bool
+	}{
+		"a change of users":         {kv.Command{Auth: change}, true},
+		"one in root's name":        {kv.Command{Auth: change, By: auth.Credentials{User: "root", Revision: 3}}, true},
+		"a put":                     {kv.Command{Put: &kv.PutOp{Key: []byte("k")}}, false},
+		"a put in somebody's name":  {kv.Command{Put: &kv.PutOp{Key: []byte("k")}, By: auth.Credentials{User: "a", Revision: 3}}, false},
+		"what raises the level":     {kv.Command{Raise: &kv.RaiseOp{Level: nextlevel.Level}}, false},
+		"what a member makes known": {kv.Command{Publish: &kv.PublishOp{Member: 1}}, false},
+	} {
+		payload, want := row.command.Append(nil), level.Own
+		if own, known := kv.Needs(payload); own != want || !known {
+			t.Errorf("%s needs level %d of the build that ships, %t", name, own, known)
+		}
+		if row.next {
+			want = nextlevel.Level
+		}
+		if needs, known := nextlevel.Needs(payload); needs != want || !known {
+			t.Errorf("%s needs level %d, %t, want %d", name, needs, known, want)
+		}
+	}
+	if _, known := nextlevel.Needs([]byte{1, 200}); known {
+		t.Error("a command that there is not is known")
+	}
+}
