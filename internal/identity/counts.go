@@ -32,7 +32,7 @@ func Counts(config *consensus.Config, m *consensus.Message, storage consensus.St
 }
 
 // isCounted names what adds to a majority: votes, acknowledgements, echoes, verdicts, and the questions of readers, which are
-// echoes, too, if a voter asks. What learners acknowledge is not counted, but it must be true all the same.
+// echoes, too, if a voter asks. Acknowledgements of learners are not counted, but they must be true all the same.
 func isCounted(m *consensus.Message) bool {
 	switch m.Kind {
 	case consensus.MsgPreVoteReply, consensus.MsgVoteReply:

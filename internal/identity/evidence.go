@@ -12,17 +12,18 @@ import (
 //  1. It counts only if this member dialled an address of its own configuration, or of its tombstones, and was answered
 //     there, or if the certificate of the connection is bound to the member that the process calls itself: Evidence.Believed.
 //  2. A member is present where an answer names its cluster and its id, and says that it has the member's data; it is absent
-//     where an answer names somebody else, or comes from a process that has no data, or another directory than the one to which
-//     the member is bound: Presence. A refused connection, silence, an unknown method, and any other program prove neither.
-//     What they leave open only an operator decides, who names the member.
-//  3. What is not believed may make this member dial the configured address of the member that was named, and ask there.
-//  4. A member that hears no leader asks where the others are, at addresses of its own configuration only. What a member of
-//     its cluster, epoch and configuration says there of a later committed configuration, its members and where they are, is
-//     dialled beside the own one, until this is as new: from such a member it would take the log, which says the same. An
-//     address that was learned so counts as one of the configuration in rule 1, and nobody is asked there for more. Nothing
-//     that a caller says adds one.
+//     where an answer names another cluster or id, or comes from a process that has no data, or another directory than the one
+//     to which the member is bound: Presence. A refused connection, silence, an unknown method, and any other program prove
+//     neither. Only an operator, who names the member, decides what they leave open.
+//  3. A claim that is not believed may make this member dial the configured address of the member that was named, and ask
+//     there.
+//  4. A member that hears no leader asks where the others are, at addresses of its own configuration only. A member of its
+//     cluster, epoch and configuration may tell it there of a later committed configuration, its members and their addresses.
+//     It dials these beside those of its own one, until this is as new: from such a member it would take the log, which says
+//     the same. An address that was learned so counts as one of the configuration in rule 1, but a process there is not asked
+//     for more. Nothing that a caller says adds one.
 //  5. Nothing is heard in the name of an id that no configuration of the log has, and that was not learned by rule 4: Receiver.
-//     A process that is in no configuration that it knows joins, and hears whoever feeds it.
+//     A process that is in no configuration that it knows joins, and hears any member that feeds it.
 
 // Evidence is how a member came by what a process says of itself.
 type Evidence uint8

@@ -140,8 +140,8 @@ func (f *Founder) excluded(met []Greeting) Decision {
 		f.Own.Storage, len(met))}
 }
 
-// broken finds recorded bindings, here or elsewhere, that do not fit who is there now. Whoever is there now may have begun, and
-// have lost its disk since: nobody here can know whether something was written, and bindings are recorded once.
+// broken finds recorded bindings, here or elsewhere, that do not fit who is there now. A member that is there now may have
+// begun, and have lost its disk since: no member here can know whether something was written, and bindings are recorded once.
 func (f *Founder) broken(met []Greeting) string {
 	all := append([]Greeting{f.Greeting()}, met...)
 	for i := range all {
@@ -157,9 +157,9 @@ func (f *Founder) broken(met []Greeting) string {
 	return ""
 }
 
-// breakOff says how to end a founding that broke. Whoever does not answer may have begun, together with the disk that was
-// lost, and hold what they acknowledged: no directory may be emptied before that one has been asked. Nor does it say that
-// nothing was written if all answer: a majority may have begun, acknowledged writes, and come back without its disks.
+// breakOff says how to end a founding that broke. A member that does not answer may have begun, together with the disk that
+// was lost, and hold what they acknowledged: no directory may be emptied before that member has been asked. Nor does it say
+// that nothing was written if all answer: a majority may have begun, acknowledged writes, and come back without its disks.
 func (f *Founder) breakOff(missing []consensus.MemberID) string {
 	if len(missing) > 0 {
 		return ". Start " + f.Waiting(missing) + " first, and empty no data directory before: the cluster may have begun there"

@@ -232,8 +232,8 @@ func (w *foundingWalk) check() error {
 	return nil
 }
 
-// Ensure that the answer of a member that runs counts whatever its id is: who was reset answers at the URL of the unchanged flags.
-// Whoever has heard it founds nothing any more.
+// Ensure that the answer of a member that runs counts whatever its id is: a member that was reset answers at the URL of the
+// unchanged flags. A founder that has heard it founds nothing any more.
 func TestFounder_Hears_reset(t *testing.T) {
 	f := founder(1, 1)
 	for _, row := range []struct {

@@ -59,7 +59,7 @@ func (g *Guard) Seen() []Seen { return slices.Clone(g.seen) }
 func (g *Guard) Saved() { g.unsaved = false }
 
 // Speaker is a life of the same data directory of which there is evidence, and that has been heard since the claim came. Zero:
-// none has. Whoever opens a stream can say that he is the life before, or the next one.
+// none has. Any process that opens a stream can say that it is the life before, or the next one.
 type Speaker struct {
 	Life    consensus.Life
 	Address string

@@ -93,7 +93,8 @@ func TestSuccession_Alarm_names(t *testing.T) {
 				t.Errorf("epoch %v: no %q in %q", e, part, text)
 			}
 		}
-		// What may be the only copy of a write is kept, and that is said before anything is to be stopped or emptied.
+		// A directory that may hold the only copy of a write is kept, and the text says so before it has anything stopped or
+		// emptied.
 		keep := strings.Index(text, "empty and delete no data directory")
 		if e.Number > s.Own.Number {
 			keep = strings.Index(text, "keep all data directories as they are")

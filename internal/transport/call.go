@@ -189,7 +189,7 @@ func (t *Transport) answerCall(ctx context.Context, from ConnAdmitter, decode fu
 	if err := t.first.Receive(ctx, func() error { return decode(&frame) }); err != nil {
 		return nil, err
 	}
-	// What it asks counts until it is answered: the caller may have to be confirmed first, and may be nobody.
+	// The question counts until it is answered: the caller may have to be confirmed first, and may be no member.
 	defer from.Hold(-int64(messagePrefixBytes + len(frame.bytes)))
 	h, method, body, err := decodeCall(frame.bytes)
 	if err != nil {

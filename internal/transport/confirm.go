@@ -19,8 +19,8 @@ import (
 	"github.com/quorate/quorate/internal/identity"
 )
 
-// Whoever learns a member's claim, which a hello tells, can repeat it to the letter. So a stream is the member's only if the
-// member confirms it at its address:
+// Any process that learns a member's claim, which a hello tells, can repeat it to the letter. So a stream is the member's only
+// if the member confirms it at its address:
 //
 //	member 2, or who says so          member 1                      the address that member 1 has of member 2
 //	          | hello, token            |                                         |
@@ -29,8 +29,8 @@ import (
 //	          |                         |       HMAC of the challenge under the token for member 1
 //	          |                         | <-------------------------------------- |
 //
-// A member draws one token for each peer, and tells it nobody but who listens at that peer's address. The answer, which
-// anybody may ask for, does not show it. It is kept: it is good for all streams of one start of the peer.
+// A member draws one token for each peer, and tells it only to the process that listens at that peer's address. The answer,
+// which any process may ask for, does not show it. It is kept: it is good for all streams of one start of the peer.
 
 const (
 	tokenBytes = 16

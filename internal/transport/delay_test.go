@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/transport"
 )
 
-// far makes a member send everything as late as a table says, by the id of who gets it.
+// far makes a member send everything as late as a table says, by the id of the receiver.
 func far(delays map[consensus.MemberID]time.Duration) func(*transport.Options) {
 	return func(o *transport.Options) {
 		o.Delay = func(to consensus.Member) time.Duration { return delays[to.ID] }

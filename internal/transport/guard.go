@@ -47,7 +47,7 @@ func (g *guard) init(o *Options) {
 	g.met = map[consensus.MemberID]identity.Claim{}
 }
 
-// configure takes over a configuration. What is known of members that it does not hold is forgotten.
+// configure takes over a configuration. The guard forgets all that it knows of members that are not in it.
 func (g *guard) configure(config *consensus.Config) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,15 +102,15 @@ func (g *guard) meet(c *identity.Claim) {
 	}
 }
 
-// accepted notes that whoever answers at the address of a member has accepted this one.
+// accepted notes that the process that answers at the address of a member has accepted this one.
 func (g *guard) accepted(by consensus.MemberID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.claims.Accepted(by)
 }
 
-// contradicted notes that a peer has refused this member, which does not obey. What it returns is for the log; empty: it was
-// said before.
+// contradicted notes that a peer has refused this member, which does not obey. The text that it returns is for the log; empty:
+// it was said before.
 func (g *guard) contradicted(by consensus.MemberID) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -146,7 +146,7 @@ func greetTLS(ctx context.Context, a address) (answer []byte, encrypted bool) {
 		return nil, false
 	}
 	defer func() { _ = conn.Close() }()
-	// Nothing is sent to whoever that is, and nothing of it is believed: it only matters what it speaks.
+	// Nothing is sent to that process, and nothing of it is believed: it only matters what it speaks.
 	err := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}).HandshakeContext(ctx)
 	var header tls.RecordHeaderError
 	var alert tls.AlertError

@@ -29,7 +29,7 @@ func (plainCodec) Marshal(v any) ([]byte, error) { return v.([]byte), nil }
 
 func (plainCodec) Unmarshal([]byte, any) error { return nil }
 
-// clientPort answers as the client port of member 9 of cluster 7 does to who asks for its status.
+// clientPort answers as the client port of member 9 of cluster 7 does to a client that asks for its status.
 func clientPort(t *testing.T) string {
 	t.Helper()
 	// header (field 1) of cluster_id 7, member_id 9

@@ -80,11 +80,11 @@ type Identity struct {
 	Refused func(by consensus.MemberID, refusal *identity.Refusal) (obeys bool)
 	// Removed, if set, reports whether a member was removed for ever. Nothing is heard of it, and it is answered that.
 	Removed func(consensus.MemberID) bool
-	// CheckCertificate judges the certificates of who connects; nil: they prove nothing, as nobody verifies them.
+	// CheckCertificate judges the certificates of processes that connect; nil: they prove nothing, as they are not verified.
 	CheckCertificate CertificateCheck
 	Rules            identity.Rules // for tests
 	// HasConfig says that this member knows a configuration, which Configure will tell: nothing is heard before. One that joins
-	// has none, and hears whoever feeds it.
+	// has none, and hears any member that feeds it.
 	HasConfig bool
 }
 

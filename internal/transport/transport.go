@@ -93,7 +93,7 @@ func New(o Options) (*Transport, error) {
 	return t, nil
 }
 
-// Close stops everything at once. What was not sent yet is lost, and no handler runs after it returned.
+// Close stops everything at once. A message that was not sent yet is lost, and no handler runs after it returned.
 func (t *Transport) Close() error {
 	t.mu.Lock()
 	again := t.closed

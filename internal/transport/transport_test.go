@@ -173,7 +173,7 @@ func TestTransport_SetPeers_dropsInGoodOrder(t *testing.T) {
 	}
 	a.Send([]consensus.Message{heartbeat(1, 2, 1), heartbeat(1, 2, 2)})
 	a.SetPeers(nil)
-	// What was queued before still arrives, and nobody believes that anybody died.
+	// Messages that were queued before still arrive, and no member believes that another one died.
 	for want := uint64(1); want <= 2; want++ {
 		if got := b.next(); got.Round != want {
 			t.Fatalf("got round %d, want %d", got.Round, want)
