@@ -32,7 +32,7 @@ const (
 )
 
 // Message is anything one member says to another. One struct serves all kinds: a field that a kind does not name is
-// zero and not encoded. What belongs together is a struct of its own, embedded.
+// zero and not encoded. Fields that belong together are a struct of their own, embedded.
 type Message struct {
 	Kind MessageKind
 	From MemberID

@@ -168,7 +168,7 @@ func (r *Revoker) Renew(ctx context.Context, ids []kv.LeaseID) ([]lease.Renewal,
 	return r.Extend(ids)
 }
 
-// Extend is Renew for who has made sure, since it was asked, that a quorum confirms this member as the leader.
+// Extend is Renew for a caller that has made sure, since it was asked, that a quorum confirms this member as the leader.
 func (r *Revoker) Extend(ids []kv.LeaseID) ([]lease.Renewal, error) {
 	if !r.options.Leads() {
 		return nil, ErrNotLeader

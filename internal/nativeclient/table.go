@@ -358,8 +358,8 @@ func (t *Table) Answer(a *quoratepb.Answer) {
 
 // askRefused deals with a refusal of a write that the voters decided: its caller knows, and a refusal says nothing of what was
 // decided before. It is asked for again after a pause, so that its session stays open until a member says that it was applied.
-// What is refused again and again, to a user who may not write any more, is let go: it would hold back the end of the session,
-// and so the next session, for ever. That end comes behind it in every log that has both.
+// A write that is refused again and again, to a user who may not write any more, is given up: it would hold back the end of
+// the session, and so the next session, for ever. That end comes behind it in every log that has both.
 func (t *Table) askRefused(c *Call) {
 	if c.refusals >= maxRefusals {
 		t.end(c)

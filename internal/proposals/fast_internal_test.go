@@ -262,7 +262,7 @@ func (t tableOf) SessionOpen(id consensus.SessionID) bool { return !t.retired[id
 
 func (t tableOf) SessionEnded(consensus.SessionID) bool { return false }
 
-// What was given up is proposed again under another id, however the member learns of it.
+// A proposal that was given up is made again under another id, however the member learns of it.
 func TestTable_aborted(t *testing.T) {
 	for name, learn := range map[string]func(t *testing.T, p *Table, id consensus.ProposalID){
 		"by an entry": func(_ *testing.T, p *Table, id consensus.ProposalID) {

@@ -156,7 +156,7 @@ func (t *Table) addFor(id consensus.ProposalID, payload []byte, done Completion,
 	return nil
 }
 
-// Abandon forgets who waits for a proposal of this member. What was sent may still happen.
+// Abandon forgets who waits for a proposal of this member. A proposal that was sent may still happen.
 func (t *Table) Abandon(p *Pending) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -166,7 +166,7 @@ func (t *Table) Abandon(p *Pending) {
 	}
 }
 
-// AbandonFor forgets that done waits for a proposal of a client. What was sent may still happen.
+// AbandonFor forgets that done waits for a proposal of a client. A proposal that was sent may still happen.
 func (t *Table) AbandonFor(id consensus.ProposalID, done Completion) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

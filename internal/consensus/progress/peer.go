@@ -39,8 +39,8 @@ type Peer struct {
 	Asked   bool
 	AskedAt uint64
 
-	// MatchRound is the leader's round when Match was last learned. Whoever has heard a later one and denies Match has lost
-	// what it acknowledged: it is Denied, and counts nowhere any more.
+	// MatchRound is the leader's round when Match was last learned. A member that has heard a later one and denies Match has
+	// lost what it acknowledged: it is Denied, and counts nowhere any more.
 	MatchRound uint64
 	Denied     bool
 

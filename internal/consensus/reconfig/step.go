@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// take does one step to c. Who loses the last role stays among the members until the change is complete, so that no
+// take does one step to c. A member that loses its last role stays among the members until the change is complete, so that no
 // newcomer takes its URLs meanwhile.
 func take(c *consensus.Config, step *consensus.ChangeStep, facts *Facts) consensus.RefusalReason {
 	switch step.Kind {
