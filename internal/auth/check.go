@@ -6,10 +6,11 @@ import (
 	"github.com/quorate/quorate/internal/keyrange"
 )
 
-// AnyRevision stands for the revision of who is always authenticated anew, by a certificate, or whose revision does not count.
+// AnyRevision stands for the revision of a user that is always authenticated anew, by a certificate, or whose revision does
+// not count.
 const AnyRevision = math.MaxUint64
 
-// Credentials are in whose name a request comes. The zero value is nobody.
+// Credentials say in whose name a request comes. The zero value names no user.
 type Credentials struct {
 	User     string
 	Revision uint64 // of the State by which the user was authenticated

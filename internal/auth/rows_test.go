@@ -114,7 +114,7 @@ func TestState_Loaded_corrupt(t *testing.T) {
 	}
 }
 
-// FuzzState_Load loads two hostile rows. What loads is a State whose rows load as an equal one.
+// FuzzState_Load loads two hostile rows. If they load, the rows of their State load as an equal State.
 func FuzzState_Load(f *testing.F) {
 	rows := auth.Rows(apply(f, apply(f, auth.New(), base...), enable))
 	for i, row := range rows {

@@ -35,7 +35,7 @@ type User struct {
 type Role struct {
 	Name        string
 	Permissions []Permission // sorted by key, then by end
-	// What Permissions permit together. It is made once, and all users of the role share it.
+	// The ranges that Permissions permit together. They are made once, and all users of the role share them.
 	read, write keyrange.Set
 }
 

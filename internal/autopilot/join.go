@@ -58,8 +58,8 @@ type JoinQuestion struct {
 	Closed bool `json:"closed,omitempty"`
 }
 
-// Question is what a member asks the leader for who wants to join. closed says that the member knows of users who must log in,
-// certificates that it wants certificates of its peers.
+// Question is what a member asks the leader on behalf of a process that wants to join. closed says that the member knows of
+// users who must log in, certificates that it wants certificates of its peers.
 func (r *JoinRequest) Question(trusted, closed, certificates bool) JoinQuestion {
 	return JoinQuestion{
 		JoinRequest: *r, Trusted: trusted, Certificates: certificates, Closed: (closed || certificates) && !trusted,

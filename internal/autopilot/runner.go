@@ -12,7 +12,7 @@ import (
 // JobPoll is how often a leader looks whether what a job waits for has come: how far members are tells nobody.
 const JobPoll = 200 * time.Millisecond
 
-// StepPatience bounds one attempt at one step. What became of it, the next View tells.
+// StepPatience bounds one attempt at one step. The next View tells what became of it.
 const StepPatience = 3 * time.Second
 
 // Runner takes the steps of unfinished jobs at the member that leads.

@@ -2,7 +2,7 @@ package membership
 
 import "github.com/quorate/quorate/internal/consensus"
 
-// JobID names a job. Whoever asks draws it, so that asking twice with one id makes one job.
+// JobID names a job. The caller that asks for a job draws it, so that asking twice with one id makes one job.
 type JobID uint64
 
 // Job is a Spec that the cluster has accepted and how far it is. It is replicated as JSON.

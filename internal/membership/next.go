@@ -187,8 +187,8 @@ func (g *goal) settle(j *Job) Action {
 	return Action{Phase: PhaseSettle, Message: g.doneWords(), End: StateDone}
 }
 
-// ending is the phase of a job whose last change is in force and not settled. What was decided stays so, also while C(new)
-// has not committed.
+// ending is the phase of a job whose last change is in force and not settled. A decision stays, also while C(new) has not
+// committed.
 func (g *goal) ending(j *Job) Phase {
 	switch {
 	case !g.spec.revotes():

@@ -185,7 +185,7 @@ func TestSpec_Validate_boundsJob(t *testing.T) {
 	}
 }
 
-// What decodes means the same after another round.
+// A job that decodes means the same after another round.
 func FuzzDecodeJob(f *testing.F) {
 	f.Add([]byte(`{"id":"2a","spec":{"kind":"replace","add":[{"peer_urls":["http://a:1"]}],"remove":["3f"]},"config":"1.2.0"}`))
 	f.Fuzz(func(t *testing.T, encoded []byte) {
