@@ -11,8 +11,8 @@ func (b *HostBound) Listen(l net.Listener) net.Listener {
 	return &boundedListener{Listener: l, bound: b}
 }
 
-// What a connection takes while nothing is asked, in bytes: a socket and a goroutine; the state of TLS, too; what one of HTTP
-// has beside the first, and its headers.
+// The memory of a connection without requests, in bytes: its socket and a goroutine; with TLS, its state, too; with HTTP, what
+// its server adds, and the headers.
 const (
 	ConnBytes     = 8 << 10
 	TLSConnBytes  = 24 << 10

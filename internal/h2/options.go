@@ -76,7 +76,7 @@ type Handler interface {
 
 // Receiver takes the body of a request.
 type Receiver interface {
-	// Receive takes bytes, which are valid during the call. Who does not keep them calls Stream.Took.
+	// Receive takes bytes, which are valid during the call. A Receiver that does not keep them calls Stream.Took.
 	Receive(p []byte, ended bool)
 	// Lost says that the stream has ended before it was answered. It may come from any goroutine.
 	Lost()

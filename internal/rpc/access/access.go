@@ -179,7 +179,7 @@ func (c *Control) User(ctx context.Context) error {
 	return err
 }
 
-// Read permits to read a range. What was then read may be answered if Unchanged(state), or if it is permitted again.
+// Read permits to read a range. The result may be answered if Unchanged(state), or if the reading is permitted again.
 func (c *Control) Read(ctx context.Context, key, end []byte) (state *auth.State, err error) {
 	if state := c.State(); !state.Enabled() {
 		return state, nil
@@ -187,7 +187,7 @@ func (c *Control) Read(ctx context.Context, key, end []byte) (state *auth.State,
 	return c.permit(ctx, func(check *auth.Check) error { return check.Read(key, end) })
 }
 
-// ReadTxn permits a transaction that only reads. What was then read may be answered if Unchanged(state), or if it is
+// ReadTxn permits a transaction that only reads. The result may be answered if Unchanged(state), or if the reading is
 // permitted again.
 func (c *Control) ReadTxn(ctx context.Context, op *kv.TxnOp) (state *auth.State, err error) {
 	if state := c.State(); !state.Enabled() {
@@ -282,9 +282,9 @@ func (c *Control) Propose(
 }
 
 // Unsettled reports whether a call bears a token while this member knows of no authentication. It has not applied yet that this
-// was enabled, or the client does not know yet that it was disabled. What is offered to several members at once must bear the
-// same name at all of them, for what one has answered another may have to propose: so such offers are not taken.
-// The same goes for who shows a certificate while it does not know yet that commands may bear names.
+// was enabled, or the client does not know yet that it was disabled. A command that is offered to several members at once must
+// bear the same name at all of them, for one may have to propose what another has answered: so such offers are not taken. The
+// same goes for a client that shows a certificate while it does not know yet that commands may bear names.
 func (c *Control) Unsettled(ctx context.Context) bool {
 	if _, token := tokenOf(ctx); token {
 		return !c.State().Enabled()

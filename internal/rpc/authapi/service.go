@@ -94,7 +94,7 @@ func (s *Service) AuthStatus(ctx context.Context, _ *pb.AuthStatusRequest) (*pb.
 	}, nil
 }
 
-// Authenticate gives a token to who knows a user's password.
+// Authenticate gives a token to a caller that knows a user's password.
 func (s *Service) Authenticate(ctx context.Context, r *pb.AuthenticateRequest) (*pb.AuthenticateResponse, error) {
 	state, err := s.state(ctx)
 	if err != nil {

@@ -23,7 +23,7 @@ type serverStream struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	told   func(err error) // how the call ended
-	body   assembler       // of who receives
+	body   assembler       // that RecvMsg reads
 	part   []byte          // of what was received, that is being read
 	read   []byte          // what part is of: its room is used again
 	last   int             // bytes that came of the messages which were returned, and are not given back

@@ -89,7 +89,7 @@ func (m marshaler) NewDecoder(r io.Reader) runtime.Decoder {
 }
 
 // unmarshal reads a message that is all there is of a body without a look for its end before, which costs more than the
-// reading. What else there is, and what is wrong with it, is for the decoder to say.
+// reading. The decoder says what else there is, and what is wrong with it.
 func (m marshaler) unmarshal(body *whole, decoder runtime.Decoder, v any) error {
 	message, ok := v.(proto.Message)
 	if ok && m.UnmarshalOptions.Unmarshal(body.body, message) == nil {

@@ -23,7 +23,8 @@ const (
 	mostRest = 100 * time.Millisecond
 )
 
-// scrapes answers /metrics. Answers are made one at a time, by whoever asks: they cost milliseconds and megabytes.
+// scrapes answers /metrics. Answers are made one at a time, by the goroutine of a request: they cost milliseconds and
+// megabytes.
 type scrapes struct {
 	gather http.HandlerFunc // writes what there is
 	places *admission.Ledger

@@ -51,7 +51,7 @@ const (
 var errTooManyWaiting = status.Error(codes.ResourceExhausted,
 	"quorate: too many callers wait for locks or elections at this member, or from this address")
 
-// asCaller makes the calls under a context those of who called the service.
+// asCaller makes the calls under a context those of the service's caller.
 func asCaller(ctx context.Context) context.Context {
 	sent, _ := metadata.FromIncomingContext(ctx)
 	return metadata.NewOutgoingContext(ctx, sent)

@@ -28,7 +28,7 @@ func CheckParts(src []byte, m proto.Message) error {
 	return nil
 }
 
-// tooMany counts down the parts of a message. What is malformed it leaves to those who read it.
+// tooMany counts down the parts of a message. It leaves malformed parts to the decoder of the message.
 func tooMany(src []byte, of protoreflect.MessageDescriptor, left *int) bool {
 	for len(src) > 0 {
 		number, kind, n := protowire.ConsumeTag(src)

@@ -21,7 +21,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc/etcderr"
 )
 
-// What one stream may have waiting at the member, before no more is read from it.
+// Bounds of what one stream may have waiting at the member, before no more is read from it.
 const (
 	maxStreamProposals = 4096
 	maxStreamBytes     = 32 << 20
@@ -210,8 +210,8 @@ func (p *proposeStream) handOver() {
 	p.ready = p.ready[:0]
 }
 
-// dropReady gives back the turns of what was checked and not proposed, of a stream that has ended: close leaves that to whoever
-// completes a command, and nobody completes these.
+// dropReady gives back the turns of commands that were checked and not proposed, of a stream that has ended: close leaves that
+// to the goroutine that completes a command, and none completes these.
 func (p *proposeStream) dropReady() {
 	for i := range p.ready {
 		p.ready[i].Done.(*streamProposal).ended()
