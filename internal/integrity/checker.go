@@ -185,7 +185,7 @@ func every(d time.Duration) *time.Ticker {
 	return never
 }
 
-// compare makes one round, and raises an alarm for whoever differs.
+// compare makes one round, and raises an alarm for each member that differs.
 func (c *Checker) compare(
 	ctx context.Context, timeout time.Duration, sample func(context.Context, []consensus.MemberID) []Sample,
 ) {

@@ -12,7 +12,7 @@ import (
 
 // Options of Open.
 type Options struct {
-	// What names the files in logs, as "TLS files".
+	// The name of the files in logs, as "TLS files".
 	What string
 	// Paths are the files; empty ones are left out.
 	Paths []string

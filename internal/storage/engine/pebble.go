@@ -357,8 +357,8 @@ func (e *lsm) flush() error {
 	}
 }
 
-// Checkpoint implements Engine. What the memtables hold is not part of Pebble's checkpoint without a log, hence the
-// flush; commits that come between are in or not, in their order.
+// Checkpoint implements Engine. Rows in the memtables are not part of Pebble's checkpoint without a log, hence the flush;
+// commits that come between are in or not, in their order.
 func (e *lsm) Checkpoint(dir string) error {
 	if err := e.Flush(); err != nil {
 		return err
