@@ -21,7 +21,7 @@ type bootstrap struct {
 	cfg     *config.Config
 	data    datadir.Options
 	logger  *slog.Logger
-	asking  transport.Options // of a call to whoever listens at a peer URL
+	asking  transport.Options // of a call to the process that listens at a peer URL
 	delay   func(to consensus.Member) time.Duration
 	listen  func() ([]net.Listener, error) // at the peer URLs
 	startup func() *startupServer          // answers clients meanwhile

@@ -18,8 +18,8 @@ import (
 type budgets struct {
 	memory.Shares
 	answers *answers.Budget // memory for answers to clients
-	// What clients hold by being there: all of it, streams that renew leases when that has no room, and connections to
-	// metrics URLs.
+	// The memory that clients hold by being there: all of it, streams that renew leases when that has no room, and connections
+	// to metrics URLs.
 	held, renewals, metrics *admission.Ledger
 	watchedRevision         int // most bytes of a revision with its previous pairs
 }

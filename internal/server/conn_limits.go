@@ -18,8 +18,8 @@ const (
 // connLimits are the bounds of all listeners, each with its own: what fills one port keeps nobody from another.
 type connLimits struct {
 	clients, http, metrics *admission.HostBound
-	// What exceeds the share of the peer port is taken in, and connections of the address that holds most are closed, on which
-	// no member has a stream: those who are no members evict each other, and members say who they are at once.
+	// Connections beyond the share of the peer port are taken in, and of the address that holds most those are closed on which
+	// no member has a stream: processes that are no members evict each other, and members say who they are at once.
 	peers *admission.Unidentified
 }
 

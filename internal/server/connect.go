@@ -130,7 +130,7 @@ func (s *Server) noteApplied(took time.Duration) {
 	}
 }
 
-// peerDelay is what --peer-delay asks for; nil if it asks for nothing. Whoever is not known by name yet is far away: the
+// peerDelay is what --peer-delay asks for; nil if it asks for nothing. A peer that is not known by name yet is far away: the
 // first answer to a member would else come at once, and be taken for its distance.
 func (s *Server) peerDelay() func(consensus.Member) time.Duration {
 	if len(s.cfg.PeerDelays) == 0 {

@@ -89,7 +89,7 @@ func (s *Sink) run() {
 	}
 }
 
-// write hands lines to the output. What it does not take is lost: to try again would keep newer lines from it.
+// write hands lines to the output. Lines that it does not take are lost: to try again would keep newer lines from it.
 func (s *Sink) write(lines []byte) {
 	n, err := s.w.Write(lines)
 	if err != nil {

@@ -13,10 +13,10 @@ type Expiry struct {
 	from time.Time // since when; zero: nobody says
 }
 
-// The names of what expires.
+// The names of certificates and lists that expire.
 const (
-	ofCertificate       = "certificate"        // shown to who connects
-	ofClientCertificate = "client-certificate" // shown to whom we connect, if that is another one
+	ofCertificate       = "certificate"        // shown to clients and peers that connect
+	ofClientCertificate = "client-certificate" // shown to servers and peers to which we connect, if that is another one
 	ofAuthority         = "authority"          // the first of the file
 	ofRevocationList    = "revocation-list"    // the first of the file
 )

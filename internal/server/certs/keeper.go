@@ -30,8 +30,8 @@ type Keeper struct {
 	logger *slog.Logger
 	made   bool // by auto-tls
 
-	pair  *reload.Source[*tls.Certificate]      // shown to who connects; nil: there is none
-	shown *reload.Source[*tls.Certificate]      // shown to whom we connect; nil: there is none
+	pair  *reload.Source[*tls.Certificate]      // shown to a client or peer that connects; nil: there is none
+	shown *reload.Source[*tls.Certificate]      // shown to a server or peer to which we connect; nil: there is none
 	roots *reload.Source[*tlsfiles.Authorities] // nil: the system's
 	lists *reload.Source[*revocations]          // nil: nothing is revoked
 
@@ -146,7 +146,7 @@ func (k *Keeper) announce() {
 // another authority, not valid now, revoked, or names nobody who is admitted from there.
 func (k *Keeper) Refused() uint64 { return k.refused.Load() }
 
-// server makes the configuration for who connects; every handshake asks for the files of its moment.
+// server makes the configuration for connections that are accepted; every handshake asks for the files of its moment.
 func (k *Keeper) server(protocols []string) *tls.Config {
 	c := k.base.Clone()
 	c.NextProtos = protocols
