@@ -63,7 +63,7 @@ func (f *farConn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close implements net.Conn. What is under way is lost.
+// Close implements net.Conn. Bytes under way are lost.
 func (f *farConn) Close() error {
 	f.once.Do(func() { close(f.closed) })
 	return f.Conn.Close()

@@ -15,8 +15,9 @@ const (
 	socketBytes = 64 << 10
 )
 
-// Link is one way of a line between two places. All connections that use it share its bandwidth, a piece each in turn. What
-// waits for it waits at its sender, whose writes block. The zero value is as fast as the machine. Any goroutine may use it.
+// Link is one way of a line between two places. All connections that use it share its bandwidth, a piece each in turn. Bytes
+// that wait for it wait at their sender, whose writes block. The zero value is as fast as the machine. Any goroutine may use
+// it.
 type Link struct {
 	rate  atomic.Int64 // bytes a second; zero: as many as there are
 	delay atomic.Int64 // nanoseconds

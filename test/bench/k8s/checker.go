@@ -59,7 +59,7 @@ type seen struct {
 type span struct{ from, to int64 }
 
 // Checker follows what one watch of a prefix is told, and finds what is lost, doubled, out of order or has the wrong
-// previous value as soon as that shows. What it was told is compared with what was written later, by a ledger.
+// previous value as soon as that shows. A ledger compares later what it was told with what was written.
 type Checker struct {
 	name       string
 	violations *Violations
