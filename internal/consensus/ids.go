@@ -42,7 +42,7 @@ type SessionID struct {
 	Number uint64   // grows: none is ever opened twice
 }
 
-// ProposalID names a proposal. It is stable across retries. The zero value marks entries nobody proposed.
+// ProposalID names a proposal. It is stable across retries. The zero value marks entries that no client or member proposed.
 type ProposalID struct {
 	Session  SessionID
 	Sequence uint64 // 1, 2, 3, ... within the session

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Claim is what a process says of itself when it connects, and when somebody connects to it.
+// Claim is what a process says of itself when it connects, and when another process connects to it.
 type Claim struct {
 	Cluster consensus.ClusterID
 	Epoch   consensus.Epoch
@@ -52,7 +52,8 @@ const (
 	WrongCertificate Reason = 10
 	// OtherHistory: it refuses this member against what this one has applied, see Obey, and is not bound here.
 	OtherHistory Reason = 11
-	// Unproved: nobody answers for it at the address that the configuration has of the member, and it shows no certificate.
+	// Unproved: no process answers for it at the address that the configuration has of the member, and it shows no
+	// certificate.
 	Unproved Reason = 12
 	Reasons  int    = 13 // how many there are
 )

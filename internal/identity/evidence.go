@@ -48,13 +48,13 @@ type Presence uint8
 
 // The findings. Their order is that of what they say against an address: see Worse.
 const (
-	Silent  Presence = 0 // the host refuses the connection: nobody listens there now
+	Silent  Presence = 0 // the host refuses the connection: no process listens there now
 	Present Presence = 1 // an answer names the cluster and the member, and does not say that it has no data
 	Another Presence = 2 // an answer names another member, another cluster, or another data directory: the member is not there
 	// Empty is a process that was started as the member and does not have its data: it never votes with what the member had,
 	// and the member may run elsewhere.
 	Empty  Presence = 3
-	Unsure Presence = 4 // somebody listens and does not say who, or the host cannot be reached
+	Unsure Presence = 4 // a process listens and does not say which member it is, or the host cannot be reached
 	// NoPeerPort is a process that speaks and is no peer port: a client port, another gRPC server, a web server, or one that
 	// wants TLS where the URL has none. The URL is wrong, which says nothing about the member.
 	NoPeerPort Presence = 5
@@ -74,7 +74,7 @@ type Sought struct {
 var OtherStorage = consensus.StorageID{0xff}
 
 // Recognise judges an answer from the address of a member: it has to name the cluster and the member that are sought, and to
-// have the data directory of that member, as far as it tells. An answer that names nobody proves nothing. One that has the
+// have the data directory of that member, as far as it tells. An answer that names no member proves nothing. One that has the
 // directory to which the member is bound is the member, also before it has made its data there.
 func Recognise(sought Sought, answer *Claim) Presence {
 	told := !sought.Storage.IsZero() && !answer.Storage.IsZero()

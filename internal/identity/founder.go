@@ -56,7 +56,7 @@ const (
 	Begin   Verdict = 2 // make the data, with the bindings as bindings, if there is one
 	Lost    Verdict = 3 // this member existed before: its disk is lost. That it is Excluded, on disk
 	Retired Verdict = 4 // the cluster runs without this member. That it is Excluded, on disk
-	Broken  Verdict = 5 // somebody's disk was lost while the cluster was being founded
+	Broken  Verdict = 5 // a member's disk was lost while the cluster was being founded
 )
 
 // Decision is a verdict and what belongs to it.

@@ -52,7 +52,7 @@ type Call struct {
 	// The answer.
 	Response []byte
 	Err      error
-	InDoubt  bool // Err is why nobody knows whether it was applied
+	InDoubt  bool // Err is why it is not known whether it was applied
 	Decided  *Decided
 }
 

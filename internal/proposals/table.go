@@ -197,7 +197,7 @@ func (t *Table) Sent(p *Pending) bool {
 // force.
 func (t *Table) Stale() uint64 { return t.stale.Load() }
 
-// Awaits reports whether somebody waits here for the result of a proposal.
+// Awaits reports whether a caller waits here for the result of a proposal.
 func (t *Table) Awaits(id consensus.ProposalID) bool {
 	if t.queueOf(id) == nil {
 		return false // of another member, as most: they need no look

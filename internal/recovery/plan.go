@@ -36,7 +36,7 @@ type Plan struct {
 	Undone consensus.Index
 	// Adopted is how many writes are kept that no log has, because the survivor, or a member that was compared, holds
 	// them for the fast path. Conflicting is how many others of that kind were given up: of two that conflict at most
-	// one was acknowledged, and nobody can know which.
+	// one was acknowledged, and it cannot be known which.
 	Adopted, Conflicting int
 	// Before is the epoch of the survivor, Epoch the one that the recovery begins.
 	Before, Epoch consensus.Epoch

@@ -108,7 +108,7 @@ func (t *Transport) Call(ctx context.Context, to consensus.MemberID, method stri
 	return call(ctx, conn.ClientConn, p.hello(streamNone), method, body)
 }
 
-// CallURL asks whoever listens at a peer URL, over a connection of its own.
+// CallURL asks the process that listens at a peer URL, over a connection of its own.
 func (t *Transport) CallURL(ctx context.Context, url, method string, body []byte) ([]byte, error) {
 	h := t.hello(consensus.NoMember, streamNone)
 	for _, p := range *t.peers.Load() {

@@ -178,7 +178,7 @@ func (t *Transport) Met() []identity.Claim {
 	return all
 }
 
-// Trouble tells why a member of the configuration is refused here. That somebody else is refused who takes its name says
+// Trouble tells why a member of the configuration is refused here. A refusal of another process that takes its name says
 // nothing about a member that is connected.
 func (t *Transport) Trouble(id consensus.MemberID) (Trouble, bool) {
 	if _, up := t.ConnectedSince(id); up {

@@ -18,7 +18,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// NoPeerPortError says that what answers at a peer URL is no peer port. The URL is wrong, whoever the member is.
+// NoPeerPortError says that what answers at a peer URL is no peer port. The URL is wrong, whichever member it is for.
 type NoPeerPortError struct {
 	Text string
 	// Cluster and Member say whose client port it is; zero: it is none, or does not tell.

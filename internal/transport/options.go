@@ -22,9 +22,9 @@ type Options struct {
 	// Listeners are served and, on Close, closed. ListenURLs are opened in addition.
 	Listeners  []net.Listener
 	ListenURLs []string
-	// OpenMethods are the calls that anybody may make.
+	// OpenMethods are the calls that any process may make.
 	OpenMethods []string
-	// MovedMethods are the calls that a member may make that nobody confirms at its address: it has moved, and says so.
+	// MovedMethods are the calls that a member may make that is not confirmed at its address: it has moved, and says so.
 	MovedMethods []string
 
 	TLS      TLS

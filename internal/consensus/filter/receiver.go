@@ -25,7 +25,7 @@ type Receiver struct {
 	Joins       bool               // it knows no configuration yet
 	KnowsSender bool               // a member of any configuration in the log, or removed
 	// SenderRemoved: it may still have to commit its own removal, as the leader that is heard. Otherwise it is a leader as one
-	// that is not known: anybody may bear its id.
+	// that is not known: any process may bear its id.
 	SenderRemoved bool
 }
 

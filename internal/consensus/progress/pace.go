@@ -20,7 +20,7 @@ type HandoverPace struct {
 }
 
 // Next returns the member of fit to hand over to now, and counts the attempt. It returns NoMember if it is too early or fit
-// is empty. Of several it takes the one with most of the log, and whoever was tried last only if there is nobody else.
+// is empty. Of several it takes the one with most of the log, and the one that was tried last only if there is no other.
 func (p *HandoverPace) Next(now uint64, electionTicks int, fit []*Peer) consensus.MemberID {
 	if now < p.notBefore || len(fit) == 0 {
 		return consensus.NoMember

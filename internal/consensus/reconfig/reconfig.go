@@ -75,8 +75,9 @@ func Leave(joint *consensus.Config, id consensus.ConfigID, protocol consensus.Pr
 }
 
 // Abort returns the change that goes back from the joint configuration with the given id: the outgoing voters decide
-// alone. Nobody is removed: voters that were to join stay as learners, and keep what they have. Peer URLs that the change
-// updated stay updated, and marks of cordon as they are: they say where a member is and who should lead, not who decides.
+// alone. No member is removed: voters that were to join stay as learners, and keep what they have. Peer URLs that the change
+// updated stay updated, and marks of cordon as they are: they say where a member is and which should lead, not which members
+// decide.
 func Abort(joint *consensus.Config, id consensus.ConfigID, protocol consensus.Protocol) consensus.ConfigChange {
 	back := joint.Clone()
 	back.Voters, back.Outgoing, back.LearnersNext = back.Outgoing, nil, nil
