@@ -18,11 +18,11 @@ type Credentials struct {
 	Member bool
 }
 
-// ByMember is in whose name a member proposes what clients propose, too. While authentication is disabled that is nobody's,
+// ByMember says in whose name a member proposes what clients propose, too. While authentication is disabled it names no user,
 // which members of an earlier version understand.
 func (s *State) ByMember() Credentials { return Credentials{Member: s.enabled} }
 
-// IsZero reports whether nobody is named.
+// IsZero reports whether the Credentials name no user.
 func (c *Credentials) IsZero() bool { return *c == Credentials{} }
 
 // Check is the checks of one request. It is not safe for use by several goroutines.
@@ -54,7 +54,7 @@ func (s *State) Check(by Credentials) Check {
 	return c
 }
 
-// User fails if nobody was authenticated, or a user that is not the State's.
+// User fails if no user was authenticated, or one that is not the State's.
 func (c *Check) User() error { return c.err }
 
 // Free reports that everything is permitted.

@@ -52,7 +52,7 @@ type State struct {
 	sum      uint64 // that of the head, too
 }
 
-// New returns the State of a cluster in which nobody has made a user yet. Its revision is 1, as in etcd.
+// New returns the State of a cluster that has no user yet. Its revision is 1, as in etcd.
 func New() *State {
 	return &State{revision: 1, users: map[string]*User{}, roles: map[string]*Role{}, tokens: map[string]*JoinToken{}}
 }

@@ -274,8 +274,9 @@ func (a *Addresses) ask(ctx context.Context, id consensus.MemberID, urls []strin
 	return found, why
 }
 
-// Wrong says in words why a member that looks for itself knows these peer URLs for wrong: nobody listens at any of them, or
-// somebody else does. It is empty where they may be right: what cannot be reached from here may be reached from elsewhere.
+// Wrong says in words why a member that looks for itself knows these peer URLs for wrong: no process listens at any of them,
+// or another one than the member does. It is empty where they may be right: what cannot be reached from here may be reached
+// from elsewhere.
 func (a *Addresses) Wrong(ctx context.Context, self consensus.MemberID, urls []string) string {
 	presence, words := a.seek(ctx, self, urls)
 	if presence == transport.Silent || presence.Misleads() {

@@ -53,8 +53,8 @@ type JoinQuestion struct {
 	// Certificates says that the member which was asked wants certificates of its peers: who shows none of a peer needs a
 	// token.
 	Certificates bool `json:"certificates,omitempty"`
-	// Closed is for a leader of a version before join tokens, in a rolling upgrade: that admits whoever is not said to be
-	// closed out, whether Trusted or not. A leader that knows tokens does not look at it.
+	// Closed is for a leader of a version before join tokens, in a rolling upgrade: that admits every process that is not said
+	// to be closed out, whether Trusted or not. A leader that knows tokens does not look at it.
 	Closed bool `json:"closed,omitempty"`
 }
 
@@ -83,8 +83,8 @@ func (r *JoinRequest) newcomer() membership.Newcomer {
 }
 
 // Join finds the newcomer in the configuration or in a job, or takes the first step to get it there. A newcomer enters as a
-// learner, and votes once it has caught up, unless it is to stay one; one that replaces a member is added by a job. Whom
-// somebody else has added, by its peer URLs, is found; anybody else must be admitted.
+// learner, and votes once it has caught up, unless it is to stay one; one that replaces a member is added by a job. A newcomer
+// that an operator or a job has added is found by its peer URLs; any other must be admitted.
 func (r *Requests) Join(ctx context.Context, q JoinQuestion) (JoinStep, error) {
 	view, _, err := r.cluster.FreshView(ctx)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// JobPoll is how often a leader looks whether what a job waits for has come: how far members are tells nobody.
+// JobPoll is how often a leader looks whether what a job waits for has come: members do not notify the leader of how far they
+// are.
 const JobPoll = 200 * time.Millisecond
 
 // StepPatience bounds one attempt at one step. The next View tells what became of it.

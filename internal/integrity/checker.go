@@ -147,8 +147,8 @@ func (c *Checker) Run(ctx context.Context) error {
 var ErrDiffers = errors.New("what this member stores differs from what others do")
 
 // CompareAtStart compares all that this member stores with what the others do, once it has applied what they have, and
-// returns ErrDiffers if it must not serve. Members that do not answer are not waited for: after all were stopped nobody could
-// start then.
+// returns ErrDiffers if it must not serve. Members that do not answer are not waited for: after all were stopped no member
+// could start then.
 func (c *Checker) CompareAtStart(ctx context.Context) error {
 	patience, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()

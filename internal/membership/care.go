@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/typed"
 )
 
-// Care looks for what is wrong with the voters, and how to cure it without anybody's help. It is meant to be asked again
+// Care looks for what is wrong with the voters, and how to cure it without an operator's help. It is meant to be asked again
 // and again, with the same memory. Its rules:
 //
 //	a voter is dead       swap it for a standby learner; never remove one without a successor

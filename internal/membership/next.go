@@ -17,7 +17,7 @@ import (
 //	marks are not right?   cordon: set them and take them away, in one change
 //	the leader goes?        drain: hand leadership to one that stays
 //	roles are not right?    swap: promote, remove, demote and update, in one change; by protocol single one voter at a time
-//	under way, not final?   decided, once nobody can undo it; settle: wait, then done
+//	under way, not final?   decided, once no leader can undo it; settle: wait, then done
 //
 // So a leader that was elected a moment ago goes on where the last one stopped, and what was rolled back is done again.
 func Next(j *Job, v *View) Action {
