@@ -76,8 +76,8 @@ func (c *ledgerConn) Close() error {
 // NetConn gives what is below, as tls.Conn does.
 func (c *ledgerConn) NetConn() net.Conn { return c.Conn }
 
-// Charge takes more bytes for a connection, through what was put around it; false if there is no room. A connection that nobody
-// counts has room.
+// Charge takes more bytes for a connection, through what was put around it; false if there is no room. A connection that no
+// ledger counts has room.
 func Charge(c net.Conn, bytes int64) bool {
 	for c != nil {
 		switch counted := c.(type) {

@@ -78,7 +78,7 @@ func (s *Stream) Flush() {
 	s.c.mu.Unlock()
 }
 
-// Left says that nobody works for the stream any more. It is called once for each.
+// Left says that no goroutine works for the stream any more. It is called once for each.
 func (s *Stream) Left() {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()

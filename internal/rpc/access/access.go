@@ -50,7 +50,7 @@ func New(options Options) *Control {
 // State returns the users and roles that this member knows.
 func (c *Control) State() *auth.State { return c.options.Users() }
 
-// Caller returns in whose name a call comes: nobody's while authentication is disabled.
+// Caller returns in whose name a call comes: no user's while authentication is disabled.
 func (c *Control) Caller(ctx context.Context) (auth.Credentials, error) {
 	by, _, err := c.caller(ctx)
 	return by, err
@@ -112,7 +112,7 @@ func (c *Control) callerIn(ctx context.Context, state *auth.State) (auth.Credent
 	return auth.Credentials{}, nil
 }
 
-// MayBear reports whether a call may come in somebody's name, also while this member knows of no authentication.
+// MayBear reports whether a call may come in a user's name, also while this member knows of no authentication.
 func (c *Control) MayBear(ctx context.Context) bool {
 	_, token := tokenOf(ctx)
 	return token || c.options.Certificates
@@ -160,7 +160,7 @@ func (c *Control) Root(ctx context.Context) error {
 }
 
 // RootNow is Root by the users that there are now, not by those that this member knows: for what is done outside of the state
-// machine, where nobody asks again.
+// machine, where no check follows.
 func (c *Control) RootNow(ctx context.Context) error {
 	if err := c.Root(ctx); err != nil {
 		return err
@@ -264,7 +264,7 @@ func (c *Control) callerNow(ctx context.Context, state *auth.State) (auth.Creden
 	return by, err == nil
 }
 
-// Propose signs a command and proposes it. A command that bears nobody's name, because this member did not know yet that
+// Propose signs a command and proposes it. A command that bears no user's name, because this member did not know yet that
 // authentication was enabled, and is rejected for that, is signed and proposed once more: its caller may well have logged in.
 func (c *Control) Propose(
 	ctx context.Context, command *kv.Command, propose func(context.Context, *kv.Command) (kv.Result, error),

@@ -49,7 +49,7 @@ type Options struct {
 	Readers int // goroutines that finish hot calls which may wait for a disk; more do while they wait
 	// Turns are for large messages to be compressed, or the opposite; nil: turns of its own.
 	Turns *admission.Turns
-	// Stats is told of calls, as by a grpc.Server, but not of their payloads; nil: nobody is. With it no call is hot.
+	// Stats is told of calls, as by a grpc.Server, but not of their payloads; nil: no handler is. With it no call is hot.
 	Stats stats.Handler
 }
 

@@ -30,7 +30,7 @@ func newMarshaler(turns *admission.Turns) runtime.Marshaler {
 }
 
 // Marshal implements runtime.Marshaler. The library puts blanks between fields in some builds of a program and in others not,
-// so that nobody relies on them; scripts of etcd's users do.
+// so that no program relies on them; scripts of etcd's users do.
 func (m marshaler) Marshal(v any) (encoded []byte, err error) {
 	m.turns.Do(sizeOf(v), func() { encoded, err = m.marshal(v) })
 	return encoded, err

@@ -54,7 +54,7 @@ const maxNotice = 30 * 24 * time.Hour
 // Due reports whether it is time to replace it.
 func (e *Expiry) Due(now time.Time) bool { return e.At.Sub(now) <= e.notice() }
 
-// Late reports whether somebody should look, because half of the time to replace it has passed.
+// Late reports whether an operator should look, because half of the time to replace it has passed.
 func (e *Expiry) Late(now time.Time) bool { return e.At.Sub(now) <= e.notice()/2 }
 
 // notice is how long before it expires it should be replaced.

@@ -143,7 +143,7 @@ func (k *Keeper) announce() {
 }
 
 // Refused returns how many connections to this member were refused for the certificate that they showed: it is signed by
-// another authority, not valid now, revoked, or names nobody who is admitted from there.
+// another authority, not valid now, revoked, or does not name a client or peer that is admitted from there.
 func (k *Keeper) Refused() uint64 { return k.refused.Load() }
 
 // server makes the configuration for connections that are accepted; every handshake asks for the files of its moment.
@@ -184,8 +184,7 @@ func (k *Keeper) server(protocols []string) *tls.Config {
 	return c
 }
 
-// Dial makes the configuration for one connection to somebody of this kind; the name to expect is the caller's to
-// set.
+// Dial makes the configuration for one connection to a process of this kind; the name to expect is the caller's to set.
 func (k *Keeper) Dial() *tls.Config {
 	c := k.base.Clone()
 	// A certificate that signs itself proves nothing: auto-tls only keeps listeners out.

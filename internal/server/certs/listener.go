@@ -152,7 +152,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// TLS shakes hands, if nobody did, and gives the encrypted connection; nil if this one is not encrypted.
+// TLS shakes hands, if no goroutine did, and gives the encrypted connection; nil if this one is not encrypted.
 func (c *conn) TLS() (*tls.Conn, error) {
 	if err := c.begin(); err != nil {
 		return nil, err

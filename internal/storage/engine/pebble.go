@@ -113,7 +113,7 @@ func unsynced(err *error) {
 }
 
 // OpenView opens a store for reading only, with a cache of so many bytes, and no memtables but for the smallest. Whatever goes
-// wrong in it is an error of the call that met it: a view is a copy, and nobody's process ends with it.
+// wrong in it is an error of the call that met it: a view is a copy, and no process ends with it.
 func OpenView(fs env.FS, dir string, cacheBytes int64, logger *slog.Logger) (view Engine, err error) {
 	defer func() {
 		if r := recover(); r != nil { // Pebble's Fatalf may not return

@@ -297,7 +297,7 @@ func (w *Writer) Member(m *Member) error {
 	return w.put("members", hexID(m.ID), row)
 }
 
-// Removed writes the id of a member that was removed, which nobody may have again.
+// Removed writes the id of a member that was removed, which no member may have again.
 func (w *Writer) Removed(id uint64) error {
 	return w.put("members_removed", hexID(id), []byte("removed"))
 }

@@ -53,8 +53,8 @@ func (l *Link) carry(n int) time.Time {
 	return left.Add(time.Duration(l.delay.Load()))
 }
 
-// Pass connects whoever comes to an address over two links: there for what the one who comes sends, and back for what is
-// answered. Where links fails, the connection is refused. It returns when the listener is closed.
+// Pass connects each client of l to an address over two links: there for the bytes of the client, and back for the answers.
+// Where links fails, the connection is refused. It returns when the listener is closed.
 func Pass(l net.Listener, address string, links func(from net.Addr) (there, back *Link, err error)) {
 	for {
 		in, err := l.Accept()

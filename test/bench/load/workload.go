@@ -17,7 +17,7 @@ const (
 	ownKeys   = 8 // txn: so many keys each worker has for itself
 )
 
-// Chooser draws keys and values. Values are random bytes, so that nobody gains by compressing them.
+// Chooser draws keys and values. Values are random bytes, so that no server gains by compressing them.
 type Chooser struct {
 	Random *rand.Rand
 	pool   string
