@@ -29,8 +29,8 @@ var oldSentences = []string{
 var oldDocuments = []string{"CHANGELOG.md", "docs/track-record.md", "docs/history/", "docs/adr/"}
 
 // TestWords_sentences refuses sentences of comments and documents that begin with a bare "Who" or "What" as their subject, and
-// clauses like "for who asks": a sentence names its subject, as the client, the caller, the member, the goroutine or the entry.
-// Questions may begin so.
+// clauses that hang a bare "who" on for, to, of or by: a sentence names its subject, as the client, the caller, the member,
+// the goroutine or the entry. Questions may begin so.
 func TestWords_sentences(t *testing.T) { check(t, checkSentences) }
 
 func checkSentences(r *tree) []string {
