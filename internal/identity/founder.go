@@ -130,7 +130,7 @@ func (f *Founder) Decide(met []Greeting) Decision {
 	return Decision{Verdict: Begin, Bindings: f.Bindings}
 }
 
-// excluded is the verdict of one that knows that the cluster has begun without its disk, while nobody who runs answers. It
+// excluded is the verdict of one that knows that the cluster has begun without its disk, while no running member answers. It
 // must not found it again, not even with all others: they may have lost their disks, too, one after the other, each after its
 // place was given to another member.
 func (f *Founder) excluded(met []Greeting) Decision {

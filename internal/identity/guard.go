@@ -152,7 +152,7 @@ func (g *Guard) meetLife(c *Claim, proved bool, speaker Speaker) (refusal *Refus
 	case known && c.Life.Boots <= last.Boots:
 		return g.rolledBack(c, last), false
 	case !known && g.config.BindingOf(c.Member, c.Storage) == consensus.BindingNonMember:
-		return nil, false // nobody counts it, and nobody need remember it
+		return nil, false // no member counts it, and none need remember it
 	case !proved:
 		return nil, false
 	}

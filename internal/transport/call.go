@@ -42,9 +42,9 @@ func CallerEvidence(ctx context.Context) identity.Evidence {
 	return identity.Said
 }
 
-// checkCall is what a listening member demands of a call: an open method may come from anybody who does not think that this
-// is somebody else, and who does not call itself a member for which it has no certificate; everything else from a member that
-// the configuration binds.
+// checkCall is what a listening member demands of a call: an open method may come from any process that does not take this
+// member for another one, and that does not call itself a member for which it has no certificate; everything else from a
+// member that the configuration binds.
 func (t *Transport) checkCall(ctx context.Context, h *hello, method string) error {
 	own, c := &t.options, &h.claim
 	switch {
@@ -169,7 +169,7 @@ func call(ctx context.Context, conn *grpc.ClientConn, h hello, method string, bo
 	return answered, nil
 }
 
-// maxOpenBytes bounds the requests that anybody may make: a name, some URLs and a token.
+// maxOpenBytes bounds the requests that any process may make: a name, some URLs and a token.
 const maxOpenBytes = 64 << 10
 
 func (t *Transport) serveCall(ctx context.Context, decode func(any) error) (any, error) {

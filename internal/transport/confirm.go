@@ -41,8 +41,8 @@ const (
 	challengeBytes = 16
 	// tokenHeader is the header of a call that bears the token.
 	tokenHeader = "token-bin"
-	// confirmPause is the mean time between two questions at the address of one member, whoever calls in its name; a few may
-	// come at once, confirmBurst apart from the mean.
+	// confirmPause is the mean time between two questions at the address of one member, whichever process calls in its name; a
+	// few may come at once, confirmBurst apart from the mean.
 	confirmPause = time.Second
 	confirmBurst = 8 * confirmPause
 )
@@ -76,7 +76,7 @@ type confirmations struct {
 	due time.Time // when the questions so far would be due if each took confirmPause
 }
 
-// question is one round of asking at the addresses of a peer. It belongs to nobody: who waits for it may go.
+// question is one round of asking at the addresses of a peer. No goroutine owns it: one that waits for it may go.
 type question struct {
 	done chan struct{} // closed when there are answers, or there will be none
 }
@@ -142,11 +142,11 @@ func (v *confirmations) answered() {
 }
 
 // confirmed reports whether who answers at the address of a peer confirms a stream that came with a token. It asks there, if
-// that was not done too often, and waits for the answer until ctx ends: whoever gives up takes no question from others. A
-// member of a build that knows no tokens, as it has answered itself when it was dialled, is believed.
+// that was not done too often, and waits for the answer until ctx ends: a goroutine that gives up takes no question from
+// others. A member of a build that knows no tokens, as it has answered itself when it was dialled, is believed.
 func (p *peer) confirmed(ctx context.Context, t *token) bool {
 	v := &p.confirmations
-	if p.older.Load() || v.cover(t) { // a question that somebody else caused does not delay it
+	if p.older.Load() || v.cover(t) { // a question that another process caused does not delay it
 		return true
 	}
 	for range 2 { // the one that is out may be of before the stream
@@ -222,7 +222,7 @@ func (t *Transport) receiver() identity.Receiver {
 	return identity.Receiver{Self: t.options.Self.Member, Known: t.guard.config.Load(), Rules: t.guard.rules}
 }
 
-// hears reports whether what a stream carries is taken: it is the member's, or this process joins and knows nobody.
+// hears reports whether what a stream carries is taken: it is the member's, or this process joins and knows no member.
 func (t *Transport) hears(c *identity.Claim, evidence identity.Evidence) bool {
 	return t.receiver().Hears(c.Member, t.knows(c, evidence))
 }
@@ -232,7 +232,7 @@ func (t *Transport) knows(c *identity.Claim, evidence identity.Evidence) bool {
 	return t.guard.config.Load().Contains(c.Member) && evidence.Believed(t.guard.rules) && t.guard.proved(c)
 }
 
-// evidenceOf tells what speaks for the claim at the begin of a stream that somebody has opened to this member.
+// evidenceOf tells what speaks for the claim at the begin of a stream that a process has opened to this member.
 func (t *Transport) evidenceOf(ctx context.Context, h *hello) identity.Evidence {
 	evidence := t.evidence(ctx, &h.claim)
 	if evidence != identity.Said {

@@ -40,7 +40,7 @@ func (g *guard) init(o *Options) {
 	g.claims = identity.NewGuard(o.Self, o.Identity.Seen, o.Identity.Rules)
 	first := &consensus.Config{}
 	if o.Identity.HasConfig {
-		first.Members = []consensus.Member{{ID: o.Self.Member}} // nobody else is known yet: see identity.Receiver
+		first.Members = []consensus.Member{{ID: o.Self.Member}} // no other member is known yet: see identity.Receiver
 	}
 	g.config.Store(first)
 	g.troubles = map[consensus.MemberID]Trouble{}
@@ -135,8 +135,8 @@ func (t *Transport) OtherHistories() (texts []string) {
 	return texts
 }
 
-// refused counts a refusal, and keeps it for Trouble if the claim is believed: whoever opens a stream can say that he is a
-// member and has another disk.
+// refused counts a refusal, and keeps it for Trouble if the claim is believed: any process that opens a stream can say that it
+// is a member and has another disk.
 func (g *guard) refused(c *identity.Claim, evidence identity.Evidence, err error) {
 	var named *identity.Refusal
 	if !errors.As(err, &named) {
@@ -313,8 +313,8 @@ func (t *Transport) reconsider() {
 	}
 }
 
-// welcome judges the claim on the other end of a connection, whoever dialled, unless ctx, which is that of the stream or call,
-// has ended before.
+// welcome judges the claim on the other end of a connection, whichever side dialled, unless ctx, which is that of the stream
+// or call, has ended before.
 func (t *Transport) welcome(ctx context.Context, c *identity.Claim, evidence identity.Evidence) error {
 	speaker := t.speaker(ctx, c)
 	if err := ctx.Err(); err != nil {

@@ -156,7 +156,7 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// streamWindow is the window of a stream that somebody opened to us.
+// streamWindow is the window of a stream that a process opened to us.
 func (o *Options) streamWindow() int32 {
 	if o.UnknownBytes == 0 {
 		return streamWindowBytes

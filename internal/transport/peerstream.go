@@ -214,8 +214,8 @@ func (l *peerStream) exchange(
 		w.sent = func(bytes int) error { return l.probe(&w, bytes) }
 		r.pong = l.arrived
 	} else {
-		// The express stream is never full, so a ping without an answer on it means that nobody is there. Both streams
-		// end then: the ordered one cannot tell silence from a slow link.
+		// The express stream is never full, so a ping without an answer on it means that no process is there. Both streams end
+		// then: the ordered one cannot tell silence from a slow link.
 		silent := time.AfterFunc(l.p.t.options.Times.DeadAfter, func() {
 			cancel(ErrSilentPeer)
 			l.p.ordered.breakOff()

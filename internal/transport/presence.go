@@ -43,8 +43,8 @@ var ErrUnreachable = errors.New("transport: the host cannot be reached")
 // not know it do not read it.
 //
 // The hello of the answer is followed by one byte of bits, and by the HMAC of the challenge under the storage id of the
-// process: it shows whoever knows a directory whether it is that one, and tells nobody else which one it is. Members of older
-// builds send neither, and do not read them.
+// process: it shows a process that knows a directory whether it is that one, and tells no other process which one it is.
+// Members of older builds send neither, and do not read them.
 const methodFind = "transport.find"
 
 // isEmpty is the bit of an answer that says that the process has no data of the member.
@@ -128,7 +128,7 @@ func judge(s *identity.Sight, sought identity.Sought) Presence {
 	return s.Judge(sought, identity.Rules{})
 }
 
-// look asks whoever listens at a peer URL who that is. The error says more about a sight without a claim.
+// look asks the process that listens at a peer URL which member it is. The error says more about a sight without a claim.
 func look(ctx context.Context, o *Options, sought identity.Sought, url string) (identity.Sight, error) {
 	challenge := make([]byte, challengeBytes)
 	_, _ = rand.Read(challenge) // it never fails

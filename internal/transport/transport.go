@@ -148,7 +148,7 @@ func (t *Transport) enter(messages []consensus.Message) {
 		}
 	}
 	if term == before || !t.term.CompareAndSwap(before, term) {
-		return // or somebody else entered one at the same time: the next message will tell
+		return // or another goroutine entered one at the same time: the next message will tell
 	}
 	for _, p := range *t.peers.Load() {
 		p.ordered.box.outdate(consensus.Term(term))
