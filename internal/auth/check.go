@@ -77,8 +77,8 @@ func (c *Check) Read(key, end []byte) error { return c.permit(Read, key, end) }
 // Write permits to write the keys of an etcd pair.
 func (c *Check) Write(key, end []byte) error { return c.permit(Write, key, end) }
 
-// permit does not permit an empty range beyond what it permits for the key: whoever asks for one learns whether that is an
-// error, and nobody needs it.
+// permit does not permit an empty range beyond what it permits for the key: a caller that asks for one learns whether that is
+// an error, and no caller needs it.
 func (c *Check) permit(access Access, key, end []byte) error {
 	if c.err != nil || c.Free() {
 		return c.err

@@ -151,7 +151,7 @@ func (c *Change) AddsBytes() int {
 	return n
 }
 
-// makeSets is called once, before anybody else sees the role.
+// makeSets is called once, before another goroutine sees the role.
 func (r *Role) makeSets() {
 	for i := range r.Permissions {
 		p := &r.Permissions[i]

@@ -75,7 +75,7 @@ func (d *draft) changeTokens(c *Change) (changed bool, err error) {
 	return true, nil
 }
 
-// dropOwnerless ends the tokens that were made while nobody had to log in: anybody may have made them.
+// dropOwnerless ends the tokens that were made while no client had to log in: any client may have made them.
 func (d *draft) dropOwnerless() {
 	for _, id := range slices.Sorted(maps.Keys(d.State.tokens)) {
 		if t := d.State.tokens[id]; t.Owner == "" {

@@ -161,7 +161,7 @@ func (r *Requests) joinInPlaceOf(
 		Kind: membership.KindReplace, Add: []membership.Newcomer{q.newcomer()}, Remove: []consensus.MemberID{replaced},
 	}
 	if q.Trusted || q.Token != "" {
-		spec.Force = "--replaces, by a process that is trusted" // whoever started it says that the other is gone
+		spec.Force = "--replaces, by a process that is trusted" // its operator says that the other is gone
 	}
 	job, err := r.Start(ctx, membership.JobID(r.options.Draw()), &spec)
 	if err != nil {
@@ -181,7 +181,7 @@ func (q *JoinRequest) mayReplace(view *membership.View, old consensus.MemberID) 
 		typed.Word(strings.Join(q.PeerURLs, ",")))}
 }
 
-// mayTakePlace refuses a process nobody vouches for that names the member whose peer URLs it has, if nothing but itself shows
+// mayTakePlace refuses a process that is not trusted and names the member whose peer URLs it has, if nothing but itself shows
 // that this one has lost its disk: flags stay in units, and a disk that is not mounted is not lost. An operator gives such a
 // place away.
 func (q *JoinQuestion) mayTakePlace(view *membership.View, old consensus.MemberID) error {
@@ -215,7 +215,7 @@ func (r *Requests) whenDead(
 	}
 }
 
-// joinAsLearner adds the newcomer. If that fails in between, or somebody was faster, the next attempt finds it.
+// joinAsLearner adds the newcomer. If that fails in between, or another leader was faster, the next attempt finds it.
 func (r *Requests) joinAsLearner(ctx context.Context, view *membership.View, q *JoinQuestion) (JoinStep, error) {
 	if owner, taken := view.NameOwner(q.Name, consensus.NoMember); taken && !view.Faults.AnyName {
 		return JoinStep{}, &membership.SpecError{Text: fmt.Sprintf("the name %s belongs to member %v: choose another "+
@@ -246,8 +246,8 @@ func (r *Requests) joinAsLearner(ctx context.Context, view *membership.View, q *
 	return joined(&now, id, q, 0)
 }
 
-// bindable is the storage id by which a newcomer may be bound at once: none while nobody is bound, for the first bindings of a
-// cluster are those of its voters.
+// bindable is the storage id by which a newcomer may be bound at once: none while no member is bound, for the first bindings
+// of a cluster are those of its voters.
 func (r *Requests) bindable(id consensus.StorageID) consensus.StorageID {
 	if config := r.addresses.finder.Config(); !config.Binds() {
 		return consensus.NoStorage

@@ -11,9 +11,9 @@ import (
 	"github.com/quorate/quorate/internal/membership"
 )
 
-// A member that was down while another one moved does not find that one, and nobody answers for it where the own configuration
-// has it. If it leads, it is not heard, so the log that says where it is never comes. Those that are found at addresses of the
-// own configuration know that already, and are asked: rule 4 of the rule of evidence in package identity.
+// A member that was down while another one moved does not find that one, and no process answers for it where the own
+// configuration has it. If it leads, it is not heard, so the log that says where it is never comes. Those that are found at
+// addresses of the own configuration know that already, and are asked: rule 4 of the rule of evidence in package identity.
 
 // Whereabouts are where the members are by the committed configuration of the member that says so.
 type Whereabouts struct {
@@ -118,8 +118,8 @@ func (l *Learned) Take(
 	})
 }
 
-// placesOf returns where members are, as somebody says, who tells a member nothing about itself: first those that are known,
-// and then others, by turns.
+// placesOf returns where members are, as a process says, which tells a member nothing about itself: first those that are
+// known, and then others, by turns.
 func (l *Learned) placesOf(own *identity.Claim, known *consensus.Config, said *Whereabouts) []Whereabout {
 	var places, news []Whereabout
 	told := map[consensus.MemberID]bool{own.Member: true, consensus.NoMember: true}

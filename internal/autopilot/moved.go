@@ -112,7 +112,7 @@ func (r *Requests) move(ctx context.Context, id consensus.MemberID, urls []strin
 const MovePatience = 10 * time.Second
 
 // lookAgain is after how long a member is looked for again that was not found where the configuration has it: one look that
-// fails takes nobody's URLs away.
+// fails takes no member's URLs away.
 const lookAgain = 2 * time.Second
 
 // stillThere reports whether a member is where the configuration has it, and says in words if a process without data is there.
@@ -131,7 +131,7 @@ func (r *Requests) stillThere(ctx context.Context, known *consensus.Member) (the
 	return presence == transport.Present, "", nil
 }
 
-// own returns those of a member's URLs that no other one has, or at which it is found: its word alone takes nobody's.
+// own returns those of a member's URLs that no other one has, or at which it is found: its word alone takes no other's.
 func own(config *consensus.Config, id consensus.MemberID, urls, at []string) ([]string, error) {
 	var others []string
 	for i := range config.Members {

@@ -66,7 +66,7 @@ func (r *Runner) Turn(ctx context.Context) (pause time.Duration, busy bool) {
 // write writes what a step says and returns the rows with it; nil if it is not known whether the job still is what it was.
 func (r *Runner) write(ctx context.Context, step *Step, rows []Row) []Row {
 	if err := r.cluster.Write(ctx, step.Write); err != nil {
-		// A conflict is somebody who cancels, or another leader. Of any other failure the next look tells what it did.
+		// A conflict is an operator who cancels, or another leader. Of any other failure the next look tells what it did.
 		return nil
 	}
 	job := &step.Write.Job

@@ -229,8 +229,7 @@ func (c *Checker) raiseAlarm(ctx context.Context, id consensus.MemberID) {
 }
 
 // sampleChains asks the members for their chains at one index that all of them remember: first at the index of the
-// leader, then at the lowest one that somebody answered for, which may be too old for others to remember, then once
-// more.
+// leader, then at the lowest one that a member answered for, which may be too old for others to remember, then once more.
 func (c *Checker) sampleChains(ctx context.Context, members []consensus.MemberID) []Sample {
 	at := c.chain(^uint64(0)).At
 	var samples []Sample

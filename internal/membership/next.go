@@ -135,8 +135,8 @@ func (g *goal) propose(phase Phase, request *consensus.ChangeRequest, words stri
 	return g.fail(phase, g.refusal(reason, request))
 }
 
-// leave proposes a change by which members lose their vote. A leader among them hands over before, if somebody that stays
-// can lead at once, so that writes do not wait for it later. Otherwise the core hands over when the change has committed.
+// leave proposes a change by which members lose their vote. A leader among them hands over before, if a voter that stays can
+// lead at once, so that writes do not wait for it later. Otherwise the core hands over when the change has committed.
 func (g *goal) leave(phase Phase, request *consensus.ChangeRequest, going []consensus.MemberID, words string) Action {
 	action := g.propose(phase, request, words)
 	if action.Change == nil || !slices.Contains(going, g.view.Leader) {
@@ -175,7 +175,7 @@ func (g *goal) successors() []MemberView {
 	return able
 }
 
-// settle waits until nobody can undo the change, and ends the job.
+// settle waits until no leader can undo the change, and ends the job.
 func (g *goal) settle(j *Job) Action {
 	if !g.view.settled() {
 		phase := g.ending(j)

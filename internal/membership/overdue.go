@@ -2,7 +2,7 @@ package membership
 
 import "fmt"
 
-// joinWithin is how long newcomers may take to start if nobody says otherwise.
+// joinWithin is how long newcomers may take to start if the Spec does not say otherwise.
 const joinWithin = hourMS
 
 // within is how long the newcomers of s may take to start, in milliseconds.
@@ -23,7 +23,7 @@ func (g *goal) overdue(j *Job) bool {
 	return waits && waited > j.Spec.within() && !g.view.Faults.NeverOverdue
 }
 
-// takeBack undoes a job whose newcomers did not start. It fails, so that nobody takes it for done.
+// takeBack undoes a job whose newcomers did not start. It fails, so that no operator takes it for done.
 func (g *goal) takeBack(j *Job) Action {
 	action := g.undo()
 	if action.End == StateCancelled {

@@ -148,8 +148,8 @@ type TransferView struct {
 // settled reports whether nothing is under way.
 func (v *View) settled() bool { return v.Settled && !v.Config.IsJoint() }
 
-// decided reports whether nobody can undo the change to the configuration in force any more: its entry has committed, and by
-// joint that of C(new). By joint-early it is decided by C(old,new), without which no log has C(new).
+// decided reports whether no leader can undo the change to the configuration in force any more: its entry has committed, and
+// by joint that of C(new). By joint-early it is decided by C(old,new), without which no log has C(new).
 func (v *View) decided() bool {
 	if v.Protocol == consensus.ProtocolJointEarly && !v.Config.IsJoint() {
 		return true

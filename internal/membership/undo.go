@@ -48,7 +48,7 @@ func (g *goal) own() []consensus.MemberID {
 	return ids
 }
 
-// early returns a newcomer of a job by single that votes already, while all voters that are to go for it vote still; nobody if
+// early returns a newcomer of a job by single that votes already, while all voters that are to go for it vote still; nil if
 // there is none. One goes at a time.
 func (g *goal) early() []consensus.MemberID {
 	if g.spec.Protocol != consensus.ProtocolSingle || slices.ContainsFunc(g.spec.Remove, g.view.tombstone) ||

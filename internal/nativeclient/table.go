@@ -71,7 +71,7 @@ type name struct {
 type session struct {
 	number     uint64
 	named      uint64 // the last sequence given
-	unresolved int    // calls that somebody waits for, or that were told before they were applied
+	unresolved int    // calls that a caller waits for, or that were told before they were applied
 	early      int    // the latter
 }
 
@@ -172,7 +172,7 @@ func (t *Table) finish(c *Call, response []byte, err error) {
 	c.done()
 }
 
-// doubt ends a call of which nobody knows whether it was applied.
+// doubt ends a call of which it is not known whether it was applied.
 func (t *Table) doubt(c *Call, cause error) {
 	c.InDoubt = !c.told
 	t.finish(c, nil, cause)
@@ -340,7 +340,7 @@ func (t *Table) Answer(a *quoratepb.Answer) {
 		t.signal()
 	case a.Verdict == quoratepb.Answer_VERDICT_REFUSED:
 		t.refuse(c, told)
-	case c.told: // its session ended without our doing, and it was applied before: nobody else could have told so
+	case c.told: // its session ended without our doing, and it was applied before: no other could have told so
 		t.end(c)
 	case a.Verdict == quoratepb.Answer_VERDICT_GONE && c.alone(), a.Verdict == quoratepb.Answer_VERDICT_ABORTED:
 		// Nothing came of its only attempt, or of any, so it may have another name.

@@ -64,7 +64,7 @@ func (t *Table) end(p *Pending, result kv.Result, route Route, err error) {
 	p.tell(result, route, err)
 }
 
-// renew proposes under another id what was given up because nobody could tell whether it was still wanted. It has never
+// renew proposes under another id what was given up because no member could tell whether it was still wanted. It has never
 // been executed and never will be under the old one.
 func (t *Table) renew(p *Pending) {
 	t.settle(p)

@@ -177,7 +177,7 @@ func (t *Table) AbandonFor(id consensus.ProposalID, done Completion) {
 	}
 }
 
-// unattended takes out a proposal that nobody waits for any more: it is not repeated, and its session may end over it.
+// unattended takes out a proposal that no caller waits for any more: it is not repeated, and its session may end over it.
 func (t *Table) unattended(p *Pending) {
 	p.queue.release(p)
 	if p.sent && p.counted {
@@ -315,7 +315,7 @@ func (t *Table) Resend(tick uint64) {
 	t.clients.resend(tick)
 }
 
-// settle takes a proposal out whose end is known, or that nobody waits for.
+// settle takes a proposal out whose end is known, or that no caller waits for.
 func (t *Table) settle(p *Pending) {
 	if p.resolved {
 		return

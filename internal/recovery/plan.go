@@ -11,9 +11,9 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// The operator makes a survivor the only voter. No protocol can do it, because nobody knows what the lost members have
-// acknowledged among themselves. Everything that the survivor's log holds is kept and becomes committed. One
-// configuration entry after it removes all others for ever:
+// The operator makes a survivor the only voter. No protocol can do it, because no survivor knows what the lost members have
+// acknowledged among themselves. Everything that the survivor's log holds is kept and becomes committed. One configuration
+// entry after it removes all others for ever:
 //
 //	before   ... entry n, of term t
 //	after    ... entry n | adopted records, and voters {self}, tombstones {all others}, of term t+gap | hard state: commit

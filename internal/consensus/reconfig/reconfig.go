@@ -83,7 +83,7 @@ func Abort(joint *consensus.Config, id consensus.ConfigID, protocol consensus.Pr
 	back.Voters, back.Outgoing, back.LearnersNext = back.Outgoing, nil, nil
 	for i := range back.Members {
 		m := &back.Members[i]
-		m.Promote = false // whoever wants it now asks again
+		m.Promote = false // an operator that wants it now asks again
 		if !slices.Contains(back.Voters, m.ID) {
 			back.Learners = insert(back.Learners, m.ID)
 		}
@@ -165,10 +165,10 @@ func repeated(steps []consensus.ChangeStep) bool {
 	return false
 }
 
-// checkQuorums refuses a change that leaves nobody to decide, or, if strict, no majority that is heard and has the log.
-// A voter that answers and has not caught up cannot commit anything yet, and may never do so: one whose old directory was
-// put back stays in that state for ever. A new voter that was no learner has not been heard: the others must be a
-// majority without it. Only a lone voter may take that risk, or it could never grow by adding voters.
+// checkQuorums refuses a change that leaves no voter to decide, or, if strict, no majority that is heard and has the log. A
+// voter that answers and has not caught up cannot commit anything yet, and may never do so: one whose old directory was put
+// back stays in that state for ever. A new voter that was no learner has not been heard: the others must be a majority without
+// it. Only a lone voter may take that risk, or it could never grow by adding voters.
 func checkQuorums(current, target *consensus.Config, facts *Facts) consensus.RefusalReason {
 	if len(target.Voters) == 0 {
 		return consensus.ReasonLastVoter

@@ -44,7 +44,7 @@ func (w *world) FreshView(ctx context.Context) (membership.View, consensus.Term,
 	return w.View(ctx)
 }
 
-// Self is nobody: operators look from elsewhere.
+// Self is no member: operators look from elsewhere.
 func (w *world) Self() consensus.MemberID { return consensus.NoMember }
 
 func (w *world) Describe(ctx context.Context) (membership.View, error) {
