@@ -28,7 +28,7 @@ type Stream struct {
 	scheduled  bool
 	closed     bool
 	begun      bool          // the fields of the answer were written
-	left       bool          // nobody works for it
+	left       bool          // no goroutine works for it
 	cost, body int64         // what the tab counts for it: its fields and the like, and its request
 	still      time.Duration // for how long its client has taken nothing of what waits
 	opened     time.Time

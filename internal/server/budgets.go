@@ -77,7 +77,7 @@ const requestsInRevision = 8
 func (b *budgets) machineOptions() apply.Options {
 	return apply.Options{
 		MostLeases: b.Starts(),
-		EventBytes: int(b.Watch.Total), // more than may wait for all watchers is nobody's
+		EventBytes: int(b.Watch.Total), // no watcher may have more than may wait for all
 		Store: mvcc.Options{CacheBytes: int(b.Versions),
 			Census: census.Options{LogBytes: int(b.Counts), IntervalBytes: int(b.Counts / 2)}},
 		Hub: watch.NewHub(watch.Options{StreamBytes: int(b.Watch.Stream), ClientBytes: b.Watch.Host, TotalBytes: b.Watch.Total,

@@ -104,7 +104,7 @@ func (s *Server) claim() identity.Claim {
 		Life: s.data.Life(), Address: advertised(&s.cfg)}
 }
 
-// ownURLs are where somebody said at this start that others reach this member. Without that, it is where it was.
+// ownURLs are where a flag said at this start that others reach this member. Without that, it is where it was.
 func (s *Server) ownURLs() []string {
 	if !s.cfg.Explicit("initial-advertise-peer-urls") {
 		return nil
@@ -142,7 +142,7 @@ func (s *Server) peerDelay() func(consensus.Member) time.Duration {
 	}
 	return func(to consensus.Member) time.Duration {
 		if to.Name == "" {
-			return farthest // nobody has said yet who it is
+			return farthest // it has not said yet which member it is
 		}
 		return s.cfg.PeerDelay(to.Name)
 	}

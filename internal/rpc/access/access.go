@@ -69,8 +69,8 @@ func (c *Control) caller(ctx context.Context) (auth.Credentials, *auth.State, er
 	return by, state, err
 }
 
-// catchUp waits until this member knows the users and roles that others have acknowledged, if there is room: whoever is refused
-// makes it ask the leader, and nobody need have logged in for that.
+// catchUp waits until this member knows the users and roles that others have acknowledged, if there is room: a caller that is
+// refused makes it ask the leader, and need not have logged in for that.
 func (c *Control) catchUp(ctx context.Context) error {
 	leave, entered := c.catching.Enter(admission.CallerOf(ctx).Host)
 	if !entered {
@@ -301,7 +301,7 @@ func (c *Control) named(ctx context.Context) (string, bool) {
 	return certificateOf(ctx)
 }
 
-// mayName reports whether all members know commands in somebody's name.
+// mayName reports whether all members know commands in a user's name.
 func (c *Control) mayName() bool {
 	machine, release := c.options.Machine()
 	defer release()

@@ -79,7 +79,7 @@ func (g *Gate) Propose(
 	case <-ctx.Done():
 		go func() {
 			if o := <-done; o.result.Memory != nil {
-				o.result.Memory.Release() // nobody waits for the answer
+				o.result.Memory.Release() // no caller waits for the answer
 			}
 		}()
 		return kv.Result{}, ctx.Err()

@@ -29,7 +29,7 @@ type Call struct {
 
 	mu      sync.Mutex
 	taken   bool   // the message has come, or will not
-	arrived func() // nil: nobody waits for the message
+	arrived func() // nil: no goroutine waits for the message
 	lost    bool
 	onLost  func()
 }

@@ -39,8 +39,8 @@ type serverStream struct {
 	full     bool   // there was no room for more
 	late     bool   // a message did not come in time
 	got      bool   // a message, or there will be none
-	arrived  func() // nil: nobody waits for the only message
-	whole    func() // nil: nobody waits for the rest of a message
+	arrived  func() // nil: no goroutine waits for the only message
+	whole    func() // nil: no goroutine waits for the rest of a message
 }
 
 // openStream begins a streaming call. Its goroutine counts from the start: a client may open, and reset, more streams than

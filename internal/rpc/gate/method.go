@@ -87,7 +87,7 @@ const (
 	ofRootNow                // the same, as of now everywhere: of what changes more than the state machine
 	ofUsers                  // every user
 	ofService                // who the service lets, or the state machine
-	ofAll                    // everybody, without logging in
+	ofAll                    // any client, without logging in
 )
 
 // decideWhoCalls is the table of callers and of the methods that they may call.

@@ -65,7 +65,7 @@ func tokenOf(r *http.Request) string {
 	return ""
 }
 
-// ignored takes what nobody asks for.
+// ignored takes further messages of a client, for a call that takes one.
 type ignored struct{ io.Writer }
 
 // Close implements io.Closer.

@@ -28,7 +28,7 @@ const (
 type scrapes struct {
 	gather http.HandlerFunc // writes what there is
 	places *admission.Ledger
-	turn   chan struct{} // has one while nobody makes an answer
+	turn   chan struct{} // has one while no goroutine makes an answer
 }
 
 func newScrapes(registry *prometheus.Registry, turn chan struct{}) http.HandlerFunc {

@@ -141,7 +141,7 @@ func newMuxListener(addr net.Addr) *muxListener {
 	return &muxListener{addr: addr, conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// deliver hands a connection over; false if nobody accepts any more.
+// deliver hands a connection over; false if no server accepts any more.
 func (l *muxListener) deliver(conn net.Conn) bool {
 	select {
 	case l.conns <- conn:

@@ -61,8 +61,8 @@ var (
 	errClientID = status.Error(codes.AlreadyExists, clients.ErrClientID.Error())
 )
 
-// proposeStream is the stream of one client. The goroutine of the call sends, one more receives, and answers come from
-// whoever applies.
+// proposeStream is the stream of one client. The goroutine of the call sends, one more receives, and answers come from the
+// goroutine that applies.
 type proposeStream struct {
 	writer *Service
 	grpc   grpc.BidiStreamingServer[quoratepb.ProposeRequest, quoratepb.ProposeResponse]
@@ -75,7 +75,7 @@ type proposeStream struct {
 	room       sync.Cond
 	tab        *admission.Tab // of what this stream holds: requests, results and verdicts until they are sent
 	sending    int64          // of tab, for what is being sent
-	closed     bool           // nobody sends any more
+	closed     bool           // no goroutine sends any more
 	received   error
 	unanswered map[*streamProposal]struct{}
 	bytes      int // of requests in unanswered
@@ -237,7 +237,7 @@ func (p *proposeStream) begin(r *quoratepb.Proposal, waits func()) (*kv.Command,
 		return nil, one, nil
 	}
 	command, err := p.writer.admitProposal(p.grpc.Context(), r)
-	if err == nil && kv.AsksForPairs(command) { // nothing is read for a request that nobody has admitted
+	if err == nil && kv.AsksForPairs(command) { // nothing is read for a request that was not admitted
 		one.command = command
 	}
 	if r.Again && !errors.Is(err, ErrDenied) {
@@ -248,7 +248,7 @@ func (p *proposeStream) begin(r *quoratepb.Proposal, waits func()) (*kv.Command,
 	}
 	switch {
 	case r.Again && errors.Is(err, ErrNoRoom), err == nil && full != nil && !p.writer.options.Clients.Awaits(id):
-		// Nobody here knows of a first attempt. If there was one, its result will be kept: this is no refusal.
+		// This member does not know of a first attempt. If there was one, its result will be kept: this is no refusal.
 		one.Complete(kv.Result{}, cmp.Or(err, full))
 		return nil, one, nil
 	case err != nil:

@@ -10,7 +10,7 @@ type Expiry struct {
 	Kind Kind
 	What string // "certificate", "client-certificate", "authority" or "revocation-list"
 	At   time.Time
-	from time.Time // since when; zero: nobody says
+	from time.Time // since when; zero: not known
 }
 
 // The names of certificates and lists that expire.

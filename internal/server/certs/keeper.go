@@ -128,7 +128,7 @@ func (k *Keeper) watch(paths ...string) reload.Options {
 	return reload.Options{What: "TLS files", Paths: paths, Clock: env.WallClock{}, Logger: k.logger}
 }
 
-// announce tells what is served, and of a certificate that nobody will accept.
+// announce tells what is served, and of a certificate that no client will accept.
 func (k *Keeper) announce() {
 	if k.pair == nil {
 		return

@@ -109,7 +109,7 @@ func (c *conn) negotiate() (io.ReadWriter, error) {
 	return secured, secured.HandshakeContext(ctx)
 }
 
-// report tells of a failed handshake. Load balancers that only look whether somebody listens are not worth a line.
+// report tells of a failed handshake. Load balancers that only look whether a process listens are not worth a line.
 func (l *Listener) report(from net.Addr, err error) {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		l.refused.Add(1)
