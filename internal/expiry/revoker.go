@@ -92,7 +92,7 @@ func (r *Revoker) Run(ctx context.Context) error {
 // Due returns the revocations of leases that have expired, if this member leads: as many as may be in the log at once.
 func (r *Revoker) Due() []kv.LeaseRevokeOp {
 	if !r.options.Leads() {
-		return nil // whoever leads next begins anew
+		return nil // the next leader begins anew
 	}
 	atOnce := maxRevokesAtOnce
 	if r.options.Corrupt() {

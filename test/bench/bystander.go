@@ -219,7 +219,7 @@ func (b *bystander) killed(ctx context.Context, c *cluster.Cluster) (time.Durati
 		return time.Since(begun), err
 	}
 	for {
-		b.conn.ResetConnectBackoff() // the client has seen that nobody was there
+		b.conn.ResetConnectBackoff() // the client has seen that no server was there
 		limited, cancel := context.WithTimeout(b.named(ctx), time.Second)
 		_, err := b.kv.Put(limited, &pb.PutRequest{Key: []byte("bystander")}, grpc.WaitForReady(true))
 		cancel()

@@ -22,7 +22,7 @@ import (
 // holding is an attack on what a member holds for its clients.
 type holding struct {
 	name     string
-	none     bool // nobody attacks
+	none     bool // no client attacks
 	path     string
 	message  func(size int) proto.Message
 	size     int    // of the message

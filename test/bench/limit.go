@@ -21,7 +21,7 @@ import (
 // The sizes of the requests of `memory`.
 const (
 	putClients   = 64
-	unreadBytes  = 4 << 10 // of a value that nobody reads
+	unreadBytes  = 4 << 10 // of a value that no client reads
 	unreadWriter = 16
 	unreadStream = 64 // watch streams that are never read, all of one host
 	listClients  = 6

@@ -281,7 +281,7 @@ func (e *lsm) checkFormat(existed bool) error {
 	return e.Flush()
 }
 
-// isEmpty tells a creation that a crash cut short from somebody else's store.
+// isEmpty tells a creation that a crash cut short from the store of another program.
 func (e *lsm) isEmpty() (bool, error) {
 	it, err := e.NewIter(nil, nil)
 	if err != nil {

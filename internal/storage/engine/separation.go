@@ -30,7 +30,7 @@ type separator struct {
 // isValueFile tells whether a file of a store holds separated values.
 func isValueFile(name string) bool { return strings.HasSuffix(name, ".blob") }
 
-// goOn separates from the start in a store that has separated values: LSM compactions may begin before anybody says so.
+// goOn separates from the start in a store that has separated values: LSM compactions may begin before a caller says so.
 func (s *separator) goOn(fs env.FS, dir string) error {
 	names, err := fs.List(dir)
 	if slices.ContainsFunc(names, isValueFile) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// farConn is a connection on which everything arrives later, in order, without holding up whoever writes.
+// farConn is a connection on which everything arrives later, in order, without holding up the writer.
 type farConn struct {
 	net.Conn
 	delay   time.Duration

@@ -68,7 +68,7 @@ type Checker struct {
 	last       int64 // revision of the last event
 	reached    int64 // all up to this revision was told
 	told       []seen
-	gaps       []span // what nobody asked for: the watch was compacted away, and began anew from a list
+	gaps       []span // what no client asked for: the watch was compacted away, and began anew from a list
 }
 
 // NewChecker begins with a list of all keys at a revision; the watch begins after that.

@@ -83,7 +83,7 @@ func Get(ctx context.Context, w *Worker) error {
 	return err
 }
 
-// compareAndSet writes a key of the worker's own if nobody wrote it since, and else learns its revision.
+// compareAndSet writes a key of the worker's own if no other client wrote it since, and else learns its revision.
 func compareAndSet(ctx context.Context, w *Worker) error {
 	key := fmt.Sprintf("t%05d-%d", w.Number, w.Keys.Random.IntN(ownKeys))
 	answer, err := w.Client.Txn(ctx).
