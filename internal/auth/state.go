@@ -127,7 +127,7 @@ func (t *JoinToken) size() int {
 	return perItem + len(t.ID) + len(t.Hash) + len(t.Owner) + len(t.UsedBy)*len(t.Hash)
 }
 
-// size counts a range in each set, also one that merges with others there: who revokes a permission never needs more room.
+// size counts a range in each set, also one that merges with others there: to revoke a permission never needs more room.
 func (p *Permission) size() int {
 	n := perItem + len(p.Key) + len(p.End)
 	if len(p.End) == 0 {

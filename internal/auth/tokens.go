@@ -24,7 +24,7 @@ func (s *State) Admits(id string, hash, newcomer [32]byte, now int64) error {
 	case t == nil || subtle.ConstantTimeCompare(t.Hash[:], hash[:]) == 0:
 		return ErrTokenInvalid
 	case t.Owner != "" && s.enabled && !s.HasRole(t.Owner, RootRole):
-		return ErrTokenInvalid // who may not add members any more must not do it by a token from before
+		return ErrTokenInvalid // a user that may not add members any more must not do it by a token from before
 	case t.Expires <= now:
 		return ErrTokenExpired
 	case !t.usedBy(newcomer) && len(t.UsedBy) >= t.Uses:

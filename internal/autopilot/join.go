@@ -50,8 +50,8 @@ type JoinQuestion struct {
 	// Trusted says that the member which was asked knows the caller: it has shown the certificate of a peer, or comes from a
 	// user who may change the members.
 	Trusted bool `json:"trusted,omitempty"`
-	// Certificates says that the member which was asked wants certificates of its peers: who shows none of a peer needs a
-	// token.
+	// Certificates says that the member which was asked wants certificates of its peers: a process that shows none of a peer
+	// needs a token.
 	Certificates bool `json:"certificates,omitempty"`
 	// Closed is for a leader of a version before join tokens, in a rolling upgrade: that admits every process that is not said
 	// to be closed out, whether Trusted or not. A leader that knows tokens does not look at it.

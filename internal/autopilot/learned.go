@@ -19,7 +19,7 @@ import (
 type Whereabouts struct {
 	Cluster consensus.ClusterID `json:"cluster"`
 	Epoch   consensus.Epoch     `json:"epoch"`
-	Member  consensus.MemberID  `json:"member"` // who says so
+	Member  consensus.MemberID  `json:"member"` // that says so
 	Config  consensus.ConfigID  `json:"config"`
 	Members []Whereabout        `json:"members"`
 }

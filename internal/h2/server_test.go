@@ -27,7 +27,7 @@ type echo struct {
 
 	mu       sync.Mutex
 	stubborn []*body // that are worked for although they were lost
-	released bool    // nobody is, any more
+	released bool    // none is, any more
 }
 
 func (e *echo) release() {
@@ -122,7 +122,7 @@ func (b *body) answer() {
 
 func (b *body) Lost() {
 	b.of.lost.Add(1)
-	if b.many > 0 || b.stubborn { // send notices, or nobody
+	if b.many > 0 || b.stubborn { // send notices, or none
 		return
 	}
 	b.end()

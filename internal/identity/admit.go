@@ -49,7 +49,7 @@ func (r Receiver) Admit(
 }
 
 // Bindings returns the changes by which a leader binds those members to their data directories whom it has met, as met says,
-// and who are not bound yet. The first bindings of a cluster bind the leader, self, to its own directory, too; fewer than a
+// and which are not bound yet. The first bindings of a cluster bind the leader, self, to its own directory, too; fewer than a
 // majority are refused by the core.
 func Bindings(
 	config *consensus.Config, met []Claim, self consensus.MemberID, own consensus.StorageID,

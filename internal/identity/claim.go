@@ -45,7 +45,7 @@ const (
 	LostDisk       Reason = 4 // the member is bound to another data directory
 	RolledBack     Reason = 5 // the data directory is older than what was seen of it
 	Cloned         Reason = 6 // the data directory is in use by two processes
-	Anonymous      Reason = 7 // it has no identity, and asks for more than who is there
+	Anonymous      Reason = 7 // it has no identity, and asks for more than which member is there
 	Unbound        Reason = 8 // it is not bound yet, and asks for what only a member may
 	NewerVersion   Reason = 9
 	// WrongCertificate: it shows one that is not for where it is, or for where the member is.

@@ -6,7 +6,7 @@ import "github.com/quorate/quorate/internal/consensus"
 type Rules struct {
 	IgnoreBinding    bool // rule I1: a process that bears the id is the member
 	CountUnbound     bool // rule I2: what unbound members say counts
-	FoundByMajority  bool // rule I3: who was met decides, not all
+	FoundByMajority  bool // rule I3: the members that were met decide, not all
 	ForgetExclusion  bool // rule I3: a founder that heard that the cluster runs founds it again once no running member answers
 	IgnoreLives      bool // rule I5: any life of a storage id is welcome
 	ObeyOtherHistory bool // a member ends itself on the word of one of another history: Obey

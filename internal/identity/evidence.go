@@ -36,7 +36,7 @@ const (
 	// member has the member that the process calls itself.
 	Certified Evidence = 1
 	// Dialled: this member opened the connection, to an address that its configuration or its tombstones have; or the process
-	// opened it, and who answers at such an address confirms the stream.
+	// opened it, and the process that answers at such an address confirms the stream.
 	Dialled Evidence = 2
 )
 

@@ -63,7 +63,7 @@ const (
 type Decision struct {
 	Verdict  Verdict
 	Bindings []Bound
-	Missing  []consensus.MemberID // Wait: who did not answer, or is not as far
+	Missing  []consensus.MemberID // Wait: the members that did not answer, or are not as far
 	Text     string               // Lost, Retired, Broken: what is wrong, and what to do
 }
 
@@ -82,7 +82,7 @@ func (f *Founder) Hears(at consensus.MemberID, g *Greeting) bool {
 	return g.Claim.Cluster == f.Own.Cluster && (g.Claim.Member == at || g.Stage == Founded)
 }
 
-// Decide says what to do after the others were asked; who did not answer, or is of another cluster, is not in met.
+// Decide says what to do after the others were asked; a member that did not answer, or is of another cluster, is not in met.
 func (f *Founder) Decide(met []Greeting) Decision {
 	for i := range met {
 		if g := &met[i]; g.Stage == Founded {

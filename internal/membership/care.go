@@ -281,7 +281,7 @@ func (c *diagnosis) attempt(going consensus.MemberID) (JobID, string) {
 }
 
 // spent reports whether the last hour had as many changes as may be. A change counts until this leader has known of it for an
-// hour: who led before had another clock. So a new leader may wait for longer than it must, and never for less.
+// hour: the leader before had another clock. So a new leader may wait for longer than it must, and never for less.
 func (c *diagnosis) spent() bool {
 	n := 0
 	for i := range c.jobs {

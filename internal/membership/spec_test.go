@@ -204,7 +204,7 @@ func FuzzDecodeJob(f *testing.F) {
 	})
 }
 
-// Ensure that a change planned while jobs before it wait or run expects what they make of the cluster, and nobody else.
+// Ensure that a change planned while jobs before it wait or run expects what they make of the cluster, and no other job.
 func TestSpec_Due(t *testing.T) {
 	at := func(index consensus.Index) consensus.ConfigID { return consensus.ConfigID{Index: index, Term: 2} }
 	ended := func(from, to consensus.Index) membership.Job {

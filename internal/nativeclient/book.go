@@ -148,7 +148,7 @@ func (b *Book) Ask(now time.Time) {
 func (b *Book) Unlisted() { b.failed = true }
 
 // Listed takes a list of the members. confirmed says that a quorum stands behind it; else a member that lags, or was removed,
-// may have answered, and who is not in the list is not gone.
+// may have answered, and a member that is not in the list is not gone.
 func (b *Book) Listed(cluster uint64, members []Place, confirmed bool) error {
 	if b.cluster == 0 {
 		b.cluster = cluster

@@ -68,7 +68,7 @@ type Node struct {
 	due       []consensus.Message // scratch
 	options   Options
 	ticks     uint64
-	counts    bool // who holds what it proposes; its reads ask all voters, too
+	counts    bool // it counts which voters hold what it proposes; its reads ask all voters, too
 	fast      bool // it offers what it proposes to all voters
 	leader    consensus.MemberID
 	term      consensus.Term

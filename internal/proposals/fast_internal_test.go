@@ -289,7 +289,7 @@ func TestTable_aborted(t *testing.T) {
 				if again.ID == sent.ID || !again.Fast || !slices.Equal(again.Payload, sent.Payload) || !p.Sent(q) {
 					t.Fatalf("round %d: got %+v after %v, want the same under another id, for the first time", round, again, sent.ID)
 				}
-				applied(p, []left{sent}, kv.Result{Revision: 8}) // a result of the old id is nobody's
+				applied(p, []left{sent}, kv.Result{Revision: 8}) // no caller waits for a result of the old id
 				sent = again
 			}
 			p.Decided([]tally.Decision{winOf(sent, 9)})

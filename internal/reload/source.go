@@ -126,7 +126,7 @@ func (f File) Bytes() ([]byte, error) {
 	raw, err := os.ReadFile(f.Path)
 	var inner *fs.PathError
 	if errors.As(err, &inner) {
-		// Without its type: who reads it would advise about the data directory's permissions.
+		// Without its type: a caller that reads it would advise about the data directory's permissions.
 		return nil, fmt.Errorf("%v: %v", f, inner.Err)
 	}
 	return raw, err

@@ -32,7 +32,7 @@ type newcomer struct {
 	mu      sync.Mutex
 	founder identity.Founder
 
-	foreign []consensus.MemberID // who answered last, and is of another cluster
+	foreign []consensus.MemberID // those that answered last, and are of another cluster
 	failed  map[string]error     // of the last greetings, by URL
 
 	waiting  string // for whom, when it was last looked what is wrong with their URLs

@@ -22,7 +22,7 @@ import (
 // Any process that learns a member's claim, which a hello tells, can repeat it to the letter. So a stream is the member's only
 // if the member confirms it at its address:
 //
-//	member 2, or who says so          member 1                      the address that member 1 has of member 2
+//	member 2, or an impostor          member 1                      the address that member 1 has of member 2
 //	          | hello, token            |                                         |
 //	          | ----------------------> | methodConfirm, a challenge              |
 //	          |                         | --------------------------------------> |

@@ -49,8 +49,8 @@ func clientPort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// Ensure that whatever answers at a peer URL and is no peer port is called by its name, and is neither the member nor somebody
-// who proves that the member is not there.
+// Ensure that whatever answers at a peer URL and is no peer port is called by its name, and is neither the member nor a
+// process that proves that the member is not there.
 func TestFind_namesTheMistake(t *testing.T) {
 	member := strings.TrimPrefix(start(t, 2).url, "http://")
 	encrypted := httptest.NewTLSServer(http.NotFoundHandler())

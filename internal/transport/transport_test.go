@@ -213,7 +213,7 @@ func TestTransport_SetPeers_newURL(t *testing.T) {
 func TestTransport_SetPeers_severalURLs(t *testing.T) {
 	gone := testnet.Address(t)
 	a, b, other := start(t, 1), start(t, 2), start(t, 3)
-	// Nobody at the first, somebody else at the second.
+	// No process at the first, another one at the second.
 	a.SetPeers([]consensus.Member{{ID: 2, PeerURLs: []string{"http://" + gone, other.url, b.url}}})
 	a.waitFor(2)
 	a.Send([]consensus.Message{heartbeat(1, 2, 1)})

@@ -14,7 +14,7 @@ const maxPauseDoublings = 6
 // lead would be tried each time that this member leads again. The zero value is ready.
 type HandoverPace struct {
 	tries     int
-	last      consensus.MemberID // who was tried last
+	last      consensus.MemberID // the one tried last
 	notBefore uint64             // tick of the next attempt
 	forgetAt  uint64             // tick from which on the attempts before do not count
 }

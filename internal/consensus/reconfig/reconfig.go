@@ -14,7 +14,8 @@ type Facts struct {
 	Tombstones  []consensus.MemberID // removed for ever
 	MaxLearners int                  // zero: no limit
 	Strict      bool                 // refuse what would leave no reachable majority
-	// CountLaggards breaks a rule, as a negative control: who was heard counts, whether it has caught up or not. Tests only.
+	// CountLaggards breaks a rule, as a negative control: a member that was heard counts, whether it has caught up or not.
+	// Tests only.
 	CountLaggards bool
 }
 

@@ -108,7 +108,7 @@ func (w *world) Change(_ context.Context, request *consensus.ChangeRequest) erro
 	return nil
 }
 
-// Transfer fails: who leads does not matter here, and leaders are removed as they are.
+// Transfer fails: it does not matter here which member leads, and leaders are removed as they are.
 func (w *world) Transfer(context.Context, consensus.MemberID) error {
 	return errors.New("operators: no leader hands over")
 }

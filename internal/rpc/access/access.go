@@ -308,8 +308,8 @@ func (c *Control) mayName() bool {
 	return machine.ActiveLevel() >= level.Users
 }
 
-// SignOffer is Sign for a command that a client offers to several members at once: who shows a certificate is named also while
-// this member knows of no authentication.
+// SignOffer is Sign for a command that a client offers to several members at once: a client that shows a certificate is named
+// also while this member knows of no authentication.
 func (c *Control) SignOffer(ctx context.Context, command *kv.Command) error {
 	by, state, err := c.caller(ctx)
 	if err != nil {

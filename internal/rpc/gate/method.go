@@ -83,10 +83,10 @@ func (m *methods) find(name string) *Method {
 type callers uint8
 
 const (
-	ofRoot    callers = iota // who has the role root: of all methods that no table names
+	ofRoot    callers = iota // users with the role root: of all methods that no table names
 	ofRootNow                // the same, as of now everywhere: of what changes more than the state machine
 	ofUsers                  // every user
-	ofService                // who the service lets, or the state machine
+	ofService                // callers that the service lets, or the state machine
 	ofAll                    // any client, without logging in
 )
 
