@@ -245,7 +245,7 @@ func TestWriter_close_doubt(t *testing.T) {
 		ended <- err
 	}()
 	<-left
-	w.cancel() // as if the process ended: nobody says farewell
+	w.cancel() // as if the process ended: it says no farewell
 	var doubt *InDoubtError
 	if err := <-ended; !errors.As(err, &doubt) {
 		t.Errorf("got %v, want doubt", err)

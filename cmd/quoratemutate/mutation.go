@@ -41,7 +41,7 @@ var silentMethods = []string{"String", "GoString", "Error", "Format", "LogValue"
 // hold always.
 var silentCalls = []string{"slog", "logger", "metrics", "event", "invariant", "panic"}
 
-// silentFields are counters for metrics. Nothing reads them but who shows them.
+// silentFields are counters for metrics. Nothing reads them but the code that shows them.
 var silentFields = []string{"counts", "metrics"}
 
 // flipped moves the bound of a comparison by one, or asks for the opposite.

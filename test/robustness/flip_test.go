@@ -163,7 +163,7 @@ func (c *cluster) startFlipped(which int) (refusal error) {
 	}()
 	select {
 	case <-flipped:
-	case <-time.After(10 * time.Second): // it waits for somebody to help it, which it says in its log
+	case <-time.After(10 * time.Second): // it waits for an operator to help it, which it says in its log
 		cancel()
 		<-flipped
 	}

@@ -15,7 +15,7 @@ func TestPaced(t *testing.T) {
 	first := true
 	stalled := errors.New("stalled")
 	operate := func(context.Context, *Worker) error {
-		if first { // one worker: nobody else is here
+		if first { // one worker: no other goroutine is here
 			first = false
 			<-time.After(50 * time.Millisecond)
 			return stalled
