@@ -11,8 +11,8 @@ import (
 	"github.com/quorate/quorate/client"
 )
 
-// A lock that is taken by a transaction: whoever is told that it succeeded has it, and nobody is told wrong because an answer
-// was lost and the transaction sent again.
+// A lock that is taken by a transaction: a client that is told that it succeeded has it, and none is told wrong because an
+// answer was lost and the transaction sent again.
 func Example() {
 	c, err := client.New(client.Config{Endpoints: []string{"http://127.0.0.1:2379"}})
 	if err != nil {

@@ -17,7 +17,7 @@ func (f *fakeCluster) termConfig() *quoratepb.TermConfig {
 	return &quoratepb.TermConfig{Term: f.term, ConfigTerm: 1}
 }
 
-// reserve returns the revision at which everybody holds a proposal, and at which it is applied.
+// reserve returns the revision at which every member holds a proposal, and at which it is applied.
 func (f *fakeCluster) reserve(session name, sequence uint64) int64 {
 	if f.reserved[session] == nil {
 		f.reserved[session] = map[uint64]int64{}
@@ -115,7 +115,7 @@ func (f *fakeCluster) answerFast(
 	switch what {
 	case breakBefore:
 		return nil, nil, errBroken
-	case breakTold: // it is in the leader's log: it will be applied, but nobody is told so
+	case breakTold: // it is in the leader's log: it will be applied, but no client is told so
 		_, _, _ = f.propose(client, p)
 		return v, nil, errBroken
 	case againBefore: // and no verdict

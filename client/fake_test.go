@@ -50,7 +50,7 @@ const (
 	twice             // two answers
 	late              // the answer waits for the next message
 	retire            // the session ends before it is applied
-	retireAfter       // and after; nobody is told
+	retireAfter       // and after; no client is told
 	refuse            // for good, before the log
 	breakTold         // the leader's stream breaks after the verdict, before the answer
 	disagree          // a voter holds it at another revision

@@ -193,8 +193,8 @@ func (l *link) serve() {
 		}
 		select {
 		case <-l.w.table.wake:
-			// Callers that were answered together ask again together: whoever can run adds its write first, and the message
-			// takes all of them. Nobody waits: with nothing else to run this does nothing.
+			// Callers that were answered together ask again together: each that can run adds its write first, and the message
+			// takes all of them. No caller waits: with nothing else to run this does nothing.
 			runtime.Gosched()
 		case <-retry:
 			l.w.table.with((*nativeclient.Table).Retry)

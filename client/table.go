@@ -17,7 +17,7 @@ type table struct {
 	writes *nativeclient.Table
 }
 
-// call is a write that somebody waits for.
+// call is a write that a caller waits for.
 type call struct {
 	*nativeclient.Call
 	done chan struct{} // closed when it is answered

@@ -42,7 +42,7 @@ func TestWriter_fast(t *testing.T) {
 }
 
 // TestWriter_fast_faults writes while members disagree, change their terms, refuse, and lose their streams at every point.
-// What was acknowledged happened once, at the revision that was told.
+// Each acknowledged write happened once, at the revision that its caller was told.
 func TestWriter_fast_faults(t *testing.T) {
 	const writers, each, wins = 8, 100, 20
 	f := newFakeCluster()

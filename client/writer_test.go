@@ -27,7 +27,7 @@ func patience(t testing.TB) context.Context {
 }
 
 // TestWriter_write_faults writes from many goroutines while streams break, answers come late, twice or not at all, and
-// sessions end. What was acknowledged happened once, what was refused never, and the rest at most once.
+// sessions end. An acknowledged write happened once, a refused one never, and any other at most once.
 func TestWriter_write_faults(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -245,7 +245,7 @@ func TestWriter_close_doubt(t *testing.T) {
 		ended <- err
 	}()
 	<-left
-	w.cancel() // as if the process ended: nobody says farewell
+	w.cancel() // as if the process ended: it says no farewell
 	var doubt *InDoubtError
 	if err := <-ended; !errors.As(err, &doubt) {
 		t.Errorf("got %v, want doubt", err)

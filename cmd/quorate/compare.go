@@ -25,8 +25,8 @@ func (p place) String() string {
 	return p.dataDir + "," + p.walDir
 }
 
-// parsePlace reads DIR or DIR,WAL-DIR. What may mean two things is refused: a survivor that is read wrongly is one whose writes
-// are lost.
+// parsePlace reads DIR or DIR,WAL-DIR. A text that may mean two things is refused: a survivor that is read wrongly is one
+// whose writes are lost.
 func parsePlace(text string) (place, error) {
 	dataDir, walDir, split := strings.Cut(text, ",")
 	switch {

@@ -57,7 +57,7 @@ func given(pairs ...string) (words []string) {
 	return words
 }
 
-// dialTLS trusts anybody unless it is told whom: an impostor could only keep the command from being done.
+// dialTLS trusts any process unless it is told which: an impostor could only keep the command from being done.
 func (f *peerFiles) dialTLS() (*tls.Config, error) {
 	config := &tls.Config{InsecureSkipVerify: f.roots == "", MinVersion: tls.VersionTLS12}
 	if f.roots != "" {

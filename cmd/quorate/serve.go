@@ -96,7 +96,7 @@ func serve(args []string, s command.Streams) int {
 	return status
 }
 
-// lastWordPatience is how long a process that ends waits for somebody to take the reason.
+// lastWordPatience is how long a process that ends waits for its standard error to take the reason.
 const lastWordPatience = time.Second
 
 // fail says why the server ended, in one line: supervisors and log shippers take the last one.
@@ -217,7 +217,7 @@ func tellSupervisor(logger *slog.Logger) {
 	}
 }
 
-// stopMember stops gracefully, unless a second signal says that nobody wants to wait for that.
+// stopMember stops gracefully, unless a second signal says that the operator does not want to wait for that.
 func stopMember(m member, second <-chan os.Signal, logger *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()

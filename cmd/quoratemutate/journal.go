@@ -42,8 +42,8 @@ func openJournal(name string, order []mutation) (*journal, error) {
 	return j, nil
 }
 
-// tried returns the result of a mutant, if an earlier campaign tried it. What survived the quick tests alone has to be tried
-// again by one that asks for more.
+// tried returns the result of a mutant, if an earlier campaign tried it. A mutant that survived the quick tests alone is tried
+// again by a campaign that asks for more.
 func (j *journal) tried(number int, quick bool) (result, bool) {
 	if j == nil {
 		return result{}, false

@@ -41,7 +41,7 @@ var silentMethods = []string{"String", "GoString", "Error", "Format", "LogValue"
 // hold always.
 var silentCalls = []string{"slog", "logger", "metrics", "event", "invariant", "panic"}
 
-// silentFields are counters for metrics. Nothing reads them but who shows them.
+// silentFields are counters for metrics. Nothing reads them but the code that shows them.
 var silentFields = []string{"counts", "metrics"}
 
 // flipped moves the bound of a comparison by one, or asks for the opposite.
@@ -115,7 +115,7 @@ func (e *enumeration) visit(n ast.Node) bool {
 }
 
 // condition negates a condition, and drops it to true and to false. Loops are not dropped to true: they would only not end.
-// What the condition calls is called still, and what it uses is used, so that the mutant compiles.
+// The mutant still calls what the condition calls, and uses what it uses, so that it compiles.
 func (e *enumeration) condition(cond ast.Expr, toTrue bool) {
 	if cond == nil {
 		return

@@ -164,7 +164,7 @@ type usual struct {
 	quick time.Duration // that all others take together
 }
 
-// baseline runs a checker on the tree as it is, once. What fails without a mutation says nothing about one.
+// baseline runs a checker on the tree as it is, once. A test that fails without a mutation says nothing about one.
 func (l *laboratory) baseline(ctx context.Context, checker string) (*usual, error) {
 	l.mu.Lock()
 	once, ok := l.baselines[checker]

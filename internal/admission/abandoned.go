@@ -13,7 +13,7 @@ const (
 	maxAbandoned      = 4096
 	mostAbandoned     = 8192
 	abandonedForgiven = 256
-	// maxAbandoners bounds the hosts that are remembered. What a further one abandons costs it nothing.
+	// maxAbandoners bounds the hosts that are remembered. The requests that a further host abandons cost it nothing.
 	maxAbandoners = 4096
 )
 

@@ -37,7 +37,7 @@ type call struct {
 
 type callKey struct{}
 
-// endable is a stream of grpc-go's server: a status ends it, and its context with it, whoever waits for a message.
+// endable is a stream of grpc-go's server: a status ends it, and its context with it, whichever goroutine waits for a message.
 type endable interface {
 	WriteStatus(why *status.Status) error
 }

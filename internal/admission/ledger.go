@@ -7,8 +7,8 @@ import (
 
 // Ledger bounds what clients make a process hold, in bytes, for all hosts together and for each host: connections, streams,
 // requests, and what is not read. A host may have as much as is free then for others: alone it has half, n hosts an n+1st part
-// each, and whoever comes next finds as much (Choudhury and Hahne, Dynamic Queue Length Thresholds for Shared-Memory Packet
-// Switches, 1998). A quarter is kept for hosts that have little, in whatever order the others came. Nothing waits here.
+// each, and the host that comes next finds as much (Choudhury and Hahne, Dynamic Queue Length Thresholds for Shared-Memory
+// Packet Switches, 1998). A quarter is kept for hosts that have little, in whatever order the others came. Nothing waits here.
 type Ledger struct {
 	total int64
 	small int64       // what each host may have of the reserve

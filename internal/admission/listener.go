@@ -11,8 +11,8 @@ func (b *HostBound) Listen(l net.Listener) net.Listener {
 	return &boundedListener{Listener: l, bound: b}
 }
 
-// What a connection takes while nothing is asked, in bytes: a socket and a goroutine; the state of TLS, too; what one of HTTP
-// has beside the first, and its headers.
+// The memory of a connection without requests, in bytes: its socket and a goroutine; with TLS, its state, too; with HTTP, what
+// its server adds, and the headers.
 const (
 	ConnBytes     = 8 << 10
 	TLSConnBytes  = 24 << 10
@@ -76,8 +76,8 @@ func (c *ledgerConn) Close() error {
 // NetConn gives what is below, as tls.Conn does.
 func (c *ledgerConn) NetConn() net.Conn { return c.Conn }
 
-// Charge takes more bytes for a connection, through what was put around it; false if there is no room. A connection that nobody
-// counts has room.
+// Charge takes more bytes for a connection, through what was put around it; false if there is no room. A connection that no
+// ledger counts has room.
 func Charge(c net.Conn, bytes int64) bool {
 	for c != nil {
 		switch counted := c.(type) {

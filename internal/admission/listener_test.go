@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/admission"
 )
 
-// Ensure that connections beyond the limits are closed at once, that others are served meanwhile, and that whoever leaves
+// Ensure that connections beyond the limits are closed at once, that others are served meanwhile, and that one that leaves
 // makes room, however often it is closed.
 func TestHostBound_Listen(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Ensure that a few calls run, a few more wait, the rest is refused, and that whoever gives up waits no more.
+// Ensure that a few calls run, a few more wait, the rest is refused, and that a call that gives up waits no more.
 func TestQueue_Enter(t *testing.T) {
 	const maxWaiting = 64
 	q := NewQueue(1, maxWaiting)

@@ -134,7 +134,7 @@ func (u *Unidentified) Held() int64 {
 	return u.held
 }
 
-// makeRoom evicts until there is room for more, or nobody waits.
+// makeRoom evicts until there is room for more, or no connection waits.
 func (u *Unidentified) makeRoom(more int64) (evicted []net.Conn) {
 	for u.held+more > u.limit {
 		s := u.next()
@@ -148,7 +148,7 @@ func (u *Unidentified) makeRoom(more int64) (evicted []net.Conn) {
 	return evicted
 }
 
-// next is the one to evict; nil if nobody waits.
+// next is the one to evict; nil if no connection waits.
 func (u *Unidentified) next() (found *Slot) {
 	most := int64(-1)
 	for _, waiting := range u.hosts {

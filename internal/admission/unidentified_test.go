@@ -74,8 +74,8 @@ func TestUnidentified_Add_oldestOfAll(t *testing.T) {
 	}
 }
 
-// Ensure that who is pinned is not evicted, that half of all can be pinned and no more, and that who is pinned no more
-// waits again.
+// Ensure that a pinned connection is not evicted, that half of all can be pinned and no more, and that one that is pinned no
+// more waits again.
 func TestUnidentified_Pin(t *testing.T) {
 	l := admission.NewUnidentified(4)
 	var slots []*admission.Slot

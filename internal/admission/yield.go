@@ -9,8 +9,9 @@ import (
 const yieldBytes = 8 << 10
 
 // Yielding returns a listener whose connections let other goroutines run after each 8 KiB that are read, and after each write,
-// which is an answer or a part of one. Who reads a client that always has more to be read, and skips what comes or answers it,
-// would have a processor for 10 ms at a time otherwise, and so would each of its connections: 8 KiB are 250 requests.
+// which is an answer or a part of one. A goroutine that reads a client which always has more to be read, and skips what comes
+// or answers it, would have a processor for 10 ms at a time otherwise, and so would those of its other connections: 8 KiB are
+// 250 requests.
 func Yielding(l net.Listener) net.Listener { return yieldingListener{l} }
 
 type yieldingListener struct{ net.Listener }

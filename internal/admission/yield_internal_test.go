@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Ensure that who reads a connection lets others run after 8 KiB, in however many reads they come, and that what is below the
-// connection is found.
+// Ensure that a goroutine that reads a connection lets others run after 8 KiB, in however many reads they come, and that what
+// is below the connection is found.
 func TestYielding(t *testing.T) {
 	here, there := net.Pipe()
 	defer here.Close()
@@ -33,7 +33,8 @@ func TestYielding(t *testing.T) {
 	}
 }
 
-// Ensure that who answers a connection lets others run after each answer, also where many requests come in one read.
+// Ensure that a goroutine that answers a connection lets others run after each answer, also where many requests come in one
+// read.
 func TestYielding_answers(t *testing.T) {
 	const requests = 100
 	here, there := net.Pipe()

@@ -154,7 +154,7 @@ func (a *Applier) apply(entries []consensus.Entry) error {
 }
 
 // because tells why entries could not be applied: a removed member that is still fed may meet a level that its build does
-// not know, and nobody has to start a later build for it.
+// not know, and the operator need not start a later build for it.
 func (a *Applier) because(err error) error {
 	var low *level.TooLowError
 	if d := a.options.Data; errors.As(err, &low) {

@@ -42,7 +42,7 @@ func (k Kind) OfJoinToken() bool { return k >= JoinTokenAdd && k <= JoinTokenUse
 type Change struct {
 	Kind       Kind
 	User, Role string
-	Hash       []byte // bcrypt, of the password; empty: nobody logs in by password
+	Hash       []byte // bcrypt, of the password; empty: the user cannot log in by password
 	NoPassword bool   // the user has none, and never gets one
 	Permission Permission
 	// Secret signs the tokens that are handed out from now on: see auth/login.

@@ -6,10 +6,11 @@ import (
 	"github.com/quorate/quorate/internal/keyrange"
 )
 
-// AnyRevision stands for the revision of who is always authenticated anew, by a certificate, or whose revision does not count.
+// AnyRevision stands for the revision of a user that is always authenticated anew, by a certificate, or whose revision does
+// not count.
 const AnyRevision = math.MaxUint64
 
-// Credentials are in whose name a request comes. The zero value is nobody.
+// Credentials say in whose name a request comes. The zero value names no user.
 type Credentials struct {
 	User     string
 	Revision uint64 // of the State by which the user was authenticated
@@ -21,7 +22,7 @@ type Credentials struct {
 // name is checked then.
 func (s *State) ByMember() Credentials { return Credentials{Member: s.enabled} }
 
-// IsZero reports whether nobody is named.
+// IsZero reports whether the Credentials name no user.
 func (c *Credentials) IsZero() bool { return *c == Credentials{} }
 
 // Check is the checks of one request. It is not safe for use by several goroutines.
@@ -53,7 +54,7 @@ func (s *State) Check(by Credentials) Check {
 	return c
 }
 
-// User fails if nobody was authenticated, or a user that is not the State's.
+// User fails if no user was authenticated, or one that is not the State's.
 func (c *Check) User() error { return c.err }
 
 // Free reports that everything is permitted.
@@ -76,8 +77,8 @@ func (c *Check) Read(key, end []byte) error { return c.permit(Read, key, end) }
 // Write permits to write the keys of an etcd pair.
 func (c *Check) Write(key, end []byte) error { return c.permit(Write, key, end) }
 
-// permit does not permit an empty range beyond what it permits for the key: whoever asks for one learns whether that is an
-// error, and nobody needs it.
+// permit does not permit an empty range beyond what it permits for the key: a caller that asks for one learns whether that is
+// an error, and no caller needs it.
 func (c *Check) permit(access Access, key, end []byte) error {
 	if c.err != nil || c.Free() {
 		return c.err

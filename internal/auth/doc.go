@@ -10,9 +10,9 @@
 // certificates are package auth/login's; which keys a command touches is package kv/apply's.
 //
 // Invariants:
-//  1. Whoever is checked names a user and the revision at which it was authenticated. A user that is not in the State is
-//     refused, and so is one that was authenticated before it was added, or before it got its present password. Other changes
-//     are no reason: what counts is what the user may do in the State that checks. (etcd refuses any older revision.)
+//  1. Credentials name a user and the revision at which it was authenticated. A user that is not in the State is refused, and
+//     so is one that was authenticated before it was added, or before it got its present password. Other changes are no
+//     reason: what counts is what the user may do in the State that checks. (etcd refuses any older revision.)
 //  2. A range is permitted if the union of what the user's roles permit covers it: no byte more.
 //  3. While authentication is enabled there is a user root that has the role root.
 //  4. Next is a function of State and Change. It uses no clock, no randomness and no order of a map.

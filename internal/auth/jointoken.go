@@ -18,7 +18,7 @@ const (
 	tokenSecretBytes = 16 // as 32 hex digits
 )
 
-// JoinToken lets processes join that nobody has added, while authentication is enabled. It must not be modified.
+// JoinToken lets processes join that no operator has added, while authentication is enabled. It must not be modified.
 type JoinToken struct {
 	ID      string   // 8 hex digits; no secret
 	Hash    [32]byte // SHA-256 of the secret

@@ -66,7 +66,7 @@ func TestState_Admits(t *testing.T) {
 	}
 }
 
-// Ensure that a token admits nobody once its owner may not add members any more.
+// Ensure that a token admits no process once its owner may not add members any more.
 func TestState_Admits_ownerIsNoRoot(t *testing.T) {
 	token, text := newToken(t, 7)
 	token.Expires, token.Uses, token.Owner = 200, 2, "ann"
@@ -128,7 +128,7 @@ func TestState_Next_joinTokens(t *testing.T) {
 	}
 }
 
-// Ensure that enabling authentication ends the tokens that somebody made who had not logged in, and keeps root's.
+// Ensure that enabling authentication ends the tokens of clients that had not logged in, and keeps root's.
 func TestState_Next_enableEndsOwnerless(t *testing.T) {
 	s := apply(t, auth.New(), auth.Change{Kind: auth.UserAdd, User: "root", Hash: []byte("h")},
 		auth.Change{Kind: auth.UserGrantRole, User: "root", Role: "root"},

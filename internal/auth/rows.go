@@ -101,7 +101,7 @@ func appendMessage(dst []byte, m proto.Message) []byte {
 }
 
 // Load takes a row of a table into a State that New made. After the last one, Loaded must be called. Rows that no State writes
-// are refused: names that Next refuses, permissions that nobody may grant, lists out of order, a row twice.
+// are refused: names that Next refuses, permissions that no user may grant, lists out of order, a row twice.
 func (s *State) Load(key, value []byte) error {
 	if len(key) == 0 {
 		return fmt.Errorf("%w: no key", ErrCorruptRow)

@@ -85,7 +85,7 @@ func TestState_Load_corrupt(t *testing.T) {
 	}
 }
 
-// Ensure that rows are refused which no State has together: authentication that is enabled without a root, which nobody could
+// Ensure that rows are refused which no State has together: authentication that is enabled without a root, which no user could
 // disable, and a user that is newer than all changes, whom no login would serve.
 func TestState_Loaded_corrupt(t *testing.T) {
 	root := auth.Row{Key: []byte("uroot"), Value: userValue(&authpb.User{Name: []byte("root"), Roles: []string{"root"}})}
@@ -114,7 +114,7 @@ func TestState_Loaded_corrupt(t *testing.T) {
 	}
 }
 
-// FuzzState_Load loads two hostile rows. What loads is a State whose rows load as an equal one.
+// FuzzState_Load loads two hostile rows. If they load, the rows of their State load as an equal State.
 func FuzzState_Load(f *testing.F) {
 	rows := auth.Rows(apply(f, apply(f, auth.New(), base...), enable))
 	for i, row := range rows {

@@ -35,7 +35,7 @@ type User struct {
 type Role struct {
 	Name        string
 	Permissions []Permission // sorted by key, then by end
-	// What Permissions permit together. It is made once, and all users of the role share it.
+	// The ranges that Permissions permit together. They are made once, and all users of the role share them.
 	read, write keyrange.Set
 }
 
@@ -52,7 +52,7 @@ type State struct {
 	sum      uint64 // that of the head, too
 }
 
-// New returns the State of a cluster in which nobody has made a user yet. Its revision is 1, as in etcd.
+// New returns the State of a cluster that has no user yet. Its revision is 1, as in etcd.
 func New() *State {
 	return &State{revision: 1, users: map[string]*User{}, roles: map[string]*Role{}, tokens: map[string]*JoinToken{}}
 }
@@ -127,7 +127,7 @@ func (t *JoinToken) size() int {
 	return perItem + len(t.ID) + len(t.Hash) + len(t.Owner) + len(t.UsedBy)*len(t.Hash)
 }
 
-// size counts a range in each set, also one that merges with others there: who revokes a permission never needs more room.
+// size counts a range in each set, also one that merges with others there: to revoke a permission never needs more room.
 func (p *Permission) size() int {
 	n := perItem + len(p.Key) + len(p.End)
 	if len(p.End) == 0 {
@@ -151,7 +151,7 @@ func (c *Change) AddsBytes() int {
 	return n
 }
 
-// makeSets is called once, before anybody else sees the role.
+// makeSets is called once, before another goroutine sees the role.
 func (r *Role) makeSets() {
 	for i := range r.Permissions {
 		p := &r.Permissions[i]

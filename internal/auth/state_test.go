@@ -280,8 +280,8 @@ func TestState_Next_tooLarge(t *testing.T) {
 	}
 }
 
-// Ensure that who logged in before authentication was disabled is refused once it was enabled again, whoever took the old token: a
-// member that has not applied that yet does.
+// Ensure that a user that logged in before authentication was disabled is refused once it was enabled again, whichever member
+// took the old token: a member that has not applied that yet does.
 func TestState_Next_enableAgain(t *testing.T) {
 	s := apply(t, auth.New(), append(slices.Clone(base), enable)...)
 	alice, _ := s.User("alice")

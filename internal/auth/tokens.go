@@ -24,7 +24,7 @@ func (s *State) Admits(id string, hash, newcomer [32]byte, now int64) error {
 	case t == nil || subtle.ConstantTimeCompare(t.Hash[:], hash[:]) == 0:
 		return ErrTokenInvalid
 	case t.Owner != "" && s.enabled && !s.HasRole(t.Owner, RootRole):
-		return ErrTokenInvalid // who may not add members any more must not do it by a token from before
+		return ErrTokenInvalid // a user that may not add members any more must not do it by a token from before
 	case t.Expires <= now:
 		return ErrTokenExpired
 	case !t.usedBy(newcomer) && len(t.UsedBy) >= t.Uses:
@@ -75,7 +75,7 @@ func (d *draft) changeTokens(c *Change) (changed bool, err error) {
 	return true, nil
 }
 
-// dropOwnerless ends the tokens that were made while nobody had to log in: anybody may have made them.
+// dropOwnerless ends the tokens that were made while no client had to log in: any client may have made them.
 func (d *draft) dropOwnerless() {
 	for _, id := range slices.Sorted(maps.Keys(d.State.tokens)) {
 		if t := d.State.tokens[id]; t.Owner == "" {

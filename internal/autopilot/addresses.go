@@ -16,7 +16,7 @@ import (
 	"github.com/quorate/quorate/internal/transport"
 )
 
-// A peer URL in the configuration is a hint that was checked: before an update is proposed, somebody has found the member of
+// A peer URL in the configuration is a hint that was checked: before an update is proposed, some member has found the one of
 // that id at the new address. Where that was not possible, the former addresses stay beside the new ones until the leader
 // finds the member there.
 
@@ -103,8 +103,8 @@ func keepsURLs(known, to *consensus.Member) bool {
 	return len(to.FormerURLs) > 0 && membership.SameURLs(known.PeerURLs, to.PeerURLs)
 }
 
-// keepFormer completes a request with the former URLs of members that nobody else has found where they are to be, but those at
-// which another member of the change was found.
+// keepFormer completes a request with the former URLs of members that no other member has found where they are to be, but
+// those at which another member of the change was found.
 func (a *Addresses) keepFormer(
 	ctx context.Context, config *consensus.Config, request *consensus.ChangeRequest, at [][]string,
 ) error {
@@ -220,7 +220,7 @@ func residentWords(known *consensus.Member, url string) string {
 
 // notForNewcomer says in words why a newcomer can not have some URLs; empty: nothing is known against them. A member that is
 // found at one which the configuration does not have of it has moved there, and the newcomer would keep it from its own. The
-// usual typo is a client port: nobody would reach the newcomer there, and it would wait for ever.
+// usual typo is a client port: no member would reach the newcomer there, and it would wait for ever.
 func (a *Addresses) notForNewcomer(ctx context.Context, config *consensus.Config, urls []string) string {
 	words := make([]string, len(config.Members))
 	var asking sync.WaitGroup
@@ -274,8 +274,9 @@ func (a *Addresses) ask(ctx context.Context, id consensus.MemberID, urls []strin
 	return found, why
 }
 
-// Wrong says in words why a member that looks for itself knows these peer URLs for wrong: nobody listens at any of them, or
-// somebody else does. It is empty where they may be right: what cannot be reached from here may be reached from elsewhere.
+// Wrong says in words why a member that looks for itself knows these peer URLs for wrong: no process listens at any of them,
+// or another one than the member does. It is empty where they may be right: what cannot be reached from here may be reached
+// from elsewhere.
 func (a *Addresses) Wrong(ctx context.Context, self consensus.MemberID, urls []string) string {
 	presence, words := a.seek(ctx, self, urls)
 	if presence == transport.Silent || presence.Misleads() {

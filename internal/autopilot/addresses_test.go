@@ -161,7 +161,7 @@ func (c *changed) Change(_ context.Context, request *consensus.ChangeRequest) er
 func (*changed) Sleep(context.Context, time.Duration) error { return nil }
 
 // Ensure that a member that says where it is gets a wrong URL repaired that was accepted before, as long as it does not answer
-// there itself, and that a word alone moves nobody.
+// there itself, and that a word alone moves no member.
 func TestRequests_Moved(t *testing.T) {
 	const wrong, right = "http://client:2379", "http://member:2380"
 	for _, row := range []struct {
@@ -237,7 +237,7 @@ func TestAddresses_Announce(t *testing.T) {
 		self   consensus.MemberID
 		done   bool
 		wrong  bool
-		others int // that are asked; no number: it tells nobody
+		others int // that are asked; no number: it tells none
 		former []string
 		again  bool
 	}{
@@ -258,7 +258,7 @@ func TestAddresses_Announce(t *testing.T) {
 			t.Errorf("%s: %+v", row.name, news)
 		}
 	}
-	for at, wrong := range map[string]bool{there: false, here: true} { // a newcomer that nobody has told anything
+	for at, wrong := range map[string]bool{there: false, here: true} { // a newcomer that no member has told anything
 		l := &lookout{view: &membership.View{}, at: map[consensus.MemberID]string{9: at}}
 		news := autopilot.NewAddresses(l, slog.New(slog.DiscardHandler)).Announce(t.Context(), 9, []string{there}, false)
 		if news.Done || news.Tells || (news.Wrong != "") != wrong || news.Known.ID != consensus.NoMember {
@@ -273,7 +273,7 @@ func TestAddresses_Announce(t *testing.T) {
 	}
 }
 
-// Ensure that a member that has moved is not kept out by another one that a typo put at its new URLs while nobody answered
+// Ensure that a member that has moved is not kept out by another one that a typo put at its new URLs while no process answered
 // there: the other one, which answers where it was, gets its former URLs back.
 func TestRequests_Moved_taken(t *testing.T) {
 	const before, now, others = "http://before:2380", "http://now:2380", "http://others:2380"
@@ -340,8 +340,8 @@ func TestRequests_Moved_displaced(t *testing.T) {
 	}
 }
 
-// Ensure that a leader drops the former URLs of a member that it finds at the new ones, restores them if somebody else is at the new
-// ones and the member where it was, and leaves all else as it is.
+// Ensure that a leader drops the former URLs of a member that it finds at the new ones, restores them if another process is at
+// the new ones and the member where it was, and leaves all else as it is.
 func TestRequests_SettleAddresses(t *testing.T) {
 	const former, now = "http://former", "http://now"
 	client := map[string]*transport.NoPeerPortError{now: {Text: "that is a client port"}}

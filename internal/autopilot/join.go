@@ -50,8 +50,8 @@ type JoinQuestion struct {
 	// Trusted says that the member which was asked knows the caller: it has shown the certificate of a peer, or comes from a
 	// user who may change the members.
 	Trusted bool `json:"trusted,omitempty"`
-	// Certificates says that the member which was asked wants certificates of its peers: who shows none of a peer needs a
-	// token.
+	// Certificates says that the member which was asked wants certificates of its peers: a process that shows none of a peer
+	// needs a token.
 	Certificates bool `json:"certificates,omitempty"`
 }
 
@@ -78,8 +78,8 @@ func (r *JoinRequest) newcomer() membership.Newcomer {
 }
 
 // Join finds the newcomer in the configuration or in a job, or takes the first step to get it there. A newcomer enters as a
-// learner, and votes once it has caught up, unless it is to stay one; one that replaces a member is added by a job. Whom
-// somebody else has added, by its peer URLs, is found; anybody else must be admitted.
+// learner, and votes once it has caught up, unless it is to stay one; one that replaces a member is added by a job. A newcomer
+// that an operator or a job has added is found by its peer URLs; any other must be admitted.
 func (r *Requests) Join(ctx context.Context, q JoinQuestion) (JoinStep, error) {
 	view, _, err := r.cluster.FreshView(ctx)
 	if err != nil {
@@ -156,7 +156,7 @@ func (r *Requests) joinInPlaceOf(
 		Kind: membership.KindReplace, Add: []membership.Newcomer{q.newcomer()}, Remove: []consensus.MemberID{replaced},
 	}
 	if q.Trusted || q.Token != "" {
-		spec.Force = "--replaces, by a process that is trusted" // whoever started it says that the other is gone
+		spec.Force = "--replaces, by a process that is trusted" // its operator says that the other is gone
 	}
 	job, err := r.Start(ctx, membership.JobID(r.options.Draw()), &spec)
 	if err != nil {
@@ -176,7 +176,7 @@ func (q *JoinRequest) mayReplace(view *membership.View, old consensus.MemberID) 
 		typed.Word(strings.Join(q.PeerURLs, ",")))}
 }
 
-// mayTakePlace refuses a process nobody vouches for that names the member whose peer URLs it has, if nothing but itself shows
+// mayTakePlace refuses a process that is not trusted and names the member whose peer URLs it has, if nothing but itself shows
 // that this one has lost its disk: flags stay in units, and a disk that is not mounted is not lost. An operator gives such a
 // place away.
 func (q *JoinQuestion) mayTakePlace(view *membership.View, old consensus.MemberID) error {
@@ -210,7 +210,7 @@ func (r *Requests) whenDead(
 	}
 }
 
-// joinAsLearner adds the newcomer. If that fails in between, or somebody was faster, the next attempt finds it.
+// joinAsLearner adds the newcomer. If that fails in between, or another leader was faster, the next attempt finds it.
 func (r *Requests) joinAsLearner(ctx context.Context, view *membership.View, q *JoinQuestion) (JoinStep, error) {
 	if owner, taken := view.NameOwner(q.Name, consensus.NoMember); taken && !view.Faults.AnyName {
 		return JoinStep{}, &membership.SpecError{Text: fmt.Sprintf("the name %s belongs to member %v: choose another "+
@@ -241,8 +241,8 @@ func (r *Requests) joinAsLearner(ctx context.Context, view *membership.View, q *
 	return joined(&now, id, q, 0)
 }
 
-// bindable is the storage id by which a newcomer may be bound at once: none while nobody is bound, for the first bindings of a
-// cluster are those of its voters.
+// bindable is the storage id by which a newcomer may be bound at once: none while no member is bound, for the first bindings
+// of a cluster are those of its voters.
 func (r *Requests) bindable(id consensus.StorageID) consensus.StorageID {
 	if config := r.addresses.finder.Config(); !config.Binds() {
 		return consensus.NoStorage

@@ -94,8 +94,8 @@ func TestRequests_Join_whereAnotherIsToBe(t *testing.T) {
 	}
 }
 
-// Ensure that nobody is told who it is by a configuration that may still be lost with its leader: such a member would be one
-// for ever that no cluster knows.
+// Ensure that no process is told which member it is by a configuration that may still be lost with its leader: such a member
+// would be one for ever that no cluster knows.
 func TestRequests_Join_undecided(t *testing.T) {
 	disk := consensus.StorageID{2}
 	c := &still{now: joinable(joinURL, disk)}
@@ -232,7 +232,7 @@ func TestRequests_Join_replacesItsPlace(t *testing.T) {
 	}
 }
 
-// mistyped is a cluster in which one URL is a client port of member 1, whoever is looked for there.
+// mistyped is a cluster in which one URL is a client port of member 1, whichever member is looked for there.
 type mistyped struct {
 	still
 	url    string
@@ -246,8 +246,8 @@ func (m *mistyped) Find(_ context.Context, _ consensus.MemberID, url string) (tr
 	return transport.NoPeerPort, &transport.NoPeerPortError{Text: "that is no peer port", Member: m.member}
 }
 
-// Ensure that no newcomer gets the client URL of a member for its peer URL: nobody would reach it, and it would wait for ever. A
-// port that only does not speak as one now may be right once the newcomer runs.
+// Ensure that no newcomer gets the client URL of a member for its peer URL: no member would reach it, and it would wait for
+// ever. A port that only does not speak as one now may be right once the newcomer runs.
 func TestAddresses_notForNewcomer_clientPort(t *testing.T) {
 	const typo, right = "http://10.0.0.1:2379", "http://10.0.0.8:2380"
 	logger := slog.New(slog.DiscardHandler)

@@ -9,7 +9,7 @@ import (
 )
 
 // Joiner decides what a process does that asks members, one after the other, to let it join: whom it asks next, when it pauses
-// and when it gives up. It has no clock and asks nobody itself.
+// and when it gives up. It has no clock and asks no member itself.
 type Joiner struct {
 	members  int
 	at       int
@@ -21,7 +21,7 @@ type JoinMove uint8
 
 const (
 	JoinAsk   JoinMove = iota // ask Joiner.Asks
-	JoinPause                 // everybody was asked: pause, and ask Joiner.Asks again
+	JoinPause                 // all members were asked: pause, and ask Joiner.Asks again
 	JoinDone                  // begin, as the member that the answer names
 	JoinEnd                   // no repetition cures what Joiner.Failure says
 )
@@ -32,8 +32,8 @@ func NewJoiner(members int) *Joiner { return &Joiner{members: members} }
 // Asks is the number of the member to ask, from zero.
 func (j *Joiner) Asks() int { return j.at }
 
-// Heard takes what asking that member gave. The first answer counts, and so does the first refusal that would be everybody's:
-// one that is not passing.
+// Heard takes what asking that member gave. The first answer counts, and so does the first refusal that every member would
+// give: one that is not passing.
 func (j *Joiner) Heard(err error, passing bool) JoinMove {
 	if j.at == 0 {
 		j.failures = nil

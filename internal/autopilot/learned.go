@@ -11,15 +11,15 @@ import (
 	"github.com/quorate/quorate/internal/membership"
 )
 
-// A member that was down while another one moved does not find that one, and nobody answers for it where the own configuration
-// has it. If it leads, it is not heard, so the log that says where it is never comes. Those that are found at addresses of the
-// own configuration know that already, and are asked: rule 4 of the rule of evidence in package identity.
+// A member that was down while another one moved does not find that one, and no process answers for it where the own
+// configuration has it. If it leads, it is not heard, so the log that says where it is never comes. Those that are found at
+// addresses of the own configuration know that already, and are asked: rule 4 of the rule of evidence in package identity.
 
 // Whereabouts are where the members are by the committed configuration of the member that says so.
 type Whereabouts struct {
 	Cluster consensus.ClusterID `json:"cluster"`
 	Epoch   consensus.Epoch     `json:"epoch"`
-	Member  consensus.MemberID  `json:"member"` // who says so
+	Member  consensus.MemberID  `json:"member"` // that says so
 	Config  consensus.ConfigID  `json:"config"`
 	Members []Whereabout        `json:"members"`
 }
@@ -42,10 +42,11 @@ func NewWhereabouts(own *identity.Claim, committed *consensus.Config, id consens
 }
 
 // Learned is what a member that hears no leader has learned so of where the others are: newer committed configurations than its
-// own. What was said at each address is kept apart, as one of those who answer may lie, or err: nobody takes back what another
-// one said. It has no clock and asks nobody itself, it is in memory only, and each word ends as soon as the own configuration
-// is as new, or the same address says something else. A word does not end by time: who said it may be down, and it may be all
-// that leads to a member. The zero value has learned nothing. It belongs to one goroutine at a time.
+// own. The words of each address are kept apart, as a process that answers there may lie, or err: none takes back the words of
+// another. It has no clock and asks no process itself, it is in memory only, and each word ends as soon as the own
+// configuration is as new, or the same address says something else. A word does not end by time: the process that said it may
+// be down, and it may be all that leads to a member. The zero value has learned nothing. It belongs to one goroutine at a
+// time.
 type Learned struct {
 	words []word // in the order in which they were said last
 	round int    // of questions; where there are too many members that are not known, or URLs, they take turns by it
@@ -98,9 +99,9 @@ func (l *Learned) Asks(all []string) []string {
 	return inTurn(slices.Compact(all), mostAsked*l.round, mostAsked)
 }
 
-// Take takes what somebody said who was found at a URL of the own configuration or of the operator's word, and reports whether
-// it is news: another URL is dialled, or one less. Who is of another cluster or epoch, or is not among the known members, is
-// not believed, and changes nothing. The configuration in force is id.
+// Take takes the answer of a process that was found at a URL of the own configuration or of the operator's word, and reports
+// whether it is news: another URL is dialled, or one less. A process of another cluster or epoch, or one that is not among the
+// known members, is not believed, and changes nothing. The configuration in force is id.
 func (l *Learned) Take(
 	own *identity.Claim, known *consensus.Config, id consensus.ConfigID, at string, said *Whereabouts,
 ) (news bool) {
@@ -117,8 +118,8 @@ func (l *Learned) Take(
 	})
 }
 
-// placesOf returns where members are, as somebody says, who tells a member nothing about itself: first those that are known,
-// and then others, by turns.
+// placesOf returns where members are, as a process says, which tells a member nothing about itself: first those that are
+// known, and then others, by turns.
 func (l *Learned) placesOf(own *identity.Claim, known *consensus.Config, said *Whereabouts) []Whereabout {
 	var places, news []Whereabout
 	told := map[consensus.MemberID]bool{own.Member: true, consensus.NoMember: true}

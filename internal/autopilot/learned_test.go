@@ -42,7 +42,7 @@ var (
 	ownN = configAt(10, 2)
 )
 
-// there is where member 2 answers, and elsewhere is another address at which somebody does.
+// there is where member 2 answers, and elsewhere is another address at which a process does.
 const there, elsewhere = "http://b:1", "http://c:1"
 
 // dials are the URLs at which member 1 is looked for.
@@ -94,7 +94,7 @@ func TestLearned(t *testing.T) {
 	}
 }
 
-// Ensure that nobody is believed who is no member of the own cluster and epoch, and that he changes nothing.
+// Ensure that a process is not believed that is no member of the own cluster and epoch, and that it changes nothing.
 func TestLearned_Take_whoIsBelieved(t *testing.T) {
 	for name, change := range map[string]func(*autopilot.Whereabouts){
 		"another cluster":   func(w *autopilot.Whereabouts) { w.Cluster = 8 },
@@ -142,8 +142,8 @@ func TestLearned_Take_bounded(t *testing.T) {
 	}
 }
 
-// Ensure that one who lies at an address, of a configuration that never comes, takes nothing back that others said or will say,
-// whoever comes first, and that his word ends when another one answers at that address.
+// Ensure that a process that lies at an address, of a configuration that never comes, takes nothing back that others said or
+// will say, whichever comes first, and that its word ends when another one answers at that address.
 func TestLearned_Take_oneLies(t *testing.T) {
 	lie, truth := said(configAt(1<<60, 1<<60), "http://x:1", "http://x:2"), said(configAt(20, 2), "http://a:2")
 	for i := range membership.MaxURLs {

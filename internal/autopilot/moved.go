@@ -25,8 +25,8 @@ var ErrOwnAddress = errors.New("autopilot: no member says of itself where others
 func LeaderLooks(id, leader consensus.MemberID) bool { return id != leader }
 
 // Moved updates the address of a member that says that it moved, if it is found at the new one and at none that the
-// configuration has: a word alone moves nobody. One that is where it was before an update that has not been confirmed has not
-// moved yet: the update stays. One that is found where an update has it has moved: its former URLs are dropped.
+// configuration has: a word alone moves no member. One that is where it was before an update that has not been confirmed has
+// not moved yet: the update stays. One that is found where an update has it has moved: its former URLs are dropped.
 func (r *Requests) Moved(ctx context.Context, id consensus.MemberID, urls []string) error {
 	spec := membership.Spec{Update: []consensus.Member{{ID: id, PeerURLs: urls}}}
 	if err := Valid(&spec); err != nil {
@@ -112,7 +112,7 @@ func (r *Requests) move(ctx context.Context, id consensus.MemberID, urls []strin
 const MovePatience = 10 * time.Second
 
 // lookAgain is after how long a member is looked for again that was not found where the configuration has it: one look that
-// fails takes nobody's URLs away.
+// fails takes no member's URLs away.
 const lookAgain = 2 * time.Second
 
 // stillThere reports whether a member is where the configuration has it, and says in words if a process without data is there.
@@ -131,7 +131,7 @@ func (r *Requests) stillThere(ctx context.Context, known *consensus.Member) (the
 	return presence == transport.Present, "", nil
 }
 
-// own returns those of a member's URLs that no other one has, or at which it is found: its word alone takes nobody's.
+// own returns those of a member's URLs that no other one has, or at which it is found: its word alone takes no other's.
 func own(config *consensus.Config, id consensus.MemberID, urls, at []string) ([]string, error) {
 	var others []string
 	for i := range config.Members {
@@ -308,19 +308,19 @@ func (t *Telling) Told(config *consensus.Config, self consensus.MemberID) {
 // Announcement is what a member has to tell that was started at some peer URLs.
 type Announcement struct {
 	Done  bool     // the configuration says so already, or has the member where it can be found
-	Wrong string   // it does not answer there itself, says this in words: nobody is told
+	Wrong string   // it does not answer there itself, says this in words: it tells no member
 	Tells bool     // it has to
-	URLs  []string // where it is: where it was started, or where an update has it that nobody has confirmed
-	// Ask are the members to tell, one after the other: nobody but they can be reached, for the leader does not know where to
-	// send what it has to say. A member without others tells itself.
+	URLs  []string // where it is: where it was started, or where an update has it that is not confirmed
+	// Ask are the members to tell, one after the other: no others can be reached, for the leader does not know where to send
+	// what it has to say. A member without others tells itself.
 	Ask   []consensus.MemberID
 	Known consensus.Member // as the configuration has it
 }
 
-// Announce says what a member does that was started at these peer URLs. Until a configuration has it, it can tell nobody; one
-// that has none yet looks for itself, since nobody else would ever tell it that its URLs are wrong. One
-// that has told once, and answers where the configuration has it but no more where it was started, has nothing to tell. That it
-// finds itself does not show that others do: the leader, or the member that the leader tells, looks.
+// Announce says what a member does that was started at these peer URLs. Until a configuration has it, it can tell no member;
+// one that has none yet looks for itself, since no other member would ever tell it that its URLs are wrong. One that has told
+// once, and answers where the configuration has it but no more where it was started, has nothing to tell. That it finds itself
+// does not show that others do: the leader, or the member that the leader tells, looks.
 func (a *Addresses) Announce(ctx context.Context, self consensus.MemberID, urls []string, again bool) (n Announcement) {
 	config := a.finder.Config()
 	known, ok := config.Member(self)
@@ -374,9 +374,10 @@ func (r *Requests) dropFormer(ctx context.Context, view *membership.View, known 
 	return err
 }
 
-// SettleAddresses looks for members that nobody had found when their URLs were changed, one after the other. The former URLs
-// of one that is found at its new ones are dropped. One whose new URLs lead to somebody else gets its former ones back, if it
-// answers there: else nobody could have those URLs to whom they belong. An update that is made while the leader looks stays.
+// SettleAddresses looks for members that were not found when their URLs were changed, one after the other. The former URLs of
+// one that is found at its new ones are dropped. One whose new URLs lead to another process gets its former ones back, if it
+// answers there: else the member to which those URLs belong could not have them. An update that is made while the leader looks
+// stays.
 func (r *Requests) SettleAddresses(ctx context.Context) {
 	config := r.addresses.finder.Config()
 	for i := range config.Members {

@@ -35,7 +35,7 @@ func TestRequests_Moved_beforeTheMove(t *testing.T) {
 	}
 }
 
-// hooked is a lookout at which something happens whenever somebody looks.
+// hooked is a lookout at which something happens whenever a member looks.
 type hooked struct {
 	*lookout
 	during func()

@@ -51,7 +51,7 @@ func FirstAccepted(
 }
 
 // claimed reports whether an unfinished job gives a learner its role, as a newcomer that it found here or by its id. Were the
-// learner a voter before the job's turn, it could not take anybody's place any more. If the job fails, it is promoted.
+// learner a voter before the job's turn, it could not take another's place any more. If the job fails, it is promoted.
 func claimed(rows []Row, member *consensus.Member) bool {
 	return slices.ContainsFunc(rows, func(row Row) bool {
 		adds := func(n membership.Newcomer) bool { return membership.SameURLs(n.PeerURLs, member.PeerURLs) }

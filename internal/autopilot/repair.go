@@ -16,7 +16,7 @@ import (
 const repairPatience = 5 * time.Second
 
 // Repair looks after the voters while its member leads: it says what is wrong and, if its policy allows that, starts the job
-// that cures it. What it remembers is of one term: the next leader watches anew. Look belongs to one goroutine, Text to all.
+// that cures it. Its memory is of one term: the next leader watches anew. Look belongs to one goroutine, Text to all.
 type Repair struct {
 	policy   membership.Policy
 	cluster  Cluster

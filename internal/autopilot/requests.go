@@ -20,7 +20,7 @@ type RequestOptions struct {
 	// ElectionTimeout is after which silence a member is taken for gone; Poll is how often to look again.
 	ElectionTimeout, Poll time.Duration
 	Draw                  func() uint64 // draws an id; nil: DrawID
-	// Admit refuses a process that asks to be added of itself; nil: nobody is refused.
+	// Admit refuses a process that asks to be added of itself; nil: none is refused.
 	Admit  func(ctx context.Context, q *JoinQuestion) error
 	Accept sync.Locker // one job at a time is accepted; nil: a mutex of its own
 }

@@ -9,10 +9,11 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// JobPoll is how often a leader looks whether what a job waits for has come: how far members are tells nobody.
+// JobPoll is how often a leader looks whether what a job waits for has come: members do not notify the leader of how far they
+// are.
 const JobPoll = 200 * time.Millisecond
 
-// StepPatience bounds one attempt at one step. What became of it, the next View tells.
+// StepPatience bounds one attempt at one step. The next View tells what became of it.
 const StepPatience = 3 * time.Second
 
 // Runner takes the steps of unfinished jobs at the member that leads.
@@ -65,7 +66,7 @@ func (r *Runner) Turn(ctx context.Context) (pause time.Duration, busy bool) {
 // write writes what a step says and returns the rows with it; nil if it is not known whether the job still is what it was.
 func (r *Runner) write(ctx context.Context, step *Step, rows []Row) []Row {
 	if err := r.cluster.Write(ctx, step.Write); err != nil {
-		// A conflict is somebody who cancels, or another leader. Of any other failure the next look tells what it did.
+		// A conflict is an operator who cancels, or another leader. Of any other failure the next look tells what it did.
 		return nil
 	}
 	job := &step.Write.Job

@@ -6,9 +6,9 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// RemovedSessions are the sessions of removed members, and since when this leader knows of them. What such a member was asked
-// for just before may still be on its way, for an election timeout at most; then the session and its results are retired. The
-// zero value is ready.
+// RemovedSessions are the sessions of removed members, and since when this leader knows of them. A proposal that such a member
+// was asked for just before may still be on its way, for an election timeout at most; then the session and its results are
+// retired. The zero value is ready.
 type RemovedSessions struct {
 	since map[consensus.SessionID]time.Time
 }

@@ -98,13 +98,13 @@ func TestAddresses_Confirm_byItself(t *testing.T) {
 	}
 }
 
-// Ensure that the word of a member about a URL at which it is not, beside one at which it is, takes that URL from nobody.
+// Ensure that the word of a member about a URL at which it is not, beside one at which it is, takes that URL from no other.
 func TestRequests_Moved_listWithAnother(t *testing.T) {
 	const old, next, elsewhere = "http://old2:2380", "http://new2:2380", "http://new3:2380"
 	view := threeVoters()
 	m := &view.Config.Members[1]
 	m.PeerURLs, m.FormerURLs = []string{next}, []string{old}
-	s := &sees{0, view, map[string]consensus.MemberID{old: 2, elsewhere: 3}} // nobody at next yet
+	s := &sees{0, view, map[string]consensus.MemberID{old: 2, elsewhere: 3}} // no process at next yet
 	cluster := &changed{}
 	err := s.requests(cluster).Moved(t.Context(), 3, []string{elsewhere, next})
 	if got := steps(cluster); err != nil || got != "3:[http://new3:2380]-[]" {
@@ -295,7 +295,7 @@ func TestRequests_Moved_itself(t *testing.T) {
 		{[]string{old}, nil, map[string]consensus.MemberID{here: 1}, "1:[http://here1:2380]-[http://old1:2380]"},
 		{[]string{old}, nil, map[string]consensus.MemberID{}, ""},
 		{[]string{old, here}, nil, map[string]consensus.MemberID{here: 1}, ""},
-		{[]string{here}, []string{old}, map[string]consensus.MemberID{here: 1}, ""}, // nobody confirms it
+		{[]string{here}, []string{old}, map[string]consensus.MemberID{here: 1}, ""}, // no process confirms it
 	} {
 		view := threeVoters()
 		view.Config.Members[0].PeerURLs, view.Config.Members[0].FormerURLs = row.urls, row.former

@@ -2,7 +2,7 @@ package broadcast
 
 import "sync"
 
-// Signal wakes everybody who waits for the next of something. The zero value is ready.
+// Signal wakes all goroutines that wait for the next of something. The zero value is ready.
 type Signal struct {
 	mu   sync.Mutex
 	next chan struct{}

@@ -18,7 +18,7 @@ func woken(next <-chan struct{}) bool {
 	}
 }
 
-// Ensure that a Send wakes all who waited before it, and nobody who comes later.
+// Ensure that a Send wakes all goroutines that waited before it, and none that comes later.
 func TestSignal_Send(t *testing.T) {
 	var s broadcast.Signal
 	s.Send()

@@ -14,11 +14,11 @@ const maxZoneBytes = 128
 // again does not count as dead.
 const careElections = 5
 
-// What no flag sets about care.
+// The limits of care that no flag sets.
 const (
 	// CareStable is how long a standby learner must have been fit to vote before it may.
 	CareStable = 10 * time.Second
-	// CareBudget is how many changes an hour may begin without anybody.
+	// CareBudget is how many changes an hour may begin without an operator.
 	CareBudget = 3
 )
 

@@ -10,9 +10,9 @@
 //
 // Invariants:
 //  1. flag > environment > default; a configuration file replaces flags and environment as a whole, as in etcd.
-//  2. What Load returns without an error has passed Validate.
+//  2. A Config that Load returns without an error has passed Validate.
 //  3. All faults are reported together, in one error.
-//  4. What WriteYAML prints, a configuration file may contain, and means the same.
+//  4. A configuration file may contain what WriteYAML prints, and it means the same there.
 //
 // A Config is a value: it may be copied, and it must not be changed after Load.
 package config

@@ -347,7 +347,7 @@ func TestLoad_join(t *testing.T) {
 	}
 	mustLoad(t, []string{"--data-dir", dir, "--join=http://10.0.0.1:2380", "--initial-cluster-state=new"})
 
-	// What is printed may be loaded.
+	// A printed configuration may be loaded.
 	joins := mustLoad(t, []string{"--name=m4", "--join=http://10.0.0.1:2380", "--join-learner"})
 	var printed bytes.Buffer
 	if err := joins.WriteYAML(&printed); err != nil {

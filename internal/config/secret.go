@@ -11,8 +11,8 @@ const blank = "***"
 // toldByCommands are flags of commands whose values are secrets, or hold one.
 var toldByCommands = []string{"password", "user", "new-user-password"}
 
-// BlankSecrets returns a command line without its secrets. What it leaves is shown to everybody who may read metrics and
-// variables of the process.
+// BlankSecrets returns a command line without its secrets. Every client that may read metrics and variables of the process
+// sees the rest.
 func BlankSecrets(args []string) []string {
 	shown := slices.Clone(args)
 	for i := range shown {

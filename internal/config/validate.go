@@ -179,7 +179,7 @@ func (c *Config) serviceFaults() Faults {
 }
 
 // bootstrapFaults checks what a new member is to be. A member that has its data is not kept from starting by an advertised URL:
-// it says itself that nobody reaches it there.
+// it says itself that no other member reaches it there.
 func (c *Config) bootstrapFaults() Faults {
 	var faults Faults
 	for _, peer := range c.Advertise.PeerURLs {
@@ -323,7 +323,7 @@ func memberNames(members []InitialMember) string {
 }
 
 // sameURLs compares two lists regardless of order. A host name and an IP address with equal ports are taken for the
-// same place: only a resolver could tell, and validation asks nobody.
+// same place: only a resolver could tell, and validation asks none.
 func sameURLs(a, b []URL) bool {
 	if len(a) != len(b) {
 		return false

@@ -3,8 +3,8 @@ package consensus
 import "crypto/sha256"
 
 // Digest names the payload of a native client's proposal: SHA-256 of it. Each member computes it from the payload that it holds
-// and takes it from nobody, so it is neither on disk nor sent with a payload. It is that of no payload, zero, in attempts of
-// members: a member makes one payload for an id, as it keeps the other rules of the protocol (ADR 54).
+// and takes it from no message, so it is neither on disk nor sent with a payload. It is that of no payload, zero, in attempts
+// of members: a member makes one payload for an id, as it keeps the other rules of the protocol (ADR 54).
 type Digest [sha256.Size]byte
 
 // Attempt names one try of a proposal to get one revision, with one payload. Records, answers, recovery and forgetting go by

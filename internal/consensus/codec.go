@@ -87,7 +87,7 @@ func (r *reader) count(minBytes, size int) int {
 	return int(n)
 }
 
-// What elements of lists take in memory, beside what they alias. A test compares them with the types.
+// Sizes of the elements of lists in memory, in bytes, without what they alias. A test compares them with the types.
 const (
 	idSize       = 8
 	textSize     = 16 // and its bytes, which are copied

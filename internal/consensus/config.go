@@ -79,13 +79,13 @@ type Member struct {
 	// Joining marks a learner that a membership job added, and promotes together with the other changes that it makes.
 	// Neither mark outlives the promotion, and no marked learner counts against the limit of learners.
 	Joining bool
-	// FormerURLs are the peer URLs before an update at which nobody has found the member yet. Members dial them too; the
-	// leader drops them once the member has answered at PeerURLs.
+	// FormerURLs are the peer URLs before an update that is not confirmed: the member was not found at the new ones yet.
+	// Members dial the former ones, too; the leader drops them once the member has answered at PeerURLs.
 	FormerURLs []string
 	// Storage is the data directory that speaks for the member: it is bound to it, once and for ever. NoStorage: not yet.
 	Storage StorageID
 	// Cordoned marks a member that leaves leadership to others: see Config.Cordoned. The mark stays with the member, whatever
-	// its role, until somebody takes it away.
+	// its role, until an operator takes it away.
 	Cordoned bool
 }
 
@@ -190,7 +190,7 @@ func (c *Config) Binds() bool {
 }
 
 // Cordoned reports whether id is a member that leaves leadership to others: it bears the mark, and another voter does not.
-// Where every voter bears it, the mark means nothing, for somebody must lead. While joint, the incoming voters count.
+// Where every voter bears it, the mark means nothing, for one of them must lead. While joint, the incoming voters count.
 func (c *Config) Cordoned(id MemberID) bool {
 	if m, ok := c.Member(id); !ok || !m.Cordoned {
 		return false
@@ -237,8 +237,8 @@ func (c *Config) Clone() Config {
 	return out
 }
 
-// Settle returns what c becomes when its joint phase ends: the incoming voters alone, those to be demoted as learners, and
-// nobody who is in neither set. A configuration that is not joint is its own result, but for members without a role.
+// Settle returns what c becomes when its joint phase ends: the incoming voters alone, those to be demoted as learners, and no
+// member that is in neither set. A configuration that is not joint is its own result, but for members without a role.
 func (c *Config) Settle() Config {
 	out := c.Clone()
 	out.Outgoing, out.LearnersNext = nil, nil

@@ -11,7 +11,7 @@ const (
 	EntryNoop EntryKind = 2
 	// EntryConfig carries an encoded ConfigChange; consensus and the state machine both read it.
 	EntryConfig EntryKind = 3
-	// EntryAbort carries nothing but the id of a proposal, which is never executed from there on: nobody knew any more
+	// EntryAbort carries nothing but the id of a proposal, which is never executed from there on: no member knew any more
 	// whether it was to be. The state machine reads it.
 	EntryAbort EntryKind = 4
 )
@@ -68,7 +68,7 @@ type HardState struct {
 	Term   Term
 	Vote   MemberID
 	Commit Index // a hint that saves work at start; safe to lose
-	// Promise is for how long, in microseconds, this member may have promised a leader to help elect nobody else, or zero. A
+	// Promise is for how long, in microseconds, this member may have promised a leader to help elect no other, or zero. A
 	// restart under other settings keeps it.
 	Promise uint64
 }

@@ -3,8 +3,8 @@ package consensus
 import "github.com/quorate/quorate/internal/keyrange"
 
 // Footprint is what a command reads or may write. Two commands whose footprints do not conflict give the same results in
-// either order, but for the revision (docs/fast-path.md). The core never looks into a command: whoever knows commands tells it
-// their footprints.
+// either order, but for the revision (docs/fast-path.md). The core never looks into a command: a caller that knows commands
+// tells it their footprints.
 type Footprint struct {
 	Keys   []keyrange.Range
 	Leases []int64
@@ -21,7 +21,7 @@ type Footprint struct {
 const MaxRecordKeys = 128
 
 // Narrow reports whether the command may go the fast way: it touches few single keys. A range may be all keys: a voter that
-// held it would refuse everything else, and nobody can tell a small range from a large one.
+// held it would refuse everything else, and a voter cannot tell a small range from a large one.
 func (f *Footprint) Narrow() bool {
 	if len(f.Keys)+len(f.Leases) > MaxRecordKeys {
 		return false

@@ -11,7 +11,7 @@ import (
 // lost and made anew has another one, so it can not pass for the member that it belonged to.
 type StorageID [16]byte
 
-// NoStorage is the storage id of nobody; in a configuration it means that the member is not bound yet.
+// NoStorage is the storage id of no directory; in a configuration it means that the member is not bound yet.
 var NoStorage StorageID
 
 // IsZero reports whether id is NoStorage.

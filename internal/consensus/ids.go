@@ -29,8 +29,8 @@ type ConfigID struct {
 	Stage uint8
 }
 
-// FoundingID names the configuration that a cluster starts with: no entry introduced it. The zero ConfigID is no name: who
-// knows no configuration yet says it, and who expects none in particular.
+// FoundingID names the configuration that a cluster starts with: no entry introduced it. The zero ConfigID is no name: a
+// member that knows no configuration yet says it, and a caller that expects none in particular.
 func FoundingID() ConfigID { return ConfigID{Term: 1} }
 
 func (id ConfigID) String() string { return fmt.Sprintf("%d.%d.%d", id.Index, id.Term, id.Stage) }
@@ -42,7 +42,7 @@ type SessionID struct {
 	Number uint64   // grows: none is ever opened twice
 }
 
-// ProposalID names a proposal. It is stable across retries. The zero value marks entries nobody proposed.
+// ProposalID names a proposal. It is stable across retries. The zero value marks entries that no client or member proposed.
 type ProposalID struct {
 	Session  SessionID
 	Sequence uint64 // 1, 2, 3, ... within the session

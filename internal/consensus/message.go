@@ -32,7 +32,7 @@ const (
 )
 
 // Message is anything one member says to another. One struct serves all kinds: a field that a kind does not name is
-// zero and not encoded. What belongs together is a struct of its own, embedded.
+// zero and not encoded. Fields that belong together are a struct of their own, embedded.
 type Message struct {
 	Kind MessageKind
 	From MemberID
@@ -72,7 +72,7 @@ type Message struct {
 	Snapshot *SnapshotMeta
 	Target   MemberID // of a transfer of leadership
 	// Force is set in a vote that a leadership transfer asked for: ignore the leader's lease. In MsgTimeoutNow it says that
-	// the leader must go and sees nobody better: a cordoned member obeys, too.
+	// the leader must go and sees no better member: a cordoned member obeys, too.
 	Force bool
 }
 
@@ -90,8 +90,8 @@ type FollowerState struct {
 	// Received is, in a heartbeat's answer, up to where the sender's log equals the leader's, durable or not. Leaders of builds
 	// before ADR 48 take a loss from it. Those after it do not: heartbeats overtake entries.
 	Received Index
-	// Patience is for how long after it heard the leader it helps to elect nobody else, in microseconds; zero if it promises
-	// nothing. A leader lease rests on that.
+	// Patience is for how long after it heard the leader it helps to elect no other member, in microseconds; zero if it
+	// promises nothing. A leader lease rests on that.
 	Patience uint64
 }
 
@@ -158,7 +158,7 @@ type RefusalReason uint8
 
 const (
 	ReasonNone            RefusalReason = 0
-	ReasonNoLeader        RefusalReason = 1  // nobody leads, or leadership is being handed over
+	ReasonNoLeader        RefusalReason = 1  // no member leads, or leadership is being handed over
 	ReasonBusy            RefusalReason = 2  // too many uncommitted bytes
 	ReasonStaleConfig     RefusalReason = 3  // the expected configuration is not the one in force
 	ReasonChangePending   RefusalReason = 4  // another change is in flight, or no entry of this term has committed

@@ -30,7 +30,7 @@ type Refused uint8
 // The reasons, for the metrics.
 const (
 	RefusedNot       Refused = 0
-	RefusedTerm      Refused = 1 // the proposer believes in another term, or this member follows nobody
+	RefusedTerm      Refused = 1 // the proposer believes in another term, or this member follows no leader
 	RefusedConfig    Refused = 2 // in another configuration, or one is on its way
 	RefusedConflict  Refused = 3 // something that is not applied yet touches the same keys, or everything
 	RefusedFull      Refused = 4 // the pool is full, or too much is not applied yet

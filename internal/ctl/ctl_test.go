@@ -320,7 +320,7 @@ func TestRun_noQuorum(t *testing.T) {
 		"no answer from "+address+" within 50ms: it may have no leader; see `quorate status`")
 }
 
-// Ensure that a cluster without a leader whose members all answer is shown with the peer URL at which nobody listens.
+// Ensure that a cluster without a leader whose members all answer is shown with the peer URL at which no process listens.
 func TestRun_status_deafPeer(t *testing.T) {
 	f := startFake(t)
 	deaf := "http://" + testnet.Address(t)
@@ -354,7 +354,7 @@ func TestRun_unreachable(t *testing.T) {
 		{"snapshot", "save", filepath.Join(t.TempDir(), "s")},
 	} {
 		t.Run(strings.Join(args[:2], " "), func(t *testing.T) {
-			t.Parallel() // each waits for somebody to listen
+			t.Parallel() // each waits for a process to listen
 			got := ctltest.Run(t, t.Context(), command.Streams{}, "", append(args, "--endpoints="+address)...)
 			got.Want(t, command.StatusUnreachable, "", "cannot reach "+address+": connection refused\nIs it running? Start a "+
 				"cluster with `quorate dev`")

@@ -70,8 +70,9 @@ func latest(members []survey.Member, cluster uint64) (latest survey.Member, led 
 	return latest, led
 }
 
-// apart reports whether two members are of two clusters. In one cluster nobody finds a quorum in a term once a later one has a
-// leader, and a term has one leader; and two configurations of one cluster that are in force at once have members in common.
+// apart reports whether two members are of two clusters. In one cluster no candidate finds a quorum in a term once a later one
+// has a leader, and a term has one leader; and two configurations of one cluster that are in force at once have members in
+// common.
 func apart(ctx context.Context, c *command.Connection, earlier, later survey.Member) bool {
 	ctx, cancel := context.WithTimeout(ctx, apartPatience)
 	defer cancel()

@@ -17,7 +17,7 @@ func TestIsEtcdctls(t *testing.T) {
 		"get a -o json":            false,
 		"get a -w json":            true,
 		"get a --sort-by=MODIFY":   true,
-		"get":                      false, // our words for a line that nobody understands
+		"get":                      false, // our words for a line that neither understands
 		"get a --bogus":            false,
 		"get --help":               false,
 		"put k -- -v":              false,
@@ -33,7 +33,7 @@ func TestIsEtcdctls(t *testing.T) {
 		"member list":              false,
 		"member list -w table":     true,
 		"member drain m4":          false,
-		"user list":                false, // nobody else has it: it needs no decision
+		"user list":                false, // only one has it: it needs no decision
 		"--endpoints=a:1 get k":    true,
 		"--name=m1":                false,
 		"-w":                       false,

@@ -122,7 +122,7 @@ func (g *gatewayFlags) targets(ctx context.Context, logger *slog.Logger) ([]gate
 	return out, nil
 }
 
-// itself tells whether who connects to a target connects to who listens at an address.
+// itself tells whether a connection to target reaches the listener at own.
 func itself(own, target *net.TCPAddr) bool {
 	everywhere := own.IP == nil || own.IP.IsUnspecified()
 	return target.Port == own.Port && (target.IP.Equal(own.IP) || everywhere && here(target.IP))

@@ -33,7 +33,7 @@ func TestRun_gateway(t *testing.T) {
 	}
 }
 
-// Ensure that a gateway that could serve nobody says why.
+// Ensure that a gateway that could serve no client says why.
 func TestRun_gatewayRefusals(t *testing.T) {
 	for line, want := range map[string]string{
 		"--endpoints=a":                              "--endpoints a: address a: missing port in address",

@@ -25,7 +25,7 @@ type latencyCheck struct {
 	count, concurrency int
 	prefix             string
 
-	keys    string // below which this run writes: nobody else's keys are there
+	keys    string // below which this run writes: no other client's keys are there
 	written bool
 }
 

@@ -74,7 +74,7 @@ func readTrips(metrics io.Reader) map[string]float64 {
 	return trips
 }
 
-// tripTable shows who is how far from whom; nil if nobody told.
+// tripTable shows how far the members are from each other; nil if none told.
 func tripTable(rows []latencyRow) *command.Table {
 	t, head, known := &command.Table{}, []string{""}, false
 	for _, r := range rows {

@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/ctl/command"
 )
 
-// Authenticate implements etcd's Auth service: nobody's password is right, but app's.
+// Authenticate implements etcd's Auth service: no password is right, but app's.
 func (f *fakeMember) Authenticate(ctx context.Context, r *pb.AuthenticateRequest) (*pb.AuthenticateResponse, error) {
 	if at, ok := ctx.Deadline(); ok {
 		f.loginPatience = time.Until(at)

@@ -38,7 +38,8 @@ func (l *lookup) addTo(cmd *cobra.Command) {
 const verifyTimeout = 5 * time.Second
 
 // find returns the records to use; none if no domain is given. Without --insecure-discovery those are left out that have no TLS
-// or show a certificate that is not theirs. Who does not answer stays: it may be down, and whoever connects verifies it again.
+// or show a certificate that is not theirs. A server that does not answer stays: it may be down, and the client that connects
+// verifies it again.
 func (l *lookup) find(ctx context.Context, resolver srv.Resolver, logger *slog.Logger) ([]srv.Record, error) {
 	if l.domain == "" {
 		if l.service != "" {

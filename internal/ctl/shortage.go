@@ -115,7 +115,7 @@ func groupsOf(cluster *quoratepb.Cluster, members []survey.Member, dataless []st
 	return []group{before, after}
 }
 
-// shortage says which voters lack a majority; empty: none does, or nobody knows. dataless are the names of members in whose
+// shortage says which voters lack a majority; empty: none does, or it is not known. dataless are the names of members in whose
 // place a process without their data runs.
 func shortage(cluster *quoratepb.Cluster, members []survey.Member, dataless []string) string {
 	if cluster == nil {

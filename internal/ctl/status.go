@@ -135,8 +135,8 @@ func noLeader(ctx context.Context, c *command.Connection, members []survey.Membe
 		". If members moved while others were down, see `quorate set-address --help`"
 }
 
-// startThem says what to do about members at whose peer URLs nobody listens. That a connection is refused does not show that
-// the URL is wrong: mostly the member does not run.
+// startThem says what to do about members at whose peer URLs no process listens. That a connection is refused does not show
+// that the URL is wrong: mostly the member does not run.
 func startThem(members []survey.Member, down, refusing bool) (words string) {
 	var names []string
 	for _, m := range members {
@@ -155,8 +155,8 @@ func startThem(members []survey.Member, down, refusing bool) (words string) {
 	return words
 }
 
-// refusingPeers names the peer URLs at which nobody accepts connections from here: of members that answer clients, and of those
-// that are down.
+// refusingPeers names the peer URLs at which no process accepts connections from here: of members that answer clients, and of
+// those that are down.
 func refusingPeers(ctx context.Context, members []survey.Member) (refusing, down []string) {
 	for _, m := range members {
 		for _, text := range m.PeerURLs {

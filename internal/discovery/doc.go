@@ -1,6 +1,6 @@
 // Package discovery lets the members of a new cluster find each other in a running one, by the protocol of etcd 3.7 (v3
-// discovery): somebody writes the size of the new cluster under a token, each member writes its name and URLs beside it, and
-// all wait until there are as many.
+// discovery): an operator writes the size of the new cluster under a token, each member writes its name and URLs beside it,
+// and all wait until there are as many.
 //
 // It is used before a member has data, and decides nothing else: what it returns is what --initial-cluster would have said.
 //
@@ -11,8 +11,8 @@
 //
 // Invariants:
 //  1. The members are those that registered first, by the revision at which their key was made: all of them see the same ones.
-//  2. Whoever comes later is refused. Who is started again finds its own key.
-//  3. What others wrote is not trusted: its size is bounded, and package config reads it.
+//  2. A member that comes later is refused. One that is started again finds its own key.
+//  3. Values that others wrote are not trusted: their size is bounded, and package config reads them.
 //
 // A Join is one call; nothing is kept.
 package discovery

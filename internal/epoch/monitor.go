@@ -52,7 +52,7 @@ type Monitor struct {
 	mu      sync.Mutex
 	tracker *Tracker
 	why     string // this member serves nothing
-	// hearsay are the members in whose name somebody called with another epoch, and was not believed. They are asked
+	// hearsay are the members in whose name a process called with another epoch, and was not believed. They are asked
 	// themselves, at the addresses that this member has.
 	hearsay map[consensus.MemberID]bool
 }
@@ -170,8 +170,8 @@ func (m *Monitor) Run(ctx context.Context) error {
 	}
 }
 
-// pause waits between two rounds, and tells what is news. Those in whose name somebody called are asked meanwhile, at most
-// once in firstPause, however often somebody calls. It returns false once ctx ends.
+// pause waits between two rounds, and tells what is news. Those in whose name a process called are asked meanwhile, at most
+// once in firstPause, however often it calls. It returns false once ctx ends.
 func (m *Monitor) pause(
 	ctx context.Context, pause time.Duration, dropped []consensus.Member, told map[consensus.MemberID]time.Time,
 ) bool {
@@ -194,7 +194,7 @@ func (m *Monitor) pause(
 	}
 }
 
-// named returns those of peers in whose name somebody called.
+// named returns those of peers in whose name a process called.
 func (m *Monitor) named(peers []consensus.Member) []consensus.Member {
 	m.mu.Lock()
 	defer m.mu.Unlock()

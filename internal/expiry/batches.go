@@ -17,7 +17,7 @@ const (
 // Batches puts the renewals that come while others are being asked for into one question: one confirmation by a quorum, and
 // between members one call, is for all of a batch.
 //
-// Whoever joins does so before the batch is asked for, so the leader confirms that it leads after each of its renewals came.
+// A renewal joins before its batch is asked for, so the leader confirms that it leads after each of its renewals came.
 type Batches struct {
 	mu    sync.Mutex
 	asked int      // batches on their way
@@ -36,7 +36,7 @@ type part struct {
 	done   func(renewed []lease.Renewal, err error)
 }
 
-// Join adds the renewal of at most MaxBatchLeases leases; done is called once, by whoever calls Answered. If Join returns a
+// Join adds the renewal of at most MaxBatchLeases leases; done is called once, by the caller of Answered. If Join returns a
 // batch, the caller has that asked for, and then calls Answered.
 func (b *Batches) Join(ids []kv.LeaseID, done func(renewed []lease.Renewal, err error)) *Batch {
 	b.mu.Lock()

@@ -12,8 +12,8 @@ import (
 	"github.com/quorate/quorate/internal/kv/lease"
 )
 
-// TestBatches_Join lets callers come and batches be answered in any order: everybody gets the answers for their own leases, once,
-// from a batch that left after they had come, and few batches leave for many callers.
+// TestBatches_Join lets callers come and batches be answered in any order: every caller gets the answers for its own leases,
+// once, from a batch that left after they had come, and few batches leave for many callers.
 func TestBatches_Join(t *testing.T) {
 	const seed, callers = 3, 5_000
 	rng := rand.New(rand.NewSource(seed))

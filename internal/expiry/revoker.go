@@ -92,7 +92,7 @@ func (r *Revoker) Run(ctx context.Context) error {
 // Due returns the revocations of leases that have expired, if this member leads: as many as may be in the log at once.
 func (r *Revoker) Due() []kv.LeaseRevokeOp {
 	if !r.options.Leads() {
-		return nil // whoever leads next begins anew
+		return nil // the next leader begins anew
 	}
 	atOnce := maxRevokesAtOnce
 	if r.options.Corrupt() {
@@ -168,7 +168,7 @@ func (r *Revoker) Renew(ctx context.Context, ids []kv.LeaseID) ([]lease.Renewal,
 	return r.Extend(ids)
 }
 
-// Extend is Renew for who has made sure, since it was asked, that a quorum confirms this member as the leader.
+// Extend is Renew for a caller that has made sure, since it was asked, that a quorum confirms this member as the leader.
 func (r *Revoker) Extend(ids []kv.LeaseID) ([]lease.Renewal, error) {
 	if !r.options.Leads() {
 		return nil, ErrNotLeader

@@ -34,8 +34,8 @@ func New(window time.Duration) Gate { return Gate{window: max(0, window)} }
 // Holds reports whether there is anything to decide.
 func (g *Gate) Holds() bool { return g.window > 0 }
 
-// Pass reports whether a batch begins now, with all that waits. running is how many proposals the leader has written and nobody
-// knows to be committed. It is asked whenever something has come.
+// Pass reports whether a batch begins now, with all that waits. running is how many proposals the leader has written that are
+// not known to be committed. It is asked whenever something has come.
 func (g *Gate) Pass(now time.Time, waiting, running int) bool {
 	g.most = max(g.most, waiting+running)
 	since := now.Sub(g.begun)

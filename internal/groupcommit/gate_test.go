@@ -10,7 +10,7 @@ import (
 
 const window = 4 * time.Millisecond
 
-// leader is a leader whose batches take a millisecond, and who looks at its gate whenever something comes.
+// leader is a leader whose batches take a millisecond, and which looks at its gate whenever something comes.
 type leader struct {
 	gate    groupcommit.Gate
 	arrived []time.Duration // of those that wait
@@ -138,7 +138,7 @@ func TestGate_oneAndOthers(t *testing.T) {
 	}
 }
 
-// Ensure that a clock that is set back, or far forward, keeps nobody waiting for longer than the window.
+// Ensure that a clock that is set back, or far forward, keeps no proposal waiting for longer than the window.
 func TestGate_clock(t *testing.T) {
 	l := leader{gate: groupcommit.New(window)}
 	l.open(500*time.Microsecond, 100*time.Millisecond)

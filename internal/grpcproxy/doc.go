@@ -12,8 +12,9 @@
 //
 // Invariants:
 //  1. A call ends at both sides: with the member's status, details and trailers, or when the client, or its deadline, ends it.
-//  2. Of each call one message in each direction is held. What clients hold is counted in bytes, for each client host and for
-//     all, from the first byte that comes until the last one is sent: a client that does not read is not read for.
+//  2. Of each call one message in each direction is held. The memory that clients hold is counted in bytes, for each client
+//     host and for all, from the first byte that comes until the last one is sent: a client that does not read is not read
+//     for.
 //  3. With a namespace no message passes that could name a key outside of it.
 //
 // ServeClients and ServeMetrics may be called several times and concurrently; Close once.

@@ -21,7 +21,7 @@ const (
 	readCopies = 2
 )
 
-// frame is a message that nobody has read.
+// frame is a message that is not decoded.
 type frame struct{ data mem.BufferSlice }
 
 // rawCodec passes frames on. Its name is that of the default codec, so neither side sees a difference.
@@ -91,7 +91,7 @@ func (f *frame) drop() {
 	f.data = nil
 }
 
-// holder is where the buffer of a frame goes when nobody needs it any more.
+// holder is where the buffer of a frame goes when it is not needed any more.
 type holder struct{ place *place }
 
 // Get implements mem.BufferPool.

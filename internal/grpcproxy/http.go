@@ -110,7 +110,7 @@ func (h *web) serveHealth(w http.ResponseWriter, r *http.Request, client *client
 	body, _ := json.Marshal(answer) // two texts
 	if answer.Reason == "" {
 		h.counts.healthSuccesses.Inc()
-		_, _ = w.Write(body) // a client that has gone concerns nobody else
+		_, _ = w.Write(body) // a client that has gone concerns no other
 		return
 	}
 	h.counts.healthFailure.Inc()

@@ -22,7 +22,7 @@ import (
 // Naming says under which address clients know the proxy, and where it tells others.
 type Naming struct {
 	URL    string        // that MemberList answers; empty: MemberList is the members'
-	Prefix string        // of the keys under which proxies tell theirs; empty: this one tells nobody
+	Prefix string        // of the keys under which proxies tell theirs; empty: this one tells none
 	TTL    time.Duration // of such a key, once its proxy is gone
 }
 

@@ -189,7 +189,7 @@ func TestServer_deafClient(t *testing.T) {
 	c.conn.Close()
 }
 
-// Ensure that calls that their client has reset, and that somebody still works for, are bounded.
+// Ensure that calls that their client has reset, and that a goroutine still works for, are bounded.
 func TestServer_unfinished(t *testing.T) {
 	c := dial(t)
 	sent := c.flood(func(n uint32) error {

@@ -208,8 +208,8 @@ func (c *conn) answers() bool {
 	return opened
 }
 
-// respond writes what answers the frames of the client itself, and waits while the client does not read. What waits then needs
-// no window of the client's, so that reading no further holds up nothing but the client.
+// respond writes what answers the frames of the client itself, and waits while the client does not read. The frames that wait
+// then need no window of the client's, so a pause in reading holds up nothing but the client.
 func (c *conn) respond() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -24,8 +24,8 @@ const (
 	maxCredit = 64 << 10
 	// hastyReset is how soon a client resets a request that it did not want: what its DATA paid is taken back.
 	hastyReset = 100 * time.Millisecond
-	// maxUnended is how many streams of a connection may have ended for the client, and not for who works for them, until it
-	// is read no further after a hasty reset; for at most endPause: some work does not end when nobody wants it any more.
+	// maxUnended is how many streams of a connection may have ended for the client, and not for the handler, until it is read
+	// no further after a hasty reset; for at most endPause: some work does not end when its client does not want it any more.
 	maxUnended = 16
 	endPause   = 100 * time.Millisecond
 	// resetsTogether is how many hasty resets, that nothing paid for, a host is charged with at once.

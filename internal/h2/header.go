@@ -34,7 +34,7 @@ type headerReader struct {
 	block  []byte
 	size   int // bytes of it that have come, packed
 	frames int
-	// What was read of it: how many fields, and their bytes, unpacked.
+	// How much of it was read: the fields, and their bytes, unpacked.
 	count, unpacked int
 	// skipped says that the block is longer than most, packed: it is read as it comes, for the table, and not kept.
 	skipped bool
@@ -86,8 +86,8 @@ const (
 	skippedTimes = 8
 	// pieceBytes of a block are decoded at a time, and their fields counted: each byte may name a field of the table's size.
 	pieceBytes = 1 << 10
-	// So many fields of a block are charged as one frame is (conn.charge), and so are as many bytes that no field needs. What a
-	// call pays is enough for 256 fields: one byte makes one, and a call with very many is as much work as ten others.
+	// So many fields of a block are charged as one frame is (conn.charge), and so are as many bytes that no field needs. The
+	// payment of a call is enough for 256 fields: one byte makes one, and a call with very many is as much work as ten others.
 	fieldsPerFrame = 16
 )
 

@@ -17,7 +17,7 @@ type Options struct {
 	ConnWindow     uint32
 	Handshake      time.Duration // until the client's first frame
 
-	// Tab returns what counts the bytes that the client of a connection makes the server keep; nil: nobody counts them.
+	// Tab returns what counts the bytes that the client of a connection makes the server keep; nil: they are not counted.
 	Tab func(net.Conn) Tab
 	// Exhausted is the block of fields that ends a stream for which there are no bytes, Unread is the block of trailers that
 	// ends one whose client does not read, and TooLarge is the block that answers a request with more than MaxHeaderBytes.
@@ -76,7 +76,7 @@ type Handler interface {
 
 // Receiver takes the body of a request.
 type Receiver interface {
-	// Receive takes bytes, which are valid during the call. Who does not keep them calls Stream.Took.
+	// Receive takes bytes, which are valid during the call. A Receiver that does not keep them calls Stream.Took.
 	Receive(p []byte, ended bool)
 	// Lost says that the stream has ended before it was answered. It may come from any goroutine.
 	Lost()

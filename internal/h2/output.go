@@ -172,8 +172,8 @@ func (c *conn) gather(s *Stream, room int) (n int) {
 	return n
 }
 
-// maxBatches is how many batches are written at once by who only wants its answers to be written: whoever does so is held
-// up, and with it the answers to other connections, as long as a client takes all that comes.
+// maxBatches is how many batches a goroutine writes at once that only wants its answers to be written: it is held up, and with
+// it the answers to other connections, as long as a client takes all that comes.
 const maxBatches = 4
 
 // written has a part released whose last bytes were copied: with what is within, if it may have been split.
@@ -338,7 +338,7 @@ func (c *conn) drain(rest leftover) {
 func (c *conn) abort() {
 	c.ended = true
 	c.drained.Broadcast()
-	go c.net.Close() // it waits for who reads
+	go c.net.Close() // it waits for the goroutine that reads
 }
 
 // lastWords lets the client read what was written before the connection is closed: closing it with bytes that were not read

@@ -27,7 +27,7 @@ type echo struct {
 
 	mu       sync.Mutex
 	stubborn []*body // that are worked for although they were lost
-	released bool    // nobody is, any more
+	released bool    // none is, any more
 }
 
 func (e *echo) release() {
@@ -122,7 +122,7 @@ func (b *body) answer() {
 
 func (b *body) Lost() {
 	b.of.lost.Add(1)
-	if b.many > 0 || b.stubborn { // send notices, or nobody
+	if b.many > 0 || b.stubborn { // send notices, or none
 		return
 	}
 	b.end()
@@ -289,7 +289,7 @@ func TestServer_smallWindow(t *testing.T) {
 	}
 }
 
-// Ensure that a stream that the client resets, or loses with its connection, is lost to who works for it, once.
+// Ensure that a stream that the client resets, or loses with its connection, is lost to its Receiver, once.
 func TestServer_lost(t *testing.T) {
 	c := dial(t)
 	if err := errors.Join(c.request(1, false, "silent", "1"), c.request(3, false, "silent", "1"),
@@ -349,7 +349,7 @@ func FuzzServer(f *testing.F) {
 	_ = fr.WritePing(false, [8]byte{1})
 	_ = fr.WriteWindowUpdate(0, 10)
 	f.Add(frames.Bytes())
-	// Who reads a socket itself may notice its end only seconds later, and ports run out.
+	// A server that reads a socket itself may notice its end only seconds later, and ports run out.
 	_, _, addr := serve(f, "unix", filepath.Join(f.TempDir(), "s"), nil)
 	f.Fuzz(func(t *testing.T, p []byte) {
 		conn, err := net.Dial("unix", addr)

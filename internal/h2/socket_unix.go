@@ -13,7 +13,7 @@ const rawSockets = true
 //
 // All is read within one call, so that it can wait for the next bytes without asking for them in vain first: a read that
 // did not fill the buffer has taken all there was, and what came since wakes the waiting one (epoll(7), edge-triggered). But
-// the end of the connection wakes nobody again if it came with those bytes. So only after requests is the next read left
+// the end of the connection wakes no goroutine again if it came with those bytes. So only after requests is the next read left
 // out: writing their answers finds out, or Server.watch does.
 func (c *conn) readSocket(take func(p []byte) (used int, err error)) error {
 	var failed error

@@ -28,7 +28,7 @@ type Stream struct {
 	scheduled  bool
 	closed     bool
 	begun      bool          // the fields of the answer were written
-	left       bool          // nobody works for it
+	left       bool          // no goroutine works for it
 	cost, body int64         // what the tab counts for it: its fields and the like, and its request
 	still      time.Duration // for how long its client has taken nothing of what waits
 	opened     time.Time
@@ -78,7 +78,7 @@ func (s *Stream) Flush() {
 	s.c.mu.Unlock()
 }
 
-// Left says that nobody works for the stream any more. It is called once for each.
+// Left says that no goroutine works for the stream any more. It is called once for each.
 func (s *Stream) Left() {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()

@@ -190,7 +190,8 @@ func (s *Stream) Hold(bytes int) bool {
 	return true
 }
 
-// settleStream gives back what a stream took, once nobody works for it and its client has its answer. The connection is locked.
+// settleStream gives back what a stream took, once no goroutine works for it and its client has its answer. The connection is
+// locked.
 func (c *conn) settleStream(s *Stream) {
 	if !s.closed || !s.left || c.kept.closed {
 		return
@@ -199,7 +200,7 @@ func (c *conn) settleStream(s *Stream) {
 	s.cost, s.body = 0, 0
 }
 
-// closeTab gives all back once nobody works for a connection that has ended. The connection is locked.
+// closeTab gives all back once no goroutine works for a connection that has ended. The connection is locked.
 func (c *conn) closeTab() {
 	if c.gone && c.running == 0 && !c.kept.closed {
 		c.kept.closed = true

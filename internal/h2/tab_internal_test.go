@@ -203,7 +203,7 @@ func TestConn_tend_unread(t *testing.T) {
 	}
 }
 
-// Ensure that who sends on a stream waits for room, and that the stream ends if there is none for long.
+// Ensure that a goroutine that sends on a stream waits for room, and that the stream ends if there is none for long.
 func TestStream_Send_noRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &replies{}

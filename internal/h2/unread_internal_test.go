@@ -147,7 +147,7 @@ func TestConn_drop_withoutWindow(t *testing.T) {
 	}
 }
 
-// Ensure that whoever flushes a connection does not write all that a fast client takes: it has others to answer.
+// Ensure that a goroutine that flushes a connection does not write all that a fast client takes: it has others to answer.
 func TestConn_flush_large(t *testing.T) {
 	if !rawSockets {
 		t.Skip("sockets are not written themselves here")

@@ -7,5 +7,5 @@
 //  1. Each bound is twice the one before; what is larger than the last counts in the total only.
 //  2. An observation counts once, in the first bound that is not less.
 //
-// All methods may be called concurrently. What is read while others observe may miss some of it.
+// All methods may be called concurrently. A reader may miss observations that are made meanwhile.
 package histogram

@@ -16,8 +16,8 @@ type Receiver struct {
 }
 
 // Hears reports whether what comes in the name of a member is heard. proved says that there is evidence of the stream, and that
-// its life is the one that was met last. A member that nobody knows has no address at which it could be asked, so nothing
-// proves it: it is heard only by a process that joins, and knows nobody itself.
+// its life is the one that was met last. A member that is in no configuration has no address at which it could be asked, so
+// nothing proves it: it is heard only by a process that joins, and knows no member itself.
 func (r Receiver) Hears(from consensus.MemberID, proved bool) bool {
 	switch {
 	case r.Known.Contains(from):
@@ -49,7 +49,7 @@ func (r Receiver) Admit(
 }
 
 // Bindings returns the changes by which a leader binds those members to their data directories whom it has met, as met says,
-// and who are not bound yet. The first bindings of a cluster bind the leader, self, to its own directory, too; fewer than a
+// and which are not bound yet. The first bindings of a cluster bind the leader, self, to its own directory, too; fewer than a
 // majority are refused by the core.
 func Bindings(
 	config *consensus.Config, met []Claim, self consensus.MemberID, own consensus.StorageID,

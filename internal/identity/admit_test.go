@@ -8,7 +8,7 @@ import (
 )
 
 // Ensure that a stream of a directory that is not the bound one ends, that of an unbound member loses what would be counted,
-// that of a non-member is heard by nobody but a process that joins, and all others pass.
+// that of a non-member is heard only by a process that joins, and all others pass.
 func TestAdmit(t *testing.T) {
 	config := &consensus.Config{Voters: []consensus.MemberID{1, 2, 3}, Members: bound(3)}
 	for _, row := range []struct {
@@ -52,7 +52,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// Ensure that a leader binds whom it has met and nobody else, and itself with the first ones.
+// Ensure that a leader binds the members that it has met and no others, and itself with the first ones.
 func TestBindings(t *testing.T) {
 	config := &consensus.Config{Voters: []consensus.MemberID{1, 2, 3}, Members: bound(1, 2, 3)}
 	met := []identity.Claim{claim(2, 2, 1), claim(7, 7, 1)}

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Claim is what a process says of itself when it connects, and when somebody connects to it.
+// Claim is what a process says of itself when it connects, and when another process connects to it.
 type Claim struct {
 	Cluster consensus.ClusterID
 	Epoch   consensus.Epoch
@@ -45,14 +45,15 @@ const (
 	LostDisk       Reason = 4 // the member is bound to another data directory
 	RolledBack     Reason = 5 // the data directory is older than what was seen of it
 	Cloned         Reason = 6 // the data directory is in use by two processes
-	Anonymous      Reason = 7 // it has no identity, and asks for more than who is there
+	Anonymous      Reason = 7 // it has no identity, and asks for more than which member is there
 	Unbound        Reason = 8 // it is not bound yet, and asks for what only a member may
 	NewerVersion   Reason = 9
 	// WrongCertificate: it shows one that is not for where it is, or for where the member is.
 	WrongCertificate Reason = 10
 	// OtherHistory: it refuses this member against what this one has applied, see Obey, and is not bound here.
 	OtherHistory Reason = 11
-	// Unproved: nobody answers for it at the address that the configuration has of the member, and it shows no certificate.
+	// Unproved: no process answers for it at the address that the configuration has of the member, and it shows no
+	// certificate.
 	Unproved Reason = 12
 	Reasons  int    = 13 // how many there are
 )

@@ -19,7 +19,7 @@ type Rules struct {
 }
 
 // Counts reports whether a message that came in the name of a member may reach the core of the receiver, whose
-// configuration in force is config. storage is what the stream's handshake showed. The sender is nobody if its binding is
+// configuration in force is config. storage is what the stream's handshake showed. The sender is no member if its binding is
 // another; what an unbound one answers would be counted, so only what it asks passes.
 func Counts(config *consensus.Config, m *consensus.Message, storage consensus.StorageID, rules Rules) bool {
 	switch config.BindingOf(m.From, storage) {
@@ -32,7 +32,7 @@ func Counts(config *consensus.Config, m *consensus.Message, storage consensus.St
 }
 
 // isCounted names what adds to a majority: votes, acknowledgements, echoes, verdicts, and the questions of readers, which are
-// echoes, too, if a voter asks. What learners acknowledge is not counted, but it must be true all the same.
+// echoes, too, if a voter asks. Acknowledgements of learners are not counted, but they must be true all the same.
 func isCounted(m *consensus.Message) bool {
 	switch m.Kind {
 	case consensus.MsgPreVoteReply, consensus.MsgVoteReply:

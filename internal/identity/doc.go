@@ -7,16 +7,16 @@
 // the simulator use the same ones. A Guard and a Founder belong to one goroutine at a time.
 //
 // Invariants:
-//  1. A member is bound to one storage id, once. What comes under another one is refused, not ignored.
-//  2. What a member says that is bound nowhere is never counted, but in a cluster that has bound nobody yet.
+//  1. A member is bound to one storage id, once. A claim of that member with another one is refused, not ignored.
+//  2. A message of a member that is bound nowhere is never counted, but in a cluster that has bound no member yet.
 //  3. The members of a new cluster begin once each of them has the storage ids of all on its disk, and knows that all others
 //     have the same. Each writes that list once, so that no two lists can both be begun with.
 //  4. Of one storage id a life that is not above the highest proved is a copy from the past, and is refused for ever; one that
 //     is above it is refused while the one before still speaks. A life is proved by Evidence, not by what its process says:
-//     until then it ends nobody, and nothing that it says in a member's name is heard.
+//     until then it ends no other life, and nothing that it says in a member's name is heard.
 //  5. Members of other epochs are told apart by name; nothing else passes between them.
-//  6. What a process says of itself counts only as far as Evidence.Believed says, and a member is where Recognise says: all
-//     decisions about who is there, and who is not, are made by these two.
+//  6. The claim of a process counts only as far as Evidence.Believed says, and a member is where Recognise says: all decisions
+//     about who is there, and who is not, are made by these two.
 //
 // The rules and what they leave open: docs/adr/0020-who-may-vote.md.
 package identity

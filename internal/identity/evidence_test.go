@@ -20,7 +20,7 @@ func TestEvidence_Believed(t *testing.T) {
 	}
 }
 
-// Ensure that only an answer that names cluster and member is presence, and only one that names somebody else is absence.
+// Ensure that only an answer that names cluster and member is presence, and only one that names another is absence.
 func TestRecognise(t *testing.T) {
 	const own, other = 2, 8
 	for _, row := range []struct {
@@ -76,8 +76,8 @@ func ghosts(rules identity.Rules) *identity.Succession {
 	return s
 }
 
-// Ensure that a newer epoch which a quorum has outlived ends nobody by memory alone: after the quorum is lost a member looks
-// again, and what it meets then decides.
+// Ensure that a newer epoch which a quorum has outlived ends no member by memory alone: after the quorum is lost a member
+// looks again, and what it meets then decides.
 func TestSuccession_Led_outlives(t *testing.T) {
 	s := ghosts(identity.Rules{})
 	if got := s.State(true); got != identity.Contested {

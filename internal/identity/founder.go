@@ -56,14 +56,14 @@ const (
 	Begin   Verdict = 2 // make the data, with the bindings as bindings, if there is one
 	Lost    Verdict = 3 // this member existed before: its disk is lost. That it is Excluded, on disk
 	Retired Verdict = 4 // the cluster runs without this member. That it is Excluded, on disk
-	Broken  Verdict = 5 // somebody's disk was lost while the cluster was being founded
+	Broken  Verdict = 5 // a member's disk was lost while the cluster was being founded
 )
 
 // Decision is a verdict and what belongs to it.
 type Decision struct {
 	Verdict  Verdict
 	Bindings []Bound
-	Missing  []consensus.MemberID // Wait: who did not answer, or is not as far
+	Missing  []consensus.MemberID // Wait: the members that did not answer, or are not as far
 	Text     string               // Lost, Retired, Broken: what is wrong, and what to do
 }
 
@@ -82,7 +82,7 @@ func (f *Founder) Hears(at consensus.MemberID, g *Greeting) bool {
 	return g.Claim.Cluster == f.Own.Cluster && (g.Claim.Member == at || g.Stage == Founded)
 }
 
-// Decide says what to do after the others were asked; who did not answer, or is of another cluster, is not in met.
+// Decide says what to do after the others were asked; a member that did not answer, or is of another cluster, is not in met.
 func (f *Founder) Decide(met []Greeting) Decision {
 	for i := range met {
 		if g := &met[i]; g.Stage == Founded {
@@ -130,7 +130,7 @@ func (f *Founder) Decide(met []Greeting) Decision {
 	return Decision{Verdict: Begin, Bindings: f.Bindings}
 }
 
-// excluded is the verdict of one that knows that the cluster has begun without its disk, while nobody who runs answers. It
+// excluded is the verdict of one that knows that the cluster has begun without its disk, while no running member answers. It
 // must not found it again, not even with all others: they may have lost their disks, too, one after the other, each after its
 // place was given to another member.
 func (f *Founder) excluded(met []Greeting) Decision {
@@ -140,8 +140,8 @@ func (f *Founder) excluded(met []Greeting) Decision {
 		f.Own.Storage, len(met))}
 }
 
-// broken finds recorded bindings, here or elsewhere, that do not fit who is there now. Whoever is there now may have begun, and
-// have lost its disk since: nobody here can know whether something was written, and bindings are recorded once.
+// broken finds recorded bindings, here or elsewhere, that do not fit who is there now. A member that is there now may have
+// begun, and have lost its disk since: no member here can know whether something was written, and bindings are recorded once.
 func (f *Founder) broken(met []Greeting) string {
 	all := append([]Greeting{f.Greeting()}, met...)
 	for i := range all {
@@ -157,9 +157,9 @@ func (f *Founder) broken(met []Greeting) string {
 	return ""
 }
 
-// breakOff says how to end a founding that broke. Whoever does not answer may have begun, together with the disk that was
-// lost, and hold what they acknowledged: no directory may be emptied before that one has been asked. Nor does it say that
-// nothing was written if all answer: a majority may have begun, acknowledged writes, and come back without its disks.
+// breakOff says how to end a founding that broke. A member that does not answer may have begun, together with the disk that
+// was lost, and hold what they acknowledged: no directory may be emptied before that member has been asked. Nor does it say
+// that nothing was written if all answer: a majority may have begun, acknowledged writes, and come back without its disks.
 func (f *Founder) breakOff(missing []consensus.MemberID) string {
 	if len(missing) > 0 {
 		return ". Start " + f.Waiting(missing) + " first, and empty no data directory before: the cluster may have begun there"

@@ -122,8 +122,8 @@ func TestFounder_Decide_excluded(t *testing.T) {
 	}
 }
 
-// Ensure that whoever asks whom, crashes, or loses its disk: no two members begin with different lists of bindings unless all that the
-// first one named are gone; and that members which keep their disks begin in the end.
+// Ensure, whichever member asks which, crashes, or loses its disk, that no two members begin with different lists of bindings
+// unless all that the first one named are gone; and that members which keep their disks begin in the end.
 func TestFounder_walk(t *testing.T) {
 	begun, broken := 0, 0
 	for seed := range uint64(3000) {
@@ -175,7 +175,7 @@ type foundingWalk struct {
 	rng  *rand.Rand
 	next byte
 	data [4]foundingDisk
-	past [][]identity.Bound // lists of bindings that somebody began with
+	past [][]identity.Bound // lists of bindings that a member began with
 }
 
 func (w *foundingWalk) wipe(id consensus.MemberID) {
@@ -232,8 +232,8 @@ func (w *foundingWalk) check() error {
 	return nil
 }
 
-// Ensure that the answer of a member that runs counts whatever its id is: who was reset answers at the URL of the unchanged flags.
-// Whoever has heard it founds nothing any more.
+// Ensure that the answer of a member that runs counts whatever its id is: a member that was reset answers at the URL of the
+// unchanged flags. A founder that has heard it founds nothing any more.
 func TestFounder_Hears_reset(t *testing.T) {
 	f := founder(1, 1)
 	for _, row := range []struct {
@@ -263,8 +263,8 @@ func TestFounder_Hears_reset(t *testing.T) {
 	}
 }
 
-// Ensure that nobody is told to empty a directory while a member that may have begun has not been asked, nor that nothing was
-// written: those who began may have come back without their disks.
+// Ensure that no operator is told to empty a directory while a member that may have begun has not been asked, nor that nothing
+// was written: those who began may have come back without their disks.
 func TestFounder_Decide_brokenAdvice(t *testing.T) {
 	f := founder(1, 1)
 	f.Bindings = bindingsOf(1, 2, 3)
@@ -290,7 +290,8 @@ func TestFounder_Decide_brokenAdvice(t *testing.T) {
 	}
 }
 
-// Ensure that a process without data is not told to reset its member while that member is known to run elsewhere, whoever says so.
+// Ensure that a process without data is not told to reset its member while that member is known to run elsewhere, whichever
+// process says so.
 func TestFounder_Decide_runsElsewhere(t *testing.T) {
 	f := identity.Founder{
 		Own: claim(1, 1, 0), Members: []consensus.Member{{ID: 1, Name: "m1"}, {ID: 2, Name: "m2"}, {ID: 3, Name: "m3"}},

@@ -7,8 +7,8 @@ import (
 	"github.com/quorate/quorate/internal/identity"
 )
 
-// What other processes say of themselves comes as JSON. However it lies, a founder decides without a panic, and begins only
-// with a list of bindings that has its own storage id.
+// Greetings of other processes come as JSON. However they lie, a founder decides without a panic, and begins only with a list
+// of bindings that has its own storage id.
 func FuzzFounder_Decide(f *testing.F) {
 	for _, met := range [][]identity.Greeting{
 		nil, {fresh(2, 2), fresh(3, 3)}, {recorded(2, 2, 1, 2, 3), recorded(3, 3, 1, 2, 3)}, {fresh(2, 9)},

@@ -59,7 +59,7 @@ func (g *Guard) Seen() []Seen { return slices.Clone(g.seen) }
 func (g *Guard) Saved() { g.unsaved = false }
 
 // Speaker is a life of the same data directory of which there is evidence, and that has been heard since the claim came. Zero:
-// none has. Whoever opens a stream can say that he is the life before, or the next one.
+// none has. Any process that opens a stream can say that it is the life before, or the next one.
 type Speaker struct {
 	Life    consensus.Life
 	Address string
@@ -67,7 +67,8 @@ type Speaker struct {
 
 // Meet judges a claim on the other end of a connection. speaker is another life of the claimed storage id that still speaks.
 // If remember is set, what Seen returns must be on disk before anything that comes under the claim is believed, and
-// Saved be called then. A later life of which there is no evidence is welcome, is not remembered, and ends nobody: Proved.
+// Saved be called then. A later life of which there is no evidence is welcome, is not remembered, and ends no other life:
+// Proved.
 func (g *Guard) Meet(c *Claim, evidence Evidence, speaker Speaker) (refusal *Refusal, remember bool) {
 	if refusal := g.judge(c); refusal != nil {
 		return refusal, false
@@ -151,7 +152,7 @@ func (g *Guard) meetLife(c *Claim, proved bool, speaker Speaker) (refusal *Refus
 	case known && c.Life.Boots <= last.Boots:
 		return g.rolledBack(c, last), false
 	case !known && g.config.BindingOf(c.Member, c.Storage) == consensus.BindingNonMember:
-		return nil, false // nobody counts it, and nobody need remember it
+		return nil, false // no member counts it, and none need remember it
 	case !proved:
 		return nil, false
 	}
@@ -206,9 +207,9 @@ func (g *Guard) forgetNonMembers() {
 	}
 }
 
-// Contradicted notes that whoever answers at the address of a member refused this one, which need not obey: it has another
-// history. Until a member that answers there accepts this one, only the directory that is bound to it speaks for it. It reports
-// whether that is news.
+// Contradicted notes that the process that answers at the address of a member refused this one, which need not obey: it has
+// another history. Until a member that answers there accepts this one, only the directory that is bound to it speaks for it.
+// It reports whether that is news.
 func (g *Guard) Contradicted(by consensus.MemberID) (news bool) {
 	if slices.Contains(g.histories, by) || !g.config.Contains(by) {
 		return false
@@ -217,7 +218,7 @@ func (g *Guard) Contradicted(by consensus.MemberID) (news bool) {
 	return true
 }
 
-// Accepted notes that whoever answers at the address of a member has accepted this one.
+// Accepted notes that the process that answers at the address of a member has accepted this one.
 func (g *Guard) Accepted(by consensus.MemberID) {
 	g.histories = slices.DeleteFunc(g.histories, func(id consensus.MemberID) bool { return id == by })
 }

@@ -187,7 +187,7 @@ func TestCounts_unbound(t *testing.T) {
 	}
 }
 
-// Ensure that non-members cannot make a member remember without bound, and that it forgets nobody whom it is bound to know.
+// Ensure that non-members cannot make a member remember without bound, and that it forgets no member that it is bound to know.
 func TestGuard_Seen_bounded(t *testing.T) {
 	g := identity.NewGuard(claim(1, 1, 1), nil, identity.Rules{})
 	g.Configure(bound(3))

@@ -14,7 +14,7 @@ type EpochState uint8
 const (
 	// Looking: it has no quorum and has not looked yet whether the cluster was recovered without it. It waits.
 	Looking EpochState = 0
-	// Sound: nobody of another epoch is about.
+	// Sound: no member of another epoch is about.
 	Sound EpochState = 1
 	// Contested: members of other epochs are about. It goes on and raises an alarm: it has a quorum, or no epoch is newer.
 	Contested EpochState = 2

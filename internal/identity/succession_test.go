@@ -93,7 +93,8 @@ func TestSuccession_Alarm_names(t *testing.T) {
 				t.Errorf("epoch %v: no %q in %q", e, part, text)
 			}
 		}
-		// What may be the only copy of a write is kept, and that is said before anything is to be stopped or emptied.
+		// A directory that may hold the only copy of a write is kept, and the text says so before it has anything stopped or
+		// emptied.
 		keep := strings.Index(text, "empty and delete no data directory")
 		if e.Number > s.Own.Number {
 			keep = strings.Index(text, "keep all data directories as they are")
@@ -113,8 +114,8 @@ type oldMember struct {
 	leader bool // it hears one
 }
 
-// Ensure that nobody who met the recovered member before it had a quorum helps to elect an old leader, in whatever order the
-// old ones start, look, meet, and vote; and that without the rule somebody does.
+// Ensure that no member that met the recovered one before it had a quorum helps to elect an old leader, in whatever order the
+// old ones start, look, meet, and vote; and that without the rule one does.
 func TestSuccession_walk(t *testing.T) {
 	if broken := walkSuccessions(t, identity.Rules{}); broken != 0 {
 		t.Errorf("%d elections with the vote of a member that had met the recovered one", broken)
@@ -182,8 +183,8 @@ func met(old []oldMember) int {
 	return 0
 }
 
-// Ensure that a majority that serves goes on, whoever was recovered apart from it and in whatever order its members start, look
-// and meet that one; and that without the rule it stops. This is not drawn: every sequence of four moves is tried.
+// Ensure that a majority that serves goes on, whichever member was recovered apart from it and in whatever order its members
+// start, look and meet that one; and that without the rule it stops. This is not drawn: every sequence of four moves is tried.
 func TestSuccession_walk_majorityServes(t *testing.T) {
 	if stopped, plays := majorityServes(identity.Rules{}); stopped != "" {
 		t.Errorf("%s, after %d sequences", stopped, plays)

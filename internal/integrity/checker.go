@@ -147,8 +147,8 @@ func (c *Checker) Run(ctx context.Context) error {
 var ErrDiffers = errors.New("what this member stores differs from what others do")
 
 // CompareAtStart compares all that this member stores with what the others do, once it has applied what they have, and
-// returns ErrDiffers if it must not serve. Members that do not answer are not waited for: after all were stopped nobody could
-// start then.
+// returns ErrDiffers if it must not serve. Members that do not answer are not waited for: after all were stopped no member
+// could start then.
 func (c *Checker) CompareAtStart(ctx context.Context) error {
 	patience, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
@@ -185,7 +185,7 @@ func every(d time.Duration) *time.Ticker {
 	return never
 }
 
-// compare makes one round, and raises an alarm for whoever differs.
+// compare makes one round, and raises an alarm for each member that differs.
 func (c *Checker) compare(
 	ctx context.Context, timeout time.Duration, sample func(context.Context, []consensus.MemberID) []Sample,
 ) {
@@ -229,8 +229,7 @@ func (c *Checker) raiseAlarm(ctx context.Context, id consensus.MemberID) {
 }
 
 // sampleChains asks the members for their chains at one index that all of them remember: first at the index of the
-// leader, then at the lowest one that somebody answered for, which may be too old for others to remember, then once
-// more.
+// leader, then at the lowest one that a member answered for, which may be too old for others to remember, then once more.
 func (c *Checker) sampleChains(ctx context.Context, members []consensus.MemberID) []Sample {
 	at := c.chain(^uint64(0)).At
 	var samples []Sample

@@ -8,5 +8,5 @@
 //  1. Its ranges are sorted by Start, none is empty, and no two of them overlap or touch.
 //  2. It never changes a slice that was handed to it, but it keeps them: do not modify keys afterwards.
 //
-// Neither type locks; a Set that nobody adds to may be read from many goroutines.
+// Neither type locks; a Set that no goroutine adds to may be read from many goroutines.
 package keyrange

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// pause follows each line that is logged. What a client sends can make a library write thousands: one for each header of a
-// request by JSON that is no text, for example.
+// pause follows each line that is logged. A client can make a library write thousands: one for each header of a request by
+// JSON that is no text, for example.
 const pause = time.Second
 
 // Pace says which lines of a kind to log.

@@ -8,7 +8,7 @@
 //  1. A message, an evaluation or raft.Persisted leaves after the write of its request, and of all before it, is on disk.
 //  2. The core is told what is on disk before anything leaves (ADR 0035).
 //  3. The log forgets entries (Base) only after the writes of the same requests.
-//  4. After an error nothing more leaves; the member ends, because nobody knows what the disk holds.
+//  4. After an error nothing more leaves; the member ends, because it is not known what the disk holds.
 //
 // All methods belong to one goroutine.
 package logwriter

@@ -75,7 +75,7 @@ func (w *Writer) Begin(requests []node.Persist) error {
 
 // Step does the next thing that the requests of Begin ask for, and reports whether there may be more.
 func (w *Writer) Step() (more bool, err error) {
-	// The core must know what is on disk before anybody else does: it says so when it is asked, for reads.
+	// The core must know what is on disk before any other goroutine does: it says so when it is asked, for reads.
 	if !w.options.Faults.TellCoreLast && w.tell() {
 		return true, nil
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// Ensure that everything that waits is written by one sync, that the core is told the last request before anybody hears of it
-// (whom the core tells how far its disk is, for a read, may have heard from this member what is there), and that what
-// promises it leaves after that and in order.
+// Ensure that everything that waits is written by one sync, that the core is told the last request before any other member
+// hears of it (one that the core tells how far its disk is, for a read, may have heard from this member what is there), and
+// that what promises it leaves after that and in order.
 func TestWriter_Write(t *testing.T) {
 	data := datatest.Create(t, datatest.Options(), 1)
 	defer datatest.Close(t, data)

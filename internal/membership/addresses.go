@@ -20,8 +20,8 @@ const (
 	Forced
 )
 
-// Accepts reports whether the peer URLs may be changed though the member was not found there; another says that somebody else
-// was.
+// Accepts reports whether the peer URLs may be changed though the member was not found there; another says that another
+// process was.
 func (c Caution) Accepts(another bool) bool { return c == Forced || c == Lenient && !another }
 
 // EnoughWithout reports whether a majority of voters is left without some. A lone voter needs no address to vote.
@@ -36,7 +36,8 @@ func EnoughWithout(v *View, doubtful []consensus.MemberID) bool {
 	return len(v.Config.Voters) == 1 && len(v.Config.Outgoing) == 0 || most(v.Config.Voters) && most(v.Config.Outgoing)
 }
 
-// MaxFormer is how many former URLs a member may have: two updates of as many as it may have at once, which nobody confirmed.
+// MaxFormer is how many former URLs a member may have: two updates of as many as it may have at once, which were not
+// confirmed.
 const MaxFormer = 2 * MaxURLs
 
 // Former are the URLs at which a member may still be, beside new ones: its present ones, and, unless there says that it

@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/typed"
 )
 
-// Care looks for what is wrong with the voters, and how to cure it without anybody's help. It is meant to be asked again
+// Care looks for what is wrong with the voters, and how to cure it without an operator's help. It is meant to be asked again
 // and again, with the same memory. Its rules:
 //
 //	a voter is dead       swap it for a standby learner; never remove one without a successor
@@ -281,7 +281,7 @@ func (c *diagnosis) attempt(going consensus.MemberID) (JobID, string) {
 }
 
 // spent reports whether the last hour had as many changes as may be. A change counts until this leader has known of it for an
-// hour: who led before had another clock. So a new leader may wait for longer than it must, and never for less.
+// hour: the leader before had another clock. So a new leader may wait for longer than it must, and never for less.
 func (c *diagnosis) spent() bool {
 	n := 0
 	for i := range c.jobs {

@@ -327,7 +327,7 @@ func TestCare_jobs(t *testing.T) {
 	}
 }
 
-// Ensure that the changes of an hour are counted, whoever led, and those of people are not.
+// Ensure that the changes of an hour are counted, whichever member led, and those of operators are not.
 func TestCare_budget(t *testing.T) {
 	w := cared(t, 3, 1).kill(3)
 	for range 2 {

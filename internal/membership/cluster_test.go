@@ -216,7 +216,7 @@ func (c *pretended) catchUp(m *membership.MemberView) {
 	}
 }
 
-// elect makes a member lead, or whoever can; what was in the log only may be rolled back.
+// elect makes a member lead, or one that can; what was in the log only may be rolled back.
 func (c *pretended) elect(id consensus.MemberID) {
 	if id == consensus.NoMember {
 		for _, other := range c.config.Voters {

@@ -70,7 +70,7 @@ func TestDraft_cordon(t *testing.T) {
 	}
 }
 
-// Ensure that a job which cordons the leader ends once somebody else leads, at once if nobody can, and when it is cancelled.
+// Ensure that a job which cordons the leader ends once another member leads, at once if none can, and when it is cancelled.
 func TestNext_cordonedLeader(t *testing.T) {
 	job := membership.Job{ID: 1, State: membership.StateRunning, Spec: membership.Spec{Cordon: ids{1}}}
 	c := found(t, 3, 0).cordon(1)

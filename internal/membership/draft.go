@@ -56,7 +56,7 @@ type drafter struct {
 	real  *View
 	view  View // as it will be
 	gone  []string
-	moved bool // voters change, or somebody goes
+	moved bool // voters change, or a member goes
 }
 
 // newDrafter assumes that what is under way ends, and gives ids to newcomers.

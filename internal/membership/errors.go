@@ -34,7 +34,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("member: change refused: %v (configuration %v)", e.Reason, e.Config)
 }
 
-// SpecError means that what was asked for makes no sense, whatever the cluster looks like, or names nobody.
+// SpecError means that what was asked for makes no sense, whatever the cluster looks like, or names no member.
 type SpecError struct{ Text string }
 
 func (e *SpecError) Error() string { return "member: " + e.Text }

@@ -3,7 +3,7 @@ package membership
 // Faults break a rule each, as negative controls of the exploration of what operators do. Only tests set them.
 type Faults struct {
 	CountLaggards  bool // a voter that answers counts, whether it has caught up or not
-	ReplaceTheGone bool // somebody may take the place of a member that is gone
+	ReplaceTheGone bool // a newcomer may take the place of a member that is gone
 	AnyName        bool // two members may bear one name
 	NeverOverdue   bool // a job waits for its newcomers to start as long as it takes
 	NoRivals       bool // jobs may contradict each other

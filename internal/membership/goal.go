@@ -62,7 +62,7 @@ func (g *goal) differs(u *consensus.Member) bool {
 }
 
 // meet finds out who a newcomer is. A learner that has its URLs was added by an attempt before this one, and is adopted;
-// so is a voter, unless members go for it: who mistypes a URL must not lose a member to it.
+// so is a voter, unless members go for it: an operator who mistypes a URL must not lose a member to it.
 func (g *goal) meet(n *Newcomer, at int) arrival {
 	a := arrival{Newcomer: *n}
 	if n.ID != consensus.NoMember && g.config.Contains(n.ID) {

@@ -15,8 +15,8 @@ type HealthHistory struct {
 	jobs    []careAge
 }
 
-// careAge is how old a job of Care is at least: for how long this leader has known of it, by its own clock. What another leader
-// wrote into the job is of another clock, and says nothing here.
+// careAge is how old a job of Care is at least: for how long this leader has known of it, by its own clock. The times that
+// another leader wrote into the job are of another clock, and say nothing here.
 type careAge struct {
 	id             JobID
 	beganMS, endMS int64 // since it was known, and since it was known to have ended

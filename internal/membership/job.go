@@ -2,7 +2,7 @@ package membership
 
 import "github.com/quorate/quorate/internal/consensus"
 
-// JobID names a job. Whoever asks draws it, so that asking twice with one id makes one job.
+// JobID names a job. The caller that asks for a job draws it, so that asking twice with one id makes one job.
 type JobID uint64
 
 // Job is a Spec that the cluster has accepted and how far it is. It is replicated as JSON.
@@ -26,8 +26,8 @@ type Job struct {
 	Names []Named `json:"names,omitempty"`
 	// Undo is the command that takes the change back once it is made, as it was foreseen when the job was accepted.
 	Undo string `json:"undo,omitempty"`
-	// WaitedMS is for how many milliseconds leaders have seen the job run, each by its own clock, which it compares with
-	// nobody's. The time from when one wrote it last to when the next one looks is not counted.
+	// WaitedMS is for how many milliseconds leaders have seen the job run, each by its own clock, which it compares with no
+	// other. The time from when one wrote it last to when the next one looks is not counted.
 	WaitedMS int64 `json:"waited_ms,omitempty"`
 	// Created, Started, Updated and Ended are unix milliseconds of the leader's clock; 0 if not yet. They are for people:
 	// clocks of two leaders differ.
@@ -36,7 +36,8 @@ type Job struct {
 	Updated int64 `json:"updated"`
 	Ended   int64 `json:"ended,omitempty"`
 	// Config is the configuration that the job began with, set before its first action is taken: until then Next refuses
-	// members that nobody knows, and another configuration than Spec.Expected. Final is the one it ended with.
+	// members that the configuration does not have, and another configuration than Spec.Expected. Final is the one it ended
+	// with.
 	Config consensus.ConfigID `json:"config,omitzero"`
 	Final  consensus.ConfigID `json:"final,omitzero"`
 }
@@ -66,14 +67,14 @@ type Phase string
 const (
 	PhaseMakeRoom Phase = "make-room" // a member whose peer URL the newcomer takes is removed first
 	PhaseJoin     Phase = "join"      // newcomers are added as learners
-	PhaseStart    Phase = "start"     // they have not been heard yet: somebody must start them
+	PhaseStart    Phase = "start"     // they have not been heard yet: an operator must start them
 	PhaseSnapshot Phase = "snapshot"  // they receive the state
 	PhaseCatchUp  Phase = "catch-up"  // they receive the log
 	PhaseCordon   Phase = "cordon"    // members are cordoned and uncordoned
 	PhaseDrain    Phase = "drain"     // leadership is transferred away from a member that is removed
 	PhaseSwap     Phase = "swap"      // the voters change, at once
 	PhaseUpdate   Phase = "update"    // in place of swap if peer URLs change and nothing else
-	PhaseDecided  Phase = "decided"   // nobody can undo the change any more
+	PhaseDecided  Phase = "decided"   // no leader can undo the change any more
 	PhaseSettle   Phase = "settle"    // until the removed may be switched off
 	PhaseUndo     Phase = "undo"      // cancelled: newcomers are removed again
 )

@@ -72,7 +72,7 @@ func (n *memberNames) list(ids []consensus.MemberID) string {
 	return join(words)
 }
 
-// memberList names all members with their ids, for who named one that is not among them.
+// memberList names all members with their ids, for an operator who named one that is not among them.
 func (n *memberNames) memberList() string {
 	var words []string
 	for _, id := range n.config.IDs() {

@@ -17,7 +17,7 @@ import (
 //	marks are not right?   cordon: set them and take them away, in one change
 //	the leader goes?        drain: hand leadership to one that stays
 //	roles are not right?    swap: promote, remove, demote and update, in one change; by protocol single one voter at a time
-//	under way, not final?   decided, once nobody can undo it; settle: wait, then done
+//	under way, not final?   decided, once no leader can undo it; settle: wait, then done
 //
 // So a leader that was elected a moment ago goes on where the last one stopped, and what was rolled back is done again.
 func Next(j *Job, v *View) Action {
@@ -135,8 +135,8 @@ func (g *goal) propose(phase Phase, request *consensus.ChangeRequest, words stri
 	return g.fail(phase, g.refusal(reason, request))
 }
 
-// leave proposes a change by which members lose their vote. A leader among them hands over before, if somebody that stays
-// can lead at once, so that writes do not wait for it later. Otherwise the core hands over when the change has committed.
+// leave proposes a change by which members lose their vote. A leader among them hands over before, if a voter that stays can
+// lead at once, so that writes do not wait for it later. Otherwise the core hands over when the change has committed.
 func (g *goal) leave(phase Phase, request *consensus.ChangeRequest, going []consensus.MemberID, words string) Action {
 	action := g.propose(phase, request, words)
 	if action.Change == nil || !slices.Contains(going, g.view.Leader) {
@@ -175,7 +175,7 @@ func (g *goal) successors() []MemberView {
 	return able
 }
 
-// settle waits until nobody can undo the change, and ends the job.
+// settle waits until no leader can undo the change, and ends the job.
 func (g *goal) settle(j *Job) Action {
 	if !g.view.settled() {
 		phase := g.ending(j)
@@ -187,8 +187,8 @@ func (g *goal) settle(j *Job) Action {
 	return Action{Phase: PhaseSettle, Message: g.doneWords(), End: StateDone}
 }
 
-// ending is the phase of a job whose last change is in force and not settled. What was decided stays so, also while C(new)
-// has not committed.
+// ending is the phase of a job whose last change is in force and not settled. A decision stays, also while C(new) has not
+// committed.
 func (g *goal) ending(j *Job) Phase {
 	switch {
 	case !g.spec.revotes():

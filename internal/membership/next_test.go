@@ -209,7 +209,7 @@ func TestNext_cancelled(t *testing.T) {
 				single := spec.Protocol == consensus.ProtocolSingle
 				if single && slices.ContainsFunc(slices.Concat(spec.Remove, spec.Demote), func(id consensus.MemberID) bool {
 					return before.IsVoter(id) != c.config.IsVoter(id)
-				}) { // it has gone some of its way, and nobody who has lost a vote gets it back
+				}) { // it has gone some of its way, and no member that has lost its vote gets it back
 					for _, id := range c.config.Voters {
 						if !strings.Contains(last.Message, fmt.Sprintf("m%d", id)) {
 							t.Errorf("cancelled at %d: %v votes, and nobody is told so: %s", stop, id, last.Message)
@@ -368,7 +368,7 @@ func TestNext_foundingConfiguration(t *testing.T) {
 	}
 }
 
-// Ensure that a removal that is complete is not asked for again, whoever made it, and that a learner which an attempt
+// Ensure that a removal that is complete is not asked for again, whichever leader made it, and that a learner which an attempt
 // before this one has left behind is taken over, and not removed by a cancellation.
 func TestNext_goesOnFromWhatIsThere(t *testing.T) {
 	c := found(t, 3, 1)

@@ -2,7 +2,7 @@ package membership
 
 import "fmt"
 
-// joinWithin is how long newcomers may take to start if nobody says otherwise.
+// joinWithin is how long newcomers may take to start if the Spec does not say otherwise.
 const joinWithin = hourMS
 
 // within is how long the newcomers of s may take to start, in milliseconds.
@@ -23,7 +23,7 @@ func (g *goal) overdue(j *Job) bool {
 	return waits && waited > j.Spec.within() && !g.view.Faults.NeverOverdue
 }
 
-// takeBack undoes a job whose newcomers did not start. It fails, so that nobody takes it for done.
+// takeBack undoes a job whose newcomers did not start. It fails, so that no operator takes it for done.
 func (g *goal) takeBack(j *Job) Action {
 	action := g.undo()
 	if action.End == StateCancelled {
@@ -43,15 +43,16 @@ func (j *Job) StandsAside(a *Action) bool {
 	return a.Phase == PhaseStart || a.Phase == PhaseDrain || j.Started > 0 && j.WaitedMS > j.Spec.within()
 }
 
-// Passes reports whether a job need not wait for those before it that stand aside: it replaces, removes or repairs somebody.
-// What only adds members keeps its place, so that they do not pile up.
+// Passes reports whether a job need not wait for those before it that stand aside: it replaces, removes or repairs a member. A
+// job that only adds members keeps its place, so that such jobs do not pile up.
 func (j *Job) Passes() bool {
 	s := &j.Spec
 	return j.CancelAsked || j.Expired || len(s.Add) == 0 || len(s.Remove)+len(s.Demote)+len(s.Update) > 0 ||
 		j.State == StateRunning
 }
 
-// onlyAwaits reports whether a job adds members and waits for somebody to start them: nobody loses by what others do.
+// onlyAwaits reports whether a job adds members and waits for an operator to start them: what other jobs do takes nothing from
+// it.
 func (j *Job) onlyAwaits() bool {
 	s := &j.Spec
 	return j.State == StateRunning && j.Phase == PhaseStart && !j.CancelAsked &&

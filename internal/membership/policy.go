@@ -27,7 +27,7 @@ type Policy struct {
 	// StableMS is how long a learner must have been fit to vote without a break before it is trusted with a vote, and how
 	// long a dead member that came back holds everything up.
 	StableMS int64
-	// MaxPerHour bounds the jobs that Care starts, whoever leads; zero is no bound.
+	// MaxPerHour bounds the jobs that Care starts, whichever member leads; zero is no bound.
 	MaxPerHour int
 }
 
@@ -77,8 +77,9 @@ func careID(config consensus.ConfigID, going consensus.MemberID, attempt int) Jo
 	return JobID(hash.Sum64()>>1 | 1)
 }
 
-// ByCare reports whether Care started the job: nobody else uses its ids. They can be told as long as the job expects what it
-// was planned for; it expects something else once a job that it waits for has changed the configuration. So it is noted, too.
+// ByCare reports whether Care started the job: no other caller uses its ids. They can be told as long as the job expects what
+// it was planned for; it expects something else once a job that it waits for has changed the configuration. So it is noted,
+// too.
 func ByCare(j *Job) bool {
 	if j.Care {
 		return true

@@ -45,7 +45,7 @@ func (n *memberNames) resetWords(m *MemberView) string {
 		typed.Word(cmp.Or(n.nameOf(m.ID), m.ID.String())))
 }
 
-// startCommand is how somebody starts a newcomer. Any member's peer URL will do to join by; the leader's is shown.
+// startCommand is how an operator starts a newcomer. Any member's peer URL will do to join by; the leader's is shown.
 func (n *memberNames) startCommand(id consensus.MemberID) string {
 	name := n.nameOf(id)
 	if strings.Contains(name, "://") {
@@ -78,7 +78,7 @@ func (n *memberNames) joinURL(id consensus.MemberID) string {
 }
 
 // unheard reports whether a member does not answer. One that was added a moment ago has the benefit of the doubt with the
-// core, and not here: only what it acknowledged shows that somebody started it.
+// core, and not here: only what it acknowledged shows that it was started.
 func unheard(m MemberView) bool {
 	return !m.Active || (!m.Started && m.Match == 0 && !receivesSnapshot(m))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/typed"
 )
 
-// reverse is the command that takes the change back once it is made; empty if there is nothing to take back. Who was
-// removed comes back as a new member only, under the name and at the URLs of the old one; a reset has made that one already.
+// reverse is the command that takes the change back once it is made; empty if there is nothing to take back. A removed member
+// comes back as a new member only, under the name and at the URLs of the old one; a reset has made that one already.
 func (g *goal) reverse() string {
 	if g.resets() {
 		return ""

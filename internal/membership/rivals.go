@@ -9,7 +9,7 @@ import (
 )
 
 // Rivals says which unfinished jobs s contradicts, one sentence each: s is refused then. Two jobs that take the place of
-// the same member, say, would leave one voter too many. A job that is being cancelled is in nobody's way.
+// the same member, say, would leave one voter too many. A job that is being cancelled is in no other's way.
 func Rivals(s *Spec, jobs []Job, v *View) []string {
 	var words []string
 	for i := range jobs {
@@ -56,8 +56,8 @@ func (s *Spec) contradicts(j *Job) string {
 	return ""
 }
 
-// Unseen lists the unfinished jobs that whoever planned s has not been told of. A Spec that expects no configuration was
-// not planned.
+// Unseen lists the unfinished jobs that the planner of s has not been told of. A Spec that expects no configuration was not
+// planned.
 func (s *Spec) Unseen(jobs []Job) []Job {
 	var unseen []Job
 	for i := range jobs {

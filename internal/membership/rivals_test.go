@@ -37,7 +37,7 @@ func TestDraft_laggardCountsNowhere(t *testing.T) {
 	}
 }
 
-// Ensure that nobody takes the place of a member that is gone, whoever asked first.
+// Ensure that no newcomer takes the place of a member that is gone, whichever operator asked first.
 func TestDraft_replacedAlready(t *testing.T) {
 	c := found(t, 3, 0)
 	c.tombs = ids{0x3f}

@@ -28,12 +28,11 @@ type Spec struct {
 	Expected consensus.ConfigID `json:"expected,omitzero"`
 	// JoinWithinMS is how long newcomers may take to start before the job gives up and takes them back; zero is an hour.
 	JoinWithinMS int64 `json:"join_within_ms,omitempty"`
-	// Force, a reason in somebody's words, gives away the place of a voter that is only silent, see Unproved, and changes peer
-	// URLs though the member is not found there. The former ones are kept
-	// until it is.
+	// Force, a reason in an operator's words, gives away the place of a voter that is only silent, see Unproved, and changes
+	// peer URLs though the member is not found there. The former ones are kept until it is.
 	Force string `json:"force,omitempty"`
 	// After are the unfinished jobs that the plan told of: the change waits for them, and what they make of the cluster is
-	// expected too. Nobody else's change is.
+	// expected too. No other change is.
 	After []JobID `json:"after,omitempty"`
 }
 
@@ -117,7 +116,8 @@ const (
 	OtherHistory = "of another history"
 )
 
-// MarkedCorrupt is the state of a member whose store differs from the others'. It votes and acknowledges, and serves nobody.
+// MarkedCorrupt is the state of a member whose store differs from the others'. It votes and acknowledges, and serves no
+// client.
 const MarkedCorrupt = "marked corrupt"
 
 // MemberView is one member as the leader sees it.
@@ -148,8 +148,8 @@ type TransferView struct {
 // settled reports whether nothing is under way.
 func (v *View) settled() bool { return v.Settled && !v.Config.IsJoint() }
 
-// decided reports whether nobody can undo the change to the configuration in force any more: its entry has committed, and by
-// joint that of C(new). By joint-early it is decided by C(old,new), without which no log has C(new).
+// decided reports whether no leader can undo the change to the configuration in force any more: its entry has committed, and
+// by joint that of C(new). By joint-early it is decided by C(old,new), without which no log has C(new).
 func (v *View) decided() bool {
 	if v.Protocol == consensus.ProtocolJointEarly && !v.Config.IsJoint() {
 		return true
@@ -168,7 +168,7 @@ func (v *View) Fit() []consensus.MemberID {
 	return v.those(func(m *MemberView) bool { return m.Active && (m.CaughtUp || v.Faults.CountLaggards) })
 }
 
-// Works reports whether a voter could take part in a commit now: nobody takes its vote unasked.
+// Works reports whether a voter could take part in a commit now: no job takes its vote unasked.
 func (v *View) Works(id consensus.MemberID) bool {
 	return v.Config.IsVoter(id) && slices.Contains(v.Fit(), id)
 }
@@ -183,7 +183,7 @@ func (v *View) those(which func(*MemberView) bool) []consensus.MemberID {
 	return ids
 }
 
-// NameOwner returns a member other than except that is called so. No name belongs to nobody.
+// NameOwner returns a member other than except that is called so. The empty name belongs to no member.
 func (v *View) NameOwner(name string, except consensus.MemberID) (consensus.MemberID, bool) {
 	for i := range v.Members {
 		if m := &v.Members[i]; name != "" && m.Name == name && m.ID != except {

@@ -69,7 +69,7 @@ func (g *goal) arrivalFault(a *arrival) string {
 	return ""
 }
 
-// replacedFault refuses to put somebody in the place of a member that is gone: that would be one voter more than before.
+// replacedFault refuses to put a newcomer in the place of a member that is gone: that would be one voter more than before.
 func (g *goal) replacedFault() string {
 	if g.spec.kind() != KindReplace || len(g.remove) > 0 || g.reached() || g.view.Faults.ReplaceTheGone {
 		return ""

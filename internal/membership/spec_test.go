@@ -185,7 +185,7 @@ func TestSpec_Validate_boundsJob(t *testing.T) {
 	}
 }
 
-// What decodes means the same after another round.
+// A job that decodes means the same after another round.
 func FuzzDecodeJob(f *testing.F) {
 	f.Add([]byte(`{"id":"2a","spec":{"kind":"replace","add":[{"peer_urls":["http://a:1"]}],"remove":["3f"]},"config":"1.2.0"}`))
 	f.Fuzz(func(t *testing.T, encoded []byte) {
@@ -204,7 +204,7 @@ func FuzzDecodeJob(f *testing.F) {
 	})
 }
 
-// Ensure that a change planned while jobs before it wait or run expects what they make of the cluster, and nobody else.
+// Ensure that a change planned while jobs before it wait or run expects what they make of the cluster, and no other job.
 func TestSpec_Due(t *testing.T) {
 	at := func(index consensus.Index) consensus.ConfigID { return consensus.ConfigID{Index: index, Term: 2} }
 	ended := func(from, to consensus.Index) membership.Job {

@@ -9,8 +9,8 @@ import (
 )
 
 // undo goes back as far as one can: out of a joint configuration that is not decided, and then without the learners that
-// the job added. What a change has removed, promoted or demoted for good stays as it is, but for newcomers that a job by
-// protocol single has made voters, as long as nobody has lost a vote for them.
+// the job added. A member that a change has removed, promoted or demoted for good stays so, but for newcomers that a job by
+// protocol single has made voters, as long as no member has lost its vote for them.
 func (g *goal) undo() Action {
 	v := g.view
 	switch {
@@ -37,7 +37,7 @@ func (g *goal) undo() Action {
 	return g.propose(PhaseUndo, request, "removes "+g.names.list(own)+" again")
 }
 
-// own returns the learners that this job added. An adopted one belongs to whoever added it.
+// own returns the learners that this job added. An adopted one belongs to the job or the client that added it.
 func (g *goal) own() []consensus.MemberID {
 	var ids []consensus.MemberID
 	for i := range g.spec.Add {
@@ -48,7 +48,7 @@ func (g *goal) own() []consensus.MemberID {
 	return ids
 }
 
-// early returns a newcomer of a job by single that votes already, while all voters that are to go for it vote still; nobody if
+// early returns a newcomer of a job by single that votes already, while all voters that are to go for it vote still; nil if
 // there is none. One goes at a time.
 func (g *goal) early() []consensus.MemberID {
 	if g.spec.Protocol != consensus.ProtocolSingle || slices.ContainsFunc(g.spec.Remove, g.view.tombstone) ||

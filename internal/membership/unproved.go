@@ -8,7 +8,7 @@ import (
 
 // Unproved names the voters that a new job would remove before their successors are there, which happens where both have one
 // URL, although nothing shows that they are lost: silence does not, they may be starting. They must be known to have lost
-// their disks, to be rolled back or to be corrupt, or somebody must give a reason (Spec.Force).
+// their disks, to be rolled back or to be corrupt, or an operator must give a reason (Spec.Force).
 func Unproved(s *Spec, v *View) (blockers []string) {
 	if s.Force != "" || v.Faults.ResetTheSilent {
 		return nil

@@ -96,7 +96,7 @@ func (g *goal) removedWords(then string) string {
 	return g.names.list(g.spec.Remove) + then
 }
 
-// inItsOwnPlace reports whether a member was replaced by one of its own name: nobody is to be switched off.
+// inItsOwnPlace reports whether a member was replaced by one of its own name: no process is to be switched off.
 func (g *goal) inItsOwnPlace() bool {
 	for i := range g.spec.Add {
 		for _, id := range g.spec.Remove {

@@ -112,7 +112,7 @@ func readHeap() heap {
 	return heap{live: value(0), scanned: value(0) + value(1) + value(2), allocated: value(3), cycles: value(4)}
 }
 
-// afterCollection calls f after each collection: whenever an object that nobody holds has been found dead.
+// afterCollection calls f after each collection: whenever an object without references has been found dead.
 func afterCollection(f func()) {
 	type sentinel struct{ _ [16]byte }
 	var finalize func(*sentinel)

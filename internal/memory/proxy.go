@@ -8,8 +8,8 @@ type ProxyShares struct {
 	Clients Clients
 }
 
-// DivideProxy says what each part of a gRPC proxy gets that may have limit bytes; a limit below MinLimit counts as that. What
-// clients hold gets half: a proxy has no store, no log and no caches. The rest is garbage, and messages from
+// DivideProxy says what each part of a gRPC proxy gets that may have limit bytes; a limit below MinLimit counts as that. The
+// memory that clients hold gets half: a proxy has no store, no log and no caches. The rest is garbage, and messages from
 // members that are not there in full.
 func DivideProxy(limit int64) ProxyShares {
 	s := Divide(limit)

@@ -3,7 +3,7 @@ package memory
 const (
 	// MinLimit is the least memory that a member can work in.
 	MinLimit = 128 << 20
-	// DefaultMost is what a member takes for itself, at most, if nobody says how much it may have.
+	// DefaultMost is what a member takes for itself, at most, if no flag says how much it may have.
 	DefaultMost = 4 << 30
 
 	// program is what the code of the process takes: pages of its file, which the Go runtime does not count, and 4 MiB by which
@@ -83,7 +83,7 @@ type Watch struct {
 }
 
 // Clients bounds what clients hold by being there: connections, streams and calls, requests that arrive, wait or are served,
-// and answers that nobody reads.
+// and answers that no client reads.
 type Clients struct {
 	Total    int64 // of all client hosts; one host has at most as much as is free for the others
 	Renewals int64 // streams that renew leases, when Total has no room

@@ -59,7 +59,7 @@ type Book struct {
 	moved   bool               // some of the given endpoints do not lead to this cluster's members any more
 }
 
-// NewBook returns the book of a client that was given endpoints and has heard nobody yet.
+// NewBook returns the book of a client that was given endpoints and has heard no member yet.
 func NewBook(given []string) *Book {
 	return &Book{given: slices.Clone(given), answered: map[string]uint64{}, silent: map[string]bool{}, broken: true}
 }
@@ -76,7 +76,7 @@ func (b *Book) Give(endpoints []string) bool {
 // Given reports whether the user gave an endpoint.
 func (b *Book) Given(endpoint string) bool { return b.amongGiven(endpoint) }
 
-// Cluster is the id of the cluster; zero: nobody has answered yet.
+// Cluster is the id of the cluster; zero: no member has answered yet.
 func (b *Book) Cluster() uint64 { return b.cluster }
 
 // Heard notes which member answered at an endpoint, as a member of which cluster.
@@ -92,7 +92,7 @@ func (b *Book) Heard(endpoint string, cluster, member uint64) error {
 	return nil
 }
 
-// Silent notes that nobody of the cluster answers at an endpoint.
+// Silent notes that no member of the cluster answers at an endpoint.
 func (b *Book) Silent(endpoint string) { b.silent[endpoint] = true }
 
 // NoteStatus notes what a member says of itself and of the cluster.
@@ -144,11 +144,11 @@ func (b *Book) Ask(now time.Time) {
 	b.broken = false
 }
 
-// Unlisted notes that nobody answered.
+// Unlisted notes that no member answered.
 func (b *Book) Unlisted() { b.failed = true }
 
 // Listed takes a list of the members. confirmed says that a quorum stands behind it; else a member that lags, or was removed,
-// may have answered, and who is not in the list is not gone.
+// may have answered, and a member that is not in the list is not gone.
 func (b *Book) Listed(cluster uint64, members []Place, confirmed bool) error {
 	if b.cluster == 0 {
 		b.cluster = cluster
@@ -204,7 +204,7 @@ func (b *Book) amongGiven(endpoint string) bool {
 }
 
 // ToMember returns the endpoints to try for a member: where it answered last, what it advertises and, with guess, the given
-// ones at which nobody has answered yet.
+// ones at which no member has answered yet.
 func (b *Book) ToMember(id uint64, guess bool) []string {
 	var all []string
 	add := func(endpoint string) {
@@ -364,8 +364,8 @@ func (b *Book) Successors() []string {
 }
 
 // Reads returns the endpoints for reads and watches: those that the user gave. If members that were there have left the
-// cluster, or none of them answers, they are joined by those at which members that serve have answered; and where a member was
-// that has left, nobody is asked, because another cluster may be there by now.
+// cluster, or none of them answers, they are joined by those at which members that serve have answered; and no endpoint is
+// asked where a member was that has left, because another cluster may be there by now.
 func (b *Book) Reads() []string {
 	if !b.moved {
 		return slices.Clone(b.given)

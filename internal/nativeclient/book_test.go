@@ -106,7 +106,7 @@ func TestBook_Stays_losesTheCluster(t *testing.T) {
 	}
 }
 
-// Ensure that reads stay where the user sent them while the members there are members, whoever else comes and goes.
+// Ensure that reads stay where the user sent them while the members there are members, whichever others come and go.
 func TestBook_Reads_stay(t *testing.T) {
 	now := time.Unix(1000, 0)
 	b := nativeclient.NewBook([]string{at(1), "lb:2379"})
@@ -134,7 +134,7 @@ func TestBook_Reads_stay(t *testing.T) {
 	}
 }
 
-// Ensure that who is missing in the list of one member that may lag does not count as gone.
+// Ensure that a member that is missing in the list of one member that may lag does not count as gone.
 func TestBook_Listed_unconfirmed(t *testing.T) {
 	now := time.Unix(1000, 0)
 	b := nativeclient.NewBook([]string{at(3)})
@@ -175,7 +175,7 @@ func TestBook_Writes_newVoter(t *testing.T) {
 	}
 }
 
-// Ensure that a learner is asked where the members are if nobody else is there: it may be the only voter since.
+// Ensure that a learner is asked where the members are if no other member is there: it may be the only voter since.
 func TestBook_Open_learners(t *testing.T) {
 	b := nativeclient.NewBook([]string{at(1)})
 	list(t, b, time.Unix(1000, 0), 1)
@@ -245,7 +245,7 @@ func TestBook_Give(t *testing.T) {
 	}
 }
 
-// Ensure that a client whose first listings nobody answers pauses between them, and for longer each time.
+// Ensure that a client whose first listings no member answers pauses between them, and for longer each time.
 func TestBook_nobodyAnswersAtFirst(t *testing.T) {
 	b, now := nativeclient.NewBook([]string{"a"}), time.Unix(1000, 0)
 	var before time.Duration

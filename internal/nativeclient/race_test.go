@@ -10,7 +10,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus/tally"
 )
 
-// said is what a member says that holds a proposal, at a revision, with the payload that everybody gets, or with another one.
+// said is what a member says that holds a proposal, at a revision, with the payload that every member gets, or with another
+// one.
 func said(revision uint64, other bool) *quoratepb.Verdict {
 	var d consensus.Digest
 	if other {

@@ -52,7 +52,7 @@ type Call struct {
 	// The answer.
 	Response []byte
 	Err      error
-	InDoubt  bool // Err is why nobody knows whether it was applied
+	InDoubt  bool // Err is why it is not known whether it was applied
 	Decided  *Decided
 }
 
@@ -71,7 +71,7 @@ type name struct {
 type session struct {
 	number     uint64
 	named      uint64 // the last sequence given
-	unresolved int    // calls that somebody waits for, or that were told before they were applied
+	unresolved int    // calls that a caller waits for, or that were told before they were applied
 	early      int    // the latter
 }
 
@@ -172,7 +172,7 @@ func (t *Table) finish(c *Call, response []byte, err error) {
 	c.done()
 }
 
-// doubt ends a call of which nobody knows whether it was applied.
+// doubt ends a call of which it is not known whether it was applied.
 func (t *Table) doubt(c *Call, cause error) {
 	c.InDoubt = !c.told
 	t.finish(c, nil, cause)
@@ -340,7 +340,7 @@ func (t *Table) Answer(a *quoratepb.Answer) {
 		t.signal()
 	case a.Verdict == quoratepb.Answer_VERDICT_REFUSED:
 		t.refuse(c, told)
-	case c.told: // its session ended without our doing, and it was applied before: nobody else could have told so
+	case c.told: // its session ended without our doing, and it was applied before: no other could have told so
 		t.end(c)
 	case a.Verdict == quoratepb.Answer_VERDICT_GONE && c.alone(), a.Verdict == quoratepb.Answer_VERDICT_ABORTED:
 		// Nothing came of its only attempt, or of any, so it may have another name.
@@ -358,8 +358,8 @@ func (t *Table) Answer(a *quoratepb.Answer) {
 
 // askRefused deals with a refusal of a write that the voters decided: its caller knows, and a refusal says nothing of what was
 // decided before. It is asked for again after a pause, so that its session stays open until a member says that it was applied.
-// What is refused again and again, to a user who may not write any more, is let go: it would hold back the end of the session,
-// and so the next session, for ever. That end comes behind it in every log that has both.
+// A write that is refused again and again, to a user who may not write any more, is given up: it would hold back the end of
+// the session, and so the next session, for ever. That end comes behind it in every log that has both.
 func (t *Table) askRefused(c *Call) {
 	if c.refusals >= maxRefusals {
 		t.end(c)

@@ -23,7 +23,7 @@ func (n *Node) ExpectFor(id consensus.ProposalID, command *kv.Command, done prop
 // RefusedFor takes what the core says to a client of proposals that ExpectFor knows.
 func (n *Node) RefusedFor(refusals []consensus.Refusal) { n.proposals.Refuse(refusals) }
 
-// AbandonFor ends the wait of done for a proposal of a client. What was sent may still happen.
+// AbandonFor ends the wait of done for a proposal of a client. A proposal that was sent may still happen.
 func (n *Node) AbandonFor(id consensus.ProposalID, done proposals.Completion) {
 	n.proposals.AbandonFor(id, done)
 }

@@ -6,7 +6,7 @@
 // network; package sim runs it in a simulated world. It is neither the log nor the state machine.
 //
 // Invariants:
-//  1. What promises durability goes with the persist request that it depends on.
+//  1. An output that promises durability goes with the persist request that it depends on.
 //  2. Entries are handed out in log order, each once, and only when they are durable here.
 //  3. A read is served only after everything below its read index has been applied.
 //

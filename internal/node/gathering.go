@@ -33,5 +33,5 @@ func (g *gathering) wrote(entries []consensus.Entry) {
 	}
 }
 
-// running returns how many entries of the log nobody knows to be committed.
+// running returns how many entries of the log are not known to be committed.
 func (g *gathering) running(commit consensus.Index) int { return int(g.last - min(g.last, commit)) }

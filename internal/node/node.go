@@ -26,8 +26,8 @@ type Ports struct {
 	StopSnapshot func(to consensus.MemberID)
 	Configure    func(inForce raft.ConfigInForce)
 	Observe      func(events []raft.Event)
-	// Distance is the round trip to another member, false while nobody knows. By it the node decides when to count who holds
-	// what it proposes, and when to offer that to all voters (package offers).
+	// Distance is the round trip to another member, false while it is not known. By it the node decides when to count who
+	// holds what it proposes, and when to offer that to all voters (package offers).
 	Distance func(to consensus.MemberID) (time.Duration, bool)
 	// Taken, if set, is told of the inputs that the core takes, in order, once they have waited for their time.
 	Taken func(inputs []raft.Input)
@@ -68,7 +68,7 @@ type Node struct {
 	due       []consensus.Message // scratch
 	options   Options
 	ticks     uint64
-	counts    bool // who holds what it proposes; its reads ask all voters, too
+	counts    bool // it counts which voters hold what it proposes; its reads ask all voters, too
 	fast      bool // it offers what it proposes to all voters
 	leader    consensus.MemberID
 	term      consensus.Term
@@ -321,8 +321,8 @@ func (n *Node) Resolve(entries []consensus.Entry, results []kv.Result) {
 	n.reads.advance(entries[len(entries)-1].Index)
 }
 
-// Awaits reports whether somebody waits here for the result of a proposal. One who comes later gets a result that may have
-// Left, as does one who waited for a snapshot, or for an entry that was not the first of its proposal.
+// Awaits reports whether a caller waits here for the result of a proposal. One that comes later gets a result that may have
+// Left, as does one that waited for a snapshot, or for an entry that was not the first of its proposal.
 func (n *Node) Awaits(id consensus.ProposalID) bool { return n.proposals.Awaits(id) }
 
 // Restored does the same after a snapshot replaced the state machine.

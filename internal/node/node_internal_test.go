@@ -225,8 +225,8 @@ func (failing) Result(consensus.ProposalID) (kv.Result, bool, error) {
 	return kv.Result{}, false, errUnreadable
 }
 
-// Ensure that a snapshot whose results cannot be read is none that this node goes on with: who waits would be told nothing, or
-// lies.
+// Ensure that a snapshot whose results cannot be read is none that this node goes on with: a caller that waits would be told
+// nothing, or lies.
 func TestNode_Restored_unreadable(t *testing.T) {
 	o, shown := newObserved(t, 1, 2), false
 	clientProposal(o, &waiter{})
@@ -238,8 +238,8 @@ func TestNode_Restored_unreadable(t *testing.T) {
 	}
 }
 
-// Ensure that what is proposed while nobody leads waits here: it would come back from the core, and what has left once is not
-// offered on the fast path any more.
+// Ensure that a command that is proposed while no member leads waits here: it would come back from the core, and what has left
+// once is not offered on the fast path any more.
 func TestNode_Step_withoutLeader(t *testing.T) {
 	n := newObserved(t, 1, 2)
 	if _, err := n.Propose(&kv.Command{Put: &kv.PutOp{Key: []byte("k")}}, nil); err != nil {

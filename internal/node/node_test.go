@@ -10,7 +10,7 @@ import (
 )
 
 // Ensure that a node announces the configuration that its disk knows, and none if it knows none yet: a member that joins would
-// replace the addresses that it was given by nobody's.
+// replace the addresses that it was given by none.
 func TestNew_configures(t *testing.T) {
 	config := consensus.Config{Voters: []consensus.MemberID{1}, Members: []consensus.Member{{ID: 1, PeerURLs: []string{"http://1"}}}}
 	for _, x := range []struct {

@@ -74,7 +74,7 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// putCluster is members in one goroutine. What they send is encoded and decoded, as on a connection.
+// putCluster is members in one goroutine. Their messages are encoded and decoded, as on a connection.
 type putCluster struct {
 	b          *testing.B
 	members    []*putMember

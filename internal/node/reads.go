@@ -45,8 +45,8 @@ func (g *readGroup) takeIn(other *readGroup) {
 	}
 }
 
-// reads batches read-index questions: whoever arrives while one is being prepared joins it (Raft thesis, section 6.4).
-// A question that finds no leader, or whose answer is lost, is asked again.
+// reads batches read-index questions: a read that arrives while one is being prepared joins it (Raft thesis, section 6.4). A
+// question that finds no leader, or whose answer is lost, is asked again.
 type reads struct {
 	mu      sync.Mutex
 	lastID  uint64
@@ -73,7 +73,7 @@ func (r *reads) leave(reader *Reader) {
 	reader.place.Remove()
 }
 
-// take moves the forming group to the asked ones and returns its id, or zero if nobody waits.
+// take moves the forming group to the asked ones and returns its id, or zero if no read waits.
 func (r *reads) take(tick uint64) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

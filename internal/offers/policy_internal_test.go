@@ -61,7 +61,7 @@ func TestStampAhead(t *testing.T) {
 		{100 * ms, []time.Duration{20 * ms, 60 * ms, 300 * ms}, 4, 54 * ms}, // the leader is the farthest that is needed
 		{40 * ms, []time.Duration{200 * ms, 300 * ms, 60 * ms}, 4, 108 * ms},
 		{10 * ms, nil, 2, 6 * ms},
-		{10 * ms, []time.Duration{20 * ms}, 4, 0}, // who else is needed is not known
+		{10 * ms, []time.Duration{20 * ms}, 4, 0}, // it is not known which other voters are needed
 	} {
 		if got := Ahead(tc.leader, tc.others, tc.super-2); got != tc.want {
 			t.Errorf("leader %v, others %v, %d needed: %v, want %v", tc.leader, tc.others, tc.super, got, tc.want)

@@ -116,8 +116,8 @@ func misunderstood(err error) bool {
 	return code == codes.Unimplemented || code == codes.InvalidArgument
 }
 
-// callError is why a member could not be asked. Its grpc code is about that call, and says nothing to whoever asked this
-// member.
+// callError is why a member could not be asked. Its grpc code is about that call, and says nothing to the caller that asked
+// this member.
 type callError struct{ err error }
 
 func (e *callError) Error() string { return e.err.Error() }

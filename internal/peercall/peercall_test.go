@@ -41,7 +41,7 @@ var (
 // fleet is some members; each answers by its table.
 type fleet struct {
 	tables  map[consensus.MemberID]*peercall.Table
-	leaders []consensus.MemberID // one after the other, each time that somebody looks
+	leaders []consensus.MemberID // one after the other, each time that a caller looks
 	asked   int
 }
 

@@ -12,7 +12,7 @@
 //  1. A Completion is called once, with the outcome, in the order of the log.
 //  2. An id is given once. A proposal gets another id only after the log says that the first will never be applied.
 //  3. A session is retired only when all its proposals are resolved.
-//  4. What is open is bounded, in number and in bytes, apart for members and for clients.
+//  4. The open proposals are bounded, in number and in bytes, apart for members and for clients.
 //
 // A Table may be used concurrently. Completions are called with its lock held: they must not call back.
 package proposals

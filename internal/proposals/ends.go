@@ -64,7 +64,7 @@ func (t *Table) end(p *Pending, result kv.Result, route Route, err error) {
 	p.tell(result, route, err)
 }
 
-// renew proposes under another id what was given up because nobody could tell whether it was still wanted. It has never
+// renew proposes under another id what was given up because no member could tell whether it was still wanted. It has never
 // been executed and never will be under the old one.
 func (t *Table) renew(p *Pending) {
 	t.settle(p)
@@ -154,8 +154,8 @@ func (t *Table) Restored(table ResultTable) error {
 	return nil
 }
 
-// lose gives up a session that is not open any more. What was proposed under it may or may not have happened, and can not be
-// repeated under another id. Without our doing that happens only if an opening from before the last restart arrived late.
+// lose gives up a session that is not open any more. A proposal under it may or may not have happened, and can not be repeated
+// under another id. Without our doing that happens only if an opening from before the last restart arrived late.
 func (t *Table) lose(id consensus.SessionID) {
 	for _, p := range t.own.all() {
 		if p.ID.Session == id {

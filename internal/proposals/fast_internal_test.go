@@ -262,7 +262,7 @@ func (t tableOf) SessionOpen(id consensus.SessionID) bool { return !t.retired[id
 
 func (t tableOf) SessionEnded(consensus.SessionID) bool { return false }
 
-// What was given up is proposed again under another id, however the member learns of it.
+// A proposal that was given up is made again under another id, however the member learns of it.
 func TestTable_aborted(t *testing.T) {
 	for name, learn := range map[string]func(t *testing.T, p *Table, id consensus.ProposalID){
 		"by an entry": func(_ *testing.T, p *Table, id consensus.ProposalID) {
@@ -289,7 +289,7 @@ func TestTable_aborted(t *testing.T) {
 				if again.ID == sent.ID || !again.Fast || !slices.Equal(again.Payload, sent.Payload) || !p.Sent(q) {
 					t.Fatalf("round %d: got %+v after %v, want the same under another id, for the first time", round, again, sent.ID)
 				}
-				applied(p, []left{sent}, kv.Result{Revision: 8}) // a result of the old id is nobody's
+				applied(p, []left{sent}, kv.Result{Revision: 8}) // no caller waits for a result of the old id
 				sent = again
 			}
 			p.Decided([]tally.Decision{winOf(sent, 9)})

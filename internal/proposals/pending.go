@@ -20,7 +20,7 @@ type Pending struct {
 	before, after *Pending     // in the queue
 	queued        bool         // to be sent at the next opportunity
 	sent          bool         // it has left before: only the leader is asked again
-	resolved      bool         // its end is known, or nobody waits for it
+	resolved      bool         // its end is known, or no caller waits for it
 	uncounted     bool         // proposed by the table itself: it uses up no bound
 	done          Completion   // nil once it was told or abandoned
 	more          []Completion // others that wait: a client came back before its former stream was known to be dead
@@ -34,7 +34,7 @@ type Pending struct {
 // leader could not be told from success under the first.
 func (p *Pending) repeats() bool { return p.Kind == consensus.EntryCommand }
 
-// awaited reports whether somebody waits for the end of p.
+// awaited reports whether a caller waits for the end of p.
 func (p *Pending) awaited() bool { return p.done != nil }
 
 // forget takes one away who waits for p.
@@ -77,7 +77,7 @@ type queue struct {
 	postponed   []*Pending // refused for want of a leader, to be queued again at the next tick
 	lanes       []lane     // before unsent: small and large ones, or all
 	spent       int        // proposals that ended in one of these lists
-	open        int        // proposals that somebody waits for
+	open        int        // proposals that a caller waits for
 	openBytes   int        // the sum of their payloads
 	mostBytes   int        // of that
 	turns       uint64     // that were given out
@@ -272,7 +272,7 @@ type Pace struct {
 // largePart of Pace.Least is the size from which on values are large.
 const largePart = 32
 
-// lostAfter is how many times Patience it takes until what nobody waits for counts as lost.
+// lostAfter is how many times Patience it takes until a proposal without a waiting caller counts as lost.
 const lostAfter = 6
 
 // lane is a part of a queue that does not wait for the other one.
@@ -284,7 +284,7 @@ type lane struct {
 	took      uint64      // ticks, by the proposal that ended last; zero: the window fits
 	came      int         // bytes that ended meanwhile
 	held      []*Pending  // those for which there is no room, in order
-	abandoned []abandoned // what left and nobody waits for, in order
+	abandoned []abandoned // those that left and that no caller waits for, in order
 }
 
 // abandoned is a part of lane.out of which the end is not seen.
@@ -334,7 +334,7 @@ func (l *lane) fit() {
 	l.took = 0
 }
 
-// abandon notes that nobody waits for a proposal any more that has left: it is still on its way.
+// abandon notes that no caller waits any more for a proposal that has left: it is still on its way.
 func (l *lane) abandon(p *Pending) {
 	p.counted = false
 	l.abandoned = append(l.abandoned, abandoned{turn: p.turn, tick: p.sentTick, bytes: len(p.Payload)})

@@ -156,7 +156,7 @@ func (t *Table) addFor(id consensus.ProposalID, payload []byte, done Completion,
 	return nil
 }
 
-// Abandon forgets who waits for a proposal of this member. What was sent may still happen.
+// Abandon forgets who waits for a proposal of this member. A proposal that was sent may still happen.
 func (t *Table) Abandon(p *Pending) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -166,7 +166,7 @@ func (t *Table) Abandon(p *Pending) {
 	}
 }
 
-// AbandonFor forgets that done waits for a proposal of a client. What was sent may still happen.
+// AbandonFor forgets that done waits for a proposal of a client. A proposal that was sent may still happen.
 func (t *Table) AbandonFor(id consensus.ProposalID, done Completion) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -177,7 +177,7 @@ func (t *Table) AbandonFor(id consensus.ProposalID, done Completion) {
 	}
 }
 
-// unattended takes out a proposal that nobody waits for any more: it is not repeated, and its session may end over it.
+// unattended takes out a proposal that no caller waits for any more: it is not repeated, and its session may end over it.
 func (t *Table) unattended(p *Pending) {
 	p.queue.release(p)
 	if p.sent && p.counted {
@@ -197,7 +197,7 @@ func (t *Table) Sent(p *Pending) bool {
 // force.
 func (t *Table) Stale() uint64 { return t.stale.Load() }
 
-// Awaits reports whether somebody waits here for the result of a proposal.
+// Awaits reports whether a caller waits here for the result of a proposal.
 func (t *Table) Awaits(id consensus.ProposalID) bool {
 	if t.queueOf(id) == nil {
 		return false // of another member, as most: they need no look
@@ -315,7 +315,7 @@ func (t *Table) Resend(tick uint64) {
 	t.clients.resend(tick)
 }
 
-// settle takes a proposal out whose end is known, or that nobody waits for.
+// settle takes a proposal out whose end is known, or that no caller waits for.
 func (t *Table) settle(p *Pending) {
 	if p.resolved {
 		return

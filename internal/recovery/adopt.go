@@ -66,7 +66,7 @@ func (s *Survivor) adopt(others []*Survivor) (kept []consensus.Record, dropped i
 	return kept, dropped
 }
 
-// count adds what one member holds. Only records under the last configuration of the survivor's log matter. What was
+// count adds what one member holds. Only records under the last configuration of the survivor's log matter. A write that was
 // decided under an earlier one is in the log: a change closes the fast path until it is applied.
 func (s *Survivor) count(found []candidate, holder *Survivor) []candidate {
 	counted := map[consensus.Attempt]bool{}

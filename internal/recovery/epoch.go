@@ -57,7 +57,7 @@ func (p *Plan) drops(s *Survivor) {
 }
 
 // AdvanceLearner writes the epoch of p to the directory of a learner that stays, which was inspected as s. It must be
-// called before Write. After a crash in between nobody talks to the learner until the recovery is repeated.
+// called before Write. After a crash in between no member talks to the learner until the recovery is repeated.
 func (p *Plan) AdvanceLearner(options datadir.Options, s *Survivor) error {
 	log, found, err := wal.Open(options.WAL())
 	if err != nil {

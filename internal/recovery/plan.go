@@ -11,9 +11,9 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// The operator makes a survivor the only voter. No protocol can do it, because nobody knows what the lost members have
-// acknowledged among themselves. Everything that the survivor's log holds is kept and becomes committed. One
-// configuration entry after it removes all others for ever:
+// The operator makes a survivor the only voter. No protocol can do it, because no survivor knows what the lost members have
+// acknowledged among themselves. Everything that the survivor's log holds is kept and becomes committed. One configuration
+// entry after it removes all others for ever:
 //
 //	before   ... entry n, of term t
 //	after    ... entry n | adopted records, and voters {self}, tombstones {all others}, of term t+gap | hard state: commit
@@ -36,7 +36,7 @@ type Plan struct {
 	Undone consensus.Index
 	// Adopted is how many writes are kept that no log has, because the survivor, or a member that was compared, holds
 	// them for the fast path. Conflicting is how many others of that kind were given up: of two that conflict at most
-	// one was acknowledged, and nobody can know which.
+	// one was acknowledged, and it cannot be known which.
 	Adopted, Conflicting int
 	// Before is the epoch of the survivor, Epoch the one that the recovery begins.
 	Before, Epoch consensus.Epoch

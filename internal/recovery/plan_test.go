@@ -311,7 +311,7 @@ func TestSurvivor_Plan_snapshotInstalled(t *testing.T) {
 	if err := data.Replace(leader.Machine.SnapshotMeta(), datatest.Receive(t, options, leader)); err != nil {
 		t.Fatal(err)
 	}
-	datatest.Close(t, data) // the crash: nobody told the log
+	datatest.Close(t, data) // the crash: the log was not told
 	s := inspect(t, options)
 	if s.Last != (consensus.Position{Index: 50, Term: 2}) || s.Commit != 50 {
 		t.Errorf("inspected: last %v, commit %d", s.Last, s.Commit)

@@ -112,7 +112,7 @@ type claim struct {
 }
 
 // against reports whether a member is told to be where another one is. To repeat what a configuration says of a member puts it
-// in the place of nobody whom only another configuration has there.
+// in the place of no member that only another configuration has there.
 func (c claim) against(other claim) bool { return c.moves || c.said && (other.word || other.said) }
 
 // share notes that a member is told to be where the configuration, or an earlier word, has another one. Of the member itself

@@ -53,7 +53,7 @@ func TestSurvivor_Tell(t *testing.T) {
 	}
 }
 
-// Ensure that a URL at which another process answers is refused, and one at which nobody answers is not.
+// Ensure that a URL at which another process answers is refused, and one at which no process answers is not.
 func TestTold_Look(t *testing.T) {
 	s := &recovery.Survivor{
 		Identity: wal.Identity{Cluster: 9, Member: 1},

@@ -1,7 +1,7 @@
 // Package reload keeps what files hold, and reads them again when they have changed: certificates, authorities, revocation
 // lists, keys of tokens.
 //
-// It does not watch the file system: who asks for the value looks at the files, at most once in an interval.
+// It does not watch the file system: a caller that asks for the value looks at the files, at most once in an interval.
 //
 // Invariants:
 //  1. A change that cannot be read (a certificate without its new key, a half-written file) is logged once, and what was read

@@ -12,7 +12,7 @@ import (
 
 // Options of Open.
 type Options struct {
-	// What names the files in logs, as "TLS files".
+	// The name of the files in logs, as "TLS files".
 	What string
 	// Paths are the files; empty ones are left out.
 	Paths []string
@@ -126,7 +126,7 @@ func (f File) Bytes() ([]byte, error) {
 	raw, err := os.ReadFile(f.Path)
 	var inner *fs.PathError
 	if errors.As(err, &inner) {
-		// Without its type: who reads it would advise about the data directory's permissions.
+		// Without its type: a caller that reads it would advise about the data directory's permissions.
 		return nil, fmt.Errorf("%v: %v", f, inner.Err)
 	}
 	return raw, err

@@ -45,8 +45,8 @@ func (a *autoCompactor) interval() time.Duration {
 
 func (a *autoCompactor) step() time.Duration { return min(a.retention.Period, maxPeriodStep) }
 
-// observe notes the current revision and returns the one to compact at, or zero. Who does not lead only notes, so that it
-// compacts as soon as it leads if nobody did for a step.
+// observe notes the current revision and returns the one to compact at, or zero. A member that does not lead only notes, so
+// that it compacts as soon as it leads if no member did for a step.
 func (a *autoCompactor) observe(now time.Time, revision kv.Revision, leads bool) kv.Revision {
 	target := revision - kv.Revision(a.retention.Revisions)
 	if a.retention.Period > 0 {

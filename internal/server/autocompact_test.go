@@ -48,7 +48,8 @@ func TestAutoCompactor_observe_periodic(t *testing.T) {
 	}
 }
 
-// Ensure that a new leader does not wait for a whole step: it has sampled before, and knows how long nobody has compacted.
+// Ensure that a new leader does not wait for a whole step: it has sampled before, and knows for how long no member has
+// compacted.
 func TestAutoCompactor_observe_newLeader(t *testing.T) {
 	a := &autoCompactor{retention: config.Retention{Period: 10 * time.Minute}}
 	begun := time.Unix(0, 0)

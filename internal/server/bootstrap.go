@@ -21,7 +21,7 @@ type bootstrap struct {
 	cfg     *config.Config
 	data    datadir.Options
 	logger  *slog.Logger
-	asking  transport.Options // of a call to whoever listens at a peer URL
+	asking  transport.Options // of a call to the process that listens at a peer URL
 	delay   func(to consensus.Member) time.Duration
 	listen  func() ([]net.Listener, error) // at the peer URLs
 	startup func() *startupServer          // answers clients meanwhile
@@ -38,8 +38,8 @@ func makeData(options datadir.Options, identity wal.Identity, first consensus.Co
 	return datadir.RemoveFounding(options)
 }
 
-// refuseAlone refuses to found a cluster of one that nobody asked for, where it is likely that the member has lost its disk:
-// the cluster that counts it would go on without it, and clients of this one would write into another. etcd founds one.
+// refuseAlone refuses to found a cluster of one that no operator asked for, where it is likely that the member has lost its
+// disk: the cluster that counts it would go on without it, and clients of this one would write into another. etcd founds one.
 func (b *bootstrap) refuseAlone() error {
 	if !b.cfg.AloneByDefault() {
 		return nil
@@ -51,8 +51,8 @@ func (b *bootstrap) refuseAlone() error {
 		"URL: --initial-cluster %s alone makes a cluster of one", b.cfg.Storage.DataDir, own)
 }
 
-// ownStorage returns the storage id of this member's directory, which is on disk before anybody hears of it: whoever asks twice
-// asks as the same.
+// ownStorage returns the storage id of this member's directory, which is on disk before another process hears of it: a process
+// that asks twice asks as the same one.
 func (b *bootstrap) ownStorage() (consensus.StorageID, error) {
 	record, err := datadir.ReadFounding(b.data)
 	if err == nil && record.Storage.IsZero() {

@@ -18,8 +18,8 @@ import (
 type budgets struct {
 	memory.Shares
 	answers *answers.Budget // memory for answers to clients
-	// What clients hold by being there: all of it, streams that renew leases when that has no room, and connections to
-	// metrics URLs.
+	// The memory that clients hold by being there: all of it, streams that renew leases when that has no room, and connections
+	// to metrics URLs.
 	held, renewals, metrics *admission.Ledger
 	watchedRevision         int // most bytes of a revision with its previous pairs
 }
@@ -77,7 +77,7 @@ const requestsInRevision = 8
 func (b *budgets) machineOptions() apply.Options {
 	return apply.Options{
 		MostLeases: b.Starts(),
-		EventBytes: int(b.Watch.Total), // more than may wait for all watchers is nobody's
+		EventBytes: int(b.Watch.Total), // no watcher may have more than may wait for all
 		Store: mvcc.Options{CacheBytes: int(b.Versions),
 			Census: census.Options{LogBytes: int(b.Counts), IntervalBytes: int(b.Counts / 2)}},
 		Hub: watch.NewHub(watch.Options{StreamBytes: int(b.Watch.Stream), ClientBytes: b.Watch.Host, TotalBytes: b.Watch.Total,

@@ -76,8 +76,8 @@ func newClientPorts(
 	return &clientPorts{cfg: cfg, logger: logger, limits: limits, budgets: budgets, stopping: stopping}
 }
 
-// listen opens the ports before anything on disk is touched, so that a port in use harms nothing. Nobody
-// is answered before serve.
+// listen opens the ports before anything on disk is touched, so that a port in use harms nothing. No client is answered before
+// serve.
 func (p *clientPorts) listen() error {
 	urls, open := p.cfg.Listen.ClientURLs, sockets(&p.cfg.Listen)
 	for i, u := range urls {
@@ -135,7 +135,7 @@ func listen(ctx context.Context, sockets *net.ListenConfig, u config.URL) (net.L
 	return l, err
 }
 
-// abandoned reports whether a socket file has nobody behind it any more, as after kill -9.
+// abandoned reports whether a socket file has no process behind it any more, as after kill -9.
 func abandoned(path string) bool {
 	conn, err := net.Dial("unix", path)
 	if err == nil {

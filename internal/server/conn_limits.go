@@ -15,11 +15,11 @@ const (
 	reservedFiles   = 8_192 // for store, log, and whatever else this process opens
 )
 
-// connLimits are the bounds of all listeners, each with its own: what fills one port keeps nobody from another.
+// connLimits are the bounds of all listeners, each with its own: a full port keeps no client from another.
 type connLimits struct {
 	clients, http, metrics *admission.HostBound
-	// What exceeds the share of the peer port is taken in, and connections of the address that holds most are closed, on which
-	// no member has a stream: those who are no members evict each other, and members say who they are at once.
+	// Connections beyond the share of the peer port are taken in, and of the address that holds most those are closed on which
+	// no member has a stream: processes that are no members evict each other, and members say who they are at once.
 	peers *admission.Unidentified
 }
 
@@ -36,7 +36,7 @@ func newConnLimits(descriptors uint64, peers int64) connLimits {
 // connBound is a bound of which one address may have seven eighths.
 func connBound(limit int) *admission.HostBound { return admission.NewHostBound(limit, limit-limit/8) }
 
-// clientConns is how many connections of clients a process with so many file descriptors takes; zero: nobody knows how many.
+// clientConns is how many connections of clients a process with so many file descriptors takes; zero: not known how many.
 func clientConns(descriptors uint64) int {
 	if descriptors == 0 {
 		return maxClientConns

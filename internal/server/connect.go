@@ -104,7 +104,7 @@ func (s *Server) claim() identity.Claim {
 		Life: s.data.Life(), Address: advertised(&s.cfg)}
 }
 
-// ownURLs are where somebody said at this start that others reach this member. Without that, it is where it was.
+// ownURLs are where a flag said at this start that others reach this member. Without that, it is where it was.
 func (s *Server) ownURLs() []string {
 	if !s.cfg.Explicit("initial-advertise-peer-urls") {
 		return nil
@@ -130,7 +130,7 @@ func (s *Server) noteApplied(took time.Duration) {
 	}
 }
 
-// peerDelay is what --peer-delay asks for; nil if it asks for nothing. Whoever is not known by name yet is far away: the
+// peerDelay is what --peer-delay asks for; nil if it asks for nothing. A peer that is not known by name yet is far away: the
 // first answer to a member would else come at once, and be taken for its distance.
 func (s *Server) peerDelay() func(consensus.Member) time.Duration {
 	if len(s.cfg.PeerDelays) == 0 {
@@ -142,7 +142,7 @@ func (s *Server) peerDelay() func(consensus.Member) time.Duration {
 	}
 	return func(to consensus.Member) time.Duration {
 		if to.Name == "" {
-			return farthest // nobody has said yet who it is
+			return farthest // it has not said yet which member it is
 		}
 		return s.cfg.PeerDelay(to.Name)
 	}

@@ -79,7 +79,7 @@ func days(d time.Duration) string {
 	return fmt.Sprintf("%d days", d/(24*time.Hour))
 }
 
-// collect shows the same to who watches metrics.
+// collect shows the same as metrics.
 func (w expiries) collect(e *metrics.Emitter) {
 	for _, one := range w.all() {
 		e.Gauge("quorate_tls_expiry_timestamp_seconds",

@@ -2,5 +2,5 @@
 
 package server
 
-// openFiles is how many files this process may open; zero: nobody knows.
+// openFiles is how many files this process may open; zero: not known.
 func openFiles() uint64 { return 0 }

@@ -32,7 +32,7 @@ type newcomer struct {
 	mu      sync.Mutex
 	founder identity.Founder
 
-	foreign []consensus.MemberID // who answered last, and is of another cluster
+	foreign []consensus.MemberID // those that answered last, and are of another cluster
 	failed  map[string]error     // of the last greetings, by URL
 
 	waiting  string // for whom, when it was last looked what is wrong with their URLs
@@ -158,7 +158,7 @@ func (n *newcomer) identity(id consensus.MemberID) wal.Identity {
 	return wal.Identity{Cluster: n.first.cluster, Member: id, Storage: n.founder.Own.Storage}
 }
 
-// record puts what was learned on disk before anybody hears of it.
+// record puts what was learned on disk before another process hears of it.
 func (n *newcomer) record(bindings []identity.Bound, excluded bool) error {
 	err := datadir.WriteFounding(n.bootstrap.data, datadir.Founding{
 		Storage: n.founder.Own.Storage, Bindings: bindings, Excluded: excluded,
@@ -235,7 +235,7 @@ func (n *newcomer) otherClusters() string {
 		" (compare --initial-cluster and --initial-cluster-token of all)"
 }
 
-// greet asks one member at all its URLs; nil if it does not answer, or is somebody else: see identity.Founder.Hears.
+// greet asks one member at all its URLs; nil if it does not answer, or is another member: see identity.Founder.Hears.
 func (n *newcomer) greet(
 	ctx context.Context, m *consensus.Member,
 ) (answer *identity.Greeting, foreign bool, failed map[string]error) {
@@ -256,8 +256,8 @@ func (n *newcomer) greet(
 	return nil, foreign, failed
 }
 
-// wrongURLs says what is wrong with those URLs of --initial-cluster at which somebody listens and no member answers. It
-// looks when another one is waited for than before, and now and then.
+// wrongURLs says what is wrong with those URLs of --initial-cluster at which a process listens and no member answers. It looks
+// when another one is waited for than before, and now and then.
 func (n *newcomer) wrongURLs(ctx context.Context, waiting string) string {
 	if waiting == n.waiting && time.Since(n.lookedAt) < waitingLog {
 		return n.wrong

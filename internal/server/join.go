@@ -32,7 +32,7 @@ func (b *bootstrap) join(ctx context.Context) (wal.Identity, error) {
 	}
 	found := b.placeIn(description)
 	if found.isLost() {
-		// What --initial-cluster says of others is of no use any more: this member joined long ago.
+		// The other members of --initial-cluster do not matter any more: this member joined long ago.
 		found, err = b.awaitPlace(ctx, found, storage, b.describe)
 	} else if err = b.fits(&description); err == nil {
 		err = matchMembers(b.cfg, &found)

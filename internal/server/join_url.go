@@ -22,7 +22,7 @@ import (
 
 const (
 	// joinLimit is how long a cluster is waited for that does not answer, or has no leader. A supervisor may try again:
-	// whoever asks twice with the same peer URLs gets the same answer.
+	// a process that asks twice with the same peer URLs gets the same answer.
 	joinLimit = 2 * time.Minute
 	// joinAttempt is how long one member may take: it waits for the leader, and for the change to commit.
 	joinAttempt = 15 * time.Second
@@ -135,7 +135,7 @@ func (b *bootstrap) askToJoin(ctx context.Context, request autopilot.JoinRequest
 }
 
 // refuseOtherCluster refuses data of another cluster than the one that --join names. The flag stays in unit files: if it
-// names the member's own cluster, or nobody who answers, it does nothing.
+// names the member's own cluster, or no member that answers, it does nothing.
 func (b *bootstrap) refuseOtherCluster(ctx context.Context, own consensus.ClusterID) error {
 	asked, cancel := context.WithTimeout(ctx, greetPatience)
 	defer cancel()
@@ -213,7 +213,7 @@ func explainJoin(url config.URL, err error) error {
 	return &joinRefusal{fmt.Errorf("%s: %s", url, plainStatus(err)), err}
 }
 
-// retried reports whether err says that nobody was there, or no leader.
+// retried reports whether err says that no member was there, or no leader.
 func retried(err error) bool {
 	if member.AsksAgain(err) {
 		return true

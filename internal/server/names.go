@@ -11,7 +11,7 @@ import (
 // namesPause is how often the names of the members are looked up for the log.
 const namesPause = 5 * time.Second
 
-// names are those of the members by their ids, as logs write them. A lookup takes no lock: whoever logs may hold any.
+// names are those of the members by their ids, as logs write them. A lookup takes no lock: a goroutine that logs may hold any.
 type names struct {
 	known atomic.Pointer[map[string]string]
 }

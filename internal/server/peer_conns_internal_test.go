@@ -131,7 +131,7 @@ func TestServer_listenPeers_flood(t *testing.T) {
 	}
 }
 
-// Ensure that as many clients as there may be keep nobody from the HTTP and metrics URLs, nor these from each other.
+// Ensure that as many clients as there may be keep no client from the HTTP and metrics URLs, nor these from each other.
 func TestClientPorts_listen_ownBounds(t *testing.T) {
 	client, web, metrics := testnet.Address(t), testnet.Address(t), testnet.Address(t)
 	peer := "http://" + testnet.Address(t)

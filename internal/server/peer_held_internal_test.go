@@ -29,7 +29,7 @@ type unknownPeer struct {
 	stream uint32
 }
 
-// newUnknownPeer connects. What the other side says is read and thrown away; its end ends the writes.
+// newUnknownPeer connects. The bytes of the other side are read and thrown away; their end ends the writes.
 func newUnknownPeer(t *testing.T, address string) *unknownPeer {
 	t.Helper()
 	s := &unknownPeer{conn: silentDial(t, address)}

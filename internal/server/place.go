@@ -35,7 +35,7 @@ const (
 // place is what a running cluster has at this process's own peer URLs.
 type place struct {
 	member.Description
-	owner consensus.Member // who is expected there; zero: nobody
+	owner consensus.Member // the member that is expected there; zero: none
 	bound bool             // owner has a data directory: another one, if this process has no data
 }
 
@@ -144,9 +144,9 @@ func (w *waiter) moveTo(p place) error {
 }
 
 // awaitPlace waits at the place of a member that is bound to a data directory which is not this empty one. It reports itself to
-// the members, so that an operator may give the place to a new member, and returns the place once that was done, or once nobody
-// is expected there any more. Data made in the name of the lost member would be refused by all others, and be of no use for
-// ever.
+// the members, so that an operator may give the place to a new member, and returns the place once that was done, or once no
+// member is expected there any more. Data made in the name of the lost member would be refused by all others, and be of no use
+// for ever.
 func (b *bootstrap) awaitPlace(
 	ctx context.Context, p place, storage consensus.StorageID, look func(context.Context) (member.Description, error),
 ) (now place, err error) {
@@ -170,7 +170,7 @@ func (b *bootstrap) awaitPlace(
 			}
 		} else if p.owner.ID != consensus.NoMember || len(b.cfg.Bootstrap.Join) > 0 {
 			return p, b.fits(&p.Description)
-		} // else, between the end of the lost member and the beginning of the new one, nobody is expected here
+		} // else, between the end of the lost member and the beginning of the new one, no member is expected here
 		select {
 		case <-ctx.Done():
 			return p, errors.New("stopped: this member " + said)

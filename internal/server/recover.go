@@ -80,7 +80,7 @@ func (s *Server) refuseForce() error {
 
 // forceNewCluster makes this member the only one of its cluster, as `quorate recover` does, the first time that the data in
 // options is started with the flag. A flag that was forgotten in a unit would else force again: at a power loss the first
-// member that boots finds nobody who listens. It is refused while other voters answer. That is a use of it, too: else the
+// member that boots finds no process that listens. It is refused while other voters answer. That is a use of it, too: else the
 // unit's next attempt, when they do not answer for a moment, would remove them.
 func (s *Server) forceNewCluster(ctx context.Context, options datadir.Options) error {
 	survivor, err := recovery.Inspect(readOnly(options))

@@ -24,7 +24,7 @@ func (s *Server) serve(context.Context, Options) error {
 	if !limited {
 		quota = -1
 	}
-	// What a backup that was killed leaves there is removed at the next start.
+	// Files that a killed backup leaves there are removed at the next start.
 	backups := filepath.Join(s.cfg.Storage.DataDir, "member", snapshot.WorkDir)
 	if err := os.MkdirAll(backups, 0o700); err != nil {
 		return fmt.Errorf("--data-dir %s: %w", s.cfg.Storage.DataDir, bare(err))

@@ -50,7 +50,7 @@ type Server struct {
 	lock      *dirLock
 	data      *datadir.Data
 	timings   *timings
-	dropped   func() uint64 // lines of the log; nil: nobody counts
+	dropped   func() uint64 // lines of the log; nil: not counted
 	member    *member.Member
 	budgets   budgets
 	transport *transport.Transport
@@ -113,7 +113,7 @@ func Start(ctx context.Context, cfg config.Config, options Options) (*Server, er
 }
 
 // defragmentAtStart does what --bootstrap-defrag-threshold-megabytes asks for: it defragments if that can free so much. etcd
-// does it before it serves; here reads and writes go on meanwhile, so nobody has to wait.
+// does it before it serves; here reads and writes go on meanwhile, so no client has to wait.
 func (s *Server) defragmentAtStart(context.Context, Options) error {
 	threshold := int64(s.cfg.Storage.BootDefragMegabytes) << 20
 	if threshold == 0 {
@@ -252,7 +252,7 @@ func (s *Server) close() error {
 }
 
 // showRefusal lets every peer see a data directory that one of them has refused, so that the leader's member list shows it
-// whoever met it first. Consensus has stopped by now: this process acknowledges nothing more, and never speaks again.
+// whichever member met it first. Consensus has stopped by now: this process acknowledges nothing more, and never speaks again.
 func (s *Server) showRefusal() {
 	var lost *datadir.LostError
 	if !errors.As(s.failure(), &lost) {

@@ -2,7 +2,7 @@ package server
 
 import "testing"
 
-// Ensure that what a process says that serves nobody is a sentence, whether it is no member yet or not any more.
+// Ensure that the words of a process that serves no client are a sentence, whether it is no member yet or not any more.
 func TestStartupServer_texts(t *testing.T) {
 	var u startupServer
 	for _, row := range []struct {

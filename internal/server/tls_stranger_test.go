@@ -36,8 +36,8 @@ func (s *secured) showing(certFile, keyFile string) transport.Options {
 	}
 }
 
-// Ensure that what the authority of the peers has signed for a client, or for another host, neither speaks for a member nor
-// makes anybody one, and that a peer's certificate does.
+// Ensure that a certificate of the peers' authority for a client, or for another host, neither speaks for a member nor makes a
+// process one, and that a peer's certificate does.
 func TestServer_tls_strangers(t *testing.T) {
 	s := startSecured(t, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -78,7 +78,8 @@ func TestServer_tls_strangers(t *testing.T) {
 		_, err := member.Join(ctx, options, url, autopilot.JoinRequest{Name: "new", PeerURLs: []string{at}, Learner: true})
 		return err
 	}
-	// Users are off: a certificate of the same authority that names no host of the peer URLs admits nobody, and evicts nobody.
+	// Users are off: a certificate of the same authority that names no host of the peer URLs admits no process, and evicts no
+	// member.
 	var closed *membership.SpecError
 	if err := join(visitor, "https://127.0.0.1:9"); !errors.As(err, &closed) || !strings.Contains(err.Error(), "--join-token") {
 		t.Errorf("a visitor joins while users are off: %v", err)

@@ -167,7 +167,7 @@ func TestServer_tls(t *testing.T) {
 	browser.CloseIdleConnections()
 }
 
-// Ensure that nobody is served without a certificate, with one of another authority, or without encryption.
+// Ensure that no client is served without a certificate, with one of another authority, or without encryption.
 func TestServer_tls_refuses(t *testing.T) {
 	s := startSecured(t, 1)
 	if err := s.visit(0, s.certified()); err != nil {
@@ -223,7 +223,7 @@ func TestServer_tls_reload(t *testing.T) {
 	}
 }
 
-// Ensure that a joining member finds its cluster over TLS that nobody had to prepare.
+// Ensure that a joining member finds its cluster over TLS that no operator had to prepare.
 func TestServer_autoTLS_join(t *testing.T) {
 	dir, first, second := t.TempDir(), "https://"+testnet.Address(t), "https://"+testnet.Address(t)
 	args := func(name, peer, cluster string, more ...string) []string {

@@ -127,7 +127,7 @@ func (s *Sender) checkpoint(
 	return f(ctx, dir, machine)
 }
 
-// viewCountBytes is what counts of keys by interval may take in a view, which nobody asks for any.
+// viewCountBytes is what counts of keys by interval may take in a view, of which no client asks for any.
 const viewCountBytes = 64 << 10
 
 // Backup calls f with the opened state machine of a consistent checkpoint. Writes go on meanwhile. The context that f

@@ -21,7 +21,7 @@ const (
 
 var given atomic.Int64
 
-// Address returns a loopback address, host and port, that nobody listens on and that Address does not give again to this
+// Address returns a loopback address, host and port, on which no process listens and that Address does not give again to this
 // process. It fails the test if it finds none.
 func Address(t testing.TB) string {
 	t.Helper()

@@ -174,6 +174,21 @@ var breaches = []breach{
 		sources{"a.go": "// the lobby of a member\nvar a int"}, "lobby", sources{"a.go": "// the state of a member\nvar a int"}},
 	{"a word of our own in a name", checkWords,
 		sources{"a.go": "var clusterLobby int"}, "lobby", sources{"a.go": "var clusterState int"}},
+	{"a sentence without a subject", checkSentences,
+		sources{"a.go": "// A lease ends. What is\n// expired goes.\nvar a int"}, `"What is expired goes."`,
+		sources{"a.go": "// A lease ends. What is\n// next? An expired key goes.\nvar a int"}},
+	{"a comment on nobody in particular", checkSentences,
+		sources{"a.go": "// Limits:\n//  1. Whoever asks waits.\nvar a int"}, `"Whoever asks waits."`,
+		sources{"a.go": "// Limits:\n//  1. A client that asks waits.\nvar a int"}},
+	{"a clause without a subject", checkSentences,
+		sources{"a.go": "var a int // of\tthe term, by who\nvar b int // by who asks"}, `a.go:3:11: "by who"`,
+		sources{"a.go": "var a int // by the client that asks, of those who may"}},
+	{"a sentence without a subject in a folder that is to be done", checkSentences,
+		sources{"internal/rpc/a/a.go": "// Who asks waits.\nvar a int", "internal/rpc/b.go": "// Who asks waits.\nvar a int"},
+		`internal/rpc/a/a.go:2:1: "Who asks waits."`, sources{"internal/rpc/a/a.go": gone}},
+	{"a document without a subject", checkSentences,
+		sources{"docs/a.md": "# What it is\n| Who | b |\n|---|---|\n| a | What fails stays. |\n"}, `"What fails stays."`,
+		sources{"docs/a.md": "# What it is\n| Who | b |\n|---|---|\n| What? | A request that fails stays. |\n```\nWho asks waits.\n```\n"}},
 }
 
 // mapOfChanges is a table of changes with a row for each that is wanted.

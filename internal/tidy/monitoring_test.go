@@ -11,8 +11,8 @@ var monitored = []string{"contrib/monitoring/alerts.yaml", "contrib/monitoring/d
 
 var metricName = regexp.MustCompile(`\b(?:quorate|etcd|grpc_server)_[a-z_]*[a-z]\b`)
 
-// TestMonitoring requires that every metric that alerts, dashboards and their document name is one that the code shows. What the
-// expressions say of a running cluster is test/process/monitoring's to try.
+// TestMonitoring requires that every metric that alerts, dashboards and their document name is one that the code shows. The
+// tests in test/process/monitoring try what the expressions say of a running cluster.
 func TestMonitoring(t *testing.T) { check(t, checkMonitored) }
 
 func checkMonitored(r *tree) []string {

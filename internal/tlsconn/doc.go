@@ -5,7 +5,7 @@
 // transport asks whether a certificate may speak for a member.
 //
 // Invariants:
-//  1. What is told is the state of a handshake that has ended. If it failed, there is no state, but its error.
+//  1. The state that it tells is that of a handshake that has ended. If it failed, there is no state, but its error.
 //
 // All functions may be called concurrently.
 package tlsconn

@@ -6,7 +6,7 @@
 //
 // Invariants:
 //  1. Anything damaged is an error; nothing is left out.
-//  2. No error bears a type by which somebody would advise about the data directory.
+//  2. No error bears a type by which a caller would advise about the data directory.
 //
 // All functions may be called concurrently.
 package tlsfiles

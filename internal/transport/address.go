@@ -61,7 +61,7 @@ func ListenWith(ctx context.Context, sockets *net.ListenConfig, raw string, serv
 	}
 	l, err := sockets.Listen(ctx, a.network, a.target)
 	if a.network == "unix" && errors.Is(err, syscall.EADDRINUSE) && !answers(a) {
-		// The socket file outlived its process. Nobody listens, so nobody misses it.
+		// The socket file outlived its process. No process listens, so none misses it.
 		if err = os.Remove(a.target); err == nil {
 			l, err = sockets.Listen(ctx, a.network, a.target)
 		}

@@ -42,9 +42,9 @@ func CallerEvidence(ctx context.Context) identity.Evidence {
 	return identity.Said
 }
 
-// checkCall is what a listening member demands of a call: an open method may come from anybody who does not think that this
-// is somebody else, and who does not call itself a member for which it has no certificate; everything else from a member that
-// the configuration binds.
+// checkCall is what a listening member demands of a call: an open method may come from any process that does not take this
+// member for another one, and that does not call itself a member for which it has no certificate; everything else from a
+// member that the configuration binds.
 func (t *Transport) checkCall(ctx context.Context, h *hello, method string) error {
 	own, c := &t.options, &h.claim
 	switch {
@@ -108,7 +108,7 @@ func (t *Transport) Call(ctx context.Context, to consensus.MemberID, method stri
 	return call(ctx, conn.ClientConn, p.hello(streamNone), method, body)
 }
 
-// CallURL asks whoever listens at a peer URL, over a connection of its own.
+// CallURL asks the process that listens at a peer URL, over a connection of its own.
 func (t *Transport) CallURL(ctx context.Context, url, method string, body []byte) ([]byte, error) {
 	h := t.hello(consensus.NoMember, streamNone)
 	for _, p := range *t.peers.Load() {
@@ -169,7 +169,7 @@ func call(ctx context.Context, conn *grpc.ClientConn, h hello, method string, bo
 	return answered, nil
 }
 
-// maxOpenBytes bounds the requests that anybody may make: a name, some URLs and a token.
+// maxOpenBytes bounds the requests that any process may make: a name, some URLs and a token.
 const maxOpenBytes = 64 << 10
 
 func (t *Transport) serveCall(ctx context.Context, decode func(any) error) (any, error) {
@@ -189,7 +189,7 @@ func (t *Transport) answerCall(ctx context.Context, from ConnAdmitter, decode fu
 	if err := t.first.Receive(ctx, func() error { return decode(&frame) }); err != nil {
 		return nil, err
 	}
-	// What it asks counts until it is answered: the caller may have to be confirmed first, and may be nobody.
+	// The question counts until it is answered: the caller may have to be confirmed first, and may be no member.
 	defer from.Hold(-int64(messagePrefixBytes + len(frame.bytes)))
 	h, method, body, err := decodeCall(frame.bytes)
 	if err != nil {

@@ -168,7 +168,7 @@ func selfSigned(t *testing.T) (server, client *tls.Config) {
 		&tls.Config{RootCAs: roots}
 }
 
-// Ensure that requests which anybody may make are small, and that others are not bounded by that.
+// Ensure that requests which any process may make are small, and that others are not bounded by that.
 func TestTransport_Call_openIsSmall(t *testing.T) {
 	a := start(t, 1)
 	b := answering(start(t, 2, func(o *transport.Options) { o.OpenMethods = []string{"who"} }))

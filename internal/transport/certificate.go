@@ -11,10 +11,10 @@ import (
 	"github.com/quorate/quorate/internal/tlsconn"
 )
 
-// certified refuses a claim to be a member by who shows a certificate for another place: one that the same authority has made
-// for a client, say, or for another host. It comes before anything that the claim says is believed or remembered. Where a
-// member was moved, the configuration may not know it yet: what counts then is where it says that it is, and that it has the
-// member's data directory, which the guard judges.
+// certified refuses a claim to be a member by a process that shows a certificate for another place: one that the same
+// authority has made for a client, say, or for another host. It comes before anything that the claim says is believed or
+// remembered. Where a member was moved, the configuration may not know it yet: what counts then is where it says that it is,
+// and that it has the member's data directory, which the guard judges.
 func (t *Transport) certified(ctx context.Context, c *identity.Claim) error {
 	hosts := hostsOf([]string{c.Address})
 	config := t.guard.config.Load()
@@ -36,7 +36,7 @@ func (t *Transport) bound(ctx context.Context, c *identity.Claim, method string)
 	return slices.Contains(t.options.OpenMethods, method) && t.evidence(ctx, c) == identity.Certified
 }
 
-// evidence tells what speaks for the claim of who has opened a connection.
+// evidence tells what speaks for the claim of the process that has opened a connection.
 func (t *Transport) evidence(ctx context.Context, c *identity.Claim) identity.Evidence {
 	if m, known := t.guard.config.Load().Member(c.Member); known && t.ShowsCertificateFor(ctx, m.PeerURLs) {
 		return identity.Certified

@@ -19,18 +19,18 @@ import (
 	"github.com/quorate/quorate/internal/identity"
 )
 
-// Whoever learns a member's claim, which a hello tells, can repeat it to the letter. So a stream is the member's only if the
-// member confirms it at its address:
+// Any process that learns a member's claim, which a hello tells, can repeat it to the letter. So a stream is the member's only
+// if the member confirms it at its address:
 //
-//	member 2, or who says so          member 1                      the address that member 1 has of member 2
+//	member 2, or an impostor          member 1                      the address that member 1 has of member 2
 //	          | hello, token            |                                         |
 //	          | ----------------------> | methodConfirm, a challenge              |
 //	          |                         | --------------------------------------> |
 //	          |                         |       HMAC of the challenge under the token for member 1
 //	          |                         | <-------------------------------------- |
 //
-// A member draws one token for each peer, and tells it nobody but who listens at that peer's address. The answer, which
-// anybody may ask for, does not show it. It is kept: it is good for all streams of one start of the peer.
+// A member draws one token for each peer, and tells it only to the process that listens at that peer's address. The answer,
+// which any process may ask for, does not show it. It is kept: it is good for all streams of one start of the peer.
 
 const (
 	tokenBytes = 16
@@ -39,8 +39,8 @@ const (
 	challengeBytes = 16
 	// tokenHeader is the header of a call that bears the token.
 	tokenHeader = "token-bin"
-	// confirmPause is the mean time between two questions at the address of one member, whoever calls in its name; a few may
-	// come at once, confirmBurst apart from the mean.
+	// confirmPause is the mean time between two questions at the address of one member, whichever process calls in its name; a
+	// few may come at once, confirmBurst apart from the mean.
 	confirmPause = time.Second
 	confirmBurst = 8 * confirmPause
 )
@@ -74,7 +74,7 @@ type confirmations struct {
 	due time.Time // when the questions so far would be due if each took confirmPause
 }
 
-// question is one round of asking at the addresses of a peer. It belongs to nobody: who waits for it may go.
+// question is one round of asking at the addresses of a peer. No goroutine owns it: one that waits for it may go.
 type question struct {
 	done chan struct{} // closed when there are answers, or there will be none
 }
@@ -219,7 +219,7 @@ func (t *Transport) receiver() identity.Receiver {
 	return identity.Receiver{Self: t.options.Self.Member, Known: t.guard.config.Load(), Rules: t.guard.rules}
 }
 
-// hears reports whether what a stream carries is taken: it is the member's, or this process joins and knows nobody.
+// hears reports whether what a stream carries is taken: it is the member's, or this process joins and knows no member.
 func (t *Transport) hears(c *identity.Claim, evidence identity.Evidence) bool {
 	return t.receiver().Hears(c.Member, t.knows(c, evidence))
 }
@@ -229,7 +229,7 @@ func (t *Transport) knows(c *identity.Claim, evidence identity.Evidence) bool {
 	return t.guard.config.Load().Contains(c.Member) && evidence.Believed(t.guard.rules) && t.guard.proved(c)
 }
 
-// evidenceOf tells what speaks for the claim at the begin of a stream that somebody has opened to this member.
+// evidenceOf tells what speaks for the claim at the begin of a stream that a process has opened to this member.
 func (t *Transport) evidenceOf(ctx context.Context, h *hello) identity.Evidence {
 	evidence := t.evidence(ctx, &h.claim)
 	if evidence != identity.Said {

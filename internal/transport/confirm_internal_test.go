@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Ensure that whoever calls in a member's name makes this member ask there eight times at once, and then once a second.
+// Ensure that a process that calls in a member's name makes this member ask there eight times at once, and then once a second.
 func TestConfirmations_mayAsk(t *testing.T) {
 	var v confirmations
 	now := time.Unix(1000, 0)
@@ -49,7 +49,7 @@ func TestConfirmations_cover(t *testing.T) {
 	}
 }
 
-// Ensure that a stream which the last answer covers does not wait for a question that somebody else has caused.
+// Ensure that a stream which the last answer covers does not wait for a question that another process has caused.
 func TestPeer_confirmed_whileAsking(t *testing.T) {
 	own, challenge := newToken(), [challengeBytes]byte{1}
 	p := &peer{}

@@ -16,8 +16,8 @@ import (
 	"github.com/quorate/quorate/internal/transport"
 )
 
-// Ensure that who repeats the claim of a member that runs, to the letter, does not take its stream, is not heard, and hides nothing
-// that the member says; nor while the member is cut off.
+// Ensure that a process that repeats the claim of a member that runs, to the letter, does not take its stream, is not heard,
+// and hides nothing that the member says; nor while the member is cut off.
 func TestTransport_handshake_replayed(t *testing.T) {
 	a, b := start(t, 1, disk(1, 1)), start(t, 2, disk(2, 5))
 	members := boundTo(a, b)
@@ -69,7 +69,7 @@ func TestTransport_receive_confirmedLater(t *testing.T) {
 }
 
 // Ensure that nothing is heard of a process whose id no known member has, by streams or snapshots, until the member knows of it and
-// finds it at its address; and that a process that joins hears whoever calls.
+// finds it at its address; and that a process that joins hears any process that calls.
 func TestTransport_receive_unknownID(t *testing.T) {
 	a, b := start(t, 1, disk(1, 1)), start(t, 2, disk(2, 5))
 	members := boundTo(a, b)

@@ -159,8 +159,8 @@ const (
 	frameLengthBytes = 3
 )
 
-// dataMeter finds how many bytes of one direction of an HTTP/2 connection are those of DATA frames, padding among them. What a
-// client's is given need not be well-formed: whoever serves the connection finds that out.
+// dataMeter finds how many bytes of one direction of an HTTP/2 connection are those of DATA frames, padding among them. The
+// bytes of a client need not be well-formed: the server of the connection finds that out.
 type dataMeter struct {
 	preface int                  // bytes of it that were seen
 	begun   [frameHeadBytes]byte // of the head of a frame

@@ -74,7 +74,8 @@ func (o *openStreams) sent(bytes int64) {
 	}
 }
 
-// end counts a stream no more. What was to be sent on one that was reset is not known: it counts until no stream is open.
+// end counts a stream no more. The bytes that were still to be sent on a stream that was reset are not known: they count until
+// no stream is open.
 func (o *openStreams) end(stream uint32) {
 	o.mu.Lock()
 	less := o.open[stream]

@@ -93,7 +93,8 @@ func TestTransport_Call_unreadCounts(t *testing.T) {
 	}
 }
 
-// Ensure that what waits for a stream that nobody reads, in the name of no member, counts until it is sent, or the stream ends.
+// Ensure that what waits for a stream that no process reads, in the name of no member, counts until it is sent, or the stream
+// ends.
 func TestTransport_Send_unreadCounts(t *testing.T) {
 	const streams, messages = 5, 1000
 	listener := &guarded{}

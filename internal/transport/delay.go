@@ -63,7 +63,7 @@ func (d *delayed) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close implements net.Conn. What is under way is lost.
+// Close implements net.Conn. Bytes under way are lost.
 func (d *delayed) Close() error {
 	d.mu.Lock()
 	select {

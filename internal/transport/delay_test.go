@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/transport"
 )
 
-// far makes a member send everything as late as a table says, by the id of who gets it.
+// far makes a member send everything as late as a table says, by the id of the receiver.
 func far(delays map[consensus.MemberID]time.Duration) func(*transport.Options) {
 	return func(o *transport.Options) {
 		o.Delay = func(to consensus.Member) time.Duration { return delays[to.ID] }
@@ -59,7 +59,8 @@ func TestTransport_Delay(t *testing.T) {
 	none(t, a.lost, "lost peer")
 }
 
-// Ensure that who only answers is as far away as who asks: the connection is the other's, and tells who that is.
+// Ensure that a member that only answers is as far away as one that asks: the connection is the other's, and tells who that
+// is.
 func TestTransport_Delay_ofAnswers(t *testing.T) {
 	a := start(t, 1)
 	b := start(t, 2, far(map[consensus.MemberID]time.Duration{1: 100 * time.Millisecond}))

@@ -11,7 +11,7 @@
 //
 // Invariants:
 //  1. Messages to one peer arrive in the order of Send and at most once, except that express kinds may overtake.
-//  2. Send never blocks. What does not fit into the bounded queue of a peer is dropped and counted.
+//  2. Send never blocks. A message that does not fit into the bounded queue of a peer is dropped and counted.
 //  3. A connection carries messages only after both sides agreed on protocol version, cluster and both member ids.
 //  4. PeerLost is called at most once each time that a peer was connected, never because of our own Close or Configure.
 //  5. A frame whose checksum is wrong breaks its stream; its messages are never handed over.

@@ -27,5 +27,5 @@ var (
 	ErrCut          = errors.New("transport: cut off by a fault hook")
 )
 
-// errOrderly ends a stream that one side closed on purpose: nobody died.
+// errOrderly ends a stream that one side closed on purpose: no member died.
 var errOrderly = errors.New("transport: stream closed on purpose")

@@ -86,8 +86,8 @@ func appendMessages(dst []byte, messages []consensus.Message) ([]byte, cargoByte
 }
 
 // nonMemberRoom is how many bytes of memory the messages of a frame may take whose sender is not known, beside a body of so
-// many bytes. What members put into a frame (softFrameBytes, by Message.SizeBytes) takes less: of all that it may be full of,
-// messages without lists take most, three times as much as is estimated.
+// many bytes. Messages that members put into a frame (softFrameBytes, by Message.SizeBytes) take less: of all that it may be
+// full of, messages without lists take most, three times as much as is estimated.
 func nonMemberRoom(body int) int { return 4*softFrameBytes + 2*body }
 
 // decodeMessages reads the body of a frameMessages. Payloads alias body.

@@ -40,14 +40,14 @@ func (g *guard) init(o *Options) {
 	g.claims = identity.NewGuard(o.Self, o.Identity.Seen, o.Identity.Rules)
 	first := &consensus.Config{}
 	if o.Identity.HasConfig {
-		first.Members = []consensus.Member{{ID: o.Self.Member}} // nobody else is known yet: see identity.Receiver
+		first.Members = []consensus.Member{{ID: o.Self.Member}} // no other member is known yet: see identity.Receiver
 	}
 	g.config.Store(first)
 	g.troubles = map[consensus.MemberID]Trouble{}
 	g.met = map[consensus.MemberID]identity.Claim{}
 }
 
-// configure takes over a configuration. What is known of members that it does not hold is forgotten.
+// configure takes over a configuration. The guard forgets all that it knows of members that are not in it.
 func (g *guard) configure(config *consensus.Config) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,15 +102,15 @@ func (g *guard) meet(c *identity.Claim) {
 	}
 }
 
-// accepted notes that whoever answers at the address of a member has accepted this one.
+// accepted notes that the process that answers at the address of a member has accepted this one.
 func (g *guard) accepted(by consensus.MemberID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.claims.Accepted(by)
 }
 
-// contradicted notes that a peer has refused this member, which does not obey. What it returns is for the log; empty: it was
-// said before.
+// contradicted notes that a peer has refused this member, which does not obey. The text that it returns is for the log; empty:
+// it was said before.
 func (g *guard) contradicted(by consensus.MemberID) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -135,8 +135,8 @@ func (t *Transport) OtherHistories() (texts []string) {
 	return texts
 }
 
-// refused counts a refusal, and keeps it for Trouble if the claim is believed: whoever opens a stream can say that he is a
-// member and has another disk.
+// refused counts a refusal, and keeps it for Trouble if the claim is believed: any process that opens a stream can say that it
+// is a member and has another disk.
 func (g *guard) refused(c *identity.Claim, evidence identity.Evidence, err error) {
 	var named *identity.Refusal
 	if !errors.As(err, &named) {
@@ -178,7 +178,7 @@ func (t *Transport) Met() []identity.Claim {
 	return all
 }
 
-// Trouble tells why a member of the configuration is refused here. That somebody else is refused who takes its name says
+// Trouble tells why a member of the configuration is refused here. A refusal of another process that takes its name says
 // nothing about a member that is connected.
 func (t *Transport) Trouble(id consensus.MemberID) (Trouble, bool) {
 	if _, up := t.ConnectedSince(id); up {
@@ -313,8 +313,8 @@ func (t *Transport) reconsider() {
 	}
 }
 
-// welcome judges the claim on the other end of a connection, whoever dialled, unless ctx, which is that of the stream or call,
-// has ended before.
+// welcome judges the claim on the other end of a connection, whichever side dialled, unless ctx, which is that of the stream
+// or call, has ended before.
 func (t *Transport) welcome(ctx context.Context, c *identity.Claim, evidence identity.Evidence) error {
 	speaker := t.speaker(ctx, c)
 	if err := ctx.Err(); err != nil {

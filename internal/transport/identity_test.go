@@ -30,8 +30,8 @@ func boundTo(a, b *member) []consensus.Member {
 	}
 }
 
-// Ensure that a member whose disk is another one than it is bound to is refused whoever dials, by name on both sides, that
-// nothing of what it says arrives, and that it is told.
+// Ensure that a member whose disk is another one than it is bound to is refused whichever side dials, by name on both sides,
+// that nothing of what it says arrives, and that it is told.
 func TestTransport_handshake_lostDisk(t *testing.T) {
 	told := make(chan *identity.Refusal, 100)
 	a := start(t, 1, disk(1, 1))
@@ -58,8 +58,8 @@ func TestTransport_handshake_lostDisk(t *testing.T) {
 	}
 }
 
-// Ensure that a peer which refuses this member, that need not obey, is not met, so that nobody binds it, is shown as of another
-// history, and can be the member again once it accepts this one.
+// Ensure that a peer which refuses this member, that need not obey, is not met, so that no member binds it, is shown as of
+// another history, and can be the member again once it accepts this one.
 func TestTransport_handshake_otherHistory(t *testing.T) {
 	a := start(t, 1, disk(1, 1), func(o *transport.Options) {
 		o.Identity.Refused = func(consensus.MemberID, *identity.Refusal) bool { return false }
@@ -128,7 +128,7 @@ func TestTransport_receive_removed(t *testing.T) {
 }
 
 // Ensure that a second process which takes a member's name, with another data directory, casts no doubt on the member, connected or
-// not, until it answers at the member's address: somebody would replace it.
+// not, until it answers at the member's address: an operator would replace it.
 func TestTransport_Trouble_ofAnotherProcess(t *testing.T) {
 	a, b := start(t, 1, disk(1, 1)), start(t, 2, disk(2, 1))
 	members := boundTo(a, b)
@@ -262,8 +262,9 @@ func TestTransport_Call_anonymous(t *testing.T) {
 	}
 }
 
-// Ensure that who only says that he is a later life of a member, or the one that was met last, takes nothing from the member: he
-// is not heard, nothing of him is remembered, and the member, which answers at its address, goes on when it starts again.
+// Ensure that a process that only says that it is a later life of a member, or the one that was met last, takes nothing from
+// the member: he is not heard, nothing of him is remembered, and the member, which answers at its address, goes on when it
+// starts again.
 func TestTransport_handshake_laterLifeIsSaid(t *testing.T) {
 	for _, row := range []struct {
 		name string

@@ -18,7 +18,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// NoPeerPortError says that what answers at a peer URL is no peer port. The URL is wrong, whoever the member is.
+// NoPeerPortError says that what answers at a peer URL is no peer port. The URL is wrong, whichever member it is for.
 type NoPeerPortError struct {
 	Text string
 	// Cluster and Member say whose client port it is; zero: it is none, or does not tell.
@@ -146,7 +146,7 @@ func greetTLS(ctx context.Context, a address) (answer []byte, encrypted bool) {
 		return nil, false
 	}
 	defer func() { _ = conn.Close() }()
-	// Nothing is sent to whoever that is, and nothing of it is believed: it only matters what it speaks.
+	// Nothing is sent to that process, and nothing of it is believed: it only matters what it speaks.
 	err := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}).HandshakeContext(ctx)
 	var header tls.RecordHeaderError
 	var alert tls.AlertError

@@ -29,7 +29,7 @@ func (plainCodec) Marshal(v any) ([]byte, error) { return v.([]byte), nil }
 
 func (plainCodec) Unmarshal([]byte, any) error { return nil }
 
-// clientPort answers as the client port of member 9 of cluster 7 does to who asks for its status.
+// clientPort answers as the client port of member 9 of cluster 7 does to a client that asks for its status.
 func clientPort(t *testing.T) string {
 	t.Helper()
 	// header (field 1) of cluster_id 7, member_id 9
@@ -49,8 +49,8 @@ func clientPort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// Ensure that whatever answers at a peer URL and is no peer port is called by its name, and is neither the member nor somebody
-// who proves that the member is not there.
+// Ensure that whatever answers at a peer URL and is no peer port is called by its name, and is neither the member nor a
+// process that proves that the member is not there.
 func TestFind_namesTheMistake(t *testing.T) {
 	member := strings.TrimPrefix(start(t, 2).url, "http://")
 	encrypted := httptest.NewTLSServer(http.NotFoundHandler())

@@ -22,9 +22,9 @@ type Options struct {
 	// Listeners are served and, on Close, closed. ListenURLs are opened in addition.
 	Listeners  []net.Listener
 	ListenURLs []string
-	// OpenMethods are the calls that anybody may make.
+	// OpenMethods are the calls that any process may make.
 	OpenMethods []string
-	// MovedMethods are the calls that a member may make that nobody confirms at its address: it has moved, and says so.
+	// MovedMethods are the calls that a member may make that is not confirmed at its address: it has moved, and says so.
 	MovedMethods []string
 
 	TLS      TLS
@@ -80,11 +80,11 @@ type Identity struct {
 	Refused func(by consensus.MemberID, refusal *identity.Refusal) (obeys bool)
 	// Removed, if set, reports whether a member was removed for ever. Nothing is heard of it, and it is answered that.
 	Removed func(consensus.MemberID) bool
-	// CheckCertificate judges the certificates of who connects; nil: they prove nothing, as nobody verifies them.
+	// CheckCertificate judges the certificates of processes that connect; nil: they prove nothing, as they are not verified.
 	CheckCertificate CertificateCheck
 	Rules            identity.Rules // for tests
 	// HasConfig says that this member knows a configuration, which Configure will tell: nothing is heard before. One that joins
-	// has none, and hears whoever feeds it.
+	// has none, and hears any member that feeds it.
 	HasConfig bool
 }
 
@@ -156,7 +156,7 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// streamWindow is the window of a stream that somebody opened to us.
+// streamWindow is the window of a stream that a process opened to us.
 func (o *Options) streamWindow() int32 {
 	if o.UnknownBytes == 0 {
 		return streamWindowBytes

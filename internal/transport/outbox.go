@@ -156,7 +156,7 @@ func (o *outbox) sent() {
 	}
 }
 
-// attach tells whether a stream is up. What waited when a stream broke stays, within the detached limits.
+// attach tells whether a stream is up. Messages that waited when a stream broke stay, within the detached limits.
 func (o *outbox) attach(up bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -12,7 +12,7 @@ func TestTransport_Send_newTerm(t *testing.T) {
 	m := start(t, 1)
 	m.SetPeers([]consensus.Member{
 		{ID: 1, PeerURLs: []string{m.url}},
-		{ID: 2, PeerURLs: []string{"http://" + testnet.Address(t)}}, // nobody is there: what is sent waits
+		{ID: 2, PeerURLs: []string{"http://" + testnet.Address(t)}}, // no process is there: what is sent waits
 		{ID: 3, PeerURLs: []string{"http://" + testnet.Address(t)}},
 	})
 	to := func(kind consensus.MessageKind, to consensus.MemberID, term consensus.Term) consensus.Message {

@@ -79,7 +79,7 @@ func (p *packer) pack(dst, plain []byte) ([]byte, error) {
 // unpacker undoes what a packer did, frame by frame and in order. The one who receives from the stream owns it.
 type unpacker struct {
 	budget    *packBudget
-	nonMember bool          // nobody known confirms whose stream it is
+	nonMember bool          // no known member confirms whose stream it is
 	decoder   *zstd.Decoder // nil until the first packed frame
 	source    packedSource
 }
@@ -271,7 +271,7 @@ func (k *packing) close() {
 	if k == nil || k.packer == nil {
 		return
 	}
-	_ = k.packer.encoder.Close() // writes an end that nobody sends
+	_ = k.packer.encoder.Close() // writes an end that is not sent
 	k.packer = nil
 	k.budget.give(packerBytes)
 }

@@ -202,8 +202,8 @@ func (p *peer) report(err error) {
 	}
 }
 
-// refusedFor returns the refusal of this member's data directory that the peer answered; nil if it is none, or nobody wants to
-// know.
+// refusedFor returns the refusal of this member's data directory that the peer answered; nil if it is none, or no caller wants
+// to know.
 func (p *peer) refusedFor(err error) *identity.Refusal {
 	told := identity.Read(status.Convert(err).Message())
 	if told == nil || !told.Reason.Final() || status.Code(err) != codes.FailedPrecondition ||

@@ -41,7 +41,7 @@ type peerStream struct {
 
 	since   atomic.Int64 // unix nanoseconds; zero while down
 	conn    atomic.Pointer[dialed]
-	claim   atomic.Pointer[identity.Claim] // of who answers; nil while down
+	claim   atomic.Pointer[identity.Claim] // of the process that answers; nil while down
 	heard   atomic.Int64                   // when something arrived last, Unix nanoseconds
 	breaker atomic.Pointer[context.CancelCauseFunc]
 	sent    atomic.Uint64 // bytes of this session
@@ -84,7 +84,7 @@ func (l *peerStream) run() {
 			wait = l.p.t.options.Times.BackoffMin
 		}
 		if isRefusal(err) {
-			// Whoever refuses will do so again soon; perhaps another URL leads to our peer.
+			// A process that refuses will do so again soon; perhaps another URL leads to our peer.
 			l.p.nextAddress()
 			wait = l.p.t.options.Times.BackoffMax
 		}
@@ -185,7 +185,7 @@ func (l *peerStream) establish(conn *dialed, theirs *identity.Claim) {
 	l.claim.Store(theirs)
 	l.since.Store(time.Now().UnixNano())
 	l.box.attach(true)
-	// What waited while we were detached has set the wake signal already; a second one does no harm.
+	// Messages that waited while we were detached have set the wake signal already; a second one does no harm.
 	l.box.signal()
 	l.p.connected(l.kind, *conn.url.Load())
 	l.tryOne.Do(func() { close(l.tried) })
@@ -213,8 +213,8 @@ func (l *peerStream) exchange(
 		w.sent = func(bytes int) error { return l.probe(&w, bytes) }
 		r.pong = l.arrived
 	} else {
-		// The express stream is never full, so a ping without an answer on it means that nobody is there. Both streams
-		// end then: the ordered one cannot tell silence from a slow link.
+		// The express stream is never full, so a ping without an answer on it means that no process is there. Both streams end
+		// then: the ordered one cannot tell silence from a slow link.
 		silent := time.AfterFunc(l.p.t.options.Times.DeadAfter, func() {
 			cancel(ErrSilentPeer)
 			l.p.ordered.breakOff()

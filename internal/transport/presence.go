@@ -128,7 +128,7 @@ func judge(s *identity.Sight, sought identity.Sought) Presence {
 	return s.Judge(sought, identity.Rules{})
 }
 
-// look asks whoever listens at a peer URL who that is. The error says more about a sight without a claim.
+// look asks the process that listens at a peer URL which member it is. The error says more about a sight without a claim.
 func look(ctx context.Context, o *Options, sought identity.Sought, url string) (identity.Sight, error) {
 	challenge := make([]byte, challengeBytes)
 	_, _ = rand.Read(challenge) // it never fails

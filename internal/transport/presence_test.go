@@ -19,7 +19,7 @@ import (
 	"github.com/quorate/quorate/internal/transport"
 )
 
-// Ensure that a look at an address tells the member from somebody else, from silence, and from what is not known.
+// Ensure that a look at an address tells the member from another process, from silence, and from what is not known.
 func TestFind(t *testing.T) {
 	b := start(t, 2)
 	b.call = func(context.Context, string, []byte) ([]byte, error) {
@@ -70,7 +70,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Ensure that a host that cannot be reached does not pass for one on which nobody listens.
+// Ensure that a host that cannot be reached does not pass for one on which no process listens.
 func TestFind_unreachable(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -81,7 +81,7 @@ func TestFind_unreachable(t *testing.T) {
 }
 
 // Ensure that a process without data is not taken for the member as which it was started, nor one with another data directory than
-// that to which the member is bound, and that who does not say what it has is taken as before.
+// that to which the member is bound, and that a process that does not say what it has is taken as before.
 func TestFind_empty(t *testing.T) {
 	empty := func(o *transport.Options) { o.Self.Empty = true }
 	bare := start(t, 2) // it has no directory

@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/logpace"
 )
 
-// refusalLog says which refusals to log: each once for a member and a reason, and not each of a flood. Whoever reaches the peer
-// port chooses the member and, in part, the words.
+// refusalLog says which refusals to log: each once for a member and a reason, and not each of a flood. Any process that
+// reaches the peer port chooses the member and, in part, the words.
 type refusalLog struct {
 	pace logpace.Pace
 

@@ -193,7 +193,7 @@ func (t *Transport) accept(s grpc.ServerStream) (hello, identity.Evidence, *unpa
 	return h, evidence, unpack, nil
 }
 
-// refuse logs whom we refused, and returns what he is told; nobody was refused who went meanwhile.
+// refuse logs which process was refused, and returns what it is told; a process that went meanwhile was not refused.
 func (t *Transport) refuse(ctx context.Context, h hello, err error) error {
 	if ctx.Err() != nil {
 		return status.FromContextError(ctx.Err()).Err()
@@ -206,11 +206,11 @@ func (t *Transport) refuse(ctx context.Context, h hello, err error) error {
 	return refusal(err)
 }
 
-// unheard logs that nothing is taken of a process that bears an id which nobody known here vouches for.
+// unheard logs that nothing is taken of a process that bears an id which no known member confirms.
 func (t *Transport) unheard(c *identity.Claim) {
 	t.guard.refusals[identity.Unproved].Add(1)
 	if t.guard.config.Load().Contains(c.Member) {
-		return // whoever is at its address may confirm it yet; it has told where it is
+		return // the process at its address may confirm it yet; it has told where it is
 	}
 	const text = "its id is in no configuration that this member knows; where the members are it asks those that it knows. " +
 		"If it finds none of them, and hears no leader, see `quorate set-address --help`"
@@ -230,7 +230,7 @@ func (t *Transport) key(in *incoming) streamKey {
 func (t *Transport) adopt(in *incoming) {
 	from := in.claim.Member
 	t.mu.Lock()
-	if in.ended { // while somebody confirmed it
+	if in.ended { // while a member confirmed it
 		t.mu.Unlock()
 		return
 	}
@@ -248,7 +248,7 @@ func (t *Transport) adopt(in *incoming) {
 	}
 }
 
-// promote makes a stream, that somebody confirms now, that of its sender.
+// promote makes a stream, that a member confirms now, that of its sender.
 func (t *Transport) promote(in *incoming) {
 	t.mu.Lock()
 	if t.incoming[t.key(in)] == in {

@@ -91,7 +91,7 @@ func TestTransport_SendSnapshot(t *testing.T) {
 	if got := receive(t, sums, "the snapshot"); got != want {
 		t.Errorf("got sum %x, want %x", got, want)
 	}
-	// What earlier tests left does not count.
+	// Memory that earlier tests left does not count.
 	if peak > before+64<<20 {
 		t.Errorf("%d bytes of heap were in use, %d before: flow control does not hold", peak, before)
 	}

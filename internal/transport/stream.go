@@ -232,7 +232,7 @@ func (r *reader) run() error {
 	}
 }
 
-// prove finds out whether what the stream carries is believed. Somebody may confirm now a stream that nobody confirmed when it
+// prove finds out whether what the stream carries is believed. A member may confirm now a stream that none confirmed when it
 // was opened: the configuration had no such member yet, or its address could not be reached.
 func (r *reader) prove() error {
 	if r.proved {
@@ -273,7 +273,7 @@ func (r *reader) receive(body []byte, bytes, plain int) error {
 	}
 	self, from := r.t.options.Self.Member, r.claim.Member
 	for i := range messages {
-		// The handshake confirms one sender; nobody speaks for another.
+		// The handshake confirms one sender; no member speaks for another.
 		if m := &messages[i]; m.From != from || m.To != self {
 			return fmt.Errorf("%w: a message from %s to %s on the stream of %s to %s",
 				ErrWrongMember, m.From, m.To, from, self)

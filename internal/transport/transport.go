@@ -93,7 +93,7 @@ func New(o Options) (*Transport, error) {
 	return t, nil
 }
 
-// Close stops everything at once. What was not sent yet is lost, and no handler runs after it returned.
+// Close stops everything at once. A message that was not sent yet is lost, and no handler runs after it returned.
 func (t *Transport) Close() error {
 	t.mu.Lock()
 	again := t.closed
@@ -148,7 +148,7 @@ func (t *Transport) enter(messages []consensus.Message) {
 		}
 	}
 	if term == before || !t.term.CompareAndSwap(before, term) {
-		return // or somebody else entered one at the same time: the next message will tell
+		return // or another goroutine entered one at the same time: the next message will tell
 	}
 	for _, p := range *t.peers.Load() {
 		p.ordered.box.outdate(consensus.Term(term))

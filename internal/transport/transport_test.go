@@ -173,7 +173,7 @@ func TestTransport_SetPeers_dropsInGoodOrder(t *testing.T) {
 	}
 	a.Send([]consensus.Message{heartbeat(1, 2, 1), heartbeat(1, 2, 2)})
 	a.SetPeers(nil)
-	// What was queued before still arrives, and nobody believes that anybody died.
+	// Messages that were queued before still arrive, and no member believes that another one died.
 	for want := uint64(1); want <= 2; want++ {
 		if got := b.next(); got.Round != want {
 			t.Fatalf("got round %d, want %d", got.Round, want)
@@ -213,7 +213,7 @@ func TestTransport_SetPeers_newURL(t *testing.T) {
 func TestTransport_SetPeers_severalURLs(t *testing.T) {
 	gone := testnet.Address(t)
 	a, b, other := start(t, 1), start(t, 2), start(t, 3)
-	// Nobody at the first, somebody else at the second.
+	// No process at the first, another one at the second.
 	a.SetPeers([]consensus.Member{{ID: 2, PeerURLs: []string{"http://" + gone, other.url, b.url}}})
 	a.waitFor(2)
 	a.Send([]consensus.Message{heartbeat(1, 2, 1)})

@@ -49,7 +49,7 @@ func silent(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// soon fails the test if what is done takes until something ends for which nobody there need wait.
+// soon fails the test if what is done takes until something ends for which no goroutine there need wait.
 func soon(t *testing.T, what string, do func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -134,7 +134,7 @@ func TestPeer_confirmed_askersWhoGo(t *testing.T) {
 	})
 }
 
-// Ensure that of several processes at the addresses of a member each confirms its own streams, whoever asked.
+// Ensure that of several processes at the addresses of a member each confirms its own streams, whichever one asked.
 func TestConfirmations_note_several(t *testing.T) {
 	one, other := newToken(), newToken()
 	var v confirmations

@@ -28,7 +28,7 @@ func Line(words ...string) string {
 }
 
 // Start is how a newcomer is started that is to have these peer URLs, and joins by the peer URL of a member. Its name may be
-// empty. Who types it adds flags for data, clients and TLS.
+// empty. The operator who types it adds flags for data, clients and TLS.
 func Start(name, join string, peerURLs []string) string {
 	words := []string{"quorate"}
 	if name != "" {

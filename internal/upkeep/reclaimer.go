@@ -32,7 +32,7 @@ type Reclaimer struct {
 	logger *slog.Logger
 
 	store   *datadir.Generation
-	unknown bool  // nobody knows what was dropped from store before this process opened it
+	unknown bool  // it is not known what was dropped from store before this process opened it
 	at      int64 // bytes that were dropped from store when it was last rewritten
 	next    time.Time
 }

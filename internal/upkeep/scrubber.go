@@ -85,7 +85,7 @@ func (s *Scrubber) Run(ctx context.Context) error {
 	}
 }
 
-// Due reports whether somebody woke the scrubber since the last call.
+// Due reports whether a caller woke the scrubber since the last call.
 func (s *Scrubber) Due() bool {
 	select {
 	case <-s.signal:

@@ -138,7 +138,7 @@ func (a *asker) ask(ctx context.Context, row request) string {
 		s := status.Convert(err)
 		answers = append(answers, s.Code().String()+" "+s.Message())
 	}
-	// The protobuf library writes a space that is none, so that nobody compares its words.
+	// The protobuf library writes a space that is none, so that no program compares its words.
 	return strings.Join(strings.Fields(strings.ReplaceAll(strings.Join(answers, " "), "\u00a0", " ")), " ")
 }
 

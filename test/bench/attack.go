@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// What the attacks of `memory` use. All their streams are of one host, on the first member.
+// The sizes of the attacks of `memory`. All their streams are of one host, on the first member.
 const (
 	attackStreams     = 3000 // watch streams that are never read
 	attackStreamsConn = 100  // of them, on one connection
@@ -185,7 +185,7 @@ func endLease(ctx context.Context, a *attackLoad) error {
 	return err
 }
 
-// longKeys puts keys of a MB. What is refused is counted.
+// longKeys puts keys of a MB. Refused calls are counted.
 func longKeys(ctx context.Context, a *attackLoad) error {
 	conn, err := a.dial()
 	if err != nil {

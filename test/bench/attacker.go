@@ -16,7 +16,7 @@ import (
 	"github.com/quorate/quorate/test/bench/cluster"
 )
 
-// attackerCommand names the command by which this program starts itself as an attacker. It is for nobody else.
+// attackerCommand names the command by which this program starts itself as an attacker. It is for no other caller.
 const attackerCommand = "attacker"
 
 // attackerEnds is how long an attacker may take to end.

@@ -83,9 +83,9 @@ func newBystander(ctx context.Context, address string, users bool) (*bystander, 
 
 // watch puts, and renews the lease, for so long, and returns once all puts are answered.
 //
-// A put begins every bystanderEvery, whether or not those before it are answered: who waits for them sees a stall once, and
-// calls it one slow put. Where bystanderOpen puts wait, the next ones begin late. Each one's time counts from when it was to
-// begin.
+// A put begins every bystanderEvery, whether or not those before it are answered: a client that waits for them sees a stall
+// once, and calls it one slow put. Where bystanderOpen puts wait, the next ones begin late. Each one's time counts from when
+// it was to begin.
 func (b *bystander) watch(ctx context.Context, length time.Duration) *fare {
 	var working sync.WaitGroup
 	begun := time.Now()
@@ -219,7 +219,7 @@ func (b *bystander) killed(ctx context.Context, c *cluster.Cluster) (time.Durati
 		return time.Since(begun), err
 	}
 	for {
-		b.conn.ResetConnectBackoff() // the client has seen that nobody was there
+		b.conn.ResetConnectBackoff() // the client has seen that no server was there
 		limited, cancel := context.WithTimeout(b.named(ctx), time.Second)
 		_, err := b.kv.Put(limited, &pb.PutRequest{Key: []byte("bystander")}, grpc.WaitForReady(true))
 		cancel()

@@ -116,8 +116,8 @@ func watchHeld(t *testing.T, s *heldServer, length time.Duration) *fare {
 	return b.watch(t.Context(), length)
 }
 
-// TestBystander_watch_doesNotWait has a server that answers no put before ten are there: who waits for the first one never
-// sends a second.
+// TestBystander_watch_doesNotWait has a server that answers no put before ten are there: a client that waits for the first one
+// never sends a second.
 func TestBystander_watch_doesNotWait(t *testing.T) {
 	const together = 10
 	arrived := make(chan struct{}, together)
@@ -153,7 +153,7 @@ func TestBystander_put_countsFromItsSchedule(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.put(t.Context(), time.Now().Add(-time.Second)) // it begins late
-	b.put(t.Context(), time.Now().Add(-time.Minute)) // so late that nobody waits for it any more
+	b.put(t.Context(), time.Now().Add(-time.Minute)) // so late that no goroutine waits for it any more
 	if err := b.close(); err != nil {
 		t.Fatal(err)
 	}

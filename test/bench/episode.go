@@ -103,7 +103,7 @@ func startUp(ctx context.Context, b *bed) ([]figures.Row, error) {
 	return []figures.Row{fresh, again}, err
 }
 
-// killLeader kills the leader's process. Nobody but the probing clients writes.
+// killLeader kills the leader's process. No client but the probing ones writes.
 func killLeader(ctx context.Context, b *bed) ([]figures.Row, error) {
 	leader, err := b.Leader(ctx)
 	if err != nil {

@@ -32,11 +32,11 @@ An attack may have a larger p99, more memory or failures. Then its row says why.
 type held struct {
 	limit, peak, after float64 // MiB of the largest member
 	fare               *fare
-	start              time.Duration // from the kill of all members to an answer; zero: nobody was killed
+	start              time.Duration // from the kill of all members to an answer; zero: none was killed
 	ended              string        // which member did, or why none answers
 	group              float64       // MiB that its memory control group lets it take; zero: it has none
 	attack             tally
-	others             float64 // percent of the machine's cores that somebody else took
+	others             float64 // percent of the machine's cores that other programs took
 }
 
 // missed is by how much of the limit a peak may be above it: Go's runtime misses its own by some percent while large values
@@ -66,7 +66,7 @@ func (r *held) faults(h *holding, mostWait time.Duration) (all []string) {
 	return all
 }
 
-// room is how many times as large a p99 may be as on a machine that nobody else uses.
+// room is how many times as large a p99 may be as on a machine with no other user.
 func (r *held) room() time.Duration {
 	switch {
 	case r.others > 40:

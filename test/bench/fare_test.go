@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// heldWell is what came of an attack that harmed nobody.
+// heldWell is what came of an attack that harmed no client.
 func heldWell() *held {
 	r := &held{limit: 128, peak: 100, fare: &fare{renewals: 20}, start: time.Second, attack: tally{Calls: 9}}
 	for range 500 {

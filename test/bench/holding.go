@@ -22,7 +22,7 @@ import (
 // holding is an attack on what a member holds for its clients.
 type holding struct {
 	name     string
-	none     bool // nobody attacks
+	none     bool // no client attacks
 	path     string
 	message  func(size int) proto.Message
 	size     int    // of the message
@@ -89,7 +89,8 @@ const (
 	workBytes = 1_000_000
 )
 
-// begin makes the calls of an attack, and returns what ends them. What a member refuses is what is to be seen.
+// begin makes the calls of an attack, and returns what ends them. The calls that a member refuses are what the attack is to
+// show.
 func (h *holding) begin(ctx context.Context, e *errand) (end func() tally) {
 	ctx, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup

@@ -18,10 +18,10 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// What the workloads of `memory` ask for.
+// The sizes of the requests of `memory`.
 const (
 	putClients   = 64
-	unreadBytes  = 4 << 10 // of a value that nobody reads
+	unreadBytes  = 4 << 10 // of a value that no client reads
 	unreadWriter = 16
 	unreadStream = 64 // watch streams that are never read, all of one host
 	listClients  = 6
@@ -176,7 +176,7 @@ func k8sWithin(ctx context.Context, c *cluster.Cluster, length time.Duration) (d
 	return int64(rows[0].Values[figures.PerSecond] * length.Seconds()), int64(rows[0].Values[figures.Failures]), nil
 }
 
-// repeat lets all workers do something again and again for a time. What fails counts as refused.
+// repeat lets all workers do something again and again for a time. An operation that fails counts as refused.
 func repeat(
 	ctx context.Context, workers []*load.Worker, length time.Duration, operate func(context.Context, *load.Worker) error,
 ) (done, refused int64, err error) {

@@ -22,7 +22,7 @@ const (
 
 func listedKey(i int) string { return fmt.Sprintf("%s%06d", listedPrefix, i) }
 
-// lists reads many keys at once, linearizably, from a cluster that nobody writes to.
+// lists reads many keys at once, linearizably, from a cluster to which no client writes.
 func lists(name string, clients int, operate func(context.Context, *load.Worker) error) planner {
 	return func(f *flags) func() ([]trial, error) {
 		w := f.window()

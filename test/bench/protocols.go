@@ -27,7 +27,7 @@ type standardChange struct {
 	name    string
 	members int
 	add     int
-	remove  func(c *changing) *cluster.Member // nil: nobody
+	remove  func(c *changing) *cluster.Member // nil: none
 }
 
 var standardChanges = []standardChange{

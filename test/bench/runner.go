@@ -57,8 +57,8 @@ func (e *experiment) report(ctx context.Context) error {
 	return errors.Join(wrong, failed, e.record(ctx, all))
 }
 
-// measure does each trial to each server, as often as there are rounds, which alternate the server that goes first. What fails
-// does not keep the rest from being measured.
+// measure does each trial to each server, as often as there are rounds, which alternate the server that goes first. A trial
+// that fails does not keep the others from being measured.
 func (e *experiment) measure(ctx context.Context) (all []figures.Row, wrong error) {
 	for round := range e.rounds {
 		order := slices.Clone(e.servers)

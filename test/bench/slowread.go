@@ -31,7 +31,7 @@ var slowReads = []holding{
 	keeping(churning("transactions that return large values that were", kvTxn, keepingTxn), 3*time.Second),
 }
 
-// What large values for 16 connections cost others: 86 to 112 ms on a machine that nobody else used.
+// The cost of large values for 16 connections to other clients: 86 to 112 ms on a machine with no other user.
 const (
 	readsP99  = 300 * time.Millisecond
 	readsMuch = "large values are read and sent for 16 connections, which takes the processors"

@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/test/bench/figures"
 )
 
-// What workloads measure.
+// The figures that workloads measure.
 var (
 	// closedKinds are those of clients that repeat an operation.
 	closedKinds = []figures.Kind{figures.PerSecond, figures.MedianMillis, figures.P99Millis, figures.ServerMicros,

@@ -193,7 +193,7 @@ func (l *Lists) checkKey(key string, final []string) (wrong []string) {
 	return append(wrong, l.checkReads(key, final, place)...)
 }
 
-// orderOf checks that the order of a list is that of time and of revisions, and that nobody invented an element.
+// orderOf checks that the order of a list is that of time and of revisions, and that every element was appended.
 func orderOf(final []string, known map[string]appended) (wrong []string) {
 	var after *appended // of the acknowledged ones behind, the one that ended first
 	next := int64(0)    // revision of the acknowledged one behind
@@ -224,7 +224,7 @@ func orderOf(final []string, known map[string]appended) (wrong []string) {
 func (l *Lists) checkReads(key string, final []string, place map[string]int) (wrong []string) {
 	type fact struct {
 		end  int64
-		want int // elements that whoever begins later must see
+		want int // elements that an operation that begins later must see
 	}
 	var facts []fact
 	for _, a := range l.appends[key] {

@@ -135,8 +135,8 @@ func TestAddress_leaderAddedWhileDown(t *testing.T) {
 	e.hears(three, four)
 }
 
-// TestAddress_allReplacedWhileDown replaces all other members while one is down. It finds none of those that it knows, and believes
-// nobody else, until an operator tells it where a member is.
+// TestAddress_allReplacedWhileDown replaces all other members while one is down. It finds none of those that it knows, and
+// believes no other, until an operator tells it where a member is.
 func TestAddress_allReplacedWhileDown(t *testing.T) {
 	t.Parallel()
 	e := startTrio(t)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAddress_ownMistake starts a member again with its client port, and with a port at which nobody listens, as its peer URL. It
-// finds out by itself, tells nobody, and says what is wrong; the others keep it where it is.
+// TestAddress_ownMistake starts a member again with its client port, and with a port at which no process listens, as its peer
+// URL. It finds out by itself, tells no other, and says what is wrong; the others keep it where it is.
 func TestAddress_ownMistake(t *testing.T) {
 	t.Parallel()
 	e := startTrio(t)

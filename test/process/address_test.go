@@ -76,9 +76,10 @@ func TestAddress_clientPort(t *testing.T) {
 	e.checkVoters()
 }
 
-// TestAddress_movedWhileOthersAreDown moves two members while the third one is down, so that nobody finds anybody: no member leads,
-// and no configuration can be changed. The operator tells the stopped members where the others are. Nothing that they logged or
-// voted is touched, and the cluster has a leader again, which learns the addresses properly; the third member finds them, too.
+// TestAddress_movedWhileOthersAreDown moves two members while the third one is down, so that no member finds another: none
+// leads, and no configuration can be changed. The operator tells the stopped members where the others are. Nothing that they
+// logged or voted is touched, and the cluster has a leader again, which learns the addresses properly; the third member finds
+// them, too.
 func TestAddress_movedWhileOthersAreDown(t *testing.T) {
 	t.Parallel()
 	e := startTrio(t)

@@ -270,7 +270,7 @@ func badInputData(t *testing.T, binary string) {
 	})
 }
 
-// badInputElsewhere starts a member whose data, ports or place are somebody else's.
+// badInputElsewhere starts a member whose data, ports or place are another's.
 func badInputElsewhere(t *testing.T, binary string) {
 	dir := filepath.Join(t.TempDir(), "d")
 	holder := newSingle(t, binary, dir)

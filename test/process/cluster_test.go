@@ -331,8 +331,8 @@ func (p *proxy) close() {
 	p.wg.Wait()
 }
 
-// isolate cuts n off in both directions: nobody reaches it, and it reaches nobody that was not connected by it. Its
-// own outgoing connections go through the others' proxies, which see only new ones refused, so it is paused as well.
+// isolate cuts n off in both directions: no other member reaches it, and it reaches only those to which it connected itself.
+// Its own outgoing connections go through the others' proxies, which see only new ones refused, so it is paused as well.
 func (n *node) isolate(t *testing.T) {
 	t.Helper()
 	n.proxy.cut()

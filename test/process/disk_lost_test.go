@@ -46,7 +46,7 @@ func TestDisk_lost(t *testing.T) {
 }
 
 // TestDisk_lostByEach lets each founder lose its disk, one after the other, twice, and resets it. All units stay as they are. The last
-// one finds nobody with an id of the founding.
+// one finds no process with an id of the founding.
 func TestDisk_lostByEach(t *testing.T) {
 	t.Parallel()
 	e := startTrio(t)
@@ -90,7 +90,7 @@ func (e *elastic) loseDisk(n *node, start func()) {
 		out, err := ask("member", "list")
 		return err == nil && strings.Contains(out, "lost its disk")
 	})
-	n.kill() // a supervisor starts it again: that is nobody's word
+	n.kill() // a supervisor starts it again: that is not an operator's word
 	from = logSize(n)
 	start()
 	e.awaitLog(n, from, "has lost its disk")

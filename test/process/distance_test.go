@@ -59,8 +59,8 @@ func TestDistance_latency(t *testing.T) {
 	}
 }
 
-// TestDistance_ownWrites: who writes through a member sees that in all that it reads through it, also in what is read there
-// without asking anybody, although a write between sites is answered before it is applied.
+// TestDistance_ownWrites: a client that writes through a member sees that in all that it reads through it, also in what is
+// read there without asking another member, although a write between sites is answered before it is applied.
 func TestDistance_ownWrites(t *testing.T) {
 	c := startCluster(t, 3, "--peer-delay=10ms")
 	for i := range 12 {

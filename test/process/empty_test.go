@@ -20,7 +20,7 @@ func (e *elastic) ghost(of *node) *node {
 }
 
 // TestEmpty_movedMember moves a follower to another machine, while its unit starts on the old one with an empty directory: the
-// member is found where it is, the process without data is named, and nobody is told to reset the member.
+// member is found where it is, the process without data is named, and no operator is told to reset the member.
 func TestEmpty_movedMember(t *testing.T) {
 	t.Parallel()
 	e := startTrio(t)

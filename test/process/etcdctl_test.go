@@ -102,7 +102,7 @@ func runEtcdctl(program string, n *node, line, input string) string {
 	return said
 }
 
-// What the width of a column adds to a table: an id of 15 digits makes its column narrower than one of 16.
+// Bytes that the width of a column adds to a table: an id of 15 digits makes its column narrower than one of 16.
 var widths = regexp.MustCompile(`(─)─+|( ) +`)
 
 // Ids, hashes, sizes, times and terms.

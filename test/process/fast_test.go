@@ -17,7 +17,8 @@ const (
 )
 
 // TestFastPath_survives kills the leader of five members again and again, and at last all members at once, while each of
-// them is written through on the fast path. What was acknowledged in one round trip is there at the revision that was told.
+// them is written through on the fast path. A write that was acknowledged in one round trip is there at the revision that its
+// caller was told.
 func TestFastPath_survives(t *testing.T) {
 	e := startVoters(t, 5, farApart)
 	load := startFastLoad(t, e.nodes...)
@@ -58,7 +59,7 @@ func TestFastPath_survives(t *testing.T) {
 }
 
 // TestFastPath_recovered loses the only two members that have the latest entries in their logs: the leader, whose way to the
-// other three is long, and the proposer. What was acknowledged meanwhile is left in the records of those three alone.
+// other three is long, and the proposer. Writes that were acknowledged meanwhile are left in the records of those three alone.
 func TestFastPath_recovered(t *testing.T) {
 	e := planVoters(t, 5, farApart)
 	slow, proposer, rest := e.nodes[0], e.nodes[1], e.nodes[2:]

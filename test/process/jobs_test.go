@@ -23,7 +23,7 @@ func faultPause(t *testing.T, most time.Duration) time.Duration {
 }
 
 // TestJobs_leaderKilled replaces a member and kills the leader while the newcomer is waited for, and the next one at some
-// moment after it was started. Whoever leads then ends the job, and the command that began it sees that.
+// moment after it was started. The member that leads then ends the job, and the command that began it sees that.
 func TestJobs_leaderKilled(t *testing.T) {
 	t.Parallel()
 	e := startTrio(t)

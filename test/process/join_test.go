@@ -57,7 +57,7 @@ func (e *elastic) waitLog(n *node, word string) {
 }
 
 // TestJoin grows a cluster by --join alone: through a member that does not lead, with a list that names itself and one
-// that does not run, as a learner, in somebody's place, and again with the same flags.
+// that does not run, as a learner, in a member's place, and again with the same flags.
 func TestJoin(t *testing.T) {
 	e := startFirst(t)
 	first := e.nodes[0]

@@ -74,7 +74,7 @@ func fillPipe(t *testing.T, pipe *os.File) {
 	}
 }
 
-// Ensure that a member whose log nobody takes goes on to serve, and that the log comes once somebody reads it.
+// Ensure that a member whose log no process takes goes on to serve, and that the log comes once a process reads it.
 func TestLog_blocked(t *testing.T) {
 	c, log := startPiped(t)
 	n := c.nodes[0]
@@ -135,7 +135,7 @@ func TestLog_blocked(t *testing.T) {
 	<-n.exited
 }
 
-// Ensure that a member ends when it is told to although nobody takes its log, and outlives the end of its reader.
+// Ensure that a member ends when it is told to although no process takes its log, and outlives the end of its reader.
 func TestLog_readerGone(t *testing.T) {
 	c, log := startPiped(t)
 	n := c.nodes[0]

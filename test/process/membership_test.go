@@ -74,7 +74,7 @@ func TestMembership_removedWhileDown(t *testing.T) {
 	e.waitRemoved(away)
 }
 
-// TestMembership_mistyped adds voters that nobody will ever start: writes go on, and the repair works.
+// TestMembership_mistyped adds voters that no operator will ever start: writes go on, and the repair works.
 func TestMembership_mistyped(t *testing.T) {
 	e := startElastic(t)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

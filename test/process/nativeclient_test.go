@@ -173,7 +173,7 @@ func (n *counters) check(t *testing.T, c *cluster) {
 	t.Logf("%d puts", total)
 }
 
-// killLeaders kills whoever leads, and starts it again, until the time is over.
+// killLeaders kills the member that leads, and starts it again, until the time is over.
 func killLeaders(t *testing.T, c *cluster, length time.Duration) (kills int) {
 	t.Helper()
 	for end := time.Now().Add(length); time.Now().Before(end); {

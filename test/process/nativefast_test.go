@@ -76,7 +76,7 @@ func (f *farConn) carryOut() {
 	}
 }
 
-// arrive returns when what was sent has crossed the distance, or at once if nobody listens any more.
+// arrive returns when what was sent has crossed the distance, or at once if no process listens any more.
 func (f *farConn) arrive(due time.Time) {
 	select {
 	case <-time.After(time.Until(due)):

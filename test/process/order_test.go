@@ -38,7 +38,7 @@ func (p *pipeline) tick() int {
 	return p.count
 }
 
-// put sends a write and notes it if it was answered. What has no answer may be anywhere in the order.
+// put sends a write and notes it if it was answered. A write without an answer may be anywhere in the order.
 func (p *pipeline) put(
 	ctx context.Context, key string, send func(ctx context.Context, key string) (*clientv3.PutResponse, error),
 ) {

@@ -95,7 +95,7 @@ func checkHistory(t *testing.T, record *history.Recorder) {
 	}
 }
 
-// last lets a fault, or what comes before one, last. How long is a part of what is tested: nobody waits for anything then.
+// last lets a fault, or what comes before one, last. How long is a part of what is tested: no client waits for anything then.
 func last(d time.Duration) { <-time.After(d) }
 
 // torment kills, restarts and cuts members until the time is over, never more than one at once, and leaves all up.

@@ -13,7 +13,7 @@ import (
 	"github.com/quorate/quorate/test/history"
 )
 
-// checkFailures allows only errors after which an operation may have happened or can be given again: nobody was there, or
+// checkFailures allows only errors after which an operation may have happened or can be given again: no member was there, or
 // the time was up.
 func checkFailures(t *testing.T, r *history.Recorder) {
 	t.Helper()
@@ -41,7 +41,7 @@ func TestProtocols(t *testing.T) {
 			if i%2 == 1 {
 				old = e.others(old)[0]
 			}
-			stop := e.witness(3, e.others(old)...) // who is connected to a member that stops sees it stop
+			stop := e.witness(3, e.others(old)...) // a client that is connected to a member that stops sees it stop
 			newcomers := []*node{e.ranged("m4"), e.ranged("m5")}
 			var adds []string
 			for _, n := range newcomers {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// newcomer is somebody with a clone of the repository, Go, and the README.
+// newcomer is a person with a clone of the repository, Go, and the README.
 type newcomer struct {
 	t        *testing.T
 	clusters int
@@ -110,7 +110,7 @@ func (n *newcomer) startDev(args []string, _ string) {
 	n.t.Fatalf("no cluster:\n%s", n.said)
 }
 
-// ready waits until the members are, or the command has ended because somebody took a port meanwhile.
+// ready waits until the members are, or the command has ended because another process took a port meanwhile.
 func (n *newcomer) ready() bool {
 	n.t.Helper()
 	look, end := time.NewTicker(50*time.Millisecond), time.After(2*patience)

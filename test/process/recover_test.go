@@ -22,7 +22,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// nextPort counts through a range that nobody else uses, from where another run of these tests hardly is.
+// nextPort counts through a range that no other test uses, from where another run of these tests hardly is.
 var nextPort atomic.Int32
 
 func rangedAddress(t *testing.T) string {
@@ -210,8 +210,8 @@ func TestRecover(t *testing.T) {
 	e.comeBack(two, three)
 }
 
-// comeBack starts former members again, which are a majority of what they know. They meet the recovered one before they
-// elect anybody: they serve nothing, say so, and disturb nobody.
+// comeBack starts former members again, which are a majority of what they know. They meet the recovered one before they elect
+// a leader: they serve nothing, say so, and disturb no other member.
 func (e *elastic) comeBack(former ...*node) {
 	e.t.Helper()
 	leader := e.leader()

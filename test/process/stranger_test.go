@@ -110,7 +110,7 @@ func TestRecover_ghost(t *testing.T) {
 	ghost.kill()
 	c.put(majority[0], "a", "1")
 	e := &elastic{cluster: c}
-	for _, n := range majority { // the ghost does not reach them, so the recovery finds nobody: its operator names the others
+	for _, n := range majority { // the ghost does not reach them, so it finds none: its operator names the others
 		n.proxy.cut()
 	}
 	e.quorate(0, []string{"recover", "--data-dir", ghost.dir, "--yes", "--members-are-lost", "m1,m2"}, "m3 is recovered")

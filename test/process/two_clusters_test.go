@@ -6,7 +6,8 @@ import (
 )
 
 // TestStatus_twoClustersOfOneID starts a founder that was replaced once more, with the flags of its founding and an empty directory:
-// it founds another cluster under the same id. Nobody can tell it, but what it said as it was removed, and `quorate status`.
+// it founds another cluster under the same id. No member can tell it, but what it said as it was removed, and `quorate
+// status`.
 func TestStatus_twoClustersOfOneID(t *testing.T) {
 	e := startVoters(t, 1)
 	founder := e.nodes[0]

@@ -24,7 +24,7 @@ import (
 var flips = flag.Int("flips", 12, "how many bits are flipped, one at a time")
 
 // TestFlippedBits flips one bit in a file of one member, which is then started with the others: it refuses to start and
-// says why, or it is healed, or the bit did not matter. What it serves is never wrong.
+// says why, or it is healed, or the bit did not matter. It never serves a wrong value.
 func TestFlippedBits(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -111,7 +111,7 @@ func flip(t *testing.T, fs *vfs.MemFS, dir string, random *rand.Rand) string {
 		t.Fatal(err)
 	}
 	_ = file.Close()
-	// What is in use of a log that was made larger in advance lies at its beginning.
+	// The used part of a log that was made larger in advance lies at its beginning.
 	used := len(strings.TrimRight(string(content), "\x00"))
 	at := random.IntN(max(used, 1))
 	content[at] ^= 1 << random.IntN(8)
@@ -163,7 +163,7 @@ func (c *cluster) startFlipped(which int) (refusal error) {
 	}()
 	select {
 	case <-flipped:
-	case <-time.After(10 * time.Second): // it waits for somebody to help it, which it says in its log
+	case <-time.After(10 * time.Second): // it waits for an operator to help it, which it says in its log
 		cancel()
 		<-flipped
 	}
@@ -188,7 +188,7 @@ func served(t *testing.T, c *cluster, which int, want map[string]string, ever ma
 			if err != nil {
 				return // it noticed
 			}
-			// What it serves by itself may be of the past, but must have been true then.
+			// A value that it serves by itself may be of the past, but must have been true then.
 			lied := len(got.Kvs) == 1 && !ever[key+" "+string(got.Kvs[0].Value)]
 			if lied || options == nil && (len(got.Kvs) != 1 || string(got.Kvs[0].Value) != value) {
 				t.Errorf("%s: %s is served as %.40v, want %.40q", where, key, got.Kvs, value)

@@ -170,7 +170,8 @@ func TestLogin_Hash_bounded(t *testing.T) {
 	})
 }
 
-// Ensure that hosts take turns: whoever logs in once waits for one guess of a host that guesses as often as it may, not for all.
+// Ensure that hosts take turns: a user that logs in once waits for one guess of a host that guesses as often as it may, not
+// for all.
 func TestLogin_Login_turns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuesses(t)

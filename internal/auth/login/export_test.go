@@ -31,7 +31,7 @@ func Slots(l *Login) int { return l.passwords.logins.slots }
 // Methods are the names of all ways to sign a JWT.
 func Methods() []string { return slices.Sorted(maps.Keys(methods)) }
 
-// Forge returns a simple token as whoever has the secret could make it.
+// Forge returns a simple token as a process that has the secret could make it.
 func Forge(secret []byte, u *auth.User, issued time.Time) string {
 	return (&claim{issued: issued, since: u.Since, user: u.Name}).sign(secret)
 }

@@ -18,7 +18,7 @@ import (
 type JWT struct {
 	SignMethod string // RS256 and so on: see methods
 	// PublicKeyFile and PrivateKeyFile are in PEM form, but a private key of HS is the file as it is. Without a private key
-	// tokens are checked, and somebody else issues them.
+	// tokens are checked, and another program issues them.
 	PublicKeyFile, PrivateKeyFile string
 	TTL                           time.Duration // 0: DefaultTTL
 }

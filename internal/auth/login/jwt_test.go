@@ -203,7 +203,7 @@ func TestLogin_Authenticate_jwt(t *testing.T) {
 	}
 }
 
-// Ensure that nobody gets a token that is too long to be looked at: JSON takes six bytes for one that does not print.
+// Ensure that no user gets a token that is too long to be looked at: JSON takes six bytes for one that does not print.
 func TestLogin_Login_longName(t *testing.T) {
 	simple, signed, s := open(t, login.Options{}), openJWT(t, "ES256", p256Key(), newClock()), newState(t)
 	name := strings.Repeat("\x00", 1<<10)

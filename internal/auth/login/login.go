@@ -104,7 +104,7 @@ func (l *Login) Login(ctx context.Context, state *auth.State, user, password str
 	return token, err
 }
 
-// Authenticate returns whose token it is. The error is ErrInvalidToken. While authentication is not enabled, nobody needs a
+// Authenticate returns whose token it is. The error is ErrInvalidToken. While authentication is not enabled, no caller needs a
 // token, and none is looked at.
 //
 // The user of a JWT need not exist, and its revision may be higher than the State's: etcd takes both, and the State of this

@@ -96,7 +96,7 @@ func wantInvalid(t testing.TB, l *login.Login, s *auth.State, token string) {
 	}
 }
 
-// Ensure that nobody can tell by the answer, or by the work that it took, whether a user exists or has a password.
+// Ensure that a client cannot tell by the answer, or by the work that it took, whether a user exists or has a password.
 func TestLogin_Login_failures(t *testing.T) {
 	for _, row := range []struct{ name, user, password string }{
 		{"a wrong password", "alice", "simsalabim"},

@@ -23,10 +23,11 @@ type Stats struct {
 	Used    int    // simple tokens whose last use is remembered
 }
 
-// passwords hashes and compares passwords, a few at a time: hashing is slow on purpose, and whoever may connect may ask for it.
+// passwords hashes and compares passwords, a few at a time: hashing is slow on purpose, and any client that may connect may
+// ask for it.
 type passwords struct {
 	cost    int
-	logins  *line  // whoever may connect is in it
+	logins  *line  // any client that may connect is in it
 	changes *line  // of passwords, which logins must not hold up
 	nobody  []byte // compared with where there is no hash
 

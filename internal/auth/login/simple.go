@@ -28,7 +28,7 @@ const (
 
 const (
 	secretBytes    = 32 // of a new secret
-	minSecretBytes = 16 // less signs nothing: whoever guesses it is root
+	minSecretBytes = 16 // less signs nothing: a client that guesses it is root
 )
 
 // NewSecret returns a secret for a Change that enables authentication.

@@ -16,7 +16,7 @@ const (
 // tokenID tells a simple token from all others.
 type tokenID [16]byte
 
-// uses remembers when tokens were last used at this member. What is forgotten counts as never used.
+// uses remembers when tokens were last used at this member. A token that it has forgotten counts as never used.
 type uses struct {
 	ttl  time.Duration
 	most int

@@ -1,7 +1,7 @@
 // Package configs derives the configurations of a member from its log: the one in force, those before and after it, which
 // of them have committed and which are settled, and who was removed for ever.
 //
-// The main type is History. It is bookkeeping over log indexes: whoever owns the log says what is appended, truncated,
+// The main type is History. It is bookkeeping over log indexes: the owner of the log says what is appended, truncated,
 // committed, applied and compacted, and asks Revise afterwards whether another configuration came into force. Which
 // configuration may follow which is not decided here: package reconfig. A History belongs to one goroutine.
 //

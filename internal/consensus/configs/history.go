@@ -97,9 +97,9 @@ func (h *History) Append(e *consensus.Entry) (proven consensus.Index) {
 	return max(replaced.ID.Index, replaced.SettledBy)
 }
 
-// noteSettling notes which entry settles the last change. Its leader knew that the change had committed, so whoever has
-// it in the log knows too, also if it forgot, or never heard, how far the log is committed: members that the change
-// removed may be switched off as soon as a majority has the entry, and no other member knows.
+// noteSettling notes which entry settles the last change. Its leader knew that the change had committed, so a member that has
+// it in the log knows too, also if it forgot, or never heard, how far the log is committed: members that the change removed
+// may be switched off as soon as a majority has the entry, and no other member knows.
 func (h *History) noteSettling(e *consensus.Entry) (proven consensus.Index) {
 	if len(e.Payload) == 0 {
 		return 0

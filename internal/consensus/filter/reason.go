@@ -1,7 +1,7 @@
 package filter
 
 // Reason says why a message was dropped that no member of a sound cluster sends, or that came from a member whose
-// term is over. The counts are for a metric and for whoever has to find out which member misbehaves.
+// term is over. The counts are for a metric and for the operator who has to find out which member misbehaves.
 type Reason uint8
 
 // The reasons.

@@ -11,8 +11,8 @@ import (
 const (
 	MaxNumber = 1 << 62
 	// maxTermJump is how much higher than the own term the term of a message may be: a cluster that elects once a second
-	// gets there in 136 years, and whoever sends forged terms needs a billion messages, each followed by a sync, to get to
-	// MaxNumber. It leaves room for recoveries from quorum loss, which raise the term by 1<<20 each. A member that holds no
+	// gets there in 136 years, and a process that sends forged terms needs a billion messages, each followed by a sync, to get
+	// to MaxNumber. It leaves room for recoveries from quorum loss, which raise the term by 1<<20 each. A member that holds no
 	// configuration yet has no term to compare with.
 	maxTermJump = 1 << 32
 )
@@ -25,7 +25,7 @@ type Receiver struct {
 	Joins       bool               // it knows no configuration yet
 	KnowsSender bool               // a member of any configuration in the log, or removed
 	// SenderRemoved: it may still have to commit its own removal, as the leader that is heard. Otherwise it is a leader as one
-	// that is not known: anybody may bear its id.
+	// that is not known: any process may bear its id.
 	SenderRemoved bool
 }
 
@@ -47,8 +47,8 @@ func (at *Receiver) Judge(m *consensus.Message) (Reason, bool) {
 }
 
 // fromNonMember reports whether a member may send m of whom the receiver's log does not know yet: a candidate, or a leader,
-// that was added after the end of that log. A receiver that has heard a leader lately has no need of one that nobody vouches
-// for: the members that it knows elect another one, if they can. Native clients offer proposals of their own sessions.
+// that was added after the end of that log. A receiver that has heard a leader lately has no need of one that no evidence
+// speaks for: the members that it knows elect another one, if they can. Native clients offer proposals of their own sessions.
 func (at *Receiver) fromNonMember(m *consensus.Message) bool {
 	switch m.Kind {
 	case consensus.MsgPreVote, consensus.MsgVote:

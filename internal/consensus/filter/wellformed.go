@@ -74,7 +74,7 @@ func listsFormed(m *consensus.Message) bool {
 	return true
 }
 
-// offerFormed checks what a snapshot stands for: a configuration that somebody can decide by.
+// offerFormed checks what a snapshot stands for: a configuration by which members can decide.
 func offerFormed(m *consensus.Message) bool {
 	s := m.Snapshot
 	if s == nil || s.Position.Index == 0 || s.Position.Index > MaxNumber || s.Position.Term == 0 || s.Position.Term > m.Term ||

@@ -14,13 +14,13 @@ const maxPauseDoublings = 6
 // lead would be tried each time that this member leads again. The zero value is ready.
 type HandoverPace struct {
 	tries     int
-	last      consensus.MemberID // who was tried last
+	last      consensus.MemberID // the one tried last
 	notBefore uint64             // tick of the next attempt
 	forgetAt  uint64             // tick from which on the attempts before do not count
 }
 
 // Next returns the member of fit to hand over to now, and counts the attempt. It returns NoMember if it is too early or fit
-// is empty. Of several it takes the one with most of the log, and whoever was tried last only if there is nobody else.
+// is empty. Of several it takes the one with most of the log, and the one that was tried last only if there is no other.
 func (p *HandoverPace) Next(now uint64, electionTicks int, fit []*Peer) consensus.MemberID {
 	if now < p.notBefore || len(fit) == 0 {
 		return consensus.NoMember

@@ -39,8 +39,8 @@ type Peer struct {
 	Asked   bool
 	AskedAt uint64
 
-	// MatchRound is the leader's round when Match was last learned. Whoever has heard a later one and denies Match has lost
-	// what it acknowledged: it is Denied, and counts nowhere any more.
+	// MatchRound is the leader's round when Match was last learned. A member that has heard a later one and denies Match has
+	// lost what it acknowledged: it is Denied, and counts nowhere any more.
 	MatchRound uint64
 	Denied     bool
 
@@ -48,7 +48,7 @@ type Peer struct {
 	RoundSent   uint64          // the highest round that was sent to it
 	CommitSent  consensus.Index // the highest commit index that was sent to it
 	DurableSent consensus.Index // how far the leader's own disk was said to be
-	LeaseEnd    uint64          // tick of the leader up to which it promised to elect nobody else
+	LeaseEnd    uint64          // tick of the leader up to which it promised to elect no other
 	Awaits      consensus.Index // the last entry of which it counts the acknowledgements itself
 	HeartbeatBy bool            // a message is due even if there is nothing to say
 

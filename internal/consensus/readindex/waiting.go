@@ -6,8 +6,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Waiting are the reads that wait at a leader. Its own term confirms some as they come, by a leader lease or by who asks; the
-// others wait for a round. Both wait until the log has committed as far as they need.
+// Waiting are the reads that wait at a leader. Its own term confirms some as they come, by a leader lease or by the voter that
+// asks; the others wait for a round. Both wait until the log has committed as far as they need.
 type Waiting struct {
 	sure, asking Queue
 }

@@ -163,7 +163,7 @@ func untouched(before, after *consensus.Config, steps []consensus.ChangeStep) er
 	return nil
 }
 
-// sound checks what every configuration is: sorted sets, a voter at least, one role for each member, nobody from the dead.
+// sound checks what every configuration is: sorted sets, a voter at least, one role for each member, no member from the dead.
 func (w *walk) sound(c *consensus.Config) error {
 	for _, set := range []ids{c.Voters, c.Outgoing, c.Learners, c.LearnersNext, c.IDs()} {
 		if !slices.IsSorted(set) || len(slices.Compact(slices.Clone(set))) != len(set) {

@@ -96,7 +96,7 @@ func TestNext_protocols(t *testing.T) {
 	}
 }
 
-// Ensure that an abort goes back to the voters before, removes nobody, and keeps those who were to join as learners that
+// Ensure that an abort goes back to the voters before, removes no member, and keeps those that were to join as learners that
 // do not promote themselves.
 func TestAbort(t *testing.T) {
 	before := config(ids{1, 2, 3}, ids{4, 5})

@@ -14,7 +14,8 @@ type Facts struct {
 	Tombstones  []consensus.MemberID // removed for ever
 	MaxLearners int                  // zero: no limit
 	Strict      bool                 // refuse what would leave no reachable majority
-	// CountLaggards breaks a rule, as a negative control: who was heard counts, whether it has caught up or not. Tests only.
+	// CountLaggards breaks a rule, as a negative control: a member that was heard counts, whether it has caught up or not.
+	// Tests only.
 	CountLaggards bool
 }
 
@@ -75,14 +76,15 @@ func Leave(joint *consensus.Config, id consensus.ConfigID, protocol consensus.Pr
 }
 
 // Abort returns the change that goes back from the joint configuration with the given id: the outgoing voters decide
-// alone. Nobody is removed: voters that were to join stay as learners, and keep what they have. Peer URLs that the change
-// updated stay updated, and marks of cordon as they are: they say where a member is and who should lead, not who decides.
+// alone. No member is removed: voters that were to join stay as learners, and keep what they have. Peer URLs that the change
+// updated stay updated, and marks of cordon as they are: they say where a member is and which should lead, not which members
+// decide.
 func Abort(joint *consensus.Config, id consensus.ConfigID, protocol consensus.Protocol) consensus.ConfigChange {
 	back := joint.Clone()
 	back.Voters, back.Outgoing, back.LearnersNext = back.Outgoing, nil, nil
 	for i := range back.Members {
 		m := &back.Members[i]
-		m.Promote = false // whoever wants it now asks again
+		m.Promote = false // an operator that wants it now asks again
 		if !slices.Contains(back.Voters, m.ID) {
 			back.Learners = insert(back.Learners, m.ID)
 		}
@@ -164,10 +166,10 @@ func repeated(steps []consensus.ChangeStep) bool {
 	return false
 }
 
-// checkQuorums refuses a change that leaves nobody to decide, or, if strict, no majority that is heard and has the log.
-// A voter that answers and has not caught up cannot commit anything yet, and may never do so: one whose old directory was
-// put back stays in that state for ever. A new voter that was no learner has not been heard: the others must be a
-// majority without it. Only a lone voter may take that risk, or it could never grow by adding voters.
+// checkQuorums refuses a change that leaves no voter to decide, or, if strict, no majority that is heard and has the log. A
+// voter that answers and has not caught up cannot commit anything yet, and may never do so: one whose old directory was put
+// back stays in that state for ever. A new voter that was no learner has not been heard: the others must be a majority without
+// it. Only a lone voter may take that risk, or it could never grow by adding voters.
 func checkQuorums(current, target *consensus.Config, facts *Facts) consensus.RefusalReason {
 	if len(target.Voters) == 0 {
 		return consensus.ReasonLastVoter

@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// take does one step to c. Who loses the last role stays among the members until the change is complete, so that no
+// take does one step to c. A member that loses its last role stays among the members until the change is complete, so that no
 // newcomer takes its URLs meanwhile.
 func take(c *consensus.Config, step *consensus.ChangeStep, facts *Facts) consensus.RefusalReason {
 	switch step.Kind {
@@ -28,8 +28,8 @@ func take(c *consensus.Config, step *consensus.ChangeStep, facts *Facts) consens
 	return consensus.ReasonBadRequest
 }
 
-// bind binds a member to the storage id that speaks for it. There is no way back: who lost its disk comes back as another
-// member.
+// bind binds a member to the storage id that speaks for it. There is no way back: a member that lost its disk comes back as
+// another one.
 func bind(c *consensus.Config, step *consensus.ChangeStep, facts *Facts) consensus.RefusalReason {
 	m, ok := c.Member(step.Member.ID)
 	switch {

@@ -8,5 +8,5 @@
 //  1. A proposal is decided once the leader has answered it and a superquorum of the voters holds it, the leader among
 //     them, all the same attempt: at one revision, and one payload.
 //  2. A voter counts once for a proposal.
-//  3. Answers of different terms or configurations are never added up: whoever uses a Tally resets it when either changes.
+//  3. Answers of different terms or configurations are never added up: the user of a Tally resets it when either changes.
 package tally

@@ -39,7 +39,7 @@ type acceptance struct {
 type Decision struct {
 	consensus.Attempt
 	Reply  []byte
-	Config consensus.ConfigID // under which it was decided; whoever uses the Tally knows it
+	Config consensus.ConfigID // under which it was decided; the user of the Tally knows it
 }
 
 // Len returns how many proposals are under way.

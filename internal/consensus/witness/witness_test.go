@@ -85,7 +85,7 @@ func TestClaims_Meets_list(t *testing.T) {
 	}
 }
 
-// Ensure that claims keep no memory of who added them.
+// Ensure that claims keep no memory of the caller that added them.
 func TestClaims_Add_copies(t *testing.T) {
 	var claims witness.Claims
 	key, start, end := []byte("k"), []byte("m"), []byte("p")

@@ -21,7 +21,7 @@ func TestTable_Lines(t *testing.T) {
 	}
 }
 
-// Ensure that a command line is judged before anybody is asked.
+// Ensure that a command line is judged before a member is asked.
 func TestConnection_Open_usage(t *testing.T) {
 	for _, row := range []struct{ args, want string }{
 		{"--endpoints=https://a:1,http://b:1", "name all members with https"},

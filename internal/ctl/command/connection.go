@@ -24,7 +24,7 @@ const (
 	defaultEndpoint = "127.0.0.1:2379"
 	defaultTimeout  = 5 * time.Second
 	DialTimeout     = time.Second
-	// patience is how long a request may wait before we look whether anybody listens at all.
+	// patience is how long a request may wait before we look whether a process listens at all.
 	patience = 300 * time.Millisecond
 	// A stream that may be quiet for long asks now and then whether the other side is still there. Servers refuse clients
 	// that ask more often than every 5 s.
@@ -32,7 +32,7 @@ const (
 	keepAliveTimeout = 5 * time.Second
 )
 
-// reconnect is how often a member that went away is tried again: somebody is waiting.
+// reconnect is how often a member that went away is tried again: the operator is waiting.
 var reconnect = backoff.Config{BaseDelay: 200 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: 2 * time.Second}
 
 // Connection is how a command reaches the cluster; its fields are set by flags.

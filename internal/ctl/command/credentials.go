@@ -71,7 +71,7 @@ func (i *identity) addTo(cmd *cobra.Command, s Streams) {
 		"do not check the certificates of the members; for tests")
 }
 
-// login returns user and password; both are empty if nobody is named. A password that is missing is asked for once.
+// login returns user and password; both are empty if no user is named. A password that is missing is asked for once.
 func (i *identity) login() (user, password string, err error) {
 	user, password, both := strings.Cut(i.user, ":")
 	if password == "" {

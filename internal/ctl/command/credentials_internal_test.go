@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Ensure that a password that is missing is asked for, once, where there is somebody to answer.
+// Ensure that a password that is missing is asked for, once, where there is an operator to answer.
 func TestIdentity_login(t *testing.T) {
 	for _, row := range []struct {
 		name, user, password string

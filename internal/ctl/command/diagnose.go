@@ -22,7 +22,7 @@ import (
 
 const (
 	readyPatience = time.Second
-	// readyBytes is as much of an answer as is read: whoever listens there need not be a member.
+	// readyBytes is as much of an answer as is read: the process that listens there need not be a member.
 	readyBytes = 4 << 10
 )
 
@@ -31,8 +31,8 @@ func bare(endpoint string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(endpoint, "https://"), "http://")
 }
 
-// Diagnose looks at an endpoint whose client got no answer, with the TLS of this command, and says in words why. heard is false
-// if nobody accepts connections there. why is empty if nothing is wrong as far as it can tell.
+// Diagnose looks at an endpoint whose client got no answer, with the TLS of this command, and says in words why. heard is
+// false if no process accepts connections there. why is empty if nothing is wrong as far as it can tell.
 func (c *Connection) Diagnose(ctx context.Context, endpoint string) (why string, heard bool) {
 	endpoint = bare(endpoint)
 	if reason := Probe(ctx, endpoint); reason != nil {
@@ -184,7 +184,7 @@ func noAnswer(err error) string {
 	return "it accepts connections but does not answer: " + RootCause(err)
 }
 
-// faultsOf reads the answer of /readyz: what a process that serves nobody says of itself.
+// faultsOf reads the answer of /readyz: what a process that serves no client says of itself.
 func faultsOf(in *bufio.Reader) string {
 	answer, err := http.ReadResponse(in, nil)
 	if err != nil {

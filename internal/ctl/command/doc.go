@@ -6,7 +6,7 @@
 // Invariants:
 //  1. Results go to the output, everything else to the error stream.
 //  2. An error that a command returns is one message, with the status to exit with: see Failure.
-//  3. A request ends early if nobody listens at any endpoint, and says so.
+//  3. A request ends early if no process listens at any endpoint, and says so.
 //
 // A Connection belongs to one command, which one goroutine runs.
 package command

@@ -29,8 +29,8 @@ type Streams struct {
 	Environ  []string // as os.Environ
 	Self     string   // how the person called this program
 	Terminal bool     // Out is a terminal: tables may be refreshed in place
-	Attended bool     // In is a terminal: there is somebody to answer questions
-	// Secret asks for a password without showing it; nil if nobody is there.
+	Attended bool     // In is a terminal: there is an operator to answer questions
+	// Secret asks for a password without showing it; nil if no operator is there.
 	Secret func(prompt string) (string, error)
 }
 

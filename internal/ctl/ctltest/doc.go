@@ -1,6 +1,6 @@
 // Package ctltest runs command lines of quorate for tests, in the process of the test, and compares what they print.
 //
-// Only tests import it. What the commands talk to is the test's: a fake member, or a cluster.
+// Only tests import it. The test brings the server that the commands talk to: a fake member, or a cluster.
 //
 // The main type is Result.
 //

@@ -57,7 +57,7 @@ type crew struct {
 	ended   chan ended
 	restart chan *sailor
 	answers chan []survey.Member
-	over    chan struct{} // closed when nobody listens to the channels above any more
+	over    chan struct{} // closed when no goroutine reads the channels above any more
 }
 
 // say prints a line that stays.

@@ -56,8 +56,8 @@ func (s *story) wants(t *testing.T, parts ...string) {
 	}
 }
 
-// basePort finds ports for seven members that nobody uses: the kernel's choice is outside of them, it is only asked
-// where it chooses at the moment.
+// basePort finds ports for seven members that no process uses: the kernel's choice is outside of them, it is only asked where
+// it chooses at the moment.
 func basePort(t *testing.T) int {
 	t.Helper()
 	for port := 20000 + os.Getpid()%1000*10; port < 60000; port += 100 {

@@ -16,7 +16,7 @@ const (
 	// A server's own pace suits members that are no farther apart. Beyond, the heart beats about once a round trip.
 	nearRoundTrip = 100 * time.Millisecond
 	// electionBeats is how many heartbeats an election timeout has at least: as few as a server accepts, because links
-	// that are simulated lose nothing, and whoever tries out does not like to wait.
+	// that are simulated lose nothing, and a user who tries it out does not like to wait.
 	electionBeats = 5
 	leastElection = 1000 // in ms, as that of a server
 )

@@ -2,5 +2,5 @@
 
 package dev
 
-// portOwner names the process that listens on a TCP port; here nobody can be asked.
+// portOwner names the process that listens on a TCP port; this system does not tell.
 func portOwner(int) string { return "" }

@@ -7,7 +7,7 @@
 // The entry is Run. One format is added to etcdctl's: readable, which is JSON with keys and values as text.
 //
 // Invariants:
-//  1. What stock etcdctl accepts is accepted and means the same, and it prints the same: scripts depend on it.
+//  1. A command line that stock etcdctl accepts is accepted, means the same, and prints the same: scripts depend on it.
 //  2. Run may end the process, as etcdctl's code does after an error. So it is called last.
 //
 // One goroutine calls it, once in a process: etcdctl's flags are global variables.

@@ -9,7 +9,7 @@ import (
 	"go.etcd.io/etcd/etcdctl/v3/ctlv3/command"
 )
 
-// What the release of etcd that this etcdctl is as good as calls itself, and its API.
+// The version of the release of etcd that this etcdctl matches, and that of its API.
 const (
 	version    = "3.7.1"
 	apiVersion = "3.7"

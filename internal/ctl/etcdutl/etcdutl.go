@@ -15,7 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/etcdbackup"
 )
 
-// What the release of etcd that these commands are as good as calls itself, its API and its storage.
+// The version of the release of etcd that these commands match, and those of its API and its storage.
 const (
 	version        = "3.7.1"
 	apiVersion     = "3.7"

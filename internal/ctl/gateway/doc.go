@@ -7,7 +7,7 @@
 // Invariants:
 //  1. A connection goes to a member that accepts it as long as there is one: a member that does not is tried again after a
 //     pause, and at once if none is left.
-//  2. What one host may have open is bounded, and less than what all may have.
+//  2. The open connections of one host are bounded, by less than those of all hosts.
 //  3. When Serve returns, every connection is closed.
 //
 // Serve may be called once; nothing else is concurrent.

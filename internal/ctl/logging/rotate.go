@@ -19,7 +19,7 @@ type Rotation struct {
 	Compress   bool // with gzip
 }
 
-// openFile opens a file to log to. It must be writable now: a logger that finds out later tells nobody.
+// openFile opens a file to log to. It must be writable now: a logger that finds out later cannot tell.
 func openFile(name string, rotation *Rotation) (io.WriteCloser, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
 	if err != nil || rotation == nil {

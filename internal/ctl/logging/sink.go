@@ -14,9 +14,9 @@ const MaxQueuedBytes = 4 << 20
 // closePatience is how long Close waits for an output to take the lines that are left.
 const closePatience = time.Second
 
-// Sink stands between those who log and an output that may block: a pipe that nobody reads, a file on a disk that
-// hangs. Write never waits for the output. Lines that find the queue full are dropped and counted; as soon as the output
-// takes lines again, it is told how many are missing.
+// Sink stands between goroutines that log and an output that may block: a pipe that no process reads, a file on a disk that
+// hangs. Write never waits for the output. Lines that find the queue full are dropped and counted; as soon as the output takes
+// lines again, it is told how many are missing.
 //
 //	Write --> waiting (at most limit bytes) --> one goroutine --> output
 type Sink struct {
@@ -41,7 +41,7 @@ func NewSink(w io.Writer, limit int, notice func(dropped uint64) []byte) *Sink {
 	return s
 }
 
-// Write queues one line. It never blocks and never fails: a logger has nobody to tell.
+// Write queues one line. It never blocks and never fails: a logger has no caller to tell.
 func (s *Sink) Write(line []byte) (int, error) {
 	s.mu.Lock()
 	if s.closed || len(s.waiting)+len(line) > s.limit {
@@ -89,7 +89,7 @@ func (s *Sink) run() {
 	}
 }
 
-// write hands lines to the output. What it does not take is lost: to try again would keep newer lines from it.
+// write hands lines to the output. Lines that it does not take are lost: to try again would keep newer lines from it.
 func (s *Sink) write(lines []byte) {
 	n, err := s.w.Write(lines)
 	if err != nil {

@@ -16,7 +16,8 @@ func noticeOf(dropped uint64) []byte {
 	return []byte("dropped " + strconv.FormatUint(dropped, 10) + "\n")
 }
 
-// Ensure that a pipe that nobody reads never holds up who logs, and that its reader learns how much is missing.
+// Ensure that a pipe that no process reads never holds up a goroutine that logs, and that its reader learns how much is
+// missing.
 func TestSink_Write_blocked(t *testing.T) {
 	reader, writer, err := os.Pipe()
 	if err != nil {

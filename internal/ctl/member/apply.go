@@ -166,7 +166,7 @@ func (f *clusterFile) find(cluster *quoratepb.Cluster, want fileMember) (*quorat
 	return found, nil
 }
 
-// nameless refuses a file that does not say whose it is, where nobody is asked.
+// nameless refuses a file that does not say whose it is, where no operator is asked.
 func (f *clusterFile) nameless(path string, cluster *quoratepb.Cluster) error {
 	return command.Refused(fmt.Errorf("%s does not say which cluster it is about, and --yes asks nobody: if it is "+
 		"this one (%s), add `cluster: %s` to the file", path, memberNames(cluster), command.HexID(cluster.ClusterId)))

@@ -54,7 +54,7 @@ func (c *changer) addProtocolTo(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// defaultJoin is how long newcomers may take to start if nobody says otherwise.
+// defaultJoin is how long newcomers may take to start if no flag says otherwise.
 const defaultJoin = time.Hour
 
 // addJoinTo gives it the patience with newcomers.
@@ -71,7 +71,7 @@ func (c *changer) addForceTo(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// check refuses command lines that make no sense, before anybody is asked.
+// check refuses command lines that make no sense, before a member or the operator is asked.
 func (c *changer) check() error {
 	if err := consensus.RefuseExperiment(c.protocol); err != nil {
 		return command.Usagef("--%v", err)

@@ -87,7 +87,7 @@ func parseClusterFile(path string, raw []byte) (*clusterFile, error) {
 	return &f, nil
 }
 
-// What the decoder says of a key that is given twice, of one that it does not know, and of values that do not fit.
+// Errors of the decoder: for a key that is given twice, for one that it does not know, and for values that do not fit.
 var (
 	repeated   = regexp.MustCompile(`^line (\d+): field (\S+) already set in type \S+$`)
 	unknownKey = regexp.MustCompile(`^line (\d+): field (\S+) not found in type \S+$`)

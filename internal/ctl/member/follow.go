@@ -51,7 +51,7 @@ func (s *session) followJob(ctx context.Context, job *quoratepb.Job, cancelled b
 	return f.outcome(cancelled)
 }
 
-// errGone is a stream that ended although nobody wanted it to.
+// errGone is a stream that ended although the command had not ended it.
 var errGone = errors.New("the cluster cannot be heard any more")
 
 func (f *follower) follow(parent context.Context) error {

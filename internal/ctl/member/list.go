@@ -159,7 +159,7 @@ func held(cluster *quoratepb.Cluster) string {
 		strings.Join(back, ", "))
 }
 
-// troubles are what somebody should look at, one sentence each.
+// troubles are what an operator should look at, one sentence each.
 func troubles(cluster *quoratepb.Cluster) []string {
 	var lines []string
 	if cluster.GetAdvice() != "" {

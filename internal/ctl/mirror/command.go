@@ -114,7 +114,7 @@ type output struct {
 	shown  time.Time
 }
 
-// progressPause is between two lines where nobody watches a terminal.
+// progressPause is between two lines where no operator watches a terminal.
 const progressPause = 10 * time.Second
 
 func (o *output) show(p Progress) {

@@ -193,7 +193,7 @@ func (l *leases) settled() bool {
 }
 
 // missing reports whether a lease has ended at the target that the source still has, with keys from before a revision that
-// the target had: while no mirror ran, nobody renewed it.
+// the target had: while no mirror ran, no process renewed it.
 func (l *leases) missing(ctx context.Context, had int64) (bool, error) {
 	list, err := l.source.Leases(ctx)
 	if err != nil {

@@ -21,7 +21,7 @@ type Tracker struct {
 	lost    string              // why nothing is heard of the cluster; empty if something is
 }
 
-// interval is when a phase was under way. A beginning that nobody saw is the zero time.
+// interval is when a phase was under way. A beginning that was not seen is the zero time.
 type interval struct{ began, ended time.Time }
 
 // lagStart is how far a member was behind when this was first seen in a phase, so that the rest can be foreseen.

@@ -3,5 +3,5 @@
 // Invariants:
 //  1. A drawn line never wraps: it is cut at the width of the terminal, since a wrapped line would break the next drawing.
 //
-// A Screen belongs to one goroutine, and nobody else writes to its output.
+// A Screen belongs to one goroutine, and no other goroutine writes to its output.
 package screen

@@ -29,7 +29,7 @@ func CutOff(members []Member) []Member {
 	})
 }
 
-// Alarmed tells whether any member reports something that somebody should look at.
+// Alarmed tells whether any member reports something that an operator should look at.
 func Alarmed(members []Member) bool {
 	return slices.ContainsFunc(members, func(m Member) bool { return len(troubles(m)) > 0 })
 }

@@ -51,11 +51,11 @@ type Member struct {
 // ErrNoEndpoint is why a member without client URLs is down.
 var ErrNoEndpoint = errors.New("survey: not started yet")
 
-// Unlisted is the name of whoever answers at an endpoint that no member of the list has.
+// Unlisted is the name of a process that answers at an endpoint that no member of the list has.
 const Unlisted = "?"
 
-// Seats are all members that the cluster knows, its id, and the endpoints of the command line that none of them has: somebody
-// else may answer there. A member whose cluster has no leader still answers, from what it knows itself.
+// Seats are all members that the cluster knows, its id, and the endpoints of the command line that none of them has: another
+// process may answer there. A member whose cluster has no leader still answers, from what it knows itself.
 func Seats(ctx context.Context, client *clientv3.Client) (cluster uint64, seats []Seat, err error) {
 	list, err := client.MemberList(ctx, clientv3.WithSerializable())
 	if err != nil {

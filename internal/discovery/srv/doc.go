@@ -6,11 +6,11 @@
 // With a service name they are _etcd-server-ssl-NAME._tcp.DOMAIN and so on. A server reads them once, when it founds or joins a
 // cluster; gateways and proxies when they start.
 //
-// It is not a resolver: that is a port, which *net.Resolver is. It connects to nobody: who is found is verified by whoever
-// connects.
+// It is not a resolver: that is a port, which *net.Resolver is. It connects to no server: the client that connects verifies
+// the server that was found.
 //
 // Invariants:
-//  1. What DNS answers is not trusted: a name has 256 records at most, and a host that is none is an error.
+//  1. Answers of DNS are not trusted: a name has 256 records at most, and a host that is none is an error.
 //  2. A list of servers is whole: if one of the two names cannot be asked, there is none. Members that saw different lists
 //     would found different clusters.
 //

@@ -90,7 +90,7 @@ func (a answers) LookupSRV(context.Context, string, string, string) (string, []*
 	return "", a.srv, nil
 }
 
-// Ensure that what no name can be, and more than anybody needs, is refused with a short error.
+// Ensure that what no name can be, and more than a cluster needs, is refused with a short error.
 func TestLookup_untrusted(t *testing.T) {
 	for what, targets := range map[string][]string{
 		"a URL": {"m1/../x"}, "nothing": {"."}, "two": {"m1,m2=http://evil"}, "a megabyte": {strings.Repeat("x", 1<<20)},

@@ -1,5 +1,5 @@
 // Package operators explores what two operators, and processes that join, can do to a cluster by asking for changes of its
-// members: stale plans, two replacements of one member, newcomers that nobody starts, names and addresses that are wrong,
+// members: stale plans, two replacements of one member, newcomers that no operator starts, names and addresses that are wrong,
 // members that die, move, or come back with an old data directory.
 //
 // The code is the members' own: a world is the Cluster and the Finder of package autopilot, which accepts and drives the jobs
@@ -14,7 +14,7 @@
 //	plan             a job leaves no fewer voters than its plan showed, unless its operator knew of the others
 //	queue            no job waits for ever for a newcomer to start, or delays a repair; all jobs can be cancelled
 //	names            no two members have one name
-//	vote             nobody joins in the place of a voter that works
+//	vote             no process joins in the place of a voter that works
 //	addresses        no change of peer URLs makes a majority unreachable, and a member that moved is found
 //
 // Mutations drop one rule each.

@@ -39,7 +39,7 @@ func (w *world) ended(j *job) {
 	}
 }
 
-// outlook judges what can become of a world without anybody's help, or with only so much of it.
+// outlook judges what can become of a world without an operator's help, or with only so much of it.
 func (w *world) outlook() string {
 	if w.leader() == consensus.NoMember {
 		return w.broken // nothing can be done but to start members
@@ -79,7 +79,7 @@ func (w *world) passing() {
 	}
 }
 
-// expiring lets hours pass in which nobody starts anything; then all jobs are cancelled.
+// expiring lets hours pass in which no operator starts anything; then all jobs are cancelled.
 func (w *world) expiring() {
 	for range 4 {
 		w.drive()

@@ -57,7 +57,7 @@ func wishes() []wish {
 	}
 }
 
-// moves are all that may happen next. The leader does at once what it can, so that what is left waits for somebody.
+// moves are all that may happen next. The leader does at once what it can, so that what is left waits for an operator.
 func (w *world) moves(all []wish) []move {
 	var list []move
 	note := func(do func(w *world), format string, args ...any) {

@@ -44,7 +44,7 @@ func (w *world) FreshView(ctx context.Context) (membership.View, consensus.Term,
 	return w.View(ctx)
 }
 
-// Self is nobody: operators look from elsewhere.
+// Self is no member: operators look from elsewhere.
 func (w *world) Self() consensus.MemberID { return consensus.NoMember }
 
 func (w *world) Describe(ctx context.Context) (membership.View, error) {
@@ -108,7 +108,7 @@ func (w *world) Change(_ context.Context, request *consensus.ChangeRequest) erro
 	return nil
 }
 
-// Transfer fails: who leads does not matter here, and leaders are removed as they are.
+// Transfer fails: it does not matter here which member leads, and leaders are removed as they are.
 func (w *world) Transfer(context.Context, consensus.MemberID) error {
 	return errors.New("operators: no leader hands over")
 }

@@ -99,7 +99,7 @@ func (w *world) process(id consensus.MemberID) *process {
 	return &w.processes[at]
 }
 
-// heard reports whether others reach a member: it is up, and where somebody dials it.
+// heard reports whether others reach a member: it is up, and where another dials it.
 func (w *world) heard(id consensus.MemberID) bool {
 	p := w.process(id)
 	known, ok := w.config.Member(id)
@@ -131,7 +131,7 @@ func (w *world) works() bool {
 	return among(w.config.Voters, w.fit()) >= quorum.Majority(len(w.config.Voters))
 }
 
-// leader is the first voter that could lead; nobody without a majority.
+// leader is the first voter that could lead; none without a majority.
 func (w *world) leader() consensus.MemberID {
 	fit := w.fit()
 	for _, id := range w.config.Voters {

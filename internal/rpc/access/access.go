@@ -49,7 +49,7 @@ func New(options Options) *Control {
 // State returns the users and roles that this member knows.
 func (c *Control) State() *auth.State { return c.options.Users() }
 
-// Caller returns in whose name a call comes: nobody's while authentication is disabled.
+// Caller returns in whose name a call comes: no user's while authentication is disabled.
 func (c *Control) Caller(ctx context.Context) (auth.Credentials, error) {
 	by, _, err := c.caller(ctx)
 	return by, err
@@ -68,8 +68,8 @@ func (c *Control) caller(ctx context.Context) (auth.Credentials, *auth.State, er
 	return by, state, err
 }
 
-// catchUp waits until this member knows the users and roles that others have acknowledged, if there is room: whoever is refused
-// makes it ask the leader, and nobody need have logged in for that.
+// catchUp waits until this member knows the users and roles that others have acknowledged, if there is room: a caller that is
+// refused makes it ask the leader, and need not have logged in for that.
 func (c *Control) catchUp(ctx context.Context) error {
 	leave, entered := c.catching.Enter(admission.CallerOf(ctx).Host)
 	if !entered {
@@ -111,7 +111,7 @@ func (c *Control) callerIn(ctx context.Context, state *auth.State) (auth.Credent
 	return auth.Credentials{}, nil
 }
 
-// MayBear reports whether a call may come in somebody's name, also while this member knows of no authentication.
+// MayBear reports whether a call may come in a user's name, also while this member knows of no authentication.
 func (c *Control) MayBear(ctx context.Context) bool {
 	_, token := tokenOf(ctx)
 	return token || c.options.Certificates
@@ -159,7 +159,7 @@ func (c *Control) Root(ctx context.Context) error {
 }
 
 // RootNow is Root by the users that there are now, not by those that this member knows: for what is done outside of the state
-// machine, where nobody asks again.
+// machine, where no check follows.
 func (c *Control) RootNow(ctx context.Context) error {
 	if err := c.Root(ctx); err != nil {
 		return err
@@ -178,7 +178,7 @@ func (c *Control) User(ctx context.Context) error {
 	return err
 }
 
-// Read permits to read a range. What was then read may be answered if Unchanged(state), or if it is permitted again.
+// Read permits to read a range. The result may be answered if Unchanged(state), or if the reading is permitted again.
 func (c *Control) Read(ctx context.Context, key, end []byte) (state *auth.State, err error) {
 	if state := c.State(); !state.Enabled() {
 		return state, nil
@@ -186,7 +186,7 @@ func (c *Control) Read(ctx context.Context, key, end []byte) (state *auth.State,
 	return c.permit(ctx, func(check *auth.Check) error { return check.Read(key, end) })
 }
 
-// ReadTxn permits a transaction that only reads. What was then read may be answered if Unchanged(state), or if it is
+// ReadTxn permits a transaction that only reads. The result may be answered if Unchanged(state), or if the reading is
 // permitted again.
 func (c *Control) ReadTxn(ctx context.Context, op *kv.TxnOp) (state *auth.State, err error) {
 	if state := c.State(); !state.Enabled() {
@@ -263,7 +263,7 @@ func (c *Control) callerNow(ctx context.Context, state *auth.State) (auth.Creden
 	return by, err == nil
 }
 
-// Propose signs a command and proposes it. A command that bears nobody's name, because this member did not know yet that
+// Propose signs a command and proposes it. A command that bears no user's name, because this member did not know yet that
 // authentication was enabled, and is rejected for that, is signed and proposed once more: its caller may well have logged in.
 func (c *Control) Propose(
 	ctx context.Context, command *kv.Command, propose func(context.Context, *kv.Command) (kv.Result, error),

@@ -136,8 +136,8 @@ func TestControl_catchUp_bounded(t *testing.T) {
 	})
 }
 
-// Ensure that a put which its member took for nobody's, because it did not know yet that authentication was enabled, is proposed in
-// its caller's name once it was rejected; and that a caller without credentials is told that no user was named.
+// Ensure that a put which its member took for no user's, because it did not know yet that authentication was enabled, is
+// proposed in its caller's name once it was rejected; and that a caller without credentials is told that no user was named.
 func TestControl_Propose_enabledMeanwhile(t *testing.T) {
 	leaf := &x509.Certificate{Subject: pkix.Name{CommonName: "root"}}
 	root := peer.NewContext(context.Background(), &peer.Peer{AuthInfo: credentials.TLSInfo{

@@ -5,7 +5,7 @@
 //
 // Invariants:
 //  1. Only root changes or lists users and roles, while authentication is enabled. Others see themselves and their own roles.
-//  2. What is read here is as new as what was acknowledged before the call.
+//  2. Users and roles that are read here are as new as the changes that were acknowledged before the call.
 //
 // A Service may be used by several goroutines.
 package authapi

@@ -60,7 +60,8 @@ func (s *Service) RoleRevokePermission(
 	return &pb.AuthRoleRevokePermissionResponse{Header: header}, nil
 }
 
-// RoleGet shows the permissions of a role to root and to who has it. Of the role root it shows all keys, as in etcd.
+// RoleGet shows the permissions of a role to root and to the users that have it. Of the role root it shows all keys, as in
+// etcd.
 func (s *Service) RoleGet(ctx context.Context, r *pb.AuthRoleGetRequest) (*pb.AuthRoleGetResponse, error) {
 	state, err := s.state(ctx)
 	if err != nil {

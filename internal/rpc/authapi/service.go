@@ -30,7 +30,7 @@ type Options struct {
 	Control Control
 	Login   Login
 	Propose func(ctx context.Context, command *kv.Command) (kv.Result, error)
-	// Replicate is Propose in nobody's name.
+	// Replicate is Propose in no user's name.
 	Replicate func(ctx context.Context, command *kv.Command) (kv.Result, error)
 	CatchUp   func(ctx context.Context) error
 	// Header is that of an answer at a revision of the store; zero: now.
@@ -74,7 +74,7 @@ func (s *Service) AuthEnable(ctx context.Context, _ *pb.AuthEnableRequest) (*pb.
 	return &pb.AuthEnableResponse{Header: header}, nil
 }
 
-// AuthDisable lets everybody do everything.
+// AuthDisable lets every caller do everything.
 func (s *Service) AuthDisable(ctx context.Context, _ *pb.AuthDisableRequest) (*pb.AuthDisableResponse, error) {
 	header, err := s.change(ctx, &auth.Change{Kind: auth.Disable}, "authentication is disabled")
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Service) AuthDisable(ctx context.Context, _ *pb.AuthDisableRequest) (*p
 	return &pb.AuthDisableResponse{Header: header}, nil
 }
 
-// AuthStatus tells everybody whether authentication is enabled.
+// AuthStatus tells every caller whether authentication is enabled.
 func (s *Service) AuthStatus(ctx context.Context, _ *pb.AuthStatusRequest) (*pb.AuthStatusResponse, error) {
 	state, err := s.state(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Service) AuthStatus(ctx context.Context, _ *pb.AuthStatusRequest) (*pb.
 	}, nil
 }
 
-// Authenticate gives a token to who knows a user's password.
+// Authenticate gives a token to a caller that knows a user's password.
 func (s *Service) Authenticate(ctx context.Context, r *pb.AuthenticateRequest) (*pb.AuthenticateResponse, error) {
 	state, err := s.state(ctx)
 	if err != nil {

@@ -15,7 +15,7 @@ const (
 	prefixBytes = 5
 	// chunkBytes is written at once: as much as a connection of ours writes to its socket at once.
 	chunkBytes = 32 << 10
-	// smallBytes is the size up to which a message is put behind others. What is larger costs less if it is not copied.
+	// smallBytes is the size up to which a message is put behind others. A larger one costs less if it is not copied.
 	smallBytes = 4 << 10
 	// largeBytes is the size from which a message is waited for until the client has taken nearly all of it, so that what the
 	// stream is counted for is not given back before. A transport keeps a message of any size otherwise.

@@ -79,7 +79,7 @@ func (g *Gate) Propose(
 	case <-ctx.Done():
 		go func() {
 			if o := <-done; o.result.Memory != nil {
-				o.result.Memory.Release() // nobody waits for the answer
+				o.result.Memory.Release() // no caller waits for the answer
 			}
 		}()
 		return kv.Result{}, ctx.Err()
@@ -157,7 +157,7 @@ func (g *Gate) cost(ctx context.Context, command *kv.Command, most int64) (costs
 // partCost is about what it costs to delete a part of a lease.
 const partCost = apply.EndBytes / apply.EndKeyBytes * kv.WalkKeyBytes
 
-// walk is the account of who looks at much. It lets others run.
+// walk is the account of a command that looks at much. It lets other goroutines run.
 type walk struct {
 	ctx  context.Context
 	left int64
@@ -181,8 +181,8 @@ func (w *walk) Walk(bytes int) error {
 // Release implements kv.Account.
 func (*walk) Release() {}
 
-// cost counts what a command costs, until nothing is left. What is deleted, and not gone from the store, counts where it is
-// passed over by a comparison: it is when the command is applied, too.
+// cost counts what a command costs, until nothing is left. A deleted key that is not gone from the store counts where a
+// comparison passes over it: so it does when the command is applied.
 type cost struct {
 	walk
 	machine *apply.Machine
@@ -230,8 +230,8 @@ func (c *cost) txn(op *kv.TxnOp) error {
 	return nil
 }
 
-// put takes the value that a put keeps. What it replaces is read for the chain: one of many, as in a transaction, may replace
-// much more than it brings.
+// put takes the value that a put keeps. The value that it replaces is read for the chain: one of many, as in a transaction,
+// may replace much more than it brings.
 func (c *cost) put(op *kv.PutOp, oneOfMany bool) error {
 	if op.IgnoreValue || op.IgnoreLease {
 		c.looks -= kv.WalkKeyBytes

@@ -275,7 +275,7 @@ func TestGate_Propose_inTurn(t *testing.T) {
 		if proposed() != 4 {
 			t.Errorf("a call has ended, and %d commands were proposed", proposed())
 		}
-		<-time.After(time.Minute) // the member does not apply it: nobody waits for it without end
+		<-time.After(time.Minute) // the member does not apply it: no caller waits for it without end
 		if synctest.Wait(); proposed() != 5 {
 			t.Errorf("%d commands were proposed after a minute", proposed())
 		}
@@ -396,7 +396,7 @@ func (*released) Take(int) error { return nil }
 func (*released) Walk(int) error { return nil }
 func (r *released) Release()     { r.times.Add(1) }
 
-// Ensure that the memory of an answer for which nobody waits any more is given back.
+// Ensure that the memory of an answer for which no caller waits any more is given back.
 func TestGate_Propose_endedCall(t *testing.T) {
 	m := machine(t, 100)
 	synctest.Test(t, func(t *testing.T) {

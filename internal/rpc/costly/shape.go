@@ -5,8 +5,8 @@ import "github.com/quorate/quorate/internal/kv"
 // freeLookups is how many comparisons of single keys whose values are read a transaction may have that is not looked at.
 const freeLookups = 2
 
-// freePuts is how many puts a transaction may have that is not looked at. What a put replaces is read when it is applied:
-// that of a few is little.
+// freePuts is how many puts a transaction may have that is not looked at. The value that a put replaces is read when it is
+// applied: for a few puts that is little.
 const freePuts = 8
 
 // MayBe reports whether a command may cost much, by its form.

@@ -3,7 +3,7 @@
 // It holds the only table. It decides nothing, and knows no service: those errors that only one service gives are with that
 // service, and those of the native API in internal/rpc/membershipapi.
 //
-// The main function is Wire. What no row knows goes out with code Unknown and its own text.
+// The main function is Wire. An error that no row knows goes out with code Unknown and its own text.
 //
 // Invariants:
 //  1. Each row gives an error whose text etcd's clients know.

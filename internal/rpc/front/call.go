@@ -29,7 +29,7 @@ type Call struct {
 
 	mu      sync.Mutex
 	taken   bool   // the message has come, or will not
-	arrived func() // nil: nobody waits for the message
+	arrived func() // nil: no goroutine waits for the message
 	lost    bool
 	onLost  func()
 }
@@ -161,7 +161,7 @@ func (c *Call) serve(ctx context.Context, cancel context.CancelFunc, message []b
 	}
 }
 
-// errUnfinished is how a call ends, for who is told of calls, whose method did not return: it panicked.
+// errUnfinished is the end of a call whose method did not return, for an observer of calls: the method panicked.
 var errUnfinished = status.Error(codes.Unknown, "the method did not return")
 
 // encoded makes the parts of a message. Its memory is counted until they were sent.
@@ -251,5 +251,5 @@ func (c *Call) AnswerCounted(answer any) {
 // Left says that a prompt call that was lost will not be answered.
 func (c *Call) Left() { c.stream.Left() }
 
-// Flush writes the answers of the connection, for who is no writer.
+// Flush writes the answers of the connection, for a goroutine that is no writer.
 func (c *Call) Flush() { c.stream.Flush() }

@@ -10,7 +10,7 @@ const (
 	readBatch = 16
 	// maxReaders is how many goroutines finish calls while disks are slow.
 	maxReaders = 1024
-	// readerStall is for how long nobody may have taken a call before another goroutine begins.
+	// readerStall is for how long no goroutine may have taken a call before another goroutine begins.
 	readerStall = time.Millisecond
 )
 
@@ -22,7 +22,7 @@ type promptCall interface {
 }
 
 // readers finish calls that may wait for a disk: more goroutines do it while those that do it wait. A call that waits holds up
-// nobody but calls of the same connection, for which it is not worth a write each.
+// only calls of the same connection, for which it is not worth a write each.
 type readers struct {
 	mu      sync.Mutex
 	more    sync.Cond    // of those that stay

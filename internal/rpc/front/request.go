@@ -230,7 +230,7 @@ func metadataOf(name, value string) (string, error) {
 	return string(decoded), err
 }
 
-// appendMetadata writes metadata into a block of fields. What gRPC itself writes is left out.
+// appendMetadata writes metadata into a block of fields. Fields that gRPC itself writes are left out.
 func appendMetadata(block []byte, md metadata.MD) []byte {
 	for name, values := range md {
 		if strings.HasPrefix(name, ":") || strings.HasPrefix(name, "grpc-") || name == "content-type" || name == "te" {

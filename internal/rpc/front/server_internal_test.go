@@ -225,7 +225,7 @@ func TestCall_Receive_nothingMore(t *testing.T) {
 		c.must(c.WriteData(1, false, make([]byte, 16<<10)))
 	}
 	c.read()
-	call.server.http2.Stop() // so that nobody reads any more
+	call.server.http2.Stop() // so that no goroutine reads any more
 	if n := cap(call.body.message); n > 0 {
 		t.Errorf("%d bytes are kept", n)
 	}
@@ -424,7 +424,7 @@ func TestServer_otherTimeout(t *testing.T) {
 	}
 }
 
-// Ensure that who is told of calls is told that they end, also of those whose method does not return.
+// Ensure that an observer of calls is told that they end, also of those whose method does not return.
 func TestServer_stats_noReturn(t *testing.T) {
 	n := &notes{done: make(chan struct{}, 2)}
 	c := serve(t, func(o *Options) { o.Stats = n })

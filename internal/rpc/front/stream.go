@@ -23,7 +23,7 @@ type serverStream struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	told   func(err error) // how the call ended
-	body   assembler       // of who receives
+	body   assembler       // that RecvMsg reads
 	part   []byte          // of what was received, that is being read
 	read   []byte          // what part is of: its room is used again
 	last   int             // bytes that came of the messages which were returned, and are not given back
@@ -39,8 +39,8 @@ type serverStream struct {
 	full     bool   // there was no room for more
 	late     bool   // a message did not come in time
 	got      bool   // a message, or there will be none
-	arrived  func() // nil: nobody waits for the only message
-	whole    func() // nil: nobody waits for the rest of a message
+	arrived  func() // nil: no goroutine waits for the only message
+	whole    func() // nil: no goroutine waits for the rest of a message
 }
 
 // openStream begins a streaming call. Its goroutine counts from the start: a client may open, and reset, more streams than

@@ -92,7 +92,7 @@ func (t *transport) WaitSent() {
 	}
 }
 
-// Abandon ends the stream because its client does not read: whoever sends goes on.
+// Abandon ends the stream because its client does not read: the goroutine that sends goes on.
 func (t *transport) Abandon() {
 	if t.abandon != nil {
 		t.abandon()

@@ -196,7 +196,7 @@ func (m *Method) Leave(g *Gate, ctx context.Context, begun time.Time, err error)
 	return err
 }
 
-// logSlow reports a slow request in etcd's words, but not each of a flood: a warning that drowns the log warns nobody.
+// logSlow reports a slow request in etcd's words, but not each of a flood: a warning that drowns the log warns no operator.
 func (g *Gate) logSlow(ctx context.Context, method *Method, begun time.Time, took time.Duration, err error) {
 	suppressed, ok := g.slow.note(g.options.Clock.Now())
 	if !ok {

@@ -35,7 +35,7 @@ func (s *standIn) LeaderChanged() <-chan struct{} { return nil }
 func (s *standIn) Learner() bool                  { return s.learner }
 func (s *standIn) Corrupt() bool                  { return s.corrupt }
 
-// callerIs is who calls: 0 nobody, 1 a user, 2 root.
+// callerIs is who calls: 0 no user, 1 a user, 2 root.
 type callerIs int
 
 var errNobody = errors.New("not permitted")

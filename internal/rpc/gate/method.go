@@ -83,14 +83,14 @@ func (m *methods) find(name string) *Method {
 type callers uint8
 
 const (
-	ofRoot    callers = iota // who has the role root: of all methods that no table names
+	ofRoot    callers = iota // users with the role root: of all methods that no table names
 	ofRootNow                // the same, as of now everywhere: of what changes more than the state machine
 	ofUsers                  // every user
-	ofService                // who the service lets, or the state machine
-	ofAll                    // everybody, without logging in
+	ofService                // callers that the service lets, or the state machine
+	ofAll                    // any client, without logging in
 )
 
-// decideWhoCalls is the table of who may call what.
+// decideWhoCalls is the table of callers and of the methods that they may call.
 func (m *Method) decideWhoCalls() {
 	switch m.service {
 	case pb.KV_ServiceDesc.ServiceName, pb.Watch_ServiceDesc.ServiceName, pb.Lease_ServiceDesc.ServiceName,
@@ -118,7 +118,7 @@ func (m *Method) decideWhoCalls() {
 // decideWhoServes is the table of what is served by learners, by corrupt members and by those that were left behind.
 func (m *Method) decideWhoServes() {
 	snapshot, status := m.name == pb.Maintenance_Snapshot_FullMethodName, m.name == pb.Maintenance_Status_FullMethodName
-	// Who operates a cluster asks whichever member answers, and what a learner does not know it asks the leader.
+	// An operator asks whichever member answers, and a learner asks the leader for what it does not know.
 	native := m.service == quoratepb.Membership_ServiceDesc.ServiceName
 	m.servedByLearner = native || snapshot || status
 	switch m.service {

@@ -15,11 +15,11 @@ import (
 const (
 	// StreamBytes is what a stream takes that has a watch or renews leases: its goroutines, mostly.
 	StreamBytes = 16 << 10
-	// silentTimeout is how long a stream may say nothing, or have nobody who has logged in while there are users, before it
+	// silentTimeout is how long a stream may say nothing, or have no user who has logged in while there are users, before it
 	// ends if its room is needed.
 	silentTimeout = 10 * time.Second
-	// evictPause is how long nobody looks for streams to end after none was found: clients may ask as often as they like, and
-	// there may be tens of thousands of streams.
+	// evictPause is the time from a search for streams to end that found none to the next search: clients may ask as often as
+	// they like, and there may be tens of thousands of streams.
 	evictPause = time.Second
 )
 
@@ -88,8 +88,8 @@ func (s *streams) enter(p *place, host string, renews bool) error {
 	return nil
 }
 
-// evict ends the streams that have said nothing for too long, or by which nobody has logged in, as far as a host may have their
-// room, and reports whether there were any.
+// evict ends the streams that have said nothing for too long, or by which no user has logged in, as far as a host may have
+// their room, and reports whether there were any.
 func (s *streams) evict(host string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

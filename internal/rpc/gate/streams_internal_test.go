@@ -52,7 +52,7 @@ func TestStreams_enter_share(t *testing.T) {
 	}
 }
 
-// Ensure that streams that say nothing, or have nobody who has logged in, end when their room is needed, after ten seconds.
+// Ensure that streams that say nothing, or have no user that has logged in, end when their room is needed, after ten seconds.
 func TestStreams_enter_silent(t *testing.T) {
 	for _, row := range []struct {
 		name          string

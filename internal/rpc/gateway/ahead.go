@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// aheadBytes of a body are read before anybody asks for them, in aheadParts: more than the first message of a watch has.
+	// aheadBytes of a body are read before the handler asks for them, in aheadParts: more than the first message of a watch
+	// has.
 	aheadBytes = 4 << 10
 	aheadParts = 4
 )

@@ -78,7 +78,7 @@ func (a *answers) release() {
 }
 
 // pacedWriter gives up a client that takes nothing for too long, and says nothing of it to the handlers, which would log it:
-// who has gone needs no answer, and the call ends.
+// a client that has gone needs no answer, and the call ends.
 type pacedWriter struct {
 	http.ResponseWriter
 	conn *http.ResponseController

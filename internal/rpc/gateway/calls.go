@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// hostCalls bounds the calls of each client host. Who comes when all are taken waits.
+// hostCalls bounds the calls of each client host. A call that comes when all are taken waits.
 type hostCalls struct {
 	limit int
 

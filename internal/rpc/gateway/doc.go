@@ -11,7 +11,7 @@
 //  1. No header of a request gives a call anything that a gRPC client could not send itself.
 //  2. A request has at most so many bytes, so many JSON objects and so much time as a gRPC message of that size has, and the
 //     requests of one client host at most so many together.
-//  3. A client that does not read stops its own stream, and nobody else's.
+//  3. A client that does not read stops its own stream, and no other's.
 //
 // A Gateway may be used by several goroutines.
 package gateway

@@ -47,7 +47,7 @@ type Gateway struct {
 	openAPI []byte
 	calls   hostCalls
 	intake  intake
-	// What calls answer does not wait for streams that nobody reads.
+	// Answers of calls do not wait for streams that no client reads.
 	answers, events answering
 }
 

@@ -30,7 +30,7 @@ func newMarshaler(turns *admission.Turns) runtime.Marshaler {
 }
 
 // Marshal implements runtime.Marshaler. The library puts blanks between fields in some builds of a program and in others not,
-// so that nobody relies on them; scripts of etcd's users do.
+// so that no program relies on them; scripts of etcd's users do.
 func (m marshaler) Marshal(v any) (encoded []byte, err error) {
 	m.turns.Do(sizeOf(v), func() { encoded, err = m.marshal(v) })
 	return encoded, err
@@ -89,7 +89,7 @@ func (m marshaler) NewDecoder(r io.Reader) runtime.Decoder {
 }
 
 // unmarshal reads a message that is all there is of a body without a look for its end before, which costs more than the
-// reading. What else there is, and what is wrong with it, is for the decoder to say.
+// reading. The decoder says what else there is, and what is wrong with it.
 func (m marshaler) unmarshal(body *whole, decoder runtime.Decoder, v any) error {
 	message, ok := v.(proto.Message)
 	if ok && m.UnmarshalOptions.Unmarshal(body.body, message) == nil {

@@ -24,8 +24,8 @@ const (
 var errHalfMessage = status.FromContextError(context.DeadlineExceeded).Err()
 
 // messages is a body with several messages, each of which may have so many bytes, and takes the time that a request has at
-// most from its first byte to its last. What has come of one counts as what the client holds. Who reads them says when the next
-// one begins. What is wrong with them ends the call, with the reason.
+// most from its first byte to its last. The bytes that have come of one count as held by the client. The goroutine that reads
+// them says when the next one begins. A fault in them ends the call, with the reason.
 type messages struct {
 	io.ReadCloser
 	place *streamPlace

@@ -65,7 +65,7 @@ func tokenOf(r *http.Request) string {
 	return ""
 }
 
-// ignored takes what nobody asks for.
+// ignored takes further messages of a client, for a call that takes one.
 type ignored struct{ io.Writer }
 
 // Close implements io.Closer.
@@ -97,7 +97,7 @@ func forwardRequests(conn *socket, to io.WriteCloser, cancel context.CancelCause
 // websocketAnswer sends each line that is written as a message. It holds what is written until its line is complete.
 type websocketAnswer struct {
 	conn   *socket
-	end    context.CancelCauseFunc // for who has gone
+	end    context.CancelCauseFunc // for a client that has gone
 	header http.Header
 	line   bytes.Buffer
 }

@@ -74,8 +74,8 @@ type Group struct {
 	Checks []*Check
 }
 
-// A member that hangs for readyLimit gets no more requests; who hangs for aliveLimit may be started again, which
-// helps against a deadlock but would only harm a member whose disk is slow.
+// A member that hangs for readyLimit gets no more requests; one that hangs for aliveLimit may be started again, which helps
+// against a deadlock but would only harm a member whose disk is slow.
 const (
 	readyLimit = 10 * time.Second
 	aliveLimit = time.Minute

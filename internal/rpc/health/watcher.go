@@ -36,7 +36,7 @@ func Watch(options Options) *Watcher {
 // Server is gRPC's health service.
 func (w *Watcher) Server() healthpb.HealthServer { return known{w.server} }
 
-// maxNameBytes is the length of the longest name of a service that may be asked for: a watch of one that nobody knows lasts.
+// maxNameBytes is the length of the longest name of a service that may be asked for: a watch of an unknown one lasts.
 const maxNameBytes = 256
 
 var errLongName = status.Errorf(codes.InvalidArgument, "quorate: the name of a service has at most %d bytes", maxNameBytes)

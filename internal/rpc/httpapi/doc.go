@@ -7,7 +7,7 @@
 //
 // Invariants:
 //  1. A request that is not encrypted and calls the member by a name that is not allowed is refused before any handler.
-//  2. A scrape that nobody reads ends, and its connection serves other requests afterwards.
+//  2. A scrape that no client reads ends, and its connection serves other requests afterwards.
 //
 // All methods may be called concurrently.
 package httpapi

@@ -84,7 +84,7 @@ func (a *API) serveVersion(w http.ResponseWriter, _ *http.Request) {
 	a.write(w, body)
 }
 
-// write sends a body. That the client went away meanwhile concerns nobody else.
+// write sends a body. That the client went away meanwhile concerns no other.
 func (a *API) write(w http.ResponseWriter, body []byte) {
 	if _, err := w.Write(body); err != nil {
 		a.options.Logger.Debug("http response was not taken", "err", err)

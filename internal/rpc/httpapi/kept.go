@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// kept is an answer that nobody is sent yet.
+// kept is an answer that is not sent to a client yet.
 type kept struct {
 	header http.Header
 	code   int
@@ -23,5 +23,5 @@ func (k *kept) Write(p []byte) (int, error) { return k.body.Write(p) }
 
 func (k *kept) send(w http.ResponseWriter) {
 	w.WriteHeader(k.code)
-	_, _ = w.Write(k.body.Bytes()) // a client that has gone concerns nobody else
+	_, _ = w.Write(k.body.Bytes()) // a client that has gone concerns no other
 }

@@ -23,11 +23,12 @@ const (
 	mostRest = 100 * time.Millisecond
 )
 
-// scrapes answers /metrics. Answers are made one at a time, by whoever asks: they cost milliseconds and megabytes.
+// scrapes answers /metrics. Answers are made one at a time, by the goroutine of a request: they cost milliseconds and
+// megabytes.
 type scrapes struct {
 	gather http.HandlerFunc // writes what there is
 	places *admission.Ledger
-	turn   chan struct{} // has one while nobody makes an answer
+	turn   chan struct{} // has one while no goroutine makes an answer
 }
 
 func newScrapes(registry *prometheus.Registry, turn chan struct{}) http.HandlerFunc {

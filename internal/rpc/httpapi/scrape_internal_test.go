@@ -25,7 +25,7 @@ func (d *deadlines) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// Ensure that a scrape that nobody reads ends, and that its connection is good for other requests afterwards.
+// Ensure that a scrape that no client reads ends, and that its connection is good for other requests afterwards.
 func TestHandler_metricsUnread(t *testing.T) {
 	d := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 	during := 0

@@ -183,8 +183,8 @@ type callerKey struct{}
 
 // Caller is how a caller takes the memory of answers.
 type Caller struct {
-	// Take is told the size of each answer before it is decoded, and may wait. It is called by who makes the call, or receives
-	// from the stream.
+	// Take is told the size of each answer before it is decoded, and may wait. It is called by the goroutine that makes the
+	// call, or receives from the stream.
 	Take func(ctx context.Context, bytes int) error
 
 	held []mem.BufferSlice

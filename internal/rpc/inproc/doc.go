@@ -9,8 +9,8 @@
 //
 // Invariants:
 //  1. A message is encoded and decoded on its way: caller and service share no memory.
-//  2. One message of a stream is on its way at once, in each direction: who does not read stops who sends, and so does a caller
-//     that waits for the memory of what it is sent.
+//  2. One message of a stream is on its way at once, in each direction: a side that does not read stops the side that sends,
+//     and so does a caller that waits for the memory of what it is sent.
 //  3. When a call ends, at either end, its context ends at the other.
 //
 // A Channel may be used by several goroutines once everything is registered; streams as those of gRPC.

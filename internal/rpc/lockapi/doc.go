@@ -1,11 +1,11 @@
 // Package lockapi is etcd's Lock and Election services: locks and leaders that are keys with leases.
 //
-// Whoever wants a lock or the leadership of a name writes the key name/lease, with the lease in hexadecimal digits, and waits
-// until every key of that name that was created earlier is gone. So the keys are the queue, in the order of their create
+// A caller that wants a lock or the leadership of a name writes the key name/lease, with the lease in hexadecimal digits, and
+// waits until every key of that name that was created earlier is gone. So the keys are the queue, in the order of their create
 // revisions, and a lease that ends takes its owner out of it. Each waits for the key just before its own alone.
 //
-// The services hold no state. They call KV, Lease and Watch in the name of their caller, so who may not write the key may not
-// take the lock.
+// The services hold no state. They call KV, Lease and Watch in the name of their caller, so a user that may not write the key
+// may not take the lock.
 //
 // The main types are Lock and Election, which share a Store, the port to those services.
 //

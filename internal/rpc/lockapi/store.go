@@ -51,7 +51,7 @@ const (
 var errTooManyWaiting = status.Error(codes.ResourceExhausted,
 	"quorate: too many callers wait for locks or elections at this member, or from this address")
 
-// asCaller makes the calls under a context those of who called the service.
+// asCaller makes the calls under a context those of the service's caller.
 func asCaller(ctx context.Context) context.Context {
 	sent, _ := metadata.FromIncomingContext(ctx)
 	return metadata.NewOutgoingContext(ctx, sent)
@@ -146,7 +146,7 @@ func (s *Store) awaitTurn(ctx context.Context, name []byte, revision int64, requ
 
 func isDeletion(e *mvccpb.Event) bool { return e.Type == mvccpb.Event_DELETE }
 
-// errOvertaken means that history was compacted before it was watched: who watches reads what there is now.
+// errOvertaken means that history was compacted before it was watched: the caller that watches reads what there is now.
 var errOvertaken = errors.New("lockapi: the history to watch is compacted")
 
 // events watches until see has seen enough.

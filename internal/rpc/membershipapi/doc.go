@@ -8,7 +8,7 @@
 //
 // Invariants:
 //  1. Every fault of a request that can be told without the cluster is refused before the leader is asked, all at once.
-//  2. What stands in the way of a plan is part of the answer, not an error.
+//  2. Obstacles of a plan are part of the answer, not an error.
 //  3. A watcher that reads slowly misses states between, and never the latest.
 //  4. Errors are the native API's own: errors.go has the table.
 //

@@ -16,7 +16,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc/etcderr"
 )
 
-// errorCodes maps what a member answers to native calls. The texts are the errors' own: nobody compares them.
+// errorCodes maps what a member answers to native calls. The texts are the errors' own: no client compares them.
 var errorCodes = []struct {
 	err  error
 	code codes.Code

@@ -20,7 +20,7 @@ type state struct {
 }
 
 // poller looks at the cluster for all who watch it through this server: one question to the leader per interval,
-// however many they are, and none while nobody watches.
+// however many they are, and none while no client watches.
 type poller struct {
 	options Options
 
@@ -29,7 +29,7 @@ type poller struct {
 	now       *state                      // nil until the first answer
 	changed   chan struct{}               // closed when now is replaced
 	sooner    chan struct{}               // a watcher came with a shorter interval
-	stop      context.CancelFunc          // of the goroutine; nil while nobody watches
+	stop      context.CancelFunc          // of the goroutine; nil while no client watches
 	done      chan struct{}               // closed when it has ended
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 // Cluster is what the service asks of a member about its cluster: *member.Member.
-// What only the leader knows or does, the member asks the leader for.
+// The member asks the leader for what only the leader knows or does.
 type Cluster interface {
 	DescribeCluster(ctx context.Context) (membership.View, consensus.Term, error)
 	Plan(ctx context.Context, spec *membership.Spec) (membership.Plan, error)
@@ -82,7 +82,7 @@ func (m *Service) Describe(
 	}, nil
 }
 
-// Plan tells what a change would do. What stands in its way is part of the answer, not an error.
+// Plan tells what a change would do. Its obstacles are part of the answer, not an error.
 func (m *Service) Plan(
 	ctx context.Context, r *quoratepb.ChangeSpec,
 ) (*quoratepb.PlanResponse, error) {

@@ -64,7 +64,7 @@ func specOf(r *quoratepb.ChangeSpec) (membership.Spec, error) {
 	return spec, nil
 }
 
-// tidyURLs gives URLs the form in which members keep them. What is no URL stays, to be shown in the refusal.
+// tidyURLs gives URLs the form in which members keep them. A text that is no URL stays, to be shown in the refusal.
 func tidyURLs(raw []string) []string {
 	if urls, err := validate.PeerURLs(raw); err == nil {
 		return urls

@@ -290,7 +290,7 @@ func TestMembership_Watch_progressIsPaced(t *testing.T) {
 	})
 }
 
-// However many watch, the leader is asked once per interval of the least patient; when nobody watches, not at all.
+// However many watch, the leader is asked once per interval of the least patient; when no client watches, not at all.
 func TestMembership_Watch_manyAskOnce(t *testing.T) {
 	machine := newMachine(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -92,7 +92,8 @@ func TestConn_Write_answerWaits(t *testing.T) {
 	})
 }
 
-// Ensure that who receives much gets the answer at once, between two frames, and that it is not sent again when its time comes.
+// Ensure that a client that receives much gets the answer at once, between two frames, and that it is not sent again when its
+// time comes.
 func TestConn_Write_answerOfABusyConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{}

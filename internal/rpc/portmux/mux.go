@@ -27,8 +27,8 @@ type Mux struct {
 	evicted  *atomic.Uint64
 }
 
-// maxSilent is how many connections may be between accept and their first request byte, TLS handshakes included. Whoever
-// means it has said so within milliseconds.
+// maxSilent is how many connections may be between accept and their first request byte, TLS handshakes included. An honest
+// client sends that byte within milliseconds.
 const maxSilent = 1024
 
 // prefaceStart tells HTTP/2 from every HTTP/1 request: no method begins with it.
@@ -141,7 +141,7 @@ func newMuxListener(addr net.Addr) *muxListener {
 	return &muxListener{addr: addr, conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// deliver hands a connection over; false if nobody accepts any more.
+// deliver hands a connection over; false if no server accepts any more.
 func (l *muxListener) deliver(conn net.Conn) bool {
 	select {
 	case l.conns <- conn:

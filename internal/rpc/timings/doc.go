@@ -1,7 +1,7 @@
 // Package timings measures how long the parts of requests take, for metrics with etcd's names and meanings.
 //
-// It only takes notes: no call is slowed, refused or logged by it. What passes a call as a whole is the gate's to measure
-// (rpc/gate), what the state machine does is counted by kv/counts.
+// It only takes notes: no call is slowed, refused or logged by it. The gate (rpc/gate) measures calls as a whole, and
+// kv/counts counts the work of the state machine.
 //
 // The main type is Timings.
 //

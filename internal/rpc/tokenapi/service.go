@@ -15,7 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// maxTTL is how long a token may live: whoever finds an old one could add members.
+// maxTTL is how long a token may live: a person who finds an old one could add members.
 const maxTTL = 30 * 24 * time.Hour
 
 // Control is what the service asks about users: *access.Control.

@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
-// The checks that depend on the request alone. What depends on the store is checked when the command is applied.
+// The checks that depend on the request alone. Those that depend on the store come when the command is applied.
 
 func Range(op *kv.RangeOp) error {
 	if len(op.Key) == 0 {

@@ -61,7 +61,7 @@ func inParts(encoded []byte, pool *accountPool) mem.BufferSlice {
 // accountPool is where the buffers of an answer go when they were sent.
 type accountPool struct {
 	account kv.Account   // nil: the memory is not counted
-	line    sent         // nil: nobody wants to know
+	line    sent         // nil: no caller wants to know
 	left    atomic.Int64 // buffers beyond the last
 	chunks  bool         // they are used again
 }

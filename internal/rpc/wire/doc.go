@@ -13,9 +13,9 @@
 //	go test ./internal/rpc/wire -run - -bench Codec -benchtime 2000x -count 15    (the least counts)
 //
 // Invariants, checked against the protobuf library by tests and a fuzzer:
-//  1. What is read here means exactly what the protobuf library reads from the same bytes, errors included.
-//  2. What is written here is byte for byte what the protobuf library writes.
-//  3. A request may alias the bytes that it was read from; nobody writes to them or uses them again.
+//  1. A message that is read here means exactly what the protobuf library reads from the same bytes, errors included.
+//  2. A message that is written here is byte for byte what the protobuf library writes.
+//  3. A request may alias the bytes that it was read from; no goroutine writes to them or uses them again.
 //
 // A Codec may be used concurrently; a request or response belongs to one goroutine.
 package wire

@@ -15,7 +15,7 @@ type Encoder interface {
 	AppendWire(dst []byte) []byte
 }
 
-// Decoder is a request that reads its own protobuf encoding. It may alias src, which nobody modifies or reuses.
+// Decoder is a request that reads its own protobuf encoding. It may alias src, which no goroutine modifies or reuses.
 type Decoder interface {
 	DecodeWire(src []byte) error
 }

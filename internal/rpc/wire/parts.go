@@ -10,7 +10,7 @@ import (
 
 const (
 	// maxParts bounds the messages within a message that the protobuf library reads, and what its lists have of strings: two
-	// bytes make a hundred in memory, and they are read before anybody has looked who sends them.
+	// bytes make a hundred in memory, and they are read before the server has looked which user sends them.
 	maxParts = 65_536
 	// countedBytes is the size from which on a message may have too many.
 	countedBytes = 2 * maxParts
@@ -28,7 +28,7 @@ func CheckParts(src []byte, m proto.Message) error {
 	return nil
 }
 
-// tooMany counts down the parts of a message. What is malformed it leaves to those who read it.
+// tooMany counts down the parts of a message. It leaves malformed parts to the decoder of the message.
 func tooMany(src []byte, of protoreflect.MessageDescriptor, left *int) bool {
 	for len(src) > 0 {
 		number, kind, n := protowire.ConsumeTag(src)

@@ -9,8 +9,8 @@
 // Invariants:
 //  1. A proposal that has entered a stream is answered once, or given up when the stream ends.
 //  2. A client acts under its own sessions only, whatever its messages say.
-//  3. What waits in a stream is bounded, in proposals and bytes, also if the client does not read.
-//  4. What a client proposes again is admitted again: only the log can give the answer of the first attempt.
+//  3. The queue of a stream is bounded, in proposals and bytes, also if the client does not read.
+//  4. A repeated proposal is admitted again: only the log can give the answer of the first attempt.
 //
 // All methods may be called concurrently. One goroutine sends on a stream and one receives.
 package writerapi

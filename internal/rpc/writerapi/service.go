@@ -86,7 +86,7 @@ type Service struct {
 	quoratepb.UnsafeWriterServer
 	options  Options
 	register clientRegister
-	unread   atomic.Uint64 // streams that ended because nobody read the answers
+	unread   atomic.Uint64 // streams that ended because the client did not read the answers
 
 	mostResultBytes int64 // of all clients, that may be kept: maxResultBytes
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc/etcderr"
 )
 
-// What one stream may have waiting at the member, before no more is read from it.
+// Bounds of what one stream may have waiting at the member, before no more is read from it.
 const (
 	maxStreamProposals = 4096
 	maxStreamBytes     = 32 << 20
@@ -61,8 +61,8 @@ var (
 	errClientID = status.Error(codes.AlreadyExists, clients.ErrClientID.Error())
 )
 
-// proposeStream is the stream of one client. The goroutine of the call sends, one more receives, and answers come from
-// whoever applies.
+// proposeStream is the stream of one client. The goroutine of the call sends, one more receives, and answers come from the
+// goroutine that applies.
 type proposeStream struct {
 	writer *Service
 	grpc   grpc.BidiStreamingServer[quoratepb.ProposeRequest, quoratepb.ProposeResponse]
@@ -75,7 +75,7 @@ type proposeStream struct {
 	room       sync.Cond
 	tab        *admission.Tab // of what this stream holds: requests, results and verdicts until they are sent
 	sending    int64          // of tab, for what is being sent
-	closed     bool           // nobody sends any more
+	closed     bool           // no goroutine sends any more
 	received   error
 	unanswered map[*streamProposal]struct{}
 	bytes      int // of requests in unanswered
@@ -210,8 +210,8 @@ func (p *proposeStream) handOver() {
 	p.ready = p.ready[:0]
 }
 
-// dropReady gives back the turns of what was checked and not proposed, of a stream that has ended: close leaves that to whoever
-// completes a command, and nobody completes these.
+// dropReady gives back the turns of commands that were checked and not proposed, of a stream that has ended: close leaves that
+// to the goroutine that completes a command, and none completes these.
 func (p *proposeStream) dropReady() {
 	for i := range p.ready {
 		p.ready[i].Done.(*streamProposal).ended()
@@ -237,7 +237,7 @@ func (p *proposeStream) begin(r *quoratepb.Proposal, waits func()) (*kv.Command,
 		return nil, one, nil
 	}
 	command, err := p.writer.admitProposal(p.grpc.Context(), r)
-	if err == nil && kv.AsksForPairs(command) { // nothing is read for a request that nobody has admitted
+	if err == nil && kv.AsksForPairs(command) { // nothing is read for a request that was not admitted
 		one.command = command
 	}
 	if r.Again && !errors.Is(err, ErrDenied) {
@@ -248,7 +248,7 @@ func (p *proposeStream) begin(r *quoratepb.Proposal, waits func()) (*kv.Command,
 	}
 	switch {
 	case r.Again && errors.Is(err, ErrNoRoom), err == nil && full != nil && !p.writer.options.Clients.Awaits(id):
-		// Nobody here knows of a first attempt. If there was one, its result will be kept: this is no refusal.
+		// This member does not know of a first attempt. If there was one, its result will be kept: this is no refusal.
 		one.Complete(kv.Result{}, cmp.Or(err, full))
 		return nil, one, nil
 	case err != nil:

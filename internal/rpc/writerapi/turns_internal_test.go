@@ -128,8 +128,8 @@ func TestStream_begin_keepsClient(t *testing.T) {
 	})
 }
 
-// Ensure that a costly command gives its turn back whose stream ends while the next one of its message is looked at: nobody else
-// would, and other costly commands would wait for ever.
+// Ensure that a costly command gives its turn back whose stream ends while the next one of its message is looked at: no other
+// goroutine would, and other costly commands would wait for ever.
 func TestStream_propose_endsBetween(t *testing.T) {
 	m := &fullMember{machine: fullMachine(t)}
 	p, session := turnStream(t, m, m, m)

@@ -11,8 +11,8 @@ import (
 )
 
 // verifyName checks that a certificate is for one of those who are admitted, by its common name, by the hosts that it is
-// valid for, or by a URI that it names, as those of SPIFFE (spiffe://trust-domain/path) do. Where nobody is named, everybody
-// is admitted whom the authorities have signed for.
+// valid for, or by a URI that it names, as those of SPIFFE (spiffe://trust-domain/path) do. Where no name is given, every
+// process is admitted for which the authorities have signed.
 func verifyName(state tls.ConnectionState, commonNames, hosts []string) error {
 	if len(commonNames) == 0 && len(hosts) == 0 {
 		return nil
@@ -31,7 +31,7 @@ func verifyName(state tls.ConnectionState, commonNames, hosts []string) error {
 		cert.Subject.CommonName, cert.IPAddresses, cert.DNSNames, cert.URIs, commonNames, hosts)
 }
 
-// isFor compares URIs as texts, whole: a name that was admitted by a part of it could be anybody's.
+// isFor compares URIs as texts, whole: a name that was admitted by a part of it could be any host's.
 func isFor(cert *x509.Certificate, host string) bool {
 	if strings.Contains(host, "://") {
 		return slices.ContainsFunc(cert.URIs, func(u *url.URL) bool { return u.String() == host })

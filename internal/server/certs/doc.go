@@ -9,7 +9,7 @@
 //  2. A change that cannot be read (a certificate without its new key, a half-written file) is logged once, and what
 //     was read before goes on serving.
 //  3. Sessions are never resumed: every connection is checked against the authorities of that moment.
-//  4. Nobody waits for somebody else's handshake: it happens where a connection is first used, not in Accept.
+//  4. No connection waits for another's handshake: it happens where a connection is first used, not in Accept.
 //
 // All methods may be called concurrently.
 package certs

@@ -10,13 +10,13 @@ type Expiry struct {
 	Kind Kind
 	What string // "certificate", "client-certificate", "authority" or "revocation-list"
 	At   time.Time
-	from time.Time // since when; zero: nobody says
+	from time.Time // since when; zero: not known
 }
 
-// The names of what expires.
+// The names of certificates and lists that expire.
 const (
-	ofCertificate       = "certificate"        // shown to who connects
-	ofClientCertificate = "client-certificate" // shown to whom we connect, if that is another one
+	ofCertificate       = "certificate"        // shown to clients and peers that connect
+	ofClientCertificate = "client-certificate" // shown to servers and peers to which we connect, if that is another one
 	ofAuthority         = "authority"          // the first of the file
 	ofRevocationList    = "revocation-list"    // the first of the file
 )
@@ -54,7 +54,7 @@ const maxNotice = 30 * 24 * time.Hour
 // Due reports whether it is time to replace it.
 func (e *Expiry) Due(now time.Time) bool { return e.At.Sub(now) <= e.notice() }
 
-// Late reports whether somebody should look, because half of the time to replace it has passed.
+// Late reports whether an operator should look, because half of the time to replace it has passed.
 func (e *Expiry) Late(now time.Time) bool { return e.At.Sub(now) <= e.notice()/2 }
 
 // notice is how long before it expires it should be replaced.

@@ -30,8 +30,8 @@ type Keeper struct {
 	logger *slog.Logger
 	made   bool // by auto-tls
 
-	pair  *reload.Source[*tls.Certificate]      // shown to who connects; nil: there is none
-	shown *reload.Source[*tls.Certificate]      // shown to whom we connect; nil: there is none
+	pair  *reload.Source[*tls.Certificate]      // shown to a client or peer that connects; nil: there is none
+	shown *reload.Source[*tls.Certificate]      // shown to a server or peer to which we connect; nil: there is none
 	roots *reload.Source[*tlsfiles.Authorities] // nil: the system's
 	lists *reload.Source[*revocations]          // nil: nothing is revoked
 
@@ -128,7 +128,7 @@ func (k *Keeper) watch(paths ...string) reload.Options {
 	return reload.Options{What: "TLS files", Paths: paths, Clock: env.WallClock{}, Logger: k.logger}
 }
 
-// announce tells what is served, and of a certificate that nobody will accept.
+// announce tells what is served, and of a certificate that no client will accept.
 func (k *Keeper) announce() {
 	if k.pair == nil {
 		return
@@ -143,10 +143,10 @@ func (k *Keeper) announce() {
 }
 
 // Refused returns how many connections to this member were refused for the certificate that they showed: it is signed by
-// another authority, not valid now, revoked, or names nobody who is admitted from there.
+// another authority, not valid now, revoked, or does not name a client or peer that is admitted from there.
 func (k *Keeper) Refused() uint64 { return k.refused.Load() }
 
-// server makes the configuration for who connects; every handshake asks for the files of its moment.
+// server makes the configuration for connections that are accepted; every handshake asks for the files of its moment.
 func (k *Keeper) server(protocols []string) *tls.Config {
 	c := k.base.Clone()
 	c.NextProtos = protocols
@@ -184,8 +184,7 @@ func (k *Keeper) server(protocols []string) *tls.Config {
 	return c
 }
 
-// Dial makes the configuration for one connection to somebody of this kind; the name to expect is the caller's to
-// set.
+// Dial makes the configuration for one connection to a process of this kind; the name to expect is the caller's to set.
 func (k *Keeper) Dial() *tls.Config {
 	c := k.base.Clone()
 	// A certificate that signs itself proves nothing: auto-tls only keeps listeners out.

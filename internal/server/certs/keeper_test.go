@@ -204,7 +204,7 @@ func TestKeeper_reload_vanished(t *testing.T) {
 	}
 }
 
-// Ensure that who shows no certificate, or one of another authority, is turned away with a line in the log.
+// Ensure that a process that shows no certificate, or one of another authority, is turned away with a line in the log.
 func TestListener_authentication(t *testing.T) {
 	dir := t.TempDir()
 	ours, theirs := certstest.New(t, "ours"), certstest.New(t, "theirs")
@@ -268,8 +268,8 @@ func TestListener_origin(t *testing.T) {
 	}
 }
 
-// Ensure that who is not among those named is turned away, although the authority has signed for it, and told from others in the
-// log.
+// Ensure that a process that is not among those named is turned away, although the authority has signed for it, and told from
+// others in the log.
 func TestListener_allowed(t *testing.T) {
 	dir := t.TempDir()
 	a := certstest.New(t, "a")
@@ -311,7 +311,7 @@ func TestListener_allowed(t *testing.T) {
 	}
 }
 
-// Ensure that one port can serve both kinds, and that HTTP/1.1 is spoken with who can speak both.
+// Ensure that one port can serve both kinds, and that HTTP/1.1 is spoken with a client that can speak both.
 func TestKeeper_ListenEither(t *testing.T) {
 	k, _ := openKeeper(t, certs.Client, config.TLS{Auto: true})
 	address := echo(t, k.ListenEither(listenLoopback(t), certs.GRPCAndHTTP))

@@ -109,7 +109,7 @@ func (c *conn) negotiate() (io.ReadWriter, error) {
 	return secured, secured.HandshakeContext(ctx)
 }
 
-// report tells of a failed handshake. Load balancers that only look whether somebody listens are not worth a line.
+// report tells of a failed handshake. Load balancers that only look whether a process listens are not worth a line.
 func (l *Listener) report(from net.Addr, err error) {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		l.refused.Add(1)
@@ -152,7 +152,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// TLS shakes hands, if nobody did, and gives the encrypted connection; nil if this one is not encrypted.
+// TLS shakes hands, if no goroutine did, and gives the encrypted connection; nil if this one is not encrypted.
 func (c *conn) TLS() (*tls.Conn, error) {
 	if err := c.begin(); err != nil {
 		return nil, err

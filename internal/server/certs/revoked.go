@@ -65,8 +65,8 @@ func (r *revocations) add(file reload.File, der []byte) error {
 // revocationKey is the serial number after the issuer, whose DER tells its own length.
 func revocationKey(issuer, serial []byte) string { return string(issuer) + string(serial) }
 
-// verify refuses a certificate that is revoked, or one of whose authorities is. Who puts a list into the file is trusted: its
-// signature is not looked at, and a list that should have been replaced still counts.
+// verify refuses a certificate that is revoked, or one of whose authorities is. The operator who puts a list into the file is
+// trusted: the list's signature is not looked at, and a list that should have been replaced still counts.
 func (r *revocations) verify(shown []*x509.Certificate, chains [][]*x509.Certificate) error {
 	for _, chain := range append(chains[:len(chains):len(chains)], shown[:min(1, len(shown))]) {
 		for _, cert := range chain {

@@ -59,7 +59,7 @@ func MakeDir(fs env.FS, dir string) error {
 	}
 	err = SyncDir(fs, parent)
 	if existed && errors.Is(err, os.ErrPermission) {
-		return nil // somebody else's directory, which this process may pass through but not open
+		return nil // another user's directory, which this process may pass through but not open
 	}
 	return err
 }

@@ -12,7 +12,7 @@ import (
 type tableBounds struct {
 	stale atomic.Bool // tables came or went since bytes was counted
 	bytes atomic.Int64
-	mu    sync.Mutex // of whoever counts
+	mu    sync.Mutex // held while counting
 }
 
 // change is told after each flush and each LSM compaction, with Pebble's locks held, and once the store is open.

@@ -120,7 +120,7 @@ type Options struct {
 	ReadOnly      bool  // the store must exist, and nothing but its lock file is touched
 	Paced         bool  // flushes and LSM compactions leave processors to requests, as long as they are not late
 	Logger        *slog.Logger
-	// Flushed, if set, is told how long each flush worked, without its rests. What holds for OnFlush holds for it.
+	// Flushed, if set, is told how long each flush worked, without its rests. The rules of OnFlush hold for it, too.
 	Flushed func(took time.Duration)
 	// OnFlush is called after each flush that made something durable. It may run inside the engine's locks: it must not
 	// block nor call the engine, only signal.

@@ -394,7 +394,7 @@ func valueFiles(t *testing.T, fs vfs.FS) (count int) {
 	return count
 }
 
-// What Defragment promises holds for values that lie apart from their keys, too.
+// The promises of Defragment hold for values that lie apart from their keys, too.
 func TestEngine_Defragment_separatedValues(t *testing.T) {
 	e := openOnly(t, "pebble", vfs.NewMem(), nil)
 	const rows = 400

@@ -59,7 +59,7 @@ func OpenMem(options MemOptions) (*Mem, error) {
 	return m, nil
 }
 
-// snapshot returns a tree that nobody will modify.
+// snapshot returns a tree that is never modified.
 func (m *Mem) snapshot() (*memTree, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

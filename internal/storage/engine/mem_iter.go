@@ -6,7 +6,7 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// memIterator walks a tree that nobody modifies.
+// memIterator walks a tree that is never modified.
 type memIterator struct {
 	tree         *memTree
 	cursor       btree.IterG[memItem]

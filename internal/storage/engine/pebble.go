@@ -108,7 +108,7 @@ func unsynced(err *error) {
 }
 
 // OpenView opens a store for reading only, with a cache of so many bytes, and no memtables but for the smallest. Whatever goes
-// wrong in it is an error of the call that met it: a view is a copy, and nobody's process ends with it.
+// wrong in it is an error of the call that met it: a view is a copy, and no process ends with it.
 func OpenView(fs env.FS, dir string, cacheBytes int64, logger *slog.Logger) (view Engine, err error) {
 	defer func() {
 		if r := recover(); r != nil { // Pebble's Fatalf may not return
@@ -276,7 +276,7 @@ func (e *lsm) checkFormat(existed bool) error {
 	return e.Flush()
 }
 
-// isEmpty tells a creation that a crash cut short from somebody else's store.
+// isEmpty tells a creation that a crash cut short from the store of another program.
 func (e *lsm) isEmpty() (bool, error) {
 	it, err := e.NewIter(nil, nil)
 	if err != nil {
@@ -352,8 +352,8 @@ func (e *lsm) flush() error {
 	}
 }
 
-// Checkpoint implements Engine. What the memtables hold is not part of Pebble's checkpoint without a log, hence the
-// flush; commits that come between are in or not, in their order.
+// Checkpoint implements Engine. Rows in the memtables are not part of Pebble's checkpoint without a log, hence the flush;
+// commits that come between are in or not, in their order.
 func (e *lsm) Checkpoint(dir string) error {
 	if err := e.Flush(); err != nil {
 		return err

@@ -4,7 +4,7 @@ package engine
 type Background struct {
 	Flushing   bool // a flush is under way or due; false once nothing can become durable any more
 	Compacting bool // an LSM compaction is under way
-	Removing   bool // tables that nobody needs are still on disk
+	Removing   bool // tables that are not needed any more are still on disk
 }
 
 // Background reports what the store does by itself. The simulator asks it, to let Pebble's goroutines finish before virtual

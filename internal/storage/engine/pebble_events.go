@@ -93,7 +93,7 @@ func (e *lsm) listener() pebble.EventListener {
 	return pebble.EventListener{
 		BackgroundError: e.onBackgroundError,
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
-			e.fail(info.Details) // whoever met it: a member that cannot read all of its store must not go on
+			e.fail(info.Details) // whichever goroutine met it: a member that cannot read all of its store must not go on
 		},
 		FlushBegin:           e.onFlushBegin,
 		FlushEnd:             e.onFlushEnd,

@@ -12,8 +12,8 @@ import (
 )
 
 // storeFS is the file system that Pebble gets. Pebble panics when it cannot sync the directory of the store after it has
-// moved a marker, or cannot finish a file of values, also in goroutines of its own, where nobody can recover it. failed is
-// called before. It is called for every sync of the directory that fails, also for a table: nobody knows what is in the
+// moved a marker, or cannot finish a file of values, also in goroutines of its own, where no caller can recover it. failed is
+// called before. It is called for every sync of the directory that fails, also for a table: it is not known what is in the
 // directory then.
 type storeFS struct {
 	env.FS

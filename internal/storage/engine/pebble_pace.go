@@ -26,7 +26,7 @@ var (
 const (
 	// restAfter is how much work comes before a rest: many short rests would cost more than they give.
 	restAfter = time.Millisecond
-	// longestPiece is the most that counts between two calls of worked. What took longer waited for a processor or a disk.
+	// longestPiece is the most that counts between two calls of worked. A longer one waited for a processor or a disk.
 	longestPiece = 4 * time.Millisecond
 	// nodeBytes is roughly what a row takes in a memtable beside its bytes in a batch.
 	nodeBytes = 45

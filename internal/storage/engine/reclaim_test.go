@@ -11,8 +11,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// What was deleted leaves the disk without further writes, and without a rest if somebody is in a hurry; after a start, too, which
-// knows how much there is on the disk.
+// A deleted row leaves the disk without further writes, and without a rest if a caller is in a hurry; after a start, too,
+// which knows how much there is on the disk.
 func TestEngine_Reclaim(t *testing.T) {
 	for _, tc := range []struct{ hurried, restarted bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
 		fs := vfs.NewMem()

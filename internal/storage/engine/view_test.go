@@ -15,7 +15,7 @@ import (
 )
 
 // Ensure that a view opens and reads on a disk that takes no write, and that one that does not open is an error and no
-// panic: it is nobody's only copy.
+// panic: it is no member's only copy.
 func TestOpenView_fullDisk(t *testing.T) {
 	mem := vfs.NewMem()
 	var full atomic.Bool

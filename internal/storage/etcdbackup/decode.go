@@ -45,7 +45,7 @@ func decodeRevision(key []byte) (rev kv.Rev, tombstone bool, err error) {
 	return kv.Rev{Main: kv.Revision(main), Sub: int64(sub)}, tombstone, nil
 }
 
-// DecodeVersion reads a row of the bucket "key". What it returns points into the row's own copy.
+// DecodeVersion reads a row of the bucket "key". The Version points into the row's own copy.
 func DecodeVersion(key, value []byte) (v Version, err error) {
 	if v.Rev, v.Tombstone, err = decodeRevision(key); err != nil {
 		return v, err
@@ -74,7 +74,7 @@ func DecodeVersion(key, value []byte) (v Version, err error) {
 	return v, nil
 }
 
-// DecodeLease reads a row of the bucket "lease". What was left of the lease is not in it: it begins anew.
+// DecodeLease reads a row of the bucket "lease". The time that the lease had left is not in it: the lease begins anew.
 func DecodeLease(key, value []byte) (id kv.LeaseID, ttlSeconds int64, err error) {
 	if len(key) != 8 {
 		return 0, 0, damagedf("lease %x", key)

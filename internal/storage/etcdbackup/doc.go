@@ -12,9 +12,9 @@
 // Invariants:
 //  1. The file is complete and on disk after Finish returned nil. A file that was closed before is of no use.
 //  2. No two rows share a key: versions from before the compaction get the first sub-revision that is free.
-//  3. Memory is bounded: what is written is committed every so often, and no page larger than 256 MiB is read.
-//  4. A file to read may hold anything: no number in it is used before it was checked, and no page is visited twice. What is
-//     wrong is an error that wraps ErrDamaged.
+//  3. Memory is bounded: written rows are committed every so often, and no page larger than 256 MiB is read.
+//  4. A file to read may hold anything: no number in it is used before it was checked, and no page is visited twice. A fault
+//     in it is an error that wraps ErrDamaged.
 //
 // bbolt writes; it is not used for reading, because it maps the file and trusts it.
 //

@@ -33,7 +33,7 @@ var buckets = []string{
 	"key", "meta", "lease", "alarm", "members", "members_removed", "cluster", "auth", "authUsers", "authRoles",
 }
 
-// What one transaction of the file holds at most, by default. A row takes a few hundred bytes beside its own.
+// The bounds of one transaction of the file, by default. A row takes a few hundred bytes beside its own.
 const (
 	maxTxBytes  = 16 << 20
 	rowOverhead = 512
@@ -230,7 +230,7 @@ func (w *Writer) Meta(m *Meta) error {
 	return nil
 }
 
-// Lease writes what was granted. What is left of it is not in the file.
+// Lease writes the TTL that was granted. The time that is left is not in the file.
 func (w *Writer) Lease(id kv.LeaseID, ttlSeconds int64) error {
 	row := protowire.AppendTag(nil, 1, protowire.VarintType)
 	row = protowire.AppendVarint(row, uint64(id))
@@ -297,7 +297,7 @@ func (w *Writer) Member(m *Member) error {
 	return w.put("members", hexID(m.ID), row)
 }
 
-// Removed writes the id of a member that was removed, which nobody may have again.
+// Removed writes the id of a member that was removed, which no member may have again.
 func (w *Writer) Removed(id uint64) error {
 	return w.put("members_removed", hexID(id), []byte("removed"))
 }

@@ -78,7 +78,7 @@ var idle = map[protowire.Number]bool{
 	1202: true, 1300: true, 1301: true, 1302: true,
 }
 
-// matters tells whether an entry changes keys, leases, users or members. What does not decode does.
+// matters tells whether an entry changes keys, leases, users or members. An entry that does not decode does.
 func matters(kind uint64, request []byte) bool {
 	if kind != 0 {
 		return true // a change of members

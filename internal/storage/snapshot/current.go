@@ -76,7 +76,7 @@ func StorePath(fs env.FS, dataDir string, generation uint64) string {
 }
 
 // Stage moves the snapshot in dir, a directory in WorkDir, to the place of a generation that does not count yet, durably.
-// What an earlier attempt left there goes. The snapshot can be opened there as a store.
+// Files that an earlier attempt left there go. The snapshot can be opened there as a store.
 func Stage(fs env.FS, dataDir, dir string, generation uint64) error {
 	path := StorePath(fs, dataDir, generation)
 	if err := stage(fs, dir, path); err != nil {
@@ -153,7 +153,7 @@ func Recover(fs env.FS, dataDir string) (Current, error) {
 	return current, nil
 }
 
-// Remove removes a generation that does not count. What a power loss brings back goes at the next start.
+// Remove removes a generation that does not count. If a power loss brings it back, it goes at the next start.
 func Remove(fs env.FS, dataDir string, generation uint64) error {
 	if err := fs.RemoveAll(StorePath(fs, dataDir, generation)); err != nil {
 		return fmt.Errorf("snapshot: remove generation %d: %w", generation, err)

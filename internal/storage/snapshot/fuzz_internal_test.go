@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The head of a snapshot names files: behind a checksum that anybody can compute, no name leads out of the directory.
+// The head of a snapshot names files: behind a checksum that any process can compute, no name leads out of the directory.
 func FuzzDecodeFiles(f *testing.F) {
 	m := Manifest{Files: []File{{Name: "000004.sst", Size: 12, Sum: 7}, {Name: "MANIFEST-000001", Size: 1 << 40}}}
 	encoded := m.append(nil)

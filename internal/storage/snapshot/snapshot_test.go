@@ -92,7 +92,7 @@ func TestSnapshot_fromStoreToStore(t *testing.T) {
 			fill(t, e, "new", keys)
 			built := path(leader, snapshot.WorkDir, "outgoing-1")
 			check(t, snapshot.Build(e.Checkpoint, leader, built))
-			// What is written after Build is not part of the snapshot.
+			// Rows that are written after Build are not part of the snapshot.
 			fill(t, e, "late", keys)
 
 			view := path(leader, snapshot.WorkDir, "view")

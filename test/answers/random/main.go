@@ -1,9 +1,9 @@
 // Command random draws requests and compares what two clusters answer to them, byte for byte: one of etcd and one of Quorate.
 //
 // Both get the same requests in the same order, each at the member of the same number. Compared are responses with their
-// headers' revisions, codes and texts of errors, and the events of watches. What belongs to a cluster or a clock is set to a
-// fixed value first: ids of clusters and members, terms, tokens, and what leases have left of their TTL. Requests whose answers
-// differ on purpose are not drawn: docs/compatibility.md names them.
+// headers' revisions, codes and texts of errors, and the events of watches. Values that belong to a cluster or a clock are set
+// to fixed ones first: ids of clusters and members, terms, tokens, and what leases have left of their TTL. Requests whose
+// answers differ on purpose are not drawn: docs/compatibility.md names them.
 //
 //	go run ./test/answers/random -etcd PATH                       a cluster of one each
 //	go run ./test/answers/random -etcd PATH -members 3 -users     three members, calls by users with few rights

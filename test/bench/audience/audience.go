@@ -31,7 +31,7 @@ type Audience struct {
 	written   uint64
 	told      atomic.Uint64
 	measuring atomic.Bool
-	reached   chan struct{} // everybody was told of what is written
+	reached   chan struct{} // all watchers were told of what is written
 	due       atomic.Uint64 // how many will have been told then
 
 	clients  []*clientv3.Client
@@ -95,7 +95,7 @@ func (a *Audience) failed() error {
 // Measure has the times counted from now on.
 func (a *Audience) Measure() { a.measuring.Store(true) }
 
-// Tell writes a value, which has some bytes replaced, and waits until everybody was told.
+// Tell writes a value, which has some bytes replaced, and waits until all watchers were told.
 func (a *Audience) Tell(ctx context.Context, writer *clientv3.Client, random string) error {
 	ctx, cancel := context.WithTimeout(ctx, toldTimeout)
 	defer cancel()

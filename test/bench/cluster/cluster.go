@@ -118,7 +118,7 @@ type Cluster struct {
 	Server  Server
 	Took    time.Duration // from the begin until every member served
 	Links   *Links        // nil: the members are beside each other
-	Group   int64         // MiB that each member may take before it is killed; zero: the machine lets nobody limit them
+	Group   int64         // MiB that each member may take before it is killed; zero: the machine allows no limit
 	groups  []string      // memory control groups that were made for that
 	dir     string
 	Members []*Member

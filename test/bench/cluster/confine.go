@@ -14,7 +14,7 @@ var memoryGroups = []struct{ dir, limit string }{
 }
 
 // confineAll puts each process into a memory control group of its own, in which it is killed when it takes more. It returns the
-// groups that it made, and false where this machine lets nobody make them all: then the resident set is all there is to see.
+// groups that it made, and false where this machine does not allow them all: then the resident set is all there is to see.
 func confineAll(pids []int, mib int64) (groups []string, confined bool) {
 	for _, pid := range pids {
 		dir, err := confine(pid, mib<<20)

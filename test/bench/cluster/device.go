@@ -14,9 +14,9 @@ const (
 	sectorsWritten = 6   // field of a device's stat, from zero
 )
 
-// deviceWritten is how many bytes the device of a directory has been written to since the machine started, by anyone; false
-// where the directory is on no device of its own. What /proc/PID/io counts is not that: a write of some bytes into a page that
-// is cached counts there as the whole folio.
+// deviceWritten is how many bytes the device of a directory has been written to since the machine started, by any process;
+// false where the directory is on no device of its own. The counts of /proc/PID/io are others: a write of some bytes into a
+// page that is cached counts there as the whole folio.
 func deviceWritten(dir string) (int64, bool) {
 	var at syscall.Stat_t
 	if err := syscall.Stat(dir, &at); err != nil {

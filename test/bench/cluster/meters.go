@@ -94,7 +94,7 @@ func (c *Cluster) CountElections(ctx context.Context) (count func() int) {
 			limited, cancel := context.WithTimeout(ctx, leaderPolled)
 			status, err := c.Control.Status(limited, addresses[i%len(addresses)])
 			cancel()
-			// What an old follower says of an old term is no news.
+			// The word of an old follower about an old term is no news.
 			if err == nil && status.Leader != 0 && status.RaftTerm > term {
 				if leader != 0 {
 					changes++

@@ -35,7 +35,7 @@ func ownCPUTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// machineTime is how long the machine's cores were not idle, whoever used them; the hypervisor's share counts too.
+// machineTime is how long the machine's cores were not idle, whichever process used them; the hypervisor's share counts too.
 func machineTime() time.Duration {
 	content, err := os.ReadFile("/proc/stat")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// farConn is a connection on which everything arrives later, in order, without holding up whoever writes.
+// farConn is a connection on which everything arrives later, in order, without holding up the writer.
 type farConn struct {
 	net.Conn
 	delay   time.Duration
@@ -63,7 +63,7 @@ func (f *farConn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close implements net.Conn. What is under way is lost.
+// Close implements net.Conn. Bytes under way are lost.
 func (f *farConn) Close() error {
 	f.once.Do(func() { close(f.closed) })
 	return f.Conn.Close()

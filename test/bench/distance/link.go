@@ -15,8 +15,9 @@ const (
 	socketBytes = 64 << 10
 )
 
-// Link is one way of a line between two places. All connections that use it share its bandwidth, a piece each in turn. What
-// waits for it waits at its sender, whose writes block. The zero value is as fast as the machine. Any goroutine may use it.
+// Link is one way of a line between two places. All connections that use it share its bandwidth, a piece each in turn. Bytes
+// that wait for it wait at their sender, whose writes block. The zero value is as fast as the machine. Any goroutine may use
+// it.
 type Link struct {
 	rate  atomic.Int64 // bytes a second; zero: as many as there are
 	delay atomic.Int64 // nanoseconds
@@ -52,8 +53,8 @@ func (l *Link) carry(n int) time.Time {
 	return left.Add(time.Duration(l.delay.Load()))
 }
 
-// Pass connects whoever comes to an address over two links: there for what the one who comes sends, and back for what is
-// answered. Where links fails, the connection is refused. It returns when the listener is closed.
+// Pass connects each client of l to an address over two links: there for the bytes of the client, and back for the answers.
+// Where links fails, the connection is refused. It returns when the listener is closed.
 func Pass(l net.Listener, address string, links func(from net.Addr) (there, back *Link, err error)) {
 	for {
 		in, err := l.Accept()

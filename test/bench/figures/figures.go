@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Row are what one workload at one number of clients gave for one server in one round. What a workload does not
+// Row are what one workload at one number of clients gave for one server in one round. A value that a workload does not
 // measure is not a number.
 type Row struct {
 	Workload, Server string

@@ -15,7 +15,7 @@ func rowOf(workload, server string, round int, k figures.Kind, v float64) figure
 	return r
 }
 
-// What was measured gets a verdict by its sense, and what was not is said to be missing.
+// A measured goal gets a verdict by its sense, and the report says of any other that it is missing.
 func TestPrint(t *testing.T) {
 	var out strings.Builder
 	Print(&out, "etcd", "ours", 1_000_000, []Measured{

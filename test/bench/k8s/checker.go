@@ -59,7 +59,7 @@ type seen struct {
 type span struct{ from, to int64 }
 
 // Checker follows what one watch of a prefix is told, and finds what is lost, doubled, out of order or has the wrong
-// previous value as soon as that shows. What it was told is compared with what was written later, by a ledger.
+// previous value as soon as that shows. A ledger compares later what it was told with what was written.
 type Checker struct {
 	name       string
 	violations *Violations
@@ -68,7 +68,7 @@ type Checker struct {
 	last       int64 // revision of the last event
 	reached    int64 // all up to this revision was told
 	told       []seen
-	gaps       []span // what nobody asked for: the watch was compacted away, and began anew from a list
+	gaps       []span // what no client asked for: the watch was compacted away, and began anew from a list
 }
 
 // NewChecker begins with a list of all keys at a revision; the watch begins after that.

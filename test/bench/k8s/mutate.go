@@ -111,7 +111,7 @@ func (s *Session) compareAndSet(
 	return true, nil
 }
 
-// learn takes what the store has of an object that nobody else writes: a request of unknown outcome did that.
+// learn takes what the store has of an object that no other client writes: a request of unknown outcome did that.
 func (s *Session) learn(o *object, kvs []*mvccpb.KeyValue) {
 	o.revision = 0
 	if len(kvs) == 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/quorate/quorate/test/bench/latency"
 )
 
-// recorder keeps what one step of the load gave. What was due, or sent, outside of its window does not count. It is safe for
-// concurrent use.
+// recorder keeps what one step of the load gave. A request that was due, or sent, outside of its window does not count. It is
+// safe for concurrent use.
 type recorder struct {
 	from, to time.Time
 	mu       sync.Mutex

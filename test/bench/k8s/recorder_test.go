@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What is due in the window counts, from when it was due, whenever it ends; errors count always.
+// A request that is due in the window counts, from when it was due, whenever it ends; errors count always.
 func TestRecorder(t *testing.T) {
 	from := time.Now()
 	r := newRecorder(from, from.Add(time.Second))

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	leaseTTLSeconds = 3600 // none ends while anybody measures
+	leaseTTLSeconds = 3600 // none ends during a measurement
 	manyLeases      = 100  // keepalive-100: of each client
 )
 

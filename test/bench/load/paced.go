@@ -30,8 +30,8 @@ func Steadily(ctx context.Context, every time.Duration, begin func(i int) (do fu
 }
 
 // Paced does so many operations a second for a time, each at the moment at which it is due, as far as there are workers left.
-// What each one took counts from when it was due: who stalls pays for what was due meanwhile. told gets them from many
-// goroutines, also those that failed.
+// The time of each counts from when it was due: a server that stalls pays for the operations that were due meanwhile. told
+// gets them from many goroutines, also those that failed.
 func Paced(
 	ctx context.Context, workers []*Worker, operate func(context.Context, *Worker) error, rate float64,
 	length time.Duration, told func(due, took time.Duration, err error),

@@ -15,7 +15,7 @@ func TestPaced(t *testing.T) {
 	first := true
 	stalled := errors.New("stalled")
 	operate := func(context.Context, *Worker) error {
-		if first { // one worker: nobody else is here
+		if first { // one worker: no other goroutine is here
 			first = false
 			<-time.After(50 * time.Millisecond)
 			return stalled
@@ -38,7 +38,7 @@ func TestPaced(t *testing.T) {
 	}
 }
 
-// What is begun steadily does not wait for what was begun before, and all of it has ended in the end.
+// An operation that is begun steadily does not wait for those before it, and all have ended when Steadily returns.
 func TestSteadily(t *testing.T) {
 	const all = 5
 	arrived, ended := make(chan struct{}, all), 0

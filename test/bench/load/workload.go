@@ -17,7 +17,7 @@ const (
 	ownKeys   = 8 // txn: so many keys each worker has for itself
 )
 
-// Chooser draws keys and values. Values are random bytes, so that nobody gains by compressing them.
+// Chooser draws keys and values. Values are random bytes, so that no server gains by compressing them.
 type Chooser struct {
 	Random *rand.Rand
 	pool   string
@@ -83,7 +83,7 @@ func Get(ctx context.Context, w *Worker) error {
 	return err
 }
 
-// compareAndSet writes a key of the worker's own if nobody wrote it since, and else learns its revision.
+// compareAndSet writes a key of the worker's own if no other client wrote it since, and else learns its revision.
 func compareAndSet(ctx context.Context, w *Worker) error {
 	key := fmt.Sprintf("t%05d-%d", w.Number, w.Keys.Random.IntN(ownKeys))
 	answer, err := w.Client.Txn(ctx).

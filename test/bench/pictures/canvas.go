@@ -16,7 +16,7 @@ const (
 	perLine    = 138 // characters of the foot's font on a line
 )
 
-// style follows the theme of whoever looks. It has no variables, which not every program that shows SVG knows.
+// style follows the theme of the reader's program. It has no variables, which not every program that shows SVG knows.
 var style = `text{font:12px system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif}` +
 	`.h{font-size:17px;font-weight:600}.p{font-size:13px;font-weight:600}.f{font-size:11px}.e{text-anchor:end}` +
 	`.m{text-anchor:middle}.g{stroke-width:1}.a{stroke-width:1.2}.l{fill:none;stroke-width:2.2;stroke-linejoin:round;` +

@@ -20,8 +20,8 @@ type Changes struct {
 type Trial struct {
 	Change, Protocol string
 	Dead             bool    // a voter that stays was dead
-	DecidedMillis    float64 // until a member told that nobody can undo it
-	SettledMillis    float64 // until who left may be switched off
+	DecidedMillis    float64 // until a member told that no leader can undo it
+	SettledMillis    float64 // until the removed member may be switched off
 	PauseMillis      float64 // the longest time without an acknowledged write
 }
 

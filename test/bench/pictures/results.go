@@ -86,5 +86,5 @@ func (r *Results) Write(to io.Writer) error {
 	return encoder.Encode(r)
 }
 
-// notMeasured is Results.Others where nobody looked.
+// notMeasured is Results.Others where it was not measured.
 const notMeasured = -1

@@ -153,7 +153,7 @@ func (c *Conn) Send(call Call) error {
 		if field[0] == "token" && call.Token == "" {
 			continue
 		}
-		// What is sensitive does not enter the table, of which the filler needs all.
+		// A sensitive field does not enter the table, of which the filler needs all.
 		f := hpack.HeaderField{Name: field[0], Value: field[1], Sensitive: filler == (call.Repeats == 0)}
 		if err := c.fields.WriteField(f); err != nil {
 			return err

@@ -5,5 +5,5 @@
 // syncs of other files are not held up. Syncs at the same time wait at the same time, as on a network disk.
 //
 // The filter must be there before the program begins: Start runs this executable again under another name, which sets the
-// filter and becomes the program. Whoever uses Start calls Main first thing in main.
+// filter and becomes the program. A program that uses Start calls Main first thing in main.
 package slowsync

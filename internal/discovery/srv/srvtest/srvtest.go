@@ -3,7 +3,7 @@
 // It is for tests only. The main type is Zone.
 //
 // Invariants:
-//  1. What is not in the table does not exist (NXDOMAIN).
+//  1. A name that is not in the table does not exist (NXDOMAIN).
 //
 // A Zone must not be changed once it serves.
 package srvtest
