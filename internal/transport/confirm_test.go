@@ -115,8 +115,8 @@ func TestTransport_receive_unknownID(t *testing.T) {
 	}
 }
 
-// Ensure that a call for members by who repeats a member's claim is refused, but for the one by which a member says that it has
-// moved.
+// Ensure that a call for members is refused if its sender only repeats a member's claim, but for the call by which a member says
+// that it has moved.
 func TestTransport_Call_replayed(t *testing.T) {
 	a := answering(start(t, 1, disk(1, 1), func(o *transport.Options) { o.MovedMethods = []string{"who"} }))
 	b := start(t, 2, disk(2, 5))

@@ -17,7 +17,8 @@ import (
 
 // stageKinds are what a workload of stages measures.
 var stageKinds = []figures.Kind{figures.PerSecond, figures.BatchPuts, figures.LoopMicros, figures.DiskMicros,
-	figures.ApplyMicros, figures.WatchMicros, figures.ClientsMicros, figures.PeersMicros, figures.RestMicros, figures.BoundPerSecond}
+	figures.ApplyMicros, figures.WatchMicros, figures.ClientsMicros, figures.PeersMicros, figures.RestMicros,
+	figures.BoundPerSecond}
 
 // laneKinds are the columns of the lanes.
 var laneKinds = [cpuparts.Lanes]figures.Kind{

@@ -37,7 +37,7 @@ func commands() []command {
 		{name: "run", about: "members under closed loops, faults and changes of members", choose: "workloads",
 			chosen: "put,range,txn,mixed,watch", instead: map[string]string{"rounds": "3"}, workloads: runWorkloads},
 		{name: "stages", about: "the processor time that each lane of the leader takes for a put", workloads: []workload{
-			{"stages", "puts of 256 bytes under growing numbers of clients, while the leader is profiled", stageKinds, stages}}},
+			{"stages", "puts of 256 bytes by more and more clients, while the leader is profiled", stageKinds, stages}}},
 		{name: "native", about: "puts of few programs with many under way, by the native client and etcd's",
 			instead: map[string]string{"rounds": "3"}, workloads: []workload{
 				{"native", "few clients that know all members keep many puts under way", closedKinds, native}}},

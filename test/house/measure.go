@@ -217,7 +217,8 @@ func roadsOf(s *source) (n int) {
 			return true
 		}
 		of, onField := selector.X.(*ast.SelectorExpr)
-		if slices.Contains(proposes, selector.Sel.Name) || selector.Sel.Name == "Propose" && onField && of.Sel.Name == "Member" {
+		waits := selector.Sel.Name == "Propose" && onField && of.Sel.Name == "Member"
+		if waits || slices.Contains(proposes, selector.Sel.Name) {
 			n++
 		}
 		return true

@@ -281,8 +281,8 @@ func (c *Control) Propose(
 }
 
 // Unsettled reports whether a call bears a token while this member knows of no authentication. It has not applied yet that this
-// was enabled, or the client does not know yet that it was disabled. What is offered to several members at once must bear the
-// same name at all of them, for what one has answered another may have to propose: so such offers are not taken.
+// was enabled, or the client does not know yet that it was disabled. An offer to several members must bear the same name
+// at all of them, since one of them may have to propose the command that another has answered: so such offers are not taken.
 func (c *Control) Unsettled(ctx context.Context) bool {
 	_, token := tokenOf(ctx)
 	return token && !c.State().Enabled()
