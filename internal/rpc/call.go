@@ -99,7 +99,7 @@ func (c *call) leave(err error) error {
 	return c.method.Leave(c.kv.gate, c.front.Context(), c.begun, err)
 }
 
-// answer ends the call. Who flushes is up to the caller.
+// answer ends the call. The answer is not flushed.
 func (c *call) answer(message h2.Message, err error) {
 	if err = c.leave(err); err == nil {
 		c.kv.stats.sentBytes.Add(uint64(message.SizeWire()))

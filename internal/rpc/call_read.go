@@ -73,8 +73,8 @@ func (s *shared) indexRead(begun time.Time, err error) error {
 	return readTimeout(err)
 }
 
-// admit refuses a range that may not be read. Who may read it is asked when it is read, and before, too, where there is no
-// patience then.
+// admit refuses a range that may not be read. The permission is looked up when the range is read; promptly it is looked up
+// before, too, so that a call that is refused then has a goroutine.
 func (r *rangeRequest) admit(ctx context.Context, s *kvService, p patience) error {
 	err := validate.Range(&r.Op)
 	if err == nil && p == promptly {
@@ -161,7 +161,7 @@ func beginRange(c call, message []byte) bool {
 		return false
 	}
 	err := r.begin(r, len(message))
-	if err == nil && refused != nil { // what the gate refuses it refuses first
+	if err == nil && refused != nil { // the refusal of the gate comes first
 		err = r.timed(refused)
 	}
 	if err != nil {

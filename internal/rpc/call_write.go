@@ -116,7 +116,7 @@ func (w *write) start(r writeRequest, received int) bool {
 		return false
 	}
 	err := w.begin(w, received)
-	if err == nil { // what the gate refuses it refuses first
+	if err == nil { // the refusal of the gate comes first
 		err = refused
 	}
 	if err != nil {

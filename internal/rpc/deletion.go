@@ -17,7 +17,7 @@ const deletedKeyBytes = 64
 // growthCheck is what a command is held against before it is proposed.
 type growthCheck struct {
 	patience patience
-	again    bool  // what may have happened is not refused for the quota: warnQuota
+	again    bool  // the command may have happened, and is not refused for the quota: warnQuota
 	keyBytes int64 // for checkKeys
 	passed   int64 // likewise: costly.MaxPassed
 }

@@ -40,10 +40,10 @@ func TestServices_Propose_steps(t *testing.T) {
 		held := &heldClients{Clients: m.Clients(), asked: make(chan struct{}, 1)}
 		s := serve(t, m, func(o *rpcOptions) { o.Clients = held })
 		s.bare = bareConn(t, s)
-		ctx, token := waitContext(t), ""
+		ctx, token := t.Context(), "" // logging in takes long with the race detector
 		if users {
 			enable(t, s)
-			answer, err := pb.NewAuthClient(s.bare).Authenticate(ctx, &pb.AuthenticateRequest{Name: "alice", Password: "alicepw"})
+			answer, err := pb.NewAuthClient(s.bare).Authenticate(waitContext(t), &pb.AuthenticateRequest{Name: "alice", Password: "alicepw"})
 			if err != nil {
 				t.Fatal(err)
 			}
