@@ -10,7 +10,7 @@ FUZZ_TIME ?= 30s
 FUZZ_OF ?= 1
 FUZZ_PART ?= 0
 PACKAGES ?= ./...
-STAGES ?= modules fmt vet build test http2 bench-regress race sim fuzz-short
+STAGES = modules fmt vet build test http2 bench-regress race sim fuzz-short
 SUITE ?= common
 
 DRILLS = TestStrangers|TestAddress|TestAlone|TestForceNewCluster|TestRecover|TestMistakes|TestFirstDay|TestDisk|TestCluster|TestBadInput|TestJoin|TestNativeClient|TestPipeline|TestReplace|TestRestore
@@ -23,7 +23,7 @@ MODULES = . test/bench test/process/http2
 
 # What has a goroutine, a lock or an atomic value, in its code or in its tests, but the simulator, which is one goroutine's. Elsewhere
 # the race detector finds nothing.
-CONCURRENT = ^[[:space:]]*go (func|[A-Za-z_])|\.Go\(|\.Parallel\(|sync\.(Mutex|RWMutex|WaitGroup|Pool|Map|Cond)|atomic\.|synctest\.
+CONCURRENT = ^[[:space:]]*go (func|[A-Za-z_])|\.Go\(|\.Parallel\(|sync\.(Mutex|RWMutex|WaitGroup|Pool|Map|Cond|Once)|AfterFunc\(|atomic\.|synctest\.
 RACED = $(shell grep -rlE --include='*.go' --exclude-dir=testdata '$(CONCURRENT)' client cmd internal | sed 's,/[^/]*$$,,;s,^,./,' | \
 	sort -u | grep -vE '^./internal/sim(/|$$)')
 
@@ -53,10 +53,10 @@ build:
 # tests start.
 test:
 	$(GO) test -count=1 -timeout 20m $(PACKAGES)
-	$(if $(filter ./...,$(PACKAGES)),cd test/bench && $(GO) test ./...)
+	$(if $(filter ./...,$(PACKAGES)),cd test/bench && $(GO) test -count=1 -timeout 20m ./...)
 
 race:
-	CGO_ENABLED=1 $(GO) test -race -short $(RACED)
+	CGO_ENABLED=1 $(GO) test -race -short -timeout 20m $(RACED)
 
 # A few minutes of seeds. `make sim SEED=7` begins at that seed, so that it repeats one.
 sim:

@@ -14,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/nextlevel"
 	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/member/lanes"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -59,7 +60,7 @@ func TestMember_rollingUpgrade(t *testing.T) {
 				len(held.By) != 3-upgraded || !strings.Contains(err.Error(), "three (build test, level 1)") {
 				t.Fatalf("%d are upgraded: %v", upgraded, err)
 			}
-			if _, err := n.ProposeAsync(userAdd("early"), nil); err == nil || !strings.Contains(err.Error(), "does not wait for a feature level") {
+			if _, err := n.ProposeAsync(userAdd("early"), nil); !errors.Is(err, lanes.ErrNeedsLevel) {
 				t.Fatalf("%d are upgraded: an asynchronous proposal: %v", upgraded, err)
 			}
 			c.put(n, "k")

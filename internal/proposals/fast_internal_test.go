@@ -233,8 +233,8 @@ func TestTable_Resolve_skippedIsRepeated(t *testing.T) {
 	q, o := addPut(t, p)
 	sent := takeOne(t, p, 1)
 	applied(p, []left{sent}, kv.Result{Err: kv.ErrSkipped, Revision: 9})
-	if o.times != 0 || !p.Sent(q) {
-		t.Fatalf("got %+v, sent %t; want no answer, and what is under way counted as sent", o, p.Sent(q))
+	if o.times != 0 || !p.sent(q) {
+		t.Fatalf("got %+v, sent %t; want no answer, and what is under way counted as sent", o, p.sent(q))
 	}
 	again := takeOne(t, p, 2)
 	if again.ID != sent.ID || again.Fast || !slices.Equal(again.Payload, sent.Payload) {
@@ -281,12 +281,12 @@ func TestTable_aborted(t *testing.T) {
 			sent := takeOne(t, p, 1)
 			for round := uint64(2); round < 5; round++ { // it can happen to it more than once
 				learn(t, p, sent.ID)
-				if o.times != 0 || p.Sent(q) {
-					t.Fatalf("round %d: got %+v, sent %t; want no answer, and nothing under way", round, o, p.Sent(q))
+				if o.times != 0 || p.sent(q) {
+					t.Fatalf("round %d: got %+v, sent %t; want no answer, and nothing under way", round, o, p.sent(q))
 				}
 				checkOpen(t, p, 1)
 				again := takeOne(t, p, round)
-				if again.ID == sent.ID || !again.Fast || !slices.Equal(again.Payload, sent.Payload) || !p.Sent(q) {
+				if again.ID == sent.ID || !again.Fast || !slices.Equal(again.Payload, sent.Payload) || !p.sent(q) {
 					t.Fatalf("round %d: got %+v after %v, want the same under another id, for the first time", round, again, sent.ID)
 				}
 				applied(p, []left{sent}, kv.Result{Revision: 8}) // no caller waits for a result of the old id

@@ -55,8 +55,8 @@ func TestTable_Take_smallPassesBurst(t *testing.T) {
 	if got := bytesOf(first); got != paceLeast+10 {
 		t.Fatalf("%d bytes leave at once, want %d", got, paceLeast+10)
 	}
-	if !p.Sent(small) || p.Held() != burst-paceLeast/size || p.Waiting() {
-		t.Errorf("the small one has left: %v; %d are held, more leave: %v", p.Sent(small), p.Held(), p.Waiting())
+	if !p.sent(small) || p.Held() != burst-paceLeast/size || p.Waiting() {
+		t.Errorf("the small one has left: %v; %d are held, more leave: %v", p.sent(small), p.Held(), p.Waiting())
 	}
 	sent := bytesOf(first)
 	for tick := uint64(20); len(first) > 0; tick += 20 {
@@ -128,7 +128,7 @@ func TestTable_Abandon_staysOnItsWay(t *testing.T) {
 			p.Abandon(q)
 		}
 		all := leave(p, 2)
-		if p.Sent(waits) || !p.Sent(small) {
+		if p.sent(waits) || !p.sent(small) {
 			t.Fatal("given up, and no longer on its way")
 		}
 		tick := uint64(3)
@@ -138,7 +138,7 @@ func TestTable_Abandon_staysOnItsWay(t *testing.T) {
 			tick = 1 + lostAfter*pacePatience
 		}
 		p.Tick(tick)
-		if leave(p, tick); !p.Sent(waits) {
+		if leave(p, tick); !p.sent(waits) {
 			t.Errorf("a later one has ended: %v; at tick %d nothing leaves", ends, tick)
 		}
 	}

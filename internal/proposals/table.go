@@ -156,14 +156,18 @@ func (t *Table) addFor(id consensus.ProposalID, payload []byte, done Completion,
 	return nil
 }
 
-// Abandon forgets who waits for a proposal of this member. A proposal that was sent may still happen.
-func (t *Table) Abandon(p *Pending) {
+// Abandon forgets the caller that waits for a proposal of this member, and reports whether the proposal has left, at least as
+// far as the core: then it may still happen. Of one that has not left nothing has happened, nor will it.
+func (t *Table) Abandon(p *Pending) (sent bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p = p.latest(); p.awaited() {
+	p = p.latest()
+	sent = !p.ID.IsZero()
+	if p.awaited() {
 		p.done = nil
 		t.unattended(p)
 	}
+	return sent
 }
 
 // AbandonFor forgets that done waits for a proposal of a client. A proposal that was sent may still happen.
@@ -184,13 +188,6 @@ func (t *Table) unattended(p *Pending) {
 		p.queue.laneOf(p).abandon(p)
 	}
 	t.settle(p)
-}
-
-// Sent reports whether p has left, at least as far as the core: only of one that has not, nothing can have happened.
-func (t *Table) Sent(p *Pending) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return !p.latest().ID.IsZero()
 }
 
 // Stale counts the own commands that a leader refused because they were bound to a configuration that was no longer in

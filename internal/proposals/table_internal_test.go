@@ -179,14 +179,16 @@ func TestTable_Abandon_isNotRepeated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Sent(q) {
+	if p.sent(q) {
 		t.Error("it counts as sent before it left")
 	}
 	sent := leave(p, 1)
-	if !p.Sent(q) {
+	if !p.sent(q) {
 		t.Error("it does not count as sent after it left")
 	}
-	p.Abandon(q)
+	if !p.Abandon(q) {
+		t.Error("an abandoned proposal that had left counts as one that did not")
+	}
 	p.Resend(5)
 	if got := leave(p, 6); len(got) != 0 {
 		t.Errorf("got %v, want nothing", got)

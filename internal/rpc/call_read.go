@@ -3,6 +3,7 @@ package rpc
 import (
 	"bytes"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/quorate/quorate/internal/auth"
@@ -97,21 +98,28 @@ func (r *rangeRequest) permit(ctx context.Context, s *kvService, p patience) (er
 	return nil
 }
 
-// show answers with what this member shows now.
+// show answers with what this member shows now. A caller who may not read it by now learns nothing, not even why it cannot be
+// read.
 func (r *rangeRequest) show(ctx context.Context, s *kvService, p patience) (h2.Message, error) {
 	if r.known == nil {
 		if err := r.permit(ctx, s, p); err != nil {
 			return nil, err
 		}
 	}
-	if err := r.build(ctx, s, p); err != nil {
+	err := r.build(ctx, s, p)
+	if errors.Is(err, errWaits) {
 		return nil, err
 	}
 	if !s.access.Unchanged(r.known) {
-		if err := r.permit(ctx, s, p); err != nil {
-			drop(&r.response)
-			return nil, err
+		if refused := r.permit(ctx, s, p); refused != nil {
+			if err == nil {
+				drop(&r.response)
+			}
+			return nil, refused
 		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	uncompressed(ctx, r.response.Memory)
 	return &r.response, nil

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/proposals"
 	"github.com/quorate/quorate/internal/sim/changes"
 	"github.com/quorate/quorate/internal/sim/dice"
 )
@@ -84,7 +86,10 @@ func (h *host) ask(request consensus.ChangeRequest) {
 	h.suite.Jobs.Asked(&request)
 	over := h.cluster.asked.Add(&request, func() bool { return h.alive && h.life == life })
 	done := func(err error) {
-		over()
+		var refused *membership.RefusedError
+		if err == nil || errors.As(err, &refused) || errors.Is(err, proposals.ErrNoLeader) { // else it may still happen
+			over()
+		}
 		if err == nil && !request.Abort {
 			h.after(0, h.tellDecided)
 		}

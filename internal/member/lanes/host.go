@@ -18,7 +18,7 @@ type Lane uint8
 // The lanes.
 const (
 	Loop    Lane = iota // Lanes.Take and Step
-	Disk                // Lanes.Write, or Writes and Writer
+	Disk                // Lanes.Write, or TakeWrites and Writer
 	Apply               // Lanes.Apply
 	Answers             // Lanes.Answer
 )
@@ -79,7 +79,7 @@ type Host interface {
 // Checks are told what a member does before anything follows from it. They are for the simulator: in production there are none.
 type Checks interface {
 	// Persisting is told of a write when it is asked for.
-	Persisting(request *node.Persist)
+	Persisting(request node.Persist)
 	// Synced is told of writes that are on disk.
 	Synced(requests []node.Persist)
 	// Compacted is told what the log has forgotten.
@@ -99,7 +99,7 @@ type Checks interface {
 // unchecked are no Checks.
 type unchecked struct{}
 
-func (unchecked) Persisting(*node.Persist)                        {}
+func (unchecked) Persisting(node.Persist)                         {}
 func (unchecked) Synced([]node.Persist)                           {}
 func (unchecked) Compacted(consensus.SnapshotMeta)                {}
 func (unchecked) Committed([]consensus.Entry)                     {}

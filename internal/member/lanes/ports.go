@@ -14,7 +14,7 @@ func (l *Lanes) ports() node.Ports {
 	return node.Ports{
 		Send: l.send,
 		Persist: func(request node.Persist) {
-			l.checks.Persisting(&request)
+			l.checks.Persisting(request)
 			l.disk.queue.Put(request)
 		},
 		Apply: func(entries []consensus.Entry) {

@@ -144,14 +144,12 @@ func (q *request) abandon() bool {
 	return true
 }
 
-// forget has the loop not remember the request.
-func (q *request) forget() {
+// forget has the loop not remember the request, and reports whether it is a command that has left and so may still happen.
+func (q *request) forget() (sent bool) {
 	if q.reads {
 		q.requests.loop.DropReader(&q.reader)
 	}
-	if q.proposal != nil {
-		q.requests.loop.Proposals().Abandon(q.proposal)
-	}
+	return q.proposal != nil && q.requests.loop.Proposals().Abandon(q.proposal)
 }
 
 // sweep ends what has waited too long.
@@ -185,9 +183,8 @@ func (r *Requests) expire(q *request) {
 	if r.host.Stopped() {
 		err = ErrStopped
 	}
-	if q.proposal != nil && errors.Is(err, proposals.ErrNoLeader) && r.loop.Proposals().Sent(q.proposal) {
-		err = proposals.ErrLeaderFailed // it left for a leader that is gone since, so it may still happen
+	if sent := q.forget(); sent && errors.Is(err, proposals.ErrNoLeader) {
+		err = proposals.ErrLeaderFailed // it left for a leader that is gone since
 	}
-	q.forget()
 	q.done.Complete(kv.Result{}, err)
 }

@@ -33,6 +33,7 @@ type askedHost struct {
 	woken    atomic.Int64
 	replaced error // why it serves nothing
 	connects bool
+	needs    level.Level
 	ended    atomic.Bool
 }
 
@@ -40,9 +41,8 @@ func (h *askedHost) Turn(Lane)                         { h.woken.Add(1) }
 func (h *askedHost) Superseded() error                 { return h.replaced }
 func (h *askedHost) Connected(consensus.MemberID) bool { return h.connects }
 func (h *askedHost) Stopped() bool                     { return h.ended.Load() }
-func (h *askedHost) Needs([]byte) level.Level          { return level.First }
-
-func (h *askedHost) Active(level.Level) bool { return true }
+func (h *askedHost) Needs([]byte) level.Level          { return max(h.needs, level.First) }
+func (h *askedHost) Active(needs level.Level) bool     { return needs <= level.First }
 
 // asking are the requests of member 1.
 type asking struct {
@@ -108,6 +108,11 @@ func TestRequests_Propose(t *testing.T) {
 		if _, err := a.Propose(large, done); !errors.Is(err, proposals.ErrTooLarge) {
 			t.Errorf("a large command: %v", err)
 		}
+		a.host.needs = level.First + 1
+		if _, err := a.Propose(put, done); !errors.Is(err, ErrNeedsLevel) {
+			t.Errorf("a command of a level that is not active: %v", err)
+		}
+		a.host.needs = level.First
 		a.host.replaced = errors.New("superseded")
 		if _, err := a.Propose(put, done); !errors.Is(err, a.host.replaced) {
 			t.Errorf("a member that serves nothing: %v", err)

@@ -18,7 +18,7 @@ type checks struct{ *Process }
 var _ lanes.Checks = checks{}
 
 // Persisting tells of the entries now, when the core has them; Synced again when they are safe.
-func (l checks) Persisting(request *node.Persist) {
+func (l checks) Persisting(request node.Persist) {
 	s, batch := l.Suite, &request.Batch
 	core := l.Lanes.Node().Replica()
 	s.Recording(l.ID, core.Term(), core.Status().Applied, batch)
