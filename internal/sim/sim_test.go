@@ -160,7 +160,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"recover-any-payload":   {Members: 5, Nemesis: "liar,last-word,transfer,delay", Seed: 110},
 		"leader-no-log-order":   {Members: 5, Nemesis: "none"},
 		"no-log-keys":           {Members: 4, Nemesis: "crash,transfer"},
-		"superquorum-less":      {Members: 7, Nemesis: "last-word,delay", Seed: 740},
+		"superquorum-less":      {Members: 7, Nemesis: "last-word,delay", Seed: 790},
 		"proposer-any-attempt":  {Members: 7, Nemesis: "last-word"},
 		"read-past-pool":        {Members: 5, Nemesis: "last-word,delay", Seed: 240},
 		"vote-without":          {Members: 5, Nemesis: "last-word,delay", Seed: 88},

@@ -67,7 +67,8 @@ var table = [Count]Text{
 	// Members and their changes.
 	CountLearners: {"count-learners",
 		"learners receive everything and count nowhere", "Raft thesis, 4.2.1", Core, "commit-rule"},
-	CountSelf: {"count-self", "a leader that is no voter does not count itself", "Raft thesis, 4.2.2", Core, "settled"},
+	CountSelf: {"count-self", "a leader that is no voter does not count itself", "Raft thesis, 4.2.2", Core,
+		"settled, commit-rule"},
 	ChangeInOldTerm: {"change-in-old-term",
 		"a leader changes the configuration only once an entry of its own term has committed",
 		"Ongaro, 2015; ADR 60", Core | Model, "configuration"},
@@ -212,7 +213,7 @@ var table = [Count]Text{
 		"a proposer counts what voters hold, and nothing that learners do", "docs/fast-path.md, Accepting 4", Model, ""},
 	SuperquorumLess: {"superquorum-less",
 		"a superquorum decides, and no fewer",
-		"CURP (NSDI 2019), 3.2; docs/fast-path.md, Accepting 4", Core | Model, "real-time-order"},
+		"CURP (NSDI 2019), 3.2; docs/fast-path.md, Accepting 4", Core | Model, "real-time-order, fast-path"},
 	JointDecidesInNew: {"joint-decides-in-new",
 		"in a joint configuration a superquorum of each set decides", "docs/fast-path.md, Accepting 4", Model, ""},
 	SkipTakesNext: {"skip-takes-next",
