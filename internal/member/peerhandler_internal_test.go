@@ -2,6 +2,7 @@ package member
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -76,23 +77,23 @@ func TestPeerHandler_Receive_unknown(t *testing.T) {
 		receive := func(from consensus.MemberID) {
 			m.PeerHandler().Receive([]consensus.Message{{From: from, To: 1, Kind: consensus.MsgHeartbeat}})
 		}
-		heard := 0 // of all but the first, which fills the account
+		var heard atomic.Int64 // of all but the first, which fills the account
 		receive(3)
 		for id := range consensus.MemberID(10) {
 			go func() {
 				receive(4 + id)
-				heard++
+				heard.Add(1)
 			}()
 		}
 		synctest.Wait()
-		if heard != 0 {
-			t.Errorf("%d processes of unknown ids have room of their own", heard)
+		if n := heard.Load(); n != 0 {
+			t.Errorf("%d processes of unknown ids have room of their own", n)
 		}
 		receive(2) // is not held up
 		m.lanes.Inbox().Close()
 		synctest.Wait()
-		if heard != 10 {
-			t.Errorf("%d of 10 were let go", heard)
+		if n := heard.Load(); n != 10 {
+			t.Errorf("%d of 10 were let go", n)
 		}
 	})
 }
