@@ -52,7 +52,10 @@ func Packed(block []byte) []byte { return append([]byte{byte(itemPacked)}, block
 const MaxPackedBytes = maxPackedBytes
 
 // Carried encodes the state that a segment of an empty log begins with.
-func Carried() []byte { return new(carried).append(nil) }
+func Carried() []byte { return CarriedTo(0) }
+
+// CarriedTo is the state that a segment begins with whose log ends at an index.
+func CarriedTo(last consensus.Index) []byte { return (&carried{last: last}).append(nil) }
 
 // Items encodes batches as they stand in the first record of a log.
 func Items(batches ...Batch) []byte { return new(encoder).append(nil, batches, new(pool)) }

@@ -52,6 +52,12 @@ func seedBatches() []wal.Batch {
 	return batches
 }
 
+// withGap is entries with a gap between, over which the log claims to end further on than it does.
+func withGap() []byte {
+	return slices.Concat(wal.Items(wal.Batch{Entries: entries(1, 3, 10)}), wal.CarriedTo(47),
+		wal.Items(wal.Batch{Entries: entries(48, 50, 10)}))
+}
+
 // Ensure that items of any content under valid checksums are opened or refused.
 func FuzzOpen_items(f *testing.F) {
 	f.Add(wal.Items(seedBatches()...), []byte{8, 1})
@@ -60,6 +66,7 @@ func FuzzOpen_items(f *testing.F) {
 	f.Add(wal.Items(wal.Batch{Witness: keep(early)}, wal.Batch{Entries: []consensus.Entry{entryOf(1, early)}},
 		wal.Batch{Witness: forget(early)}), wal.Named(entryOf(2, early)))
 	f.Add([]byte{4}, []byte{7, 0, 0, 0, 0, 0, 0, 0, 0})
+	f.Add(withGap(), []byte{4})
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		checkOpened(t, wal.Sealed(identity, wal.Carried(), first, second))
 		checkOpened(t, wal.Sealed(identity, slices.Concat(wal.Carried(), first), second))
@@ -73,6 +80,7 @@ func FuzzOpen_packed(f *testing.F) {
 	f.Add(s2.EncodeBest(nil, wal.Items(wal.Batch{Entries: entries(1, 9, 5000)})))
 	f.Add(wal.Packed(s2.Encode(nil, items))) // twice
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0x0f, 0})
+	f.Add(s2.Encode(nil, withGap()))
 	f.Fuzz(func(t *testing.T, block []byte) {
 		checkOpened(t, wal.Sealed(identity, wal.Carried(), wal.Packed(block)))
 		if len(block) == 0 || block[0] == wal.Packed(nil)[0] { // such items are not packed

@@ -303,10 +303,13 @@ func (r *replay) record(i int, items []byte) error {
 		return fault("carried state out of place")
 	}
 	var it item
-	for len(items) > 0 {
+	for first := true; len(items) > 0; first = false {
 		rest, err := decodeItem(&it, items)
 		if err != nil {
 			return damage(err)
+		}
+		if it.kind == itemCarried && !first {
+			return fault("carried state amid other items")
 		}
 		items = rest
 		if err := r.item(i, &it); err != nil {
@@ -350,6 +353,9 @@ func (r *replay) item(i int, it *item) error {
 	case itemBase:
 		if it.meta.Position.Index > c.last {
 			return fault(fmt.Sprintf("the log is compacted to %d and ends at %d", it.meta.Position.Index, c.last))
+		}
+		if it.meta.Position.Index < c.base.Position.Index {
+			return fault(fmt.Sprintf("the log is compacted to %d, after it was to %d", it.meta.Position.Index, c.base.Position.Index))
 		}
 		c.base = it.meta
 		for len(r.entries) > 0 && r.entries[0].Index <= c.base.Position.Index {
