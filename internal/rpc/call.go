@@ -107,15 +107,16 @@ func (c *call) answer(message h2.Message, err error) {
 	c.front.Answer(message, err)
 }
 
-// later finishes a call with a goroutine, where a step has to wait, or has memory that is counted.
+// later finishes a call in a goroutine, where a step has to wait, or has memory that is counted. The call must have reserved it
+// (front.Call.Reserve). The context of finish ends with the client or with the deadline of the call.
 func (c *call) later(finish func(ctx context.Context) (h2.Message, error)) {
-	go func() {
+	c.front.Go(c.kv.options.Clock.Now().Sub(c.begun), func(ctx context.Context) {
 		defer c.front.Flush()
-		message, err := finish(c.front.Context())
+		message, err := finish(ctx)
 		if err = c.leave(err); err != nil {
 			c.front.Answer(nil, err)
 			return
 		}
 		c.front.AnswerCounted(message)
-	}()
+	})
 }

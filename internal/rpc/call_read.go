@@ -206,6 +206,10 @@ func (r *read) finish() {
 	_ = s.indexRead(r.begun, nil)
 	message, err := r.show(r.front.Context(), s, promptly)
 	if err == errWaits {
+		if err = r.front.Reserve(); err != nil {
+			r.answer(nil, r.timed(err))
+			return
+		}
 		r.known = nil
 		r.later(func(ctx context.Context) (h2.Message, error) {
 			message, err := r.show(ctx, s, patiently)

@@ -141,7 +141,10 @@ func (w *write) admit(ctx context.Context) error {
 	if err := s.sign(ctx, command, promptly); err != nil {
 		return err
 	}
-	return s.makeRoom(ctx, command, promptly)
+	if err := s.makeRoom(ctx, command, promptly); err != nil || !kv.AsksForPairs(command) {
+		return err
+	}
+	return w.front.Reserve() // finish may need a goroutine
 }
 
 // Complete implements proposals.Completion.

@@ -255,6 +255,7 @@ func serveMember(t testing.TB, change func(*rpc.Options)) *server {
 // machineBackend serves from a state machine alone: what is proposed is applied at once. It shows what the services
 // themselves cost, and lets tests take the leader away.
 type machineBackend struct {
+	store   engine.Engine
 	mu      sync.Mutex
 	machine *apply.Machine
 	index   consensus.Index
@@ -277,7 +278,7 @@ func newMachineBackend(t testing.TB) *machineBackend {
 		t.Fatal(err)
 	}
 	machine.Leases().Promote(time.Now(), 0)
-	return &machineBackend{machine: machine, leader: testMember, changed: make(chan struct{})}
+	return &machineBackend{store: store, machine: machine, leader: testMember, changed: make(chan struct{})}
 }
 
 // lead makes id the leader, or nobody.

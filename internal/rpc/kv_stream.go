@@ -48,7 +48,7 @@ func (s *kvService) serveRangeStream(_ any, stream grpc.ServerStream) error {
 // revision of the first chunk. Only the last chunk has a header, a count and the word whether there is more.
 func (s *kvService) rangeStream(ctx context.Context, op kv.RangeOp, send func(any) error) error {
 	if op.CountOnly {
-		return s.streamCount(op, send)
+		return s.streamCount(ctx, op, send)
 	}
 	left := op.Limit
 	if left <= 0 {
@@ -79,7 +79,7 @@ func (s *kvService) rangeStream(ctx context.Context, op kv.RangeOp, send func(an
 			op.Key = append(page.Last, 0)
 		}
 		if last {
-			if err := s.closeStream(&chunk.Response, op, head, sent, page.Result.More); err != nil {
+			if err := s.closeStream(ctx, &chunk.Response, op, head, sent, page.Result.More); err != nil {
 				return err
 			}
 		}
@@ -92,29 +92,43 @@ func (s *kvService) rangeStream(ctx context.Context, op kv.RangeOp, send func(an
 }
 
 // closeStream completes the last chunk. What the limit left out is counted now: op begins behind the last key sent.
-func (s *kvService) closeStream(r *wire.RangeResponse, op kv.RangeOp, head wire.Header, sent int64, more bool) error {
+func (s *kvService) closeStream(
+	ctx context.Context, r *wire.RangeResponse, op kv.RangeOp, head wire.Header, sent int64, more bool,
+) error {
 	r.Headless, r.Header = false, head
 	r.Result.More, r.Result.Count = more, sent
 	if !more {
 		return nil
 	}
-	machine, release := s.options.Member.Machine()
-	defer release()
-	rest, _, err := machine.Store().Range(&kv.RangeOp{Key: op.Key, End: op.End, Revision: op.Revision, CountOnly: true})
-	r.Result.Count += rest.Count
+	rest, _, err := s.count(ctx, &kv.RangeOp{Key: op.Key, End: op.End, Revision: op.Revision, CountOnly: true})
+	r.Result.Count += rest
 	return err
 }
 
 // streamCount answers a stream that only counts with its only message.
-func (s *kvService) streamCount(op kv.RangeOp, send func(any) error) error {
-	machine, release := s.options.Member.Machine()
-	result, revision, err := machine.Store().Range(&op)
-	release()
+func (s *kvService) streamCount(ctx context.Context, op kv.RangeOp, send func(any) error) error {
+	found, revision, err := s.count(ctx, &op)
 	if err != nil {
 		return err
 	}
-	counted := wire.RangeResponse{Header: s.headerAt(revision), Result: kv.RangeResult{Count: result.Count}}
+	counted := wire.RangeResponse{Header: s.headerAt(revision), Result: kv.RangeResult{Count: found}}
 	return send(&wire.RangeChunk{Response: counted})
+}
+
+// count counts the keys of a range. It ends with ctx.
+func (s *kvService) count(ctx context.Context, op *kv.RangeOp) (found int64, revision kv.Revision, err error) {
+	err = s.options.Answers.Build(ctx, maxChunkBytes, func(account kv.Account) error {
+		machine, release := s.options.Member.Machine()
+		defer release()
+		result, current, err := machine.Store().RangeWithin(op, account)
+		if err != nil {
+			return err
+		}
+		account.Release()
+		found, revision = result.Count, current
+		return nil
+	})
+	return found, revision, s.unanswered(err)
 }
 
 // readChunk obeys a sort target without an order only if this chunk is all of the stream, as it is with etcd. Else the

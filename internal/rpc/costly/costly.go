@@ -189,7 +189,11 @@ type cost struct {
 	looks   int64 // left for what it compares and keeps
 	deletes int64 // left for what it deletes or replaces, from which on more makes no difference
 	keeps   int64
+	looked  int // how many values of puts
 }
+
+// looksAtOnce is how many values a cost looks up without letting other goroutines run, or asking whether the call has ended.
+const looksAtOnce = 64
 
 func (c *cost) of(command *kv.Command) error {
 	switch {
@@ -238,6 +242,12 @@ func (c *cost) put(op *kv.PutOp, oneOfMany bool) error {
 	}
 	if !op.IgnoreValue && (!oneOfMany || c.deletes < 0) {
 		return nil
+	}
+	if c.looked++; c.looked%looksAtOnce == 0 {
+		runtime.Gosched()
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
 	}
 	size, err := c.machine.Store().ValueLen(op.Key)
 	switch {

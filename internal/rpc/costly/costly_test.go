@@ -334,6 +334,22 @@ func TestGate_Turn_refuses(t *testing.T) {
 	})
 }
 
+// Ensure that the look at what many puts replace ends with the call.
+func TestGate_Turn_endsWithCall(t *testing.T) {
+	g, many := gateOf(machine(t, 1)), &kv.TxnOp{}
+	for range 4000 {
+		many.Then = append(many.Then, kv.Op{Put: &kv.PutOp{Key: []byte("absent")}})
+	}
+	ctx, cancel := context.WithCancel(from("10.0.0.1"))
+	if _, err := g.Turn(ctx, &kv.Command{Txn: many}, func() {}); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := g.Turn(ctx, &kv.Command{Txn: many}, func() {}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a call that has ended: %v", err)
+	}
+}
+
 // Ensure that values that puts keep are written again at a bounded rate, also by puts that cost little each; that a few need not
 // wait; and that other commands do not wait for them.
 func TestGate_Turn_keepsInPace(t *testing.T) {

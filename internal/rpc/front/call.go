@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -22,6 +23,7 @@ type Call struct {
 	// Of the goroutine that reads.
 	body assembler
 	over bool // the message has come: what follows is dropped
+	held int  // bytes that the stream counts for the message of a prompt call
 
 	// Finish is called by a writer after Done, or by a reader after DoneButRead, and answers the call. After Done it must not
 	// wait.
@@ -32,6 +34,7 @@ type Call struct {
 	arrived func() // nil: no goroutine waits for the message
 	lost    bool
 	onLost  func()
+	cancel  context.CancelFunc // of Go; nil before
 }
 
 // Context has the call's metadata and peer. It does not end.
@@ -110,9 +113,11 @@ func (c *Call) holdUnpacked(bytes int) bool { return c.stream.Hold(c.body.kept()
 
 // begin serves the call, promptly if its method can.
 func (c *Call) begin(message []byte) {
-	if len(message) > smallRequest && !c.stream.Hold(copies*len(message)) {
-		c.fail(errExhausted)
-		return
+	if len(message) > smallRequest {
+		if c.held = copies * len(message); !c.stream.Hold(c.held) {
+			c.fail(errExhausted)
+			return
+		}
 	}
 	if prompt := c.request.prompt; prompt != nil && prompt(c, message) {
 		return
@@ -196,10 +201,13 @@ func (c *Call) Lost() {
 	}
 	c.mu.Lock()
 	c.lost = true
-	tell := c.onLost
+	tell, cancel := c.onLost, c.cancel
 	c.mu.Unlock()
 	if tell != nil {
 		tell()
+	}
+	if cancel != nil {
+		cancel()
 	}
 }
 
@@ -225,6 +233,36 @@ func (c *Call) conn() any { return c.stream.Conn() }
 
 // DoneButRead has a prompt call finished by a reader: it may wait for a disk.
 func (c *Call) DoneButRead() { c.server.readers.push(c) }
+
+// Reserve counts the memory of the goroutine that Go starts, or returns why there is none (ResourceExhausted). A call that does
+// what cannot be undone must reserve it before.
+func (c *Call) Reserve() error {
+	if !c.stream.Hold(c.held + serveBytes) {
+		return errExhausted.Err()
+	}
+	return nil
+}
+
+// Go finishes a prompt call by f, in a goroutine that Reserve has counted. The context of f ends when the client has gone, or
+// at the deadline of the call, of whose time so much is spent. f answers the call.
+func (c *Call) Go(spent time.Duration, f func(ctx context.Context)) {
+	r := *c.request
+	if r.timeout >= 0 {
+		r.timeout = max(0, r.timeout-spent)
+	}
+	ctx, cancel := r.withDeadline()
+	c.mu.Lock()
+	c.cancel = cancel
+	lost := c.lost
+	c.mu.Unlock()
+	if lost {
+		cancel()
+	}
+	go func() {
+		defer cancel()
+		f(ctx)
+	}()
+}
 
 // Answer answers a prompt call, without flushing that; with an error if it failed.
 func (c *Call) Answer(answer h2.Message, err error) {

@@ -8,7 +8,7 @@
 // The main type is Server. The messages of gRPC are in message.go, what is in the fields of a request in request.go.
 //
 // Invariants:
-//  1. A prompt method never waits, and neither does what it leaves to be finished.
+//  1. A prompt method never waits, and neither does what it leaves to be finished, unless that has a goroutine (Call.Go).
 //  2. A message is refused by its length before it is kept.
 //  3. A service sees of a call what it would see behind a grpc.Server: metadata, deadline, peer, cancellation.
 //

@@ -1,0 +1,190 @@
+package rpc_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/answers"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/rpc"
+)
+
+// watchedBackend counts who reads the state machine.
+type watchedBackend struct {
+	*machineBackend
+	reading atomic.Int64
+}
+
+func (b *watchedBackend) Machine() (*apply.Machine, func()) {
+	b.reading.Add(1)
+	return b.machine, func() { b.reading.Add(-1) }
+}
+
+// gatedBackend answers proposals when there are enough of them.
+type gatedBackend struct {
+	*machineBackend
+	calls   int
+	mu      sync.Mutex
+	pending []func()
+	full    func() // called before they are answered
+}
+
+func (b *gatedBackend) ProposeAsync(command *kv.Command, done proposals.Completion) (func() bool, error) {
+	result, err := b.Propose(context.Background(), command)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pending = append(b.pending, func() { done.Complete(result, err) })
+	if len(b.pending) == b.calls {
+		b.full()
+		for _, complete := range b.pending {
+			complete()
+		}
+	}
+	return func() bool { return false }, nil
+}
+
+func (b *watchedBackend) putMany(t testing.TB, n int) {
+	t.Helper()
+	for i := 0; i < n; {
+		txn := &kv.TxnOp{}
+		for range 1000 {
+			txn.Then = append(txn.Then, kv.Op{Put: &kv.PutOp{Key: fmt.Appendf(nil, "key%08d", i)}})
+			i++
+		}
+		if result, err := b.Propose(context.Background(), &kv.Command{Txn: txn}); err != nil || result.Err != nil {
+			t.Fatal(err, result.Err)
+		}
+	}
+}
+
+// await waits until ok.
+func await(t *testing.T, ok func() bool) {
+	t.Helper()
+	for ctx := waitContext(t); !ok(); runtime.Gosched() {
+		if ctx.Err() != nil {
+			t.Fatal("it did not come")
+		}
+	}
+}
+
+// walks is a transaction that puts a key, and looks at all keys n*n times and finds none.
+func walks(n int) *pb.TxnRequest {
+	look := &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{
+		Key: []byte{0}, RangeEnd: []byte{0}, MinModRevision: 1 << 62, Limit: 1,
+	}}}
+	inner := &pb.TxnRequest{}
+	for range n {
+		inner.Success = append(inner.Success, look)
+	}
+	outer := &pb.TxnRequest{Success: []*pb.RequestOp{{Request: &pb.RequestOp_RequestPut{
+		RequestPut: &pb.PutRequest{Key: []byte("x")},
+	}}}}
+	for range n {
+		outer.Success = append(outer.Success, &pb.RequestOp{Request: &pb.RequestOp_RequestTxn{RequestTxn: inner}})
+	}
+	return outer
+}
+
+// Ensure that what is read for the answer to a call ends with the call, by whichever transport it came: the transaction here
+// looks at 119 million keys.
+func TestKV_answer_endsWithCall(t *testing.T) {
+	b := &watchedBackend{machineBackend: newMachineBackend(t)}
+	b.putMany(t, 30_000)
+	s := serve(t, b, nil)
+	for _, road := range roads {
+		*library = road.library
+		s.bare = serve(t, b, nil).conn(t)
+		*library = false
+		t.Run(road.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(waitContext(t))
+			done := make(chan error, 1)
+			go func() { done <- road.invoke(ctx, t, s, "", "Txn", walks(63)) }()
+			await(t, func() bool { return b.reading.Load() > 0 })
+			cancel()
+			if err := <-done; status.Code(err) != codes.Canceled {
+				t.Errorf("a canceled call: %v", err)
+			}
+			await(t, func() bool { return b.reading.Load() == 0 })
+			timed, end := context.WithTimeout(waitContext(t), 200*time.Millisecond)
+			defer end()
+			if err := road.invoke(timed, t, s, "", "Txn", walks(63)); status.Code(err) != codes.DeadlineExceeded {
+				t.Errorf("a call of 200 ms: %v", err)
+			}
+			await(t, func() bool { return b.reading.Load() == 0 })
+		})
+	}
+}
+
+// Ensure that the goroutines that finish calls are counted for the clients that made them.
+func TestKV_answer_goroutinesAreCounted(t *testing.T) {
+	const calls, goroutine, value = 16, 8 << 10, 100 << 10
+	held, budget := admission.NewLedger(64<<20), answers.New(64<<20, 0)
+	giveBack := func() {}
+	b := &gatedBackend{machineBackend: newMachineBackend(t), calls: calls, full: func() {
+		var err error
+		if giveBack, err = budget.Lend(context.Background(), 64<<20, 0); err != nil {
+			t.Error(err)
+		}
+	}}
+	if _, err := b.Propose(context.Background(), &kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: make([]byte, value)}}); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, b, func(o *rpc.Options) { o.Held, o.Answers = held, budget })
+	client := pb.NewKVClient(s.conn(t))
+	if _, err := client.Range(waitContext(t), &pb.RangeRequest{Key: []byte("none")}); err != nil {
+		t.Fatal(err)
+	}
+	before := held.Stats().Bytes
+	var running sync.WaitGroup
+	for range calls {
+		running.Go(func() {
+			_, err := client.Txn(waitContext(t), &pb.TxnRequest{Success: []*pb.RequestOp{
+				{Request: &pb.RequestOp_RequestPut{RequestPut: &pb.PutRequest{Key: []byte("x")}}},
+				{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: []byte("k")}}},
+			}})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	await(t, func() bool { return budget.Stats().Waiting == calls })
+	if took := held.Stats().Bytes - before; took < calls*goroutine {
+		t.Errorf("%d goroutines are counted as %d bytes", calls, took)
+	}
+	giveBack()
+	running.Wait()
+}
+
+// Ensure that a RangeStream's count of keys ends with its call where keys have to be looked at: here by a store that was just
+// opened, of which nothing is counted yet.
+func TestKV_count_ends(t *testing.T) {
+	b := &watchedBackend{machineBackend: newMachineBackend(t)}
+	b.putMany(t, 20_000)
+	s := serve(t, b, nil)
+	op := &kv.RangeOp{Key: []byte{1}, End: []byte{0}, CountOnly: true}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, ctx := range []context.Context{ended, context.Background()} {
+		machine, err := apply.Open(b.store, apply.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.machine = machine
+		found, err := s.services.Count(ctx, op)
+		if err != ctx.Err() || err == nil && found != 20_000 {
+			t.Errorf("%d keys: %v, want %v", found, err, ctx.Err())
+		}
+	}
+}
