@@ -141,7 +141,9 @@ func (d *Data) restore(recovered wal.Recovered) error {
 	}
 	hard := recovered.Hard
 	hard.Commit = max(hard.Commit, applied.Index)
-	hard.Term = max(hard.Term, base.Position.Term)
+	if hard.Term < base.Position.Term { // the vote is none of that term
+		hard.Term, hard.Vote = base.Position.Term, consensus.NoMember
+	}
 	d.Restored = raft.Restored{
 		Hard: hard, Base: base, Entries: recovered.Entries, Applied: applied.Index, Tombstones: d.Tombstones(),
 		Revision: uint64(d.Machine.Store().Revision()), Records: records,

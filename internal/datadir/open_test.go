@@ -24,7 +24,7 @@ func TestOpen_snapshotInstalled_logConflicts(t *testing.T) {
 	options := datatest.Options()
 	data := datatest.Create(t, options, 1)
 	if err := data.WAL.Append(wal.Batch{
-		Hard: &consensus.HardState{Term: 2, Commit: 0}, Entries: datatest.Puts(1, 100, 1),
+		Hard: &consensus.HardState{Term: 1, Vote: 7}, Entries: datatest.Puts(1, 100, 1),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -40,6 +40,9 @@ func TestOpen_snapshotInstalled_logConflicts(t *testing.T) {
 	if restored.Base.Position != meta.Position || len(restored.Entries) != 0 || restored.Applied != meta.Position.Index {
 		t.Errorf("base %v with %d entries, applied %d; want the log to begin after %v",
 			restored.Base.Position, len(restored.Entries), restored.Applied, meta.Position)
+	}
+	if hard := restored.Hard; hard.Term != 2 || hard.Vote != consensus.NoMember {
+		t.Errorf("term %d with a vote for %s: the vote was one of term 1", hard.Term, hard.Vote)
 	}
 }
 

@@ -132,7 +132,9 @@ func (r *requests) await(
 	begun := r.Now()
 	result, err := r.wait(ctx, func(done proposals.Completion) (func() bool, error) { return r.Expect(id, done, propose) })
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = r.TimeoutError(begun)
+		if err = r.TimeoutError(begun); errors.Is(err, ErrNoLeader) {
+			err = ErrLeaderFailed // the proposal may have left for a leader that is gone since
+		}
 	}
 	return result, err
 }

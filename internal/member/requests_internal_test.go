@@ -110,6 +110,23 @@ func TestRequests_awaitStart(t *testing.T) {
 	}
 }
 
+// Ensure that a client's proposal that runs out of time while no leader is known is not said to have had no effect: it may have
+// left before.
+func TestRequests_await_noLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsking(t)
+		a.known.Follow(0, 1, time.Now)
+		a.start(deafLoop{proposals.New(1, 1, 0)})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		id := consensus.ProposalID{Session: consensus.SessionID{Member: 1, Number: 9}, Sequence: 1}
+		_, err := a.await(ctx, id, func(proposals.Completion) error { return nil })
+		if !errors.Is(err, ErrLeaderFailed) {
+			t.Errorf("%v, want %v", err, ErrLeaderFailed)
+		}
+	})
+}
+
 // Ensure that a request that is not answered ends with what most likely kept it waiting, and is repeated no more.
 func TestRequests_command(t *testing.T) {
 	put := &kv.Command{Put: &kv.PutOp{Key: []byte("k")}}

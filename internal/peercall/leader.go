@@ -94,12 +94,13 @@ func AtLeader[Q, A any](ctx context.Context, c *Caller, m *Method[Q, A], q Q) (a
 	}
 }
 
-// timedOut says why there was no answer.
+// timedOut says why there was no answer. Options.NoLeader means that nothing happened: no leader was asked. One that was, last,
+// may have done what it was asked.
 func (c *Caller) timedOut(caller error, leader consensus.MemberID, last error) error {
 	switch {
 	case caller != nil:
 		return caller
-	case leader == consensus.NoMember:
+	case leader == consensus.NoMember && last == nil:
 		return c.options.NoLeader
 	case last != nil:
 		return fmt.Errorf("%w: %w", c.options.TimedOut, last)

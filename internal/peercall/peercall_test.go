@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +125,8 @@ func TestAtLeader(t *testing.T) {
 		{"nobody leads", []consensus.MemberID{0}, &double, twice, 0, 0, func(err error) bool { return errors.Is(err, errNoLeader) }},
 		{"an unknown method", []consensus.MemberID{2}, &double, nil, 1, 0,
 			func(err error) bool { return status.Code(err) == codes.Unimplemented }},
+		{"a leader that fails, and then none", []consensus.MemberID{2, 0}, &double, fails(io.ErrUnexpectedEOF), 1, 0,
+			func(err error) bool { return errors.Is(err, errTimedOut) && !errors.Is(err, errNoLeader) }},
 		{"never the leader", []consensus.MemberID{3}, &fenced, twice, -1, 0,
 			func(err error) bool { return errors.Is(err, errTimedOut) && errors.Is(err, errElswhere) }},
 	} {

@@ -87,6 +87,29 @@ func TestReplica_Step_messagesWaitForTerm(t *testing.T) {
 	}
 }
 
+// Ensure that a member whose disk hangs before its new term is durable keeps a bounded number of answers to the leader, whose
+// first ones leave when the disk goes on.
+func TestReplica_Step_diskHangsInNewTerm(t *testing.T) {
+	base := consensus.Founding(testConfig([]memberID{1, 2, 3}, nil))
+	r, err := raft.New(raft.Defaults(1), raft.Restored{Base: base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seq uint64
+	const most = 4096
+	for round := range uint64(4 * most) {
+		out := r.Step(receive(message{Kind: consensus.MsgHeartbeat, From: 2, To: 1, Term: 2, Round: round + 1}))
+		if len(out.Send) > 0 {
+			t.Fatalf("left before the term was durable: %s", describe(&out.Send[0]))
+		}
+		seq = max(seq, out.Seq)
+	}
+	sent := r.Step(raft.Persisted{Seq: seq}).Send
+	if len(sent) == 0 || len(sent) > most || sent[0].Round != 1 {
+		t.Errorf("%d messages waited, the first of round %d", len(sent), sent[0].Round)
+	}
+}
+
 // Ensure that what was heard of the leader of one term is not answered to that of the next one, which came in the same Step: a member
 // that was asked for nothing but its log answers once.
 func TestReplica_Step_twoTermsAtOnce(t *testing.T) {

@@ -6,6 +6,9 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
+// maxHeld is how many messages wait for a term to be durable: far more than come while a disk works.
+const maxHeld = 4096
+
 // take returns what was gathered, and begins the next Output.
 func (o *outbox) take() Output {
 	out := o.Output
@@ -45,9 +48,12 @@ func (o *outbox) sendNow(m consensus.Message) {
 
 // sendInTerm lets messages overtake the own disk, but never the term (Raft thesis, section 10.2.1): a leader that forgot its
 // term could lead it again with other entries. What is sent in terms leaves in the order in which it was sent, whether it
-// waits or not: a leader takes what arrives out of order for lost.
+// waits or not: a leader takes what arrives out of order for lost. While the disk hangs, what is too much to wait is lost.
 func (r *Replica) sendInTerm(m consensus.Message) {
 	if r.hard.pending() {
+		if len(r.out.held) >= maxHeld {
+			return
+		}
 		r.out.held = append(r.out.held, heldMessage{r.complete(m), r.hard.termRequest()})
 		return
 	}

@@ -25,7 +25,7 @@ func (b *Inbox) init(most int, turn func()) {
 	b.most, b.turn, b.waiting, b.room.L = most, turn, map[consensus.MemberID]int{}, &b.mu
 }
 
-// Close lets all senders go. The loop takes nothing more.
+// Close makes PutPaced return at once. It is called when the loop takes nothing more.
 func (b *Inbox) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -48,8 +48,9 @@ func (b *Inbox) PutPaced(from consensus.MemberID, messages []consensus.Message) 
 		b.room.Wait()
 	}
 	b.waiting[from] += size
+	b.receive(messages)
 	b.mu.Unlock()
-	b.PutMessages(messages)
+	b.turn()
 }
 
 // Put leaves inputs and wakes the loop.
@@ -63,11 +64,15 @@ func (b *Inbox) Put(inputs ...raft.Input) {
 // PutMessages leaves messages for the core, however many wait.
 func (b *Inbox) PutMessages(messages []consensus.Message) {
 	b.mu.Lock()
+	b.receive(messages)
+	b.mu.Unlock()
+	b.turn()
+}
+
+func (b *Inbox) receive(messages []consensus.Message) {
 	for i := range messages {
 		b.inputs = append(b.inputs, raft.Receive{Message: messages[i]})
 	}
-	b.mu.Unlock()
-	b.turn()
 }
 
 // Wake has the loop step soon.
