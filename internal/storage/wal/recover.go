@@ -355,7 +355,7 @@ func (r *replay) item(i int, it *item) error {
 			return fault(fmt.Sprintf("the log is compacted to %d and ends at %d", it.meta.Position.Index, c.last))
 		}
 		if it.meta.Position.Index < c.base.Position.Index {
-			return fault(fmt.Sprintf("the log is compacted to %d, after it was to %d", it.meta.Position.Index, c.base.Position.Index))
+			return fault(fmt.Sprintf("the log is compacted to %d, after %d", it.meta.Position.Index, c.base.Position.Index))
 		}
 		c.base = it.meta
 		for len(r.entries) > 0 && r.entries[0].Index <= c.base.Position.Index {
