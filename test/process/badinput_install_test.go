@@ -15,6 +15,7 @@ import (
 // must find its way, and in the end the member has what the others have. Without its data it may not come back, for it
 // would vote as if it had acknowledged nothing.
 func TestBadInput_killedInstall(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -13,6 +13,7 @@ import (
 // TestBadInput_fullDisk lets a member's files grow no more while it runs, as on a full disk: it stops with its reason,
 // the others go on, and with room again it has everything that was acknowledged.
 func TestBadInput_fullDisk(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	full, others := c.nodes[0], c.nodes[1:]
 	client := c.connect(others...)
@@ -77,6 +78,7 @@ func checkFull(t *testing.T, n *node) {
 // TestFastPath_fullDisk does that to a voter while it holds what others propose: what it said that it holds, it holds, and
 // the four that are left decide as before.
 func TestFastPath_fullDisk(t *testing.T) {
+	t.Parallel()
 	e := startVoters(t, 5, farApart)
 	full := e.others(e.leader())[0]
 	load := startFastLoad(t)

@@ -3,13 +3,16 @@ package process_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -52,7 +55,14 @@ const inferring = "--fast-path=always"
 // binaryDir holds the binary that all tests run; it is linked once.
 var binaryDir string
 
+// atOnce is how many tests run beside each other: they wait for processes most of the time.
+const atOnce = 4
+
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue && runtime.GOMAXPROCS(0) < atOnce {
+		_ = p.Value.Set(strconv.Itoa(atOnce))
+	}
 	dir, err := os.MkdirTemp("", "process")
 	if err != nil {
 		panic(err)

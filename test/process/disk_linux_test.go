@@ -61,6 +61,7 @@ func (c *cluster) giveSmallDisk(n *node) string {
 // TestDisk_fullIsGivenBack overwrites a few keys until the disk is nearly full and writes are refused. A compaction alone gives the
 // disk back: nothing is written any more that could push the deletions of the history out.
 func TestDisk_fullIsGivenBack(t *testing.T) {
+	t.Parallel()
 	const keys, size = 50, 10 << 10
 	c := startCluster(t, 1, fmt.Sprintf("--disk-reserve-bytes=%d", smallReserve))
 	n := c.nodes[0]
@@ -101,6 +102,7 @@ func TestDisk_fullIsGivenBack(t *testing.T) {
 // TestDisk_full fills the disk of a member that runs. Its clients' writes are refused with NOSPACE, their reads are served,
 // deletions go on, and so does all through the others; once there is room its clients write again, and it never stopped.
 func TestDisk_full(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3, fmt.Sprintf("--disk-reserve-bytes=%d", smallReserve))
 	n := c.nodes[0]
 	disk := c.giveSmallDisk(n)

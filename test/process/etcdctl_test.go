@@ -49,6 +49,7 @@ var etcdctlLines = []struct{ line, input string }{
 
 // Ensure that this program, called etcdctl, prints what the stock one prints and ends as it does, for every command.
 func TestEtcdctl(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds etcdctl")
 	}

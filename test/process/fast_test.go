@@ -224,6 +224,7 @@ func (e *elastic) checkCounts(load *fastLoad, before float64, heir *node) {
 
 // TestFastPath_settings asks which settings use the fast path: --fast-path=never never does, and auto only where it pays.
 func TestFastPath_settings(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		name  string
 		size  int

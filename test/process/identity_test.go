@@ -100,6 +100,7 @@ func (c *cluster) leaderFirst() []*node {
 // TestCluster_diskLost: an acknowledged write is on two of three members. One of them comes back with an empty disk, beside
 // the one that never had the write: together they must not serve. Given its place anew, it is a member again.
 func TestCluster_diskLost(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	n := c.leaderFirst()
 	c.put(n[0], "before", "1")
@@ -158,6 +159,7 @@ func TestCluster_diskLost(t *testing.T) {
 
 // TestCluster_majorityWiped: two of three lose their disks and start before the third. They must not found the cluster anew.
 func TestCluster_majorityWiped(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	c.put(c.nodes[0], "z", "1")
 	for _, n := range c.nodes {
@@ -182,6 +184,7 @@ func TestCluster_majorityWiped(t *testing.T) {
 
 // TestCluster_rolledBack: an older copy of a data directory is put back. It is refused, shown, and never counted again.
 func TestCluster_rolledBack(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	n := c.leaderFirst()
 	stale := n[1]
@@ -220,6 +223,7 @@ func TestCluster_rolledBack(t *testing.T) {
 
 // TestCluster_cloned: a copy of a running member's data directory is started beside it.
 func TestCluster_cloned(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	n := c.leaderFirst()
 	original := n[1]

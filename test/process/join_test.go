@@ -59,6 +59,7 @@ func (e *elastic) waitLog(n *node, word string) {
 // TestJoin grows a cluster by --join alone: through a member that does not lead, with a list that names itself and one
 // that does not run, as a learner, in a member's place, and again with the same flags.
 func TestJoin(t *testing.T) {
+	t.Parallel()
 	e := startFirst(t)
 	first := e.nodes[0]
 	var acked map[string]string
@@ -111,6 +112,7 @@ func TestJoin(t *testing.T) {
 
 // TestJoin_refused joins where that cannot be: one line says why, and what to do.
 func TestJoin_refused(t *testing.T) {
+	t.Parallel()
 	e := startFirst(t)
 	first := e.nodes[0]
 	n := e.ranged("m2")
@@ -128,6 +130,7 @@ func TestJoin_refused(t *testing.T) {
 
 // TestJoin_waits starts the joiner before the cluster that it joins.
 func TestJoin_waits(t *testing.T) {
+	t.Parallel()
 	e := &elastic{cluster: &cluster{t: t, binary: buildBinary(t)}, dir: t.TempDir()}
 	t.Cleanup(e.end)
 	first, second := e.ranged("m1"), e.ranged("m2")

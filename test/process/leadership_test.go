@@ -10,6 +10,7 @@ import (
 // TestLeadership_stopped stops leaders gracefully, by kill and by pause. Each time the cluster goes on with another
 // one; a leader that goes in peace hands over within a term.
 func TestLeadership_stopped(t *testing.T) {
+	t.Parallel()
 	e := startElastic(t)
 	e.grow("m2")
 	e.grow("m3")

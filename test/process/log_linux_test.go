@@ -76,6 +76,7 @@ func fillPipe(t *testing.T, pipe *os.File) {
 
 // Ensure that a member whose log no process takes goes on to serve, and that the log comes once a process reads it.
 func TestLog_blocked(t *testing.T) {
+	t.Parallel()
 	c, log := startPiped(t)
 	n := c.nodes[0]
 	waitServing(t, n)
@@ -137,6 +138,7 @@ func TestLog_blocked(t *testing.T) {
 
 // Ensure that a member ends when it is told to although no process takes its log, and outlives the end of its reader.
 func TestLog_readerGone(t *testing.T) {
+	t.Parallel()
 	c, log := startPiped(t)
 	n := c.nodes[0]
 	waitServing(t, n)

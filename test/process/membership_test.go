@@ -19,6 +19,7 @@ import (
 // TestMembership_grow_and_shrink goes from one member to five and back to one under load. Always the leader is
 // removed, asked through itself, and no acknowledged write is lost.
 func TestMembership_grow_and_shrink(t *testing.T) {
+	t.Parallel()
 	e := startElastic(t)
 	stop := e.load(4)
 	for i := 2; i <= 5; i++ {
@@ -55,6 +56,7 @@ func TestMembership_grow_and_shrink(t *testing.T) {
 // TestMembership_removedWhileDown removes a member that is stopped: it is told so when it comes back, although nothing that it says
 // is heard any more, and ends.
 func TestMembership_removedWhileDown(t *testing.T) {
+	t.Parallel()
 	e := startTrio(t)
 	e.lead(e.nodes[0])
 	away := e.nodes[2]
@@ -76,6 +78,7 @@ func TestMembership_removedWhileDown(t *testing.T) {
 
 // TestMembership_mistyped adds voters that no operator will ever start: writes go on, and the repair works.
 func TestMembership_mistyped(t *testing.T) {
+	t.Parallel()
 	e := startElastic(t)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -101,6 +104,7 @@ func TestMembership_mistyped(t *testing.T) {
 
 // TestMembership_join_refused starts members that cannot join: each ends with one line that says why.
 func TestMembership_join_refused(t *testing.T) {
+	t.Parallel()
 	e := startElastic(t)
 	joiner := e.node("joiner")
 	unreachable := e.node("unreachable")
@@ -140,6 +144,7 @@ func TestMembership_join_refused(t *testing.T) {
 
 // TestMembership_learner promotes a learner by hand, and not before it is there.
 func TestMembership_learner(t *testing.T) {
+	t.Parallel()
 	e := startElastic(t)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -167,6 +172,7 @@ func TestMembership_learner(t *testing.T) {
 // TestMembership_snapshot leaves a follower behind by more than the log keeps, so that it catches up by a snapshot while
 // writes go on, and looks at a watch and a lease that go on through it.
 func TestMembership_snapshot(t *testing.T) {
+	t.Parallel()
 	e := startElastic(t)
 	e.grow("m2")
 	behind := e.grow("m3")

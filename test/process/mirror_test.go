@@ -121,6 +121,7 @@ func waitFor(ctx context.Context, t *testing.T, client *clientv3.Client, key, va
 // no key, lease or user differs, revisions are the same, and a watcher misses no event. With ETCD_BINARY the source is a real
 // etcd.
 func TestMirror(t *testing.T) {
+	t.Parallel()
 	var source *cluster
 	if os.Getenv("ETCD_BINARY") != "" {
 		source = startEtcd(t)

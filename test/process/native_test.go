@@ -10,6 +10,7 @@ import (
 // TestNative_throughAFollower watches and changes three members through one that follows: it sees the leader die, and the
 // dead member go, by a job that the next leader drives.
 func TestNative_throughAFollower(t *testing.T) {
+	t.Parallel()
 	e := startElastic(t)
 	e.grow("m2")
 	e.grow("m3")

@@ -17,6 +17,7 @@ import (
 // itself: that of one that was stopped meanwhile, too, and that of one that is killed as soon as the compaction is answered. A
 // process knows neither what the one before it wrote nor what that deleted.
 func TestDisk_givenBack(t *testing.T) {
+	t.Parallel()
 	const keys, size, rounds = 50, 10 << 10, 100
 	c := startCluster(t, 3)
 	client := c.connect(c.nodes[0])

@@ -35,6 +35,7 @@ func (e *elastic) withoutNetwork(args ...string) (output string, status int) {
 // TestRecover_noNetwork recovers a member whose network is down while the others serve: by the command, and by the flag
 // of a unit file that starts before the network. Both are refused, and the others go on.
 func TestRecover_noNetwork(t *testing.T) {
+	t.Parallel()
 	e := startTrio(t)
 	one := e.nodes[0]
 	acked := e.fill(one)
@@ -64,6 +65,7 @@ func TestRecover_noNetwork(t *testing.T) {
 // TestRecover_majorityServes recovers a member that cannot reach the others, on the word that they are lost, while they
 // serve. They go on, and say who was recovered without them.
 func TestRecover_majorityServes(t *testing.T) {
+	t.Parallel()
 	e := startTrio(t)
 	one, majority := e.nodes[0], e.nodes[1:]
 	e.fill(one)

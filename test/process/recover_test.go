@@ -161,6 +161,7 @@ func (e *elastic) term(n *node) uint64 {
 
 // TestRecover loses two of three members for ever, recovers the third, and lets the lost ones come back.
 func TestRecover(t *testing.T) {
+	t.Parallel()
 	e := startTrio(t)
 	one, two, three := e.nodes[0], e.nodes[1], e.nodes[2]
 	acked := e.fill(one)
@@ -286,6 +287,7 @@ func (e *elastic) waitSuperseded(n *node) {
 
 // TestRecover_apart recovers two survivors of one cluster, each alone. They meet, and both say who the other is.
 func TestRecover_apart(t *testing.T) {
+	t.Parallel()
 	e := startTrio(t)
 	e.fill(e.nodes[0])
 	for _, n := range e.nodes {
@@ -319,6 +321,7 @@ func TestRecover_apart(t *testing.T) {
 
 // TestRecover_learner keeps a learner whose data shows that it may stay.
 func TestRecover_learner(t *testing.T) {
+	t.Parallel()
 	e := startTrio(t)
 	one := e.nodes[0]
 	learner := e.ranged("l1")
@@ -364,6 +367,7 @@ func forced(n *node) []string {
 
 // TestForceNewCluster is etcd's flag: the same recovery, at the start of the server.
 func TestForceNewCluster(t *testing.T) {
+	t.Parallel()
 	e := startTrio(t)
 	one := e.nodes[0]
 	empty := e.ranged("empty")
@@ -394,6 +398,7 @@ func TestForceNewCluster(t *testing.T) {
 // TestForceNewCluster_forgotten leaves the flag in a unit. The cluster is whole again and loses power; the member with the flag
 // boots first, when nothing listens at the others yet, and lacks what they have acknowledged.
 func TestForceNewCluster_forgotten(t *testing.T) {
+	t.Parallel()
 	e := startTrio(t)
 	one := e.nodes[0]
 	for _, n := range e.nodes {
@@ -425,6 +430,7 @@ func TestForceNewCluster_forgotten(t *testing.T) {
 // TestForceNewCluster_refused leaves the flag in a unit after it was refused, because others served. They lose power, and the unit
 // starts the member again.
 func TestForceNewCluster_refused(t *testing.T) {
+	t.Parallel()
 	e := startTrio(t)
 	one, others := e.nodes[0], e.nodes[1:]
 	one.kill()

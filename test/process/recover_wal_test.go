@@ -9,6 +9,7 @@ import (
 // TestRecover_compareLogElsewhere compares survivors whose logs lie in a --wal-dir: the one that holds an acknowledged write is read,
 // and no text leads past it.
 func TestRecover_compareLogElsewhere(t *testing.T) {
+	t.Parallel()
 	e := planVoters(t, 3)
 	wal := func(n *node) string { return filepath.Join(e.dir, "log-of-"+n.name) }
 	for _, n := range e.nodes {

@@ -30,6 +30,7 @@ func (c *cluster) restore(file string, flags ...string) {
 // Ensure that three members begin with the snapshot of another cluster: keys at their revisions, leases, users, and history for
 // a watch; that they hold the same; and that nothing is restored into a directory in use.
 func TestRestore(t *testing.T) {
+	t.Parallel()
 	from := startCluster(t, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -145,6 +146,7 @@ func restoredTwice(t *testing.T, ctx context.Context, c *cluster, file string) {
 // TestRestore_oneOfThree restores one member whose disk is lost, while the others serve. Command, process and the others' logs say
 // that this is wrong, and what they say leads to a whole cluster with all that was written.
 func TestRestore_oneOfThree(t *testing.T) {
+	t.Parallel()
 	e := startTrio(t)
 	one, two, three := e.nodes[0], e.nodes[1], e.nodes[2]
 	e.write(one, "before")

@@ -13,6 +13,7 @@ import (
 // No member that could know that is up, so acknowledged writes are missing. The member that has them says so once it is back,
 // in its log and for as long as it is so, and nothing that it says leads to the loss of its directory.
 func TestRollback_snapshotOfRunningMember(t *testing.T) {
+	t.Parallel()
 	e := startTrio(t)
 	one, two, three := e.nodes[0], e.nodes[1], e.nodes[2]
 	three.kill()

@@ -77,6 +77,7 @@ func (c *cluster) switchOff(nodes []*node) {
 // TestStrangers_greet lets a process that is in no cluster tell all members that the cluster was recovered without them, while
 // all of them boot, and while they have no leader. It must change nothing.
 func TestStrangers_greet(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	c.put(c.nodes[0], "a", "1")
 	claim := strangersClaim(t, c.nodes[2])
@@ -105,6 +106,7 @@ func TestStrangers_greet(t *testing.T) {
 // TestRecover_ghost recovers a member by mistake while the others serve. It is stopped for ever, as their alarm says. A later
 // loss of their quorum, for a moment, must not end them.
 func TestRecover_ghost(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	ghost, majority := c.nodes[2], c.nodes[:2]
 	ghost.kill()

@@ -9,6 +9,7 @@ import (
 // it founds another cluster under the same id. No member can tell it, but what it said as it was removed, and `quorate
 // status`.
 func TestStatus_twoClustersOfOneID(t *testing.T) {
+	t.Parallel()
 	e := startVoters(t, 1)
 	founder := e.nodes[0]
 	e.write(founder, "acknowledged")
