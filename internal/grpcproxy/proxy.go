@@ -107,7 +107,7 @@ func New(o Options) (*Proxy, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: o.Members.Endpoints, DialTimeout: dialTimeout, TLS: o.Members.TLS, Logger: zap.NewNop(),
 		DialKeepAliveTime: o.Members.KeepAliveTime, DialKeepAliveTimeout: o.Members.KeepAliveTimeout,
-		PermitWithoutStream: o.Members.PermitWithoutStream,
+		PermitWithoutStream: o.Members.PermitWithoutStream, MaxCallRecvMsgSize: o.Members.MaxRecvBytes,
 		DialOptions: []grpc.DialOption{
 			grpc.WithMaxHeaderListSize(maxHeaderBytes), grpc.WithUserAgent("quorate-grpc-proxy"),
 			grpc.WithStaticStreamWindowSize(windowBytes), grpc.WithStaticConnWindowSize(memberWindow),

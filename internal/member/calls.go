@@ -2,6 +2,7 @@ package member
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 
 	"github.com/quorate/quorate/internal/autopilot"
@@ -17,53 +18,77 @@ import (
 	"github.com/quorate/quorate/internal/transport"
 )
 
+// How many bytes the answer of a member has at most. The process that answers at a URL may be none.
+const (
+	// errorAnswer is what any answer may have: an error, with a text that may name some members and URLs.
+	errorAnswer = 64 << 10
+	// configAnswer is one that names all members, or a job or a plan about some: of a member with the most and the longest URLs
+	// it has 13 KiB, of others some hundred bytes.
+	configAnswer = 1 << 20
+	// placesAnswer is where all members are. A member may ask at 128 URLs at once, which may come from one process.
+	placesAnswer = 256 << 10
+	// viewAnswer is what the leader knows of each member, beside the configuration, and which ones were removed.
+	viewAnswer = 4 << 20
+	// MostGreeting is an identity.Greeting: of a process that founds a cluster it has the data directory of each member.
+	MostGreeting = 128 << 10
+)
+
 // What members ask each other. Leases, clients and comparisons are asked for all the time, and are lists of numbers. What is
 // about members is rare, and JSON, as the rows of jobs are.
 var (
 	// To the leader.
 	methodRenew = peercall.Method[[]kv.LeaseID, []lease.Renewal]{
 		Name: "lease.renewals", Question: leaseIDsCodec, Answer: renewalsCodec,
+		MostAnswer: errorAnswer + 2*binary.MaxVarintLen64*expiry.MaxBatchLeases,
 	}
-	methodTTL   = peercall.Method[kv.LeaseID, leaseTTL]{Name: "lease.ttl", Question: leaseIDCodec, Answer: leaseTTLCodec}
+	methodTTL = peercall.Method[kv.LeaseID, leaseTTL]{
+		Name: "lease.ttl", Question: leaseIDCodec, Answer: leaseTTLCodec, MostAnswer: errorAnswer,
+	}
 	methodHeard = peercall.Method[[]consensus.MemberID, peercall.Nothing]{
-		Name: "clients.heard", Question: memberIDsCodec, Answer: peercall.Empty(),
+		Name: "clients.heard", Question: memberIDsCodec, Answer: peercall.Empty(), MostAnswer: errorAnswer,
 	}
 	methodView = peercall.Method[peercall.Nothing, clusterAnswer]{
 		Name: "membership.view", Fenced: true, Question: peercall.Empty(), Answer: peercall.JSON[clusterAnswer](),
+		MostAnswer: viewAnswer,
 	}
 	methodPlan = peercall.Method[membership.Spec, membership.Plan]{
 		Name: "membership.plan", Fenced: true,
-		Question: peercall.JSON[membership.Spec](), Answer: peercall.JSON[membership.Plan](),
+		Question: peercall.JSON[membership.Spec](), Answer: peercall.JSON[membership.Plan](), MostAnswer: configAnswer,
 	}
 	methodStart = peercall.Method[startQuestion, membership.Job]{
 		Name: "membership.start", Fenced: true,
-		Question: peercall.JSON[startQuestion](), Answer: peercall.JSON[membership.Job](),
+		Question: peercall.JSON[startQuestion](), Answer: peercall.JSON[membership.Job](), MostAnswer: configAnswer,
 	}
 	methodCancel = peercall.Method[membership.JobID, membership.Job]{
 		Name: "membership.cancel", Fenced: true,
-		Question: peercall.JSON[membership.JobID](), Answer: peercall.JSON[membership.Job](),
+		Question: peercall.JSON[membership.JobID](), Answer: peercall.JSON[membership.Job](), MostAnswer: configAnswer,
 	}
 	methodJoinStep = peercall.Method[autopilot.JoinQuestion, autopilot.JoinStep]{
 		Name: "membership.join", Fenced: true,
 		Question: peercall.JSON[autopilot.JoinQuestion](), Answer: peercall.JSON[autopilot.JoinStep](),
+		MostAnswer: configAnswer,
 	}
 	methodMovedStep = peercall.Method[movedQuestion, peercall.Nothing]{
 		Name: "membership.moved", Fenced: true, Question: peercall.JSON[movedQuestion](), Answer: peercall.Empty(),
+		MostAnswer: errorAnswer,
 	}
 	// To any member, which asks the leader.
 	methodJoin = peercall.Method[autopilot.JoinRequest, autopilot.JoinAnswer]{
 		Name:     "cluster.join",
 		Question: peercall.JSON[autopilot.JoinRequest](), Answer: peercall.JSON[autopilot.JoinAnswer](),
+		MostAnswer: configAnswer,
 	}
 	methodMoved = peercall.Method[movedQuestion, peercall.Nothing]{
-		Name: "cluster.moved", Question: peercall.JSON[movedQuestion](), Answer: peercall.Empty(),
+		Name: "cluster.moved", Question: peercall.JSON[movedQuestion](), Answer: peercall.Empty(), MostAnswer: errorAnswer,
 	}
 	// To any member.
 	methodDescribe = peercall.Method[peercall.Nothing, Description]{
 		Name: "cluster.describe", Question: peercall.Empty(), Answer: peercall.JSON[Description](),
+		MostAnswer: configAnswer,
 	}
 	methodAddresses = peercall.Method[peercall.Nothing, autopilot.Whereabouts]{
 		Name: "cluster.addresses", Question: peercall.Empty(), Answer: peercall.JSON[autopilot.Whereabouts](),
+		MostAnswer: placesAnswer,
 	}
 )
 
@@ -71,6 +96,7 @@ var (
 func integrityMethod(kind integrity.Kind) *peercall.Method[integrity.Question, integrity.Answer] {
 	return &peercall.Method[integrity.Question, integrity.Answer]{
 		Name: string(kind), Question: integrityQuestionCodec, Answer: integrityAnswerCodec,
+		MostAnswer: errorAnswer,
 	}
 }
 
@@ -248,9 +274,9 @@ func (p callPorts) Applied() consensus.ConfigID {
 }
 
 func (p callPorts) Call(
-	ctx context.Context, to consensus.MemberID, method string, body []byte,
+	ctx context.Context, to consensus.MemberID, method string, body []byte, most int,
 ) ([]byte, error) {
-	return p.peers.transport.Call(ctx, to, method, body)
+	return p.peers.transport.Call(ctx, to, method, body, most)
 }
 
 // callURL asks whoever listens at a peer URL, for a process that is no member yet.
@@ -261,7 +287,7 @@ func callURL[Q, A any](
 	if err != nil {
 		return answer, err
 	}
-	raw, err := transport.CallURL(ctx, o, url, m.Name, body)
+	raw, err := transport.CallURL(ctx, o, url, m.Name, body, m.MostAnswer)
 	if err != nil {
 		return answer, err
 	}

@@ -43,7 +43,7 @@ func unconnected(
 
 // greet asks whoever listens at a peer URL who it is.
 func (p *peers) greet(ctx context.Context, url string) (g identity.Greeting, err error) {
-	body, err := p.transport.CallURL(ctx, url, MethodGreet, nil)
+	body, err := p.transport.CallURL(ctx, url, MethodGreet, nil, MostGreeting)
 	if err != nil {
 		return g, err
 	}

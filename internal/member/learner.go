@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/identity"
@@ -43,9 +42,16 @@ func (l *learner) ask(ctx context.Context, urls []string) {
 	ctx, cancel := context.WithTimeout(ctx, l.electionTimeout)
 	defer cancel()
 	var asking sync.WaitGroup
+	var reading sync.Mutex // one at a time: an answer may take many times its bytes when it is read
 	for _, url := range urls {
 		asking.Go(func() {
-			if said, err := l.peers.askAddresses(ctx, url); err == nil {
+			raw, err := l.peers.askAddresses(ctx, url)
+			if err != nil {
+				return
+			}
+			reading.Lock()
+			defer reading.Unlock()
+			if said, err := peercall.Decode(faults, &methodAddresses, raw); err == nil {
 				l.told.learn(&l.claim, url, &said)
 			}
 		})
@@ -54,14 +60,10 @@ func (l *learner) ask(ctx context.Context, urls []string) {
 }
 
 // askAddresses asks whoever listens at a peer URL where the members are.
-func (p *peers) askAddresses(ctx context.Context, url string) (said autopilot.Whereabouts, err error) {
+func (p *peers) askAddresses(ctx context.Context, url string) (answer []byte, err error) {
 	body, err := peercall.Encode(&methodAddresses, consensus.ConfigID{}, peercall.Nothing{})
 	if err != nil {
-		return said, err
+		return nil, err
 	}
-	raw, err := p.transport.CallURL(ctx, url, methodAddresses.Name, body)
-	if err != nil {
-		return said, err
-	}
-	return peercall.Decode(faults, &methodAddresses, raw)
+	return p.transport.CallURL(ctx, url, methodAddresses.Name, body, methodAddresses.MostAnswer)
 }

@@ -17,8 +17,8 @@ type Port interface {
 	LeaderChanged() <-chan struct{}
 	// Applied names the configuration that is applied here.
 	Applied() consensus.ConfigID
-	// Call carries a body to a peer and returns its answer.
-	Call(ctx context.Context, to consensus.MemberID, method string, body []byte) ([]byte, error)
+	// Call carries a body to a peer and returns its answer, which has at most so many bytes.
+	Call(ctx context.Context, to consensus.MemberID, method string, body []byte, most int) ([]byte, error)
 }
 
 // Options say how a leader is asked.
@@ -54,7 +54,7 @@ func Ask[Q, A any](ctx context.Context, c *Caller, to consensus.MemberID, m *Met
 	if err != nil {
 		return answer, err
 	}
-	raw, err := c.port.Call(ctx, to, m.Name, body)
+	raw, err := c.port.Call(ctx, to, m.Name, body, m.MostAnswer)
 	if _, coded := status.FromError(err); err != nil && coded {
 		err = &callError{err}
 	}

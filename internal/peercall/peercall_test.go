@@ -24,6 +24,8 @@ var (
 	errStopped  = errors.New("stopped")
 )
 
+const mostAnswer = 100
+
 // blocked is an error with fields.
 type blocked struct{ Why []string }
 
@@ -34,8 +36,8 @@ var faults = peercall.Faults{
 }
 
 var (
-	double = peercall.Method[uint64, uint64]{Name: "double", Question: number, Answer: number}
-	fenced = peercall.Method[uint64, uint64]{Name: "fenced", Fenced: true, Question: number, Answer: number}
+	double = peercall.Method[uint64, uint64]{Name: "double", Question: number, Answer: number, MostAnswer: mostAnswer}
+	fenced = peercall.Method[uint64, uint64]{Name: "fenced", Fenced: true, Question: number, Answer: number, MostAnswer: mostAnswer}
 	number = peercall.Numbers(1, 1, func(n uint64) []uint64 { return []uint64{n} }, func(l []uint64) uint64 { return l[0] })
 )
 
@@ -63,8 +65,10 @@ func (p port) Leader() (id consensus.MemberID) {
 	return id
 }
 
-func (p port) Call(ctx context.Context, to consensus.MemberID, method string, body []byte) ([]byte, error) {
-	p.asked++
+func (p port) Call(ctx context.Context, to consensus.MemberID, method string, body []byte, most int) ([]byte, error) {
+	if p.asked++; most != mostAnswer {
+		return nil, fmt.Errorf("an answer may have %d bytes", most)
+	}
 	answer, known, err := p.tables[to].Answer(ctx, method, body)
 	if !known {
 		return nil, status.Error(codes.Unimplemented, "never heard of it")
@@ -174,6 +178,25 @@ func TestDecode_malformed(t *testing.T) {
 	if _, err := peercall.Decode(faults, &double, []byte("\x63newer")); !errors.Is(err, errors.ErrUnsupported) ||
 		err.Error() != "newer" {
 		t.Errorf("an error of a newer member: %v", err)
+	}
+}
+
+// Ensure that an answer, or an error, that is larger than its readers take is not sent, and that it says so.
+func TestTable_Answer_large(t *testing.T) {
+	for _, row := range []struct {
+		text int
+		code codes.Code
+	}{{mostAnswer - len(": gone") - 1, codes.OK}, {mostAnswer - len(": gone"), codes.ResourceExhausted}} {
+		table := peercall.NewTable(faults, nil)
+		peercall.Serve(table, &double, fails(fmt.Errorf("%s: %w", strings.Repeat("x", row.text), errGone)))
+		body, err := peercall.Encode(&double, consensus.ConfigID{}, 21)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, _, err := table.Answer(t.Context(), double.Name, body)
+		if status.Code(err) != row.code || err == nil && len(answer) != mostAnswer {
+			t.Errorf("an error of %d bytes: %d bytes, %v", row.text, len(answer), err)
+		}
 	}
 }
 

@@ -17,6 +17,8 @@ type Method[Q, A any] struct {
 	Fenced   bool
 	Question Codec[Q]
 	Answer   Codec[A]
+	// MostAnswer is how many bytes an answer has at most, also one that is an error. A larger one is not sent, nor read.
+	MostAnswer int
 }
 
 // Table has the methods that a member answers.
@@ -40,20 +42,31 @@ func NewTable(faults Faults, fence func(ctx context.Context, asks consensus.Conf
 // Serve adds a method to the table; here answers it.
 func Serve[Q, A any](t *Table, m *Method[Q, A], here func(context.Context, Q) (A, error)) {
 	t.served[m.Name] = &served{here: here, wire: func(ctx context.Context, body []byte) ([]byte, error) {
-		asked, err := t.open(ctx, m.Fenced, body)
-		if err != nil {
-			return t.answerError(err)
+		answer, err := answerTo(ctx, t, m, here, body)
+		if len(answer) > m.MostAnswer {
+			return nil, status.Errorf(codes.ResourceExhausted, "peercall: the answer to %s has %d bytes, more than %d", m.Name,
+				len(answer), m.MostAnswer)
 		}
-		q, err := m.Question.Decode(asked)
-		if err != nil {
-			return nil, malformed(err)
-		}
-		a, err := here(ctx, q)
-		if err != nil {
-			return t.answerError(err)
-		}
-		return m.Answer.Append([]byte{0}, a)
+		return answer, err
 	}}
+}
+
+func answerTo[Q, A any](
+	ctx context.Context, t *Table, m *Method[Q, A], here func(context.Context, Q) (A, error), body []byte,
+) ([]byte, error) {
+	asked, err := t.open(ctx, m.Fenced, body)
+	if err != nil {
+		return t.answerError(err)
+	}
+	q, err := m.Question.Decode(asked)
+	if err != nil {
+		return nil, malformed(err)
+	}
+	a, err := here(ctx, q)
+	if err != nil {
+		return t.answerError(err)
+	}
+	return m.Answer.Append([]byte{0}, a)
 }
 
 // open checks the configuration in the body of a fenced method, and returns the question behind it.

@@ -92,18 +92,24 @@ func newTransport(services *rpc.Services) interface {
 // serve puts services on a port. They end with the test.
 func serve(t testing.TB, backend rpc.Backend, change func(*rpc.Options)) *server {
 	t.Helper()
-	options := rpc.Options{
-		Member: backend, Logger: slog.New(slog.DiscardHandler), TempDir: t.TempDir(), StrictReconfig: true,
-	}
-	if change != nil {
-		change(&options)
-	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if *encrypted {
 		listener = hiddenTLS{listener, &tls.Config{Certificates: []tls.Certificate{makeCert(t, "server")}, NextProtos: []string{"h2"}}}
+	}
+	return serveOn(t, listener, backend, change)
+}
+
+// serveOn is serve on a listener.
+func serveOn(t testing.TB, listener net.Listener, backend rpc.Backend, change func(*rpc.Options)) *server {
+	t.Helper()
+	options := rpc.Options{
+		Member: backend, Logger: slog.New(slog.DiscardHandler), TempDir: t.TempDir(), StrictReconfig: true,
+	}
+	if change != nil {
+		change(&options)
 	}
 	services := rpc.New(options)
 	grpcServer := newTransport(services)

@@ -241,7 +241,7 @@ func (n *newcomer) greet(
 ) (answer *identity.Greeting, foreign bool, failed map[string]error) {
 	failed = map[string]error{}
 	for _, url := range m.PeerURLs {
-		body, err := n.waiter.voice.peers.CallURL(ctx, url, member.MethodGreet, nil)
+		body, err := n.waiter.voice.peers.CallURL(ctx, url, member.MethodGreet, nil, member.MostGreeting)
 		if err != nil {
 			refused := identity.Read(status.Convert(err).Message())
 			foreign = foreign || refused != nil && refused.Reason == identity.ForeignCluster

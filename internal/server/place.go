@@ -101,7 +101,7 @@ func (b *bootstrap) fits(d *member.Description) error {
 func (b *bootstrap) ownerAnswers(ctx context.Context, p *place, storage consensus.StorageID) bool {
 	for _, url := range p.owner.PeerURLs {
 		asked, cancel := context.WithTimeout(ctx, greetPatience)
-		body, err := transport.CallURL(asked, b.asking, url, member.MethodGreet, nil)
+		body, err := transport.CallURL(asked, b.asking, url, member.MethodGreet, nil, member.MostGreeting)
 		cancel()
 		var g identity.Greeting
 		if err == nil && json.Unmarshal(body, &g) == nil && g.Stage == identity.Founded && g.Claim.Cluster == p.Cluster &&

@@ -61,11 +61,11 @@ func TestServer_tls_strangers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = claiming.CallURL(ctx, url, member.MethodGreet, nil) // what it says of an epoch is not believed, either
+		_, err = claiming.CallURL(ctx, url, member.MethodGreet, nil, member.MostGreeting) // what it says of an epoch is not believed, either
 		if refused := err != nil && strings.Contains(err.Error(), row.reason); refused != (name == "visitor") {
 			t.Errorf("a greeting of a %s in the name of a member: %v", name, err)
 		}
-		if _, err := claiming.CallURL(ctx, url, "anything", nil); err == nil || !strings.Contains(err.Error(), row.reason) {
+		if _, err := claiming.CallURL(ctx, url, "anything", nil, member.MostGreeting); err == nil || !strings.Contains(err.Error(), row.reason) {
 			t.Errorf("a call of a %s in the name of a member: %v, want %s", name, err, row.reason)
 		}
 		_ = claiming.Close()

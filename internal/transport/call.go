@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -84,9 +85,10 @@ func (t *Transport) checkCall(ctx context.Context, h *hello, method string) erro
 	return nil
 }
 
-// Call asks a peer and waits for its answer. The error is a grpc status: the handler's own, or codes.Unavailable if
-// the peer is not connected. A peer that we have only begun to dial is waited for.
-func (t *Transport) Call(ctx context.Context, to consensus.MemberID, method string, body []byte) ([]byte, error) {
+// Call asks a peer and waits for its answer, which has at most so many bytes: a larger one is false, and is not read. The error
+// is a grpc status: the handler's own, or codes.Unavailable if the peer is not connected. A peer that we have only begun to
+// dial is waited for.
+func (t *Transport) Call(ctx context.Context, to consensus.MemberID, method string, body []byte, most int) ([]byte, error) {
 	p := t.peer(to)
 	if p == nil {
 		return nil, fmt.Errorf("%w: %s", ErrUnknownPeer, to)
@@ -105,30 +107,30 @@ func (t *Transport) Call(ctx context.Context, to consensus.MemberID, method stri
 	if conn == nil {
 		return nil, status.Errorf(codes.Unavailable, "transport: peer %s is not connected", to)
 	}
-	return call(ctx, conn.ClientConn, p.hello(streamNone), method, body)
+	return call(ctx, conn.ClientConn, p.hello(streamNone), method, body, most)
 }
 
-// CallURL asks the process that listens at a peer URL, over a connection of its own.
-func (t *Transport) CallURL(ctx context.Context, url, method string, body []byte) ([]byte, error) {
+// CallURL asks the process that listens at a peer URL, over a connection of its own; see Call.
+func (t *Transport) CallURL(ctx context.Context, url, method string, body []byte, most int) ([]byte, error) {
 	h := t.hello(consensus.NoMember, streamNone)
 	for _, p := range *t.peers.Load() {
 		if slices.Contains(p.addresses(), url) {
 			h.token = p.token
 		}
 	}
-	return callURL(ctx, &t.options, h, url, method, body)
+	return callURL(ctx, &t.options, h, url, method, body, most)
 }
 
 // CallURL is for a process that has no Transport yet because it does not know who it is: of the options, those of TLS and
 // time are used, and Cluster, Storage and Address, so far as they are known.
-func CallURL(ctx context.Context, o Options, url, method string, body []byte) ([]byte, error) {
+func CallURL(ctx context.Context, o Options, url, method string, body []byte, most int) ([]byte, error) {
 	o.setDefaults()
 	known := identity.Claim{Cluster: o.Self.Cluster, Storage: o.Self.Storage, Address: o.Self.Address}
 	h := hello{version: protocolVersion, claim: known}
-	return callURL(ctx, &o, h, url, method, body)
+	return callURL(ctx, &o, h, url, method, body, most)
 }
 
-func callURL(ctx context.Context, o *Options, h hello, url, method string, body []byte) ([]byte, error) {
+func callURL(ctx context.Context, o *Options, h hello, url, method string, body []byte, most int) ([]byte, error) {
 	a, err := parseURL(url)
 	if err != nil {
 		return nil, err
@@ -136,17 +138,22 @@ func callURL(ctx context.Context, o *Options, h hello, url, method string, body 
 	if a.secure && o.TLS.forDialling() == nil {
 		return nil, fmt.Errorf("%w: %q", ErrNeedsTLS, url)
 	}
-	conn, err := newConn(o, func(ctx context.Context) (net.Conn, error) {
-		return dialURL(ctx, url, o.TLS.forDialling(), o.Times.Dial)
-	}, o.Times.Dial)
+	conn, err := newCallConn(o, url)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = conn.Close() }()
-	return call(ctx, conn, h, method, body)
+	return call(ctx, conn, h, method, body, most)
 }
 
-func call(ctx context.Context, conn *grpc.ClientConn, h hello, method string, body []byte) ([]byte, error) {
+// newCallConn prepares a connection to the process that listens at a peer URL, which may send little that is not read.
+func newCallConn(o *Options, url string) (*grpc.ClientConn, error) {
+	return newConn(o, func(ctx context.Context) (net.Conn, error) {
+		return dialURL(ctx, url, o.TLS.forDialling(), o.Times.Dial)
+	}, o.Times.Dial, callWindowBytes)
+}
+
+func call(ctx context.Context, conn *grpc.ClientConn, h hello, method string, body []byte, most int) ([]byte, error) {
 	frame := beginFrame(make([]byte, 0, frameHeaderBytes+helloMaxBytes+2+len(method)+len(body)), frameCall)
 	frame = h.append(frame)
 	frame = binary.AppendUvarint(frame, uint64(len(method)))
@@ -156,7 +163,11 @@ func call(ctx context.Context, conn *grpc.ClientConn, h hello, method string, bo
 	if h.token != (token{}) {
 		ctx = metadata.AppendToOutgoingContext(ctx, tokenHeader, string(h.token[:]))
 	}
-	if err := conn.Invoke(ctx, callMethod, &outFrame{plain: frame}, &answer); err != nil {
+	err := conn.Invoke(ctx, callMethod, &outFrame{plain: frame}, &answer, grpc.MaxCallRecvMsgSize(frameHeaderBytes+most))
+	if oversized(err) {
+		return nil, fmt.Errorf("%w, which has %d bytes at most to %q", ErrLargeAnswer, most, method)
+	}
+	if err != nil {
 		return nil, err
 	}
 	kind, answered, err := openFrame(answer.bytes)
@@ -167,6 +178,11 @@ func call(ctx context.Context, conn *grpc.ClientConn, h hello, method string, bo
 		return nil, fmt.Errorf("%w: frame kind %d instead of an answer", ErrCorruptFrame, kind)
 	}
 	return answered, nil
+}
+
+// oversized reports whether gRPC did not read a message because of its size.
+func oversized(err error) bool {
+	return status.Code(err) == codes.ResourceExhausted && strings.HasPrefix(status.Convert(err).Message(), "grpc: ")
 }
 
 // maxOpenBytes bounds the requests that any process may make: a name, some URLs and a token.

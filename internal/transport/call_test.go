@@ -48,28 +48,28 @@ func TestTransport_Call(t *testing.T) {
 	defer cancel()
 	// The first call waits for the first attempt to connect; no other waiting is needed.
 	big := bytes.Repeat([]byte("x"), 5<<20)
-	if got, err := a.Call(ctx, 2, "echo", big); err != nil || !bytes.Equal(got, big) {
+	if got, err := a.Call(ctx, 2, "echo", big, mostAnswer); err != nil || !bytes.Equal(got, big) {
 		t.Errorf("echo: got %d bytes and %v, want %d", len(got), err, len(big))
 	}
-	if got, err := a.Call(ctx, 2, "echo", nil); err != nil || len(got) != 0 {
+	if got, err := a.Call(ctx, 2, "echo", nil, mostAnswer); err != nil || len(got) != 0 {
 		t.Errorf("empty echo: got %q, %v", got, err)
 	}
-	if got, err := a.Call(ctx, 2, "who", nil); err != nil || string(got) != "1" {
+	if got, err := a.Call(ctx, 2, "who", nil, mostAnswer); err != nil || string(got) != "1" {
 		t.Errorf("who: got %q, %v, want 1", got, err)
 	}
-	_, err := a.Call(ctx, 2, "refuse", nil)
+	_, err := a.Call(ctx, 2, "refuse", nil, mostAnswer)
 	if s := status.Convert(err); s.Code() != codes.NotFound || s.Message() != "no such lease" {
 		t.Errorf("refuse: got %v, want the handler's own code and text", err)
 	}
-	if _, err = a.Call(ctx, 2, "nonsense", nil); status.Code(err) != codes.Unknown {
+	if _, err = a.Call(ctx, 2, "nonsense", nil, mostAnswer); status.Code(err) != codes.Unknown {
 		t.Errorf("nonsense: got %v, want %s", err, codes.Unknown)
 	}
-	if _, err = a.Call(ctx, 7, "echo", nil); !errors.Is(err, transport.ErrUnknownPeer) {
+	if _, err = a.Call(ctx, 7, "echo", nil, mostAnswer); !errors.Is(err, transport.ErrUnknownPeer) {
 		t.Errorf("unknown peer: got %v, want %v", err, transport.ErrUnknownPeer)
 	}
 	brief, cancelBrief := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer cancelBrief()
-	if _, err = a.Call(brief, 2, "wait", nil); status.Code(err) != codes.DeadlineExceeded {
+	if _, err = a.Call(brief, 2, "wait", nil, mostAnswer); status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("wait: got %v, want %s", err, codes.DeadlineExceeded)
 	}
 }
@@ -77,7 +77,7 @@ func TestTransport_Call(t *testing.T) {
 func TestTransport_Call_unreachablePeer(t *testing.T) {
 	a := start(t, 1)
 	a.SetPeers([]consensus.Member{{ID: 2, PeerURLs: []string{"http://127.0.0.1:1"}}})
-	if _, err := a.Call(context.Background(), 2, "echo", nil); status.Code(err) != codes.Unavailable {
+	if _, err := a.Call(context.Background(), 2, "echo", nil, mostAnswer); status.Code(err) != codes.Unavailable {
 		t.Errorf("got %v, want %s", err, codes.Unavailable)
 	}
 }
@@ -93,7 +93,7 @@ func TestTransport_Call_endsWithClose(t *testing.T) {
 	acquaint(a, b)
 	failed := make(chan error, 1)
 	go func() {
-		_, err := a.Call(context.Background(), 2, "wait", nil)
+		_, err := a.Call(context.Background(), 2, "wait", nil, mostAnswer)
 		failed <- err
 	}()
 	receive(t, entered, "the call")
@@ -106,20 +106,20 @@ func TestTransport_Call_endsWithClose(t *testing.T) {
 func TestCallURL_nonMember(t *testing.T) {
 	b := answering(start(t, 2, func(o *transport.Options) { o.OpenMethods = []string{"who"} }))
 	ctx := context.Background()
-	got, err := transport.CallURL(ctx, transport.Options{}, b.url, "who", nil)
+	got, err := transport.CallURL(ctx, transport.Options{}, b.url, "who", nil, mostAnswer)
 	if err != nil || string(got) != "0" {
 		t.Errorf("got %q, %v, want 0 for somebody who is no member yet", got, err)
 	}
-	_, err = transport.CallURL(ctx, transport.Options{}, b.url, "echo", nil)
+	_, err = transport.CallURL(ctx, transport.Options{}, b.url, "echo", nil, mostAnswer)
 	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "anonymous") {
 		t.Errorf("a call that is for members: got %v, want a refusal", err)
 	}
 	foreign := start(t, 1, func(o *transport.Options) { o.Self.Cluster = 0xc2 })
-	_, err = foreign.CallURL(ctx, b.url, "who", nil)
+	_, err = foreign.CallURL(ctx, b.url, "who", nil, mostAnswer)
 	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "foreign-cluster") {
 		t.Errorf("got %v, want a refusal because of the cluster", err)
 	}
-	if _, err := transport.CallURL(ctx, transport.Options{}, "http://127.0.0.1:1", "who", nil); err == nil {
+	if _, err := transport.CallURL(ctx, transport.Options{}, "http://127.0.0.1:1", "who", nil, mostAnswer); err == nil {
 		t.Error("nobody listens there, want an error")
 	}
 }
@@ -140,7 +140,7 @@ func TestTransport_tls(t *testing.T) {
 	acquaint(members...)
 	members[0].Send([]consensus.Message{heartbeat(1, 2, 1)})
 	members[1].next()
-	got, err := members[0].CallURL(context.Background(), members[1].url, "who", nil)
+	got, err := members[0].CallURL(context.Background(), members[1].url, "who", nil, mostAnswer)
 	if err != nil || string(got) != "1" {
 		t.Errorf("got %q, %v, want 1", got, err)
 	}
@@ -180,7 +180,7 @@ func TestTransport_Call_openIsSmall(t *testing.T) {
 		bytes  int
 		want   codes.Code
 	}{{"who", 64 << 10, codes.OK}, {"who", 64<<10 + 1, codes.InvalidArgument}, {"echo", 1 << 20, codes.OK}} {
-		if _, err := a.Call(ctx, 2, c.method, make([]byte, c.bytes)); status.Code(err) != c.want {
+		if _, err := a.Call(ctx, 2, c.method, make([]byte, c.bytes), mostAnswer); status.Code(err) != c.want {
 			t.Errorf("%s with %d bytes: got %v, want %v", c.method, c.bytes, err, c.want)
 		}
 	}

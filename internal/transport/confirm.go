@@ -6,6 +6,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -37,6 +38,8 @@ const (
 	// methodConfirm asks a member for the HMAC of the body, the challenge, under its token for the caller.
 	methodConfirm  = "transport.confirm"
 	challengeBytes = 16
+	// mostSumBytes bounds the answer: a later version may say more in it than a sum.
+	mostSumBytes = 4 << 10
 	// tokenHeader is the header of a call that bears the token.
 	tokenHeader = "token-bin"
 	// confirmPause is the mean time between two questions at the address of one member, whichever process calls in its name; a
@@ -85,19 +88,25 @@ type confirmation struct {
 	sum       [sha256.Size]byte
 }
 
-// note keeps the answers to one challenge. One of another length confirms nothing: the peer opens no streams to this member. No
-// answer at all takes back none.
-func (v *confirmations) note(challenge [challengeBytes]byte, sums ...[]byte) {
-	if len(sums) == 0 {
-		return
+// replies are what came back to one challenge. One that is no sum confirms nothing: the peer opens no streams to this member.
+type replies struct {
+	came bool
+	all  []confirmation
+}
+
+// add takes an answer, or why there is none. A false one is an answer that confirms nothing.
+func (r *replies) add(challenge [challengeBytes]byte, sum []byte, err error) {
+	r.came = r.came || err == nil || errors.Is(err, ErrLargeAnswer)
+	if err == nil && len(sum) == sha256.Size {
+		r.all = append(r.all, confirmation{challenge, [sha256.Size]byte(sum)})
 	}
-	var all []confirmation
-	for _, sum := range sums {
-		if len(sum) == sha256.Size {
-			all = append(all, confirmation{challenge, [sha256.Size]byte(sum)})
-		}
+}
+
+// note keeps replies. No answer at all takes back none.
+func (v *confirmations) note(r *replies) {
+	if r.came {
+		v.last.Store(&r.all)
 	}
-	v.last.Store(&all)
 }
 
 // cover reports whether one of the last answers was made with a token.
@@ -184,23 +193,21 @@ func (p *peer) askConfirmation(t *token) {
 	var challenge [challengeBytes]byte
 	_, _ = rand.Read(challenge[:])
 	h := p.t.hello(p.id, streamNone)
+	var said replies
 	if conn := p.express.conn.Load(); conn != nil {
-		if sum, err := call(ctx, conn.ClientConn, h, methodConfirm, challenge[:]); err == nil {
-			p.confirmations.note(challenge, sum)
+		sum, err := call(ctx, conn.ClientConn, h, methodConfirm, challenge[:], mostSumBytes)
+		if said.add(challenge, sum, err); said.came {
+			p.confirmations.note(&said)
 			return
 		}
 	}
-	var sums [][]byte
 	for _, url := range p.addresses() {
-		sum, err := callURL(ctx, &p.t.options, h, url, methodConfirm, challenge[:])
-		if err != nil {
-			continue
-		}
-		if sums = append(sums, sum); bytes.Equal(sum, t.answer(challenge[:])) {
+		sum, err := callURL(ctx, &p.t.options, h, url, methodConfirm, challenge[:], mostSumBytes)
+		if said.add(challenge, sum, err); err == nil && bytes.Equal(sum, t.answer(challenge[:])) {
 			break
 		}
 	}
-	p.confirmations.note(challenge, sums...)
+	p.confirmations.note(&said)
 }
 
 // confirm answers methodConfirm: with nothing if this member opens no streams to the caller.

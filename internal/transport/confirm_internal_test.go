@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"errors"
 	"testing"
 	"time"
 )
@@ -30,6 +31,15 @@ func TestConfirmations_mayAsk(t *testing.T) {
 	}
 }
 
+// hear takes answers to a challenge.
+func (v *confirmations) hear(challenge [challengeBytes]byte, sums ...[]byte) {
+	var said replies
+	for _, sum := range sums {
+		said.add(challenge, sum, nil)
+	}
+	v.note(&said)
+}
+
 // Ensure that an answer covers the token that it was made with, and no other, and that no answer covers none.
 func TestConfirmations_cover(t *testing.T) {
 	own, other := newToken(), newToken()
@@ -38,14 +48,24 @@ func TestConfirmations_cover(t *testing.T) {
 		t.Error("a stream is covered, and nobody has answered")
 	}
 	challenge := [challengeBytes]byte{1}
-	v.note(challenge, own.answer(challenge[:]))
+	v.hear(challenge, own.answer(challenge[:]))
 	if !v.cover(&own) || v.cover(&other) || v.cover(&token{}) {
 		t.Error("the answer does not cover its token, or covers another one")
 	}
 	for _, sum := range [][]byte{nil, {}, make([]byte, 1<<10)} {
-		if v.note(challenge, sum); v.cover(&own) || v.cover(&token{}) {
+		if v.hear(challenge, sum); v.cover(&own) || v.cover(&token{}) {
 			t.Errorf("an answer of %d bytes, of a member that opens no streams to this one, confirms one", len(sum))
 		}
+	}
+	var silent, liar replies
+	silent.add(challenge, nil, errors.New("refused"))
+	liar.add(challenge, nil, ErrLargeAnswer)
+	v.hear(challenge, own.answer(challenge[:]))
+	if v.note(&silent); !v.cover(&own) {
+		t.Error("a URL where nobody answers takes back an answer")
+	}
+	if v.note(&liar); v.cover(&own) {
+		t.Error("a false answer is no answer")
 	}
 }
 
@@ -53,7 +73,7 @@ func TestConfirmations_cover(t *testing.T) {
 func TestPeer_confirmed_whileAsking(t *testing.T) {
 	own, challenge := newToken(), [challengeBytes]byte{1}
 	p := &peer{}
-	p.confirmations.note(challenge, own.answer(challenge[:]))
+	p.confirmations.hear(challenge, own.answer(challenge[:]))
 	if _, fresh := p.confirmations.ask(time.Now()); !fresh {
 		t.Fatal("no question is out")
 	}

@@ -129,16 +129,16 @@ func TestTransport_Call_replayed(t *testing.T) {
 	impostor.SetPeers(members)
 	impostor.waitFor(1)
 	ctx := context.Background()
-	if _, err := impostor.Call(ctx, 1, "echo", nil); status.Code(err) != codes.FailedPrecondition ||
+	if _, err := impostor.Call(ctx, 1, "echo", nil, mostAnswer); status.Code(err) != codes.FailedPrecondition ||
 		!strings.Contains(err.Error(), "unproved") {
 		t.Errorf("a call for members: got %v, want that it is not proved", err)
 	}
 	for _, m := range []*member{impostor, b} {
-		if got, err := m.Call(ctx, 1, "who", nil); err != nil || string(got) != "2" {
+		if got, err := m.Call(ctx, 1, "who", nil, mostAnswer); err != nil || string(got) != "2" {
 			t.Errorf("where it is: got %q, %v", got, err)
 		}
 	}
-	if _, err := b.Call(ctx, 1, "echo", nil); err != nil {
+	if _, err := b.Call(ctx, 1, "echo", nil, mostAnswer); err != nil {
 		t.Errorf("a call of the member: %v", err)
 	}
 }

@@ -63,7 +63,7 @@ func TestTransport_admitter(t *testing.T) {
 				listener.Listener = o.Listeners[0]
 				o.Listeners, o.Delay = []net.Listener{listener}, delay
 			})
-			if _, err := a.CallURL(t.Context(), a.url, "unheard of", nil); err == nil {
+			if _, err := a.CallURL(t.Context(), a.url, "unheard of", nil, mostAnswer); err == nil {
 				t.Error("a call of an unknown method was answered")
 			}
 			if n := listener.admitted.Load(); n != 0 {
@@ -126,7 +126,7 @@ func TestTransport_admitter_holds(t *testing.T) {
 		t.Errorf("got %v", m.Kind)
 	}
 	for range 10 {
-		if _, err := b.Call(t.Context(), 1, "echo", make([]byte, 100_000)); err != nil {
+		if _, err := b.Call(t.Context(), 1, "echo", make([]byte, 100_000), mostAnswer); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -74,7 +74,7 @@ func TestTransport_Delay_ofAnswers(t *testing.T) {
 		t.Errorf("measured %v, want at least 100ms", got)
 	}
 	began := time.Now()
-	if _, err := a.Call(t.Context(), 2, "how are you", nil); err != nil || time.Since(began) < 100*time.Millisecond {
+	if _, err := a.Call(t.Context(), 2, "how are you", nil, mostAnswer); err != nil || time.Since(began) < 100*time.Millisecond {
 		t.Errorf("a call took %v and got %v, want at least 100ms", time.Since(began), err)
 	}
 	began = time.Now()

@@ -24,6 +24,7 @@ var (
 var (
 	ErrCorruptFrame = errors.New("transport: corrupt frame")
 	ErrSilentPeer   = errors.New("transport: peer stopped answering")
+	ErrLargeAnswer  = errors.New("transport: a false answer: it is larger than an honest one")
 	ErrCut          = errors.New("transport: cut off by a fault hook")
 )
 

@@ -41,7 +41,7 @@ func (t *Transport) Confirmed(id consensus.MemberID) bool {
 // CallAsForTesting is CallURL in the name of a member.
 func CallAsForTesting(ctx context.Context, o Options, url, method string, body []byte) ([]byte, error) {
 	o.setDefaults()
-	return callURL(ctx, &o, hello{version: protocolVersion, claim: o.Self}, url, method, body)
+	return callURL(ctx, &o, hello{version: protocolVersion, claim: o.Self}, url, method, body, 1<<20)
 }
 
 // CallMessageForTesting is a message of gRPC with a call that has no body.

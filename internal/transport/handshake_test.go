@@ -80,7 +80,7 @@ func TestTransport_SetPeers_uselessURLs(t *testing.T) {
 	a.logs.await(t, "peer=2", transport.ErrNeedsTLS.Error())
 	a.logs.await(t, "peer=3", transport.ErrNoAddress.Error())
 	a.logs.await(t, "peer=4", transport.ErrBadURL.Error())
-	if _, err := a.CallURL(context.Background(), "https://127.0.0.1:1", "x", nil); !errors.Is(err, transport.ErrNeedsTLS) {
+	if _, err := a.CallURL(context.Background(), "https://127.0.0.1:1", "x", nil, mostAnswer); !errors.Is(err, transport.ErrNeedsTLS) {
 		t.Errorf("got %v, want %v", err, transport.ErrNeedsTLS)
 	}
 }

@@ -30,6 +30,9 @@ func TestMain(m *testing.M) {
 
 const cluster consensus.ClusterID = 0xc1
 
+// mostAnswer bounds the answers of the members of a test.
+const mostAnswer = 8 << 20
+
 // patience bounds every wait; nothing is expected to come near it.
 const patience = 30 * time.Second
 

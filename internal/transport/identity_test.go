@@ -247,17 +247,17 @@ func TestTransport_Call_anonymous(t *testing.T) {
 	a.SetPeers(boundTo(a, b))
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if _, err := a.Call(ctx, 2, "echo", nil); err != nil {
+	if _, err := a.Call(ctx, 2, "echo", nil, mostAnswer); err != nil {
 		t.Errorf("a bound member: %v", err)
 	}
 	for _, self := range []identity.Claim{{}, {Cluster: cluster}, {Cluster: cluster, Storage: consensus.StorageID{1}}} {
-		_, err := transport.CallURL(ctx, transport.Options{Self: self}, b.url, "echo", nil)
+		_, err := transport.CallURL(ctx, transport.Options{Self: self}, b.url, "echo", nil, mostAnswer)
 		if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "anonymous") {
 			t.Errorf("%v: got %v, want a refusal", &self, err)
 		}
 	}
 	nonMember := start(t, 9, disk(9, 1))
-	if _, err := nonMember.CallURL(ctx, b.url, "echo", nil); err == nil || !strings.Contains(err.Error(), "unbound") {
+	if _, err := nonMember.CallURL(ctx, b.url, "echo", nil, mostAnswer); err == nil || !strings.Contains(err.Error(), "unbound") {
 		t.Errorf("a non-member: got %v, want a refusal", err)
 	}
 }

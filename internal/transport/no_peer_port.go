@@ -36,7 +36,7 @@ const probePatience = time.Second
 func Explain(ctx context.Context, o Options, url string, failed error) error {
 	o.setDefaults()
 	a, err := parseURL(url)
-	if err != nil || failed == nil || ctx.Err() != nil {
+	if err != nil || failed == nil || ctx.Err() != nil || errors.Is(failed, ErrLargeAnswer) {
 		return failed
 	}
 	switch status.Code(failed) {
@@ -57,11 +57,12 @@ func Explain(ctx context.Context, o Options, url string, failed error) error {
 // methodStatus is the call of etcd's API that tells a server's ids, and asks for no login.
 const methodStatus = "/etcdserverpb.Maintenance/Status"
 
+// maxStatusBytes bounds its answer: some numbers, and what is wrong with the server.
+const maxStatusBytes = 64 << 10
+
 // askClientPort finds out whose client port a gRPC server is that knows no peers; nil if that is not known any more.
 func askClientPort(ctx context.Context, o *Options, url string) *NoPeerPortError {
-	conn, err := newConn(o, func(ctx context.Context) (net.Conn, error) {
-		return dialURL(ctx, url, o.TLS.forDialling(), o.Times.Dial)
-	}, o.Times.Dial)
+	conn, err := newCallConn(o, url)
 	if err != nil {
 		return nil
 	}
@@ -69,7 +70,8 @@ func askClientPort(ctx context.Context, o *Options, url string) *NoPeerPortError
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()
 	var answer inFrame
-	err = conn.Invoke(ctx, methodStatus, &outFrame{plain: []byte{}}, &answer, grpc.CallContentSubtype("proto"))
+	err = conn.Invoke(ctx, methodStatus, &outFrame{plain: []byte{}}, &answer, grpc.CallContentSubtype("proto"),
+		grpc.MaxCallRecvMsgSize(maxStatusBytes))
 	switch status.Code(err) {
 	case codes.OK:
 		if cluster, member := idsIn(answer.bytes); cluster != 0 && member != 0 {

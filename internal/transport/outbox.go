@@ -7,12 +7,12 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// limits bound what waits for a peer.
-type limits struct{ messages, bytes int }
+// limits bound what waits for a peer. A message larger than largest is dropped.
+type limits struct{ messages, bytes, largest int }
 
 // detachedLimits hold while no stream is up: enough for the first votes of a cluster that starts, and little enough
 // that a dead peer pins nothing.
-var detachedLimits = limits{messages: 64, bytes: 1 << 20}
+var detachedLimits = limits{messages: 64, bytes: 1 << 20, largest: maxFrameBytes}
 
 // outbox is the bounded queue in front of one sender. The sender takes everything that waits at once, so that messages form
 // batches without waiting for a batch to fill.
@@ -81,9 +81,9 @@ func (o *outbox) addLocked(m *consensus.Message) {
 		// No stream is up: drop the older messages, which are worth less.
 		o.dropAllLocked()
 	}
-	// One message always fits, however large: otherwise it could never be sent at all.
+	// One message always fits, however full it is: otherwise it could never be sent at all.
 	full := len(o.messages) >= o.limits.messages || o.bytes+size > o.limits.bytes
-	if (full && len(o.messages) > 0) || size > maxFrameBytes {
+	if (full && len(o.messages) > 0) || size > o.limits.largest {
 		o.dropped++
 		return
 	}

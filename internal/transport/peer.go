@@ -266,27 +266,32 @@ func (p *peer) dial() (*dialed, error) {
 			all = append(all, err)
 		}
 		return nil, errors.Join(all...)
-	}, time.Duration(len(urls))*p.t.options.Times.Dial)
+	}, time.Duration(len(urls))*p.t.options.Times.Dial, streamWindowBytes)
 	return d, err
 }
 
-func newConn(o *Options, dial func(context.Context) (net.Conn, error), most time.Duration) (*grpc.ClientConn, error) {
+// newConn prepares a connection. Its calls and streams say how large a message is that comes back: the process that answers may
+// be no member.
+func newConn(
+	o *Options, dial func(context.Context) (net.Conn, error), patience time.Duration, window int32,
+) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///peer",
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return dial(ctx) }),
 		// TLS, where a URL asks for it, is the dialler's: one peer may have URLs of both sorts.
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawCodec{}),
-			grpc.MaxCallRecvMsgSize(maxFrameBytes), grpc.MaxCallSendMsgSize(maxFrameBytes)),
+			grpc.MaxCallRecvMsgSize(maxHelloBytes), grpc.MaxCallSendMsgSize(maxFrameBytes)),
+		grpc.WithMaxHeaderListSize(answerHeaderBytes),
 		grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(), grpc.WithNoProxy(), grpc.WithIdleTimeout(0),
 		grpc.WithSharedWriteBuffer(true),
 		// Windows that do not adapt spare a ping for every burst; these carry 80 MB/s over 50 ms.
-		grpc.WithStaticStreamWindowSize(streamWindowBytes), grpc.WithStaticConnWindowSize(connWindowBytes),
+		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(2*window),
 		// The kernel gives up on unacknowledged data after Timeout; silence is found by our own, quicker pings.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{
 			Time: 10 * time.Second, Timeout: o.Times.DeadAfter, PermitWithoutStream: true}),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{BaseDelay: o.Times.BackoffMin, Multiplier: 2, Jitter: 0.2,
 				MaxDelay: o.Times.BackoffMax},
-			MinConnectTimeout: most}),
+			MinConnectTimeout: patience}),
 	)
 }

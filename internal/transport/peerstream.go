@@ -58,7 +58,7 @@ type peerStream struct {
 func newPeerStream(p *peer, kind streamKind) *peerStream {
 	l := &peerStream{p: p, kind: kind, hangs: make(chan struct{}, 1), kicks: make(chan struct{}, 1),
 		tried: make(chan struct{})}
-	l.box = newOutbox(limits{messages: p.t.options.Queue.Messages, bytes: p.t.options.Queue.Bytes})
+	l.box = newOutbox(limits{messages: p.t.options.Queue.Messages, bytes: p.t.options.Queue.Bytes, largest: maxFrameBytes})
 	l.ctx, l.cancel = context.WithCancelCause(p.t.ctx)
 	return l
 }
@@ -138,7 +138,7 @@ func (l *peerStream) session() (up bool, err error) {
 func (l *peerStream) open(
 	ctx context.Context, cancel context.CancelCauseFunc, conn *dialed,
 ) (grpc.ClientStream, hello, error) {
-	s, err := conn.NewStream(ctx, &messagesDesc, messagesMethod)
+	s, err := conn.NewStream(ctx, &messagesDesc, messagesMethod, grpc.MaxCallRecvMsgSize(wayBackBytes+softFrameBytes))
 	if err != nil {
 		return nil, hello{}, err
 	}
@@ -158,6 +158,9 @@ func (t *Transport) shakeHands(ctx context.Context, s stream, ours hello) (their
 	if err := s.RecvMsg(&answer); err != nil {
 		if errors.Is(err, io.EOF) {
 			return hello{}, fmt.Errorf("%w: stream ended before the hello", ErrHandshake)
+		}
+		if oversized(err) {
+			return hello{}, fmt.Errorf("%w: what came instead of a hello is larger than anything that may come", ErrHandshake)
 		}
 		return hello{}, err
 	}

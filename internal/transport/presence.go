@@ -133,7 +133,7 @@ func look(ctx context.Context, o *Options, sought identity.Sought, url string) (
 	challenge := make([]byte, challengeBytes)
 	_, _ = rand.Read(challenge) // it never fails
 	sent := hello{version: protocolVersion, to: sought.Member, claim: identity.Claim{Cluster: sought.Cluster}}
-	answer, failed := callURL(ctx, o, sent, url, methodFind, challenge)
+	answer, failed := callURL(ctx, o, sent, url, methodFind, challenge, maxHelloBytes)
 	if failed == nil {
 		claim, err := readFound(answer, challenge, sought.Storage)
 		if err != nil {

@@ -12,7 +12,7 @@ func TestTransport_promote_ended(t *testing.T) {
 	tr.refusals.init()
 	tr.peers.Store(&[]*peer{})
 	open := func(ended *error, evidence identity.Evidence) *incoming {
-		return &incoming{box: newOutbox(limits{messages: 1, bytes: 1}), end: func(err error) { *ended = err },
+		return &incoming{box: newOutbox(limits{messages: 1, bytes: 1, largest: 1}), end: func(err error) { *ended = err },
 			kind: streamOrdered, claim: identity.Claim{Member: 2}, evidence: evidence}
 	}
 	var first, second error

@@ -18,7 +18,7 @@ func bodyOf(messages ...consensus.Message) []byte {
 }
 
 // Ensure that small elements of which a frame has very many are not decoded for a sender that is not known, that what members
-// send is, that it counts until it is handed on, and that a member's frames have no such bound.
+// send is, that it counts until it is handed on, that a process which was dialled has the same bound, and a member none.
 func TestReader_decode_room(t *testing.T) {
 	entries := make([]consensus.Entry, 2000)
 	for i := range entries {
@@ -64,6 +64,10 @@ func TestReader_decode_room(t *testing.T) {
 		}
 		if done(); held != 0 || most > int64(len(c.body)+nonMemberRoom(len(c.body))) {
 			t.Errorf("%s: %d bytes are held afterwards, and were %d", c.name, held, most)
+		}
+		dialled := reader{}
+		if _, _, err := dialled.decode(c.body); (err == nil) != c.fits {
+			t.Errorf("%s, of a process that was dialled: %v", c.name, err)
 		}
 		r.leave = func() {} // admitted
 		if _, done, err := r.decode(c.body); err != nil || held != 0 {

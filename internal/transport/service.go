@@ -26,7 +26,9 @@ const (
 
 	// Windows of flow control, at most.
 	streamWindowBytes = 4 << 20
-	connWindowBytes   = 8 << 20
+	connWindowBytes   = 2 * streamWindowBytes
+	// callWindowBytes is that of a connection for one call: most answers fit in it.
+	callWindowBytes = 64 << 10
 
 	// handshakeTimeout bounds how long a connection may take until it speaks HTTP/2, maxPeerStreams how many streams
 	// and calls it may have open: a member has two streams, a snapshot, and calls.
@@ -34,6 +36,11 @@ const (
 	maxPeerStreams   = 256
 	// maxHeaderBytes bounds the headers of a call, unpacked: compressed ones grow thousandfold (RFC 7541, section 7.3).
 	maxHeaderBytes = 16 << 10
+	// answerHeaderBytes bounds the headers of an answer likewise. They have the text of an error.
+	answerHeaderBytes = 64 << 10
+	// wayBackBytes is the largest message that a member sends back over a stream which another process has opened to it: one
+	// that is not a peer yet, or no more.
+	wayBackBytes = 4 << 20
 )
 
 var (
@@ -112,8 +119,8 @@ func (t *Transport) serveMessages(opened grpc.ServerStream) error {
 	ctx, end := context.WithCancelCause(s.Context())
 	defer end(nil)
 	from := h.claim.Member
-	in := &incoming{box: newOutbox(limits{messages: 1024, bytes: 4 << 20}), end: end, kind: h.kind, claim: h.claim,
-		token: h.token, evidence: evidence}
+	in := &incoming{box: newOutbox(limits{messages: 1024, bytes: wayBackBytes, largest: wayBackBytes}), end: end,
+		kind: h.kind, claim: h.claim, token: h.token, evidence: evidence}
 	in.box.hold = s.from.Hold
 	in.box.attach(true)
 	generation := uint64(0)

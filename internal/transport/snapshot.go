@@ -64,7 +64,7 @@ func (t *Transport) stream(ctx context.Context, p *peer, conn *dialed, meta *con
 	// The stream must die with an error of write, or the receiver would wait for the rest.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s, err := conn.NewStream(ctx, &snapshotDesc, snapshotMethod)
+	s, err := conn.NewStream(ctx, &snapshotDesc, snapshotMethod, grpc.MaxCallRecvMsgSize(maxHelloBytes))
 	if err != nil {
 		return err
 	}

@@ -253,13 +253,17 @@ func (r *reader) prove() error {
 }
 
 // decode reads messages. Those of a sender that is not known take little memory beside the body, which counts with them until
-// done is called: they may have been packed, and the core may be slow to take them.
+// done is called: they may have been packed, and the core may be slow to take them. So do those that a process sends back that
+// we dialled, and of which there are few.
 func (r *reader) decode(body []byte) (messages []consensus.Message, done func(), err error) {
-	if r.hold == nil || r.leave != nil {
+	if r.leave != nil {
 		messages, err = decodeMessages(body)
 		return messages, func() {}, err
 	}
 	messages, taken, err := decodeWithin(body, nonMemberRoom(len(body)))
+	if r.hold == nil {
+		return messages, func() {}, err
+	}
 	held := int64(len(body) + taken)
 	r.hold(held)
 	return messages, func() { r.hold(-held) }, err

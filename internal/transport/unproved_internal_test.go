@@ -139,11 +139,11 @@ func TestConfirmations_note_several(t *testing.T) {
 	one, other := newToken(), newToken()
 	var v confirmations
 	challenge := [challengeBytes]byte{1}
-	v.note(challenge, one.answer(challenge[:]), []byte("none"), other.answer(challenge[:]))
+	v.hear(challenge, one.answer(challenge[:]), []byte("none"), other.answer(challenge[:]))
 	if !v.cover(&one) || !v.cover(&other) || v.cover(&token{}) {
 		t.Error("an answer does not cover its token, or covers another one")
 	}
-	if v.note(challenge); !v.cover(&one) {
+	if v.hear(challenge); !v.cover(&one) {
 		t.Error("a question that nobody answered takes back an answer")
 	}
 }

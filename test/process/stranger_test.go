@@ -19,7 +19,7 @@ func strangersClaim(t *testing.T, of *node) identity.Claim {
 	t.Helper()
 	var greeting identity.Greeting
 	until(t, "somebody greets", func(ctx context.Context) bool {
-		body, err := transport.CallURL(ctx, transport.Options{}, "http://"+of.peer, member.MethodGreet, nil)
+		body, err := transport.CallURL(ctx, transport.Options{}, "http://"+of.peer, member.MethodGreet, nil, member.MostGreeting)
 		return err == nil && json.Unmarshal(body, &greeting) == nil
 	})
 	claim := greeting.Claim
@@ -42,7 +42,7 @@ func shout(t *testing.T, claim *identity.Claim, to []*node) (stop func()) {
 		for ctx.Err() == nil {
 			for _, n := range to {
 				call, done := context.WithTimeout(ctx, 200*time.Millisecond)
-				_, _ = other.CallURL(call, "http://"+n.peer, member.MethodGreet, nil) // whatever it is answered
+				_, _ = other.CallURL(call, "http://"+n.peer, member.MethodGreet, nil, member.MostGreeting) // whatever it is answered
 				done()
 			}
 		}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"time"
 
@@ -15,7 +16,9 @@ type call struct {
 	turns         *hostCalls
 	intake        *intake
 	allowedOrigin func(origin string) bool
-	host          string                  // of the client
+	hosts         Hosts
+	from          net.Addr                // the client's
+	host          string                  // that of from
 	end           context.CancelCauseFunc // ends the call, with the status that the client gets
 }
 
@@ -68,7 +71,11 @@ func (c *call) refuse(w http.ResponseWriter, r *http.Request, err error) {
 // serveWebsocket makes the messages of a websocket the body of a request, and each line of the answer a message. A call that
 // takes one message takes the first.
 func (c *call) serveWebsocket(w http.ResponseWriter, r *http.Request) {
-	conn, err := upgrade(w, r, c.allowedOrigin)
+	if !c.hosts.Admits(c.from) {
+		c.refuse(w, r, errFlooding)
+		return
+	}
+	conn, err := upgrade(w, r, c.allowedOrigin, func() { c.hosts.Add(c.from, floodRequests) })
 	if err != nil {
 		return // it was answered
 	}

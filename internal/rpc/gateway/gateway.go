@@ -34,6 +34,8 @@ type Options struct {
 	Turns *admission.Turns
 	// First times requests that arrive slowly.
 	First *admission.FirstMessages
+	// Hosts counts websockets that end for what they brought. Further ones of a host with many are refused.
+	Hosts Hosts
 	// NamesIgnored says whether callers expect to be known by a certificate, which does not count here.
 	NamesIgnored func() bool
 	// AllowedOrigin says whether scripts of a page may open websockets.
@@ -109,7 +111,8 @@ func (g *Gateway) handle(w http.ResponseWriter, r *http.Request) {
 	caller := &inproc.Caller{Take: taken.take}
 	defer caller.Release()
 	r = r.WithContext(inproc.With(ctx, caller))
-	c := &call{mux: g.mux, turns: &g.calls, intake: &g.intake, allowedOrigin: g.options.AllowedOrigin, host: host, end: end}
+	c := &call{mux: g.mux, turns: &g.calls, intake: &g.intake, allowedOrigin: g.options.AllowedOrigin,
+		hosts: g.options.Hosts, from: from, host: host, end: end}
 	if isWebsocket(r) {
 		c.serveWebsocket(w, r)
 		return

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -12,15 +13,16 @@ import (
 )
 
 const (
-	websocketBufferBytes = 4 << 10
 	// forwardBytes of a message are passed on at once.
 	forwardBytes = 1 << 10
 	// closePatience is how long a client may take to accept the last word.
 	closePatience = 5 * time.Second
 )
 
-// upgrade makes a websocket of a request, or refuses it.
-func upgrade(w http.ResponseWriter, r *http.Request, allowedOrigin func(string) bool) (*socket, error) {
+// upgrade makes a websocket of a request, or refuses it. Flooded is called if it is to end for what it brought.
+func upgrade(
+	w http.ResponseWriter, r *http.Request, allowedOrigin func(string) bool, flooded func(),
+) (*socket, error) {
 	upgrader := &websocket.Upgrader{
 		ReadBufferSize: websocketBufferBytes, WriteBufferSize: websocketBufferBytes,
 		CheckOrigin: func(r *http.Request) bool {
@@ -32,7 +34,7 @@ func upgrade(w http.ResponseWriter, r *http.Request, allowedOrigin func(string) 
 	if strings.HasPrefix(r.Header.Get("Sec-WebSocket-Protocol"), "Bearer") {
 		header = http.Header{"Sec-WebSocket-Protocol": []string{"Bearer"}}
 	}
-	return newSocket(w, func(w http.ResponseWriter) (*websocket.Conn, error) { return upgrader.Upgrade(w, r, header) })
+	return newSocket(w, func(w http.ResponseWriter) (*websocket.Conn, error) { return upgrader.Upgrade(w, r, header) }, flooded)
 }
 
 // forwarded are the headers of a websocket's request that its call sees. etcd forwards no others, and takes the token from
@@ -78,10 +80,13 @@ func forwardRequests(conn *socket, to io.WriteCloser, cancel context.CancelCause
 	buffer := make([]byte, forwardBytes)
 	for {
 		message, err := conn.next()
-		if err != nil {
-			return
+		n := int64(0)
+		if err == nil {
+			n, err = io.CopyBuffer(to, message, buffer)
 		}
-		n, err := io.CopyBuffer(to, message, buffer)
+		if errors.Is(err, errIdleBytes) {
+			cancel(errIdleBytes) // the client is told
+		}
 		if err != nil {
 			return
 		}

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bufio"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -10,9 +9,12 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 const (
+	websocketBufferBytes = 4 << 10
 	// maxIdleBytes is how many bytes a websocket may bring beside what its messages have in them: heads of frames, pings,
 	// fragments and messages without contents, each of which is work. A client brings six or so with each message.
 	maxIdleBytes = 16 << 10
@@ -23,40 +25,53 @@ const (
 	mostPaidBytes = 64 << 10
 	// pingBytes is what a ping counts beside its bytes: the answer takes a call of the system.
 	pingBytes = 512
-	// calmPause is how long a websocket that brought too much takes to end: its client may come back at once.
-	calmPause = time.Second
+	// floodRequests is how many abandoned requests a websocket counts as that ends for what it brought, as a connection of
+	// HTTP/2 does: its client may come back at once.
+	floodRequests = 256
 )
 
-var errIdleBytes = errors.New("quorate: a websocket brings too much that brings nothing forward")
+var (
+	errIdleBytes = status.Error(codes.ResourceExhausted, "quorate: a websocket brings too much that brings nothing forward")
+	errFlooding  = status.Error(codes.ResourceExhausted,
+		"quorate: connections of this address have brought too much that brings nothing forward: open websockets later")
+)
+
+// Hosts remembers which hosts have had connections that ended for what they brought. An *admission.Abandoned is one.
+type Hosts interface {
+	Admits(from net.Addr) bool
+	Add(from net.Addr, requests int)
+}
 
 // wire is the connection of a websocket, which ends for what brings nothing forward.
 type wire struct {
 	net.Conn
+	flooded func() // called once, when the websocket is to end for what it brought
+
 	mu    sync.Mutex
-	score int // bytes that brought nothing forward, without what was forgiven and paid
+	score int // bytes that brought nothing forward, or are not read yet, without what was forgiven and paid
 	at    time.Time
+	ended bool
 }
 
-// Read implements io.Reader.
+// Read implements io.Reader. The reader of the websocket asks for more once it has read what came before: whatever was contents
+// of that is paid by then, however many bytes it was.
 func (w *wire) Read(p []byte) (int, error) {
-	n, err := w.Conn.Read(p)
-	if idle := w.take(n); idle != nil {
-		return 0, idle
+	if err := w.judge(0); err != nil {
+		return 0, err
 	}
+	n, err := w.Conn.Read(p)
+	w.brought(n, time.Now())
 	return n, err
 }
 
-// take takes note of bytes that may bring nothing forward. If these are too many the websocket is to end, after a while.
-func (w *wire) take(n int) error {
-	if w.brought(n, time.Now()) {
-		return nil
-	}
-	time.Sleep(calmPause)
-	return errIdleBytes
+// ping takes note of one. The buffer may hold contents behind it, which are not paid.
+func (w *wire) ping() error {
+	w.brought(pingBytes, time.Now())
+	return w.judge(websocketBufferBytes)
 }
 
-// brought is take without the while; false: there are too many.
-func (w *wire) brought(n int, now time.Time) bool {
+// brought takes note of bytes that may bring nothing forward.
+func (w *wire) brought(n int, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if forgiven := int(now.Sub(w.at).Seconds() * forgivenBytes); forgiven > 0 {
@@ -64,7 +79,22 @@ func (w *wire) brought(n int, now time.Time) bool {
 		w.score = max(min(w.score, 0), w.score-forgiven)
 	}
 	w.score += n
-	return w.score <= maxIdleBytes
+}
+
+// judge ends the websocket if too many bytes have brought nothing forward, where so many are not read yet.
+func (w *wire) judge(unread int) error {
+	w.mu.Lock()
+	over := w.score-unread > maxIdleBytes
+	first := over && !w.ended
+	w.ended = w.ended || over
+	w.mu.Unlock()
+	if first {
+		w.flooded()
+	}
+	if over {
+		return errIdleBytes
+	}
+	return nil
 }
 
 // pay takes bytes off that did, or were brought for what was.
@@ -93,16 +123,18 @@ func (w *wired) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return w.wire, buffer, err
 }
 
-// newSocket makes a websocket of what upgrade makes of a request.
-func newSocket(w http.ResponseWriter, upgrade func(http.ResponseWriter) (*websocket.Conn, error)) (*socket, error) {
-	s := &socket{wire: &wire{at: time.Now()}}
+// newSocket makes a websocket of what upgrade makes of a request. Flooded is called if it is to end for what it brought.
+func newSocket(
+	w http.ResponseWriter, upgrade func(http.ResponseWriter) (*websocket.Conn, error), flooded func(),
+) (*socket, error) {
+	s := &socket{wire: &wire{at: time.Now(), flooded: flooded}}
 	var err error
 	if s.Conn, err = upgrade(&wired{w, s.wire}); err != nil {
 		return nil, err
 	}
 	pong := s.PingHandler()
 	s.SetPingHandler(func(data string) error {
-		if err := s.wire.take(pingBytes); err != nil {
+		if err := s.wire.ping(); err != nil {
 			return err
 		}
 		return pong(data)
