@@ -158,9 +158,8 @@ type steps map[string]float64
 
 func (s *server) steps(t *testing.T) steps {
 	t.Helper()
-	_, body := s.get(t, "/metrics")
 	found := steps{}
-	for lines := bufio.NewScanner(strings.NewReader(body)); lines.Scan(); {
+	for lines := bufio.NewScanner(strings.NewReader(s.metrics(t))); lines.Scan(); {
 		name, value, _ := strings.Cut(lines.Text(), " ")
 		gate := strings.HasPrefix(name, "grpc_server_") && strings.Contains(name, `grpc_service="etcdserverpb.KV"`)
 		timed := strings.Contains(name, "_duration_seconds_count") &&

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
@@ -64,6 +66,7 @@ func initialConfig() consensus.Config {
 type server struct {
 	addr     string
 	services *rpc.Services
+	registry *prometheus.Registry
 	backend  rpc.Backend
 	bare     *grpc.ClientConn // of tests that make calls themselves
 }
@@ -141,7 +144,7 @@ func serveOn(t testing.TB, listener net.Listener, backend rpc.Backend, change fu
 		}
 		running.Wait()
 	})
-	return &server{addr: listener.Addr().String(), services: services, backend: backend}
+	return &server{addr: listener.Addr().String(), services: services, registry: registry, backend: backend}
 }
 
 // client connects the official client.
@@ -401,12 +404,23 @@ func (s *server) get(t testing.TB, path string) (int, string) {
 // rpcOptions shortens the signatures of changes.
 type rpcOptions = rpc.Options
 
+// metrics returns what /metrics shows, without the rest between two scrapes.
+func (s *server) metrics(t testing.TB) string {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if answer.Code != http.StatusOK {
+		t.Fatalf("metrics: %s", answer.Body)
+	}
+	return answer.Body.String()
+}
+
 // awaitMetric waits until a line is among the metrics.
 func (s *server) awaitMetric(t testing.TB, line string) {
 	t.Helper()
 	ctx := waitContext(t)
 	for {
-		_, body := s.get(t, "/metrics")
+		body := s.metrics(t)
 		if strings.Contains(body, line+"\n") {
 			return
 		}

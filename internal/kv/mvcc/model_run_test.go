@@ -57,16 +57,16 @@ func newStore(t *testing.T, o opener) *mvcc.Store {
 // Every answer of the store equals that of a naive model, over random commands, compactions, flushes and power losses,
 // after which the store is as it was at some commit not before the last flush.
 func TestStore_againstModel(t *testing.T) {
-	seeds := uint64(5)
+	seeds, rounds := uint64(3), 250
 	if testing.Short() {
-		seeds = 1
+		seeds, rounds = 1, 100
 	}
 	for _, o := range openers {
 		for seed := range seeds {
 			for _, cache := range []int{-1, 64 << 10, 0} {
 				t.Run(fmt.Sprintf("%s/cache=%d/seed=%d", o.name, cache, seed), func(t *testing.T) {
 					t.Parallel()
-					runModel(t, o, seed, cache, 250)
+					runModel(t, o, seed, cache, rounds)
 				})
 			}
 		}
