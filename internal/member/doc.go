@@ -8,7 +8,7 @@
 //
 //	run.go          the goroutines of the lanes; host.go: the member as its lanes see it; status.go: the core's state
 //	requests.go     goroutines that wait for a request
-//	peerhandler.go  what arrives from other members; peers.go: the way to them
+//	peerhandler.go  what arrives from other members; peers.go, link.go: the way to them
 //	calls.go        what members ask each other, and its errors; greeter.go: what anybody may ask
 //	levels.go       which commands wait for a feature level, and when the leader raises the level
 //	admission.go    which processes may join that nobody has added

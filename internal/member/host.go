@@ -75,10 +75,17 @@ func (h host) Stepped(replica *raft.Replica) {
 
 // Configured opens and closes peers as the configuration in force says.
 func (h host) Configured(inForce raft.ConfigInForce) {
-	h.told.configure(&inForce, h.peers.transport.Configure)
+	h.told.configure(&inForce, h.peers.configure)
 	h.members.changes.Configured(&inForce)
 	h.options.Logger.Info("configuration in force", "config", inForce.ID.String(), "voters", len(inForce.Config.Voters),
 		"learners", len(inForce.Config.Learners), "joint", inForce.Config.IsJoint())
+}
+
+// configure makes the members of a configuration the peers that the transport dials.
+func (p *peers) configure(config *consensus.Config) {
+	if t := p.transport.set.Load(); t != nil {
+		t.Configure(config)
+	}
 }
 
 // Observed writes an event to the log, and takes note of some.

@@ -156,7 +156,7 @@ func (m *Member) assemble() {
 
 // Start connects the member to the others and begins to tick. The transport must deliver to PeerHandler.
 func (m *Member) Start(t *transport.Transport) error {
-	m.peers.transport = t
+	m.peers.transport.set.Store(t)
 	err := m.lanes.Start(node.Options{
 		Raft:         m.options.Raft,
 		FirstSession: m.data.Boots << 32,

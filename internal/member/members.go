@@ -125,6 +125,9 @@ func (s *Membership) serve(t *peercall.Table) {
 	peercall.Serve(t, &methodJoinStep, s.joinHere)
 	peercall.Serve(t, &methodMovedStep, s.movedHere)
 	peercall.Serve(t, &methodJoin, func(ctx context.Context, r autopilot.JoinRequest) (autopilot.JoinAnswer, error) {
+		if err := s.ports.requests.awaitStart(ctx); err != nil { // before it nobody is seen to show a certificate
+			return autopilot.JoinAnswer{}, err
+		}
 		return s.join(ctx, r, s.ports.peers.showCertificate(ctx, r.PeerURLs))
 	})
 	peercall.Serve(t, &methodMoved, s.moved)
