@@ -32,13 +32,10 @@ func earlyMember(t *testing.T) (m *Member, serving, caller *transport.Transport,
 	}
 	raftOptions, logger := raft.Defaults(1), slog.New(slog.DiscardHandler)
 	raftOptions.Cluster, raftOptions.Storage = 1, consensus.StorageID{1}
-	m, err := New(Options{
+	m = New(Options{
 		Data: datatest.Open(t, data), Raft: raftOptions, TickInterval: 10 * time.Millisecond, RequestTimeout: testTimeout,
 		Clock: env.WallClock{}, Logger: logger,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	l, err := net.Listen("tcp", testnet.Address(t))
 	if err != nil {
 		t.Fatal(err)
