@@ -61,7 +61,7 @@ test:
 race:
 	CGO_ENABLED=1 $(GO) test -p $(AT_ONCE) -race -short -timeout 20m ./internal/rpc ./internal/member $(RACED)
 
-# A few minutes of seeds. `make sim SEED=7` begins at that seed, so that it repeats one.
+# A minute and a half of seeds. `make sim SEED=7` begins at that seed, so that it repeats one.
 sim:
 	$(GO) run ./cmd/quoratesim run --for $(SIM_FOR) --seed $(SEED)
 	$(GO) run ./cmd/quoratesim run --for $(SIM_PEBBLE_FOR) --seed $(SEED) --nemesis all --engine pebble
@@ -120,7 +120,7 @@ fuzz:
 		done; \
 	done
 
-# What CI runs of it: ten seconds for each fuzzer of a quarter of the packages. Which quarter changes with the day of the year.
+# What CI runs of it: six seconds for each fuzzer of a quarter of the packages. Which quarter changes with the day of the year.
 fuzz-short:
 	@$(MAKE) --no-print-directory fuzz FUZZ_TIME=6s FUZZ_OF=4 FUZZ_PART=$$(expr $$(date +%j) % 4)
 

@@ -19,11 +19,11 @@ type admission struct {
 	stores  *datadir.Stores
 	propose func(ctx context.Context, command *kv.Command) (kv.Result, error)
 	clock   env.Clock
-	// certificates tells whether peers must show certificates here.
+	// certificates reports whether peers must show certificates here.
 	certificates func() bool
 }
 
-// admit is called after the leader has applied everything that was acknowledged before.
+// admit returns nil if the process may join, else a refusal that says what to do. Call it after a read index.
 func (a *admission) admit(ctx context.Context, r *autopilot.JoinQuestion) error {
 	users := a.stores.Latest().Users()
 	switch certificates := r.Certificates || a.certificates(); {

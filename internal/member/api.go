@@ -69,7 +69,8 @@ func (m *Member) Failed() <-chan struct{} { return m.life.failed }
 // Err returns why the member stopped by itself.
 func (m *Member) Err() error { return m.life.err() }
 
-// Leaving is closed when this member is about to stop because it was removed: no new request should reach it.
+// Leaving is closed once the removal of this member is applied here: it stops soon, and no new request should reach it. If the
+// removal is not applied here within an election timeout, Leaving is not closed, and the member stops with ErrRemoved.
 func (m *Member) Leaving() <-chan struct{} { return m.departure.leaving }
 
 // Depart tells a leaving member that nobody waits for it any more.
@@ -88,11 +89,11 @@ func (m *Member) Stalled(limit time.Duration) error { return m.dog.Stalled(limit
 // without it.
 func (m *Member) Superseded() error { return m.epochs.Superseded() }
 
-// ForeignEpochs returns for each member of another epoch of the cluster that is about what to do about it.
+// ForeignEpochs returns one text, with what to do, for each member of another epoch of the cluster that this member has met.
 func (m *Member) ForeignEpochs() []string { return m.epochs.Alarms() }
 
-// Alarms returns what to do about each member of another epoch, and each process of another history, that is about,
-// about a leader whose log lacks what is committed here, and about a disk that is nearly full, and TLS files that expire soon.
+// Alarms returns one text, with what to do, for each: member of another epoch, process of another history, stray process,
+// leader whose log lacks what is committed here, nearly full disk, TLS file that expires soon.
 func (m *Member) Alarms() []string {
 	alarms := slices.Concat(m.epochs.Alarms(), m.peers.otherHistories(), m.peers.strays())
 	if e := m.lanes.Leader().Refused(); e != nil {

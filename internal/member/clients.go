@@ -65,7 +65,7 @@ func (p *clientPorts) Await(
 	return p.requests.await(ctx, id, propose)
 }
 
-// TellHeard asks the leader to take this member's word.
+// TellHeard reports to the leader which native clients this member heard lately.
 func (p *clientPorts) TellHeard(leader consensus.MemberID, heard []consensus.MemberID) error {
 	if leader == consensus.NoMember {
 		return ErrNoLeader
@@ -76,7 +76,7 @@ func (p *clientPorts) TellHeard(leader consensus.MemberID, heard []consensus.Mem
 	return err
 }
 
-// serve takes the word of other members about their clients, while this one leads.
+// serve takes the reports of other members about their clients, while this one leads.
 func (p *clientPorts) serve(t *peercall.Table, c *clients.Clients) {
 	peercall.Serve(t, &methodHeard, func(_ context.Context, heard []consensus.MemberID) (peercall.Nothing, error) {
 		if !p.leader.Leads() {

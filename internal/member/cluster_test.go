@@ -182,14 +182,11 @@ func (n *node) start() {
 	options := raft.Defaults(n.id)
 	options.Cluster, options.Seed = testCluster, uint64(n.id)
 	options.ElectionTicks, options.HeartbeatTicks, options.MaxLearners = 40, 4, 2
-	n.Member, err = member.New(member.Options{
+	n.Member = member.New(member.Options{
 		Data: data, Raft: options, TickInterval: 5 * time.Millisecond, RequestTimeout: 10 * time.Second,
 		MaxRequestBytes: 1 << 20, Care: n.c.care, ClientPatience: n.c.clients, FastPath: n.c.fast, Clock: n.c.clock,
 		Logger: logger, PeerURLs: n.urls, Integrity: n.c.pace,
 	})
-	if err != nil {
-		n.c.t.Fatal(err)
-	}
 	n.Membership = n.Member.Membership()
 	l := n.listen
 	if n.listen = nil; l == nil {

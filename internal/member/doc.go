@@ -3,12 +3,13 @@
 //
 // It is not the core (package raft decides) and not the API (package rpc speaks etcd).
 //
-// The main type is Member: member.go puts its parts together, api.go is what others ask of it, options.go says how it runs. Its
-// parts leave decisions to the packages that they run, but for two: levels.go and admission.go. The parts are
+// The main type is Member: member.go puts its parts together, api.go is what others ask of it, options.go says how it runs.
+// Most parts leave decisions to the packages that they run; levels.go, admission.go, change.go, leave.go, leases.go and
+// members.go decide some things themselves. The parts are
 //
 //	run.go          the goroutines of the lanes; host.go: the member as its lanes see it; status.go: the core's state
 //	requests.go     goroutines that wait for a request
-//	peerhandler.go  what arrives from other members; peers.go: the way to them
+//	peerhandler.go  what arrives from other members; peers.go, link.go: the way to them
 //	calls.go        what members ask each other, and its errors; greeter.go: what anybody may ask
 //	levels.go       which commands wait for a feature level, and when the leader raises the level
 //	admission.go    which processes may join that nobody has added

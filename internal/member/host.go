@@ -75,10 +75,17 @@ func (h host) Stepped(replica *raft.Replica) {
 
 // Configured opens and closes peers as the configuration in force says.
 func (h host) Configured(inForce raft.ConfigInForce) {
-	h.told.configure(&inForce, h.peers.transport.Configure)
+	h.told.configure(&inForce, h.peers.configure)
 	h.members.changes.Configured(&inForce)
 	h.options.Logger.Info("configuration in force", "config", inForce.ID.String(), "voters", len(inForce.Config.Voters),
 		"learners", len(inForce.Config.Learners), "joint", inForce.Config.IsJoint())
+}
+
+// configure makes the members of a configuration the peers that the transport dials.
+func (p *peers) configure(config *consensus.Config) {
+	if t := p.transport.set.Load(); t != nil {
+		t.Configure(config)
+	}
 }
 
 // Observed writes an event to the log, and takes note of some.
@@ -97,13 +104,13 @@ func (h host) Observed(event raft.Event) {
 	h.options.Logger.Info(event.String())
 }
 
-// leave ends a member that the cluster has removed.
+// leave ends this member, which the cluster has removed, once departure.leave lets it.
 func (h host) leave() {
 	h.departure.leave(h.life.stopping, h.options.electionTimeout(), h.options.TickInterval)
 	h.life.fail(ErrRemoved)
 }
 
-// ApplyBatch lets the state machine apply a batch, with room for the answers that somebody waits for here.
+// ApplyBatch lets the state machine apply a batch, with memory for the answers to proposals of this member's callers.
 func (h host) ApplyBatch(batch []consensus.Entry) ([]kv.Result, error) {
 	if h.options.Applied == nil {
 		return h.data.Machine.ApplyFor(batch, h.room)
@@ -116,7 +123,7 @@ func (h host) ApplyBatch(batch []consensus.Entry) ([]kv.Result, error) {
 	return results, err
 }
 
-// room gives room for the answer to a proposal that somebody waits for here.
+// room returns memory for the answer to a proposal that a caller waits for here; nil for others.
 func (h host) room(id consensus.ProposalID) kv.Account {
 	if !h.lanes.Node().Awaits(id) {
 		return nil
@@ -133,7 +140,7 @@ func (h host) Applied(batch []consensus.Entry, _ []kv.Result) {
 	h.integrity.Note()
 }
 
-// Restored does the same for a snapshot that has replaced the store.
+// Restored takes note of what a snapshot has changed that replaced the store.
 func (h host) Restored(consensus.SnapshotMeta, *apply.Machine) {
 	h.noteRemoval()
 	h.integrity.Note()

@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// departure is how a removed member stops, so that nobody who asked it for something is left without an answer:
+// departure is how a removed member stops, so that each of its callers gets an answer:
 //
 //	removal committed -> applied here -> Leaving is closed -> the server turns clients away and lets running requests
 //	end: the leader goes on sending the log for an election timeout -> Depart -> the member stops
@@ -20,7 +20,7 @@ type departure struct {
 
 func (d *departure) init() { d.leaving, d.done = make(chan struct{}), make(chan struct{}, 1) }
 
-// depart says that nobody waits for this member any more.
+// depart says that no caller waits for this member any more.
 func (d *departure) depart() {
 	select {
 	case d.done <- struct{}{}:
@@ -28,9 +28,10 @@ func (d *departure) depart() {
 	}
 }
 
-// leave returns when a removed member may stop. What was committed with the removal is applied first, which is looked for
-// once per poll; a member that is told of its removal long after will not be sent that entry any more. Then requests that
-// run may end. Either takes timeout at most.
+// leave returns when a removed member may stop. First it waits until the removal is applied here, which it looks for once per
+// poll. If that takes longer than timeout, as at a member that learns of its removal long after and is not sent that entry any
+// more, leave returns and does not close leaving. Else it closes leaving, and waits until the requests that run have ended, for
+// timeout at most.
 func (d *departure) leave(ctx context.Context, timeout, poll time.Duration) {
 	if !d.awaitApplied(ctx, timeout, poll) {
 		return
@@ -62,8 +63,8 @@ func (d *departure) awaitApplied(ctx context.Context, timeout, poll time.Duratio
 	return true
 }
 
-// note takes note of the configuration that is applied. It is called once who asked for it has been answered: the state
-// shows the removal before that.
+// note takes note of the configuration that is applied. The apply lane calls it after it has completed the proposals of the
+// batch: the caller that asked for the removal has its result before leaving is closed.
 func (d *departure) note(config *consensus.Config, self consensus.MemberID) {
 	d.applied.Store(len(config.Members) > 0 && !config.Contains(self))
 }

@@ -24,9 +24,5 @@ func memberOf(t *testing.T, first consensus.Config) *Member {
 		t.Fatal(err)
 	}
 	data := datatest.Open(t, options)
-	m, err := New(Options{Data: data, Clock: env.WallClock{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return New(Options{Data: data, Clock: env.WallClock{}})
 }

@@ -23,7 +23,7 @@ type Member struct {
 	options Options
 	data    *datadir.Data
 	life    lifecycle
-	stores  datadir.Stores // the store that counts; data.Generation is the same, for the goroutine that applies
+	stores  datadir.Stores // the current generation of the store; data.Generation is the same, for the goroutine that applies
 	config  appliedConfig
 	hub     *watch.Hub
 	dog     *watchdog.Watchdog // over the goroutines that everything depends on
@@ -58,7 +58,7 @@ type task struct {
 }
 
 // New builds a member from its data; Start makes it run.
-func New(options Options) (*Member, error) {
+func New(options Options) *Member {
 	if options.Answers == nil {
 		options.Answers = answers.New(0, 0)
 	}
@@ -106,7 +106,7 @@ func New(options Options) (*Member, error) {
 	m.clients = newClients(o, forClients)
 	m.serveCalls(caller.Table(), forClients)
 	m.assemble()
-	return m, nil
+	return m
 }
 
 // serveCalls lets others ask for what they may, and makes the handler of what arrives from them.
@@ -156,7 +156,7 @@ func (m *Member) assemble() {
 
 // Start connects the member to the others and begins to tick. The transport must deliver to PeerHandler.
 func (m *Member) Start(t *transport.Transport) error {
-	m.peers.transport = t
+	m.peers.transport.set.Store(t)
 	err := m.lanes.Start(node.Options{
 		Raft:         m.options.Raft,
 		FirstSession: m.data.Boots << 32,
@@ -169,7 +169,7 @@ func (m *Member) Start(t *transport.Transport) error {
 		err = ErrRemoved
 	}
 	if err != nil {
-		m.life.stop() // for those who ask already
+		m.life.stop() // callers that wait for Start already get ErrStopped
 		return err
 	}
 	m.lanes.Open()

@@ -42,7 +42,7 @@ type Membership struct {
 	changed   broadcast.Signal // of the configuration
 	wrong     string           // what was last found wrong with the URLs that announce was to tell
 	told      bool             // where this member was started
-	untold    repeats          // that it could not tell
+	untold    onceAMinute      // that it could not tell
 	logger    *slog.Logger
 }
 
@@ -56,7 +56,7 @@ type membershipPorts struct {
 	status   func() raft.Status
 	put      func(inputs ...raft.Input) // to the core
 	progress func(to consensus.MemberID) *membership.TransferView
-	alarms   func() []string // of other epochs that are about
+	alarms   func() []string // as Member.Alarms
 	stopping context.Context
 }
 
@@ -125,6 +125,9 @@ func (s *Membership) serve(t *peercall.Table) {
 	peercall.Serve(t, &methodJoinStep, s.joinHere)
 	peercall.Serve(t, &methodMovedStep, s.movedHere)
 	peercall.Serve(t, &methodJoin, func(ctx context.Context, r autopilot.JoinRequest) (autopilot.JoinAnswer, error) {
+		if err := s.ports.requests.awaitStart(ctx); err != nil { // before it nobody is seen to show a certificate
+			return autopilot.JoinAnswer{}, err
+		}
 		return s.join(ctx, r, s.ports.peers.showCertificate(ctx, r.PeerURLs))
 	})
 	peercall.Serve(t, &methodMoved, s.moved)
@@ -303,7 +306,7 @@ func (s *Membership) announce(urls []string, again bool) (told bool) {
 			s.told = true
 			return true
 		}
-		if s.untold.again(to.String()+err.Error(), time.Now()) {
+		if s.untold.shouldLog(to.String()+err.Error(), time.Now()) {
 			s.logger.Warn(untold, "urls", news.URLs, "asked", to.String(), "err", err)
 		}
 	}

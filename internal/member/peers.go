@@ -6,12 +6,10 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/membership"
-	"github.com/quorate/quorate/internal/transport"
 )
 
-// peers leads to the other members. Start sets the transport, which is given this member's handler when it is made: so
-// nothing that a handler calls before Start may use it.
-type peers struct{ transport *transport.Transport }
+// peers leads to the other members.
+type peers struct{ transport link }
 
 // connected reports whether there is a connection to a member.
 func (p *peers) connected(id consensus.MemberID) bool {
@@ -32,23 +30,13 @@ func (p *peers) showCertificate(ctx context.Context, urls []string) bool {
 }
 
 // wantCertificates tells whether peers must show certificates here, so that one is proof of being a peer.
-func (p *peers) wantCertificates() bool { return p.transport != nil && p.transport.WantsCertificates() }
+func (p *peers) wantCertificates() bool { return p.transport.WantsCertificates() }
 
 // otherHistories says who answers at the addresses of members and is of another history, and what to do.
-func (p *peers) otherHistories() []string {
-	if p.transport == nil { // not started yet
-		return nil
-	}
-	return p.transport.OtherHistories()
-}
+func (p *peers) otherHistories() []string { return p.transport.OtherHistories() }
 
 // strays says which processes without data run in the name of members that are connected from elsewhere.
-func (p *peers) strays() []string {
-	if p.transport == nil { // not started yet
-		return nil
-	}
-	return p.transport.Strays()
-}
+func (p *peers) strays() []string { return p.transport.Strays() }
 
 // trouble says in two words why a member is refused here; empty: it is not.
 func (p *peers) trouble(id consensus.MemberID) string {

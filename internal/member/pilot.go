@@ -11,8 +11,8 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// pilot runs what package autopilot decides, in one goroutine for each duty. But for its own address, it does nothing while
-// another member leads.
+// pilot runs what package autopilot decides, in one goroutine for each duty. Only the leader acts, except in keepAddresses:
+// every member announces its own URLs, looks for strays, and drops addresses that the configuration has outlived.
 type pilot struct {
 	members *Membership
 	ports   membershipPorts // of members

@@ -70,9 +70,7 @@ func startWatched(t *testing.T, change func(*member.Options)) *node {
 	options := member.Options{Data: data, Raft: core, TickInterval: 5 * time.Millisecond, RequestTimeout: 10 * time.Second,
 		Clock: env.WallClock{}, Logger: slog.New(slog.DiscardHandler)}
 	change(&options)
-	if n.Member, err = member.New(options); err != nil {
-		t.Fatal(err)
-	}
+	n.Member = member.New(options)
 	n.Membership = n.Member.Membership()
 	n.peers, err = transport.New(transport.Options{Self: identity.Claim{Member: 1, Cluster: testCluster}, Handler: n.PeerHandler(),
 		Listeners: []net.Listener{n.listen}, Logger: slog.New(slog.DiscardHandler)})

@@ -23,7 +23,7 @@ type transfer struct {
 
 // to returns once another voter leads: see Member.TransferLeadership.
 func (t *transfer) to(ctx context.Context, id consensus.MemberID) error {
-	if err := t.allowed(id); err != nil {
+	if err := t.checkTransferee(id); err != nil {
 		return err
 	}
 	t.begin(id)
@@ -47,8 +47,8 @@ func (t *transfer) to(ctx context.Context, id consensus.MemberID) error {
 	}
 }
 
-// allowed says why this member can not hand leadership to a member.
-func (t *transfer) allowed(id consensus.MemberID) error {
+// checkTransferee returns nil, or why leadership cannot go to a member.
+func (t *transfer) checkTransferee(id consensus.MemberID) error {
 	status := t.status()
 	switch {
 	case !t.leader.Leads():

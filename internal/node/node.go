@@ -14,8 +14,8 @@ import (
 )
 
 // Ports are what a Node needs done. The functions must not call back into the Node before they return; what they
-// begin is answered later: Persist by Step(raft.Persisted), Apply by Applied, Install by Installed, SendSnapshot by
-// Step(raft.SnapshotSent).
+// begin is answered later: Persist by Step(raft.Persisted), Apply by Resolve and Step(raft.Applied), Install by Restored and
+// Step(raft.SnapshotInstalled), SendSnapshot by Step(raft.SnapshotSent).
 type Ports struct {
 	Send         func(messages []consensus.Message)
 	Persist      func(request Persist)
@@ -26,12 +26,12 @@ type Ports struct {
 	StopSnapshot func(to consensus.MemberID)
 	Configure    func(inForce raft.ConfigInForce)
 	Observe      func(events []raft.Event)
-	// Distance is the round trip to another member, false while it is not known. By it the node decides when to count who
-	// holds what it proposes, and when to offer that to all voters (package offers).
+	// Distance is the round trip to another member, false while it is not known. By it the node decides when to count
+	// acknowledgements of its proposals itself, and when to offer them to all voters (package offers).
 	Distance func(to consensus.MemberID) (time.Duration, bool)
 	// Taken, if set, is told of the inputs that the core takes, in order, once they have waited for their time.
 	Taken func(inputs []raft.Input)
-	// Decided, if set, is told of the proposals of this member that the fast path decided, before who waits for them is.
+	// Decided, if set, is told of the proposals of this member that the fast path decided, before their callers are.
 	Decided func(decided []tally.Decision)
 }
 
@@ -46,7 +46,7 @@ type Persist struct {
 	Base *consensus.SnapshotMeta
 }
 
-// Options say who the node is and how patient.
+// Options say which member the node is, and how patient.
 type Options struct {
 	Raft         raft.Options
 	FirstSession uint64 // greater than every session number of this member before

@@ -9,7 +9,8 @@
 // way an answer came: through the leader, inferred, or fast.
 //
 // Invariants:
-//  1. A Completion is called once, with the outcome, in the order of the log.
+//  1. A Completion is called once, with the outcome. Results of applied entries come in the order of the log. A decision of
+//     the fast path comes before its entry is applied (Decided), and a refusal when it arrives.
 //  2. An id is given once. A proposal gets another id only after the log says that the first will never be applied.
 //  3. A session is retired only when all its proposals are resolved.
 //  4. The open proposals are bounded, in number and in bytes, apart for members and for clients.

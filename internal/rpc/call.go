@@ -10,17 +10,22 @@ import (
 	"github.com/quorate/quorate/internal/rpc/gate"
 )
 
-// Calls of KV go one road, by whichever transport they come (package front, grpc-go, or inproc for JSON, locks and elections),
-// and in whose name they come makes no difference:
+// Calls of KV take the same steps, by whichever transport they come (package front, grpc-go, or inproc for JSON, locks and
+// elections), and for every user:
 //
 //   - begin: the call passes the gate (gate.Method.Enter);
-//   - admit: its request is checked, in etcd's order, and signed;
-//   - propose (call_write.go) or read (call_read.go): the member is asked;
+//   - admit: the request is checked, in etcd's order, and signed;
+//   - propose (call_write.go) or read (call_read.go): the call asks the member;
 //   - finish: the end is counted, and the answer passes the gate (gate.Method.Leave).
 //
-// A call of front takes these steps without a goroutine as long as none has to wait. If one has to before the member was asked,
-// nothing has been done yet, and the call takes them in a goroutine, which waits (direct in kv.go), as do the calls of other
-// transports. A step is one function for both, which is told the patience of its caller.
+// A call of front takes these steps without a goroutine (asyncCall) as long as no step has to wait. If a step has to wait
+// before the call has asked the member, nothing has been done yet, and the call begins again in a goroutine, which waits
+// (direct in kv.go), as do the calls of other transports.
+//
+// Both share the functions admit (of a request), makeRoom, complete, permit and show, which get the patience of their caller.
+// These exist twice: the sequence of the steps (asyncWrite and writeBlocking, asyncRead and rangeKeys), the way through the
+// gate (asyncCall.begin and leave; gate.Pass), the signature of a write (shared.sign; access.Control.Propose), and the question
+// to the member (ProposeAsync and Propose, ReadAsync and ReadIndex).
 
 // patience says whether a step of a call may wait.
 type patience bool
@@ -41,40 +46,41 @@ type kvService struct {
 	gate *gate.Gate
 }
 
-// call is one without a goroutine.
-type call struct {
+// asyncCall is a call that waits for the member without a goroutine.
+type asyncCall struct {
 	kv      *kvService
 	front   *front.Call
 	method  *gate.Method
 	steps   steps
 	begun   time.Time
 	err     error       // of the member
-	abandon func() bool // what the member was asked
+	abandon func() bool // ends the wait for the member's answer
 }
 
-// steps are those of a call that depend on what it asks for.
+// steps are the steps of an asyncCall that differ between a write and a read.
 type steps interface {
-	// finish answers, once the member has.
+	// finish answers the client once the member has answered.
 	finish()
-	// ended counts what the member answered, or that the client has gone before, and returns the error for the client.
+	// ended counts the member's answer, or that the client has gone before it, and returns the error for the client.
 	ended() error
 }
 
-// begin counts the call, which is a steps, and has it pass the gate. received is the size of its message.
-func (c *call) begin(s steps, received int) error {
+// begin counts the call and passes it through the gate. s are the steps of this call, received is the size of its message.
+func (c *asyncCall) begin(s steps, received int) error {
 	c.steps, c.begun = s, c.kv.options.Clock.Now()
 	c.kv.stats.receivedBytes.Add(uint64(received))
 	return c.method.Enter(c.kv.gate, c.front.Context(), false)
 }
 
-// refuse answers a call of which the member was not asked.
-func (c *call) refuse(err error) {
+// refuse answers a call that has not asked the member.
+func (c *asyncCall) refuse(err error) {
 	c.answer(nil, err)
 	c.front.Flush()
 }
 
-// asked has the call finished, when the member has answered or the client has gone. With an error the member was not asked.
-func (c *call) asked(abandon func() bool, err error) {
+// asked takes what ProposeAsync or ReadAsync returned. With an error the member will not answer, and the call is finished now.
+// Else it is finished when the member has answered, or ended when the client has gone.
+func (c *asyncCall) asked(abandon func() bool, err error) {
 	if err != nil {
 		c.err = err
 		c.steps.finish()
@@ -85,8 +91,8 @@ func (c *call) asked(abandon func() bool, err error) {
 	c.front.OnLost(c.lost)
 }
 
-// lost is told that the client has gone.
-func (c *call) lost() {
+// lost ends the call because the client has gone.
+func (c *asyncCall) lost() {
 	if c.abandon() {
 		c.err = context.Canceled
 		_ = c.leave(c.steps.ended())
@@ -94,13 +100,13 @@ func (c *call) lost() {
 	}
 }
 
-// leave passes the gate on the way back. It returns the error for the client.
-func (c *call) leave(err error) error {
+// leave passes the call through the gate on its way back, and returns the error for the client.
+func (c *asyncCall) leave(err error) error {
 	return c.method.Leave(c.kv.gate, c.front.Context(), c.begun, err)
 }
 
 // answer ends the call. The answer is not flushed.
-func (c *call) answer(message h2.Message, err error) {
+func (c *asyncCall) answer(message h2.Message, err error) {
 	if err = c.leave(err); err == nil {
 		c.kv.stats.sentBytes.Add(uint64(message.SizeWire()))
 	}
@@ -109,7 +115,7 @@ func (c *call) answer(message h2.Message, err error) {
 
 // later finishes a call in a goroutine, where a step has to wait, or has memory that is counted. The call must have reserved it
 // (front.Call.Reserve). The context of finish ends with the client or with the deadline of the call.
-func (c *call) later(finish func(ctx context.Context) (h2.Message, error)) {
+func (c *asyncCall) later(finish func(ctx context.Context) (h2.Message, error)) {
 	c.front.Go(c.kv.options.Clock.Now().Sub(c.begun), func(ctx context.Context) {
 		defer c.front.Flush()
 		message, err := finish(ctx)

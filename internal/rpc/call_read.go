@@ -26,7 +26,7 @@ type rangeRequest struct {
 // servedByLearner reports whether learners serve the range.
 func (r *rangeRequest) servedByLearner() bool { return r.Serializable }
 
-// rangeKeys is the road of a range that has a goroutine.
+// rangeKeys takes the steps of a Range in a goroutine, which waits.
 func (s *kvService) rangeKeys(ctx context.Context, r *rangeRequest) (_ h2.Message, err error) {
 	defer s.timings.Request(timings.Range, s.timings.Now(), &err)
 	if err := r.admit(ctx, s, patiently); err != nil {
@@ -151,16 +151,16 @@ func (s *kvService) readInto(response *wire.RangeResponse, call *wire.RangeCall,
 	return err
 }
 
-// read is a linearizable Range of one key without a goroutine.
-type read struct {
-	call
+// asyncRead is a linearizable Range of one key without a goroutine.
+type asyncRead struct {
+	asyncCall
 	rangeRequest
 }
 
-// beginRange takes the steps until the member is asked. False: one may have to wait, or the answer may be large, and nothing
-// was done.
-func beginRange(c call, message []byte) bool {
-	s, r := c.kv, &read{call: c}
+// beginRange takes the steps until it has asked the member. It returns false if a step may have to wait, or the answer may be
+// large: nothing was done then.
+func beginRange(c asyncCall, message []byte) bool {
+	s, r := c.kv, &asyncRead{asyncCall: c}
 	if r.DecodeWire(bytes.Clone(message)) != nil || r.Serializable || len(r.Op.End) > 0 || !s.options.Member.Prompt() {
 		return false
 	}
@@ -182,22 +182,22 @@ func beginRange(c call, message []byte) bool {
 }
 
 // Complete implements proposals.Completion.
-func (r *read) Complete(_ kv.Result, err error) {
+func (r *asyncRead) Complete(_ kv.Result, err error) {
 	r.err = err
 	r.front.DoneButRead()
 }
 
 // timed times the range.
-func (r *read) timed(err error) error {
+func (r *asyncRead) timed(err error) error {
 	r.kv.timings.Request(timings.Range, r.begun, &err)
 	return err
 }
 
 // ended implements steps.
-func (r *read) ended() error { return r.timed(r.kv.indexRead(r.begun, r.err)) }
+func (r *asyncRead) ended() error { return r.timed(r.kv.indexRead(r.begun, r.err)) }
 
 // finish implements steps. A reader calls it: the store may wait for a disk.
-func (r *read) finish() {
+func (r *asyncRead) finish() {
 	if r.err != nil {
 		r.answer(nil, r.ended())
 		return

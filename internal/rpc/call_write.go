@@ -21,8 +21,8 @@ type writeRequest interface {
 	respond(s *kvService, result *kv.Result) h2.Message
 }
 
-// write is the road of a write that has a goroutine.
-func (s *kvService) write(ctx context.Context, r writeRequest) (h2.Message, error) {
+// writeBlocking takes the steps of a write in a goroutine, which waits.
+func (s *kvService) writeBlocking(ctx context.Context, r writeRequest) (h2.Message, error) {
 	if err := r.admit(ctx, s, s.firstCheck(patiently)); err != nil {
 		return nil, err
 	}
@@ -100,16 +100,16 @@ func (s *shared) noteOwn(revision kv.Revision) {
 	}
 }
 
-// write is a Put or a Txn without a goroutine.
-type write struct {
-	call
+// asyncWrite is a Put or a Txn without a goroutine.
+type asyncWrite struct {
+	asyncCall
 	proposal
 	request writeRequest
 	result  kv.Result
 }
 
-// start takes the steps until the member is asked; false: one may have to wait, and nothing was done.
-func (w *write) start(r writeRequest, received int) bool {
+// start takes the steps until it has asked the member. It returns false if a step may have to wait: nothing was done then.
+func (w *asyncWrite) start(r writeRequest, received int) bool {
 	w.request = r
 	refused := w.admit(w.front.Context())
 	if refused == errWaits {
@@ -129,8 +129,8 @@ func (w *write) start(r writeRequest, received int) bool {
 	return true
 }
 
-// admit takes the steps of write and propose before the proposal.
-func (w *write) admit(ctx context.Context) error {
+// admit takes the steps of writeBlocking and propose that come before the proposal.
+func (w *asyncWrite) admit(ctx context.Context) error {
 	s, command := w.kv, w.request.command()
 	if !s.options.Member.Prompt() || costly.MayBe(command) { // it may wait for Start, or for its turn
 		return errWaits
@@ -148,16 +148,16 @@ func (w *write) admit(ctx context.Context) error {
 }
 
 // Complete implements proposals.Completion.
-func (w *write) Complete(result kv.Result, err error) {
+func (w *asyncWrite) Complete(result kv.Result, err error) {
 	w.result, w.err = result, err
 	w.front.Done()
 }
 
 // ended implements steps.
-func (w *write) ended() error { return w.end(&w.result, w.err) }
+func (w *asyncWrite) ended() error { return w.end(&w.result, w.err) }
 
 // finish implements steps.
-func (w *write) finish() {
+func (w *asyncWrite) finish() {
 	err := w.ended()
 	if err == nil {
 		err = w.kv.complete(w.front.Context(), w.command, &w.result, promptly)

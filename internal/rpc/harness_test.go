@@ -202,13 +202,10 @@ func startMemberBy(t testing.TB, tick time.Duration, options datadir.Options) *m
 	}
 	raftOptions := raft.Defaults(testMember)
 	raftOptions.Cluster = testCluster
-	m, err := member.New(member.Options{
+	m := member.New(member.Options{
 		Data: data, Raft: raftOptions, TickInterval: tick, RequestTimeout: 5 * time.Second,
 		MaxRequestBytes: 1536 << 10, Clock: env.WallClock{}, Logger: logger,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	peers, err := transport.New(transport.Options{Self: identity.Claim{Member: testMember, Cluster: testCluster},
 		Handler: m.PeerHandler(), Logger: logger})
 	if err != nil {

@@ -50,10 +50,10 @@ func direct[Call, Response any](
 
 // promptMethods begin calls without a goroutine.
 func (s *kvService) promptMethods() map[string]front.Prompt {
-	prompt := func(name string, begin func(c call, message []byte) bool) front.Prompt {
+	prompt := func(name string, begin func(c asyncCall, message []byte) bool) front.Prompt {
 		method := s.gate.Method(name)
 		return func(c *front.Call, message []byte) bool {
-			return begin(call{kv: s, front: c, method: method}, message)
+			return begin(asyncCall{kv: s, front: c, method: method}, message)
 		}
 	}
 	return map[string]front.Prompt{
@@ -64,11 +64,11 @@ func (s *kvService) promptMethods() map[string]front.Prompt {
 }
 
 func (s *kvService) put(ctx context.Context, r *putRequest) (h2.Message, error) {
-	return s.write(ctx, r)
+	return s.writeBlocking(ctx, r)
 }
 
 func (s *kvService) deleteRange(ctx context.Context, r *deleteRequest) (h2.Message, error) {
-	return s.write(ctx, r)
+	return s.writeBlocking(ctx, r)
 }
 
 // putRequest is that of a Put.
@@ -104,11 +104,11 @@ func (*putRequest) respond(s *kvService, result *kv.Result) h2.Message {
 	return response
 }
 
-func beginPut(c call, message []byte) bool {
+func beginPut(c asyncCall, message []byte) bool {
 	w := &struct {
-		write
+		asyncWrite
 		putRequest
-	}{write: write{call: c}}
+	}{asyncWrite: asyncWrite{asyncCall: c}}
 	if w.DecodeWire(message) != nil || w.Op.PrevKV { // it aliases the message, which is over once it was proposed
 		return false
 	}

@@ -22,7 +22,7 @@ func (s *kvService) txn(ctx context.Context, r *txnRequest) (h2.Message, error) 
 		}
 		return s.readTxn(ctx, &r.TxnCall)
 	}
-	return s.write(ctx, r)
+	return s.writeBlocking(ctx, r)
 }
 
 // moreTxnParts are the comparisons and operations of nested transactions, beside three lists of --max-txn-ops.
@@ -83,11 +83,11 @@ func (*txnRequest) respond(s *kvService, result *kv.Result) h2.Message {
 	return response
 }
 
-func beginTxn(c call, message []byte) bool {
+func beginTxn(c asyncCall, message []byte) bool {
 	w := &struct {
-		write
+		asyncWrite
 		txnRequest
-	}{write: write{call: c}}
+	}{asyncWrite: asyncWrite{asyncCall: c}}
 	c.kv.limitParts(&w.txnRequest)
 	if w.DecodeWire(bytes.Clone(message)) != nil {
 		return false

@@ -28,7 +28,7 @@ const requestPatience = 5 * time.Second
 // connect starts the member and its connections to the others.
 func (s *Server) connect(ctx context.Context, options Options) error {
 	own := &s.data.Identity
-	m, err := member.New(member.Options{
+	m := member.New(member.Options{
 		Data:    s.data,
 		LowDisk: s.lowDisk, DiskReserve: int64(s.cfg.Storage.DiskReserveBytes),
 		Expiring:        func() []string { return s.expiries().late(s.cfg.Name, time.Now()) },
@@ -53,9 +53,6 @@ func (s *Server) connect(ctx context.Context, options Options) error {
 		Synced:      s.timings.synced,
 		Applied:     s.noteApplied,
 	})
-	if err != nil {
-		return err
-	}
 	s.member = m
 	seen, err := s.data.SeenPeers()
 	if err != nil {

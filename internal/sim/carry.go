@@ -23,7 +23,7 @@ func (h *host) carry(t *shell.Transfer) {
 	h.after(travel, func() { h.squeeze(peer, t.Stream.Len(), arrive) })
 }
 
-// squeeze makes then happen once so many bytes have passed the link to another host beside its lanes, if it is narrow.
+// squeeze makes then happen once so many bytes have passed the link to another host beside its streams, if it is narrow.
 func (h *host) squeeze(peer *host, bytes int, then func()) {
 	const step = 100 * time.Millisecond
 	if peer == nil || peer == h || bytes <= 0 || h.cluster.net.link(h.slot, peer.slot).pipe == nil {

@@ -13,7 +13,7 @@ import (
 type parcel struct {
 	from, to *host
 	link     *link
-	lane     *lane
+	stream   *stream
 	inputs   []raft.Input
 	life     int         // of the receiver, when they were sent
 	sent     credentials // of the sender, likewise
@@ -21,30 +21,30 @@ type parcel struct {
 	bytes    int         // as encoded; known only on narrow links
 }
 
-// lane is one of the two streams from a member to another one. What is on a lane stays in order.
-type lane struct {
+// stream is one of the two streams from a member to another one. What is on a stream stays in order.
+type stream struct {
 	last    time.Duration // when the last parcel arrives
 	waiting []*parcel     // for a narrow link
 	count   int           // of messages that wait
 	bytes   int           // of them
 }
 
-// pipe is what makes a link narrow: a rate, and a queue before each lane. The ordered lane waits while something is on the
-// express lane.
+// pipe is what makes a link narrow: a rate, and a queue before each stream. The ordered stream waits while something is on the
+// express stream.
 type pipe struct {
 	run     *run
 	travel  func(*parcel)       // is told of what has left
 	drop    func(...raft.Input) // likewise of what is dropped
 	rate    int                 // bytes a second
-	crowded int                 // bytes on the ordered lane beyond which express kinds take the other one
+	crowded int                 // bytes on the ordered stream beyond which express kinds take the other one
 	since   time.Duration       // up to when the link has worked
 	planned int                 // which of the events for the next arrival counts
 	buffer  []byte              // for weighing messages
 
-	ordered, express *lane
+	ordered, express *stream
 }
 
-// put queues a parcel. Express kinds overtake where the ordered lane is crowded, and what finds its queue full is dropped, as
+// put queues a parcel. Express kinds overtake where the ordered stream is crowded, and what finds its queue full is dropped, as
 // in package transport.
 func (p *pipe) put(whole *parcel) {
 	p.work()
@@ -63,9 +63,9 @@ func (p *pipe) put(whole *parcel) {
 			p.run.counts.Overflowed++
 			continue
 		}
-		if last == nil || last.lane != l {
+		if last == nil || last.stream != l {
 			part := *whole
-			part.lane, part.inputs = l, nil
+			part.stream, part.inputs = l, nil
 			last = &part
 			l.waiting = append(l.waiting, last)
 		}
@@ -80,7 +80,7 @@ func (p *pipe) put(whole *parcel) {
 
 // head returns the parcel that the link carries now; nil if nothing waits.
 func (p *pipe) head() *parcel {
-	for _, l := range []*lane{p.express, p.ordered} {
+	for _, l := range []*stream{p.express, p.ordered} {
 		if len(l.waiting) > 0 {
 			return l.waiting[0]
 		}
@@ -99,13 +99,13 @@ func (p *pipe) work() {
 			return
 		}
 		done -= head.left
-		p.take(head.lane)
+		p.take(head.stream)
 		p.travel(head)
 	}
 }
 
-// take takes the first parcel from a lane.
-func (p *pipe) take(l *lane) {
+// take takes the first parcel from a stream.
+func (p *pipe) take(l *stream) {
 	first := l.waiting[0]
 	l.waiting = slices.Delete(l.waiting, 0, 1)
 	l.count, l.bytes = l.count-len(first.inputs), l.bytes-first.bytes
@@ -129,7 +129,7 @@ func (p *pipe) wakeNext() {
 // flush lets all that waits arrive.
 func (p *pipe) flush() {
 	for head := p.head(); head != nil; head = p.head() {
-		p.take(head.lane)
+		p.take(head.stream)
 		p.travel(head)
 	}
 	p.wakeNext()
@@ -137,7 +137,7 @@ func (p *pipe) flush() {
 
 // lose drops all that waits: the connection is lost.
 func (p *pipe) lose() {
-	for _, l := range []*lane{p.express, p.ordered} {
+	for _, l := range []*stream{p.express, p.ordered} {
 		for len(l.waiting) > 0 {
 			p.drop(l.waiting[0].inputs...)
 			p.take(l)

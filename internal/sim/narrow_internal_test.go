@@ -40,13 +40,13 @@ func TestPipe_put(t *testing.T) {
 	send(consensus.MsgAppend, 4_000)
 	send(consensus.MsgHeartbeat, 0)
 	if l.express.count != 0 || l.ordered.count != 2 {
-		t.Fatalf("%d messages wait on the express lane, %d on the other", l.express.count, l.ordered.count)
+		t.Fatalf("%d messages wait on the express stream, %d on the other", l.express.count, l.ordered.count)
 	}
 	send(consensus.MsgAppend, 4_000)
 	send(consensus.MsgHeartbeat, 0)
 	send(consensus.MsgAppendReply, 0)
 	if l.express.count != 1 || l.ordered.count != 4 {
-		t.Fatalf("%d messages wait on the express lane, %d on the other", l.express.count, l.ordered.count)
+		t.Fatalf("%d messages wait on the express stream, %d on the other", l.express.count, l.ordered.count)
 	}
 	begun, p := w.run.Now(), l.pipe
 	for _, step := range []struct {
@@ -55,7 +55,7 @@ func TestPipe_put(t *testing.T) {
 	}{{50 * time.Millisecond, 0, 4}, {450 * time.Millisecond, 0, 3 - 1}, {900 * time.Millisecond, 0, 0}} {
 		w.run.Pass(begun + step.after)
 		if p.work(); l.express.count != step.express || l.ordered.count != step.ordered {
-			t.Errorf("after %v %d messages wait on the express lane, %d on the other, want %+v", step.after, l.express.count,
+			t.Errorf("after %v %d messages wait on the express stream, %d on the other, want %+v", step.after, l.express.count,
 				l.ordered.count, step)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // link is one direction between two members.
 type link struct {
 	cuts             int // how many nemeses hold it cut
-	ordered, express lane
+	ordered, express stream
 	pipe             *pipe // nil: it takes a message as long as any other, whatever its size
 }
 
@@ -101,7 +101,7 @@ func (n *network) carry(from, to *host, messages []consensus.Message) {
 
 // put puts messages on the way.
 func (n *network) put(from, to *host, l *link, inputs []raft.Input) {
-	p := &parcel{from: from, to: to, link: l, lane: &l.ordered, inputs: inputs, life: to.life, sent: from.credentials}
+	p := &parcel{from: from, to: to, link: l, stream: &l.ordered, inputs: inputs, life: to.life, sent: from.credentials}
 	if l.pipe != nil {
 		l.pipe.put(p)
 		return
@@ -143,12 +143,12 @@ func (n *network) delay() time.Duration {
 	return d
 }
 
-// travel lets a parcel arrive, after those before it on its lane unless the weather reorders.
+// travel lets a parcel arrive, after those before it on its stream unless the weather reorders.
 func (n *network) travel(p *parcel) {
 	at := n.run.Now() + n.delay()
 	if !dice.Chance(n.rng, n.weather.Reorder) {
-		at = max(at, p.lane.last)
-		p.lane.last = at
+		at = max(at, p.stream.last)
+		p.stream.last = at
 	} else {
 		var term consensus.Term
 		for i := range p.inputs {

@@ -43,10 +43,12 @@ var changes = []struct{ words, place string }{
 	{"alert rules", "contrib/monitoring/alerts.yaml"},
 }
 
-// TestMap keeps ARCHITECTURE.md short, and true: its layers name every package, and its table of changes leads to what is there.
+// TestMap keeps ARCHITECTURE.md short, and true: its layers name every package, its table of changes leads to what is there, and
+// a name that stands beside a file is declared in it.
 func TestMap(t *testing.T) {
 	check(t, checkMap)
 	check(t, checkMapOfChanges)
+	check(t, checkNamesBesideFiles)
 	check(t, checkDecisionsListed)
 }
 
@@ -144,6 +146,42 @@ func checkMapOfChanges(r *tree) []string {
 		}
 	}
 	return p
+}
+
+var (
+	// besideFile is a file with names in parentheses, or after a comma within them: `a/b.go` (`F`, `T.G`), or (`a/b.go`, `F`).
+	besideFile = regexp.MustCompile("`([\\w./-]+\\.go)`(?:\\s+\\(|,\\s+)((?:`[\\w.]+`(?:,\\s+)?)+)\\)")
+	quotedName = regexp.MustCompile("`([\\w.]+)`")
+)
+
+// checkNamesBesideFiles wants a name that the map puts beside a Go file to be declared in that file.
+func checkNamesBesideFiles(r *tree) []string {
+	var p report
+	for _, match := range besideFile.FindAllStringSubmatch(r.read(mapFile), -1) {
+		f := r.cited(match[1])
+		if f == nil {
+			continue // checkDocuments says so
+		}
+		declares, _ := symbols(&tree{files: []file{*f}})
+		for _, name := range quotedName.FindAllStringSubmatch(match[2], -1) {
+			last := name[1][strings.LastIndex(name[1], ".")+1:]
+			if !declares[last] {
+				p.addf("%s: %s does not declare %s", mapFile, match[1], name[1])
+			}
+		}
+	}
+	return p
+}
+
+// cited returns the Go file that the map calls name; nil if there is none.
+func (r *tree) cited(name string) *file {
+	for _, folder := range []string{"internal/", "internal/consensus/", ""} {
+		at := slices.IndexFunc(r.files, func(f file) bool { return f.path == folder+name })
+		if at >= 0 {
+			return &r.files[at]
+		}
+	}
+	return nil
 }
 
 // checkDecisionsListed wants a row for each decision in the list of them.

@@ -19,7 +19,7 @@ import (
 func drop(names ...string) (dropped rules.Set, err error) {
 	for _, name := range names {
 		rule, known := rules.Named(name)
-		if !known || rule.Text().In&(rules.Core|rules.Shell) == 0 {
+		if !known || rule.Text().In&(rules.Core|rules.Harness) == 0 {
 			return dropped, fmt.Errorf("no rule %s of the core, or of what runs it", name)
 		}
 		dropped[rule] = true
@@ -55,9 +55,9 @@ func TestRules_shown(t *testing.T) {
 	for i, word := range words {
 		words[i] = strings.ToLower(strings.ReplaceAll(word, "-", ""))
 	}
-	for rule := range rules.All(rules.Core | rules.Shell) {
+	for rule := range rules.All(rules.Core | rules.Harness) {
 		least, flat, n := 1, strings.ReplaceAll(rule.String(), "-", ""), 0
-		if rule.Text().In&rules.Shell != 0 {
+		if rule.Text().In&rules.Harness != 0 {
 			least = 2 // the state machine of these tests names it, too
 		}
 		for _, word := range words {

@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus/readindex"
 )
 
-// Replica is the state of one member in the protocol. It has what a member has in every role. What a member has only while it
-// leads is in leader, which lasts for a term. Step dispatches.
+// Replica is the state of one member in the protocol. Its fields serve every role; the state of a leader is in the type leader,
+// which lasts for one term. Step takes the inputs.
 type Replica struct {
 	opts  Options
 	clock clock
@@ -32,7 +32,7 @@ type Replica struct {
 
 	elect     election
 	spared    []consensus.MemberID  // by the last input Spare: cordon.go
-	handovers progress.HandoverPace // of the transfers that this member begins, cordoned, whenever it leads
+	handovers progress.HandoverPace // paces the transfers that this member begins because it is cordoned; it outlives a term
 
 	lead *leader // nil unless this member leads
 
@@ -44,12 +44,12 @@ type Replica struct {
 	forwards forwards
 }
 
-// leader is what a member knows of the term that it leads. It is made when the term is won, and dropped when this member leads
-// no more: nothing of it survives its term.
+// leader is the state that a member has only while it leads. The member makes it when it wins the term, and drops it when it
+// steps down: nothing of it survives the term.
 type leader struct {
 	*Replica
 
-	noop        consensus.Index  // the first entry of the term that is no earlier leader's
+	noop        consensus.Index  // of this leader's first entry
 	peers       []*progress.Peer // every other member, sorted by id
 	rounds      rounds
 	heartbeatAt uint64 // tick of the next heartbeat
@@ -105,7 +105,8 @@ type election struct {
 	votes     configs.Votes
 	logBehind bool // a voter that refused has a better log
 	removed   bool // for ever: never campaign again
-	// neededAt is when a candidate asked this member last that has a worse log and cannot win without it: noteNeeded.
+	// neededAt is the tick of the last vote request by a candidate that has a worse log and cannot win without this member's
+	// vote: see noteNeeded.
 	neededAt uint64
 	// A leader asked this member to campaign in the term askedIn, and a change has to be applied first.
 	askedIn   consensus.Term
@@ -125,7 +126,7 @@ type following struct {
 	reported         consensus.Index  // up to where this log was reported to proposers
 }
 
-// forwards is what this member sends to the leader for itself, and the reads that were not answered yet.
+// forwards holds the requests of this member to the leader: those of this Step, and the reads without an answer.
 type forwards struct {
 	box       forwardBox
 	offered   []consensus.Proposal // of this Step, for the leader and all other voters

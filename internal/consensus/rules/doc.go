@@ -3,9 +3,9 @@
 // the help of quoratesim and the stories of the laboratory (package lab) are made of it.
 //
 // The main types are Rule, a name, and Set, the rules that a test goes without. The core (Options.Dropped of package raft), the
-// model beside it (package model), the tests that stand for a shell, and the checks of identity (package identity) keep a rule
-// where it belongs, and ask a Set whether it is dropped. It is no list of all that the protocol demands: what no test drops is
-// not here.
+// model beside it (package model), the harness that runs the core in tests, and the checks of identity (package identity) keep
+// a rule where it belongs, and ask a Set whether it is dropped. It is no list of all that the protocol demands: what no test
+// drops is not here.
 //
 // Invariants:
 //  1. A rule has one name, which says what members do without it: RecoverByID is recover-by-id for stories, walks, --break of

@@ -72,7 +72,7 @@ func parts(in rules.Part) string {
 	for _, part := range []struct {
 		in   rules.Part
 		name string
-	}{{rules.Core, "core"}, {rules.Shell, "shell"}, {rules.Identity, "identity"}, {rules.Model, "model"}} {
+	}{{rules.Core, "core"}, {rules.Harness, "harness"}, {rules.Identity, "identity"}, {rules.Model, "model"}} {
 		if in&part.in != 0 {
 			words = append(words, part.name)
 		}

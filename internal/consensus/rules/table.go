@@ -6,7 +6,7 @@ type Part uint8
 // The parts.
 const (
 	Core     Part = 1 << iota // package raft and what it consists of
-	Shell                     // what runs the core in tests: the state machine of package raft's tests, the laboratory
+	Harness                   // what runs the core in tests: the state machine of package raft's tests, the laboratory
 	Model                     // package model
 	Identity                  // package identity
 )
@@ -87,10 +87,10 @@ var table = [Count]Text{
 		"a new leader ends a joint change only once an entry of its own term has committed under it", "ADR 8", Core, ""},
 	NoNotice: {"no-notice", "an entry says that the change is in force", "ADR 63", Core, ""},
 	VotesWithoutCommit: {"votes-without-commit",
-		"votes and their answers say what is committed", "ADR 8", Shell, ""},
+		"votes and their answers say what is committed", "ADR 8", Harness, ""},
 	OffBeforeSettled: {"off-before-settled",
 		"who leaves is switched off only when the change is settled: enough others know that it is in force",
-		"ADR 9", Shell, ""},
+		"ADR 9", Harness, ""},
 	ReuseConfigIDs: {"reuse-config-ids",
 		"a configuration has a name that no other one ever had, after a roll-back either",
 		"ADR 10", Core | Model, "configuration"},
@@ -189,9 +189,9 @@ var table = [Count]Text{
 		"a leader answers only once an entry of its own term has committed",
 		"docs/fast-path.md, Accepting 2", Core | Model, ""},
 	LeaderVolatile: {"leader-volatile",
-		"a leader answers once the entry is on its disk", "docs/fast-path.md, Accepting 2", Model | Shell, ""},
+		"a leader answers once the entry is on its disk", "docs/fast-path.md, Accepting 2", Model | Harness, ""},
 	LeaderEvaluatesLate: {"leader-evaluates-late",
-		"a result is evaluated on the state that the entry will meet", "docs/fast-path.md, Accepting 3", Model | Shell, ""},
+		"a result is evaluated on the state that the entry will meet", "docs/fast-path.md, Accepting 3", Model | Harness, ""},
 	AnswerUnopened: {"answer-unopened",
 		"nothing is taken for a session that is not open, and an abort decides such a proposal",
 		"docs/fast-path.md, Accepting 1", Core, ""},
@@ -218,19 +218,19 @@ var table = [Count]Text{
 		"in a joint configuration a superquorum of each set decides", "docs/fast-path.md, Accepting 4", Model, ""},
 	SkipTakesNext: {"skip-takes-next",
 		"an exact entry that comes too late for its revision does not get another one",
-		"docs/fast-path.md, Applying", Model | Shell, ""},
+		"docs/fast-path.md, Applying", Model | Harness, ""},
 	SkipApplies: {"skip-applies",
 		"an exact entry that comes too late for its revision changes nothing",
-		"docs/fast-path.md, Applying", Model | Shell, ""},
+		"docs/fast-path.md, Applying", Model | Harness, ""},
 	SkipIsResult: {"skip-is-result",
-		"an entry that was skipped is no result of its proposal", "docs/fast-path.md, Applying", Model | Shell, ""},
+		"an entry that was skipped is no result of its proposal", "docs/fast-path.md, Applying", Model | Harness, ""},
 	ApplyTwice: {"apply-twice",
 		"the first entry of a proposal that is applied decides its result, and a later one changes nothing",
-		"RIFL (SOSP 2015); ADR 1", Model | Shell, ""},
+		"RIFL (SOSP 2015); ADR 1", Model | Harness, ""},
 	// The fast path: what is forgotten.
 	ForgetAtAppend: {"forget-at-append",
 		"a record stays until its proposal was applied, whatever was logged",
-		"docs/fast-path.md, Forgetting", Model | Shell, ""},
+		"docs/fast-path.md, Forgetting", Model | Harness, ""},
 	ForgetByID: {"forget-by-id",
 		"a skipped entry takes only the record of its own attempt out of the pool",
 		"docs/fast-path.md, Forgetting", Core | Model, ""},

@@ -94,7 +94,7 @@ func TestTable_parts(t *testing.T) {
 	model := read(t, "../../model", func(path string) bool {
 		return !strings.HasSuffix(path, "_test.go") && !strings.HasSuffix(path, "mutations.go")
 	})
-	shell := read(t, "../raft", func(path string) bool { return strings.HasSuffix(path, "_test.go") })
+	harness := read(t, "../raft", func(path string) bool { return strings.HasSuffix(path, "_test.go") })
 	laboratory := read(t, "../../sim/lab", func(path string) bool { return !strings.HasSuffix(path, "_test.go") })
 	for r := rules.None + 1; r < rules.Count; r++ {
 		for _, part := range []struct {
@@ -106,8 +106,8 @@ func TestTable_parts(t *testing.T) {
 				t.Errorf("%v is read by %s: %t, the table says %t", r, part.name, got, want)
 			}
 		}
-		if r.Text().In&rules.Shell != 0 && !shell[names[r]] && !laboratory[names[r]] {
-			t.Errorf("%v is read by no shell", r)
+		if r.Text().In&rules.Harness != 0 && !harness[names[r]] && !laboratory[names[r]] {
+			t.Errorf("%v is read by no harness", r)
 		}
 	}
 	switches := map[string]bool{}

@@ -49,7 +49,7 @@ func (l *Lanes) applied(batch []consensus.Entry, results []kv.Result) {
 	l.host.Applied(batch, results)
 }
 
-// restored does the same for a snapshot that has replaced the store.
+// restored completes the proposals and reads that a snapshot answers, which has replaced the store.
 func (l *Lanes) restored(meta consensus.SnapshotMeta, machine *apply.Machine) error {
 	l.checks.Restored(meta, machine)
 	if err := l.loop.node.Restored(meta, machine); err != nil {

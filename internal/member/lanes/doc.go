@@ -12,18 +12,19 @@
 //	inbox.go     what waits for the loop; loop.go: a step of the node, and what is published after it
 //	ports.go     what the node puts out, passed on to the other lanes and to the host
 //	disk.go      the lane that writes the log (package logwriter)
-//	apply.go     the lane that applies (package applier), and who learns of it
+//	apply.go     the lane that applies (package applier), and completes what waits for it
 //	answers.go   the lane of answers before the commit
 //	requests.go  what is asked of the loop: that a command is applied, that a state may be read; request.go: one on its way
-//	leader.go    who leads, for other goroutines
+//	leader.go    KnownLeader: which member leads, for other goroutines
 //
 // Invariants:
 //  1. A message that promises durability leaves only after the sync that covers it.
 //  2. Entries are applied in log order, each once, and only when they are durable here.
-//  3. A proposal is repeated under its own id until it is applied, refused for good, or given up by its caller, so
-//     it happens at most once.
+//  3. A proposal is repeated under its own id until it is applied, refused for good, or given up by its caller. Repeats are
+//     harmless because kv/apply applies an id once; a proposal gets another id only after the log rules out the first.
 //  4. A read is served only after everything below its read index has been applied.
-//  5. Nothing here waits, but for a stream that brings more than the loop takes (Inbox.PutPaced).
+//  5. No lane waits for another lane. The disk lane and the apply lane wait for their I/O, and Inbox.PutPaced lets a stream
+//     wait that brings more than the loop takes.
 //
-// Methods of Requests, Leader, Inbox and Queue may be called concurrently; the methods of a lane belong to it.
+// Methods of Requests, KnownLeader, Inbox and Queue may be called concurrently; the methods of a lane belong to it.
 package lanes

@@ -25,7 +25,7 @@ const (
 
 // Host is the member around the lanes.
 type Host interface {
-	// Turn has a lane get a turn soon, and returns at once.
+	// Turn asks for a turn of a lane, and returns at once.
 	Turn(lane Lane)
 	// Background runs f beside the lanes.
 	Background(f func())
@@ -34,12 +34,12 @@ type Host interface {
 	// Stopped reports whether the member ends.
 	Stopped() bool
 
-	// Mute reports whether this member may not take part now, so that no time passes for the core: it may be of an epoch that
-	// is over. led says whether it knows a leader.
+	// Mute updates the state of the member's epoch by led, which says whether it knows a leader, and reports whether the member
+	// takes no part in elections now, since its epoch may be over. Then no time passes for the core.
 	Mute(led bool) bool
 	// Admit leaves out of messages of this member to itself what it may not hear now.
 	Admit(messages []consensus.Message) []consensus.Message
-	// Superseded is why this member serves no requests; nil: it does.
+	// Superseded returns the reason why requests are refused, or nil if they are served.
 	Superseded() error
 
 	// Deliver sends messages to other members and to native clients.

@@ -21,13 +21,13 @@ import (
 // Options say what the lanes of a member work with.
 type Options struct {
 	Data      *datadir.Data
-	Stores    *datadir.Stores // the store that counts
+	Stores    *datadir.Stores // the current generation of the store
 	Retention upkeep.Retention
 	Clock     env.Clock
 	Logger    *slog.Logger
 
 	TickInterval time.Duration
-	// HeartbeatInterval is what Late counts by.
+	// HeartbeatInterval is the unit of lateBeats: see Late.
 	HeartbeatInterval time.Duration
 	MostTicks         int64         // in one step
 	InboxBytes        int           // Inbox: of messages of one member

@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// KnownLeader is what any goroutine may read of who leads. The loop sets it.
+// KnownLeader says which member leads, in which term. The loop sets it, and any goroutine may read it.
 type KnownLeader struct {
 	self    consensus.MemberID
 	leader  atomic.Uint64
@@ -26,7 +26,7 @@ type KnownLeader struct {
 // NewKnownLeader returns what is known at the member self: no leader.
 func NewKnownLeader(self consensus.MemberID) *KnownLeader { return &KnownLeader{self: self} }
 
-// Follow notes who leads, and wakes those who wait for a change. The loop calls it.
+// Follow notes which member leads, and closes the channel of LeaderChanged if that has changed. The loop calls it.
 func (k *KnownLeader) Follow(leader consensus.MemberID, term consensus.Term, now func() time.Time) {
 	k.term.Store(uint64(term))
 	before := consensus.MemberID(k.leader.Swap(uint64(leader)))

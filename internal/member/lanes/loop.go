@@ -61,7 +61,7 @@ func (l *Lanes) published() {
 // Inferred is how many commits this member has inferred, as the loop said last.
 func (l *Lanes) Inferred() uint64 { return l.loop.inferred.Load() }
 
-// Late is how many heartbeats this member, as the leader, sent too late.
+// Late counts gaps between ticks of more than lateBeats heartbeat intervals while this member led.
 func (l *Lanes) Late() uint64 { return l.loop.late.Load() }
 
 // CoreCounts is what the core has counted until the last tick.

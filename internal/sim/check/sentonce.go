@@ -11,7 +11,7 @@ import (
 // life of a stream such bytes are at most a fifth of those that the member had to get: each entry once.
 //
 // A life of a stream ends with the leader's term and with that of the member's process. Where the weather lets one message
-// overtake another one of the same lane, which the transport never does, the leader may conclude, maybe much later, that all
+// overtake another one of the same stream, which the transport never does, the leader may conclude, maybe much later, that all
 // that is on its way was lost. So in such a life an entry may go in vain once, and once more for each overtaking, of messages
 // or of answers, since it was sent first. What is lost, refused, or dropped by the member must be sent again, and is not
 // counted: not even if the member had it before, from an earlier life of the stream, since its leader can not know that.

@@ -43,7 +43,7 @@ type Plan struct {
 	Queue    Queue
 }
 
-// Queue bounds what waits for a lane of a narrow link, as transport.Queue.
+// Queue bounds what waits for a stream of a narrow link, as transport.Queue.
 type Queue struct{ Messages, Bytes int }
 
 // Reconfiguration is what happens to the configuration.

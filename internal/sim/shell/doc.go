@@ -1,9 +1,8 @@
-// Package shell is what package member does in goroutines, as events in virtual time.
+// Package shell is a simulated process: what package member does in goroutines, as events in virtual time.
 //
-// A Process is one life of a member: its Node, its data directory, and the parts that work beside each other: the loop,
-// the writer of the log, the applier, the leases, and what keeps log and store small. What each of them does is written
-// as one function; when it happens is drawn. Faults, the network and the machine are not here: a Life gives a process
-// what it needs of them.
+// A Process is one life of a member: its lanes (package member/lanes, which ships), its data directory, the leases, and what
+// keeps log and store small. A Process is the host of its lanes: it gives each lane its turns in events, whose times are drawn.
+// Faults, the network and the machine are not here: a Life gives a process what it needs of them.
 //
 // Invariants:
 //  1. Nothing happens but in the events that a process makes by Life.After, which end with its life.
