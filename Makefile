@@ -12,6 +12,8 @@ FUZZ_PART ?= 0
 PACKAGES ?= ./...
 # How many packages are tested at once: more than the two processors of CI, for many tests wait.
 AT_ONCE ?= 3
+# Of all packages the one whose tests wait longest comes first.
+FIRST = $(if $(filter ./...,$(PACKAGES)),./test/process)
 STAGES = modules fmt vet build test http2 bench-regress race sim fuzz-short
 SUITE ?= common
 
@@ -55,11 +57,11 @@ build:
 # README's `go test ./...`, beginning with the tests that wait longest. test/bench is a module of its own. No results are taken from Go's cache: it does not know what the processes are built of that
 # tests start.
 test:
-	$(GO) test -p $(AT_ONCE) -count=1 -timeout 20m $(if $(filter ./...,$(PACKAGES)),./test/process) $(PACKAGES)
+	$(GO) test -p=$(AT_ONCE) -count=1 -timeout 20m $(FIRST) $(PACKAGES)
 	$(if $(filter ./...,$(PACKAGES)),cd test/bench && $(GO) test -count=1 -timeout 20m ./...)
 
 race:
-	CGO_ENABLED=1 $(GO) test -p $(AT_ONCE) -race -short -timeout 20m ./internal/rpc ./internal/member $(RACED)
+	CGO_ENABLED=1 $(GO) test -p=$(AT_ONCE) -race -short -timeout 20m ./internal/rpc ./internal/member $(RACED)
 
 # A minute and a half of seeds. `make sim SEED=7` begins at that seed, so that it repeats one.
 sim:

@@ -50,16 +50,18 @@ func (l *link) SendSnapshot(
 	return errNoTransport
 }
 
-func (l *link) Call(ctx context.Context, to consensus.MemberID, method string, body []byte) ([]byte, error) {
+func (l *link) Call(
+	ctx context.Context, to consensus.MemberID, method string, body []byte, most int,
+) ([]byte, error) {
 	if t := l.set.Load(); t != nil {
-		return t.Call(ctx, to, method, body)
+		return t.Call(ctx, to, method, body, most)
 	}
 	return nil, errNoTransport
 }
 
-func (l *link) CallURL(ctx context.Context, url, method string, body []byte) ([]byte, error) {
+func (l *link) CallURL(ctx context.Context, url, method string, body []byte, most int) ([]byte, error) {
 	if t := l.set.Load(); t != nil {
-		return t.CallURL(ctx, url, method, body)
+		return t.CallURL(ctx, url, method, body, most)
 	}
 	return nil, errNoTransport
 }

@@ -118,8 +118,8 @@ func TestLink_beforeStart(t *testing.T) {
 	l.Send(nil)
 	(&peers{}).configure(&consensus.Config{})
 	l.LookForStrays(t.Context())
-	_, called := l.Call(t.Context(), 2, "", nil)
-	_, asked := l.CallURL(t.Context(), "", "", nil)
+	_, called := l.Call(t.Context(), 2, "", nil, 0)
+	_, asked := l.CallURL(t.Context(), "", "", nil, 0)
 	_, sought := l.Find(t.Context(), 2, "")
 	sent := l.SendSnapshot(t.Context(), 2, consensus.SnapshotMeta{}, nil)
 	for _, err := range []error{called, asked, sought, sent, l.Distrust(2)} {

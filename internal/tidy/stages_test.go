@@ -67,7 +67,8 @@ func checkStages(r *tree) []string {
 
 // runs reports whether a line of a recipe is a command, whatever its flags are.
 func runs(recipe, command, packages string) bool {
-	recipe = strings.NewReplacer("$(GO)", "go", "$(PACKAGES)", packages).Replace(recipe)
+	// $(FIRST) are some of all packages, which the order of the others does not change.
+	recipe = strings.NewReplacer("$(GO)", "go", "$(FIRST) ", "", "$(PACKAGES)", packages).Replace(recipe)
 	return slices.Contains(strings.Split(goFlag.ReplaceAllString(recipe, ""), "\n"), command)
 }
 
