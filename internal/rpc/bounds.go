@@ -40,6 +40,7 @@ type bounds struct {
 	scans, moves     *admission.HostTurns
 	costly           *costly.Gate
 	abandoned        admission.Abandoned
+	websockets       admission.Abandoned // of websockets that ended for what they brought
 	// streams counts those that are open and were refused.
 	streams func() (open int, refused uint64)
 }
@@ -79,10 +80,11 @@ func (b *bounds) collect(e *metrics.Emitter) {
 			float64(refused), "call", row.call)
 	}
 	hosts, refused := b.abandoned.Counts()
-	e.Gauge("quorate_hosts_abandoning",
-		"Client hosts that have lately dropped connections with requests that were not answered.", float64(hosts))
-	e.Counter("quorate_hosts_abandoning_refused_total",
-		"Connections that were closed because their client host had dropped others with too many requests.", float64(refused))
+	sockets, socketsRefused := b.websockets.Counts()
+	e.Gauge("quorate_hosts_abandoning", "Client hosts that have lately dropped connections with requests that were not "+
+		"answered, or brought too much by websockets.", float64(hosts+sockets))
+	e.Counter("quorate_hosts_abandoning_refused_total", "Connections that were closed because their client host had dropped "+
+		"others with too many requests, and refused websockets.", float64(refused+socketsRefused))
 	held := b.held.Stats()
 	e.Gauge("quorate_held_bytes", "What clients hold by being there: connections, streams, calls, requests, unread answers.",
 		float64(held.Bytes))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -127,18 +128,13 @@ func TestKV_answer_endsWithCall(t *testing.T) {
 	}
 }
 
-// Ensure that the goroutines that finish calls are counted for the clients that made them.
-func TestKV_answer_goroutinesAreCounted(t *testing.T) {
-	const calls, goroutine, value = 16, 8 << 10, 100 << 10
-	held, budget := admission.NewLedger(64<<20), answers.New(64<<20, 0)
-	giveBack := func() {}
-	b := &gatedBackend{machineBackend: newMachineBackend(t), calls: calls, full: func() {
-		var err error
-		if giveBack, err = budget.Lend(context.Background(), 64<<20, 0); err != nil {
-			t.Error(err)
-		}
-	}}
-	if _, err := b.Propose(context.Background(), &kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: make([]byte, value)}}); err != nil {
+// gatedCalls makes transactions, each with a large answer, that are executed before full is called, and answered after it.
+// meanwhile is called when all are made. It returns how they ended.
+func gatedCalls(t *testing.T, calls int, held *admission.Ledger, budget *answers.Budget, full, meanwhile func()) []error {
+	t.Helper()
+	b := &gatedBackend{machineBackend: newMachineBackend(t), calls: calls, full: full}
+	large := &kv.PutOp{Key: []byte("k"), Value: make([]byte, 100<<10)}
+	if _, err := b.Propose(context.Background(), &kv.Command{Put: large}); err != nil {
 		t.Fatal(err)
 	}
 	s := serve(t, b, func(o *rpc.Options) { o.Held, o.Answers = held, budget })
@@ -146,25 +142,69 @@ func TestKV_answer_goroutinesAreCounted(t *testing.T) {
 	if _, err := client.Range(waitContext(t), &pb.RangeRequest{Key: []byte("none")}); err != nil {
 		t.Fatal(err)
 	}
-	before := held.Stats().Bytes
+	ended := make([]error, calls)
 	var running sync.WaitGroup
-	for range calls {
+	for i := range calls {
 		running.Go(func() {
-			_, err := client.Txn(waitContext(t), &pb.TxnRequest{Success: []*pb.RequestOp{
+			_, ended[i] = client.Txn(waitContext(t), &pb.TxnRequest{Success: []*pb.RequestOp{
 				{Request: &pb.RequestOp_RequestPut{RequestPut: &pb.PutRequest{Key: []byte("x")}}},
 				{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: []byte("k")}}},
 			}})
-			if err != nil {
-				t.Error(err)
-			}
 		})
 	}
-	await(t, func() bool { return budget.Stats().Waiting == calls })
-	if took := held.Stats().Bytes - before; took < calls*goroutine {
-		t.Errorf("%d goroutines are counted as %d bytes", calls, took)
-	}
-	giveBack()
+	meanwhile()
 	running.Wait()
+	return ended
+}
+
+// Ensure that the goroutines that finish calls are counted for the clients that made them.
+func TestKV_answer_goroutinesAreCounted(t *testing.T) {
+	const calls, goroutine = 16, 8 << 10
+	held, budget := admission.NewLedger(64<<20), answers.New(64<<20, 0)
+	giveBack, before := func() {}, int64(0)
+	ended := gatedCalls(t, calls, held, budget, func() {
+		before = held.Stats().Bytes
+		var err error
+		if giveBack, err = budget.Lend(context.Background(), 64<<20, 0); err != nil {
+			t.Error(err)
+		}
+	}, func() {
+		await(t, func() bool { return budget.Stats().Waiting == calls })
+		if took := held.Stats().Bytes - before; took < calls*goroutine {
+			t.Errorf("%d goroutines are counted as %d bytes", calls, took)
+		}
+		giveBack()
+	})
+	for _, err := range ended {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Ensure that a transaction for whose answer there is no room is told that it was executed.
+func TestKV_answer_noRoom(t *testing.T) {
+	held := admission.NewLedger(16 << 20)
+	ended := gatedCalls(t, 8, held, answers.New(64<<20, 0), func() {
+		for others := range 100 { // whatever one of them may have
+			for entered := true; entered; {
+				_, entered = held.Enter(fmt.Sprint("host", others), 4<<10)
+			}
+		}
+	}, func() {})
+	refused := 0
+	for _, err := range ended {
+		if err == nil { // another one gave its room back
+			continue
+		}
+		refused++
+		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "the request was executed at revision") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if refused == 0 {
+		t.Error("there was room for all")
+	}
 }
 
 // Ensure that a RangeStream's count of keys ends with its call where keys have to be looked at: here by a store that was just

@@ -141,10 +141,7 @@ func (w *asyncWrite) admit(ctx context.Context) error {
 	if err := s.sign(ctx, command, promptly); err != nil {
 		return err
 	}
-	if err := s.makeRoom(ctx, command, promptly); err != nil || !kv.AsksForPairs(command) {
-		return err
-	}
-	return w.front.Reserve() // finish may need a goroutine
+	return s.makeRoom(ctx, command, promptly)
 }
 
 // Complete implements proposals.Completion.
@@ -166,6 +163,13 @@ func (w *asyncWrite) finish() {
 	case nil:
 		w.answer(w.request.respond(w.kv, &w.result), nil)
 	case errWaits:
+		if w.front.Reserve() != nil { // the command has been executed
+			if w.result.Memory != nil {
+				w.result.Memory.Release()
+			}
+			w.answer(nil, executedUnanswered(&w.result))
+			return
+		}
 		w.later(func(ctx context.Context) (h2.Message, error) {
 			if err := w.kv.complete(ctx, w.command, &w.result, patiently); err != nil {
 				return nil, err

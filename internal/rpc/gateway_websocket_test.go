@@ -109,5 +109,8 @@ func TestGateway_websocketFloodsAgain(t *testing.T) {
 	if code, got := s.post(t, "/v3/kv/range", `{"key":"YQ=="}`); code != http.StatusOK {
 		t.Errorf("a request: got %d %s", code, got)
 	}
+	if _, err := s.client(t).Put(waitContext(t), "a", "v"); err != nil {
+		t.Errorf("by HTTP/2: %v", err)
+	}
 	s.awaitMetric(t, "quorate_hosts_abandoning 1")
 }

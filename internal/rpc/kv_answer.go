@@ -69,13 +69,18 @@ func (s *shared) complete(ctx context.Context, command *kv.Command, result *kv.R
 		return status.Errorf(codes.ResourceExhausted, "etcdserver: the request was executed at revision %d, but its "+
 			"response is larger than %d bytes: read what it asked for in parts", result.Revision, maxTxnAnswerBytes)
 	case errors.Is(err, kv.ErrAnswersBusy):
-		return status.Errorf(codes.ResourceExhausted, "etcdserver: the request was executed at revision %d, but too many "+
-			"large responses are being sent: read what it asked for later", result.Revision)
+		return executedUnanswered(result)
 	case errors.Is(err, kv.ErrResultGone):
 		return status.Errorf(codes.OutOfRange, "etcdserver: the request was executed at revision %d, but its response is "+
 			"no longer kept, because the history was compacted meanwhile", result.Revision)
 	}
 	return err
+}
+
+// executedUnanswered is the error of a command that was executed, and for whose answer there is no room.
+func executedUnanswered(result *kv.Result) error {
+	return status.Errorf(codes.ResourceExhausted, "etcdserver: the request was executed at revision %d, but too many large "+
+		"responses are being sent: read what it asked for later", result.Revision)
 }
 
 // fill reads a range into a response, encoded as it comes. counted asks for the number of keys beyond the limit.

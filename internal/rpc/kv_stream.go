@@ -80,6 +80,7 @@ func (s *kvService) rangeStream(ctx context.Context, op kv.RangeOp, send func(an
 		}
 		if last {
 			if err := s.closeStream(ctx, &chunk.Response, op, head, sent, page.Result.More); err != nil {
+				drop(&chunk.Response)
 				return err
 			}
 		}

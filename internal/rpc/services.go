@@ -114,7 +114,7 @@ func (s *Services) newGateway() *gateway.Gateway {
 	return gateway.New(gateway.Options{
 		Conn: s.channel, MaxMessageBytes: s.options.maxMessageBytes(), MaxHostCalls: s.options.MaxConcurrentStreams,
 		Held: s.options.Held, Answers: s.options.Answers, First: s.first.FirstMessages, Turns: s.turns,
-		Hosts:         &s.bounds.abandoned,
+		Hosts:         &s.bounds.websockets,
 		NamesIgnored:  func() bool { return s.options.Certificates && s.access.State().Enabled() },
 		AllowedOrigin: s.http.AllowsOrigin,
 	})

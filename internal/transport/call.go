@@ -165,7 +165,7 @@ func call(ctx context.Context, conn *grpc.ClientConn, h hello, method string, bo
 	}
 	err := conn.Invoke(ctx, callMethod, &outFrame{plain: frame}, &answer, grpc.MaxCallRecvMsgSize(frameHeaderBytes+most))
 	if oversized(err) {
-		return nil, fmt.Errorf("%w, which has %d bytes at most to %q", ErrLargeAnswer, most, method)
+		return nil, fmt.Errorf("%w, which has %d bytes at most to %q (%w)", ErrLargeAnswer, most, method, err)
 	}
 	if err != nil {
 		return nil, err

@@ -234,8 +234,7 @@ func (c *Call) conn() any { return c.stream.Conn() }
 // DoneButRead has a prompt call finished by a reader: it may wait for a disk.
 func (c *Call) DoneButRead() { c.server.readers.push(c) }
 
-// Reserve counts the memory of the goroutine that Go starts, or returns why there is none (ResourceExhausted). A call that does
-// what cannot be undone must reserve it before.
+// Reserve counts the memory of the goroutine that Go starts, or returns why there is none (ResourceExhausted).
 func (c *Call) Reserve() error {
 	if !c.stream.Hold(c.held + serveBytes) {
 		return errExhausted.Err()
