@@ -85,22 +85,22 @@ func TestKV_DeleteRange_tooManyKeyBytes(t *testing.T) {
 func TestKV_Txn_passesOverMuch(t *testing.T) {
 	const dead, most = 2200, 127
 	s := serveNative(t, func(*rpcOptions) {})
-	c, ctx := s.client(t), waitContext(t)
+	c := s.client(t)
 	kvs := pb.NewKVClient(s.conn(t))
 	var puts []*pb.RequestOp
 	for i := range dead {
 		puts = append(puts, putOp(fmt.Sprintf("d%04d", i)))
 		if len(puts) == most || i == dead-1 {
-			if _, err := kvs.Txn(ctx, &pb.TxnRequest{Success: puts}); err != nil {
+			if _, err := kvs.Txn(waitContext(t), &pb.TxnRequest{Success: puts}); err != nil {
 				t.Fatal(err)
 			}
 			puts = nil
 		}
 	}
-	if _, err := c.Delete(ctx, "d", clientv3.WithPrefix()); err != nil {
+	if _, err := c.Delete(waitContext(t), "d", clientv3.WithPrefix()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Put(ctx, "live", ""); err != nil {
+	if _, err := c.Put(waitContext(t), "live", ""); err != nil {
 		t.Fatal(err)
 	}
 	var deletions []*pb.RequestOp
@@ -112,14 +112,14 @@ func TestKV_Txn_passesOverMuch(t *testing.T) {
 		"done": {Success: append(live, deletions...)}, "in the other branch": {Success: live, Failure: deletions},
 		"nested": {Success: list(txnOp(live, deletions))},
 	} {
-		if _, err := kvs.Txn(ctx, txn); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "compact first") {
+		if _, err := kvs.Txn(waitContext(t), txn); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "compact first") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	if r, err := c.Get(ctx, "live"); err != nil || len(r.Kvs) != 1 {
+	if r, err := c.Get(waitContext(t), "live"); err != nil || len(r.Kvs) != 1 {
 		t.Errorf("got %v, %v", r, err)
 	}
-	if r, err := c.Delete(ctx, "d", clientv3.WithPrefix()); err != nil || r.Deleted != 0 {
+	if r, err := c.Delete(waitContext(t), "d", clientv3.WithPrefix()); err != nil || r.Deleted != 0 {
 		t.Errorf("one deletion: got %v, %v", r, err)
 	}
 }

@@ -22,9 +22,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"golang.org/x/crypto/bcrypt"
 	"google.golang.org/grpc"
 
 	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/auth/login"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
@@ -92,6 +94,19 @@ func newTransport(services *rpc.Services) interface {
 	return server
 }
 
+// quickLogin is the Login that rpc makes of its own, with hashes that cost little.
+func quickLogin(t testing.TB, clock env.Clock) rpc.Login {
+	t.Helper()
+	if clock == nil {
+		clock = env.WallClock{}
+	}
+	quick, err := login.New(login.Options{Clock: clock, BcryptCost: bcrypt.MinCost})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return quick
+}
+
 // serve puts services on a port. They end with the test.
 func serve(t testing.TB, backend rpc.Backend, change func(*rpc.Options)) *server {
 	t.Helper()
@@ -113,6 +128,9 @@ func serveOn(t testing.TB, listener net.Listener, backend rpc.Backend, change fu
 	}
 	if change != nil {
 		change(&options)
+	}
+	if options.Login == nil {
+		options.Login = quickLogin(t, options.Clock)
 	}
 	services := rpc.New(options)
 	grpcServer := newTransport(services)
