@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"errors"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/tally"
@@ -81,11 +80,9 @@ func (a checks) Restored(meta consensus.SnapshotMeta, machine *apply.Machine) {
 	a.Suite.Published(a.ID, meta.Position.Index, machine.Store().Revision())
 }
 
-// NotInstalled takes note of a snapshot that could not take the place of the store. A removed member of an earlier build, which
-// is still fed, need not know the level of the others.
+// NotInstalled takes note of a snapshot that could not take the place of the store.
 func (a checks) NotInstalled(err error) {
-	_, member := a.Suite.CommittedConfig().Member(a.ID)
-	if !a.blames() && (member || !errors.Is(err, apply.ErrNewer)) {
+	if !a.blames() && !a.outgrown(err) {
 		a.Suite.Report("operating-error", err.Error())
 	}
 }

@@ -1,12 +1,14 @@
 package shell
 
 import (
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/sim/actions"
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/diary"
@@ -46,6 +48,13 @@ type Life struct {
 	Fail   func(err error)                              // ends the life because of an operating error
 	Ping   func(to consensus.MemberID, answered func()) // goes to another member and back, or is lost
 	Note   func(what diary.Kind, a, b, c uint64, text func() string)
+}
+
+// outgrown reports whether err is that of a removed member of an earlier build, which is still fed: it need not know the level of
+// the others.
+func (l *Life) outgrown(err error) bool {
+	_, member := l.Suite.CommittedConfig().Member(l.ID)
+	return !member && errors.Is(err, apply.ErrNewer)
 }
 
 // blames reports whether the disk is to blame for errors.

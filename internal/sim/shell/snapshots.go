@@ -84,7 +84,7 @@ func (s *Snapshots) stop(to consensus.MemberID) {
 // Receive verifies and keeps a snapshot.
 func (s *Snapshots) Receive(from consensus.MemberID, t *Transfer) bool {
 	err := s.receiver.Receive(from, consensus.SnapshotMeta{Position: t.Position}, &t.Stream)
-	if err != nil && !s.blames() {
+	if err != nil && !s.blames() && !s.outgrown(err) {
 		s.Suite.Report("recovery", fmt.Sprintf("a snapshot was refused: %v", err))
 	}
 	return err == nil
