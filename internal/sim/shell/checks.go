@@ -1,7 +1,6 @@
 package shell
 
 import (
-
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/kv"

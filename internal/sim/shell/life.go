@@ -50,8 +50,8 @@ type Life struct {
 	Note   func(what diary.Kind, a, b, c uint64, text func() string)
 }
 
-// outgrown reports whether err is that of a removed member of an earlier build, which is still fed: it need not know the level of
-// the others.
+// outgrown reports whether err is that of a removed member of an earlier build, which is still fed: it need not know the level
+// of the others.
 func (l *Life) outgrown(err error) bool {
 	_, member := l.Suite.CommittedConfig().Member(l.ID)
 	return !member && errors.Is(err, apply.ErrNewer)
