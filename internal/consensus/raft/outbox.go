@@ -48,7 +48,7 @@ func (o *outbox) sendNow(m consensus.Message) {
 
 // sendInTerm lets messages overtake the own disk, but never the term (Raft thesis, section 10.2.1): a leader that forgot its
 // term could lead it again with other entries. What is sent in terms leaves in the order in which it was sent, whether it
-// waits or not: a leader takes what arrives out of order for lost. While the disk hangs, what is too much to wait is lost.
+// waits or not: a leader takes what arrives out of order for lost. While the disk hangs, messages beyond maxHeld are dropped.
 func (r *Replica) sendInTerm(m consensus.Message) {
 	if r.hard.pending() {
 		if len(r.out.held) >= maxHeld {

@@ -12,7 +12,7 @@ import (
 )
 
 // Range reads at op.Revision, or at the published revision if that is not positive. It returns the published revision
-// beside the result, also with an error.
+// beside the result, also with an error. No context ends it: a call of a client uses RangeWithin or RangeInto.
 func (s *Store) Range(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) {
 	return s.read(op, true, nil)
 }

@@ -25,8 +25,8 @@ const (
 	mostPaidBytes = 64 << 10
 	// pingBytes is what a ping counts beside its bytes: the answer takes a call of the system.
 	pingBytes = 512
-	// floodRequests is how many abandoned requests a websocket counts as that ends for what it brought, as a connection of
-	// HTTP/2 does: its client may come back at once.
+	// floodRequests is what Hosts counts for a websocket that ends for what it brought: as much as for an HTTP/2 connection
+	// that ends so, since its client may come back at once. Websockets have a count of their own.
 	floodRequests = 256
 )
 
