@@ -19,7 +19,7 @@ import (
 type proposeClient struct {
 	t      testing.TB
 	stream quoratepb.Writer_ProposeClient
-	idle   *time.Timer // ends the stream after testWait without a message
+	idle   *time.Timer // ends the stream when the test sends or waits for one message for longer than testWait
 	first  *quoratepb.MemberStatus
 	above  uint64
 }
@@ -52,6 +52,7 @@ func beginPropose(ctx context.Context, t testing.TB, s *server, client uint64) *
 func (c *proposeClient) send(r *quoratepb.ProposeRequest) {
 	c.t.Helper()
 	c.idle.Reset(testWait)
+	defer c.idle.Stop()
 	if err := c.stream.Send(r); err != nil {
 		c.t.Fatal(err)
 	}
@@ -60,12 +61,13 @@ func (c *proposeClient) send(r *quoratepb.ProposeRequest) {
 // recv returns the first message that has what the test waits for.
 func (c *proposeClient) recv(has func(*quoratepb.ProposeResponse) bool) *quoratepb.ProposeResponse {
 	c.t.Helper()
+	defer c.idle.Stop()
 	for {
+		c.idle.Reset(testWait)
 		r, err := c.stream.Recv()
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		c.idle.Reset(testWait)
 		if has(r) {
 			return r
 		}
