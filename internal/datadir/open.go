@@ -152,17 +152,17 @@ func (d *Data) restore(recovered wal.Recovered) error {
 }
 
 // additions writes records to the log that were entries of it.
-func additions(records []consensus.Record) []wal.WitnessRecord {
+func additions(records []consensus.Record) []consensus.WitnessRecord {
 	changes := make([]consensus.RecordChange, len(records))
 	for i := range records {
 		changes[i].Record = records[i]
 	}
-	return wal.WitnessRecords(changes)
+	return consensus.WitnessRecords(changes)
 }
 
 // records returns what the log holds for proposers.
 func records(options *Options, log *wal.Recovered) ([]consensus.Record, error) {
-	records, err := wal.DecodeRecords(log.Witness)
+	records, err := consensus.DecodeRecords(log.Witness)
 	if err != nil {
 		return nil, fmt.Errorf("datadir: the log in %s: %w: %w", options.walDir(), ErrDamaged, err)
 	}

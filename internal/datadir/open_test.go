@@ -78,7 +78,7 @@ func former(t *testing.T, options datadir.Options) (data *datadir.Data, want []c
 	}
 	batch := wal.Batch{
 		Hard: &consensus.HardState{Term: 1}, Entries: log,
-		Witness: []wal.WitnessRecord{{Attempt: wal.AttemptOf(held.Attempt), Payload: consensus.AppendRecord(nil, &held)}},
+		Witness: []wal.WitnessRecord{{Attempt: consensus.AttemptIDOf(held.Attempt), Payload: consensus.AppendRecord(nil, &held)}},
 	}
 	if err := data.WAL.Append(batch); err != nil {
 		t.Fatal(err)

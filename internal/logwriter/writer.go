@@ -3,16 +3,17 @@ package logwriter
 import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/node"
-	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 // Options say where a Writer writes, and who takes what leaves. All but Synced and Compacted must be set.
 type Options struct {
-	Data *datadir.Data
-	// Append writes batches to the log and returns once they are on disk: Data.WAL.Append, perhaps measured.
-	Append func(batches ...wal.Batch) error
+	// Append writes batches to the log and returns once they are on disk.
+	Append func(batches ...consensus.Batch) error
+	// Persisted is told of batches that are on disk, before anything else.
+	Persisted func(batches []consensus.Batch) error
+	// Compact has the log forget what lies at or before a base.
+	Compact func(base consensus.SnapshotMeta) error
 	// Synced, if set, is told of the requests that are on disk now, before anything of them leaves.
 	Synced   func(requests []node.Persist)
 	Deliver  func(messages []consensus.Message)
@@ -32,7 +33,7 @@ type Faults struct {
 // Writer writes the log of one member.
 type Writer struct {
 	options Options
-	batches []wal.Batch // of the present write; kept for the next
+	batches []consensus.Batch // of the present write; kept for the next
 	after   release
 }
 
@@ -129,7 +130,7 @@ func (w *Writer) Sync(requests []node.Persist) (seq uint64, err error) {
 	if err := w.options.Append(w.batches...); err != nil {
 		return 0, err
 	}
-	return seq, w.options.Data.Persisted(w.batches)
+	return seq, w.options.Persisted(w.batches)
 }
 
 // compact lets the log forget what the last of some requests says.
@@ -139,7 +140,7 @@ func (w *Writer) compact(requests []node.Persist) error {
 		if base == nil {
 			continue
 		}
-		if err := w.options.Data.WAL.Compact(*base); err != nil {
+		if err := w.options.Compact(*base); err != nil {
 			return err
 		}
 		if w.options.Compacted != nil {

@@ -15,7 +15,10 @@ import (
 func TestWriter_Sync_keepsNoEntries(t *testing.T) {
 	data := datatest.Create(t, datatest.Options(), 1)
 	defer datatest.Close(t, data)
-	w := New(Options{Data: data, Append: data.WAL.Append, Deliver: func([]consensus.Message) {}, Put: func(...raft.Input) {}})
+	w := New(Options{
+		Append: data.WAL.Append, Persisted: data.Persisted, Compact: data.WAL.Compact,
+		Deliver: func([]consensus.Message) {}, Put: func(...raft.Input) {},
+	})
 	if err := w.Write([]node.Persist{
 		{Seq: 1, Batch: wal.Batch{Entries: datatest.Puts(1, 2, 2)}},
 		{Seq: 2, Batch: wal.Batch{Entries: datatest.Puts(3, 1, 2)}},

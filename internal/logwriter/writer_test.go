@@ -22,7 +22,7 @@ func TestWriter_Write(t *testing.T) {
 	before := data.WAL.Stats().Syncs
 	var did []string
 	w := logwriter.New(logwriter.Options{
-		Data: data, Append: data.WAL.Append,
+		Append: data.WAL.Append, Persisted: data.Persisted, Compact: data.WAL.Compact,
 		Deliver: func(messages []consensus.Message) {
 			did = append(did, fmt.Sprintf("sent %d after %d syncs", messages[0].To, data.WAL.Stats().Syncs-before))
 		},
@@ -48,7 +48,7 @@ func TestWriter_Step(t *testing.T) {
 		defer datatest.Close(t, data)
 		var did []string
 		w := logwriter.New(logwriter.Options{
-			Data: data, Append: data.WAL.Append,
+			Append: data.WAL.Append, Persisted: data.Persisted, Compact: data.WAL.Compact,
 			Synced:    func(requests []node.Persist) { did = append(did, fmt.Sprintf("%d on disk", len(requests))) },
 			Deliver:   func(messages []consensus.Message) { did = append(did, fmt.Sprintf("sent %d", messages[0].To)) },
 			Evaluate:  func([]raft.Evaluation) { did = append(did, "evaluated") },

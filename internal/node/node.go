@@ -10,7 +10,6 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/offers"
 	"github.com/quorate/quorate/internal/proposals"
-	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 // Ports are what a Node needs done. The functions must not call back into the Node before they return; what they
@@ -38,7 +37,7 @@ type Ports struct {
 // Persist asks for one durable write. After leaves once it, and every request before it, is on disk.
 type Persist struct {
 	Seq   uint64 // zero: nothing to write, only After to be sent in order
-	Batch wal.Batch
+	Batch consensus.Batch
 	After []consensus.Message
 	// Evaluate is to be answered then, too: Answer says how.
 	Evaluate []raft.Evaluation
@@ -255,8 +254,8 @@ func (n *Node) perform(out *raft.Output) {
 	if out.Seq != 0 || len(out.SendAfter) > 0 || len(out.Evaluate) > 0 {
 		n.ports.Persist(Persist{
 			Seq: out.Seq,
-			Batch: wal.Batch{
-				Hard: out.Hard, Entries: out.Entries, Reset: out.Reset, Witness: wal.WitnessRecords(out.Records),
+			Batch: consensus.Batch{
+				Hard: out.Hard, Entries: out.Entries, Reset: out.Reset, Witness: consensus.WitnessRecords(out.Records),
 			},
 			After:    out.SendAfter,
 			Evaluate: out.Evaluate,

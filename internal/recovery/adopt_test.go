@@ -47,7 +47,7 @@ func holder(t *testing.T, id consensus.MemberID, voters ids, records []consensus
 	batch := wal.Batch{Hard: &consensus.HardState{Term: 2}, Entries: append(entries, more...)}
 	for i := range records {
 		batch.Witness = append(batch.Witness, wal.WitnessRecord{
-			Attempt: wal.AttemptOf(records[i].Attempt), Payload: consensus.AppendRecord(nil, &records[i]),
+			Attempt: consensus.AttemptIDOf(records[i].Attempt), Payload: consensus.AppendRecord(nil, &records[i]),
 		})
 	}
 	if err := data.WAL.Append(batch); err != nil {

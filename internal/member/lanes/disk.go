@@ -19,7 +19,8 @@ func (l *Lanes) newWriter() *logwriter.Writer {
 		o.Append = o.Data.WAL.Append
 	}
 	return logwriter.New(logwriter.Options{
-		Data: o.Data, Append: o.Append, Deliver: l.host.Deliver, Put: l.inbox.Put, Synced: l.checks.Synced,
+		Append: o.Append, Persisted: o.Data.Persisted, Compact: o.Data.WAL.Compact,
+		Deliver: l.host.Deliver, Put: l.inbox.Put, Synced: l.checks.Synced,
 		Compacted: l.checks.Compacted, Faults: o.LogFaults,
 		Evaluate: func(evaluations []raft.Evaluation) { l.answers.queue.Put(evaluations...) },
 	})

@@ -10,7 +10,6 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/tally"
 	spec "github.com/quorate/quorate/internal/model/trace"
-	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 // Writer writes what the cores do as steps of package model/trace. A nil Writer writes nothing.
@@ -88,7 +87,7 @@ func (m *Member) Started(hard consensus.HardState, base consensus.Position, entr
 }
 
 // Persisted writes what is on its way to the disk: the core, in a term, has it.
-func (m *Member) Persisted(term consensus.Term, b *wal.Batch) {
+func (m *Member) Persisted(term consensus.Term, b *consensus.Batch) {
 	if m == nil {
 		return
 	}
@@ -109,7 +108,7 @@ func (m *Member) Persisted(term consensus.Term, b *wal.Batch) {
 }
 
 // recordedOwn: a proposer counts its own record without a message.
-func (m *Member) recordedOwn(term consensus.Term, r *wal.WitnessRecord) {
+func (m *Member) recordedOwn(term consensus.Term, r *consensus.WitnessRecord) {
 	word := func(at int) uint64 { return binary.BigEndian.Uint64(r.Attempt[at:]) }
 	id := consensus.ProposalID{Sequence: word(16)}
 	id.Session.Member, id.Session.Number = consensus.MemberID(word(0)), word(8)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/sim/actions"
-	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 // Ensure that each step is one line, that a commit index is written when it grows, and again in the next life.
@@ -22,7 +21,7 @@ func TestMember_Committed(t *testing.T) {
 		m.Committed(1, 5)
 		m.Committed(1, 5)
 	}
-	m.Persisted(1, &wal.Batch{}) // nothing
+	m.Persisted(1, &consensus.Batch{}) // nothing
 	if lines := strings.Count(out.String(), "\n"); lines != 5 {
 		t.Errorf("%d lines:\n%s", lines, out.String())
 	}
@@ -35,7 +34,7 @@ func TestNew_noReader(t *testing.T) {
 	w.Sent([]consensus.Message{{Kind: consensus.MsgVoteReply}})
 	m := w.Member(1)
 	m.Started(consensus.HardState{}, consensus.Position{}, nil)
-	m.Persisted(1, &wal.Batch{})
+	m.Persisted(1, &consensus.Batch{})
 	m.Committed(1, 1)
 	m.Decided(nil)
 }

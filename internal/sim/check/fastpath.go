@@ -7,7 +7,6 @@ import (
 	"github.com/quorate/quorate/internal/consensus/quorum"
 	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 // fastPath checks the promises of the fast path (docs/fast-path.md, "Laws"): what a proposer was told before it had
@@ -17,8 +16,8 @@ import (
 type fastPath struct {
 	promised map[consensus.ProposalID]promise
 	applied  map[consensus.ProposalID]appliedAt
-	records  map[consensus.MemberID]map[wal.AttemptID]bool // on disk
-	leaving  map[consensus.MemberID]map[wal.AttemptID]bool // a write that takes them out is under way
+	records  map[consensus.MemberID]map[consensus.AttemptID]bool // on disk
+	leaving  map[consensus.MemberID]map[consensus.AttemptID]bool // a write that takes them out is under way
 }
 
 // promise is what a proposer was told.
@@ -37,8 +36,8 @@ type appliedAt struct {
 func (w *fastPath) init() {
 	w.promised = map[consensus.ProposalID]promise{}
 	w.applied = map[consensus.ProposalID]appliedAt{}
-	w.leaving = map[consensus.MemberID]map[wal.AttemptID]bool{}
-	w.records = map[consensus.MemberID]map[wal.AttemptID]bool{}
+	w.leaving = map[consensus.MemberID]map[consensus.AttemptID]bool{}
+	w.records = map[consensus.MemberID]map[consensus.AttemptID]bool{}
 }
 
 // FastDecided tells that a member learned that its proposals are decided.
@@ -107,11 +106,11 @@ func (w *fastPath) finish(s *Suite) {
 }
 
 // ForgettingRecords tells that a write is under way which takes records out of a member's pool, or adds some.
-func (s *Suite) ForgettingRecords(member consensus.MemberID, changes []wal.WitnessRecord) {
+func (s *Suite) ForgettingRecords(member consensus.MemberID, changes []consensus.WitnessRecord) {
 	for i := range changes {
 		if changes[i].Forget {
 			if s.fastPath.leaving[member] == nil {
-				s.fastPath.leaving[member] = map[wal.AttemptID]bool{}
+				s.fastPath.leaving[member] = map[consensus.AttemptID]bool{}
 			}
 			s.fastPath.leaving[member][changes[i].Attempt] = true
 		}
@@ -119,13 +118,13 @@ func (s *Suite) ForgettingRecords(member consensus.MemberID, changes []wal.Witne
 }
 
 // SyncedRecords tells that a write of a member, which changes its pool, is on disk.
-func (s *Suite) SyncedRecords(member consensus.MemberID, changes []wal.WitnessRecord) {
+func (s *Suite) SyncedRecords(member consensus.MemberID, changes []consensus.WitnessRecord) {
 	if len(changes) == 0 {
 		return
 	}
 	held := s.fastPath.records[member]
 	if held == nil {
-		held = map[wal.AttemptID]bool{}
+		held = map[consensus.AttemptID]bool{}
 		s.fastPath.records[member] = held
 	}
 	for i := range changes {
@@ -140,9 +139,9 @@ func (s *Suite) SyncedRecords(member consensus.MemberID, changes []wal.WitnessRe
 
 // RecoveredRecords tells what a member's pool holds after a restart.
 func (s *Suite) RecoveredRecords(member consensus.MemberID, records []consensus.Record) {
-	found := map[wal.AttemptID]bool{}
+	found := map[consensus.AttemptID]bool{}
 	for i := range records {
-		found[wal.AttemptOf(records[i].Attempt)] = true
+		found[consensus.AttemptIDOf(records[i].Attempt)] = true
 	}
 	for id := range s.fastPath.records[member] {
 		if !found[id] && !s.fastPath.leaving[member][id] {
@@ -157,7 +156,7 @@ func (s *Suite) RecoveredRecords(member consensus.MemberID, records []consensus.
 func (w *fastPath) recorded(s *Suite, m *consensus.Message) {
 	for i := range m.Verdicts {
 		v := &m.Verdicts[i]
-		if v.Refusal == consensus.RefusedNot && !w.records[m.From][wal.AttemptOf(v.Attempt)] && w.waits(v.Proposal) {
+		if v.Refusal == consensus.RefusedNot && !w.records[m.From][consensus.AttemptIDOf(v.Attempt)] && w.waits(v.Proposal) {
 			s.report("durable-before-ack", "member %v holds %v at revision %d, but not on disk", m.From, v.Proposal, v.Revision)
 		}
 	}

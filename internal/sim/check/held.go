@@ -5,7 +5,6 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 // HeldBy returns the acknowledged writes that a member's disk alone proves: their committed entry is in its log, or their
@@ -13,9 +12,9 @@ import (
 func (s *Suite) HeldBy(member consensus.MemberID) (logged, records []Ack) {
 	log := &s.durable.of(member).log
 	chosen := consensus.Index(len(s.logs.chosen))
-	decided := map[kv.Revision]wal.AttemptID{}
+	decided := map[kv.Revision]consensus.AttemptID{}
 	for id, p := range s.fastPath.promised {
-		decided[kv.Revision(p.revision)] = wal.AttemptOf(consensus.Attempt{Proposal: id, Revision: p.revision})
+		decided[kv.Revision(p.revision)] = consensus.AttemptIDOf(consensus.Attempt{Proposal: id, Revision: p.revision})
 	}
 	prefix := log.last() <= chosen && log.holds(consensus.Position{Index: log.last(), Term: s.logs.chosenAt(log.last())})
 	for _, ack := range s.Acks.puts {

@@ -4,7 +4,6 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/quorum"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 // promises checks what voters promise (docs/fast-path.md, "Accepting"): the revision of a new record is greater than any that
@@ -37,7 +36,7 @@ type promiser struct {
 	applied consensus.Index   // its core knew at the last write that so much is applied
 	cut     bool              // entries of this write take the place of others
 	entries []consensus.Entry // of this write
-	held    map[wal.AttemptID]consensus.Attempt
+	held    map[consensus.AttemptID]consensus.Attempt
 }
 
 func (p *promises) init() {
@@ -47,7 +46,7 @@ func (p *promises) init() {
 func (p *promises) of(member consensus.MemberID) *promiser {
 	v := p.members[member]
 	if v == nil {
-		v = &promiser{held: map[wal.AttemptID]consensus.Attempt{}}
+		v = &promiser{held: map[consensus.AttemptID]consensus.Attempt{}}
 		p.members[member] = v
 	}
 	return v
@@ -65,13 +64,13 @@ func (s *Suite) Restarted(member consensus.MemberID, records []consensus.Record)
 	clear(v.held)
 	v.applied = 0
 	for i := range records {
-		v.held[wal.AttemptOf(records[i].Attempt)] = records[i].Attempt
+		v.held[consensus.AttemptIDOf(records[i].Attempt)] = records[i].Attempt
 	}
 }
 
 // Recording tells that a write is under way, before the Suite hears of its parts, and up to where the core knows that its log
 // is applied.
-func (s *Suite) Recording(member consensus.MemberID, term consensus.Term, applied consensus.Index, b *wal.Batch) {
+func (s *Suite) Recording(member consensus.MemberID, term consensus.Term, applied consensus.Index, b *consensus.Batch) {
 	entries, changes := b.Entries, b.Witness
 	v, w := s.promises.of(member), s.logs.of(member)
 	for i := range entries {

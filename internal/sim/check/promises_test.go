@@ -7,7 +7,6 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/sim/check"
-	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 // Ensure that a promise may be as high as the log and the records reached before the entries that are written with it, one of which
@@ -17,9 +16,9 @@ func TestSuite_promisedOrder(t *testing.T) {
 	proposal := func(sequence uint64) consensus.ProposalID {
 		return consensus.ProposalID{Session: consensus.SessionID{Member: 1, Number: 1}, Sequence: sequence}
 	}
-	record := func(sequence, revision uint64) wal.WitnessRecord {
+	record := func(sequence, revision uint64) consensus.WitnessRecord {
 		r := consensus.Record{Attempt: consensus.Attempt{Proposal: proposal(sequence), Revision: revision}, Term: 1}
-		return wal.WitnessRecord{Attempt: wal.AttemptOf(r.Attempt), Payload: consensus.AppendRecord(nil, &r)}
+		return consensus.WitnessRecord{Attempt: consensus.AttemptIDOf(r.Attempt), Payload: consensus.AppendRecord(nil, &r)}
 	}
 	for _, tc := range []struct {
 		revision uint64
@@ -29,17 +28,17 @@ func TestSuite_promisedOrder(t *testing.T) {
 		{revision: 6}, {revision: 7, want: true},
 	} {
 		s := check.NewSuite(func() time.Duration { return 0 }, consensus.SnapshotMeta{})
-		write := func(applied consensus.Index, b *wal.Batch) {
+		write := func(applied consensus.Index, b *consensus.Batch) {
 			s.Recording(member, 1, applied, b)
 			s.Appended(member, b.Entries)
 		}
-		write(0, &wal.Batch{Entries: []consensus.Entry{put(1, "a", "1")}})
+		write(0, &consensus.Batch{Entries: []consensus.Entry{put(1, "a", "1")}})
 		s.Applied(member, []consensus.Entry{put(1, "a", "1")}, []kv.Result{putResult(2)})
-		write(1, &wal.Batch{Entries: []consensus.Entry{put(2, "a", "2"), put(3, "a", "3")},
-			Witness: []wal.WitnessRecord{record(9, 3)}})
+		write(1, &consensus.Batch{Entries: []consensus.Entry{put(2, "a", "2"), put(3, "a", "3")},
+			Witness: []consensus.WitnessRecord{record(9, 3)}})
 		decided := put(4, "b", "1")
 		decided.Proposal, decided.ExactRevision, decided.Answered = proposal(9), 4, member
-		write(1, &wal.Batch{Entries: []consensus.Entry{decided}, Witness: []wal.WitnessRecord{record(10, tc.revision)}})
+		write(1, &consensus.Batch{Entries: []consensus.Entry{decided}, Witness: []consensus.WitnessRecord{record(10, tc.revision)}})
 		if s.Failed() != tc.want {
 			t.Errorf("revision %d: violations %v, want one: %v", tc.revision, s.Violations, tc.want)
 		}
@@ -50,10 +49,10 @@ func TestSuite_promisedOrder(t *testing.T) {
 func TestSuite_promisedOrder_passedOver(t *testing.T) {
 	const member = 4
 	id := consensus.ProposalID{Session: consensus.SessionID{Member: 1, Number: 1}, Sequence: 9}
-	witness := func(sequence, revision uint64) []wal.WitnessRecord {
+	witness := func(sequence, revision uint64) []consensus.WitnessRecord {
 		r := consensus.Record{Attempt: consensus.Attempt{Proposal: id, Revision: revision}, Term: 1}
 		r.Proposal.Sequence = sequence
-		return []wal.WitnessRecord{{Attempt: wal.AttemptOf(r.Attempt), Payload: consensus.AppendRecord(nil, &r)}}
+		return []consensus.WitnessRecord{{Attempt: consensus.AttemptIDOf(r.Attempt), Payload: consensus.AppendRecord(nil, &r)}}
 	}
 	for _, tc := range []struct {
 		applied  consensus.Index
@@ -66,19 +65,19 @@ func TestSuite_promisedOrder_passedOver(t *testing.T) {
 		{applied: 3, revision: 4}, {applied: 3, revision: 5}, {applied: 3, revision: 6, want: true},
 	} {
 		s := check.NewSuite(func() time.Duration { return 0 }, consensus.SnapshotMeta{})
-		write := func(applied consensus.Index, b *wal.Batch) {
+		write := func(applied consensus.Index, b *consensus.Batch) {
 			s.Recording(member, 1, applied, b)
 			s.Appended(member, b.Entries)
 		}
 		passed := put(3, "b", "1")
 		passed.Proposal, passed.ExactRevision, passed.Answered = id, 2, member
 		entries := []consensus.Entry{put(1, "a", "1"), put(2, "a", "2"), passed}
-		write(0, &wal.Batch{Entries: entries[:1]})
+		write(0, &consensus.Batch{Entries: entries[:1]})
 		s.Applied(member, entries, []kv.Result{
 			putResult(2), putResult(3), {Revision: 3, Err: kv.ErrSkipped},
 		})
-		write(1, &wal.Batch{Entries: entries[1:], Witness: witness(9, 3)})
-		write(tc.applied, &wal.Batch{Witness: witness(10, tc.revision)})
+		write(1, &consensus.Batch{Entries: entries[1:], Witness: witness(9, 3)})
+		write(tc.applied, &consensus.Batch{Witness: witness(10, tc.revision)})
 		if s.Failed() != tc.want {
 			t.Errorf("applied %d, revision %d: violations %v, want one: %v", tc.applied, tc.revision, s.Violations, tc.want)
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/sim/check"
-	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 // Ensure that what a new leader recovers must have been held, payload and all, by a recovery quorum under one configuration. What
@@ -15,10 +14,10 @@ func TestSuite_recovered(t *testing.T) {
 	id := consensus.ProposalID{Session: consensus.SessionID{Member: 1, Number: 1<<63 | 1}, Sequence: 9} // of a native client
 	first := consensus.FoundingID()
 	second := consensus.ConfigID{Index: 7, Term: 1}
-	record := func(config consensus.ConfigID, payload string) *wal.Batch {
+	record := func(config consensus.ConfigID, payload string) *consensus.Batch {
 		r := consensus.Record{Attempt: consensus.AttemptOf(id, 2, []byte(payload)), Term: 1, Config: config, Payload: []byte(payload)}
-		return &wal.Batch{Witness: []wal.WitnessRecord{{
-			Attempt: wal.AttemptOf(r.Attempt), Payload: consensus.AppendRecord(nil, &r),
+		return &consensus.Batch{Witness: []consensus.WitnessRecord{{
+			Attempt: consensus.AttemptIDOf(r.Attempt), Payload: consensus.AppendRecord(nil, &r),
 		}}}
 	}
 	exact := consensus.Entry{Index: 2, Term: 2, Kind: consensus.EntryCommand, Proposal: id, ExactRevision: 2, Payload: []byte("a")}
@@ -26,20 +25,20 @@ func TestSuite_recovered(t *testing.T) {
 	answered := exact
 	answered.Term, answered.Answered = 1, 3
 	for name, tc := range map[string]struct {
-		held    map[consensus.MemberID]*wal.Batch
+		held    map[consensus.MemberID]*consensus.Batch
 		entries []consensus.Entry
 		want    bool
 	}{
-		"enough": {held: map[consensus.MemberID]*wal.Batch{1: record(first, "a"), 2: record(first, "a")},
+		"enough": {held: map[consensus.MemberID]*consensus.Batch{1: record(first, "a"), 2: record(first, "a")},
 			entries: []consensus.Entry{exact, noop}},
-		"too few": {held: map[consensus.MemberID]*wal.Batch{1: record(first, "a")}, entries: []consensus.Entry{exact}, want: true},
-		"another payload": {held: map[consensus.MemberID]*wal.Batch{1: record(first, "a"), 2: record(first, "b")},
+		"too few": {held: map[consensus.MemberID]*consensus.Batch{1: record(first, "a")}, entries: []consensus.Entry{exact}, want: true},
+		"another payload": {held: map[consensus.MemberID]*consensus.Batch{1: record(first, "a"), 2: record(first, "b")},
 			entries: []consensus.Entry{exact}, want: true},
-		"another configuration": {held: map[consensus.MemberID]*wal.Batch{1: record(first, "a"), 2: record(second, "a")},
+		"another configuration": {held: map[consensus.MemberID]*consensus.Batch{1: record(first, "a"), 2: record(second, "a")},
 			entries: []consensus.Entry{exact}, want: true},
 		"nobody":          {entries: []consensus.Entry{exact}, want: true},
 		"after the no-op": {entries: []consensus.Entry{noop, exact}},
-		"the leader before answered it": {held: map[consensus.MemberID]*wal.Batch{
+		"the leader before answered it": {held: map[consensus.MemberID]*consensus.Batch{
 			1: record(first, "a"), 3: {Entries: []consensus.Entry{{Index: 1, Term: 1, Kind: consensus.EntryNoop}, answered}},
 		}, entries: []consensus.Entry{exact}},
 	} {
@@ -52,8 +51,8 @@ func TestSuite_recovered(t *testing.T) {
 				s.Recording(member, 1, 0, b)
 			}
 		}
-		s.Recording(2, 2, 0, &wal.Batch{Entries: tc.entries})
-		s.Recording(1, 2, 0, &wal.Batch{Entries: tc.entries})
+		s.Recording(2, 2, 0, &consensus.Batch{Entries: tc.entries})
+		s.Recording(1, 2, 0, &consensus.Batch{Entries: tc.entries})
 		if s.Failed() != tc.want {
 			t.Errorf("%s: violations %v, want one: %v", name, s.Violations, tc.want)
 		}

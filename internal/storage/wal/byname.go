@@ -11,18 +11,18 @@ import (
 // entry adds to it is written. It can be read back with its own segment alone, because the record is in the state that
 // the segment begins with, or was added in the segment before the entry.
 
-// command returns the payload that an entry may be written without while r is held, aliasing r, or nothing if r does
+// commandOf returns the payload that an entry may be written without while r is held, aliasing r, or nothing if r does
 // not hold the record that it is named after.
-func (r *WitnessRecord) command() []byte {
+func commandOf(r *WitnessRecord) []byte {
 	record, rest, err := consensus.DecodeRecord(r.Payload)
-	if err != nil || len(rest) > 0 || AttemptOf(record.Attempt) != r.Attempt {
+	if err != nil || len(rest) > 0 || consensus.AttemptIDOf(record.Attempt) != r.Attempt {
 		return nil
 	}
 	return record.Payload
 }
 
 func attemptOf(e *consensus.Entry) AttemptID {
-	return AttemptOf(consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision})
+	return consensus.AttemptIDOf(consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision})
 }
 
 // encoder turns the batches of one Append into items. It knows which records are held at every point of them, and
@@ -96,7 +96,7 @@ func (c *encoder) holds(e *consensus.Entry, before []Batch, held *pool) bool {
 	if !changed {
 		r = held.get(id)
 	}
-	return r != nil && !r.Forget && bytes.Equal(r.command(), e.Payload)
+	return r != nil && !r.Forget && bytes.Equal(commandOf(r), e.Payload)
 }
 
 // fill gives an entry by name its payload, or says why it cannot. The payload aliases the record, whose bytes are never
@@ -108,7 +108,7 @@ func (p *pool) fill(e *consensus.Entry) (fault string) {
 		return fmt.Sprintf("the payload of entry %v is that of record %x, which the segment does not hold there",
 			e.Position(), id[:])
 	}
-	if e.Payload = r.command(); e.Payload == nil {
+	if e.Payload = commandOf(r); e.Payload == nil {
 		return fmt.Sprintf("the payload of entry %v is that of record %x, which holds none", e.Position(), id[:])
 	}
 	return ""

@@ -26,11 +26,11 @@ func entryOf(index consensus.Index, r consensus.Record) consensus.Entry {
 }
 
 func keep(r consensus.Record) []wal.WitnessRecord {
-	return []wal.WitnessRecord{{Attempt: wal.AttemptOf(r.Attempt), Payload: consensus.AppendRecord(nil, &r)}}
+	return []wal.WitnessRecord{{Attempt: consensus.AttemptIDOf(r.Attempt), Payload: consensus.AppendRecord(nil, &r)}}
 }
 
 func forget(r consensus.Record) []wal.WitnessRecord {
-	return []wal.WitnessRecord{{Attempt: wal.AttemptOf(r.Attempt), Forget: true}}
+	return []wal.WitnessRecord{{Attempt: consensus.AttemptIDOf(r.Attempt), Forget: true}}
 }
 
 func dumped(t *testing.T, fs *vfs.MemFS) string {
@@ -51,15 +51,15 @@ func TestWAL_Append_byName(t *testing.T) {
 	slow.ExactRevision = 0
 	zero := a
 	zero.Revision = 0
-	forgetting := wal.WitnessRecord{Attempt: wal.AttemptOf(a.Attempt), Forget: true, Payload: consensus.AppendRecord(nil, &a)}
+	forgetting := wal.WitnessRecord{Attempt: consensus.AttemptIDOf(a.Attempt), Forget: true, Payload: consensus.AppendRecord(nil, &a)}
 	otherRevision.ExactRevision++
 	otherProposal.Proposal.Sequence++
 	otherPayload.Payload = []byte("put k V")
 	likeForeign := entryOf(1, a)
 	likeForeign.Payload = b.Payload
-	opaque := wal.WitnessRecord{Attempt: wal.AttemptOf(a.Attempt), Payload: []byte("put k v")}
-	foreign := wal.WitnessRecord{Attempt: wal.AttemptOf(a.Attempt), Payload: consensus.AppendRecord(nil, &b)}
-	longer := wal.WitnessRecord{Attempt: wal.AttemptOf(a.Attempt), Payload: append(consensus.AppendRecord(nil, &a), 1)}
+	opaque := wal.WitnessRecord{Attempt: consensus.AttemptIDOf(a.Attempt), Payload: []byte("put k v")}
+	foreign := wal.WitnessRecord{Attempt: consensus.AttemptIDOf(a.Attempt), Payload: consensus.AppendRecord(nil, &b)}
+	longer := wal.WitnessRecord{Attempt: consensus.AttemptIDOf(a.Attempt), Payload: append(consensus.AppendRecord(nil, &a), 1)}
 	one := func(e consensus.Entry) []consensus.Entry { return []consensus.Entry{e} }
 	for name, c := range map[string]struct {
 		before  []wal.Batch // each an Append
@@ -243,7 +243,7 @@ func TestOpen_byNameOfNothing(t *testing.T) {
 	bare := e
 	bare.Payload = nil
 	kept, forgotten := wal.Items(wal.Batch{Witness: keep(r)}), wal.Items(wal.Batch{Witness: forget(r)})
-	opaque := wal.Items(wal.Batch{Witness: []wal.WitnessRecord{{Attempt: wal.AttemptOf(r.Attempt), Payload: []byte("?")}}})
+	opaque := wal.Items(wal.Batch{Witness: []wal.WitnessRecord{{Attempt: consensus.AttemptIDOf(r.Attempt), Payload: []byte("?")}}})
 	first := wal.Sealed(identity, wal.Carried(), kept)
 	for name, c := range map[string]struct {
 		segments [][]byte

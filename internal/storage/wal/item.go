@@ -32,36 +32,12 @@ const (
 	markClosed = 2
 )
 
-// AttemptID names a witness record: a proposal id and a revision.
-type AttemptID [32]byte
-
-// AttemptOf returns the name of an attempt.
-func AttemptOf(a consensus.Attempt) (id AttemptID) {
-	binary.BigEndian.PutUint64(id[0:], uint64(a.Proposal.Session.Member))
-	binary.BigEndian.PutUint64(id[8:], a.Proposal.Session.Number)
-	binary.BigEndian.PutUint64(id[16:], a.Proposal.Sequence)
-	binary.BigEndian.PutUint64(id[24:], a.Revision)
-	return id
-}
-
-// WitnessRecord adds a record to the pool that survives compaction, or takes it out. Its payload is what
-// consensus.AppendRecord wrote: any other is kept as well, but no entry is written by its name.
-type WitnessRecord struct {
-	Attempt AttemptID
-	Forget  bool
-	Payload []byte
-}
-
-// Batch is what one step of the core wants on the disk. The parts take effect in this order: Reset, Entries, Hard,
-// Witness. Boots and Epoch are independent of them.
-type Batch struct {
-	Hard    *consensus.HardState
-	Entries []consensus.Entry       // contiguous; the log is cut at Entries[0].Index first
-	Reset   *consensus.SnapshotMeta // the log restarts after this mark
-	Witness []WitnessRecord
-	Boots   uint64           // unless zero: how often the data was opened, this time included
-	Epoch   *consensus.Epoch // unless nil: the cluster's from here on
-}
+// What a log takes and keeps is a value of package consensus: who asks for a write need not know this package.
+type (
+	AttemptID     = consensus.AttemptID
+	WitnessRecord = consensus.WitnessRecord
+	Batch         = consensus.Batch
+)
 
 func appendBoots(dst []byte, boots uint64) []byte {
 	return binary.LittleEndian.AppendUint64(append(dst, byte(itemBoots)), boots)

@@ -194,7 +194,7 @@ func (h *history) records() (changes []wal.WitnessRecord) {
 			d.record.Attempt = h.held[at].record.Attempt // the same once more, with another payload
 			h.held = slices.Delete(h.held, at, at+1)
 		}
-		d.id = wal.AttemptOf(d.record.Attempt)
+		d.id = consensus.AttemptIDOf(d.record.Attempt)
 		h.held = append(h.held, d)
 		changes = append(changes, wal.WitnessRecord{Attempt: d.id, Payload: consensus.AppendRecord(nil, &d.record)})
 	}
@@ -206,7 +206,7 @@ func (h *history) records() (changes []wal.WitnessRecord) {
 func (h *history) adopt(m *model) {
 	for i := range m.Witness {
 		record, _, err := consensus.DecodeRecord(m.Witness[i].Payload)
-		if err != nil || wal.AttemptOf(record.Attempt) != m.Witness[i].Attempt {
+		if err != nil || consensus.AttemptIDOf(record.Attempt) != m.Witness[i].Attempt {
 			record = consensus.Record{}
 		}
 		h.held = append(h.held, drawn{m.Witness[i].Attempt, record})
