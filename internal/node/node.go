@@ -45,6 +45,21 @@ type Persist struct {
 	Base *consensus.SnapshotMeta
 }
 
+// PersistOf returns the durable write that an output asks for, false if it asks for none.
+func PersistOf(out *raft.Output) (request Persist, asks bool) {
+	if out.Seq == 0 && len(out.SendAfter) == 0 && len(out.Evaluate) == 0 {
+		return Persist{}, false
+	}
+	return Persist{
+		Seq: out.Seq,
+		Batch: consensus.Batch{
+			Hard: out.Hard, Entries: out.Entries, Reset: out.Reset, Witness: consensus.WitnessRecords(out.Records),
+		},
+		After:    out.SendAfter,
+		Evaluate: out.Evaluate,
+	}, true
+}
+
 // Options say which member the node is, and how patient.
 type Options struct {
 	Raft         raft.Options
@@ -251,15 +266,8 @@ func (n *Node) perform(out *raft.Output) {
 	if len(out.Send) > 0 {
 		n.ports.Send(out.Send)
 	}
-	if out.Seq != 0 || len(out.SendAfter) > 0 || len(out.Evaluate) > 0 {
-		n.ports.Persist(Persist{
-			Seq: out.Seq,
-			Batch: consensus.Batch{
-				Hard: out.Hard, Entries: out.Entries, Reset: out.Reset, Witness: consensus.WitnessRecords(out.Records),
-			},
-			After:    out.SendAfter,
-			Evaluate: out.Evaluate,
-		})
+	if request, asks := PersistOf(out); asks {
+		n.ports.Persist(request)
 		n.gathering.wrote(out.Entries)
 	}
 	if out.Install != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/kv"
 )
 
 // clients write one after another, each at any member, and ask again, under the same number, until they are answered. A
@@ -79,9 +80,10 @@ func (c *clients) ask(number uint64) {
 
 func (c *clients) give(m *member, number uint64) {
 	m.waiting[number] = true
+	command := kv.Command{Put: &kv.PutOp{Key: fmt.Appendf(nil, "w%d", number)}} // each touches a key of its own
 	m.step(raft.Propose{Fast: c.fast, Proposals: []consensus.Proposal{{
 		ID: consensus.ProposalID{Session: clientSession, Sequence: number}, Proposer: m.id, Kind: consensus.EntryCommand,
-		Payload: fmt.Appendf(nil, "w%d", number),
+		Payload: command.Append(nil),
 	}}})
 }
 

@@ -5,25 +5,40 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/logwriter"
+	"github.com/quorate/quorate/internal/node"
 )
 
-// disk takes its time and syncs all that waits at once.
+// disk takes its time. What one write covers, and what may leave after it, says the writer of the log that members have.
 type disk struct {
 	m        *member
+	writer   *logwriter.Writer
 	hard     consensus.HardState
 	base     consensus.SnapshotMeta
 	entries  []entry
-	records  []consensus.Record // of the fast path
-	switched consensus.Index    // see switched.go
+	witness  []consensus.WitnessRecord // of the fast path
+	switched consensus.Index           // see switched.go
 
-	queue   []raft.Output // persist requests and what waits for them
+	queue   []node.Persist
+	told    []raft.Input // what the writer tells the replica, which takes it once all has left
 	syncing bool
 	hangs   bool // nothing gets durable any more
 }
 
+// open gives the disk to a new life of its member.
+func (d *disk) open() {
+	d.writer = logwriter.New(logwriter.Options{
+		Append: d.append, Persisted: func([]consensus.Batch) error { return nil },
+		Put:      func(inputs ...raft.Input) { d.told = append(d.told, inputs...) },
+		Deliver:  d.m.w.net.sendAll,
+		Evaluate: d.m.answer,
+		Synced:   func([]node.Persist) { d.m.w.stages.durable(d.m) },
+	})
+}
+
 func (d *disk) write(out *raft.Output) {
-	if out.Seq != 0 || len(out.SendAfter) > 0 || len(out.Evaluate) > 0 {
-		d.queue = append(d.queue, *out)
+	if request, asks := node.PersistOf(out); asks {
+		d.queue = append(d.queue, request)
 		d.sync()
 	}
 }
@@ -43,55 +58,56 @@ func (d *disk) sync() {
 	})
 }
 
-// complete makes requests durable and lets go what waited for them.
-func (d *disk) complete(done []raft.Output) {
-	var inputs []raft.Input
-	for i := range done {
-		d.take(&done[i])
-		if done[i].Seq != 0 {
-			inputs = append(inputs, raft.Persisted{Seq: done[i].Seq})
-		}
+// complete makes requests durable and lets go what waited for them, unless the member dies as they are durable.
+func (d *disk) complete(requests []node.Persist) {
+	err := d.writer.Begin(requests)
+	for more := true; more && err == nil && d.m.running(); {
+		more, err = d.writer.Step()
 	}
-	if !d.m.w.stages.durable(d.m) {
+	if !d.m.running() {
 		return
 	}
-	for i := range done {
-		for _, msg := range done[i].SendAfter {
-			d.m.w.net.send(msg)
-		}
-		d.m.answer(done[i].Evaluate)
-	}
-	d.m.step(inputs...)
+	told := d.told
+	d.told = nil
+	d.m.step(told...)
 	d.m.w.broken.countSelf(d.m)
 }
 
-func (d *disk) take(out *raft.Output) {
-	if out.Hard != nil {
-		d.hard = *out.Hard
+// append makes batches durable. It does not fail.
+func (d *disk) append(batches ...consensus.Batch) error {
+	for i := range batches {
+		d.take(&batches[i])
 	}
-	if out.Reset != nil {
-		d.base, d.entries = *out.Reset, nil
+	return nil
+}
+
+func (d *disk) take(b *consensus.Batch) {
+	if b.Hard != nil {
+		d.hard = *b.Hard
 	}
-	if len(out.Entries) > 0 {
-		keep := out.Entries[0].Index - d.base.Position.Index - 1
-		d.entries = append(d.entries[:keep:keep], out.Entries...)
+	if b.Reset != nil {
+		d.base, d.entries = *b.Reset, nil
 	}
-	for _, c := range out.Records {
-		d.records = slices.DeleteFunc(slices.Clone(d.records), func(r consensus.Record) bool {
-			return r.Attempt == c.Record.Attempt
+	if len(b.Entries) > 0 {
+		keep := b.Entries[0].Index - d.base.Position.Index - 1
+		d.entries = append(d.entries[:keep:keep], b.Entries...)
+	}
+	for _, change := range b.Witness {
+		d.witness = slices.DeleteFunc(slices.Clone(d.witness), func(r consensus.WitnessRecord) bool {
+			return r.Attempt == change.Attempt
 		})
-		if !c.Forget {
-			d.records = append(d.records, c.Record)
+		if !change.Forget {
+			d.witness = append(d.witness, change)
 		}
 	}
 }
 
 // flush makes durable what waits, without a word to anybody: the member is about to crash.
 func (d *disk) flush(out *raft.Output) {
-	for i := range d.queue {
-		d.take(&d.queue[i])
+	if request, asks := node.PersistOf(out); asks {
+		d.queue = append(d.queue, request)
 	}
-	d.take(out)
+	_, _ = d.writer.Sync(d.queue) // append does not fail
 	d.queue = nil
 }
 
@@ -101,7 +117,7 @@ func (d *disk) hang(hangs bool) {
 	d.sync()
 }
 
-func (d *disk) forget() { d.queue, d.syncing = nil, false }
+func (d *disk) forget() { d.queue, d.told, d.syncing = nil, nil, false }
 
 func (d *disk) holds(at position) bool {
 	return slices.ContainsFunc(d.entries, func(e entry) bool { return e.Position() == at })

@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/consensus/rules"
+	"github.com/quorate/quorate/internal/kv"
 )
 
 // member is a replica and the simplest shell that performs its outputs.
@@ -54,7 +55,7 @@ func (m *member) options() raft.Options {
 	o.Dropped = m.w.broken.core()
 	// Whoever changes members too early does so before anybody is known to have caught up.
 	o.StrictReconfig = !m.w.broken.dropped[rules.ChangeInOldTerm]
-	o.Fast = raft.FastOptions{Footprint: footprintOf, State: m.stateOf}
+	o.Fast = raft.FastOptions{Footprint: kv.PayloadFootprint, Revises: kv.Revises, State: m.stateOf}
 	return o
 }
 
@@ -69,15 +70,21 @@ func (m *member) start() {
 	}
 	hard := m.disk.hard
 	hard.Commit = max(hard.Commit, m.disk.switched)
+	records, err := consensus.DecodeRecords(m.disk.witness)
+	if err != nil {
+		m.stopFor("cannot start: " + err.Error())
+		return
+	}
 	replica, err := raft.New(m.options(), raft.Restored{
 		Hard: hard, Base: base, Entries: m.disk.entries, Applied: m.store.position.Index, Tombstones: m.store.tombs,
-		Revision: m.store.revision, Records: slices.Clone(m.disk.records),
+		Revision: m.store.revision, Records: records,
 	})
 	if err != nil {
 		m.stopFor("cannot start: " + err.Error())
 		return
 	}
 	m.replica = replica
+	m.disk.open()
 	m.life++
 	m.status = replica.Status()
 }
@@ -218,9 +225,7 @@ func (m *member) at(index consensus.Index) (entry, bool) {
 }
 
 func (m *member) perform(out *raft.Output) {
-	for _, msg := range out.Send {
-		m.w.net.send(msg)
-	}
+	m.w.net.sendAll(out.Send)
 	m.disk.write(out)
 	if len(out.Apply) > 0 {
 		m.handed = append(m.handed, out.Apply...)

@@ -75,6 +75,12 @@ func (n *network) arrival(from, to memberID) time.Duration {
 	return at
 }
 
+func (n *network) sendAll(messages []message) {
+	for _, m := range messages {
+		n.send(m)
+	}
+}
+
 // send puts a message on its way.
 func (n *network) send(m message) {
 	w := n.w
