@@ -60,45 +60,29 @@ func (t *configTable) snapshotMeta(position consensus.Position) consensus.Snapsh
 	return meta
 }
 
-// applyChange takes over the configuration of a configuration entry. It was in force in consensus before, so there is
-// nothing to refuse. It returns the members that are removed for ever.
+// applyChange takes over the configuration of a configuration entry. It returns the members that are removed for ever.
 func (t *configTable) applyChange(w rowWriter, e *consensus.Entry) (removed []consensus.MemberID, err error) {
-	change, rest, err := consensus.DecodeConfigChange(e.Payload)
-	if err != nil || len(rest) != 0 {
-		return nil, fmt.Errorf("%w: configuration %v: %w", ErrBadEntry, e.Position(), err)
-	}
-	meta := consensus.SnapshotMeta{
-		Position: e.Position(), Config: change.Config, ConfigID: consensus.ConfigID{Index: e.Index, Term: e.Term},
-		Protocol: change.Protocol, Tombs: change.Tombs, Open: opens(&change),
+	var meta consensus.SnapshotMeta
+	if removed, err = meta.ApplyConfig(e); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBadEntry, err)
 	}
 	t.set(w, &meta)
-	if meta.Open {
-		return nil, nil
-	}
-	return change.Tombs, nil
-}
-
-// opens reports whether a change is not settled by being committed: a second entry, or a no-op that names it, follows.
-func opens(change *consensus.ConfigChange) bool {
-	return change.Config.IsJoint() || change.Protocol == consensus.ProtocolApply
+	return removed, nil
 }
 
 // applyNoop settles the configuration that a no-op names, if it names one. It returns the members that are removed for ever.
 func (t *configTable) applyNoop(w rowWriter, e *consensus.Entry) (removed []consensus.MemberID, err error) {
 	if len(e.Payload) == 0 {
-		return nil, nil
-	}
-	id, rest, err := consensus.DecodeConfigID(e.Payload)
-	if err != nil || len(rest) != 0 {
-		return nil, fmt.Errorf("%w: no-op %v: %w", ErrBadEntry, e.Position(), err)
+		return nil, nil // as most
 	}
 	meta := t.snapshotMeta(e.Position())
-	if !meta.Open || meta.ConfigID.Index != id.Index {
-		return nil, nil
+	removed, settled, err := meta.ApplyNoop(e)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBadEntry, err)
 	}
-	removed = meta.Tombs
-	meta.Open, meta.Tombs = false, nil
-	t.set(w, &meta)
+	if settled {
+		t.set(w, &meta)
+	}
 	return removed, nil
 }
 

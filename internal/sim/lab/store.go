@@ -13,56 +13,45 @@ type store struct {
 	writes   []uint64 // in order; a retried one counts once
 	aborted  []uint64 // given up as orphans of the fast path
 	revision uint64
-	config   consensus.Config
-	id       consensus.ConfigID
-	protocol consensus.Protocol
-	open     bool
-	leaving  []memberID // will be removed for ever once the change is settled
+	about    consensus.SnapshotMeta // of the last configuration entry
 	tombs    []memberID
 }
 
 // found makes s the store of a member that founds the cluster.
 func (s *store) found(config *consensus.Config) {
-	s.position, s.id, s.config = position{Index: 1, Term: 1}, consensus.ConfigID{Index: 1, Term: 1}, config.Clone()
+	s.position = position{Index: 1, Term: 1}
+	s.about.ConfigID, s.about.Config = consensus.ConfigID{Index: 1, Term: 1}, config.Clone()
 }
 
 func (s *store) clone() store {
 	c := *s
-	c.writes, c.tombs, c.leaving = slices.Clone(s.writes), slices.Clone(s.tombs), slices.Clone(s.leaving)
-	c.aborted = slices.Clone(s.aborted)
+	c.writes, c.aborted, c.tombs = slices.Clone(s.writes), slices.Clone(s.aborted), slices.Clone(s.tombs)
 	return c
 }
 
 func (s *store) meta() consensus.SnapshotMeta {
-	meta := consensus.SnapshotMeta{Position: s.position, Config: s.config, ConfigID: s.id, Protocol: s.protocol, Open: s.open}
-	if s.open {
-		meta.Tombs = s.leaving
-	}
+	meta := s.about
+	meta.Position = s.position
 	return meta
 }
 
+// apply applies an entry. One that nobody can read changes nothing, here as on every other member.
 func (s *store) apply(e *entry) {
 	s.position = e.Position()
-	switch {
-	case e.Kind == consensus.EntryCommand:
+	var removed []memberID
+	switch e.Kind {
+	case consensus.EntryCommand:
 		s.write(e)
-	case e.Kind == consensus.EntryAbort && !slices.Contains(s.writes, e.Proposal.Sequence):
-		s.aborted = append(s.aborted, e.Proposal.Sequence)
-	case e.Kind == consensus.EntryConfig:
-		change, _, err := consensus.DecodeConfigChange(e.Payload)
-		if err != nil {
-			return // it changes nothing, here as on every other member
+	case consensus.EntryAbort:
+		if !s.decided(e.Proposal.Sequence) {
+			s.aborted = append(s.aborted, e.Proposal.Sequence)
 		}
-		s.config, s.id, s.protocol = change.Config, consensus.ConfigID{Index: e.Index, Term: e.Term}, change.Protocol
-		s.leaving = change.Tombs
-		s.open = change.Config.IsJoint() || change.Protocol == consensus.ProtocolApply
-		s.bury()
-	case settles(e):
-		if id, _, err := consensus.DecodeConfigID(e.Payload); err == nil && id.Index == s.id.Index {
-			s.open = false
-			s.bury()
-		}
+	case consensus.EntryConfig:
+		removed, _ = s.about.ApplyConfig(e)
+	case consensus.EntryNoop:
+		removed, _, _ = s.about.ApplyNoop(e)
 	}
+	s.tombs = append(s.tombs, removed...)
 }
 
 // write applies a write, once, as docs/fast-path.md says.
@@ -77,14 +66,6 @@ func (s *store) write(e *entry) {
 // decided reports whether no later entry of a write can change anything.
 func (s *store) decided(number uint64) bool {
 	return slices.Contains(s.writes, number) || slices.Contains(s.aborted, number)
-}
-
-func (s *store) bury() {
-	if s.open {
-		return
-	}
-	s.tombs = append(s.tombs, s.leaving...)
-	s.leaving = nil
 }
 
 // settles reports whether an entry says that a configuration is in force.
