@@ -51,8 +51,10 @@ modules:
 	@for dir in $(MODULES); do (cd $$dir && $(GO) mod download) || \
 		{ echo "$$dir: modules that it needs cannot be downloaded" >&2; exit 1; }; done
 
+# The laboratory and the laws of the simulator run in browsers, too.
 build:
 	$(GO) build ./...
+	GOOS=js GOARCH=wasm $(GO) build ./internal/sim/lab ./internal/sim/check
 
 # README's `go test ./...`, beginning with the tests that wait longest. test/bench is a module of its own. No results are taken from Go's cache: it does not know what the processes are built of that
 # tests start.

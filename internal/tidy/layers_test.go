@@ -183,3 +183,50 @@ func checkConfined(r *tree) []string {
 	}
 	return p
 }
+
+// portable are packages that must build for WebAssembly, with all that they import. Pebble does not: its file systems are those of
+// operating systems.
+var portable = []string{"internal/sim/lab", "internal/sim/check"}
+
+const unportable = "github.com/cockroachdb/pebble/"
+
+// TestPortable keeps the laboratory, and the laws of the simulator, free of Pebble.
+func TestPortable(t *testing.T) { check(t, checkPortable) }
+
+func checkPortable(r *tree) []string {
+	files := map[string][]*file{}
+	for i := range r.files {
+		if f := &r.files[i]; !f.test {
+			files[f.dir] = append(files[f.dir], f)
+		}
+	}
+	var p report
+	for _, root := range portable {
+		by := map[string]string{root: ""} // who imports it first
+		for queue := []string{root}; len(queue) > 0; queue = queue[1:] {
+			for _, f := range files[queue[0]] {
+				for _, imported := range f.imports() {
+					target, own := strings.CutPrefix(imported, module+"/")
+					if strings.HasPrefix(imported, unportable) {
+						p.addf("%s: imports %s, and %s, which must build for WebAssembly, imports it: %s", f.path, imported, root,
+							chain(by, f.dir))
+					}
+					if _, known := by[target]; own && !known {
+						by[target] = f.dir
+						queue = append(queue, target)
+					}
+				}
+			}
+		}
+	}
+	return p
+}
+
+// chain names the packages through which a package is imported.
+func chain(by map[string]string, dir string) string {
+	text := dir
+	for dir = by[dir]; dir != ""; dir = by[dir] {
+		text = dir + " → " + text
+	}
+	return text
+}
