@@ -79,7 +79,7 @@ func runReconfig(args []string, out io.Writer) (violated bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return len(report.Violations) > 0, c.show(report, c.svg)
+	return report.Broken(), c.show(report, c.svg)
 }
 
 func (c *reconfigCommand) flags() *flag.FlagSet {
@@ -282,8 +282,10 @@ func (c *reconfigCommand) otherwise(story *lab.Story, r *lab.Report, safe bool) 
 	switch {
 	case !safe:
 		fmt.Fprintf(c.out, "\nWithout the rule (leave out --safe): %d violations.\n", len(r.Violations))
-	case len(r.Violations) == 0:
+	case !r.Broken():
 		fmt.Fprintf(c.out, "\nWith the rule (--safe shows it): no violation.\nThe rule: %s.\n", story.Rule)
+	case len(r.Violations) == 0:
+		fmt.Fprintf(c.out, "\nEven with the rule: %v\n", r.Laws[0])
 	default:
 		fmt.Fprintf(c.out, "\nEven with the rule: %v\n", r.Violations[0])
 	}

@@ -106,8 +106,7 @@ func (s *Suite) Finish() {
 // Applied tells that a member applied entries with results, in order.
 func (s *Suite) Applied(member consensus.MemberID, entries []consensus.Entry, results []kv.Result) {
 	for i := range entries {
-		s.logs.committed(s, member, &entries[i])
-		s.configCommitted(&entries[i])
+		s.chosen(member, &entries[i])
 		s.machine.applied(s, member, &entries[i], &results[i])
 		if m := &s.machine; m.edited {
 			s.Permits.Began(entries[i].Index, m.model.Revision, m.asked, m.model.users)
@@ -115,6 +114,33 @@ func (s *Suite) Applied(member consensus.MemberID, entries []consensus.Entry, re
 		}
 		s.Jobs.applied(s, &entries[i], &results[i])
 	}
+	s.reached(member, entries)
+}
+
+// Executed tells that a member applied entries with results, in order, where the state machine is none that this package has a
+// model of: only logs, configurations, and what the fast path promised are judged.
+func (s *Suite) Executed(member consensus.MemberID, entries []consensus.Entry, results []kv.Result) {
+	for i := range entries {
+		first := len(s.logs.chosen)
+		if s.chosen(member, &entries[i]); len(s.logs.chosen) == first {
+			continue
+		}
+		s.machine.revisions = append(s.machine.revisions, results[i].Revision)
+		if entries[i].Kind == consensus.EntryCommand && results[i].Err == nil {
+			s.fastPath.executed(s, entries[i].Proposal, &results[i])
+		}
+	}
+	s.reached(member, entries)
+}
+
+// chosen is told of every entry that a member applies.
+func (s *Suite) chosen(member consensus.MemberID, e *consensus.Entry) {
+	s.logs.committed(s, member, e)
+	s.configCommitted(e)
+}
+
+// reached is told of what a member has applied.
+func (s *Suite) reached(member consensus.MemberID, entries []consensus.Entry) {
 	if n := len(entries); n > 0 {
 		s.commits.acted(s, member, entries[n-1].Index)
 		s.logs.of(member).reached(entries[n-1].Index)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/sim/check"
 )
@@ -261,6 +262,54 @@ func TestSuite_notices(t *testing.T) {
 		s.Finish()
 		if len(s.Violations) == 0 || s.Violations[0].Property != tc.want {
 			t.Errorf("%s: got %v", tc.want, s.Violations)
+		}
+	}
+}
+
+// Ensure that members whose state machine has no model here are judged by what they apply, and by what the fast path promised.
+func TestSuite_Executed(t *testing.T) {
+	at := func(index consensus.Index, term consensus.Term) consensus.Entry {
+		e := put(index, "a", "1")
+		e.Term, e.Proposal.Session.Member, e.Proposal.Sequence = term, 7, uint64(index)
+		return e
+	}
+	result := func(revision kv.Revision, err error) []kv.Result { return []kv.Result{{Revision: revision, Err: err}} }
+	decided := func(revision uint64) []tally.Decision {
+		return []tally.Decision{{
+			Attempt: consensus.Attempt{Proposal: at(1, 1).Proposal, Revision: revision},
+			Reply:   result(kv.Revision(revision), nil)[0].Append(nil),
+		}}
+	}
+	for _, tc := range []struct {
+		name, property string
+		play           func(s *check.Suite)
+	}{
+		{"the same by two members", "", func(s *check.Suite) {
+			s.Executed(1, []consensus.Entry{at(1, 1)}, result(1, nil))
+			s.Executed(2, []consensus.Entry{at(1, 1)}, result(1, nil))
+		}},
+		{"entries that differ", "state-machine", func(s *check.Suite) {
+			s.Executed(1, []consensus.Entry{at(1, 1)}, result(1, nil))
+			s.Executed(2, []consensus.Entry{at(1, 2)}, result(1, nil))
+		}},
+		{"a promise kept", "", func(s *check.Suite) {
+			s.FastDecided(1, decided(1))
+			s.Executed(1, []consensus.Entry{at(1, 1)}, result(1, nil))
+		}},
+		{"a promise of another revision", "fast-path", func(s *check.Suite) {
+			s.FastDecided(1, decided(2))
+			s.Executed(1, []consensus.Entry{at(1, 1)}, result(1, nil))
+		}},
+		{"a promise passed over", "fast-path", func(s *check.Suite) {
+			s.FastDecided(1, decided(1))
+			s.Executed(1, []consensus.Entry{at(1, 1)}, result(0, kv.ErrSkipped))
+		}},
+	} {
+		s := check.NewSuite(func() time.Duration { return 0 }, consensus.SnapshotMeta{})
+		tc.play(s)
+		s.Finish()
+		if s.Failed() != (tc.property != "") || s.Failed() && s.Violations[0].Property != tc.property {
+			t.Errorf("%s: %v, want %q", tc.name, s.Violations, tc.property)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func Compare(seed uint64, delay time.Duration) ([]Trial, error) {
 				}
 				t := Trial{
 					Change: row.name, Dead: dead, Protocol: protocol, Done: -1, Settled: -1, Stall: r.Stall,
-					Messages: r.Counts.Messages, Broken: len(r.Violations),
+					Messages: r.Counts.Messages, Broken: len(r.Violations) + len(r.Laws),
 				}
 				if r.Done > 0 {
 					t.Done = r.rounds(r.Done)

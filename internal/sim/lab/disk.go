@@ -32,12 +32,16 @@ func (d *disk) open() {
 		Put:      func(inputs ...raft.Input) { d.told = append(d.told, inputs...) },
 		Deliver:  d.m.w.net.sendAll,
 		Evaluate: d.m.answer,
-		Synced:   func([]node.Persist) { d.m.w.stages.durable(d.m) },
+		Synced: func(requests []node.Persist) {
+			d.m.w.judge.Written(d.m.id, requests)
+			d.m.w.stages.durable(d.m)
+		},
 	})
 }
 
 func (d *disk) write(out *raft.Output) {
 	if request, asks := node.PersistOf(out); asks {
+		d.m.w.judge.persisting(&d.m.status, &request)
 		d.queue = append(d.queue, request)
 		d.sync()
 	}
@@ -105,6 +109,7 @@ func (d *disk) take(b *consensus.Batch) {
 // flush makes durable what waits, without a word to anybody: the member is about to crash.
 func (d *disk) flush(out *raft.Output) {
 	if request, asks := node.PersistOf(out); asks {
+		d.m.w.judge.persisting(&d.m.status, &request)
 		d.queue = append(d.queue, request)
 	}
 	_, _ = d.writer.Sync(d.queue) // append does not fail

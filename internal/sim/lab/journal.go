@@ -127,6 +127,18 @@ func (j *journal) add(kind Kind, m memberID, format string, args ...any) {
 	j.record(Record{Kind: kind, Member: m, Mark: marks[kind], Text: fmt.Sprintf(format, args...)})
 }
 
+// soFar returns what happened so far. What becomes later of messages that are on their way is not in it.
+func (j *journal) soFar() []Record {
+	records := slices.Clone(j.records)
+	for i := range records {
+		if a := records[i].Arrow; a != nil {
+			now := *a
+			records[i].Arrow = &now
+		}
+	}
+	return records
+}
+
 func (j *journal) acked() { j.acks = append(j.acks, j.w.Now()-j.w.origin) }
 
 // sent notes a message that leaves now.

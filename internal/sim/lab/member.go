@@ -75,10 +75,11 @@ func (m *member) start() {
 		m.stopFor("cannot start: " + err.Error())
 		return
 	}
-	replica, err := raft.New(m.options(), raft.Restored{
+	restored := raft.Restored{
 		Hard: hard, Base: base, Entries: m.disk.entries, Applied: m.store.position.Index, Tombstones: m.store.tombs,
 		Revision: m.store.revision, Records: records,
-	})
+	}
+	replica, err := raft.New(m.options(), restored)
 	if err != nil {
 		m.stopFor("cannot start: " + err.Error())
 		return
@@ -87,6 +88,7 @@ func (m *member) start() {
 	m.disk.open()
 	m.life++
 	m.status = replica.Status()
+	m.w.judge.began(m.id, &restored, replica)
 }
 
 // stop ends the process: what is not on disk is lost, and connections break.
@@ -171,12 +173,13 @@ func (m *member) step(inputs ...raft.Input) {
 	if !m.running() {
 		return
 	}
+	m.w.judge.Taken(m.id, inputs)
 	out, broken := m.try(inputs)
 	if broken != "" {
 		m.stopFor(broken)
 		return
 	}
-	leader := m.status.Leader
+	leader, term := m.status.Leader, m.status.Term
 	m.status = m.replica.Status()
 	if m.status.Leader != leader {
 		m.w.clients.leaderChanged(m)
@@ -192,6 +195,7 @@ func (m *member) step(inputs ...raft.Input) {
 	}
 	if m.w.operator.watch(m); m.running() {
 		m.perform(&out)
+		m.w.judge.performed(term, &m.status, &out)
 	}
 }
 
@@ -236,6 +240,9 @@ func (m *member) perform(out *raft.Output) {
 	}
 	for _, request := range out.NeedSnapshot {
 		m.stream(request.To)
+	}
+	if len(out.Decided) > 0 {
+		m.w.judge.FastDecided(m.id, out.Decided)
 	}
 	for i := range out.Decided {
 		m.w.clients.decided(m, out.Decided[i].Proposal.Sequence)

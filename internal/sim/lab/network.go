@@ -76,6 +76,7 @@ func (n *network) arrival(from, to memberID) time.Duration {
 }
 
 func (n *network) sendAll(messages []message) {
+	n.w.judge.Sent(messages)
 	for _, m := range messages {
 		n.send(m)
 	}

@@ -34,7 +34,7 @@ func (m *member) stateOf(id consensus.ProposalID) fast.ProposalState {
 func (m *member) answer(evaluations []raft.Evaluation) {
 	for i := range evaluations {
 		if answer, known := node.Answer(&evaluations[i], &m.store); known {
-			m.w.net.send(answer)
+			m.w.net.sendAll([]message{answer})
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/sim/check"
 )
 
 // Counts are what was sent.
@@ -32,8 +33,9 @@ type Report struct {
 	Records    []Record
 	Acks       []time.Duration
 	Violations []Violation
-	Outcome    string // "new configuration", "old configuration", "between" or "nobody leads"
-	InForce    string // at the end
+	Laws       []check.Violation // of the simulator; shown if none of Violations is
+	Outcome    string            // "new configuration", "old configuration", "between" or "nobody leads"
+	InForce    string            // at the end
 	Leaders    string
 	Acked      int
 	Fast       bool // clients offered their writes to all voters
@@ -52,9 +54,12 @@ type Report struct {
 	took       time.Duration
 }
 
+// Broken reports whether a law was broken.
+func (r *Report) Broken() bool { return len(r.Violations)+len(r.Laws) > 0 }
+
 func (w *world) report(title string) *Report {
 	r := &Report{
-		Title: title, Records: w.journal.records, Acks: w.journal.acks, Violations: w.laws.violations, Counts: w.counts,
+		Title: title, Records: w.journal.soFar(), Acks: w.journal.acks, Violations: w.laws.violations, Counts: w.counts,
 		Members: len(w.members), delay: w.delay, round: 2*w.delay + w.pace.sync, took: w.Now() - w.origin,
 		Acked: len(w.clients.acked), Fast: w.clients.fast, Early: w.clients.early, asked: len(w.operator.requests) > 0,
 	}
@@ -136,8 +141,11 @@ func (r *Report) summary(out io.Writer) {
 	for _, missed := range r.missed {
 		line("note", "%s never happened: the change did not get there", missed)
 	}
-	if len(r.Violations) == 0 {
+	switch {
+	case !r.Broken():
 		line("violations", "none")
+	case len(r.Violations) == 0:
+		line("VIOLATION", "%s: %s", r.Laws[0].Property, r.Laws[0].Detail)
 	}
 	for _, v := range r.Violations {
 		line("VIOLATION", "%v", v)

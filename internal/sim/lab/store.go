@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/kv"
 )
 
 // store is the state machine: the writes that were applied, and the configuration. What it has applied is durable.
@@ -36,12 +37,12 @@ func (s *store) meta() consensus.SnapshotMeta {
 }
 
 // apply applies an entry. One that nobody can read changes nothing, here as on every other member.
-func (s *store) apply(e *entry) {
+func (s *store) apply(e *entry) (result kv.Result) {
 	s.position = e.Position()
 	var removed []memberID
 	switch e.Kind {
 	case consensus.EntryCommand:
-		s.write(e)
+		result.Err = s.write(e)
 	case consensus.EntryAbort:
 		if !s.decided(e.Proposal.Sequence) {
 			s.aborted = append(s.aborted, e.Proposal.Sequence)
@@ -52,15 +53,23 @@ func (s *store) apply(e *entry) {
 		removed, _, _ = s.about.ApplyNoop(e)
 	}
 	s.tombs = append(s.tombs, removed...)
+	result.Revision = kv.Revision(s.revision)
+	return result
 }
 
 // write applies a write, once, as docs/fast-path.md says.
-func (s *store) write(e *entry) {
-	if s.decided(e.Proposal.Sequence) || e.ExactRevision != 0 && e.ExactRevision <= s.revision {
-		return
+func (s *store) write(e *entry) error {
+	switch {
+	case slices.Contains(s.aborted, e.Proposal.Sequence):
+		return kv.ErrAborted
+	case slices.Contains(s.writes, e.Proposal.Sequence):
+		return nil
+	case e.ExactRevision != 0 && e.ExactRevision <= s.revision:
+		return kv.ErrSkipped
 	}
 	s.revision = max(s.revision+1, e.ExactRevision)
 	s.writes = append(s.writes, e.Proposal.Sequence)
+	return nil
 }
 
 // decided reports whether no later entry of a write can change anything.
@@ -81,10 +90,12 @@ func (m *member) apply() {
 		m.applying = false
 		batch := m.handed
 		m.handed = nil
+		results := make([]kv.Result, len(batch))
 		for i := range batch {
-			m.store.apply(&batch[i])
+			results[i] = m.store.apply(&batch[i])
 			m.w.clients.applied(m, &batch[i])
 		}
+		m.w.judge.Executed(m.id, batch, results)
 		if len(batch) > 0 {
 			m.step(raft.Applied{Index: m.store.position.Index, Revision: m.store.revision})
 		}

@@ -64,6 +64,7 @@ func (s Story) Play(safe bool) (*Report, error) {
 	w.laws.finish()
 	r := w.report(s.Name + ": " + s.Title)
 	r.About = append([]string{mode}, s.About...)
+	r.Laws = w.brokenLaws()
 	return r, nil
 }
 
@@ -71,7 +72,7 @@ func (s Story) Play(safe bool) (*Report, error) {
 // were expected where it does not.
 func (s Story) Kept(r *Report, safe bool) bool {
 	if safe {
-		return len(r.Violations) == 0
+		return !r.Broken()
 	}
 	return slices.ContainsFunc(r.Violations, func(v Violation) bool { return slices.Contains(s.Expect, v.Breach) })
 }

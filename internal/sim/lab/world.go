@@ -6,6 +6,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/kernel"
 )
 
@@ -49,6 +50,7 @@ type world struct {
 	journal  journal
 	names    names
 	laws     laws
+	judge    judge
 	clients  clients
 	operator operator
 	stages   stages
@@ -130,8 +132,11 @@ func (w *world) found(voters, total int) {
 	config := configOf(first)
 	w.names.note(consensus.ConfigID{Index: 1, Term: 1}, &config)
 	for _, id := range first {
+		w.member(id).store.found(&config)
+	}
+	w.judge = judge{check.NewSuite(w.Now, w.member(1).store.meta())}
+	for _, id := range first {
 		m := w.member(id)
-		m.store.found(&config)
 		m.disk.base = m.store.meta()
 		m.logBase = m.disk.base.Position.Index
 		m.start()

@@ -7,6 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/member/lanes"
 	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/diary"
 )
 
@@ -17,36 +18,16 @@ var _ lanes.Checks = checks{}
 
 // Persisting tells of the entries now, when the core has them; Synced again when they are safe.
 func (l checks) Persisting(request node.Persist) {
-	s, batch := l.Suite, &request.Batch
-	core := l.Lanes.Node().Replica()
-	s.Recording(l.ID, core.Term(), core.Status().Applied, batch)
-	if batch.Reset != nil {
-		s.Rebased(l.ID, *batch.Reset, true)
-	}
-	s.Entered(l.ID, core.Term())
-	s.Appended(l.ID, batch.Entries)
-	s.ForgettingRecords(l.ID, batch.Witness)
-	for i := range batch.Entries {
-		if e := &batch.Entries[i]; e.Kind == consensus.EntryConfig && e.Term == core.Term() {
-			s.Proposed(l.ID, e.Position(), core.Status().Commit)
-		}
-	}
-	l.Actions.Persisted(core.Term(), batch)
+	status := l.Lanes.Node().Replica().Status()
+	core := check.Core{Term: status.Term, Commit: status.Commit, Applied: status.Applied}
+	l.Suite.Persisting(l.ID, core, &request.Batch)
+	l.Actions.Persisted(core.Term, &request.Batch)
 }
 
 // Synced tells what is on disk now: it may be said to others.
 func (l checks) Synced(requests []node.Persist) {
-	var seq uint64
-	for i := range requests {
-		r := &requests[i]
-		if r.Seq == 0 {
-			continue
-		}
-		seq = r.Seq
-		l.Suite.Synced(l.ID, r.Batch.Hard, r.Batch.Entries, r.Batch.Reset)
-		l.Suite.SyncedRecords(l.ID, r.Batch.Witness)
-	}
-	l.Note(diary.Persist, seq, uint64(len(requests)), 0, nil)
+	last := l.Suite.Written(l.ID, requests)
+	l.Note(diary.Persist, last, uint64(len(requests)), 0, nil)
 }
 
 // Compacted tells what the log has forgotten.

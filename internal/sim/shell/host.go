@@ -71,20 +71,7 @@ func (h host) Connected(to consensus.MemberID) bool {
 }
 
 // Taken tells the checkers what the core takes, in order.
-func (h host) Taken(inputs []raft.Input) {
-	h.Suite.Stepping(h.ID)
-	for i := range inputs {
-		switch input := inputs[i].(type) {
-		case raft.Receive:
-			h.Suite.Offers.Took(h.ID, &input.Message)
-			if m := &input.Message; m.Kind == consensus.MsgPropose || m.Kind == consensus.MsgFastPropose {
-				h.Suite.Given(h.ID, m.Proposals)
-			}
-		case raft.Propose:
-			h.Suite.Given(h.ID, input.Proposals)
-		}
-	}
-}
+func (h host) Taken(inputs []raft.Input) { h.Suite.Taken(h.ID, inputs) }
 
 // Stepped implements lanes.Host.
 func (h host) Stepped(*raft.Replica) {}

@@ -98,11 +98,7 @@ func (p *Process) newLanes(o *Options) *lanes.Lanes {
 // tellRestart tells the checkers what was on the disk.
 func (p *Process) tellRestart() {
 	restored := &p.Data.Restored
-	p.Suite.Recovered(p.ID, restored.Hard, restored.Base, restored.Entries, restored.Applied)
-	p.Suite.RecoveredRecords(p.ID, restored.Records)
-	p.Suite.Restarted(p.ID, restored.Records)
-	p.Suite.Offers.Began(p.ID)
-	p.Suite.SentOnce.Started(p.ID)
+	p.Suite.Started(p.ID, restored)
 	p.Actions.Started(restored.Hard, restored.Base.Position, restored.Entries)
 }
 
