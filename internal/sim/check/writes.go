@@ -28,8 +28,8 @@ func (s *Suite) Taken(member consensus.MemberID, inputs []raft.Input) {
 	}
 }
 
-// Persisting tells that a write of a member is under way: the core has its entries, others may hear of them once Written tells
-// of it.
+// Persisting tells that a write of a member is under way: its core has the entries and records, and may promise none of them
+// before Written tells of the write.
 func (s *Suite) Persisting(member consensus.MemberID, core Core, batch *consensus.Batch) {
 	s.Recording(member, core.Term, core.Applied, batch)
 	if batch.Reset != nil {
@@ -45,7 +45,7 @@ func (s *Suite) Persisting(member consensus.MemberID, core Core, batch *consensu
 	}
 }
 
-// Written tells what is on disk now: it may be said to others. It returns the number of the last write, zero if nothing was
+// Written tells which writes are on disk now. It returns the number of the last write, zero if nothing was
 // written.
 func (s *Suite) Written(member consensus.MemberID, requests []node.Persist) (last uint64) {
 	for i := range requests {
