@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/quorate/quorate/internal/invariant"
-	"github.com/quorate/quorate/internal/level"
+	"github.com/quorate/quorate/internal/base/invariant"
+	"github.com/quorate/quorate/internal/base/level"
 )
 
 // Binary form of a Command, the payload of a consensus EntryCommand:

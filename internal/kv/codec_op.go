@@ -3,7 +3,7 @@ package kv
 import (
 	"encoding/binary"
 
-	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/base/invariant"
 )
 
 // Flags of a PutOp. A lease of zero, the common case, takes no byte.

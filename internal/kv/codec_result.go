@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/quorate/quorate/internal/auth"
-	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/base/invariant"
 )
 
 // Binary form of a Result, a row of the result table. A put without prev_kv, the common row, takes 1 byte and the

@@ -2,7 +2,7 @@ package kv
 
 import (
 	"github.com/quorate/quorate/internal/auth"
-	"github.com/quorate/quorate/internal/level"
+	"github.com/quorate/quorate/internal/base/level"
 )
 
 // Command is one replicated command: exactly one of the pointers is set. It is what the payload of a consensus

@@ -1,8 +1,8 @@
 package kv
 
 import (
+	"github.com/quorate/quorate/internal/base/keyrange"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/keyrange"
 )
 
 // FootprintOf returns the footprint of c. It aliases the keys of c.

@@ -1,6 +1,6 @@
 package kv
 
-import "github.com/quorate/quorate/internal/level"
+import "github.com/quorate/quorate/internal/base/level"
 
 // kindLevels has the feature level of each kind of command, zero for what is none. A RaiseOp needs only the first: it is what
 // raises the level.

@@ -6,18 +6,18 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/auth"
-	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/watch"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/clients"
+	"github.com/quorate/quorate/internal/member/integrity"
+	"github.com/quorate/quorate/internal/member/proposals"
+	"github.com/quorate/quorate/internal/member/upkeep"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
-	"github.com/quorate/quorate/internal/upkeep"
 )
 
 // Stop ends the goroutines and closes log and store. Waiting requests fail with ErrStopped.

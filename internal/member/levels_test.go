@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/auth"
-	"github.com/quorate/quorate/internal/autopilot"
-	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/nextlevel"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/lanes"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/membership/autopilot"
 	"github.com/quorate/quorate/internal/transport"
 )
 

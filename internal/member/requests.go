@@ -5,11 +5,11 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member/lanes"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
 // requests lets a goroutine wait for an asynchronous request (package lanes). Requests that come before Start wait for it.

@@ -8,13 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member/lanes"
-	"github.com/quorate/quorate/internal/node"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/node"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
 // deafLoop takes requests and answers none.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/auth/login"
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/base/env"
 )
 
 // slowLogin holds the next authentication of alice.

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/quorate/quorate/client"
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/engine"

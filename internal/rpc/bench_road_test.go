@@ -22,7 +22,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
 // BenchmarkRoad shows what a unary call costs the server on its way in and out alone: nothing is stored, and answers come as a

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/limits/admission"
 )
 
 // Ensure that a host that asks for what reads the whole store, or for other leaders, again and again, neither takes all places

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/quorate/quorate/internal/h2"
 	"github.com/quorate/quorate/internal/rpc/front"
 	"github.com/quorate/quorate/internal/rpc/gate"
+	"github.com/quorate/quorate/internal/rpc/h2"
 )
 
 // Calls of KV take the same steps, by whichever transport they come (package front, grpc-go, or inproc for JSON, locks and

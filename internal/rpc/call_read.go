@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/auth"
-	"github.com/quorate/quorate/internal/h2"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/kv/answers"
+	"github.com/quorate/quorate/internal/limits/answers"
+	"github.com/quorate/quorate/internal/rpc/h2"
 	"github.com/quorate/quorate/internal/rpc/timings"
 	"github.com/quorate/quorate/internal/rpc/validate"
 	"github.com/quorate/quorate/internal/rpc/wire"

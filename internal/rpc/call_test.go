@@ -24,7 +24,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
 // roads are the transports by which calls of KV come.

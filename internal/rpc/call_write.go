@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/quorate/quorate/internal/h2"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/rpc/costly"
+	"github.com/quorate/quorate/internal/rpc/h2"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/rpc/metrics"
 )
 

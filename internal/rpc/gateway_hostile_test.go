@@ -14,7 +14,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/limits/admission"
 )
 
 // Ensure that requests which are too large, too deep or too many objects are refused, however they announce themselves.

@@ -8,10 +8,10 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/stats"
 
-	"github.com/quorate/quorate/internal/admission"
-	"github.com/quorate/quorate/internal/h2"
+	"github.com/quorate/quorate/internal/base/tlsconn"
+	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/rpc/front"
-	"github.com/quorate/quorate/internal/tlsconn"
+	"github.com/quorate/quorate/internal/rpc/h2"
 )
 
 // NewFront makes a server like NewGRPCServer, on our own transport. pings says how clients may ping, and are pinged; calls is

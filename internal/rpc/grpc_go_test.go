@@ -12,7 +12,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
 // Ensure that services are by --grpc-transport=grpc-go what they are by default. With -grpc-go all tests of this package ask

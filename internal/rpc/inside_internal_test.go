@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/quorate/quorate/internal/kv/answers"
+	"github.com/quorate/quorate/internal/limits/answers"
 )
 
 // Ensure that what the services for locks and elections are answered is counted until the next answer, or the end of the call, and

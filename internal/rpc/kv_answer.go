@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/kv/answers"
 	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/limits/answers"
 	"github.com/quorate/quorate/internal/rpc/metrics"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )

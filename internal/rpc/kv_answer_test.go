@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/quorate/quorate/internal/kv/answers"
+	"github.com/quorate/quorate/internal/limits/answers"
 	"github.com/quorate/quorate/internal/rpc"
 )
 

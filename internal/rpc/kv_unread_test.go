@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/v3electionpb"
-	"github.com/quorate/quorate/internal/kv/answers"
+	"github.com/quorate/quorate/internal/limits/answers"
 	"github.com/quorate/quorate/internal/rpc"
 )
 

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/kv/answers"
 	"github.com/quorate/quorate/internal/kv/lease"
+	"github.com/quorate/quorate/internal/limits/answers"
 )
 
 func TestLease_life(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/quorate/quorate/api/v3electionpb"
 	"github.com/quorate/quorate/api/v3lockpb"
-	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/rpc/lockapi"
 )
 

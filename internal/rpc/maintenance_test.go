@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/storage/reserve"
 	"go.etcd.io/bbolt"

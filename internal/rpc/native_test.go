@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/quorate/quorate/client"
-	"github.com/quorate/quorate/internal/clients"
+	"github.com/quorate/quorate/internal/member/clients"
 )
 
 func (s *server) native(t testing.TB) *client.Client {

@@ -16,9 +16,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/clients"
-	"github.com/quorate/quorate/internal/kv/answers"
+	"github.com/quorate/quorate/internal/limits/answers"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/member/clients"
 )
 
 // liarServer serves an honest client beside a hostile one, and shows what both make the member hold.

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/clients"
+	"github.com/quorate/quorate/internal/member/clients"
 )
 
 // heldClients proposes nothing while it holds.

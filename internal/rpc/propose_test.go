@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/member/clients"
 )
 
 // proposeClient is one stream of a native client, by hand.

@@ -15,8 +15,9 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/api/v3electionpb"
 	"github.com/quorate/quorate/api/v3lockpb"
-	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/base/tlsconn"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/rpc/access"
 	"github.com/quorate/quorate/internal/rpc/authapi"
 	"github.com/quorate/quorate/internal/rpc/gate"
@@ -30,7 +31,6 @@ import (
 	"github.com/quorate/quorate/internal/rpc/tokenapi"
 	"github.com/quorate/quorate/internal/rpc/wire"
 	"github.com/quorate/quorate/internal/rpc/writerapi"
-	"github.com/quorate/quorate/internal/tlsconn"
 )
 
 // Services are etcd's gRPC services for one member, and the native one beside them.

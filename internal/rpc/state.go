@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/lease"
-	"github.com/quorate/quorate/internal/memory"
+	"github.com/quorate/quorate/internal/limits/memory"
 )
 
 // These checks bound replicated state that every member holds in memory, by the share of the member with the least. They belong

@@ -10,10 +10,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
-	"github.com/quorate/quorate/internal/level"
-	"github.com/quorate/quorate/internal/memory"
+	"github.com/quorate/quorate/internal/limits/memory"
 )
 
 // Ensure that no more leases are granted, and no more users and roles made, than this member has memory for, and that there is

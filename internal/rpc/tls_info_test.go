@@ -17,9 +17,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/quorate/quorate/internal/base/tlsconn"
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/rpc/portmux"
-	"github.com/quorate/quorate/internal/tlsconn"
 )
 
 // hiddenTLS is a listener whose connections are encrypted below what they show, as those of package certs.

@@ -14,11 +14,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/auth"
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/rpc/burst"
 	"github.com/quorate/quorate/internal/rpc/etcderr"
 	"github.com/quorate/quorate/internal/rpc/timings"

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/auth"
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/base/env"
 )
 
 // A simple token is the base64url text, without padding, of

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quorate/quorate/internal/linked"
+	"github.com/quorate/quorate/internal/base/linked"
 )
 
 // maxUses bounds the tokens whose last use is remembered: 8 MiB, at useBytes each. Options.UseBytes may be less.

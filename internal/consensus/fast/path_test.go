@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/quorate/quorate/internal/base/keyrange"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
 	"github.com/quorate/quorate/internal/consensus/rules"
-	"github.com/quorate/quorate/internal/keyrange"
 )
 
 // bench is the fast path of one of three voters, with its log and its configurations. Member 1 leads term 2.

@@ -3,9 +3,9 @@ package fast
 import (
 	"bytes"
 
+	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/rules"
-	"github.com/quorate/quorate/internal/invariant"
 )
 
 // Record takes the proposals of a MsgRecord into the pool, as far as the rules allow, and answers for each: at which

@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quorate/quorate/internal/base/keyrange"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/consensus/rules"
-	"github.com/quorate/quorate/internal/keyrange"
 )
 
 // The part of the test's members that the fast path needs: a state machine with revisions and results, a pool on disk, and

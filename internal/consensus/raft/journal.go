@@ -3,10 +3,10 @@ package raft
 import (
 	"fmt"
 
+	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
-	"github.com/quorate/quorate/internal/invariant"
 )
 
 // The log, and the configurations that derive from it, change here and nowhere else.

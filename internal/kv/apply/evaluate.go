@@ -2,8 +2,8 @@ package apply
 
 import (
 	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/base/keyrange"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/keyrange"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )

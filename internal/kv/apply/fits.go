@@ -2,7 +2,7 @@ package apply
 
 import (
 	"github.com/quorate/quorate/internal/kv/lease"
-	"github.com/quorate/quorate/internal/memory"
+	"github.com/quorate/quorate/internal/limits/memory"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 

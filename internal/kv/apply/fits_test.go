@@ -4,11 +4,11 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/lease"
-	"github.com/quorate/quorate/internal/level"
-	"github.com/quorate/quorate/internal/memory"
+	"github.com/quorate/quorate/internal/limits/memory"
 )
 
 // Ensure that a store is not opened whose leases are more than there is memory for, and that what is counted before it is opened

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/level"
 )
 
 // levelTable holds the active feature level (package level). The goroutine that calls Apply changes it; anybody may read it.

@@ -8,11 +8,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/nextlevel"
-	"github.com/quorate/quorate/internal/level"
 )
 
 // newLeveledBench is a member of voters 1 and 2 and learner 3, whose build knows so much in a cluster with the next level.

@@ -2,13 +2,13 @@ package apply
 
 import (
 	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/counts"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/kv/watch"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 

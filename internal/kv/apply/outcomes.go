@@ -3,8 +3,8 @@ package apply
 import (
 	"fmt"
 
+	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/invariant"
 	"github.com/quorate/quorate/internal/kv"
 )
 

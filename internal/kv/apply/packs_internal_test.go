@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/engine"
 )

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quorate/quorate/internal/histogram"
+	"github.com/quorate/quorate/internal/base/histogram"
 	"github.com/quorate/quorate/internal/kv"
 )
 

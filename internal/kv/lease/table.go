@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/kv"
 )
 

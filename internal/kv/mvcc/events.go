@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/quorate/quorate/internal/keyrange"
+	"github.com/quorate/quorate/internal/base/keyrange"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/engine"
 )

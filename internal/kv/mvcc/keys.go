@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 
-	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/engine"
 )

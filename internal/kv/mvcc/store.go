@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/census"
 	"github.com/quorate/quorate/internal/storage/engine"

@@ -6,7 +6,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/census"
 	"github.com/quorate/quorate/internal/storage/engine"

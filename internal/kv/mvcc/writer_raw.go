@@ -1,6 +1,6 @@
 package mvcc
 
-import "github.com/quorate/quorate/internal/invariant"
+import "github.com/quorate/quorate/internal/base/invariant"
 
 // Here the Writer takes rows of other tables of the replicated state into its batch. Nothing that it reads shows them
 // before the batch is committed.

@@ -14,8 +14,8 @@
 package nextlevel
 
 import (
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/level"
 )
 
 // Level is the level that the build which ships does not know.

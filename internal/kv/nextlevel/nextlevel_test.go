@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/nextlevel"
-	"github.com/quorate/quorate/internal/level"
 )
 
 // Ensure that the build which ships knows all commands, and that changes of users, in whosever name, and nothing else are of the next

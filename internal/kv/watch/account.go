@@ -5,7 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/quorate/quorate/internal/linked"
+	"github.com/quorate/quorate/internal/base/linked"
 )
 
 // account is what all streams of one client have in memory together.

@@ -7,7 +7,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/quorate/quorate/internal/keyrange"
+	"github.com/quorate/quorate/internal/base/keyrange"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/quorate/quorate/internal/base/linked"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
-	"github.com/quorate/quorate/internal/linked"
 )
 
 // Options bound what the hub keeps in memory. Zero means the default.

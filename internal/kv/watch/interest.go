@@ -3,7 +3,7 @@ package watch
 import (
 	"math/rand/v2"
 
-	"github.com/quorate/quorate/internal/keyrange"
+	"github.com/quorate/quorate/internal/base/keyrange"
 	"github.com/quorate/quorate/internal/kv"
 )
 

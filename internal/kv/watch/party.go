@@ -1,8 +1,8 @@
 package watch
 
 import (
+	"github.com/quorate/quorate/internal/base/linked"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/linked"
 )
 
 // watcher is one watch of a stream. Guarded by hub.mu.

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/quorate/quorate/internal/base/linked"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/linked"
 )
 
 // Stream is the watchers of one client connection.

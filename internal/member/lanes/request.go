@@ -4,10 +4,10 @@ import (
 	"errors"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/level"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
 // requestSweep is how often requests that have waited too long are looked for: a timer for each would cost more than a put.

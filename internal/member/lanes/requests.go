@@ -6,12 +6,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/linked"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/linked"
-	"github.com/quorate/quorate/internal/node"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/node"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
 // How requests end that were not done.

@@ -9,12 +9,12 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/auth/login"
+	"github.com/quorate/quorate/internal/base/tlsconn"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/tlsconn"
+	"github.com/quorate/quorate/internal/limits/admission"
 )
 
 // Tokens tells whose a token is: *login.Login.

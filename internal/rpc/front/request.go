@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/quorate/quorate/internal/h2"
+	"github.com/quorate/quorate/internal/rpc/h2"
 )
 
 // request is what the fields of a request say.

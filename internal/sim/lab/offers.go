@@ -3,10 +3,10 @@ package lab
 import (
 	"slices"
 
+	"github.com/quorate/quorate/internal/base/keyrange"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/keyrange"
 )
 
 // The shell's part of the fast path (docs/fast-path.md): the state machine says what a write touches and whether it

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
 )
 
 // Dump prints every record of the log in dir, one line per item, and goes on past damage as far as it can. It opens

@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/base/env"
 )
 
 // Inspect reads the log in the directory as Open does, and changes nothing: what an unfinished append left is not seen.
