@@ -72,7 +72,7 @@ func enable(t testing.TB, s *server) {
 // Ensure who may call what, of every call of etcd's services.
 func TestAuth_whoMayCallWhat(t *testing.T) {
 	_, root, alice, nobody := secured(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 6*testWait) // some 150 calls, slow ones with the race detector
+	ctx, cancel := context.WithTimeout(t.Context(), 3*testWait) // some 150 calls, slow ones with the race detector
 	defer cancel()
 	granted, err := root.Grant(ctx, 600)
 	if err != nil {

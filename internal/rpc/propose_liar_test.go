@@ -106,7 +106,7 @@ type toldLiar struct {
 // lie begins a stream of the hostile client.
 func (s *liarServer) lie(t testing.TB, writer quoratepb.WriterClient) *liarStream {
 	t.Helper()
-	ctx, leave := context.WithTimeout(t.Context(), 6*testWait) // tens of thousands of messages, with the race detector, too
+	ctx, leave := context.WithTimeout(t.Context(), 3*testWait) // tens of thousands of messages, with the race detector, too
 	stream, err := writer.Propose(ctx)
 	if err != nil {
 		t.Fatal(err)
