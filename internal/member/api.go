@@ -137,13 +137,19 @@ func (m *Member) Propose(ctx context.Context, command *kv.Command) (kv.Result, e
 }
 
 // Prompt reports whether ProposeAsync and ReadAsync may be called: before a member has started, Propose and ReadIndex wait for
-// that.
-func (m *Member) Prompt() bool { return m.requests.Started() }
+// that, and Propose raises the feature level if a command needs a later one.
+func (m *Member) Prompt() bool {
+	if !m.requests.Started() {
+		return false
+	}
+	machine := m.stores.Latest()
+	return machine.ActiveLevel() >= machine.OwnLevel()
+}
 
 // ProposeAsync is Propose without waiting: done is told once how the command ended, by a goroutine that must not be held up,
 // and the command is not used any more once ProposeAsync has returned. abandon reports whether it was in time: then done is
-// not told. With an error, done is not told either. Commands that need a feature level which is not active yet are for
-// Propose.
+// not told. With an error, done is not told either: a *lanes.NeedsLevelError if the command needs a feature level that is not
+// active.
 func (m *Member) ProposeAsync(command *kv.Command, done proposals.Completion) (abandon func() bool, err error) {
 	return m.requests.Requests.Propose(command, done)
 }

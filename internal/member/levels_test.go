@@ -60,8 +60,9 @@ func TestMember_rollingUpgrade(t *testing.T) {
 				len(held.By) != 3-upgraded || !strings.Contains(err.Error(), "three (build test, level 1)") {
 				t.Fatalf("%d are upgraded: %v", upgraded, err)
 			}
-			if _, err := n.ProposeAsync(userAdd("early"), nil); !errors.Is(err, lanes.ErrNeedsLevel) {
-				t.Fatalf("%d are upgraded: an asynchronous proposal: %v", upgraded, err)
+			var needs *lanes.NeedsLevelError
+			if _, err := n.ProposeAsync(userAdd("early"), nil); !errors.As(err, &needs) || n.Prompt() {
+				t.Fatalf("%d are upgraded: an asynchronous proposal: %v; prompt: %t", upgraded, err, n.Prompt())
 			}
 			c.put(n, "k")
 		}

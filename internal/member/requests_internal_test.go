@@ -182,6 +182,7 @@ func TestRequests_command(t *testing.T) {
 		}
 	}
 	a := newAsking(t)
+	a.start(deafLoop{proposals.New(1, 1, 0)})
 	large := &kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: make([]byte, 100)}}
 	if _, err := a.command(t.Context(), large); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a large command: %v", err)

@@ -24,8 +24,9 @@ import (
 //
 // Both share the functions admit (of a request), makeRoom, complete, permit and show, which get the patience of their caller.
 // These exist twice: the sequence of the steps (asyncWrite and writeBlocking, asyncRead and rangeKeys), the way through the
-// gate (asyncCall.begin and leave; gate.Pass), the signature of a write (shared.sign; access.Control.Propose), and the question
-// to the member (ProposeAsync and Propose, ReadAsync and ReadIndex).
+// gate (asyncCall.begin and leave; gate.Pass), and the signature of a write (shared.sign; access.Control.Propose). For the
+// member there is one request: Propose and ReadIndex wait for what ProposeAsync and ReadAsync ask. They also wait for Start and
+// raise the feature level if the command needs that: where this may happen, Prompt is false.
 
 // patience says whether a step of a call may wait.
 type patience bool

@@ -109,7 +109,8 @@ func TestRequests_Propose(t *testing.T) {
 			t.Errorf("a large command: %v", err)
 		}
 		a.host.needs = level.First + 1
-		if _, err := a.Propose(put, done); !errors.Is(err, ErrNeedsLevel) {
+		var needs *NeedsLevelError
+		if _, err := a.Propose(put, done); !errors.As(err, &needs) || needs.Needs != a.host.needs {
 			t.Errorf("a command of a level that is not active: %v", err)
 		}
 		a.host.needs = level.First
