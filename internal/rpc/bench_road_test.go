@@ -2,6 +2,7 @@ package rpc_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -179,12 +180,21 @@ func (a *answeringBackend) answer(stop <-chan struct{}) {
 // calls, and writes a line with the processor time of each call in microseconds.
 const roadLoad = "QUORATE_ROAD_LOAD"
 
+// noUser stands in roadLoad for no user.
+const noUser = "-"
+
 type load struct {
 	in  *os.File
 	out *os.File
 }
 
 func startLoad(b *testing.B, addr, method string, clients, conns int) *load {
+	b.Helper()
+	return startLoadAs(b, "", addr, method, clients, conns)
+}
+
+// startLoadAs starts clients that bear the token of a user, unless that is empty.
+func startLoadAs(b *testing.B, user, addr, method string, clients, conns int) *load {
 	b.Helper()
 	theirIn, in, err := os.Pipe()
 	if err != nil {
@@ -195,7 +205,8 @@ func startLoad(b *testing.B, addr, method string, clients, conns int) *load {
 		b.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestRoadLoad$")
-	cmd.Env = append(os.Environ(), "GOGC=100", fmt.Sprintf("%s=%s %s %d %d %t", roadLoad, addr, method, clients, conns, *encrypted))
+	cmd.Env = append(os.Environ(), "GOGC=100", fmt.Sprintf("%s=%s %s %d %d %t %s", roadLoad, addr, method, clients, conns, *encrypted,
+		cmp.Or(user, noUser)))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirIn, theirOut, os.Stderr
 	if err := errors.Join(cmd.Start(), theirIn.Close(), theirOut.Close()); err != nil {
 		b.Fatal(err)
@@ -226,11 +237,19 @@ func TestRoadLoad(t *testing.T) {
 	if asked == "" {
 		t.Skip("only BenchmarkRoad starts it")
 	}
-	var addr, method string
+	var addr, method, user string
 	var clients, conns int
 	var secure bool
-	if _, err := fmt.Sscan(asked, &addr, &method, &clients, &conns, &secure); err != nil {
+	if _, err := fmt.Sscan(asked, &addr, &method, &clients, &conns, &secure, &user); err != nil {
 		t.Fatal(err)
+	}
+	var options []grpc.DialOption
+	if user != noUser {
+		token, err := tokenOf(addr, user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options = append(options, token)
 	}
 	transport := insecure.NewCredentials()
 	if secure {
@@ -238,7 +257,7 @@ func TestRoadLoad(t *testing.T) {
 	}
 	var call []func() error
 	for range conns {
-		conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(transport))
+		conn, err := grpc.NewClient("passthrough:///"+addr, append(options, grpc.WithTransportCredentials(transport))...)
 		if err != nil {
 			t.Fatal(err)
 		}

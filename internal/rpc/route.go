@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/rpc/incoming"
 )
 
 // routeKey is the metadata by which a client asks, and is told, by which way a write was answered: docs/fast-path.md.
@@ -14,7 +15,7 @@ const routeKey = "quorate-route"
 
 // routed prepares to tell the client the route, if it asks. Tell is called with the answer.
 func routed(ctx context.Context) (_ context.Context, tell func()) {
-	if len(metadata.ValueFromIncomingContext(ctx, routeKey)) == 0 {
+	if _, asks := incoming.First(ctx, routeKey); !asks {
 		return ctx, func() {}
 	}
 	asked := ctx
