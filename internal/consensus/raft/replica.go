@@ -38,6 +38,6 @@ func New(opts Options, restored Restored) (*Replica, error) {
 	r.elect.removed = r.configs.IsTombstone(opts.ID)
 	r.keepPromise(&restored.Hard)
 	r.resetCampaign()
-	r.out.Output = Output{} // what happened before the start is no news
+	r.out.Output = Output{} // events before the start are not reported
 	return r, nil
 }
