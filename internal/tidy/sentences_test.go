@@ -12,7 +12,6 @@ import (
 var oldSentences = []string{
 	"internal/clients",     // to be done
 	"internal/datadir",     // to be done
-	"internal/level",       // to be done
 	"internal/member",      // to be done
 	"internal/model",       // to be done
 	"internal/rpc/*",       // to be done
