@@ -14,7 +14,7 @@ import (
 func TestAuth_tokensEnd(t *testing.T) {
 	s, root, _, _ := secured(t)
 	ctx := waitContext(t)
-	conn, err := grpc.NewClient(s.addr, grpc.WithTransportCredentials(insecure.NewCredentials())) // does not try again
+	conn, err := grpc.NewClient(s.addr, grpc.WithTransportCredentials(insecure.NewCredentials())) // does not retry
 	if err != nil {
 		t.Fatal(err)
 	}

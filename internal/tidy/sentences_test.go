@@ -14,7 +14,6 @@ var oldSentences = []string{
 	"internal/datadir", // to be done
 	"internal/member",  // to be done
 	"internal/model",   // to be done
-	"internal/rpc/*",   // to be done
 	"internal/sim",     // to be done
 }
 
@@ -62,6 +61,23 @@ func within(path, folder string) bool {
 		return inside && !strings.Contains(rest, "/")
 	}
 	return strings.HasPrefix(path, folder+"/")
+}
+
+// Ensure that a folder of oldSentences holds the files below it, and with /* only its own.
+func TestWords_within(t *testing.T) {
+	for _, row := range []struct {
+		folder, path string
+		inside       bool
+	}{
+		{"internal/rpc", "internal/rpc/a/a.go", true},
+		{"internal/rpc", "internal/rpcs/a.go", false},
+		{"internal/rpc/*", "internal/rpc/a.go", true},
+		{"internal/rpc/*", "internal/rpc/a/a.go", false},
+	} {
+		if got := within(row.path, row.folder); got != row.inside {
+			t.Errorf("%s in %s: %t", row.path, row.folder, got)
+		}
+	}
 }
 
 var (
