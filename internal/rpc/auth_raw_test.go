@@ -67,7 +67,8 @@ func TestAuth_tokensEnd(t *testing.T) {
 	}
 }
 
-// Ensure that watches see only what they may: the empty key, from a key on, fragments, ids that are created again, before and after a revocation.
+// Ensure that watches get only permitted keys: the empty key, from a key on, fragments, ids that are created again, before and
+// after a revocation.
 func TestAuth_rawWatches(t *testing.T) {
 	s, root, _, _ := secured(t)
 	ctx := waitContext(t)

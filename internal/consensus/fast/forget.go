@@ -96,7 +96,7 @@ func (f *Path) Orphans(v *View) []consensus.ProposalID {
 	return f.pool.Older(v.Now-patience, v.Now, consensus.MaxOrphans)
 }
 
-// Update reads the log up to its end; false if so much is not applied that the leader cannot tell what to abort.
+// Update reads the log up to its end; false if the fast path is not enabled, or too much is not applied to abort a proposal.
 func (f *Path) Update() bool { return f.Enabled() && f.unapplied.update() }
 
 // Abort reports whether the leader is to abort a proposal that a voter asked about: it is neither logged nor applied, so it has

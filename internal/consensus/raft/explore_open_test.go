@@ -23,10 +23,6 @@ import (
 //	room      no voter refuses them because records of others take its room
 //	held      twenty election timeouts later no member holds a record
 //	given up  a proposal that its proposer repeats every three timeouts is executed
-//	open      half an election timeout later, of three proposals on keys that nobody used one succeeds on the fast path
-//	room      no voter refuses them because its room is taken by others
-//	held      twenty election timeouts later nobody holds a record
-//	given up  what its proposer asks for every three timeouts is executed
 
 // openMove is one move. Messages that it does not deliver are lost.
 type openMove struct {

@@ -18,7 +18,7 @@ type Options struct {
 	// members, the member does not campaign: it would count its own vote.
 	Storage consensus.StorageID
 
-	ElectionTicks  int // a follower that hears no leader for this long campaigns, after a random wait up to as long again
+	ElectionTicks  int // a follower without a leader's message for so long campaigns, after a random wait up to as long again
 	HeartbeatTicks int
 	TickMicros     uint64 // length of a tick, for promises to members whose ticks differ; zero counts as one
 	Seed           uint64 // of the generator that spreads election timeouts; mixed with ID
@@ -39,7 +39,7 @@ type Options struct {
 	MaxSnapshotLogBytes int
 
 	PreVote     bool // ask before raising the term (Raft thesis, section 9.6)
-	CheckQuorum bool // a leader that hears no quorum steps down; members that hear a leader refuse votes (section 6.2)
+	CheckQuorum bool // a leader without messages of a quorum steps down; members with a live leader refuse votes (section 6.2)
 	// LeaderLease answers reads without a round while a quorum has confirmed the leader within an election timeout (section
 	// 6.4.1). It assumes that ticks pass at nearly the same speed everywhere. It needs CheckQuorum, and it forbids followers to
 	// suspect a leader early.

@@ -60,7 +60,7 @@ func (r *Replica) handleLogQueryReply(m *consensus.Message) {
 	}
 }
 
-// readFromMajority answers the reads for which a majority told the ends of their logs, if all entries up to there have
+// readFromMajority answers the reads for which a majority reported the ends of their logs, if all entries up to there have
 // committed here.
 func (r *Replica) readFromMajority() {
 	if len(r.forwards.forwarded) == 0 || !r.forwards.logEnds.Answered() ||

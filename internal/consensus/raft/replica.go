@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/filter"
 )
 
-// New returns a replica that continues from what its disk has.
+// New returns a replica that continues from the state on its disk. The errors are ErrOptions and ErrRestored.
 func New(opts Options, restored Restored) (*Replica, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 // without plays the block "without RULE... voters=N" of a script twice: with the rules, where no law may break, and without
 // them. Its lines are those of the other scripts, and
 //
-//	offer M P K heard=L    member M proposes P, which touches the keys K, to all voters; those in the list L hear of it
+//	offer M P K heard=L    member M proposes P, which touches the keys K, to all voters; those in the list L receive it
 //	append M P K           leader M logs P, and sends it to no member
 //	lead M votes=L         member M is elected by those in L; its entries reach no member
 //	give M to=L [upto=I] [untold]    leader M replicates to those in L, up to index I, with its commit index or without

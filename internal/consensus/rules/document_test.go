@@ -85,7 +85,7 @@ var (
 	document = regexp.MustCompile(`docs/([\w-]+\.md)`)
 )
 
-// linked makes links of what stands in docs.
+// linked turns the documents that a source names into links.
 func linked(t *testing.T, source string) string {
 	source = decision.ReplaceAllStringFunc(source, func(name string) string {
 		number, _ := strconv.Atoi(strings.TrimPrefix(name, "ADR "))

@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/census"
 )
 
-// countAt tells how many keys a range holds at rev, which is published.
+// countAt returns the number of keys of a range at rev, which is published.
 func (s *Store) countAt(key, end []byte, rev kv.Revision, account kv.Account) (int64, error) {
 	count, parts := s.census.Count(key, end, rev)
 	for i := range parts {

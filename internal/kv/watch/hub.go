@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/linked"
 )
 
-// Options bound what the hub keeps in memory. Zero means the default.
+// Options bound the hub's memory. Zero means the default.
 type Options struct {
 	StreamResponses int   // bound of those that wait in one stream before its watchers fall behind
 	StreamBytes     int   // bound of the responses that wait in one stream
@@ -70,7 +70,7 @@ type Hub struct {
 	rev           kv.Revision        // published last; never falls
 	inStep        directory          // parties that get published events
 	stepping      linked.List[party] // the same
-	sleepers      sleepers           // streams with watchers that start after what was published
+	sleepers      sleepers           // streams with watchers that start after rev
 	accounts      map[string]*account
 	streams       int
 	watcherBytes  int64
