@@ -51,7 +51,7 @@ func (s *shared) checkKeys(ctx context.Context, command *kv.Command, check growt
 	if !deletes {
 		return nil
 	}
-	// Only a caller that may delete the keys learns how many there are, and has them counted.
+	// Only a caller that may delete the keys learns how many there are, or makes the member count them.
 	if err := s.sign(ctx, command, check.patience); err != nil {
 		return err
 	}

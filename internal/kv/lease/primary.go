@@ -118,8 +118,8 @@ func (l *Lessor) renew(id kv.LeaseID, now time.Time) Renewal {
 	return Renewal{TTLSeconds: le.ttlSeconds}
 }
 
-// Expired returns leases that are past their deadlines, the longest overdue first; the member proposes to revoke them. They are
-// at most so many, and have at most so many keys together, or it is a single lease. A lease that still exists after
+// Expired returns leases that are past their deadlines, the longest overdue first; the member proposes to revoke them. It
+// returns up to leases of them, with up to keys keys together, or a single lease. A lease that still exists after
 // namedAgainAfter is returned again, and one that is ending as soon as a part of it is gone. At a follower there are none.
 func (l *Lessor) Expired(now time.Time, leases, keys int) []kv.LeaseID {
 	var ids []kv.LeaseID

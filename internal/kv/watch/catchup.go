@@ -206,7 +206,7 @@ func (s *Stream) plan(compacted kv.Revision) chunk {
 	return c
 }
 
-// turn handles the first party that is behind, and visits at most so many of its watchers. It returns how many it has visited,
+// turn handles the first party that is behind, and visits up to most of its watchers. It returns how many it has visited,
 // and whether these were all.
 func (s *Stream) turn(p *party, compacted kv.Revision, c *chunk, most int) (looked int, done bool) {
 	h := s.hub
@@ -235,7 +235,7 @@ func (s *Stream) turn(p *party, compacted kv.Revision, c *chunk, most int) (look
 	return 1, true
 }
 
-// dismiss cancels at most so many watchers of a party.
+// dismiss cancels up to most watchers of a party.
 func (s *Stream) dismiss(p *party, why Response, most int) (cancelled int, done bool) {
 	for _, w := range p.members {
 		if cancelled == most {

@@ -74,7 +74,7 @@ func (h *Hub) sleep(s *Stream) {
 	}
 }
 
-// start takes at most so many watchers whose start was published out of the futures, and puts the parties that slept behind.
+// start takes up to most watchers whose start was published out of the futures, and puts the parties that slept behind.
 // Hub.mu is held.
 func (s *Stream) start(most int) (started int) {
 	h := s.hub

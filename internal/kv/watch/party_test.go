@@ -74,7 +74,7 @@ func (m *model) cancel(stream, n int) {
 	}
 }
 
-// read takes at most so many results of Next from a stream.
+// read takes up to times results of Next from a stream.
 func (m *model) read(stream, times int) {
 	ctx, s := doneContext(), m.streams[stream]
 	for range times {
