@@ -26,10 +26,10 @@ import (
 	"github.com/quorate/quorate/internal/member/proposals"
 )
 
-// BenchmarkRoad shows what a unary call costs the server on its way in and out alone: nothing is stored, and answers come as a
-// member gives them, from one goroutine and several at once. Clients are in a process of their own, each on a connection of
-// its own with one call at a time, but for the last row, where they share one. Counts (of allocations, of calls to read and
-// write, of switches to another thread) depend on the machine's speed far less than times do.
+// BenchmarkRoad measures the cost of a unary call in the server's transport and services alone: nothing is stored, and answers
+// come as a member gives them, from one goroutine and several at once. Clients are in a process of their own, each on a
+// connection of its own with one call at a time, but for the last row, where they share one. Counts (of allocations, of calls
+// to read and write, of context switches) depend on the machine's speed far less than times do.
 func BenchmarkRoad(b *testing.B) {
 	for _, row := range []struct{ clients, conns int }{{1, 1}, {64, 64}, {256, 256}, {64, 1}} {
 		for _, method := range []string{"put", "range"} {
@@ -50,7 +50,7 @@ func BenchmarkRoad(b *testing.B) {
 	}
 }
 
-// usage is what this process has used.
+// usage is the resource usage of this process.
 type usage struct {
 	micros, switches, reads, writes float64
 }
@@ -59,7 +59,7 @@ func readUsage(b *testing.B) usage {
 	b.Helper()
 	var u usage
 	u.micros, u.switches = processorTime(b)
-	io, err := os.ReadFile("/proc/self/io") // Linux alone counts them
+	io, err := os.ReadFile("/proc/self/io") // only Linux counts them
 	if err != nil {
 		return u
 	}
@@ -95,11 +95,11 @@ func (u usage) report(b *testing.B, begun usage) {
 	per(u.writes, begun.writes, "writes/op")
 }
 
-// syncTime is how long a commit takes.
+// syncTime is the duration of a commit.
 const syncTime = time.Millisecond
 
-// answeringBackend answers proposals without doing them, as a member does: one goroutine answers, after each commit, all that
-// came before it.
+// answeringBackend answers proposals without executing them, as a member does: one goroutine answers, after each commit, all
+// that came before it.
 type answeringBackend struct {
 	*machineBackend
 	waiting  chan *answered
@@ -219,7 +219,7 @@ func startLoadAs(b *testing.B, user, addr, method string, clients, conns int) *l
 	return &load{in: in, out: out}
 }
 
-// run has calls made, and returns what each cost the clients.
+// run lets the process make calls, and returns their average cost for the clients.
 func (l *load) run(b *testing.B, calls int) (micros float64) {
 	b.Helper()
 	if _, err := fmt.Fprintln(l.in, calls); err != nil {

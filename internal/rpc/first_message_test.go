@@ -13,7 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/limits/admission"
 )
 
-// halfSender speaks HTTP/2 by itself, to send requests that do not end.
+// halfSender speaks HTTP/2 itself, to send requests that do not end.
 type halfSender struct {
 	t    *testing.T
 	conn net.Conn

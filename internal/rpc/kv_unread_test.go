@@ -72,7 +72,7 @@ func TestServices_answersUnread(t *testing.T) {
 	}
 }
 
-// Ensure that lists, and what leaders say, count as other answers do.
+// Ensure that lists, and leaders' values, count as other answers do.
 func TestServices_listsAreCounted(t *testing.T) {
 	budget := answers.New(4<<20, 4<<20)
 	s := serveMember(t, func(o *rpc.Options) { o.Answers = budget })

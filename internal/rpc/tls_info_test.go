@@ -22,7 +22,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc/portmux"
 )
 
-// hiddenTLS is a listener whose connections are encrypted below what they show, as those of package certs.
+// hiddenTLS is a listener whose connections are encrypted below the net.Conn that they show, as those of package certs.
 type hiddenTLS struct {
 	net.Listener
 	config *tls.Config

@@ -9,7 +9,7 @@ import (
 type Level uint8
 
 const (
-	// First is all that the first release knows.
+	// First is the level of the first release.
 	First Level = 1
 
 	// Own is the level of this build: the last one.
@@ -23,13 +23,13 @@ type Step struct {
 	Enables string
 }
 
-// table has a row for each level. To add one: a constant, a row, and the level of the new command in kv.Needs, or, for a
-// format of the store, what package kv/apply does when it is raised. Package nextlevel then stands for the one after it.
+// table has a row for each level. To add one: a constant, a row, and the level of the new command in kv.Needs, or, for a format
+// of the store, the change that package kv/apply makes when it is raised. Package nextlevel then stands for the level after it.
 var table = [...]Step{
 	{First, "0.1.0", "all that release 0.1.0 knows"},
 }
 
-// Enables says in words what a level enables.
+// Enables describes what a level enables.
 func (l Level) Enables() string {
 	if l < First || int(l) > len(table) {
 		return "what this build does not know"
@@ -37,7 +37,7 @@ func (l Level) Enables() string {
 	return table[l-First].Enables
 }
 
-// Builds says in words which builds know a level.
+// Builds describes which builds know a level.
 func (l Level) Builds() string {
 	if l < First || int(l) > len(table) {
 		return "a build that knows it"
@@ -47,10 +47,10 @@ func (l Level) Builds() string {
 
 // Holder is a member that does not know a level.
 type Holder struct {
-	Name    string // or its id, if it has none
+	Name    string // or its id, if it has no name
 	Build   string
 	Level   Level
-	Started bool // it has published itself
+	Started bool // it has published its name, URLs and level
 }
 
 func (h *Holder) String() string {
@@ -66,7 +66,7 @@ type HeldError struct {
 	By            []Holder
 }
 
-// Error names the members that hold the level back, a few of them.
+// Error names the members that hold the level back, at most a few of them.
 func (e *HeldError) Error() string {
 	const most = 8
 	var names []string
@@ -81,7 +81,7 @@ func (e *HeldError) Error() string {
 		e.Needs.Enables(), e.Needs, e.Active, strings.Join(names, ", "), e.Needs.Builds())
 }
 
-// TooLowError refuses a member, or the data of one, whose build knows less than the cluster uses.
+// TooLowError refuses a member, or its data, whose build does not know the active level.
 type TooLowError struct{ Own, Active Level }
 
 func (e *TooLowError) Error() string {

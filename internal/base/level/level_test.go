@@ -39,7 +39,7 @@ func TestHeldError(t *testing.T) {
 	}
 }
 
-// Ensure that a build which knows too little is told so, with what to do.
+// Ensure that the error for a build which knows too little says what to do.
 func TestTooLowError(t *testing.T) {
 	low := level.TooLowError{Own: 1, Active: 2}
 	for _, want := range []string{"at feature level 2", "knows 1 at most", "start the build that ran here before, or a later one"} {

@@ -10,15 +10,15 @@ import (
 
 // Account implements kv.Account.
 type Account struct {
-	call  context.Context // whose answer it is; it says who the client is, which is asked for large answers only
+	call  context.Context // of the request that is answered; its client is looked up for large answers only
 	most  int64
 	taken int64
-	once  bool // Encoded
+	once  bool // Encoded was called
 	known bool // share.host is set
 	share *share
 }
 
-// know finds out which host gets the answer. It must be called before anything is counted.
+// know looks up the host that gets the answer. It must be called before bytes are counted.
 func (r *Account) know() {
 	if r.known {
 		return
@@ -47,7 +47,7 @@ func (r *Account) Walk(int) error {
 	return r.call.Err()
 }
 
-// need is how many bytes of the budget belong to what was taken.
+// need is the part of the budget that the taken bytes need.
 func (r *Account) need() int64 {
 	if r.once {
 		return r.taken
@@ -55,7 +55,7 @@ func (r *Account) need() int64 {
 	return copies * r.taken
 }
 
-// Encoded says that all memory of the answer is taken, that of the encoded one, too.
+// Encoded notes that Take has been called for all memory of the answer, that of its encoding included.
 func (r *Account) Encoded() { r.once = true }
 
 func (r *Account) grow(need int64) error {
@@ -69,7 +69,7 @@ func (r *Account) grow(need int64) error {
 	h := b.host(s.host)
 	defer b.forget(h)
 	if s.bytes == 0 && len(h.waiting) > 0 {
-		return kv.ErrAnswersBusy // it does not pass those of its host that wait
+		return kv.ErrAnswersBusy // it does not overtake waiters of its host
 	}
 	more := max(need-s.bytes, min(stepBytes, b.total-s.bytes))
 	if !b.fits(h, s, more) {
@@ -81,10 +81,10 @@ func (r *Account) grow(need int64) error {
 	return nil
 }
 
-// Counted tells whether the account has bytes of the budget: the answer is large.
+// Counted reports whether the account has bytes of the budget: the answer is large.
 func (r *Account) Counted() bool { return r.need() > freeBytes }
 
-// Address says that the answer is for the call of ctx.
+// Address sets the call that the answer is for.
 func (r *Account) Address(ctx context.Context) {
 	r.call = ctx
 	s, b := r.share, r.share.budget

@@ -12,14 +12,14 @@ import (
 const (
 	// DefaultTotalBytes is Budget's total if none is given.
 	DefaultTotalBytes = 1 << 30
-	// DefaultMostBytes is what one answer may have if nothing is said.
+	// DefaultMostBytes bounds one answer if no other bound is given.
 	DefaultMostBytes = 512 << 20
 
-	// An answer is in memory twice while it is encoded: as it was collected and as it goes over the wire (but Encoded).
+	// An answer is in memory twice while it is encoded: as it was collected, and as it is sent (but see Encoded).
 	copies = 2
 	// freeBytes of each account are not counted: nearly all answers are smaller and need no lock.
 	freeBytes = 64 << 10
-	// stepBytes is the least by which an account grows.
+	// stepBytes is the least amount by which an account grows.
 	stepBytes = 256 << 10
 )
 
@@ -30,35 +30,35 @@ type Budget struct {
 
 	mu      sync.Mutex
 	used    int64
-	hosts   map[string]*host // that have bytes, or wait for some
+	hosts   map[string]*host // hosts that have bytes, or wait for some
 	waiting int
-	queue   linked.List[host] // hosts that wait, whose turn is next comes first
-	large   *share            // the one that has more than the share of its host
+	queue   linked.List[host] // hosts that wait; the next in turn comes first
+	large   *share            // the one share that exceeds what its host may have
 
-	unread  linked.List[share] // answers on their way: whose client has taken nothing for longest comes first
-	sweeper *time.Timer        // nil if none is on its way
-	ended   uint64             // answers that nobody read
+	unread  linked.List[share] // answers being sent; the one whose client has read nothing for longest comes first
+	sweeper *time.Timer        // nil if none is set
+	ended   uint64             // answers given up because they were not read
 }
 
 // host is a client host.
 type host struct {
 	name    string
-	bytes   int64     // that its accounts have
+	bytes   int64     // of its accounts
 	waiting []*waiter // in the order of arrival
 	place   linked.Place[host]
 }
 
-// share is what an account has of the budget. It is an object of its own so that a cleanup gives it back if the account is
-// garbage and was never released.
+// share is the part of the budget that an account has. It is an object of its own, so that a cleanup gives it back if the
+// account becomes garbage without a Release.
 type share struct {
 	budget *Budget
 	host   string
 
 	// Guarded by budget.mu.
 	bytes  int64
-	conn   *tlsconn.Conn // by which the answer goes; nil before
-	forget func() bool   // that conn is to be heard of
-	moved  time.Time     // when its client took something
+	conn   *tlsconn.Conn // on which the answer is sent; nil before
+	forget func() bool   // stops the release at the end of conn
+	moved  time.Time     // when the client last read a part
 	place  linked.Place[share]
 }
 
@@ -81,22 +81,22 @@ func New(totalBytes, mostBytes int64) *Budget {
 	return b
 }
 
-// MostBytes is what one answer may have.
+// MostBytes bounds one answer.
 func (b *Budget) MostBytes() int64 { return b.most }
 
-// UsedBytes is what all accounts have now.
+// UsedBytes is the sum of all accounts now.
 func (b *Budget) UsedBytes() int64 { return b.Stats().UsedBytes }
 
-// Stats is what a Budget has done, and has.
+// Stats are a Budget's use and counts.
 type Stats struct {
 	UsedBytes     int64  // of all accounts
-	MostHostBytes int64  // of the host that has most
+	MostHostBytes int64  // of the host that has the most
 	Waiting       int    // callers that wait for bytes
-	Refused       uint64 // answers that were too large, or found no bytes in time
-	Unread        uint64 // answers that were given up because their client did not read them
+	Refused       uint64 // answers too large, or given up while they waited for bytes or could not wait
+	Unread        uint64 // answers given up because their clients did not read them
 }
 
-// Stats tells it.
+// Stats returns the use and the counts now.
 func (b *Budget) Stats() Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -107,15 +107,15 @@ func (b *Budget) Stats() Stats {
 	return s
 }
 
-// fits tells whether a share may have more bytes. All of a host may be as much as is free then for others: alone it has half of
-// the budget, n hosts an n+1st part each, and whoever comes next finds as much (Choudhury and Hahne, Dynamic Queue Length
+// fits reports whether a share may have more bytes. A host may have as much as is free then for others: alone it gets half of
+// the budget, n hosts get one part of n+1 each, and the next host finds as much (Choudhury and Hahne, Dynamic Queue Length
 // Thresholds for Shared-Memory Packet Switches, 1998). The only answer of a host may be larger, one at a time.
 func (b *Budget) fits(h *host, s *share, more int64) bool {
 	free := b.total - b.used - more
 	return free >= h.bytes+more || free >= 0 && h.bytes == s.bytes && (b.large == nil || b.large == s)
 }
 
-// give is called with the lock held, if it fits.
+// give adds bytes to a share, with the lock held. The caller has checked fits.
 func (b *Budget) give(h *host, s *share, bytes int64) {
 	h.bytes += bytes
 	s.bytes += bytes
@@ -125,7 +125,7 @@ func (b *Budget) give(h *host, s *share, bytes int64) {
 	}
 }
 
-// take takes bytes back, with the lock held.
+// take gives bytes of a share back, with the lock held.
 func (b *Budget) take(s *share, bytes int64) {
 	h := b.hosts[s.host]
 	h.bytes -= bytes
@@ -137,7 +137,7 @@ func (b *Budget) take(s *share, bytes int64) {
 	}
 }
 
-// host returns that of a name.
+// host returns the host with a name, and creates it if need be.
 func (b *Budget) host(name string) *host {
 	h := b.hosts[name]
 	if h == nil {
@@ -147,7 +147,7 @@ func (b *Budget) host(name string) *host {
 	return h
 }
 
-// forget drops a host of which nothing is known any more.
+// forget drops a host without bytes and waiters.
 func (b *Budget) forget(h *host) {
 	if h.bytes == 0 && len(h.waiting) == 0 {
 		delete(b.hosts, h.name)
@@ -169,7 +169,7 @@ func (s *share) release() {
 	}
 }
 
-// left takes note that one of a host waits no more.
+// left notes that a waiter of a host waits no more.
 func (b *Budget) left(h *host) {
 	b.waiting--
 	if len(h.waiting) == 0 {
@@ -177,7 +177,7 @@ func (b *Budget) left(h *host) {
 	}
 }
 
-// admit grants bytes to those that wait and may have them. A host that got some is asked again after all others.
+// admit grants bytes to waiters whose bytes fit. A host that got some is next after all others.
 func (b *Budget) admit() {
 	for h := b.queue.First(); h != nil; {
 		next := h.place.Next()

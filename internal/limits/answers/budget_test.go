@@ -49,7 +49,7 @@ func TestAccount_Take(t *testing.T) {
 	}
 }
 
-// Ensure that many answers at once, each half the budget, all come to their end and never exceed it.
+// Ensure that many answers at once, each half the budget, are all built and never exceed it.
 func TestBudget_Build_many(t *testing.T) {
 	b := New(8*mib, 4*mib)
 	var group sync.WaitGroup
@@ -109,7 +109,7 @@ func TestBudget_Build_ended(t *testing.T) {
 	}
 }
 
-// Ensure that an account that is garbage gives back what it has.
+// Ensure that an account that becomes garbage gives back its bytes.
 func TestAccount_forgotten(t *testing.T) {
 	b := New(mib, mib)
 	func() {

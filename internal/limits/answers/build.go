@@ -9,8 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/limits/admission"
 )
 
-// Open returns an empty account that may grow to mostBytes; zero means MostBytes. Address names the
-// client host later.
+// Open returns an empty account that may grow to mostBytes; zero means MostBytes. Address sets its call later.
 func (b *Budget) Open(mostBytes int64) *Account {
 	return b.OpenFor(context.Background(), mostBytes)
 }
@@ -23,9 +22,9 @@ func (b *Budget) OpenFor(ctx context.Context, mostBytes int64) *Account {
 	return &Account{call: ctx, most: mostBytes, share: &share{budget: b}}
 }
 
-// Build calls build with an account for the answer to the call of ctx, and again if the budget was used up, once as much is
-// free. If build returns nil, it keeps the account and must release it. The error is build's, kv.ErrAnswersBusy if nothing was
-// free for too long, or that of ctx.
+// Build calls build with an account for the answer to the call of ctx, and again if the budget was used up, once twice as much
+// as the account had is free. If build returns nil, it keeps the account and must release it. The error is build's,
+// kv.ErrAnswersBusy if no bytes became free in time, or that of ctx.
 func (b *Budget) Build(ctx context.Context, mostBytes int64, build func(kv.Account) error) error {
 	need := int64(0)
 	for {
@@ -48,9 +47,9 @@ func (b *Budget) Build(ctx context.Context, mostBytes int64, build func(kv.Accou
 	}
 }
 
-// Lend takes bytes for what is made of an answer elsewhere, for the caller of ctx, until giveBack is called. Without patience,
-// who finds no room is refused; else the wait ends with the patience, or with ctx. The errors are kv.ErrAnswersBusy and that of
-// ctx.
+// Lend takes bytes for data made from an answer, for the caller of ctx, until giveBack is called. With patient zero it returns
+// an error if the bytes are not free; else it waits at most about so long, or until ctx ends. The errors are kv.ErrAnswersBusy
+// and that of ctx.
 func (b *Budget) Lend(ctx context.Context, bytes int64, patient time.Duration) (giveBack func(), err error) {
 	r := b.OpenFor(ctx, 0)
 	r.know()
@@ -66,12 +65,12 @@ func (b *Budget) Lend(ctx context.Context, bytes int64, patient time.Duration) (
 			return r.Release, nil
 		}
 		if !errors.Is(err, kv.ErrAnswersBusy) || time.Since(begun) >= patient || time.Since(round) < patience {
-			return nil, err // the last is because too many wait
+			return nil, err // a round shorter than patience means that too many wait
 		}
 	}
 }
 
-// lendNow gives bytes that are free.
+// lendNow takes bytes if they are free, without waiting.
 func (b *Budget) lendNow(s *share, bytes int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

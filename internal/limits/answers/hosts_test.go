@@ -16,7 +16,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// from is a call from a host, by a connection of its own.
+// from returns the context of a call from a host, on a connection of its own.
 func from(ctx context.Context, t *testing.T, address string) context.Context {
 	t.Helper()
 	near, far := net.Pipe()
@@ -33,7 +33,7 @@ func byConn(ctx context.Context, address string, info credentials.AuthInfo) cont
 	return peer.NewContext(ctx, &peer.Peer{Addr: &net.TCPAddr{IP: net.ParseIP(address), Port: 1}, AuthInfo: info})
 }
 
-// fill takes answers of a MiB each for a call until there is no room.
+// fill takes answers of a MiB each for a call until no more fit.
 func fill(b *Budget, call context.Context) (taken []*Account) {
 	for {
 		a := b.OpenFor(call, 0)
@@ -44,7 +44,8 @@ func fill(b *Budget, call context.Context) (taken []*Account) {
 	}
 }
 
-// Ensure that what one host has leaves as much for others, however many there are, and that the only answer of a host may be larger.
+// Ensure that a host leaves as much for others as it has, however many there are, and that the only answer of a host may be
+// larger.
 func TestBudget_fits(t *testing.T) {
 	b := New(96*mib, 48*mib)
 	var all []*Account
@@ -61,7 +62,7 @@ func TestBudget_fits(t *testing.T) {
 	if s := b.Stats(); s.MostHostBytes != 48*mib {
 		t.Errorf("one host has %d bytes", s.MostHostBytes)
 	}
-	runtime.KeepAlive(all) // what is garbage gives back what it has
+	runtime.KeepAlive(all) // a garbage account gives back its bytes
 
 	b = New(96*mib, 48*mib)
 	small := b.OpenFor(from(t.Context(), t, "10.0.0.1"), 0)
@@ -79,7 +80,7 @@ func TestBudget_fits(t *testing.T) {
 	runtime.KeepAlive(small)
 }
 
-// Ensure that hosts take turns, that who asks for much keeps nobody from asking for less, and that no host fills the line.
+// Ensure that hosts take turns, that a large request does not keep smaller ones waiting, and that no host fills the queue.
 func TestBudget_reserve_turns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(16*mib, 16*mib)
@@ -110,7 +111,7 @@ func TestBudget_reserve_turns(t *testing.T) {
 		for i, released := range []*Account{most, all[1], all[2]} {
 			released.Release()
 			synctest.Wait()
-			if len(granted) != 2+i { // first one of each host that asks for less
+			if len(granted) != 2+i { // first one of each host with a smaller request
 				t.Errorf("after release %d there are %d", i, len(granted))
 			}
 		}
@@ -136,7 +137,7 @@ func TestBudget_reserve_turns(t *testing.T) {
 	})
 }
 
-// Ensure that an answer of which a client takes something is left alone, and that one that nobody reads is given up with its
+// Ensure that an answer which a client reads is left alone, and that one which it does not read is given up with its
 // connection: sooner where others wait for the memory.
 func TestAccount_Sending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -180,7 +181,7 @@ func TestAccount_Sending(t *testing.T) {
 	})
 }
 
-// Ensure that the end of a connection gives back what its answers have.
+// Ensure that the end of a connection gives back the bytes of its answers.
 func TestAccount_Sending_gone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(16*mib, 16*mib)

@@ -2,7 +2,7 @@ package answers
 
 import "github.com/quorate/quorate/internal/kv"
 
-// Small is the kv.Account of an answer that is given up if it is too large not to be counted.
+// Small is the kv.Account of an answer that is given up if it is so large that it would have to be counted.
 type Small struct {
 	taken    int
 	walked   int

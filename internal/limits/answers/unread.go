@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	// unreadTimeout is how long a client may take nothing of an answer: programs stop while their users read, and machines
+	// unreadTimeout is how long a client may read nothing of an answer: programs stop while their users read, and machines
 	// sleep. Where others wait for the memory it is scarceUnreadTimeout.
 	unreadTimeout       = 5 * time.Minute
 	scarceUnreadTimeout = 30 * time.Second
-	// sweepInterval is how often unread answers are looked for, while any are on their way.
+	// sweepInterval is the time between two searches for unread answers, while any are being sent.
 	sweepInterval = time.Second
 )
 
-// Sending says that the answer was encoded in so many bytes, which are all that is left of it, and goes to its client
-// now. It returns false if nobody needs to know how far it has come: the answer is small, or goes to somebody inside. Else
-// the caller calls Taken after each part that its client has taken, and Release after the last.
+// Sending notes that the answer was encoded in so many bytes, all that is left of it, and is being sent to its client. It
+// returns false if the account need not follow its progress: the answer is small, or not for a client connection. Else the
+// caller calls Taken after each part that the client has read, and Release after the last.
 //
-// gRPC keeps an answer until the client gives it room, however long that takes. An answer of which nothing is taken for too
-// long is given up with its connection: gRPC cannot end a call that has been answered.
+// gRPC keeps an answer until the client opens its window, however long that takes. An answer of which the client reads nothing
+// for too long is given up with its connection: gRPC cannot end a call that has been answered.
 func (r *Account) Sending(bytes int) bool {
 	if !r.known {
 		return false
@@ -47,20 +47,20 @@ func (r *Account) Sending(bytes int) bool {
 	return true
 }
 
-// Taken says that the client has taken a part.
+// Taken notes that the client has read a part.
 func (r *Account) Taken() {
 	s, b := r.share, r.share.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s.place.List() == nil {
-		return // it was given up
+		return // the answer was given up
 	}
 	s.moved = time.Now()
 	s.place.Remove()
 	b.unread.PushBack(&s.place, s)
 }
 
-// watch has unread answers looked for until there are none.
+// watch searches for unread answers until no answer is being sent.
 func (b *Budget) watch() {
 	if b.sweeper != nil {
 		return
@@ -75,7 +75,7 @@ func (b *Budget) watch() {
 	})
 }
 
-// sweep gives up the answers that nobody reads. Their bytes come back when gRPC has dropped them.
+// sweep gives up the answers that are not read. Their bytes come back when gRPC has dropped them.
 func (b *Budget) sweep(now time.Time) {
 	timeout := unreadTimeout
 	if b.waiting > 0 {
@@ -84,6 +84,6 @@ func (b *Budget) sweep(now time.Time) {
 	for s := b.unread.First(); s != nil && now.Sub(s.moved) >= timeout; s = b.unread.First() {
 		s.place.Remove()
 		b.ended++
-		go s.conn.Close() // it may wait for TLS's last word
+		go s.conn.Close() // Close may block on TLS's last record
 	}
 }

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// maxWaiting bounds who waits for bytes, maxHostWaiting those of one host.
+	// maxWaiting bounds the waiters, maxHostWaiting those of one host.
 	maxWaiting     = 1000
 	maxHostWaiting = 250
-	// patience is how long they wait.
+	// patience is the longest wait of one waiter.
 	patience = 5 * time.Second
 )
 
-// reserve waits for bytes: those of one host in the order of arrival, and hosts in turn. An account
-// that asks for more than is free does not keep others from it.
+// reserve waits for bytes: the waiters of one host in the order of arrival, and hosts in turn. A waiter that asks for more than
+// is free does not keep others from getting bytes.
 func (r *Account) reserve(ctx context.Context, bytes int64) error {
 	if bytes <= 0 {
 		return nil
@@ -64,7 +64,7 @@ func (b *Budget) join(h *host, w *waiter) {
 	b.waiting++
 }
 
-// settle ends a wait. Bytes that were granted at the moment in which the wait ended are kept.
+// settle ends a wait. Bytes that were granted just before are kept.
 func (b *Budget) settle(w *waiter, err error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,7 +79,7 @@ func (b *Budget) settle(w *waiter, err error) error {
 	h.waiting = slices.Delete(h.waiting, at, at+1)
 	b.left(h)
 	b.forget(h)
-	b.admit() // who came after it may ask for less
+	b.admit() // waiters behind it may need fewer bytes
 	b.refused.Add(1)
 	return err
 }

@@ -22,7 +22,7 @@ func WitnessRecords(changes []consensus.RecordChange) []WitnessRecord {
 	return records
 }
 
-// DecodeRecords returns the records that a log held.
+// DecodeRecords returns the records of a log.
 func DecodeRecords(held []WitnessRecord) ([]consensus.Record, error) {
 	records := make([]consensus.Record, 0, len(held))
 	for i := range held {
