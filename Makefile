@@ -32,7 +32,7 @@ CONCURRENT = ^[[:space:]]*go (func|[A-Za-z_])|\.Go\(|\.Parallel\(|sync\.(Mutex|R
 RACED = $(shell grep -rlE --include='*.go' --exclude-dir=testdata '$(CONCURRENT)' client cmd internal | sed 's,/[^/]*$$,,;s,^,./,' | \
 	sort -u | grep -vE '^./internal/(sim(/|$$)|ctl$$|tidy$$)')
 
-QUICK = ./internal/tidy ./internal/consensus/... ./internal/kv/... ./internal/storage/... ./internal/node
+QUICK = ./internal/tidy ./internal/consensus/... ./internal/kv/... ./internal/storage/... ./internal/member/node
 
 .PHONY: drills check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short compat monitoring http2 api
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/ctl/command"
-	"github.com/quorate/quorate/internal/recovery"
+	"github.com/quorate/quorate/internal/member/recovery"
 )
 
 // Ensure that the lines to type next have the flags with which this one worked.

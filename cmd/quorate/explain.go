@@ -7,12 +7,12 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/config"
-	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
-	"github.com/quorate/quorate/internal/typed"
 )
 
 // numberOrText keeps a setting that is a number a number in the log, where etcd's tools look for it.

@@ -12,15 +12,15 @@ import (
 
 	"google.golang.org/grpc/grpclog"
 
+	"github.com/quorate/quorate/internal/base/logpace"
+	"github.com/quorate/quorate/internal/base/reload"
+	"github.com/quorate/quorate/internal/base/tlsfiles"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/ctl"
 	"github.com/quorate/quorate/internal/ctl/logging"
-	"github.com/quorate/quorate/internal/grpcproxy"
-	"github.com/quorate/quorate/internal/logpace"
-	"github.com/quorate/quorate/internal/memory"
-	"github.com/quorate/quorate/internal/reload"
+	"github.com/quorate/quorate/internal/limits/memory"
+	"github.com/quorate/quorate/internal/rpc/grpcproxy"
 	"github.com/quorate/quorate/internal/server/certs"
-	"github.com/quorate/quorate/internal/tlsfiles"
 )
 
 // runGRPCProxy runs the proxy of `quorate grpc-proxy start` until the context ends.

@@ -10,14 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/ctl/command"
-	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/recovery"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/recovery"
 	"github.com/quorate/quorate/internal/server"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
-	"github.com/quorate/quorate/internal/typed"
 )
 
 // recoverFlags are what the operator says to `quorate recover`.

@@ -16,12 +16,12 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 	"google.golang.org/grpc/grpclog"
 
+	"github.com/quorate/quorate/internal/base/logpace"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/logging"
-	"github.com/quorate/quorate/internal/logpace"
+	"github.com/quorate/quorate/internal/limits/memory"
 	core "github.com/quorate/quorate/internal/member"
-	"github.com/quorate/quorate/internal/memory"
 	"github.com/quorate/quorate/internal/server"
 )
 

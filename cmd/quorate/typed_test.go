@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/config"
-	"github.com/quorate/quorate/internal/typed"
 )
 
 // Ensure that the server takes the command that is printed for a newcomer: it listens at addresses only, and its URL may have the

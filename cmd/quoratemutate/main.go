@@ -26,7 +26,8 @@ The tree is never written to: the go command reads the changed file in the place
 `
 
 // mutated are the packages whose defects cost most.
-const mutated = "internal/consensus/...,internal/node,internal/proposals,internal/offers,internal/logwriter,internal/identity"
+const mutated = "internal/consensus/...,internal/member/node,internal/member/proposals,internal/member/offers," +
+	"internal/member/logwriter,internal/identity"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -118,13 +119,13 @@ func mutate(ctx context.Context, args []string, out io.Writer) (survivors int, e
 func neighbours(dir string) []string {
 	switch dir {
 	case "internal/consensus/raft":
-		return []string{"internal/node"}
-	case "internal/proposals", "internal/offers":
-		return []string{"internal/node", "internal/clients", "internal/member"}
-	case "internal/node", "internal/logwriter":
+		return []string{"internal/member/node"}
+	case "internal/member/proposals", "internal/member/offers":
+		return []string{"internal/member/node", "internal/member/clients", "internal/member"}
+	case "internal/member/node", "internal/member/logwriter":
 		return []string{"internal/member"}
 	case "internal/identity":
-		return []string{"internal/epoch", "internal/datadir", "internal/transport", "internal/member"}
+		return []string{"internal/member/epoch", "internal/member/datadir", "internal/transport", "internal/member"}
 	}
 	if strings.HasPrefix(dir, "internal/consensus") {
 		return []string{"internal/consensus/raft"}

@@ -3,7 +3,7 @@ package auth
 import (
 	"math"
 
-	"github.com/quorate/quorate/internal/keyrange"
+	"github.com/quorate/quorate/internal/base/keyrange"
 )
 
 // AnyRevision stands for the revision of a user that is always authenticated anew, by a certificate, or whose revision does

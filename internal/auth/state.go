@@ -6,7 +6,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/quorate/quorate/internal/keyrange"
+	"github.com/quorate/quorate/internal/base/keyrange"
 )
 
 // The names that are root's, as in etcd.

@@ -63,7 +63,7 @@ type Discovery struct {
 	User, Password                   string
 }
 
-// DNS says in which SRV records the members of a cluster are found: see package discovery/srv.
+// DNS says in which SRV records the members of a cluster are found: see package server/discovery/srv.
 type DNS struct {
 	Domain  string // empty: in none
 	Service string

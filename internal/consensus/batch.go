@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// AttemptID names a record of the witness pool on disk: a proposal id and a revision.
+// AttemptID names a witness record on disk: a proposal id and a revision.
 type AttemptID [32]byte
 
 // AttemptIDOf returns the name of an attempt.
@@ -17,7 +17,7 @@ func AttemptIDOf(a Attempt) (id AttemptID) {
 	return id
 }
 
-// WitnessRecord adds a record to the pool that survives compaction, or takes it out. Its payload is what AppendRecord wrote: a
+// WitnessRecord adds a record to the pool that survives compaction, or drops it. Its payload is the output of AppendRecord: a
 // log keeps any other as well, but writes no entry by its name.
 type WitnessRecord struct {
 	Attempt AttemptID
@@ -25,14 +25,14 @@ type WitnessRecord struct {
 	Payload []byte
 }
 
-// Batch is what one step of the core wants on the disk. The parts take effect in this order: Reset, Entries, Hard,
-// Witness. Boots and Epoch are independent of them.
+// Batch is the persist request of one step of the core. The parts take effect in this order: Reset, Entries, Hard, Witness.
+// Boots and Epoch are independent of them.
 type Batch struct {
 	Hard    *HardState
 	Entries []Entry       // contiguous; the log is cut at Entries[0].Index first
-	Reset   *SnapshotMeta // the log restarts after this mark
+	Reset   *SnapshotMeta // the log begins anew after this position
 	Witness []WitnessRecord
-	Boots   uint64 // unless zero: how often the data was opened, this time included
+	Boots   uint64 // unless zero: how many times the data was opened, this time included
 	Epoch   *Epoch // unless nil: the cluster's from here on
 }
 

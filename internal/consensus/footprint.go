@@ -1,6 +1,6 @@
 package consensus
 
-import "github.com/quorate/quorate/internal/keyrange"
+import "github.com/quorate/quorate/internal/base/keyrange"
 
 // Footprint is what a command reads or may write. Two commands whose footprints do not conflict give the same results in
 // either order, but for the revision (docs/fast-path.md). The core never looks into a command: a caller that knows commands

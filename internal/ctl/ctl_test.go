@@ -11,10 +11,10 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
+	"github.com/quorate/quorate/internal/base/testnet"
 	"github.com/quorate/quorate/internal/ctl"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/ctltest"
-	"github.com/quorate/quorate/internal/testnet"
 )
 
 func (f *fakeMember) run(t *testing.T, args ...string) ctltest.Result {

@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/gateway"
 	"github.com/quorate/quorate/internal/ctl/logging"
-	"github.com/quorate/quorate/internal/discovery/srv"
+	"github.com/quorate/quorate/internal/server/discovery/srv"
 )
 
 const (

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quorate/quorate/internal/base/testnet"
 	"github.com/quorate/quorate/internal/ctl"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/ctltest"
-	"github.com/quorate/quorate/internal/testnet"
 )
 
 // Ensure that clients of the gateway reach a member, and that it ends as asked.

@@ -15,7 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/logging"
-	"github.com/quorate/quorate/internal/discovery/srv"
+	"github.com/quorate/quorate/internal/server/discovery/srv"
 )
 
 // GRPCProxy are the settings of `quorate grpc-proxy start`: the flags of etcd's.

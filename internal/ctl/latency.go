@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/survey"
-	"github.com/quorate/quorate/internal/typed"
 )
 
 // maxLatencyCount keeps a slip of the finger from filling a store.

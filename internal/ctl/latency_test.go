@@ -13,10 +13,10 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
+	"github.com/quorate/quorate/internal/base/testnet"
 	"github.com/quorate/quorate/internal/ctl"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/ctltest"
-	"github.com/quorate/quorate/internal/testnet"
 )
 
 // startSites starts members of one cluster, led by the first, that serve gRPC and metrics on one port, as servers do. They

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/internal/ctl/command"
-	"github.com/quorate/quorate/internal/discovery/srv"
+	"github.com/quorate/quorate/internal/server/discovery/srv"
 )
 
 // lookup are the flags that find members in DNS.

@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
-	"github.com/quorate/quorate/internal/discovery/srv/srvtest"
-	"github.com/quorate/quorate/internal/testnet"
+	"github.com/quorate/quorate/internal/base/testnet"
+	"github.com/quorate/quorate/internal/server/discovery/srv/srvtest"
 )
 
 func portOf(t *testing.T, address string) uint16 {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/typed"
 )
 
 // Stage is how far a process is that has no data yet.

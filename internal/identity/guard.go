@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/typed"
 )
 
 // Seen is what is remembered, on disk, of one data directory of another member.

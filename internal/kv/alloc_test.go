@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// Ensure that a put is decoded without memory of its own, and encoded into one allocation. The race detector allocates more.
+// Ensure that a put is decoded without allocations, and encoded into one. The race detector allocates more.
 func TestDecoder_Decode_allocations(t *testing.T) {
 	var d kv.Decoder
 	full := kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: []byte("v"), Lease: 7, PrevKV: true}}

@@ -6,24 +6,24 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/quorate/quorate/internal/invariant"
-	"github.com/quorate/quorate/internal/level"
+	"github.com/quorate/quorate/internal/base/invariant"
+	"github.com/quorate/quorate/internal/base/level"
 )
 
 // Binary form of a Command, the payload of a consensus EntryCommand:
 //
-//	byte 0   format (1; 2 if it comes in somebody's name)
+//	byte 0   format (1; 2 if it has credentials)
 //	byte 1   kind, one of the command numbers below
 //	byte 2.. the fields of that kind in the order of its struct
-//	rest     in whose name it comes, if somebody's: a byte of flags, user and revision
+//	end      the credentials, if any: a byte of flags, user and revision
 //
 // Numbers are varints: unsigned for revisions, counts and lengths, zig-zag for leases, limits and numbers to compare
 // with. Byte strings carry their length. Booleans of one struct share a byte of flags. A decoder takes every byte or
 // fails, and what it returns aliases its input.
 
-// formatCommand and formatResult are raised when a change cannot be told by a new kind. A Result from which values are left
-// out has a format of its own. What is added to commands, a flag or field too, comes with a new format or kind, and with its
-// feature level in Needs. So does another bound of what is decoded or applied.
+// formatCommand and formatResult are raised when a change cannot be expressed by a new kind. A Result from which values are
+// left out has a format of its own. An addition to a command, a flag or field too, needs a new format or kind, and its feature
+// level in Needs. So does another bound in decoding or applying.
 const (
 	formatCommand = 1
 	formatSigned  = 2
@@ -54,8 +54,7 @@ const (
 // errMalformed is the cause inside ErrBadCommand and ErrBadResult.
 var errMalformed = errors.New("malformed bytes")
 
-// Append appends the binary form of c to dst. A Command without exactly one pointer set has none: it is a fault of the
-// caller, and Append panics.
+// Append appends the binary form of c to dst. It panics if c does not have exactly one pointer set: a fault of the caller.
 func (c *Command) Append(dst []byte) []byte {
 	if c.By.IsZero() {
 		return c.appendOperation(dst, formatCommand)
@@ -110,7 +109,7 @@ func DecodeCommand(src []byte) (Command, error) { return decodeCommand(src, nil)
 // Decoder reads commands one after the other, puts into the same memory. The zero value is ready.
 type Decoder struct{ put PutOp }
 
-// Decode is DecodeCommand; the Command is valid until the next call, what it aliases as long as src.
+// Decode is DecodeCommand; the Command is valid until the next call, and the bytes that it aliases as long as src.
 func (d *Decoder) Decode(src []byte) (Command, error) { return decodeCommand(src, &d.put) }
 
 func decodeCommand(src []byte, put *PutOp) (Command, error) {

@@ -7,9 +7,9 @@ import (
 	"github.com/quorate/quorate/internal/auth"
 )
 
-// Flags of who a command comes from.
+// Flags of the credentials of a command.
 const (
-	byUser   = 1 << 0 // always set: nobody is not written
+	byUser   = 1 << 0 // always set: zero credentials are not written
 	byMember = 1 << 1
 )
 
@@ -27,7 +27,7 @@ func appendChange(dst []byte, c *auth.Change) []byte {
 	return dst
 }
 
-// appendToken writes what changes of join tokens have beside the rest. UsedBy is no part of any.
+// appendToken writes the fields that only changes of join tokens have. UsedBy is a field of none.
 func appendToken(dst []byte, c *auth.Change) []byte {
 	var t auth.JoinToken
 	if c.Token != nil {
@@ -73,7 +73,7 @@ func (r *reader) credentials() auth.Credentials {
 	flags := r.flags(byUser | byMember)
 	by := auth.Credentials{Member: flags&byMember != 0, User: string(r.bytes()), Revision: r.uvarint()}
 	if flags&byUser == 0 || by.IsZero() {
-		r.fail() // it would not be written
+		r.fail() // Append would not write it
 	}
 	return by
 }

@@ -3,7 +3,7 @@ package kv
 import (
 	"encoding/binary"
 
-	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/base/invariant"
 )
 
 // Flags of a PutOp. A lease of zero, the common case, takes no byte.
@@ -14,8 +14,7 @@ const (
 	putLease       = 8
 )
 
-// maxPutOverhead is what the binary form of a put takes beside key and value, at most: format, kind and flags, two lengths
-// and a lease.
+// maxPutOverhead bounds the binary form of a put beside key and value: format, kind and flags, two lengths and a lease.
 const maxPutOverhead = 3 + 3*binary.MaxVarintLen64
 
 func (op *PutOp) append(dst []byte) []byte {
@@ -174,7 +173,7 @@ func (r *reader) ops() []Op {
 	return ops
 }
 
-// The least that one element of a list takes: what bounds an allocation before the elements are read.
+// The least size of one element of a list: it bounds an allocation before the elements are read.
 const (
 	minCompareBytes = 6
 	minOpBytes      = 4

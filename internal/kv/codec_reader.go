@@ -2,8 +2,8 @@ package kv
 
 import "encoding/binary"
 
-// reader takes fields off the front of src. After the first fault every method returns zero, so that decoders read
-// straight on and ask once, at the end.
+// reader takes fields off the front of src. After the first fault every method returns zero, so that a decoder reads all fields
+// and checks once, at the end.
 type reader struct {
 	src   []byte
 	bad   bool
@@ -15,7 +15,7 @@ func (r *reader) fail() {
 	r.src = nil
 }
 
-// finish reports a fault, or bytes that nobody asked for.
+// finish reports a fault, or bytes that are left over.
 func (r *reader) finish() error {
 	if r.bad || len(r.src) != 0 {
 		return errMalformed

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/quorate/quorate/internal/auth"
-	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/base/invariant"
 )
 
 // Binary form of a Result, a row of the result table. A put without prev_kv, the common row, takes 1 byte and the
@@ -14,7 +14,7 @@ import (
 //
 //	 bit   7   6   5     4        3       2   1   0
 //	     [ format  1 ][ prev ][ error ][   kind    ]
-//	byte 1.. revision, then the number of the error if there is one, then what the kind has
+//	byte 1.. revision, then the number of the error if there is one, then the fields of the kind
 //
 // A result from which values are left out (Result.Left) has format 2, and after the revision only by how much the command
 // raised it, and for a deletion how many keys it deleted.
@@ -194,7 +194,7 @@ func (p *PutResult) append(dst []byte) []byte {
 	return dst
 }
 
-// putResult reads a PutResult; whether it has a previous pair is told by whoever read its head.
+// putResult reads a PutResult; its head, which the caller read, tells whether it has a previous pair.
 func (r *reader) putResult(prev bool) *PutResult {
 	p := &PutResult{}
 	if prev {

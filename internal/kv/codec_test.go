@@ -105,7 +105,7 @@ func TestCommand_Append_round_trip(t *testing.T) {
 	}
 }
 
-// Ensure that a Decoder reads what DecodeCommand reads, whatever it read before.
+// Ensure that a Decoder reads the same as DecodeCommand, whatever it read before.
 func TestDecoder_Decode(t *testing.T) {
 	var d kv.Decoder
 	full := kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: []byte("v"), Lease: 7, PrevKV: true}}
@@ -122,7 +122,7 @@ func TestDecoder_Decode(t *testing.T) {
 	}
 }
 
-// Ensure that each thing that a member publishes comes back by itself.
+// Ensure that each field that a member publishes is encoded and decoded by itself.
 func TestPublishOp_Append(t *testing.T) {
 	for _, op := range []kv.PublishOp{
 		{Member: 1}, {Name: "n"}, {ClientURLs: []string{"u", ""}}, {Version: "3.7.1"}, {Zone: "r7"}, {Build: "0.1.0"}, {Level: 255}, {Memory: 512 << 20},

@@ -2,11 +2,11 @@ package kv
 
 import (
 	"github.com/quorate/quorate/internal/auth"
-	"github.com/quorate/quorate/internal/level"
+	"github.com/quorate/quorate/internal/base/level"
 )
 
-// Command is one replicated command: exactly one of the pointers is set. It is what the payload of a consensus
-// EntryCommand decodes to (Encode, Decode in codec.go).
+// Command is one replicated command: exactly one of the pointers is set. The payload of a consensus EntryCommand decodes to it
+// (Append, DecodeCommand in codec.go).
 type Command struct {
 	Put           *PutOp
 	Delete        *DeleteOp
@@ -21,8 +21,8 @@ type Command struct {
 	Job           *JobOp
 	Auth          *auth.Change
 	Raise         *RaiseOp
-	// By is in whose name the command comes. For what only members propose it does not count: sessions, jobs, what they
-	// publish.
+	// By are the credentials of the sender, a user or a member. They do not count for commands that only members propose:
+	// sessions, jobs, and what members publish.
 	By auth.Credentials
 }
 
@@ -98,7 +98,7 @@ type Compare struct {
 	Value    []byte // for CompareValue
 }
 
-// TxnOp compares, then does one of two lists.
+// TxnOp compares, then performs one of two lists.
 type TxnOp struct {
 	Compares   []Compare
 	Then, Else []Op
@@ -112,7 +112,7 @@ type Op struct {
 	Txn    *TxnOp
 }
 
-// CompactOp forgets history below and at Revision, but for what is still visible at it.
+// CompactOp deletes history at and below Revision, but for the versions still visible at it.
 type CompactOp struct{ Revision Revision }
 
 // LeaseGrantOp creates a lease. ID is never zero: the proposing member drew it if the client did not.
@@ -121,9 +121,9 @@ type LeaseGrantOp struct {
 	TTLSeconds int64
 }
 
-// LeaseRevokeOp ends a lease and deletes its keys. Term is zero if a client asks for it. If a leader found the lease
-// expired, it is the leader's term, and an entry of another term changes nothing: the proposal was repeated under a
-// later leader, which may have renewed the lease since.
+// LeaseRevokeOp ends a lease and deletes its keys. Term is zero if a client asks for it. If a leader found the lease expired,
+// it is the leader's term, and an entry of another term changes nothing: the proposal was repeated under a later leader, which
+// may have renewed the lease since.
 type LeaseRevokeOp struct {
 	ID   LeaseID
 	Term uint64
@@ -156,11 +156,11 @@ type PublishOp struct {
 	Member     uint64
 	Name       string
 	ClientURLs []string
-	Version    string      // of etcd, as whose the member answers
-	Zone       string      // what fails together with the member, such as a rack; may be empty
+	Version    string      // of etcd, whose API the member serves
+	Zone       string      // a name for what fails together with the member, such as a rack; may be empty
 	Build      string      // version of the program
 	Level      level.Level // the highest feature level that the program knows
-	Memory     int64       // bytes that the process may have
+	Memory     int64       // the memory limit of the process, in bytes
 }
 
 // RaiseOp makes a feature level the active one. It changes nothing unless all members have published that they know it.
@@ -173,21 +173,21 @@ type SessionOpenOp struct {
 	Keep   []uint64
 }
 
-// SessionRetireOp retires one session: its results are forgotten, and proposals that still bear it are refused.
+// SessionRetireOp retires one session: its results are forgotten, and its later proposals are refused.
 type SessionRetireOp struct {
 	Member uint64
 	Number uint64
 }
 
-// JobOp writes one row of the table of jobs, if the row is as whoever writes it believes. Two who drive one job at
-// once, each sure to be the only one, cannot undo each other's steps that way.
+// JobOp writes one row of the table of jobs, if the row has the version that the writer expects. Two members that drive one job
+// at once, each sure to be the only one, so cannot undo each other's steps.
 type JobOp struct {
 	ID uint64 // never zero
-	// Version is that of the row to replace, zero to create one. A row that was written has the next version.
+	// Version is that of the row to replace, zero to create one. The new row has the next version.
 	Version uint64
 	// Body means nothing to the state machine; MaxJobBytes bounds it.
 	Body []byte
-	// Prune are rows to delete once this one is written; those that are not there do no harm.
+	// Prune are rows to delete once this one is written; ids without a row do no harm.
 	Prune []uint64
 }
 

@@ -15,26 +15,26 @@ var (
 	ErrCorrupt        = errors.New("kv: store is marked corrupt")
 	ErrSessionUnknown = errors.New("kv: session unknown or retired")
 	ErrBadCommand     = errors.New("kv: command does not decode")
-	// ErrSkipped answers an entry whose exact revision the store has passed: it changed nothing and left no result, so
-	// the proposer may try again under the same proposal id.
+	// ErrSkipped answers an entry whose exact revision the store has passed: it changed nothing and left no result, so the
+	// proposer may try again under the same proposal id.
 	ErrSkipped = errors.New("kv: exact revision has been passed")
 	// ErrDeposed answers the end of a lease that a former leader proposed: its successor decides.
 	ErrDeposed     = errors.New("kv: the leader that found the lease expired leads no more")
 	ErrJobExists   = errors.New("kv: a job with this id exists")
 	ErrJobConflict = errors.New("kv: the job was changed meanwhile")
-	// ErrAborted answers a proposal that members held, but whose proposer did not come back for it. It was never executed
-	// and never will be.
+	// ErrAborted answers a proposal that members recorded, but that its proposer never repeated. It was never executed and
+	// never will be.
 	ErrAborted = errors.New("kv: the proposal was given up because its proposer vanished; retry under a new id")
-	// ErrLooksTooFar answers a transaction that writes and whose comparisons, or the values that its puts keep, are too many.
+	// ErrLooksTooFar answers a transaction that writes, and that compares too much, or whose puts keep too many values.
 	ErrLooksTooFar = errors.New("kv: the transaction compares, or keeps, too many keys and values")
 )
 
-// Of answers, not of results: the command was executed, and its answer can not be given. They differ between members and
+// Errors of answers, not of results: the command was executed, and its answer can not be given. They differ between members and
 // are never stored.
 var (
 	ErrResultGone = errors.New("kv: the command was executed, and the values of its result are compacted meanwhile")
-	// ErrAnswerTooLarge means that an answer would be larger than one may be.
+	// ErrAnswerTooLarge means that an answer exceeds the bound of one answer.
 	ErrAnswerTooLarge = errors.New("kv: the answer is too large: ask for less, by a limit or by single keys")
-	// ErrAnswersBusy means that other answers take the memory for answers.
+	// ErrAnswersBusy means that other answers use up the memory for answers.
 	ErrAnswersBusy = errors.New("kv: too many large answers at once: try again later")
 )

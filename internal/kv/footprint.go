@@ -1,8 +1,8 @@
 package kv
 
 import (
+	"github.com/quorate/quorate/internal/base/keyrange"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/keyrange"
 )
 
 // FootprintOf returns the footprint of c. It aliases the keys of c.
@@ -22,15 +22,15 @@ func FootprintOf(c *Command) consensus.Footprint {
 	case c.SessionRetire != nil:
 		f.Owners = append(f.Owners, consensus.MemberID(c.SessionRetire.Member))
 	default:
-		// The end of a lease deletes whatever keys are attached to it when it is applied, which commands before it, not
-		// applied yet, may change: nobody who only sees the command can name them.
+		// The end of a lease deletes the keys that are attached to it when it is applied. Earlier commands that are not applied
+		// yet may change which those are: the command alone does not tell them.
 		f.Barrier = true
 	}
 	return f
 }
 
-// Revises reports whether an encoded command may take a revision: all that change keys, and the end of a lease, which
-// deletes some. What does not decode is taken for one.
+// Revises reports whether an encoded command may take a revision: every command that changes keys, and the end of a lease,
+// which deletes some. A payload that does not decode counts as one.
 func Revises(payload []byte) bool {
 	switch kindOf(payload) {
 	case commandSessionOpen, commandSessionRetire, commandLeaseGrant, commandCompact, commandAlarm, commandPublish, commandJob,
@@ -67,8 +67,8 @@ func addTxn(f *consensus.Footprint, op *TxnOp) {
 	}
 }
 
-// PayloadFootprint returns the footprint of an encoded command. What does not decode, such as a command of a later version,
-// meets everything.
+// PayloadFootprint returns the footprint of an encoded command. One that does not decode, such as a command of a later version,
+// conflicts with everything.
 func PayloadFootprint(payload []byte) consensus.Footprint {
 	c, err := DecodeCommand(payload)
 	if err != nil {
@@ -77,7 +77,7 @@ func PayloadFootprint(payload []byte) consensus.Footprint {
 	return FootprintOf(&c)
 }
 
-// ChangesKeys reports whether an encoded command may change keys, and touches nothing else: a put, a delete or a transaction.
+// ChangesKeys reports whether an encoded command is a put, a delete or a transaction.
 func ChangesKeys(payload []byte) bool {
 	kind := kindOf(payload)
 	return kind == commandPut || kind == commandDelete || kind == commandTxn

@@ -1,9 +1,9 @@
 package kv
 
-import "github.com/quorate/quorate/internal/level"
+import "github.com/quorate/quorate/internal/base/level"
 
-// kindLevels has the feature level of each kind of command, zero for what is none. A RaiseOp needs only the first: it is what
-// raises the level.
+// kindLevels has the feature level of each kind of command, zero for a number without a kind. A RaiseOp needs only the first:
+// it raises the level.
 var kindLevels = [...]level.Level{
 	commandPut: level.First, commandDelete: level.First, commandTxn: level.First, commandCompact: level.First,
 	commandLeaseGrant: level.First, commandLeaseRevoke: level.First, commandAlarm: level.First, commandPublish: level.First,

@@ -2,8 +2,8 @@ package kv
 
 import "math"
 
-// Revision is the store's logical time: it grows by one with each command that changes something (etcd's main
-// revision). A store without writes has revision 1.
+// Revision is the store's logical time: it grows by one with each command that changes keys (etcd's main revision). A store
+// without writes has revision 1.
 type Revision int64
 
 // Rev is the full position of one change: the command's revision and the change's place within it, from 0.
@@ -25,7 +25,7 @@ type KeyValue struct {
 	Lease          LeaseID
 }
 
-// EventKind is what happened to a key.
+// EventKind is the kind of a change of a key.
 type EventKind uint8
 
 const (
@@ -39,7 +39,7 @@ type Event struct {
 	Kind EventKind
 	KV   KeyValue
 	Prev *KeyValue
-	// Bare says that the value of Prev was not kept, but its hash: an event for which nobody waits.
+	// Bare says that only the hash of Prev's value was kept, in PrevSum: no watcher asked for the value.
 	Bare    bool
 	PrevSum uint64 // xxhash
 }

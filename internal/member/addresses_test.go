@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quorate/quorate/internal/base/testnet"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/membership"
-	"github.com/quorate/quorate/internal/testnet"
 )
 
 func relocate(n *node, url string) *membership.Spec {

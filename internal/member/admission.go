@@ -5,11 +5,11 @@ import (
 	"errors"
 
 	"github.com/quorate/quorate/internal/auth"
-	"github.com/quorate/quorate/internal/autopilot"
-	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/membership/autopilot"
 )
 
 // admission decides, at the leader, about processes that nobody has added, and that showed no certificate of a peer. While

@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/expiry"
 	"github.com/quorate/quorate/internal/identity"
-	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
+	"github.com/quorate/quorate/internal/member/expiry"
+	"github.com/quorate/quorate/internal/member/integrity"
+	"github.com/quorate/quorate/internal/member/peercall"
 	"github.com/quorate/quorate/internal/membership"
-	"github.com/quorate/quorate/internal/peercall"
+	"github.com/quorate/quorate/internal/membership/autopilot"
 )
 
 // configOf is a configuration whose members have names and URLs of some length.

@@ -6,18 +6,18 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/auth"
-	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/watch"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/clients"
+	"github.com/quorate/quorate/internal/member/integrity"
+	"github.com/quorate/quorate/internal/member/proposals"
+	"github.com/quorate/quorate/internal/member/upkeep"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
-	"github.com/quorate/quorate/internal/upkeep"
 )
 
 // Stop ends the goroutines and closes log and store. Waiting requests fail with ErrStopped.
@@ -137,13 +137,19 @@ func (m *Member) Propose(ctx context.Context, command *kv.Command) (kv.Result, e
 }
 
 // Prompt reports whether ProposeAsync and ReadAsync may be called: before a member has started, Propose and ReadIndex wait for
-// that.
-func (m *Member) Prompt() bool { return m.requests.Started() }
+// that, and Propose raises the feature level if a command needs a later one.
+func (m *Member) Prompt() bool {
+	if !m.requests.Started() {
+		return false
+	}
+	machine := m.stores.Latest()
+	return machine.ActiveLevel() >= machine.OwnLevel()
+}
 
 // ProposeAsync is Propose without waiting: done is told once how the command ended, by a goroutine that must not be held up,
 // and the command is not used any more once ProposeAsync has returned. abandon reports whether it was in time: then done is
-// not told. With an error, done is not told either. Commands that need a feature level which is not active yet are for
-// Propose.
+// not told. With an error, done is not told either: a *lanes.NeedsLevelError if the command needs a feature level that is not
+// active.
 func (m *Member) ProposeAsync(command *kv.Command, done proposals.Completion) (abandon func() bool, err error) {
 	return m.requests.Requests.Propose(command, done)
 }

@@ -5,16 +5,16 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"github.com/quorate/quorate/internal/autopilot"
-	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/expiry"
-	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
+	"github.com/quorate/quorate/internal/member/clients"
+	"github.com/quorate/quorate/internal/member/expiry"
+	"github.com/quorate/quorate/internal/member/integrity"
 	"github.com/quorate/quorate/internal/member/lanes"
+	"github.com/quorate/quorate/internal/member/peercall"
 	"github.com/quorate/quorate/internal/membership"
-	"github.com/quorate/quorate/internal/peercall"
+	"github.com/quorate/quorate/internal/membership/autopilot"
 	"github.com/quorate/quorate/internal/transport"
 )
 

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/expiry"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
+	"github.com/quorate/quorate/internal/member/expiry"
+	"github.com/quorate/quorate/internal/member/peercall"
 	"github.com/quorate/quorate/internal/membership"
-	"github.com/quorate/quorate/internal/peercall"
 )
 
 // told returns what a member makes of an error that another one answers with, and of how many bytes.

@@ -4,14 +4,14 @@ import (
 	"context"
 	"time"
 
-	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/member/clients"
+	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/lanes"
-	"github.com/quorate/quorate/internal/peercall"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/peercall"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
 // clientPorts are what package clients sees of a member.

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quorate/quorate/internal/clients"
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member/clients"
 )
 
 const testClient = consensus.MemberID(0xc11e)

@@ -2,7 +2,7 @@ package member
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/member/datadir"
 )
 
 // appliedConfig reads the configuration that is applied here. Any goroutine may use it.

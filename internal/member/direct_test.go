@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/clients"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
 // ear is where a client hears what all members say.

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/epoch"
 	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/epoch"
 )
 
 // newEpochs makes the watch over other epochs of the cluster (package epoch) for this member.

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/quorate/quorate/internal/applier"
-	"github.com/quorate/quorate/internal/expiry"
+	"github.com/quorate/quorate/internal/member/applier"
+	"github.com/quorate/quorate/internal/member/expiry"
 	"github.com/quorate/quorate/internal/member/lanes"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
 var (

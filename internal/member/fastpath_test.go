@@ -10,8 +10,8 @@ import (
 
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
-	"github.com/quorate/quorate/internal/offers"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/offers"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
 // toldPut is a put of a key of its own, and what its proposer was told of it.

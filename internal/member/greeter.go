@@ -9,13 +9,13 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/quorate/quorate/internal/autopilot"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/epoch"
 	"github.com/quorate/quorate/internal/identity"
-	"github.com/quorate/quorate/internal/level"
-	"github.com/quorate/quorate/internal/memory"
-	"github.com/quorate/quorate/internal/peercall"
+	"github.com/quorate/quorate/internal/limits/memory"
+	"github.com/quorate/quorate/internal/member/epoch"
+	"github.com/quorate/quorate/internal/member/peercall"
+	"github.com/quorate/quorate/internal/membership/autopilot"
 	"github.com/quorate/quorate/internal/transport"
 )
 

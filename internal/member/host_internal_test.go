@@ -7,14 +7,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/epoch"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member/epoch"
 	"github.com/quorate/quorate/internal/member/lanes"
-	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/member/node"
 )
 
 // lonelyHost is a member without a transport.

@@ -5,9 +5,9 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/integrity"
+	"github.com/quorate/quorate/internal/member/integrity"
 	"github.com/quorate/quorate/internal/member/lanes"
-	"github.com/quorate/quorate/internal/peercall"
+	"github.com/quorate/quorate/internal/member/peercall"
 )
 
 // newIntegrity makes the comparison of members (package integrity) for this one.

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/quorate/quorate/internal/autopilot"
-	"github.com/quorate/quorate/internal/broadcast"
+	"github.com/quorate/quorate/internal/base/broadcast"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/membership/autopilot"
 )
 
 // jobTable reads the jobs of the cluster as they are applied here.

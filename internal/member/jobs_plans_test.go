@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/membership/autopilot"
 )
 
 // A change that was planned before somebody else's change is refused, also when that one was made by a job which has ended,

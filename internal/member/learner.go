@@ -5,11 +5,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/member/lanes"
-	"github.com/quorate/quorate/internal/peercall"
+	"github.com/quorate/quorate/internal/member/peercall"
 )
 
 // learner asks the members that this one finds where the others are, while it hears no leader: autopilot.Learned says when.

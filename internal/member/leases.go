@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/expiry"
-	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/expiry"
+	"github.com/quorate/quorate/internal/member/integrity"
 	"github.com/quorate/quorate/internal/member/lanes"
-	"github.com/quorate/quorate/internal/peercall"
+	"github.com/quorate/quorate/internal/member/peercall"
 )
 
 // newRevoker makes what revokes leases that have expired, while this member leads.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/level"
+	"github.com/quorate/quorate/internal/member/datadir"
 )
 
 // levels keeps commands back that not all members know, and raises the active feature level once they do. What is safe does not

@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/auth"
-	"github.com/quorate/quorate/internal/autopilot"
-	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/nextlevel"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/lanes"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/membership/autopilot"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -60,8 +60,9 @@ func TestMember_rollingUpgrade(t *testing.T) {
 				len(held.By) != 3-upgraded || !strings.Contains(err.Error(), "three (build test, level 1)") {
 				t.Fatalf("%d are upgraded: %v", upgraded, err)
 			}
-			if _, err := n.ProposeAsync(userAdd("early"), nil); !errors.Is(err, lanes.ErrNeedsLevel) {
-				t.Fatalf("%d are upgraded: an asynchronous proposal: %v", upgraded, err)
+			var needs *lanes.NeedsLevelError
+			if _, err := n.ProposeAsync(userAdd("early"), nil); !errors.As(err, &needs) || n.Prompt() {
+				t.Fatalf("%d are upgraded: an asynchronous proposal: %v; prompt: %t", upgraded, err, n.Prompt())
 			}
 			c.put(n, "k")
 		}

@@ -8,15 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quorate/quorate/internal/autopilot"
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/testnet"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/datadir/datatest"
-	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/datadir/datatest"
+	"github.com/quorate/quorate/internal/membership/autopilot"
 	"github.com/quorate/quorate/internal/storage/wal"
-	"github.com/quorate/quorate/internal/testnet"
 	"github.com/quorate/quorate/internal/transport"
 )
 

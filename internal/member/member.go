@@ -3,19 +3,19 @@ package member
 import (
 	"context"
 
-	"github.com/quorate/quorate/internal/clients"
-	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/epoch"
-	"github.com/quorate/quorate/internal/integrity"
-	"github.com/quorate/quorate/internal/kv/answers"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/limits/answers"
+	"github.com/quorate/quorate/internal/member/clients"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/epoch"
+	"github.com/quorate/quorate/internal/member/integrity"
 	"github.com/quorate/quorate/internal/member/lanes"
-	"github.com/quorate/quorate/internal/node"
-	"github.com/quorate/quorate/internal/peercall"
-	"github.com/quorate/quorate/internal/snapshots"
+	"github.com/quorate/quorate/internal/member/node"
+	"github.com/quorate/quorate/internal/member/peercall"
+	"github.com/quorate/quorate/internal/member/snapshots"
+	"github.com/quorate/quorate/internal/member/upkeep"
+	"github.com/quorate/quorate/internal/member/watchdog"
 	"github.com/quorate/quorate/internal/transport"
-	"github.com/quorate/quorate/internal/upkeep"
-	"github.com/quorate/quorate/internal/watchdog"
 )
 
 // Member is one running member of a cluster: what it is made of, and what package rpc and the server ask of it.

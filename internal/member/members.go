@@ -7,15 +7,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quorate/quorate/internal/autopilot"
-	"github.com/quorate/quorate/internal/broadcast"
+	"github.com/quorate/quorate/internal/base/broadcast"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member/changecount"
 	"github.com/quorate/quorate/internal/member/lanes"
+	"github.com/quorate/quorate/internal/member/peercall"
 	"github.com/quorate/quorate/internal/membership"
-	"github.com/quorate/quorate/internal/peercall"
+	"github.com/quorate/quorate/internal/membership/autopilot"
 	"github.com/quorate/quorate/internal/transport"
 )
 

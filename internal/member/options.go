@@ -4,14 +4,14 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/integrity"
-	"github.com/quorate/quorate/internal/kv/answers"
+	"github.com/quorate/quorate/internal/limits/answers"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/integrity"
+	"github.com/quorate/quorate/internal/member/offers"
+	"github.com/quorate/quorate/internal/member/upkeep"
 	"github.com/quorate/quorate/internal/membership"
-	"github.com/quorate/quorate/internal/offers"
-	"github.com/quorate/quorate/internal/upkeep"
 )
 
 // Options say how a member runs. Data is what datadir.Open found on disk.

@@ -11,12 +11,12 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/epoch"
 	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/epoch"
 	"github.com/quorate/quorate/internal/member/lanes"
-	"github.com/quorate/quorate/internal/peercall"
-	"github.com/quorate/quorate/internal/snapshots"
+	"github.com/quorate/quorate/internal/member/peercall"
+	"github.com/quorate/quorate/internal/member/snapshots"
 	"github.com/quorate/quorate/internal/transport"
 )
 

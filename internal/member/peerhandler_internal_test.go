@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/member/datadir"
 )
 
 // Ensure that the first peer that refuses this member ends it, and that its directory is marked unless it may be the original of

@@ -5,10 +5,10 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/quorate/quorate/internal/autopilot"
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/membership/autopilot"
 )
 
 // pilot runs what package autopilot decides, in one goroutine for each duty. Only the leader acts, except in keepAddresses:

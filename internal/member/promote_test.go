@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/membership/autopilot"
 )
 
 // A newcomer joins by itself, and a job wants it in the place of a member: it does not vote before the job's turn, however

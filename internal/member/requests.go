@@ -7,9 +7,8 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member/lanes"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
 // requests lets a goroutine wait for an asynchronous request (package lanes). Requests that come before Start wait for it.
@@ -79,16 +78,19 @@ func (r *requests) command(ctx context.Context, command *kv.Command) (kv.Result,
 	if own := command.Publish; own != nil && own.Member == uint64(r.self) {
 		own.Level = r.levels.stores.Latest().OwnLevel()
 	}
-	payload, needs, err := r.Encode(command)
-	if err != nil {
+	if err := r.awaitStart(ctx); err != nil {
 		return kv.Result{}, err
 	}
-	if needs > level.First {
-		if err := r.levels.await(ctx, needs); err != nil {
+	for {
+		result, err := r.wait(ctx, func(done proposals.Completion) (func() bool, error) { return r.Propose(command, done) })
+		var held *lanes.NeedsLevelError
+		if err == nil || !errors.As(err, &held) {
+			return result, err
+		}
+		if err := r.levels.await(ctx, held.Needs); err != nil {
 			return kv.Result{}, err
 		}
 	}
-	return r.propose(ctx, consensus.EntryCommand, payload)
 }
 
 // propose replicates an entry and returns what applying it gave.

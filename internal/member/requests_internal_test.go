@@ -8,13 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member/lanes"
-	"github.com/quorate/quorate/internal/node"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/node"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
 // deafLoop takes requests and answers none.
@@ -182,6 +182,7 @@ func TestRequests_command(t *testing.T) {
 		}
 	}
 	a := newAsking(t)
+	a.start(deafLoop{proposals.New(1, 1, 0)})
 	large := &kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: make([]byte, 100)}}
 	if _, err := a.command(t.Context(), large); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a large command: %v", err)

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/member/lanes"
+	"github.com/quorate/quorate/internal/member/watchdog"
 	"github.com/quorate/quorate/internal/storage/wal"
-	"github.com/quorate/quorate/internal/watchdog"
 )
 
 // turns have the goroutines of the lanes work.

@@ -5,8 +5,8 @@ import (
 	"io"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/snapshots"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/snapshots"
 )
 
 func newReceiver(o *Options, stores *datadir.Stores) *snapshots.Receiver {

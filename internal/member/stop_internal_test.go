@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/member/datadir"
 )
 
 // Ensure that a stop ends long work on the store, also on one that a snapshot brings while the member stops.

@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/membership/autopilot"
 )
 
 // toldAddresses are where the operator said that other members are, while this one was stopped: `quorate set-address`. They are

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/membership/autopilot"
 )
 
 // Ensure that a member without a leader asks at the addresses of its configuration and of the operator's word alone, dials what a

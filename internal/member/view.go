@@ -5,13 +5,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/limits/memory"
+	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/membership"
-	"github.com/quorate/quorate/internal/memory"
 )
 
 // leaderView looks at the cluster with the eyes of its leader.

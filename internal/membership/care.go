@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/typed"
 )
 
 // Care looks for what is wrong with the voters, and how to cure it without an operator's help. It is meant to be asked again

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/invariant"
 )
 
 // maxJobBytes bounds what DecodeJob reads; a Job whose Spec is valid is far smaller.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/typed"
 )
 
 func (n *memberNames) progress(m *MemberView) string {

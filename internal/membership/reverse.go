@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/typed"
 )
 
 // reverse is the command that takes the change back once it is made; empty if there is nothing to take back. A removed member

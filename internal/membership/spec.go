@@ -3,8 +3,8 @@ package membership
 import (
 	"slices"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/level"
 )
 
 // Spec is what an operator wants. All changes of voters that it asks for happen in one atomic step; learners join before,

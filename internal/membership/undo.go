@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/typed"
 )
 
 // undo goes back as far as one can: out of a joint configuration that is not decided, and then without the learners that

@@ -3,7 +3,7 @@ package membership
 import (
 	"fmt"
 
-	"github.com/quorate/quorate/internal/typed"
+	"github.com/quorate/quorate/internal/base/typed"
 )
 
 // Unproved names the voters that a new job would remove before their successors are there, which happens where both have one

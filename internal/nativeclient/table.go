@@ -13,7 +13,7 @@ import (
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/consensus/tally"
-	"github.com/quorate/quorate/internal/offers"
+	"github.com/quorate/quorate/internal/member/offers"
 )
 
 // Limits of what the client has sent without an answer. Members accept more; writes beyond wait in the client.

@@ -9,7 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Ensure that what etcd's security advisories found in etcd is refused here. CVE-2018-16886 is TestControl_Caller_certificate,
+// Ensure that the attacks of etcd's security advisories are refused here. CVE-2018-16886 is TestControl_Caller_certificate,
 // CVE-2021-28235 is etcd's own test in test/compat.
 func TestAuth_advisories(t *testing.T) {
 	s, root, alice, nobody := secured(t)
@@ -86,7 +86,7 @@ func TestAuth_advisories(t *testing.T) {
 	}
 }
 
-// watchFrom watches all keys from one on.
+// watchFrom watches all keys from key on.
 func watchFrom(ctx context.Context, c *clientv3.Client, key string) error {
 	return watchOnce(ctx, key, "\x00")(c)
 }

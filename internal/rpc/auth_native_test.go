@@ -29,8 +29,8 @@ func aRange(key, end string) *pb.RequestOp {
 	return &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: []byte(key), RangeEnd: []byte(end)}}}
 }
 
-// Ensure that a proposal that is asked for again, with another request that is refused before anybody asks who may do it, is not
-// answered with what that one asks for.
+// Ensure that a repeated proposal whose request differs, and is refused before its permission is checked, does not get the
+// answer to the first request.
 func TestAuth_againReadsNothingElse(t *testing.T) {
 	s := serveNative(t, nil)
 	enable(t, s)

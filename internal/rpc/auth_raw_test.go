@@ -14,7 +14,7 @@ import (
 func TestAuth_tokensEnd(t *testing.T) {
 	s, root, _, _ := secured(t)
 	ctx := waitContext(t)
-	conn, err := grpc.NewClient(s.addr, grpc.WithTransportCredentials(insecure.NewCredentials())) // does not try again
+	conn, err := grpc.NewClient(s.addr, grpc.WithTransportCredentials(insecure.NewCredentials())) // does not retry
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,8 @@ func TestAuth_tokensEnd(t *testing.T) {
 	}
 }
 
-// Ensure that watches see only what they may: the empty key, from a key on, fragments, ids that are created again, before and after a revocation.
+// Ensure that watches get only permitted keys: the empty key, from a key on, fragments, ids that are created again, before and
+// after a revocation.
 func TestAuth_rawWatches(t *testing.T) {
 	s, root, _, _ := secured(t)
 	ctx := waitContext(t)

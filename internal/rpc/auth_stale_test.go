@@ -10,13 +10,13 @@ import (
 
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/auth/login"
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/rpc/access"
 )
 
-// do applies a command of root, or of nobody while authentication is off, at some members.
+// do applies a command at some members: with root's credentials, or without any while authentication is off.
 func do(t testing.TB, command *kv.Command, members ...*machineBackend) {
 	t.Helper()
 	command.By = auth.Credentials{User: "root", Revision: auth.AnyRevision}
@@ -29,7 +29,7 @@ func do(t testing.TB, command *kv.Command, members ...*machineBackend) {
 
 func change(c auth.Change) *kv.Command { return &kv.Command{Auth: &c} }
 
-// twoMembers have the same users, authentication still off. Everybody's password is "pw".
+// twoMembers have the same users, authentication still off. Every password is "pw".
 func twoMembers(t testing.TB, l *login.Login) (behind, ahead *machineBackend) {
 	t.Helper()
 	behind, ahead = newMachineBackend(t), newMachineBackend(t)
@@ -75,8 +75,8 @@ func withToken(t testing.TB, l *login.Login, state *auth.State, user string) con
 	return metadata.NewIncomingContext(t.Context(), metadata.Pairs("token", token))
 }
 
-// Ensure that the token of a former password writes nothing through a member that has not applied the change yet, neither by etcd's
-// API nor by the native one.
+// Ensure that a token of the former password cannot write through a member that has not applied the change yet, neither by
+// etcd's API nor by the native one.
 func TestAuth_formerPasswordThroughMemberBehind(t *testing.T) {
 	l := newLogin(t)
 	behind, ahead := twoMembers(t, l)
@@ -99,8 +99,8 @@ func TestAuth_formerPasswordThroughMemberBehind(t *testing.T) {
 	}
 }
 
-// Ensure that a member which has not applied yet that authentication was enabled takes no offers in nobody's name from who bears a
-// token: others take them in the user's name.
+// Ensure that a member which has not applied yet that authentication was enabled takes no offers without credentials from a
+// client with a token: other members take them with the user's credentials.
 func TestAuth_offersAcrossEnable(t *testing.T) {
 	l := newLogin(t)
 	behind, ahead := twoMembers(t, l)
@@ -111,7 +111,8 @@ func TestAuth_offersAcrossEnable(t *testing.T) {
 	}
 }
 
-// Ensure that nobody raises an alarm, or compacts, through a member that has not applied yet that authentication was enabled.
+// Ensure that a client without a token cannot raise an alarm, or compact, through a member that has not applied yet that
+// authentication was enabled.
 func TestAuth_alarmOfNobody(t *testing.T) {
 	l := newLogin(t)
 	behind, ahead := twoMembers(t, l)

@@ -36,7 +36,7 @@ func TestAuth_watchOutlivesItsToken(t *testing.T) {
 	}
 }
 
-// Ensure that a deleted user does not go on to follow the membership.
+// Ensure that a deleted user cannot continue to watch the membership.
 func TestAuth_membershipWatchOutlivesItsUser(t *testing.T) {
 	s, root, _, _ := secured(t)
 	ctx := waitContext(t)
@@ -66,7 +66,7 @@ func TestAuth_membershipWatchOutlivesItsUser(t *testing.T) {
 		}
 	}()
 	if _, err := root.MemberUpdate(ctx, uint64(testMember), []string{testPeerURL}); err != nil {
-		t.Logf("a change of the membership: %v", err) // some event, whatever comes of it
+		t.Logf("a change of the membership: %v", err) // some event, whatever its outcome
 	}
 	select {
 	case err := <-heard:

@@ -18,7 +18,7 @@ import (
 	"github.com/quorate/quorate/client"
 )
 
-// as connects the official client as a user; an empty name connects nobody.
+// as connects the official client as a user; an empty name connects it without one.
 func (s *server) as(t testing.TB, user string) *clientv3.Client {
 	t.Helper()
 	config := clientv3.Config{Endpoints: []string{s.addr}, Logger: zap.NewNop()}
@@ -69,10 +69,10 @@ func enable(t testing.TB, s *server) {
 	}
 }
 
-// Ensure who may call what, of every call of etcd's services.
+// Ensure the permissions of every call of etcd's services.
 func TestAuth_whoMayCallWhat(t *testing.T) {
 	_, root, alice, nobody := secured(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 6*testWait) // some 150 calls, slow ones with the race detector
+	ctx, cancel := context.WithTimeout(t.Context(), 3*testWait) // some 150 calls, slow ones with the race detector
 	defer cancel()
 	granted, err := root.Grant(ctx, 600)
 	if err != nil {
@@ -97,7 +97,7 @@ func TestAuth_whoMayCallWhat(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		call  func(*clientv3.Client) error
-		alice bool // may
+		alice bool // alice may make the call
 	}{
 		{"get", get("a1"), true},
 		{"get of what may only be read", get("b1"), true},
@@ -251,7 +251,7 @@ func watchOnce(ctx context.Context, key, end string) func(*clientv3.Client) erro
 			return errors.New("the watch ended without a word")
 		}
 		for _, known := range []error{rpctypes.ErrGRPCUserEmpty, rpctypes.ErrGRPCPermissionDenied} {
-			if err := response.Err(); err != nil && err.Error() == known.Error() { // the reason has this form in etcd, too
+			if err := response.Err(); err != nil && err.Error() == known.Error() { // etcd wraps the reason in the same way
 				return rpctypes.Error(known)
 			}
 		}
@@ -259,7 +259,7 @@ func watchOnce(ctx context.Context, key, end string) func(*clientv3.Client) erro
 	}
 }
 
-// Ensure that a watch ends when the permission for it is revoked, before anything that is put from then on is sent.
+// Ensure that a watch ends when its permission is revoked, before later puts are sent.
 func TestAuth_watchEndsWithThePermission(t *testing.T) {
 	_, root, alice, _ := secured(t)
 	ctx := waitContext(t)
@@ -283,13 +283,13 @@ func TestAuth_watchEndsWithThePermission(t *testing.T) {
 		if len(r.Events) > 0 {
 			t.Fatalf("got the event of %q once its permission was revoked", r.Events[0].Kv.Key)
 		}
-	} // the client does not tell why a watch ended that had begun
+	} // the client does not report why a watch ended that had begun
 	if ctx.Err() != nil {
 		t.Error("the watch goes on")
 	}
 }
 
-// Ensure that a changed password ends the tokens and the watches that the former one gave.
+// Ensure that a changed password ends the tokens and the watches of the former one.
 func TestAuth_changedPasswordEndsTokens(t *testing.T) {
 	s, root, alice, _ := secured(t)
 	ctx := waitContext(t)
@@ -321,7 +321,7 @@ func TestAuth_changedPasswordEndsTokens(t *testing.T) {
 	}
 }
 
-// Ensure that native clients write in the name of a user, and that one without is told at once.
+// Ensure that native clients write with the credentials of a user, and that one without gets an error at once.
 func TestAuth_native(t *testing.T) {
 	s := serveNative(t, nil)
 	enable(t, s)
@@ -356,7 +356,8 @@ func TestAuth_native(t *testing.T) {
 	}
 }
 
-// Ensure that nobody raises the alarm that stops the writes of all: whoever is not a user is told so, also if there is no room.
+// Ensure that only users can raise the alarm that stops the writes of all: other clients get an error, even if there is no
+// room.
 func TestAuth_nobodyRaisesNoSpace(t *testing.T) {
 	s := serveNative(t, func(o *rpcOptions) { o.QuotaBytes = 16 << 10 })
 	native := openPropose(t, s, 0xc1) // before users had to log in

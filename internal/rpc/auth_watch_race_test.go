@@ -11,10 +11,10 @@ import (
 
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/auth/login"
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/base/env"
 )
 
-// slowLogin holds the next authentication of alice.
+// slowLogin delays the next authentication of alice.
 type slowLogin struct {
 	inner *login.Login
 	hold  atomic.Bool
@@ -41,7 +41,7 @@ func (l *slowLogin) Login(ctx context.Context, state *auth.State, user, password
 	return l.inner.Login(ctx, state, user, password)
 }
 
-// Ensure that a watch ends whose permission is revoked between its check and its creation, after the others were reviewed.
+// Ensure that a watch ends whose permission is revoked between its check and its creation, after the review of the others.
 func TestAuth_watchCreatedAcrossRevocation(t *testing.T) {
 	real, err := login.New(login.Options{Clock: env.WallClock{}, BcryptCost: 4})
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/watch"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
-// Backend is what the services need of a member: *member.Member. It is an interface so that the services can be
+// Backend is the part of a member that the services need: *member.Member. It is an interface so that the services can be
 // measured and tested over a state machine alone, without a log, a disk or other members behind it.
 type Backend interface {
 	ID() consensus.MemberID
@@ -21,8 +21,8 @@ type Backend interface {
 	Status() raft.Status
 	Leader() consensus.MemberID
 	Term() consensus.Term
-	Learner() bool // added to learn; not on its way to be a voter
-	Corrupt() bool // must not answer from its state
+	Learner() bool // added as a learner, and not to be promoted by itself
+	Corrupt() bool // marked corrupt: it must not answer from its state
 	LeaderChanged() <-chan struct{}
 	Machine() (machine *apply.Machine, release func())
 	Hub() *watch.Hub
@@ -30,7 +30,7 @@ type Backend interface {
 
 	Propose(ctx context.Context, command *kv.Command) (kv.Result, error)
 	ReadIndex(ctx context.Context) error
-	// Prompt reports whether the member may be asked without waiting, as ProposeAsync and ReadAsync do.
+	// Prompt reports whether the member can be asked without waiting, by ProposeAsync and ReadAsync.
 	Prompt() bool
 	ProposeAsync(command *kv.Command, done proposals.Completion) (abandon func() bool, err error)
 	ReadAsync(done proposals.Completion) (abandon func() bool, err error)

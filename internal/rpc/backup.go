@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/storage/reserve"
 )
 
@@ -25,8 +25,8 @@ var errDiskLow = status.Error(codes.ResourceExhausted, "the disk of this member 
 // backupChunkBytes is the size of a Snapshot message's blob.
 const backupChunkBytes = 32 * 1024
 
-// Snapshot streams a backup in the form of etcd's own database file, so that every tool that reads etcd's backups
-// reads ours: the file in chunks, then its SHA-256 alone in the last message.
+// Snapshot streams a backup in the form of etcd's own database file, so that every tool that reads etcd's backups reads ours:
+// the file in chunks, then its SHA-256 alone in the last message.
 func (m *maintenanceService) Snapshot(
 	_ *pb.SnapshotRequest, stream grpc.ServerStreamingServer[pb.SnapshotResponse],
 ) error {
@@ -51,7 +51,7 @@ func (m *maintenanceService) Snapshot(
 	return err
 }
 
-// makeBackup makes a file of the store and sends it.
+// makeBackup writes the store into a file and sends it.
 func (m *maintenanceService) makeBackup(
 	stream grpc.ServerStreamingServer[pb.SnapshotResponse],
 ) (size int64, err error) {
@@ -65,11 +65,11 @@ func (m *maintenanceService) makeBackup(
 	if err != nil {
 		return 0, err
 	}
-	defer claim.Release() // before the file is removed: it has all of what it claimed, or more
+	defer claim.Release() // before the file is removed: it has all of the claimed bytes, or more
 	return m.sendBackup(file.Name(), stream)
 }
 
-// writeBackup fills the file once there is memory and disk for it. The claim is for the file.
+// writeBackup writes the file once there is memory and disk for it. The claim is for the file.
 func (m *maintenanceService) writeBackup(ctx context.Context, name string) (claim *reserve.Claim, err error) {
 	leave, err := m.bounds.backupTurns.Enter(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (m *maintenanceService) writeBackup(ctx context.Context, name string) (clai
 	return claim, nil
 }
 
-// backupSize estimates how long a file with all of the store is: pages of 4 KiB are half full where rows come in order, and a
+// backupSize estimates the length of a file with all of the store: pages of 4 KiB are half full where rows come in order, and a
 // row that is a little longer than a page has two.
 func (m *maintenanceService) backupSize() int64 {
 	machine, release := m.options.Member.Machine()
@@ -99,13 +99,13 @@ func (m *maintenanceService) backupSize() int64 {
 	return 2*machine.Store().LogicalBytes() + leastBackupBytes
 }
 
-// leastBackupBytes is what an empty store has, in steps of what bbolt makes its file longer by.
+// leastBackupBytes is the size of an empty store's file, and the step by which bbolt makes a file longer.
 const leastBackupBytes = 1 << 20
 
 func (m *maintenanceService) sendBackup(
 	name string, stream grpc.ServerStreamingServer[pb.SnapshotResponse],
 ) (sent int64, err error) {
-	file, err := os.Open(name) // again: the writer may have replaced what the first descriptor showed
+	file, err := os.Open(name) // again: the writer may have replaced the file of the first descriptor
 	if err != nil {
 		return 0, fmt.Errorf("rpc: open the backup: %w", err)
 	}

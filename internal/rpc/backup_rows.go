@@ -13,33 +13,33 @@ import (
 	"github.com/quorate/quorate/internal/storage/reserve"
 )
 
-// How many revisions of the history are read at once while a backup is written: the more, the fewer blocks of the store are
-// read twice.
+// backupRevisionSpan is the number of revisions that are read at once while a backup is written: the more, the fewer blocks of
+// the store are read twice.
 const backupRevisionSpan = 10_000
 
-// A backup has its memory for changes that are read, rows of a transaction, which are there twice while they are written, and
-// the cache of its view of the store, which package server gives it: see BackupCacheBytes.
+// The parts of a backup's memory: changes that are read, the rows of a transaction, which exist twice while they are written,
+// and the cache of its view of the store, which package server gives it: see BackupCacheBytes.
 const (
 	backupReadPart  = 4
 	backupTxPart    = 8
 	backupCachePart = 4
 )
 
-// BackupCacheBytes is what a view of the store may have for its blocks, if all backups have so much.
+// BackupCacheBytes is the size of the block cache of a view of the store, if all backups together may use all bytes.
 func BackupCacheBytes(all int64) int64 { return min(all, mostBackupBytes) / backupCachePart }
 
-// backupPlan says what a backup may take.
+// backupPlan is the file and the bounds of a backup.
 type backupPlan struct {
 	name     string
 	memory   int64
-	expected int64 // how long the file may become
+	expected int64 // the expected length of the file
 	claim    *reserve.Claim
 	version  Version
 }
 
 var errBackup = errors.New("rpc: cannot write backup")
 
-// write writes the state of a machine, which nobody changes, to a database file.
+// write writes the state of a machine, which must not change meanwhile, to a database file.
 func (p *backupPlan) write(ctx context.Context, machine *apply.Machine) (err error) {
 	w, err := etcdbackup.Create(ctx, p.name, etcdbackup.Options{
 		TxBytes: int(p.memory / backupTxPart), ExpectBytes: p.expected, Written: p.claim.Written,
@@ -63,14 +63,14 @@ func (p *backupPlan) write(ctx context.Context, machine *apply.Machine) (err err
 	return nil
 }
 
-// backup reads a machine into a file.
+// backup copies a machine into a file.
 type backup struct {
 	file    *etcdbackup.Writer
 	machine *apply.Machine
 	plan    *backupPlan
 }
 
-// oldVersions writes what a read at the compact revision shows and later history does not tell: the versions from
+// oldVersions writes the versions that a read at the compact revision shows and that later history does not contain: those from
 // before it. Their sub-revisions are no longer known.
 func (b *backup) oldVersions() error {
 	store := b.machine.Store()
@@ -115,7 +115,7 @@ func (b *backup) meta() error {
 }
 
 func (b *backup) leases() error {
-	// The time does not matter: only what was granted is written, not what is left of it.
+	// The time does not matter: only the granted TTL is written, not the remaining time.
 	for _, info := range b.machine.Leases().Leases(time.Time{}) {
 		if err := b.file.Lease(info.ID, info.TTLSeconds); err != nil {
 			return err

@@ -14,21 +14,22 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/quorate/quorate/client"
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// callWatchers is how many watchers get the event of a put in the row watch of BenchmarkCall, on how many streams.
+// callWatchers is the number of watchers that get the event of a put in the row watch of BenchmarkCall, on callStreams streams.
 const callWatchers, callStreams = 100, 10
 
-// BenchmarkCall counts what a call costs a whole member, a cluster of one: its services, its log, on a disk that is not synced, and
-// its state machine, on an engine in memory, as Pebble works when it likes to. One client in a process of its own makes one call
-// after the other, so that counts do not depend on how calls happen to meet. `make bench-regress` compares them with committed figures.
+// BenchmarkCall counts the cost of a call for a whole member, a cluster of one: its services, its log, on a disk that is not
+// synced, and its state machine, on an engine in memory, since Pebble does background work at any time. One client in a process
+// of its own makes one call after the other, so that counts do not depend on concurrent calls. `make bench-regress` compares
+// them with committed figures.
 func BenchmarkCall(b *testing.B) {
 	var store *seldomFlushed
-	// Ticks are those of a server: what they cost must not show.
+	// Ticks are as long as a server's: their cost must not show.
 	m := startMemberOn(b, 100*time.Millisecond, func(dir string) (engine.Engine, error) {
 		mem, err := engine.OpenMem(engine.MemOptions{FS: env.Disk, Dir: dir})
 		store = &seldomFlushed{Mem: mem}
@@ -52,8 +53,8 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// seldomFlushed is an engine in memory that is flushed until it is full, by one goroutine at a time: a flush writes all of it, and
-// when it comes is chance.
+// seldomFlushed is an engine in memory that is flushed, by one goroutine at a time, only until the benchmark has filled it: a
+// flush writes all of it, at a random time.
 type seldomFlushed struct {
 	*engine.Mem
 	mu   sync.Mutex
@@ -91,7 +92,7 @@ func fillForCalls(b *testing.B, m *member.Member) {
 	}
 }
 
-// memberCalls are the calls that a process of clients can make beside those of BenchmarkRoad.
+// memberCalls are the calls that the clients' process can make beside those of BenchmarkRoad.
 var memberCalls = map[string]func(*grpc.ClientConn) (call func() error, err error){
 	"txn": callTxn, "list": callList, "watch": callWatch, "grant": callGrant, "keepalive": callKeepAlive, "native": callNative,
 }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// BenchmarkIdle shows what an idle connection takes, heap and stacks, after it was greeted. The client's end of it is included,
-// which has no goroutine. `-grpc-go` shows that of --grpc-transport=grpc-go.
+// BenchmarkIdle measures the memory of an idle connection, heap and stacks, after its settings were exchanged. The client's end
+// of it, which has no goroutine, is included. `-grpc-go` measures --grpc-transport=grpc-go.
 func BenchmarkIdle(b *testing.B) {
 	const connections = 2000
 	s := serve(b, newMachineBackend(b), nil)
@@ -35,7 +35,7 @@ func inUse() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// greeted is a connection whose client has had its settings acknowledged.
+// greeted is a connection whose server has acknowledged the client's settings.
 func greeted(b *testing.B, addr string) net.Conn {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {

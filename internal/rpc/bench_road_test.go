@@ -2,6 +2,7 @@ package rpc_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -22,13 +23,13 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
-// BenchmarkRoad shows what a unary call costs the server on its way in and out alone: nothing is stored, and answers come as a
-// member gives them, from one goroutine and several at once. Clients are in a process of their own, each on a connection of
-// its own with one call at a time, but for the last row, where they share one. Counts (of allocations, of calls to read and
-// write, of switches to another thread) depend on the machine's speed far less than times do.
+// BenchmarkRoad measures the cost of a unary call in the server's transport and services alone: nothing is stored, and answers
+// come as a member gives them, from one goroutine and several at once. Clients are in a process of their own, each on a
+// connection of its own with one call at a time, but for the last row, where they share one. Counts (of allocations, of calls
+// to read and write, of context switches) depend on the machine's speed far less than times do.
 func BenchmarkRoad(b *testing.B) {
 	for _, row := range []struct{ clients, conns int }{{1, 1}, {64, 64}, {256, 256}, {64, 1}} {
 		for _, method := range []string{"put", "range"} {
@@ -49,7 +50,7 @@ func BenchmarkRoad(b *testing.B) {
 	}
 }
 
-// usage is what this process has used.
+// usage is the resource usage of this process.
 type usage struct {
 	micros, switches, reads, writes float64
 }
@@ -58,7 +59,7 @@ func readUsage(b *testing.B) usage {
 	b.Helper()
 	var u usage
 	u.micros, u.switches = processorTime(b)
-	io, err := os.ReadFile("/proc/self/io") // Linux alone counts them
+	io, err := os.ReadFile("/proc/self/io") // only Linux counts them
 	if err != nil {
 		return u
 	}
@@ -94,11 +95,11 @@ func (u usage) report(b *testing.B, begun usage) {
 	per(u.writes, begun.writes, "writes/op")
 }
 
-// syncTime is how long a commit takes.
+// syncTime is the duration of a commit.
 const syncTime = time.Millisecond
 
-// answeringBackend answers proposals without doing them, as a member does: one goroutine answers, after each commit, all that
-// came before it.
+// answeringBackend answers proposals without executing them, as a member does: one goroutine answers, after each commit, all
+// that came before it.
 type answeringBackend struct {
 	*machineBackend
 	waiting  chan *answered
@@ -179,12 +180,21 @@ func (a *answeringBackend) answer(stop <-chan struct{}) {
 // calls, and writes a line with the processor time of each call in microseconds.
 const roadLoad = "QUORATE_ROAD_LOAD"
 
+// noUser stands in roadLoad for no user.
+const noUser = "-"
+
 type load struct {
 	in  *os.File
 	out *os.File
 }
 
 func startLoad(b *testing.B, addr, method string, clients, conns int) *load {
+	b.Helper()
+	return startLoadAs(b, "", addr, method, clients, conns)
+}
+
+// startLoadAs starts clients that bear the token of a user, unless that is empty.
+func startLoadAs(b *testing.B, user, addr, method string, clients, conns int) *load {
 	b.Helper()
 	theirIn, in, err := os.Pipe()
 	if err != nil {
@@ -195,7 +205,8 @@ func startLoad(b *testing.B, addr, method string, clients, conns int) *load {
 		b.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestRoadLoad$")
-	cmd.Env = append(os.Environ(), "GOGC=100", fmt.Sprintf("%s=%s %s %d %d %t", roadLoad, addr, method, clients, conns, *encrypted))
+	cmd.Env = append(os.Environ(), "GOGC=100", fmt.Sprintf("%s=%s %s %d %d %t %s", roadLoad, addr, method, clients, conns, *encrypted,
+		cmp.Or(user, noUser)))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirIn, theirOut, os.Stderr
 	if err := errors.Join(cmd.Start(), theirIn.Close(), theirOut.Close()); err != nil {
 		b.Fatal(err)
@@ -208,7 +219,7 @@ func startLoad(b *testing.B, addr, method string, clients, conns int) *load {
 	return &load{in: in, out: out}
 }
 
-// run has calls made, and returns what each cost the clients.
+// run lets the process make calls, and returns their average cost for the clients.
 func (l *load) run(b *testing.B, calls int) (micros float64) {
 	b.Helper()
 	if _, err := fmt.Fprintln(l.in, calls); err != nil {
@@ -226,11 +237,19 @@ func TestRoadLoad(t *testing.T) {
 	if asked == "" {
 		t.Skip("only BenchmarkRoad starts it")
 	}
-	var addr, method string
+	var addr, method, user string
 	var clients, conns int
 	var secure bool
-	if _, err := fmt.Sscan(asked, &addr, &method, &clients, &conns, &secure); err != nil {
+	if _, err := fmt.Sscan(asked, &addr, &method, &clients, &conns, &secure, &user); err != nil {
 		t.Fatal(err)
+	}
+	var options []grpc.DialOption
+	if user != noUser {
+		token, err := tokenOf(addr, user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options = append(options, token)
 	}
 	transport := insecure.NewCredentials()
 	if secure {
@@ -238,7 +257,7 @@ func TestRoadLoad(t *testing.T) {
 	}
 	var call []func() error
 	for range conns {
-		conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(transport))
+		conn, err := grpc.NewClient("passthrough:///"+addr, append(options, grpc.WithTransportCredentials(transport))...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 )
 
-// BenchmarkServer_Unary shows what a unary call costs, client included, with a state machine behind it and no log.
+// BenchmarkServer_Unary measures the cost of a unary call, client included, with a state machine and no log.
 func BenchmarkServer_Unary(b *testing.B) {
 	s := serve(b, newMachineBackend(b), nil)
 	kvc := pb.NewKVClient(s.conn(b))

@@ -20,8 +20,8 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// BenchmarkWatchFanout shows what it costs the server, from applying on, to tell watchers of a put, whose clients are in a
-// process of their own, each stream on its connection. Of distinct keys one watcher is told.
+// BenchmarkWatchFanout measures the server's cost, from applying on, of sending a put to watchers, whose clients are in a
+// process of their own, each stream on its connection. With distinct keys one watcher gets the event.
 func BenchmarkWatchFanout(b *testing.B) {
 	for _, row := range []struct {
 		watched           string
@@ -100,7 +100,7 @@ func startWatchers(b *testing.B, addr, watched string, watchers, streams int) *l
 		}
 	})
 	l := &load{in: in, out: out}
-	l.run(b, 0) // all are created
+	l.run(b, 0) // all watchers are created
 	return l
 }
 
@@ -169,7 +169,7 @@ func TestWatchersLoad(t *testing.T) {
 	}
 }
 
-// unreadCodec leaves responses as they are.
+// unreadCodec does not decode responses.
 type unreadCodec struct{}
 
 func (unreadCodec) Name() string { return "proto" }

@@ -4,44 +4,44 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/rpc/costly"
 	"github.com/quorate/quorate/internal/rpc/metrics"
 )
 
-// How many calls that cost much run at once, and how many wait for their turn.
+// Bounds of costly calls: how many run at once, and how many wait for their turn.
 const (
-	maxBackups     = 8 // that are made, sent or wait; each takes as much disk as the store, for as long as its client reads
+	maxBackups     = 8 // being made, sent, or waiting; each takes as much disk as the store, for as long as its client reads
 	maxHostBackups = 4 // of one address
 	maxScans       = 2 // Hash, HashKV and Defragment, which read the whole store
-	maxMoves       = 1 // of leadership: a second one would call off the first
+	maxMoves       = 1 // of leadership: a second one would abort the first
 	maxTurnsWaited = 64
-	maxHostTurns   = 32 // that run or wait, of one address
+	maxHostTurns   = 32 // running or waiting, of one address
 )
 
-// How many callers may wait for locks and elections. Each has a stream of events besides its call.
+// Bounds of the callers that wait for locks and elections. Each has a stream of events besides its call.
 const (
 	maxWaiting     = 16_384
 	maxHostWaiting = 12_288
 )
 
-// mostBackupBytes is how much memory a backup makes use of.
+// mostBackupBytes is the most memory that a backup uses.
 const mostBackupBytes = 32 << 20
 
 var errTooManyBackups = status.Error(codes.ResourceExhausted,
 	"quorate: too many backups are being made of this member at once, or for this address: wait for one to end")
 
-// bounds are those of calls that cost much.
+// bounds are the bounds of costly calls.
 type bounds struct {
 	held             *admission.Ledger
 	backups, waiting *admission.HostBound
-	backupTurns      *admission.Queue // for their memory
-	backupBytes      int64            // that each may have
+	backupTurns      *admission.Queue // turns for their memory
+	backupBytes      int64            // the memory of each
 	scans, moves     *admission.HostTurns
 	costly           *costly.Gate
 	abandoned        admission.Abandoned
-	websockets       admission.Abandoned // of websockets that ended for what they brought
-	// streams counts those that are open and were refused.
+	websockets       admission.Abandoned // websockets that ended because of what they sent
+	// streams returns the numbers of open and of refused ones.
 	streams func() (open int, refused uint64)
 }
 
@@ -50,7 +50,7 @@ func newBounds(options *Options) bounds {
 	return bounds{
 		held:    options.Held,
 		backups: admission.NewHostBound(maxBackups, maxHostBackups),
-		// One is made in any case.
+		// At least one backup can always be made.
 		backupTurns: admission.NewQueue(int(max(1, min(options.BackupBytes/backupBytes, maxBackups))), maxBackups),
 		backupBytes: backupBytes,
 		waiting:     admission.NewHostBound(maxWaiting, maxHostWaiting),

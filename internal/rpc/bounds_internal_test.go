@@ -5,11 +5,11 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/limits/admission"
 )
 
-// Ensure that a host that asks for what reads the whole store, or for other leaders, again and again, neither takes all places
-// nor lets others wait until all its own are served.
+// Ensure that a host that keeps asking for scans of the whole store, or for other leaders, neither takes all places nor makes
+// others wait until all its own calls are served.
 func TestBounds_scansOfOneHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, most := range map[string]int{"scans": maxScans, "moves": maxMoves} {

@@ -5,39 +5,40 @@ import (
 	"errors"
 	"time"
 
-	"github.com/quorate/quorate/internal/h2"
 	"github.com/quorate/quorate/internal/rpc/front"
 	"github.com/quorate/quorate/internal/rpc/gate"
+	"github.com/quorate/quorate/internal/rpc/h2"
 )
 
-// Calls of KV take the same steps, by whichever transport they come (package front, grpc-go, or inproc for JSON, locks and
-// elections), and for every user:
+// Calls of KV take the same steps on every transport (package front, grpc-go, or inproc for JSON, locks and elections), and for
+// every user:
 //
 //   - begin: the call passes the gate (gate.Method.Enter);
 //   - admit: the request is checked, in etcd's order, and signed;
 //   - propose (call_write.go) or read (call_read.go): the call asks the member;
-//   - finish: the end is counted, and the answer passes the gate (gate.Method.Leave).
+//   - finish: the outcome is counted, and the answer passes the gate (gate.Method.Leave).
 //
 // A call of front takes these steps without a goroutine (asyncCall) as long as no step has to wait. If a step has to wait
-// before the call has asked the member, nothing has been done yet, and the call begins again in a goroutine, which waits
+// before the call has asked the member, the call has changed nothing yet and begins again in a goroutine, which may wait
 // (direct in kv.go), as do the calls of other transports.
 //
 // Both share the functions admit (of a request), makeRoom, complete, permit and show, which get the patience of their caller.
-// These exist twice: the sequence of the steps (asyncWrite and writeBlocking, asyncRead and rangeKeys), the way through the
-// gate (asyncCall.begin and leave; gate.Pass), the signature of a write (shared.sign; access.Control.Propose), and the question
-// to the member (ProposeAsync and Propose, ReadAsync and ReadIndex).
+// Three parts exist twice: the sequence of the steps (asyncWrite and writeBlocking, asyncRead and rangeKeys), the way through
+// the gate (asyncCall.begin and leave; gate.Pass), and the signature of a write (shared.sign; access.Control.Propose). For the
+// member there is one request: Propose and ReadIndex wait for what ProposeAsync and ReadAsync ask. They also wait for Start, and
+// raise the feature level if the command needs that: where this may happen, Prompt is false.
 
 // patience says whether a step of a call may wait.
 type patience bool
 
 const (
-	// promptly: the step must not wait. It returns errWaits instead, and has changed nothing.
+	// promptly: the step must not wait. If it would have to, it returns errWaits and changes nothing.
 	promptly patience = false
 	// patiently: the step may wait.
 	patiently patience = true
 )
 
-// errWaits is returned by a step that must not wait, and might have to.
+// errWaits is returned by a step that must not wait and might have to.
 var errWaits = errors.New("rpc: a step of this call may have to wait")
 
 // kvService is etcd's KV service.
@@ -61,7 +62,7 @@ type asyncCall struct {
 type steps interface {
 	// finish answers the client once the member has answered.
 	finish()
-	// ended counts the member's answer, or that the client has gone before it, and returns the error for the client.
+	// ended counts the member's answer, or the client's departure before it, and returns the error for the client.
 	ended() error
 }
 
@@ -78,8 +79,8 @@ func (c *asyncCall) refuse(err error) {
 	c.front.Flush()
 }
 
-// asked takes what ProposeAsync or ReadAsync returned. With an error the member will not answer, and the call is finished now.
-// Else it is finished when the member has answered, or ended when the client has gone.
+// asked takes the results of ProposeAsync or ReadAsync. With an error the member will not answer, and the call finishes now.
+// Otherwise it finishes when the member has answered, or ends when the client has gone.
 func (c *asyncCall) asked(abandon func() bool, err error) {
 	if err != nil {
 		c.err = err
@@ -100,7 +101,7 @@ func (c *asyncCall) lost() {
 	}
 }
 
-// leave passes the call through the gate on its way back, and returns the error for the client.
+// leave passes the call out through the gate, and returns the error for the client.
 func (c *asyncCall) leave(err error) error {
 	return c.method.Leave(c.kv.gate, c.front.Context(), c.begun, err)
 }
@@ -113,7 +114,7 @@ func (c *asyncCall) answer(message h2.Message, err error) {
 	c.front.Answer(message, err)
 }
 
-// later finishes a call in a goroutine, where a step has to wait, or has memory that is counted. The call must have reserved it
+// later finishes a call in a goroutine, if a step has to wait, or has memory that is counted. The call must have reserved it
 // (front.Call.Reserve). The context of finish ends with the client or with the deadline of the call.
 func (c *asyncCall) later(finish func(ctx context.Context) (h2.Message, error)) {
 	c.front.Go(c.kv.options.Clock.Now().Sub(c.begun), func(ctx context.Context) {

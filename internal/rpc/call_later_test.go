@@ -14,15 +14,15 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/kv/answers"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/limits/admission"
+	"github.com/quorate/quorate/internal/limits/answers"
+	"github.com/quorate/quorate/internal/member/proposals"
 	"github.com/quorate/quorate/internal/rpc"
 )
 
-// watchedBackend counts who reads the state machine.
+// watchedBackend counts the uses of the state machine.
 type watchedBackend struct {
 	*machineBackend
 	reading atomic.Int64
@@ -33,7 +33,7 @@ func (b *watchedBackend) Machine() (*apply.Machine, func()) {
 	return b.machine, func() { b.reading.Add(-1) }
 }
 
-// gatedBackend answers proposals when there are enough of them.
+// gatedBackend answers proposals when enough of them wait.
 type gatedBackend struct {
 	*machineBackend
 	calls   int
@@ -70,7 +70,7 @@ func (b *watchedBackend) putMany(t testing.TB, n int) {
 	}
 }
 
-// await waits until ok.
+// await waits until ok returns true.
 func await(t *testing.T, ok func() bool) {
 	t.Helper()
 	for ctx := waitContext(t); !ok(); runtime.Gosched() {
@@ -80,7 +80,7 @@ func await(t *testing.T, ok func() bool) {
 	}
 }
 
-// walks is a transaction that puts a key, and looks at all keys n*n times and finds none.
+// walks is a transaction that puts a key, and reads all keys n*n times without a match.
 func walks(n int) *pb.TxnRequest {
 	look := &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{
 		Key: []byte{0}, RangeEnd: []byte{0}, MinModRevision: 1 << 62, Limit: 1,
@@ -98,8 +98,8 @@ func walks(n int) *pb.TxnRequest {
 	return outer
 }
 
-// Ensure that what is read for the answer to a call ends with the call, by whichever transport it came: the transaction here
-// looks at 119 million keys.
+// Ensure that reads for the answer to a call end with the call, on every transport: the transaction here reads 119 million
+// keys.
 func TestKV_answer_endsWithCall(t *testing.T) {
 	b := &watchedBackend{machineBackend: newMachineBackend(t)}
 	b.putMany(t, 30_000)
@@ -128,8 +128,8 @@ func TestKV_answer_endsWithCall(t *testing.T) {
 	}
 }
 
-// gatedCalls makes transactions, each with a large answer, that are executed before full is called, and answered after it.
-// meanwhile is called when all are made. It returns how they ended.
+// gatedCalls makes transactions, each with a large answer, that are executed before full is called, and answered after it. It
+// calls meanwhile when all are made, and returns their errors.
 func gatedCalls(t *testing.T, calls int, held *admission.Ledger, budget *answers.Budget, full, meanwhile func()) []error {
 	t.Helper()
 	b := &gatedBackend{machineBackend: newMachineBackend(t), calls: calls, full: full}
@@ -182,7 +182,7 @@ func TestKV_answer_goroutinesAreCounted(t *testing.T) {
 	}
 }
 
-// Ensure that a transaction for whose answer there is no room is told that it was executed.
+// Ensure that the error of a transaction for whose answer there is no room says that it was executed.
 func TestKV_answer_noRoom(t *testing.T) {
 	held := admission.NewLedger(16 << 20)
 	ended := gatedCalls(t, 8, held, answers.New(64<<20, 0), func() {
@@ -207,8 +207,8 @@ func TestKV_answer_noRoom(t *testing.T) {
 	}
 }
 
-// Ensure that a RangeStream's count of keys ends with its call where keys have to be looked at: here by a store that was just
-// opened, of which nothing is counted yet.
+// Ensure that a RangeStream's count of keys ends with its call where it has to read keys: here in a store that was just opened,
+// whose census is empty.
 func TestKV_count_ends(t *testing.T) {
 	b := &watchedBackend{machineBackend: newMachineBackend(t)}
 	b.putMany(t, 20_000)

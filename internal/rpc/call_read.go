@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/auth"
-	"github.com/quorate/quorate/internal/h2"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/kv/answers"
+	"github.com/quorate/quorate/internal/limits/answers"
+	"github.com/quorate/quorate/internal/rpc/h2"
 	"github.com/quorate/quorate/internal/rpc/timings"
 	"github.com/quorate/quorate/internal/rpc/validate"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
-// rangeRequest is that of a Range, with what its steps make of it.
+// rangeRequest is a Range request, with the state of its steps.
 type rangeRequest struct {
 	wire.RangeCall
 	known    *auth.State // the users by which it was permitted; nil: it was not yet
@@ -38,8 +38,8 @@ func (s *kvService) rangeKeys(ctx context.Context, r *rangeRequest) (_ h2.Messag
 	return r.show(ctx, s, patiently)
 }
 
-// awaitState waits until what this member shows may be read: for a linearizable read all that was acknowledged, else what this
-// member itself has answered.
+// awaitState waits until this member's state may be read: for a linearizable read until it has all acknowledged writes, else
+// until it has the writes that this member itself has answered.
 func (s *shared) awaitState(ctx context.Context, serializable bool) error {
 	if serializable {
 		return s.showOwn(ctx)
@@ -47,8 +47,8 @@ func (s *shared) awaitState(ctx context.Context, serializable bool) error {
 	return s.readIndex(ctx)
 }
 
-// showOwn waits until what this member shows holds the writes that it has answered. Every write that was acknowledged is among
-// those that a linearizable read shows.
+// showOwn waits until this member's state has the writes that it has answered. A linearizable read waits for every acknowledged
+// write, these included.
 func (s *shared) showOwn(ctx context.Context) error {
 	missing := s.own.missing(s.revision())
 	if missing == 0 {
@@ -68,14 +68,14 @@ func (s *shared) readIndex(ctx context.Context) error {
 	return s.indexRead(begun, s.options.Member.ReadIndex(ctx))
 }
 
-// indexRead counts how the wait for a read index ended, and returns the error for the caller.
+// indexRead counts the outcome of a wait for a read index, and returns the error for the caller.
 func (s *shared) indexRead(begun time.Time, err error) error {
 	s.timings.Read(begun, err)
 	return readTimeout(err)
 }
 
-// admit refuses a range that may not be read. The permission is looked up when the range is read; promptly it is looked up
-// before, too, so that a call that is refused then has a goroutine.
+// admit refuses an invalid range. The permission is checked when the range is read; promptly it is checked before, too, so that
+// a call that is refused then gets a goroutine.
 func (r *rangeRequest) admit(ctx context.Context, s *kvService, p patience) error {
 	err := validate.Range(&r.Op)
 	if err == nil && p == promptly {
@@ -84,7 +84,7 @@ func (r *rangeRequest) admit(ctx context.Context, s *kvService, p patience) erro
 	return err
 }
 
-// permit refuses callers who may not read the range.
+// permit refuses a caller that may not read the range.
 func (r *rangeRequest) permit(ctx context.Context, s *kvService, p patience) (err error) {
 	if p == patiently {
 		r.known, err = s.access.Read(ctx, r.Op.Key, r.Op.End)
@@ -98,8 +98,8 @@ func (r *rangeRequest) permit(ctx context.Context, s *kvService, p patience) (er
 	return nil
 }
 
-// show answers with what this member shows now. A caller who may not read it by now learns nothing, not even why it cannot be
-// read.
+// show answers from this member's present state. A caller that may not read it by now learns nothing, not even why the range
+// cannot be read.
 func (r *rangeRequest) show(ctx context.Context, s *kvService, p patience) (h2.Message, error) {
 	if r.known == nil {
 		if err := r.permit(ctx, s, p); err != nil {
@@ -125,7 +125,7 @@ func (r *rangeRequest) show(ctx context.Context, s *kvService, p patience) (h2.M
 	return &r.response, nil
 }
 
-// build reads the range. An answer that is not small waits for memory.
+// build reads the range. A large answer waits for memory.
 func (r *rangeRequest) build(ctx context.Context, s *kvService, p patience) error {
 	if p == patiently {
 		return s.unanswered(s.options.Answers.Build(ctx, 0, func(account kv.Account) error {
@@ -157,8 +157,8 @@ type asyncRead struct {
 	rangeRequest
 }
 
-// beginRange takes the steps until it has asked the member. It returns false if a step may have to wait, or the answer may be
-// large: nothing was done then.
+// beginRange takes the steps until it has asked the member. It returns false, and has changed nothing, if a step may have to
+// wait, or the answer may be large.
 func beginRange(c asyncCall, message []byte) bool {
 	s, r := c.kv, &asyncRead{asyncCall: c}
 	if r.DecodeWire(bytes.Clone(message)) != nil || r.Serializable || len(r.Op.End) > 0 || !s.options.Member.Prompt() {
@@ -169,7 +169,7 @@ func beginRange(c asyncCall, message []byte) bool {
 		return false
 	}
 	err := r.begin(r, len(message))
-	if err == nil && refused != nil { // the refusal of the gate comes first
+	if err == nil && refused != nil { // the gate's refusal takes precedence
 		err = r.timed(refused)
 	}
 	if err != nil {
@@ -196,7 +196,7 @@ func (r *asyncRead) timed(err error) error {
 // ended implements steps.
 func (r *asyncRead) ended() error { return r.timed(r.kv.indexRead(r.begun, r.err)) }
 
-// finish implements steps. A reader calls it: the store may wait for a disk.
+// finish implements steps. A reader goroutine calls it: the store may wait for a disk.
 func (r *asyncRead) finish() {
 	if r.err != nil {
 		r.answer(nil, r.ended())

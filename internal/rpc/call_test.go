@@ -24,13 +24,13 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
-// roads are the transports by which calls of KV come.
+// roads are the transports of calls of KV.
 var roads = []struct {
 	name    string
-	library bool // it is grpc-go's
+	library bool // the transport is grpc-go's
 	invoke  func(ctx context.Context, t *testing.T, s *server, token, method string, request proto.Message) error
 }{
 	{"own transport", false, invokeGRPC},
@@ -90,8 +90,8 @@ func invokeJSON(ctx context.Context, t *testing.T, s *server, token, method stri
 	return status.Error(refused.Code, refused.Message)
 }
 
-// askedBackend counts how often it is asked without waiting. While it is full it refuses what it is asked. While it holds, it
-// answers no write and no read, and tells that it was asked.
+// askedBackend counts how many times it is asked without waiting. While it is full it refuses requests. While it holds, it
+// answers no write and no read, and signals that it was asked.
 type askedBackend struct {
 	*machineBackend
 	promptly    atomic.Int64
@@ -120,7 +120,7 @@ func (b *askedBackend) ReadIndex(ctx context.Context) error {
 	return b.machineBackend.ReadIndex(ctx)
 }
 
-// ask is what a goroutine waits for before it is served.
+// ask refuses a call with a goroutine, delays it until its context ends, or lets it pass.
 func (b *askedBackend) ask(ctx context.Context) error {
 	switch {
 	case b.full.Load():
@@ -153,7 +153,7 @@ func (b *askedBackend) askPromptly(serve func() (func() bool, error)) (abandon f
 	return serve()
 }
 
-// steps are the counts that calls of KV leave behind: of the gate, of timings, of proposals, and of bytes.
+// steps are the counts of calls of KV: of the gate, of timings, of proposals, and of bytes.
 type steps map[string]float64
 
 func (s *server) steps(t *testing.T) steps {
@@ -179,7 +179,7 @@ func (s *server) steps(t *testing.T) steps {
 	return found
 }
 
-// since is what was counted since before.
+// since is the difference of the counts to earlier ones.
 func (s steps) since(before steps) steps {
 	all := steps{}
 	for name, n := range s {
@@ -190,7 +190,7 @@ func (s steps) since(before steps) steps {
 	return all
 }
 
-// gateSteps is what the gate counts of one call.
+// gateSteps is the gate's counts of one call.
 func gateSteps(method string, code codes.Code) steps {
 	labels := fmt.Sprintf(`grpc_method="%s",grpc_service="etcdserverpb.KV",grpc_type="unary"}`, method)
 	want := steps{
@@ -213,7 +213,7 @@ const (
 	rangeRead       = `etcd_server_range_duration_seconds_count{success="true"}`
 )
 
-// bareConn is a connection that asks once for each call, as the official client does not.
+// bareConn is a connection that makes each call once, without the retries of the official client.
 func bareConn(t *testing.T, s *server) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+s.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -224,7 +224,7 @@ func bareConn(t *testing.T, s *server) *grpc.ClientConn {
 	return conn
 }
 
-// roadServer is a server at the end of a road, with users or without, and what a caller must show.
+// roadServer is a server with a transport, with users or without, and the token that a caller must show.
 func roadServer(t *testing.T, backend *askedBackend, byLibrary, users bool) (s *server, token string) {
 	t.Helper()
 	defer func(before bool) { *library = before }(*library)
@@ -247,8 +247,8 @@ func roadServer(t *testing.T, backend *askedBackend, byLibrary, users bool) (s *
 	return s, answer.Token
 }
 
-// Ensure that calls of KV take the same steps by whichever transport they come, with users and without: those that have a
-// goroutine and those that have none.
+// Ensure that calls of KV take the same steps on every transport, with users and without: those that have a goroutine and those
+// that have none.
 func TestKV_steps(t *testing.T) {
 	ranges := func(r *pb.RangeRequest) []*pb.RequestOp {
 		return []*pb.RequestOp{{Request: &pb.RequestOp_RequestRange{RequestRange: r}}}
@@ -262,7 +262,7 @@ func TestKV_steps(t *testing.T) {
 		request      proto.Message
 		code         codes.Code
 		more         []string // steps beside the gate's, each once
-		promptly     int64    // how often the member is asked without waiting, on our own transport
+		promptly     int64    // calls without waiting, on our own transport
 	}{
 		{"put", "Put", &pb.PutRequest{Key: a, Value: []byte("v")}, codes.OK, []string{timed("Put", true)}, 1},
 		{"put with the pair before", "Put", &pb.PutRequest{Key: a, PrevKv: true}, codes.OK, []string{timed("Put", true)}, 0},
@@ -282,12 +282,12 @@ func TestKV_steps(t *testing.T) {
 		{"delete of many", "DeleteRange", &pb.DeleteRangeRequest{Key: a, RangeEnd: []byte("b")}, codes.OK,
 			[]string{timed("DeleteRange", true)}, 0},
 	}
-	unserved := map[string][]string{ // what is counted if the member does not serve it
+	unserved := map[string][]string{ // counts if the member does not serve it
 		"put": {timed("Put", false), failedProposals}, "txn": {timed("Txn", false), failedProposals},
 		"delete": {timed("DeleteRange", false), failedProposals}, "range": {timed("Range", false), failedIndexes},
 		"txn that reads": {timed("ReadonlyTxn", false), failedIndexes},
 	}
-	first := map[string]string{} // what a call is answered, and the bytes of it
+	first := map[string]string{} // answers to a call, and their bytes
 	for _, users := range []bool{false, true} {
 		for _, road := range roads {
 			backend := newAskedBackend(t)
@@ -355,7 +355,7 @@ func TestKV_steps(t *testing.T) {
 			notServed("without a leader", codes.DeadlineExceeded, codes.Unavailable)
 			backend.learns.Store(true)
 			for _, row := range rows {
-				if unserved[row.name] != nil { // the gate refuses it, and nothing else is done
+				if unserved[row.name] != nil { // the gate refuses it, and no other step is taken
 					walk(row.name+" of a learner", row.method, row.request, codes.FailedPrecondition, nil, 0)
 				}
 			}
@@ -368,7 +368,7 @@ const (
 	sentBytes     = "etcd_network_client_grpc_sent_bytes_total"
 )
 
-// Ensure that a call whose client gives it up leaves the same counts behind by whichever transport it came.
+// Ensure that a call that its client gives up leaves the same counts on every transport.
 func TestKV_steps_lost(t *testing.T) {
 	for _, users := range []bool{false, true} {
 		for _, road := range roads {

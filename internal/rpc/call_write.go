@@ -4,20 +4,20 @@ import (
 	"context"
 	"time"
 
-	"github.com/quorate/quorate/internal/h2"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/rpc/costly"
+	"github.com/quorate/quorate/internal/rpc/h2"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
-// writeRequest is that of a Put, a DeleteRange or a Txn.
+// writeRequest is a Put, DeleteRange or Txn request.
 type writeRequest interface {
 	wire.Decoder
-	// command is what the request asks for.
+	// command is the command for the request.
 	command() *kv.Command
-	// admit refuses what may not be proposed, in etcd's order.
+	// admit refuses a request that may not be proposed, with the checks in etcd's order.
 	admit(ctx context.Context, s *kvService, check growthCheck) error
-	// respond answers what was applied.
+	// respond returns the response for the applied result.
 	respond(s *kvService, result *kv.Result) h2.Message
 }
 
@@ -33,12 +33,12 @@ func (s *kvService) writeBlocking(ctx context.Context, r writeRequest) (h2.Messa
 	return r.respond(s, &result), nil
 }
 
-// propose replicates a command in the name of the caller, and makes its rejection an error.
+// propose replicates a command in the caller's name, and turns its rejection into an error.
 func (s *shared) propose(ctx context.Context, command *kv.Command) (kv.Result, error) {
 	return s.access.Propose(ctx, command, s.replicate)
 }
 
-// replicate is propose in the name that the command bears.
+// replicate is propose with the credentials that the command has.
 func (s *shared) replicate(ctx context.Context, command *kv.Command) (kv.Result, error) {
 	if err := s.makeRoom(ctx, command, patiently); err != nil {
 		return kv.Result{}, err
@@ -53,7 +53,7 @@ func (s *shared) replicate(ctx context.Context, command *kv.Command) (kv.Result,
 	return result, err
 }
 
-// makeRoom looks for room for the answer to a command that asks for pairs: what is executed can not be taken back.
+// makeRoom waits for room for the answer to a command that asks for pairs: an executed command can not be undone.
 func (s *shared) makeRoom(ctx context.Context, command *kv.Command, p patience) error {
 	switch {
 	case !kv.AsksForPairs(command):
@@ -66,7 +66,7 @@ func (s *shared) makeRoom(ctx context.Context, command *kv.Command, p patience) 
 	return nil
 }
 
-// proposal is a command from when the member is asked until its end is known.
+// proposal is a command from the call of the member until its outcome is known.
 type proposal struct {
 	*shared
 	command  *kv.Command
@@ -78,7 +78,7 @@ func (s *shared) beginProposal(command *kv.Command) proposal {
 	return proposal{s, command, s.timings.Now()}
 }
 
-// end counts how a proposal ended, and returns the error for the caller: why there is no result, or its rejection.
+// end counts the outcome of a proposal, and returns the error for the caller: the lack of a result, or its rejection.
 func (p *proposal) end(result *kv.Result, err error) error {
 	p.timings.Command(p.command, p.proposed, err)
 	p.stats.pending.Add(-1)
@@ -93,7 +93,7 @@ func (p *proposal) end(result *kv.Result, err error) error {
 	return nil
 }
 
-// noteOwn takes note of the answer to a write. One that was applied before it was answered is not worth remembering.
+// noteOwn notes the answer to a write, unless the write was applied before.
 func (s *shared) noteOwn(revision kv.Revision) {
 	if revision > s.revision() {
 		s.own.note(revision)
@@ -108,7 +108,7 @@ type asyncWrite struct {
 	result  kv.Result
 }
 
-// start takes the steps until it has asked the member. It returns false if a step may have to wait: nothing was done then.
+// start takes the steps until it has asked the member. It returns false, and has changed nothing, if a step may have to wait.
 func (w *asyncWrite) start(r writeRequest, received int) bool {
 	w.request = r
 	refused := w.admit(w.front.Context())
@@ -116,7 +116,7 @@ func (w *asyncWrite) start(r writeRequest, received int) bool {
 		return false
 	}
 	err := w.begin(w, received)
-	if err == nil { // the refusal of the gate comes first
+	if err == nil { // the gate's refusal takes precedence
 		err = refused
 	}
 	if err != nil {
@@ -129,7 +129,7 @@ func (w *asyncWrite) start(r writeRequest, received int) bool {
 	return true
 }
 
-// admit takes the steps of writeBlocking and propose that come before the proposal.
+// admit takes the steps of writeBlocking and propose that precede the proposal.
 func (w *asyncWrite) admit(ctx context.Context) error {
 	s, command := w.kv, w.request.command()
 	if !s.options.Member.Prompt() || costly.MayBe(command) { // it may wait for Start, or for its turn

@@ -23,11 +23,11 @@ type clusterService struct {
 	*shared
 }
 
-// header of a membership answer has no revision.
+// header is the header of a membership answer, without a revision.
 func (c *clusterService) header() *pb.ResponseHeader { return c.headerAt(0).Message() }
 
-// MemberAdd adds a voter or a learner under a new id. An add that is repeated before the member has started, because its
-// answer was lost or a tool tries again, gives the member that is there: it would be started as that one anyway.
+// MemberAdd adds a voter or a learner under a new id. An add that is repeated before the member has started, because its answer
+// was lost or a tool tries again, returns the existing member: it would be started as that one anyway.
 func (c *clusterService) MemberAdd(ctx context.Context, r *pb.MemberAddRequest) (*pb.MemberAddResponse, error) {
 	urls, err := validate.PeerURLs(r.PeerURLs)
 	if err != nil {
@@ -49,14 +49,14 @@ func (c *clusterService) add(ctx context.Context, urls []string, learner bool) (
 	if err != nil {
 		return nil, err
 	}
-	// A voter enters as a learner too, and is promoted by itself once it has caught up: a member that never starts
-	// costs no quorum.
+	// A voter is added as a learner, too, and promoted automatically once it has caught up: a member that never starts costs no
+	// quorum.
 	request := consensus.ChangeOne(consensus.ChangeAddLearner,
 		consensus.Member{ID: id, PeerURLs: urls, Promote: !learner})
 	members, err := c.change(ctx, request)
 	var refused *membership.RefusedError
 	if errors.As(err, &refused) && refused.Reason == consensus.ReasonPeerURLExists {
-		// This member may not have heard of the first add when it looked.
+		// This member may not have applied the first add when it checked.
 		if again, errRead := c.addedBefore(ctx, urls, learner); again != nil && errRead == nil {
 			return again, nil
 		}
@@ -68,7 +68,7 @@ func (c *clusterService) add(ctx context.Context, urls []string, learner bool) (
 	return &pb.MemberAddResponse{Header: c.header(), Member: added, Members: members}, nil
 }
 
-// addedBefore answers an add with the member that an earlier one made, or gives nil.
+// addedBefore answers an add with the member that an earlier one added, or returns nil.
 func (c *clusterService) addedBefore(
 	ctx context.Context, urls []string, learner bool,
 ) (*pb.MemberAddResponse, error) {
@@ -109,7 +109,7 @@ func newMemberID() (consensus.MemberID, error) {
 	}
 }
 
-// MemberRemove removes a member for ever. A leader that is asked to remove itself leads no more when it does.
+// MemberRemove removes a member for ever. A leader that is asked to remove itself gives up leadership first.
 func (c *clusterService) MemberRemove(
 	ctx context.Context, r *pb.MemberRemoveRequest,
 ) (*pb.MemberRemoveResponse, error) {
@@ -128,8 +128,8 @@ func (c *clusterService) MemberRemove(
 	return &pb.MemberRemoveResponse{Header: c.header(), Members: members}, nil
 }
 
-// handOver gives leadership away before this member, which leads, removes itself, so that writes wait for a round trip
-// at most. If it fails, the change is made all the same: the leader then hands over when it commits.
+// handOver transfers leadership before this member, which leads, removes itself, so that writes wait at most for a round trip.
+// If that fails, the change is made all the same: the leader then hands over when it commits.
 func (c *clusterService) handOver(ctx context.Context, leaving consensus.MemberID) {
 	m := c.options.Member
 	if leaving != m.ID() || m.Leader() != leaving {
@@ -145,7 +145,7 @@ func (c *clusterService) handOver(ctx context.Context, leaving consensus.MemberI
 	}
 }
 
-// MemberUpdate changes a member's peer URLs. etcd takes anything here; a URL that nobody could connect to is refused.
+// MemberUpdate changes a member's peer URLs. etcd accepts anything here; a URL to which no member could connect is refused.
 func (c *clusterService) MemberUpdate(
 	ctx context.Context, r *pb.MemberUpdateRequest,
 ) (*pb.MemberUpdateResponse, error) {
@@ -164,7 +164,7 @@ func (c *clusterService) MemberUpdate(
 	return &pb.MemberUpdateResponse{Header: c.header(), Members: members}, nil
 }
 
-// MemberPromote makes a learner a voter. Whether it has caught up, the leader knows.
+// MemberPromote makes a learner a voter. The leader decides whether it has caught up.
 func (c *clusterService) MemberPromote(
 	ctx context.Context, r *pb.MemberPromoteRequest,
 ) (*pb.MemberPromoteResponse, error) {
@@ -184,7 +184,7 @@ func (c *clusterService) MemberPromote(
 	return &pb.MemberPromoteResponse{Header: c.header(), Members: members}, nil
 }
 
-// MemberList lists the members, as of now everywhere (linearizable) or as this member knows them.
+// MemberList lists the members: linearizable, or as this member knows them.
 func (c *clusterService) MemberList(ctx context.Context, r *pb.MemberListRequest) (*pb.MemberListResponse, error) {
 	if r.Linearizable {
 		if err := c.readIndex(ctx); err != nil {
@@ -194,8 +194,8 @@ func (c *clusterService) MemberList(ctx context.Context, r *pb.MemberListRequest
 	return &pb.MemberListResponse{Header: c.header(), Members: c.members()}, nil
 }
 
-// change makes a configuration change and gives the members after it. If it left a joint configuration, whose old voters
-// are still asked, the answer shows what was decided.
+// change makes a configuration change and returns the members after it. If it left a joint configuration, whose outgoing voters
+// still vote, the answer shows the new one.
 func (c *clusterService) change(ctx context.Context, request consensus.ChangeRequest) ([]*pb.Member, error) {
 	config, err := c.options.Member.ChangeConfig(ctx, request)
 	if err != nil {
@@ -213,8 +213,8 @@ func (c *clusterService) members() []*pb.Member {
 	return memberMessages(machine, config)
 }
 
-// memberMessages gives the members in etcd's terms. Name and client URLs are there once the member published them. While a
-// configuration is joint everybody who is asked for a vote is a member and, as etcd has no third role, a voter.
+// memberMessages returns the members in etcd's terms. Name and client URLs are set once the member published them. In a joint
+// configuration every member with a vote is listed and, as etcd has no third role, as a voter.
 func memberMessages(machine *apply.Machine, config consensus.Config) []*pb.Member {
 	members := make([]*pb.Member, 0, len(config.Members))
 	for i := range config.Members {

@@ -14,7 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/member"
 )
 
-// A repeated add gives the member of the first one as long as it was never started, and only then.
+// A repeated add returns the member of the first one while that was never started, and only then.
 func TestCluster_MemberAdd_again(t *testing.T) {
 	s := serveMember(t, nil)
 	c, ctx := s.client(t), waitContext(t)
@@ -70,7 +70,7 @@ func TestCluster_MemberUpdate_takenURL(t *testing.T) {
 	}
 }
 
-// leadingBackend notes in which order leadership and configuration change.
+// leadingBackend notes the order of changes of the leader and of the configuration.
 type leadingBackend struct {
 	*machineBackend
 	status   raft.Status

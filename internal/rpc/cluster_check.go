@@ -9,10 +9,10 @@ import (
 	"github.com/quorate/quorate/internal/rpc/etcderr"
 )
 
-// The checks that etcd makes at the member that answers, before a change is proposed, unless StrictReconfig is off.
-// The leader makes its own, which these cannot replace: it knows who really follows.
+// The checks that etcd makes at the member that answers, before a change is proposed, unless StrictReconfig is off. The leader
+// makes its own, which these cannot replace: it knows which members follow it.
 
-// voters is what the checks look at.
+// voters are the voters that the checks count.
 type voters struct {
 	ids     []consensus.MemberID
 	learner map[consensus.MemberID]bool
@@ -63,15 +63,15 @@ func (c *clusterService) countConnected(v *voters) int {
 
 func majority(n int) int { return n/2 + 1 }
 
-// checkAdd refuses an add that could cost the quorum: a voter while too many others were never started, or any
-// member while this one is not connected to a quorum of the larger cluster, the new member counted as down.
+// checkAdd refuses an add that could cost the quorum: a voter while too many others have not started, or any member while this
+// one is not connected to a quorum of the larger cluster, in which the new member counts as down.
 func (c *clusterService) checkAdd(learner bool) error {
 	if !c.options.StrictReconfig {
 		return nil
 	}
 	v := c.voters()
 	if started := v.countStarted(consensus.NoMember); !learner && started < majority(len(v.ids)+1) {
-		// Growing from one member to two is how a cluster is restored.
+		// Growing from one member to two is the way to restore a cluster.
 		if started != 1 || len(v.ids) != 1 {
 			return etcderr.ErrNotEnoughStarted
 		}
@@ -82,8 +82,8 @@ func (c *clusterService) checkAdd(learner bool) error {
 	return nil
 }
 
-// checkRemove refuses to remove a voter if the rest would not be a working quorum. Who is not connected is not part
-// of the quorum now, so it may go.
+// checkRemove refuses to remove a voter if the remaining ones would not be a working quorum. A voter that is not connected is
+// not part of the quorum now, so it may go.
 func (c *clusterService) checkRemove(id consensus.MemberID) error {
 	if !c.options.StrictReconfig {
 		return nil
@@ -108,8 +108,8 @@ func (c *clusterService) checkRemove(id consensus.MemberID) error {
 	return nil
 }
 
-// checkPromote refuses a promotion while too many voters were never started. The learner counts as started. Whether
-// it is a learner at all the leader says: this member may not have heard of it yet.
+// checkPromote refuses a promotion while too many voters have not started. The learner counts as started. The leader checks
+// whether it is a learner at all: this member may not have applied its addition yet.
 func (c *clusterService) checkPromote() error {
 	v := c.voters()
 	if c.options.StrictReconfig && 1+v.countStarted(consensus.NoMember) < majority(len(v.ids)+1) {

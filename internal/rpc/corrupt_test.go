@@ -12,8 +12,8 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// A member that is marked corrupt answers nothing from its state: no reads, no writes, no watches, no backup, those under way
-// included. Who operates the cluster is answered.
+// A member that is marked corrupt answers nothing from its state: no reads, no writes, no watches, no backup, not even those
+// under way. Calls for operating the cluster are answered.
 func TestGate_intact(t *testing.T) {
 	backend := newMachineBackend(t)
 	s := serve(t, backend, nil)

@@ -10,11 +10,11 @@ import (
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
-// countedFromBytes is the size from which an answer is counted that does not count itself: lists of users and
+// countedFromBytes is the size from which on an answer is counted here that is not counted elsewhere: lists of users and
 // permissions, and the values of leaders.
 const countedFromBytes = 32 << 10
 
-// countedStream counts what a stream is sent.
+// countedStream counts the messages sent on a stream.
 type countedStream struct {
 	grpc.ServerStream
 	shared *shared
@@ -29,11 +29,11 @@ func (c countedStream) SendMsg(m any) error {
 	return c.ServerStream.SendMsg(counted)
 }
 
-// counted has the memory of a large answer counted until it was sent, or refuses it.
+// counted counts the memory of a large answer until it was sent, or refuses the answer.
 func (s *shared) counted(ctx context.Context, response any) (any, error) {
 	message, ok := response.(proto.Message)
 	if !ok {
-		return response, nil // it counts itself
+		return response, nil // it is counted elsewhere
 	}
 	size := proto.Size(message)
 	if size <= countedFromBytes {

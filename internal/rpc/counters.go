@@ -7,15 +7,15 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// counters are those of the services. They are plain atomics, because they are touched by every call; metrics.go turns
-// them into Prometheus metrics when these are asked for. The gate counts calls.
+// counters are the counters of the services. They are plain atomics, because every call updates them; metrics.go turns them
+// into Prometheus metrics when they are scraped. The gate counts calls.
 type counters struct {
-	events                   atomic.Uint64 // handed to watchers
+	events                   atomic.Uint64 // delivered to watchers
 	pending                  atomic.Int64  // proposals
 	failedProposals          atomic.Uint64
 	receivedBytes, sentBytes atomic.Uint64 // of messages
 	promoted                 atomic.Uint64
-	promoteFailures          sync.Map // text of the error -> *atomic.Uint64; as many as there are errors
+	promoteFailures          sync.Map // text of the error -> *atomic.Uint64; one for each error
 }
 
 // promoteFailed counts a refused promotion under the text of its error on the wire, as etcd does.

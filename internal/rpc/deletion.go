@@ -11,10 +11,10 @@ import (
 	"github.com/quorate/quorate/internal/rpc/costly"
 )
 
-// deletedKeyBytes is what a key counts beside its length. To apply its deletion takes about ten times the sum.
+// deletedKeyBytes is what a key counts beside its length. Applying its deletion takes about ten times the sum.
 const deletedKeyBytes = 64
 
-// growthCheck is what a command is held against before it is proposed.
+// growthCheck is the bounds that a command is checked against before it is proposed.
 type growthCheck struct {
 	patience patience
 	again    bool  // the command may have happened, and is not refused for the quota: warnQuota
@@ -26,15 +26,15 @@ func (s *shared) firstCheck(p patience) growthCheck {
 	return growthCheck{patience: p, keyBytes: s.options.DeletionBytes, passed: costly.MaxPassed}
 }
 
-// checkAgain is for what a client proposes again: it may have happened, so it is refused only if the keys, or those that it
-// passes over, have become twice as many as the first time allowed.
+// checkAgain is the check of a command that a client proposes again: it may have been executed, so it is refused only if the
+// keys, or the deleted ones that it passes over, have become twice as many as the first check allows.
 func (s *shared) checkAgain() growthCheck {
 	return growthCheck{patience: patiently, again: true, keyBytes: 2 * s.options.DeletionBytes, passed: 2 * costly.MaxPassed}
 }
 
-// checkKeys refuses a command that would delete keys of too many bytes at once, or pass over too many that are deleted: until
-// it is applied, every member holds those several times, and while it is, nothing else. It belongs to the proposing side, as
-// checkQuota does. What others write between the check and the log is not counted.
+// checkKeys refuses a command that would delete keys of too many bytes at once, or pass over too many deleted ones: until it is
+// applied, every member holds the keys several times, and meanwhile applies nothing else. The proposing side makes the check,
+// as it does checkQuota. Writes of others between the check and the log are not counted.
 func (s *shared) checkKeys(ctx context.Context, command *kv.Command, check growthCheck) error {
 	most := check.keyBytes
 	deletes, long := deletesRanges(command), putsLongKey(command)
@@ -51,7 +51,7 @@ func (s *shared) checkKeys(ctx context.Context, command *kv.Command, check growt
 	if !deletes {
 		return nil
 	}
-	// Only who may delete the keys learns how many there are, and has them counted.
+	// Only a caller that may delete the keys learns how many there are, or makes the member count them.
 	if err := s.sign(ctx, command, check.patience); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (s *shared) checkKeys(ctx context.Context, command *kv.Command, check growt
 	return nil
 }
 
-// deletionSum counts what a command deletes, until that is too much.
+// deletionSum counts the deletions of a command, until they are too many.
 type deletionSum struct {
 	all  *costly.Deletions
 	left int64
@@ -80,7 +80,7 @@ func (d *deletionSum) command(command *kv.Command) error {
 	return d.txn(command.Txn)
 }
 
-// txn takes both branches: which one is taken is known when it is applied.
+// txn counts both branches: which one is chosen is known when the command is applied.
 func (d *deletionSum) txn(op *kv.TxnOp) error {
 	left := d.left
 	if err := d.ops(op.Then); err != nil {
@@ -123,8 +123,8 @@ func deletesRanges(command *kv.Command) bool {
 		})
 }
 
-// checkBounds refuses a command that puts a long key when the first and last keys of the store's tables have as many bytes as
-// they may.
+// checkBounds refuses a command that puts a long key when the first and last keys of the store's tables have used up their
+// memory.
 func (s *shared) checkBounds(ctx context.Context, machine *apply.Machine, command *kv.Command, p patience) error {
 	bounds := s.stateBounds(machine)
 	if machine.TableBoundBytes() < bounds.admits.Bounds {

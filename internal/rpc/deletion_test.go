@@ -11,7 +11,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Ensure that who would delete more bytes of keys at once than members bear is told to do it in parts, and nothing is changed.
+// Ensure that a request to delete more bytes of keys at once than members can bear gets the advice to delete in parts, and
+// changes nothing.
 func TestKV_DeleteRange_tooManyKeyBytes(t *testing.T) {
 	const keys, keyLen, most = 40, 500, 12_000
 	s := serveNative(t, func(o *rpcOptions) { o.DeletionBytes = most })
@@ -80,8 +81,8 @@ func TestKV_DeleteRange_tooManyKeyBytes(t *testing.T) {
 	}
 }
 
-// Ensure that a transaction whose deletions pass over very many keys that were deleted before is refused, in whichever branch they
-// are, and changes nothing; one such deletion is done.
+// Ensure that a transaction whose deletions pass over very many deleted keys is refused, in whichever branch they are, and
+// changes nothing; one such deletion alone is executed.
 func TestKV_Txn_passesOverMuch(t *testing.T) {
 	const dead, most = 2200, 127
 	s := serveNative(t, func(*rpcOptions) {})

@@ -13,7 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// sayLow is a disk that is nearly full while low says so.
+// sayLow is a disk that is nearly full while low is set.
 func sayLow(low *atomic.Bool) func() string {
 	return func() string {
 		if low.Load() {
@@ -23,8 +23,8 @@ func sayLow(low *atomic.Bool) func() string {
 	}
 }
 
-// Ensure that a member whose disk is nearly full refuses what grows, and backups, serves everything else, lists an alarm that
-// forbids nothing and that nobody has to take back, and goes on once there is room.
+// Ensure that a member whose disk is nearly full refuses growing writes, and backups, serves everything else, lists an alarm
+// that forbids nothing and that need not be disarmed, and continues once there is room.
 func TestMaintenance_diskReserve(t *testing.T) {
 	var low atomic.Bool
 	s := serveMember(t, func(o *rpcOptions) { o.LowDisk = sayLow(&low) })

@@ -36,7 +36,7 @@ func (e *elections) campaign(ctx context.Context, lease int64, value string) <-c
 	return elected
 }
 
-// next returns what an observer sees next.
+// next returns an observer's next event.
 func next(t *testing.T, observer grpc.ServerStreamingClient[v3electionpb.LeaderResponse]) string {
 	t.Helper()
 	r, err := observer.Recv()
@@ -46,7 +46,8 @@ func next(t *testing.T, observer grpc.ServerStreamingClient[v3electionpb.LeaderR
 	return fmt.Sprintf("%s=%s@%d", r.Kv.Key, r.Kv.Value, r.Header.Revision)
 }
 
-// Ensure that leaders follow each other in the order of their candidacies, and that observers see what each of them proclaims.
+// Ensure that leaders follow each other in the order of their candidacies, and that observers get the proclamations of each of
+// them.
 func TestElection_Campaign_order(t *testing.T) {
 	e := newElections(t)
 	observer, err := e.client.Observe(e.ctx, &v3electionpb.LeaderRequest{Name: []byte("n")})
@@ -86,7 +87,7 @@ func TestElection_Campaign_order(t *testing.T) {
 	}
 	sees(fmt.Sprintf("%s=one@%d", one.Key, one.Rev))
 	sees(fmt.Sprintf("%s=more@", one.Key))
-	sees(fmt.Sprintf("%s=two@", two.Key)) // of a leader who follows another one it sees what is there when it looks
+	sees(fmt.Sprintf("%s=two@", two.Key)) // of a leader that follows another one it gets the value at the time of its read
 	again := <-e.campaign(e.ctx, two.Lease, "again")
 	if again.Rev != two.Rev || string(again.Key) != string(two.Key) {
 		t.Errorf("campaigning again gave %v, want %v", again, two)
@@ -94,7 +95,7 @@ func TestElection_Campaign_order(t *testing.T) {
 	sees(fmt.Sprintf("%s=again@", two.Key))
 }
 
-// Ensure that a candidate whose lease ended while it waited is not told that it leads.
+// Ensure that a candidate whose lease ended while it waited does not get the answer that it leads.
 func TestElection_Campaign_lostWhileWaiting(t *testing.T) {
 	e := newElections(t)
 	one := <-e.campaign(e.ctx, e.lease(t), "one")

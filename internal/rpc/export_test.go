@@ -11,7 +11,7 @@ import (
 // ServeWatch serves one stream of watches without a network.
 func ServeWatch(s *Services, stream grpc.ServerStream) error { return s.serveWatch(nil, stream) }
 
-// ReviewQuota looks once at what KeepQuota looks at all the time.
+// ReviewQuota makes one review of KeepQuota.
 func ReviewQuota(ctx context.Context, s *Services) { s.reviewQuota(ctx) }
 
 // EnterBackup takes the turn of a backup.

@@ -4,13 +4,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/rpc/metrics"
 )
 
 const (
 	firstMessageTimeout = 30 * time.Second
-	// While more than maxFirstMessages calls wait for their request, it may take no longer than manyFirstMessagesTimeout.
+	// While more than maxFirstMessages calls wait for their requests, each may take at most manyFirstMessagesTimeout.
 	maxFirstMessages         = 512
 	manyFirstMessagesTimeout = 2 * time.Second
 )
@@ -19,8 +19,8 @@ var defaultFirstMessage = admission.FirstMessageLimits{
 	Timeout: firstMessageTimeout, Many: maxFirstMessages, ManyTimeout: manyFirstMessagesTimeout,
 }
 
-// firstMessages ends calls whose request does not arrive: a client may send a part of it and then nothing. Streams on which
-// the client sends many messages are left alone: clients keep idle ones, and those are bounded in number.
+// firstMessages ends calls whose request does not arrive: a client may send a part of it and then nothing. Streams on which the
+// client sends many messages are left alone: clients keep idle ones, and other bounds limit their number.
 type firstMessages struct {
 	*admission.FirstMessages
 	closing sync.Once
@@ -39,7 +39,7 @@ func (f *firstMessages) close() {
 	f.running.Wait()
 }
 
-// collect shows the calls that wait for their first message.
+// collect shows the number of calls that wait for their first message.
 func (f *firstMessages) collect(e *metrics.Emitter) {
 	waiting, ended := f.Counts()
 	e.Gauge("quorate_calls_unsent", "Calls whose request has not arrived yet.", float64(waiting))

@@ -10,10 +10,10 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
-	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/limits/admission"
 )
 
-// halfSender speaks HTTP/2 by itself, to send requests that do not end.
+// halfSender speaks HTTP/2 itself, to send requests that do not end.
 type halfSender struct {
 	t    *testing.T
 	conn net.Conn

@@ -14,10 +14,10 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/limits/admission"
 )
 
-// Ensure that requests which are too large, too deep or too many objects are refused, however they announce themselves.
+// Ensure that requests which are too large, too deep or too many objects are refused, with and without a length.
 func TestGateway_largeRequests(t *testing.T) {
 	s := serve(t, newMachineBackend(t), func(o *rpcOptions) { o.MaxRequestBytes = 64 << 10 })
 	put := func(bytes int) string { return `{"key":"YQ==","value":"` + strings.Repeat("A", bytes) + `"}` }
@@ -43,7 +43,7 @@ func TestGateway_largeRequests(t *testing.T) {
 		}
 		answer, err := http.DefaultClient.Do(r) // in chunks, without a length
 		if err != nil {
-			t.Logf("%s in chunks: %v", row.name, err) // the server has hung up while we were sending
+			t.Logf("%s in chunks: %v", row.name, err) // the server has closed the connection while the client was sending
 			continue
 		}
 		if answer.Body.Close(); answer.StatusCode != row.code {
@@ -53,7 +53,7 @@ func TestGateway_largeRequests(t *testing.T) {
 	s.awaitMetric(t, "quorate_gateway_request_bytes 0")
 }
 
-// Ensure that a request that does not arrive is given up like one of gRPC.
+// Ensure that a request that does not arrive is ended like one of gRPC.
 func TestGateway_slowBody(t *testing.T) {
 	s := serve(t, newMachineBackend(t), func(o *rpcOptions) {
 		o.FirstMessage = admission.FirstMessageLimits{Timeout: 10 * time.Millisecond}
@@ -78,8 +78,8 @@ func TestGateway_slowBody(t *testing.T) {
 	s.awaitMetric(t, "quorate_gateway_request_bytes 0")
 }
 
-// Ensure that a watch whose message does not arrive is given up like one of gRPC, by HTTP and by websocket, and one that waits for
-// its client is not.
+// Ensure that a watch whose message does not arrive is ended like one of gRPC, by HTTP and by websocket, and that one that
+// waits for its client is not.
 func TestGateway_slowMessage(t *testing.T) {
 	s := serve(t, newMachineBackend(t), func(o *rpcOptions) {
 		o.FirstMessage = admission.FirstMessageLimits{Timeout: 100 * time.Millisecond}
@@ -123,7 +123,7 @@ func TestGateway_slowMessage(t *testing.T) {
 	s.awaitMetric(t, "quorate_calls_unsent_ended_total 2")
 }
 
-// Ensure that an address that has as many calls as a connection may have waits with the next, until one ends.
+// Ensure that the next call of an address with as many calls as a connection may have waits until one ends.
 func TestGateway_manyCalls(t *testing.T) {
 	s := serve(t, newMachineBackend(t), func(o *rpcOptions) { o.MaxConcurrentStreams = 2 })
 	watch := func() io.Closer {
@@ -165,7 +165,7 @@ func TestGateway_manyCalls(t *testing.T) {
 	}
 	two = watch()
 	defer two.Close()
-	for _, whole := range []bool{true, false} { // a watch that waits, and whose client says all it has to say, or may say more
+	for _, whole := range []bool{true, false} { // a watch that waits; its client has sent all, or may send more
 		body := `{"create_request":{"key":"YQ=="}}`
 		length := fmt.Sprintf("Content-Length: %d\r\n", len(body))
 		if !whole {
@@ -249,7 +249,7 @@ func TestGateway_websocket(t *testing.T) {
 	s.awaitMetric(t, `quorate_gateway_calls{state="running"} 0`)
 }
 
-// Ensure that the token of a websocket comes from where scripts can put it.
+// Ensure that a websocket takes its token from where scripts can put it.
 func TestGateway_websocketUsers(t *testing.T) {
 	s, _, alice, _ := secured(t)
 	login, err := alice.Authenticate(waitContext(t), "alice", "alicepw")
@@ -272,7 +272,7 @@ func TestGateway_websocketUsers(t *testing.T) {
 	}
 }
 
-// Ensure that a websocket's client that sends too much, or goes without a word, ends nothing but its own call.
+// Ensure that a websocket's client that sends too much, or vanishes, ends only its own call.
 func TestGateway_websocketHostile(t *testing.T) {
 	s := serve(t, newMachineBackend(t), func(o *rpcOptions) { o.AllowedOrigins = []string{"http://good"} })
 	conn := s.websocket(t, "/v3/watch", "Origin", "http://good")
@@ -280,7 +280,7 @@ func TestGateway_websocketHostile(t *testing.T) {
 	if err := conn.WriteMessage(websocket.BinaryMessage, []byte(large)); err != nil {
 		t.Logf("the server has hung up: %v", err)
 	}
-	for said := true; said; { // it may say why
+	for said := true; said; { // it may send the reason
 		_, got, err := conn.ReadMessage()
 		if said = err == nil; said && !strings.Contains(string(got), `{"error":{"code":3,`) {
 			t.Errorf("a message that is too large was answered: %s", got)
@@ -296,7 +296,7 @@ func TestGateway_websocketHostile(t *testing.T) {
 	gone.NetConn().Close()
 	s.awaitMetric(t, `quorate_gateway_calls{state="running"} 0`)
 	s.awaitMetric(t, `quorate_costly_calls{call="stream"} 0`)
-	// One that says more than a call takes has gone, too, once it goes.
+	// A client that sends more than a call takes ends its call, too, when it vanishes.
 	if code, body := s.post(t, "/v3/lock/lock", `{"name":"YQ=="}`); code != http.StatusOK {
 		t.Fatal(body)
 	}
@@ -315,10 +315,10 @@ func TestGateway_websocketHostile(t *testing.T) {
 	}
 }
 
-// Ensure that a websocket which brings frames that bring nothing forward ends, and that one with many messages goes on.
+// Ensure that a websocket with useless frames ends, and that one with many messages continues.
 func TestGateway_websocketFloods(t *testing.T) {
 	s := serve(t, newMachineBackend(t), nil)
-	const most = 32 << 20 // beyond what the sockets hold
+	const most = 32 << 20 // beyond the buffers of the sockets
 	begins := "\x01\x80\x00\x00\x00\x00"
 	for _, row := range []struct{ name, first, frame string }{
 		{"pings", "", "\x89\x80\x00\x00\x00\x00"},

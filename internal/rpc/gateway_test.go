@@ -16,7 +16,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc"
 )
 
-// post sends JSON and gives status and body.
+// post sends JSON and returns status and body.
 func (s *server) post(t testing.TB, path, body string, headers ...string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(waitContext(t), http.MethodPost, "http://"+s.addr+path, strings.NewReader(body))
@@ -155,7 +155,7 @@ func TestGateway_openAPI(t *testing.T) {
 	}
 }
 
-// Ensure that tokens log callers of the gateway in, and nothing else does: no certificate, and no header.
+// Ensure that only tokens log callers of the gateway in: no certificate, and no header.
 func TestGateway_users(t *testing.T) {
 	s := serveMember(t, func(o *rpcOptions) { o.Certificates = true })
 	enable(t, s)
@@ -199,7 +199,7 @@ func TestGateway_users(t *testing.T) {
 	}
 }
 
-// Ensure that a browser that was lured to another name of this host is turned away with etcd's status.
+// Ensure that a browser that was lured to another name of this host is refused with etcd's status.
 func TestGateway_hosts(t *testing.T) {
 	s := serve(t, newMachineBackend(t), func(o *rpc.Options) { o.AllowedHosts = []string{"127.0.0.1"} })
 	if code, _ := s.post(t, "/v3/kv/range", `{"key":"YQ=="}`); code != 200 {

@@ -18,7 +18,7 @@ func frameOf(message string) []byte {
 	return append(append(frame, 0, 0, 0, 0), message...)
 }
 
-// Ensure that a large message in one frame is a call, and no flood, however many bytes of it are read at once.
+// Ensure that a large message in one frame is a call, and not a flood, however many bytes of it are read at once.
 func TestGateway_websocketLargeFrame(t *testing.T) {
 	put := frameOf(`{"key":"YQ==","value":"` + strings.Repeat("A", 200<<10) + `"}`)
 	for _, row := range []struct {
@@ -53,7 +53,7 @@ func TestGateway_websocketLargeFrame(t *testing.T) {
 	}
 }
 
-// Ensure that the websockets of a host are refused for a while that has flooded others, and that those of other hosts, and its
+// Ensure that websockets of a host that has sent floods are refused for a while, and that those of other hosts, and its own
 // requests, are not.
 func TestGateway_websocketFloodsAgain(t *testing.T) {
 	s := serve(t, newMachineBackend(t), nil)

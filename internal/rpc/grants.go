@@ -2,14 +2,15 @@ package rpc
 
 import "sync"
 
-// grants counts the leases that this member has under way to the log, and does not see yet.
+// grants counts the grants of leases that this member has proposed and not applied yet.
 type grants struct {
 	mu       sync.Mutex
 	underWay int64
 }
 
-// enter reports whether one more may be under way, beside held ones: at most admits together, and a member's part of what is
-// left between admits and most. So all members together never grant more than most, however late they see what the others did.
+// enter reports whether one more may be proposed, beside held leases: at most admits together, and at most this member's share
+// of the leases between admits and most. So all members together never grant more than most, however late they apply each
+// other's.
 func (g *grants) enter(held, admits, most, members int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -2,13 +2,13 @@ package rpc
 
 import "testing"
 
-// Ensure that members which see nothing of each other's grants never let in more than all of them hold, and that one alone
-// lets in what it may.
+// Ensure that members which see none of each other's grants never admit more than all of them may hold, and that one alone
+// admits all that it may.
 func TestGrants_enter(t *testing.T) {
 	const most, admits, members = 400, 300, 5
 	var all [members]grants
 	logged := 0
-	for i := range all { // each sees the leases that were there, and its own
+	for i := range all { // each sees the initial leases, and its own
 		for all[i].enter(admits-1-all[i].underWay, admits, most, members) {
 			logged++
 		}

@@ -5,17 +5,17 @@ import (
 	"net"
 	"runtime"
 
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/stats"
 
-	"github.com/quorate/quorate/internal/admission"
-	"github.com/quorate/quorate/internal/h2"
+	"github.com/quorate/quorate/internal/base/tlsconn"
+	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/rpc/front"
-	"github.com/quorate/quorate/internal/tlsconn"
+	"github.com/quorate/quorate/internal/rpc/h2"
+	"github.com/quorate/quorate/internal/rpc/incoming"
 )
 
-// NewFront makes a server like NewGRPCServer, on our own transport. pings says how clients may ping, and are pinged; calls is
-// told of all calls, unless it is nil.
+// NewFront makes a server like NewGRPCServer, on our own transport. pings are the settings of clients' and of the server's
+// pings; calls, unless it is nil, is notified of all calls.
 func (s *Services) NewFront(pings h2.Pings, calls stats.Handler) *front.Server {
 	return front.New(front.Options{
 		HTTP2: h2.Options{
@@ -31,8 +31,9 @@ func (s *Services) NewFront(pings h2.Pings, calls stats.Handler) *front.Server {
 	})
 }
 
-// isPrompt reports whether calls with the metadata of ctx may have no goroutine: they do not ask for their route, and it does
-// not take long to see in whose name they come.
+// isPrompt reports whether calls with the metadata of ctx may run without a goroutine: they do not ask for their route, and
+// checking their credentials is fast.
 func (s *Services) isPrompt(ctx context.Context) bool {
-	return len(metadata.ValueFromIncomingContext(ctx, routeKey)) == 0 && !s.access.TakesLong(ctx)
+	_, asks := incoming.First(ctx, routeKey)
+	return !asks && !s.access.TakesLong(ctx)
 }

@@ -12,11 +12,11 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
-// Ensure that services are by --grpc-transport=grpc-go what they are by default. With -grpc-go all tests of this package ask
-// that; here are those that see most of a transport.
+// Ensure that services behave the same with --grpc-transport=grpc-go. With -grpc-go all tests of this package check that; these
+// are the ones that use most of a transport.
 func TestServices_grpcGo(t *testing.T) {
 	defer func(before bool) { *library = before }(*library)
 	*library = true
@@ -44,7 +44,7 @@ func TestServices_grpcGo(t *testing.T) {
 	}
 }
 
-// silentBackend answers no writes, and tells which were abandoned.
+// silentBackend answers no writes, and signals which were abandoned.
 type silentBackend struct {
 	*machineBackend
 	proposed  chan struct{}
@@ -63,8 +63,8 @@ func (b *silentBackend) ReadAsync(done proposals.Completion) (func() bool, error
 	return b.ProposeAsync(nil, done)
 }
 
-// Ensure that a write and a read are abandoned, and counted, that do not end and whose client gives them up. (grpc-go ends their
-// contexts.)
+// Ensure that a write and a read without an answer are abandoned, and counted, when the client gives them up. (grpc-go ends
+// their contexts.)
 func TestServices_hangUp(t *testing.T) {
 	if *library {
 		t.Skip("calls of the library have a goroutine each")
@@ -99,7 +99,7 @@ func TestServices_hangUp(t *testing.T) {
 	}, ranges("started", ""), ranges("handled", `grpc_code="Canceled",`))
 }
 
-// Ensure that what has no goroutine is read as what gets one, because it is too large for the others.
+// Ensure that a range without a goroutine returns the same as one that gets a goroutine because it is too large.
 func TestServices_rangeOfOneKey(t *testing.T) {
 	backend := newMachineBackend(t)
 	s := serve(t, backend, nil)
@@ -133,7 +133,7 @@ func TestServices_rangeOfOneKey(t *testing.T) {
 	}
 }
 
-// Ensure that transactions do what they should that put a key, or read it if it has changed, as Kubernetes does.
+// Ensure the results of transactions that put a key, or read it if it has changed, as Kubernetes sends them.
 func TestServices_writeOrRead(t *testing.T) {
 	s := serve(t, newMachineBackend(t), nil)
 	client := pb.NewKVClient(s.conn(t))

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Ensure that compressed requests are served, and that one which unpacks to more than a request may be is refused.
+// Ensure that compressed requests are served, and that one whose decompressed size exceeds the bound is refused.
 func TestServices_gzip(t *testing.T) {
 	s := serveMember(t, nil)
 	kv := pb.NewKVClient(s.conn(t))

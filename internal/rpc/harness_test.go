@@ -27,26 +27,26 @@ import (
 
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/auth/login"
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/tlsconn"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/h2"
 	"github.com/quorate/quorate/internal/identity"
-	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/integrity"
+	"github.com/quorate/quorate/internal/member/proposals"
 	"github.com/quorate/quorate/internal/membership"
-	"github.com/quorate/quorate/internal/proposals"
 	"github.com/quorate/quorate/internal/rpc"
+	"github.com/quorate/quorate/internal/rpc/h2"
 	"github.com/quorate/quorate/internal/rpc/pingack"
 	"github.com/quorate/quorate/internal/rpc/portmux"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
-	"github.com/quorate/quorate/internal/tlsconn"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -54,7 +54,9 @@ const (
 	testCluster = consensus.ClusterID(0xc1)
 	testMember  = consensus.MemberID(0xa1)
 	testPeerURL = "http://127.0.0.1:1"
-	testWait    = 20 * time.Second
+	// testWait ends a test that hangs. Nothing may depend on it: a machine under load, with the race detector, takes five times
+	// as long as another.
+	testWait = time.Minute
 )
 
 func initialConfig() consensus.Config {
@@ -70,13 +72,13 @@ type server struct {
 	services *rpc.Services
 	registry *prometheus.Registry
 	backend  rpc.Backend
-	bare     *grpc.ClientConn // of tests that make calls themselves
+	bare     *grpc.ClientConn // for tests that make calls themselves
 }
 
-// library has all tests of services served as with --grpc-transport=grpc-go.
+// library makes all tests of services use --grpc-transport=grpc-go.
 var library = flag.Bool("grpc-go", false, "serve with grpc-go's transport")
 
-// encrypted has the clients of BenchmarkRoad encrypt.
+// encrypted makes the clients of BenchmarkRoad use TLS.
 var encrypted = flag.Bool("encrypted", false, "serve BenchmarkRoad by TLS")
 
 // newTransport makes a server with the services.
@@ -94,7 +96,7 @@ func newTransport(services *rpc.Services) interface {
 	return server
 }
 
-// quickLogin is the Login that rpc makes of its own, with hashes that cost little.
+// quickLogin is the default Login of rpc, with cheap hashes.
 func quickLogin(t testing.TB, clock env.Clock) rpc.Login {
 	t.Helper()
 	if clock == nil {
@@ -185,7 +187,7 @@ func waitContext(t testing.TB) context.Context {
 	return ctx
 }
 
-// startMember runs a real member: a cluster of one, on disk, in a hurry.
+// startMember runs a real member: a cluster of one, on disk, with short ticks.
 func startMember(t testing.TB) *member.Member {
 	t.Helper()
 	return startMemberOn(t, time.Millisecond, onDisk)
@@ -195,13 +197,13 @@ func onDisk(dir string) (engine.Engine, error) {
 	return engine.Open(engine.Options{FS: env.Disk, Dir: dir})
 }
 
-// startMemberOn runs one with this pace of its ticks, on this engine.
+// startMemberOn runs a member with ticks of this length, on this engine.
 func startMemberOn(t testing.TB, tick time.Duration, open func(dir string) (engine.Engine, error)) *member.Member {
 	t.Helper()
 	return startMemberBy(t, tick, datadir.Options{OpenEngine: open})
 }
 
-// startMemberBy runs one with this pace of its ticks. It chooses the directory itself.
+// startMemberBy runs a member with ticks of this length. It chooses the directory itself.
 func startMemberBy(t testing.TB, tick time.Duration, options datadir.Options) *member.Member {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -252,7 +254,7 @@ func startMemberBy(t testing.TB, tick time.Duration, options datadir.Options) *m
 	return m
 }
 
-// publish makes a member known.
+// publish publishes a member's name and URLs.
 func publish(t testing.TB, m *member.Member) {
 	t.Helper()
 	result, err := m.Propose(waitContext(t), &kv.Command{Publish: &kv.PublishOp{
@@ -276,8 +278,8 @@ func serveMember(t testing.TB, change func(*rpc.Options)) *server {
 	})
 }
 
-// machineBackend serves from a state machine alone: what is proposed is applied at once. It shows what the services
-// themselves cost, and lets tests take the leader away.
+// machineBackend serves from a state machine alone: proposals are applied at once. It shows the cost of the services
+// themselves, and lets tests take the leader away.
 type machineBackend struct {
 	store   engine.Engine
 	mu      sync.Mutex
@@ -305,7 +307,7 @@ func newMachineBackend(t testing.TB) *machineBackend {
 	return &machineBackend{store: store, machine: machine, leader: testMember, changed: make(chan struct{})}
 }
 
-// lead makes id the leader, or nobody.
+// lead makes id the leader; with NoMember there is none.
 func (b *machineBackend) lead(id consensus.MemberID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -401,7 +403,7 @@ func (b *machineBackend) Backup(ctx context.Context, f func(context.Context, *ap
 	return f(ctx, b.machine)
 }
 
-// get fetches a URL of the server and gives status and body.
+// get fetches a URL of the server and returns status and body.
 func (s *server) get(t testing.TB, path string) (int, string) {
 	t.Helper()
 	response, err := http.Get("http://" + s.addr + path)
@@ -419,7 +421,7 @@ func (s *server) get(t testing.TB, path string) (int, string) {
 // rpcOptions shortens the signatures of changes.
 type rpcOptions = rpc.Options
 
-// metrics returns what /metrics shows, without the rest between two scrapes.
+// metrics returns the text of /metrics, without the pause between two scrapes.
 func (s *server) metrics(t testing.TB) string {
 	t.Helper()
 	answer := httptest.NewRecorder()

@@ -14,7 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc"
 )
 
-// Ensure that every health endpoint, and gRPC's, says that a member which hangs is unhealthy, and that it recovers.
+// Ensure that every health endpoint, and gRPC's, reports a member that hangs as unhealthy, and that it recovers.
 func TestServices_hangs(t *testing.T) {
 	var hungFor atomic.Int64
 	s := serveMember(t, func(o *rpc.Options) {
@@ -59,7 +59,7 @@ func TestServices_hangs(t *testing.T) {
 		healthpb.HealthCheckResponse_SERVING)
 }
 
-// Ensure that the name of a service that is watched, which lasts as long as the watch, is short.
+// Ensure that the name of a service whose health is watched, which is kept as long as the watch, is short.
 func TestServices_longServiceName(t *testing.T) {
 	s := serveMember(t, nil)
 	client := healthpb.NewHealthClient(s.conn(t))

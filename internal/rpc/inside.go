@@ -8,21 +8,21 @@ import (
 	"github.com/quorate/quorate/internal/rpc/inproc"
 )
 
-// insideCopies is how many are made of an answer: in one piece, as a message, and as what is made of that.
+// insideCopies is the number of copies of an answer: the encoded one, the message, and what the service makes of it.
 const insideCopies = 3
 
-// insidePatience is how long a service waits for memory for what another service has answered it.
+// insidePatience is the longest wait of a service for memory for another service's answer.
 const insidePatience = 5 * time.Second
 
-// insideAnswers are what the services for locks and elections are answered by the others, of which they make a copy: the memory
-// of the last one is counted until there is another, or the call has its own answer.
+// insideAnswers are the answers of other services to the services for locks and elections, which copy them: the memory of the
+// last one is counted until the next one, or the call's own answer.
 type insideAnswers struct {
 	shared   *shared
 	caller   inproc.Caller
 	giveBack func()
 }
 
-// inside has answers to a service counted that calls others. It returns nil for all other services.
+// inside counts answers to a service that calls others. It returns nil for all other services.
 func (s *shared) inside(ctx context.Context, method string) (context.Context, *insideAnswers) {
 	if !strings.HasPrefix(method, electionPrefix) && !strings.HasPrefix(method, lockPrefix) {
 		return ctx, nil
@@ -37,7 +37,7 @@ const (
 	lockPrefix     = "/v3lockpb.Lock/"
 )
 
-// makeRoom waits for memory for a copy of the next answer. The one before it is used no more.
+// makeRoom waits for memory for a copy of the next answer. The one before it is no longer used.
 func (a *insideAnswers) makeRoom(ctx context.Context, size int) error {
 	a.forget()
 	if size <= countedFromBytes {

@@ -9,11 +9,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/quorate/quorate/internal/kv/answers"
+	"github.com/quorate/quorate/internal/limits/answers"
 )
 
-// Ensure that what the services for locks and elections are answered is counted until the next answer, or the end of the call, and
-// that there is no copy where there is no room.
+// Ensure that answers to the services for locks and elections are counted until the next answer, or the end of the call, and
+// that no copy is made where there is no room.
 func TestShared_inside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const large = 1 << 20

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// maxRenewals is how many renewals of one stream are asked of the leader at once, and how many more are read meanwhile.
+	// maxRenewals bounds the renewals of one stream that the leader is asked for at once, and those that are read meanwhile.
 	maxRenewals = 256
-	// renewAgainAfter is how long a renewal of an expired lease waits for its revocation before it looks again.
+	// renewAgainAfter is how long a renewal of an expired lease waits for its revocation before the next try.
 	renewAgainAfter = 50 * time.Millisecond
 )
 
@@ -25,15 +25,15 @@ const (
 type renewals struct {
 	s      *shared
 	stream grpc.ServerStream
-	asked  chan kv.LeaseID // closed when no more come
-	end    error           // why; set before that
-	ids    []kv.LeaseID    // that are being renewed
+	asked  chan kv.LeaseID // closed when no more renewals come
+	end    error           // the reason; set before asked is closed
+	ids    []kv.LeaseID    // being renewed
 
 	response wire.KeepAliveResponse // reused: it is encoded before SendMsg returns
 }
 
-// LeaseKeepAlive answers renewals in the order in which they come. Those that have come meanwhile are asked of the leader at
-// once.
+// LeaseKeepAlive answers renewals in the order in which they come. Those that have come meanwhile go to the leader in one
+// request.
 func (l *leaseService) LeaseKeepAlive(
 	stream grpc.BidiStreamingServer[pb.LeaseKeepAliveRequest, pb.LeaseKeepAliveResponse],
 ) error {
@@ -50,7 +50,7 @@ func (l *leaseService) LeaseKeepAlive(
 	}
 }
 
-// receive reads what the client asks for.
+// receive reads the client's renewals.
 func (r *renewals) receive() {
 	defer close(r.asked)
 	ended := r.stream.Context().Done()
@@ -96,8 +96,8 @@ func (r *renewals) take() (err error) {
 	return nil
 }
 
-// answer renews what was taken. A lease that expired but is not revoked yet makes those behind it wait, too: only the
-// revocation decides that it is gone. They are renewed again and again meanwhile, so that none of them ends for that.
+// answer renews the leases that were taken. A lease that expired but is not revoked yet makes those behind it wait, too: only
+// the revocation decides that it has ended. They are renewed again and again meanwhile, so that none of them expires.
 func (r *renewals) answer() error {
 	ctx := r.stream.Context()
 	// The header is made first: its revision must not be newer than the renewal, or a client could see a lease alive at
@@ -125,7 +125,7 @@ func (r *renewals) answer() error {
 	return denied
 }
 
-// send answers up to the first lease whose end is on the way. The TTL of a lease that does not exist is zero.
+// send answers up to the first lease that has expired and is not revoked yet. The TTL of a lease that does not exist is zero.
 func (r *renewals) send(ids []kv.LeaseID, renewed []lease.Renewal) (sent int, err error) {
 	for i := range renewed {
 		if errors.Is(renewed[i].Err, lease.ErrExpired) {

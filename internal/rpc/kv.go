@@ -7,15 +7,15 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
 
-	"github.com/quorate/quorate/internal/h2"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/rpc/front"
 	"github.com/quorate/quorate/internal/rpc/gate"
+	"github.com/quorate/quorate/internal/rpc/h2"
 	"github.com/quorate/quorate/internal/rpc/validate"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
-// desc describes the service with methods that read requests straight into kv's words.
+// desc describes the service with methods that decode requests straight into commands.
 func (s *kvService) desc() *grpc.ServiceDesc {
 	return &grpc.ServiceDesc{
 		ServiceName: "etcdserverpb.KV",
@@ -31,7 +31,7 @@ func (s *kvService) desc() *grpc.ServiceDesc {
 	}
 }
 
-// direct makes the handler of a method, whose calls have a goroutine. It passes the gate itself, so no interceptor is called.
+// direct makes the handler of a method whose calls have a goroutine. It passes the gate itself, so no interceptor is called.
 // learnersServe reports which calls learners serve; nil: none.
 func direct[Call, Response any](
 	s *kvService, name string, learnersServe func(*Call) bool, serve func(context.Context, *Call) (Response, error),
@@ -71,7 +71,7 @@ func (s *kvService) deleteRange(ctx context.Context, r *deleteRequest) (h2.Messa
 	return s.writeBlocking(ctx, r)
 }
 
-// putRequest is that of a Put.
+// putRequest is a Put request.
 type putRequest struct{ wire.PutCall }
 
 // command implements writeRequest.
@@ -109,13 +109,13 @@ func beginPut(c asyncCall, message []byte) bool {
 		asyncWrite
 		putRequest
 	}{asyncWrite: asyncWrite{asyncCall: c}}
-	if w.DecodeWire(message) != nil || w.Op.PrevKV { // it aliases the message, which is over once it was proposed
+	if w.DecodeWire(message) != nil || w.Op.PrevKV { // w aliases the message, which is valid until the proposal
 		return false
 	}
 	return w.start(&w.putRequest, len(message))
 }
 
-// deleteRequest is that of a DeleteRange.
+// deleteRequest is a DeleteRange request.
 type deleteRequest struct{ wire.DeleteCall }
 
 // command implements writeRequest.
@@ -157,10 +157,10 @@ func (s *kvService) compact(ctx context.Context, r *pb.CompactionRequest) (*pb.C
 	return &pb.CompactionResponse{Header: s.headerNow().Message()}, nil
 }
 
-// compactionPoll is how often a physical compaction looks whether it is done.
+// compactionPoll is the time between two checks whether a physical compaction is done.
 const compactionPoll = 10 * time.Millisecond
 
-// awaitCompaction waits until what a compaction made superfluous is deleted from this member's store.
+// awaitCompaction waits until the rows that a compaction made unreachable are deleted from this member's store.
 func (s *kvService) awaitCompaction(ctx context.Context, revision kv.Revision) error {
 	ticker := time.NewTicker(compactionPoll)
 	defer ticker.Stop()

@@ -10,22 +10,22 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/kv/answers"
 	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/limits/answers"
 	"github.com/quorate/quorate/internal/rpc/metrics"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
 const (
-	// maxTxnAnswerBytes bounds the answer to a transaction, a put or a deletion. A transaction can ask for the same
-	// keys again and again, so that a small store has large answers.
+	// maxTxnAnswerBytes bounds the answer to a transaction, a put or a deletion. A transaction can ask for the same keys again
+	// and again, so that a small store can have large answers.
 	maxTxnAnswerBytes = 64 << 20
 	// maxChunkBytes bounds a message of a RangeStream.
 	maxChunkBytes = 16 << 20
 )
 
-// uncompressed has large answers sent as they are: what gRPC makes of them when it compresses is counted by nobody. Where a
-// call comes from inside, nothing is compressed anyway.
+// uncompressed turns off compression for large answers: gRPC's compressed copy would not be counted. Calls from inside are not
+// compressed anyway.
 func uncompressed(ctx context.Context, account kv.Account) {
 	if a, ok := account.(*answers.Account); ok && a.Counted() {
 		sendPlain(ctx)
@@ -38,7 +38,7 @@ func counted(result *kv.Result) bool {
 	return ok && a.Counted()
 }
 
-// address makes the answer to a write that of the caller.
+// address sets the call that the answer to a write is for.
 func address(ctx context.Context, result *kv.Result) {
 	if a, ok := result.Memory.(*answers.Account); ok {
 		a.Address(ctx)
@@ -46,8 +46,8 @@ func address(ctx context.Context, result *kv.Result) {
 	}
 }
 
-// complete reads what a result needs beside what was kept of it, or could be read while it was applied. Promptly, there must be
-// no such thing, and no memory that is counted.
+// complete reads the pairs that a result lacks because they were left out of it when it was applied. Promptly, it returns
+// errWaits if some are left out or memory is counted.
 func (s *shared) complete(ctx context.Context, command *kv.Command, result *kv.Result, p patience) error {
 	if p == promptly {
 		if result.Left != nil || counted(result) {
@@ -83,7 +83,7 @@ func executedUnanswered(result *kv.Result) error {
 		"responses are being sent: read what it asked for later", result.Revision)
 }
 
-// fill reads a range into a response, encoded as it comes. counted asks for the number of keys beyond the limit.
+// fill reads a range into a response, encoded pair by pair. counted asks for the number of keys beyond the limit.
 func fill(
 	r *wire.RangeResponse, account kv.Account, store *mvcc.Store, op *kv.RangeOp, counted bool,
 ) (mvcc.Page, error) {
@@ -99,13 +99,13 @@ func fill(
 	return page, err
 }
 
-// drop gives back what a response has that is not sent.
+// drop releases the memory of a response that is not sent.
 func drop(r *wire.RangeResponse) {
 	r.Pairs.Reset()
 	r.Memory.Release()
 }
 
-// unanswered is why nothing was read, or proposed.
+// unanswered returns the error of a read, or of a proposal that was not made, for lack of memory.
 func (s *shared) unanswered(err error) error {
 	switch {
 	case errors.Is(err, kv.ErrAnswerTooLarge):
@@ -118,7 +118,7 @@ func (s *shared) unanswered(err error) error {
 	return err
 }
 
-// collectAnswers shows what answers take.
+// collectAnswers shows the memory of answers.
 func (s *shared) collectAnswers(e *metrics.Emitter) {
 	stats := s.options.Answers.Stats()
 	e.Gauge("quorate_answer_memory_bytes", "Memory of answers that are being built and sent.", float64(stats.UsedBytes))
@@ -135,9 +135,9 @@ func (s *shared) collectAnswers(e *metrics.Emitter) {
 		float64(machine.ResultBytes()))
 }
 
-// sendPlain has the answer of a call sent without compression.
+// sendPlain turns off compression for the answer of a call.
 func sendPlain(ctx context.Context) {
 	if s, ok := grpc.ServerTransportStreamFromContext(ctx).(interface{ SetSendCompress(name string) error }); ok {
-		_ = s.SetSendCompress(encoding.Identity) // it fails only for who has sent something already
+		_ = s.SetSendCompress(encoding.Identity) // it fails only after a message was sent
 	}
 }

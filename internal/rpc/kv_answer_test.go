@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/quorate/quorate/internal/kv/answers"
+	"github.com/quorate/quorate/internal/limits/answers"
 	"github.com/quorate/quorate/internal/rpc"
 )
 
@@ -58,7 +58,7 @@ func TestServices_txn_answer_too_large(t *testing.T) {
 	}
 }
 
-// Ensure that large ranges at once share the memory for answers, and give it back.
+// Ensure that concurrent large ranges share the memory for answers, and give it back.
 func TestServices_range_answers_share_memory(t *testing.T) {
 	budget := answers.New(24<<20, 7<<20)
 	s := serveMember(t, func(o *rpc.Options) { o.Answers = budget })
@@ -78,7 +78,7 @@ func TestServices_range_answers_share_memory(t *testing.T) {
 		})
 	}
 	group.Wait()
-	for budget.UsedBytes() != 0 { // the last buffer goes once it is sent
+	for budget.UsedBytes() != 0 { // the last buffer is freed once it is sent
 		runtime.Gosched()
 	}
 	kvs := 0

@@ -13,7 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
-// firstChunkKeys is how many keys the first message of a RangeStream holds; later ones grow or shrink towards
+// firstChunkKeys is the number of keys in the first message of a RangeStream; later ones grow or shrink towards
 // MaxRequestBytes.
 const firstChunkKeys = 10
 
@@ -33,7 +33,7 @@ func (s *kvService) serveRangeStream(_ any, stream grpc.ServerStream) error {
 	if err != nil {
 		return err
 	}
-	sendPlain(ctx) // as large answers (uncompressed)
+	sendPlain(ctx) // like large answers (uncompressed)
 	return s.rangeStream(ctx, call.Op, func(chunk any) (err error) {
 		if !s.access.Unchanged(users) {
 			if users, err = s.access.Read(ctx, call.Op.Key, call.Op.End); err != nil {
@@ -44,8 +44,8 @@ func (s *kvService) serveRangeStream(_ any, stream grpc.ServerStream) error {
 	})
 }
 
-// rangeStream sends a range in chunks. Put together they are the response that Range would have given at the
-// revision of the first chunk. Only the last chunk has a header, a count and the word whether there is more.
+// rangeStream sends a range in chunks. Put together they are the response that Range would have given at the revision of the
+// first chunk. Only the last chunk has a header, a count and the field More.
 func (s *kvService) rangeStream(ctx context.Context, op kv.RangeOp, send func(any) error) error {
 	if op.CountOnly {
 		return s.streamCount(ctx, op, send)
@@ -92,7 +92,7 @@ func (s *kvService) rangeStream(ctx context.Context, op kv.RangeOp, send func(an
 	}
 }
 
-// closeStream completes the last chunk. What the limit left out is counted now: op begins behind the last key sent.
+// closeStream completes the last chunk. The keys beyond the limit are counted now: op begins behind the last key sent.
 func (s *kvService) closeStream(
 	ctx context.Context, r *wire.RangeResponse, op kv.RangeOp, head wire.Header, sent int64, more bool,
 ) error {
@@ -132,9 +132,9 @@ func (s *kvService) count(ctx context.Context, op *kv.RangeOp) (found int64, rev
 	return found, revision, s.unanswered(err)
 }
 
-// readChunk obeys a sort target without an order only if this chunk is all of the stream, as it is with etcd. Else the
-// stream is in the order of keys, which it becomes for good: it goes on behind the last key sent, and after a chunk
-// sorted otherwise that would repeat keys and lose others.
+// readChunk obeys a sort target without an order only if this chunk is all of the stream, as in etcd. Otherwise the stream is
+// in the order of keys from then on: it continues behind the last key sent, and after a chunk in another order that would
+// repeat keys and miss others.
 func (s *kvService) readChunk(ctx context.Context, op *kv.RangeOp) (*wire.RangeChunk, mvcc.Page, error) {
 	chunk, page, err := s.readUncounted(ctx, op)
 	if err == nil && page.Result.More && op.Target != kv.SortByKey {
@@ -164,8 +164,8 @@ func (s *kvService) readUncounted(ctx context.Context, op *kv.RangeOp) (*wire.Ra
 	}
 }
 
-// nextChunkKeys doubles or halves the number of keys only when the last chunk was far from the target, so that it
-// does not swing. It is never zero, which would mean no limit.
+// nextChunkKeys doubles or halves the number of keys only when the last chunk was far from the target, so that it does not
+// oscillate. It is never zero, which would mean no limit.
 func nextChunkKeys(last int64, sizeBytes, targetBytes int) int64 {
 	switch {
 	case sizeBytes < targetBytes/2:

@@ -75,7 +75,7 @@ func TestKV_Put_thenGetDeleteAndHeaders(t *testing.T) {
 	}
 }
 
-// rangeOps and putOps make lists of requests.
+// putOp returns a put as an operation of a transaction.
 func putOp(key string) *pb.RequestOp {
 	return &pb.RequestOp{Request: &pb.RequestOp_RequestPut{RequestPut: &pb.PutRequest{Key: []byte(key)}}}
 }
@@ -238,8 +238,8 @@ func TestKV_Txn_evaluatesOnMember(t *testing.T) {
 	}
 }
 
-// TestKV_Txn_serializableNeedsNoLeader tells the two ways of serving a transaction apart by who still answers without a
-// leader: a serializable one does.
+// TestKV_Txn_serializableNeedsNoLeader tells the two ways of serving a transaction apart by the one that needs no leader: that
+// of a serializable one.
 func TestKV_Txn_serializableNeedsNoLeader(t *testing.T) {
 	backend := newMachineBackend(t)
 	s := serve(t, backend, nil)
@@ -340,7 +340,7 @@ func TestKV_RangeStream_chunksAddUpToTheRange(t *testing.T) {
 	}
 }
 
-// A sort target without an order must not lead the stream astray: it goes on behind the last key it sent.
+// A sort target without an order must not change the order of the stream: it continues behind the last key it sent.
 func TestKV_RangeStream_targetWithoutOrder(t *testing.T) {
 	s := serve(t, newMachineBackend(t), nil)
 	kvc, ctx := pb.NewKVClient(s.conn(t)), waitContext(t)

@@ -7,9 +7,9 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
-	"github.com/quorate/quorate/internal/h2"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/rpc/h2"
 	"github.com/quorate/quorate/internal/rpc/timings"
 	"github.com/quorate/quorate/internal/rpc/validate"
 	"github.com/quorate/quorate/internal/rpc/wire"
@@ -25,17 +25,17 @@ func (s *kvService) txn(ctx context.Context, r *txnRequest) (h2.Message, error) 
 	return s.writeBlocking(ctx, r)
 }
 
-// moreTxnParts are the comparisons and operations of nested transactions, beside three lists of --max-txn-ops.
+// moreTxnParts bounds the comparisons and operations of nested transactions, beside three lists of --max-txn-ops.
 const moreTxnParts = 16_384
 
-// limitParts bounds what a request becomes when it is read, before anybody has looked at it.
+// limitParts bounds the size of a decoded request, before any other check of it.
 func (s *kvService) limitParts(request any) {
 	if txn, ok := request.(*txnRequest); ok {
 		txn.MaxParts = 3*s.options.MaxTxnOps + moreTxnParts
 	}
 }
 
-// txnRequest is that of a Txn.
+// txnRequest is a Txn request.
 type txnRequest struct{ wire.TxnCall }
 
 // command implements writeRequest.
@@ -95,8 +95,8 @@ func beginTxn(c asyncCall, message []byte) bool {
 	return w.start(&w.txnRequest, len(message))
 }
 
-// readTxn serves a transaction that writes nothing and nests nothing, without the log. It is linearizable unless
-// every range of it is serializable; one that only compares is always linearizable.
+// readTxn serves a transaction that writes nothing and nests nothing, without the log. It is linearizable unless every range of
+// it is serializable; one that only compares is always linearizable.
 func (s *kvService) readTxn(ctx context.Context, call *wire.TxnCall) (_ h2.Message, err error) {
 	defer s.timings.Request(timings.ReadonlyTxn, s.timings.Now(), &err)
 	if err := s.awaitState(ctx, call.Linearizable == 0 && call.Serializable > 0); err != nil {
@@ -134,8 +134,8 @@ func (s *kvService) readTxn(ctx context.Context, call *wire.TxnCall) (_ h2.Messa
 	return response, nil
 }
 
-// errOvertaken means that a compaction made the revision unreadable at which a transaction was being read. The next
-// attempt uses a newer one.
+// errOvertaken means that a compaction made the revision of a transaction unreadable while it was being read. The next attempt
+// uses a newer one.
 var errOvertaken = errors.New("rpc: revision compacted while it was read")
 
 // readTxnAt evaluates a read-only transaction, all of it at one revision.
@@ -158,7 +158,7 @@ func readTxnAt(store *mvcc.Store, op *kv.TxnOp, revision kv.Revision, account kv
 	if !result.Succeeded {
 		taken = op.Else
 	}
-	for i := range taken { // as etcd does, before anything is read
+	for i := range taken { // as in etcd, before any read
 		if err := store.CheckTxnRevision(taken[i].Range.Revision); err != nil {
 			return nil, err
 		}

@@ -8,7 +8,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
-// Ensure that a transaction of which not all was read is refused, also where each list is short enough.
+// Ensure that a transaction with too many parts, of which only some were decoded, is refused, even if each list is short
+// enough.
 func TestServices_txn_tooManyParts(t *testing.T) {
 	s := serve(t, newMachineBackend(t), nil)
 	inner := &pb.TxnRequest{Compare: slices.Repeat([]*pb.Compare{{Key: []byte("a")}}, 64)}

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/v3electionpb"
-	"github.com/quorate/quorate/internal/kv/answers"
+	"github.com/quorate/quorate/internal/limits/answers"
 	"github.com/quorate/quorate/internal/rpc"
 )
 
@@ -72,7 +72,7 @@ func TestServices_answersUnread(t *testing.T) {
 	}
 }
 
-// Ensure that lists, and what leaders say, count as other answers do.
+// Ensure that lists, and leaders' values, count as other answers do.
 func TestServices_listsAreCounted(t *testing.T) {
 	budget := answers.New(4<<20, 4<<20)
 	s := serveMember(t, func(o *rpc.Options) { o.Answers = budget })

@@ -51,12 +51,12 @@ func (l *leaseService) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest) 
 	return response, nil
 }
 
-// endingLook is how often a call looks whether the leader has ended the rest of a lease.
+// endingLook is the time between two checks of a call whether the leader has ended the rest of a lease.
 const endingLook = 20 * time.Millisecond
 
-// LeaseRevoke ends a lease and deletes its keys. A large one ends in parts: the command deletes the first, and the leader the
-// others, as it does with a lease that has expired, also if the call ends before. A second command of the call might come when
-// the lease has ended, and meet one that another client has granted with the same id since.
+// LeaseRevoke ends a lease and deletes its keys. A large one ends in parts: the command deletes the first one, and the leader
+// the others, as it does with an expired lease, even if the call ends before. A second command of the call might be applied
+// after the lease has ended, and end one that another client has granted with the same id since.
 func (l *leaseService) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error) {
 	op := &kv.LeaseRevokeOp{ID: kv.LeaseID(r.ID)}
 	result, err := l.propose(ctx, &kv.Command{LeaseRevoke: op})
@@ -64,7 +64,7 @@ func (l *leaseService) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest
 		return nil, err
 	}
 	if !l.ending(op.ID) {
-		// The leader may have deleted the last part meanwhile: what is shown here has it, whoever proposed it.
+		// The leader may have deleted the last part meanwhile: the state here has it, whichever member proposed it.
 		return &pb.LeaseRevokeResponse{Header: l.headerAt(max(result.Revision, l.revision())).Message()}, nil
 	}
 	look := time.NewTicker(endingLook)
@@ -75,22 +75,22 @@ func (l *leaseService) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		if err := l.readIndex(ctx); err != nil { // there is no leader that could end it
+		if err := l.readIndex(ctx); err != nil { // no leader could end it
 			return nil, err
 		}
 	}
 	return &pb.LeaseRevokeResponse{Header: l.headerNow().Message()}, nil
 }
 
-// ending reports whether keys of a lease are left, by what is applied here: at least the part that was proposed here.
+// ending reports whether the lease has keys left in the state applied here, which has at least the part that was proposed here.
 func (l *leaseService) ending(id kv.LeaseID) bool {
 	machine, release := l.options.Member.Machine()
 	defer release()
 	return machine.Leases().Ending(id)
 }
 
-// leaseDesc is the service. Its two answers that may be large are counted before they are collected, and have their own
-// encoding.
+// leaseDesc is the service. Its two answers that may be large are counted before they are collected, and have hand-written
+// encodings.
 func leaseDesc(l *leaseService) *grpc.ServiceDesc {
 	desc := pb.Lease_ServiceDesc
 	desc.Methods = slices.Clone(desc.Methods)
@@ -105,7 +105,7 @@ func leaseDesc(l *leaseService) *grpc.ServiceDesc {
 	return &desc
 }
 
-// unaryHandler is a gRPC handler of a method whose answer is no protobuf message.
+// unaryHandler is a gRPC handler of a method whose answer is not a protobuf message.
 func unaryHandler[Request, Response any](
 	service any, name string, serve func(context.Context, *Request) (Response, error),
 ) grpc.MethodHandler {
@@ -121,7 +121,7 @@ func unaryHandler[Request, Response any](
 	}
 }
 
-// timeToLive tells how long a lease has left; an unknown one has -1, which is not an error.
+// timeToLive returns the remaining time of a lease; an unknown one has -1, which is not an error.
 func (l *leaseService) timeToLive(ctx context.Context, r *pb.LeaseTimeToLiveRequest) (*wire.TimeToLiveResponse, error) {
 	if err := l.access.User(ctx); err != nil {
 		return nil, err
@@ -147,10 +147,11 @@ func (l *leaseService) timeToLive(ctx context.Context, r *pb.LeaseTimeToLiveRequ
 	return response, nil
 }
 
-// keyBytes is what a key of a lease takes in a list, beside its own bytes.
+// keyBytes is the memory of a key of a lease in a list, beside its own bytes.
 const keyBytes = 16
 
-// attach puts the keys of the lease into an answer to who may read all of them. They are counted before they are collected.
+// attach puts the keys of the lease into an answer to a caller that may read all of them. They are counted before they are
+// collected.
 func (l *leaseService) attach(ctx context.Context, response *wire.TimeToLiveResponse) error {
 	err := l.options.Answers.Build(ctx, 0, func(account kv.Account) error {
 		machine, release := l.options.Member.Machine()
@@ -200,11 +201,11 @@ func keysOf(machine *apply.Machine, id kv.LeaseID, account kv.Account) (keys []s
 	return keys, cmp.Or(err, readErr)
 }
 
-// statusBytes is what a lease takes in a list of them while it is collected.
+// statusBytes is the memory of a lease in a list of them while it is collected.
 const statusBytes = 24
 
-// leases lists the leases that this member knows, to who may read the keys of all of them. They are counted before they are
-// collected.
+// leases lists the leases that this member knows, for a caller that may read the keys of all of them. They are counted before
+// they are collected.
 func (l *leaseService) leases(ctx context.Context, _ *pb.LeaseLeasesRequest) (*wire.LeasesResponse, error) {
 	if err := l.access.User(ctx); err != nil {
 		return nil, err
@@ -233,7 +234,7 @@ func (l *leaseService) leases(ctx context.Context, _ *pb.LeaseLeasesRequest) (*w
 	return response, nil
 }
 
-// readable refuses who may not read all keys of the leases.
+// readable refuses a caller that may not read all keys of the leases.
 func (l *leaseService) readable(ctx context.Context, ids []kv.LeaseID) error {
 	if l.access.Free(ctx) { // as of now: the leases were read before
 		return nil

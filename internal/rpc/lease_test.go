@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/kv/answers"
 	"github.com/quorate/quorate/internal/kv/lease"
+	"github.com/quorate/quorate/internal/limits/answers"
 )
 
 func TestLease_life(t *testing.T) {
@@ -121,7 +121,7 @@ func TestLease_KeepAlive_answersInOrder(t *testing.T) {
 	}
 }
 
-// lateBackend is a follower: what was acknowledged last is applied only once somebody asks for a linearizable read.
+// lateBackend is a follower: it applies the last acknowledged entries only for a linearizable read.
 type lateBackend struct {
 	*machineBackend
 	late []kv.Command
@@ -137,7 +137,7 @@ func (b *lateBackend) ReadIndex(ctx context.Context) error {
 	return nil
 }
 
-// The keys of a lease are read at this member, so it must have applied what the leader knew when it told the TTL.
+// The keys of a lease are read at this member, so it must have applied the leader's state at the time of the TTL.
 func TestLease_TimeToLive_keysAreNotStale(t *testing.T) {
 	backend := &lateBackend{machineBackend: newMachineBackend(t)}
 	ctx := waitContext(t)
@@ -153,7 +153,7 @@ func TestLease_TimeToLive_keysAreNotStale(t *testing.T) {
 	}
 }
 
-// Leases fill memory and disk of every member, so they count against the quota as keys do.
+// Leases use memory and disk of every member, so they count against the quota as keys do.
 func TestLease_Grant_countsAgainstQuota(t *testing.T) {
 	s := serve(t, newMachineBackend(t), func(o *rpcOptions) { o.QuotaBytes = 16 << 10 })
 	c, ctx := s.client(t), waitContext(t)
@@ -190,8 +190,8 @@ func (b *renewingBackend) RenewLeases(ctx context.Context, ids []kv.LeaseID) ([]
 	return b.machineBackend.RenewLeases(ctx, ids)
 }
 
-// Renewals that come while others are asked of the leader are asked together, at most maxRenewals at once, and are answered in
-// their order.
+// Renewals that come while the leader handles others are sent together, at most maxRenewals at once, and are answered in their
+// order.
 func TestLease_KeepAlive_batches(t *testing.T) {
 	const leases = 2000
 	backend := &renewingBackend{machineBackend: newMachineBackend(t), held: make(chan struct{})}
@@ -226,7 +226,7 @@ func TestLease_KeepAlive_batches(t *testing.T) {
 	}
 }
 
-// A lease whose end is on the way holds up the answers behind it, but those leases stay alive meanwhile.
+// An expired lease that is not revoked yet delays the answers behind it, but those leases stay alive meanwhile.
 func TestLease_KeepAlive_behindAnExpiredLease(t *testing.T) {
 	backend := newMachineBackend(t)
 	s, ctx := serve(t, backend, nil), waitContext(t)
@@ -237,7 +237,7 @@ func TestLease_KeepAlive_behindAnExpiredLease(t *testing.T) {
 		}
 	}
 	leases, now := backend.machine.Leases(), time.Now()
-	leases.Expired(now, 10, 10) // begins to count
+	leases.Expired(now, 10, 10) // begins to count down
 	later := now.Add(99 * time.Second)
 	if _, err := leases.RenewAll([]kv.LeaseID{1, 3}, later); err != nil {
 		t.Fatal(err)
@@ -267,7 +267,7 @@ func TestLease_KeepAlive_behindAnExpiredLease(t *testing.T) {
 	}
 }
 
-// Lists of leases and of their keys are refused if they are larger than an answer may be.
+// Lists of leases and of their keys are refused if they exceed the bound of an answer.
 func TestLease_lists_bounded(t *testing.T) {
 	const most, leases, keys = 256 << 10, 6_000, 200
 	budget := answers.New(0, most)
@@ -307,7 +307,7 @@ func TestLease_lists_bounded(t *testing.T) {
 		if !row.refused && (len(list.Leases) != leases || len(left.Keys) != keys) {
 			t.Errorf("%d leases and %d keys, want %d and %d", len(list.Leases), len(left.Keys), leases, keys)
 		}
-		attach(row.keys + 50) // others
+		attach(row.keys + 50) // more keys
 	}
 	if _, err := c.TimeToLive(ctx, 1); err != nil {
 		t.Errorf("without keys: %v", err)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/quorate/quorate/api/v3electionpb"
 	"github.com/quorate/quorate/api/v3lockpb"
-	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/rpc/lockapi"
 )
 
@@ -41,7 +41,7 @@ func (l *locks) lease(t *testing.T) int64 {
 	return int64(granted.ID)
 }
 
-// locked is what a call of Lock gave.
+// locked is the result of a call of Lock.
 type locked struct {
 	key string
 	err error
@@ -69,7 +69,7 @@ func (l *locks) unlock(t *testing.T, key string) {
 	}
 }
 
-// keys are all that there are, in the order of their creation.
+// keys are all existing keys, in the order of their creation.
 func (l *locks) keys(t *testing.T) string {
 	t.Helper()
 	found, err := l.etcd.Get(l.ctx, "", clientv3.WithFromKey(),
@@ -91,8 +91,8 @@ func wantStatus(t *testing.T, what string, err error, code codes.Code, text stri
 	}
 }
 
-// Ensure that callers get a lock in the order in which they came, that who gives up leaves the queue, and that a caller whose
-// lease was lost while it waited is told so.
+// Ensure that callers get a lock in the order in which they came, that a caller that gives up leaves the queue, and that a
+// caller whose lease was lost while it waited gets an error.
 func TestLock_Lock_order(t *testing.T) {
 	l := newLocks(t)
 	first := <-l.lock(l.ctx, l.lease(t))
@@ -167,7 +167,7 @@ func (c *compacting) NewStream(
 	return c.ClientConnInterface.NewStream(ctx, desc, method, options...)
 }
 
-// Ensure that who waits looks again when the history that it wants to watch is compacted.
+// Ensure that a waiting caller reads again when the history of its watch is compacted.
 func TestStore_awaitTurn_compacted(t *testing.T) {
 	l := newLocks(t)
 	first := <-l.lock(l.ctx, l.lease(t))
@@ -194,7 +194,7 @@ func TestStore_awaitTurn_compacted(t *testing.T) {
 	}
 }
 
-// Ensure that locks and elections are made of calls in the caller's name.
+// Ensure that locks and elections make their calls with the caller's credentials.
 func TestAuth_locks(t *testing.T) {
 	s, _, alice, nobody := secured(t)
 	ctx := waitContext(t)

@@ -11,10 +11,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/quorum"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/limits/admission"
 )
 
 // maintenanceService is etcd's Maintenance service.
@@ -74,8 +74,8 @@ var (
 			"who is marked, `etcdctl alarm disarm` ends it")
 )
 
-// checkAlarm returns which kind of alarm a request is about, none if there are no alarms of the kind that it names. Nobody
-// raises one of those, or for who is no member: each is kept, by every member, until somebody disarms it.
+// checkAlarm returns the kind of a request's alarm, and false if there are no alarms of the kind that it names. It refuses to
+// raise one of those, or one for a process that is not a member: every member would keep it until it is disarmed.
 func (m *maintenanceService) checkAlarm(r *pb.AlarmRequest) (kind kv.AlarmKind, known bool, err error) {
 	switch r.Alarm {
 	case pb.AlarmType_NONE, pb.AlarmType_NOSPACE, pb.AlarmType_CORRUPT:
@@ -100,8 +100,8 @@ func (m *maintenanceService) checkAlarm(r *pb.AlarmRequest) (kind kv.AlarmKind, 
 	return kind, known, nil
 }
 
-// marksTooMany reports whether a majority of the voters would be marked corrupt if id was, too: the cluster would serve
-// nothing. Members that compare themselves never mark a majority.
+// marksTooMany reports whether a majority of the voters would be marked corrupt with id: the cluster would serve nothing.
+// Members that compare themselves never mark a majority.
 func (m *maintenanceService) marksTooMany(id consensus.MemberID, voters []consensus.MemberID) bool {
 	if !slices.Contains(voters, id) {
 		return false
@@ -115,8 +115,8 @@ func (m *maintenanceService) marksTooMany(id consensus.MemberID, voters []consen
 	return len(voters)-len(marked) < quorum.Majority(len(voters))
 }
 
-// alarmsHere are the alarms of the cluster and, while the disk of this member is nearly full, NOSPACE for it. Nobody stores
-// that one: it forbids other members nothing, cannot be disarmed, and is over when there is room.
+// alarmsHere are the alarms of the cluster and, while the disk of this member is nearly full, NOSPACE for it. That one is not
+// stored: it forbids other members nothing, cannot be disarmed, and ends when there is room.
 func (m *maintenanceService) alarmsHere() []kv.Alarm {
 	alarms, own := m.alarms(), kv.Alarm{Member: m.self, Kind: kv.AlarmNoSpace}
 	if m.options.LowDisk() != "" && !slices.Contains(alarms, own) {
@@ -129,10 +129,10 @@ func alarmMessage(alarm kv.Alarm) *pb.AlarmMember {
 	return &pb.AlarmMember{MemberID: alarm.Member, Alarm: pb.AlarmType(alarm.Kind)}
 }
 
-// ownRowsBytes is about what a store without keys has in use: the configuration, the members, positions in the log.
+// ownRowsBytes is the approximate size of a store without keys: the configuration, the members, positions in the log.
 const ownRowsBytes = 512
 
-// Status tells how this member is. It needs neither a leader nor a quorum.
+// Status describes this member. It needs neither a leader nor a quorum.
 func (m *maintenanceService) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
 	member := m.options.Member
 	status := member.Status()
@@ -168,7 +168,7 @@ func (m *maintenanceService) Status(context.Context, *pb.StatusRequest) (*pb.Sta
 	return response, nil
 }
 
-// Defragment gives disk space back, if the store has something to give.
+// Defragment frees disk space, if the store has some to free.
 func (m *maintenanceService) Defragment(ctx context.Context, _ *pb.DefragmentRequest) (*pb.DefragmentResponse, error) {
 	leave, err := m.bounds.scans.Enter(ctx, admission.CallerOf(ctx).Host, 1)
 	if err != nil {
@@ -187,7 +187,8 @@ func (m *maintenanceService) Defragment(ctx context.Context, _ *pb.DefragmentReq
 	return &pb.DefragmentResponse{}, nil
 }
 
-// Hash is a checksum over everything this member stores. It differs between members that compacted differently far.
+// Hash is a checksum over everything this member stores. It differs between members whose compactions have progressed
+// differently.
 func (m *maintenanceService) Hash(ctx context.Context, _ *pb.HashRequest) (*pb.HashResponse, error) {
 	leave, err := m.bounds.scans.Enter(ctx, admission.CallerOf(ctx).Host, 1)
 	if err != nil {
@@ -206,11 +207,11 @@ func (m *maintenanceService) Hash(ctx context.Context, _ *pb.HashRequest) (*pb.H
 	return &pb.HashResponse{Header: m.headerAt(revision).Message(), Hash: hash}, nil
 }
 
-// emptyHash is the answer for a history without versions: JSON leaves zeros out, and zero would look like no answer. The
+// emptyHash is the answer for a history without versions: JSON leaves zeros out, and zero would look like a missing answer. The
 // store's own checksum, which members compare, is zero then.
 const emptyHash = 0x6b6579
 
-// HashKV is a checksum over the history up to a revision, equal on all members that have the same.
+// HashKV is a checksum over the history up to a revision, equal on all members with the same history.
 func (m *maintenanceService) HashKV(ctx context.Context, r *pb.HashKVRequest) (*pb.HashKVResponse, error) {
 	leave, err := m.bounds.scans.Enter(ctx, admission.CallerOf(ctx).Host, 1)
 	if err != nil {
@@ -255,8 +256,8 @@ func (m *maintenanceService) MoveLeader(
 	return &pb.MoveLeaderResponse{}, nil
 }
 
-// Downgrade answers that no version is a valid target, as there is no older server that could take over the data.
-// Cancelling is always possible, there being nothing to cancel.
+// Downgrade answers that no version is a valid target, as there is no older server that could take over the data. Cancelling
+// always succeeds: there is nothing to cancel.
 func (m *maintenanceService) Downgrade(
 	ctx context.Context, r *pb.DowngradeRequest,
 ) (*pb.DowngradeResponse, error) {

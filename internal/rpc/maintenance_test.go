@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/storage/reserve"
 	"go.etcd.io/bbolt"
@@ -121,7 +121,7 @@ func TestMaintenance_quotaRaisesTheAlarm(t *testing.T) {
 	}
 }
 
-// writeHistory makes one of everything that a backup has to hold.
+// writeHistory writes one of each kind of data that a backup has to hold.
 func writeHistory(t *testing.T, c *clientv3.Client) {
 	t.Helper()
 	ctx := waitContext(t)
@@ -214,7 +214,8 @@ func TestMaintenance_Snapshot_isAnEtcdDatabase(t *testing.T) {
 	}
 }
 
-// Ensure that nobody can raise alarms that no member could have, or that all members would have to remember for ever.
+// Ensure that no client can raise an alarm for a process that is not a member, or of a kind that does not exist: all members
+// would have to keep it for ever.
 func TestMaintenance_Alarm_strange(t *testing.T) {
 	s := serveMember(t, nil)
 	c, ctx := s.client(t), waitContext(t)
@@ -236,7 +237,7 @@ func TestMaintenance_Alarm_strange(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", tc.name, err, tc.want)
 		}
 	}
-	// 257 is NOSPACE in a byte: nothing is listed for it, and nothing ends.
+	// 257 is NOSPACE in a byte: no alarm is listed for it, and none ends.
 	for _, action := range []pb.AlarmRequest_AlarmAction{pb.AlarmRequest_GET, pb.AlarmRequest_DEACTIVATE} {
 		answer, err := alarms.Alarm(ctx, &pb.AlarmRequest{Action: action, MemberID: uint64(testMember), Alarm: 257})
 		if err != nil || len(answer.Alarms) != 0 {
@@ -248,7 +249,7 @@ func TestMaintenance_Alarm_strange(t *testing.T) {
 	}
 }
 
-// Ensure that clients cannot mark so many members corrupt that nothing is served.
+// Ensure that clients cannot mark so many members corrupt that the cluster serves nothing.
 func TestMaintenance_Alarm_corruptMajority(t *testing.T) {
 	s := serveMember(t, nil)
 	c, ctx := s.client(t), waitContext(t)
@@ -262,7 +263,7 @@ func TestMaintenance_Alarm_corruptMajority(t *testing.T) {
 	}
 }
 
-// Ensure that headers that grow when they are unpacked end the call, and cost no memory.
+// Ensure that headers that grow when they are decompressed end the call, and use no memory.
 func TestServices_headers(t *testing.T) {
 	s := serveMember(t, nil)
 	c, ctx := s.client(t), waitContext(t)
@@ -275,12 +276,12 @@ func TestServices_headers(t *testing.T) {
 	}
 }
 
-// Ensure that backups that are not read do not take the disk: beyond four of an address they are refused.
+// Ensure that backups that are not read do not use up the disk: beyond four of an address they are refused.
 func TestMaintenance_Snapshot_many(t *testing.T) {
 	s := serveMember(t, nil)
 	c, ctx := s.client(t), waitContext(t)
 	// A backup that its client does not read waits once the stream's window is full. The window must not grow: grpc-go's does
-	// by default, at times beyond the backup.
+	// by default, sometimes beyond the backup.
 	for i := range 4 {
 		if _, err := c.Put(ctx, fmt.Sprint(i), strings.Repeat("x", 1<<20)); err != nil {
 			t.Fatal(err)
@@ -315,7 +316,7 @@ type settable struct {
 
 func (c *settable) Now() time.Time { return time.Unix(c.now.Load(), 0) }
 
-// Ensure that the alarm of a full store ends by itself, but only once there is a tenth of the quota free for a minute.
+// Ensure that the alarm of a full store ends by itself, but only once a tenth of the quota was free for a minute.
 func TestServices_KeepQuota(t *testing.T) {
 	clock := &settable{}
 	s := serve(t, newMachineBackend(t), func(o *rpcOptions) { o.QuotaBytes, o.Clock = 64<<10, clock })
@@ -381,7 +382,7 @@ func (fullDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
 	return vfs.DiskUsage{AvailBytes: 64 << 20}, nil
 }
 
-// Ensure that a backup is made only if the disk has room for it beside its reserve, and that one which has room leaves no claim.
+// Ensure that a backup is made only if the disk has room for it beside its reserve, and that a backup leaves no claim.
 func TestMaintenance_Snapshot_noRoom(t *testing.T) {
 	for _, row := range []struct {
 		reserve int64
@@ -392,7 +393,7 @@ func TestMaintenance_Snapshot_noRoom(t *testing.T) {
 		if _, err := c.Put(ctx, "a", strings.Repeat("x", 1<<20)); err != nil {
 			t.Fatal(err)
 		}
-		for range 20 { // all of them together have no room
+		for range 20 { // there is no room for all of them together
 			backup, err := c.Snapshot(ctx)
 			if err == nil {
 				_, err = io.Copy(io.Discard, backup)
@@ -404,7 +405,7 @@ func TestMaintenance_Snapshot_noRoom(t *testing.T) {
 	}
 }
 
-// Ensure that backups are made one after the other where there is memory for one, and that one which waits ends with its call.
+// Ensure that backups are made one after the other where there is memory for one, and that a waiting one ends with its call.
 func TestMaintenance_Snapshot_turns(t *testing.T) {
 	s := serveMember(t, func(o *rpcOptions) { o.BackupBytes = 3 << 20 })
 	leave, err := s.services.EnterBackup(t.Context())

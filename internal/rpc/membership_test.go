@@ -17,8 +17,8 @@ import (
 	"github.com/quorate/quorate/internal/rpc/membershipapi"
 )
 
-// One member, on disk and behind a port, through the whole native service: what it is, what a change would do, the
-// change, and what a watcher sees of it.
+// One member, on disk and behind a port, through the whole native service: its status, a dry run of a change, the change, and
+// the events of a watcher.
 func TestMembership_oneMember(t *testing.T) {
 	s := serveMember(t, nil)
 	ctx := waitContext(t)
@@ -81,14 +81,14 @@ func TestMembership_oneMember(t *testing.T) {
 	}
 }
 
-// watched is what a stream of events has told.
+// watched is the state reported by a stream of events.
 type watched struct {
 	cluster *quoratepb.Cluster
 	jobs    map[uint64]*quoratepb.Job
 	kinds   map[quoratepb.Event_Kind]int
 }
 
-// awaitEvent receives until what was told, since the call, is as it should be.
+// awaitEvent receives events until the state that they reported since the call is as expected.
 func awaitEvent(t *testing.T, events quoratepb.Membership_WatchClient, what string, ok func(*watched) bool) {
 	t.Helper()
 	seen := &watched{jobs: map[uint64]*quoratepb.Job{}, kinds: map[quoratepb.Event_Kind]int{}}
@@ -182,7 +182,7 @@ func TestMembership_Join_again(t *testing.T) {
 	}
 }
 
-// askedMembership answers for the leader and counts what it is asked.
+// askedMembership answers for the leader and counts its calls.
 type askedMembership struct {
 	membershipapi.Cluster
 	asked int
@@ -200,7 +200,7 @@ func (a *askedMembership) Jobs() []membership.Job         { return nil }
 func (a *askedMembership) JobsChanged() <-chan struct{}   { return nil }
 func (a *askedMembership) ConfigChanged() <-chan struct{} { return nil }
 
-// A learner refuses etcd's calls; whoever operates the cluster may ask it like every other member.
+// A learner refuses etcd's calls; the native membership service serves at it as at every other member.
 func TestMembership_atALearner(t *testing.T) {
 	backend := newMachineBackend(t)
 	backend.learner = true
@@ -225,7 +225,7 @@ func TestMembership_atALearner(t *testing.T) {
 	}
 }
 
-// Without a member that offers it the service is not there, and nothing else changes.
+// Without a member's membership the service does not exist, and nothing else changes.
 func TestMembership_leftOut(t *testing.T) {
 	s := serve(t, newMachineBackend(t), nil)
 	native := quoratepb.NewMembershipClient(s.conn(t))

@@ -13,8 +13,8 @@ import (
 	"github.com/quorate/quorate/internal/rpc/metrics"
 )
 
-// Collector gives the metrics that the services and the member's state show, under etcd's names. Everything is read
-// when it is asked for: the services themselves only count in atomics.
+// Collector returns the metrics of the services and of the member's state, under etcd's names. All of them are read when they
+// are scraped: the services themselves only count in atomics.
 func (s *Services) Collector() prometheus.Collector {
 	parts := []func(*metrics.Emitter){
 		s.collectServer, s.collectStore, s.collectConfig, s.gate.Collect, s.checker.Collect,
@@ -81,7 +81,7 @@ func (s *shared) collectAuth(e *metrics.Emitter) {
 		float64(s.access.CatchingUp()))
 }
 
-// quotaOf is the limit in force. Alerts compare it with the size of the store, so that none is a very large one.
+// quotaOf is the limit in force. Alerts compare it with the size of the store, so no limit is a very large one.
 func quotaOf(o *Options) float64 {
 	if o.QuotaBytes < 0 {
 		return math.MaxInt64
@@ -108,7 +108,7 @@ func (s *shared) collectStore(e *metrics.Emitter) {
 	store := machine.Store()
 	size := store.Size()
 	watches := s.options.Member.Hub().Stats()
-	// Alerts compare it with the quota, which counts what is kept uncompressed: files may be smaller when writes are refused.
+	// Alerts compare it with the quota, which counts uncompressed bytes: files may be smaller when writes are refused.
 	e.Gauge("etcd_mvcc_db_total_size_in_bytes",
 		"Bytes of the store's files and unwritten tables, or what counts against the quota if that is more.",
 		float64(max(size.DiskBytes+size.UnflushedBytes, machine.SizeBytes())))

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc/metrics"
 )
 
-// collectCounts shows what the store did. As in etcd, every member counts what it applies.
+// collectCounts shows the counts of the store. As in etcd, every member counts the entries that it applies.
 func collectCounts(e *metrics.Emitter, c *counts.Counts) {
 	e.Counter("etcd_mvcc_put_total", "Puts that this member applied.", float64(c.Puts.Load()))
 	e.Counter("etcd_mvcc_delete_total", "Deletions that this member applied, each of a key or a range.",

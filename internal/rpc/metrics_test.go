@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Ensure that etcd's families count what they count in etcd: operations, not keys, as they are applied.
+// Ensure that etcd's metrics count the same as in etcd: operations, not keys, as they are applied.
 func TestServices_Collector_meanings(t *testing.T) {
 	backend := newMachineBackend(t)
 	s := serve(t, backend, nil)

@@ -13,7 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc/writerapi"
 )
 
-// nativeKV is what the native Writer service needs of KV.
+// nativeKV is the part of KV that the native Writer service needs.
 type nativeKV struct{ *kvService }
 
 // Permit implements writerapi.KV.

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/quorate/quorate/client"
-	"github.com/quorate/quorate/internal/clients"
+	"github.com/quorate/quorate/internal/member/clients"
 )
 
 func (s *server) native(t testing.TB) *client.Client {
@@ -23,7 +23,7 @@ func (s *server) native(t testing.TB) *client.Client {
 	return c
 }
 
-// TestNative does with the native client what programs do with clientv3.
+// TestNative uses the native client as programs use clientv3.
 func TestNative(t *testing.T) {
 	s := serveNative(t, nil)
 	c, ctx := s.native(t), waitContext(t)
@@ -89,7 +89,7 @@ func TestNative_errors(t *testing.T) {
 	}
 }
 
-// TestNative_concurrency takes clientv3's locks and elections, which want a *clientv3.Client.
+// TestNative_concurrency uses clientv3's locks and elections, which need a *clientv3.Client.
 func TestNative_concurrency(t *testing.T) {
 	s := serveNative(t, nil)
 	c, ctx := s.native(t), waitContext(t)
@@ -107,7 +107,7 @@ func TestNative_concurrency(t *testing.T) {
 	}
 }
 
-// TestNative_otherServer says so if there is nobody who knows native writes.
+// TestNative_otherServer returns an error if no server supports native writes.
 func TestNative_otherServer(t *testing.T) {
 	s := serve(t, newMachineBackend(t), nil)
 	if _, err := s.native(t).Put(waitContext(t), "k", "v"); !errors.Is(err, client.ErrUnsupported) {

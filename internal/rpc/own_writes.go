@@ -8,15 +8,15 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// ownWritesPatience bounds how long a serializable read, or a watch from now on, waits for a write that this member has
-// answered and not applied yet. Then it shows what is here, as a serializable read does.
+// ownWritesPatience bounds how long a serializable read, or a watch without a start revision, waits for a write that this
+// member has answered and not applied yet. After it the read shows the present state, as a serializable read may.
 const ownWritesPatience = time.Second
 
-// ownWrites is the newest write that this member has answered before it had applied it, as the fast path does. In etcd whoever
-// wrote through a member sees that in all that it reads through it.
+// ownWrites is the newest write that this member has answered before it had applied it, as the fast path does. In etcd a client
+// sees its writes through a member in all its reads through that member.
 type ownWrites struct {
 	answered atomic.Int64 // a revision
-	givenUp  atomic.Int64 // the newest revision that was waited for in vain: nobody waits for it again
+	givenUp  atomic.Int64 // the newest revision that was waited for in vain: no call waits for it again
 }
 
 func (o *ownWrites) note(revision kv.Revision) { raise(&o.answered, int64(revision)) }
@@ -30,8 +30,7 @@ func (o *ownWrites) missing(applied kv.Revision) kv.Revision {
 	return kv.Revision(answered)
 }
 
-// waitForOwn leaves half of a caller's time for the answer: who asks with short deadlines, of a member that is cut off, is
-// shown what is here, too.
+// waitForOwn leaves half of a caller's time for the answer: a member that is cut off also answers callers with short deadlines.
 func waitForOwn(ctx context.Context) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
 		return min(ownWritesPatience, time.Until(deadline)/2)

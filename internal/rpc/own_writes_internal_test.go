@@ -20,7 +20,7 @@ func TestWaitForOwn(t *testing.T) {
 	}
 }
 
-// Ensure that a write is waited for until it is applied, or was waited for in vain once.
+// Ensure that a read waits for a write until it is applied, or until one read has waited for it in vain.
 func TestOwnWrites_missing(t *testing.T) {
 	var o ownWrites
 	if got := o.missing(5); got != 0 {

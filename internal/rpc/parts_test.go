@@ -27,8 +27,8 @@ func (c *countsRevokes) Propose(ctx context.Context, command *kv.Command) (kv.Re
 	return c.Member.Propose(ctx, command)
 }
 
-// Ensure that more keys hang on a lease than one command may delete, and that who revokes it is answered when all of them are gone;
-// watchers get every deletion.
+// Ensure that a lease can have more keys than one command may delete, and that its revocation is answered when all of them are
+// gone; watchers get every deletion.
 func TestLease_Revoke_inParts(t *testing.T) {
 	const keyLen, parts = 2 * apply.EndBytes, 3
 	const keys = parts // of which one is more than a part
@@ -53,7 +53,7 @@ func TestLease_Revoke_inParts(t *testing.T) {
 	if err != nil || revoked.Header.Revision != last+parts {
 		t.Fatalf("revoked at %v, want %d: %v", revoked, last+parts, err)
 	}
-	// A second one might meet a lease that was granted with the same id after the end of the first.
+	// A second revocation might end a lease that was granted with the same id after the end of the first.
 	if n := backend.revokes.Load(); n != 1 {
 		t.Errorf("one call proposed to revoke the lease %d times", n)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 )
 
-// TestServices_Propose_oneMessage answers each write of a message that has more than may wait at once, with a revision of its own in
-// the message's order, and refuses one of them alone.
+// TestServices_Propose_oneMessage answers each write of a message with more writes than may wait at once, with a revision of
+// its own in the message's order, and refuses one of them alone.
 func TestServices_Propose_oneMessage(t *testing.T) {
 	s := serveNative(t, nil)
 	c := openPropose(t, s, 0xc1)
@@ -53,7 +53,7 @@ func TestServices_Propose_oneMessage(t *testing.T) {
 			t.Fatalf("write %d has revision %d, want %d", sequence, revisions[sequence], before)
 		}
 	}
-	// And each is known.
+	// Each of them is known.
 	for _, sequence := range []uint64{1, 4097, many} {
 		if a := c.propose(session, sequence, &pb.PutRequest{Key: []byte("other")}, true); a.Verdict != quoratepb.Answer_VERDICT_APPLIED {
 			t.Errorf("%d again: %v", sequence, a)

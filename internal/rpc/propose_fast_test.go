@@ -38,7 +38,7 @@ func named(t *testing.T, session, sequence uint64, r proto.Message) *quoratepb.P
 	return &quoratepb.Proposal{Session: session, Sequence: sequence, Kind: quoratepb.Proposal_KIND_PUT, Request: request}
 }
 
-// TestServices_Propose_offered answers what a client offers to the leader before it is applied, the same as after it.
+// TestServices_Propose_offered answers an offer of a client to the leader before it is applied, the same as after it.
 func TestServices_Propose_offered(t *testing.T) {
 	s := serveNative(t, nil)
 	c := openPropose(t, s, 0xc1)
@@ -54,7 +54,7 @@ func TestServices_Propose_offered(t *testing.T) {
 			t.Fatalf("%d: got %v, %v", sequence, answer, response)
 		}
 		if verdicts == nil {
-			continue // the answer was there before it
+			continue // the answer came before it
 		}
 		v := verdicts.Verdicts[0]
 		if !verdicts.Leader || !proto.Equal(verdicts.TermConfig, c.first.TermConfig) || v.Session != session || v.Sequence != sequence {
@@ -88,7 +88,7 @@ func TestServices_Propose_offered(t *testing.T) {
 	}
 }
 
-// TestServices_Propose_offeredDue looks at a stamped offer of a client when it is due, and not before.
+// TestServices_Propose_offeredDue handles a stamped offer of a client when it is due, and not before.
 func TestServices_Propose_offeredDue(t *testing.T) {
 	s := serveNative(t, nil)
 	c := openPropose(t, s, 0xc1)
@@ -103,7 +103,7 @@ func TestServices_Propose_offeredDue(t *testing.T) {
 	}
 }
 
-// TestServices_Propose_records says of each record why it is not held: a leader holds none.
+// TestServices_Propose_records gives the reason why each record is refused: a leader keeps none.
 func TestServices_Propose_records(t *testing.T) {
 	s := serveNative(t, nil)
 	c := openPropose(t, s, 0xc1)

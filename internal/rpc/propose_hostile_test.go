@@ -14,7 +14,7 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 )
 
-// TestServices_Propose_otherClient lets nobody who knows a client's id ask for what that client was answered.
+// TestServices_Propose_otherClient refuses a client that knows another client's id and asks for that client's answers.
 func TestServices_Propose_otherClient(t *testing.T) {
 	s := serveNative(t, nil)
 	victim := openPropose(t, s, 0xc1)
@@ -55,7 +55,7 @@ func TestServices_Propose_otherClient(t *testing.T) {
 	}
 }
 
-// TestServices_Propose_retirements makes no entries of the log of wishes to retire what is not open.
+// TestServices_Propose_retirements logs no entries for requests to retire sessions that are not open.
 func TestServices_Propose_retirements(t *testing.T) {
 	s := serveNative(t, nil)
 	c := openPropose(t, s, 0xc1)
@@ -79,7 +79,7 @@ func TestServices_Propose_retirements(t *testing.T) {
 	}
 }
 
-// TestServices_Propose_manyClients lets one connection have so many clients, and others on.
+// TestServices_Propose_manyClients bounds the clients of one connection; other connections may have more.
 func TestServices_Propose_manyClients(t *testing.T) {
 	s := serveNative(t, nil)
 	greedy := quoratepb.NewWriterClient(s.conn(t))
@@ -104,7 +104,7 @@ func TestServices_Propose_manyClients(t *testing.T) {
 	openPropose(t, s, 0xc1).open() // on a connection of its own
 }
 
-// written waits until a key has a version. It returns false if that does not come.
+// written waits until a key has a version. It returns false if the version does not come.
 func written(t *testing.T, client *clientv3.Client, key string, version int64) bool {
 	t.Helper()
 	for deadline := time.Now().Add(3 * time.Second); time.Now().Before(deadline); {
@@ -119,8 +119,8 @@ func written(t *testing.T, client *clientv3.Client, key string, version int64) b
 	return false
 }
 
-// TestServices_Propose_unread ends the stream of a client that asks for large answers and reads none.
-// The answers are such as are read while they are applied: larger ones, and many at once, are read only when they are sent.
+// TestServices_Propose_unread ends the stream of a client that asks for large answers and reads none. The answers are of the
+// size that is read while they are applied: larger ones, and many at once, are read only when they are sent.
 func TestServices_Propose_unread(t *testing.T) {
 	s := serveNative(t, nil)
 	c := openPropose(t, s, 0xc1)

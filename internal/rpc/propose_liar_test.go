@@ -16,12 +16,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/clients"
-	"github.com/quorate/quorate/internal/kv/answers"
+	"github.com/quorate/quorate/internal/limits/answers"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/member/clients"
 )
 
-// liarServer serves an honest client beside a hostile one, and shows what both make the member hold.
+// liarServer serves an honest client beside a hostile one, and reports the memory that both use in the member.
 type liarServer struct {
 	*server
 	member  *member.Member
@@ -35,7 +35,7 @@ func serveLiar(t testing.TB) *liarServer {
 	return s
 }
 
-// awaitNothingHeld waits until nothing that clients offered or proposed, and no answer, is in memory any more.
+// awaitNothingHeld waits until no offer, no proposal and no answer of a client is in memory any more.
 func (s *liarServer) awaitNothingHeld(t testing.TB) {
 	t.Helper()
 	for ctx := waitContext(t); ; runtime.Gosched() {
@@ -62,7 +62,7 @@ func (c *honest) begin() {
 	c.session, c.sequence, c.first = c.open(), 0, nil
 }
 
-// write counts a key up, and asks for the first write of the session again.
+// write counts a key up, and repeats the first write of the session.
 func (c *honest) write() {
 	c.t.Helper()
 	c.sequence++
@@ -96,7 +96,7 @@ type liarStream struct {
 	told   chan toldLiar
 }
 
-// toldLiar is all that a stream was told until its end.
+// toldLiar is everything that a stream received until its end.
 type toldLiar struct {
 	answers []*quoratepb.Answer
 	opened  []*quoratepb.SessionOpened
@@ -106,7 +106,7 @@ type toldLiar struct {
 // lie begins a stream of the hostile client.
 func (s *liarServer) lie(t testing.TB, writer quoratepb.WriterClient) *liarStream {
 	t.Helper()
-	ctx, leave := context.WithTimeout(t.Context(), 6*testWait) // tens of thousands of messages, with the race detector, too
+	ctx, leave := context.WithTimeout(t.Context(), 3*testWait) // tens of thousands of messages, with the race detector, too
 	stream, err := writer.Propose(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func (l *liarStream) send(r *quoratepb.ProposeRequest) {
 	}
 }
 
-// end asks for nothing more and returns what the stream was told. Unless it was refused, each proposal has its answer.
+// end sends no more and returns what the stream received. Unless it was refused, each proposal has its answer.
 func (l *liarStream) end() toldLiar {
 	l.t.Helper()
 	l.closed = true
@@ -154,14 +154,14 @@ func (l *liarStream) end() toldLiar {
 		if len(all.answers) != l.sent {
 			l.t.Fatalf("%d proposals of the hostile client have %d answers", l.sent, len(all.answers))
 		}
-	case codes.InvalidArgument, codes.ResourceExhausted: // a sentence about what is wrong
+	case codes.InvalidArgument, codes.ResourceExhausted: // an error text about the mistake
 	default:
 		l.t.Fatalf("the hostile client's stream ended with %v", all.err)
 	}
 	return all
 }
 
-// oneResult demands that all good answers to one id are those of one execution.
+// oneResult checks that all good answers to one id are those of one execution.
 func oneResult(t testing.TB, all []*quoratepb.Answer) {
 	t.Helper()
 	type id struct{ session, sequence uint64 }
@@ -218,8 +218,9 @@ func under(p *quoratepb.Proposal, session, sequence uint64, again bool) *quorate
 	return &quoratepb.Proposal{Session: session, Sequence: sequence, Kind: p.Kind, Request: p.Request, Again: again}
 }
 
-// TestServices_Propose_otherKind tells a client that gives one id to two kinds of requests so, in place of an empty response to
-// the one that nobody has executed: in one message and in the next, on the fast path and off it, tried again or not.
+// TestServices_Propose_otherKind answers a client that gives one id to two kinds of requests with an error, not with an empty
+// response to the request that was never executed: in one message and in the next, on the fast path and off it, repeated or
+// not.
 func TestServices_Propose_otherKind(t *testing.T) {
 	s := serveLiar(t)
 	c, kinds := openPropose(t, s.server, 0xbad), liarKinds(t)
@@ -270,8 +271,8 @@ func TestServices_Propose_otherKind(t *testing.T) {
 	}
 }
 
-// TestServices_Propose_liar answers whatever a client says with a sentence or with its own result, while another client's
-// writes stay right, and holds nothing of it once it has left.
+// TestServices_Propose_liar answers every message of a client with an error text or with its own result, while another client's
+// writes stay right, and keeps nothing of it once it has left.
 func TestServices_Propose_liar(t *testing.T) {
 	s := serveLiar(t)
 	good := &honest{proposeClient: openPropose(t, s.server, 0xc1)}

@@ -9,8 +9,8 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 )
 
-// TestServices_Propose_diskReserve keeps the reserve of the disk from a client that says of everything that it was sent before,
-// answers what was executed, and takes both once there is room.
+// TestServices_Propose_diskReserve keeps the reserve of the disk from a client that marks every proposal as repeated, answers
+// those that were executed, and takes new ones once there is room.
 func TestServices_Propose_diskReserve(t *testing.T) {
 	var low atomic.Bool
 	s := serveNative(t, func(o *rpcOptions) { o.LowDisk = sayLow(&low) })

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/clients"
+	"github.com/quorate/quorate/internal/member/clients"
 )
 
 // heldClients proposes nothing while it holds.
@@ -31,8 +31,8 @@ func (c *heldClients) ProposeAllFor(commands []clients.Proposed, refuse func(at 
 	c.Clients.ProposeAllFor(commands, refuse)
 }
 
-// Ensure that writes of native clients are checked, and counted, as those of etcd's API, with users and without, also those that
-// a client gives up.
+// Ensure that writes of native clients are checked, and counted, as those of etcd's API, with users and without, also those
+// that a client gives up.
 func TestServices_Propose_steps(t *testing.T) {
 	for _, users := range []bool{false, true} {
 		m := startMember(t)
@@ -65,7 +65,7 @@ func TestServices_Propose_steps(t *testing.T) {
 			{"Txn", &pb.TxnRequest{Success: list(putOp("a1"), putOp("a1"))}},
 			{"DeleteRange", &pb.DeleteRangeRequest{Key: []byte("a1")}},
 			{"DeleteRange", &pb.DeleteRangeRequest{}},
-			{"Put", &pb.PutRequest{Key: []byte("s1")}}, // which alice may not
+			{"Put", &pb.PutRequest{Key: []byte("s1")}}, // not permitted to alice
 		} {
 			want := status.Convert(invokeGRPC(waitContext(t), t, s, token, row.method, row.request))
 			before := s.steps(t)

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/member/clients"
 )
 
 // proposeClient is one stream of a native client, by hand.
@@ -109,7 +109,7 @@ func serveNative(t testing.TB, change func(*rpcOptions)) *server {
 	return serveNativeBy(t, startMember(t), change)
 }
 
-// serveNativeBy does so by this member.
+// serveNativeBy is serveNative with this member.
 func serveNativeBy(t testing.TB, m *member.Member, change func(*rpcOptions)) *server {
 	publish(t, m)
 	return serve(t, m, func(o *rpcOptions) {
@@ -236,7 +236,7 @@ func TestServices_Propose_refused(t *testing.T) {
 	}
 }
 
-// TestServices_Propose_quota refuses what is new when the store is full, and lets the log decide about what is not.
+// TestServices_Propose_quota refuses new proposals when the store is full, and lets the log decide about repeated ones.
 func TestServices_Propose_quota(t *testing.T) {
 	s := serveNative(t, func(o *rpcOptions) { o.QuotaBytes = 1 })
 	c := openPropose(t, s, 0xc1)

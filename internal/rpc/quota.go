@@ -12,32 +12,32 @@ import (
 	"github.com/quorate/quorate/internal/rpc/writerapi"
 )
 
-// What a write is taken to add to the store, beside key and value, as etcd estimates it.
+// Estimated growth of the store by a write, beside key and value, as in etcd.
 const (
 	putOverheadBytes   = 256
 	leaseOverheadBytes = 64
 )
 
-// quota is for checkQuota, which refuses what would make the store larger than allowed, and raises the alarm that then
-// keeps all members from growing until an operator has made room. It belongs to the proposing side: members differ in the
-// size of their files, so applying an entry cannot depend on it.
+// quota is the state of checkQuota, which refuses a write that would make the store larger than allowed, and raises the alarm
+// that then keeps all members from growing until there is room. The proposing side makes the check: members differ in the size
+// of their stores, so applying an entry cannot depend on it.
 type quota struct {
 	mu      sync.Mutex
 	raising bool
 	calm    time.Time // since when the store has been well below its quota, while the alarm is raised; zero: it is not
 }
 
-// The alarm of a member ends by itself once its store has been at most so large, as a part of the quota, for so long. Both keep
-// it from coming and going: what was freed must be filled again first, and a large write that is refused in between does not
+// The alarm of a member ends by itself once its store has been at most quotaCalmPart of the quota for quotaCalm. Both keep it
+// from coming and going: the freed part must be filled again first, and a large write that is refused in between does not
 // matter, because it changes nothing. At most one alarm a minute is raised, for two entries in the log.
 const (
 	quotaCalmPart = 0.9
 	quotaCalm     = time.Minute
-	// quotaReview is how often that is looked at.
+	// quotaReview is the time between two checks of that.
 	quotaReview = 5 * time.Second
 )
 
-// checkGrowth is checkQuota, or what stands for it where a command may have happened.
+// checkGrowth is checkQuota, or its replacement for a command that may have been executed.
 func (s *shared) checkGrowth(ctx context.Context, command *kv.Command, check growthCheck) error {
 	if check.again {
 		return s.warnQuota(ctx, command)
@@ -45,9 +45,9 @@ func (s *shared) checkGrowth(ctx context.Context, command *kv.Command, check gro
 	return s.checkQuota(ctx, command, check.patience)
 }
 
-// checkQuota admits a command, or raises the alarm and refuses it. Commands that add nothing are always admitted. Only who may
-// do what it asks for raises the alarm, which stops the writes of all. That is asked only then: what is admitted here is signed
-// afterwards.
+// checkQuota admits a command, or raises the alarm and refuses it. Commands that add nothing are always admitted. Only a caller
+// that has the permission for its command raises the alarm, which stops the writes of all. The permission is checked here only
+// then: an admitted command is signed afterwards.
 func (s *shared) checkQuota(ctx context.Context, command *kv.Command, p patience) error {
 	cost := growth(command)
 	if cost == 0 {
@@ -57,13 +57,13 @@ func (s *shared) checkQuota(ctx context.Context, command *kv.Command, p patience
 	if !low && s.withinQuota(cost) {
 		return nil
 	}
-	if p == promptly { // the alarm is proposed
+	if p == promptly { // the alarm has to be proposed
 		return errWaits
 	}
 	if err := s.sign(ctx, command, p); err != nil {
 		return err
 	}
-	if !low { // the member goes on by itself once its disk has room
+	if !low { // otherwise the member continues by itself once its disk has room
 		s.raiseNoSpace(ctx)
 	}
 	return kv.ErrNoSpace
@@ -79,9 +79,9 @@ func (s *shared) withinQuota(cost int64) bool {
 	return machine.SizeBytes()+cost < s.options.QuotaBytes
 }
 
-// warnQuota raises the alarm like checkQuota but admits the command. What a client proposes again was admitted once, and
-// may have happened: only the log, where a raised alarm counts as well, can give the answer that its first attempt got. For
-// the disk no alarm is raised, so that the log would take it: that has to wait for room.
+// warnQuota raises the alarm like checkQuota but admits the command. A command that a client proposes again was admitted once,
+// and may have been executed: only the log, where a raised alarm counts as well, can give the answer of its first attempt. A
+// full disk raises no alarm, so that the log would take the command: that has to wait for room.
 func (s *shared) warnQuota(ctx context.Context, command *kv.Command) error {
 	if err := s.checkQuota(ctx, command, patiently); errors.Is(err, kv.ErrNoSpace) && s.diskLow() {
 		return fmt.Errorf("%w: %w", writerapi.ErrNoRoom, err)
@@ -166,7 +166,7 @@ func (s *shared) wellBelowQuota() bool {
 	return float64(machine.SizeBytes()) <= quotaCalmPart*float64(s.options.QuotaBytes)
 }
 
-// growth is what a command may add to the store.
+// growth is the number of bytes that a command may add to the store.
 func growth(command *kv.Command) int64 {
 	switch {
 	case command.Put != nil:
@@ -183,7 +183,7 @@ func growthOfPut(op *kv.PutOp) int64 {
 	return putOverheadBytes + int64(len(op.Key)) + int64(len(op.Value))
 }
 
-// growthOfTxn takes the branch that adds more.
+// growthOfTxn is the growth by the branch that adds more.
 func growthOfTxn(op *kv.TxnOp) int64 {
 	return max(growthOfOps(op.Then), growthOfOps(op.Else))
 }

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// Ensure, with the race detector, that a write which is applied after its call has ended, and was asked for its route, shares
-// nothing with that call.
+// Ensure, with the race detector, that a write which is applied after its call has ended, and which asked for its route, shares
+// no memory with that call.
 func TestKV_route_ofEndedCall(t *testing.T) {
 	s := serveMember(t, nil)
 	kv, ctx := pb.NewKVClient(s.conn(t)), waitContext(t)
@@ -26,7 +26,7 @@ func TestKV_route_ofEndedCall(t *testing.T) {
 		}
 		asked := metadata.AppendToOutgoingContext(ctx, "quorate-route", "?")
 		short, cancel := context.WithTimeout(asked, time.Duration(round)*500*time.Microsecond)
-		_, _ = kv.DeleteRange(short, &pb.DeleteRangeRequest{Key: []byte("k"), RangeEnd: []byte("l")}) // whatever it says
+		_, _ = kv.DeleteRange(short, &pb.DeleteRangeRequest{Key: []byte("k"), RangeEnd: []byte("l")}) // whatever the result is
 		cancel()
 	}
 	if _, err := kv.Put(ctx, &pb.PutRequest{Key: []byte("k")}); err != nil { // after all these

@@ -15,8 +15,9 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/api/v3electionpb"
 	"github.com/quorate/quorate/api/v3lockpb"
-	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/base/tlsconn"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/rpc/access"
 	"github.com/quorate/quorate/internal/rpc/authapi"
 	"github.com/quorate/quorate/internal/rpc/gate"
@@ -30,10 +31,9 @@ import (
 	"github.com/quorate/quorate/internal/rpc/tokenapi"
 	"github.com/quorate/quorate/internal/rpc/wire"
 	"github.com/quorate/quorate/internal/rpc/writerapi"
-	"github.com/quorate/quorate/internal/tlsconn"
 )
 
-// Services are etcd's gRPC services for one member, and the native one beside them.
+// Services are etcd's gRPC services for one member, and the native ones beside them.
 type Services struct {
 	*shared
 	kv      *kvService
@@ -42,17 +42,17 @@ type Services struct {
 	checker *health.Checker
 	health  *health.Watcher
 	http    *httpapi.API
-	channel *inproc.Channel // to etcd's services, for what calls them from inside
+	channel *inproc.Channel // to etcd's services, for calls from inside
 	store   *lockapi.Store
 	gateway *gateway.Gateway
-	turns   *admission.Turns // of large messages that are read or written in forms that cost much
+	turns   *admission.Turns // of large messages whose decoding or encoding is costly
 	// The native services, nil if they are left out.
 	membership *membershipapi.Service
 	writer     *writerapi.Service
 }
 
-// New makes the services of a member. They answer from the moment they are registered; Close ends their background
-// work and every watch stream.
+// New makes the services of a member. They answer once they are registered; Close ends their background work and every watch
+// stream.
 func New(options Options) *Services {
 	options.setDefaults()
 	s := &Services{
@@ -109,7 +109,7 @@ func New(options Options) *Services {
 	return s
 }
 
-// newGateway makes the JSON gateway, which passes requests on to the services as those of who sends them.
+// newGateway makes the JSON gateway, which passes requests on to the services with the credentials of their senders.
 func (s *Services) newGateway() *gateway.Gateway {
 	return gateway.New(gateway.Options{
 		Conn: s.channel, MaxMessageBytes: s.options.maxMessageBytes(), MaxHostCalls: s.options.MaxConcurrentStreams,
@@ -126,7 +126,7 @@ func (s *Services) Gateway() http.Handler { return s.gateway.Handler() }
 // HTTP is the HTTP side of the member.
 func (s *Services) HTTP() *httpapi.API { return s.http }
 
-// Close ends the streams and what watches over them.
+// Close ends the streams and the background work.
 func (s *Services) Close() {
 	s.health.Close()
 	s.first.close()
@@ -138,7 +138,7 @@ func (s *Services) Register(server *grpc.Server) {
 	s.RegisterWith(s.first.Registrar(server))
 }
 
-// RegisterWith adds the services to whatever serves them.
+// RegisterWith adds the services to any registrar.
 func (s *Services) RegisterWith(timed grpc.ServiceRegistrar) {
 	s.registerEtcd(timed)
 	quoratepb.RegisterTokensServer(timed, tokenapi.New(tokenapi.Options{
@@ -185,21 +185,21 @@ const (
 	streamWorkers    = 256
 	readBufferBytes  = 32 * 1024
 	writeBufferBytes = 32 * 1024
-	// Windows of fixed size. With growing ones the server pings each client after each request to learn how much data
-	// is on its way: a write and a read more for every call. A request larger than the window waits for one round trip.
+	// Windows of fixed size. With growing ones the server pings each client after each request to learn how much data is under
+	// way: one more write and read for every call. A request larger than the window waits for one round trip.
 	streamWindowBytes = 1 << 20
 	connWindowBytes   = 8 << 20
 	minPing           = 5 * time.Second // clients that ping more often are disconnected, as by etcd
-	// handshakeTimeout bounds how long a connection may take until it speaks HTTP/2.
+	// handshakeTimeout is the time for a connection to begin HTTP/2.
 	handshakeTimeout = 10 * time.Second
-	// maxHeaderBytes bounds the headers of a call, unpacked: compressed ones grow thousandfold (RFC 7541, section 7.3).
+	// maxHeaderBytes bounds the decompressed headers of a call: compressed ones grow thousandfold (RFC 7541, section 7.3).
 	maxHeaderBytes = 16 << 10
-	// maxInsideReplyBytes bounds an answer that is made for another service or for the JSON gateway, which need it in other
-	// forms beside this one.
+	// maxInsideReplyBytes bounds an answer for another service or for the JSON gateway, which need it in another form beside
+	// this one.
 	maxInsideReplyBytes = 64 << 20
 )
 
-// unary lets a call pass the gate, and counts its answer.
+// unary passes a call through the gate, and counts its answer.
 func (s *Services) unary(
 	ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
 ) (any, error) {
@@ -214,11 +214,11 @@ func (s *Services) unary(
 	})
 }
 
-// stream lets a stream pass the gate, and counts what it is sent. Streams on which the client sends many messages, and backups,
-// have bounds of their own.
+// stream passes a stream through the gate, and counts its messages. Streams on which the client sends many messages, and
+// backups, have bounds of their own.
 func (s *Services) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	if !info.IsClientStream && info.FullMethod != pb.Maintenance_Snapshot_FullMethodName {
-		sendPlain(ss.Context()) // as large answers (uncompressed)
+		sendPlain(ss.Context()) // like large answers (uncompressed)
 		counted := handle
 		handle = func(srv any, ss grpc.ServerStream) error {
 			ctx, inside := s.inside(ss.Context(), info.FullMethod)
@@ -233,8 +233,8 @@ func (s *Services) codec() wire.Codec {
 	return wire.Codec{Received: &s.stats.receivedBytes, Sent: &s.stats.sentBytes}
 }
 
-// NewGRPCServer makes a server with the codec, limits and interceptors that the services need. more comes last and
-// may add credentials and keep-alive parameters.
+// NewGRPCServer makes a server with the codec, limits and interceptors that the services need. more comes last and may add
+// credentials and keep-alive parameters.
 func (s *Services) NewGRPCServer(more ...grpc.ServerOption) *grpc.Server {
 	options := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(s.codec()),

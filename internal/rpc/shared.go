@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
-// shared is what all of etcd's services have: the member that they serve and the bounds on doing so.
+// shared is the state that all of etcd's services share: the member that they serve and their bounds.
 type shared struct {
 	options Options
 	self    uint64
@@ -42,7 +42,7 @@ func (s *shared) revision() kv.Revision {
 	return machine.Store().Revision()
 }
 
-// alarms are those that the cluster stores.
+// alarms are the alarms that the cluster stores.
 func (s *shared) alarms() []kv.Alarm {
 	machine, release := s.options.Member.Machine()
 	defer release()

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc/costly"
 )
 
-// sign puts into a command in whose name it comes, and refuses what that user may not do.
+// sign puts the caller's credentials into a command, and refuses the command if they do not permit it.
 func (s *shared) sign(ctx context.Context, command *kv.Command, p patience) error {
 	switch {
 	case p == patiently:
@@ -18,11 +18,11 @@ func (s *shared) sign(ctx context.Context, command *kv.Command, p patience) erro
 	return nil
 }
 
-// maxPermitted is of how many operations and comparisons the permission is looked up before a goroutine is made.
+// maxPermitted bounds the operations and comparisons whose permission is checked without a goroutine.
 const maxPermitted = 16
 
-// permitsLong reports whether it may take long to see that a command is permitted: it has many parts, or attaches keys to
-// leases, whose other keys count, too, or its keys are so long that checkKeys asks again.
+// permitsLong reports whether it may take long to check the permission of a command: it has many parts, or attaches keys to
+// leases, whose other keys count, too, or its keys are so long that checkKeys checks it again.
 func permitsLong(command *kv.Command) bool {
 	if txn := command.Txn; txn != nil && (len(txn.Compares)+len(txn.Then)+len(txn.Else) > maxPermitted ||
 		costly.AnyOp(txn, func(op *kv.Op) bool { return op.Txn != nil })) {
@@ -36,8 +36,8 @@ func attachesKeys(command *kv.Command) bool {
 		command.Txn != nil && costly.AnyOp(command.Txn, func(op *kv.Op) bool { return op.Put != nil && op.Put.Lease != 0 })
 }
 
-// longKeyBytes is from which length on a key is long: the store holds the first and the last key of each of its tables in
-// memory, and of short ones that is a thousandth of what lies in the table.
+// longKeyBytes is the length from which on a key is long: the store holds the first and the last key of each of its tables in
+// memory, and for short keys that is a thousandth of the table.
 const longKeyBytes = 1 << 10
 
 func putsLongKey(command *kv.Command) bool {

@@ -11,20 +11,20 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/lease"
-	"github.com/quorate/quorate/internal/memory"
+	"github.com/quorate/quorate/internal/limits/memory"
 )
 
-// These checks bound replicated state that every member holds in memory, by the share of the member with the least. They belong
-// to the proposing side, as checkQuota does: members differ in their memory, and must not in what they apply.
+// These checks bound replicated state that every member holds in memory, by the share of the member with the least memory. The
+// proposing side makes them, as it does checkQuota: members differ in their memory, and must not in what they apply.
 
-// stateBounds is how much replicated state there may be.
+// stateBounds are the bounds of replicated state.
 type stateBounds struct {
-	whole  memory.State // what the member with the least memory starts with
-	admits memory.State // what clients may ask for
-	by     string       // whose memory it is, in words
+	whole  memory.State // the bounds of the member with the least memory at its start
+	admits memory.State // the bounds for requests of clients
+	by     string       // the member whose memory it is, in words
 }
 
-// stateBounds returns the least of what this member has memory for, and of what all members of the configuration have
+// stateBounds returns the bounds by the least memory of this member and of those that all members of the configuration have
 // published: those that are down, too.
 func (s *shared) stateBounds(machine *apply.Machine) stateBounds {
 	b := stateBounds{whole: s.options.State, by: "this member"}
@@ -44,7 +44,7 @@ func memberName(of kv.PublishOp) string {
 	return fmt.Sprintf("%x", of.Member)
 }
 
-// admitLease refuses a lease more than the members have memory for. A caller that is let in calls leave once the command is
+// admitLease refuses a lease for which the members have no memory. A caller that is admitted calls leave once the command is
 // applied here, or was given up.
 func (s *shared) admitLease(ctx context.Context, command *kv.Command) (leave func(), err error) {
 	machine, release := s.options.Member.Machine()
@@ -65,7 +65,7 @@ func (s *shared) admitLease(ctx context.Context, command *kv.Command) (leave fun
 		"several keys on one, or give all members more --memory", bounds.by, admits)
 }
 
-// grantLease proposes a lease that was admitted. A caller that goes away does not end the count of it.
+// grantLease proposes a lease that was admitted. The lease stays counted if the caller goes away.
 func (s *shared) grantLease(ctx context.Context, command *kv.Command, leave func()) (kv.Result, error) {
 	type outcome struct {
 		result kv.Result
@@ -74,7 +74,7 @@ func (s *shared) grantLease(ctx context.Context, command *kv.Command, leave func
 	done := make(chan outcome, 1)
 	go func() {
 		result, err := s.propose(context.WithoutCancel(ctx), command)
-		leave() // before the caller hears of it: its next grant must find the room
+		leave() // before the caller gets the answer: its next grant must find the room
 		done <- outcome{result, err}
 	}()
 	select {
@@ -85,10 +85,10 @@ func (s *shared) grantLease(ctx context.Context, command *kv.Command, leave func
 	}
 }
 
-// proposeUsers is propose for changes of users and roles: what adds to them is refused when they have what they may.
+// proposeUsers is propose for changes of users and roles: additions are refused at the bound on their memory.
 func (s *shared) proposeUsers(ctx context.Context, command *kv.Command) (kv.Result, error) {
 	if c := command.Auth; c != nil && c.Adds() {
-		select { // the next one is compared with what this one has added
+		select { // the next addition is checked after this one was applied
 		case s.adding <- struct{}{}:
 			defer func() { <-s.adding }()
 		case <-ctx.Done():

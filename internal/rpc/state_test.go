@@ -10,13 +10,13 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
-	"github.com/quorate/quorate/internal/level"
-	"github.com/quorate/quorate/internal/memory"
+	"github.com/quorate/quorate/internal/limits/memory"
 )
 
-// Ensure that no more leases are granted, and no more users and roles made, than this member has memory for, and that there is
+// Ensure that leases are granted, and users and roles made, only as far as this member has memory for them, and that there is
 // room again when some are gone.
 func TestServices_stateWithinMemory(t *testing.T) {
 	const leases = 3
@@ -68,8 +68,8 @@ func TestServices_stateWithinMemory(t *testing.T) {
 	}
 }
 
-// Ensure that a member with much memory admits no more than the member with the least can hold, whose name it says, also if
-// that is down; and more when that one has more.
+// Ensure that a member with much memory admits no more than the member with the least can hold, and names that member, even if
+// it is down; and admits more when that one has more.
 func TestServices_leastMemory(t *testing.T) {
 	m := startMember(t)
 	s := serve(t, m, nil)
@@ -101,8 +101,8 @@ func TestServices_leastMemory(t *testing.T) {
 	}
 }
 
-// Ensure that keys of over a KiB are refused when the first and last keys of tables take what they may, in transactions and of
-// native clients too, and that others are written and all can be deleted.
+// Ensure that keys of over a KiB are refused when the first and last keys of tables have used up their memory, in transactions
+// and of native clients too, and that other keys are written and all can be deleted.
 func TestKV_Put_longKeys(t *testing.T) {
 	s := serveNative(t, func(o *rpcOptions) { o.State.Bounds = 4 }) // a new store has a table
 	c, native, ctx := s.client(t), s.native(t), waitContext(t)

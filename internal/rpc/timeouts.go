@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/member"
 )
 
-// writeTimeout makes what etcd tells of a write that found no leader in time: it was not proposed, and its time is over.
+// writeTimeout turns the lack of a leader into etcd's timeout error for a write: it was not proposed, and its time is over.
 func writeTimeout(err error) error {
 	if errors.Is(err, member.ErrNoLeader) {
 		return context.DeadlineExceeded
@@ -17,7 +17,7 @@ func writeTimeout(err error) error {
 	return err
 }
 
-// readTimeout makes what etcd tells of a read that ran out of time, whatever it waited for: it may be asked again.
+// readTimeout turns the lack of a leader, or of the connection to it, into etcd's timeout error for a read: it may be repeated.
 func readTimeout(err error) error {
 	for _, cause := range [...]error{member.ErrNoLeader, member.ErrLeaderFailed, member.ErrConnectionLost} {
 		if errors.Is(err, cause) {

@@ -17,12 +17,12 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/quorate/quorate/internal/base/tlsconn"
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/rpc/portmux"
-	"github.com/quorate/quorate/internal/tlsconn"
 )
 
-// hiddenTLS is a listener whose connections are encrypted below what they show, as those of package certs.
+// hiddenTLS is a listener whose connections are encrypted below the net.Conn that they show, as those of package certs.
 type hiddenTLS struct {
 	net.Listener
 	config *tls.Config

@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 )
 
-// Ensure that root makes, lists and ends join tokens, that nobody else does, and that what makes no sense is refused.
+// Ensure that only root makes, lists and ends join tokens, and that invalid requests are refused.
 func TestTokens(t *testing.T) {
 	_, root, alice, nobody := secured(t)
 	ctx := waitContext(t)

@@ -11,10 +11,10 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
-// promptBackend can be asked without waiting, as a member, and counts how often it was.
+// promptBackend can be asked without waiting, as a member can, and counts how many times it was.
 type promptBackend struct {
 	*machineBackend
 	asked atomic.Int64
@@ -35,8 +35,8 @@ func (p *promptBackend) ReadAsync(done proposals.Completion) (func() bool, error
 	return func() bool { return false }, nil
 }
 
-// Ensure that calls of users go the way without a goroutine, too, and that those which are not permitted are answered as on the
-// other way.
+// Ensure that calls of users are served without a goroutine, too, and that calls that are not permitted get the same answers
+// with and without one.
 func TestUsers_withoutGoroutine(t *testing.T) {
 	backend := &promptBackend{machineBackend: newMachineBackend(t)}
 	prompt, other := serve(t, backend, nil), serveMember(t, nil)

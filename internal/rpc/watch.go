@@ -14,11 +14,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/auth"
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/rpc/burst"
 	"github.com/quorate/quorate/internal/rpc/etcderr"
 	"github.com/quorate/quorate/internal/rpc/timings"
@@ -36,8 +36,8 @@ func watchDesc(s *shared) *grpc.ServiceDesc {
 	}
 }
 
-// watchStream is one client's stream of watches; all streams of a client host share bounds. The goroutine of the call
-// sends, one more receives.
+// watchStream is one client's stream of watches; all streams of a client host share bounds. The goroutine of the call sends,
+// another one receives.
 type watchStream struct {
 	s        *shared
 	grpc     grpc.ServerStream
@@ -48,7 +48,7 @@ type watchStream struct {
 	limits limits
 
 	mu       sync.Mutex
-	received error // why the receiver ended
+	received error // the error that ended the receiver
 }
 
 func (s *shared) serveWatch(_ any, stream grpc.ServerStream) error {
@@ -58,7 +58,7 @@ func (s *shared) serveWatch(_ any, stream grpc.ServerStream) error {
 	}
 	defer w.writer.Close()
 	defer w.watches.Close()
-	defer context.AfterFunc(stream.Context(), w.watches.Stop)() // receive has ended if the client asks for nothing more
+	defer context.AfterFunc(stream.Context(), w.watches.Stop)() // receive has ended if the client sends no more requests
 	stopTicks := w.tick()
 	defer stopTicks()
 	go w.receive()
@@ -74,7 +74,7 @@ func (s *shared) serveWatch(_ any, stream grpc.ServerStream) error {
 	return err
 }
 
-// receive does what the client asks. It ends with the stream: when the call returns, RecvMsg fails. While too many answers
+// receive handles the client's requests. It ends with the stream: when the call returns, RecvMsg fails. While too many answers
 // wait for the client to read them it takes no requests, so that the client cannot send more either.
 func (w *watchStream) receive() {
 	for {
@@ -84,7 +84,7 @@ func (w *watchStream) receive() {
 			err = w.grpc.RecvMsg(request)
 		}
 		if errors.Is(err, io.EOF) {
-			return // the client asks for nothing more but may go on to listen
+			return // the client sends no more requests but may go on to read
 		}
 		if err != nil {
 			w.mu.Lock()
@@ -115,7 +115,7 @@ func (w *watchStream) receive() {
 	}
 }
 
-// mayWatch permits a watch, as what it asks for is understood: without a key, all keys from the first.
+// mayWatch checks the permission for the range of a watch: without a key, all keys from the first.
 func (w *watchStream) mayWatch(r *pb.WatchCreateRequest) (*auth.State, error) {
 	key := r.Key
 	if len(key) == 0 {
@@ -140,9 +140,9 @@ func watchRequest(r *pb.WatchCreateRequest) watch.Request {
 	return request
 }
 
-// tick asks for progress notifications at intervals that are not quite the same for all streams, so that streams
-// that were opened together do not all notify together. The runtime keeps the functions of some stopped timers until they would
-// have run, so the function has only what holds nothing once it is closed.
+// tick asks for progress notifications at intervals that differ a little between streams, so that streams that were opened
+// together do not all notify together. The runtime keeps the functions of some stopped timers until they would have run, so the
+// function refers only to a watch.Stream, which holds nothing once it is closed.
 func (w *watchStream) tick() (stop func()) {
 	watches, clock, interval := w.watches, w.s.options.Clock, w.s.options.WatchProgressInterval
 	interval += time.Duration(rand.Int64N(int64(interval)/10 + 1))
@@ -170,7 +170,7 @@ func (w *watchStream) tick() (stop func()) {
 	}
 }
 
-// send delivers what the hub has for this stream, in order.
+// send sends the responses of the hub for this stream, in order.
 func (w *watchStream) send() error {
 	for {
 		responses, err := w.watches.Next(w.grpc.Context())
@@ -222,8 +222,8 @@ func (w *watchStream) sendOne(r *watch.Response) error {
 
 func encodeBatch(b *watch.Batch) []byte { return wire.EncodeEvents(b.Events, b.PrevKV) }
 
-// sendFragments cuts a batch into messages of less than the largest size, each with at least one event. They share the
-// batch's encoding: an event is a field, and fields follow each other.
+// sendFragments divides a batch into messages below the largest size, each with at least one event. They share the batch's
+// encoding: an event is a field, and fields follow each other.
 func (w *watchStream) sendFragments(batch *watch.Batch) error {
 	encoded := w.response.Events
 	w.response.Fragment = true
@@ -246,7 +246,7 @@ func (w *watchStream) sendFragments(batch *watch.Batch) error {
 	return nil
 }
 
-// CancelReason is etcd's text for a watch that was not created, or was cancelled.
+// cancelReason is etcd's text for a watch that was not created, or was cancelled.
 func cancelReason(err error) string {
 	switch {
 	case errors.Is(err, watch.ErrDuplicateID):

@@ -17,7 +17,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc"
 )
 
-// deafStream is a client that sends many progress requests and reads nothing until it is told to.
+// deafStream is a client that sends many progress requests and does not read until it is told to.
 type deafStream struct {
 	ctx      context.Context
 	requests int
@@ -63,8 +63,8 @@ func (d *deafStream) SetHeader(metadata.MD) error  { return nil }
 func (d *deafStream) SendHeader(metadata.MD) error { return nil }
 func (d *deafStream) SetTrailer(metadata.MD)       {}
 
-// A client that asks for ever and does not read keeps some hundred answers in memory, not all: its requests are not taken
-// until it reads. It gets all answers then.
+// A client that keeps sending requests and does not read has some hundred answers in memory, not all: its requests are not
+// taken until it reads. Then it gets all answers.
 func TestWatch_requestsOfAClientThatDoesNotRead(t *testing.T) {
 	backend := newMachineBackend(t)
 	services := rpc.New(rpc.Options{Member: backend})
@@ -80,7 +80,7 @@ func TestWatch_requestsOfAClientThatDoesNotRead(t *testing.T) {
 	for backend.Hub().Stats().WaitingBytes < 256*128 && ctx.Err() == nil {
 		runtime.Gosched()
 	}
-	for range 1000 { // for a receiver that would go on
+	for range 1000 { // for a receiver that would continue
 		runtime.Gosched()
 	}
 	if deaf.early.Load() != 0 {
@@ -97,7 +97,7 @@ func TestWatch_requestsOfAClientThatDoesNotRead(t *testing.T) {
 	<-ended
 }
 
-// halfClosed is a client that asks for one watch and nothing more. It leaves after the first events.
+// halfClosed is a client that requests one watch and sends nothing more. It leaves after the first events.
 type halfClosed struct {
 	deafStream
 	leave   context.CancelFunc
@@ -116,7 +116,7 @@ func (h *halfClosed) RecvMsg(m any) error {
 	return nil
 }
 
-// SendMsg is of a transport that does not say that the client has gone.
+// SendMsg is that of a transport that does not report that the client has gone.
 func (h *halfClosed) SendMsg(m any) error {
 	if h.events.Add(1) == 2 { // after the answer
 		h.leave()
@@ -127,7 +127,7 @@ func (h *halfClosed) SendMsg(m any) error {
 	return nil
 }
 
-// A client that asks for nothing more is noticed to have left, and the store is not read for it to the end.
+// The departure of a client that sends no more requests is noticed, and the store is not read for it to the end.
 func TestWatch_halfClosedClientLeaves(t *testing.T) {
 	const puts = 100
 	backend := newMachineBackend(t)

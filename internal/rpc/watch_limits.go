@@ -10,30 +10,30 @@ import (
 	"github.com/quorate/quorate/internal/rpc/access"
 )
 
-// limits are what the client of a stream may not read any more. They belong to the sender.
+// limits are the limits on what the client of a stream may read. They belong to the goroutine that sends.
 type limits struct {
 	by       auth.Credentials
-	secret   []byte      // with which by's token was signed
+	secret   []byte      // the secret that signed by's token
 	again    atomic.Bool // a watch was permitted by an older state
-	reviewed *auth.State // by which the watches were permitted last
+	reviewed *auth.State // the state by which the watches were permitted last
 	check    auth.Check  // by reviewed
-	limited  bool        // not everything is permitted
+	limited  bool        // some keys are not permitted
 	ended    map[int64]withheld
 }
 
-// withheld says until when nothing of a watch is sent but that it begins and ends.
+// withheld says until when only the beginning and the end of a watch are sent.
 type withheld uint8
 
 const (
-	untilRefused withheld = 1 // the answer that a review made
-	untilEnded   withheld = 2 // any end: the client ends the watch
+	untilRefused withheld = 1 // until the answer that a review made
+	untilEnded   withheld = 2 // until any end: the client ends the watch
 )
 
-// lookupsOfWatcher is how many lookups in roles take about as long as looking at a watcher.
+// lookupsOfWatcher is the number of lookups in roles that take about as long as a visit to a watcher.
 const lookupsOfWatcher = 4
 
-// review ends the watches of what the client may not read any more, if users and roles have changed since the last time. What
-// was put after a permission was revoked is sent only after a review: this member knew of the one before the other.
+// review ends the watches that the client may not read any more, if users and roles have changed since the last review. Events
+// from after a revocation are sent only after a review: this member applied the revocation before them.
 func (l *limits) review(ctx context.Context, control *access.Control, watches *watch.Stream) {
 	state := control.State()
 	if again := l.again.Swap(false); state == l.reviewed && !again {
@@ -44,8 +44,7 @@ func (l *limits) review(ctx context.Context, control *access.Control, watches *w
 		return
 	}
 	var err error
-	// The token of a client that stays is not asked for again: its time may be over since. That authentication was disabled
-	// ends it.
+	// The token of a client that stays is not checked again: it may have expired since. Only disabling authentication ends it.
 	if l.by.User == "" || !bytes.Equal(l.secret, state.Secret()) {
 		l.secret = state.Secret()
 		l.by, err = control.Caller(ctx)
@@ -56,7 +55,7 @@ func (l *limits) review(ctx context.Context, control *access.Control, watches *w
 		if err != nil {
 			return 0, err
 		}
-		own := check // each watch is a request of its own, and MaxLookups holds for it alone
+		own := check // each watch is a request of its own, with its own MaxLookups
 		refused = own.Read(key, end)
 		return own.Lookups() / lookupsOfWatcher, refused
 	})
@@ -72,8 +71,8 @@ func (l *limits) end(id int64, until withheld) {
 	l.ended[id] = until
 }
 
-// withholds reports whether a response must not be sent. It was made before the last review: events that the client may not
-// see any more, and then all others of that watch, for they would leave a gap.
+// withholds reports whether a response must not be sent. It was made before the last review: it has events that the client may
+// not see any more, or comes after such events of the same watch, which would leave a gap.
 func (l *limits) withholds(r *watch.Response) bool {
 	until, ended := l.ended[r.WatchID]
 	switch {
@@ -82,7 +81,7 @@ func (l *limits) withholds(r *watch.Response) bool {
 		return false
 	case r.Created || r.Canceled:
 		return false
-	case ended, r.WatchID == watch.NoID && len(l.ended) > 0: // nobody has got all events
+	case ended, r.WatchID == watch.NoID && len(l.ended) > 0: // the client did not get all events
 		return true
 	case r.Batch == nil || !l.limited:
 		return false

@@ -87,7 +87,7 @@ func TestWatch_Create_shapesOfAnswers(t *testing.T) {
 			t.Errorf("%s: got %v, want created, cancelled, id -1, %q", row.name, r, row.reason)
 		}
 	}
-	// Too old a start: created, then cancelled with the compact revision and neither reason nor revision.
+	// A start that is too old: created, then cancelled with the compact revision and neither reason nor revision.
 	r = w.create(&pb.WatchCreateRequest{Key: k, StartRevision: 2, WatchId: 9})
 	if !r.Created || r.Canceled || r.WatchId != 9 {
 		t.Errorf("start below the compaction: got %v, want created first", r)
@@ -164,7 +164,7 @@ func TestWatch_Fragment_cutsLargeRevisions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Everything at once, from the past: 2.7 MB in one response would exceed what a message may have.
+	// All events at once, from the past: 2.7 MB in one response would exceed the bound of a message.
 	w2 := s.watch(t)
 	w2.create(&pb.WatchCreateRequest{Key: []byte("k"), RangeEnd: []byte("l"), StartRevision: 1, Fragment: true})
 	for name, stream := range map[string]*watcher{"live": w, "from the past": w2} {

@@ -14,10 +14,10 @@ import (
 	"github.com/quorate/quorate/internal/rpc"
 )
 
-// What etcd 3.7.1 answers to requests that are wrong, recorded from a running one: the code and the words. The differences
-// that are meant are in docs/compatibility.md.
+// etcd 3.7.1's answers to wrong requests, recorded from a running server: the code and the text. Intended differences are in
+// docs/compatibility.md.
 
-// wrong is one request and what etcd answers; no words mean that it accepts it.
+// wrong is one request and etcd's answer; an empty text means that it accepts the request.
 type wrong struct {
 	name string
 	ask  func(context.Context) error
@@ -34,7 +34,8 @@ func judgeAll(t *testing.T, rows []wrong) {
 	}
 }
 
-// told is a code and its words. The protobuf library writes a space that is none, so that nobody compares its words.
+// told is a code and its text. The protobuf library writes a non-breaking space at random, so that tests do not compare its
+// texts.
 func told(err error) string {
 	if err == nil {
 		return ""
@@ -242,7 +243,7 @@ func TestServices_wrongRequests_transactions(t *testing.T) {
 	})
 }
 
-// With room for as many operations, what the log cannot hold is refused before it gets there.
+// If so many operations are allowed, a request that the log cannot hold is refused before the log.
 func TestServices_wrongRequests_nestedDeeperThanTheLog(t *testing.T) {
 	conn := serveMember(t, func(o *rpc.Options) { o.MaxTxnOps = 5000 }).conn(t)
 	kvc := pb.NewKVClient(conn)
@@ -358,8 +359,8 @@ func (rawCodec) Name() string                  { return "proto" }
 func (rawCodec) Marshal(v any) ([]byte, error) { return v.([]byte), nil }
 func (rawCodec) Unmarshal([]byte, any) error   { return nil }
 
-// The words before the first colon but one are those of the gRPC library: etcd 3.7.1 has an older one, which says
-// "grpc: error unmarshalling request".
+// The text before the second colon is the gRPC library's: etcd 3.7.1 has an older one, which says "grpc: error unmarshalling
+// request".
 func TestServices_wrongRequests_bytes(t *testing.T) {
 	conn := serveMember(t, nil).conn(t)
 	send := func(method, bytes string) func(context.Context) error {
@@ -385,7 +386,7 @@ func TestServices_wrongRequests_bytes(t *testing.T) {
 	})
 }
 
-// Without a leader a write is over when its time is, and a read may be asked again.
+// Without a leader a write fails at its deadline, and a read may be repeated.
 func TestServices_wrongRequests_noLeader(t *testing.T) {
 	backend := newMachineBackend(t)
 	backend.lead(consensus.NoMember)

@@ -3,15 +3,15 @@ package server
 import (
 	"fmt"
 
-	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/config"
-	"github.com/quorate/quorate/internal/kv/answers"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/census"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/kv/watch"
-	"github.com/quorate/quorate/internal/memory"
-	"github.com/quorate/quorate/internal/upkeep"
+	"github.com/quorate/quorate/internal/limits/admission"
+	"github.com/quorate/quorate/internal/limits/answers"
+	"github.com/quorate/quorate/internal/limits/memory"
+	"github.com/quorate/quorate/internal/member/upkeep"
 )
 
 // budgets are what the parts of this member may have in memory.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/config"
-	"github.com/quorate/quorate/internal/memory"
+	"github.com/quorate/quorate/internal/limits/memory"
 )
 
 // Ensure that --memory bounds what no flag sets, and that a flag which asks for more than it leaves is refused.

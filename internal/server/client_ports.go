@@ -18,14 +18,14 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/base/logpace"
+	"github.com/quorate/quorate/internal/base/tlsconn"
 	"github.com/quorate/quorate/internal/config"
-	"github.com/quorate/quorate/internal/logpace"
+	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/rpc/front"
 	"github.com/quorate/quorate/internal/rpc/pingack"
 	"github.com/quorate/quorate/internal/rpc/portmux"
 	"github.com/quorate/quorate/internal/server/certs"
-	"github.com/quorate/quorate/internal/tlsconn"
 )
 
 // clientPorts are the ports of clients, and the gRPC and HTTP servers behind them.

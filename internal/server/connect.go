@@ -6,17 +6,17 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/identity"
-	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/member/integrity"
+	"github.com/quorate/quorate/internal/member/offers"
+	"github.com/quorate/quorate/internal/member/upkeep"
 	"github.com/quorate/quorate/internal/membership"
-	"github.com/quorate/quorate/internal/offers"
 	"github.com/quorate/quorate/internal/transport"
-	"github.com/quorate/quorate/internal/upkeep"
 )
 
 // ticksPerHeartbeat is how finely time is cut: election timeouts are spread in these steps.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/storage/engine"
 )

@@ -9,11 +9,11 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"github.com/quorate/quorate/internal/base/reload"
+	"github.com/quorate/quorate/internal/base/tlsfiles"
 	"github.com/quorate/quorate/internal/config"
-	"github.com/quorate/quorate/internal/discovery"
 	"github.com/quorate/quorate/internal/identity"
-	"github.com/quorate/quorate/internal/reload"
-	"github.com/quorate/quorate/internal/tlsfiles"
+	"github.com/quorate/quorate/internal/server/discovery"
 )
 
 // discover finds the members of the new cluster in a running one, and puts them where --initial-cluster would have.

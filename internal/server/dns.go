@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/internal/config"
-	"github.com/quorate/quorate/internal/discovery/srv"
+	"github.com/quorate/quorate/internal/server/discovery/srv"
 )
 
 // findInDNS finds the members of the cluster by --discovery-srv, and puts them where --initial-cluster would have.

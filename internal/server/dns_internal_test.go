@@ -11,7 +11,7 @@ import (
 
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/discovery/srv/srvtest"
+	"github.com/quorate/quorate/internal/server/discovery/srv/srvtest"
 )
 
 // foundByDNS is what a member with these flags would found.

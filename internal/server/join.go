@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
-	"github.com/quorate/quorate/internal/typed"
 )
 
 // joinPatience is how long one member is waited for when a joining member asks who the others are.

@@ -5,8 +5,8 @@ import (
 	"log/slog"
 
 	"github.com/quorate/quorate/internal/auth/login"
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/config"
-	"github.com/quorate/quorate/internal/env"
 )
 
 // openLogin reads the keys that sign tokens, if files have them. useBytes are for the uses of other tokens.

@@ -9,10 +9,10 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/quorate/quorate/internal/base/testnet"
 	"github.com/quorate/quorate/internal/kv/lease"
-	"github.com/quorate/quorate/internal/memory"
+	"github.com/quorate/quorate/internal/limits/memory"
 	"github.com/quorate/quorate/internal/server"
-	"github.com/quorate/quorate/internal/testnet"
 )
 
 // Ensure that a member does not start with less memory than its leases need, also if its store has none of them yet, and only the

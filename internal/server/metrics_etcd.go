@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/quorate/quorate/internal/histogram"
+	"github.com/quorate/quorate/internal/base/histogram"
 	"github.com/quorate/quorate/internal/rpc/metrics"
 )
 

@@ -3,11 +3,11 @@ package server
 import (
 	"runtime/metrics"
 
-	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/watch"
-	"github.com/quorate/quorate/internal/memory"
+	"github.com/quorate/quorate/internal/limits/admission"
+	"github.com/quorate/quorate/internal/limits/memory"
 	emit "github.com/quorate/quorate/internal/rpc/metrics"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"

@@ -4,7 +4,7 @@ import (
 	"net"
 	"sync"
 
-	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/transport"
 )
 

@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/base/testnet"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/identity"
-	"github.com/quorate/quorate/internal/memory"
-	"github.com/quorate/quorate/internal/testnet"
+	"github.com/quorate/quorate/internal/limits/admission"
+	"github.com/quorate/quorate/internal/limits/memory"
 	"github.com/quorate/quorate/internal/transport"
 )
 

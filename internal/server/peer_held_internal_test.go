@@ -14,11 +14,11 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/base/testnet"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/identity"
-	"github.com/quorate/quorate/internal/testnet"
+	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/transport"
 )
 

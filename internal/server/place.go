@@ -13,12 +13,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/identity"
-	"github.com/quorate/quorate/internal/level"
+	"github.com/quorate/quorate/internal/limits/memory"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
-	"github.com/quorate/quorate/internal/memory"
 	"github.com/quorate/quorate/internal/transport"
 )
 

@@ -10,8 +10,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"github.com/quorate/quorate/internal/base/testnet"
 	"github.com/quorate/quorate/internal/config"
-	"github.com/quorate/quorate/internal/testnet"
 )
 
 // Ensure that URLs for HTTP clients take HTTP off the gRPC URLs, and that metrics URLs serve metrics and health alone.

@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/memory"
-	"github.com/quorate/quorate/internal/restore"
+	"github.com/quorate/quorate/internal/limits/memory"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/restore"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 

@@ -6,9 +6,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/restore"
-	"github.com/quorate/quorate/internal/typed"
+	"github.com/quorate/quorate/internal/base/typed"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/restore"
 )
 
 // finishRestore refuses a directory that was being restored: a start would found an empty cluster there.

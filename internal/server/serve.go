@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/quorate/quorate/internal/config"
-	"github.com/quorate/quorate/internal/h2"
 	"github.com/quorate/quorate/internal/rpc"
+	"github.com/quorate/quorate/internal/rpc/h2"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 )
 

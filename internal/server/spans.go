@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/quorate/quorate/internal/config"
-	"github.com/quorate/quorate/internal/tracing"
+	"github.com/quorate/quorate/internal/server/tracing"
 )
 
 // spans sends spans of the calls of clients, if that is asked for.

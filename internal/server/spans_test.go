@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 
+	"github.com/quorate/quorate/internal/base/testnet"
 	"github.com/quorate/quorate/internal/config"
-	"github.com/quorate/quorate/internal/testnet"
 )
 
 // spanNames passes on the names of all spans.

@@ -19,10 +19,10 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	nativeclient "github.com/quorate/quorate/client"
+	"github.com/quorate/quorate/internal/base/testnet"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/server"
 	"github.com/quorate/quorate/internal/server/certs/certstest"
-	"github.com/quorate/quorate/internal/testnet"
 )
 
 // secured is a cluster that demands certificates of clients and members.

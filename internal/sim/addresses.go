@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/membership/autopilot"
 	"github.com/quorate/quorate/internal/sim/changes"
 	"github.com/quorate/quorate/internal/sim/places"
 	"github.com/quorate/quorate/internal/transport"

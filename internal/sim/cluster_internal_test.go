@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv/nextlevel"
-	"github.com/quorate/quorate/internal/level"
+	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/sim/changes"
 	"github.com/quorate/quorate/internal/sim/places"
 	"github.com/quorate/quorate/internal/sim/plan"

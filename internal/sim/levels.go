@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/nextlevel"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/sim/dice"
 )
 

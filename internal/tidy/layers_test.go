@@ -13,63 +13,51 @@ var layers = []struct {
 	layer  int
 	group  string
 }{
-	{"internal/invariant", 0, "invariant"},
-	{"internal/keyrange", 0, "keyrange"},
-	{"internal/level", 0, "level"},
-	{"internal/memory", 0, "memory"},
-	{"internal/linked", 0, "linked"},
-	{"internal/histogram", 0, "histogram"},
-	{"internal/reload", 0, "reload"},
-	{"internal/logpace", 0, "logpace"},
-	{"internal/discovery", 1, "discovery"},
-	{"internal/tlsfiles", 1, "tlsfiles"},
-	{"internal/tlsconn", 0, "tlsconn"},
-	{"internal/typed", 0, "typed"},     // command lines that are printed for an operator
-	{"internal/tracing", 0, "tracing"}, // spans of calls, for a collector
-	{"internal/broadcast", 0, "broadcast"},
-	{"internal/h2", 0, "h2"},
-	{"internal/config", 0, "config"},
 	{"api/", 0, "api"},
-	{"internal/testnet", 0, "testnet"},
-	{"client", 4, "client"}, // users import it: clientImports says what it may import itself
-	{"internal/consensus", 1, "values"},
-	{"internal/kv", 1, "values"},
-	{"internal/identity", 1, "values"},
-	{"internal/consensus/rules", 1, "rules"}, // names and sentences
+	{"internal/base/broadcast", 0, "broadcast"},
+	{"internal/base/histogram", 0, "histogram"},
+	{"internal/base/invariant", 0, "invariant"},
+	{"internal/base/keyrange", 0, "keyrange"},
+	{"internal/base/level", 0, "level"},
+	{"internal/base/linked", 0, "linked"},
+	{"internal/base/logpace", 0, "logpace"},
+	{"internal/base/reload", 0, "reload"},
+	{"internal/base/testnet", 0, "testnet"},
+	{"internal/base/tlsconn", 0, "tlsconn"},
+	{"internal/base/typed", 0, "typed"}, // command lines that are printed for an operator
+	{"internal/config", 0, "config"},
+	{"internal/limits/memory", 0, "memory"},
+	{"internal/rpc/h2", 0, "h2"},
+	{"internal/server/tracing", 0, "tracing"}, // spans of calls, for a collector
 	{"internal/auth", 1, "values"},
-	{"internal/env", 1, "env"},
-	{"internal/admission", 1, "admission"},
-	{"internal/watchdog", 2, "watchdog"},
+	{"internal/base/env", 1, "env"},
+	{"internal/base/tlsfiles", 1, "tlsfiles"},
+	{"internal/consensus", 1, "values"},
+	{"internal/consensus/rules", 1, "rules"}, // names and sentences
+	{"internal/identity", 1, "values"},
+	{"internal/kv", 1, "values"},
+	{"internal/limits/admission", 1, "admission"},
+	{"internal/server/discovery", 1, "discovery"},
+	{"internal/auth/", 2, "auth"},
 	{"internal/consensus/", 2, "consensus"},
+	{"internal/member/watchdog", 2, "watchdog"},
 	{"internal/storage/", 2, "storage"},
 	{"internal/transport", 2, "transport"},
-	{"internal/auth/", 2, "auth"},
 	{"internal/kv/", 3, "kv"},
-	{"internal/epoch", 3, "epoch"},
+	{"internal/limits/answers", 3, "answers"},
+	{"internal/member/epoch", 3, "epoch"},
+	{"internal/member/groupcommit", 3, "groupcommit"},
+	{"internal/member/offers", 3, "offers"},
+	{"internal/member/peercall", 3, "peercall"}, // what members ask each other
 	{"internal/membership", 3, "membership"},
-	{"internal/autopilot", 3, "membership"}, // what a leader does for the membership, over ports
-	{"internal/peercall", 3, "peercall"},    // what members ask each other
 	{"internal/model", 3, "model"},
-	{"internal/offers", 3, "offers"},
-	{"internal/groupcommit", 3, "groupcommit"},
-	{"internal/member", 4, "member"},
-	{"internal/clients", 4, "member"},
-	{"internal/node", 4, "member"},
-	{"internal/proposals", 4, "member"},
-	{"internal/datadir", 4, "member"},
-	{"internal/recovery", 4, "member"},
-	{"internal/restore", 4, "member"},
-	{"internal/integrity", 4, "member"},
-	{"internal/snapshots", 4, "member"},
-	{"internal/expiry", 4, "member"},
-	{"internal/upkeep", 4, "member"},
-	{"internal/applier", 4, "member"},
-	{"internal/logwriter", 4, "member"},
-	{"internal/nativeclient", 4, "client"}, // what the client decides; the simulator runs it, too
+	{"client", 4, "client"}, // users import it: clientImports says what it may import itself
 	{"internal/ctl", 4, "ctl"},
+	{"internal/member", 4, "member"},
+	{"internal/nativeclient", 4, "client"}, // what the client decides; the simulator runs it, too
 	{"internal/rpc", 5, "rpc"},
+	{"internal/rpc/grpcproxy", 6, "grpcproxy"},
 	{"internal/server", 6, "server"},
-	{"internal/grpcproxy", 6, "grpcproxy"},
 	{"internal/sim", 6, "sim"},
 	{"cmd/", 7, "cmd"},
 	{"internal/tidy", 7, "tidy"},
@@ -124,7 +112,7 @@ func checkLayers(r *tree) []string {
 
 // clientImports are the internal packages that the native client uses, so that proposals are counted and offered by one code.
 var clientImports = []string{
-	"internal/consensus", "internal/consensus/quorum", "internal/consensus/tally", "internal/offers", "internal/nativeclient",
+	"internal/consensus", "internal/consensus/quorum", "internal/consensus/tally", "internal/member/offers", "internal/nativeclient",
 }
 
 // TestGroups keeps consensus and kv apart: neither imports the other, but for the value types of package consensus.

@@ -7,8 +7,8 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/quorate/quorate/internal/base/tlsconn"
 	"github.com/quorate/quorate/internal/identity"
-	"github.com/quorate/quorate/internal/tlsconn"
 )
 
 // certified refuses a claim to be a member by a process that shows a certificate for another place: one that the same

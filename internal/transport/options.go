@@ -9,9 +9,9 @@ import (
 	"net"
 	"time"
 
-	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/limits/admission"
 )
 
 // Options say who a Transport is and where it listens. Zero fields other than Self have defaults.

@@ -3,8 +3,8 @@ package transport_test
 import (
 	"testing"
 
+	"github.com/quorate/quorate/internal/base/testnet"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/testnet"
 )
 
 // TestTransport_Send_newTerm drops what a leader that steps down has left of its term: whatever comes after waits behind it.

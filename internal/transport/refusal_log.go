@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/logpace"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/logpace"
 )
 
 // refusalLog says which refusals to log: each once for a member and a reason, and not each of a flood. Any process that

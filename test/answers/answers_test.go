@@ -28,9 +28,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"github.com/quorate/quorate/internal/base/testnet"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/server"
-	"github.com/quorate/quorate/internal/testnet"
 )
 
 var (

@@ -30,7 +30,7 @@ type source struct {
 }
 
 // proofDirs hold what is not linked into the product: the simulator, the model, checks of the tree and tools of tests.
-var proofDirs = []string{"internal/sim", "internal/model", "internal/tidy", "internal/testnet", "cmd/quoratesim",
+var proofDirs = []string{"internal/sim", "internal/model", "internal/tidy", "internal/base/testnet", "cmd/quoratesim",
 	"cmd/quoratemutate", "test"}
 
 func (s *source) proof() bool {
@@ -69,7 +69,7 @@ func measure(root string) (figures, error) {
 		if s.test {
 			continue
 		}
-		if calls(s, "node", "New") && s.dir != "internal/node" {
+		if calls(s, "node", "New") && s.dir != "internal/member/node" {
 			wirings++
 		}
 		if s.product() {

@@ -16,7 +16,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/quorate/quorate/internal/testnet"
+	"github.com/quorate/quorate/internal/base/testnet"
 )
 
 // single is one member on its own whose log goes to a file, so that its standard error has only its last words.

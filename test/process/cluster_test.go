@@ -23,7 +23,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/quorate/quorate/internal/testnet"
+	"github.com/quorate/quorate/internal/base/testnet"
 )
 
 // node is one member's process and the proxy in front of its peer port.

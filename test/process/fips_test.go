@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quorate/quorate/internal/testnet"
+	"github.com/quorate/quorate/internal/base/testnet"
 )
 
 // Ensure that a member starts, serves, and makes and uses certificates, where Go refuses all cryptography that FIPS 140-3

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quorate/quorate/internal/testnet"
+	"github.com/quorate/quorate/internal/base/testnet"
 )
 
 // awaitLog waits until a line of n's log holds text, from offset from on.

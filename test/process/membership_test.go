@@ -13,7 +13,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/quorate/quorate/internal/testnet"
+	"github.com/quorate/quorate/internal/base/testnet"
 )
 
 // TestMembership_grow_and_shrink goes from one member to five and back to one under load. Always the leader is

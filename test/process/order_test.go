@@ -11,7 +11,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/quorate/quorate/internal/testnet"
+	"github.com/quorate/quorate/internal/base/testnet"
 )
 
 // width is how many writes a client that pipelines has under way.

@@ -15,13 +15,13 @@ const figuresFile = "test/regress/figures.txt"
 type figure struct {
 	name      string
 	count     float64
-	tolerance float64 // by which it may be worse, as a share; zero: it is only shown
-	noted     bool    // that it is worse is said, and fails nothing
+	tolerance float64 // by how much it may be worse, as a share; zero: it is only shown
+	noted     bool    // a worse count is reported, and fails nothing
 }
 
 func contains(units []string, unit string) bool { return slices.Contains(units, unit) }
 
-// number writes a count with at most four digits that mean something.
+// number writes a count with at most four significant digits.
 func number(count float64) string { return strconv.FormatFloat(round(count), 'f', -1, 64) }
 
 func round(count float64) float64 {
@@ -69,7 +69,7 @@ func parseFigures(text string) (all []figure, err error) {
 	return all, nil
 }
 
-// formatFigures is the text of the file. Tolerances that somebody changed by hand stay.
+// formatFigures returns the text of the file. Tolerances that were changed by hand stay.
 func formatFigures(measured, committed []figure) string {
 	var b strings.Builder
 	b.WriteString("# What one operation costs: name, count, by how much it may be worse. " +
@@ -94,7 +94,7 @@ func writeFigures(path string, measured []figure) error {
 	return os.WriteFile(path, []byte(formatFigures(measured, committed)), 0o644)
 }
 
-// verdict is a count beside the committed one.
+// verdict is a count with the committed one.
 type verdict struct {
 	now, committed figure
 	known          bool // it is committed
@@ -116,14 +116,14 @@ func (v *verdict) change() float64 {
 	return v.now.count/v.committed.count - 1
 }
 
-// fails reports whether the run fails for it: it is worse by more than its tolerance, or there is nothing to compare.
+// fails reports whether the count fails the run: it is worse by more than its tolerance, or there is none to compare with.
 func (v *verdict) fails() bool {
 	return v.gone || v.now.tolerance > 0 && (!v.known || v.worse() && !v.now.noted)
 }
 
 func (v *verdict) worse() bool { return v.known && !v.gone && v.change() > v.committed.tolerance }
 
-// anyWorse reports whether the run fails for a count that is worse. One that is new stays so when it is counted again.
+// anyWorse reports whether a worse count fails the run. Counting again does not help one that is new.
 func anyWorse(verdicts []verdict) bool {
 	return slices.ContainsFunc(verdicts, func(v verdict) bool { return v.worse() && v.fails() })
 }
@@ -148,7 +148,7 @@ func (v *verdict) remark() string {
 	return ""
 }
 
-// compare puts counts beside the committed ones. Those that were not counted are missed if all of them were to be.
+// compare compares counts with the committed ones. With all, those that were not counted are missing.
 func compare(committed, measured []figure, all bool) (verdicts []verdict) {
 	counted := map[string]bool{}
 	for _, f := range measured {

@@ -9,7 +9,7 @@ func of(name string, count, tolerance float64) figure {
 	return figure{name: name, count: count, tolerance: tolerance}
 }
 
-// Ensure that the least of the runs counts, and nothing that nobody asked for.
+// Ensure that the least of the runs counts, and that other output is ignored.
 func TestSuite_parse(t *testing.T) {
 	s := suite{name: "call", counts: []string{"allocs/op"}, loose: []string{"writes/op"}, shown: []string{"cpu-us/op"}}
 	got, err := s.parse(`goos: linux
@@ -36,7 +36,7 @@ PASS
 	}
 }
 
-// Ensure that the run fails for what is worse, new or missing, and for nothing else.
+// Ensure that the run fails for counts that are worse, new or missing, and for no others.
 func TestCompare(t *testing.T) {
 	committed := []figure{of("a", 100, 0.03), of("b", 100, 0.03), of("c", 100, 0.10), of("d", 100, 0.03), of("zero", 0, 0.03),
 		of("gone", 1, 0.03), of("noted", 100, 0.03), of("fewer", 100, 0.03)}
@@ -86,7 +86,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// Ensure that the committed counts find what became dearer once: a renewal of a lease had 31 allocations instead of 28.
+// Ensure that the committed counts find a cost that grew once: a renewal of a lease had 31 allocations instead of 28.
 func TestCompare_renewal(t *testing.T) {
 	committed, err := readFigures("figures.txt")
 	if err != nil {
@@ -100,7 +100,7 @@ func TestCompare_renewal(t *testing.T) {
 	}
 }
 
-// Ensure that only what hardly depends on the machine can fail a run.
+// Ensure that only counts that hardly depend on the machine can fail a run.
 func TestSuites_stable(t *testing.T) {
 	for i := range suites {
 		for _, unit := range []string{"ns/op", "B/op", "cpu-us/op", "cpu-us/put", "switches/op"} {
@@ -117,8 +117,8 @@ func TestSuites_stable(t *testing.T) {
 	}
 }
 
-// Ensure that a suite with a count that is worse is run again, that what disturbed one run fails nothing, and that what the
-// code costs does.
+// Ensure that a suite with a worse count is run again, that a disturbance of one run fails nothing, and that a cost of the code
+// does.
 func TestSuite_measure(t *testing.T) {
 	committed := []figure{of("call/put/allocs.op", 28, 0.05)}
 	for _, row := range []struct {

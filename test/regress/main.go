@@ -74,7 +74,7 @@ func print(verdicts []verdict) {
 	_ = table.Flush()
 }
 
-// summarize returns the error that fails the run, and asks for new figures where they are better.
+// summarize returns the error that fails the run, and asks for new figures if some are better.
 func summarize(verdicts []verdict) error {
 	var bad, more, better []string
 	for i := range verdicts {

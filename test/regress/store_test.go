@@ -12,8 +12,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// BenchmarkStore_put counts what puts of 256 bytes over 1,000 keys, 16 in a commit, are in rows, and what a flush of them writes: one
-// memtable holds all of it.
+// BenchmarkStore_put counts the bytes of rows for puts of 256 bytes over 1,000 keys, 16 in a commit, and those that a flush of
+// them writes: one memtable holds all of it.
 func BenchmarkStore_put(b *testing.B) {
 	eng, err := engine.Open(engine.Options{FS: vfs.NewMem(), Dir: "store", MemTableBytes: 256 << 20})
 	if err != nil {

@@ -16,12 +16,12 @@ type suite struct {
 	pkg, bench string
 	times      int      // operations in a run
 	counts     []string // units that are compared: they hardly depend on the machine and on its load
-	loose      []string // units that are compared with looseTolerance: they depend on which calls meet in one write
-	noted      []string // units that are compared, and fail nothing: bytes that are allocated depend on how buffers grow
+	loose      []string // units that are compared with looseTolerance: they depend on how many messages share a write
+	noted      []string // units that are compared, and fail nothing: allocated bytes depend on how buffers grow
 	shown      []string // units that are shown
 }
 
-// Tolerances of counts that -update writes. Another one may be written into the file by hand, and stays there.
+// Tolerances of counts that -update writes. Another one may be written into the file by hand, and is kept.
 const (
 	tolerance      = 0.05
 	looseTolerance = 0.60
@@ -35,24 +35,24 @@ var suites = []suite{
 		loose: []string{"writes/op"}, noted: []string{"B/op"}, shown: []string{"cpu-us/op", "reads/op", "switches/op"}},
 	{name: "road", pkg: "./internal/rpc", bench: "^BenchmarkRoad$/^(put|range)$/^clients64$/^conns64$", times: 6400,
 		counts: []string{"allocs/op"}, loose: []string{"reads/op", "writes/op"}, shown: []string{"cpu-us/op", "switches/op"}},
-	{name: "raft", pkg: "./internal/node", bench: "^BenchmarkPut$", times: 100, counts: []string{"allocs/op", "footprints/put"},
-		shown: []string{"cpu-us/put"}},
+	{name: "raft", pkg: "./internal/member/node", bench: "^BenchmarkPut$", times: 100,
+		counts: []string{"allocs/op", "footprints/put"}, shown: []string{"cpu-us/put"}},
 	{name: "wal", pkg: "./internal/storage/wal", bench: "^BenchmarkWAL_Append_memory$", times: 2000,
 		counts: []string{"allocs/op"}, noted: []string{"B/op"}, shown: []string{"ns/op"}},
 	{name: "apply", pkg: "./internal/kv/apply", bench: "^BenchmarkMachine_Apply$", times: 200, counts: []string{"allocs/op"},
 		shown: []string{"ns/op"}},
 	{name: "store", pkg: "./test/regress", bench: "^BenchmarkStore_put$", times: 20_000,
 		counts: []string{"allocs/op", "rows-B/op", "flushed-B/op"},
-		shown:  []string{"B/op", "ns/op"}}, // B/op has a memtable more where a flush ends later
+		shown:  []string{"B/op", "ns/op"}}, // B/op includes one more memtable if a flush ends later
 	{name: "hub", pkg: "./internal/kv/watch", bench: "^BenchmarkHub_Publish$", times: 640,
 		counts: []string{"allocs/op"}, noted: []string{"B/op"}, shown: []string{"ns/op"}},
 }
 
-// attempts is how often a suite is run in which a count is worse: whatever disturbs a run adds to a count, and what the
-// code costs stays.
+// attempts is how many times a suite with a worse count is run: a disturbance of a run adds to a count, and the cost of the
+// code stays.
 const attempts = 3
 
-// measure runs the benchmark, and again where a count is worse than committed, and takes the least of each.
+// measure runs the benchmark, again while a count is worse than committed, and takes the least of each.
 func (s *suite) measure(committed []figure, run func() ([]figure, error)) (least []figure, err error) {
 	for range attempts {
 		found, err := run()
@@ -97,7 +97,7 @@ func (s *suite) run() ([]figure, error) {
 	return found, err
 }
 
-// parse reads what go test prints about benchmarks, and takes the least of the runs of each.
+// parse reads the output of go test for benchmarks, and takes the least of the runs of each.
 func (s *suite) parse(out string) (all []figure, err error) {
 	for line := range strings.Lines(out) {
 		fields := strings.Fields(line)
@@ -118,7 +118,7 @@ func (s *suite) parse(out string) (all []figure, err error) {
 	return all, nil
 }
 
-// figureOf names the count of a unit of a benchmark; false: nobody asked for it.
+// figureOf names the count of a unit of a benchmark; false if the suite does not have the unit.
 func (s *suite) figureOf(bench, unit string) (f figure, ok bool) {
 	_, sub, _ := strings.Cut(bench, "/")
 	if dash := strings.LastIndexByte(sub, '-'); dash >= 0 {

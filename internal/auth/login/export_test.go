@@ -10,8 +10,7 @@ import (
 
 // The bounds, for tests.
 const (
-	MaxUses       = maxUses
-	UseBytes      = useBytes
+	MaxUseBytes   = maxUseBytes
 	MaxWaiting    = maxWaiting
 	MaxHostLogins = maxHostLogins
 	MaxTokenBytes = maxTokenBytes
@@ -23,6 +22,12 @@ func Compare(l *Login, same func(hash, password []byte) error) { l.passwords.sam
 // Generate puts something in the place of bcrypt's hashing.
 func Generate(l *Login, generate func(password []byte, cost int) ([]byte, error)) {
 	l.passwords.generate = generate
+}
+
+// UseBytes is what is remembered of a token of a user takes.
+func UseBytes(token, user string) int64 {
+	one := use{token: token, by: auth.Credentials{User: user}}
+	return one.size()
 }
 
 // Slots is how many passwords are compared at once.

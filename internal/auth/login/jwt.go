@@ -10,8 +10,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/quorate/quorate/internal/auth"
-	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/reload"
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/reload"
 )
 
 // JWT says how JSON web tokens are signed, as --auth-token does.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/reload"
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/reload"
 )
 
 // methods are etcd's: all of the library's but "none".

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/limits/admission"
 )
 
 // maxWaiting bounds how many passwords wait in each line. At etcd's default cost one takes about a tenth of a second.

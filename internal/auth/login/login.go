@@ -8,7 +8,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/quorate/quorate/internal/auth"
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/base/env"
 )
 
 // DefaultTTL is etcd's, of tokens of both kinds.

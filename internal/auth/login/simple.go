@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/auth"
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/base/env"
 )
 
 // A simple token is the base64url text, without padding, of
@@ -68,21 +68,29 @@ func (s *simple) issue(state *auth.State, u *auth.User) (string, error) {
 }
 
 func (s *simple) check(state *auth.State, token string) (auth.Credentials, bool) {
-	c, ok := readClaim(state.Secret(), token)
-	if !ok {
-		return auth.Credentials{}, false
+	secret, now := state.Secret(), s.clock.Now()
+	by, known := s.uses.again(secret, token, now)
+	if !known {
+		c, ok := readClaim(token)
+		if !ok || len(secret) < minSecretBytes || !c.signed(secret, token) || !s.uses.first(secret, token, &c, now) {
+			return auth.Credentials{}, false
+		}
+		by = c.credentials()
 	}
-	u, ok := state.User(c.user)
-	if !ok || u.Since != c.since || !s.uses.use(c.id, c.issued, s.clock.Now()) {
-		return auth.Credentials{}, false
-	}
-	return auth.Credentials{User: c.user, Revision: c.since}, true
+	u, ok := state.User(by.User)
+	return by, ok && u.Since == by.Revision
+}
+
+// credentials are those of calls that bear a token.
+func (c *claim) credentials() auth.Credentials {
+	return auth.Credentials{User: c.user, Revision: c.since}
 }
 
 func (*simple) quick() bool { return true }
 
 func (c *claim) sign(secret []byte) string {
-	raw := []byte{simpleVersion}
+	raw := make([]byte, 1, fixedBytes+binary.MaxVarintLen64+len(c.user)+sha256.Size)
+	raw[0] = simpleVersion
 	raw = binary.BigEndian.AppendUint64(raw, uint64(c.issued.UnixMilli()))
 	raw = append(raw, c.id[:]...)
 	raw = binary.AppendUvarint(raw, c.since)
@@ -90,16 +98,18 @@ func (c *claim) sign(secret []byte) string {
 	return base64.RawURLEncoding.EncodeToString(append(raw, mac(secret, raw)...))
 }
 
-// readClaim returns what a token says if it is signed with the secret, and written as sign writes it.
-func readClaim(secret []byte, token string) (c claim, ok bool) {
+// signed reports whether a token says c, is signed with the secret, and is written as sign writes it.
+func (c *claim) signed(secret []byte, token string) bool {
+	return hmac.Equal([]byte(c.sign(secret)), []byte(token))
+}
+
+// readClaim returns what a token says. It does not look at the signature.
+func readClaim(token string) (c claim, ok bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil || len(raw) < fixedBytes+sha256.Size || len(secret) < minSecretBytes {
+	if err != nil || len(raw) < fixedBytes+sha256.Size || raw[0] != simpleVersion {
 		return claim{}, false
 	}
-	signed, sum := raw[:len(raw)-sha256.Size], raw[len(raw)-sha256.Size:]
-	if !hmac.Equal(sum, mac(secret, signed)) || signed[0] != simpleVersion {
-		return claim{}, false
-	}
+	signed := raw[:len(raw)-sha256.Size]
 	c.issued = time.UnixMilli(int64(binary.BigEndian.Uint64(signed[1:])))
 	copy(c.id[:], signed[9:])
 	since, n := binary.Uvarint(signed[fixedBytes:])
@@ -107,7 +117,7 @@ func readClaim(secret []byte, token string) (c claim, ok bool) {
 		return claim{}, false
 	}
 	c.since, c.user = since, string(signed[fixedBytes+n:])
-	return c, c.sign(secret) == token
+	return c, true
 }
 
 func mac(secret, raw []byte) []byte {

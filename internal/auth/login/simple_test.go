@@ -57,6 +57,23 @@ func TestLogin_Authenticate_otherState(t *testing.T) {
 	}
 }
 
+// Ensure that a token is void under another secret although it is remembered, and good again under the first.
+func TestLogin_Authenticate_otherSecret(t *testing.T) {
+	l, s := open(t, login.Options{}), newState(t)
+	token := tokenOf(t, l, s)
+	other := apply(t, auth.New(),
+		auth.Change{Kind: auth.UserAdd, User: "root", Hash: hashOf("toor")},
+		auth.Change{Kind: auth.UserGrantRole, User: "root", Role: "root"},
+		auth.Change{Kind: auth.UserAdd, User: "alice", Hash: hashOf("sesame")},
+		auth.Change{Kind: auth.Enable, Secret: login.NewSecret()})
+	for range 2 {
+		wantUser(t, l, s, token)
+		wantUser(t, l, s, token) // remembered
+		wantInvalid(t, l, other, token)
+		wantUser(t, l, other, tokenOf(t, l, other))
+	}
+}
+
 func TestLogin_Authenticate_expiry(t *testing.T) {
 	const ttl = time.Minute
 	clock, s := newClock(), newState(t)
@@ -101,10 +118,11 @@ func TestLogin_Authenticate_future(t *testing.T) {
 
 // Ensure that the memory of uses is bounded, and that what it forgets shortens the life of a token at most.
 func TestLogin_Authenticate_manyUses(t *testing.T) {
+	one := login.UseBytes(tokenOf(t, open(t, login.Options{}), newState(t)), "alice")
 	for _, row := range []struct {
 		bytes int64
 		most  int
-	}{{0, login.MaxUses}, {100 * login.UseBytes, 100}, {1 << 40, login.MaxUses}} {
+	}{{0, int(login.MaxUseBytes / one)}, {100*one + one/2, 100}, {1 << 40, int(login.MaxUseBytes / one)}} {
 		testManyUses(t, row.bytes, row.most)
 	}
 }

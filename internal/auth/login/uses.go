@@ -1,74 +1,106 @@
 package login
 
 import (
+	"bytes"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/quorate/quorate/internal/linked"
+	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/base/linked"
 )
 
-// maxUses bounds the tokens whose last use is remembered: 8 MiB, at useBytes each. Options.UseBytes may be less.
+// maxUseBytes bounds what is remembered of tokens: useBytes and the text of each. Options.UseBytes may be less.
 const (
-	maxUses  = 64 << 10
-	useBytes = 128
+	maxUseBytes = 8 << 20
+	useBytes    = 128
 )
 
 // tokenID tells a simple token from all others.
 type tokenID [16]byte
 
-// uses remembers when tokens were last used at this member. A token that it has forgotten counts as never used.
+// uses remembers the tokens that were used at this member, and when they were used last. A token that it has forgotten
+// counts as never used. All that it remembers were signed with one secret, so that the signature of a token is checked at its
+// first use only.
 type uses struct {
 	ttl  time.Duration
-	most int
+	most int64 // bytes
 
-	mu    sync.Mutex
-	last  map[tokenID]*use
-	order linked.List[use] // by last use, oldest first
+	mu     sync.Mutex
+	secret []byte
+	last   map[string]*use
+	bytes  int64            // of all
+	order  linked.List[use] // by last use, oldest first
 }
 
 type use struct {
-	id    tokenID
-	at    time.Time
+	token string
+	by    auth.Credentials
+	at    int64 // nanoseconds since 1970
 	place linked.Place[use]
 }
 
-// newUses returns uses that take so many bytes, at most those of maxUses, which zero is.
-func newUses(ttl time.Duration, bytes int64) *uses {
-	most := maxUses
-	if bytes > 0 {
-		most = int(min(maxUses, max(1, bytes/useBytes)))
+// size is what a use takes. The name of the user is part of the text of the token, and stands beside it once more.
+func (u *use) size() int64 { return int64(useBytes + len(u.token) + len(u.by.User)) }
+
+// newUses returns uses that take so many bytes, at most maxUseBytes, which zero is.
+func newUses(ttl time.Duration, most int64) *uses {
+	if most <= 0 || most > maxUseBytes {
+		most = maxUseBytes
 	}
-	return &uses{ttl: ttl, most: most, last: map[tokenID]*use{}}
+	return &uses{ttl: ttl, most: most, last: map[string]*use{}}
 }
 
-// use reports whether a token may be used now, and notes that it was. The clocks of members differ: a token from the future is
-// good, but not if it is further away than the TTL.
-func (u *uses) use(id tokenID, issued, now time.Time) bool {
+// again returns whose token it is if it is remembered, and notes that it was used now.
+func (u *uses) again(secret []byte, token string, now time.Time) (by auth.Credentials, known bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for first := u.order.First(); first != nil && now.Sub(first.at) > u.ttl; first = u.order.First() {
-		u.forget(first)
+	for oldest := u.order.First(); oldest != nil && now.UnixNano()-oldest.at > int64(u.ttl); oldest = u.order.First() {
+		u.forget(oldest)
 	}
-	known := u.last[id]
-	if age := now.Sub(issued); known == nil && (age > u.ttl || age < -u.ttl) {
+	one := u.last[token]
+	if one == nil || !bytes.Equal(u.secret, secret) {
+		return auth.Credentials{}, false
+	}
+	u.note(one, now)
+	return one.by, true
+}
+
+// first reports whether a token that is signed and not remembered may be used now, and remembers it. The clocks of members
+// differ: a token from the future is good, but not if it is further away than the TTL.
+func (u *uses) first(secret []byte, token string, c *claim, now time.Time) bool {
+	if age := now.Sub(c.issued); age > u.ttl || age < -u.ttl {
 		return false
 	}
-	if known == nil {
-		if len(u.last) >= u.most {
-			u.forget(u.order.First())
-		}
-		known = &use{id: id}
-		u.last[id] = known
+	one := &use{token: strings.Clone(token), by: c.credentials()}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !bytes.Equal(u.secret, secret) {
+		u.secret, u.bytes, u.order, u.last = secret, 0, linked.List[use]{}, map[string]*use{}
 	}
-	known.at = now
-	known.place.Remove()
-	u.order.PushBack(&known.place, known)
+	if before := u.last[token]; before != nil { // a call at the same time was faster
+		u.forget(before)
+	}
+	for u.bytes+one.size() > u.most && u.order.First() != nil {
+		u.forget(u.order.First())
+	}
+	u.last[one.token] = one
+	u.bytes += one.size()
+	u.note(one, now)
 	return true
+}
+
+// note makes a use the last one.
+func (u *uses) note(one *use, now time.Time) {
+	one.at = now.UnixNano()
+	one.place.Remove()
+	u.order.PushBack(&one.place, one)
 }
 
 func (u *uses) forget(one *use) {
 	one.place.Remove()
-	delete(u.last, one.id)
+	delete(u.last, one.token)
+	u.bytes -= one.size()
 }
 
 func (u *uses) len() int {

@@ -6,16 +6,17 @@ import (
 	"github.com/quorate/quorate/internal/consensus/tally"
 )
 
-// A voter asks the leader about records that it has kept for so many election timeouts.
-// The timeouts are more than a proposer waits before it asks again (RetryTicks of package member: three), so that what is
-// still wanted is logged before it is asked about.
+// A voter asks the leader about a record that it has kept for orphanTimeouts election timeouts. That is longer than a proposer
+// waits before it proposes again (RetryTicks of package member: three timeouts), so that a proposal that is still wanted is
+// logged before a voter asks about it. Without rules.HastyOrphans the voter asks after retryTimeouts.
 const (
 	orphanTimeouts = 5
 	retryTimeouts  = 3
 )
 
-// forgetApplied drops what the entries from..to, which the state machine has applied, decided. A record leaves when its
-// proposal was applied, or when the entry of its own attempt was passed over; that of another attempt says nothing.
+// forgetApplied drops the records that the entries from..to, which the state machine has applied, decided. A record leaves the
+// pool when its proposal was applied, or when the entry of its own attempt was skipped; a skipped entry of another attempt
+// decides nothing.
 func (f *Path) forgetApplied(from, to consensus.Index, now uint64) {
 	if from > to || (f.pool.Len() == 0 && f.tally.Len() == 0) {
 		return
@@ -47,8 +48,8 @@ func (f *Path) forgetApplied(from, to consensus.Index, now uint64) {
 		case f.stateOf(e.Proposal).decided(), f.dropped[rules.ForgetByID] && e.ExactRevision != 0:
 			over[e.Proposal] = true
 		case e.Kind == consensus.EntryAbort && !f.dropped[rules.AnswerUnopened]:
-			// The session was not open as far as the log goes, so the abort leaves no result. Nobody answered for the
-			// record: nothing is lost with it, and it would stay for ever.
+			// The log has not opened the session, so the abort leaves no result. This member gave no answer for the record, so
+			// dropping it loses nothing; kept, it would stay for ever.
 			over[e.Proposal] = true
 		case e.ExactRevision != 0:
 			passed[e.Attempt()] = true
@@ -66,7 +67,7 @@ func (f *Path) forgetDecided() {
 	}
 }
 
-// forget drops records, on disk with whatever is written next: one that comes back after a crash is dropped again.
+// forget drops records. The next persist request drops them on disk: a record that comes back after a crash is dropped again.
 func (f *Path) forget(drop func(*consensus.Record) bool) {
 	for _, attempt := range f.pool.Forget(drop) {
 		f.unapplied.forgotten(attempt.Proposal)
@@ -77,8 +78,9 @@ func (f *Path) forget(drop func(*consensus.Record) bool) {
 	f.due = f.due || len(f.changes) >= maxPoolRecords
 }
 
-// Orphans returns proposals whose records were kept for long: their proposer is gone, or cannot reach the leader. The leader
-// is to be asked what became of them; nothing is returned again too soon.
+// Orphans returns proposals whose records were kept for long, for which this member shall ask the leader: their proposer is
+// gone, or cannot reach the leader. It returns at most consensus.MaxOrphans, at most once an election timeout, and the same one
+// only after orphanTimeouts again.
 func (f *Path) Orphans(v *View) []consensus.ProposalID {
 	electionTicks := f.settings.ElectionTicks
 	patience := uint64(orphanTimeouts * electionTicks)
@@ -94,11 +96,11 @@ func (f *Path) Orphans(v *View) []consensus.ProposalID {
 	return f.pool.Older(v.Now-patience, v.Now, consensus.MaxOrphans)
 }
 
-// Update takes in the end of the log; false if there is too much that is not applied, so that nothing can be aborted.
+// Update reads the log up to its end; false if the fast path is not enabled, or too much is not applied to abort a proposal.
 func (f *Path) Update() bool { return f.Enabled() && f.unapplied.update() }
 
-// Abort reports whether the leader is to abort a proposal that it was asked about: it is neither logged nor applied, so that
-// it has not succeeded, and cannot any more once the abort has committed. What is logged ends when it is applied.
+// Abort reports whether the leader is to abort a proposal that a voter asked about: it is neither logged nor applied, so it has
+// not succeeded, and it cannot succeed once the abort has committed. A logged proposal ends when its entry is applied.
 func (f *Path) Abort(id consensus.ProposalID) bool {
 	if id.IsZero() || f.stateOf(id).decided() || f.unapplied.holds(id) {
 		return false

@@ -5,22 +5,22 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// Evaluation asks the shell, once Output.Seq is durable, for the results that entries will give, on the applied state:
-// Message then leaves with those that are known for certain, as Verdicts[i].Reply of Entries[i].
+// Evaluation asks the shell to evaluate entries on the applied state, once Output.Seq is durable. Message then leaves with the
+// results that are certain: that of Entries[i] is Verdicts[i].Reply.
 type Evaluation struct {
 	Message consensus.Message
 	Entries []consensus.Entry
 }
 
-// Admitted is a proposal that the leader takes on the fast path: its entry, at an exact revision, and what it touches.
+// Admitted is a proposal that the leader takes on the fast path: its entry, at an exact revision, and its command's footprint.
 type Admitted struct {
 	Entry     consensus.Entry // index and term are those at which it is appended
 	Footprint consensus.Footprint
 }
 
-// Admit returns the entry, at an exact revision, by which the leader takes a proposal, or says why not. Nothing that is not
-// applied touches what it touches: the applied state is what it will meet. The entry is appended, and Appended called, before
-// Admit is called again.
+// Admit returns the entry, at an exact revision, with which the leader takes a proposal, or the reason for which it refuses it.
+// No entry that is not applied conflicts with the command, so the command can be evaluated on the applied state. The caller
+// appends the entry and calls Appended before it calls Admit again.
 func (f *Path) Admit(v *View, p *consensus.Proposal, term consensus.Term) (admitted Admitted, why consensus.Refused) {
 	if why = f.closedTo(v, p, term); why != consensus.RefusedNot {
 		return admitted, why
@@ -44,7 +44,7 @@ func (f *Path) Admit(v *View, p *consensus.Proposal, term consensus.Term) (admit
 	return Admitted{entry, footprint}, consensus.RefusedNot
 }
 
-// closedTo returns why the leader answers nothing early now, or nothing of this term.
+// closedTo returns why the leader answers no proposal early now, or none of this term.
 func (f *Path) closedTo(v *View, p *consensus.Proposal, term consensus.Term) (why consensus.Refused) {
 	switch {
 	case f.refuses(&why, f.refusesKind(p)):
@@ -57,10 +57,10 @@ func (f *Path) closedTo(v *View, p *consensus.Proposal, term consensus.Term) (wh
 	return why
 }
 
-// refusesUnstarted refuses everything until an entry of the leader's term has committed.
+// refusesUnstarted refuses every proposal until an entry of the leader's term has committed.
 func refusesUnstarted(v *View) consensus.Refused { return when(!v.Started, consensus.RefusedClosed) }
 
-// unwanted returns why the state of a proposal, or what waits in the log, keep it from being answered early.
+// unwanted returns why the state of a proposal, or the size of the log's tail, keeps the leader from answering it early.
 func (f *Path) unwanted(p *consensus.Proposal) (why consensus.Refused) {
 	updated := f.unapplied.update()
 	state := f.stateOf(p.ID)
@@ -73,7 +73,7 @@ func (f *Path) unwanted(p *consensus.Proposal) (why consensus.Refused) {
 	return why
 }
 
-// refusesRepeat refuses a proposal that is in the log or was applied, and all of a session that is over.
+// refusesRepeat refuses a proposal that is in the log or was applied, and every proposal of a session that is over.
 func (f *Path) refusesRepeat(p *consensus.Proposal, state ProposalState) consensus.Refused {
 	if state == ProposalApplied || f.unapplied.holds(p.ID) {
 		return consensus.RefusedKnown
@@ -81,7 +81,7 @@ func (f *Path) refusesRepeat(p *consensus.Proposal, state ProposalState) consens
 	return when(state == ProposalRetired, consensus.RefusedClosed)
 }
 
-// nextExact is the revision that comes next after all that the log may use.
+// nextExact returns the revision after all those that entries of the log may take.
 func (f *Path) nextExact() uint64 {
 	if f.dropped[rules.LeaderNoLogOrder] {
 		return f.unapplied.revision + 1
@@ -89,7 +89,7 @@ func (f *Path) nextExact() uint64 {
 	return f.unapplied.revisionBound() + 1
 }
 
-// meets returns why the leader cannot answer a command at a revision beside what is logged and what it has recorded itself.
+// meets returns why the leader cannot answer a command at a revision beside the log and its own records.
 func (f *Path) meets(p *consensus.Proposal, footprint *consensus.Footprint, revision uint64) (why consensus.Refused) {
 	switch {
 	case f.refuses(&why, f.outOfOrder(p, footprint)):
@@ -101,12 +101,13 @@ func (f *Path) meets(p *consensus.Proposal, footprint *consensus.Footprint, revi
 	return why
 }
 
-// refusesReserved refuses a revision up to which this member has recorded proposals as a voter.
+// refusesReserved refuses a revision that is not above all those at which this member has recorded proposals as a voter.
 func (f *Path) refusesReserved(revision uint64) consensus.Refused {
 	return when(f.pool.Top() >= revision, consensus.RefusedConflict)
 }
 
-// Appended notes that the entry of a proposal is in the log, and asks for the reply to it, with those to the same proposer.
+// Appended notes that the entry of a proposal is in the log, and adds the proposal to the evaluation whose answer goes to its
+// proposer.
 func (f *Path) Appended(v *View, to consensus.MemberID, a *Admitted) {
 	f.unapplied.know(a.Entry.Index, a.Footprint)
 	n := len(f.evaluations)
@@ -121,7 +122,7 @@ func (f *Path) Appended(v *View, to consensus.MemberID, a *Admitted) {
 	last.Message.Verdicts = append(last.Message.Verdicts, consensus.Verdict{Attempt: a.Entry.Attempt()})
 }
 
-// TakeEvaluations returns what Appended gathered since it was called last.
+// TakeEvaluations returns the evaluations that Appended gathered since the last call.
 func (f *Path) TakeEvaluations() []Evaluation {
 	evaluations := f.evaluations
 	f.evaluations = nil

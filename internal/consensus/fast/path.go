@@ -13,9 +13,9 @@ import (
 type Settings struct {
 	Self                consensus.MemberID
 	ElectionTicks       int
-	MaxUncommittedBytes int // of a leader's log
+	MaxUncommittedBytes int // the most that a leader logs ahead of its commit index
 	Options             Options
-	Dropped             rules.Set // by a test
+	Dropped             rules.Set // the rules that a test drops
 }
 
 // View is what a Path sees of its replica, beside the log and the configurations.
@@ -24,7 +24,7 @@ type View struct {
 	Term       consensus.Term
 	Leader     consensus.MemberID // NoMember if it is unknown
 	Follows    bool               // the member is a follower
-	Installing bool               // a snapshot is about to take the place of its state
+	Installing bool               // a snapshot is about to replace its state
 
 	// Of a leader.
 	Started bool // an entry of its term has committed
@@ -43,14 +43,14 @@ type Path struct {
 	pool    *witness.Pool
 	blame   witness.Blame
 	changes []consensus.RecordChange // of the pool, not on disk yet
-	due     bool                     // something waits for them
+	due     bool                     // a message waits for them to be durable
 	askedAt uint64                   // tick of the last question about orphans
 
 	unapplied unapplied
 
 	// Proposer.
 	tally   tally.Tally
-	own     []ownRecord // accepted here, for this member's own proposals, and not durable yet
+	own     []ownRecord // records of this member's own proposals, not durable yet
 	decided []tally.Decision
 
 	ballots     []ballot // of a candidate
@@ -58,7 +58,7 @@ type Path struct {
 	counts      Counts
 }
 
-// New returns the fast path of a replica with that log and those configurations, which it never changes.
+// New returns the fast path of a replica with that log and those configurations. It reads both, and changes neither.
 func New(settings Settings, log *raftlog.Log, history *configs.History) *Path {
 	f := &Path{settings: settings, log: log, configs: history, pool: &witness.Pool{}}
 	f.opts, f.dropped = &f.settings.Options, &f.settings.Dropped
@@ -66,7 +66,7 @@ func New(settings Settings, log *raftlog.Log, history *configs.History) *Path {
 	return f
 }
 
-// Restore takes over the records on the disk, but for those that were decided before, and the revision of the store.
+// Restore adds the records on the disk, but for those whose proposals are decided, and sets the store's revision.
 func (f *Path) Restore(revision uint64, records []consensus.Record) {
 	f.unapplied.revision = revision
 	f.ResetTally()
@@ -82,14 +82,14 @@ func (f *Path) Restore(revision uint64, records []consensus.Record) {
 	f.forgetDecided()
 }
 
-// Counts returns what the fast path did here.
+// Counts returns the counts of this member's fast path.
 func (f *Path) Counts() Counts {
 	counts := f.counts
 	counts.Held = f.pool.Len()
 	return counts
 }
 
-// Enabled reports whether this member knows what commands touch and what became of proposals.
+// Enabled reports whether this member can tell the footprint of a command and the state of a proposal.
 func (f *Path) Enabled() bool { return f.opts.State != nil }
 
 // Open reports whether this member takes new proposals of the fast path.
@@ -98,17 +98,17 @@ func (f *Path) Open() bool { return f.Enabled() && !f.opts.Closed }
 // Held returns how many records this member has.
 func (f *Path) Held() int { return f.pool.Len() }
 
-// Due reports whether something waits until changes of the pool are on disk.
+// Due reports whether a message waits until changes of the pool are on disk.
 func (f *Path) Due() bool { return f.due }
 
-// TakeChanges returns the changes of the pool since it was called last. They go with the persist request being made.
+// TakeChanges returns the changes of the pool since the last call. They go with the persist request being made.
 func (f *Path) TakeChanges() []consensus.RecordChange {
 	changes := f.changes
 	f.changes, f.due = nil, false
 	return changes
 }
 
-// TakeDecided returns the proposals of this member that were decided since it was called last.
+// TakeDecided returns the proposals of this member that were decided since the last call.
 func (f *Path) TakeDecided() []tally.Decision {
 	decided := f.decided
 	f.decided = nil
@@ -122,8 +122,8 @@ func (f *Path) stateOf(id consensus.ProposalID) ProposalState {
 	return f.opts.State(id)
 }
 
-// Truncate drops what is known of entries from from on, before the log is truncated there. Those that this member answered
-// as a leader go back into its pool.
+// Truncate forgets the entries from index from on, before the caller truncates the log there. Entries that this member answered
+// as a leader become records of its pool again.
 func (f *Path) Truncate(from consensus.Index, now uint64) {
 	if !f.Enabled() {
 		return
@@ -140,14 +140,14 @@ func (f *Path) Truncate(from consensus.Index, now uint64) {
 	f.unapplied.truncate(from)
 }
 
-// Applied notes that the state machine has applied the entries from..to, and its revision then.
+// Applied notes that the state machine has applied the entries from..to, and the store's revision after them.
 func (f *Path) Applied(from, to consensus.Index, revision, now uint64) {
 	f.unapplied.revision = max(f.unapplied.revision, revision)
 	f.forgetApplied(from, to, now)
 	f.unapplied.drop()
 }
 
-// Installed notes that a snapshot took the place of the state, and its revision.
+// Installed notes that a snapshot replaced the state, and the store's revision in it.
 func (f *Path) Installed(revision uint64) {
 	f.unapplied.drop()
 	f.unapplied.revision = max(f.unapplied.revision, revision)

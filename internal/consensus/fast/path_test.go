@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/quorate/quorate/internal/base/keyrange"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
 	"github.com/quorate/quorate/internal/consensus/rules"
-	"github.com/quorate/quorate/internal/keyrange"
 )
 
 // bench is the fast path of one of three voters, with its log and its configurations. Member 1 leads term 2.
@@ -20,7 +20,7 @@ type bench struct {
 	path    *fast.Path
 	view    fast.View
 	states  map[consensus.ProposalID]fast.ProposalState
-	decoded map[string]int // how often was asked what a command touches
+	decoded map[string]int // how many times the path asked for the footprint of a command
 }
 
 func newBench(self consensus.MemberID, dropped rules.Set) *bench {
@@ -32,7 +32,7 @@ func newBench(self consensus.MemberID, dropped rules.Set) *bench {
 	}
 	log, err := raftlog.Restore(base.Position, nil, 1, 1, 1<<20)
 	if err != nil {
-		panic(err) // an empty log is one
+		panic(err) // an empty log is valid
 	}
 	b := &bench{
 		log:     log,
@@ -78,7 +78,8 @@ func (b *bench) append(e consensus.Entry) {
 	b.log.Append(e)
 }
 
-// Ensure that a voter gives ascending revisions to what does not conflict, and refuses what does, in its pool or in its log.
+// Ensure that a voter gives ascending revisions to proposals without conflicts, and refuses those that conflict with its pool
+// or log.
 func TestPath_Record(t *testing.T) {
 	b := newBench(3, rules.Set{})
 	b.append(consensus.Entry{Kind: consensus.EntryCommand, Proposal: proposalOf(1, "a").ID, Payload: []byte("a")})
@@ -105,8 +106,8 @@ func TestPath_Record(t *testing.T) {
 	}
 }
 
-// Ensure that an entry of a configuration which is not applied meets every command: what is recorded beside it could be decided
-// under either configuration.
+// Ensure that an entry of a configuration that is not applied conflicts with every command: a proposal recorded beside it could
+// be decided under either configuration.
 func TestPath_Record_besideConfig(t *testing.T) {
 	b := newBench(3, rules.Set{})
 	b.append(consensus.Entry{Kind: consensus.EntryConfig, Proposal: proposalOf(1, "").ID})
@@ -120,7 +121,7 @@ func TestPath_Record_besideConfig(t *testing.T) {
 	}
 }
 
-// Ensure that without the rule a voter records what conflicts: the test above looks at the right thing.
+// Ensure that without the rule a voter records proposals that conflict: the test above sees the rule.
 func TestPath_Record_conflict(t *testing.T) {
 	b := newBench(3, rules.Set{rules.WitnessNoPoolKeys: true})
 	b.record(proposalOf(3, "b"))
@@ -129,7 +130,7 @@ func TestPath_Record_conflict(t *testing.T) {
 	}
 }
 
-// Ensure that a record stays until its proposal is decided, and goes with votes as long.
+// Ensure that a record stays until its proposal is decided, and goes with votes until then.
 func TestPath_Applied(t *testing.T) {
 	b := newBench(3, rules.Set{})
 	kept, gone := proposalOf(1, "a"), proposalOf(2, "b")
@@ -179,8 +180,8 @@ func TestPath_Admit(t *testing.T) {
 	}
 }
 
-// Ensure that the revisions of entries which were truncated do not stand for those that came in their place: a voter would promise a
-// revision that its log has. Dropping the rule shows that.
+// Ensure that the revisions of truncated entries do not stand for those of the entries that replaced them: a voter would
+// promise a revision that its log has given. Dropping the rule shows that.
 func TestPath_Record_afterTruncation(t *testing.T) {
 	for _, dropped := range []bool{false, true} {
 		b := newBench(3, rules.Set{rules.TruncateKeepsBound: dropped})
@@ -204,7 +205,7 @@ func TestPath_Record_afterTruncation(t *testing.T) {
 	}
 }
 
-// Ensure that a log which a truncation made shorter bounds revisions by what it has, also where what was known of revisions is kept.
+// Ensure that a log which a truncation made shorter bounds revisions by its own entries, also where the old bound is kept.
 func TestPath_Record_afterShortening(t *testing.T) {
 	for _, dropped := range []bool{false, true} {
 		b := newBench(3, rules.Set{rules.TruncateKeepsBound: dropped})
@@ -218,15 +219,16 @@ func TestPath_Record_afterShortening(t *testing.T) {
 		b.path.Truncate(2, 1)
 		b.log.Truncate(2)
 		b.view.Term++
-		// The log reaches 101 now, and with record 4, if that comes, 102: what it was promised lies beyond, and so would this.
+		// The log reaches 101 now, and 102 with record 4, if that comes: the revision promised to it lies beyond, as would that
+		// of this one.
 		if v := b.record(proposalOf(5, "b")); v.Refusal != consensus.RefusedConflict {
 			t.Errorf("rule dropped: %t, promised %+v", dropped, v)
 		}
 	}
 }
 
-// Ensure that a proposal is only ordered after what opens or ends sessions if there is such an entry, also by the rule by which it
-// meets the sessions of all.
+// Ensure that the wider rule, by which a proposal meets every entry that opens or ends a session, refuses nothing where no such
+// entry waits.
 func TestPath_Admit_sessionsMeetAll(t *testing.T) {
 	b := newBench(1, rules.Set{rules.SessionsMeetAll: true})
 	p := proposalOf(1, "a")
@@ -247,7 +249,7 @@ func (b *bench) admit(t *testing.T, p consensus.Proposal) {
 	b.path.Appended(&b.view, 2, &admitted)
 }
 
-// Ensure that the leader decodes a command once to take it, also when others follow, and that what it knows of an entry does not
+// Ensure that the leader decodes a command once to take it, also when more follow, and that the footprint it keeps does not
 // outlive the entry.
 func TestPath_Appended(t *testing.T) {
 	b := newBench(1, rules.Set{})
@@ -264,7 +266,7 @@ func TestPath_Appended(t *testing.T) {
 	if evaluations := b.path.TakeEvaluations(); len(evaluations) != 1 || len(evaluations[0].Entries) != 3 {
 		t.Errorf("to be answered: %+v, want three entries", evaluations)
 	}
-	b.admit(t, proposalOf(5, "d")) // nobody has looked at it yet when another entry takes its place
+	b.admit(t, proposalOf(5, "d")) // the path has not asked for its footprint yet when another entry takes its place
 	b.path.Truncate(5, 1)
 	b.log.Truncate(5)
 	b.append(consensus.Entry{Kind: consensus.EntryCommand, Proposal: proposalOf(6, "e").ID, Payload: []byte("e")})
@@ -274,7 +276,7 @@ func TestPath_Appended(t *testing.T) {
 	}
 }
 
-// Ensure that a new leader recovers what a recovery quorum of its voters recorded, in the order of revisions.
+// Ensure that a new leader recovers the attempts that a recovery quorum of its voters recorded, in the order of revisions.
 func TestPath_Recover(t *testing.T) {
 	b := newBench(3, rules.Set{})
 	first, second, rare := proposalOf(1, "a"), proposalOf(2, "b"), proposalOf(3, "c")
@@ -322,7 +324,7 @@ func TestPath_TakeWins(t *testing.T) {
 	}
 }
 
-// Ensure that a voter holds so many records and no more, however many proposers there are.
+// Ensure that a voter keeps at most maxPoolRecords records, however many proposers there are.
 func TestPath_Record_fullPool(t *testing.T) {
 	const most = 4096
 	b := newBench(3, rules.Set{})
@@ -338,8 +340,8 @@ func TestPath_Record_fullPool(t *testing.T) {
 	}
 }
 
-// Ensure that a record is asked about once it was kept for more than five election timeouts, of a leader that is known, and again
-// after as long.
+// Ensure that a voter with a known leader asks about a record that is more than five election timeouts old, and again after as
+// long.
 func TestPath_Orphans(t *testing.T) {
 	b := newBench(3, rules.Set{})
 	b.view.Now = 0
@@ -356,7 +358,7 @@ func TestPath_Orphans(t *testing.T) {
 	}
 }
 
-// Ensure that a leader aborts only what has no end and is not in its log.
+// Ensure that a leader aborts only a proposal that is not decided and not in its log.
 func TestPath_Abort(t *testing.T) {
 	for _, row := range []struct {
 		name   string
@@ -381,7 +383,7 @@ func TestPath_Abort(t *testing.T) {
 	}
 }
 
-// Ensure that what a proposer has recorded of its own proposals counts in the term in which it did, and not in the next one.
+// Ensure that the records a proposer has of its own proposals count in the term in which it made them, and not in the next one.
 func TestPath_ResetTally_ownRecords(t *testing.T) {
 	for _, next := range []bool{false, true} {
 		b, p := newBench(2, rules.Set{}), proposalOf(1, "k")

@@ -6,13 +6,13 @@ import (
 	"github.com/quorate/quorate/internal/consensus/tally"
 )
 
-// ownRecord is what this member has recorded of its own proposals, once a persist request is durable.
+// ownRecord is a record of this member's own proposal; it counts once the persist request seq is durable.
 type ownRecord struct {
 	seq     uint64
 	attempt consensus.Attempt
 }
 
-// ResetTally makes the tally that of this term and of the configuration in force: answers given under others never count.
+// ResetTally starts the tally of this term and of the configuration in force: answers given under others never count.
 func (f *Path) ResetTally() {
 	if f.tally.Len() == 0 || !f.dropped[rules.ProposerMixes] {
 		f.tally.Reset(f.configs.Config().Voters)
@@ -24,7 +24,7 @@ func (f *Path) ResetTally() {
 // Propose begins to count the answers to this member's own proposals.
 func (f *Path) Propose(proposals []consensus.Proposal) {
 	if f.tally.Len() > maxUnapplied {
-		f.ResetTally() // what was lost on all ways has no end; those under way go the slow way
+		f.ResetTally() // proposals of which all answers were lost never end; those under way take the slow path
 	}
 	for i := range proposals {
 		f.tally.Open(proposals[i].ID)
@@ -32,7 +32,7 @@ func (f *Path) Propose(proposals []consensus.Proposal) {
 	f.counts.Tried += uint64(len(proposals))
 }
 
-// RecordOwn is what a voter does with its own proposals: its record counts as well.
+// RecordOwn records this member's own proposals, as every voter does: its own record counts, too.
 func (f *Path) RecordOwn(v *View, m *consensus.Message) {
 	for i := range m.Proposals {
 		verdict := f.record(v, &m.Proposals[i], m.Term, m.Config)
@@ -44,7 +44,7 @@ func (f *Path) RecordOwn(v *View, m *consensus.Message) {
 	}
 }
 
-// StampOwn notes which persist request, the last one, makes the own records of this Step durable.
+// StampOwn notes that the persist request seq, the last one, makes the own records of this Step durable.
 func (f *Path) StampOwn(seq, durable uint64) {
 	for i := len(f.own) - 1; i >= 0 && f.own[i].seq == 0; i-- {
 		f.own[i].seq = seq
@@ -52,7 +52,7 @@ func (f *Path) StampOwn(seq, durable uint64) {
 	f.CountOwn(durable)
 }
 
-// CountOwn counts the own records up to the persist request that is durable.
+// CountOwn counts the own records whose persist requests are durable.
 func (f *Path) CountOwn(durable uint64) {
 	n := 0
 	for n < len(f.own) && f.own[n].seq != 0 && (f.own[n].seq <= durable || f.dropped[rules.WitnessVolatile]) {
@@ -62,7 +62,7 @@ func (f *Path) CountOwn(durable uint64) {
 	f.own = append(f.own[:0], f.own[n:]...)
 }
 
-// Recorded counts what a voter recorded. Only what was said in this term and under this configuration counts.
+// Recorded counts the verdicts of a voter. Only verdicts of this term and under this configuration count.
 func (f *Path) Recorded(v *View, m *consensus.Message) {
 	if !f.current(v, m) {
 		return
@@ -76,7 +76,7 @@ func (f *Path) Recorded(v *View, m *consensus.Message) {
 	}
 }
 
-// Answered counts the leader's answers. A proposal that goes the slow way will not be decided otherwise.
+// Answered counts the leader's verdicts. A proposal that the leader refuses takes the slow path; its count ends.
 func (f *Path) Answered(v *View, m *consensus.Message) {
 	if !f.current(v, m) || (m.From != v.Leader && !f.dropped[rules.ProposerMixes]) {
 		return

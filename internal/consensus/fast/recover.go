@@ -10,35 +10,35 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// ballot is what came with a granted vote.
+// ballot is a granted vote, and the records that came with it.
 type ballot struct {
 	voter   consensus.MemberID
 	records []consensus.Record
 }
 
-// recovered is an attempt, and how many of those that voted have a record of it.
+// recovered is an attempt, and the number of voters among the ballots that have a record of it.
 type recovered struct {
 	record consensus.Record
 	voters int
 }
 
-// StartElection begins to gather what came with votes, this member's own first.
+// StartElection begins to gather ballots, with this member's own.
 func (f *Path) StartElection() {
 	f.ballots = []ballot{{f.settings.Self, f.Acknowledged()}}
 }
 
-// AddBallot notes what came with a granted vote.
+// AddBallot notes the records that came with a granted vote.
 func (f *Path) AddBallot(voter consensus.MemberID, records []consensus.Record) {
 	f.ballots = append(f.ballots, ballot{voter, records})
 }
 
-// EndElection drops what came with votes.
+// EndElection drops the ballots.
 func (f *Path) EndElection() { f.ballots = nil }
 
-// Recover returns the entries, but for index and term, that a new leader appends before its no-op: what may have succeeded
-// on the fast path and is not in its log. That is every attempt that enough of its voters recorded under the configuration
-// that its log ends with. What was recorded under an earlier one is in the log if it ever succeeded, for a change closes the
-// fast path until it is applied.
+// Recover returns the entries, without index and term, that a new leader appends before its no-op: the attempts that may have
+// succeeded on the fast path and are not in its log. Those are the attempts that a recovery quorum of its voters recorded under
+// the last configuration of its log. An attempt under an earlier one that succeeded is in the log: a change closes the fast
+// path until the change is applied.
 func (f *Path) Recover() []consensus.Entry {
 	ballots := f.ballots
 	f.ballots = nil
@@ -61,7 +61,7 @@ func (f *Path) Recover() []consensus.Entry {
 	return entries
 }
 
-// logged returns the attempts in the log that are not applied; slow ones have revision zero.
+// logged returns the attempts in the log that are not applied; attempts of slow entries have revision zero.
 func (f *Path) logged() map[consensus.Attempt]bool {
 	attempts := map[consensus.Attempt]bool{}
 	entries := f.log.Slice(f.log.Applied()+1, f.log.Last())
@@ -76,7 +76,8 @@ func (f *Path) logged() map[consensus.Attempt]bool {
 	return attempts
 }
 
-// recordedByEnough returns, by ascending revision, what a recovery quorum of those that voted have recorded.
+// recordedByEnough returns, by ascending revision, the attempts that a recovery quorum of the voters among the ballots have
+// recorded.
 func (f *Path) recordedByEnough(ballots []ballot) []recovered {
 	last := f.configs.Last()
 	voters := last.Config.Voters
@@ -127,9 +128,9 @@ func (f *Path) recordedByEnough(ballots []ballot) []recovered {
 	return found
 }
 
-// AnsweredRecords returns the records of the entries that a member answered fast as a leader. A shell that
-// drops such a log, because a snapshot took its place, must put them into the pool on disk at the same time. Base is what
-// that log begins after.
+// AnsweredRecords returns the records of the entries that a member answered early as a leader. A shell that drops a log because
+// a snapshot replaces it must put these records into the pool on disk at the same time. Base is the position after which that
+// log begins.
 func AnsweredRecords(base *consensus.SnapshotMeta, entries []consensus.Entry, self consensus.MemberID) []consensus.Record {
 	var records []consensus.Record
 	config := base.ConfigID

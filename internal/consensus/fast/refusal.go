@@ -5,10 +5,10 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// Each rule by which a voter records no proposal (voter.go), or the leader answers none early (leader.go), is a function that
-// returns why it refuses, RefusedNot if it does not. None of them knows whether a test drops it.
+// Each rule by which a voter refuses to record a proposal (voter.go), or the leader refuses to answer one early (leader.go), is
+// a function that returns its reason, or RefusedNot. None of them knows whether a test drops it.
 
-// refuses reports whether a rule refuses a proposal, and notes why. It does not if a test drops it by one of its switches.
+// refuses reports whether a rule refuses a proposal, and notes why. A rule does not refuse if a test drops one of its switches.
 func (f *Path) refuses(why *consensus.Refused, refusal consensus.Refused, switches ...rules.Rule) bool {
 	for _, rule := range switches {
 		if f.dropped[rule] {
@@ -19,7 +19,7 @@ func (f *Path) refuses(why *consensus.Refused, refusal consensus.Refused, switch
 	return refusal != consensus.RefusedNot
 }
 
-// when returns a refusal if there is a reason for it.
+// when returns why if there is a reason, and RefusedNot otherwise.
 func when(reason bool, why consensus.Refused) consensus.Refused {
 	if reason {
 		return why
@@ -27,53 +27,53 @@ func when(reason bool, why consensus.Refused) consensus.Refused {
 	return consensus.RefusedNot
 }
 
-// refusesKind refuses what the fast path never takes.
+// refusesKind refuses all but commands with an id, and every proposal while the fast path is closed here.
 func (f *Path) refusesKind(p *consensus.Proposal) consensus.Refused {
 	return when(!f.Open() || p.Kind != consensus.EntryCommand || p.ID.IsZero(), consensus.RefusedClosed)
 }
 
-// refusesTerm refuses what was proposed to the leader of another term.
+// refusesTerm refuses a proposal that was offered to the leader of another term.
 func refusesTerm(v *View, term consensus.Term) consensus.Refused {
 	return when(term != v.Term, consensus.RefusedTerm)
 }
 
-// refusesChanging refuses everything while a change of the configuration is under way.
+// refusesChanging refuses every proposal while a change of the configuration is under way.
 func (f *Path) refusesChanging() consensus.Refused {
 	return when(!f.configs.Stable(), consensus.RefusedConfig)
 }
 
-// refusesUnopened refuses what nobody could ever decide, an abort neither: its session is not open.
+// refusesUnopened refuses a proposal of a session that is not open: no entry could decide it, and an abort neither.
 func refusesUnopened(state ProposalState) consensus.Refused {
 	return when(state == ProposalNoSession, consensus.RefusedNoSession)
 }
 
-// refusesWidth refuses what could keep all others from the fast path.
+// refusesWidth refuses a command whose footprint is so wide that it could keep all others from the fast path.
 func refusesWidth(footprint *consensus.Footprint) consensus.Refused {
 	return when(!footprint.Narrow(), consensus.RefusedWide)
 }
 
-// refusesAttempt refuses a proposal of which another attempt is recorded here, also of what touches nothing: one of both would
-// come first.
+// refusesAttempt refuses a proposal of which this member has recorded another attempt, even if its command touches nothing:
+// only one of the two attempts can be applied.
 func (f *Path) refusesAttempt(p *consensus.Proposal) consensus.Refused {
 	return when(f.pool.Holds(p.ID), consensus.RefusedConflict)
 }
 
-// refusesOrdered refuses a command whose place among all others matters: it is a barrier, or about sessions.
+// refusesOrdered refuses a command whose order among all others matters: a barrier, or a command about sessions.
 func refusesOrdered(footprint *consensus.Footprint) consensus.Refused {
 	return when(footprint.Barrier || len(footprint.Owners) > 0, consensus.RefusedConflict)
 }
 
-// refusesSession refuses a proposal whose session something that is not applied opens or ends.
+// refusesSession refuses a proposal if an entry that is not applied opens or ends its session.
 func (f *Path) refusesSession(p *consensus.Proposal) consensus.Refused {
 	return when(f.unapplied.claims.MeetsOwner(p.ID.Session.Member), consensus.RefusedConflict)
 }
 
-// refusesSessions refuses everything while something that is not applied opens or ends a session, whosever it is.
+// refusesSessions refuses every proposal while an entry that is not applied opens or ends any session.
 func (f *Path) refusesSessions() consensus.Refused {
 	return when(f.unapplied.claims.MeetsOwners(), consensus.RefusedConflict)
 }
 
-// outOfOrder returns why a command may not go the fast way whatever keys it touches.
+// outOfOrder returns why a command may not take the fast path, whichever keys it touches.
 func (f *Path) outOfOrder(p *consensus.Proposal, footprint *consensus.Footprint) (why consensus.Refused) {
 	switch {
 	case f.refuses(&why, refusesOrdered(footprint)):
@@ -83,12 +83,12 @@ func (f *Path) outOfOrder(p *consensus.Proposal, footprint *consensus.Footprint)
 	return why
 }
 
-// refusesLogged refuses what meets something that is logged and not applied.
+// refusesLogged refuses a command that conflicts with an entry that is logged and not applied.
 func (f *Path) refusesLogged(footprint *consensus.Footprint) consensus.Refused {
 	return when(f.unapplied.claims.Meets(footprint), consensus.RefusedConflict)
 }
 
-// refusesRecorded refuses what meets a record.
+// refusesRecorded refuses a command that conflicts with a record.
 func (f *Path) refusesRecorded(footprint *consensus.Footprint) consensus.Refused {
 	return when(f.pool.Meets(footprint), consensus.RefusedConflict)
 }

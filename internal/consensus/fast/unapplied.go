@@ -8,25 +8,25 @@ import (
 	"github.com/quorate/quorate/internal/consensus/witness"
 )
 
-// unapplied is what is logged and not applied: what it touches, of which proposals it is, and which revisions it takes.
+// unapplied is the part of the log that is not applied: its footprints, its proposals, and the revisions that it may take.
 type unapplied struct {
 	opts *Options
 	log  *raftlog.Log
 	pool *witness.Pool
 
 	claims   witness.Claims
-	entries  []claim // those up to index upTo
+	entries  []claim // of the entries up to index upTo
 	known    []claim // footprints of entries after upTo that the leader admitted, by index
 	inLog    map[consensus.ProposalID]int
-	unlogged int // records of the pool whose proposals are not among those
+	unlogged int // records of the pool whose proposals are not in inLog
 	upTo     consensus.Index
 	bytes    int
 
-	revision  uint64 // of the store, at log.Applied
+	revision  uint64 // of the store, after log.Applied
 	bound     uint64 // no entry up to boundAt has a greater revision
 	boundFrom consensus.Index
 	boundAt   consensus.Index
-	keepBound bool // a fault
+	keepBound bool // a test drops rules.TruncateKeepsBound
 }
 
 // claim is one logged entry that is not applied.
@@ -37,7 +37,7 @@ type claim struct {
 	bytes     int
 }
 
-// update takes in the entries up to the end of the log; false if there is too much that is not applied.
+// update adds the entries up to the end of the log; false if too much of the log is not applied.
 func (u *unapplied) update() bool {
 	last := u.log.Last()
 	u.upTo = max(u.upTo, u.log.Applied())
@@ -74,12 +74,12 @@ func (u *unapplied) add(e *consensus.Entry) {
 	}
 }
 
-// know keeps what an entry touches that was just appended, so that its command is decoded once.
+// know keeps the footprint of an entry that the leader just appended, so that the command is decoded once.
 func (u *unapplied) know(index consensus.Index, footprint consensus.Footprint) {
 	u.known = append(u.known, claim{index: index, footprint: footprint})
 }
 
-// footprintOf returns what the command of an entry touches.
+// footprintOf returns the footprint of an entry's command.
 func (u *unapplied) footprintOf(e *consensus.Entry) consensus.Footprint {
 	u.forgetKnown(e.Index - 1)
 	if len(u.known) > 0 && u.known[0].index == e.Index {
@@ -88,7 +88,7 @@ func (u *unapplied) footprintOf(e *consensus.Entry) consensus.Footprint {
 	return u.opts.Footprint(e.Payload)
 }
 
-// forgetKnown drops what is known of entries up to index.
+// forgetKnown drops the footprints in known up to index.
 func (u *unapplied) forgetKnown(index consensus.Index) {
 	n := 0
 	for n < len(u.known) && u.known[n].index <= index {
@@ -103,7 +103,7 @@ func (u *unapplied) remove(c *claim) {
 	u.claims.Remove(&c.footprint)
 	u.bytes -= c.bytes
 	switch n := u.inLog[c.id]; n {
-	case 0: // it names no proposal
+	case 0: // the entry names no proposal
 	case 1:
 		delete(u.inLog, c.id)
 		u.unlogged += u.pool.Attempts(c.id)
@@ -112,7 +112,7 @@ func (u *unapplied) remove(c *claim) {
 	}
 }
 
-// drop removes what is applied.
+// drop removes the entries that are applied.
 func (u *unapplied) drop() {
 	n := 0
 	for n < len(u.entries) && u.entries[n].index <= u.log.Applied() {
@@ -124,7 +124,7 @@ func (u *unapplied) drop() {
 	u.forgetKnown(u.upTo)
 }
 
-// truncate removes entries from from on, and what was known of revisions.
+// truncate removes the entries from index from on, and the bound of revisions.
 func (u *unapplied) truncate(from consensus.Index) {
 	n := len(u.entries)
 	for n > 0 && u.entries[n-1].index >= from {
@@ -142,7 +142,7 @@ func (u *unapplied) truncate(from consensus.Index) {
 // holds reports whether an entry of a proposal is logged and not applied.
 func (u *unapplied) holds(id consensus.ProposalID) bool { return u.inLog[id] > 0 }
 
-// recorded notes that an attempt entered the pool, and forgotten that it left it.
+// recorded notes that an attempt entered the pool, forgotten that one left it.
 func (u *unapplied) recorded(id consensus.ProposalID) {
 	if u.inLog[id] == 0 {
 		u.unlogged++
@@ -155,8 +155,8 @@ func (u *unapplied) forgotten(id consensus.ProposalID) {
 	}
 }
 
-// revisionBound returns the least revision that no entry of the log exceeds, as far as is known without applying: a
-// command takes the next revision, or none; one at an exact revision takes that, or none.
+// revisionBound returns the greatest revision that an entry of the log can have, as far as this member can tell without
+// applying it: a command takes the next revision or none, a command at an exact revision takes that one or none.
 func (u *unapplied) revisionBound() uint64 {
 	if u.boundFrom != u.log.Applied() || u.boundAt < u.log.Applied() || u.boundAt > u.log.Last() {
 		u.bound, u.boundFrom, u.boundAt = u.revision, u.log.Applied(), u.log.Applied()

@@ -3,13 +3,13 @@ package fast
 import (
 	"bytes"
 
+	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/rules"
-	"github.com/quorate/quorate/internal/invariant"
 )
 
-// Record takes the proposals of a MsgRecord into the pool, as far as the rules allow, and answers for each: at which
-// revision, or why not. If any was accepted, the answers may leave once the changes of the pool are durable.
+// Record records the proposals of a MsgRecord that the rules admit, and returns a verdict for each: its revision, or a refusal.
+// If one was accepted, the verdicts may leave once the changes of the pool are durable.
 func (f *Path) Record(v *View, m *consensus.Message) (verdicts []consensus.Verdict, accepted bool) {
 	verdicts = make([]consensus.Verdict, len(m.Proposals))
 	for i := range m.Proposals {
@@ -19,7 +19,7 @@ func (f *Path) Record(v *View, m *consensus.Message) (verdicts []consensus.Verdi
 	return verdicts, accepted
 }
 
-// record takes a proposal at the revision that comes next after all that this member knows, or says why not.
+// record records a proposal at the revision after all that this member knows, or returns a refusal.
 func (f *Path) record(v *View, p *consensus.Proposal, term consensus.Term, config consensus.ConfigID) consensus.Verdict {
 	refused := func(why consensus.Refused) consensus.Verdict {
 		return consensus.Verdict{Attempt: consensus.Attempt{Proposal: p.ID}, Refusal: why}
@@ -30,7 +30,7 @@ func (f *Path) record(v *View, p *consensus.Proposal, term consensus.Term, confi
 	for _, held := range f.pool.Find(p.ID) {
 		same := bytes.Equal(held.Payload, p.Payload)
 		if same && held.Term == v.Term && held.Config == f.configs.ID() {
-			return consensus.Verdict{Attempt: held.Attempt} // the question came twice
+			return consensus.Verdict{Attempt: held.Attempt} // the proposer offers it again
 		}
 	}
 	if why := f.inadmissible(v, p); why != consensus.RefusedNot {
@@ -49,7 +49,7 @@ func (f *Path) record(v *View, p *consensus.Proposal, term consensus.Term, confi
 	return consensus.Verdict{Attempt: record.Attempt}
 }
 
-// misplaced returns why a voter records nothing now, or nothing of this term and configuration.
+// misplaced returns why a voter records no proposal now, or none of this term and configuration.
 func (f *Path) misplaced(
 	v *View, p *consensus.Proposal, term consensus.Term, config consensus.ConfigID,
 ) (why consensus.Refused) {
@@ -65,12 +65,12 @@ func (f *Path) misplaced(
 	return why
 }
 
-// refusesConfig refuses what was proposed to the voters of another configuration.
+// refusesConfig refuses a proposal that was offered to the voters of another configuration.
 func (f *Path) refusesConfig(config consensus.ConfigID) consensus.Refused {
 	return when(config != f.configs.ID(), consensus.RefusedConfig)
 }
 
-// inadmissible returns why the proposer, the size or the state of a proposal keep it out of the pool.
+// inadmissible returns why the proposer, the size or the state of a proposal keeps it out of the pool.
 func (f *Path) inadmissible(v *View, p *consensus.Proposal) (why consensus.Refused) {
 	state := f.stateOf(p.ID)
 	switch {
@@ -85,23 +85,23 @@ func (f *Path) inadmissible(v *View, p *consensus.Proposal) (why consensus.Refus
 	return why
 }
 
-// refusesBlamed refuses a proposer whose records were given up again and again.
+// refusesBlamed refuses a proposer whose records were aborted again and again.
 func (f *Path) refusesBlamed(v *View, p *consensus.Proposal) consensus.Refused {
 	return when(f.blame.Bars(p.ID.Session.Member, v.Now), consensus.RefusedFull)
 }
 
-// refusesSize refuses what the pool has no room for, and everything if too much is logged and not applied.
+// refusesSize refuses a proposal for which the pool has no room, and every proposal while too much of the log is not applied.
 func (f *Path) refusesSize(p *consensus.Proposal) consensus.Refused {
 	full := f.pool.Len() >= maxPoolRecords || f.pool.Bytes()+len(p.Payload) > maxPoolBytes || !f.unapplied.update()
 	return when(full, consensus.RefusedFull)
 }
 
-// refusesShare refuses a proposer that has filled its part of the pool.
+// refusesShare refuses a proposer that has filled its share of the pool.
 func (f *Path) refusesShare(p *consensus.Proposal) consensus.Refused {
 	return when(!f.pool.HasRoom(p.ID, len(p.Payload)), consensus.RefusedFull)
 }
 
-// conflicts returns why a voter cannot record a command beside what it has recorded and what is logged.
+// conflicts returns why a voter cannot record a command beside its records and its log.
 func (f *Path) conflicts(v *View, p *consensus.Proposal, footprint *consensus.Footprint) (why consensus.Refused) {
 	switch {
 	case f.refuses(&why, refusesWidth(footprint), rules.AnyWidth):
@@ -114,15 +114,15 @@ func (f *Path) conflicts(v *View, p *consensus.Proposal, footprint *consensus.Fo
 	return why
 }
 
-// refusesBeyond refuses everything while what is recorded lies beyond what the leader can come to give it: something was
-// counted that was given up, or changed nothing. What came now would have to lie beyond it, in vain.
+// refusesBeyond refuses every proposal while a record promises a revision that the leader will not reach: this voter counted a
+// proposal that was given up, or that changed nothing. A new record would have to promise a still greater revision, in vain.
 func (f *Path) refusesBeyond(v *View) consensus.Refused {
 	return when(f.pool.Top() > f.boundWithRecords(v.Now), consensus.RefusedConflict)
 }
 
-// nextRevision is greater than that of everything logged and recorded here, and what the leader gives next if it takes what
-// is recorded: a revision for each, after those of the log. To count only from the greatest record would pass on, from each
-// to the next, what one was wrong by, for as long as there is always some record.
+// nextRevision returns a revision greater than those of all entries and records here. The leader gives the same one if it takes
+// all records: one revision for each, after those of the log. Counting from the greatest record alone would hand the error of
+// one record on to the next, as long as the pool is never empty.
 func (f *Path) nextRevision(now uint64) uint64 {
 	switch {
 	case f.dropped[rules.WitnessNoPoolOrder]:
@@ -133,7 +133,8 @@ func (f *Path) nextRevision(now uint64) uint64 {
 	return max(f.boundWithRecords(now), f.pool.Top()) + 1
 }
 
-// boundWithRecords is the bound of the log once all records are in it, too, but for those that should have come long ago.
+// boundWithRecords returns the bound of the log once all records are in it, but for those that should have been logged long
+// ago.
 func (f *Path) boundWithRecords(now uint64) uint64 {
 	coming := f.unapplied.unlogged
 	if patience := uint64(f.settings.ElectionTicks / 2); now > patience {
@@ -144,7 +145,7 @@ func (f *Path) boundWithRecords(now uint64) uint64 {
 	return f.unapplied.revisionBound() + uint64(coming)
 }
 
-// keepRecord puts a record into the pool, in memory now and on disk with the next request.
+// keepRecord puts a record into the pool: in memory now, on disk with the next persist request.
 func (f *Path) keepRecord(record consensus.Record, footprint consensus.Footprint, now uint64) {
 	if f.pool.Add(record, footprint, now) {
 		f.unapplied.recorded(record.Proposal)
@@ -153,8 +154,8 @@ func (f *Path) keepRecord(record consensus.Record, footprint consensus.Footprint
 	}
 }
 
-// Acknowledged returns what this member acknowledged and has not applied: its pool, and what it answered as a leader. It
-// goes with a vote.
+// Acknowledged returns the attempts that this member acknowledged and has not applied: its records, and the entries that it
+// answered as a leader. They go with its vote.
 func (f *Path) Acknowledged() []consensus.Record {
 	if f.dropped[rules.VoteWithout] {
 		return nil
@@ -172,8 +173,8 @@ func (f *Path) Acknowledged() []consensus.Record {
 	return records
 }
 
-// recordOf turns an entry that this member answered as a leader into the record that it stands for. The configuration in
-// force then was the last one before the entry, settled.
+// recordOf returns the record for which an entry stands that this member answered as a leader. The configuration in force then
+// was the last one before the entry, which was settled.
 func (f *Path) recordOf(e *consensus.Entry) consensus.Record {
 	return consensus.Record{
 		Attempt: e.Attempt(), Term: e.Term, Config: f.configs.Before(e.Index), Payload: e.Payload,

@@ -6,8 +6,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// admitBound admits commands only if their proposer believes in the configuration in force. Changes say themselves what
-// they expect.
+// admitBound admits commands only if their proposer knows the configuration in force. Changes name the configuration that they
+// expect themselves.
 func (l *leader) admitBound(m *consensus.Message) {
 	if m.Config == (consensus.ConfigID{}) || m.Config == l.configs.ID() {
 		l.admit(m.Proposals, m.From)
@@ -23,7 +23,7 @@ func (l *leader) admitBound(m *consensus.Message) {
 	}
 }
 
-// admitFast appends proposals, at once fixed to a revision if nothing stands in the way, and else as any other.
+// admitFast appends proposals: at an exact revision if no rule of the fast path refuses it, as slow entries otherwise.
 func (l *leader) admitFast(v *fast.View, m *consensus.Message) {
 	for i := range m.Proposals {
 		p := &m.Proposals[i]
@@ -36,7 +36,7 @@ func (l *leader) admitFast(v *fast.View, m *consensus.Message) {
 			l.reads.early = admitted.Entry.Index
 			continue
 		case consensus.RefusedKnown:
-			// Whoever proposed it learns of its end when it is applied. A second entry would change nothing.
+			// The proposer learns the result when the logged entry is applied. A second entry would change nothing.
 		default:
 			l.admit(m.Proposals[i:i+1], m.From)
 		}
@@ -79,7 +79,8 @@ func (l *leader) admitOne(p *consensus.Proposal) consensus.RefusalReason {
 	return consensus.ReasonNone
 }
 
-// waiting returns the entry of a proposal that was logged and is not committed, as far as there may be repeats.
+// waiting returns the entry of a proposal that is logged and not committed. It looks only while commits are late: no proposer
+// repeats proposals before.
 func (l *leader) waiting(id consensus.ProposalID) (consensus.Index, bool) {
 	r := &l.repeats
 	if l.log.Commit() >= r.earlier.last {
@@ -94,7 +95,7 @@ func (l *leader) waiting(id consensus.ProposalID) (consensus.Index, bool) {
 	return index, index > l.log.Commit()
 }
 
-// countedBy notes, on the leader, that the proposer of an entry counts its acknowledgements.
+// countedBy notes, on the leader, that the proposer of an entry counts the acknowledgements of the entry.
 func (l *leader) countedBy(proposer consensus.MemberID, index consensus.Index) {
 	if proposer == consensus.NoMember || proposer == l.opts.ID || !l.configs.Config().IsVoter(proposer) {
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// BenchmarkReplica_Step puts batches of 64 proposals through three replicas, to the point where all three have them to
-// apply. Disks and network cost nothing here: what remains is the protocol.
+// BenchmarkReplica_Step puts batches of 64 proposals through three replicas, until all three hand them out to be applied. Disks
+// and network cost nothing here: the protocol alone is measured.
 func BenchmarkReplica_Step(b *testing.B) {
 	const batch = 64
 	var replicas [3]*raft.Replica

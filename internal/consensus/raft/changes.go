@@ -14,13 +14,13 @@ import (
 //	     |
 //	 [ entry ]      in force by the rule of its protocol: reviseConfig
 //	     |
-//	finishChange    leaves a joint configuration, or says that the change is in force
+//	finishChange    leaves a joint configuration, or logs the notice that the change is in force
 //	     |
-//	  settled       the removed get MsgRemoved: memberRemoved
+//	  settled       the removed members get MsgRemoved: memberRemoved
 //
-// Whoever leads goes on with what it finds in its log, so that a change is finished or undone whoever fails.
+// Every leader goes on with the change that it finds in its log, so that a change is finished or undone whichever member fails.
 
-// proposeChange turns a request into a configuration entry, or says why not.
+// proposeChange turns a request into a configuration entry, or returns its refusal.
 func (l *leader) proposeChange(p *consensus.Proposal) consensus.RefusalReason {
 	request, rest, err := consensus.DecodeChangeRequest(p.Payload)
 	if err != nil || len(rest) > 0 {
@@ -63,9 +63,9 @@ func (l *leader) refusesChange(request *consensus.ChangeRequest) consensus.Refus
 	return consensus.ReasonNone
 }
 
-// abortChange goes back from a joint configuration whose second entry is not in the log. Majorities of the outgoing
-// voters decide in every configuration that can be in use then. It needs no more than they: the change that cannot
-// commit, because the incoming majority died, is the one that has to be aborted.
+// abortChange returns to the outgoing voters from a joint configuration whose second entry is not in the log. Their majorities
+// decide in every configuration that can be in use then. An abort needs the outgoing voters only: the change that has to be
+// aborted is the one that cannot commit because the majority of the incoming voters died.
 func (l *leader) abortChange() (consensus.ConfigChange, consensus.RefusalReason) {
 	if reason := l.configs.MayAbort(); reason != consensus.ReasonNone {
 		return consensus.ConfigChange{}, reason
@@ -74,8 +74,8 @@ func (l *leader) abortChange() (consensus.ConfigChange, consensus.RefusalReason)
 	return reconfig.Abort(&c.Config, c.ID, c.Protocol), consensus.ReasonNone
 }
 
-// abortStuck takes back a joint change whose incoming voters are no longer heard: until then nothing commits, and after
-// this leader nobody could take it back any more.
+// abortStuck aborts a joint change of whose incoming voters no majority answers any more: nothing commits until then, and no
+// later leader could abort it.
 func (l *leader) abortStuck() {
 	c := l.configs.Last()
 	if !c.Config.IsJoint() || c != l.configs.InForce() || !l.started() ||
@@ -97,9 +97,9 @@ func (l *leader) appendChange(change *consensus.ConfigChange, p *consensus.Propo
 	l.out.event(ConfigProposed{ID: l.configs.Last().ID, Protocol: change.Protocol, Joint: change.Config.IsJoint()})
 }
 
-// finishChange takes the next step of the change that the log ends with, once the one before is safe: an entry of this
-// term, and the change itself, have committed, and with protocol apply the change has been applied. Only a voter of
-// the new set leaves a joint configuration; another leader hands over first.
+// finishChange takes the next step of the change that the log ends with, once the step before is safe: an entry of this term,
+// and the change itself, have committed, and with protocol apply the change has been applied. Only a voter of the new set
+// leaves a joint configuration; another leader hands over first.
 func (l *leader) finishChange() {
 	c := l.configs.Last()
 	safe := l.started() && l.configs.Committed(c) || l.opts.Dropped[rules.LeaveEarly] && c.ID.Index < l.noop

@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// store is the state machine: it remembers what was applied, and the configuration as kv/apply does.
+// store is the state machine: it keeps the applied entries, and the configuration as kv/apply does.
 type store struct {
 	position position
 	commands []string
@@ -54,7 +54,7 @@ func (s *store) apply(e *entry) {
 	}
 }
 
-// settle buries whom a settled change removed.
+// settle adds the members that a settled change removed to the tombstones.
 func (s *store) settle() {
 	if s.about.Open {
 		return

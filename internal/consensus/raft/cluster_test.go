@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// The words of these tests.
+// Short names for types that these tests use.
 type (
 	memberID = consensus.MemberID
 	message  = consensus.Message
@@ -26,12 +26,12 @@ type cluster struct {
 	blocked map[[2]memberID]bool
 	trace   *strings.Builder                // nil: silent
 	check   func(n *node, out *raft.Output) // before the output is performed
-	done    func(n *node, out *raft.Output) // after the logs have it, before the disk does
+	done    func(n *node, out *raft.Output) // after the outputs' entries are in the logs, before they are on disk
 	nextSeq uint64                          // of proposals
-	// lossy members lose, in a crash, what was applied since the store was flushed, and the commit index, a mere hint.
+	// lossy members lose, in a crash, the entries applied since the store was flushed, and the commit index, which is a hint.
 	lossy bool
-	infer bool      // proposers count for themselves who holds their entries
-	shell rules.Set // dropped of those that the shell keeps
+	infer bool      // proposers count the acknowledgements of their entries themselves
+	shell rules.Set // dropped, of the rules that the shell keeps
 }
 
 // node is one member: the replica and the simplest shell that performs its outputs.
@@ -42,25 +42,25 @@ type node struct {
 	inbox   []raft.Input
 
 	disk     disk
-	pending  []raft.Output // persist requests and what waits for them
+	pending  []raft.Output // persist requests, and the messages that wait for them
 	slowDisk bool
-	// slowInstall keeps snapshots from being put in place.
+	// slowInstall keeps snapshots from being installed.
 	slowInstall bool
 	installs    []raft.Input
-	// slowStream keeps the snapshots that this member sends on their way, unless the core stops them.
+	// slowStream keeps the snapshots that this member sends under way, unless the core stops them.
 	slowStream bool
 	streams    []raft.SnapshotSent
 	streamed   int     // since the start of the test
-	log        []entry // as the outputs tell it, durable or not; log[0].Index = logBase+1
+	log        []entry // by the outputs, durable or not; log[0].Index = logBase+1
 	logBase    consensus.Index
-	logMeta    consensus.SnapshotMeta // what stands at logBase
+	logMeta    consensus.SnapshotMeta // of the snapshot at logBase
 
 	store     store
 	flushed   store // what a lossy store has after a crash
 	holdApply bool
 	toApply   []entry         // handed out, and not applied while holdApply
 	handed    consensus.Index // handed out last
-	off       bool            // for ever: it was told that it may
+	off       bool            // for ever: its removal is settled
 	received  map[position]store
 	reads     []consensus.ReadIndex
 	failed    []uint64
@@ -132,8 +132,8 @@ func (n *node) start() {
 	n.handed = n.store.position.Index
 }
 
-// restored returns a replica as the disk has it now. If the store was swapped for a snapshot and the log not reset yet,
-// the store tells where the log begins.
+// restored returns a replica with the state of the disk now. If the store is the one of a snapshot and the log is not reset
+// yet, the log begins after the store's position.
 func (n *node) restored() *raft.Replica {
 	kept, hard := &n.store, n.disk.hard
 	if n.c.lossy {
@@ -153,7 +153,7 @@ func (n *node) restored() *raft.Replica {
 	return r
 }
 
-// crash loses what is not on disk: persist requests under way, and messages that waited for them.
+// crash loses everything that is not on disk: persist requests under way, and the messages that waited for them.
 func (n *node) crash() {
 	n.replica, n.inbox, n.pending, n.installs, n.toApply, n.streams = nil, nil, nil, nil, nil, nil
 	n.replies = nil
@@ -164,10 +164,10 @@ func (n *node) crash() {
 	n.log, n.logMeta, n.logBase = slices.Clone(n.disk.entries), n.disk.base, n.disk.base.Position.Index
 }
 
-// flush makes what the store has applied survive a crash.
+// flush makes the applied entries survive a crash.
 func (n *node) flush() { n.flushed = n.store.clone() }
 
-// compact lets the log forget, in memory and on disk, what the store has for good.
+// compact drops entries, in memory and on disk, that the store has durably.
 func (n *node) compact(index consensus.Index) {
 	n.step(raft.Compact{Index: min(index, n.store.position.Index)})
 	n.flush()
@@ -177,7 +177,7 @@ func (n *node) compact(index consensus.Index) {
 	}
 }
 
-// storeAhead reports whether the log on disk does not hold what the store has applied.
+// storeAhead reports whether the log on disk lacks entries that the store has applied.
 func (n *node) storeAhead(kept *store) bool {
 	for i := range n.disk.entries {
 		if n.disk.entries[i].Position() == kept.position {
@@ -318,7 +318,7 @@ func (n *node) sync(count int) {
 		n.reply()
 	}
 	if forgot && n.replica.Leader() != n.id {
-		n.crash() // so that its memory forgets, too
+		n.crash() // so that its memory is lost, too
 		n.start()
 	}
 }
@@ -333,7 +333,7 @@ func (n *node) drain() bool {
 	return true
 }
 
-// settle delivers everything until nothing moves.
+// settle delivers messages and completes requests until none is left.
 func (c *cluster) settle() {
 	for round := 0; ; round++ {
 		if round > 10000 || len(c.net) > 50000 {
@@ -374,7 +374,7 @@ func (c *cluster) deliver(m message) {
 	}
 }
 
-// deliverFirst delivers the oldest message, and lets everybody do what waits.
+// deliverFirst delivers the oldest message, and completes the pending work of all members.
 func (c *cluster) deliverFirst() {
 	for _, n := range c.nodes {
 		n.drain()
@@ -411,7 +411,7 @@ func (c *cluster) tick(count int, ids ...memberID) {
 	}
 }
 
-// elect makes id the leader, whatever it takes: everybody forgets the leader first.
+// elect makes id the leader by all means: first every member forgets its leader.
 func (c *cluster) elect(id memberID) {
 	for range 50 {
 		n := c.node(id)

@@ -15,7 +15,7 @@ import (
 //   - a transfer that a leader makes without need is ignored: it may have been sent before the member was cordoned,
 //   - if it is elected nevertheless, it transfers leadership to a voter that is not cordoned once one has caught up.
 //
-// The same is asked for members whose applied state is wrong: they are spared (input Spare).
+// Spared members (input Spare), whose applied state is wrong, leave leadership to others in the same way.
 //
 // The longer wait does not change the promise to a leader on which its lease depends.
 
@@ -24,10 +24,10 @@ func (r *Replica) cordoned(id consensus.MemberID) bool {
 	return r.configs.Config().LeavesLeadership(r.spared, id) && !r.opts.Dropped[rules.LeadWhenCordoned]
 }
 
-// selfCordoned reports whether this member does.
+// selfCordoned reports whether this member leaves leadership to others.
 func (r *Replica) selfCordoned() bool { return r.cordoned(r.opts.ID) }
 
-// anyCordoned reports whether any voter does.
+// anyCordoned reports whether any voter leaves leadership to others.
 func (r *Replica) anyCordoned() bool {
 	return slices.ContainsFunc(r.configs.Config().Voters, r.cordoned)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// cordoned returns a cluster of voters that 2 leads, and in which 1 is cordoned.
+// cordoned returns a cluster of voters that member 2 leads and in which member 1 is cordoned.
 func cordoned(t *testing.T, voters []memberID, adapt func(*raft.Options)) *cluster {
 	t.Helper()
 	c := newCluster(voters, nil, adapt)
@@ -17,7 +17,7 @@ func cordoned(t *testing.T, voters []memberID, adapt func(*raft.Options)) *clust
 	return c
 }
 
-// mark cordons a member, or ends that.
+// mark cordons a member, or uncordons it.
 func (c *cluster) mark(t *testing.T, kind consensus.ChangeKind, id memberID) {
 	t.Helper()
 	c.change(c.leader().id, kind, consensus.Member{ID: id})
@@ -47,8 +47,8 @@ func (c *cluster) ledBy(t *testing.T, ticks int) memberID {
 
 func (c *cluster) kill(id memberID) { c.node(id).crash() }
 
-// Ensure that a leader that is cordoned hands over within a moment, also after everybody was restarted, and that it may lead
-// again once it is not cordoned any more.
+// Ensure that a leader that is cordoned hands over soon, also after all members were restarted, and that it may lead again once
+// it is uncordoned.
 func TestReplica_cordoned_leaderHandsOver(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, nil)
 	laws := newLaws()
@@ -86,8 +86,8 @@ func TestReplica_cordoned_leaderHandsOver(t *testing.T) {
 	}
 }
 
-// Ensure that another voter is elected whenever one can be, however the waits are drawn, and whether or not the connection to
-// the leader breaks with it.
+// Ensure that another voter is elected whenever one can be, whichever waits are drawn, and whether or not the connections to
+// the leader break with it.
 func TestReplica_cordoned_othersGoFirst(t *testing.T) {
 	for seed := range uint64(60) {
 		adapt := func(o *raft.Options) { o.Seed, o.LeaderLease = seed, seed%3 == 0 }
@@ -108,7 +108,7 @@ func TestReplica_cordoned_othersGoFirst(t *testing.T) {
 	}
 }
 
-// Ensure that the cordoned member leads while nobody else can, for the others lag, and hands over once one has caught up.
+// Ensure that the cordoned member leads while the others lag, and hands over once one has caught up.
 func TestReplica_cordoned_leadsWhileNobodyElseCan(t *testing.T) {
 	c := cordoned(t, []memberID{1, 2, 3}, nil)
 	c.isolate(3, true)
@@ -130,7 +130,7 @@ func TestReplica_cordoned_leadsWhileNobodyElseCan(t *testing.T) {
 	}
 }
 
-// Ensure that marks mean nothing where every voter is cordoned: somebody leads, and nobody hands over to and fro.
+// Ensure that cordoning all voters has no effect: one of them leads, and hands over to no other.
 func TestReplica_cordoned_allOfThem(t *testing.T) {
 	c := cordoned(t, []memberID{1, 2, 3}, nil)
 	c.mark(t, consensus.ChangeCordon, 3)
@@ -144,7 +144,8 @@ func TestReplica_cordoned_allOfThem(t *testing.T) {
 	}
 }
 
-// Ensure whom a leader chooses that is not told to whom, and what a cordoned member does with the word of a leader.
+// Ensure that a leader without a target chooses a voter that is not cordoned, and that a cordoned member ignores a needless
+// transfer.
 func TestReplica_cordoned_transfers(t *testing.T) {
 	c := cordoned(t, []memberID{1, 2, 3}, nil)
 	c.isolate(3, true)
@@ -168,7 +169,7 @@ func TestReplica_cordoned_transfers(t *testing.T) {
 	}
 }
 
-// Ensure that a leader that must go, for its disk hangs, hands over to a cordoned member only if there is nobody else.
+// Ensure that a leader whose disk hangs hands over to a cordoned member only if there is no other.
 func TestReplica_cordoned_diskStalls(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -188,7 +189,7 @@ func TestReplica_cordoned_diskStalls(t *testing.T) {
 	}
 }
 
-// Ensure that a cordoned voter that alone can be elected stands, though another one without pre-vote raises the term again
+// Ensure that a cordoned voter that alone can be elected campaigns, though another one without pre-vote raises the term again
 // and again.
 func TestReplica_cordoned_onlyCandidate(t *testing.T) {
 	c := cordoned(t, []memberID{1, 2, 3}, func(o *raft.Options) { o.PreVote = o.ID != 3 })
@@ -202,7 +203,7 @@ func TestReplica_cordoned_onlyCandidate(t *testing.T) {
 	}
 }
 
-// Ensure that a member whose state is wrong does not lead on because all others are cordoned.
+// Ensure that a spared member, whose state is wrong, does not keep leading because all others are cordoned.
 func TestReplica_cordoned_othersSpared(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, nil)
 	c.elect(1)
@@ -218,8 +219,8 @@ func TestReplica_cordoned_othersSpared(t *testing.T) {
 	}
 }
 
-// Ensure that a cordoned voter which a leader calls as it leaves, and which has to apply first that it leaves, takes over at
-// once.
+// Ensure that a cordoned voter takes over at once when a leader that leaves calls it, though it first has to apply the change
+// by which that leader leaves.
 func TestReplica_cordoned_calledByTheLast(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, nil)
 	c.elect(1)

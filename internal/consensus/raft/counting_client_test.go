@@ -11,12 +11,12 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// A client that counts acceptances by itself (the fast path, as a model): it sends a record, tagged with the term and the
-// id of the configuration that it believes in, to all voters of that configuration. The leader appends the command in the
-// same step. The write is complete, and the user told, once all of a super-quorum of those voters, the leader among them,
-// have accepted. A new leader takes over what enough of a majority hold of its predecessors' records.
+// A client that counts acceptances by itself (the fast path, as a model): it sends a record, tagged with the term and the id of
+// the configuration that it knows, to all voters of that configuration. The leader appends the command in the same step. The
+// write is complete, and the client reports it to the user, once a superquorum of those voters, with the leader, has accepted.
+// A new leader recovers the records of its predecessors that enough of a majority hold.
 
-// record is what a voter promises to hand over to the next leader.
+// record is an attempt that a voter promises to hand over to the next leader.
 type record struct {
 	command string
 	term    consensus.Term
@@ -63,8 +63,8 @@ func (w *witnesses) accept(id memberID, r record) (ok bool, current consensus.Co
 	return true, s.ConfigID
 }
 
-// write sends a command to those who can be reached, as a client that believes in config does, and reports whether it may
-// tell the user that the write is done.
+// write sends a command to the members in reach, as a client that knows config does, and reports whether the client may report
+// the write to the user.
 func (w *witnesses) write(command string, term consensus.Term, leader memberID, config *raft.ConfigInForce, reach ...memberID) bool {
 	accepted, led := 0, false
 	for _, id := range config.Config.Voters {
@@ -92,8 +92,8 @@ func (w *witnesses) writeOrRetry(command string, leader memberID, config raft.Co
 	return false, tries
 }
 
-// recover returns what a new leader takes over: its own log, and what enough of the given majority hold under the
-// configuration that its log ends with.
+// recover returns the commands that a new leader takes over: its own log, and the records that enough of the given majority
+// hold under the configuration that its log ends with.
 func (w *witnesses) recover(id memberID, majority ...memberID) []string {
 	n := w.c.node(id)
 	config := n.replica.InForce()
@@ -119,8 +119,8 @@ func (w *witnesses) recover(id memberID, majority ...memberID) []string {
 }
 
 // Ensure that a write that a client completed, by counting acceptances itself, survives the leader's death while a fourth
-// member joins: the voters refuse the configuration that the client believed in and tell it which one is in force; it
-// tries again, without the user knowing. Were they not bound to a configuration, the write would be lost.
+// member joins: the voters refuse the configuration that the client knew and tell it which one is in force; it tries again, and
+// the user sees nothing of it. Were records not bound to a configuration, the write would be lost.
 func TestModel_countingClient_memberJoins(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -135,10 +135,10 @@ func TestModel_countingClient_memberJoins(t *testing.T) {
 		c.elect(1)
 		c.tick(3)
 		w := newWitnesses(c, tc.rules)
-		before := c.node(1).replica.InForce() // what the client knows
+		before := c.node(1).replica.InForce() // the configuration that the client knows
 		c.change(1, consensus.ChangePromote, testMember(4))
 		c.settle()
-		c.isolate(1, true) // towards the others; the client still reaches it
+		c.isolate(1, true) // for the other members; the client still reaches it
 		done, tries := w.writeOrRetry("x", 1, before, 1, 2, 3)
 		if !done || tries != tc.tries {
 			t.Fatalf("%s: done %v after %d tries", tc.name, done, tries)
@@ -151,7 +151,7 @@ func TestModel_countingClient_memberJoins(t *testing.T) {
 	}
 }
 
-// successor lets one of a group, cut off from the rest, win an election.
+// successor lets a member of a group, cut off from the others, win an election.
 func (c *cluster) successor(group ...memberID) memberID {
 	c.only(group...)
 	for range 100 {
@@ -165,8 +165,8 @@ func (c *cluster) successor(group ...memberID) memberID {
 	panic(fmt.Sprintf("none of %v gets elected", group))
 }
 
-// Ensure that the configuration must have committed: 1 appends the addition of 4, nobody but 4 gets it, and three of four
-// accept a write. 2 and 3 know nothing of a fourth member; two of three lead, and see it once.
+// Ensure that the configuration must have committed: 1 appends the addition of 4, only 4 gets it, and three of four accept a
+// write. 2 and 3 know nothing of a fourth member; two of three lead, and see the write once.
 func TestModel_countingClient_uncommittedConfig(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		c := newCluster([]memberID{1, 2, 3}, []memberID{4}, nil)
@@ -189,9 +189,9 @@ func TestModel_countingClient_uncommittedConfig(t *testing.T) {
 	}
 }
 
-// Ensure that configurations must be named by their entries. 1 leads term 2 and appends the addition of 4, which only 4
-// gets. 2 leads term 3 and commits the addition of 5 instead. By a counter both are "the second configuration": a client
-// that learned of it from 4 counts the acceptances of 1, 2 and 4, of which the voters that matter hold one.
+// Ensure that configurations must be named by their entries. 1 leads term 2 and appends the addition of 4, which only 4 gets. 2
+// leads term 3 and commits the addition of 5 instead. By a counter both are "the second configuration": a client that learned
+// of it from 4 counts the acceptances of 1, 2 and 4; once 2 has died, only one voter of the committed one has the record.
 func TestModel_countingClient_reusedConfigID(t *testing.T) {
 	for _, reuse := range []bool{false, true} {
 		c := newCluster([]memberID{1, 2, 3}, []memberID{4, 5}, func(o *raft.Options) { o.Dropped[rules.ReuseConfigIDs] = reuse })
@@ -213,7 +213,7 @@ func TestModel_countingClient_reusedConfigID(t *testing.T) {
 		if s.Role != raft.Leader || !s.ConfigCommitted || len(s.Config.Voters) != 4 {
 			t.Fatalf("2 is %v with %s", s.Role, describeConfig(&s.Config))
 		}
-		// 1 and 4 hear of the term, from a pre-vote's answer or a heartbeat, before they hear of the log.
+		// 1 and 4 learn of the term, from a pre-vote's answer or a heartbeat, before they get the log.
 		for _, id := range []memberID{1, 4} {
 			c.node(id).step(receive(message{Kind: consensus.MsgHeartbeat, From: 2, To: id, Term: s.Term}))
 		}
@@ -225,7 +225,7 @@ func TestModel_countingClient_reusedConfigID(t *testing.T) {
 		if done != reuse {
 			t.Fatalf("reuse %v: done %v", reuse, done)
 		}
-		if !done { // it asks the leader, and gets the same answer from those who hold the same entry
+		if !done { // the client asks the leader, and members that hold the same entry accept
 			if done, _ = w.writeOrRetry("x", 2, theirs, 2, 3, 5); !done {
 				t.Fatal("the retry is not done")
 			}

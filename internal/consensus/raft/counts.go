@@ -2,17 +2,17 @@ package raft
 
 import "github.com/quorate/quorate/internal/consensus/filter"
 
-// Counts are what happened in a replica since it started.
+// Counts are numbers of events in a replica since its start.
 type Counts struct {
 	Fast    FastCounts
 	Refused filter.Counts
 	Log     LogCounts
 }
 
-// FastCounts returns what the fast path did here.
+// FastCounts returns the counts of the fast path.
 func (r *Replica) FastCounts() FastCounts { return r.fast.Counts() }
 
-// Counts returns what happened here since the start.
+// Counts returns the counts of this replica.
 func (r *Replica) Counts() Counts {
 	log := r.stats.logCounts
 	log.Bytes = r.log.Bytes()

@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// Ensure that a follower which does not hold what it acknowledged counts nowhere any more, and that an old rejection that
-// arrives late is not taken for one.
+// Ensure that a follower which lost entries that it acknowledged counts in no quorum any more, and that an old rejection that
+// arrives late does not pass for such a loss.
 func TestReplica_handleReply_denied(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, nil)
 	c.elect(1)
@@ -71,7 +71,7 @@ func TestReplica_handleReply_denied(t *testing.T) {
 	}
 }
 
-// Ensure that a member stands for election only where its configuration binds it to its own data directory, or nobody at all.
+// Ensure that a member campaigns only where its configuration binds it to its own data directory, or binds no member at all.
 func TestReplica_campaign_bound(t *testing.T) {
 	own, other := consensus.StorageID{1}, consensus.StorageID{2}
 	for _, row := range []struct {
@@ -102,8 +102,8 @@ func TestReplica_campaign_bound(t *testing.T) {
 	}
 }
 
-// Ensure that a rejection from before a snapshot was installed, which arrives late, is not taken for a denial of what the
-// snapshot acknowledged.
+// Ensure that a rejection from before the installation of a snapshot, which arrives late, does not pass for a loss of entries
+// in the snapshot.
 func TestReplica_handleReply_notDeniedAfterSnapshot(t *testing.T) {
 	c := behindSnapshot(func(*cluster) {})
 	leader := c.node(1).replica
@@ -128,8 +128,8 @@ func TestReplica_handleReply_notDeniedAfterSnapshot(t *testing.T) {
 	}
 }
 
-// Ensure that a follower that is probed below where its log begins, and says where that is, gets a stream again, if it answers the
-// probe: the refusal of what was sent before the probe says nothing of what was lost since.
+// Ensure that a follower that is probed below its log's base, and hints at the base, gets a stream again if it answers the
+// probe: a refusal of an append sent before the probe does not tell which later appends were lost.
 func TestReplica_handleReply_probeBelowBase(t *testing.T) {
 	for _, row := range []struct {
 		before uint64 // rounds

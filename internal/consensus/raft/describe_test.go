@@ -23,7 +23,7 @@ var kindNames = map[consensus.MessageKind]string{
 var changeNames = []string{"", "add-voter", "add-learner", "promote", "remove", "update", "demote", "bind", "cordon",
 	"uncordon"}
 
-// describe writes a message in one line: what its kind says, and nothing that it does not.
+// describe writes a message in one line: the fields that its kind uses, if they are set.
 func describe(m *message) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v->%v %s term=%d", m.From, m.To, kindNames[m.Kind], m.Term)
@@ -94,7 +94,7 @@ func describeVerdict(v *consensus.Verdict, asks bool) string {
 	return fmt.Sprintf("#%d@%d", v.Proposal.Sequence, v.Revision)
 }
 
-// describeRefusal also tells, where the proposer believes in another configuration, which one is in force.
+// describeRefusal also names the configuration in force, if the proposer knew another one.
 func describeRefusal(r *consensus.Refusal) string {
 	s := reason(r.Reason)
 	if r.Reason == consensus.ReasonStaleConfig {
@@ -146,7 +146,7 @@ func describeEntry(e *entry) string {
 	return fmt.Sprintf("%v:%s", e.Position(), e.Payload)
 }
 
-// describeMeta tells what a snapshot stands for; nothing of its configuration if that is the first of the cluster.
+// describeMeta describes a snapshot; without its configuration if that is the first of the cluster.
 func describeMeta(m *consensus.SnapshotMeta) string {
 	s := m.Position.String()
 	if m.Protocol != consensus.ProtocolAuto {
@@ -187,7 +187,7 @@ func reason(r consensus.RefusalReason) string {
 	return fmt.Sprintf("reason %d", r)
 }
 
-// trace prints what of an output is not a message.
+// trace prints all of an output but its messages.
 func (n *node) trace(out *raft.Output) {
 	if n.c.trace == nil {
 		return

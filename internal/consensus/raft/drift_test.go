@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// Ensure that a voter which once held what never came into the log agrees with the leader again although proposals come so
-// fast that its pool is never empty: it must not pass on what it was too high by, from each to the next.
+// Ensure that a voter whose record never came into the log agrees with the leader again although proposals come so fast that
+// its pool is never empty: it must not hand its error on from each record to the next.
 func TestReplica_record_drift(t *testing.T) {
 	const rounds = 60
 	applied := map[consensus.ProposalID]bool{}
@@ -89,7 +89,7 @@ func TestReplica_record_drift(t *testing.T) {
 		if got := record(i); got.Revision == uint64(i) {
 			agreed++
 		}
-		if i > 1 { // so that there is always one that is held
+		if i > 1 { // so that the pool always holds one
 			p := command(i - 1)
 			logged(entry{Kind: p.Kind, Proposal: p.ID, Payload: p.Payload, ExactRevision: uint64(i - 1)})
 		}

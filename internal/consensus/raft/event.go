@@ -6,14 +6,14 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Event is something worth a log line, a metric or a line of a test script. The sum is closed.
+// Event is a change worth a log line, a metric or a line of a test script. The sum is closed.
 type Event interface {
 	fmt.Stringer
 	event()
 }
 
 type (
-	// BecameFollower follows a loss of leadership, a lost election or a higher term.
+	// BecameFollower follows a lost leadership, a lost election or a higher term.
 	BecameFollower struct{ Term consensus.Term }
 	// BecamePreCandidate starts a pre-vote: the term does not move.
 	BecamePreCandidate struct{ Term consensus.Term }
@@ -24,24 +24,24 @@ type (
 		Term consensus.Term
 		Noop consensus.Index
 	}
-	// LeaderChanged says whom this member follows now; NoMember if it knows none.
+	// LeaderChanged names the leader that this member follows now; NoMember if it knows none.
 	LeaderChanged struct {
 		Leader consensus.MemberID
 		Term   consensus.Term
 	}
-	// Denied says that a follower does not have what it acknowledged in this term, up to Match: its log ends, or differs, after
-	// Claimed. Its disk was rolled back, and it counts nowhere until it is replaced.
+	// Denied says that a follower lacks entries that it acknowledged in this term, up to Match: its log ends, or differs, after
+	// Claimed. Its disk was rolled back, and it counts in no quorum until it is replaced.
 	Denied struct {
 		Member         consensus.MemberID
 		Match, Claimed consensus.Index
 	}
-	// QuorumLost says why a leader stepped down: it no longer hears a quorum.
+	// QuorumLost says that a leader stepped down since it no longer hears from a quorum.
 	QuorumLost struct{ Term consensus.Term }
-	// DiskStalled says why a leader steps down: the others' disks are well and its own is not.
+	// DiskStalled says that a leader steps down since its disk hangs and those of a quorum do not.
 	DiskStalled struct{ Term consensus.Term }
-	// ApplyStalled says why a leader steps down: it has all to apply that it may keep, and does not get further.
+	// ApplyStalled says that a leader steps down since its store applies nothing while as much waits as may.
 	ApplyStalled struct{ Term consensus.Term }
-	// LeaderSuspected says that the connection to the leader broke and this member is about to ask for an election.
+	// LeaderSuspected says that the connection to the leader broke and this member is about to campaign.
 	LeaderSuspected struct{ Leader consensus.MemberID }
 	// ConfigCommitted says that the change to this configuration can no longer be undone.
 	ConfigCommitted struct{ ID consensus.ConfigID }
@@ -51,36 +51,38 @@ type (
 		Protocol consensus.Protocol
 		Joint    bool
 	}
-	// ConfigSettled says that enough members know the configuration to be in force: whom it removed may be switched off.
+	// ConfigSettled says that enough members know the configuration to be in force: the members that it removed may be switched
+	// off.
 	ConfigSettled struct{ ID consensus.ConfigID }
-	// ConfigUndone says that the change to this configuration gave way to another leader's log.
+	// ConfigUndone says that a leader's log replaced the change to this configuration.
 	ConfigUndone struct{ ID consensus.ConfigID }
-	// SnapshotNeeded says that a follower is behind the leader's log.
+	// SnapshotNeeded says that a follower needs entries that the leader's log no longer has.
 	SnapshotNeeded struct{ Follower consensus.MemberID }
-	// SnapshotOutrun says that a snapshot on its way to a follower was given up: the log had grown to so many bytes meanwhile.
+	// SnapshotOutrun says that the leader gave up a snapshot on its way to a follower, since the log had grown to so many bytes
+	// meanwhile.
 	SnapshotOutrun struct {
 		Follower consensus.MemberID
 		Bytes    int
 	}
-	// SnapshotOffered says that a snapshot from the leader is to be installed.
+	// SnapshotOffered says that this member is to install a snapshot from the leader.
 	SnapshotOffered struct{ Position consensus.Position }
 	// LogReset says that the log begins after an installed snapshot now.
 	LogReset struct{ Position consensus.Position }
-	// LogConflict says that a leader's log differs from what is committed here, which was refused: the leader was deposed
-	// and does not know it, or one of the two logs is damaged. It is reported once a term.
+	// LogConflict says that a leader's log differs from entries that are committed here, which this member refused: the leader
+	// was deposed and does not know it, or one of the two logs is damaged. It is reported once a term.
 	LogConflict struct {
 		Leader consensus.MemberID
 		Term   consensus.Term
 		At     consensus.Position // the leader's entry
 		Own    consensus.Term     // of the entry here, zero if the log no longer has it
 	}
-	// Truncated says that entries from From on, of a deposed leader, gave way.
+	// Truncated says that the entries From to Last, of a deposed leader, were dropped.
 	Truncated struct{ From, Last consensus.Index }
-	// TransferStarted, TransferAborted report leadership transfers; a transfer succeeds by LeaderChanged.
+	// TransferStarted and TransferAborted report leadership transfers; a transfer that succeeds ends with LeaderChanged.
 	TransferStarted struct{ To consensus.MemberID }
 	TransferAborted struct{ To consensus.MemberID }
 	// Removed says that a committed change removed this member for ever: it should stop.
-	Removed struct{ By consensus.MemberID } // who said so; this member itself if its own log did
+	Removed struct{ By consensus.MemberID } // the member that reported the removal; this member itself if its own log did
 )
 
 func (BecameFollower) event()     {}

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// A lone voter leads at once, and a command is applied once it is durable: nobody else is asked.
+// A lone voter leads at once, and a command is applied once it is durable: no other member is asked.
 func ExampleReplica() {
 	r, err := raft.New(raft.Defaults(1), raft.Restored{Base: consensus.SnapshotMeta{
 		Config: consensus.Config{Voters: []consensus.MemberID{1}, Members: []consensus.Member{{ID: 1, Name: "a"}}},

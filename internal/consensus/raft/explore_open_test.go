@@ -14,20 +14,20 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// An exploration of who can close the fast path to others, with the real core and three voters. It tries all sequences of a few
-// moves of proposers without sessions, of proposers that are gone or greedy, and of sessions that end while nobody applies. After each sequence
-// it asks whether the fast path is open to a proposer that has nothing to do with them, and whether all records go once the
-// network is well. Laws:
+// An exploration of the ways in which proposers can close the fast path to others, with the real core and three voters. It
+// tries all sequences of a few moves of proposers without sessions, of proposers that are gone or greedy, and of sessions that
+// end while no member applies. After each sequence it checks whether the fast path is open to an uninvolved proposer, and
+// whether all records go once the network is well. Laws:
 //
-//	open      half an election timeout later, of three proposals on keys that nobody used one succeeds on the fast path
-//	room      no voter refuses them because its room is taken by others
-//	held      twenty election timeouts later nobody holds a record
-//	given up  what its proposer asks for every three timeouts is executed
+//	open      half an election timeout later, of three proposals on unused keys one succeeds on the fast path
+//	room      no voter refuses them because records of others take its room
+//	held      twenty election timeouts later no member holds a record
+//	given up  a proposal that its proposer repeats every three timeouts is executed
 
 // openMove is one move. Messages that it does not deliver are lost.
 type openMove struct {
 	name string
-	do   func(c *cluster) string // the law that it broke itself
+	do   func(c *cluster) string // returns the law that the move itself broke
 }
 
 // openRule is a rule that can be dropped, and the law that breaks then.
@@ -35,12 +35,12 @@ type openRule struct {
 	name  string
 	adapt func(o *raft.Options)
 	moves []openMove
-	depth int    // that go test takes it to
-	room  bool   // only the law of room is looked at
-	law   string // that breaks; empty if none does
+	depth int    // of the search in go test
+	room  bool   // only the law of room is checked
+	law   string // the law that breaks; empty if none does
 }
 
-// strange is the number of a session that nobody opened; an abort leaves no result for it, as in kv/apply.
+// strange is the number of a session that was never opened; an abort leaves no result for it, as in kv/apply.
 const strange = 66
 
 func by(owner memberID, session, sequence uint64, command string) consensus.Proposal {
@@ -88,7 +88,7 @@ func (c *cluster) follower() *node {
 	return nil
 }
 
-// toVoters gives proposals to the voters that follow, and to no leader.
+// toVoters offers proposals to the followers, and not to the leader.
 func (c *cluster) toVoters(proposals ...consensus.Proposal) string {
 	for _, n := range c.nodes {
 		if n.replica.Status().Role != raft.Leader {
@@ -106,7 +106,7 @@ func (c *cluster) toLeader(p consensus.Proposal) string {
 	return ""
 }
 
-// deposed lets a follower lead with the vote of the other one; what the old leader told nobody is gone.
+// deposed lets a follower lead with the vote of the other one; entries that only the old leader has are lost.
 func deposed(c *cluster) string {
 	old := c.leader()
 	if old == nil {
@@ -123,7 +123,7 @@ func deposed(c *cluster) string {
 	return ""
 }
 
-// askedAgain is a proposal that the leader does not hear of until its proposer asks again, after three and a half timeouts.
+// askedAgain is a proposal that does not reach the leader until its proposer repeats it, after three and a half timeouts.
 func askedAgain(c *cluster) string {
 	p := by(97, 1, c.next(), "g=1")
 	c.toVoters(p)
@@ -143,7 +143,7 @@ func askedAgain(c *cluster) string {
 	return ""
 }
 
-// slowly logs commands that nobody, or the leader alone, applies for the moment.
+// slowly logs commands that no member, or only the leader, applies for the moment.
 func slowly(c *cluster, all bool, commands ...string) string {
 	leader := c.leader()
 	if leader == nil {
@@ -180,9 +180,9 @@ var openMoves = []openMove{
 	{"two election timeouts pass", func(c *cluster) string { c.tick(20); return "" }},
 }
 
-// greedy offers more than one proposer may have held, and more than a voter holds at all. What may be held promises revisions that
-// the leader does not come to for long: others have room, and all the same the fast path is open to nobody until those records
-// go, or as many writes have come. So of the laws only room is kept here.
+// greedy offers more records than one proposer may keep, and more than a voter keeps at all. Those that it may keep promise
+// revisions that the leader does not reach for long: voters have room for others, and yet the fast path is closed to all until
+// those records go, or as many writes have come. So only the law of room is checked here.
 var greedy = []openMove{{"one proposer offers 4,100 records to the voters", func(c *cluster) string {
 	many := make([]consensus.Proposal, 0, 4100)
 	for range 4100 {
@@ -191,7 +191,7 @@ var greedy = []openMove{{"one proposer offers 4,100 records to the voters", func
 	return c.toVoters(many...)
 }}}
 
-// openToOthers asks on behalf of a proposer that has nothing to do with what was before.
+// openToOthers offers proposals of an uninvolved proposer.
 func (c *cluster) openToOthers() string {
 	c.tick(6)
 	via := c.follower()
@@ -214,7 +214,7 @@ func (c *cluster) openToOthers() string {
 	return fmt.Sprintf("open: none of three proposals succeeded on the fast path (refused: %v)", after.Refused)
 }
 
-// calm lets everybody apply, and time pass.
+// calm lets all members apply, and time pass.
 func (c *cluster) calm() string {
 	for _, n := range c.nodes {
 		n.holdApply = false
@@ -272,7 +272,7 @@ func (r *openRule) play(path []int) string {
 	return c.calm()
 }
 
-// Ensure that nobody closes the fast path to others, and that this is noticed with a rule dropped.
+// Ensure that no proposer closes the fast path to others, and that the laws break with a rule dropped.
 func TestReplica_Step_exploreOpen(t *testing.T) {
 	deep := 2
 	if os.Getenv("EXPLORE_SECONDS") != "" {

@@ -16,17 +16,18 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// An exploration of the real core by rounds, where the explorer of single messages (fast_exhaust_test.go) does not get with four
-// or five voters. One move is what a few messages do together: an election by a set of voters, a leader that brings one member in
-// line, a restart with an older store, a candidate's question to one member, a read that asks some members, a proposal that
-// some hear, a change of members. All other messages of a move are lost. All sequences of moves are tried, shortest first;
-// states that differ only in the names of members, but for the reader, are one. What is compared is what Status, logs, disks and
-// stores show: two states that differ only in what a replica hides, such as how far it knows its log to equal its leader's, are
-// taken for one. That can lose a schedule and raises no false alarm.
+// An exploration of the real core by rounds, for four or five voters, which are too many for the explorer of single messages
+// (fast_exhaust_test.go). One move is the effect of a few messages together: an election by a set of voters, a leader that
+// brings one member in line, a restart with an older store, a candidate's question to one member, a read that asks some
+// members, a proposal that some members receive, a change of members. All other messages of a move are lost. The exploration
+// tries all sequences of moves, the shortest first; states that differ only in the names of members, but for the reader, are
+// one. It compares what Status, logs, disks and stores show: two states that differ only in hidden fields of a replica, such as
+// the index up to which its log is known to equal its leader's, are taken for one. That can lose a schedule and raises no false
+// alarm.
 //
-// EXPLORE_SECONDS=600 goes on for so long; EXPLORE=name plays the scenarios whose names contain it.
+// EXPLORE_SECONDS=600 explores for so many seconds; EXPLORE=name plays the scenarios whose names contain it.
 
-// Two moves that touch no common member lead to the same state in either order: of such neighbours only one order is tried.
+// Two consecutive moves that touch no common member lead to the same state in either order: only one order is tried.
 
 // roundMove is one move, and the members that it touches, a bit each.
 type roundMove struct {
@@ -47,19 +48,19 @@ func bit(ids ...memberID) (set int) {
 	return set
 }
 
-// scenario is where an exploration begins and what it may do.
+// scenario is the beginning of an exploration, and its moves.
 type scenario struct {
 	name    string
 	voters  int
 	begin   func(x *story)
-	reader  memberID // reads once; other members are alike
+	reader  memberID // one member reads; the others are interchangeable
 	fast    int      // proposals, at most
 	changes bool
-	coarse  bool // leaders give their log to those who elected them, at once, and to nobody else but the reader
+	coarse  bool // a leader gives its log to its voters at once, and to no other member but the reader
 	faults  rules.Set
 	broken  string // the law that must break, or none
-	depth   int    // in go test, without EXPLORE_SECONDS
-	quick   int    // states, at most, in go test
+	depth   int    // of the search in go test, without EXPLORE_SECONDS
+	quick   int    // the most states in go test
 }
 
 const exploreRead = 1 << 20
@@ -83,7 +84,7 @@ func (s *scenario) start(t *testing.T) *story {
 	return x
 }
 
-// bring is give that stops when nothing is left to be said.
+// bring is give that stops when no message is left.
 func (x *story) bring(leader memberID, to ...memberID) {
 	for range 8 {
 		x.passOnce(leader, to, func(*message) bool { return true })
@@ -93,7 +94,7 @@ func (x *story) bring(leader memberID, to ...memberID) {
 	}
 }
 
-// even reports whether members hold and know what their leader does, and it knows that.
+// even reports whether members have the leader's log and commit index, and whether the leader knows it.
 func (x *story) even(leader memberID, to []memberID) bool {
 	l := x.node(leader)
 	s := l.replica.Status()
@@ -116,7 +117,7 @@ func (x *story) olderStore(n *node, index consensus.Index) store {
 	return s
 }
 
-// moves returns what may happen next.
+// moves returns the moves that are possible next.
 func (s *scenario) moves(x *story) []roundMove {
 	var all []roundMove
 	add := func(touch int, name string, do func(x *story)) { all = append(all, roundMove{name, touch, do}) }
@@ -135,7 +136,7 @@ func (s *scenario) moves(x *story) []roundMove {
 				add(0, fmt.Sprintf("%v logs a slow entry", id), func(x *story) { x.slow(fmt.Sprint("S", len(x.ids)), "f", id) })
 			}
 		}
-		for set := range 1 << len(x.nodes) { // the least quorums that hold the candidate
+		for set := range 1 << len(x.nodes) { // the least quorums that contain the candidate
 			if set&bit(id) == 0 || bits.OnesCount(uint(set)) != len(x.nodes)/2+1 {
 				continue
 			}
@@ -206,7 +207,7 @@ func members(set int) []memberID {
 	return ids
 }
 
-// elected lets a member campaign once, after it learned from its voters of later terms.
+// elected lets a member campaign once, after it learned later terms from its voters.
 func (x *story) elected(id memberID, votes ...memberID) bool {
 	if leadsNow(x.node(id)) {
 		x.pass(id, votes, func(m *message) bool { m.Entries, m.Commit = nil, 0; return true })
@@ -223,7 +224,7 @@ func (x *story) inquire(id, to memberID) {
 	x.rest()
 }
 
-// readFrom begins a read; those in the set hear of it, and what they answer arrives, but for the leader's round.
+// readFrom begins a read; the members in the set receive it, and their answers arrive, but for the leader's round.
 func (x *story) readFrom(id memberID, set int) {
 	x.laws.ask(x.node(id), exploreRead)
 	x.node(id).step(raft.Read{IDs: []uint64{exploreRead}, Spread: true})
@@ -237,7 +238,7 @@ func (x *story) readFrom(id memberID, set int) {
 	x.rest()
 }
 
-// rest ends a move.
+// rest ends a move: it completes the pending work, and drops all messages under way.
 func (x *story) rest() {
 	for _, n := range x.nodes {
 		for n.drain() {
@@ -246,7 +247,7 @@ func (x *story) rest() {
 	x.net = nil
 }
 
-// state sums up what is to be seen, with members renamed by to.
+// state returns a hash of all that is visible, with members renamed by to.
 func (x *story) state(to []uint64, seen []raft.Status) uint64 {
 	var h maphash.Hash
 	h.SetSeed(exploreSeed)
@@ -281,7 +282,7 @@ func (x *story) state(to []uint64, seen []raft.Status) uint64 {
 	return h.Sum64()
 }
 
-// canonical returns the least sum over all renamings that keep the reader.
+// canonical returns the least hash over all renamings that keep the reader.
 func (s *scenario) canonical(x *story) uint64 {
 	least := ^uint64(0)
 	var seen []raft.Status
@@ -315,7 +316,7 @@ func (s *scenario) canonical(x *story) uint64 {
 	return least
 }
 
-// exploration is what an exploration found.
+// exploration is the result of an exploration.
 type exploration struct {
 	states, plays, depth int
 	complete             bool // to that depth
@@ -376,8 +377,8 @@ func (s *scenario) explore(t *testing.T, depth, states int, until time.Time) (e 
 	return e
 }
 
-// recovered is where a leader has recovered a write of the fast path, above entries of the leader before that member 2 alone
-// holds, and has told nobody but 2 of its term. It is what laterCommit begins with.
+// recoveredElsewhere is the state in which a leader has recovered a write of the fast path, above entries of the leader before
+// that only member 2 holds, and only 2 knows the leader's term. laterCommit begins with it.
 func recoveredElsewhere(x *story) {
 	x.slow("Y1", "c", 1)
 	x.slow("Y2", "d", 1)
@@ -390,7 +391,7 @@ func recoveredElsewhere(x *story) {
 	x.tell(3, 2)
 }
 
-// led is a leader with one write that all have but the last member, who has not heard of it.
+// led is a leader with one write that all have but the last member, which has not received it.
 func led(x *story) {
 	x.slow("K", "c", 1)
 	for _, n := range x.nodes[1 : len(x.nodes)-1] {
@@ -398,7 +399,8 @@ func led(x *story) {
 	}
 }
 
-// ledElsewhere goes on from there: leader 1 of the next term has committed what members 4 and 5 hold with it.
+// ledElsewhere continues from recoveredElsewhere: leader 1 of the next term has committed entries that members 4 and 5 hold
+// with it.
 func ledElsewhere(x *story) {
 	recoveredElsewhere(x)
 	x.bring(1, 5)
@@ -406,8 +408,8 @@ func ledElsewhere(x *story) {
 	x.bring(1, 4, 5)
 }
 
-// readingElsewhere is the same with a read at member 2, of which the leader and the other two have heard, and answered the
-// question to the voters.
+// readingElsewhere is recoveredElsewhere with a read at member 2, whose question the leader and members 4 and 5 have received
+// and answered.
 func readingElsewhere(x *story) {
 	recoveredElsewhere(x)
 	x.readFrom(2, bit(3, 4, 5))

@@ -6,9 +6,9 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// The fast path is decided in package fast. Here its messages are received and sent, and its entries appended.
+// Package fast decides on the fast path. This file receives and sends its messages, and appends its entries.
 
-// view is what the fast path sees of this replica.
+// view returns the state of this replica that the fast path reads.
 func (r *Replica) view() fast.View {
 	v := fast.View{
 		Now: r.clock.now, Term: r.hard.term, Leader: r.leader, Follows: r.role == Follower,
@@ -33,7 +33,7 @@ func (r *Replica) proposeFast(proposals []consensus.Proposal) {
 	r.forwardOffers(proposals)
 }
 
-// handleRecord takes proposals into the pool, and answers for each once that is durable.
+// handleRecord records proposals, and answers for each once the records are durable.
 func (r *Replica) handleRecord(m *consensus.Message) {
 	v := r.view()
 	if m.From == r.opts.ID {
@@ -49,7 +49,7 @@ func (r *Replica) handleRecord(m *consensus.Message) {
 	r.sendInTerm(reply)
 }
 
-// handleFastPropose takes proposals into the leader's log, at an exact revision where that is possible.
+// handleFastPropose appends proposals to the leader's log, at an exact revision where that is possible.
 func (r *Replica) handleFastPropose(m *consensus.Message) {
 	if r.lead == nil || (m.Config != r.configs.ID() && !r.opts.Dropped[rules.AnyConfig]) {
 		r.handlePropose(m)
@@ -59,7 +59,7 @@ func (r *Replica) handleFastPropose(m *consensus.Message) {
 	r.lead.admitFast(&v, m)
 }
 
-// askForOrphans asks the leader what became of records that were kept for long.
+// askForOrphans asks the leader about proposals whose records this member has kept for long.
 func (r *Replica) askForOrphans() {
 	v := r.view()
 	ids := r.fast.Orphans(&v)
@@ -77,7 +77,7 @@ func (r *Replica) askForOrphans() {
 	r.sendInTerm(m)
 }
 
-// handleOrphans aborts proposals that have not succeeded.
+// handleOrphans aborts the proposals that were asked about and have not succeeded.
 func (l *leader) handleOrphans(m *consensus.Message) {
 	if !l.started() || l.transfers() || !l.fast.Update() {
 		return

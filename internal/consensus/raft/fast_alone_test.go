@@ -8,7 +8,7 @@ import (
 )
 
 // Ensure that the only voter leads again by itself, and does not campaign in every Step, if its log ends with a change by
-// protocol apply of which it forgot that it had committed: whom that adds has no say yet.
+// protocol apply whose commit it forgot: the members that the change adds have no vote yet.
 func TestReplica_Step_aloneButAsks(t *testing.T) {
 	c := newCluster([]memberID{1}, []memberID{2}, func(o *raft.Options) { o.Fast.Footprint = footprintOf })
 	c.lossy = true

@@ -6,8 +6,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// Ensure that no voter holds two attempts of one proposal, whatever it touches: else both could be recovered, and the lower one,
-// which nobody was told of, would come first. A proposal that touches nothing conflicts with no other.
+// Ensure that no voter holds two attempts of one proposal, whatever it touches: else both could be recovered, and the lower
+// one, which was reported to no client, would be applied first. A proposal that touches nothing conflicts with no other.
 func TestReplica_Step_fastTwoAttempts(t *testing.T) {
 	x := newStory(5, rules.Set{})
 	x.fast("P", "-", 3, 4, 5)
@@ -23,7 +23,7 @@ func TestReplica_Step_fastTwoAttempts(t *testing.T) {
 	}
 }
 
-// Ensure the same of a leader that holds another attempt since it followed.
+// Ensure the same of a leader that holds another attempt from its time as a follower.
 func TestReplica_Step_fastTwoAttemptsOfLeader(t *testing.T) {
 	for _, holds := range []bool{false, true} {
 		x := newStory(5, rules.Set{})

@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// offered gives a member one message of the fast path and returns what it says of the first proposal.
+// offered gives a member one message of the fast path and returns its verdict on the first proposal.
 func (n *node) offered(kind consensus.MessageKind, proposals ...consensus.Proposal) consensus.Verdict {
 	s := n.replica.Status()
 	n.c.net = nil
@@ -35,8 +35,8 @@ func newFastCluster(adapt func(o *raft.Options)) *cluster {
 	return c
 }
 
-// Ensure that leader and voters alike take nothing on the fast path that touches ranges, or whose proposer's sessions are being
-// ended, or whose session is not open, and that each rule is what refuses it.
+// Ensure that leader and voters alike refuse on the fast path a command that touches ranges, one whose proposer's sessions are
+// being ended, and one whose session is not open, and that each rule is the reason.
 func TestReplica_receive_refusedFast(t *testing.T) {
 	many := make([]byte, 0, 200)
 	for range 130 {
@@ -45,7 +45,7 @@ func TestReplica_receive_refusedFast(t *testing.T) {
 	for _, tc := range []struct {
 		name, before, command string
 		strange               bool
-		rule                  []rules.Rule // that refuse it
+		rule                  []rules.Rule // the rules that refuse it
 		want                  consensus.Refused
 	}{
 		{"a single key", "", "a=1", false, nil, consensus.RefusedNot},
@@ -89,7 +89,7 @@ func TestReplica_receive_refusedFast(t *testing.T) {
 	}
 }
 
-// noSession makes all members take the session of a proposal for one that is not open.
+// noSession makes the session of a proposal unknown to all state machines.
 func (c *cluster) noSession(id consensus.ProposalID) {
 	opts := c.opts
 	c.opts = func(member memberID) raft.Options {
@@ -112,7 +112,7 @@ func (c *cluster) noSession(id consensus.ProposalID) {
 }
 
 // Ensure that a record of a session which is not open, such as an earlier version may have left on the disk, is dropped once an
-// abort of it is applied, and not held, and aborted again, for ever.
+// abort of it is applied. Otherwise it would be held, and aborted again, for ever.
 func TestReplica_forgetApplied_noSession(t *testing.T) {
 	for _, broken := range []bool{false, true} {
 		c := newFastCluster(func(o *raft.Options) { o.Dropped[rules.AnswerUnopened] = broken })
@@ -174,7 +174,7 @@ func TestReplica_boundOf_noRevision(t *testing.T) {
 	}
 }
 
-// Ensure that nobody asks what became of a proposal before its proposer had time to ask again, after three election timeouts.
+// Ensure that no voter asks about a proposal before its proposer had time to repeat it, after three election timeouts.
 func TestReplica_askForOrphans_patience(t *testing.T) {
 	c := newFastCluster(func(*raft.Options) {})
 	c.node(2).offered(consensus.MsgRecord, proposalOf(5, "a=1"))
@@ -195,8 +195,8 @@ func TestReplica_askForOrphans_patience(t *testing.T) {
 	}
 }
 
-// Ensure that a voter without a leader asks nobody what became of its records, and asks the next leader as soon as it hears it: what
-// it cannot ask does not count as asked.
+// Ensure that a voter without a leader asks no member about its records, and asks the next leader at its first message: a
+// question that it cannot send does not count as asked.
 func TestReplica_askForOrphans_withoutLeader(t *testing.T) {
 	c := newFastCluster(func(*raft.Options) {})
 	n := c.node(2)
@@ -231,7 +231,7 @@ func TestReplica_askForOrphans_withoutLeader(t *testing.T) {
 	}
 }
 
-// Ensure that what a voter or the leader refuses is counted by its reason, for who asks why a cluster goes the slow way.
+// Ensure that refusals of voters and of the leader are counted by reason: the counts show why a cluster takes the slow path.
 func TestReplica_FastCounts_refused(t *testing.T) {
 	for _, kind := range []consensus.MessageKind{consensus.MsgRecorded, consensus.MsgFast} {
 		c := newFastCluster(func(*raft.Options) {})
@@ -247,7 +247,7 @@ func TestReplica_FastCounts_refused(t *testing.T) {
 	}
 }
 
-// Ensure that a voter tells a candidate for which it does not vote nothing of its records: it may accept others after that.
+// Ensure that a voter that refuses a candidate sends it no records: it may accept others after that.
 func TestReplica_handleVote_refusedWithoutRecords(t *testing.T) {
 	for _, grants := range []bool{true, false} {
 		c := newFastCluster(func(*raft.Options) {})
@@ -265,8 +265,8 @@ func TestReplica_handleVote_refusedWithoutRecords(t *testing.T) {
 	}
 }
 
-// Ensure that a proposer which offers records and never proposes them has nothing held after a few times, for longer and longer,
-// and that nobody else has to suffer for it.
+// Ensure that voters keep no records of a proposer which offers records and never proposes them, after a few times, for longer
+// and longer, and that no other proposer suffers from it.
 func TestReplica_record_blame(t *testing.T) {
 	for _, broken := range []bool{false, true} {
 		c := newFastCluster(func(o *raft.Options) { o.Dropped[rules.NoBlame] = broken })

@@ -7,8 +7,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// Ensure that what a native client says is no sign of life of a member whose name it took: a leader that hears nobody else
-// must notice that it is alone.
+// Ensure that messages of a native client are no sign of life of a member whose name it took: a leader that hears from no other
+// member must notice that it is alone.
 func TestReplica_Receive_clientInAMembersName(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) { o.CheckQuorum = true })
 	c.elect(1)

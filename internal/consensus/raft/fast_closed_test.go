@@ -8,7 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// Ensure that closing the fast path, on members that start again, loses nothing that was answered on it, and that it is closed.
+// Ensure that closing the fast path, on members that start again, loses no write that was answered on it, and that it is
+// closed.
 func TestReplica_Step_fastClosed(t *testing.T) {
 	closed := false
 	c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) {
@@ -44,8 +45,7 @@ func TestReplica_Step_fastClosed(t *testing.T) {
 	}
 }
 
-// Ensure that a member which holds proposals does not start without being told what they touch and what became of them: it would
-// forget them.
+// Ensure that a member which holds records does not start without Footprint and State: it would forget the records.
 func TestNew_holdsUnknown(t *testing.T) {
 	restored := raft.Restored{
 		Base:    consensus.Founding(testConfig([]memberID{1}, nil)),

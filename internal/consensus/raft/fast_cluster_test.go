@@ -7,19 +7,19 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quorate/quorate/internal/base/keyrange"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/consensus/rules"
-	"github.com/quorate/quorate/internal/keyrange"
 )
 
 // The part of the test's members that the fast path needs: a state machine with revisions and results, a pool on disk, and
-// replies that are evaluated once the disk has the entry.
+// replies that are evaluated once the entry is on disk.
 
 // keys is a state machine whose commands name the keys that they read and write, "ab=1", or all of them, "*=1", or none, "-=1";
-// "!=1" meets every other one, and "~a=1" reads and changes nothing. What a command gives is the revision at which each of its
-// keys was written before: any two in another order show.
+// "!=1" conflicts with every other one, and "~a=1" reads and changes nothing. The result of a command is the revision at which
+// each of its keys was written before, so that a different order of any two shows.
 type keys struct {
 	dropped  *rules.Set // of those that a state machine keeps
 	revision uint64
@@ -27,18 +27,18 @@ type keys struct {
 	results  map[consensus.ProposalID]result
 }
 
-// result is what became of a proposal.
+// result is the result of a proposal.
 type result struct {
 	index    consensus.Index
 	revision uint64
 	reply    string
 	aborted  bool
-	times    int // that it was applied
+	times    int // how many times it was applied
 }
 
 const allKeys = "abcdefgh"
 
-// touched returns the keys of a command, and whether it meets every other one.
+// touched returns the keys of a command, and whether it conflicts with every other one.
 func touched(payload []byte) (names string, barrier bool) {
 	names, _, _ = strings.Cut(strings.TrimPrefix(string(payload), "~"), "=")
 	switch {
@@ -78,7 +78,7 @@ func (k keys) clone() keys {
 	return k
 }
 
-// evaluate returns what a command would give now.
+// evaluate returns the result that a command would have now.
 func (k *keys) evaluate(payload []byte) string {
 	var b strings.Builder
 	names, _ := touched(payload)
@@ -139,7 +139,7 @@ func (k *keys) abort(e *entry) {
 	}
 }
 
-// stateAt asks the state machine that a member has when it is asked.
+// stateAt returns a function that asks the state machine which a member has at the time of the call.
 func (c *cluster) stateAt(id memberID) func(consensus.ProposalID) fast.ProposalState {
 	return func(proposal consensus.ProposalID) fast.ProposalState { return c.node(id).store.keys.stateOf(proposal) }
 }
@@ -151,7 +151,7 @@ func (k *keys) stateOf(id consensus.ProposalID) fast.ProposalState {
 	return fast.ProposalUnknown
 }
 
-// keep performs what a persist request says of the pool.
+// keep performs the changes of the pool in a persist request.
 func (d *disk) keep(out *raft.Output, ForgetAtAppend bool) (forgot bool) {
 	drop := func(gone func(r *consensus.Record) bool) bool {
 		before := len(d.records)
@@ -171,7 +171,7 @@ func (d *disk) keep(out *raft.Output, ForgetAtAppend bool) (forgot bool) {
 	return forgot
 }
 
-// reply answers what the leader answers on the fast path: what the entry will give, if that is certain.
+// reply sends the leader's answers on the fast path: the result that the entry will have, if that is certain.
 func (n *node) reply() {
 	for i := range n.replies {
 		evaluation := &n.replies[i]
@@ -224,8 +224,8 @@ func (c *cluster) proposeFast(id memberID, commands ...string) {
 	}
 }
 
-// held prints, for scripts, the revision of each store, how many proposals of others it holds, and those on its disk: what is
-// forgotten leaves the disk with the next write, or is forgotten again.
+// held prints, for scripts, the revision of each store, how many proposals of others it holds, and those on its disk: a
+// forgotten record leaves the disk with the next write, or is forgotten again.
 func (s *script) held() {
 	for _, n := range s.nodes {
 		fmt.Fprintf(s.out, "%v: revision %d, holds %d, on disk", n.id, n.store.keys.revision, n.replica.FastCounts().Held)
@@ -236,7 +236,7 @@ func (s *script) held() {
 	}
 }
 
-// fastOnly delivers, for scripts, what is of the fast path; the rest stays under way.
+// fastOnly delivers, for scripts, the messages of the fast path; the others stay under way.
 func (s *script) fastOnly() {
 	for moved := true; moved; {
 		moved = false

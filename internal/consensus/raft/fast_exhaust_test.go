@@ -10,9 +10,10 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// explorer tries every order in which messages can arrive, and every moment at which a member may campaign or fall, of a small
-// scenario. What is never delivered is lost. A replica cannot be copied, so that each schedule is played from the beginning. Two
-// schedules that gave every member the same, show the same and left the same under way are one.
+// explorer tries every order in which messages can arrive, and every moment at which a member may campaign or crash, of a small
+// scenario. A message that is never delivered is lost. A replica cannot be copied, so each schedule is played from the
+// beginning. Two schedules are one if every member got the same inputs and shows the same state, and the same messages are
+// under way.
 type explorer struct {
 	voters  int
 	faults  rules.Set
@@ -29,18 +30,18 @@ type explorer struct {
 	how     []int
 }
 
-// event is what may happen beside the arrival of a message.
+// event is an event other than the arrival of a message.
 type event struct {
 	name string
 	at   memberID
 	do   func(x *schedule)
 }
 
-// schedule is one of them, under way.
+// schedule is an order of events, under way.
 type schedule struct {
 	*cluster
 	laws *fastLaws
-	past []uint64 // what each member was given, in any order
+	past []uint64 // the inputs of each member, in any order
 	used []bool   // events
 }
 
@@ -64,8 +65,8 @@ func (e *explorer) start() *schedule {
 	return x
 }
 
-// quiet lets everybody do what waits, delivers answers at once, where they matter most, and drops what this exploration is not
-// about.
+// quiet completes the pending work of all members, delivers answers at once, where they matter most, and drops the messages
+// that this exploration ignores.
 func (x *schedule) quiet() {
 	for answers := true; answers; {
 		answers = false
@@ -89,12 +90,12 @@ func (x *schedule) quiet() {
 	}
 }
 
-// give notes what a member was given.
+// give notes an input of a member.
 func (x *schedule) give(id memberID, what []byte) {
 	x.past[id-1] += maphash.Bytes(exploreSeed, what)
 }
 
-// state sums up what everybody was given, shows, and has on its disk, and what is under way.
+// state returns a hash of the inputs of all members, of their visible state and disks, and of the messages under way.
 func (x *schedule) state() uint64 {
 	var h maphash.Hash
 	h.SetSeed(exploreSeed)
@@ -161,7 +162,7 @@ func (x *schedule) choices() int {
 	return n
 }
 
-// explore goes on from a schedule that path leads to.
+// explore continues the schedule to which path leads.
 func (e *explorer) explore(x *schedule, path []int) {
 	e.deepest = max(e.deepest, len(path))
 	count := x.choices()
@@ -236,8 +237,8 @@ func TestReplica_Step_fastExhaustive(t *testing.T) {
 		voters int
 		begin  func(x *schedule)
 		events []event
-		rules  string // that are dropped: then a law breaks
-		all    bool   // it is small enough
+		rules  string // the rules that are dropped: then a law breaks
+		all    bool   // the scenario is small enough to explore it all
 	}{
 		{"one of two, an election", 2, one, []event{campaign(2)}, "", true},
 		{"one of two, an election, a fall", 2, one, []event{campaign(2), fall(1)}, "", true},

@@ -8,14 +8,14 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// fastLaws checks, after every Step, what the fast path promises (docs/fast-path.md, L1 to L6), beside the laws of Raft.
+// fastLaws checks, after every Step, the promises of the fast path (docs/fast-path.md, L1 to L6), beside the laws of Raft.
 type fastLaws struct {
 	*laws
 	c       *cluster
 	want    store // everything committed, applied once, in order
-	origin  store // before that
+	origin  store // before want
 	wins    map[consensus.ProposalID]win
-	done    map[consensus.ProposalID]uint64 // reported to somebody, or as good as: applied somewhere
+	done    map[consensus.ProposalID]uint64 // reported to a client, or as good as that: applied somewhere
 	invoked map[consensus.ProposalID]uint64 // the greatest revision reported before
 	top     uint64                          // of done
 	reads   map[[2]uint64][]consensus.ProposalID
@@ -27,20 +27,20 @@ type fastLaws struct {
 	skipped, aborted, served, early, opened, snapshots, recoveredWins int
 }
 
-// win is what a proposer was told on the fast path.
+// win is a decision that a proposer reports.
 type win struct {
 	revision uint64
 	reply    string
 }
 
-// pendingRead is a read that may be served at index, and what it must show.
+// pendingRead is a read that may be served at index, and the writes that it must show.
 type pendingRead struct {
 	by    memberID
 	index consensus.Index
 	must  []consensus.ProposalID
 }
 
-// leaderView is for what a leader was checked last.
+// leaderView is the state of a leader at its last check.
 type leaderView struct {
 	term consensus.Term
 	last position
@@ -84,14 +84,14 @@ func newFastLaws(c *cluster) *fastLaws {
 	return l
 }
 
-// invoke notes that a client proposes something for the first time.
+// invoke notes that a client makes a proposal for the first time.
 func (l *fastLaws) invoke(id consensus.ProposalID) {
 	if _, again := l.invoked[id]; !again {
 		l.invoked[id] = l.top
 	}
 }
 
-// ask notes what a read that begins now must show.
+// ask notes the writes that a read that begins now must show.
 func (l *fastLaws) ask(n *node, id uint64) {
 	key := [2]uint64{uint64(n.id), id}
 	l.asked[key] = l.highest
@@ -131,7 +131,7 @@ func (l *fastLaws) won(n *node, out *raft.Output, a consensus.Attempt, reply str
 	}
 }
 
-// known checks L5: what introduced the configuration of a fast success is durable on a superquorum of its voters.
+// known checks L5: the entry of the configuration of a fast success is durable on a superquorum of its voters.
 func (l *fastLaws) known(n *node, id consensus.ProposalID) {
 	in := n.replica.InForce()
 	holders := 0
@@ -146,14 +146,14 @@ func (l *fastLaws) known(n *node, id consensus.ProposalID) {
 	}
 }
 
-// agrees checks L1 for one proposal: what was applied is what was reported.
+// agrees checks L1 for one proposal: the applied result is the reported one.
 func (l *fastLaws) agrees(id consensus.ProposalID, r result) {
 	if w, won := l.wins[id]; won && (r.aborted || r.revision != w.revision || r.reply != w.reply) {
 		l.breach("L1: %v reported as %+v, applied as %+v", id, w, r)
 	}
 }
 
-// follow applies what has committed lately once more, and compares all members with that.
+// follow applies the newly committed entries to a second state machine, and compares all members with it.
 func (l *fastLaws) follow() {
 	for {
 		e, ok := l.committed[l.want.position.Index+1]
@@ -204,7 +204,7 @@ func (l *fastLaws) advance(e *entry) {
 	}
 }
 
-// passed checks that no revision was passed at which something was reported.
+// passed checks that the revision did not pass that of a reported proposal without applying it.
 func (l *fastLaws) passed() {
 	for id, w := range l.wins {
 		if _, applied := l.want.keys.results[id]; !applied && l.want.keys.revision >= w.revision {
@@ -213,7 +213,7 @@ func (l *fastLaws) passed() {
 	}
 }
 
-// sameAs compares what a member applied with what it should have: it may be behind.
+// sameAs compares a member's state with the expected one: the member may be behind.
 func (l *fastLaws) sameAs(n *node) {
 	k := &n.store.keys
 	for id, r := range k.results {
@@ -244,8 +244,8 @@ func (l *fastLaws) serve() {
 	l.pending = keep
 }
 
-// leading checks that every leader that may answer reads now holds what was reported, with its revision and its reply. A
-// fault shows so one election before anybody applies anything.
+// leading checks that every leader that may answer reads now holds all reported proposals, with their revisions and replies. A
+// fault so shows one election before a member applies anything.
 func (l *fastLaws) leading() {
 	if len(l.wins) == 0 {
 		return
@@ -271,7 +271,7 @@ func (l *fastLaws) leading() {
 	}
 }
 
-// inTerm reports whether a quorum is in the term of a leader, so that nobody leads a later one.
+// inTerm reports whether a quorum is in the term of a leader, so that no member leads a later one.
 func (l *fastLaws) inTerm(n *node) bool {
 	in := n.replica.InForce().Config
 	sets := [][]memberID{in.Voters}
@@ -306,7 +306,7 @@ func (l *fastLaws) holds(n *node) {
 	}
 }
 
-// same compares all members with what they should have applied.
+// same compares all members with the expected state.
 func (l *fastLaws) same() {
 	for _, n := range l.c.nodes {
 		l.sameAs(n)

@@ -11,12 +11,13 @@ import (
 	"github.com/quorate/quorate/internal/consensus/tally"
 )
 
-// A native client proves its key, and so its ids are its own. Nothing proves that it sends every voter one payload under an id.
+// A native client proves its key, so its ids are its own. It may still send different payloads under one id to different
+// voters.
 
 const liar = memberID(777)
 
-// lies sends, as a native client does, the n-th proposal of the liar to every voter, each with the payload that it is to get; an
-// empty one sends nothing. The first voter leads.
+// lies sends the n-th proposal of the lying client to every voter, each with its payload of the list; a voter with an empty
+// payload gets nothing. The first voter leads.
 func (c *cluster) lies(n uint64, payloads []string) {
 	s := c.node(1).replica.Status()
 	for i, payload := range payloads {
@@ -36,8 +37,8 @@ func (c *cluster) lies(n uint64, payloads []string) {
 	}
 }
 
-// deliverFast delivers what belongs to the fast path, with which no entry reaches another log. Some of it is lost. It returns
-// what is for the client.
+// deliverFast delivers the messages of the fast path, with which no entry reaches another log. Some of them are lost. It
+// returns those that are for the client.
 func (c *cluster) deliverFast(lost func() bool) (toClient []message) {
 	for moved := true; moved; {
 		moved = false
@@ -62,7 +63,7 @@ func (c *cluster) deliverFast(lost func() bool) (toClient []message) {
 	return toClient
 }
 
-// die ends the leader before an append of it arrives, and lets another one be elected.
+// die ends the leader before an append of it arrives, and lets another member be elected.
 func (c *cluster) die(successor memberID) {
 	c.net = nil
 	c.node(1).crash()
@@ -77,8 +78,8 @@ func (c *cluster) die(successor memberID) {
 	c.tick(5, left...)
 }
 
-// Ensure that the payload which a lying client told one voter alone is not recovered because others hold its id: it would come
-// before a write of the same key that its proposer was told of. Dropping the digest shows that.
+// Ensure that the payload which a lying client sent to only one voter is not recovered because others hold its id: it would be
+// applied before a write of the same key that was reported to its proposer. Dropping the digest shows that.
 func TestReplica_Recover_clientEquivocates(t *testing.T) {
 	for _, dropped := range []bool{false, true} {
 		c := newCluster([]memberID{1, 2, 3, 4, 5}, nil, func(o *raft.Options) {
@@ -104,8 +105,8 @@ func TestReplica_Recover_clientEquivocates(t *testing.T) {
 	}
 }
 
-// Ensure that no mixture of payloads under one id, told to any of the voters, breaks a promise to somebody honest, whoever is
-// elected next. Dropping the digest breaks one.
+// Ensure that no mixture of payloads under one id, sent to any of the voters, breaks a promise to an honest proposer, whichever
+// member is elected next. Dropping the digest breaks one.
 func TestReplica_Recover_clientsEquivocateAtRandom(t *testing.T) {
 	for _, dropped := range []bool{false, true} {
 		broken, won := "", 0
@@ -123,7 +124,7 @@ func TestReplica_Recover_clientsEquivocateAtRandom(t *testing.T) {
 	}
 }
 
-// lyingRun lets a liar and two honest members propose beside each other, and the leader die.
+// lyingRun lets a liar and two honest members propose concurrently, and the leader die.
 func lyingRun(rng *rand.Rand, dropped bool) *fastLaws {
 	ids := []memberID{1, 2, 3, 4, 5, 6, 7}[:4+rng.IntN(4)]
 	c := newCluster(ids, nil, func(o *raft.Options) {
@@ -151,9 +152,9 @@ func lyingRun(rng *rand.Rand, dropped bool) *fastLaws {
 	return l
 }
 
-// Ensure that a client does not take for decided what members hold under one id with different payloads. They may: each member
-// makes the command of the request, with what it knows of the user. The leader dies, and nobody can find what was decided.
-// Dropping the digest shows that.
+// Ensure that a client does not take for decided a proposal that members hold under one id with different payloads. That is
+// possible: each member makes the command from the request and its own view of the user's rights. The leader dies, and no
+// member can tell which payload was decided. Dropping the digest shows that.
 func TestTally_payloadsDiffer(t *testing.T) {
 	for _, dropped := range []bool{false, true} {
 		c := newCluster([]memberID{1, 2, 3, 4, 5}, nil, func(o *raft.Options) { o.Fast.Footprint = footprintOf })

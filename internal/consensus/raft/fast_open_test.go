@@ -7,8 +7,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// Ensure that a member goes the fast way again after a change, also if it has the new configuration already when the leader
-// refuses what it proposed under the one before.
+// Ensure that a member takes the fast path again after a change, also if it has the new configuration already when the leader
+// refuses a proposal under the one before.
 func TestReplica_Propose_fastAfterChange(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, []memberID{4}, func(o *raft.Options) { o.Fast.Footprint = footprintOf })
 	c.elect(1)
@@ -30,8 +30,8 @@ func TestReplica_Propose_fastAfterChange(t *testing.T) {
 	}
 }
 
-// Ensure that a refusal that comes late, and names a configuration of long ago, binds a member no longer than until the leader
-// refuses that, too.
+// Ensure that a late refusal, which names an old configuration, binds a member only until the leader refuses a proposal under
+// that one, too.
 func TestReplica_Propose_lateRefusal(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, []memberID{4}, func(o *raft.Options) { o.Fast.Footprint = footprintOf })
 	c.elect(1)

@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// fieldsOf are the fields of a message that each kind may use, beside From, To, Term and Config: one struct serves all kinds, and
-// no field means two things.
+// fieldsOf are the fields of a message that each kind may use, beside From, To, Term and Config: one struct serves all kinds,
+// and no field has two meanings.
 var fieldsOf = map[consensus.MessageKind]string{
 	consensus.MsgPreVote:        "Last Committed Force",
 	consensus.MsgPreVoteReply:   "Last Committed Reject",
@@ -40,7 +40,7 @@ var fieldsOf = map[consensus.MessageKind]string{
 	consensus.MsgOrphans:        "Verdicts",
 }
 
-// foreignField returns a field that a message bears and its kind does not have; empty if there is none.
+// foreignField returns a field that a message sets and its kind does not use; empty if there is none.
 func foreignField(m *message) string {
 	v := reflect.ValueOf(m).Elem()
 	for _, field := range reflect.VisibleFields(v.Type()) {
@@ -56,8 +56,9 @@ func foreignField(m *message) string {
 	return ""
 }
 
-// Ensure that no message bears a field of another kind, whatever happens to a cluster: a field whose meaning depends on the kind
-// is read wrongly sooner or later. And that each is for another member, which is not told the same twice.
+// Ensure that no message sets a field of another kind, whatever happens to a cluster: a field whose meaning depends on the kind
+// is read wrongly sooner or later. Ensure too that each message is for another member, and that the leader gets no
+// acknowledgement a second time as a proposer.
 func TestReplica_Step_fieldsOfKind(t *testing.T) {
 	if name := foreignField(&message{Kind: consensus.MsgRecord, Round: 1}); name != "Round" {
 		t.Fatalf("a record with a round bears %q", name)
@@ -96,7 +97,7 @@ func TestReplica_Step_fieldsOfKind(t *testing.T) {
 		c.node(4).step(raft.Read{IDs: []uint64{uint64(len(seen) + 100)}, Spread: spread})
 		c.tick(1)
 	}
-	c.node(2).offered(consensus.MsgRecord, proposalOf(500, "d=1")) // and the leader never hears of it
+	c.node(2).offered(consensus.MsgRecord, proposalOf(500, "d=1")) // and the leader never receives it
 	c.isolate(5, true)
 	c.propose(1, "e=1", "f=2", "g=3")
 	c.tick(80)

@@ -49,14 +49,14 @@ func (r *Replica) handleAppend(m *consensus.Message) {
 	r.noteDurable(m.From, m.Durable)
 	r.commitTo(min(m.Commit, r.follow.matched))
 	if len(entries) == 0 && (offered > 0 || r.log.Full()) {
-		r.follow.echoDue = r.follow.echoDue || fresh // an acknowledgement would have the leader stream again
+		r.follow.echoDue = r.follow.echoDue || fresh // an acknowledgement would let the leader stream again
 		return
 	}
 	r.follow.ackDue = true
 }
 
-// refuseBelowBase answers an append that lies below the base of this log, where there is nothing to compare. It hints at the
-// base, which was applied here, so that it is durable: the leader compares that with its own log.
+// refuseBelowBase answers an append that lies below the base of this log, where no entry is left to compare. It hints at the
+// base, which was applied here and so is durable: the leader compares that with its own log.
 func (r *Replica) refuseBelowBase(m *consensus.Message) {
 	r.send(consensus.Message{
 		Kind: consensus.MsgAppendReply, To: m.From, Reject: true, Round: m.Round,
@@ -64,8 +64,8 @@ func (r *Replica) refuseBelowBase(m *consensus.Message) {
 	}, true)
 }
 
-// refuseLog drops a message of a leader whose log differs from what is committed here: its term is over, or one of the two
-// logs is damaged. Nothing is acknowledged; the event reports it once a term.
+// refuseLog drops a message of a leader whose log differs from entries that are committed here: its term is over, or one of the
+// two logs is damaged. The member acknowledges nothing; the event reports it once a term.
 func (r *Replica) refuseLog(m *consensus.Message, at consensus.Position) {
 	r.stats.dropped.Count(filter.BelowCommit)
 	if !r.follow.conflictReported {
@@ -75,9 +75,8 @@ func (r *Replica) refuseLog(m *consensus.Message, at consensus.Position) {
 	}
 }
 
-// extend appends what is new. Only a conflict truncates: an append that says less than the log has may be an old one. It
-// reports false, and changes nothing, if the entries conflict with what is committed, or with what this term's leader sent
-// before.
+// extend appends new entries. Only a conflict truncates: an append that ends before the log does may be an old one. It returns
+// false, and changes nothing, if the entries conflict with committed ones, or with those that this term's leader sent before.
 func (r *Replica) extend(m *consensus.Message, entries []consensus.Entry) bool {
 	same := 0
 	for same < len(entries) && r.log.Matches(entries[same].Position()) {
@@ -99,8 +98,8 @@ func (r *Replica) extend(m *consensus.Message, entries []consensus.Entry) bool {
 	return true
 }
 
-// fits returns those of a leader's entries that this member takes. One that has too much to apply takes nothing that makes
-// its log longer, and acknowledges nothing before it does: the leader asks with each heartbeat.
+// fits returns those of a leader's entries that this member takes. A member with too much to apply takes no entries that make
+// its log longer, and so does not acknowledge them: the leader sends them again after a heartbeat.
 func (r *Replica) fits(entries []consensus.Entry) []consensus.Entry {
 	if !r.log.Full() {
 		return entries
@@ -110,7 +109,7 @@ func (r *Replica) fits(entries []consensus.Entry) []consensus.Entry {
 		same++
 	}
 	if same == len(entries) || entries[same].Index <= r.log.Last() {
-		return entries // known, or in the place of others
+		return entries // none is new, or they replace others
 	}
 	r.stats.logCounts.Withheld++
 	return entries[:same:same]
@@ -124,7 +123,7 @@ func (r *Replica) handleHeartbeat(m *consensus.Message) {
 	r.commitTo(min(m.Commit, r.follow.matched))
 }
 
-// hearRound reports whether a round is new: only then the leader waits for an echo.
+// hearRound reports whether a round is new: the leader waits for the echoes of new rounds only.
 func (r *Replica) hearRound(round uint64) bool {
 	if round <= r.follow.roundHeard {
 		return false
@@ -133,9 +132,9 @@ func (r *Replica) hearRound(round uint64) bool {
 	return true
 }
 
-// acknowledge answers the leader once for all that it said in this Step. Entries are acknowledged from the disk; the
-// echo of a round, for which readers wait, does not wait for it. An acknowledgement repeats the round of the last append, so
-// that the leader knows that all appends before that one have arrived or are lost. A heartbeat may have overtaken them.
+// acknowledge answers all messages of the leader in this Step at once. An acknowledgement of entries waits for the disk; the
+// echo of a round, for which readers wait, does not. An acknowledgement repeats the round of the last append, so that the
+// leader knows that all appends before that one have arrived or are lost. A heartbeat may have overtaken them.
 func (r *Replica) acknowledge() {
 	ack, echo, fresh := r.follow.ackDue, r.follow.echoDue, r.follow.roundNew
 	r.follow.ackDue, r.follow.echoDue, r.follow.roundNew = false, false, false

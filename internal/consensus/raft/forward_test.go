@@ -7,8 +7,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// Ensure that what a follower forwards is cut like appends are: after a change of leader everything unanswered goes out
-// at once, and a single message of that size would be dropped by the network, again and again.
+// Ensure that a follower cuts forwarded proposals as appends are cut: after a change of leader it sends all unanswered ones at
+// once, and the network would drop a single message of that size, again and again.
 func TestReplica_Propose_followerCutsMessages(t *testing.T) {
 	const most = 1000
 	c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) { o.MaxMessageBytes = most })
@@ -46,7 +46,7 @@ func TestReplica_Propose_followerCutsMessages(t *testing.T) {
 	}
 }
 
-// Ensure that a follower asks other voters than the leader for a read only where it is told to: they would answer for nothing.
+// Ensure that a follower asks other voters than the leader for a read only with Spread: their answers would be useless.
 func TestReplica_Read_spread(t *testing.T) {
 	for _, spread := range []bool{false, true} {
 		c := newCluster([]memberID{1, 2, 3}, nil, nil)
@@ -64,8 +64,8 @@ func TestReplica_Read_spread(t *testing.T) {
 	}
 }
 
-// Ensure that what waits for the leader is refused if the leader is lost within the same Step, on either path, so that its
-// callers hear of it at once.
+// Ensure that requests for the leader are refused if the leader is lost within the same Step, on either path, so that their
+// callers learn of it at once.
 func TestReplica_Propose_leaderLostMeanwhile(t *testing.T) {
 	for _, fast := range []bool{false, true} {
 		c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) {
@@ -90,7 +90,7 @@ func TestReplica_Propose_leaderLostMeanwhile(t *testing.T) {
 	}
 }
 
-// Ensure that a state machine that says that it has applied what it was not given is not believed.
+// Ensure that a replica does not believe a state machine that claims to have applied entries that it was not given.
 func TestReplica_Step_appliedTooMuch(t *testing.T) {
 	c := newCluster([]memberID{1}, nil, nil)
 	c.elect(1)

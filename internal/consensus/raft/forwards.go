@@ -34,7 +34,7 @@ func (r *Replica) forwardTransfer(to consensus.MemberID) {
 	r.forwards.box.transfer, r.forwards.box.asks = to, true
 }
 
-// flushForwards sends what waits for the leader; leadership may have moved within the Step.
+// flushForwards sends the requests for the leader; leadership may have moved within the Step.
 func (r *Replica) flushForwards() {
 	box := r.forwards.box
 	r.forwards.box = forwardBox{}
@@ -67,7 +67,7 @@ func (r *Replica) flushForwards() {
 	}
 }
 
-// flushOffers sends what was offered in this Step; leadership may have moved within it.
+// flushOffers sends the offers of this Step; leadership may have moved within it.
 func (r *Replica) flushOffers() {
 	rest := r.forwards.offered
 	r.forwards.offered = nil
@@ -88,8 +88,8 @@ func (r *Replica) flushOffers() {
 	}
 }
 
-// handleRefusals puts them out, and binds what is proposed from now on to the configuration that the leader
-// named, unless this member's log says so by now: what was refused for that alone is proposed again.
+// handleRefusals reports refusals to the proposers, and binds the proposals to come to the configuration that the leader named,
+// unless this member's log has it by now: the shell may propose again those that were refused for that reason alone.
 func (r *Replica) handleRefusals(m *consensus.Message) {
 	for i := range m.Refusals {
 		if m.Refusals[i].Reason != consensus.ReasonStaleConfig || m.From != r.leader {
@@ -102,10 +102,10 @@ func (r *Replica) handleRefusals(m *consensus.Message) {
 	r.out.Refusals = append(r.out.Refusals, m.Refusals...)
 }
 
-// handleReadReply takes the leader's answers to forwarded reads; what was given up meanwhile is not answered twice.
+// handleReadReply reports the leader's answers to forwarded reads; a read that was given up meanwhile gets no second answer.
 func (r *Replica) handleReadReply(m *consensus.Message) {
 	if m.From != r.leader {
-		r.stats.dropped.Count(filter.ReadAnswer) // what another leader was asked was given up with it
+		r.stats.dropped.Count(filter.ReadAnswer) // reads that another leader was asked for were given up with it
 		return
 	}
 	for _, answer := range m.Reads {
@@ -122,7 +122,7 @@ func (r *Replica) handleReadReply(m *consensus.Message) {
 	}
 }
 
-// failForwarded gives up the reads that a leader, no longer followed, has not answered.
+// failForwarded gives up the reads that the former leader has not answered.
 func (r *Replica) failForwarded() {
 	r.out.FailedReads = append(r.out.FailedReads, r.forwards.forwarded...)
 	r.forwards.forwarded = r.forwards.forwarded[:0]

@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// judge drops a message that must not be looked at, and counts it.
+// judge reports whether a message is to be dropped unread, and counts it.
 func (r *Replica) judge(m *consensus.Message) (dropped bool) {
 	if r.opts.Dropped[rules.BelieveMessages] {
 		return false
@@ -22,7 +22,7 @@ func (r *Replica) judge(m *consensus.Message) (dropped bool) {
 	return dropped
 }
 
-// hearsNow reports whether this member leads with its quorum alive, or hears a leader.
+// hearsNow reports whether this member leads with its quorum alive, or follows a leader that it heard lately.
 func (r *Replica) hearsNow() bool {
 	if r.lead != nil {
 		return r.lead.quorumHeard()
@@ -35,7 +35,7 @@ func (r *Replica) knows(id consensus.MemberID) bool {
 	return id == r.opts.ID || r.fed(id) != nil || r.configs.Knows(id)
 }
 
-// mustIgnore reports whether a vote is asked for while a leader seems alive, and not for the sake of that leader.
+// mustIgnore reports whether to ignore a vote request because a leader seems alive that did not ask for the election.
 func (r *Replica) mustIgnore(vote *consensus.Message) bool {
 	if vote.Force {
 		return false
@@ -43,8 +43,8 @@ func (r *Replica) mustIgnore(vote *consensus.Message) bool {
 	return (vote.Term > r.hard.term && r.hearsLeader()) || (vote.Term == r.hard.term && r.promised())
 }
 
-// fromLeaving reports whether m is from a removed member that this leader still feeds, and about what it is fed, or what
-// its clients asked it for just before.
+// fromLeaving reports whether m is from a removed member that this leader still replicates to: about its log, or a request that
+// its clients made just before.
 func (r *Replica) fromLeaving(m *consensus.Message) bool {
 	switch m.Kind {
 	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply, consensus.MsgPropose,
@@ -54,9 +54,9 @@ func (r *Replica) fromLeaving(m *consensus.Message) bool {
 	return false
 }
 
-// handleRemoved obeys whoever says that this member was removed, but for a member whose leader, or as leader its quorum, is
-// alive: it learns from its log, or from that leader. A survivor that was recovered apart from a living majority must not stop
-// it.
+// handleRemoved believes a member that says that this one was removed, unless this member hears a leader, or leads with its
+// quorum alive: then it learns of its removal from its log, or from that leader. A survivor that was recovered apart from a
+// living majority must not stop it.
 func (r *Replica) handleRemoved(m *consensus.Message) {
 	if r.hearsNow() && m.From != r.leader && !r.opts.Dropped[rules.BelieveMessages] {
 		r.stats.dropped.Count(filter.Removal)

@@ -2,22 +2,21 @@ package raft
 
 import "github.com/quorate/quorate/internal/consensus"
 
-// hardState is the durable state of a member beside its log (Raft paper, figure 2), and how much of it is on disk. What is
-// saved is part of a persist request, which may be under way.
+// hardState is the durable state of a member beside its log (Raft paper, figure 2), and how much of it is on disk. A saved
+// field is part of a persist request, which may be under way.
 type hardState struct {
 	term, savedTerm consensus.Term
 	vote, savedVote consensus.MemberID
-	// promise is what was, or will be, promised to leaders in microseconds: rounds.go.
+	// promise is the time for which this member promises a leader to elect no other, in microseconds: rounds.go.
 	promise, savedPromise uint64
 	savedCommit           consensus.Index
 
-	seq, doneSeq uint64 // the last persist request, and the last one that is durable
+	seq, doneSeq uint64 // the last persist request, and the last durable one
 	termSeq      uint64 // the request that carries the current term
-	promiseSeq   uint64 // and the one that carries the promise
+	promiseSeq   uint64 // the request that carries the promise
 }
 
-// restore takes over what the disk has. A snapshot may be of a later term than what was saved: the vote is none of that term
-// then.
+// restore takes the state from the disk. A snapshot may be of a later term than the saved one: then the saved vote is void.
 func (h *hardState) restore(saved *consensus.HardState, snapshot consensus.Term, commit consensus.Index) {
 	h.term = max(saved.Term, snapshot)
 	if h.term == saved.Term {
@@ -29,7 +28,7 @@ func (h *hardState) restore(saved *consensus.HardState, snapshot consensus.Term,
 // enter begins a term, in which this member has not voted.
 func (h *hardState) enter(term consensus.Term) { h.term, h.vote = term, consensus.NoMember }
 
-// promiseFor is what is promised to leaders from now on, in microseconds.
+// promiseFor sets the promise to leaders from now on, in microseconds.
 func (h *hardState) promiseFor(micros uint64) { h.promise = micros }
 
 // voteFor gives the vote of the term.
@@ -44,7 +43,7 @@ func (h *hardState) request() uint64 {
 // done notes that the requests up to seq are durable.
 func (h *hardState) done(seq uint64) { h.doneSeq = max(h.doneSeq, seq) }
 
-// changed reports whether anything is to be saved.
+// changed reports whether a field has to be saved.
 func (h *hardState) changed() bool {
 	return h.term != h.savedTerm || h.vote != h.savedVote || h.promise != h.savedPromise
 }
@@ -66,7 +65,7 @@ func (h *hardState) pending() bool {
 	return h.termRequest() > h.doneSeq
 }
 
-// termRequest is the persist request that carries the current term: one that was made, or the next one.
+// termRequest is the persist request that carries the current term: an earlier one, or the next one.
 func (h *hardState) termRequest() uint64 {
 	if h.term != h.savedTerm {
 		return h.seq + 1
@@ -74,7 +73,7 @@ func (h *hardState) termRequest() uint64 {
 	return h.termSeq
 }
 
-// promised returns own, if that much was promised durably, and zero before.
+// promised returns own if a promise of that length is durable, and zero otherwise.
 func (h *hardState) promised(own uint64) uint64 {
 	if own > 0 && h.savedPromise >= own && h.promiseSeq <= h.doneSeq {
 		return own

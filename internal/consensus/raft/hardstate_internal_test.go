@@ -37,7 +37,7 @@ func TestHardState_pending(t *testing.T) {
 	}
 }
 
-// Ensure that what speaks for a term waits for it, and that refusals in a row to one member leave in one message.
+// Ensure that messages of a term wait for it, and that consecutive refusals to one member leave in one message.
 func TestOutbox_send(t *testing.T) {
 	r := &Replica{opts: Options{ID: 1}, configs: configs.New(1, consensus.StorageID{}, nil, rules.Set{}), hard: hardState{term: 2}}
 	o, hard := &r.out, &r.hard
@@ -70,8 +70,8 @@ func TestOutbox_send(t *testing.T) {
 	}
 }
 
-// Ensure that a message waits for its own term and not for later ones: terms that change faster than the disk writes them must not
-// hold all messages.
+// Ensure that a message waits for its own term and not for later ones: terms that change faster than the disk writes them must
+// not hold all messages back.
 func TestOutbox_releaseHeld_termsChange(t *testing.T) {
 	r := &Replica{opts: Options{ID: 1}, configs: configs.New(1, consensus.StorageID{}, nil, rules.Set{})}
 	o, hard := &r.out, &r.hard

@@ -9,8 +9,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// Ensure that a vote of an earlier term than that of the snapshot which the store holds is none of that term: the hard state was not
-// written again after the installation.
+// Ensure that a vote of a term before that of the installed snapshot does not count in the snapshot's term: the hard state was
+// not written again after the installation.
 func TestNew_voteOfEarlierTerm(t *testing.T) {
 	for _, row := range []struct {
 		saved  consensus.Term
@@ -32,7 +32,8 @@ func TestNew_voteOfEarlierTerm(t *testing.T) {
 	}
 }
 
-// Ensure that the commit index is written with the entries after it: a member that starts again applies what it knew.
+// Ensure that the commit index is written with the entries after it: a member that starts again applies the entries up to
+// there.
 func TestReplica_persist_commitRidesAlong(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, nil)
 	c.elect(1)
@@ -51,8 +52,8 @@ func TestReplica_persist_commitRidesAlong(t *testing.T) {
 	}
 }
 
-// Ensure that the messages of a leader leave in their order, though its disk hung while it was elected: a follower takes what
-// arrives out of order for lost (seed 27550068).
+// Ensure that the messages of a leader leave in their order, though its disk hung while it was elected: a follower takes a
+// message that arrives out of order for lost (seed 27550068).
 func TestReplica_Step_messagesWaitForTerm(t *testing.T) {
 	base := consensus.Founding(testConfig([]memberID{1}, []memberID{2}))
 	r, err := raft.New(raft.Defaults(1), raft.Restored{Base: base})
@@ -87,8 +88,8 @@ func TestReplica_Step_messagesWaitForTerm(t *testing.T) {
 	}
 }
 
-// Ensure that a member whose disk hangs before its new term is durable keeps a bounded number of answers to the leader, whose
-// first ones leave when the disk goes on.
+// Ensure that a member whose disk hangs before its new term is durable keeps a bounded number of answers to the leader, and
+// that the first of them leave when the disk works again.
 func TestReplica_Step_diskHangsInNewTerm(t *testing.T) {
 	base := consensus.Founding(testConfig([]memberID{1, 2, 3}, nil))
 	r, err := raft.New(raft.Defaults(1), raft.Restored{Base: base})
@@ -110,8 +111,8 @@ func TestReplica_Step_diskHangsInNewTerm(t *testing.T) {
 	}
 }
 
-// Ensure that what was heard of the leader of one term is not answered to that of the next one, which came in the same Step: a member
-// that was asked for nothing but its log answers once.
+// Ensure that a member does not answer the messages of one term's leader to the leader of the next one, which came in the same
+// Step: a member that only got appends answers once.
 func TestReplica_Step_twoTermsAtOnce(t *testing.T) {
 	base := consensus.Founding(testConfig([]memberID{1, 2, 3}, nil))
 	r, err := raft.New(raft.Defaults(1), raft.Restored{Base: base})

@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// deliverOnly plays until nothing is under way; messages that do not pass are lost.
+// deliverOnly delivers messages until none is under way; those that do not pass are lost.
 func (c *cluster) deliverOnly(pass func(m *message) bool) {
 	for range 2000 {
 		for _, n := range c.nodes {
@@ -26,9 +26,9 @@ func (c *cluster) deliverOnly(pass func(m *message) bool) {
 	}
 }
 
-// Ensure that entries of earlier terms are not inferred. This is figure 8 of the Raft paper: an entry of term 2 that member
-// 2 proposed reaches its disk under the leader of term 4, and is then overwritten by one of term 3. With the rule switched
-// off, member 2 takes it for committed, and a law breaks.
+// Ensure that entries of earlier terms are not inferred. This is figure 8 of the Raft paper: an entry of term 2 that member 2
+// proposed reaches its disk under the leader of term 4, and is then overwritten by one of term 3. With the rule switched off,
+// member 2 takes it for committed, and a law breaks.
 func TestReplica_Step_inferredOldTerm(t *testing.T) {
 	for _, fault := range []bool{false, true} {
 		c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) {
@@ -111,8 +111,8 @@ func TestReplica_Step_logEndOfAnEarlierLife(t *testing.T) {
 	}
 }
 
-// Ensure that the end of a log counts for a read if a voter told it after the question, under the configuration that the
-// reader counts by, and only if nothing may have been answered that this log lacks.
+// Ensure that the end of a log counts for a read if a voter reported it after the question, under the configuration that the
+// reader counts by, and only if all writes that may have been answered are in that log.
 func TestReplica_Step_logEndOfSomebody(t *testing.T) {
 	for _, row := range []struct {
 		name   string
@@ -160,14 +160,14 @@ func TestReplica_Step_logEndOfSomebody(t *testing.T) {
 	}
 }
 
-// slow lets no disk but those of the others finish: what they log is durable, and nothing commits.
+// slow makes all disks slow but that of member id: entries are durable there, and nothing commits.
 func (c *cluster) slow(id memberID) {
 	for _, n := range c.nodes {
 		n.slowDisk = n.id != id
 	}
 }
 
-// Ensure that what a member held of the log of an earlier term's leader does not count in this one.
+// Ensure that a member's entries of the log of an earlier term's leader do not count in this term.
 func TestReplica_Step_holdingsOfAnEarlierTerm(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, nil)
 	c.infer = true

@@ -7,17 +7,17 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// The inferred commit. A member that proposed an entry need not wait for the leader to say that it committed: it counts
-// the acknowledgements itself. Every voter that acknowledges the entry to the leader sends the same to its proposer, and the
-// leader says how far its own disk is. With three voters the leader's word and the proposer's own disk are a majority: one
-// round trip. It is Raft's own rule, counted elsewhere: an entry of the current term, durable on a majority of each set
-// of voters, is committed, and so is all before it.
+// The inferred commit. A member that proposed an entry need not wait for the leader to say that it committed: it counts the
+// acknowledgements itself. Every voter that acknowledges the entry to the leader sends the same to its proposer, and the leader
+// tells it how much of the log is on its own disk. With three voters the leader's message and the proposer's own disk are a
+// majority: one round trip. It is Raft's own rule, counted at another member: an entry of the current term, durable on a
+// majority of each set of voters, is committed, and so are all entries before it.
 //
-// It counts by the configuration of this member's log. Should the leader's log have gone on to another one, that one
-// was appended only after this one had committed, and any two majorities of neighbours meet. While a change is not
-// applied here, or is joint, nothing is inferred.
+// It counts by the configuration of this member's log. If the leader's log has gone on to another one, the leader appended that
+// one only after this one had committed, and any two majorities of neighbouring configurations intersect. While a change is not
+// applied here, or is joint, the member infers nothing.
 
-// reportMatch reports to the proposers of entries what is acknowledged to the leader, up to known, and was not before.
+// reportMatch reports to the proposers of entries the acknowledgements to the leader, up to known, that they have not had yet.
 func (r *Replica) reportMatch(known consensus.Index, after bool) {
 	from := max(r.follow.reported, r.log.Commit()) + 1
 	if from > known {
@@ -27,7 +27,7 @@ func (r *Replica) reportMatch(known consensus.Index, after bool) {
 	if !r.configs.Votes() {
 		return
 	}
-	var last consensus.MemberID // they come in runs
+	var last consensus.MemberID // entries of one proposer come in runs
 	entries := r.log.Slice(from, known)
 	for i := range entries {
 		proposer := entries[i].Proposer
@@ -46,14 +46,14 @@ func (r *Replica) reportMatch(known consensus.Index, after bool) {
 	r.telling = r.telling[:0]
 }
 
-// noteDurable notes what another member, or the leader, has durably in this term.
+// noteDurable notes how much of the log another member, or the leader, has on disk in this term.
 func (r *Replica) noteDurable(id consensus.MemberID, index consensus.Index) {
 	if r.role == Follower && index > 0 {
 		r.follow.logs.Note(id, index)
 	}
 }
 
-// logOf is how far a member is known to have the leader's log.
+// logOf returns up to which index a member's log is known to equal the leader's.
 func (r *Replica) logOf(id consensus.MemberID) uint64 {
 	if id == r.opts.ID {
 		return uint64(min(r.log.Durable(), r.follow.matched))
@@ -61,7 +61,7 @@ func (r *Replica) logOf(id consensus.MemberID) uint64 {
 	return uint64(r.follow.logs.Of(id))
 }
 
-// inferCommit commits what a majority is known to have.
+// inferCommit commits the entries that a majority is known to have.
 func (r *Replica) inferCommit() {
 	if r.follow.logs.Len() == 0 || r.follow.matched <= r.log.Commit() || !r.configs.Stable() {
 		return
@@ -78,7 +78,7 @@ func (r *Replica) inferCommit() {
 			own++
 		}
 	}
-	if own > 0 || len(r.forwards.forwarded) > 0 { // else nobody waits here, and the leader's word brings larger batches
+	if own > 0 || len(r.forwards.forwarded) > 0 { // else no proposal here waits, and the leader's notice brings larger batches
 		r.inferred += own
 		r.out.Inferred = &[2]consensus.Index{r.log.Commit(), index}
 		r.commitTo(index)

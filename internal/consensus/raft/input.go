@@ -2,7 +2,7 @@ package raft
 
 import "github.com/quorate/quorate/internal/consensus"
 
-// Input is anything that happens to a replica. The sum is closed: the types below are all there is.
+// Input is an event for a replica. The sum is closed: the types below are all there are.
 type Input interface{ input() }
 
 type (
@@ -12,9 +12,9 @@ type (
 	// Receive is a message from another member. The replica keeps the slices inside it.
 	Receive struct{ Message consensus.Message }
 
-	// Propose asks for commands to be put into the log, here or, forwarded, at the leader. A proposal that fails at
-	// once comes back in Output.Refusals; one that is lost on the way comes back never, so the proposer retries it under
-	// the same id. Fast offers them to all voters at once, which may decide them in one round trip (fast.go).
+	// Propose asks for commands to be put into the log, here or, forwarded, at the leader. A proposal that fails at once comes
+	// back in Output.Refusals; one that is lost on the way never comes back, so the proposer retries it under the same id. Fast
+	// offers them to all voters at once, which may decide them in one round trip (fast.go).
 	Propose struct {
 		Proposals []consensus.Proposal
 		Fast      bool
@@ -33,7 +33,7 @@ type (
 	// Persisted says that the persist request Seq, and all before it, are durable.
 	Persisted struct{ Seq uint64 }
 
-	// Applied says that the state machine has applied everything up to Index, and is at Revision then.
+	// Applied says that the state machine has applied all entries up to Index, and is at Revision then.
 	Applied struct {
 		Index    consensus.Index
 		Revision uint64
@@ -42,7 +42,7 @@ type (
 	// SnapshotInstalled answers Output.Install. Failed means that the shell has no such snapshot (any more).
 	SnapshotInstalled struct {
 		Meta       consensus.SnapshotMeta
-		Tombstones []consensus.MemberID // as the installed state knows them
+		Tombstones []consensus.MemberID // of the installed state
 		Revision   uint64               // of the installed state
 		Failed     bool
 	}

@@ -3,15 +3,15 @@ package raft
 import (
 	"fmt"
 
+	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
-	"github.com/quorate/quorate/internal/invariant"
 )
 
-// The log, and the configurations that derive from it, change here and nowhere else.
+// Only this file changes the log, and the configurations that derive from it.
 
-// appendEntry gives an entry its place in the leader's log. One that changes the configuration takes appendConfigs, too.
+// appendEntry puts an entry at the end of the leader's log. A configuration entry needs appendConfigs, too.
 func (l *leader) appendEntry(e consensus.Entry) consensus.Index {
 	e.Index, e.Term = l.log.Last()+1, l.hard.term
 	l.log.Append(e)
@@ -37,7 +37,7 @@ func (r *Replica) truncate(from consensus.Index) {
 	r.truncateConfigs(from)
 }
 
-// resetTo begins the log anew after a snapshot that was installed.
+// resetTo begins the log anew after an installed snapshot.
 func (r *Replica) resetTo(meta *consensus.SnapshotMeta) {
 	if r.lead != nil {
 		return // a leader's log reaches further than any snapshot of its term
@@ -59,13 +59,13 @@ func (r *Replica) installedTo(index consensus.Index) {
 	r.reviseConfig() // a change by protocol apply may have been applied by the snapshot
 }
 
-// applyTo notes how far the state machine is.
+// applyTo notes up to which index the state machine has applied.
 func (r *Replica) applyTo(index consensus.Index) {
 	r.log.ApplyTo(index, r.clock.now)
 	r.configs.ApplyTo(index)
 }
 
-// compact forgets what is applied here, except what a leader's followers need.
+// compact drops applied entries from the log, except those that the leader's followers need.
 func (r *Replica) compact(index consensus.Index) {
 	index = min(index, r.log.Applied())
 	if r.lead != nil {
@@ -75,7 +75,7 @@ func (r *Replica) compact(index consensus.Index) {
 	r.configs.Compact(r.log.Base().Index)
 }
 
-// persist makes one request of all that must reach the disk.
+// persist makes one request of all changes that must reach the disk.
 func (r *Replica) persist() {
 	reset := r.resetMeta
 	entries := r.log.Unsent()
@@ -84,17 +84,17 @@ func (r *Replica) persist() {
 	}
 	r.out.Seq, r.out.Reset, r.resetMeta = r.hard.request(), reset, nil
 	r.out.Records = r.fast.TakeChanges()
-	// The commit index rides along with what is written anyway.
+	// The commit index is written along with other changes.
 	if r.hard.changed() || (entries && r.log.Commit() != r.hard.savedCommit) || reset != nil {
 		r.out.Hard = r.hard.save(r.log.Commit())
 	}
 	r.out.Entries = r.log.Write(r.out.Seq, r.clock.now)
 }
 
-// handOut gives the state machine what is committed and durable here.
+// handOut hands entries to the state machine that are committed and durable here.
 func (r *Replica) handOut() {
 	if !r.log.Writing() {
-		// Nothing is under way to wait for.
+		// no persist request is under way for which these would wait
 		r.out.Send = append(r.out.Send, r.out.SendAfter...)
 		r.out.SendAfter = nil
 	}
@@ -111,14 +111,14 @@ func (r *Replica) persisted(seq uint64) {
 	r.releaseHeld()
 }
 
-// restoreConfigs derives the configurations from what the log begins after and from the log.
+// restoreConfigs derives the configurations from the log and from the position after which it begins.
 func (r *Replica) restoreConfigs(base *consensus.SnapshotMeta) {
 	r.configs.Reset(base, r.log.Commit(), r.log.Applied())
 	r.pushConfigs(r.log.Slice(r.log.Base().Index+1, r.log.Last()))
 	r.reviseConfig()
 }
 
-// pushConfigs notes what entries bring, and commits what they prove to be committed.
+// pushConfigs adds the configurations of entries, and commits those that the entries prove to be committed.
 func (r *Replica) pushConfigs(entries []consensus.Entry) {
 	for i := range entries {
 		if proven := r.configs.Append(&entries[i]); proven > 0 {
@@ -127,7 +127,7 @@ func (r *Replica) pushConfigs(entries []consensus.Entry) {
 	}
 }
 
-// appendConfigs notes what new entries bring.
+// appendConfigs adds the configurations of new entries.
 func (r *Replica) appendConfigs(entries []consensus.Entry) {
 	before := r.configs.Len()
 	r.pushConfigs(entries)
@@ -136,7 +136,7 @@ func (r *Replica) appendConfigs(entries []consensus.Entry) {
 	}
 }
 
-// truncateConfigs undoes what entries from from on had brought.
+// truncateConfigs drops the configurations of the entries from index from on.
 func (r *Replica) truncateConfigs(from consensus.Index) {
 	for _, id := range r.configs.Truncate(from) {
 		r.out.event(ConfigUndone{ID: id})
@@ -152,7 +152,7 @@ func (r *Replica) reviseConfig() {
 	}
 }
 
-// commitTo notes that everything up to index is committed, and which configurations are with it.
+// commitTo notes that all entries up to index are committed, and their configurations with them.
 func (r *Replica) commitTo(index consensus.Index) {
 	if index <= r.log.Commit() {
 		return
@@ -161,7 +161,7 @@ func (r *Replica) commitTo(index consensus.Index) {
 	r.advanceConfigs()
 }
 
-// advanceConfigs reports what the commit index brought for the configurations, and which members it removed.
+// advanceConfigs reports the configurations that the commit index committed or settled, and the members that they removed.
 func (r *Replica) advanceConfigs() {
 	for _, m := range r.configs.CommitTo(r.log.Commit()) {
 		if m.Committed {
@@ -201,7 +201,7 @@ func (r *Replica) memberRemoved(id consensus.MemberID) {
 	}
 }
 
-// restoreLog takes over the log found on disk.
+// restoreLog takes the log from the disk.
 func (r *Replica) restoreLog(restored *Restored) error {
 	base := restored.Base.Position
 	log, err := raftlog.Restore(base, restored.Entries, restored.Applied, restored.Hard.Commit, r.opts.MaxUnappliedBytes)
@@ -209,7 +209,7 @@ func (r *Replica) restoreLog(restored *Restored) error {
 		return fmt.Errorf("%w: %w", ErrRestored, err)
 	}
 	if log.Last() == base.Index && base.Index > 0 {
-		// The disk may know an older base than the store does: the first Step says where the log begins.
+		// The base on disk may be older than the store's: the first Step tells the disk where the log begins.
 		meta := restored.Base
 		r.resetMeta = &meta
 	}
@@ -218,7 +218,7 @@ func (r *Replica) restoreLog(restored *Restored) error {
 	return nil
 }
 
-// checkLaws asserts what every Step must leave true.
+// checkLaws asserts the invariants that every Step must keep.
 func (r *Replica) checkLaws() {
 	if l := &r.log; !l.Ordered() {
 		invariant.Broken("base %d <= applied %d <= handed %d <= commit %d, durable %d <= last %d (member %v, term %d)",

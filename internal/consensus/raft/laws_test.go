@@ -7,17 +7,17 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// laws checks, after every Step, what no schedule of faults may break (Raft paper, figure 3).
+// laws checks, after every Step, the laws that no schedule of faults may break (Raft paper, figure 3).
 type laws struct {
 	leaders   map[consensus.Term]memberID
-	committed map[consensus.Index]entry    // applied by somebody
+	committed map[consensus.Index]entry    // applied by some member
 	highest   consensus.Index              // committed, as any member knows it
 	known     map[consensus.Index]position // committed, as any member knows it, applied or not
 	checked   map[memberID]consensus.Index
 	asked     map[[2]uint64]consensus.Index
-	retired   map[memberID]bool // some member knows that they were removed for ever
+	retired   map[memberID]bool // members whose removal for ever some member knows
 	settled   map[consensus.ConfigID]bool
-	aborted   map[consensus.ConfigID]bool // left backwards, by an abort that committed
+	aborted   map[consensus.ConfigID]bool // undone by an abort that committed
 	protocols map[consensus.Protocol]int  // changes settled
 	broken    string
 	reads     int
@@ -68,7 +68,7 @@ func (l *laws) check(n *node, out *raft.Output) {
 		for i := range list {
 			then := s
 			if list[i].Kind == consensus.MsgPreVoteReply {
-				then.Commit = 0 // it may have waited for the disk: nothing was committed, perhaps, when it was made
+				then.Commit = 0 // it may have waited for the disk: perhaps nothing was committed when it was made
 			}
 			if why := unfit(&list[i], &then); why != "" {
 				l.breach("%s: %s", why, describe(&list[i]))
@@ -78,7 +78,7 @@ func (l *laws) check(n *node, out *raft.Output) {
 	l.highest = max(l.highest, s.Commit)
 }
 
-// unfit says what is wrong with the receiver of a message, or with what it is told by a sender of that status; empty if nothing is.
+// unfit returns an error in the receiver or the content of a message from a sender with that status; empty if there is none.
 func unfit(m *message, s *raft.Status) string {
 	ofElections := m.Kind == consensus.MsgPreVote || m.Kind == consensus.MsgPreVoteReply || m.Kind == consensus.MsgVote ||
 		m.Kind == consensus.MsgVoteReply && !m.Reject // one of an earlier term learns the term alone
@@ -100,12 +100,12 @@ func unfit(m *message, s *raft.Status) string {
 // watch lets the laws see every Step of c.
 func (l *laws) watch(c *cluster) { c.check, c.done = l.check, l.membership }
 
-// belowCommit checks that what any two members take for committed is the same, applied or not, and that a leader counts as
-// held by others what they really have of its log.
+// belowCommit checks that any two members have the same committed entries, applied or not, and that a leader counts only those
+// entries as held by others that they really have of its log.
 func (l *laws) belowCommit(n *node, s *raft.Status) {
 	from := l.checked[n.id]
 	if from > s.Commit {
-		from = 0 // it forgot, in a crash, how far the log is committed
+		from = 0 // in a crash it forgot its commit index
 	}
 	for index := max(from, n.logBase) + 1; index <= s.Commit; index++ {
 		own, ok := n.at(index)
@@ -125,7 +125,8 @@ func (l *laws) belowCommit(n *node, s *raft.Status) {
 			}
 			mine, has := n.at(p.Match)
 			theirs, too := other.at(p.Match)
-			// After a restart the log may begin after a store that is ahead of it, and its disk is told only then.
+			// After a restart the log may begin after a store that is ahead of it, and the disk learns that only with the next
+			// Step.
 			begins := max(other.logBase, other.replica.Base().Position.Index)
 			if has && begins < p.Match && (!too || mine != theirs) {
 				l.breach("one log per leader: %v counts %v at term %d as held by %v, which has %v", n.id, mine, s.Term, p.ID, theirs)

@@ -2,7 +2,7 @@ package raft
 
 import "github.com/quorate/quorate/internal/consensus"
 
-// tick does what a leader does with each tick.
+// tick is the leader's part of a tick.
 func (l *leader) tick() {
 	if l.opts.CheckQuorum && !l.quorumHeard() {
 		l.out.event(QuorumLost{Term: l.hard.term})
@@ -28,7 +28,7 @@ func (l *leader) tick() {
 	}
 }
 
-// finish builds what leaves once per Step.
+// finish builds the messages that leave once per Step.
 func (l *leader) finish() {
 	l.advanceCommit()
 	l.finishChange()
@@ -44,9 +44,9 @@ func (l *leader) finish() {
 	}
 }
 
-// handOver ends the term of a leader that must not lead on: a committed change removed or demoted it, or its disk hangs. In the
-// first case the entries and the commit notice left just before on the same streams, so that the successor can be elected at
-// once.
+// handOver ends the term of a leader that must not lead on: a committed change removed or demoted it, or its disk or its store
+// hangs. In the first case it sent the entries and the commit notice just before on the same streams, so that the successor can
+// be elected at once.
 func (l *leader) handOver() {
 	if p := l.bestVoter(); p != nil {
 		l.out.event(TransferStarted{To: p.ID})

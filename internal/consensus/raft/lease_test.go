@@ -9,8 +9,9 @@ import (
 )
 
 // Ensure that a follower which promised patience to a leader with a lease keeps the promise in the next term as well: a
-// candidate may have raised the term while the leader's last word to the follower, or the answer, was on its way. 2 of
-// three hears leader 1 in term 2, then of term 3 by a late answer to its pre-vote, then is asked for its vote.
+// candidate may have raised the term while the leader's last message to the follower, or its echo, was under way. Of three
+// members, 2 gets messages of leader 1 in term 2, then learns of term 3 by a late answer to its pre-vote, then is asked for its
+// vote.
 func TestReplica_Step_promiseOutlivesTerm(t *testing.T) {
 	const grant = "a vote"
 	for _, tc := range []struct {
@@ -54,8 +55,8 @@ func TestReplica_Step_promiseOutlivesTerm(t *testing.T) {
 	}
 }
 
-// Ensure that the only voter of a configuration that has not committed waits for the end of the lease that a leader of
-// the one before may hold. 1 removes itself, and 2, which decides alone from there on, restarts before 1 hears so.
+// Ensure that the only voter of a configuration that has not committed waits for the end of the lease that a leader of the one
+// before may hold. 1 removes itself, and 2, which decides alone from there on, restarts before 1 learns so.
 func TestReplica_Step_loneVoterKeepsPromise(t *testing.T) {
 	c := newCluster([]memberID{1, 2}, nil, func(o *raft.Options) { o.LeaderLease = true })
 	l := newLaws()
@@ -92,7 +93,7 @@ func TestReplica_Step_loneVoterKeepsPromise(t *testing.T) {
 	if l.broken != "" {
 		t.Fatal(l.broken)
 	}
-	c.net = nil // 1 is gone, and what it said last
+	c.net = nil // 1 is gone, and its last messages with it
 	if alone(c.opts(2).ElectionTicks); two.replica.Leader() != 2 {
 		t.Fatal("it waits for ever")
 	}
@@ -103,8 +104,9 @@ func TestReplica_Step_loneVoterKeepsPromise(t *testing.T) {
 	}
 }
 
-// Ensure that a leader lease rests on what each follower promised: members may have other settings while they are restarted one
-// by one. Leader 1 is cut off and its connections break. Whoever of the others may be elected is, and writes; then 1 is read.
+// Ensure that a leader lease depends on the promise of each follower: members may have other settings while they are restarted
+// one by one. Leader 1 is cut off and its connections break. The others elect a leader if they can, and it writes; then 1 is
+// read.
 func TestReplica_leaseHolds_mixedSettings(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -125,7 +127,7 @@ func TestReplica_leaseHolds_mixedSettings(t *testing.T) {
 			if o.ID == 1 {
 				o.TickMicros = 4000
 			}
-		}, false}, // what is left of two and a half ticks protects nothing
+		}, false}, // a promise of two and a half ticks, less granularity and drift, protects nothing
 		{"the followers' timeout is longer", func(o *raft.Options) {
 			o.LeaderLease = true
 			if o.ID != 1 {
@@ -183,8 +185,8 @@ func TestReplica_leaseHolds_mixedSettings(t *testing.T) {
 	}
 }
 
-// Ensure that a member which starts again without a lease, or with a shorter timeout, keeps what it promised before, and no
-// longer than that.
+// Ensure that a member which starts again without a lease, or with a shorter timeout, keeps its former promise, and no longer
+// than it promised.
 func TestReplica_promise_restart(t *testing.T) {
 	lease, ticks := true, 30
 	c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) { o.LeaderLease, o.ElectionTicks = lease, ticks })

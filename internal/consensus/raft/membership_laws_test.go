@@ -37,7 +37,7 @@ func (l *laws) membership(n *node, out *raft.Output) {
 	}
 }
 
-// rules tells, from the log alone, which configuration must be in force.
+// rules returns, by the log alone, which configuration must be in force.
 func (n *node) rules(s *raft.Status) consensus.ConfigID {
 	id, protocol, joint := n.logMeta.ConfigID, n.logMeta.Protocol, n.logMeta.Config.IsJoint()
 	id.Stage = 0
@@ -63,8 +63,8 @@ func configOf(e *entry) (consensus.ConfigChange, bool) {
 	return change, err == nil
 }
 
-// chain checks that each change replaces the one before it in the log, that two consecutive ones have majorities that
-// meet, and that only the last, or an abort of it, may be uncommitted.
+// chain checks that each change replaces the one before it in the log, that the majorities of two consecutive ones intersect,
+// and that only the last, or an abort of it, may be uncommitted.
 func (l *laws) chain(n *node) {
 	before, config, open := n.logMeta.ConfigID, n.logMeta.Config, 0
 	for i := range n.log {
@@ -93,8 +93,8 @@ func (l *laws) chain(n *node) {
 	}
 }
 
-// settle checks that a change that somebody takes for settled survives whatever happens: a majority of its voters would
-// know of it after a crash of everybody, and whoever it removes may be switched off.
+// settle checks that a change that a member takes for settled survives every failure: a majority of its voters would know of it
+// after a crash of all members, and the members that it removes may be switched off.
 func (l *laws) settle(n *node, id consensus.ConfigID) {
 	if l.settled[id] {
 		return
@@ -127,7 +127,7 @@ func (l *laws) settle(n *node, id consensus.ConfigID) {
 	}
 }
 
-// aborts reports whether the next change in a log takes the one before it back.
+// aborts reports whether the next change in a log undoes the one before it.
 func aborts(log []entry) bool {
 	for i := range log {
 		if change, ok := configOf(&log[i]); ok {
@@ -153,9 +153,9 @@ type claim struct {
 	leads    bool
 }
 
-// intersections checks that no two members could each gather a quorum apart from the other's: two candidates one vote
-// each, or a leader its acknowledgements beside the votes for its successor, whose log would lack what it commits. The
-// configurations that they count by may differ; the quorums of those that can win anything must meet.
+// intersections checks that no two members could each gather a quorum apart from the other's: two candidates their votes, or a
+// leader its acknowledgements beside the votes for its successor, whose log would lack what it commits. The configurations that
+// they count by may differ; the quorums of those that can win must intersect.
 func (l *laws) intersections(c *cluster) {
 	var claims []claim
 	for _, n := range c.nodes {
@@ -167,7 +167,7 @@ func (l *laws) intersections(c *cluster) {
 		for j := range claims[:i] {
 			a, b := &claims[i], &claims[j]
 			if a.leads && b.leads {
-				continue // of different terms: the votes for the later one are what counts, and were checked then
+				continue // of different terms: only the votes for the later one matter, and they were checked then
 			}
 			if apart(a, b) {
 				l.breach("%v, by %v of %v, and %v, by %v of %v, could both get a quorum",
@@ -177,8 +177,8 @@ func (l *laws) intersections(c *cluster) {
 	}
 }
 
-// claim returns what n could do: a leader, that members of no higher term acknowledge; anybody else who may campaign,
-// that members with no better log vote for it.
+// claim returns the quorum that n could gather: for a leader, the members of no higher term, which acknowledge; for another
+// member that may campaign, the members with no better log, which vote for it.
 func (n *node) claim() (claim, bool) {
 	if n.replica == nil || n.off {
 		return claim{}, false
@@ -242,11 +242,11 @@ func apart(a, b *claim) bool {
 	for _, x := range a.sets {
 		for _, y := range b.sets {
 			if slices.Equal(x, y) {
-				return false // two majorities of one set meet
+				return false // two majorities of one set intersect
 			}
 		}
 	}
-	// It is worst for b if a takes no more than it needs: try every quorum of a.
+	// The worst case for b is that a takes no more than it needs: try every quorum of a.
 	for pick := range 1 << len(a.supports) {
 		var mine, rest []memberID
 		for i, id := range a.supports {
@@ -275,7 +275,7 @@ func decides(sets [][]memberID, by []memberID) bool {
 	return true
 }
 
-// meet reports whether any two quorums of a and b have a common member, whoever supports them.
+// meet reports whether any two quorums of a and b intersect, whichever members support them.
 func meet(a, b *consensus.Config) bool {
 	sets := func(c *consensus.Config) claim {
 		x := claim{sets: [][]memberID{c.Voters}, supports: c.IDs()}

@@ -14,7 +14,7 @@ var allProtocols = []consensus.Protocol{
 	consensus.ProtocolActivate, consensus.ProtocolApply,
 }
 
-// fleet is a cluster that changes its size while it is written to.
+// fleet is a cluster that changes its size while clients write.
 type fleet struct {
 	*cluster
 	t        *testing.T
@@ -24,7 +24,7 @@ type fleet struct {
 	writes   int
 	sent     map[uint64]string       // by proposal
 	refused  consensus.RefusalReason // of the last change
-	stale    int                     // writes whose proposer believed in another configuration
+	stale    int                     // writes whose proposer knew another configuration
 }
 
 func newFleet(t *testing.T, protocol consensus.Protocol) *fleet {
@@ -40,7 +40,7 @@ func (f *fleet) voters() []memberID {
 	return config.Voters
 }
 
-// settledConfig waits until a change has come to its end, and checks the laws on the way.
+// settledConfig waits until a change has settled, and checks the laws on the way.
 func (f *fleet) settledConfig() consensus.Config {
 	f.t.Helper()
 	for range 100 {
@@ -70,7 +70,7 @@ func (f *fleet) settledConfig() consensus.Config {
 	return consensus.Config{}
 }
 
-// write proposes a command at some member that follows the leader.
+// write proposes a command at a member that follows the leader.
 func (f *fleet) write() {
 	leader := f.leader()
 	if leader == nil {
@@ -86,7 +86,7 @@ func (f *fleet) write() {
 	f.propose(n.id, f.sent[f.nextSeq+1])
 }
 
-// resend proposes again what was refused, as the shell does: nobody has it in a log.
+// resend proposes refused commands again, as the shell does: they are in no log.
 func (f *fleet) resend() {
 	for _, n := range f.nodes {
 		refused := n.refusals
@@ -108,7 +108,7 @@ func (f *fleet) resend() {
 	}
 }
 
-// try asks the leader for steps, between writes, and returns why they were refused.
+// try asks the leader for steps, between writes, and returns the reason of a refusal.
 func (f *fleet) try(steps ...consensus.ChangeStep) consensus.RefusalReason {
 	leader := f.leader()
 	f.refused = consensus.ReasonNone
@@ -133,7 +133,7 @@ func (f *fleet) try(steps ...consensus.ChangeStep) consensus.RefusalReason {
 	return consensus.ReasonNone
 }
 
-// must does steps at once, or where the protocol cannot, one by one.
+// must makes steps at once or, where the protocol cannot, one by one.
 func (f *fleet) must(steps ...consensus.ChangeStep) {
 	f.t.Helper()
 	reason := f.try(steps...)
@@ -155,7 +155,7 @@ func (f *fleet) must(steps ...consensus.ChangeStep) {
 	}
 }
 
-// learners adds members that hold everything and count for nothing yet.
+// learners adds members that hold everything and have no vote yet.
 func (f *fleet) learners(count int) []memberID {
 	var ids []memberID
 	var steps []consensus.ChangeStep
@@ -178,7 +178,7 @@ func steps(kind consensus.ChangeKind, ids ...memberID) []consensus.ChangeStep {
 	return out
 }
 
-// resize makes the cluster have n voters, by one change if the protocol can. Every other time it removes the leader too.
+// resize makes the cluster have n voters, by one change if the protocol can. Every other time it removes the leader, too.
 func (f *fleet) resize(n int) {
 	f.t.Helper()
 	voters := f.voters()
@@ -199,8 +199,8 @@ func (f *fleet) resize(n int) {
 	}
 }
 
-// Ensure that every protocol takes a cluster of any size to any other, one voter at a time and in jumps, while clients
-// write, the leader is removed, and whoever may be switched off is.
+// Ensure that every protocol takes a cluster of any size to any other, one voter at a time and in jumps, while clients write,
+// the leader is removed, and members that may be switched off are.
 func TestReplica_ChangeConfig_sizes(t *testing.T) {
 	for _, protocol := range allProtocols {
 		t.Run(protocol.String(), func(t *testing.T) {

@@ -7,16 +7,16 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// narrowLink is the way from one member to another, which carries some bytes of entries a tick. Appends wait for those before
+// narrowLink is a link from one member to another, which carries some bytes of entries a tick. Appends wait for those before
 // them; heartbeats overtake them, as they do in package transport.
 type narrowLink struct {
 	c        *cluster
 	from, to memberID
 	perTick  int
-	room     int // that ticks have brought and nothing has used
+	room     int // of the ticks so far, not used yet
 	queue    []message
 	queued   int
-	bytes    int // of entries that the sender put on the way
+	bytes    int // of entries that the sender put on the link
 	loses    func(*message) bool
 }
 
@@ -28,7 +28,7 @@ func entryBytes(m *message) int {
 	return n
 }
 
-// tick lets time pass for all members and on the way.
+// tick lets time pass for all members and on the link.
 func (l *narrowLink) tick() {
 	for _, n := range l.c.nodes {
 		n.step(raft.Tick{})
@@ -39,7 +39,7 @@ func (l *narrowLink) tick() {
 	l.settle()
 }
 
-// settle delivers what can be delivered now.
+// settle delivers all messages that can be delivered now.
 func (l *narrowLink) settle() {
 	for moved := true; moved; {
 		moved = l.arrive()
@@ -76,7 +76,7 @@ func (l *narrowLink) arrive() bool {
 	return moved
 }
 
-// breaks loses what is on the way, and lets the sender know if it is told.
+// breaks loses the messages on the link, and reports the broken connection to the sender if told is set.
 func (l *narrowLink) breaks(told bool) (lost int) {
 	lost = l.queued
 	l.queue, l.queued = nil, 0
@@ -93,7 +93,7 @@ const (
 	narrowPerTick = 5 << 10
 )
 
-// lagging returns a leader, member 1, and the way to a voter that lacks narrowBacklog.
+// lagging returns a leader, member 1, and the link to a voter that lacks narrowBacklog.
 func lagging(adapt func(*raft.Options)) *narrowLink {
 	c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) {
 		o.ElectionTicks, o.HeartbeatTicks = 100, 10
@@ -112,7 +112,7 @@ func lagging(adapt func(*raft.Options)) *narrowLink {
 	return &narrowLink{c: c, from: 1, to: 3, perTick: narrowPerTick}
 }
 
-// catchUp runs until the member has all, and calls each between two ticks.
+// catchUp runs until the member has all entries, and calls each between two ticks.
 func (l *narrowLink) catchUp(t *testing.T, each func(ticks int)) {
 	t.Helper()
 	const most = 10 * narrowBacklog / narrowPerTick
@@ -128,7 +128,7 @@ func (l *narrowLink) catchUp(t *testing.T, each func(ticks int)) {
 	t.Fatalf("after %d ticks the member has %d entries and lacks some", most, l.c.node(l.to).replica.Status().LastIndex)
 }
 
-// Ensure that nothing is sent twice where nothing is lost, however often heartbeats overtake entries.
+// Ensure that no entry is sent twice where none is lost, however often heartbeats overtake entries.
 func TestReplica_Step_narrowLink(t *testing.T) {
 	for _, row := range []struct {
 		name  string
@@ -153,7 +153,7 @@ func TestReplica_Step_narrowLink(t *testing.T) {
 	}
 }
 
-// Ensure that nothing is sent twice because a leader takes proposals all the time while a member catches up, and that its
+// Ensure that no entry is sent twice because a leader takes proposals all the time while a member catches up, and that its
 // heartbeats overtake then, too.
 func TestReplica_Step_narrowLinkUnderLoad(t *testing.T) {
 	l := lagging(nil)
@@ -169,7 +169,7 @@ func TestReplica_Step_narrowLinkUnderLoad(t *testing.T) {
 	l.catchUp(t, func(at int) {
 		if ticks = at; at < 200 {
 			l.c.propose(1, string(make([]byte, 1024)))
-			more += 1024 + 64 // and what else an entry has
+			more += 1024 + 64 // and the overhead of an entry
 		}
 	})
 	if most := narrowBacklog + narrowBacklog/50 + more; l.bytes > most {
@@ -180,7 +180,7 @@ func TestReplica_Step_narrowLinkUnderLoad(t *testing.T) {
 	}
 }
 
-// Ensure that what is lost is sent again, once, whether the leader hears of the loss or not.
+// Ensure that a lost entry is sent again, once, whether the leader learns of the loss or not.
 func TestReplica_Step_narrowLinkLoses(t *testing.T) {
 	for _, row := range []struct {
 		name string
@@ -191,7 +191,7 @@ func TestReplica_Step_narrowLinkLoses(t *testing.T) {
 		{"a connection that breaks, unnoticed", 100, func(l *narrowLink) int { return l.breaks(false) }},
 		{"a connection that breaks before anything was acknowledged", 1, func(l *narrowLink) int { return l.breaks(true) }},
 		{"another stream that breaks", 100, func(l *narrowLink) int {
-			l.c.node(1).step(raft.Unreachable{Member: 3}) // the entries are still on their way
+			l.c.node(1).step(raft.Unreachable{Member: 3}) // the entries are still on the link
 			return 0
 		}},
 		{"a member that starts again", 100, func(l *narrowLink) int {
@@ -207,7 +207,7 @@ func TestReplica_Step_narrowLinkLoses(t *testing.T) {
 				first = first && !lose
 				return lose
 			}
-			return l.c.opts(1).MaxInflightBytes // what was sent after it is of no use
+			return l.c.opts(1).MaxInflightBytes // the entries sent after it are useless
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestReplica_Step_narrowLinkLoses(t *testing.T) {
 	}
 }
 
-// Ensure that a loss at the end of a stream, after which nothing is sent, is found by the next heartbeat.
+// Ensure that a loss at the end of a stream, after which no entry is sent, is found by the next heartbeat.
 func TestReplica_Step_lastEntryLost(t *testing.T) {
 	l := lagging(nil)
 	l.catchUp(t, nil)
@@ -245,7 +245,8 @@ func TestReplica_Step_lastEntryLost(t *testing.T) {
 	}
 }
 
-// Ensure that a follower that takes no entries for now, because it has too much to apply, is not sent them again and again.
+// Ensure that a follower that takes no entries for now, because too much waits to be applied, does not get them again and
+// again.
 func TestReplica_Step_narrowLinkToFullMember(t *testing.T) {
 	l := lagging(func(o *raft.Options) {
 		o.MaxInflightBytes = narrowMessage
@@ -266,8 +267,8 @@ func TestReplica_Step_narrowLinkToFullMember(t *testing.T) {
 	l.catchUp(t, nil)
 }
 
-// Ensure that a new leader sends its first entries once to a follower that it has not heard yet. The acknowledgement of the
-// first probe, which bore no entries, comes when the second one has left with some: it says nothing of those.
+// Ensure that a new leader sends its first entries once to a follower from which it has no message yet. The acknowledgement of
+// the first probe, which bore no entries, comes after the second one has left with some: it does not answer that one.
 func TestReplica_Step_newLeaderSendsOnce(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, nil)
 	follower, sent := c.node(3), 0
@@ -289,7 +290,7 @@ func TestReplica_Step_newLeaderSendsOnce(t *testing.T) {
 			for i := range net {
 				moved = true
 				switch m := &net[i]; {
-				case m.Kind == consensus.MsgVoteReply && m.From == 3: // lost: the leader has not heard it
+				case m.Kind == consensus.MsgVoteReply && m.From == 3: // lost: the leader has no message of it
 				case m.Kind == consensus.MsgAppend && m.To == 3:
 					sent += len(m.Entries)
 					slow = append(slow, *m)
@@ -308,8 +309,8 @@ func TestReplica_Step_newLeaderSendsOnce(t *testing.T) {
 	}
 }
 
-// Ensure that the answer to an append without entries does not pass for the answer to one with entries that left after it: those
-// would be sent again.
+// Ensure that the answer to an append without entries does not pass for the answer to one with entries that left after it:
+// those entries would be sent again.
 func TestReplica_Step_probeIsAnsweredByItself(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, nil)
 	var asked consensus.Message // the last append without entries to member 3
@@ -335,7 +336,7 @@ func TestReplica_Step_probeIsAnsweredByItself(t *testing.T) {
 	}
 	refusal := answer(consensus.MsgAppendReply, consensus.Position{})
 	refusal.Reject, refusal.Refused = true, asked.Prev
-	// It has refused an earlier append, and has what that lacked by now.
+	// It has refused an earlier append, and by now has the entries that it lacked.
 	c.node(2).step(raft.Receive{Message: refusal}, raft.Receive{Message: answer(consensus.MsgHeartbeatReply, asked.Prev)})
 	c.settle()
 	first := sent
@@ -347,7 +348,7 @@ func TestReplica_Step_probeIsAnsweredByItself(t *testing.T) {
 	}
 }
 
-// Ensure that an append travels behind a heartbeat while entries are on their way, and that none does where nothing is.
+// Ensure that an append follows a heartbeat while entries are under way, and that none does otherwise.
 func TestReplica_Step_heartbeatAsks(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, nil)
 	c.elect(1)
@@ -373,7 +374,7 @@ func TestReplica_Step_heartbeatAsks(t *testing.T) {
 		t.Errorf("nothing is on its way: %d heartbeats, %d appends", heartbeats, appends)
 	}
 	c.isolate(3, true)
-	c.propose(1, "b") // is on its way, for all that the leader knows
+	c.propose(1, "b") // may be under way, as far as the leader knows
 	c.settle()
 	heartbeats, appends = 0, 0
 	c.tick(c.opts(1).HeartbeatTicks, 1)
@@ -382,7 +383,7 @@ func TestReplica_Step_heartbeatAsks(t *testing.T) {
 	}
 }
 
-// Ensure that a follower that starts again, whose answers were lost, and then an append, is not sent again what it has.
+// Ensure that a follower that starts again, whose answers were lost, and then an append, does not get its own entries again.
 func TestReplica_Step_lossAfterLostAnswers(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, nil)
 	c.elect(2)
@@ -403,7 +404,7 @@ func TestReplica_Step_lossAfterLostAnswers(t *testing.T) {
 	c.propose(2, "lost")
 	c.deliverOnly(func(m *message) bool { return m.From != 3 && m.To != 3 })
 	c.node(3).crash()
-	c.node(3).start() // it does not know any more that what it has is its leader's
+	c.node(3).start() // it no longer knows that its entries are its leader's
 	c.propose(2, "last")
 	c.settle()
 	c.tick(2*c.opts(2).HeartbeatTicks, 2)

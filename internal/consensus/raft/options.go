@@ -13,12 +13,12 @@ import (
 // Options are fixed for the life of a Replica. Start from Defaults.
 type Options struct {
 	ID      consensus.MemberID
-	Cluster consensus.ClusterID // carried for the shell's convenience; the transport refuses foreign clusters
-	// Storage is this member's own data directory. Where its configuration binds it to another one, or binds others only, it
-	// stands for no election: it would count its own vote.
+	Cluster consensus.ClusterID // carried for the shell's convenience; the transport refuses other clusters
+	// Storage is this member's own data directory. If its configuration binds the member to another one, or binds only other
+	// members, the member does not campaign: it would count its own vote.
 	Storage consensus.StorageID
 
-	ElectionTicks  int // a follower that hears no leader for this long campaigns, after a random wait up to as long again
+	ElectionTicks  int // a follower without a leader's message for so long campaigns, after a random wait up to as long again
 	HeartbeatTicks int
 	TickMicros     uint64 // length of a tick, for promises to members whose ticks differ; zero counts as one
 	Seed           uint64 // of the generator that spreads election timeouts; mixed with ID
@@ -26,23 +26,23 @@ type Options struct {
 	MaxMessageBytes     int // of entries in one append
 	MaxInflightBytes    int // sent to one follower and not yet acknowledged
 	MaxInflightMessages int
-	MaxUncommittedBytes int // proposals beyond are refused with ReasonBusy
-	// MaxRepeats is among how many entries a leader looks for repeated proposals, while commits are late: RepeatBytes each in
-	// memory. A repeat of what was logged after them is logged again.
+	MaxUncommittedBytes int // proposals beyond it are refused with ReasonBusy
+	// MaxRepeats is the number of entries among which a leader looks for repeated proposals while commits are late; each takes
+	// RepeatBytes of memory. A repeat of an entry behind them is logged again.
 	MaxRepeats       int
-	MaxApplyingBytes int // handed out in Output.Apply and not applied; one entry may always be
-	// MaxUnappliedBytes is how much that is committed may wait here to be applied. A leader beyond refuses commands with
+	MaxApplyingBytes int // handed out in Output.Apply and not applied; a single entry may exceed it
+	// MaxUnappliedBytes bounds the committed entries that wait here to be applied. A leader beyond it refuses commands with
 	// ReasonBusy, a follower takes no more entries; both until half of it is applied.
 	MaxUnappliedBytes int
-	// MaxSnapshotLogBytes is how much of what is applied a leader's log may keep for a follower that is sent a
-	// snapshot. Beyond, the snapshot is given up for a newer one.
+	// MaxSnapshotLogBytes bounds the applied entries that a leader's log keeps for a follower that receives a snapshot. Beyond,
+	// the snapshot is given up for a newer one.
 	MaxSnapshotLogBytes int
 
 	PreVote     bool // ask before raising the term (Raft thesis, section 9.6)
-	CheckQuorum bool // a leader that hears no quorum steps down; members that hear a leader refuse votes (section 6.2)
-	// LeaderLease answers reads without a round while a quorum has confirmed the leader within an election timeout
-	// (section 6.4.1). It trusts that ticks pass at nearly the same speed everywhere, and so it needs CheckQuorum and
-	// takes from followers the right to suspect a leader early.
+	CheckQuorum bool // a leader without messages of a quorum steps down; members with a live leader refuse votes (section 6.2)
+	// LeaderLease answers reads without a round while a quorum has confirmed the leader within an election timeout (section
+	// 6.4.1). It assumes that ticks pass at nearly the same speed everywhere. It needs CheckQuorum, and it forbids followers to
+	// suspect a leader early.
 	LeaderLease bool
 
 	MaxLearners    int  // zero: no limit
@@ -50,17 +50,17 @@ type Options struct {
 
 	Fast FastOptions
 
-	// Dropped are rules that a test goes without, so that a checker must notice. Nothing else sets it.
+	// Dropped are the rules that a test drops, so that a checker must notice. Only tests set it.
 	Dropped rules.Set
 }
 
-// FastOptions and FastCounts are those of the fast path.
+// FastOptions and FastCounts are those of package fast.
 type (
 	FastOptions = fast.Options
 	FastCounts  = fast.Counts
 )
 
-// Defaults returns the options that a member has by default, with the tick as 10 ms in mind.
+// Defaults returns the options that a member has by default, for ticks of 10 ms.
 func Defaults(id consensus.MemberID) Options {
 	return Options{
 		ID:                  id,
@@ -81,7 +81,8 @@ func Defaults(id consensus.MemberID) Options {
 	}
 }
 
-// RepeatBytes is what an entry takes in the table of Options.MaxRepeats: its proposal and index, and the map's share.
+// RepeatBytes is the memory that an entry takes in the table of Options.MaxRepeats: its proposal and index, and the map's
+// overhead.
 const RepeatBytes = 64
 
 func (o *Options) validate() error {
@@ -102,29 +103,29 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// Restored is what a member finds on its disk when it starts.
+// Restored is the state that a member finds on its disk when it starts.
 type Restored struct {
 	Hard consensus.HardState
-	// Base is what the log begins after. A new cluster's first members start from Position{Index: 1, Term: 1} or the zero
-	// Position with the initial Config and its id; a member that joins starts from the zero value and learns the rest.
-	// If the store is ahead of the log (a crash between the installation of a snapshot and the reset of the log), Base
-	// is the store's: entries at or below it are dropped, and all if the log does not contain Base.Position.
+	// Base is the position after which the log begins. A new cluster's first members start from Position{Index: 1, Term: 1} or
+	// the zero Position with the initial Config and its id; a member that joins starts from the zero value and learns the rest.
+	// If the store is ahead of the log (a crash between the installation of a snapshot and the reset of the log), Base is the
+	// store's: entries at or below it are dropped, and all entries if the log does not contain Base.Position.
 	Base     consensus.SnapshotMeta
 	Entries  []consensus.Entry // consecutive
 	Applied  consensus.Index   // by the store, durably
-	Revision uint64            // of the store then
-	// Tombstones are the members that were removed for ever, as the replicated state knows them.
+	Revision uint64            // of the store at Applied
+	// Tombstones are the members that were removed for ever, by the replicated state.
 	Tombstones []consensus.MemberID
 	Records    []consensus.Record // of the witness pool
 }
 
-// HasConfig reports whether the member knows a configuration: one that joins does not.
+// HasConfig reports whether the member knows a configuration: a member that joins does not.
 func (r *Restored) HasConfig() bool {
 	return len(r.Base.Config.Members) > 0 ||
 		slices.ContainsFunc(r.Entries, func(e consensus.Entry) bool { return e.Kind == consensus.EntryConfig })
 }
 
-// fastSettings are those of package fast.
+// fastSettings returns the settings of package fast.
 func (o *Options) fastSettings() fast.Settings {
 	return fast.Settings{
 		Self: o.ID, ElectionTicks: o.ElectionTicks, MaxUncommittedBytes: o.MaxUncommittedBytes, Options: o.Fast,

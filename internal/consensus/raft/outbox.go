@@ -6,10 +6,10 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// maxHeld is how many messages wait for a term to be durable: far more than come while a disk works.
+// maxHeld bounds the messages that wait for a term to be durable: far more than come while a disk works.
 const maxHeld = 4096
 
-// take returns what was gathered, and begins the next Output.
+// take returns the Output so far, and begins the next one.
 func (o *outbox) take() Output {
 	out := o.Output
 	o.lastSends = len(out.Send)
@@ -17,7 +17,7 @@ func (o *outbox) take() Output {
 	return out
 }
 
-// send completes a message and puts it with those that may leave at once, or with those that wait for the disk.
+// send completes a message and puts it with those that leave at once, or with those that wait for the disk.
 func (r *Replica) send(m consensus.Message, after bool) {
 	m = r.complete(m)
 	if after {
@@ -27,7 +27,7 @@ func (r *Replica) send(m consensus.Message, after bool) {
 	r.out.sendNow(m)
 }
 
-// complete fills in what all messages carry.
+// complete sets the fields that every message carries.
 func (r *Replica) complete(m consensus.Message) consensus.Message {
 	m.From = r.opts.ID
 	if m.Term == 0 {
@@ -47,8 +47,8 @@ func (o *outbox) sendNow(m consensus.Message) {
 }
 
 // sendInTerm lets messages overtake the own disk, but never the term (Raft thesis, section 10.2.1): a leader that forgot its
-// term could lead it again with other entries. What is sent in terms leaves in the order in which it was sent, whether it
-// waits or not: a leader takes what arrives out of order for lost. While the disk hangs, messages beyond maxHeld are dropped.
+// term could lead it again with other entries. The messages leave in the order in which they were sent, whether they wait or
+// not: a leader takes a message that arrives out of order for lost. While the disk hangs, messages beyond maxHeld are dropped.
 func (r *Replica) sendInTerm(m consensus.Message) {
 	if r.hard.pending() {
 		if len(r.out.held) >= maxHeld {
@@ -101,7 +101,7 @@ func (r *Replica) flushRefusals() {
 	r.out.refusing = r.out.refusing[:0]
 }
 
-// refuseFast lets a proposer know that the leader did not take a proposal the fast way.
+// refuseFast tells a proposer that the leader did not take its proposal on the fast path.
 func (r *Replica) refuseFast(id consensus.ProposalID, to consensus.MemberID, why consensus.Refused) {
 	verdict := consensus.Verdict{Attempt: consensus.Attempt{Proposal: id}, Refusal: why}
 	r.out.verdicts = append(r.out.verdicts, addressedVerdict{to, verdict})

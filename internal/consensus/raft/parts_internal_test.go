@@ -25,8 +25,8 @@ func threeVoters() consensus.Config {
 		Learners: []consensus.MemberID{4}}
 }
 
-// Ensure that the wait of a follower is drawn anew once it is cordoned, and that of a leader, which ends it when it steps down, is
-// not.
+// Ensure that the wait of a follower is drawn anew once it is cordoned, and that the wait of a leader, which ends when it steps
+// down, is not.
 func TestElection_delayCampaign(t *testing.T) {
 	config := threeVoters()
 	config.Members[1].Cordoned = true
@@ -47,7 +47,7 @@ func TestElection_delayCampaign(t *testing.T) {
 	}
 }
 
-// Ensure that only voters' answers how far their logs go are kept: who is none could fill the memory.
+// Ensure that only voters' answers about the ends of their logs are kept: other members could fill the memory.
 func TestForwards_handleLogQueryReply(t *testing.T) {
 	for from, want := range map[consensus.MemberID]bool{3: true, 4: false, 9: false} {
 		r := &Replica{configs: *historyOf(2, threeVoters())}
@@ -59,7 +59,8 @@ func TestForwards_handleLogQueryReply(t *testing.T) {
 	}
 }
 
-// Ensure that proposers hear of each entry once that is acknowledged to the leader, also when an older acknowledgement comes by.
+// Ensure that proposers learn of each entry once it is acknowledged to the leader, also when an older acknowledgement comes
+// late.
 func TestInference_reportMatch(t *testing.T) {
 	var entries []consensus.Entry
 	for index := consensus.Index(2); index <= 5; index++ {

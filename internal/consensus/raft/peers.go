@@ -10,11 +10,11 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// A learner may be promoted if at most so many entries, and one append's worth of bytes, are missing to the leader's
-// last entry: about what a busy heartbeat interval brings. A ratio of indexes would say nothing about time.
+// A learner may be promoted if it lacks at most so many entries, and at most the bytes of one append, of the leader's log:
+// about what a busy heartbeat interval brings. A ratio of indexes would say nothing about time.
 const caughtUpEntries = 1000
 
-// syncPeers makes the leader's view of the others fit the configurations.
+// syncPeers adds and drops peers as the configurations demand.
 func (l *leader) syncPeers() {
 	for _, id := range l.configs.Recipients() {
 		l.addPeer(id)
@@ -24,8 +24,8 @@ func (l *leader) syncPeers() {
 	}
 }
 
-// addRemoved makes a new leader feed, for a while, those whom the last change removed: a leader that removed itself has yet to
-// learn how what it was asked for ended.
+// addRemoved makes a new leader replicate, for a while, to the members that the last change removed: a leader that removed
+// itself has yet to learn the results of its clients' requests.
 func (l *leader) addRemoved() {
 	for _, id := range l.configs.Last().Tombs {
 		if p := l.addPeer(id); p != nil {
@@ -34,13 +34,13 @@ func (l *leader) addRemoved() {
 	}
 }
 
-// addPeer returns what it added; nil if id is known already.
+// addPeer returns the peer that it added; nil if id is known already.
 func (l *leader) addPeer(id consensus.MemberID) *progress.Peer {
 	if id == l.opts.ID || l.peer(id) != nil {
 		return nil
 	}
 	p := progress.New(id, l.log.Last()+1, l.opts.MaxInflightMessages, l.opts.MaxInflightBytes)
-	p.HeardAt = l.clock.now // the benefit of the doubt, for one election timeout
+	p.HeardAt = l.clock.now // a new peer counts as active for one election timeout
 	at := 0
 	for at < len(l.peers) && l.peers[at].ID < id {
 		at++
@@ -49,8 +49,8 @@ func (l *leader) addPeer(id consensus.MemberID) *progress.Peer {
 	return p
 }
 
-// forgetLeavers drops members whose removal was settled some time ago. One that still does not know learns it from the
-// answer to its pre-vote.
+// forgetLeavers drops members whose removal was settled an election timeout ago. A member that does not know of its removal yet
+// learns it from the answer to its pre-vote.
 func (l *leader) forgetLeavers() {
 	for i := 0; i < len(l.peers); {
 		if p := l.peers[i]; p.Leaving && p.LeavesAt > 0 && l.clock.now >= p.LeavesAt {
@@ -81,8 +81,8 @@ func (l *leader) facts() reconfig.Facts {
 	return facts
 }
 
-// caughtUp reports whether a member follows the log and has nearly all of it: all that has committed, however much is on
-// its way, or all but about one heartbeat's worth.
+// caughtUp reports whether a member follows the log and has nearly all of it: all committed entries, however many are on their
+// way, or all but about one heartbeat's worth.
 func (l *leader) caughtUp(p *progress.Peer) bool {
 	if p.State != progress.Replicate {
 		return false
@@ -104,7 +104,8 @@ func (l *leader) active(p *progress.Peer) bool {
 	return p.Heard && !p.Broken && !p.Denied && l.clock.now-p.HeardAt < uint64(l.opts.ElectionTicks)
 }
 
-// matchOf is how far a member's log is durable and equal to the leader's. The leader's own disk counts like another's.
+// matchOf returns up to which index a member's log is durable and equal to the leader's. The leader's own disk counts like
+// another's.
 func (l *leader) matchOf(id consensus.MemberID) uint64 {
 	if id == l.opts.ID {
 		if l.opts.Dropped[rules.AckBeforeDurable] {
@@ -118,14 +119,14 @@ func (l *leader) matchOf(id consensus.MemberID) uint64 {
 	return 0
 }
 
-// reached returns what a majority, of each set of voters, has reached.
+// reached returns the value that a majority, of each set of voters, has reached.
 func (r *Replica) reached(reached func(consensus.MemberID) uint64) uint64 {
 	return r.configs.Reached(reached, r.opts.Dropped[rules.CountSelf] && r.lead != nil)
 }
 
-// quorumHeard reports whether the leader heard a majority within an election timeout (Raft thesis, section 6.2). While it
-// can take back the joint configuration that it is in, the outgoing voters are enough: nobody is elected without them,
-// and nobody but this leader can abort the change if it is the incoming ones that died.
+// quorumHeard reports whether the leader heard from a majority within an election timeout (Raft thesis, section 6.2). While it
+// can abort the joint configuration that it is in, the outgoing voters are enough: no member is elected without them, and only
+// this leader can abort the change if the incoming voters died.
 func (l *leader) quorumHeard() bool {
 	if l.reached(l.heardOne) == 1 {
 		return true
@@ -136,7 +137,7 @@ func (l *leader) quorumHeard() bool {
 	return l.heardOf(l.configs.Config().Outgoing)
 }
 
-// heardOf reports whether a majority of voters was heard within an election timeout.
+// heardOf reports whether this leader heard from a majority of voters within an election timeout.
 func (l *leader) heardOf(voters []consensus.MemberID) bool {
 	var heard []uint64
 	for _, id := range voters {
@@ -155,7 +156,7 @@ func (l *leader) heardOne(id consensus.MemberID) uint64 {
 	return 0
 }
 
-// noteHeard notes, on a leader, a sign of life, and returns the member; nil if this member does not lead, or does not feed it.
+// noteHeard notes that a peer is active, and returns it; nil if this member does not lead, or does not replicate to it.
 func (r *Replica) noteHeard(id consensus.MemberID) *progress.Peer {
 	p := r.fed(id)
 	if p == nil || p.Denied {
@@ -165,7 +166,7 @@ func (r *Replica) noteHeard(id consensus.MemberID) *progress.Peer {
 	return p
 }
 
-// fed returns what this member, if it leads, knows of another one; nil if it does not, or does not feed it.
+// fed returns the leader's peer with an id; nil if this member does not lead, or does not replicate to it.
 func (r *Replica) fed(id consensus.MemberID) *progress.Peer {
 	if r.lead == nil {
 		return nil
@@ -178,7 +179,7 @@ func (l *leader) unreachable(id consensus.MemberID) {
 	if p := l.peer(id); p != nil {
 		p.Broken = true
 		if p.State == progress.Replicate {
-			l.probe(p) // what was on its way may be lost
+			l.probe(p) // messages on their way may be lost
 		}
 	}
 }
@@ -194,8 +195,8 @@ func (l *leader) ableToLead() []*progress.Peer {
 	return able
 }
 
-// bestVoter returns the voter, other than this one, that has most of the log and was heard lately. A cordoned one is taken
-// only if no other could lead at once.
+// bestVoter returns the active voter, other than this one, that has most of the log. It returns a cordoned one only if no other
+// voter could lead at once.
 func (l *leader) bestVoter() *progress.Peer {
 	peers := l.peers
 	if l.anyCordoned() {
@@ -215,7 +216,7 @@ func (l *leader) bestVoter() *progress.Peer {
 	return best
 }
 
-// successor returns the voter to hand over to, if its log is fed.
+// successor returns the voter to hand over to; nil unless this leader streams entries to it.
 func (l *leader) successor() *progress.Peer {
 	if p := l.bestVoter(); p != nil && p.State == progress.Replicate {
 		return p
@@ -223,12 +224,12 @@ func (l *leader) successor() *progress.Peer {
 	return nil
 }
 
-// keepsFor reports whether the log keeps what follows a snapshot on its way to a member.
+// keepsFor reports whether the log keeps the entries after a snapshot on its way to a member.
 func (l *leader) keepsFor(p *progress.Peer) bool {
 	return p.State == progress.Snapshot && !p.Outrun
 }
 
-// oldestSnapshot returns the member whose snapshot makes this log keep most, or nil.
+// oldestSnapshot returns the member whose snapshot makes this log keep the most entries, or nil.
 func (l *leader) oldestSnapshot() *progress.Peer {
 	var oldest *progress.Peer
 	for _, p := range l.peers {

@@ -56,7 +56,7 @@ func TestReplica_paper51_terms(t *testing.T) {
 	}
 }
 
-// Raft paper, section 5.2: one vote per term, first come first served, durable before it is told, also after a restart.
+// Raft paper, section 5.2: one vote per term, first come first served, durable before it is sent, also after a restart.
 func TestReplica_paper52_oneVotePerTerm(t *testing.T) {
 	vote := func(from memberID) raft.Input {
 		return receive(message{Kind: consensus.MsgVote, From: from, To: 1, Term: 4, Last: position{Index: 1, Term: 1}})
@@ -152,8 +152,8 @@ func lead(r *raft.Replica) {
 	r.Step(raft.Persisted{Seq: out.Seq}, raft.Persisted{Seq: 100})
 }
 
-// Raft thesis, section 10.2.1: the leader sends before its own disk is done, and counts itself only afterwards; a
-// follower acknowledges only from the disk.
+// Raft thesis, section 10.2.1: the leader sends entries before they are on its own disk, and counts itself only afterwards; a
+// follower acknowledges only entries on its disk.
 func TestReplica_thesis1021_parallelDisk(t *testing.T) {
 	r := single(t, consensus.HardState{Term: 1})
 	lead(r)
@@ -173,8 +173,8 @@ func TestReplica_thesis1021_parallelDisk(t *testing.T) {
 	}
 }
 
-// Raft thesis, section 4.2.3: a member that hears its leader does not even adopt the term of a disruptive candidate,
-// unless a leadership transfer asked for the vote.
+// Raft thesis, section 4.2.3: a member with a live leader does not even adopt the term of a disruptive candidate, unless a
+// leadership transfer asked for the vote.
 func TestReplica_thesis423_disruption(t *testing.T) {
 	r := single(t, consensus.HardState{Term: 2})
 	r.Step(receive(message{Kind: consensus.MsgHeartbeat, From: 2, To: 1, Term: 2}))
@@ -188,7 +188,7 @@ func TestReplica_thesis423_disruption(t *testing.T) {
 	}
 }
 
-// Ensure that nothing a peer may say makes a replica panic or believe what cannot be.
+// Ensure that no message of a peer makes a replica panic or believe what is impossible.
 func TestReplica_Step_nonsense(t *testing.T) {
 	r := single(t, consensus.HardState{Term: 1})
 	lead(r)
@@ -210,7 +210,7 @@ func TestReplica_Step_nonsense(t *testing.T) {
 	}
 }
 
-// Ensure that New refuses what no disk of a sound member holds.
+// Ensure that New refuses a state that no disk of a correct member holds.
 func TestNew_refuses(t *testing.T) {
 	if _, err := raft.New(raft.Options{}, raft.Restored{}); !errors.Is(err, raft.ErrOptions) {
 		t.Errorf("no options: %v", err)

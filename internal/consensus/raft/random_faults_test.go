@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// Ensure that a reader needs new answers for each question: here it has the old ones of a majority that has gone on
-// without it and its leader.
+// Ensure that a reader needs new answers for each question: here it has the old ones of a majority that has gone on without it
+// and its leader.
 func TestReplica_Step_oldLogEnds(t *testing.T) {
 	for _, old := range []bool{false, true} {
 		c := newCluster([]memberID{1, 2, 3, 4, 5}, nil, func(o *raft.Options) { o.Dropped[rules.CountOldAnswers] = old })
@@ -42,7 +42,7 @@ func TestReplica_Step_oldLogEnds(t *testing.T) {
 	}
 }
 
-// Ensure the same for faults that need a certain turn of events: it is played with the fault and without.
+// Ensure the same for faults that need a certain order of events: it is played with the fault and without.
 func TestReplica_Step_faultsOfOneTurn(t *testing.T) {
 	play := func(faults rules.Set, turn func(c *cluster, l *laws)) string {
 		c := newCluster([]memberID{1, 2, 3}, []memberID{4, 5}, func(o *raft.Options) { o.Dropped = faults })

@@ -10,14 +10,14 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// readsAt lets a member read, under the laws, and returns the name of the read.
+// readsAt makes a member read, under the laws.
 func readsAt(c *cluster, l *laws, id memberID, name uint64) {
 	l.asked[[2]uint64{uint64(id), name}] = l.highest
 	c.node(id).step(raft.Read{IDs: []uint64{name}})
 }
 
-// Ensure that reads through any member are answered while all disks are busy with writes that nobody was told of, and that
-// those show what was answered before.
+// Ensure that reads through any member are answered while all disks are busy with writes that were reported to no client, and
+// that they show the writes answered before.
 func TestReplica_Read_slowDisks(t *testing.T) {
 	for _, dead := range []bool{false, true} {
 		c := newCluster([]memberID{1, 2, 3}, nil, nil)
@@ -54,8 +54,8 @@ func TestReplica_Read_slowDisks(t *testing.T) {
 	}
 }
 
-// inferredAlone brings member 3 to find its own entry committed, by its disk and the leader's word, which neither the leader
-// nor member 2 knows of.
+// inferredAlone brings member 3 to find its own entry committed, by its disk and the leader's report, while neither the leader
+// nor member 2 knows it.
 func inferredAlone(t *testing.T, learners []memberID, faults rules.Set) (*cluster, *laws) {
 	t.Helper()
 	c := newCluster([]memberID{1, 2, 3}, learners, func(o *raft.Options) { o.Dropped = faults })
@@ -65,7 +65,7 @@ func inferredAlone(t *testing.T, learners []memberID, faults rules.Set) (*cluste
 	c.elect(1)
 	c.propose(1, "a")
 	c.settle()
-	readsAt(c, l, 1, 1) // all say how far their disks are
+	readsAt(c, l, 1, 1) // all voters report the durable ends of their logs
 	c.settle()
 	before := c.node(1).replica.Status().Commit
 	c.propose(3, "b")
@@ -79,8 +79,8 @@ func inferredAlone(t *testing.T, learners []memberID, faults rules.Set) (*cluste
 	return c, l
 }
 
-// Ensure that a voter that has not answered since a read came counts as one that has all that it was sent. Without the rule
-// a read of the leader misses what member 3 has answered meanwhile.
+// Ensure that a voter that has not answered since a read came counts as if it had all entries sent to it. Without the rule a
+// read of the leader misses a write that member 3 has answered meanwhile.
 func TestReplica_Read_oldEnds(t *testing.T) {
 	for _, fault := range []bool{false, true} {
 		c, l := inferredAlone(t, nil, rules.Set{rules.ReadOldEnds: fault})
@@ -92,8 +92,8 @@ func TestReplica_Read_oldEnds(t *testing.T) {
 	}
 }
 
-// Ensure that a change which is under way keeps a read from being counted by the configuration in force at the leader: member 3
-// counts by the one before. Without the rule the read misses what it answered.
+// Ensure that a change under way keeps a read from being counted by the configuration in force at the leader: member 3 counts
+// by the one before. Without the rule the read misses a write that it answered.
 func TestReplica_Read_whileChanging(t *testing.T) {
 	for _, fault := range []bool{false, true} {
 		c, l := inferredAlone(t, []memberID{4}, rules.Set{rules.ReadWhileChanging: fault})
@@ -111,8 +111,8 @@ func TestReplica_Read_whileChanging(t *testing.T) {
 	}
 }
 
-// Ensure that a voter which says that its disk has less than it acknowledged before does not lower the index of a read: it has lost
-// what others may have counted. Without the rule the read goes without what member 2 may have answered.
+// Ensure that a voter which reports less on its disk than it acknowledged before does not lower the index of a read: it has
+// lost entries that others may have counted. Without the rule the read misses a write that member 2 may have answered.
 func TestReplica_Read_lostEnd(t *testing.T) {
 	for _, row := range []struct{ lost, fault, answered bool }{{}, {lost: true}, {lost: true, fault: true, answered: true}} {
 		c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) { o.Dropped[rules.TrustDenial] = row.fault })
@@ -140,8 +140,8 @@ func TestReplica_Read_lostEnd(t *testing.T) {
 	}
 }
 
-// Ensure that a read shows what the leader answered before it committed: with the records of the voters the answer decides, and no
-// voter's log has the entry yet. Without the rule the read goes without it.
+// Ensure that a read shows a write that the leader answered before its commit: with the records of the voters the answer
+// decides, and no voter's log has the entry yet. Without the rule the read misses the write.
 func TestReplica_Read_answeredEarly(t *testing.T) {
 	for _, fault := range []bool{false, true} {
 		c := newFastCluster(func(o *raft.Options) { o.Dropped[rules.ReadForgetsAnswers] = fault })
@@ -166,7 +166,7 @@ func TestReplica_Read_answeredEarly(t *testing.T) {
 	}
 }
 
-// Ensure that a leader which steps down says so to the members whose reads wait for it: they would wait for their patience.
+// Ensure that a leader which steps down refuses the reads of members that wait for it: they would wait until their timeouts.
 func TestReplica_leaveLeadership_refusesReads(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3, 4, 5}, nil, nil)
 	c.elect(1)
@@ -176,7 +176,7 @@ func TestReplica_leaveLeadership_refusesReads(t *testing.T) {
 	n.step(raft.Receive{Message: message{
 		Kind: consensus.MsgRead, From: 2, To: 1, Term: term, Reads: []consensus.ReadIndex{{ID: 7}},
 	}}, raft.Read{IDs: []uint64{8}})
-	c.net = nil // nobody confirms it
+	c.net = nil // no member confirms it
 	var told []message
 	c.check = func(_ *node, out *raft.Output) {
 		for _, m := range append(out.Send, out.SendAfter...) {

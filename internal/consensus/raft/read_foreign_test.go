@@ -11,10 +11,10 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// laterCommit brings member 2, which follows leader 3 of term 3, to learn what leader 1 of term 4 committed, by the question
-// of a candidate, and without that term. The logs of leader 3 and of member 2 differ below that index: entries 3 and 4 are
-// Y1 and Y2 of term 2 on member 2, and W, recovered, and the no-op of term 3 on its leader. If asks, a read is under way at
-// member 2 meanwhile, and everybody has answered its question but the leaders of the two terms before.
+// laterCommit brings member 2, which follows leader 3 of term 3, to learn a commit of leader 1 of term 4, by the question of a
+// candidate, and without that term. The logs of leader 3 and of member 2 differ below that index: entries 3 and 4 are Y1 and Y2
+// of term 2 on member 2, and W, recovered, and the no-op of term 3 on its leader. If asks, a read is under way at member 2
+// meanwhile, and all members have answered its question but the leaders of the two terms before.
 func laterCommit(t *testing.T, faults rules.Set, asks bool) *story {
 	c := newCluster([]memberID{1, 2, 3, 4, 5}, nil, func(o *raft.Options) {
 		o.ElectionTicks, o.PreVote, o.CheckQuorum, o.StrictReconfig = 1000, true, false, false
@@ -29,7 +29,7 @@ func laterCommit(t *testing.T, faults rules.Set, asks bool) *story {
 	x.slow("Y1", "c", 1) // entries 3 and 4 reach member 2 alone
 	x.slow("Y2", "d", 1)
 	x.giveUpTo(4, false, 1, 2)
-	for at, name := range []string{"A", "B", "C", "D", "E", "F"} { // so that the others hold W at the revision it gets in the log
+	for at, name := range []string{"A", "B", "C", "D", "E", "F"} { // so that all hold W at its revision in the log
 		x.fast(name, []string{"a", "b"}[at%2], 2, memberID(3+at/2))
 	}
 	x.fast("W", "e", 2, 1, 3, 4, 5)
@@ -57,7 +57,7 @@ func laterCommit(t *testing.T, faults rules.Set, asks bool) *story {
 	x.give(1, 4, 5)
 	four.apply(2)
 	four.flush()
-	four.crash() // it knows of commits only what its store has applied: up to entry 4
+	four.crash() // of commits it knows only those that its store has applied: up to entry 4
 	four.holdApply = false
 	four.start()
 	four.step(raft.Campaign{})
@@ -73,8 +73,8 @@ func laterCommit(t *testing.T, faults rules.Set, asks bool) *story {
 	return x
 }
 
-// Ensure that a read never takes what a member knows to be committed, of a later term, for the beginning of its leader's
-// log: that leader may lead no more, and what was answered may be missing up to the index that it told.
+// Ensure that a read never takes the committed entries that a member knows, of a later term, for the beginning of its leader's
+// log: that leader may lead no more, and an answered write may be missing up to the index that it named.
 func TestReplica_Read_commitOfALaterTerm(t *testing.T) {
 	for _, broken := range []bool{false, true} {
 		x := laterCommit(t, rules.Set{rules.ReadLeaderIndex: broken}, true)
@@ -85,7 +85,7 @@ func TestReplica_Read_commitOfALaterTerm(t *testing.T) {
 }
 
 // Ensure that entries below the commit index are compared like all others: an append of a leader whose log differs there is
-// refused, counted, and told once, and nothing of it is acknowledged.
+// refused, counted, and reported once, and none of it is acknowledged.
 func TestReplica_Receive_appendBelowCommit(t *testing.T) {
 	for _, broken := range []bool{false, true} {
 		x := laterCommit(t, rules.Set{rules.SkipBelowCommit: broken}, false)
@@ -151,8 +151,8 @@ func TestReplica_Receive_ackOfAForeignLog(t *testing.T) {
 	}
 }
 
-// Ensure that a leader that probes below what a follower still has goes on from the base of that follower's log, if its own log
-// has it, and counts nothing otherwise.
+// Ensure that a leader that probes below a follower's log continues from the base of that log, if its own log has it, and
+// counts nothing otherwise.
 func TestReplica_Receive_appendBelowBase(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, nil)
 	c.elect(1)

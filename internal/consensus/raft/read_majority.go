@@ -6,19 +6,19 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// There are two ways to confirm a linearizable read. The leader's round is in reads.go. The other one asks a majority
-// (PQR, HotStorage 2019), which saves a far reader the wait for the leader's round: the reader asks all other voters, the
-// leader among them, how far their logs go and whether they have records of the fast path.
+// There are two ways to confirm a linearizable read. The leader's round is in reads.go. The other one asks a majority (PQR,
+// HotStorage 2019), which saves a far reader the wait for the leader's round: the reader asks all other voters, the leader
+// among them, for the ends of their logs and whether they have records of the fast path.
 //
-// A write that was answered before the question has either committed in the log, so that every majority has a member with
-// it in its log, or succeeded on the fast path, so that every majority has a member that logged it or has a record of it.
-// So if no member of a majority has records, the write lies at or below the greatest of their last indexes. The read is
-// answered once this member knows that its own log is committed up to there. Nothing is taken from the leader: that index
-// is a bound of what must be applied, not a mark in anybody's log, and there is one committed prefix only, whichever
-// term it was learned in (ADR 0016).
+// A write that was answered before the question has either committed in the log, so that every majority has a member with it in
+// its log, or succeeded on the fast path, so that every majority has a member that logged it or has a record of it. So if no
+// member of a majority has records, the write lies at or below the greatest of their last indexes. The read is answered once
+// this member knows that its own log is committed up to there. That index is a bound of what must be applied, not a position in
+// the log of one member, and there is only one committed prefix, whichever term a member learned it in: no trust in the leader
+// is needed (ADR 0016).
 //
-// All count by one configuration, which is settled on each of them. Otherwise the leader's answer, which comes anyway,
-// is waited for.
+// All voters count by one configuration, which is settled on each of them. Otherwise the reader waits for the leader's answer,
+// which comes anyway.
 
 // askVoters asks the voters for the ends of their logs, if this member's configuration is settled, and returns the name of
 // the question. The leader is asked by the message that forwards the reads.
@@ -39,7 +39,7 @@ func (r *Replica) askVoters(reads []consensus.ReadIndex) (query uint64) {
 	return query
 }
 
-// handleLogQuery answers how far this member's log goes, and whether that is all it knows.
+// handleLogQuery answers where this member's log ends, and whether every write that it knows of is in it.
 func (r *Replica) handleLogQuery(m *consensus.Message) {
 	r.send(consensus.Message{
 		Kind: consensus.MsgLogQueryReply, To: m.From, Last: r.log.LastPosition(),
@@ -60,7 +60,8 @@ func (r *Replica) handleLogQueryReply(m *consensus.Message) {
 	}
 }
 
-// readFromMajority answers the reads for which a majority answered how far their logs go, if all of that has committed here.
+// readFromMajority answers the reads for which a majority reported the ends of their logs, if all entries up to there have
+// committed here.
 func (r *Replica) readFromMajority() {
 	if len(r.forwards.forwarded) == 0 || !r.forwards.logEnds.Answered() ||
 		(!r.knowsAll() && !r.opts.Dropped[rules.ReadLeaderIndex]) {

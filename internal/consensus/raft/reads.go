@@ -7,17 +7,17 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// A linearizable read costs no log entry (Raft thesis, section 6.4), only the certainty that no other leader had
-// committed more when the read arrived. Its index is handed out once a quorum has echoed a round that began after the read
-// arrived, and once the log has committed that far under this leader: after an election the same index could name another
-// prefix. It is not the commit index: a write may have been answered, by counting acknowledgements elsewhere, before the
-// leader knows that it committed. It is the leader's last index, or less, once voters have said how far their disks are
-// (ADR 0035): in this leader's term an entry was answered only if a majority has it on disk, or if the leader fixed its
-// revision and has it on disk itself. A voter that has not said may have all that was sent to it.
+// A linearizable read costs no log entry (Raft thesis, section 6.4), only the certainty that no other leader had committed more
+// when the read arrived. Its index is handed out once a quorum has echoed a round that began after the read arrived, and once
+// the log has committed that far under this leader: after an election the same index could name another prefix. It is not the
+// commit index: a write may have been answered, by counting acknowledgements at its proposer, before the leader knows that it
+// committed. It is the leader's last index, or less, once voters have reported the durable ends of their logs (ADR 0035): in
+// this leader's term an entry was answered only if a majority has it on disk, or if the leader fixed its revision and has it on
+// disk itself. A voter that has not reported may have all entries that were sent to it.
 //
-// The question of a voter counts as its echo: it had voted in no later term when the question left, so that nobody whom
-// such a vote elected can have committed anything before. With three voters a follower's question, and
-// that the leader leads, are a majority, and no round is needed: one round trip.
+// A voter's own question counts as its echo: it had voted in no later term when the question left, so that no leader elected
+// with its vote can have committed an entry before. With three voters a follower's question and the leader are a majority, and
+// no round is needed: one round trip.
 
 func (l *leader) addRead(id uint64, from consensus.MemberID, asker bool) {
 	dropped, commit := &l.opts.Dropped, l.log.Commit()
@@ -39,7 +39,7 @@ func (l *leader) addRead(id uint64, from consensus.MemberID, asker bool) {
 	l.reads.waiting.Add(read, sure)
 }
 
-// answerReads hands out what is confirmed and committed, in the order of arrival.
+// answerReads hands out the reads that are confirmed and committed, in the order of arrival.
 func (l *leader) answerReads() {
 	if !l.started() {
 		return
@@ -52,8 +52,8 @@ func (l *leader) answerReads() {
 	}
 }
 
-// noteEnd notes the round that a member echoes and, if it says so, how far its log is on disk: whatever it acknowledged to
-// anybody before it heard that round lies at or below, unless it has lost some of that.
+// noteEnd notes the round that a member echoes and, if the echo reports it, the durable end of its log: all entries that the
+// member acknowledged, to any member, before it heard that round lie at or below the end, unless it has lost some of them.
 func (l *leader) noteEnd(p *progress.Peer, round uint64, durable consensus.Index) {
 	p.Round = max(p.Round, round)
 	if from := p.EndRound; durable > 0 && round > from && (!p.Lost(durable, round) || l.opts.Dropped[rules.TrustDenial]) {
@@ -84,7 +84,7 @@ func (l *leader) mayBeAnswered(round uint64) consensus.Index {
 	return max(end, min(l.reads.early, l.log.Durable()))
 }
 
-// answerRead answers here, or gathers the answers to one member, as long as they come in a row, in one message.
+// answerRead answers here, or adds the answer to a message to the reader; consecutive answers to one member share a message.
 func (l *leader) answerRead(read *readindex.Pending) {
 	answer := consensus.ReadIndex{ID: read.ID, Index: read.Index}
 	if read.From == l.opts.ID {

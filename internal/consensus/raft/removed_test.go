@@ -47,8 +47,8 @@ func TestReplica_receive_removedLeader(t *testing.T) {
 	}
 }
 
-// Ensure that a leader which removes itself, with all other voters, comes to hand over although clients write faster than
-// it can send, and that the change ends so.
+// Ensure that a leader which removes itself, with all other voters, hands over although clients write faster than it can send,
+// and that the change ends so.
 func TestReplica_Step_removedLeaderUnderLoad(t *testing.T) {
 	for _, protocol := range []consensus.Protocol{consensus.ProtocolJoint, consensus.ProtocolJointEarly, consensus.ProtocolApply} {
 		c := newCluster([]memberID{1, 2, 3}, []memberID{4, 5, 6}, func(o *raft.Options) {
@@ -82,8 +82,8 @@ func TestReplica_Step_removedLeaderUnderLoad(t *testing.T) {
 	}
 }
 
-// Ensure that what a removed member was asked for just before is heard by the leader that still feeds it, whichever way it
-// was offered: the member is told under which configuration to ask again.
+// Ensure that the leader that still replicates to a removed member takes the requests made of it just before, on either path:
+// the member learns under which configuration to ask again.
 func TestReplica_receive_lastProposals(t *testing.T) {
 	for _, kind := range []consensus.MessageKind{consensus.MsgPropose, consensus.MsgFastPropose} {
 		c := newCluster([]memberID{1, 2, 3}, nil, nil)

@@ -19,8 +19,8 @@ func (n *node) logged() map[uint64]int {
 	return count
 }
 
-// Ensure that a leader logs nothing again that waits for its commit: proposers repeat what stays without an answer, and on links
-// with a long queue each payload would go over all of them twice.
+// Ensure that a leader does not log again a proposal that waits for its commit: proposers repeat proposals without an answer,
+// and on links with a long queue each payload would go over all of them twice.
 func TestReplica_Propose_repeated(t *testing.T) {
 	proposals := []consensus.Proposal{proposalOf(1, "a"), proposalOf(2, "b")}
 	for _, row := range []struct {
@@ -53,7 +53,7 @@ func TestReplica_Propose_repeated(t *testing.T) {
 			}
 			c.settle()
 			c.tick(1)
-			row.again(c) // somebody who has not heard of the end, or was told that the entry was skipped
+			row.again(c) // from a proposer that has not learned of the end, or learned that the entry was skipped
 			c.settle()
 			if got, want := c.node(1).logged(), (map[uint64]int{1: 2, 2: 2, 3: 1}); !maps.Equal(got, want) {
 				t.Errorf("after the commit: entries of each proposal: %v, want %v", got, want)
@@ -62,7 +62,8 @@ func TestReplica_Propose_repeated(t *testing.T) {
 	}
 }
 
-// Ensure that a new leader does not log again what its predecessor has logged: everybody repeats to it at once.
+// Ensure that a new leader does not log again the proposals that its predecessor has logged: all proposers repeat to it at
+// once.
 func TestReplica_Propose_repeatedToNewLeader(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, nil)
 	c.elect(1)
@@ -75,7 +76,7 @@ func TestReplica_Propose_repeatedToNewLeader(t *testing.T) {
 	n := c.node(2)
 	for _, n := range c.nodes[1:] {
 		n.slowDisk = false
-		n.sync(len(n.pending)) // the entry is durable there, and the leader does not hear of it
+		n.sync(len(n.pending)) // the entry is durable there, and the leader does not learn of it
 	}
 	c.settle()
 	for range c.opts(1).ElectionTicks {
@@ -96,7 +97,7 @@ func TestReplica_Propose_repeatedToNewLeader(t *testing.T) {
 	}
 }
 
-// Ensure that a leader whose log does not commit remembers a bounded number of proposals, and logs those beyond again.
+// Ensure that a leader whose log does not commit remembers a bounded number of proposals, and logs those beyond it again.
 func TestReplica_Propose_repeatedPastBound(t *testing.T) {
 	const most = 1 << 16
 	c := newCluster([]memberID{1, 2, 3}, nil, nil)

@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/filter"
 )
 
-// New returns a replica that continues from what its disk has.
+// New returns a replica that continues from the state on its disk. The errors are ErrOptions and ErrRestored.
 func New(opts Options, restored Restored) (*Replica, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -38,6 +38,6 @@ func New(opts Options, restored Restored) (*Replica, error) {
 	r.elect.removed = r.configs.IsTombstone(opts.ID)
 	r.keepPromise(&restored.Hard)
 	r.resetCampaign()
-	r.out.Output = Output{} // what happened before the start is no news
+	r.out.Output = Output{} // events before the start are not reported
 	return r, nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// heartbeat makes a message to everybody due, with a new round: its echoes show who is there.
+// heartbeat makes a message to every peer due, with a new round: its echoes show which members are active.
 func (l *leader) heartbeat() {
 	l.heartbeatAt = l.clock.now + uint64(l.opts.HeartbeatTicks)
 	l.beginRound()
@@ -15,10 +15,10 @@ func (l *leader) heartbeat() {
 		p.HeartbeatBy = true
 		switch p.State {
 		case progress.Probe:
-			p.Sent = false // the last probe was lost, or its answer
+			p.Sent = false // the last probe, or its answer, was lost
 		case progress.Snapshot:
 			if p.Offer.Index > 0 && !l.active(p) {
-				l.probe(p) // it died with the snapshot in its hands: the log must not be kept for it for ever
+				l.probe(p) // the member received the snapshot and died: the log must not be kept for it for ever
 				break
 			}
 			l.offerSnapshot(p)
@@ -29,12 +29,12 @@ func (l *leader) heartbeat() {
 	}
 }
 
-// replicate sends to one member what it lacks, as far as its pace allows, and else what is due: commit notices go out
-// at once, for readers and proposers on that member wait for them.
+// replicate sends entries that a member lacks, as far as its flow control allows, and otherwise the notices that are due:
+// commit notices leave at once, for readers and proposers on that member wait for them.
 //
-// A heartbeat may overtake what is under way, so that it says who is there and not what was lost. Where anything may be under
-// way it is a message of its own, and an append that travels behind it asks: one with entries, or else one without. The
-// follower refuses it if something before it was lost.
+// A heartbeat may overtake appends under way, so it tells which members are active, and not which appends were lost. While an
+// append may be under way, the heartbeat is a message of its own, and an append behind it, with entries or without, asks for
+// the follower's log. The follower refuses that append if an earlier one was lost.
 func (l *leader) replicate(p *progress.Peer) {
 	asks := p.HeartbeatBy && (p.State == progress.Probe || p.Inflights.Count() > 0)
 	if asks {
@@ -49,7 +49,7 @@ func (l *leader) replicate(p *progress.Peer) {
 		return
 	}
 	if asks && p.State == progress.Replicate {
-		l.sendAppend(p) // the window is full, or there is nothing new: without entries
+		l.sendAppend(p) // the window is full, or no entry is new: without entries
 		return
 	}
 	notice := p.State == progress.Replicate && p.CommitSent < l.log.Commit()
@@ -66,13 +66,13 @@ func (l *leader) sendHeartbeat(p *progress.Peer) {
 	l.sendInTerm(m)
 }
 
-// probe asks a member, in a new round, how much of what was sent has arrived.
+// probe asks a member, in a new round, how many of the entries sent to it have arrived.
 func (l *leader) probe(p *progress.Peer) {
 	l.beginRound()
 	p.BecomeProbe(l.probeRound())
 }
 
-// probeRound is the round from which on answers end a probe that leaves now.
+// probeRound is the first round whose answers end a probe that leaves now.
 func (l *leader) probeRound() uint64 {
 	if l.opts.Dropped[rules.LossByRounds] {
 		return 0
@@ -80,7 +80,7 @@ func (l *leader) probeRound() uint64 {
 	return l.rounds.last
 }
 
-// sendAppend sends one append; false if the log no longer has what should be sent.
+// sendAppend sends one append; false if the log no longer has the entries to send.
 func (l *leader) sendAppend(p *progress.Peer) bool {
 	prev := p.Next - 1
 	term, ok := l.log.Term(prev)
@@ -102,12 +102,12 @@ func (l *leader) sendAppend(p *progress.Peer) bool {
 	return true
 }
 
-// mayBearEntries reports whether a probe may: only entries of which none was sent before.
+// mayBearEntries reports whether a probe may carry entries: only if none of them was sent before.
 func (l *leader) mayBearEntries(p *progress.Peer) bool {
 	return p.NeverSent() || l.opts.Dropped[rules.LossByRounds]
 }
 
-// stamp puts into a message what every message of a leader carries.
+// stamp sets the fields that every message of a leader carries.
 func (l *leader) stamp(p *progress.Peer, m *consensus.Message) {
 	m.Commit, m.Round = l.log.Commit(), l.rounds.last
 	m.Durable = min(l.log.Durable(), l.log.Last())
@@ -117,14 +117,14 @@ func (l *leader) stamp(p *progress.Peer, m *consensus.Message) {
 	p.CommitSent, p.RoundSent, p.DurableSent, p.HeartbeatBy = m.Commit, m.Round, m.Durable, false
 }
 
-// diskStalls reports whether this leader's disk hangs while those of a quorum do not. Such a leader can commit by the
-// others', but neither apply nor renew leases, and what waits for its disk would grow without bound.
+// diskStalls reports whether this leader's disk hangs while those of a quorum work. Such a leader can commit by the others'
+// disks, but it neither applies entries nor renews leases, and the requests for its disk would grow without bound.
 func (l *leader) diskStalls() bool {
 	since, writing := l.log.WritingSince()
 	return writing && l.clock.now-since >= uint64(l.opts.ElectionTicks) && l.log.Durable() < l.log.Commit()
 }
 
-// applyStalls reports whether this leader has as much to apply as it may keep, and gets no further with it: it could refuse
+// applyStalls reports whether as much waits to be applied on this leader as may, and its store applies nothing: it could refuse
 // proposals for ever.
 func (l *leader) applyStalls() bool {
 	since, applying := l.log.ApplyingSince()
@@ -132,10 +132,11 @@ func (l *leader) applyStalls() bool {
 		l.bestVoter() != nil
 }
 
-// stallElections is how many election timeouts a leader may take to apply one batch while it has too much to apply.
+// stallElections is the number of election timeouts that a leader may take to apply one batch while too much waits to be
+// applied.
 const stallElections = 3
 
-// handleReply takes what a follower says of its log.
+// handleReply handles a follower's answer about its log.
 func (l *leader) handleReply(p *progress.Peer, m *consensus.Message) {
 	l.noteEnd(p, min(m.Round, l.rounds.last), m.Durable)
 	l.noteEcho(p.ID, min(m.Round, l.rounds.last), m.Patience)
@@ -150,7 +151,7 @@ func (l *leader) handleReply(p *progress.Peer, m *consensus.Message) {
 		p.Denied = true
 		l.out.event(Denied{Member: p.ID, Match: p.Match, Claimed: m.Hint.Index})
 	case m.Reject && m.Hint.Index > m.Refused.Index && l.log.Matches(m.Hint):
-		p.Acknowledged(m.Hint.Index, l.rounds.last) // the follower has no entries so low any more, and is equal up to there
+		p.Acknowledged(m.Hint.Index, l.rounds.last) // the follower's log begins later, and equals this one up to there
 		if p.State == progress.Probe && m.Round >= p.Since {
 			p.BecomeReplicate()
 		}
@@ -166,9 +167,9 @@ func (l *leader) handleReply(p *progress.Peer, m *consensus.Message) {
 	}
 }
 
-// denies reports whether a follower refuses what lies behind Match although it has heard a round that was opened after Match
-// was known. A follower that still has what it acknowledged hints at Match or more then, however old the append that it
-// refuses.
+// denies reports whether a follower refuses an append at or above Match although it has heard a round that began after Match
+// was known. A follower that still has the entries that it acknowledged hints at Match or more then, however old the refused
+// append is.
 func (l *leader) denies(p *progress.Peer, m *consensus.Message) bool {
 	return m.Round > p.MatchRound && m.Round <= l.rounds.last && m.Refused.Index >= p.Match && m.Hint.Index < p.Match &&
 		!l.opts.Dropped[rules.TrustDenial]
@@ -188,8 +189,8 @@ func (l *leader) acknowledged(p *progress.Peer, m *consensus.Message) {
 	}
 }
 
-// leaveSnapshot lets entries follow to a member that holds the log, or what it was sent of a snapshot. What was sent to it
-// before the snapshot may still be on its way: then it is asked first.
+// leaveSnapshot continues with entries after the snapshot, on a member that has the log up to there or received the snapshot.
+// Appends from before the snapshot may still be on their way: then the leader probes the member first.
 func (l *leader) leaveSnapshot(p *progress.Peer) {
 	if p.SentTo > p.Match {
 		l.probe(p)
@@ -198,16 +199,16 @@ func (l *leader) leaveSnapshot(p *progress.Peer) {
 	p.BecomeReplicate()
 }
 
-// holdsMatch reports whether this leader's log has the entry up to which a follower says that both are equal. What lies
-// below the base of this log has committed here, so that counting it commits nothing.
+// holdsMatch reports whether this leader's log has the entry up to which a follower says that both are equal. An entry below
+// the base of this log has committed, so counting it commits no other.
 func (l *leader) holdsMatch(match consensus.Position) bool {
 	return match.Index < l.log.Base().Index || l.log.Matches(match) || (match == consensus.Position{}) ||
 		l.opts.Dropped[rules.SkipBelowCommit]
 }
 
-// keepForSnapshots returns up to where the log may be compacted, at most to index: what follows a snapshot on its way is kept,
-// else a slow stream would need another one as soon as it ends. That is bounded in time, for every request is answered with
-// SnapshotSent, and in bytes.
+// keepForSnapshots returns the index up to which the log may be compacted, at most index. The log keeps the entries after a
+// snapshot on its way: else the follower would need another snapshot as soon as a slow stream ends. That is bounded in time,
+// for every request is answered with SnapshotSent, and in bytes.
 func (l *leader) keepForSnapshots(index consensus.Index) consensus.Index {
 	if l.log.Bytes().Held-l.log.Bytes().Ready > l.opts.MaxSnapshotLogBytes {
 		l.outrunSnapshots(index)
@@ -221,7 +222,7 @@ func (l *leader) keepForSnapshots(index consensus.Index) consensus.Index {
 }
 
 // outrunSnapshots gives up snapshots for which entries up to index are still kept, the oldest first, until the log is within
-// its bound. Whom they were for gets a newer one, after a pause that doubles each time.
+// its bound. Their followers get newer ones, after a pause that doubles each time.
 func (l *leader) outrunSnapshots(index consensus.Index) {
 	for {
 		p := l.oldestSnapshot()
@@ -233,7 +234,7 @@ func (l *leader) outrunSnapshots(index consensus.Index) {
 		p.SnapshotAt = l.clock.now + uint64(l.opts.ElectionTicks)<<p.Outruns
 		p.Outruns = min(p.Outruns+1, maxOutruns)
 		if p.Offer.Index > 0 {
-			l.probe(p) // it has received the snapshot, and takes long to put it in place
+			l.probe(p) // the follower has received the snapshot, and installs it slowly
 			p.Sent = true
 			continue
 		}
@@ -245,7 +246,7 @@ func (l *leader) outrunSnapshots(index consensus.Index) {
 // maxOutruns bounds the pause before another snapshot to 64 election timeouts.
 const maxOutruns = 6
 
-// advanceCommit commits what a majority has durably, but only by counting entries of the own term: an earlier one
+// advanceCommit commits the entries that a majority has durably, but only by counting entries of the own term: an earlier one
 // may still be overwritten, even on a majority (Raft paper, section 5.4.2 and figure 8).
 func (l *leader) advanceCommit() {
 	index := consensus.Index(l.reached(l.matchOf))

@@ -2,7 +2,7 @@ package raft
 
 import "github.com/quorate/quorate/internal/consensus"
 
-// propose takes this member's own proposals: into the log, to the leader, or back.
+// propose logs this member's own proposals, forwards them to the leader, or refuses them.
 func (r *Replica) propose(proposals []consensus.Proposal) {
 	switch {
 	case r.lead != nil:
@@ -20,7 +20,7 @@ func (r *Replica) handlePropose(m *consensus.Message) {
 		r.lead.admitBound(m)
 		return
 	}
-	// Nothing is forwarded twice: two members could send it back and forth.
+	// A member forwards no forwarded proposal: two members could send it back and forth.
 	r.refuseAll(m.Proposals, m.From, consensus.ReasonNoLeader)
 }
 

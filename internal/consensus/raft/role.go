@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/quorum"
 )
 
-// campaign starts an election, or the inquiry before one.
+// campaign starts an election, or the pre-vote before one.
 func (r *Replica) campaign() {
 	if r.lead != nil || r.elect.removed || r.promised() {
 		return
@@ -31,10 +31,10 @@ func (r *Replica) campaign() {
 	r.askForVotes(consensus.MsgPreVote, r.hard.term+1, false)
 }
 
-// inquire asks the voters as if for a pre-vote and counts nothing: a member that may not campaign, and hears nobody,
-// so learns the term, or that it was removed.
+// inquire asks the voters as if for a pre-vote and counts no answers: a member that may not campaign, and has no leader, so
+// learns the term, or that it was removed.
 func (r *Replica) inquire() {
-	if r.role != Follower { // it was a candidate while it had the right to
+	if r.role != Follower { // it was a candidate while its configuration let it be one
 		r.endCandidacy()
 	}
 	r.setLeader(consensus.NoMember)
@@ -43,18 +43,19 @@ func (r *Replica) inquire() {
 	r.askForVotes(consensus.MsgPreVote, r.hard.term+1, false)
 }
 
-// mayCampaign reports whether this member counts as a candidate.
+// mayCampaign reports whether this member may be elected.
 func (r *Replica) mayCampaign() bool {
 	return !r.elect.removed && r.installing == nil && r.configs.MayStand()
 }
 
-// mayStandIn reports whether this member may be a candidate although it is no voter: a candidate whose log makes it one cannot
-// win without it, and its own log is the better one. Whom it needs its own log says, and it does not count itself there.
+// mayStandIn reports whether this member may be a candidate although it is no voter. A candidate whose log makes this member a
+// voter cannot win without its vote, and this member's log is the better one. This member counts the voters of its own log, and
+// not itself.
 func (r *Replica) mayStandIn() bool {
 	return !r.elect.removed && r.installing == nil && r.needed() && r.configs.MayStandIn()
 }
 
-// endCandidacy makes a candidate a follower of nobody, in the same term.
+// endCandidacy makes a candidate a follower without a leader, in the same term.
 func (r *Replica) endCandidacy() {
 	r.role = Follower
 	r.out.event(BecameFollower{Term: r.hard.term})
@@ -62,10 +63,10 @@ func (r *Replica) endCandidacy() {
 
 func (r *Replica) becomeCandidate(force bool) {
 	if force {
-		r.releasePromise() // the leader asked for it
+		r.releasePromise() // the leader demanded the election
 	}
 	if r.hard.term >= filter.MaxNumber {
-		return // there is no higher one
+		return // there is no higher term
 	}
 	r.setTerm(r.hard.term + 1)
 	r.hard.voteFor(r.opts.ID)
@@ -82,7 +83,7 @@ func (r *Replica) becomeCandidate(force bool) {
 	r.askForVotes(consensus.MsgVote, r.hard.term, force)
 }
 
-// becomeFollower enters term, if it is a higher one, under leader, if it is known.
+// becomeFollower enters term, if it is higher, under leader, unless that is NoMember.
 func (r *Replica) becomeFollower(term consensus.Term, leader consensus.MemberID) {
 	was := r.role
 	if r.lead != nil {
@@ -102,15 +103,15 @@ func (r *Replica) becomeFollower(term consensus.Term, leader consensus.MemberID)
 		r.out.event(BecameFollower{Term: r.hard.term})
 	}
 	r.setLeader(leader)
-	r.elect.heardAt = r.clock.now // the wait for a leader counts from now on
+	r.elect.heardAt = r.clock.now // the wait for a leader starts now
 	if was == Follower && leader == consensus.NoMember && r.selfCordoned() {
-		return // the candidates of higher terms that come by, which nobody may be able to elect, do not prolong its longer wait
+		return // candidates of higher terms, which may be unable to win, do not prolong the wait
 	}
 	r.resetCampaign()
 }
 
-// becomeLeader begins to lead: a no-op of the new term, so that what earlier leaders left can commit (Raft paper,
-// section 8), and a probe to everybody.
+// becomeLeader begins to lead: it logs a no-op of the new term, so that entries of earlier leaders can commit (Raft paper,
+// section 8), and probes every peer.
 func (r *Replica) becomeLeader() {
 	l := &leader{
 		Replica: r, heartbeatAt: r.clock.now + uint64(r.opts.HeartbeatTicks), repeats: newRepeats(r.clock.now, r.log.Last()),
@@ -122,7 +123,7 @@ func (r *Replica) becomeLeader() {
 	for _, p := range l.peers {
 		p.Heard = r.elect.votes.Granted(p.ID)
 	}
-	r.log.RestartApplyWatch(r.clock.now) // a store that hangs has as much time under each leader
+	r.log.RestartApplyWatch(r.clock.now) // a store that hangs gets as much time under each leader
 	for _, e := range r.fast.Recover() {
 		l.appendEntry(e)
 	}
@@ -131,7 +132,7 @@ func (r *Replica) becomeLeader() {
 	r.out.event(BecameLeader{Term: r.hard.term, Noop: l.noop})
 }
 
-// leaveLeadership refuses what waited for it, and drops what only a leader knows.
+// leaveLeadership refuses the requests that wait for the leader, and drops the leader's state.
 func (r *Replica) leaveLeadership() {
 	r.elect.ledAt = r.clock.now
 	r.lead.failReads()
@@ -156,19 +157,19 @@ func (r *Replica) setLeader(leader consensus.MemberID) {
 	r.out.event(LeaderChanged{Leader: leader, Term: r.hard.term})
 }
 
-// handleTimeoutNow campaigns at once, or, if a change has to be applied first, as soon as it is: the leader that this
-// change removed has gone. A cordoned member does so only if force says that nobody else can.
+// handleTimeoutNow campaigns at once, or, if a change has to be applied first, after that: the leader that this change removed
+// has gone. A cordoned member does so only if force says that no other voter can.
 func (r *Replica) handleTimeoutNow(force bool) {
 	switch {
 	case r.configs.AwaitsApply():
-		r.elect.askedIn, r.elect.askForced = r.hard.term, force // who is cordoned then, the change decides
+		r.elect.askedIn, r.elect.askForced = r.hard.term, force // the change decides which members are cordoned then
 	case r.selfCordoned() && !force:
 	case r.mayCampaign():
 		r.becomeCandidate(true)
 	}
 }
 
-// campaignIfAsked campaigns if that was asked for in this term, and had to wait.
+// campaignIfAsked campaigns if a leader of this term asked for it and the campaign had to wait.
 func (r *Replica) campaignIfAsked() {
 	if r.elect.askedIn != r.hard.term || r.role != Follower || r.configs.AwaitsApply() {
 		return

@@ -6,17 +6,17 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// A leader lease depends on promises: for so long after it heard the leader, a member helps to elect nobody else (Raft thesis,
-// section 6.4.1). A promise travels with each echo of a round, in microseconds, for members may have other settings than the
-// leader: another election timeout, ticks of another length, or no leader lease at all, as in a rolling restart. The leader
-// counts for each voter what that voter promised, from the moment at which the echoed round began, and the lease ends when the
-// promises of a quorum do. A promise outlives the term and, on disk with the hard state, the process: a member that starts
-// again under other settings keeps it.
+// A leader lease depends on promises: for some time after a message from the leader, a member helps to elect no other (Raft
+// thesis, section 6.4.1). A promise travels with each echo of a round, in microseconds, for members may have other settings
+// than the leader: another election timeout, ticks of another length, or no leader lease at all, as in a rolling restart. The
+// leader counts for each voter the promise of that voter, from the moment at which the echoed round began, and the lease ends
+// when the promises of a quorum do. A promise outlives the term and, on disk with the hard state, the process: a member that
+// starts again under other settings keeps it.
 
 // tickMicros is the length of a tick.
 func (o *Options) tickMicros() uint64 { return max(1, o.TickMicros) }
 
-// promise is what this member promises by its settings, in microseconds.
+// promise is the time that this member promises by its settings, in microseconds.
 func (o *Options) promise() uint64 {
 	if !o.LeaderLease {
 		return 0
@@ -24,8 +24,8 @@ func (o *Options) promise() uint64 {
 	return uint64(o.ElectionTicks) * o.tickMicros()
 }
 
-// leaseTicks is how many of the leader's ticks a promise protects it, from the beginning of the echoed round: less than was
-// promised by the granularity of ticks, twice, and by what clocks may drift.
+// leaseTicks is the number of the leader's ticks for which a promise protects it, from the beginning of the echoed round: the
+// promise, less the granularity of ticks, twice, and the drift of clocks.
 func (l *leader) leaseTicks(patience uint64) uint64 {
 	if l.opts.Dropped[rules.OwnLeaseTicks] {
 		patience = uint64(l.opts.ElectionTicks) * l.opts.tickMicros()
@@ -39,7 +39,7 @@ func (l *leader) leaseHolds() bool {
 	return l.opts.LeaderLease && !l.rounds.barred && l.clock.now < l.reached(l.leaseEnd) && l.started()
 }
 
-// leaseEnd is up to when a member promised to elect nobody else.
+// leaseEnd is the tick until which a member promised to elect no other.
 func (l *leader) leaseEnd(id consensus.MemberID) uint64 {
 	if id == l.opts.ID {
 		return filter.MaxNumber
@@ -50,20 +50,20 @@ func (l *leader) leaseEnd(id consensus.MemberID) uint64 {
 	return 0
 }
 
-// noteEcho notes what an echo promises. Of the rounds that began before, the latest one that it echoes counts.
+// noteEcho notes the promise that came with an echo. It counts from the latest round that this member echoed.
 func (l *leader) noteEcho(id consensus.MemberID, round, patience uint64) {
 	p := l.peer(id)
 	if p == nil {
 		return
 	}
 	if ticks := l.leaseTicks(patience); ticks > 0 {
-		if at, known := l.rounds.started.Of(round); known { // without a leader lease none is
+		if at, known := l.rounds.started.Of(round); known { // the tick of no round is known without a leader lease
 			p.LeaseEnd = max(p.LeaseEnd, at+ticks)
 		}
 	}
 }
 
-// beginRound begins a round, one per Step at most: it leaves at the end of the Step, after all reads of the Step.
+// beginRound begins a round, at most one per Step: it leaves at the end of the Step, after all reads of the Step.
 func (l *leader) beginRound() {
 	if l.rounds.open {
 		return
@@ -75,7 +75,7 @@ func (l *leader) beginRound() {
 	}
 }
 
-// endRound notes that what belongs to the last round has left.
+// endRound notes that the messages of the last round have left.
 func (l *leader) endRound() { l.rounds.open = false }
 
 // confirmed returns the highest round that a quorum has echoed.
@@ -101,7 +101,7 @@ func (l *leader) majorityWith(other consensus.MemberID) bool {
 	}) == 1
 }
 
-// confirmedBy returns the same as confirmed, if asker counts as one that echoed every round.
+// confirmedBy returns the same as confirmed, with asker counted as if it had echoed every round.
 func (l *leader) confirmedBy(asker consensus.MemberID) uint64 {
 	return l.reached(func(id consensus.MemberID) uint64 {
 		if id == asker {

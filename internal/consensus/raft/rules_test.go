@@ -27,7 +27,7 @@ func drop(names ...string) (dropped rules.Set, err error) {
 	return dropped, nil
 }
 
-// toldInLab reports whether a story of the laboratory shows what is lost without a rule.
+// toldInLab reports whether a story of the laboratory shows the loss without a rule.
 func toldInLab(rule rules.Rule) bool {
 	return slices.ContainsFunc(lab.Breaks(), func(b lab.Break) bool {
 		return b.Drops(rule) && len(lab.StoriesOf([]string{b.Name})) > 0

@@ -13,9 +13,9 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// Ensure that the scripts of testdata play as written. Each line of a block is a command; what is printed is what the
-// replicas do and say. "run quiet" prints nothing but what is asked for. Rewrite with -rewrite, and commit a difference
-// only if you understand it.
+// Ensure that the scripts of testdata play as written. Each line of a block is a command; the output is the actions and events
+// of the replicas. "run quiet" prints only what later commands ask for. Rewrite with -rewrite, and commit a difference only if
+// you understand it.
 func TestReplica_Step_scripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &script{out: &strings.Builder{}}
@@ -180,7 +180,7 @@ func (s *script) world(name string, args []string) (done bool, err error) {
 	return true, nil
 }
 
-// view is status in short.
+// view prints the status in short.
 func (s *script) view() {
 	for _, n := range s.nodes {
 		if n.replica == nil {

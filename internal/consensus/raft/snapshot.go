@@ -64,10 +64,10 @@ func (l *leader) handleSnapshotReply(p *progress.Peer, m *consensus.Message) {
 	}
 }
 
-// handleSnapshotOffer begins an installation, unless the log gets there without.
+// handleSnapshotOffer begins an installation, unless the log reaches the snapshot's position without.
 func (r *Replica) handleSnapshotOffer(m *consensus.Message) {
 	if r.hearRound(m.Round) {
-		r.follow.echoDue = true // an installation may take long, and the leader must know meanwhile that somebody is there
+		r.follow.echoDue = true // an installation may take long: the echo keeps this member active for the leader
 	}
 	if m.Snapshot == nil {
 		return
@@ -75,7 +75,7 @@ func (r *Replica) handleSnapshotOffer(m *consensus.Message) {
 	meta := *m.Snapshot
 	switch {
 	case r.installing != nil:
-		return // what is being installed will be answered
+		return // the answer follows the installation
 	case meta.Position.Index < r.log.Base().Index:
 		r.replySnapshot(r.log.Base()) // compared by the leader, as in refuseBelowBase
 		return
@@ -94,7 +94,7 @@ func (r *Replica) handleSnapshotOffer(m *consensus.Message) {
 	r.replySnapshot(r.log.PositionAt(r.follow.matched))
 }
 
-// replySnapshot reports to the leader up to where this log is durable and equal to its own.
+// replySnapshot reports to the leader the position up to which this log is durable and equal to the leader's.
 func (r *Replica) replySnapshot(match consensus.Position) {
 	r.answerOffer(consensus.Message{Match: match})
 }
@@ -107,7 +107,7 @@ func (r *Replica) answerOffer(m consensus.Message) {
 	r.send(m, true)
 }
 
-// snapshotInstalled continues from the store that took the place of the former one: it is at Meta.Position, durably.
+// snapshotInstalled continues from the installed store: it is at Meta.Position, durably.
 func (r *Replica) snapshotInstalled(in *SnapshotInstalled) {
 	if r.installing == nil {
 		return
@@ -123,7 +123,7 @@ func (r *Replica) snapshotInstalled(in *SnapshotInstalled) {
 	}
 	switch {
 	case r.log.Matches(position):
-		// The log got there while the store was being swapped: keep it.
+		// The log reached the position while the shell replaced the store: the log is kept.
 		r.installedTo(position.Index)
 	case position.Index > r.log.Base().Index:
 		r.resetTo(&in.Meta)

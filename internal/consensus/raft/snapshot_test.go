@@ -30,8 +30,8 @@ func behindSnapshot(offered func(c *cluster)) *cluster {
 	return c
 }
 
-// Ensure that a follower that dies with a snapshot in its hands does not keep the leader's log from being compacted for
-// as long as it is away.
+// Ensure that a follower that dies after it received a snapshot does not keep the leader's log from being compacted for as long
+// as it is away.
 func TestReplica_Compact_followerDiedBeforeInstalling(t *testing.T) {
 	c := behindSnapshot(func(c *cluster) { c.isolate(3, true) })
 	leader := c.node(1)
@@ -46,7 +46,7 @@ func TestReplica_Compact_followerDiedBeforeInstalling(t *testing.T) {
 	if base := leader.replica.Base().Position.Index; base != applied {
 		t.Errorf("the log begins after %d, want %d", base, applied)
 	}
-	// The follower is fed all the same once it is back.
+	// The leader replicates to the follower all the same once it is back.
 	c.isolate(3, false)
 	c.tick(2 * leader.c.opts(1).ElectionTicks)
 	if got := c.node(3).store.position.Index; got < applied {
@@ -54,8 +54,8 @@ func TestReplica_Compact_followerDiedBeforeInstalling(t *testing.T) {
 	}
 }
 
-// Ensure that a follower that is busy installing a snapshot goes on to answer the leader's rounds: with the third
-// member down the leader would otherwise hear no quorum.
+// Ensure that a follower that is busy installing a snapshot still echoes the leader's rounds: with the third member down the
+// leader would otherwise lose its quorum.
 func TestReplica_snapshotOffer_echoesWhileInstalling(t *testing.T) {
 	c := behindSnapshot(func(c *cluster) { c.isolate(2, true); c.node(3).slowInstall = true })
 	leader := c.node(1)
@@ -71,8 +71,8 @@ func TestReplica_snapshotOffer_echoesWhileInstalling(t *testing.T) {
 	}
 }
 
-// Ensure that a leader streams one snapshot to a follower that is silent meanwhile, instead of a new one each time that it is
-// heard again: those of a large store would never arrive.
+// Ensure that a leader streams one snapshot to a follower that is silent meanwhile, instead of a new one each time that it
+// becomes active again: those of a large store would never arrive.
 func TestReplica_needSnapshot_onceWhileStreaming(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, nil)
 	c.elect(1)
@@ -95,8 +95,8 @@ func TestReplica_needSnapshot_onceWhileStreaming(t *testing.T) {
 	}
 }
 
-// outrun lets the leader write and compact while member 3 gets no further with its snapshot, and fails the test if the
-// leader's log grows beyond its bound.
+// outrun lets the leader write and compact while the snapshot to member 3 makes no progress, and fails the test if the leader's
+// log grows beyond its bound.
 func outrun(t *testing.T, c *cluster, writes int) {
 	t.Helper()
 	leader := c.node(1)
@@ -118,8 +118,8 @@ func outrun(t *testing.T, c *cluster, writes int) {
 	}
 }
 
-// Ensure that the log that a leader keeps while a snapshot is on its way is bounded: the snapshot gives way to a newer one,
-// ever more rarely, and the follower is there in the end.
+// Ensure that the log that a leader keeps while a snapshot is under way is bounded: a newer snapshot replaces it, ever more
+// rarely, and the follower catches up in the end.
 func TestReplica_Compact_outrunsSnapshots(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) { o.MaxSnapshotLogBytes = 3000 })
 	c.elect(1)
@@ -142,7 +142,7 @@ func TestReplica_Compact_outrunsSnapshots(t *testing.T) {
 	}
 }
 
-// Ensure that the same holds while a follower takes long to put a snapshot in place that it has received.
+// Ensure the same while a follower takes long to install a snapshot that it has received.
 func TestReplica_Compact_outrunsInstallations(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) { o.MaxSnapshotLogBytes = 3000 })
 	c.elect(1)
@@ -204,7 +204,7 @@ func TestReplica_Compact_outrunsTheOldestFirst(t *testing.T) {
 	}
 }
 
-// Ensure that entries which were on their way before a snapshot was needed are not sent again when the snapshot, or the entries
+// Ensure that entries which were under way before a snapshot was needed are not sent again when the snapshot, or the entries
 // before them, have arrived.
 func TestReplica_leaveSnapshot_entriesOnTheirWay(t *testing.T) {
 	for _, byEntries := range []bool{true, false} {

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// spare tells all members, as the shell of each does, who is to leave leadership to others.
+// spare gives all members, as the shell of each does, the members that are to leave leadership to others.
 func (c *cluster) spare(members ...consensus.MemberID) {
 	for _, n := range c.nodes {
 		n.step(raft.Spare{Members: members})
@@ -15,8 +15,8 @@ func (c *cluster) spare(members ...consensus.MemberID) {
 	c.tick(3)
 }
 
-// Ensure that a spared leader hands over, that no transfer goes to it, and that of three voters it is not the one who is elected
-// next; until it is spared no more.
+// Ensure that a spared leader hands over, that no transfer goes to it, and that of three voters it is not the one elected next,
+// until it is spared no more.
 func TestReplica_spared(t *testing.T) {
 	for round := range 5 {
 		c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) { o.Seed += uint64(round) })
@@ -51,8 +51,8 @@ func TestReplica_spared(t *testing.T) {
 	}
 }
 
-// Ensure that a spared member which alone has an acknowledged write leads until another one has it: nothing is lost, and nobody
-// waits for ever.
+// Ensure that a spared member which alone has an acknowledged write leads until another one has it: no write is lost, and no
+// member waits for ever.
 func TestReplica_spared_hasTheOnlyLog(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, nil)
 	laws := newLaws()

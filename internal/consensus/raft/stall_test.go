@@ -7,8 +7,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// Ensure that a leader whose disk hangs makes room for a member whose disk does not: it could go on to commit by the
-// others' disks, but not apply, renew leases, or forget what it queues for its own.
+// Ensure that a leader whose disk hangs gives way to a member whose disk works: it could go on to commit by the others' disks,
+// but not apply, renew leases, or drop the requests queued for its own.
 func TestReplica_Tick_leaderWithStalledDisk(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, nil)
 	c.elect(1)
@@ -32,8 +32,8 @@ func TestReplica_Tick_leaderWithStalledDisk(t *testing.T) {
 	}
 }
 
-// Ensure that a leader which gets no further, with its disk or with its store, asks a member that does to take over: the cluster
-// does not wait until the others miss it.
+// Ensure that a leader whose disk or store makes no progress asks a member with progress to take over: the cluster does not
+// wait for an election timeout.
 func TestReplica_tickLeader_handsOverWhenStalled(t *testing.T) {
 	for name, stall := range map[string]func(c *cluster, n *node){
 		"disk":  func(_ *cluster, n *node) { n.slowDisk = true },
@@ -65,7 +65,7 @@ func TestReplica_tickLeader_handsOverWhenStalled(t *testing.T) {
 	}
 }
 
-// Ensure that a disk that is slow without anybody being faster costs no leader.
+// Ensure that a slow disk deposes no leader while no other disk is faster.
 func TestReplica_Tick_allDisksStalled(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, nil)
 	c.elect(1)

@@ -9,9 +9,9 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// newcomerAhead is a cluster of voters 1, 2 and 3 with learner 7. Leader 1 has logged a joint configuration that adds 7, and nobody
-// else has it; leader 3 after it has logged entries that 7 alone has, and is lost: 1 needs the vote of 7, and nobody else can
-// win against the log of 1.
+// newcomerAhead is a cluster of voters 1, 2 and 3 with learner 7. Leader 1 has logged a joint configuration that adds 7, which
+// no other member has; leader 3 after it has logged entries that only 7 has, and is lost: 1 needs the vote of 7, and no other
+// member can win against the log of 1.
 func newcomerAhead(t *testing.T, change func(*raft.Options)) *cluster {
 	c := newCluster([]memberID{1, 2, 3}, []memberID{7}, change)
 	c.elect(1)
@@ -49,8 +49,8 @@ func newcomerAhead(t *testing.T, change func(*raft.Options)) *cluster {
 	return c
 }
 
-// Ensure that a newcomer whose log does not say that it is a voter, while a candidate needs it, and which has the better log, is
-// elected by the voters of its own log, finishes that, and hands over.
+// Ensure that a newcomer with the better log, which by that log is no voter and whose vote a candidate needs, is elected by the
+// voters of its own log, finishes the change, and hands over.
 func TestReplica_campaign_newcomerAhead(t *testing.T) {
 	c := newcomerAhead(t, nil)
 	var led []memberID
@@ -78,8 +78,8 @@ func TestReplica_campaign_newcomerAhead(t *testing.T) {
 	}
 }
 
-// Ensure that such a newcomer waits, like all learners, where no candidate needs it, where it would raise the term at once, and when
-// it was needed long ago.
+// Ensure that such a newcomer waits, like all learners, where no candidate needs it, where it would raise the term at once, and
+// when a candidate needed it long ago.
 func TestReplica_campaign_newcomerWaits(t *testing.T) {
 	ask := func(c *cluster, from memberID) {
 		s := c.node(from).replica.Status()
@@ -107,7 +107,7 @@ func TestReplica_campaign_newcomerWaits(t *testing.T) {
 	} {
 		c := newcomerAhead(t, row.change)
 		c.isolate(7, true)
-		c.tick(3*raft.Defaults(1).ElectionTicks, 7) // it hears no leader any more
+		c.tick(3*raft.Defaults(1).ElectionTicks, 7) // it has no leader any more
 		row.before(c)
 		if got := stands(c); got != row.want {
 			t.Errorf("%s: it stands: %v", name, got)

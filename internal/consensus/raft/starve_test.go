@@ -6,8 +6,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// Ensure that, without pre-vote, a member whose log nobody votes for does not keep the others from campaigning: it asks again
-// no earlier than they do.
+// Ensure that, without pre-vote, a member whose log cannot win does not keep the others from campaigning: it campaigns again no
+// earlier than they do.
 func TestReplica_Step_loserWaits(t *testing.T) {
 	late := 0
 	for seed := range uint64(50) {

@@ -27,7 +27,7 @@ type Replica struct {
 
 	role   Role
 	leader consensus.MemberID // of the current term, or NoMember
-	// boundTo is the configuration that the leader last said is in force, if this member's log does not say so yet.
+	// boundTo is the configuration in force by the leader's last refusal, if this member's log does not have it yet.
 	boundTo consensus.ConfigID
 
 	elect     election
@@ -37,19 +37,19 @@ type Replica struct {
 	lead *leader // nil unless this member leads
 
 	follow     following               // a term begins with a new one
-	installing *consensus.SnapshotMeta // the snapshot that takes the place of the state
-	inferred   uint64                  // entries of this member that it found committed before the leader said so
+	installing *consensus.SnapshotMeta // the snapshot that replaces the state
+	inferred   uint64                  // of its own proposals' entries, found committed before the leader said so
 	telling    []consensus.MemberID    // scratch of reportMatch
 
 	forwards forwards
 }
 
 // leader is the state that a member has only while it leads. The member makes it when it wins the term, and drops it when it
-// steps down: nothing of it survives the term.
+// steps down: no part of it survives the term.
 type leader struct {
 	*Replica
 
-	noop        consensus.Index  // of this leader's first entry
+	noop        consensus.Index  // index of this leader's first entry
 	peers       []*progress.Peer // every other member, sorted by id
 	rounds      rounds
 	heartbeatAt uint64 // tick of the next heartbeat
@@ -58,13 +58,13 @@ type leader struct {
 	repeats     repeats
 }
 
-// started reports whether an entry of this leader's term has committed: before, it does not know what has.
+// started reports whether an entry of this leader's term has committed. Before, the leader does not know the commit index.
 func (l *leader) started() bool { return l.log.Commit() >= l.noop }
 
-// Role is what a replica does in its term.
+// Role is the part of a replica in its term.
 type Role uint8
 
-// The roles. A learner is a follower that its configuration does not let vote.
+// The roles. A learner is a follower without a vote in its configuration.
 const (
 	Follower     Role = 0
 	PreCandidate Role = 1
@@ -89,41 +89,41 @@ func (r Role) String() string {
 // clock is the time, in ticks since the start.
 type clock struct{ now uint64 }
 
-// election is when a member campaigns, what it owes to leaders that it heard, and the votes that it was given. It belongs
-// to every role: a leader, too, draws when it would campaign.
+// election is the state of campaigns: when this member campaigns, its promises to leaders, and the votes that it got. It
+// belongs to every role: a leader, too, draws when it would campaign.
 type election struct {
 	rng random
 
-	heardAt    uint64 // when the leader was heard last, or this term's role began
-	ledAt      uint64 // when any leader was heard last, this member among them
-	campaignAt uint64 // when to campaign unless a leader is heard
+	heardAt    uint64 // tick of the leader's last message, or at which this term's role began
+	ledAt      uint64 // tick of the last message of any leader, or at which this member led
+	campaignAt uint64 // tick of the next campaign, unless a leader's message comes
 	spread     int    // of the next wait, in ticks, while waits are short; else zero
-	suspect    bool   // the connection to the leader broke: refuse nobody for its sake
-	// patientUntil is when the last leader that was heard, in any term, can no longer have a lease for that reason.
+	suspect    bool   // the connection to the leader broke: this member refuses no candidate for its sake
+	// patientUntil is the tick at which no leader can rely on a promise of this member any more, whatever its term.
 	patientUntil uint64
 
 	votes     configs.Votes
-	logBehind bool // a voter that refused has a better log
+	logBehind bool // a voter that refused has a more up-to-date log
 	removed   bool // for ever: never campaign again
-	// neededAt is the tick of the last vote request by a candidate that has a worse log and cannot win without this member's
-	// vote: see noteNeeded.
+	// neededAt is the tick of the last vote request of a candidate whose log is less up-to-date and that cannot win without
+	// this member's vote: see noteNeeded.
 	neededAt uint64
 	// A leader asked this member to campaign in the term askedIn, and a change has to be applied first.
 	askedIn   consensus.Term
 	askForced bool // no other voter can lead
 }
 
-// following is what a member knows, in its term, of the leader's log.
+// following is a member's knowledge of the leader's log, in its term.
 type following struct {
 	matched          consensus.Index  // this log equals the leader's up to here
-	roundHeard       uint64           // the highest round that was heard
-	roundNew         bool             // it was heard in this Step
+	roundHeard       uint64           // the highest round that arrived
+	roundNew         bool             // it arrived in this Step
 	roundInOrder     uint64           // the highest round that came with an append, in the order in which they were sent
-	ackDue           bool             // appends of this Step want an acknowledgement
-	echoDue          bool             // heartbeats of this Step want an answer
+	ackDue           bool             // appends of this Step need an acknowledgement
+	echoDue          bool             // heartbeats of this Step need an echo
 	conflictReported bool             // a LogConflict was reported
-	logs             progress.Matches // how far the logs of the leader and of voters equal the leader's, as they reported
-	reported         consensus.Index  // up to where this log was reported to proposers
+	logs             progress.Matches // the index up to which logs of voters equal the leader's, as reported
+	reported         consensus.Index  // the index up to which this member reported its acknowledgements to proposers
 }
 
 // forwards holds the requests of this member to the leader: those of this Step, and the reads without an answer.
@@ -139,8 +139,8 @@ type forwardBox struct {
 	proposals []consensus.Proposal
 	reads     []consensus.ReadIndex
 	transfer  consensus.MemberID
-	spread    bool // ask for reads more voters than the leader
-	asks      bool // transfer is meant, even if it names nobody
+	spread    bool // the reads go to the other voters, too
+	asks      bool // the leader is asked for a transfer, even if transfer names no member
 }
 
 // rounds are the rounds of messages by which a leader confirms its term: reads wait for their echoes, and the leader lease

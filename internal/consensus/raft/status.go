@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Status is a copy of what a replica knows; nobody writes to it any more.
+// Status is a copy of a replica's state; the replica does not write to it any more.
 type Status struct {
 	ID      consensus.MemberID
 	Role    Role
@@ -23,34 +23,34 @@ type Status struct {
 
 	Config          consensus.Config // in force
 	ConfigID        consensus.ConfigID
-	Protocol        consensus.Protocol // by which it came; zero for the first configuration
+	Protocol        consensus.Protocol // of the change; zero for the first configuration
 	ConfigCommitted bool
 	Spared          []consensus.MemberID // by the last input Spare
-	ConfigSettled   bool                 // committed, not half of a change, and known to enough members that it is
+	ConfigSettled   bool                 // committed, not joint, and known to be so by enough members
 	IsLearner       bool
 	Removed         bool // for ever: this member should stop
 
-	// What follows is the leader's.
+	// The leader's state.
 	Transferee  consensus.MemberID
 	TermStarted bool           // an entry of this term has committed
 	Progress    []PeerProgress // of every other member, sorted by id
 }
 
-// PeerProgress is how far another member is, as the leader knows it.
+// PeerProgress is the progress of another member, as the leader knows it.
 type PeerProgress struct {
 	ID           consensus.MemberID
 	State        string // probe, replicate or snapshot
 	Match        consensus.Index
 	Next         consensus.Index
-	RecentActive bool   // heard within an election timeout
-	HeardTicks   uint64 // since it was heard last, or since this leader began to listen for it
+	RecentActive bool   // the leader heard from it within an election timeout
+	HeardTicks   uint64 // since its last message, or since this leader began to replicate to it
 	Paused       bool
 	Learner      bool
-	Leaving      bool // no longer in the configuration; MsgRemoved was sent
-	CaughtUp     bool // near enough to the leader's log to vote
+	Leaving      bool // removed by a committed change; MsgRemoved was sent
+	CaughtUp     bool // near enough to the leader's log to become a voter
 }
 
-// Status returns a copy of what the replica knows.
+// Status returns a copy of the replica's state.
 func (r *Replica) Status() Status {
 	in := r.InForce()
 	last := r.log.LastPosition()
@@ -81,8 +81,8 @@ func (s *Status) LeavesLeadership(id consensus.MemberID) bool {
 	return s.Config.LeavesLeadership(s.Spared, id)
 }
 
-// Heir returns the voter to which this leader can hand over at once, NoMember if there is none: one that was heard lately, has
-// caught up and is neither cordoned nor spared, of several the one with most of the log.
+// Heir returns the voter to which this leader can hand over at once, or NoMember: an active one that has caught up and is
+// neither cordoned nor spared; of several the one with most of the log.
 func (s *Status) Heir() consensus.MemberID {
 	best := PeerProgress{}
 	for i := range s.Progress {

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// Ensure that whoever hands leadership over chooses a voter that can lead at once and is not cordoned.
+// Ensure that Heir is a voter that can lead at once and is not cordoned.
 func TestStatus_Heir(t *testing.T) {
 	config := consensus.Config{
 		Voters: []consensus.MemberID{1, 2, 3, 4, 5, 6}, Learners: []consensus.MemberID{7},

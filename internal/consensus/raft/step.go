@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Step consumes all inputs and returns what must be done now. Give it all inputs that wait: appends, notices and
+// Step consumes all inputs and returns the work for the caller. Pass all inputs that wait: appends, notices and
 // acknowledgements are built once, at the end, so that work is batched wherever a queue forms.
 func (r *Replica) Step(inputs ...Input) Output {
 	for _, input := range inputs {
@@ -78,8 +78,9 @@ func (r *Replica) tick() {
 	}
 }
 
-// electAlone spares the only voter the wait; but not one that was promised to a leader which has not heard yet that this
-// member alone decides. That leader resigns when it hears, so whoever knows that the configuration has committed is free.
+// electAlone lets the only voter campaign at once; but not while its promise binds it to a leader that may not know yet that
+// this member alone decides. That leader resigns when it knows; so a member that knows the configuration to be committed is not
+// bound.
 func (r *Replica) electAlone() {
 	c := r.configs.Config()
 	if c.IsJoint() || len(c.Voters) != 1 || c.Voters[0] != r.opts.ID || !r.mayCampaign() {
@@ -98,7 +99,8 @@ func (r *Replica) unreachable(member consensus.MemberID) {
 	r.suspectLeader(member)
 }
 
-// applied notes how far the state machine is, and its revision there. A change by protocol apply is in force from there on.
+// applied notes up to which index the state machine has applied, and its revision there. A change by protocol apply is in force
+// from there on.
 func (r *Replica) applied(index consensus.Index, revision uint64) {
 	if from := r.log.Applied() + 1; index >= from && index <= r.log.Handed() {
 		r.applyTo(index)
@@ -110,8 +112,8 @@ func (r *Replica) applied(index consensus.Index, revision uint64) {
 	r.campaignIfAsked()
 }
 
-// receive sorts messages by term first (Raft paper, figure 2, "rules for all servers"), after judge dropped what no sound
-// member sends (package filter).
+// receive first sorts messages by term (Raft paper, figure 2, "rules for all servers"), after judge dropped those that no
+// correct member sends (package filter).
 func (r *Replica) receive(m *consensus.Message) {
 	own := m.From == r.opts.ID && m.Kind != consensus.MsgRecord // this member is a witness of its own proposals, too
 	if own || m.From == consensus.NoMember || (m.To != r.opts.ID && m.To != consensus.NoMember) {
@@ -119,9 +121,9 @@ func (r *Replica) receive(m *consensus.Message) {
 	}
 	if m.Kind != consensus.MsgRemoved && r.configs.IsTombstone(m.From) && !r.fromLeaving(m) {
 		r.sendInTerm(consensus.Message{Kind: consensus.MsgRemoved, To: m.From})
-		// A removed leader may still have to commit its own removal: its entries are heard. Not those of the past, nor by
-		// another leader: after a recovery from quorum loss the removed may have what was never part of this history, and
-		// an answer would let them count this member, or learn its term.
+		// A removed leader may still have to commit its own removal: its entries are taken. A member refuses those of an
+		// earlier term, and a leader refuses them all: after a recovery from quorum loss the removed members may have entries
+		// that were never part of this history, and an answer would let them count this member, or learn its term.
 		if !m.Kind.FromLeader() || m.Term < r.hard.term || r.lead != nil {
 			return
 		}
@@ -146,7 +148,7 @@ func (r *Replica) receive(m *consensus.Message) {
 			return
 		}
 		if m.Force && m.Term > r.hard.term {
-			r.releasePromise() // the leader of the term before asked for it, and trusts no lease any more
+			r.releasePromise() // the leader of the term before asked for the election, and relies on no lease any more
 		}
 	}
 	if m.Term < r.hard.term {
@@ -163,14 +165,15 @@ func (r *Replica) receive(m *consensus.Message) {
 	r.receiveCurrent(m)
 }
 
-// fromClient reports whether m is from a native client, whatever name it bears: members propose what clients named on the
-// slow path only. It is no sign of life of any member.
+// fromClient reports whether m is from a native client, whatever member it names as its sender: members forward proposals of
+// clients on the slow path only. It is no sign of life of any member.
 func fromClient(m *consensus.Message) bool {
 	fast := m.Kind == consensus.MsgRecord || m.Kind == consensus.MsgFastPropose
 	return fast && len(m.Proposals) > 0 && m.Proposals[0].ID.Session.OfClient()
 }
 
-// receiveStale answers where the sender is stuck without: a deposed leader, or a candidate, learns the term.
+// receiveStale answers a message of an earlier term whose sender would be stuck otherwise: a deposed leader, or a candidate,
+// learns the term.
 func (r *Replica) receiveStale(m *consensus.Message) {
 	switch m.Kind {
 	case consensus.MsgAppend, consensus.MsgHeartbeat, consensus.MsgSnapshotOffer:
@@ -219,11 +222,11 @@ func (r *Replica) receiveTermless(m *consensus.Message) {
 	}
 }
 
-// receiveCurrent handles messages of the current term (and granted pre-votes for the next).
+// receiveCurrent handles messages of the current term (and granted pre-votes for the next one).
 func (r *Replica) receiveCurrent(m *consensus.Message) {
 	if m.Kind.FromLeader() {
 		if r.lead != nil {
-			return // no sound member sends that: judge refused it
+			return // no correct member sends that: judge dropped it
 		}
 		if r.role != Follower || r.leader != m.From {
 			r.becomeFollower(m.Term, m.From)
@@ -253,7 +256,7 @@ func (r *Replica) receiveCurrent(m *consensus.Message) {
 	}
 }
 
-// finish builds what leaves once per Step.
+// finish builds the messages that leave once per Step.
 func (r *Replica) finish() {
 	if r.lead != nil {
 		r.lead.finish()

@@ -15,12 +15,12 @@ import (
 // without plays the block "without RULE... voters=N" of a script twice: with the rules, where no law may break, and without
 // them. Its lines are those of the other scripts, and
 //
-//	offer M P K heard=L    member M proposes P, which touches the keys K, to all voters; those in the list L hear of it
-//	append M P K           leader M logs P, and tells nobody
-//	lead M votes=L         member M is elected by those in L; its entries reach nobody
-//	give M to=L [upto=I] [untold]    leader M brings those in L in line, up to index I, and tells what has committed or not
+//	offer M P K heard=L    member M proposes P, which touches the keys K, to all voters; those in the list L receive it
+//	append M P K           leader M logs P, and sends it to no member
+//	lead M votes=L         member M is elected by those in L; its entries reach no member
+//	give M to=L [upto=I] [untold]    leader M replicates to those in L, up to index I, with its commit index or without
 //	tell M to=L            leader M makes its term known, and nothing of its log
-//	fall M                 member M stops for a moment: what its disk does not hold is lost
+//	fall M                 member M stops for a moment: it loses all that is not on its disk
 //	late, arrive           the answers of the leader are late from now on; they arrive
 func without(t *testing.T, d *datadriven.TestData) string {
 	var names []string
@@ -114,7 +114,7 @@ func (x *story) tellLine(words []string) error {
 	return nil
 }
 
-// scriptLine plays a line of the other scripts; what it brings about stays under way.
+// scriptLine plays a line of the other scripts; its messages stay under way.
 func (x *story) scriptLine(words []string) error {
 	s := &script{cluster: x.cluster, out: &strings.Builder{}}
 	if done, err := s.world(words[0], words[1:]); done || err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// story is a schedule in which nothing arrives but what it says: for a rule whose absence shows only after a certain order of
-// events. Member 1 leads at first; its no-op is entry 2. Stories are told in testdata/rule_*.txt, and drawn by the walks of
-// profile strict.
+// story is a schedule in which only the messages that it names arrive: for a rule whose absence shows only after a certain
+// order of events. Member 1 leads at first; its no-op is entry 2. Stories are told in testdata/rule_*.txt, and drawn by the
+// walks of profile strict.
 type story struct {
 	*cluster
 	laws *fastLaws
@@ -49,7 +49,7 @@ func (x *story) proposal(name, on string) consensus.Proposal {
 	return p
 }
 
-// fast proposes to all voters; those who heard it answer.
+// fast proposes to all voters; those that receive the offer answer.
 func (x *story) fast(name, on string, via memberID, heard ...memberID) {
 	x.printf("--- %s on %q through %v, heard by %v", name, on, via, heard)
 	x.node(via).step(raft.Propose{Proposals: []consensus.Proposal{x.proposal(name, on)}, Fast: true})
@@ -82,14 +82,14 @@ func (x *story) slow(name, on string, leader memberID) {
 	x.net = nil
 }
 
-// leads makes a member lead with the votes of others; its entries reach nobody.
+// leads makes a member lead with the votes of others; its entries reach no member.
 func (x *story) leads(id memberID, votes ...memberID) {
 	if !x.campaigns(6, id, votes...) {
 		panic(fmt.Sprintf("member %v does not lead:\n%s", id, x.trace))
 	}
 }
 
-// campaigns lets a member try so many times.
+// campaigns lets a member try up to so many times.
 func (x *story) campaigns(times int, id memberID, votes ...memberID) bool {
 	x.printf("--- %v leads with the votes of %v", id, votes)
 	for range times {
@@ -115,7 +115,7 @@ func (x *story) campaigns(times int, id memberID, votes ...memberID) bool {
 	return leadsNow(x.node(id))
 }
 
-// pass lets a leader and some members talk of the log, as far as adapt lets it; it may change a message.
+// pass exchanges a leader's log messages with some members, as far as adapt lets them pass; it may change a message.
 func (x *story) pass(leader memberID, to []memberID, adapt func(m *message) bool) {
 	for range 8 {
 		x.passOnce(leader, to, adapt)
@@ -141,13 +141,13 @@ func (x *story) passOnce(leader memberID, to []memberID, adapt func(m *message) 
 	x.net = nil
 }
 
-// give brings members in line with a leader, and tells them what has committed.
+// give replicates a leader's log to members, and its commit index.
 func (x *story) give(leader memberID, to ...memberID) {
 	x.printf("--- %v gives its log to %v", leader, to)
 	x.pass(leader, to, func(*message) bool { return true })
 }
 
-// giveUpTo gives no entry after index, nor any word of commits unless told.
+// giveUpTo sends no entry after index, and no commit index unless told.
 func (x *story) giveUpTo(index consensus.Index, told bool, leader memberID, to ...memberID) {
 	x.printf("--- %v gives its log up to %d to %v", leader, index, to)
 	x.pass(leader, to, func(m *message) bool {
@@ -167,7 +167,7 @@ func (x *story) tell(leader memberID, to ...memberID) {
 	})
 }
 
-// falls stops a member for a moment: what its disk does not hold is lost.
+// falls stops a member for a moment: it loses all that is not on its disk.
 func (x *story) falls(id memberID) {
 	x.printf("--- %v falls", id)
 	n := x.node(id)
@@ -211,7 +211,7 @@ func isRead(m *message) bool {
 	return false
 }
 
-// take returns the messages under way that pass, and takes them from the net.
+// take returns the messages under way that pass, and removes them from the net.
 func (x *story) take(pass func(m *message) bool) []message {
 	var taken []message
 	x.net = slices.DeleteFunc(slices.Clone(x.net), func(m message) bool {

@@ -6,8 +6,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// beginTransfer begins to hand leadership to a voter, the best suited if to names none (Raft thesis, section 3.10).
-// Proposals are refused until it ends: the target must be able to catch up. It never goes to a cordoned voter.
+// beginTransfer begins to hand leadership to a voter, the one best suited if to is NoMember (Raft thesis, section 3.10). The
+// leader refuses proposals until the transfer ends, so that the target can catch up. The target is never a cordoned voter.
 func (l *leader) beginTransfer(to consensus.MemberID) {
 	if to == consensus.NoMember {
 		if p := l.bestVoter(); p != nil {
@@ -43,7 +43,7 @@ func (l *leader) advanceTransfer() {
 // transfers reports whether a transfer is under way.
 func (l *leader) transfers() bool { return l.transfer.target != consensus.NoMember }
 
-// expireTransfer gives up a transfer that takes too long.
+// expireTransfer gives up a transfer at its deadline.
 func (l *leader) expireTransfer() {
 	if l.transfers() && l.clock.now >= l.transfer.deadline {
 		l.abortTransfer()
@@ -51,7 +51,7 @@ func (l *leader) expireTransfer() {
 }
 
 func (l *leader) sendTimeoutNow(to consensus.MemberID, force bool) {
-	l.rounds.barred = true // from here on somebody may be elected without waiting for the lease, at any time in this term
+	l.rounds.barred = true // a member may be elected without waiting for the lease from now on, at any time in this term
 	l.sendInTerm(consensus.Message{Kind: consensus.MsgTimeoutNow, To: to, Force: force})
 }
 
@@ -60,8 +60,7 @@ func (l *leader) abortTransfer() {
 	l.transfer.target, l.transfer.sent = consensus.NoMember, false
 }
 
-// yield hands leadership on while this leader is cordoned and another voter can lead at once. A change that is
-// under way comes to its end first.
+// yield transfers leadership while this leader is cordoned and another voter can lead at once. A change under way ends first.
 func (l *leader) yield() {
 	if !l.selfCordoned() || l.transfers() || !l.started() || !l.configs.Stable() {
 		return
@@ -71,10 +70,10 @@ func (l *leader) yield() {
 	}
 }
 
-// mustHandOver reports whether this leader is no voter of the configuration to come, which has committed. Out of a joint
-// configuration it steps down only for somebody who can finish it, and who has been sent all of this log: it
-// could win the next election again, and make its log longer by a no-op every time. For the same reason it leads until the
-// no-op of its own term has committed: it may be no voter since before it was elected (mayStandIn).
+// mustHandOver reports whether this leader is no voter of the configuration in force, which has committed. From a joint
+// configuration it steps down only for a voter that can finish the change and to which all of this log was sent: otherwise this
+// member could win the next election again, and make its log longer by a no-op every time. For the same reason it leads until
+// the no-op of its own term has committed: it may be no voter since before it was elected (mayStandIn).
 func (l *leader) mustHandOver() bool {
 	if !l.retires() {
 		return false
@@ -88,6 +87,6 @@ func (l *leader) retires() bool {
 		l.configs.Committed(l.configs.InForce())
 }
 
-// feedsSuccessor reports whether this leader only waits until all of its log has been sent: if it took more meanwhile,
-// the change would not end as long as clients write faster than that.
+// feedsSuccessor reports whether this leader only waits until all of its log has been sent. If it took more proposals
+// meanwhile, the change would not end while clients write faster than that.
 func (l *leader) feedsSuccessor() bool { return l.retires() && l.successor() != nil }

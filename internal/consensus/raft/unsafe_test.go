@@ -9,8 +9,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// Ensure that each rule of membership changes is needed: with it switched off, the turn of events that the literature
-// tells of leads to the disaster that it tells of, and the laws notice; with the rule on, the same turn is harmless.
+// Ensure that each rule of membership changes is needed: with it switched off, the order of events known from the literature
+// leads to the disaster described there, and the laws notice; with the rule on, the same order is harmless.
 func TestReplica_ChangeConfig_unsafe(t *testing.T) {
 	for _, tc := range []struct {
 		name             string
@@ -33,7 +33,7 @@ func TestReplica_ChangeConfig_unsafe(t *testing.T) {
 		play := func(faults rules.Set) string {
 			c := newCluster(tc.voters, tc.learners, func(o *raft.Options) { o.Dropped, o.StrictReconfig = faults, false })
 			l := newLaws()
-			c.check = l.check // the laws of Raft alone: what users would lose
+			c.check = l.check // the laws of Raft alone: the losses that users would see
 			c.elect(1)
 			c.tick(2)
 			tc.turn(c)
@@ -50,8 +50,8 @@ func TestReplica_ChangeConfig_unsafe(t *testing.T) {
 	}
 }
 
-// Ensure that the law of intersections foresees the disaster, before anybody lost anything: 1 can commit with 4 and 5 and
-// 2 can win with 3.
+// Ensure that the law of intersections foresees the disaster, before any entry is lost: 1 can commit with 4 and 5 and 2 can win
+// with 3.
 func TestLaws_intersections(t *testing.T) {
 	for faults, want := range map[rules.Set]string{{}: "", {rules.TwoChanges: true}: "could both get a quorum"} {
 		c := newCluster([]memberID{1, 2, 3}, []memberID{4, 5}, func(o *raft.Options) {
@@ -105,9 +105,9 @@ func (c *cluster) lead(id memberID, group ...memberID) {
 	}
 }
 
-// changeInOldTerm is Ongaro's example of 2015. 1 appends an addition that only it and the newcomer hold. 2 leads the next
-// term, and removes 1 before anything of its term has committed, on 2 and 3 alone: a majority of {2, 3, 4}. Then 1 leads
-// with 4 and 5, a majority of {1, 2, 3, 4, 5}. No voter is in both.
+// changeInOldTerm is Ongaro's example of 2015. 1 appends an addition that only it and the newcomer hold. 2 leads the next term,
+// and removes 1 before an entry of its term has committed, on 2 and 3 alone: a majority of {2, 3, 4}. Then 1 leads with 4 and
+// 5, a majority of {1, 2, 3, 4, 5}. No voter is in both.
 func changeInOldTerm(c *cluster) {
 	c.only(1, 5)
 	c.change(1, consensus.ChangePromote, testMember(5))
@@ -134,7 +134,7 @@ func changeInOldTerm(c *cluster) {
 
 func leads(n *node) bool { return n.replica.Status().Role == raft.Leader }
 
-// twoChanges adds 4 and 5 at once by two changes that each differ by one voter: {1, 4, 5} and {2, 3} never meet.
+// twoChanges adds 4 and 5 at once by two changes that each differ by one voter: {1, 4, 5} and {2, 3} are disjoint.
 func twoChanges(c *cluster) {
 	c.only(1, 4, 5)
 	c.change(1, consensus.ChangePromote, testMember(4))
@@ -147,7 +147,7 @@ func twoChanges(c *cluster) {
 	c.settle()
 }
 
-// countLearners commits on the leader and two learners, which nobody will ask.
+// countLearners commits on the leader and two learners, of which no candidate will ask a vote.
 func countLearners(c *cluster) {
 	c.only(1, 4, 5)
 	c.propose(1, "ours")
@@ -156,7 +156,7 @@ func countLearners(c *cluster) {
 	c.lead(2, 2, 3)
 }
 
-// countSelf commits the removal of 1, and an entry after it, on 1 and 2, where {2, 3, 4} are to decide. 3 and 4 hold the
+// countSelf commits the removal of 1, and an entry after it, on 1 and 2, where {2, 3, 4} are to decide. 3 and 4 have the
 // removal too, not the entry, and are a majority of those.
 func countSelf(c *cluster) {
 	for _, id := range []memberID{2, 3, 4} {
@@ -172,7 +172,7 @@ func countSelf(c *cluster) {
 	c.lead(3, 3, 4)
 }
 
-// unionOfJoint goes from {1, 2, 3} to {1, 4, 5}. {1, 4, 5} are three of five, and {2, 3} still a majority of the old.
+// unionOfJoint goes from {1, 2, 3} to {1, 4, 5}. {1, 4, 5} are three of five, and {2, 3} still a majority of the old voters.
 func unionOfJoint(c *cluster) {
 	c.only(1, 4, 5)
 	c.request(1, consensus.ChangeRequest{

@@ -12,8 +12,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// Ensure that no message moves a member that no sound member can have sent, whichever role the member has, and that each is
-// counted by its reason. Without the judgment some of them end the process, or the term.
+// Ensure that a member in any role ignores every message that no correct member can have sent, and that each is counted by its
+// reason. Without the filter some of them end the process, or the term.
 func TestReplica_Receive_refused(t *testing.T) {
 	noop := func(index consensus.Index, term consensus.Term) entry {
 		return entry{Index: index, Term: term, Kind: consensus.EntryNoop}
@@ -24,7 +24,7 @@ func TestReplica_Receive_refused(t *testing.T) {
 	first := position{Index: 1, Term: 1}
 	for _, tc := range []struct {
 		name string
-		m    message // its term is added to the cluster's, 2
+		m    message // its term is added to the cluster's, which is 2
 		why  filter.Reason
 		ok   bool // it is taken
 	}{
@@ -101,8 +101,8 @@ func TestReplica_Receive_removedByLeader(t *testing.T) {
 	}
 }
 
-// Ensure that a member which comes back after the others were all replaced still follows a leader that it never heard of, and
-// that one without any configuration follows any.
+// Ensure that a member which comes back after the others were all replaced still follows a leader that its log does not know,
+// and that one without any configuration follows any.
 func TestReplica_Receive_leaderToBeKnown(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, nil)
 	c.elect(1)
@@ -139,7 +139,7 @@ func TestReplica_Receive_leaderToBeKnown(t *testing.T) {
 	}
 }
 
-// hostile draws messages that are encoded well and may mean anything: numbers near those of the receiver, or at the ends.
+// hostile draws messages that are well encoded and may mean anything: numbers near those of the receiver, or at the limits.
 type hostile struct{ rng *rand.Rand }
 
 func (h hostile) number(near uint64) uint64 {
@@ -208,9 +208,9 @@ func (h hostile) message(from memberID, s *raft.Status) message {
 	return m
 }
 
-// besiege runs a cluster that somebody sends hostile messages, while clients write and read and members campaign. A non-member
-// breaks no law, unless somebody has come to follow it. One that bears the name of a member can cost elections and writes, but ends no process and moves no term
-// beyond what a message may.
+// besiege runs a cluster that an attacker sends hostile messages, while clients write and read and members campaign. An
+// attacker that is no member breaks no law, unless a member has come to follow it. One with the id of a member can cost
+// elections and writes, but ends no process, and moves no term beyond what a message may.
 func besiege(seed uint64, from memberID, steps int, faults rules.Set) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -264,8 +264,8 @@ func besiege(seed uint64, from memberID, steps int, faults rules.Set) (err error
 		if len(c.net) > 200 {
 			c.net = c.net[100:]
 		}
-		// Who hears no leader may follow one that it never heard of (TestReplica_Receive_leaderToBeKnown): all others may have
-		// been replaced. That it is one, package identity has to see; here the siege has won.
+		// A member without a leader may follow one that its log does not know (TestReplica_Receive_leaderToBeKnown): all others
+		// may have been replaced. Package identity has to check that it is a member; here the attacker has won.
 		if from == 9 && n.replica.Leader() == from {
 			return nil
 		}
@@ -276,7 +276,7 @@ func besiege(seed uint64, from memberID, steps int, faults rules.Set) (err error
 	return nil
 }
 
-// Ensure the same on a few seeds, and that the siege finds what happens if nobody judges messages.
+// Ensure the same on a few seeds, and that the siege finds the consequences of a member without the filter.
 func TestReplica_Receive_hostile(t *testing.T) {
 	for seed := range uint64(150) {
 		for _, from := range []memberID{9, 2} {
@@ -301,7 +301,7 @@ func TestReplica_Receive_hostile(t *testing.T) {
 func FuzzStep(f *testing.F) {
 	f.Add(uint64(1), uint8(9))
 	f.Add(uint64(2), uint8(2))
-	f.Add(uint64(623), uint8('i')) // somebody follows the non-member
+	f.Add(uint64(623), uint8('i')) // a member follows the attacker
 	f.Fuzz(func(t *testing.T, seed uint64, from uint8) {
 		sender := memberID(2 + from%2*7)
 		if err := besiege(seed, sender, 300, rules.Set{}); err != nil {
@@ -310,7 +310,7 @@ func FuzzStep(f *testing.F) {
 	})
 }
 
-// FuzzStep_bytes gives a leader and a follower whatever decodes.
+// FuzzStep_bytes gives a leader and a follower every message that decodes.
 func FuzzStep_bytes(f *testing.F) {
 	c := newCluster([]memberID{1, 2, 3}, nil, nil)
 	c.elect(1)

@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// handlePreVote answers whether this member would vote. Nothing here changes but what it knows of commits.
+// handlePreVote answers whether this member would vote. It changes no state but the commit index.
 func (r *Replica) handlePreVote(m *consensus.Message) {
 	r.learnCommit(m)
 	grant := m.Term > r.hard.term && !r.hearsLeader() && !m.Last.Before(r.log.LastPosition())
@@ -22,9 +22,9 @@ func (r *Replica) handlePreVote(m *consensus.Message) {
 	r.sendInTerm(reply)
 }
 
-// noteNeeded takes note of a candidate that asks a member which is no voter by its own log, and has the better one. The log of
-// the candidate makes it a voter, by an entry that has not committed; if that of no other voter is as good, nobody can be
-// elected but this member.
+// noteNeeded notes a candidate that asks for this member's vote although this member is no voter by its own log, and that has
+// the less up-to-date log. The log of the candidate makes this member a voter, by an entry that has not committed; if no other
+// voter's log is as up-to-date as this member's, only this member can be elected.
 func (r *Replica) noteNeeded(m *consensus.Message) {
 	c := r.configs.Config()
 	if m.Last.Before(r.log.LastPosition()) && c.IsVoter(m.From) && !c.IsVoter(r.opts.ID) && !r.hearsLeader() {
@@ -32,7 +32,7 @@ func (r *Replica) noteNeeded(m *consensus.Message) {
 	}
 }
 
-// handleVote answers a vote of the current term (Raft paper, sections 5.2 and 5.4.1).
+// handleVote answers a vote request of the current term (Raft paper, sections 5.2 and 5.4.1).
 func (r *Replica) handleVote(m *consensus.Message) {
 	r.learnCommit(m)
 	free := (r.hard.vote == consensus.NoMember && r.leader == consensus.NoMember) || r.hard.vote == m.From
@@ -49,7 +49,7 @@ func (r *Replica) handleVote(m *consensus.Message) {
 		Kind: consensus.MsgVoteReply, To: m.From, Term: r.hard.term, Last: r.log.LastPosition(), Reject: !grant,
 	}
 	if grant {
-		reply.Records = r.fast.Acknowledged() // from here on this member accepts those of the new term only
+		reply.Records = r.fast.Acknowledged() // from here on this member accepts records of the new term only
 	} else {
 		r.noteNeeded(m)
 	}
@@ -68,7 +68,7 @@ func (r *Replica) handleVoteReply(m *consensus.Message) {
 	case r.elect.votes.Answered(m.From):
 		return
 	case !r.mayCampaign() && !r.mayStandIn():
-		// The answer brought a change: it has to be applied first, or this member votes no more.
+		// The answer committed a change: either it has to be applied first, or this member has no vote any more.
 		r.endCandidacy()
 		r.campaignWithin(r.opts.HeartbeatTicks)
 		return
@@ -93,16 +93,16 @@ func (r *Replica) handleVoteReply(m *consensus.Message) {
 	case quorum.Lost:
 		r.endCandidacy()
 		if !pre && !r.elect.logBehind {
-			// The rivals' round is over for everybody: an early second try ends a split vote soon. With a log for which
-			// nobody votes it would only keep those from trying who could win.
+			// The election of this term is over for every candidate: an early second try ends a split vote soon. A member whose
+			// log is too old to win would only keep others from trying that can.
 			r.campaignWithin(r.opts.ElectionTicks)
 		}
 	}
 }
 
-// learnCommit takes what a candidate, or a voter, knows to be committed, in whatever term it learned that. It holds for this
-// log if this log has that entry. It says nothing about the log of the leader that this member follows, whose term may be
-// over: nothing else may be taken for equal to that leader's log because it is committed here (see matched).
+// learnCommit takes the commit index of a candidate, or of a voter, in whatever term it learned that. The index holds for this
+// log if this log has that entry. It says nothing about the log of the leader that this member follows, whose term may be over:
+// a committed entry here need not equal that leader's entry (see matched).
 func (r *Replica) learnCommit(m *consensus.Message) {
 	if m.Committed.Index > r.log.Commit() && r.log.Matches(m.Committed) && r.knows(m.From) {
 		r.commitTo(m.Committed.Index)

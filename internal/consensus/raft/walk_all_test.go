@@ -11,15 +11,15 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// Ensure that no walk breaks a law of Raft or of the fast path, and that the cluster comes back once the faults end.
-// WALK_PROFILE=name chooses a profile; WALK_SEED=n plays one walk of it and tells it, WALK_RUNS=n more of them, from seed 1 or
+// Ensure that no walk breaks a law of Raft or of the fast path, and that the cluster recovers once the faults end.
+// WALK_PROFILE=name chooses a profile; WALK_SEED=n plays one walk of it and prints it, WALK_RUNS=n plays n more, from seed 1 or
 // WALK_SEED on.
 func TestReplica_Step_walks(t *testing.T) {
 	for _, tc := range []struct {
 		profile     string
 		runs, short uint64
-		heals       uint64         // one walk of so many
-		least       map[string]int // what happens in a thousand walks, at least: a walk in which nothing happens finds nothing
+		heals       uint64         // one walk in so many ends with heal
+		least       map[string]int // events in a thousand walks, at least: else walks find nothing
 	}{
 		{"messages", 60, 20, 1, map[string]int{"committed": 30000, "reads": 20000, "snapshots": 500, "changes": 500}},
 		{"strict", 300, 100, 0, map[string]int{"decided": 500, "recovered decisions": 100, "passed over": 5}},
@@ -70,7 +70,7 @@ func TestReplica_Step_walks(t *testing.T) {
 // fixed reports whether a profile is not drawn among others.
 func fixed(name string) bool { return name == "messages" || name == "strict" }
 
-// profileFor draws one of the profiles of the fast path, if none is given; anything in a third of the walks.
+// profileFor draws one of the profiles of the fast path, unless name is given; profile swarm in a third of the walks.
 func profileFor(seed uint64, name string) *profile {
 	if name != "" {
 		return profileOf(name)
@@ -82,7 +82,7 @@ func profileFor(seed uint64, name string) *profile {
 	return drawn[(seed-seed/3)%uint64(len(drawn))]
 }
 
-// covered counts what walks did.
+// covered counts the events of walks.
 type covered map[string]int
 
 func (s covered) add(x *walk) {
@@ -130,7 +130,7 @@ func TestReplica_Step_walksWithout(t *testing.T) {
 // walkRules are the rules whose absence walks of a profile notice, and the law that breaks.
 var walkRules = []struct {
 	rules, profile, law string
-	first               uint64 // the search begins after this seed, where few walks find it
+	first               uint64 // the search begins after this seed, where walks that find it are rare
 }{
 	{"vote-twice", "messages", "election safety", 0},
 	{"ack-before-durable", "messages", "", 0},

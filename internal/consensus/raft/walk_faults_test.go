@@ -7,9 +7,9 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// The parts of moves in which messages arrive or not, and members fall.
+// The parts of moves in which messages arrive or not, and members crash.
 
-// hand gives one message to its receiver, who mostly does at once what follows from it.
+// hand gives one message to its receiver, which mostly completes at once the work that follows from it.
 func (x *walk) hand(m message) {
 	x.delivered++
 	x.deliver(m)
@@ -23,7 +23,7 @@ func (x *walk) hand(m message) {
 	}
 }
 
-// handOrLose loses a message with some probability; some of what is lost comes late.
+// handOrLose loses a message with some probability; some of the lost ones come late.
 func (x *walk) handOrLose(m message, lost int) {
 	switch {
 	case !x.pct(lost):
@@ -46,7 +46,7 @@ func (x *walk) drain(n *node) {
 	}
 }
 
-// exchange delivers what passes, and what that brings, for some rounds. Some of it is lost, or comes late.
+// exchange delivers the messages that pass, and the answers to them, for some rounds. Some are lost, or come late.
 func (x *walk) exchange(rounds, drop int, pass func(m *message) bool) {
 	for range rounds {
 		for _, n := range x.nodes {
@@ -65,7 +65,7 @@ func (x *walk) exchange(rounds, drop int, pass func(m *message) bool) {
 	}
 }
 
-// feed lets a leader bring one member in line, which tells it, or does not.
+// feed lets a leader replicate to one member, with its commit index or without.
 func (x *walk) feed(leader, to *node, told bool) {
 	leader.step(raft.Tick{})
 	x.exchange(1+x.some(6), x.drop/3, func(m *message) bool {
@@ -73,7 +73,7 @@ func (x *walk) feed(leader, to *node, told bool) {
 	})
 }
 
-// spread lets the leader bring members in line, but for so many per cent of them.
+// spread lets the leader replicate to members, but for so many per cent of them.
 func (x *walk) spread(less int) {
 	leader := x.someLeader()
 	if leader == nil {
@@ -87,7 +87,7 @@ func (x *walk) spread(less int) {
 	}
 }
 
-// deliverOne delivers the oldest message, or any one; it may be lost, or stay, to arrive again.
+// deliverOne delivers the oldest message, or any; it may be lost, or stay, to arrive again.
 func (x *walk) deliverOne() {
 	if len(x.net) == 0 {
 		return
@@ -123,7 +123,7 @@ func (x *walk) partition() {
 	}
 }
 
-// compact also checks that the log and the store agree on what a snapshot stands for.
+// compact also checks that the log and the store agree on the position of a snapshot.
 func (x *walk) compact(n *node) {
 	if n.replica == nil {
 		return
@@ -131,7 +131,7 @@ func (x *walk) compact(n *node) {
 	n.compact(n.store.position.Index)
 	got, want := n.replica.Base(), n.store.meta()
 	if got.Position != want.Position {
-		return // the log keeps more
+		return // the log keeps more entries
 	}
 	if got.ConfigID != want.ConfigID || got.Protocol != want.Protocol || got.Open != want.Open ||
 		describeConfig(&got.Config) != describeConfig(&want.Config) || !slices.Equal(got.Tombs, want.Tombs) {
@@ -139,7 +139,7 @@ func (x *walk) compact(n *node) {
 	}
 }
 
-// switchOff takes a member away for ever once it may be.
+// switchOff stops a member for ever once that is allowed.
 func (x *walk) switchOff(n *node) {
 	if x.laws.retired[n.id] {
 		n.crash()
@@ -147,7 +147,7 @@ func (x *walk) switchOff(n *node) {
 	}
 }
 
-// reconfigure asks somebody for some change: of one member or several, by any protocol, expecting any configuration.
+// reconfigure asks some member for some change: of one member or several, by any protocol, expecting any configuration.
 func (x *walk) reconfigure(n *node) {
 	if !x.changes {
 		return
@@ -177,7 +177,7 @@ func (x *walk) reconfigure(n *node) {
 	}
 }
 
-// hold makes a member slow in something, or quick again.
+// hold makes a member slow in some part, or quick again.
 func (x *walk) hold(n *node) {
 	switch x.some(3) {
 	case 0:
@@ -227,7 +227,7 @@ func (x *walk) fall(n *node) {
 	}
 }
 
-// drowse lets some disks be slow while all hear of a proposal; some of their members fall then.
+// drowse lets some disks be slow while all members receive a proposal; some of their members crash then.
 func (x *walk) drowse() {
 	var slow []*node
 	for _, n := range x.nodes {
@@ -247,7 +247,7 @@ func (x *walk) drowse() {
 	}
 }
 
-// time passes, for everybody if leases rest on that.
+// time passes, for all members at once if leases depend on that.
 func (x *walk) time(ticks int) {
 	for range ticks {
 		for _, n := range x.nodes {
@@ -259,7 +259,7 @@ func (x *walk) time(ticks int) {
 	}
 }
 
-// wait lets time pass in peace, but for what is lost of the fast path.
+// wait lets time pass without faults, but for messages of the fast path that are lost.
 func (x *walk) wait() {
 	for range 20 {
 		for _, n := range x.nodes {

@@ -9,13 +9,13 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// move is something that a walk may do next. n is a member, drawn at random.
+// move is a possible next event of a walk. n is a member, drawn at random.
 type move struct {
 	name string
 	do   func(x *walk, n *node)
 }
 
-// moves is the table of all. Which of them a walk draws, its profile says.
+// moves is the table of all moves. A profile says which of them a walk draws.
 var moves = slices.Concat(messageMoves, strictMoves, proposalMoves, leaderMoves, worldMoves)
 
 func moveOf(name string) int {
@@ -36,7 +36,7 @@ var messageMoves = []move{
 			n.sync(1 + x.some(len(n.pending)))
 		}
 	}},
-	{"tick-one", func(x *walk, n *node) { // clocks run at one speed if a lease rests on that
+	{"tick-one", func(x *walk, n *node) { // clocks run at one speed if a lease depends on that
 		if !x.lease {
 			n.step(raft.Tick{})
 		} else if x.some(len(x.nodes)) == 0 {
@@ -66,7 +66,7 @@ var messageMoves = []move{
 // strictMoves are the lines of stories.
 var strictMoves = []move{
 	{"hear", func(x *walk, n *node) { x.hear(n, 93) }},
-	{"hear-some", func(x *walk, n *node) { x.hear(n, []int{30, 50}[x.some(2)]) }}, // and maybe the leader
+	{"hear-some", func(x *walk, n *node) { x.hear(n, []int{30, 50}[x.some(2)]) }}, // and maybe the leader, too
 	{"reign", func(x *walk, n *node) { x.reign(n.id) }},
 	{"log", strictly(func(x *walk, l *node) { name, on := x.named(); x.slow(name, on, l.id) })},
 	{"tell", strictly(func(x *walk, l *node) { x.tell(l.id, x.members(60)...) })},
@@ -87,15 +87,15 @@ func strictly(do func(x *walk, leader *node)) func(x *walk, n *node) {
 	}
 }
 
-// proposalMoves are what clients do.
+// proposalMoves are actions of clients.
 var proposalMoves = []move{
 	{"fast", func(x *walk, _ *node) { x.offer(x.draw(x.pct(15)), x.drop/2, x.lose) }},
 	{"fast-lossy", func(x *walk, _ *node) { x.offer(x.draw(x.pct(15)), 55, 10) }},  // about half of the records are lost
-	{"orphan", func(x *walk, _ *node) { x.offer(x.draw(x.pct(15)), x.drop, 100) }}, // the leader never hears of it
-	{"alone", func(x *walk, _ *node) { x.offer(x.draw(x.pct(15)), 100, 0) }},       // nobody else does
-	{"drowse", func(x *walk, _ *node) { x.drowse() }},                              // some answer before, or after, their disks have it
+	{"orphan", func(x *walk, _ *node) { x.offer(x.draw(x.pct(15)), x.drop, 100) }}, // the leader never receives it
+	{"alone", func(x *walk, _ *node) { x.offer(x.draw(x.pct(15)), 100, 0) }},       // no other member does
+	{"drowse", func(x *walk, _ *node) { x.drowse() }},                              // disks may be slower than answers
 	{"slow", func(x *walk, _ *node) { x.toLeader(x.draw(x.pct(30))) }},             // to the leader alone
-	{"retry", func(x *walk, _ *node) { // through anybody, at once or slowly
+	{"retry", func(x *walk, _ *node) { // through any member, fast or slow
 		if p := x.draw(true); x.pct(75) {
 			x.offer(p, x.drop/2, x.lose)
 		} else {
@@ -110,7 +110,7 @@ var proposalMoves = []move{
 	}},
 }
 
-// leaderMoves are elections, and what a leader does.
+// leaderMoves are elections, and actions of a leader.
 var leaderMoves = []move{
 	{"elect", func(x *walk, n *node) { x.vote(n) }},
 	{"transfer", func(x *walk, n *node) {
@@ -123,9 +123,9 @@ var leaderMoves = []move{
 		l.step(raft.Tick{})
 		x.exchange(1, x.drop, func(m *message) bool { return m.From == l.id && isLog(m) && len(m.Entries) == 0 })
 	})},
-	{"partial", leading(func(x *walk, l *node) { x.feed(l, x.pick(), x.pct(40)) })}, // one member is brought in line
+	{"partial", leading(func(x *walk, l *node) { x.feed(l, x.pick(), x.pct(40)) })}, // the leader replicates to one member
 	{"repl", leading(func(x *walk, _ *node) { x.spread(25) })},
-	{"repl-all", leading(func(x *walk, l *node) { // and all know what committed
+	{"repl-all", leading(func(x *walk, l *node) { // and all learn the commit index
 		x.wake(50)
 		l.step(raft.Tick{})
 		x.exchange(6, x.drop/3, func(m *message) bool { return isLog(m) && (m.From == l.id || m.To == l.id) })
@@ -144,7 +144,7 @@ func leading(do func(x *walk, leader *node)) func(x *walk, n *node) {
 	}
 }
 
-// worldMoves are what nobody wants, and time.
+// worldMoves are faults, and time.
 var worldMoves = []move{
 	{"apply", func(x *walk, n *node) {
 		n.apply(1 + x.some(len(n.toApply)+1))
@@ -152,7 +152,7 @@ var worldMoves = []move{
 			n.flush()
 		}
 	}},
-	{"hold", func(x *walk, n *node) { x.hold(n) }}, // somebody applies late, writes late or answers late
+	{"hold", func(x *walk, n *node) { x.hold(n) }}, // a member applies late, writes late or answers late
 	{"crash", func(x *walk, n *node) {
 		if x.profile.name == "messages" {
 			n.crash()
@@ -177,7 +177,7 @@ var worldMoves = []move{
 			}
 		}
 	}},
-	{"late", func(x *walk, _ *node) { // something that was lost, or that was here before
+	{"late", func(x *walk, _ *node) { // a message that was lost, or that arrived before
 		if len(x.past) > 0 {
 			x.hand(x.past[x.some(len(x.past))])
 		}
@@ -197,7 +197,7 @@ var worldMoves = []move{
 	{"compact", func(x *walk, n *node) { x.compact(n) }},
 }
 
-// hear proposes through a member that follows, if there is one.
+// hear proposes through a follower, if there is one.
 func (x *walk) hear(n *node, odds int) {
 	leader := x.lastLeader()
 	for _, at := range x.rng.Perm(len(x.nodes)) {
@@ -209,7 +209,7 @@ func (x *walk) hear(n *node, odds int) {
 	x.fast(name, on, n.id, x.members(odds)...)
 }
 
-// reign makes somebody lead, and mostly lets its term begin: those who voted have its first entries.
+// reign makes a member lead, and mostly lets its term begin: its voters have its first entries.
 func (x *walk) reign(id memberID) {
 	votes := x.members(60)
 	if !x.campaigns(2, id, votes...) {
@@ -245,12 +245,12 @@ func (x *walk) members(odds int) []memberID {
 	return ids
 }
 
-// command draws what a client wants.
+// command draws a client's command.
 func (x *walk) command() string {
 	return fmt.Sprintf("%s=%d", x.palette[x.some(len(x.palette))], len(x.proposals)+1)
 }
 
-// draw returns a new proposal, or one that nobody was told the end of.
+// draw returns a new proposal, or one whose end was reported to no client.
 func (x *walk) draw(again bool) consensus.Proposal {
 	open := slices.DeleteFunc(slices.Clone(x.proposals), func(p consensus.Proposal) bool {
 		_, done := x.laws.done[p.ID]
@@ -265,7 +265,7 @@ func (x *walk) draw(again bool) consensus.Proposal {
 	return p
 }
 
-// offer proposes to all voters at once; the leader does not hear of it with probability lose.
+// offer proposes to all voters at once; the leader does not receive the offer with probability lose.
 func (x *walk) offer(p consensus.Proposal, drop, lose int) {
 	alive := x.alive()
 	if len(alive) == 0 {
@@ -379,7 +379,7 @@ func (x *walk) protocol() consensus.Protocol {
 	return x.only
 }
 
-// changeStep draws what is to become of some member, or of a new one, if there are few.
+// changeStep draws a step for some member, or adds a new one if there are few.
 func (x *walk) changeStep(kinds []consensus.ChangeKind, members int) (step consensus.ChangeStep, ok bool) {
 	step = consensus.ChangeStep{Kind: kinds[x.some(len(kinds))], Member: consensus.Member{ID: x.pick().id}}
 	if step.Kind == consensus.ChangeAddLearner || step.Kind == consensus.ChangeAddVoter {

@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// profile is what a walk is after: which moves it draws, how often, and where it begins. Moves are those of the table in
+// profile is the aim of a walk: which moves it draws, how often, and where it begins. Moves are those of the table in
 // walk_moves_test.go.
 type profile struct {
 	name  string
@@ -19,11 +19,11 @@ type profile struct {
 	steps int
 	// plan is drawn first, a line each: "1-3 fast slow" is one to three moves, each one of these.
 	plan []string
-	// weights are how often a move is drawn, "elect=12": instead of the usual weight, which a profile of begin beginFast draws.
+	// weights are the weights of moves, "elect=12": instead of the usual ones, which a profile of begin beginFast draws.
 	weights string
-	quiet   string // moves that are drawn hardly ever
+	quiet   string // moves that are drawn very rarely
 	gentle  bool   // few messages are lost
-	lose    int    // per cent of the proposals that do not reach the leader, if it is not the usual one
+	lose    int    // per cent of the proposals that do not reach the leader, if not the usual one
 	changes bool   // of members
 }
 
@@ -34,7 +34,8 @@ var profiles = []*profile{
 	{name: "strict", about: "the lines of stories: nothing arrives but what a move says", begin: beginStrict, steps: 16,
 		weights: "hear=6 hear-some=3 reign=4 log=1 tell=1 give=1 give-up-to=3 fall=1"},
 
-	// The others are of the fast path: a move is what a few messages do together, so that likely runs of faults are not rare.
+	// The others are of the fast path: a move is the effect of a few messages together, so that likely combinations of faults
+	// are not rare.
 	{name: "swarm", about: "anything", begin: beginFast, steps: 60},
 	{name: "churn", about: "successes, then elections with little replication", begin: beginFast, steps: 60,
 		plan: []string{"1-3 fast"}, weights: "elect=12 partial=16 fast=3", gentle: true,
@@ -87,13 +88,13 @@ func (x *walk) weigh(list string) {
 	}
 }
 
-// beginStrict is where stories begin.
+// beginStrict is the beginning of stories.
 func beginStrict(x *walk, _ uint64, without rules.Set, _ func(*raft.Options)) {
 	x.story = newStory([]int{3, 3, 4, 4, 5}[x.some(5)], without)
 	x.trace = nil
 }
 
-// beginMessages draws a cluster, mostly with changes of members, and how much goes wrong.
+// beginMessages draws a cluster, mostly with changes of members, and the rate of faults.
 func beginMessages(x *walk, seed uint64, without rules.Set, adapt func(*raft.Options)) {
 	voters := []memberID{1, 2, 3, 4, 5}[:[]int{1, 2, 3, 3, 4, 5}[x.some(6)]]
 	var learners []memberID
@@ -127,7 +128,7 @@ func beginMessages(x *walk, seed uint64, without rules.Set, adapt func(*raft.Opt
 	calm := []int{0, 10, 50, 200}[x.some(4)]
 	x.weights[moveOf("settle")] = calm
 	x.weights[moveOf("drain")] -= calm
-	rare := []int{1, 1, 3, 10}[x.some(4)] // changes get further
+	rare := []int{1, 1, 3, 10}[x.some(4)] // changes get further with fewer faults
 	for _, name := range []string{"slow-disk", "crash", "transfer", "unreachable", "partition"} {
 		x.weights[moveOf(name)] /= rare
 	}

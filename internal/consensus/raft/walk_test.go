@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// walk is a random schedule: a seed and a profile draw where it begins and what happens. After every Step the laws are checked
+// walk is a random schedule: a seed and a profile draw its beginning and its moves. After every Step the laws are checked
 // (laws_test.go, membership_laws_test.go, fast_laws_test.go).
 type walk struct {
 	*story
@@ -21,8 +21,8 @@ type walk struct {
 	plan    []string // moves that come before any is drawn
 	drop    int      // per cent of the messages of a move that do not arrive
 	lose    int      // per cent of the proposals that do not reach the leader
-	late    int      // per cent of what did not arrive that comes later
-	loss    int      // profile messages: one message in so many is lost
+	late    int      // per cent of the lost messages that come later
+	loss    int      // of profile messages: one message in so many is lost
 	lease   bool
 	changes bool
 	only    consensus.Protocol
@@ -30,7 +30,7 @@ type walk struct {
 	proposals []consensus.Proposal
 	palette   []string
 	keys      []string  // of the proposals of profile strict
-	past      []message // may arrive again, or late
+	past      []message // messages that may arrive again, or late
 	readID    uint64
 	nextID    memberID
 	moved     int
@@ -46,7 +46,7 @@ func newWalk(seed uint64, p *profile, without rules.Set, adapt func(*raft.Option
 	return x
 }
 
-// start makes a cluster that of the walk.
+// start makes c the cluster of the walk.
 func (x *walk) start(c *cluster, without rules.Set) {
 	c.shell = without
 	x.story = &story{cluster: c, laws: newFastLaws(c)}
@@ -70,7 +70,7 @@ func (x *walk) stay() (stay int) {
 	return stay
 }
 
-// someLeader returns a member that believes to lead, mostly that of the latest term.
+// someLeader returns a member that takes itself for the leader, mostly that of the latest term.
 func (x *walk) someLeader() *node {
 	var best *node
 	for _, n := range x.nodes {
@@ -92,7 +92,7 @@ func (x *walk) lastLeader() *node {
 	return best
 }
 
-// next draws a move: from the plan as long as there is one.
+// next draws a move; moves of the plan come first.
 func (x *walk) next() *move {
 	if len(x.plan) > 0 {
 		m := &moves[moveOf(x.plan[0])]
@@ -133,8 +133,8 @@ func (x *walk) act() {
 	}
 }
 
-// run makes the moves of a profile until a law breaks, and ends all faults after them if asked to. A broken law may also show
-// as a panic of package invariant.
+// run makes the moves of a profile until a law breaks, and ends all faults after them if heal is set. A broken law may also
+// show as a panic of package invariant.
 func (x *walk) run(heal bool) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -166,8 +166,8 @@ func (x *walk) run(heal bool) (err error) {
 	return nil
 }
 
-// heal ends all faults and lets the cluster converge: it must elect a leader, end every proposal and the change that was under
-// way, apply all on all of its members, and hold no record for ever. Members that were removed for ever may be away.
+// heal ends all faults and lets the cluster converge: it must elect a leader, end every proposal and the change under way,
+// apply all entries on all of its members, and hold no record for ever. Members that were removed for ever may be away.
 func (x *walk) heal() error {
 	clear(x.blocked)
 	x.net = nil
@@ -230,8 +230,8 @@ func (x *walk) heal() error {
 	return x.healthy(want.Config.IDs())
 }
 
-// yields checks that a cordoned member does not lead on once all others are up and have caught up, however often it tried
-// before to hand over.
+// yields checks that a cordoned member does not keep leading once all others are up and have caught up, however often it tried
+// to hand over before.
 func (x *walk) yields() error {
 	for range 150 {
 		leader := x.leader()
@@ -246,7 +246,7 @@ func (x *walk) yields() error {
 	return fmt.Errorf("the cordoned member %v leads on", x.leader().id)
 }
 
-// healthy checks that, while all is well, what anybody but the leader proposes is decided in one round trip.
+// healthy checks that, without faults, a proposal of a follower is decided in one round trip.
 func (x *walk) healthy(ids []memberID) error {
 	for _, id := range ids {
 		n := x.node(id)
@@ -267,7 +267,7 @@ func (x *walk) healthy(ids []memberID) error {
 	return nil
 }
 
-// counts sums up how the fast path went on all members, since they started last.
+// counts adds up the fast path's counts of all members, since their last starts.
 func (x *walk) counts() (sum raft.FastCounts) {
 	for _, n := range x.alive() {
 		c := n.replica.FastCounts()
@@ -279,7 +279,7 @@ func (x *walk) counts() (sum raft.FastCounts) {
 	return sum
 }
 
-// replay tells a walk in words: the last part of it.
+// replay prints the last part of a walk.
 func replay(seed uint64, p *profile, without rules.Set, lines int, heal bool) string {
 	x := newWalk(seed, p, without, nil)
 	x.trace = &strings.Builder{}
@@ -288,7 +288,7 @@ func replay(seed uint64, p *profile, without rules.Set, lines int, heal bool) st
 	return fmt.Sprintf("%s\n=> %v\n%s", strings.Join(all[max(0, len(all)-lines):], "\n"), err, x.dump())
 }
 
-// dump says where everybody is.
+// dump prints the state of all members.
 func (x *walk) dump() string {
 	var b strings.Builder
 	for _, n := range x.nodes {

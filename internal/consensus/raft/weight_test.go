@@ -11,14 +11,14 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// narrow bounds what may wait to be applied.
+// narrow bounds the entries that may wait to be applied.
 func narrow(o *raft.Options) {
 	o.MaxApplyingBytes, o.MaxUnappliedBytes, o.MaxMessageBytes, o.MaxInflightBytes = 1000, 4000, 500, 2000
 }
 
 func payload(i int) string { return fmt.Sprintf("%03d%s", i, strings.Repeat("x", 97)) }
 
-// watchApplying fails the test if more is handed out than may be.
+// watchApplying fails the test if more entries are handed out than allowed.
 func watchApplying(t *testing.T, c *cluster) {
 	c.done = func(n *node, _ *raft.Output) {
 		if got := n.replica.Counts().Log.Applying; got > c.opts(n.id).MaxApplyingBytes {
@@ -27,7 +27,7 @@ func watchApplying(t *testing.T, c *cluster) {
 	}
 }
 
-// Ensure that a follower that does not apply is handed no more than its credit, keeps no more than it may, and costs the
+// Ensure that a follower that does not apply gets no more entries than its credit, keeps no more than it may, and costs the
 // others nothing; that it answers the leader all the while; and that it gets everything once it applies again.
 func TestReplica_handOut_stoppedFollower(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, narrow)
@@ -69,8 +69,8 @@ func TestReplica_handOut_stoppedFollower(t *testing.T) {
 	}
 }
 
-// Ensure that a leader that does not apply refuses commands at its bound, makes room for another one, and that it goes on
-// as it applies.
+// Ensure that a leader that does not apply refuses commands at its bound, gives way to another one, and continues once it
+// applies.
 func TestReplica_admit_stoppedLeader(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, narrow)
 	watchApplying(t, c)
@@ -106,8 +106,8 @@ func TestReplica_admit_stoppedLeader(t *testing.T) {
 	}
 }
 
-// Ensure that what has not committed keeps nobody from taking entries: a new leader's no-op has to reach members that hold
-// more than they may keep of what its predecessor could not commit.
+// Ensure that uncommitted entries keep no member from taking entries: a new leader's no-op has to reach members that hold more
+// than they may keep of the entries that its predecessor could not commit.
 func TestReplica_fits_uncommitted(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) {
 		o.MaxMessageBytes = 500
@@ -118,7 +118,7 @@ func TestReplica_fits_uncommitted(t *testing.T) {
 	c.elect(1)
 	c.settle()
 	c.isolate(3, true)
-	c.node(2).slowDisk = true // it holds all, and acknowledges nothing
+	c.node(2).slowDisk = true // it holds all entries, and acknowledges none
 	for i := range 50 {
 		c.propose(1, payload(i))
 	}
@@ -159,7 +159,7 @@ func TestReplica_admit_uncommitted(t *testing.T) {
 	}
 }
 
-// Ensure that what the log weighs is what its entries weigh, whatever happens to it.
+// Ensure that the size that the log counts is that of its entries, whatever happens to it.
 func TestReplica_Counts_log(t *testing.T) {
 	for seed := range uint64(20) {
 		x := newWalk(seed, profileOf("messages"), rules.Set{}, narrowest)
@@ -194,8 +194,8 @@ func narrowest(o *raft.Options) {
 	o.MaxApplyingBytes, o.MaxUnappliedBytes, o.MaxSnapshotLogBytes = 200, 600, 600
 }
 
-// Ensure that leadership does not run in a circle where the stores of all members hang: each leader has three election
-// timeouts to get further.
+// Ensure that leadership does not run in a circle where the stores of all members hang: each leader gets three election
+// timeouts to make progress.
 func TestReplica_applyStalls_everywhere(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, narrow)
 	c.elect(1)

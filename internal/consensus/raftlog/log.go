@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/rules"
-	"github.com/quorate/quorate/internal/invariant"
 )
 
 // Log is the log in memory: every entry after base, whether on disk yet or not.

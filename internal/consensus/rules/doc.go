@@ -1,11 +1,11 @@
 // Package rules is the table of the safety rules that a test can drop: what each demands, where that is stated, and which law
-// of the simulator notices that it is dropped. Each sentence stands here and nowhere else: the tables of docs/simulation.md,
-// the help of quoratesim and the stories of the laboratory (package lab) are made of it.
+// of the simulator notices that it is dropped. Each sentence stands here and nowhere else: docs/rules.md, the help of
+// quoratesim and the stories of the laboratory (package lab) are made from it.
 //
-// The main types are Rule, a name, and Set, the rules that a test goes without. The core (Options.Dropped of package raft), the
-// model beside it (package model), the harness that runs the core in tests, and the checks of identity (package identity) keep
-// a rule where it belongs, and ask a Set whether it is dropped. It is no list of all that the protocol demands: what no test
-// drops is not here.
+// The main types are Rule, a name, and Set, the rules that a test drops. The core (Options.Dropped of package raft), the model
+// beside it (package model), the harness that runs the core in tests, and the checks of identity (package identity) enforce a
+// rule where it belongs, and ask a Set whether it is dropped. The table does not list all that the protocol demands: a rule
+// that no test drops is not in it.
 //
 // Invariants:
 //  1. A rule has one name, which says what members do without it: RecoverByID is recover-by-id for stories, walks, --break of

@@ -17,7 +17,7 @@ var rewrite = flag.Bool("rewrite", false, "write the tables of docs/rules.md ins
 
 const documentFile = "../../../docs/rules.md"
 
-// Ensure that the tables of docs/rules.md, all that is below its first heading, are those that package rules makes.
+// Ensure that docs/rules.md, below its first heading, is what package rules makes.
 func TestDocument(t *testing.T) {
 	got, err := os.ReadFile(documentFile)
 	if err != nil {
@@ -36,7 +36,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// Ensure that what the specification is checked without bears the names of rules.
+// Ensure that the mutants of spec/README.md bear the names of rules.
 func TestDocument_specification(t *testing.T) {
 	text, err := os.ReadFile("../../../spec/README.md")
 	if err != nil {
@@ -85,7 +85,7 @@ var (
 	document = regexp.MustCompile(`docs/([\w-]+\.md)`)
 )
 
-// linked makes links of what stands in docs.
+// linked turns the documents that a source names into links.
 func linked(t *testing.T, source string) string {
 	source = decision.ReplaceAllStringFunc(source, func(name string) string {
 		number, _ := strconv.Atoi(strings.TrimPrefix(name, "ADR "))

@@ -3,7 +3,7 @@ package rules
 // Rule is a safety rule that can be dropped.
 type Rule uint8
 
-// The rules, by what they are about. A new one goes where it belongs: nothing depends on the order.
+// The rules, grouped by topic. A new one goes where it belongs: nothing depends on the order.
 const (
 	None Rule = iota // no rule: nothing drops it
 
@@ -144,7 +144,7 @@ const (
 	RecoveryDescending
 	RecoverySameEpoch
 
-	// Who is a member.
+	// Membership and identity.
 	IgnoreBinding
 	CountUnbound
 	FoundByMajority
@@ -161,5 +161,5 @@ const (
 	// Preferences.
 	LeadWhenCordoned
 
-	Count // how many there are, None among them
+	Count // the number of rules, with None
 )

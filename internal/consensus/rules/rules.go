@@ -42,7 +42,7 @@ func Named(name string) (Rule, bool) {
 	return None, false
 }
 
-// Demands says what several rules demand together.
+// Demands joins the sentences of several rules.
 func Demands(rules ...Rule) string {
 	sentences := make([]string, len(rules))
 	for i, r := range rules {

@@ -6,16 +6,16 @@ type Part uint8
 // The parts.
 const (
 	Core     Part = 1 << iota // package raft and what it consists of
-	Harness                   // what runs the core in tests: the state machine of package raft's tests, the laboratory
+	Harness                   // the code that runs the core in tests: the state machine of package raft's tests, the laboratory
 	Model                     // package model
 	Identity                  // package identity
 )
 
-// Text is what there is to say of a rule.
+// Text describes a rule.
 type Text struct {
-	Name    string // what members do without it
-	Demands string // the rule
-	Source  string // where that is stated: paper and section, or ADR
+	Name    string // it says what members do without the rule
+	Demands string // the rule, as a sentence
+	Source  string // where the rule is stated: paper and section, or ADR
 	In      Part
 	// Law is what the simulator reports if the rule is dropped: one property of package check, or several with commas between
 	// them. It is empty for a rule that the simulator does not drop.
@@ -295,7 +295,7 @@ var table = [Count]Text{
 	RecoveryDescending: {"recovery-descending",
 		"a recovery adopts records with the lowest revision first", "ADR 12", Model, ""},
 	RecoverySameEpoch: {"recovery-same-epoch", "members that were given up count no more", "ADR 12", Model, ""},
-	// Who is a member.
+	// Membership and identity.
 	IgnoreBinding: {"ignore-binding",
 		"a member is bound to a data directory, and counts with that one alone",
 		"ADR 20, I1", Core | Model | Identity, "counted"},

@@ -16,7 +16,7 @@ import (
 	"github.com/quorate/quorate/internal/identity"
 )
 
-// constants returns the names of the rules' constants, in their order, and above which of them there is which comment.
+// constants returns the names of the rules' constants, in their order, and by name the comments that begin their groups.
 func constants(t *testing.T) (names []string, titles map[string]string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "names.go", nil, parser.ParseComments)
@@ -72,7 +72,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Ensure that Without drops what it is told, and nothing else.
+// Ensure that Without drops the rules that it names, and no other.
 func TestWithout(t *testing.T) {
 	if got, want := rules.Without(rules.TwoChanges, rules.CountSelf), (rules.Set{rules.TwoChanges: true, rules.CountSelf: true}); got != want {
 		t.Errorf("got %v, want %v", got, want)
@@ -127,7 +127,7 @@ func TestTable_parts(t *testing.T) {
 
 var named = regexp.MustCompile(`\brules\.([A-Z]\w+)`)
 
-// read returns the rules that the Go files below a folder name.
+// read returns the rules that the Go files below a folder mention.
 func read(t *testing.T, root string, taken func(path string) bool) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}

@@ -5,8 +5,8 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/quorate/quorate/internal/base/keyrange"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/keyrange"
 )
 
 // Claims is what a set of commands touches. Nearly all of them touch single keys, which are looked up; the few ranges are

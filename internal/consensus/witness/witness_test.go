@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quorate/quorate/internal/base/keyrange"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/witness"
-	"github.com/quorate/quorate/internal/keyrange"
 )
 
 // randomKey draws short keys of few letters, so that they are prefixes of each other, and some end in a zero byte.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quorate/quorate/internal/reload"
-	"github.com/quorate/quorate/internal/tlsfiles"
+	"github.com/quorate/quorate/internal/base/reload"
+	"github.com/quorate/quorate/internal/base/tlsfiles"
 )
 
 // identity is who a command comes from, and whom it trusts: etcdctl's flags and environment.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/limits/admission"
 )
 
 // Ensure that members take turns, and that those which accept nothing are asked last until their pause is over.

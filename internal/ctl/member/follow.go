@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
 	"github.com/quorate/quorate/internal/ctl/screen"
 	"github.com/quorate/quorate/internal/membership"
-	"github.com/quorate/quorate/internal/typed"
 )
 
 // redrawPause is how often the block is drawn while nothing is heard: time goes on.

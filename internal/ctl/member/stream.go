@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/broadcast"
+	"github.com/quorate/quorate/internal/base/broadcast"
 	"github.com/quorate/quorate/internal/ctl/command"
 )
 

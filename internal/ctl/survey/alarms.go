@@ -9,7 +9,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
-	"github.com/quorate/quorate/internal/typed"
+	"github.com/quorate/quorate/internal/base/typed"
 )
 
 // troubles are what a member reports of itself, without that it knows no leader: its role says so.

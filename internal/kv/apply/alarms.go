@@ -11,9 +11,9 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// alarmTable holds the raised alarms. The goroutine that calls Apply changes it; anybody may read it.
+// alarmTable holds the raised alarms. The goroutine that calls Apply changes it; any goroutine may read it.
 type alarmTable struct {
-	// What the alarms forbid, for the goroutine that calls Apply.
+	// The effects of the alarms, for the goroutine that calls Apply.
 	noSpace, corrupt bool
 
 	mu     sync.RWMutex
@@ -39,8 +39,7 @@ func (t *alarmTable) list() []kv.Alarm {
 	return t.raised
 }
 
-// change raises or disarms, and returns the alarms it was about: the raised one, also if it was raised before, and those
-// that are disarmed now.
+// change raises or disarms alarms, and returns them: the raised one, even if it was raised before, and those that it disarms.
 func (t *alarmTable) change(w rowWriter, op *kv.AlarmOp) []kv.Alarm {
 	touched := []kv.Alarm{}
 	if op.Activate {
@@ -78,8 +77,8 @@ func compareAlarms(a, b kv.Alarm) int {
 	return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Kind, b.Kind))
 }
 
-// forbidden tells what alarms forbid. A member that is marked corrupt stops serving by itself, and the others go on; only
-// the mark of no member, which says that nobody knows who is right, stops all writes.
+// forbidden returns the effects of alarms. A member that is marked corrupt stops serving by itself, and the others continue;
+// only the mark of member zero, which says that it is unknown which member is right, stops all writes.
 func forbidden(alarms []kv.Alarm) (noSpace, corrupt bool) {
 	for _, alarm := range alarms {
 		noSpace = noSpace || alarm.Kind == kv.AlarmNoSpace
@@ -88,8 +87,8 @@ func forbidden(alarms []kv.Alarm) (noSpace, corrupt bool) {
 	return noSpace, corrupt
 }
 
-// barred rejects what the raised alarms forbid. As in etcd both branches of a transaction count, so that the answer does
-// not depend on its compares.
+// barred rejects commands that the raised alarms forbid. As in etcd both branches of a transaction count, so that the answer
+// does not depend on its compares.
 func barred(cmd *kv.Command, noSpace, corrupt bool) error {
 	if !noSpace && !corrupt {
 		return nil
@@ -109,7 +108,7 @@ func barred(cmd *kv.Command, noSpace, corrupt bool) error {
 	return nil
 }
 
-// writes tells what a transaction may do, in any branch.
+// writes reports which writes a transaction may do, in any branch.
 func writes(op *kv.TxnOp) (puts, deletes bool) {
 	for _, branch := range [...][]kv.Op{op.Then, op.Else} {
 		for i := range branch {

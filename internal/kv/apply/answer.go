@@ -6,33 +6,33 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
-// Answering returns the account for the answer to a proposal, nil if no client waits for it at this member. It is
+// Answering returns the account for the answer to a proposal, nil if no client waits for the answer at this member. It is
 // called only for commands that ask for keys and values.
 type Answering func(id consensus.ProposalID) kv.Account
 
-// Limits of what Apply reads for answers. All later entries wait meanwhile, so larger answers are read by the handler
-// of the request afterwards.
+// Bounds of the reads of Apply for answers. All later entries wait meanwhile, so the handler of the request reads larger
+// answers afterwards.
 const (
 	maxInlineBytes      = 1 << 20  // of one answer
 	maxInlineBatchBytes = 16 << 20 // of the answers of one batch
-	maxInlineWalk       = 1 << 20  // of what is looked at for one answer, as kv.Account counts it
-	maxInlineBatchWalk  = 16 << 20 // for the answers of one batch
-	// maxFastAnswerBytes bounds what Evaluate reads: it goes over the wire beside the proposal's own way.
+	maxInlineWalk       = 1 << 20  // of the reads for one answer, as kv.Account counts them
+	maxInlineBatchWalk  = 16 << 20 // of the reads for the answers of one batch
+	// maxFastAnswerBytes bounds the reads of Evaluate: a fast answer is sent in addition to the proposal's own entry.
 	maxFastAnswerBytes = 64 << 10
 )
 
-// answer collects the keys and values that the present command asks for. They must not be in the result table: only the
-// member that answers collects them.
+// answer collects the keys and values that the present command asks for. They must not be in the result table: only the member
+// that answers collects them.
 type answer struct {
 	answering Answering
 	base      kv.Revision // of the store before the command
-	account   kv.Account  // nil: nobody here is answered
+	account   kv.Account  // nil: this member does not answer
 	left      int         // of maxInlineBytes
-	built     int         // by this batch
-	far       int         // that is left of maxInlineWalk
-	walked    int         // by this batch
-	asked     bool        // the command asked for keys and values that are there, the same on every member
-	short     bool        // and some of them were not read
+	built     int         // bytes of answers in this batch
+	far       int         // what is left of maxInlineWalk
+	walked    int         // bytes read in this batch
+	asked     bool        // the command asked for keys and values that exist, the same on every member
+	short     bool        // some of them were not read
 }
 
 func (a *answer) clear() { a.account, a.asked, a.short, a.base = nil, false, false, 0 }
@@ -47,10 +47,10 @@ func (a *answer) begin(id consensus.ProposalID, cmd *kv.Command, base kv.Revisio
 	}
 }
 
-// given reports whether values that are asked for are to be read.
+// given reports whether the values that the command asks for are to be read.
 func (a *answer) given() bool { return a.account != nil && !a.short }
 
-// Take implements kv.Account: what Apply reads by itself is bounded, too.
+// Take implements kv.Account, with the bounds of Apply.
 func (a *answer) Take(bytes int) error {
 	if a.left -= bytes; a.left < 0 {
 		return kv.ErrAnswerTooLarge
@@ -58,7 +58,7 @@ func (a *answer) Take(bytes int) error {
 	return a.account.Take(bytes)
 }
 
-// Walk implements kv.Account: what a filter passes over is bounded, too.
+// Walk implements kv.Account, with the bounds of Apply: keys that a filter passes over count, too.
 func (a *answer) Walk(bytes int) error {
 	a.walked += bytes
 	if a.far -= bytes; a.far < 0 {
@@ -70,7 +70,7 @@ func (a *answer) Walk(bytes int) error {
 // Release implements kv.Account.
 func (a *answer) Release() {}
 
-// takes notes that previous pairs are asked for, and reports whether they have their values and fit the account.
+// takes notes that the command asks for previous pairs, and reports whether they have their values and fit the account.
 func (a *answer) takes(pairs []kv.KeyValue, whole bool) bool {
 	a.asked = true
 	for i := 0; i < len(pairs) && !a.short; i++ {
@@ -79,7 +79,7 @@ func (a *answer) takes(pairs []kv.KeyValue, whole bool) bool {
 	return !a.short
 }
 
-// read is a range of a transaction.
+// read reads a range of a transaction.
 func (a *answer) read(w *mvcc.Writer, op *kv.RangeOp) *kv.RangeResult {
 	a.asked = true
 	if !a.given() {
@@ -87,7 +87,7 @@ func (a *answer) read(w *mvcc.Writer, op *kv.RangeOp) *kv.RangeResult {
 		return nil
 	}
 	found, err := w.Range(op, a)
-	if err != nil { // of the account, or of the engine, which Commit returns, too
+	if err != nil { // of the account, or of the engine; Commit returns the latter, too
 		a.short = true
 		return nil
 	}
@@ -109,7 +109,7 @@ func (a *answer) end(res *kv.Result) {
 	}
 }
 
-// kept is what is kept of a result: the same on every member.
+// kept is the part of a result that the table keeps: the same on every member.
 func (a *answer) kept(res *kv.Result) kv.Result {
 	kept := kv.Result{Revision: res.Revision, Left: &kv.Left{Base: a.base}}
 	switch {
@@ -123,7 +123,7 @@ func (a *answer) kept(res *kv.Result) kv.Result {
 	return kept
 }
 
-// fixedAccount is an account with a fixed number of bytes, and maxInlineWalk.
+// fixedAccount is an account with a fixed number of bytes, and of maxInlineWalk.
 type fixedAccount struct{ left, walked int }
 
 // Take implements kv.Account.

@@ -33,7 +33,7 @@ func (r *limitedAccount) Walk(int) error { return nil }
 
 func (r *limitedAccount) Release() { r.released = true }
 
-// pill is a transaction of one put and many ranges over all of a prefix.
+// pill is a transaction of one put and many ranges over all keys of a prefix.
 func pill(ranges int) kv.Command {
 	op := kv.TxnOp{Then: []kv.Op{{Put: &kv.PutOp{Key: []byte("x"), Value: []byte("v")}}}}
 	for range ranges {
@@ -51,7 +51,7 @@ func (b *bench) fill(n int) {
 	}
 }
 
-// allocated is what f allocates.
+// allocated returns the bytes that f allocates.
 func allocated(f func()) int {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -60,8 +60,8 @@ func allocated(f func()) int {
 	return int(after.TotalAlloc - before.TotalAlloc)
 }
 
-// Ensure that a transaction that reads half a GiB costs next to nothing where nobody waits for its answer, a bounded piece
-// where somebody does, and nothing that grows with it in the store.
+// Ensure that a transaction that reads half a GiB costs almost nothing where no client waits for its answer, a bounded amount
+// where one does, and nothing in the store that grows with the answer.
 func TestMachine_ApplyFor_many_ranges(t *testing.T) {
 	b := newBenchOn(t, true)
 	id := openSession(b, 1, 1)
@@ -99,7 +99,7 @@ func TestMachine_ApplyFor_many_ranges(t *testing.T) {
 	}
 }
 
-// Ensure that a log with such entries, as one that was written before there was a bound, can be repeated.
+// Ensure that a log with such entries, written before there was a bound, can be applied again.
 func TestMachine_Apply_many_ranges_repeated(t *testing.T) {
 	b := newBenchOn(t, true)
 	id := openSession(b, 1, 1)
@@ -124,14 +124,14 @@ func TestMachine_Apply_many_ranges_repeated(t *testing.T) {
 	}
 }
 
-// Ensure that the result table is the same bytes whoever answers, and however small the accounts are.
+// Ensure that the result table has the same bytes whichever member answers, and however small the accounts are.
 func TestMachine_ApplyFor_rows_do_not_depend_on_who_answers(t *testing.T) {
 	tables := [3]*bench{newBench(t), newBench(t), newBench(t)}
 	g := &generator{rng: rand.New(rand.NewSource(5)), revision: 1, sequence: map[consensus.SessionID]uint64{}}
 	answering := [3]func(consensus.ProposalID) kv.Account{
 		nil, answerAll, func(consensus.ProposalID) kv.Account { return &limitedAccount{left: g.rng.Intn(400)} },
 	}
-	// One is watched, so that it keeps the values of what it deletes.
+	// One is watched, so that it keeps the values that it deletes.
 	stream := tables[2].m.Hub().Open()
 	defer stream.Close()
 	stream.Create(watchAll())
@@ -216,7 +216,7 @@ func TestMachine_Apply_rows_are_small(t *testing.T) {
 	}
 }
 
-// Ensure that what is compacted is not made up, and another command is not answered with what it would have got.
+// Ensure that Recall makes up no compacted result, and gives no command the result of another one.
 func TestMachine_Recall_gone(t *testing.T) {
 	b := newBench(t)
 	id := openSession(b, 1, 1)
@@ -242,8 +242,8 @@ func TestMachine_Recall_gone(t *testing.T) {
 	}
 }
 
-// Ensure that the values of what is deleted are not kept for watchers beyond a bound: they read them from the store,
-// and miss nothing.
+// Ensure that the values of deleted keys are not kept for watchers beyond a bound: watchers read them from the store, and miss
+// none.
 func TestMachine_Apply_large_events(t *testing.T) {
 	b := newBenchOn(t, true)
 	stream := b.m.Hub().Open()

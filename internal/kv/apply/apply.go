@@ -3,31 +3,31 @@ package apply
 import (
 	"fmt"
 
+	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/invariant"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/counts"
 )
 
-// Apply is ApplyFor where nobody is answered.
+// Apply is ApplyFor without answers.
 func (m *Machine) Apply(entries []consensus.Entry) ([]kv.Result, error) {
 	return m.ApplyFor(entries, nil)
 }
 
-// maxBatchBytes is how long an engine batch may become before it is committed ahead of the entries left: several deletions
-// that each hold much memory shall not hold it at once. It is no part of what is applied: how members divide the log into
-// calls differs anyway.
+// maxBatchBytes is the length of an engine batch from which on it is committed before the next entry: several deletions that
+// each need much memory shall not need it at once. It does not affect the applied state: members divide the log into calls
+// differently anyway.
 const maxBatchBytes = 4 << 20
 
-// ApplyFor applies entries that follow the last one applied, in one engine batch, or in several if they write much, and
-// returns a result for each. The error is an operating error: nothing of the last batch is visible then, and the machine
-// takes no more entries.
+// ApplyFor applies entries that follow the last one applied, in one engine batch, or in several if they write much, and returns
+// a result for each. The error is an operating error: no change of the last batch is visible then, and the machine takes no
+// more entries.
 //
-// Keys and values that a command asks for are read only if answering returns an account for them, and only a little: a
+// ApplyFor reads the keys and values that a command asks for only if answering returns an account for them, and only a few: a
 // result that is not complete has Left, and Recall completes it. answering may be nil.
 //
-// The results of noops and configuration entries bear only the revision. A skipped entry has kv.ErrSkipped, an abort that
-// came first of all entries of its proposal has kv.ErrAborted.
+// The results of noops and configuration entries have only the revision. A skipped entry has kv.ErrSkipped, an abort that came
+// before all other entries of its proposal has kv.ErrAborted.
 func (m *Machine) ApplyFor(entries []consensus.Entry, answering Answering) ([]kv.Result, error) {
 	if m.failed != nil {
 		return nil, m.failed
@@ -47,7 +47,7 @@ func (m *Machine) ApplyFor(entries []consensus.Entry, answering Answering) ([]kv
 	return results, nil
 }
 
-// applyBatch applies entries in one engine batch, until it is large, and returns how many. An error is in failed.
+// applyBatch applies entries in one engine batch, until it is large, and returns their number. An error is in failed.
 func (m *Machine) applyBatch(entries []consensus.Entry, results []kv.Result, answering Answering) (done int) {
 	m.position.begin(entries[len(entries)-1].Index)
 	m.executor.begin(m.store.Begin(), len(entries), m.hub.Wanted(), answering)
@@ -62,7 +62,7 @@ func (m *Machine) applyBatch(entries []consensus.Entry, results []kv.Result, ans
 		did, err := m.applyEntry(e, &results[done])
 		m.sessions.mu.Unlock()
 		if err != nil {
-			m.failed = err // the writer is not committed: there is no way on from here
+			m.failed = err // the writer is not committed: the machine cannot continue
 			return done
 		}
 		did.users = m.Users().Sum()
@@ -73,7 +73,7 @@ func (m *Machine) applyBatch(entries []consensus.Entry, results []kv.Result, ans
 	return done
 }
 
-// commit makes the batch visible and tells the watchers.
+// commit makes the batch visible and publishes it to the watchers.
 func (m *Machine) commit(mark consensus.Position) error {
 	w, events := m.executor.w, &m.executor.events
 	m.sessions.flush(w)
@@ -84,7 +84,7 @@ func (m *Machine) commit(mark consensus.Position) error {
 	if err := w.Commit(); err != nil {
 		return fmt.Errorf("apply: commit entries up to %v: %w", mark, err)
 	}
-	if m.levels.raised { // durable at once, so that no build that does not know it begins before this entry
+	if m.levels.raised { // durable at once, so that a build without the level cannot start before this entry
 		if err := m.engine.Flush(); err != nil {
 			return fmt.Errorf("apply: flush entries up to %v: %w", mark, err)
 		}
@@ -116,8 +116,8 @@ func (m *Machine) applyEntry(e *consensus.Entry, res *kv.Result) (effect, error)
 	return effect{}, fmt.Errorf("%w: entry %v has kind %d", ErrBadEntry, e.Position(), e.Kind)
 }
 
-// applyCommand is the rule of docs/fast-path.md, "Applying": first what the proposal's session says, then the exact
-// revision, then the command itself.
+// applyCommand follows docs/fast-path.md, "Applying": the proposal's session decides first, then the exact revision, then the
+// command itself.
 func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) (did effect, err error) {
 	x := &m.executor
 	w := x.w
@@ -148,7 +148,7 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) (did effect, 
 	}
 	x.answer.clear()
 	if decodeErr != nil {
-		*res = kv.Result{Err: kv.ErrBadCommand} // for every member: see levelTable.judge
+		*res = kv.Result{Err: kv.ErrBadCommand} // on every member: see levelTable.judge
 	} else if cmd.Raise != nil {
 		if res.Err, err = m.levels.raise(w, m.cluster, cmd.Raise); err != nil {
 			return effect{}, fmt.Errorf("apply: entry %v: %w", e.Position(), err)
@@ -176,8 +176,8 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) (did effect, 
 	return did, w.Err()
 }
 
-// executeAside lets others look at the sessions meanwhile, unless the command is about them: a command may take long, and
-// the member's loop, which asks what is decided, must not wait for it.
+// executeAside unlocks the sessions while it executes the command, unless the command is about them: a command may take long,
+// and the member's loop, which asks Decided, must not wait for it.
 func (m *Machine) executeAside(cmd *kv.Command, res *kv.Result) {
 	if cmd.SessionOpen == nil && cmd.SessionRetire == nil {
 		m.sessions.mu.Unlock()
@@ -186,9 +186,9 @@ func (m *Machine) executeAside(cmd *kv.Command, res *kv.Result) {
 	m.executor.execute(cmd, res)
 }
 
-// applyAbort makes kv.ErrAborted the result of a proposal that has none (docs/fast-path.md, "Forgetting"). An entry of
-// it that comes later finds that result and does nothing. A session that is not open needs no result: it refuses the
-// entry anyway, and could only be opened by an entry from before the proposal.
+// applyAbort makes kv.ErrAborted the result of a proposal that has none (docs/fast-path.md, "Forgetting"). A later entry of the
+// proposal finds that result and does nothing. A session that is not open needs no result: it refuses the entry anyway, and
+// only an entry from before the proposal could open it.
 func (m *Machine) applyAbort(e *consensus.Entry, res *kv.Result) (err error) {
 	w := m.executor.w
 	*res = kv.Result{Err: kv.ErrSessionUnknown, Revision: w.Revision()}
@@ -205,13 +205,13 @@ func (m *Machine) applyAbort(e *consensus.Entry, res *kv.Result) (err error) {
 	return w.Err()
 }
 
-// keepBare keeps a result that asks for no keys and values.
+// keepBare keeps a result without keys and values.
 func (m *Machine) keepBare(s *session, sequence uint64, res *kv.Result) {
 	m.executor.answer.clear()
 	m.sessions.keep(s, sequence, res, &m.executor.answer)
 }
 
-// applyConfig makes the configuration of an entry the applied one. Nothing refuses it: not even a session that is unknown.
+// applyConfig makes the configuration of an entry the applied one. No check refuses it, not even an unknown session.
 func (m *Machine) applyConfig(e *consensus.Entry, res *kv.Result) error {
 	w := m.executor.w
 	removed, err := m.config.applyChange(w, e)
@@ -220,7 +220,7 @@ func (m *Machine) applyConfig(e *consensus.Entry, res *kv.Result) error {
 	}
 	m.bury(removed, e.Index)
 	res.Revision = w.Revision()
-	// The proposer may have removed itself, and its session with it, by this very entry.
+	// The proposer may have removed itself, and its session with it, by this entry.
 	if s := m.sessions.find(e.Proposal.Session); s != nil && !e.Proposal.IsZero() && !s.has(e.Proposal.Sequence) {
 		m.keepBare(s, e.Proposal.Sequence, res)
 	}
@@ -239,9 +239,9 @@ func (m *Machine) applyNoop(e *consensus.Entry, res *kv.Result) error {
 	return w.Err()
 }
 
-// bury removes what is kept for members that will never come back: what they published, and their alarms, which nobody
-// could disarm by curing them. They open no session any more. Those that are open stay until the leader retires them, some
-// time later: what clients of the member asked it for just before may still be on its way. The tombstone stays.
+// bury deletes the rows of members that were removed for ever: what they published, and their alarms, which no other member
+// could disarm. They open no more sessions. Their open sessions stay until the leader retires them, some time later: requests
+// that clients just sent to such a member may still be under way. The tombstone stays.
 func (m *Machine) bury(members []consensus.MemberID, at consensus.Index) {
 	w := m.executor.w
 	for _, member := range members {

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// authTable holds users and roles. The goroutine that calls Apply changes it; anybody may read it.
+// authTable holds users and roles. The goroutine that calls Apply changes it; any goroutine may read it.
 type authTable struct{ state atomic.Pointer[auth.State] }
 
 func (t *authTable) load(eng engine.Engine) error {

@@ -12,25 +12,25 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// ChainMark is the hash over all entries after Since up to Index and what they did. Members whose marks have the same Since
-// and Index, and another Sum, have not applied the same, or not to the same.
+// ChainMark is the hash over all entries after Since up to Index and their effects. Members whose marks have the same Since and
+// Index, and different Sums, have applied different entries, or to different states.
 type ChainMark struct {
 	Since, Index consensus.Index
 	Sum          uint64
 }
 
-// How many sums are kept: of the entries applied last, and of those at multiples of chainStride before.
+// The numbers of sums that are kept: of the last entries applied, and of those at multiples of chainStride before.
 const (
 	chainRecent = 4096
 	chainStride = 1024
 	chainCoarse = 1024
 )
 
-// chain hashes what is applied. What may differ between members without harm is not in it: how entries were put into
-// batches, results that only a proposer keeps, and how far compacted history is deleted.
+// chain hashes the applied entries. It leaves out all in which members may differ without harm: the division of entries into
+// batches, results that only a proposer keeps, and the progress of physical compaction.
 type chain struct {
 	since   consensus.Index
-	sum     uint64   // of the entry that is being applied, or was last
+	sum     uint64   // of the entry that is being applied, or of the last one
 	pending []uint64 // of the entries of the batch under way
 	scratch []byte
 
@@ -41,16 +41,16 @@ type chain struct {
 	coarse [chainCoarse]uint64
 }
 
-// effect is what an entry did when it was executed.
+// effect is the effect of an entry that was executed.
 type effect struct {
 	events []kv.Event
 	err    error
 	users  uint64 // auth.State.Sum after it
 }
 
-// add continues the chain with an entry, the store's revision after it, and its effect: which versions came, and which ones
-// they replaced, as they were read. What a put writes is in the entry, or in the version before. All users and roles are in the
-// sum of each entry, once there are any.
+// add extends the chain with an entry, the store's revision after it, and its effect: the new versions, and the ones that they
+// replaced, as they were read. The value of a put is in the entry, or in the version before. The sum of each entry covers all
+// users and roles, once there are any.
 func (c *chain) add(e *consensus.Entry, revision kv.Revision, did *effect) {
 	b := appendNumbers(c.scratch[:0], c.sum, uint64(e.Index), uint64(e.Term), uint64(e.Kind),
 		uint64(e.Proposal.Session.Member), e.Proposal.Session.Number, e.Proposal.Sequence, uint64(e.ExactRevision),
@@ -91,7 +91,7 @@ func appendNumbers(b []byte, numbers ...uint64) []byte {
 	return b
 }
 
-// publish shows the sums of a batch that ends at last.
+// publish makes the sums of a batch that ends at last visible.
 func (c *chain) publish(last consensus.Index) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,8 +145,8 @@ func appendChain(dst []byte, since consensus.Index, sum uint64) []byte {
 	return binary.LittleEndian.AppendUint64(binary.AppendUvarint(dst, uint64(since)), sum)
 }
 
-// load continues the chain of a store in which the entries up to at are applied. One that was written before there was a
-// chain begins it here, and can not be compared with members that began elsewhere.
+// load continues the chain of a store in which the entries up to at are applied. A store that was written before there was a
+// chain begins it here, and can not be compared with members whose chains began elsewhere.
 func (c *chain) load(eng engine.Engine, cluster consensus.ClusterID, at consensus.Index) error {
 	row, found, err := eng.Get(rowChain)
 	if err != nil {

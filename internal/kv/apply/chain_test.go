@@ -30,7 +30,7 @@ func writeLog(b *bench, entries int, rng *rand.Rand) {
 	}
 }
 
-// Members that apply the same log have the same chain at each index, however they cut it into batches, restart, scrub
+// Members that apply the same log have the same chain at each index, however they divide it into batches, restart, compact
 // history, or begin with a snapshot.
 func TestMachine_Chain_isTheSameOnAllMembers(t *testing.T) {
 	const seed = 3
@@ -78,11 +78,11 @@ func TestMachine_Chain_isTheSameOnAllMembers(t *testing.T) {
 	}
 }
 
-// One entry that differs, or that finds other data, changes the chain from its index on.
+// An entry that differs, or that finds different data, changes the chain from its index on.
 func TestMachine_Chain_differs(t *testing.T) {
 	for name, c := range map[string]struct {
 		same  bool
-		apart func(b *bench) // what one member does, the other does not
+		apart func(b *bench) // makes one member differ from the other
 		entry func(b *bench)
 	}{
 		"nothing differs":        {true, func(*bench) {}, func(b *bench) { b.do(put("a", "2")) }},
@@ -114,7 +114,7 @@ func TestMachine_Chain_differs(t *testing.T) {
 	}
 }
 
-// corrupt changes a byte of the row that holds a key's value, and forgets what the machine has in memory.
+// corrupt changes a byte of the row that holds a key's value, and reopens the machine without its caches.
 func corrupt(b *bench, key string) {
 	b.t.Helper()
 	found := 0
@@ -154,8 +154,8 @@ func BenchmarkMachine_chain(b *testing.B) {
 	}
 }
 
-// Ensure that a member which has other users than the others has another chain with the next entry, whatever that does: their rows
-// are hashed in no HashKV.
+// Ensure that a member whose users differ from those of the others has another chain with the next entry, whatever it is:
+// HashKV does not cover the rows of users.
 func TestMachine_Chain_users(t *testing.T) {
 	one, other := newBench(t), newBench(t)
 	for _, b := range []*bench{one, other} {

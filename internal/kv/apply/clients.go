@@ -5,11 +5,11 @@ import (
 )
 
 // The sessions of native clients. There may be any number of clients, each of them may vanish, and none of them comes back
-// under its name, so that nothing may be kept of one whose sessions are retired. All of them share one row of numbers: one
-// that is not beyond every session of a client that was retired so far opens nothing any more. That refuses late duplicates
-// of openings for ever, and now and then a client that must ask for a higher number.
+// under its name, so the table keeps no row for a client whose sessions are retired. All clients share one number instead: a
+// session whose number is not above those of all client sessions retired so far does not open. That refuses late duplicates of
+// openings for ever, and sometimes a client, which must then ask for a higher number.
 
-// retiredClients is where sessionTable.highest keeps the highest number of a client's retired session. No member has this
+// retiredClients is the key of sessionTable.highest with the highest number of a client's retired session. No member has this
 // id.
 const retiredClients = consensus.NoMember
 
@@ -39,8 +39,8 @@ func (t *sessionTable) ofClients() []consensus.SessionID {
 	return open
 }
 
-// nextOfClient returns a name for a client's next session: its number is beyond that of all client sessions that are open
-// or retired, and beyond above.
+// nextOfClient returns a name for a client's next session: its number is above those of all client sessions that are open or
+// retired, and above the number above.
 func (t *sessionTable) nextOfClient(client consensus.MemberID, above uint64) consensus.SessionID {
 	t.mu.Lock()
 	defer t.mu.Unlock()

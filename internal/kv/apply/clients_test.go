@@ -44,7 +44,7 @@ func TestMachine_Apply_clientSessions(t *testing.T) {
 		t.Errorf("the member's own session: %v", res.Err)
 	}
 
-	// What was never open does not count when it is retired: a client could have all others refused with it.
+	// The retirement of a session that was never open does not count: a client could make all others be refused with it.
 	b.do(retire(400, clientNumber(1<<40)))
 	b.open()
 	unknown("after a restart", b.propose(a(1), open(100, one)))

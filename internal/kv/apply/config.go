@@ -9,10 +9,10 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// configTable holds the configuration. The goroutine that calls Apply changes it; anybody may read it.
+// configTable holds the configuration. The goroutine that calls Apply changes it; any goroutine may read it.
 type configTable struct {
 	mu       sync.RWMutex
-	meta     consensus.SnapshotMeta // as the last configuration entry, and what settled it, left it
+	meta     consensus.SnapshotMeta // of the last configuration entry, with the notice that settled it
 	config   consensus.Config       // in force, by meta; replaced, not changed
 	configID consensus.ConfigID
 }
@@ -37,14 +37,14 @@ func (t *configTable) inForce() (consensus.Config, consensus.ConfigID) {
 	return t.config, t.configID
 }
 
-// last returns the configuration that the last configuration entry brought, joint if that is. It must not be modified.
+// last returns the configuration of the last configuration entry, joint if that is. It must not be modified.
 func (t *configTable) last() consensus.Config {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.meta.Config
 }
 
-// settled reports whether no further entry of a change is to come.
+// settled reports whether the last change is complete: no further entry of it is to come.
 func (t *configTable) settled() bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -60,7 +60,8 @@ func (t *configTable) snapshotMeta(position consensus.Position) consensus.Snapsh
 	return meta
 }
 
-// applyChange takes over the configuration of a configuration entry. It returns the members that are removed for ever.
+// applyChange applies the configuration of a configuration entry. It was in force in consensus before, so it cannot be refused.
+// It returns the members that it removes for ever.
 func (t *configTable) applyChange(w rowWriter, e *consensus.Entry) (removed []consensus.MemberID, err error) {
 	var meta consensus.SnapshotMeta
 	if removed, err = meta.ApplyConfig(e); err != nil {

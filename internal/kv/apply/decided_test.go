@@ -54,7 +54,7 @@ func TestMachine_Decided(t *testing.T) {
 	}
 }
 
-// Ensure that Decided knows an entry whose batch is not committed yet, when Result does not.
+// Ensure that Decided knows an entry whose batch is not committed yet, while Result does not.
 func TestMachine_Decided_before_the_commit(t *testing.T) {
 	b, h := hookBench(t)
 	s := openSession(b, 1, 5)
@@ -72,8 +72,8 @@ func TestMachine_Decided_before_the_commit(t *testing.T) {
 	}
 }
 
-// Ensure that whoever asks what is decided does not wait for a command that takes long: the loop of a member asks, and a leader
-// whose loop waits is deposed.
+// Ensure that Decided does not wait for a command that takes long: the loop of a member calls it, and a leader whose loop waits
+// is deposed.
 func TestMachine_Decided_beside_a_long_command(t *testing.T) {
 	b, h := hookBench(t)
 	s := openSession(b, 1, 5)

@@ -35,7 +35,7 @@ func (b *notedBatch) Commit() error {
 	return b.Batch.Commit()
 }
 
-// bootstrapped opens a machine on an engine, and returns what applies commands to it in one call.
+// bootstrapped opens a machine on an engine, and returns a function that applies commands to it in one call.
 func bootstrapped(t *testing.T, eng engine.Engine) (m *Machine, apply func(commands ...kv.Command)) {
 	t.Helper()
 	if err := Bootstrap(eng, 77, consensus.Config{Voters: []consensus.MemberID{1}}); err != nil {
@@ -66,7 +66,7 @@ func bootstrapped(t *testing.T, eng engine.Engine) (m *Machine, apply func(comma
 	}
 }
 
-// Ensure that deletions which are applied in one call, each of many bytes, are not all in memory at once.
+// Ensure that deletions of many bytes each which are applied in one call are not all in memory at once.
 func TestMachine_Apply_manyLargeDeletions(t *testing.T) {
 	const ranges, keys, keyLen = 16, 64, 16 << 10
 	mem, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
@@ -95,8 +95,8 @@ func TestMachine_Apply_manyLargeDeletions(t *testing.T) {
 	}
 }
 
-// Ensure that to delete keys takes no more memory than the share for it assumes (memory.Shares.Deletion): about ten times
-// their bytes, with 64 for each. What is allocated while the collector marks counts as reachable, more of it the longer marking takes
+// Ensure that deleting keys takes no more memory than the share for it assumes (memory.Shares.Deletion): about ten times their
+// bytes, with 64 for each. Memory allocated while the collector marks counts as reachable, more of it the longer marking takes
 // on a loaded machine. So the least of several peaks counts: garbage only adds to a peak.
 func TestMachine_Apply_deletionMemory(t *testing.T) {
 	const times, lease, attempts = 14, 7, 5
@@ -129,7 +129,7 @@ func TestMachine_Apply_deletionMemory(t *testing.T) {
 	}
 }
 
-// heldByDeletion returns what mostHeld says of applying a deletion to a store with keys of keyLen bytes and a number, on a lease.
+// heldByDeletion returns mostHeld of applying a deletion to a store with keys of keyLen bytes and a number, on a lease.
 func heldByDeletion(t *testing.T, keys, keyLen int, lease kv.LeaseID, deletion kv.Command) int {
 	t.Helper()
 	eng, err := engine.Open(engine.Options{Dir: t.TempDir(), CacheBytes: 1 << 20, MemTableBytes: 1 << 20})
@@ -155,8 +155,8 @@ func heldByDeletion(t *testing.T, keys, keyLen int, lease kv.LeaseID, deletion k
 	return mostHeld(func() { apply(deletion) })
 }
 
-// mostHeld returns how much more of the heap is reachable at most while f runs, by collections that follow each other. Garbage
-// does not count: how much there is depends on when the collector runs.
+// mostHeld returns how much more of the heap is reachable at most while f runs, by repeated collections. Garbage does not
+// count: its amount depends on when the collector runs.
 func mostHeld(f func()) int {
 	before := heap()
 	done, most := make(chan struct{}), make(chan uint64)

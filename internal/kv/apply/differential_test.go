@@ -22,7 +22,7 @@ import (
 
 var sameResults = cmp.Options{cmpopts.EquateEmpty(), cmpopts.EquateErrors()}
 
-// generator draws commands that meet each other often: few keys, leases, members and sessions.
+// generator draws commands that conflict often: few keys, leases, members and sessions.
 type generator struct {
 	rng      *rand.Rand
 	revision kv.Revision // of the store, about
@@ -62,7 +62,7 @@ func (g *generator) ops(depth int, deleted *bool) (ops []kv.Op) {
 		switch g.rng.Intn(5) {
 		case 0, 1:
 			op := g.putOp()
-			if *deleted { // proposers refuse to put what the same transaction deletes
+			if *deleted { // proposers refuse to put a key that the same transaction deletes
 				op.IgnoreValue, op.IgnoreLease = false, false
 			}
 			ops = append(ops, kv.Op{Put: op})
@@ -119,7 +119,7 @@ func (g *generator) command() kv.Command {
 	case 2:
 		return kv.Command{Compact: &kv.CompactOp{Revision: g.revision + 1 - kv.Revision(g.rng.Intn(15))}}
 	case 3:
-		// Disarmed far more often than raised, so that the rest gets its turn.
+		// Disarmed far more often than raised, so that other commands are not rejected all the time.
 		return kv.Command{Alarm: &kv.AlarmOp{Activate: g.rng.Intn(6) == 0, Member: uint64(1 + g.rng.Intn(2)),
 			Kind: kv.AlarmKind(1 + g.rng.Intn(2))}}
 	case 4:
@@ -135,7 +135,7 @@ func (g *generator) command() kv.Command {
 	return kv.Command{Put: g.putOp()}
 }
 
-// entry draws an entry; now and then a repeated one, an exact one, or one that opens a session.
+// entry draws an entry; sometimes a repeated one, an exact one, or one that opens a session.
 func (g *generator) entry(log []consensus.Entry) (e consensus.Entry, cmd kv.Command) {
 	cmd = g.command()
 	session := sessionOf(uint64(1+g.rng.Intn(2)), uint64(g.rng.Intn(6)))
@@ -172,12 +172,12 @@ func (g *generator) entry(log []consensus.Entry) (e consensus.Entry, cmd kv.Comm
 	return e, cmd
 }
 
-// The machine, fed in batches, against the model, fed one by one: results, state, leases and events must agree, and
-// they still must after the machine was opened again from what a crash left and the log was repeated.
+// The machine, which applies batches, against the model, which applies one entry at a time: results, state, leases and events
+// must agree, also after the machine was opened again from the state after a crash and the log was applied again.
 func TestMachine_against_model(t *testing.T) {
 	seeds := int64(60)
 	if testing.Short() {
-		seeds = 10 // of which the last one has an engine on disk
+		seeds = 10 // the last one has an engine on disk
 	}
 	for seed := int64(1); seed <= seeds; seed++ {
 		lsm := seed%10 == 0
@@ -235,7 +235,7 @@ func differential(t *testing.T, seed int64, steps int, lsm bool) {
 func (b *bench) checkResults(got, want []kv.Result, from int) {
 	b.t.Helper()
 	for i := range got {
-		if got[i].Left != nil { // its history is compacted: what is left of it must be true
+		if got[i].Left != nil { // its history is compacted: the remaining fields must be right
 			b.gone++
 			if got[i].Err != want[i].Err || got[i].Revision != want[i].Revision {
 				b.t.Errorf("entry %+v: %+v is left of %+v", b.log[from+i], got[i], want[i])
@@ -258,7 +258,7 @@ func (b *bench) flush() {
 	}
 }
 
-// crash loses what was not synced, and opens a machine that goes on with the same hub.
+// crash loses writes that were not synced, and opens a machine that continues with the same hub.
 func (b *bench) crash(rng *rand.Rand) {
 	durable, err := b.m.DurableApplied()
 	if err != nil {
@@ -345,10 +345,10 @@ type observer struct {
 	t         *testing.T
 	stream    *watch.Stream
 	events    []kv.Event
-	overtaken bool // by a compaction: legal for one that reads as rarely as this
+	overtaken bool // by a compaction: legal for an observer that reads as rarely as this
 }
 
-// poll takes what is there, without waiting.
+// poll takes the responses that are ready, without waiting.
 func (o *observer) poll() {
 	o.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -371,7 +371,7 @@ func (o *observer) poll() {
 	}
 }
 
-// check compares what was seen with all that happened.
+// check compares the events with all changes.
 func (o *observer) check(want []kv.Event) {
 	o.t.Helper()
 	o.poll()
@@ -382,14 +382,14 @@ func (o *observer) check(want []kv.Event) {
 		o.t.Errorf("events: want -, got +\n%s", diff)
 		return
 	}
-	for i := range o.events { // of a compacted revision, what was before it may be missing
+	for i := range o.events { // of a compacted revision the previous pairs may be missing
 		if prev := o.events[i].Prev; prev != nil && !cmp.Equal(prev, want[i].Prev, sameResults) {
 			o.t.Errorf("event %d: %+v was before, want %+v", i, prev, want[i].Prev)
 		}
 	}
 }
 
-// leaseKeys returns the keys that hang on a lease.
+// leaseKeys returns the keys attached to a lease.
 func (b *bench) leaseKeys(id kv.LeaseID) (keys []string) {
 	b.t.Helper()
 	if err := b.m.VisitLeaseKeys(id, func(key []byte) bool { keys = append(keys, string(key)); return true }); err != nil {

@@ -2,21 +2,21 @@ package apply
 
 import (
 	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/base/keyrange"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/keyrange"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
-// Evaluate tells what Apply will give for an exact entry that is not applied yet, from the state as it is now
-// (docs/fast-path.md, "Accepting", rule 3). It says false if that is not certain: nobody may be answered early then.
-// Rejections and commands that change nothing are never certain, since the revision that their results bear is that of the
-// store at that time.
+// Evaluate returns the result that Apply will give for an exact entry that is not applied yet, by the present state
+// (docs/fast-path.md, "Accepting", rule 3). It returns false if the result is not certain: then no early answer may be given.
+// Rejections and commands that change nothing are never certain, since their results have the revision of the store at that
+// time.
 //
-// The caller guarantees that of the entries between the last one applied and e none touches e's footprint, is a barrier or
-// bears its proposal, and that none of them takes the store to e's revision or beyond. Evaluate may be called beside Apply,
-// also beside one that applies e and what follows it: then the answer is the result that is kept of it, if it shows
-// already.
+// The caller guarantees that of the entries between the last one applied and e none conflicts with e's footprint, is a barrier
+// or belongs to e's proposal, and that none of them takes the store to e's revision or beyond. Evaluate may be called
+// concurrently with Apply, also while e and later entries are applied: then the answer is the kept result of e, if it is
+// visible already.
 func (m *Machine) Evaluate(e *consensus.Entry) (kv.Result, bool) {
 	if e.Kind != consensus.EntryCommand || e.ExactRevision == 0 {
 		return kv.Result{}, false
@@ -37,10 +37,9 @@ func (m *Machine) Evaluate(e *consensus.Entry) (kv.Result, bool) {
 	}
 	asOffered(e, &cmd)
 	res, ok := v.command(&cmd)
-	// Apply reaches an entry, and notes its proposal, before it changes anything for those behind it. So if e is
-	// awaited still, nothing that was read above, leases and alarms included, was changed by e or by an entry behind
-	// it. To have been reached is not all: a new leader may have put the proposal elsewhere in the log, before e's
-	// index.
+	// Apply reaches an entry, and notes its proposal, before it changes anything for later entries. So if e is still awaited,
+	// no read above, of leases and alarms too, saw a change by e or by a later entry. The index alone does not tell: a new
+	// leader may have put the proposal elsewhere in the log, before e's index.
 	if !m.awaits(e) {
 		return m.keptAt(e)
 	}
@@ -52,7 +51,7 @@ func (m *Machine) awaits(e *consensus.Entry) bool {
 	return !m.position.hasBegun(e.Index) && m.sessions.awaits(e.Proposal)
 }
 
-// keptAt returns the result that is kept of e's proposal, if it was executed at e's revision.
+// keptAt returns the kept result of e's proposal, if it was executed at e's revision.
 func (m *Machine) keptAt(e *consensus.Entry) (kv.Result, bool) {
 	res, found, err := m.Result(e.Proposal)
 	if err != nil || !found || res.Err != nil || res.Revision != kv.Revision(e.ExactRevision) {
@@ -68,22 +67,22 @@ func (m *Machine) keptAt(e *consensus.Entry) (kv.Result, bool) {
 	return res, true
 }
 
-// evaluation is one command under evaluation. All of it reads one revision; what its own operations wrote before is not
-// imitated but given up on.
+// evaluation is the evaluation of one command. It reads one revision; an operation that depends on an earlier one of the same
+// command makes the result uncertain.
 type evaluation struct {
 	store  *mvcc.Store
 	leases leasedKeys
 	alarms *alarmTable
 	auth   *auth.State
 
-	rev     kv.Revision  // that is read
-	exact   kv.Revision  // that the command will have
+	rev     kv.Revision  // the revision that is read
+	exact   kv.Revision  // the revision that the command will have
 	written keyrange.Set // by the operations so far
 	account fixedAccount
-	looks   int64 // that are left of MaxLooks; kept values count as answers
+	looks   int64 // what is left of MaxLooks; values that puts keep count like answers
 	// unpermitted is Faults.EvaluateUnpermitted.
 	unpermitted bool
-	unknown     bool // the result is not certain; whatever was made of it is void
+	unknown     bool // the result is not certain and must not be used
 }
 
 func (v *evaluation) command(cmd *kv.Command) (res kv.Result, ok bool) {
@@ -110,7 +109,7 @@ func (v *evaluation) command(cmd *kv.Command) (res kv.Result, ok bool) {
 	return res, true
 }
 
-// wrote reports whether the command has its revision: before its first change, its operations show the store's.
+// wrote reports whether the command has its revision: before its first change, the results of operations have the store's.
 func (v *evaluation) wrote() bool { return v.written.Len() > 0 }
 
 func (v *evaluation) holds(c *kv.Compare) bool {
@@ -119,7 +118,7 @@ func (v *evaluation) holds(c *kv.Compare) bool {
 	return holds
 }
 
-// read reads keys for an operation, which must not see what those before it wrote.
+// read reads keys for an operation, which must not see the changes of earlier ones.
 func (v *evaluation) read(op *kv.RangeOp) kv.RangeResult {
 	if v.unknown || v.written.Overlaps(keyrange.From(op.Key, op.End)) {
 		v.unknown = true
@@ -160,10 +159,10 @@ func (v *evaluation) delete(op *kv.DeleteOp) *kv.DeleteResult {
 	return &kv.DeleteResult{Deleted: found.Count, Prevs: found.KVs}
 }
 
-// find is a range inside a transaction. One at a revision of the past sees nothing of the transaction. The store refuses
-// one that it has not reached, which may be of the past when the entry is applied.
+// find is a range inside a transaction. A range at a past revision sees no change of the transaction. The store refuses a
+// revision that it has not reached, though it may be past when the entry is applied.
 func (v *evaluation) find(op *kv.RangeOp) *kv.RangeResult {
-	if !v.wrote() { // run gives up on it in any case
+	if !v.wrote() { // run makes the result uncertain anyway
 		return nil
 	}
 	if op.Revision < 0 { // refused, unless nothing was ever compacted
@@ -180,7 +179,7 @@ func (v *evaluation) find(op *kv.RangeOp) *kv.RangeResult {
 	return &found
 }
 
-// run is executor.run without its effects. It ends at the first operation that leaves no certainty.
+// run is executor.run without its effects. It ends at the first operation whose result is not certain.
 func (v *evaluation) run(b *branch) *kv.TxnResult {
 	res := &kv.TxnResult{Succeeded: b.succeeded}
 	if len(b.ops) > 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// hooked is an engine that calls back at its own moments, so that a test can do things in the middle of others.
+// hooked is an engine that calls back at given moments, so that a test can act in the middle of operations.
 type hooked struct {
 	engine.Engine
 	onCommit, afterCommit, onRead func()
@@ -59,8 +59,8 @@ func hookBench(t *testing.T) (*bench, *hooked) {
 	return b, h
 }
 
-// Ensure that nothing of an entry, or of one behind it, passes for the state before the entry: leases and alarms show
-// during Apply, before the revision does, and the revision before the applied position.
+// Ensure that no effect of an entry, or of a later one, passes for the state before the entry: leases and alarms are visible
+// during Apply, before the revision is, and the revision before the applied position.
 func TestMachine_Evaluate_beside_its_own_entry(t *testing.T) {
 	prev := func(key string, lease kv.LeaseID) kv.Op {
 		return kv.Op{Put: &kv.PutOp{Key: []byte(key), Lease: lease, PrevKV: true}}
@@ -120,8 +120,8 @@ func TestMachine_Evaluate_beside_its_own_entry(t *testing.T) {
 	}
 }
 
-// Ensure that an entry which a new leader put elsewhere in the log is told as what came of it there: nothing that followed it
-// there passes for what it met. The old leader may still be asked, under the index that it once had.
+// Ensure that Evaluate, for an entry which a new leader put elsewhere in the log, returns its result there: no effect of the
+// entries behind it there passes for the state that it met. The old leader may still be asked, under the old index.
 func TestMachine_Evaluate_beside_the_entry_recovered_elsewhere(t *testing.T) {
 	b, h := hookBench(t)
 	id := openSession(b, 9, 1)
@@ -142,7 +142,7 @@ func TestMachine_Evaluate_beside_the_entry_recovered_elsewhere(t *testing.T) {
 	}
 }
 
-// Ensure that a compaction which overtakes the revision that is read leaves no certainty, and no error either.
+// Ensure that a compaction which overtakes the revision that is read makes the result uncertain, and is no error.
 func TestMachine_Evaluate_overtaken_by_compaction(t *testing.T) {
 	b, h := hookBench(t)
 	id := openSession(b, 9, 1)
@@ -171,10 +171,10 @@ type racer struct {
 	b       *bench
 	prints  []consensus.Footprint
 	guesses []atomic.Pointer[kv.Result]
-	from    consensus.Index // of the first entry of the log that is raced for
+	from    consensus.Index // of the first entry in the race
 }
 
-// TestMachine_Evaluate_race evaluates entries while they, and others that meet them, are being applied.
+// TestMachine_Evaluate_race evaluates entries while they, and others that conflict with them, are being applied.
 func TestMachine_Evaluate_race(t *testing.T) {
 	const seed, entries, workers = 5, 4000, 2
 	t.Logf("seed %d", seed)
@@ -189,7 +189,7 @@ func TestMachine_Evaluate_race(t *testing.T) {
 	results := make([]kv.Result, 0, entries)
 	for rest := log; len(rest) > 0; {
 		n := min(1+rng.Intn(6), len(rest))
-		for range 8 { // the others come in beside Apply; this makes sure of some on a machine with one core
+		for range 8 { // the others run beside Apply; this ensures some on a machine with one core
 			r.try(rng, log)
 		}
 		got, err := r.b.m.ApplyFor(rest[:n], answerAll)

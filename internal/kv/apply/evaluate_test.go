@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// guesser compares what Evaluate says of entries with what Apply makes of them, on one machine after the other.
+// guesser compares the results of Evaluate with those of Apply, on one machine after the other.
 type guesser struct {
 	t   *testing.T
 	rng *rand.Rand
@@ -26,8 +26,8 @@ type guesser struct {
 
 const guessRounds = 5000
 
-// TestMachine_Evaluate_differential: whatever Evaluate is sure of is what Apply gives, bit for bit, over random states and
-// with random commands before the entry in the log that do not meet it.
+// TestMachine_Evaluate_differential: every result of Evaluate equals that of Apply, bit for bit, over random states and with
+// random commands before the entry in the log that do not conflict with it.
 func TestMachine_Evaluate_differential(t *testing.T) {
 	const seed = 11
 	t.Logf("seed %d", seed)
@@ -91,7 +91,7 @@ func (s *guesser) random(cmd kv.Command) consensus.Entry {
 	return *s.b.entry(cmd)
 }
 
-// state brings the store to where it has keys and leases, and sometimes alarms.
+// state gives the store keys and leases, and sometimes alarms.
 func (s *guesser) state() {
 	for range 1 + s.rng.Intn(4) {
 		cmd := s.g.command()
@@ -121,7 +121,7 @@ func (s *guesser) state() {
 	s.g.revision = s.b.m.Store().Revision()
 }
 
-// apart draws commands that do not meet the one with footprint f.
+// apart draws commands that do not conflict with footprint f.
 func (s *guesser) apart(f *consensus.Footprint) (log []consensus.Entry) {
 	for range s.rng.Intn(12) {
 		cmd := s.g.command()
@@ -140,7 +140,7 @@ func (s *guesser) round() {
 	e := s.random(cmd)
 	e.Proposal = s.id(uint64(e.Index) + 2)
 	e.ExactRevision = uint64(s.g.revision) + uint64(len(before)) + 1 + uint64(s.rng.Intn(3))
-	after := s.random(s.g.command()) // it may meet e
+	after := s.random(s.g.command()) // it may conflict with e
 	done := 0
 	if len(before) > 0 {
 		done = s.rng.Intn(len(before) + 1)
@@ -206,7 +206,7 @@ func kindOf(cmd *kv.Command) string {
 	return "txn"
 }
 
-// exact puts a command with a revision of its own behind the log.
+// exact appends a command with an exact revision to the log.
 func (b *bench) exact(id consensus.ProposalID, rev uint64, cmd kv.Command) consensus.Entry {
 	e := b.entry(cmd)
 	e.Proposal, e.ExactRevision = id, rev
@@ -310,7 +310,7 @@ func TestMachine_Evaluate_refuses(t *testing.T) {
 	refused("no space, opened again", func(*consensus.Entry) {})
 }
 
-// Ensure that no large answer is evaluated: it would go over the wire beside the proposal's own way.
+// Ensure that no large answer is evaluated: it would be sent in addition to the proposal's own entry.
 func TestMachine_Evaluate_large(t *testing.T) {
 	b := newBench(t)
 	id := openSession(b, 9, 1)

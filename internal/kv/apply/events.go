@@ -2,20 +2,20 @@ package apply
 
 import "github.com/quorate/quorate/internal/kv"
 
-// maxEventBytes bounds the events of one batch that are kept for watchers, the pairs before them included: Options.EventBytes
-// may be less.
+// maxEventBytes bounds the events of one batch that are kept for watchers, with their previous pairs: Options.EventBytes may be
+// less.
 const maxEventBytes = 32 << 20
 
 // eventBuffer collects the events of a batch for the watchers.
 type eventBuffer struct {
 	most   int  // bytes
-	wanted bool // somebody watches
+	wanted bool // some watcher may get them
 	events []kv.Event
 	bytes  int          // keys and values of events, and of the pairs before them
 	room   fixedAccount // of the command that is executed
 }
 
-// newEventBuffer returns a buffer that keeps so many bytes, at most maxEventBytes, which zero is.
+// newEventBuffer returns a buffer of most bytes: zero, or more than maxEventBytes, means maxEventBytes.
 func newEventBuffer(most int) eventBuffer {
 	if most <= 0 {
 		most = maxEventBytes
@@ -25,7 +25,7 @@ func newEventBuffer(most int) eventBuffer {
 
 func (b *eventBuffer) begin(wanted bool) { *b = eventBuffer{most: b.most, wanted: wanted} }
 
-// add takes the events of a command. Beyond most it gives up.
+// add adds the events of a command. Beyond most it gives up.
 func (b *eventBuffer) add(events []kv.Event) {
 	if !b.wanted {
 		return
@@ -44,8 +44,8 @@ func (b *eventBuffer) add(events []kv.Event) {
 	showBefore(b.events[len(b.events)-len(events):])
 }
 
-// showBefore makes the previous pairs of one command's events those from before the command, which is what watches show: as
-// in etcd, a pair that the command itself wrote and replaced shows nowhere. The chain has it.
+// showBefore sets the previous pairs of one command's events to those from before the command, as watches deliver them: as in
+// etcd, a pair that the command itself wrote and replaced is not delivered. The chain covers it.
 func showBefore(events []kv.Event) {
 	var first map[string]*kv.KeyValue // before the first change of each key
 	for i := range events {
@@ -68,13 +68,13 @@ func showBefore(events []kv.Event) {
 	}
 }
 
-// giveUp leaves the events of this batch to the watchers, which read what they want of them from the store.
+// giveUp keeps no events of this batch: watchers read theirs from the store.
 func (b *eventBuffer) giveUp() { b.wanted, b.events = false, nil }
 
 // command begins a command.
 func (b *eventBuffer) command() { b.room.left = b.most - b.bytes }
 
-// account bounds what the deletions of a command keep of what was before, all together: nothing, if nobody watches.
+// account bounds the previous values that the deletions of a command keep, all together: to nothing, if there is no watcher.
 func (b *eventBuffer) account() *fixedAccount {
 	if !b.wanted {
 		b.room.left = 0

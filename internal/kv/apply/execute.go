@@ -9,8 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
-// executor executes commands, one after the other, in the engine batch under way. Its buffers are used again by the next
-// batch.
+// executor executes commands, one after the other, in the engine batch under way. The next batch reuses its buffers.
 type executor struct {
 	leases   *lease.Lessor
 	alarms   *alarmTable
@@ -28,18 +27,18 @@ type executor struct {
 	rows    lease.Rows
 	events  eventBuffer
 	answer  answer // to the command under way
-	looks   int64  // that are left to it: MaxLooks
+	looks   int64  // what the command has left of MaxLooks
 	puts    []kv.PutResult
 	did     operations // of the command under way
 }
 
-// operations are how often a command did what.
+// operations counts the operations of a command.
 type operations struct{ puts, deletes, ranges uint64 }
 
-// begin starts a batch of so many entries. wanted says that somebody watches.
+// begin starts a batch of so many entries. wanted is true if there are watchers.
 func (x *executor) begin(w *mvcc.Writer, entries int, wanted bool, answering Answering) {
 	x.w = w
-	x.rows.Begin(w) // lease.Rows remembers what of them the batch has changed
+	x.rows.Begin(w) // lease.Rows keeps the batch's changes of it
 	x.events.begin(wanted)
 	x.answer = answer{answering: answering}
 	x.puts = make([]kv.PutResult, 0, entries) // one allocation for the results of all puts
@@ -52,7 +51,7 @@ func (x *executor) end() {
 	x.events.begin(false)
 }
 
-// execute does one command and counts it. On a rejection res.Err is set and nothing was changed.
+// execute executes one command and counts it. On a rejection res.Err is set and nothing was changed.
 func (x *executor) execute(cmd *kv.Command, res *kv.Result) {
 	x.did = operations{}
 	x.events.command()
@@ -123,8 +122,9 @@ func (x *executor) checkPut(op *kv.PutOp) error {
 func (x *executor) put(op *kv.PutOp) *kv.PutResult {
 	value, leaseID := op.Value, op.Lease
 	if op.IgnoreValue || op.IgnoreLease {
-		// Inside a transaction an earlier operation may have deleted the key since the check: proposers refuse most of these,
-		// but not a nested deletion of all keys. Then what is to be kept is empty, the same on all members; etcd panics.
+		// An earlier operation of the transaction may have deleted the key since the check: proposers refuse most such
+		// transactions, but not a nested deletion of all keys. Then the put keeps an empty value, the same on all members; etcd
+		// panics.
 		if now := x.w.Get(op.Key); now != nil && op.IgnoreValue {
 			value = now.Value
 		}
@@ -165,7 +165,7 @@ func (x *executor) newPutResult() *kv.PutResult {
 	return &x.puts[len(x.puts)-1]
 }
 
-// accountOf bounds what a change of one key keeps of the pair before: for the watchers, or else for who asked for it.
+// accountOf bounds the previous pair that a change of one key keeps: for the watchers, or else for the answer.
 func (x *executor) accountOf(prevKV bool) kv.Account {
 	if !x.events.wanted && prevKV && x.answer.given() {
 		return &fixedAccount{left: x.answer.left}
@@ -175,7 +175,7 @@ func (x *executor) accountOf(prevKV bool) kv.Account {
 
 func (x *executor) delete(op *kv.DeleteOp) *kv.DeleteResult {
 	var account kv.Account
-	if len(op.End) == 0 || x.events.wanted || op.PrevKV && x.answer.given() { // of a range nothing is read without an account
+	if len(op.End) == 0 || x.events.wanted || op.PrevKV && x.answer.given() { // a range is not read without an account
 		account = x.accountOf(op.PrevKV)
 	}
 	return x.deleteWithin(op, account, 0)
@@ -221,10 +221,11 @@ func (x *executor) grant(op *kv.LeaseGrantOp, res *kv.Result) {
 	}
 }
 
-// EndBytes is how many bytes of keys, with EndKeyBytes for each, the end of a lease deletes at once, and one key more. A
-// lease that has no more ends at one revision. The bound belongs to the format of commands: every member must have the same.
+// EndBytes bounds the bytes of keys, with EndKeyBytes for each, that one command of the end of a lease deletes; the last key
+// may pass it. A lease with no more ends at one revision. The bound belongs to the format of commands: every member must have
+// the same.
 const (
-	EndBytes    = 32 << 10 // writes of others wait for a part
+	EndBytes    = 32 << 10 // other writes wait for one part
 	EndKeyBytes = 64
 )
 
@@ -243,11 +244,11 @@ func (x *executor) revoke(id kv.LeaseID) error {
 		toVisit--
 		return toVisit > 0 && x.w.Err() == nil && left > 0
 	}
-	if toVisit > 0 { // behind the last one there may be rows that were deleted and are not gone from disk
+	if toVisit > 0 { // rows that were deleted, and are still on disk, may follow the last one
 		_ = x.VisitKeys(id, visit)
 	}
 	if x.w.Err() != nil {
-		return nil // the engine failed to read: Commit says so, and nothing of this becomes visible
+		return nil // the engine failed to read: Commit returns the error, and none of this becomes visible
 	}
 	if keys, _ := x.leases.KeysSize(id); keys > 0 {
 		x.leases.End(&x.rows, id, last)
@@ -258,10 +259,10 @@ func (x *executor) revoke(id kv.LeaseID) error {
 	return nil
 }
 
-// keys are those of leases with what the batch under way has changed.
+// keys are the keys of leases with the changes of the batch under way.
 func (x *executor) keys() leasedKeys { return leasedKeys{x.leases, x} }
 
-// VisitKeys implements lease.Visitor. An error ends the batch: what a command does must not depend on it.
+// VisitKeys implements lease.Visitor. An error fails the batch: the effect of a command must not depend on it.
 func (x *executor) VisitKeys(id kv.LeaseID, visit func(key []byte) bool) error {
 	err := x.rows.VisitKeys(id, visit)
 	x.w.Fail(err)

@@ -5,7 +5,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// AddToChain does for an entry what Apply does for the chain, and nothing else, as if it replaced before.
+// AddToChain adds an entry to the chain as Apply does, without applying it, as if it replaced before.
 func AddToChain(m *Machine, e *consensus.Entry, before *kv.KeyValue) {
 	did := effect{events: []kv.Event{{KV: *before, Prev: before}}}
 	m.chain.add(e, 7, &did)

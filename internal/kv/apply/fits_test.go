@@ -4,15 +4,15 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/lease"
-	"github.com/quorate/quorate/internal/level"
-	"github.com/quorate/quorate/internal/memory"
+	"github.com/quorate/quorate/internal/limits/memory"
 )
 
-// Ensure that a store is not opened whose leases are more than there is memory for, and that what is counted before it is opened
-// is what it holds then.
+// Ensure that a store is not opened whose leases need more memory than there is, and that the count before the opening equals
+// the leases that it has then.
 func TestOpen_tooLittleMemory(t *testing.T) {
 	b := newBench(t)
 	for id := range kv.LeaseID(3) {
@@ -32,7 +32,7 @@ func TestOpen_tooLittleMemory(t *testing.T) {
 	}
 }
 
-// Ensure that the member with the least memory counts, learners and those that are down too, and a process that is no member does not.
+// Ensure that the member with the least memory counts, also a learner or one that is down, and no process that is not a member.
 func TestMachine_LeastMemory(t *testing.T) {
 	b := newLeveledBench(t, level.Own)
 	if least, _ := b.m.LeastMemory(); least != 0 {

@@ -12,15 +12,15 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// Job is one row of the table of jobs: work that the cluster has accepted and some member drives. What the body says
-// is between those who write it.
+// Job is one row of the table of jobs: work that the cluster has accepted and some member drives. The state machine does not
+// interpret the body.
 type Job struct {
 	ID      uint64
 	Version uint64 // 1 when created, grows with each write
 	Body    []byte
 }
 
-// jobTable holds the jobs. The goroutine that calls Apply changes it; anybody may read it.
+// jobTable holds the jobs. The goroutine that calls Apply changes it; any goroutine may read it.
 type jobTable struct {
 	mu   sync.RWMutex
 	jobs []Job // sorted by id; replaced, not changed
@@ -48,7 +48,7 @@ func findJob(jobs []Job, id uint64) (int, bool) {
 	return slices.BinarySearchFunc(jobs, id, func(j Job, id uint64) int { return cmp.Compare(j.ID, id) })
 }
 
-// write creates or replaces a row, then deletes those to be pruned. A write at another version than the row's is rejected.
+// write creates or replaces a row, then deletes the rows to be pruned. A write at another version than the row's is rejected.
 func (t *jobTable) write(w rowWriter, op *kv.JobOp) error {
 	if op.ID == 0 || len(op.Body) > kv.MaxJobBytes || slices.Contains(op.Prune, op.ID) {
 		return kv.ErrBadCommand

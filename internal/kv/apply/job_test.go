@@ -75,6 +75,6 @@ func TestMachine_Jobs_ownTheirBodies(t *testing.T) {
 	b := newBench(t)
 	e := b.entry(job(1, 0, "body"))
 	b.apply(*e)
-	copy(e.Payload, bytes.Repeat([]byte{0xff}, len(e.Payload))) // the log may use its memory again
+	copy(e.Payload, bytes.Repeat([]byte{0xff}, len(e.Payload))) // the log may reuse its memory
 	b.wantJobs(apply.Job{ID: 1, Version: 1, Body: []byte("body")})
 }

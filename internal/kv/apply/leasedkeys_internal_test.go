@@ -14,7 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// The keys of leases lie on disk: neither hanging them on one nor a start needs memory for them.
+// The keys of leases lie on disk: neither attaching them nor a restart needs memory for them.
 func TestMachine_leasedKeysLieOnDisk(t *testing.T) {
 	const lease, keys, keyLen = 7, 1_000, 16 << 10
 	eng, err := engine.Open(engine.Options{Dir: t.TempDir(), CacheBytes: 1 << 20, MemTableBytes: 4 << 20})
@@ -44,7 +44,7 @@ func TestMachine_leasedKeysLieOnDisk(t *testing.T) {
 		do(kv.Command{Put: &kv.PutOp{Key: key, Lease: lease}})
 	}
 	const most = keys * keyLen / 4
-	if err := eng.Defragment(t.Context()); err != nil { // no compaction takes memory meanwhile
+	if err := eng.Defragment(t.Context()); err != nil { // no compaction uses memory meanwhile
 		t.Fatal(err)
 	}
 	with := heap()
@@ -68,7 +68,7 @@ func TestMachine_leasedKeysLieOnDisk(t *testing.T) {
 }
 
 // Ensure that a key which was loaded with a lease that did not exist does not count as one of a lease that gets this id later:
-// neither when it is deleted nor when it is put anew, nor within one batch.
+// neither when it is deleted nor when it is put again, also within one batch.
 func TestMachine_loadedKeyOfNoLease(t *testing.T) {
 	eng, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
 	if err != nil {
@@ -117,7 +117,7 @@ func TestMachine_loadedKeyOfNoLease(t *testing.T) {
 	}
 }
 
-// scans counts what is read of the rows of leases.
+// scans counts the reads of the rows of leases.
 type scans struct {
 	committedRows
 	begun, rows int
@@ -134,8 +134,8 @@ func (s *scans) Scan(lower, upper []byte, visit func(key []byte) bool) error {
 	})
 }
 
-// Ensure that the end of a lease looks for no keys where none are left: keys that were taken off it are deleted rows, which may
-// stay on disk in any number, and every member would step over them before it applies what others write.
+// Ensure that the end of a lease searches no keys after the last one: keys that were detached from it are deleted rows, which
+// may stay on disk in any number, and every member would step over them before it applies other writes.
 func TestMachine_revokeLooksNoFurther(t *testing.T) {
 	eng, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
 	if err != nil {

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/level"
 )
 
-// levelTable holds the active feature level (package level). The goroutine that calls Apply changes it; anybody may read it.
+// levelTable holds the active feature level (package level). The goroutine that calls Apply changes it; any goroutine may read
+// it.
 //
 // On disk it is the format of the store, so that a build which does not know the level refuses to open the store, or a snapshot
 // of it.
@@ -34,9 +35,9 @@ func (t *levelTable) now() level.Level { return level.Level(t.active.Load()) }
 
 func (t *levelTable) set(l level.Level) { t.active.Swap(uint32(l)) }
 
-// judge says what becomes of an encoded command. One below whose level the cluster is becomes what it is for builds that do not
-// know it: a command that does not decode, and changes nothing. One that this build does not know must not be passed over, for
-// others may know it: the error ends the member.
+// judge decides whether an encoded command is applied. One that needs more than the active level is treated as by builds that
+// do not know it: a command that does not decode, and changes nothing. One that this build does not know must not be skipped,
+// for other builds may know it: the error stops the member.
 func (t *levelTable) judge(e *consensus.Entry) (rejected bool, err error) {
 	needs, known := t.needs(e.Payload)
 	switch {
@@ -49,14 +50,14 @@ func (t *levelTable) judge(e *consensus.Entry) (rejected bool, err error) {
 	return needs > t.now() && !t.ungated, nil
 }
 
-// raise does a RaiseOp: it changes nothing unless all members, learners too, have published that they know the level. The error
-// ends a member that has said so, and runs another build since.
+// raise executes a RaiseOp: it changes nothing unless all members, learners too, have published that they know the level. The
+// error stops a member that has published so, and runs an earlier build since.
 func (t *levelTable) raise(w rowWriter, cluster consensus.ClusterID, op *kv.RaiseOp) (rejection, err error) {
 	switch {
 	case op.Level <= t.now():
 		return nil, nil
 	case len(t.heldBack(op.Level)) > 0:
-		return kv.ErrBadCommand, nil // as for those who do not know the command
+		return kv.ErrBadCommand, nil // as on members that do not know the command
 	case op.Level > t.own:
 		return nil, &level.TooLowError{Own: t.own, Active: op.Level}
 	}

@@ -8,14 +8,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/nextlevel"
-	"github.com/quorate/quorate/internal/level"
 )
 
-// newLeveledBench is a member of voters 1 and 2 and learner 3, whose build knows so much in a cluster with the next level.
+// newLeveledBench is a member of voters 1 and 2 and learner 3, whose build knows level own, in a cluster with the next level.
 func newLeveledBench(t *testing.T, own level.Level) *bench {
 	b := &bench{t: t, fs: vfs.NewCrashableMem()}
 	b.openEngine()
@@ -41,7 +41,7 @@ func (b *bench) openWithOptions(options apply.Options) {
 	}
 }
 
-// putsToo is nextlevel.Needs where puts are of the next level, too: some of those are answered before they are applied.
+// putsToo is nextlevel.Needs with puts at the next level, too: some of those are answered before they are applied.
 func putsToo(payload []byte) (level.Level, bool) {
 	if c, err := kv.DecodeCommand(payload); err == nil && c.Put != nil {
 		return nextlevel.Level, true
@@ -112,8 +112,8 @@ func TestMachine_Apply_raise(t *testing.T) {
 	}
 }
 
-// Ensure that a removed member does not hold back the level: the configuration by protocol activate that removed it stays joint in
-// its form, also once it has settled.
+// Ensure that a removed member does not hold back the level: the configuration by protocol activate that removed it stays joint
+// in its form, even once it has settled.
 func TestMachine_Apply_raiseAfterActivate(t *testing.T) {
 	b := newLeveledBench(t, nextlevel.Level)
 	for member := range uint64(3) {
@@ -143,8 +143,8 @@ func TestMachine_Apply_raiseAfterActivate(t *testing.T) {
 	}
 }
 
-// Ensure that commands below their level change nothing, and leave the result and the chain that they leave with a build which
-// does not know them.
+// Ensure that commands below their level change nothing, and leave the same result and chain as on a build that does not know
+// them.
 func TestMachine_Apply_belowLevel(t *testing.T) {
 	b, twin := newLeveledBench(t, nextlevel.Level), newLeveledBench(t, nextlevel.Level)
 	for _, one := range []*bench{b, twin} {
@@ -188,11 +188,12 @@ func TestMachine_Apply_belowLevel(t *testing.T) {
 	}
 }
 
-// Ensure that a build which knows less than the cluster uses neither applies nor opens anything of it, and says what to do.
+// Ensure that a build which knows less than the active level neither applies nor opens anything of the cluster, and says what
+// to do.
 func TestOpen_belowLevel(t *testing.T) {
 	b := newLeveledBench(t, level.Own)
 	for id := range uint64(3) {
-		b.knows(id+1, nextlevel.Level) // it ran with a later build before
+		b.knows(id+1, nextlevel.Level) // it ran a later build before
 	}
 	var low *level.TooLowError
 	if _, err := b.m.Apply([]consensus.Entry{*b.entry(raise(nextlevel.Level))}); !errors.As(err, &low) {
@@ -210,7 +211,7 @@ func TestOpen_belowLevel(t *testing.T) {
 	}
 }
 
-// Ensure that a command which this build does not know ends the member, and changes nothing.
+// Ensure that a command which this build does not know stops the member, and changes nothing.
 func TestMachine_Apply_unknownCommand(t *testing.T) {
 	users := addUser("alice")
 	for name, row := range map[string]struct {

@@ -7,16 +7,16 @@ import (
 	"hash"
 
 	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/mvcc"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// Loader fills an empty engine with the contents that a cluster is to begin with: versions in the order of revisions, leases
-// and users, in any order between them, and Finish. The store belongs to no cluster yet: Found makes it one's.
+// Loader fills an empty engine with the initial contents of a cluster: versions in the order of revisions, leases and users, in
+// any order between them, and Finish. The store belongs to no cluster yet: Found assigns it to one.
 type Loader struct {
 	versions *mvcc.Loader
 	digest   hash.Hash
@@ -25,7 +25,7 @@ type Loader struct {
 	lessor   *lease.Lessor
 }
 
-// NewLoader begins to fill an engine that holds nothing.
+// NewLoader begins to fill an empty engine.
 func NewLoader(eng engine.Engine) *Loader {
 	l := &Loader{digest: sha256.New(), leases: map[kv.LeaseID]bool{}, lessor: lease.New()}
 	l.versions = mvcc.NewLoader(eng, l.digest)
@@ -60,15 +60,15 @@ func (l *Loader) LastRevision() kv.Revision { return l.versions.LastRevision() }
 
 // Loaded is what a Loader has written.
 type Loaded struct {
-	// Digest is of all that was loaded, but for what a compaction has begun to delete: equal on all members that were given the
-	// same.
+	// Digest covers all that was loaded, but for versions that a compaction has begun to delete: equal on all members that
+	// loaded the same.
 	Digest [sha256.Size]byte
 	Keys   int // that exist
 	Leases int
 }
 
-// Finish hangs the keys on their leases and makes all durable: see mvcc.Loader. A key whose lease does not exist stays, as in
-// etcd.
+// Finish attaches the keys to their leases and makes all durable: see mvcc.Loader. A key whose lease does not exist stays, as
+// in etcd.
 func (l *Loader) Finish(revision, compact kv.Revision) (Loaded, error) {
 	done := Loaded{Leases: len(l.leases)}
 	err := l.versions.VisitKeys(compact, func(user []byte, id kv.LeaseID) {
@@ -88,8 +88,8 @@ func (l *Loader) Finish(revision, compact kv.Revision) (Loaded, error) {
 func (l *Loader) Discard() { l.versions.Discard() }
 
 // Found makes a store that a Loader filled the state of a cluster after the entry that base names, as if a snapshot of that
-// position had been installed: every other member begins with the same, or is sent a snapshot. It is durable on return, and
-// may be repeated until the first entry is applied.
+// position had been installed: every other member begins with the same, or gets a snapshot. It is durable on return, and may be
+// repeated until the first entry is applied.
 func Found(eng engine.Engine, cluster consensus.ClusterID, base *consensus.SnapshotMeta) error {
 	batch := eng.NewBatch()
 	batch.Set(rowIdentity, identity(cluster, level.First))

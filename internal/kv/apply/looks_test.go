@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 )
 
-// wide is a transaction that compares values of all keys of fill, so many times, and puts.
+// wide is a transaction that compares the values of all keys of fill, so many times, and puts.
 func wide(compares int) kv.Command {
 	op := kv.TxnOp{Then: []kv.Op{{Put: &kv.PutOp{Key: []byte("x"), Value: []byte("v")}}}}
 	for range compares {
@@ -20,7 +20,7 @@ func wide(compares int) kv.Command {
 	return txn(op)
 }
 
-// keeping is a transaction of puts of the first key of fill that keep its value, so many of them, one nested in the other.
+// keeping is a transaction of so many puts of the first key of fill that keep its value, nested in each other.
 func keeping(puts int) kv.Command {
 	put := func() kv.Op { return kv.Op{Put: &kv.PutOp{Key: []byte("p/000"), IgnoreValue: true}} }
 	op := &kv.TxnOp{Then: []kv.Op{put()}}
@@ -30,8 +30,8 @@ func keeping(puts int) kv.Command {
 	return txn(*op)
 }
 
-// Ensure that a command which compares, or keeps, more than may be is rejected by every member, that it changes nothing then, and
-// that one which looks at just so much is not.
+// Ensure that a command which compares, or keeps, more than the bound is rejected by every member, that it changes nothing
+// then, and that one exactly at the bound is not.
 func TestMachine_Apply_looksTooFar(t *testing.T) {
 	const values = 8
 	each := int64(kv.WalkKeyBytes + mib)
@@ -60,7 +60,7 @@ func TestMachine_Apply_looksTooFar(t *testing.T) {
 	}
 }
 
-// Ensure that a range which passes over many keys does not hold up what is applied behind it: the answer is read afterwards.
+// Ensure that a range which passes over many keys does not delay later entries: its answer is read afterwards.
 func TestMachine_ApplyFor_walksLittle(t *testing.T) {
 	b := newBench(t)
 	const keys = 2000
@@ -88,7 +88,7 @@ func TestMachine_ApplyFor_walksLittle(t *testing.T) {
 	}
 }
 
-// Ensure that a range of one large value whose answer is too large for who applies is not read.
+// Ensure that Apply does not read a range of one large value whose answer is too large for it.
 func TestMachine_ApplyFor_readsNoLargeValue(t *testing.T) {
 	b := newBench(t)
 	b.do(kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: bytes.Repeat([]byte("v"), 8*mib)}})

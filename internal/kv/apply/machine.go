@@ -2,57 +2,56 @@ package apply
 
 import (
 	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/counts"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/kv/watch"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
 // Options of Open.
 type Options struct {
-	// QuotaBytes is kept for the proposer, who refuses to grow a store of more than that (SizeBytes) and raises an alarm.
-	// Apply never looks at it: members differ in size, and must not differ in what they apply.
+	// QuotaBytes is for the proposer, which refuses to grow a store of more than that (SizeBytes) and raises an alarm. Apply
+	// never reads it: members differ in size, and must not differ in what they apply.
 	QuotaBytes int64
 	Store      mvcc.Options
-	// Hub is that of the machine which this one replaces after a snapshot; nil makes a new one.
+	// Hub is the hub of the machine which this one replaces after a snapshot; nil makes a new one.
 	Hub *watch.Hub
-	// Counts takes note of what is applied; nil makes new ones.
+	// Counts counts the applied commands; nil makes new ones.
 	Counts *counts.Counts
-	// Level is the highest feature level that this build knows; zero: level.Own. Needs tells which one an encoded command
-	// needs, and false if this build knows no such command; nil: kv.Needs. Only tests and the simulator set them, to what
-	// package nextlevel makes up.
+	// Level is the highest feature level that this build knows; zero: level.Own. Needs returns the level that an encoded
+	// command needs, and false if this build knows no such command; nil: kv.Needs. Only tests and the simulator set them, to
+	// the values of package nextlevel.
 	Level level.Level
 	Needs func(payload []byte) (_ level.Level, known bool)
-	// MostLeases is for how many bytes of leases this process has memory: with more, Open returns a memory.LeasesError. Zero
-	// is any.
+	// MostLeases is the memory of this process for leases, in bytes: with more, Open returns a memory.LeasesError. Zero means
+	// no bound.
 	MostLeases int64
-	// EndBytes stands for the constant of that name; zero: that. The simulator sets it, where leases are small.
+	// EndBytes replaces the constant of that name; zero: the constant. The simulator sets it, where leases are small.
 	EndBytes int64
-	// EventBytes bounds the events of one batch that are kept for watchers, who read more of them from the store: at most
-	// maxEventBytes, which zero is.
+	// EventBytes bounds the events of one batch that are kept for watchers, which read more of them from the store. Zero, or
+	// more than maxEventBytes, means maxEventBytes.
 	EventBytes int
 	Faults     Faults
 }
 
 // Faults drop rules, for negative controls.
 type Faults struct {
-	Unpermitted         bool // what is applied is not checked for permissions
-	EvaluateUnpermitted bool // neither is what is evaluated
+	Unpermitted         bool // applied commands are not checked for permissions
+	EvaluateUnpermitted bool // evaluated commands are not, either
 	Ungated             bool // commands are applied below the level that they need
-	PackForgets         bool // of a pack of results only the first counts
+	PackForgets         bool // only the first result of a pack counts
 }
 
-// Machine is the replicated state of one member. Each of its tables has its own lock; what it does with an entry is in
-// apply.go.
+// Machine is the replicated state of one member. Each of its tables has its own lock; apply.go applies the entries.
 type Machine struct {
 	engine  engine.Engine
 	options Options
 	cluster consensus.ClusterID
-	owner   consensus.Identity // the directory's; not replicated
+	owner   consensus.Identity // the data directory's; not replicated
 
 	store    *mvcc.Store
 	leases   *lease.Lessor
@@ -79,28 +78,28 @@ func (m *Machine) Store() *mvcc.Store { return m.store }
 // Leases returns the leases.
 func (m *Machine) Leases() *lease.Lessor { return m.leases }
 
-// keys are those of leases as the last batch left them.
+// keys are the keys of leases as of the last batch.
 func (m *Machine) keys() leasedKeys {
 	return leasedKeys{m.leases, &lease.Committed{Reader: committedRows{m.engine}, Prefix: []byte{tableLease}}}
 }
 
-// VisitLeaseKeys calls visit with each key that hangs on a lease, in order, until it returns false: as the last batch left
-// them. The key is valid during the call. The error is an operating error.
+// VisitLeaseKeys calls visit with each key attached to a lease, in order, until it returns false: as of the last batch. The key
+// is valid during the call. The error is an operating error.
 func (m *Machine) VisitLeaseKeys(id kv.LeaseID, visit func(key []byte) bool) error {
 	return m.keys().rows.VisitKeys(id, visit)
 }
 
-// Counts returns what this machine, and those that it replaced, did.
+// Counts returns the counts of this machine and of those that it replaced.
 func (m *Machine) Counts() *counts.Counts { return m.executor.counts }
 
 // Hub returns the watch hub.
 func (m *Machine) Hub() *watch.Hub { return m.hub }
 
-// Detach parts the watch hub from the store; to be called before the engine is closed. Streams stay open and wait
-// for the machine that is opened with this one's Hub.
+// Detach separates the watch hub from the store; to be called before the engine is closed. Streams stay open and wait for the
+// machine that is opened with this one's Hub.
 func (m *Machine) Detach() { m.hub.Detach() }
 
-// Attach gives the machine a hub that another machine was detached from. Nothing may be applied meanwhile.
+// Attach gives the machine a hub that another machine was detached from. No entry may be applied meanwhile.
 func (m *Machine) Attach(hub *watch.Hub) {
 	m.hub = hub
 	hub.Reset(m.store)
@@ -109,7 +108,7 @@ func (m *Machine) Attach(hub *watch.Hub) {
 // Cluster returns the cluster that the store belongs to.
 func (m *Machine) Cluster() consensus.ClusterID { return m.cluster }
 
-// SetOwner records whose store it is, durably. Nothing may be applied meanwhile.
+// SetOwner records the owner of the store, durably. No entry may be applied meanwhile.
 func (m *Machine) SetOwner(owner consensus.Identity) error {
 	if err := SetOwner(m.engine, owner); err != nil {
 		return err
@@ -118,14 +117,14 @@ func (m *Machine) SetOwner(owner consensus.Identity) error {
 	return nil
 }
 
-// Owner returns whose store it is, as it was opened or set.
+// Owner returns the owner of the store, as it was opened or set.
 func (m *Machine) Owner() consensus.Identity { return m.owner }
 
 // Applied returns the last entry applied, whether or not it would survive a crash.
 func (m *Machine) Applied() consensus.Position { return m.position.last() }
 
-// DurableApplied returns the last entry that would still be applied after a power loss now: the log may forget what is
-// before it.
+// DurableApplied returns the last entry that would still be applied after a power loss now: the log may drop the entries before
+// it.
 func (m *Machine) DurableApplied() (consensus.Position, error) {
 	row, found, err := m.engine.GetDurable(rowApplied)
 	if err != nil || !found {
@@ -141,15 +140,15 @@ func (m *Machine) Chain() ChainMark { return m.chain.latest() }
 // before these the multiples of 1,024 among the last million, but none from before this machine was opened.
 func (m *Machine) ChainAt(index consensus.Index) (ChainMark, bool) { return m.chain.at(index) }
 
-// Settled reports whether the configuration is no longer on its way: not joint, and known to enough members to be in
-// force. Members that it removed may be switched off.
+// Settled reports whether the configuration's change is complete: not joint, and known to enough members to be in force.
+// Members that it removed may be switched off.
 func (m *Machine) Settled() bool { return m.config.settled() }
 
 // Config returns the configuration that is in force with the last entry applied. It must not be modified.
 func (m *Machine) Config() (consensus.Config, consensus.ConfigID) { return m.config.inForce() }
 
-// SnapshotMeta returns what a snapshot of the state would stand for. Called beside Apply, the position may lag behind
-// the data by a batch; who needs both at once must stop applying.
+// SnapshotMeta returns the metadata of a snapshot of the present state. Concurrently with Apply, the position may be a batch
+// behind the data; a caller that needs both to agree must stop applying.
 func (m *Machine) SnapshotMeta() consensus.SnapshotMeta { return m.config.snapshotMeta(m.Applied()) }
 
 // Tombstones returns the members that were removed, in the order of their ids. The list must not be modified.
@@ -160,12 +159,12 @@ func (m *Machine) Removed(id consensus.MemberID) (consensus.Index, bool) {
 	return m.members.removed(id)
 }
 
-// Published returns what a member made known of itself.
+// Published returns what a member published of itself.
 func (m *Machine) Published(id consensus.MemberID) (kv.PublishOp, bool) {
 	return m.members.publishedBy(id)
 }
 
-// LeastMemory returns the least that a member of the configuration has published of its memory, and the member; zero: none has
+// LeastMemory returns the least memory that a member of the configuration has published, and the member; zero: none has
 // published any.
 func (m *Machine) LeastMemory() (bytes int64, of kv.PublishOp) {
 	config := m.config.last()
@@ -186,10 +185,10 @@ func (m *Machine) Jobs() []Job { return m.jobs.list() }
 // Users returns users and roles.
 func (m *Machine) Users() *auth.State { return m.auth.state.Load() }
 
-// Permit returns why a command would be rejected now, if it is for want of permission.
+// Permit returns the error with which a command would be rejected now for lack of permission.
 func (m *Machine) Permit(cmd *kv.Command) error { return permit(m.Users(), m.keys(), cmd) }
 
-// PermitLease checks whether somebody may renew a lease.
+// PermitLease checks whether a user may renew a lease.
 func (m *Machine) PermitLease(by auth.Credentials, id kv.LeaseID) error {
 	p := permission{user: m.Users().Check(by), leases: m.keys()}
 	return p.mayLease(id)
@@ -216,15 +215,15 @@ func (m *Machine) Result(id consensus.ProposalID) (kv.Result, bool, error) {
 	return m.sessions.result(id)
 }
 
-// Decided tells what is known of a proposal's end. done: an entry of it was applied, which decided its result, if not yet
-// visibly. retired: its session takes no proposals and never will, so none of it will be executed from now on; it may have
-// been before. Neither is true of a proposal that may still come, nor while this member has not applied the opening of its
-// session. What Decided says of an entry that is being applied is as certain as the log.
+// Decided returns the state of a proposal. done: an entry of it was applied, which decided its result, if not yet visibly.
+// retired: its session takes no proposals and never will, so none of it will be executed from now on; it may have been before.
+// Both are false for a proposal whose entry may still come, and while this member has not applied the opening of its session.
+// The answer for an entry that is being applied is as certain as the log.
 func (m *Machine) Decided(id consensus.ProposalID) (done, retired bool) {
 	return m.sessions.decided(id)
 }
 
-// SessionOpen reports whether proposals of a session are taken.
+// SessionOpen reports whether a session takes proposals.
 func (m *Machine) SessionOpen(id consensus.SessionID) bool { return m.sessions.isOpen(id) }
 
 // SessionEnded reports whether a session is not open and never will be.
@@ -236,9 +235,9 @@ func (m *Machine) Orphans() []consensus.SessionID { return m.sessions.orphans() 
 // ClientSessions returns the open sessions of native clients, in no particular order.
 func (m *Machine) ClientSessions() []consensus.SessionID { return m.sessions.ofClients() }
 
-// NextClientSession returns a name under which a client may open its next session, unless others end before that comes to
-// pass that were opened after this call. above is the last session that the client has had: this member may not have applied
-// its opening yet, and the same name would be taken for a repeated opening of it.
+// NextClientSession returns a name under which a client may open its next session, unless sessions that were opened after this
+// call end before. above is the last session that the client has had: this member may not have applied its opening yet, and the
+// same name would be taken for a repeated opening of it.
 func (m *Machine) NextClientSession(client consensus.MemberID, above uint64) consensus.SessionID {
 	return m.sessions.nextOfClient(client, above)
 }
@@ -246,19 +245,18 @@ func (m *Machine) NextClientSession(client consensus.MemberID, above uint64) con
 // QuotaBytes returns Options.QuotaBytes.
 func (m *Machine) QuotaBytes() int64 { return m.options.QuotaBytes }
 
-// SizeBytes is what counts against the quota: the bytes of all versions that are kept, uncompressed, of the results of
-// proposals, and of leases with the keys that hang on them. It falls as compacted history is deleted, which each member does
-// at its own pace, so that members differ in it: nothing that is applied may depend on it. It does not depend on what the
-// engine has flushed or merged.
+// SizeBytes is the size that counts against the quota: the bytes of all versions that are kept, uncompressed, of the results of
+// proposals, and of leases with their keys. It falls as compacted history is deleted, which each member does at its own pace,
+// so that members differ in it: no applied state may depend on it. It does not depend on the engine's flushes and merges.
 func (m *Machine) SizeBytes() int64 {
 	return m.store.LogicalBytes() + m.sessions.kept.Load() + m.leases.SizeBytes()
 }
 
-// TableBoundBytes is what the first and last keys of the store's tables take in memory.
+// TableBoundBytes is the memory of the first and last keys of the store's tables.
 func (m *Machine) TableBoundBytes() int64 { return m.engine.BoundBytes() }
 
-// ResultBytes is what the results of proposals take.
+// ResultBytes is the size of the results of proposals.
 func (m *Machine) ResultBytes() int64 { return m.sessions.kept.Load() }
 
-// SessionBytes is what the results of one session take.
+// SessionBytes is the size of the results of one session.
 func (m *Machine) SessionBytes(id consensus.SessionID) int64 { return m.sessions.bytesOf(id) }

@@ -26,7 +26,7 @@ type bench struct {
 	m     *apply.Machine
 	index consensus.Index
 	log   []consensus.Entry
-	gone  int // results whose values were compacted before they were asked for
+	gone  int // results whose values were compacted before they were read
 }
 
 func newBench(t testing.TB) *bench { return newBenchOn(t, false) }
@@ -68,7 +68,7 @@ func (b *bench) openWith(hub *watch.Hub) {
 	b.m = m
 }
 
-// entry puts a command behind the log.
+// entry appends a command to the log.
 func (b *bench) entry(cmd kv.Command) *consensus.Entry {
 	b.index++
 	b.log = append(b.log, consensus.Entry{
@@ -98,7 +98,7 @@ func (unlimited) Release()       {}
 
 func answerAll(consensus.ProposalID) kv.Account { return unlimited{} }
 
-// complete does what whoever answers does.
+// complete completes a result as the answering code does.
 func (b *bench) complete(e *consensus.Entry, res *kv.Result) {
 	b.t.Helper()
 	if cmd, err := kv.DecodeCommand(e.Payload); err == nil { // an abort that came second has no command

@@ -11,14 +11,14 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// Tombstone tells that a member was removed for ever, and by which entry.
+// Tombstone records that a member was removed for ever, and by which entry.
 type Tombstone struct {
 	Member consensus.MemberID
 	Index  consensus.Index
 }
 
-// memberTable holds what is known of members beside the configuration: which were removed, and what the others published
-// of themselves. The goroutine that calls Apply changes it; anybody may read it.
+// memberTable holds the data of members beside the configuration: which were removed, and what the others published of
+// themselves. The goroutine that calls Apply changes it; any goroutine may read it.
 type memberTable struct {
 	mu        sync.RWMutex
 	tombs     []Tombstone // sorted by member; replaced, not changed
@@ -78,7 +78,7 @@ func findTombstone(tombs []Tombstone, id consensus.MemberID) (int, bool) {
 	})
 }
 
-// bury marks a member as removed, and forgets what it published. It returns false if the member was removed before.
+// bury marks a member as removed, and deletes what it published. It returns false if the member was removed before.
 func (t *memberTable) bury(w rowWriter, id consensus.MemberID, at consensus.Index) bool {
 	where, found := findTombstone(t.tombs, id)
 	if found {
@@ -103,7 +103,7 @@ func (t *memberTable) publishedBy(id consensus.MemberID) (kv.PublishOp, bool) {
 	return op, found
 }
 
-// publish keeps what a member says of itself. A removed member is ignored.
+// publish keeps what a member publishes of itself. A removed member is ignored.
 func (t *memberTable) publish(w rowWriter, op *kv.PublishOp) {
 	id := consensus.MemberID(op.Member)
 	if _, removed := t.removed(id); removed {

@@ -11,8 +11,8 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 )
 
-// model is the state machine written as plainly as possible: every revision is a whole map. It follows etcd's
-// documentation and docs/fast-path.md, not the code.
+// model is the state machine written as plainly as possible: every revision is a whole map. It follows etcd's documentation and
+// docs/fast-path.md, not the code.
 type model struct {
 	revision, compact kv.Revision
 	now               map[string]kv.KeyValue
@@ -22,7 +22,7 @@ type model struct {
 	open, retired     map[consensus.SessionID]bool
 	highest           map[consensus.MemberID]uint64
 	results           map[consensus.ProposalID]kv.Result
-	commands          map[consensus.ProposalID]kv.Command // that gave the results
+	commands          map[consensus.ProposalID]kv.Command // of the results
 	jobs              map[uint64]apply.Job
 	events            []kv.Event
 }
@@ -299,7 +299,7 @@ func (s *modelStep) read(op *kv.RangeOp) *kv.RangeResult {
 	state := s.now
 	if op.Revision > 0 && op.Revision <= s.revision {
 		state = s.then[op.Revision]
-		for rev := op.Revision; state == nil; rev-- { // a revision that was jumped over by an exact one
+		for rev := op.Revision; state == nil; rev-- { // an exact entry passed over the revision
 			state = s.then[rev]
 		}
 	}

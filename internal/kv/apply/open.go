@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/counts"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/kv/watch"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
@@ -23,8 +23,8 @@ func Bootstrapped(eng engine.Engine) (bool, error) {
 	return found, nil
 }
 
-// Bootstrap makes an empty store the state of a cluster before its first entry: nothing applied, and the configuration
-// that the cluster starts with (empty for a member that will learn it from the log). It is durable on return.
+// Bootstrap makes an empty store the state of a cluster before its first entry: no entry applied, and the configuration that
+// the cluster starts with (empty for a member that will learn it from the log). It is durable on return.
 func Bootstrap(eng engine.Engine, cluster consensus.ClusterID, config consensus.Config) error {
 	done, err := Bootstrapped(eng)
 	if err != nil {
@@ -35,7 +35,7 @@ func Bootstrap(eng engine.Engine, cluster consensus.ClusterID, config consensus.
 	}
 	batch := eng.NewBatch()
 	defer batch.Close()
-	batch.Set(rowIdentity, identity(cluster, level.First)) // the others may run an earlier build: see kv.RaiseOp
+	batch.Set(rowIdentity, identity(cluster, level.First)) // other members may run an earlier build: see kv.RaiseOp
 	batch.Set(rowApplied, appendPosition(nil, consensus.Position{}))
 	batch.Set(rowChain, appendChain(nil, 0, seed(cluster)))
 	meta := consensus.Founding(config)

@@ -3,8 +3,8 @@ package apply
 import (
 	"fmt"
 
+	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/invariant"
 	"github.com/quorate/quorate/internal/kv"
 )
 
@@ -13,15 +13,15 @@ type session struct {
 	id   consensus.SessionID
 	slot uint32
 	gone bool // retired by the entry that is being applied
-	// bytes is what its results take, keys and rows.
+	// bytes is the size of its results, keys and rows.
 	bytes  int64
-	packed bool // it has packs that are written
-	// Of the batch under way: the pack that takes the next result, and those before it.
+	packed bool // it has packs that are committed
+	// Of the batch under way: the pack that takes the next result, and the earlier ones.
 	pack *pack
 	full []*pack
 	seen map[uint64]*chunkOfSeen // which sequences have a result
 
-	// The chunk used last: proposals of a session come in order, nearly.
+	// The chunk used last: proposals of a session come nearly in order.
 	lastAt uint64
 	last   *chunkOfSeen
 }
@@ -60,11 +60,11 @@ func (s *session) note(sequence uint64) {
 	c[bit/64] |= 1 << (bit % 64)
 }
 
-// maxResultBytes bounds a result in the table. Only transactions of many operations come to it.
+// maxResultBytes bounds a result in the table. Only transactions of many operations exceed it.
 const maxResultBytes = 512
 
-// keep puts the result of a proposal into the table: without the keys and values that history has, and the same bytes on
-// every member, whoever answers. flush writes it.
+// keep puts the result of a proposal into the table: without the keys and values that history has, and with the same bytes on
+// every member, whichever answers. flush writes it.
 func (t *sessionTable) keep(s *session, sequence uint64, res *kv.Result, a *answer) {
 	if !a.asked {
 		t.value = res.Append(t.value[:0])
@@ -78,13 +78,13 @@ func (t *sessionTable) keep(s *session, sequence uint64, res *kv.Result, a *answ
 	}
 }
 
-// charge counts bytes of the table of results.
+// charge adds bytes to the size of the result table.
 func (t *sessionTable) charge(s *session, bytes int64) {
 	s.bytes += bytes
 	t.kept.Add(bytes)
 }
 
-// first returns the result of a proposal that has one, which may be of the batch under way.
+// first returns the result of a proposal that has one, which may be in the batch under way.
 func (t *sessionTable) first(s *session, id consensus.ProposalID) (kv.Result, error) {
 	row, found := s.pending(id.Sequence)
 	if !found && s.packed {
@@ -122,7 +122,7 @@ func (t *sessionTable) result(id consensus.ProposalID) (kv.Result, bool, error) 
 	if !known {
 		return kv.Result{}, false, nil
 	}
-	// Not found: noted by an Apply that has not committed, or retired since.
+	// A result that is not found was noted by an Apply that has not committed, or its session was retired since.
 	row, found, err := t.committed(slot, id.Sequence)
 	if err != nil || !found {
 		return kv.Result{}, false, err
@@ -131,7 +131,7 @@ func (t *sessionTable) result(id consensus.ProposalID) (kv.Result, bool, error) 
 	return res, err == nil, err
 }
 
-// decided tells whether a proposal has a result, and whether its session is retired or refused for ever.
+// decided reports whether a proposal has a result, and whether its session is retired or refused for ever.
 func (t *sessionTable) decided(id consensus.ProposalID) (done, retired bool) {
 	if id.IsZero() {
 		return false, false
@@ -144,7 +144,7 @@ func (t *sessionTable) decided(id consensus.ProposalID) (done, retired bool) {
 	return false, !t.mayOpen(id.Session)
 }
 
-// bytesOf is what the results of one session take.
+// bytesOf is the size of the results of one session.
 func (t *sessionTable) bytesOf(id consensus.SessionID) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -154,7 +154,7 @@ func (t *sessionTable) bytesOf(id consensus.SessionID) int64 {
 	return 0
 }
 
-// pack adds a result to the session's pack of the batch under way, and reports whether it is the first one there.
+// pack adds a result to the session's pack of the batch under way, and reports whether it is the first one in the pack.
 func (t *sessionTable) pack(s *session, sequence uint64, result []byte) (first bool) {
 	if s.pack == nil || len(s.pack.bytes) >= maxPackBytes || s.pack.least/seenPerChunk != sequence/seenPerChunk {
 		if s.pack != nil {
@@ -177,7 +177,7 @@ func (t *sessionTable) newPack() *pack {
 	return &pack{}
 }
 
-// dropPacks forgets what the batch has of a session.
+// dropPacks drops the packs of a session in the batch under way.
 func (t *sessionTable) dropPacks(s *session) {
 	const keep = 16
 	for _, p := range append(s.full, s.pack) {
@@ -189,7 +189,7 @@ func (t *sessionTable) dropPacks(s *session) {
 	s.full, s.pack = nil, nil
 }
 
-// flush puts the packs of the batch into it, before it is committed.
+// flush writes the packs into the batch, before it is committed.
 func (t *sessionTable) flush(w rowWriter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -222,8 +222,8 @@ func (s *session) pending(sequence uint64) (result []byte, found bool) {
 	return nil, false
 }
 
-// committed reads a result that was packed. Proposals come in order, nearly: it is mostly in the last pack that may have it,
-// and never below its chunk of sequences.
+// committed reads a result from a committed pack. Proposals come nearly in order: it is mostly in the last pack that may have
+// it, and never below its chunk of sequences.
 func (t *sessionTable) committed(slot uint32, sequence uint64) (result []byte, found bool, err error) {
 	_, upper := packBounds(slot)
 	it, err := t.engine.NewIter(appendPackRow(nil, slot, sequence-sequence%seenPerChunk), upper)

@@ -9,8 +9,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// Ensure that to put small values in the place of large ones holds none of these, but what watchers may be given, and that the
-// chain is the same whether or not they are kept. It is the command of any client, and every member applies it.
+// Ensure that replacing large values by small ones keeps no more of them in memory than watchers may get, and that the chain is
+// the same whether or not they are kept. Any client may send such a command, and every member applies it.
 func TestMachine_Apply_overwritesLargeValues(t *testing.T) {
 	const keys, size = 80, 1 << 20
 	puts := func(value []byte) (all []kv.Op) {
@@ -40,7 +40,7 @@ func TestMachine_Apply_overwritesLargeValues(t *testing.T) {
 				for _, op := range puts(make([]byte, size)) {
 					apply(kv.Command{Put: op.Put})
 				}
-				most := keys * size * 3 / 10 // the engine compacts beside it
+				most := keys * size * 3 / 10 // the engine compacts meanwhile
 				if watched {
 					stream := m.Hub().Open()
 					defer stream.Close()

@@ -8,12 +8,12 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// The owner of a store is the data directory that it lies in. It is not part of the replicated state: a snapshot brings
-// the sender's, which the receiver replaces before the store serves.
+// The owner of a store is the data directory that it lies in. It is not part of the replicated state: a snapshot has the
+// sender's, which the receiver replaces before the store serves.
 
 const ownerBytes = 8 + 8 + 16 + 8 + 16
 
-// SetOwner records whose store it is. It is durable on return.
+// SetOwner records the owner of the store. It is durable on return.
 func SetOwner(eng engine.Engine, owner consensus.Identity) error {
 	row := binary.LittleEndian.AppendUint64(nil, uint64(owner.Cluster))
 	row = binary.LittleEndian.AppendUint64(row, uint64(owner.Member))
@@ -33,7 +33,7 @@ func SetOwner(eng engine.Engine, owner consensus.Identity) error {
 	return nil
 }
 
-// readOwner returns whose store it is. The owner is zero, and equal to no directory's, if none was recorded.
+// readOwner returns the owner of the store. It is zero, and equal to no directory's, if none was recorded.
 func readOwner(eng engine.Engine) (consensus.Identity, error) {
 	row, found, err := eng.Get(rowOwner)
 	switch {

@@ -6,8 +6,8 @@ import (
 )
 
 // A pack is the results of the proposals of one session in one batch of entries: a row instead of one for each of them. Its key
-// has the least sequence in it. All of them are of one chunk (seenPerChunk), so that whoever looks for one reads no more packs
-// than a chunk has sequences, in whatever order a client numbers its proposals.
+// has the least sequence in it. All of them are of one chunk (seenPerChunk), so that a search for one reads no more packs than
+// a chunk has sequences, in whatever order a client numbers its proposals.
 //
 //	sequence - least (uvarint) | length (uvarint) | result, for each in the order of the log
 type pack struct {
@@ -22,7 +22,7 @@ type packed struct {
 	end      int
 }
 
-// maxPackBytes ends a pack; one more result may be added to one below that.
+// maxPackBytes ends a pack; a pack below it takes one more result.
 const maxPackBytes = 32 << 10
 
 const packKeyLen = 1 + 4 + 8

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
@@ -42,7 +42,7 @@ func (b *packBench) open() {
 	}
 }
 
-// batch does something in a batch and commits it.
+// batch makes changes in a batch and commits it.
 func (b *packBench) batch(do func(w rowWriter)) {
 	b.t.Helper()
 	w := &batchRows{b.eng.NewBatch()}
@@ -66,8 +66,8 @@ func (b *packBench) want(when string, id consensus.ProposalID, found bool) {
 	}
 }
 
-// Ensure that each result is found in the batch that brings it, in the store, and after a start, in whatever order proposals
-// came, and however many a batch has; and that nothing is left of a session that is retired.
+// Ensure that each result is found in its batch, in the store, and after a restart, in whatever order proposals came, and
+// however many a batch has; and that no row is left of a retired session.
 func TestSessionTable_packs(t *testing.T) {
 	b := newPackBench(t)
 	one, other := sessionID(7, 1), sessionID(8, 1)
@@ -151,7 +151,7 @@ func FuzzEachPacked(f *testing.F) {
 	})
 }
 
-// Ensure that a client which numbers its proposals as it likes makes nobody read many packs for one result.
+// Ensure that a client which numbers its proposals arbitrarily cannot make a search read many packs for one result.
 func TestSessionTable_packs_ofOneChunk(t *testing.T) {
 	b := newPackBench(t)
 	id := sessionID(7, 1)

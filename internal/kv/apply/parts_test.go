@@ -32,8 +32,8 @@ func newBenchOfLarge(t *testing.T) *bench {
 
 func revokeLarge() kv.Command { return kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: large}} }
 
-// Ensure that a large lease ends in parts, each at one revision, wherever the member was started again, and that in between
-// nobody renews it, lists it, or hangs keys on it; and that members do the same which apply the entries together.
+// Ensure that a large lease ends in parts, each at one revision, wherever the member was restarted, and that in between it
+// cannot be renewed, listed or given keys; and that a member which applies the entries in one batch does the same.
 func TestMachine_Apply_leaseInParts(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		b := newBenchOfLarge(t)
@@ -76,7 +76,7 @@ func TestMachine_Apply_leaseInParts(t *testing.T) {
 	}
 }
 
-// checkEnding looks at the large lease, of which these keys are left.
+// checkEnding checks the large lease, of which these keys are left.
 func (b *bench) checkEnding(left []string) {
 	b.t.Helper()
 	leases, now := b.m.Leases(), time.Unix(1e9, 0)
@@ -109,7 +109,7 @@ func (b *bench) checkEnding(left []string) {
 	leases.Demote()
 }
 
-// Ensure that two parts in one batch are two parts, and that keys which left the lease between them stay.
+// Ensure that two parts in one batch are two parts, and that keys which were detached between them stay.
 func TestMachine_Apply_leaseInParts_together(t *testing.T) {
 	b := newBenchOfLarge(t)
 	part := b.entry(revokeLarge())
@@ -124,7 +124,7 @@ func TestMachine_Apply_leaseInParts_together(t *testing.T) {
 	}
 }
 
-// Ensure that a member named as leader asks for part after part, and lets other leases that are due end in between.
+// Ensure that a leader names the lease for part after part, and other due leases in between.
 func TestLessor_Expired_inParts(t *testing.T) {
 	b := newBenchOfLarge(t)
 	b.do(kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: 8, TTLSeconds: 61}})

@@ -10,12 +10,13 @@ import (
 	"github.com/quorate/quorate/internal/kv/lease"
 )
 
-// permit rejects what the user in whose name a command comes may not do, before any of it is done. As in etcd both branches of
-// a transaction count, and all its compares, so that the answer tells nothing of keys that the user may not read.
+// permit rejects a command that its user may not do, before it changes anything. As in etcd both branches of a transaction
+// count, and all its compares, so that the answer reveals nothing of keys that the user may not read.
 //
-// What only members propose is in nobody's name and always permitted: sessions, jobs, what members publish, and the ends of
-// leases that a leader found expired. No request of a client becomes one of these. Alarms and compactions come from both; those
-// that a member proposes of itself say so. A State without a secret gets one in nobody's name: see auth.State.Next.
+// Commands that only members propose name no user and are always permitted: sessions, jobs, what members publish, and the ends
+// of leases that a leader found expired. No request of a client becomes one of these. Clients and members propose alarms and
+// compactions; the credentials of members say so. A State without a secret gets one by a command without a user: see
+// auth.State.Next.
 func permit(state *auth.State, leases leasedKeys, cmd *kv.Command) error {
 	if !state.Enabled() || cmd.Auth != nil && cmd.Auth.Kind == auth.Enable && len(state.Secret()) == 0 {
 		return nil
@@ -38,19 +39,19 @@ func permit(state *auth.State, leases leasedKeys, cmd *kv.Command) error {
 	return nil
 }
 
-// permission is the checks of one command.
+// permission is the state of the checks of one command.
 type permission struct {
 	user    auth.Check
 	leases  leasedKeys
-	passed  []kv.LeaseID // whose keys may be written
-	checked int          // keys of leases
+	passed  []kv.LeaseID // leases whose keys the user may write
+	checked int          // keys of leases, so far
 }
 
-// MaxLeaseKeys is how many keys the leases may have, together, that a command of anybody but root names: they are checked one
-// by one.
+// MaxLeaseKeys bounds the keys of all leases, together, that a command of a user other than root names: they are checked one by
+// one.
 const MaxLeaseKeys = 10_000
 
-// maxLeases is how many leases such a command may name.
+// maxLeases bounds the leases that such a command may name.
 const maxLeases = 128
 
 func (p *permission) mayPut(op *kv.PutOp) error {
@@ -68,7 +69,7 @@ func (p *permission) mayPut(op *kv.PutOp) error {
 	return p.mayLease(op.Lease)
 }
 
-// lease permits to end a lease, which deletes its keys, to keep it from ending, or to tie another key to it.
+// mayLease permits to end a lease, which deletes its keys, to keep it from ending, or to attach another key to it.
 func (p *permission) mayLease(id kv.LeaseID) error {
 	if err := p.user.User(); err != nil || p.user.Free() {
 		return err
@@ -85,7 +86,7 @@ func (p *permission) mayLease(id kv.LeaseID) error {
 		var denied error
 		err := p.leases.rows.VisitKeys(id, func(key []byte) bool {
 			denied = p.user.Write(key, nil)
-			keys-- // to look behind the last one may take long: see revoke
+			keys-- // a search behind the last one may take long: see revoke
 			return denied == nil && keys > 0
 		})
 		if err = cmp.Or(err, denied); err != nil {
@@ -143,9 +144,9 @@ func PermitTxn(check *auth.Check, op *kv.TxnOp) error {
 	return p.mayTxn(op)
 }
 
-// asOffered makes of a command what is checked. What a native client offers to several members at once, each of them signs
-// by what it knows of the client's login, and any of these may come into the log. So the login's time does not count: the
-// leader has looked at the login itself when it took the offer.
+// asOffered adapts a command for the check. A native client offers a command to several members at once, each of which adds its
+// own view of the client's login, and any of their versions may come into the log. So the login's revision does not count: the
+// leader has checked the login itself when it took the offer.
 func asOffered(e *consensus.Entry, cmd *kv.Command) {
 	if e.ExactRevision != 0 && e.Proposal.Session.OfClient() && cmd.By.User != "" {
 		cmd.By.Revision = auth.AnyRevision

@@ -35,7 +35,7 @@ func enableAuth(b *bench) {
 	}
 }
 
-// Ensure that a command which its user may not do is rejected when it is applied, changes nothing, and is never answered before.
+// Ensure that a command that its user may not do is rejected when it is applied, changes nothing, and is never answered early.
 func TestMachine_Apply_permission(t *testing.T) {
 	b := newBench(t)
 	enableAuth(b)
@@ -104,7 +104,7 @@ func TestMachine_Users_restart(t *testing.T) {
 	}
 }
 
-// Ensure that a lease with more keys than are checked is root's alone.
+// Ensure that only root may use a lease with more keys than are checked.
 func TestMachine_Permit_manyLeaseKeys(t *testing.T) {
 	b := newBench(t)
 	b.do(kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: 5, TTLSeconds: 60}})
@@ -140,7 +140,7 @@ func TestMachine_Permit_manyLeaseKeys(t *testing.T) {
 	}
 }
 
-// Ensure that what a native client offered is applied whatever a voter knew of its login, and that what it proposes is not.
+// Ensure that a native client's offer is applied whatever a voter knew of its login, and that its other proposals are not.
 func TestMachine_Apply_offeredByFormerLogin(t *testing.T) {
 	b := newBench(t)
 	enableAuth(b)

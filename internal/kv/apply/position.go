@@ -8,10 +8,10 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// position is how far the log is applied. The goroutine that calls Apply moves it; anybody may read it.
+// position is the progress in the log. The goroutine that calls Apply moves it; any goroutine may read it.
 type position struct {
 	applied atomic.Pointer[consensus.Position]
-	// begun is the index of the last entry that some reader may see an effect of: the leases and alarms of a batch show
+	// begun is the index of the last entry of which a reader may see an effect: the leases and alarms of a batch are visible
 	// before its revision, and the revision before applied.
 	begun atomic.Uint64
 }
@@ -30,10 +30,10 @@ func (p *position) load(eng engine.Engine) error {
 	return nil
 }
 
-// begin says that the entries up to index are being applied.
+// begin notes that the entries up to index are being applied.
 func (p *position) begin(index consensus.Index) { p.begun.Store(uint64(index)) }
 
-// finish says that they are applied.
+// finish notes that they are applied.
 func (p *position) finish(last consensus.Position) { p.applied.Store(&last) }
 
 // last is the position of the last entry applied.

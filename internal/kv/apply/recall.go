@@ -7,12 +7,12 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
-// Recall completes a result that has Left: it reads again, from history, what the operations of the command saw. account is
-// asked for everything that is read, and becomes the result's. The error is kv.ErrResultGone if the history is compacted
-// or the command is not the one that the result is of, an error of account, or an operating error; the result is as it was
-// then.
+// Recall completes a result that has Left: it reads again, from history, what the operations of the command saw. All reads are
+// counted in account, which becomes the result's. The error is kv.ErrResultGone if the history is compacted or the command is
+// not that of the result, an error of account, or an operating error; the result is unchanged then.
 //
-// Recall may be called beside Apply, by any member that has applied the command, and for as long as the history is kept.
+// Recall may be called concurrently with Apply, by any member that has applied the command, and for as long as the history is
+// kept.
 func (m *Machine) Recall(cmd *kv.Command, res *kv.Result, account kv.Account) error {
 	if res.Left == nil {
 		return nil
@@ -44,13 +44,13 @@ func (m *Machine) Recall(cmd *kv.Command, res *kv.Result, account kv.Account) er
 	return nil
 }
 
-// recall walks through a command that was executed, from one moment of it to the next.
+// recall steps through a command that was executed, from one moment of it to the next.
 type recall struct {
 	store     *mvcc.Store
 	rev, base kv.Revision // after and before the command; equal if it changed nothing
 	changes   int64       // of the operations so far
 	account   kv.Account
-	err       error // what follows an error is void
+	err       error // results after an error are void
 }
 
 func (r *recall) now() mvcc.Moment {
@@ -60,7 +60,7 @@ func (r *recall) now() mvcc.Moment {
 	return r.store.Within(r.rev, r.changes)
 }
 
-// shown is the revision that an operation showed.
+// shown is the revision in the result of an operation.
 func (r *recall) shown() kv.Revision {
 	if r.changes > 0 {
 		return r.rev

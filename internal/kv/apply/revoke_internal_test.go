@@ -42,7 +42,7 @@ func leased(t *testing.T, lease kv.LeaseID, keys int, value []byte) (m *Machine,
 	return m, do
 }
 
-// heap is what is in memory and reachable.
+// heap returns the reachable bytes in memory.
 func heap() uint64 {
 	var stats runtime.MemStats
 	runtime.GC()
@@ -50,8 +50,8 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// The end of a lease keeps no more of what its keys had than watchers are given at once, however many keys there are; and
-// nothing where nobody watches.
+// The end of a lease keeps no more of its keys' values than watchers get at once, however many keys there are; and none without
+// watchers.
 func TestExecutor_revoke_largeValues(t *testing.T) {
 	const lease, keys = 7, 40
 	value := bytes.Repeat([]byte("v"), 1<<20)
@@ -81,7 +81,7 @@ func TestExecutor_revoke_largeValues(t *testing.T) {
 	}
 }
 
-// All deletions of a transaction together keep no more than watchers are given at once, of ranges or of single keys.
+// All deletions of a transaction together keep no more than watchers get at once, of ranges or of single keys.
 func TestExecutor_txn_largeValues(t *testing.T) {
 	const keys, ranges = 100, 10
 	value := bytes.Repeat([]byte("v"), 1<<20)
@@ -117,7 +117,7 @@ func TestExecutor_txn_largeValues(t *testing.T) {
 	}
 }
 
-// Members of which one has watchers, and one has none, have the same sums and hashes after a lease ended.
+// Members with watchers and members without have the same sums and hashes after a lease ended.
 func TestExecutor_revoke_sameEverywhere(t *testing.T) {
 	const lease = 7
 	type outcome struct {

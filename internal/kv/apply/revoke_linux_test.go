@@ -14,8 +14,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// BenchmarkMachine_Revoke is how long applying waits for the end of leases: of 250 that have so many keys each, together in the
-// log, or of one that has all of them.
+// BenchmarkMachine_Revoke measures how long applying waits for the end of leases: of 250 that have so many keys each, together
+// in the log, or of one that has all of them.
 func BenchmarkMachine_Revoke(b *testing.B) {
 	for _, row := range []struct{ leases, keys int }{{250, 0}, {125, 1}, {250, 2}, {1, 500}, {1, 10_000}, {1, 100_000}, {1, 1_000_000}} {
 		b.Run(fmt.Sprintf("%d leases of %d keys", row.leases, row.keys), func(b *testing.B) {
@@ -50,7 +50,7 @@ func benchmarkRevoke(b *testing.B, leases, keys int) {
 			b.Fatal(err)
 		}
 	}
-	runtime.LockOSThread() // whose processor time is counted: others on the machine hardly change that
+	runtime.LockOSThread() // its processor time is counted: the load of the machine has little effect on it
 	defer runtime.UnlockOSThread()
 	spent := time.Duration(0)
 	b.ReportAllocs()
@@ -76,7 +76,7 @@ func benchmarkRevoke(b *testing.B, leases, keys int) {
 	}
 	b.ReportMetric(float64(spent.Microseconds())/float64(b.N)/1e3, "cpu-ms/apply")
 	b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N*leases*max(keys, 1))/1e3, "cpu-us/key")
-	b.ReportMetric(0, "ns/op") // says nothing on a busy machine
+	b.ReportMetric(0, "ns/op") // meaningless on a busy machine
 }
 
 // threadCPU is the processor time of this thread.

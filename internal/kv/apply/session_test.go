@@ -49,7 +49,7 @@ func proposals(member, number uint64) func(sequence uint64) consensus.ProposalID
 	}
 }
 
-// openSession opens a session by an entry of its own and returns what makes its proposal ids.
+// openSession opens a session by an entry of its own and returns a function that makes its proposal ids.
 func openSession(b *bench, member, number uint64, keep ...uint64) func(sequence uint64) consensus.ProposalID {
 	b.t.Helper()
 	id := proposals(member, number)
@@ -141,8 +141,8 @@ func TestMachine_Apply_sessions(t *testing.T) {
 	}
 }
 
-// What is remembered of a member's former sessions does not grow with their number, and keeps out the opening of one
-// that never came before.
+// The memory of a member's former sessions does not grow with their number, and refuses the opening of one that never came
+// before.
 func TestMachine_Apply_former_sessions_share_a_row(t *testing.T) {
 	b := newBench(t)
 	rows := func() (n int) {

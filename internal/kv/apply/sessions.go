@@ -7,17 +7,17 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/invariant"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// sessionTable holds the open sessions, and the results of their proposals. Which proposals have a result is a set of bits
-// in memory, so that a new proposal, which is nearly every one, costs no look-up; the results are rows of the engine.
+// sessionTable holds the open sessions, and the results of their proposals. A set of bits in memory says which proposals have a
+// result, so that a new proposal, as nearly every one is, costs no look-up; the results are rows of the engine.
 //
-// The goroutine that calls Apply changes it, and holds mu meanwhile. Methods that take a rowWriter, and those that say so,
-// are called with mu locked; the others lock it.
+// The goroutine that calls Apply changes it, and holds mu meanwhile. Methods that take a rowWriter, and those that say so, are
+// called with mu locked; the others lock it.
 type sessionTable struct {
 	engine  engine.Engine // for results that are committed
 	members *memberTable  // removed members open no sessions
@@ -26,10 +26,10 @@ type sessionTable struct {
 	mu       sync.Mutex
 	byID     map[consensus.SessionID]*session
 	byMember map[consensus.MemberID][]*session // in the order of opening
-	highest  map[consensus.MemberID]uint64     // number of a session that was opened or retired
+	highest  map[consensus.MemberID]uint64     // highest number of a session that was opened or retired
 	nextSlot uint32
 
-	forgets    bool       // of a pack only the first result counts: a negative control
+	forgets    bool       // only the first result of a pack counts: a negative control
 	packing    []*session // those that have packs in the batch under way
 	spare      []*pack
 	row, value []byte // buffers of keep and flush
@@ -68,7 +68,7 @@ func (t *sessionTable) remove(one *session) {
 	}
 }
 
-// isOpen reports whether proposals of a session are taken.
+// isOpen reports whether a session takes proposals.
 func (t *sessionTable) isOpen(id consensus.SessionID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,9 +95,9 @@ func (t *sessionTable) orphans() []consensus.SessionID {
 	return orphans
 }
 
-// mayOpen refuses what would bring back the dead: all sessions of removed members, and those that are not beyond every
-// session of their member so far. An open that was delayed in the network until then would otherwise let its proposals
-// be applied a second time, and end the sessions that came after it. mu is locked.
+// mayOpen refuses all sessions of removed members, and those whose number is not above every session of their member so far. An
+// open that was delayed in the network until then would otherwise let its proposals be applied a second time, and end the
+// sessions that came after it. mu is locked.
 func (t *sessionTable) mayOpen(id consensus.SessionID) bool {
 	if id.OfClient() {
 		return t.clientMayOpen(id)
@@ -106,7 +106,7 @@ func (t *sessionTable) mayOpen(id consensus.SessionID) bool {
 	return !removed && id.Number > t.highest[id.Member]
 }
 
-// openFor returns the session of an entry that opens it, nil if the entry is something else or may not.
+// openFor returns the session that an entry opens, nil if the entry opens none or may not.
 func (t *sessionTable) openFor(w rowWriter, e *consensus.Entry, cmd *kv.Command) *session {
 	op := cmd.SessionOpen
 	if op == nil || sessionID(op.Member, op.Number) != e.Proposal.Session || !t.mayOpen(e.Proposal.Session) {
@@ -129,7 +129,7 @@ func (t *sessionTable) open(w rowWriter, id consensus.SessionID) *session {
 func (t *sessionTable) noteNumber(w rowWriter, id consensus.SessionID) {
 	if id.OfClient() {
 		if t.find(id) == nil {
-			return // only what was open and ends counts
+			return // only an open session that ends counts
 		}
 		id.Member = retiredClients
 	}
@@ -148,7 +148,7 @@ func (t *sessionTable) forgetNumber(w rowWriter, member consensus.MemberID) {
 	}
 }
 
-// applyOpen does a SessionOpen: it opens the session unless openFor did, and retires the member's others.
+// applyOpen executes a SessionOpen: it opens the session unless openFor did, and retires the member's others.
 func (t *sessionTable) applyOpen(w rowWriter, op *kv.SessionOpenOp) error {
 	id := sessionID(op.Member, op.Number)
 	if t.find(id) == nil {
@@ -165,8 +165,8 @@ func (t *sessionTable) applyOpen(w rowWriter, op *kv.SessionOpenOp) error {
 	return nil
 }
 
-// retire forgets the results of a session, and refuses its proposals from now on. One that is not open is refused as well,
-// should its opening come late.
+// retire forgets the results of a session, and refuses its proposals from now on. It also refuses a session that is not open,
+// in case its opening comes late.
 func (t *sessionTable) retire(w rowWriter, id consensus.SessionID) {
 	t.noteNumber(w, id)
 	s := t.find(id)

@@ -2,16 +2,16 @@ package apply
 
 import "github.com/quorate/quorate/internal/kv"
 
-// branch is the part of a transaction that its compares chose, with the branches of the transactions nested in it, in
-// the order of the operations.
+// branch is the part of a transaction that its compares chose, with the branches of the transactions nested in it, in the order
+// of the operations.
 type branch struct {
 	succeeded bool
 	ops       []kv.Op
 	nested    []branch
 }
 
-// txn chooses, checks and only then runs: all compares look at the state before the transaction, and a rejection leaves
-// it untouched (invariant 4).
+// txn chooses, checks and only then runs: all compares look at the state before the transaction, and a rejection leaves it
+// untouched (invariant 4).
 func (x *executor) txn(op *kv.TxnOp, res *kv.Result) {
 	x.looks = MaxLooks
 	b := choose(op, func(c *kv.Compare) bool { return x.looks >= 0 && x.w.Check(c, &x.looks) })
@@ -24,8 +24,8 @@ func (x *executor) txn(op *kv.TxnOp, res *kv.Result) {
 	}
 }
 
-// MaxLooks bounds what the comparisons of one command look at, and the values that its puts keep: kv.WalkKeyBytes for each key,
-// and its value. The members do it one after the other with all that others write. The bound belongs to the format of
+// MaxLooks bounds the reads of one command's comparisons, and the values that its puts keep: kv.WalkKeyBytes for each key, and
+// its value. Members execute commands one after the other, so all other writes wait. The bound belongs to the format of
 // commands: every member must have the same.
 const MaxLooks = 32 << 20
 
@@ -45,7 +45,7 @@ func choose(op *kv.TxnOp, holds func(*kv.Compare) bool) branch {
 	return b
 }
 
-// check looks for a reason to reject in every operation that would run.
+// check checks every operation that would run, and returns the first rejection.
 func (x *executor) check(b *branch) error {
 	nested := 0
 	for i := range b.ops {
@@ -54,7 +54,7 @@ func (x *executor) check(b *branch) error {
 		case op.Range != nil:
 			err = x.w.CheckRevision(op.Range.Revision)
 			if r := op.Range.Revision; r < 0 && r < x.w.CompactRevision() {
-				err = kv.ErrCompacted // as in etcd, where only a range by itself reads now at any negative revision
+				err = kv.ErrCompacted // as in etcd, where only a range outside a transaction reads now at any negative revision
 			}
 		case op.Put != nil:
 			err = x.checkPut(op.Put)
@@ -69,8 +69,8 @@ func (x *executor) check(b *branch) error {
 	return nil
 }
 
-// run does the operations in order; each sees what those before it did. The revision of an OpResult is the store's
-// after that operation; a nested transaction shows none, as in etcd.
+// run executes the operations in order; each sees the changes of the earlier ones. The revision of an OpResult is the store's
+// after that operation; a nested transaction has none, as in etcd.
 func (x *executor) run(b *branch) *kv.TxnResult {
 	res := &kv.TxnResult{Succeeded: b.succeeded}
 	if len(b.ops) > 0 {

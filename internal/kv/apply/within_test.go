@@ -39,8 +39,8 @@ func tellEvents(events []kv.Event) (words []string) {
 	return words
 }
 
-// What a watch shows as previous is of before the transaction, in step and from history. What a deletion returns is of before
-// that operation.
+// A watch delivers previous pairs from before the transaction, in step and from history. A deletion returns the pairs from
+// before that operation.
 func TestMachine_Apply_previousWithinTxn(t *testing.T) {
 	b := newBench(t)
 	o := &observer{t: t, stream: b.m.Hub().Open()}
@@ -68,8 +68,8 @@ func TestMachine_Apply_previousWithinTxn(t *testing.T) {
 	}
 }
 
-// A put that keeps value or lease of a key which its transaction has deleted keeps nothing, on all members alike. Proposers
-// let a nested deletion of all keys pass; etcd 3.7 panics.
+// A put that keeps value or lease of a key which its transaction has deleted keeps nothing, on all members alike. Proposers let
+// a nested deletion of all keys pass; etcd 3.7 panics.
 func TestMachine_Apply_keepsWhatTxnDeleted(t *testing.T) {
 	for _, lsm := range []bool{false, true} {
 		b, other := newBenchOn(t, lsm), newBenchOn(t, !lsm)
@@ -98,7 +98,7 @@ func TestMachine_Apply_keepsWhatTxnDeleted(t *testing.T) {
 		if err != nil || err2 != nil || one != two {
 			t.Errorf("hashes of two members: %v and %v, %v %v", one, two, err, err2)
 		}
-		// With the key gone before the transaction begins it is refused as a whole.
+		// If the key does not exist before the transaction, the transaction is rejected as a whole.
 		b.do(del("k", ""))
 		gone := b.do(txn(kv.TxnOp{Then: []kv.Op{{Put: put("x", "y").Put}, {Put: &kv.PutOp{Key: []byte("k"), IgnoreValue: true}}}}))
 		if gone.Err != kv.ErrKeyNotFound || b.get("x") != nil {

@@ -15,7 +15,7 @@ const benchKeys = 5000 * census.DefaultKeys
 
 func benchKey(i int) []byte { return fmt.Appendf(nil, "/registry/pods/ns-%09d", i) }
 
-// tenMillion is a census of so many keys, and keys between them.
+// tenMillion returns a census of ten million keys, and keys between them.
 func tenMillion(b *testing.B) (c *census.Census, between [][]byte) {
 	b.Helper()
 	c = census.New(false, 1, census.Options{})
@@ -33,7 +33,7 @@ func tenMillion(b *testing.B) (c *census.Census, between [][]byte) {
 	return c, between
 }
 
-// cpuTime is what the process spent.
+// cpuTime is the CPU time of the process so far.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage

@@ -12,15 +12,15 @@ import (
 type Census struct {
 	mu        sync.Mutex
 	table     table
-	hint      int     // where the last change was
+	hint      int     // the interval of the last change
 	survey    *Survey // under way
-	next      int     // where Begin looks first
-	corrected int64   // intervals whose count was not what a survey found: never, but for faults
+	next      int     // where Begin starts its search
+	corrected int64   // intervals whose count differed from the survey's: only after faults
 
-	due atomic.Bool // an interval may want to be divided
+	due atomic.Bool // an interval may need to be divided
 }
 
-// New returns the census of a store that is at a revision. Of a store without keys everything is known.
+// New returns the census of a store at a revision. Only of an empty store does it know the count at once.
 func New(empty bool, at kv.Revision, options Options) *Census {
 	if options.Keys <= 0 {
 		options.Keys = DefaultKeys
@@ -41,7 +41,7 @@ func New(empty bool, at kv.Revision, options Options) *Census {
 	return c
 }
 
-// Apply takes the changes up to a revision, in their order. Reads below compact are no longer answered.
+// Apply adds the changes up to a revision, in their order. Reads below compact are no longer answered.
 func (c *Census) Apply(changes []Change, upTo, compact kv.Revision) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,8 +73,8 @@ func (c *Census) apply(change *Change) {
 	}
 }
 
-// Count tells how many keys there are in a range at a revision that was applied, but for those in walk, which are the
-// caller's to count.
+// Count returns the number of keys in a range at a revision that was applied, but for the keys in walk: the caller counts
+// those.
 func (c *Census) Count(key, end []byte, rev kv.Revision) (count int64, walk []Span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +110,7 @@ func (c *Census) Count(key, end []byte, rev kv.Revision) (count int64, walk []Sp
 	return count, walk
 }
 
-// want has an interval divided that a range ends in, if that would make walks through it shorter.
+// want makes an interval due for division in which a range ends, if that would make walks through it shorter.
 func (c *Census) want(v *interval) {
 	keys := c.table.options.Keys
 	if limit := divideWanted * keys; v.known() && v.limit == divideAt*keys && v.weight > limit {
@@ -119,19 +119,19 @@ func (c *Census) want(v *interval) {
 	}
 }
 
-// Due tells whether Begin may find something to do.
+// Due reports whether Begin may find an interval to divide.
 func (c *Census) Due() bool { return c.due.Load() }
 
-// Stats are what a census knows, and takes.
+// Stats are the size of a census.
 type Stats struct {
 	Intervals int
 	Unknown   int // of these
 	Bytes     int
-	Horizon   kv.Revision // what is known of older revisions is forgotten
+	Horizon   kv.Revision // reads of older revisions are not answered
 	Corrected int64
 }
 
-// Stats returns them.
+// Stats returns the size now.
 func (c *Census) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()

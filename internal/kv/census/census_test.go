@@ -11,17 +11,17 @@ import (
 	"github.com/quorate/quorate/internal/kv/census"
 )
 
-// world is a store of keys without values, and what a census says of it.
+// world is a store of keys without values, and its census.
 type world struct {
 	t        *testing.T
 	r        *rand.Rand
-	least    int // how many keys a walk visits, at least, unless it comes to the end
+	least    int // the fewest keys that a walk visits, unless it comes to the end
 	census   *census.Census
 	versions map[string][]census.Version // newest first
 	revision kv.Revision
 	compact  kv.Revision
 	survey   *census.Survey
-	seen     map[string][]census.Version // what an iterator of the survey sees
+	seen     map[string][]census.Version // the keys that an iterator of the survey sees
 }
 
 func (w *world) key() string {
@@ -41,7 +41,7 @@ func live(versions []census.Version, rev kv.Revision) bool {
 	return false
 }
 
-// change creates or deletes keys; those that exist already are changed without a word to the census.
+// change creates or deletes keys. Puts to existing keys are not passed to the census.
 func (w *world) change() {
 	var changes []census.Change
 	for range w.r.IntN(5) {
@@ -64,7 +64,7 @@ func (w *world) change() {
 	w.census.Apply(changes, w.revision, w.compact)
 }
 
-// drop deletes what nobody may read any more.
+// drop deletes versions that no read may see any more.
 func (w *world) drop() {
 	for key, versions := range w.versions {
 		for i, v := range versions {
@@ -83,7 +83,7 @@ func (w *world) drop() {
 	}
 }
 
-// divide makes the next move of a survey: it begins, or ends, with changes in between.
+// divide makes the next step of a survey: it begins or ends one, with changes in between.
 func (w *world) divide() {
 	if w.survey == nil {
 		if w.survey, _ = w.census.Begin(); w.survey != nil {
@@ -169,8 +169,8 @@ func (w *world) look() {
 	}
 }
 
-// Every count equals that of a list of all that happened: while intervals are divided and joined, changes come between the
-// beginning and the end of a survey, and the past is forgotten.
+// Every count equals that of a list of all changes: while intervals are divided and joined, changes come between the beginning
+// and the end of a survey, and the past is forgotten.
 func TestCensus_againstList(t *testing.T) {
 	for _, o := range []census.Options{
 		{Keys: 1}, {Keys: 2}, {Keys: 5}, {Keys: 1, LogBytes: 200, IntervalBytes: 1 << 20}, {Keys: 1, IntervalBytes: 1000},
@@ -209,7 +209,7 @@ func TestCensus_againstList(t *testing.T) {
 	}
 }
 
-// settle divides what is left to divide: then all is known, and takes no more than it may.
+// settle divides all due intervals: then all counts are known, within the bounds on memory.
 func (w *world) settle(o census.Options) {
 	w.t.Helper()
 	for range 10_000 {

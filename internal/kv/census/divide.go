@@ -1,7 +1,7 @@
 package census
 
-// Begin returns a survey of an interval that should be divided, if there is one. It takes the place of one that was begun
-// before. The iterator is to be taken afterwards, from a store that has all that was applied.
+// Begin returns a survey of an interval that should be divided, if there is one. It replaces a survey that was begun before.
+// The caller takes its iterator afterwards, from a store that has all changes that were applied.
 func (c *Census) Begin() (s *Survey, due bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,9 +37,9 @@ func (c *Census) Drop(s *Survey) {
 	}
 }
 
-// Finish puts what a survey found in the place of its interval. end is true if the walk reached the end of the span. A walk
-// that was given up before Add said so keeps what is complete; if that is nothing, the interval is not tried again until it has
-// doubled.
+// Finish replaces the survey's interval with those that it found. end is true if the walk reached the end of the span. A walk
+// that ended before Add returned true keeps its complete parts; if there is none, the interval is not divided again until it
+// has doubled.
 func (c *Census) Finish(s *Survey, end bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +73,7 @@ func (c *Census) Finish(s *Survey, end bool) {
 	}
 }
 
-// divide returns the intervals that take the place of one.
+// divide returns the intervals that replace one.
 func (c *Census) divide(s *Survey, old *interval, end bool) []interval {
 	made := make([]interval, 0, len(s.parts)+1)
 	for i := range s.parts {

@@ -8,14 +8,14 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// interval reaches from its bound to that of the next one.
+// interval holds the keys from its bound up to that of the next one.
 type interval struct {
 	bound  string
 	count  int64       // keys that exist, after the last change applied
 	last   kv.Revision // of the last change
 	floor  kv.Revision // log has every change after it
 	log    []mark      // in rising order
-	weight int         // keys that have versions, at most: those that were found, and those created since
+	weight int         // bound of the keys that have versions: those found, and those created since
 	limit  int         // of weight: beyond it the interval is divided
 }
 
@@ -31,10 +31,10 @@ const (
 	intervalBytes = 96
 )
 
-// unknown is the floor of an interval that nobody has counted: no revision reaches it.
+// unknown is the floor of an interval that was never counted: no revision reaches it.
 const unknown = kv.MaxRevision
 
-// noWeight is that of an interval that nobody has counted.
+// noWeight is the weight of an interval that was never counted.
 const noWeight = math.MaxInt / 2
 
 func (v *interval) known() bool { return v.floor != unknown }
@@ -68,7 +68,7 @@ func (v *interval) add(rev kv.Revision, born bool, horizon kv.Revision) {
 	v.weight++
 }
 
-// forget drops from the log what only reads below horizon need.
+// forget drops the marks that only reads below horizon need.
 func (v *interval) forget(horizon kv.Revision) {
 	if v.floor >= horizon {
 		return
@@ -83,7 +83,7 @@ func (v *interval) forget(horizon kv.Revision) {
 	v.log = append([]mark(nil), kept...)
 }
 
-// found is what a survey found in a part of its span.
+// found is the part of a survey's span with the keys found in it.
 type found struct {
 	bound   string
 	keys    int // that have versions
@@ -98,7 +98,7 @@ type change struct {
 	born     bool
 }
 
-// join adds what was found right behind.
+// join adds the next part, which begins where f ends.
 func (f *found) join(next *found) {
 	f.keys += next.keys
 	f.rows += next.rows
@@ -107,7 +107,7 @@ func (f *found) join(next *found) {
 	f.changes = append(f.changes, next.changes...)
 }
 
-// interval makes one with the log that the changes tell.
+// interval returns the interval of a part, with a log of its changes.
 func (f *found) interval(limit int) interval {
 	v := interval{bound: f.bound, count: f.count, last: f.floor, floor: f.floor, weight: f.keys, limit: limit}
 	f.changes = slices.DeleteFunc(f.changes, func(c change) bool { return c.revision <= f.floor })

@@ -56,9 +56,9 @@ func (s *Survey) note(change *Change) {
 	s.journal = append(s.journal, Change{Key: bytes.Clone(key), Revision: change.Revision, Born: change.Born})
 }
 
-// Add takes the next key with its versions, newest first, none of them after s.Revision. There are none below the first that is
-// not after s.Floor; whole is false if there are older ones that were not looked at. It returns true, and has not taken the
-// key, if the step has done enough.
+// Add adds the next key with its versions, newest first, none of them after s.Revision. The first one at or below s.Floor is
+// the last; whole is false if there are older ones that were not read. It returns true, and does not add the key, if the step
+// is done.
 func (s *Survey) Add(key []byte, versions []Version, whole bool) (enough bool) {
 	part := &s.parts[len(s.parts)-1]
 	if part.keys >= s.target || part.rows >= rowsOfKey*s.target {
@@ -79,14 +79,14 @@ func (s *Survey) Add(key []byte, versions []Version, whole bool) (enough bool) {
 	return false
 }
 
-// add counts a key and finds when it came and went.
+// add counts a key and finds its creations and deletions.
 func (f *found) add(versions []Version, whole bool, floor kv.Revision) {
 	for i, v := range versions {
 		if i == 0 && v.Live {
 			f.count++
 		}
 		if i > 0 && v.Revision == versions[i-1].Revision {
-			continue // one command changed the key more than once: what it left counts
+			continue // one command changed the key more than once: the last change counts
 		}
 		if v.Revision <= floor {
 			return

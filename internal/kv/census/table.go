@@ -12,9 +12,9 @@ type table struct {
 	options   Options
 	intervals []interval  // the bound of the first is the least key
 	applied   kv.Revision // the last change that is in them
-	horizon   kv.Revision // what is older is forgotten
-	hand      int         // where forget goes on
-	oldest    kv.Revision // that the logs have of the intervals before hand
+	horizon   kv.Revision // older revisions are forgotten
+	hand      int         // the interval at which forget continues
+	oldest    kv.Revision // the oldest mark in the intervals before hand
 
 	logBytes, boundBytes int
 }
@@ -33,7 +33,7 @@ func (t *table) holds(i int, key []byte) bool {
 		(i+1 == len(t.intervals) || string(key) < t.intervals[i+1].bound)
 }
 
-// upper is the bound of the next interval; last if there is none.
+// upper is the bound of the next interval; last is true if there is none.
 func (t *table) upper(i int) (bound string, last bool) {
 	if i+1 < len(t.intervals) {
 		return t.intervals[i+1].bound, false
@@ -41,7 +41,7 @@ func (t *table) upper(i int) (bound string, last bool) {
 	return "", true
 }
 
-// replace puts made in the place of interval i.
+// replace puts made in place of interval i.
 func (t *table) replace(i int, made []interval) {
 	t.logBytes -= cap(t.intervals[i].log) * markBytes
 	t.boundBytes -= len(t.intervals[i].bound)
@@ -52,18 +52,18 @@ func (t *table) replace(i int, made []interval) {
 	t.intervals = slices.Replace(t.intervals, i, i+1, made...)
 }
 
-// fixedBytes is what intervals take without their logs.
+// fixedBytes is the memory of intervals without their logs.
 func (t *table) fixedBytes() int { return len(t.intervals)*intervalBytes + t.boundBytes }
 
-// visitsOfStep is how many intervals forget visits, at least, and visitsOfChange for each change that was applied: a few
-// rounds, while no more than a quarter of the logs' room is filled.
+// forget visits at least visitsOfStep intervals, and visitsOfChange for each change that was applied: a few rounds while a
+// quarter of the logs' room fills.
 const (
 	visitsOfStep   = 256
 	visitsOfChange = 8
 )
 
-// forget drops the older half of what is known of the past, until a quarter of the logs' room is free. It goes on from call to
-// call, visiting so many intervals in each; more only if there is no room at all.
+// forget drops the older half of the known past, until a quarter of the logs' room is free. It continues from call to call,
+// visiting so many intervals in each; more only if there is no room at all.
 func (t *table) forget(visits int) {
 	for t.logBytes > t.options.LogBytes/4*3 && (visits > 0 || t.logBytes > t.options.LogBytes) {
 		visits--
@@ -88,8 +88,8 @@ func (t *table) forget(visits int) {
 	}
 }
 
-// coarsen joins neighbours, and makes intervals longer where that does not free a quarter of the room. What is known of the
-// past of those that are joined is forgotten.
+// coarsen joins neighbours, and makes intervals longer where that does not free a quarter of the room. The past of joined
+// intervals is forgotten.
 func (t *table) coarsen() {
 	for {
 		t.join()

@@ -4,13 +4,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quorate/quorate/internal/histogram"
+	"github.com/quorate/quorate/internal/base/histogram"
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// Counts is what a store did. Use New.
+// Counts are the counts of a store. Use New.
 type Counts struct {
-	// Operations on keys, also those inside transactions and those that end leases. Txns are commands that did more than one.
+	// Operations on keys, also those inside transactions and those that end leases. Txns are commands with more than one
+	// operation.
 	Puts, Deletes, Ranges, Txns atomic.Uint64
 	PutBytes                    atomic.Uint64 // keys and values of puts
 
@@ -19,30 +20,30 @@ type Counts struct {
 	GrantedTTLs                                                *histogram.Histogram // seconds
 
 	Compaction Compaction
-	Installing atomic.Bool // a snapshot is taking the place of the store
+	Installing atomic.Bool // a snapshot is replacing the store
 
 	applied [ops][2]applied
 }
 
-// Compaction is what was done to delete the history below the compact revision.
+// Compaction counts the deletion of history below the compact revision.
 type Compaction struct {
 	Keys  atomic.Uint64        // versions of keys deleted
 	Last  atomic.Int64         // when the last one was complete, in seconds of Unix time; 0: none was
 	Steps *histogram.Histogram // milliseconds of each step
 	Whole *histogram.Histogram // milliseconds of each compaction, its pauses included
 
-	Reclaims atomic.Uint64 // how often the store was rewritten, because much of it had been deleted
-	Failed   atomic.Uint64 // how often that failed
+	Reclaims atomic.Uint64 // rewrites of the store because much of it had been deleted
+	Failed   atomic.Uint64 // rewrites that failed
 }
 
-// applied is what is known of the commands of one kind that had one outcome.
+// applied counts the commands of one kind with one outcome.
 type applied struct {
 	count    atomic.Uint64
-	timed    uint64 // of count; of Timed
+	timed    uint64 // those of count that Timed has counted
 	duration *histogram.Histogram
 }
 
-// New returns counts of nothing.
+// New returns zero counts.
 func New() *Counts {
 	c := &Counts{
 		GrantedTTLs: histogram.New(1, 24),
@@ -66,15 +67,15 @@ func (c *Counts) Done(puts, deletes, ranges uint64) {
 	}
 }
 
-// Applied counts one command and how it ended.
+// Applied counts one command and its outcome.
 func (c *Counts) Applied(cmd *kv.Command, err error) {
 	c.Note(OpOf(cmd), err)
 }
 
-// Note counts one command of a kind and how it ended.
+// Note counts one command of a kind and its outcome.
 func (c *Counts) Note(op Op, err error) { c.applied[op][outcome(err == nil)].count.Add(1) }
 
-// Timed says how long all commands took that were applied since the last call: each of them is taken for an equal part.
+// Timed notes the time that all commands applied since the last call took together: each gets an equal part.
 func (c *Counts) Timed(took time.Duration) {
 	total := uint64(0)
 	var fresh [ops][2]uint64
@@ -93,7 +94,8 @@ func (c *Counts) Timed(took time.Duration) {
 	}
 }
 
-// Durations returns how long the commands of one kind took to apply, in seconds, by whether they were not rejected.
+// Durations returns how long the commands of one kind took to apply, in seconds: those that succeeded, or those that were
+// rejected.
 func (c *Counts) Durations(op Op, success bool) *histogram.Histogram {
 	return c.applied[op][outcome(success)].duration
 }

@@ -17,7 +17,7 @@ func TestCounts_Timed(t *testing.T) {
 	c.Applied(put, errors.New("no"))
 	c.Applied(grant, nil)
 	c.Timed(4 * time.Second)
-	c.Timed(time.Hour) // nothing was applied since
+	c.Timed(time.Hour) // no command was applied since
 	c.Applied(grant, nil)
 	c.Timed(3 * time.Second)
 	for _, row := range []struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// These benchmarks are of a million leases. They count the processor time of their own thread, which others on the machine hardly
-// change, and "hold" is how long the lock is held at most that the goroutine which applies needs.
+// These benchmarks use a million leases. They count the processor time of their own thread, on which the load of the machine
+// has little effect. "hold" is the longest hold of the lock, which the goroutine that applies needs.
 
 const million = 1_000_000
 
@@ -41,7 +41,7 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// spent is what a benchmark has measured.
+// spent is the time that a benchmark has measured.
 type spent struct{ total, longest time.Duration }
 
 // begin keeps the goroutine on its thread until end.
@@ -52,7 +52,7 @@ func begin() *spent {
 
 func (s *spent) end() { runtime.UnlockOSThread() }
 
-// time measures something.
+// time measures do.
 func (s *spent) time(b *testing.B, do func()) {
 	begun := cpu(b)
 	do()
@@ -60,17 +60,17 @@ func (s *spent) time(b *testing.B, do func()) {
 	s.total, s.longest = s.total+took, max(s.longest, took)
 }
 
-// report reports the time for each of so many in an iteration, and for a hold, in which there are so many.
+// report reports the time for each of inIteration items, and that of a hold of inHold items.
 func (s *spent) report(b *testing.B, name string, inIteration, inHold int) {
 	each := float64(s.total.Nanoseconds()) / float64(b.N) / float64(inIteration)
 	b.ReportMetric(each, "cpu-ns/"+name)
 	if inHold > 0 {
 		b.ReportMetric(each*float64(inHold)/1e3, "cpu-us/hold")
 	}
-	b.ReportMetric(0, "ns/op") // says nothing on a busy machine
+	b.ReportMetric(0, "ns/op") // meaningless on a busy machine
 }
 
-// BenchmarkPromote is what the goroutine that applies does when this member begins to lead; "settle", what gives all leases their
+// BenchmarkPromote measures the goroutine that applies when this member begins to lead; "settle" gives all leases their
 // deadlines after that.
 func BenchmarkPromote(b *testing.B) {
 	l := millionLeases()
@@ -95,7 +95,7 @@ func BenchmarkPromote(b *testing.B) {
 	})
 }
 
-// BenchmarkLeases lists all leases: the walk, in holds, and all with the order, which needs no lock.
+// BenchmarkLeases lists all leases: the walk, in holds, and the whole list with sorting, which needs no lock.
 func BenchmarkLeases(b *testing.B) {
 	l := promoted()
 	b.Run("walk", func(b *testing.B) {
@@ -150,7 +150,7 @@ func BenchmarkKeepAlive(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for i := range ids {
-			next = (next+611_953)%million + 1 // far apart, as they come from many clients
+			next = (next+611_953)%million + 1 // far apart, as those of many clients are
 			ids[i] = next * 7919
 		}
 		s.time(b, func() {
@@ -162,8 +162,8 @@ func BenchmarkKeepAlive(b *testing.B) {
 	s.report(b, "lease", atOnce, leasesPerHold)
 }
 
-// BenchmarkGrant grants a million leases, and hangs a million keys on one: what these are added to grows, and "longest" is the
-// longest that one of them took.
+// BenchmarkGrant grants a million leases, and attaches a million keys to one: the containers grow, and "longest" is the longest
+// time of one call.
 func BenchmarkGrant(b *testing.B) {
 	run := func(name string, each func(l *Lessor, rows *Rows, i int)) {
 		b.Run(name, func(b *testing.B) {

@@ -2,9 +2,8 @@ package lease
 
 import "time"
 
-// dueItem asks to look at a lease at a time that is not after its deadline. There is one for each lease that counts
-// down. A renewal does not touch it, which keeps keep-alives at the cost of one map look-up; Expired moves it on when
-// it comes to the top too early.
+// dueItem is the time to check a lease, at or before its deadline. There is one for each lease that counts down. A renewal does
+// not change it, so that a keep-alive costs one map look-up; Expired moves it on when it comes to the top too early.
 type dueItem struct {
 	at    time.Time
 	lease *lease

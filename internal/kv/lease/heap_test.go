@@ -17,7 +17,7 @@ func (noTable) DeleteRaw([]byte) {}
 
 var moment = time.Unix(1_000_000, 0)
 
-// Ensure that leases which are revoked long before their time leave nothing behind, and that the others still end in
+// Ensure that the heap keeps no items of leases which are revoked long before their time, and that the others still end in
 // order.
 func TestLessor_Revoke_leavesNothingInHeap(t *testing.T) {
 	l, rows := New(), &Rows{Table: noTable{}}
@@ -28,7 +28,7 @@ func TestLessor_Revoke_leavesNothingInHeap(t *testing.T) {
 	}
 	for id := kv.LeaseID(1000); id < 11_000; id++ {
 		l.Grant(rows, id, 1<<30)
-		l.Expired(moment, 0, 1000) // tells the time, so that the countdown begins
+		l.Expired(moment, 0, 1000) // passes the time, so that the countdown begins
 		l.Revoke(rows, id)
 	}
 	if l.due.length() != kept || l.all.length() != kept || l.fresh.length() != 0 {
@@ -45,8 +45,8 @@ func TestLessor_Revoke_leavesNothingInHeap(t *testing.T) {
 	}
 }
 
-// Every operation that may meet very many leases releases the lock after leasesPerHold of them: applying waits
-// for no longer than that.
+// Every operation that may visit very many leases releases the lock after leasesPerHold of them, so that applying waits no
+// longer than that.
 func TestLessor_holdsAreShort(t *testing.T) {
 	const leases = 20_000
 	l, rows := New(), &Rows{Table: noTable{}}
@@ -78,8 +78,8 @@ func TestLessor_holdsAreShort(t *testing.T) {
 	}
 }
 
-// A new leader restarts all leases at once. Where more would end in one second than it may revoke in one, some end later,
-// none earlier.
+// A new leader restarts all leases at once. Where more would end in one second than it may revoke in one, some end later, none
+// earlier.
 func TestLessor_Promote_spreadsPiledUpExpiries(t *testing.T) {
 	l, rows := New(), &Rows{Table: noTable{}}
 	ttls := map[kv.LeaseID]int64{}
@@ -111,7 +111,7 @@ func TestLessor_Promote_spreadsPiledUpExpiries(t *testing.T) {
 	}
 }
 
-// A walk that releases the lock misses no lease that stays, whatever else comes and goes meanwhile.
+// A walk that releases the lock misses no lease that exists throughout, whichever others are granted and revoked meanwhile.
 func TestLessor_walk_missesNothingThatStays(t *testing.T) {
 	const seed = 5
 	t.Logf("seed %d", seed)
@@ -122,7 +122,7 @@ func TestLessor_walk_missesNothingThatStays(t *testing.T) {
 		l.Grant(rows, id, 60)
 	}
 	next, seen := kv.LeaseID(2*stay+2), map[kv.LeaseID]bool{}
-	others := func() int { // come between two holds
+	others := func() int { // run between two holds
 		l.mu.Unlock()
 		defer l.mu.Lock()
 		for range 100 {
@@ -142,7 +142,7 @@ func TestLessor_walk_missesNothingThatStays(t *testing.T) {
 	}
 }
 
-// What leases and their keys count against the quota comes and goes with them.
+// The bytes of leases and their keys are counted against the quota while they exist.
 func TestLessor_SizeBytes(t *testing.T) {
 	l, rows := New(), &Rows{Table: noTable{}}
 	for id := kv.LeaseID(1); id <= 10; id++ {
@@ -165,7 +165,7 @@ func TestLessor_SizeBytes(t *testing.T) {
 	}
 }
 
-// Ensure that what is named at once has few keys, or is one lease, and that nothing is left out for that.
+// Ensure that Expired returns leases with few keys together, or a single lease, and leaves out none for ever.
 func TestLessor_Expired_boundsKeys(t *testing.T) {
 	l, rows := New(), &Rows{Table: noTable{}}
 	for id := kv.LeaseID(1); id <= 9; id++ {

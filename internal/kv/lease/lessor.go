@@ -9,46 +9,46 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// leasesPerHold is how many leases or keys are looked at while the lock is held once.
+// leasesPerHold bounds the leases or keys that are visited in one hold of the lock.
 const leasesPerHold = 512
 
 // Lessor keeps the leases of one member.
 type Lessor struct {
 	mu     sync.Mutex
 	leases map[kv.LeaseID]*lease
-	all    pages[*lease] // the same, in no order: who goes is replaced by the last
-	moved  uint64        // counts that
+	all    pages[*lease] // the same, unordered: the last one takes the place of a removed one
+	moved  uint64        // counts such replacements
 	size   int64         // see SizeBytes
 
 	// At the leader only.
 	primary bool
-	epoch   uint64    // counts Promote: deadlines of another epoch mean nothing
-	restart time.Time // when the TTLs of the leases that were there at Promote begin to run
-	waiting int       // the first so many of all may have been there then and not be in due yet
+	epoch   uint64    // counts Promote: deadlines of another epoch do not count
+	restart time.Time // when the TTLs of the leases that existed at Promote begin to run
+	waiting int       // the first so many of all may have existed then and not be in due yet
 	spread  spread
 	due     dueHeap
-	fresh   pages[*lease] // granted since the last call that told the time: their countdown has not begun
+	fresh   pages[*lease] // granted since the last call with a time: their countdown has not begun
 
-	longest int // most leases or keys looked at in one hold, for tests
+	longest int // most leases or keys visited in one hold, for tests
 }
 
 // lease is one lease. A deadline in the heap may be older than the lease's own: a renewal only moves the latter.
 type lease struct {
 	id         kv.LeaseID
 	ttlSeconds int64
-	keys       int   // how many hang on it
-	keysLen    int64 // bytes of them
+	keys       int   // attached to it
+	keysLen    int64 // their bytes
 	ending     bool  // some of its keys are deleted: see End
 	slot       int   // in Lessor.all
 
-	// These mean something only in the epoch in which they were set.
+	// These count only in the epoch in which they were set.
 	epoch    uint64
 	deadline time.Time
-	named    bool // Expired has returned it: a revocation may be on its way
+	named    bool // Expired has returned it: a revocation may be under way
 	place    int  // in Lessor.due, or notDue
 
 	granted uint64 // the epoch in which it was granted, if that was under this leader
-	revoked bool   // gone from the table; the list of fresh ones still has to notice
+	revoked bool   // no longer in the table; settle has not removed it from fresh yet
 }
 
 const notDue = -1
@@ -65,7 +65,7 @@ func (l *Lessor) Exists(id kv.LeaseID) bool {
 	return l.leases[id] != nil
 }
 
-// Live reports whether id names a lease that is not ending: keys may be hung on it.
+// Live reports whether id names a lease that is not ending: keys may be attached to it.
 func (l *Lessor) Live(id kv.LeaseID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +73,7 @@ func (l *Lessor) Live(id kv.LeaseID) bool {
 	return le != nil && !le.ending
 }
 
-// Ending reports whether a lease has lost a part of its keys, and waits to lose the rest.
+// Ending reports whether a lease has lost a part of its keys, and is to lose the others.
 func (l *Lessor) Ending(id kv.LeaseID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,21 +88,21 @@ func (l *Lessor) Len() int {
 	return len(l.leases)
 }
 
-// What a lease and a key that hangs on one count: a lease about as much in memory, and both about as much on disk.
+// The bytes counted for a lease and for an attached key: a lease takes about as much in memory, and both about as much on disk.
 const (
 	EachBytes = 256
 	keyBytes  = 64
 )
 
-// SizeBytes is what the leases count against the store's quota: the same on all members.
+// SizeBytes is the sum that the leases count against the store's quota: the same on all members.
 func (l *Lessor) SizeBytes() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.size
 }
 
-// inHolds calls step until it returns false, with the lock, and releases it in between. step returns how many leases
-// or keys it has looked at.
+// inHolds calls step with the lock held until it returns false, and releases the lock in between. step returns how many leases
+// or keys it has visited.
 func (l *Lessor) inHolds(step func() (looked int, more bool)) {
 	for more := true; more; {
 		l.mu.Lock()
@@ -113,8 +113,8 @@ func (l *Lessor) inHolds(step func() (looked int, more bool)) {
 	}
 }
 
-// walk visits the places of a list whose length may change between two holds, from the end on: who goes is replaced by
-// the last, so nothing that stays is missed, and what was visited may be visited again.
+// walk visits the places of a list whose length may change between two holds, from the end on. The last value takes the place
+// of a removed one, so no value that stays is missed; one may be visited twice.
 func (l *Lessor) walk(length func() int, visit func(at int)) {
 	at := -1
 	l.inHolds(func() (int, bool) {
@@ -132,7 +132,7 @@ func (l *Lessor) walk(length func() int, visit func(at int)) {
 	})
 }
 
-// KeysSize returns how many keys hang on a lease, and their bytes.
+// KeysSize returns the number of keys attached to a lease, and their bytes.
 func (l *Lessor) KeysSize(id kv.LeaseID) (keys int, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,15 +142,15 @@ func (l *Lessor) KeysSize(id kv.LeaseID) (keys int, bytes int64) {
 	return 0, 0
 }
 
-// Info is what a listing or LeaseTimeToLive tells of a lease.
+// Info describes a lease for a listing or LeaseTimeToLive.
 type Info struct {
 	ID         kv.LeaseID
 	TTLSeconds int64         // as granted
 	Remaining  time.Duration // at the leader; elsewhere the full TTL; never negative
 }
 
-// TimeToLive tells how long a lease has left. It returns kv.ErrLeaseNotFound, also of one that is ending, or ErrNotPrimary at
-// a follower.
+// TimeToLive returns the remaining time of a lease. The errors are kv.ErrLeaseNotFound, also for one that is ending, and
+// ErrNotPrimary at a follower.
 func (l *Lessor) TimeToLive(id kv.LeaseID, now time.Time) (Info, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -181,7 +181,7 @@ func (l *Lessor) info(le *lease, now time.Time) Info {
 	return info
 }
 
-// Leases lists all leases that are not ending, the first to end first; where two end together, or this member keeps no
+// Leases lists all leases that are not ending, the first to end first; of two that end together, or at a follower, which has no
 // deadlines, the smaller id comes first. A lease that is granted or revoked meanwhile may be in the list or not.
 func (l *Lessor) Leases(now time.Time) []Info {
 	l.mu.Lock()

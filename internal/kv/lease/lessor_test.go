@@ -14,7 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/lease"
 )
 
-// table is an engine whose batches are of one row.
+// table is an engine whose batches have one row each.
 type table map[string]string
 
 func (t table) Set(key, value []byte) { t[string(key)] = string(value) }
@@ -36,7 +36,7 @@ func (t table) Has(key []byte) (bool, error) {
 
 func rows(t table) *lease.Rows { return &lease.Rows{Table: t, Reader: t, Prefix: []byte("p")} }
 
-// visit returns the keys that hang on a lease.
+// visit returns the keys attached to a lease.
 func visit(t *testing.T, from lease.Visitor, id kv.LeaseID) (keys []string) {
 	t.Helper()
 	if err := from.VisitKeys(id, func(key []byte) bool { keys = append(keys, string(key)); return true }); err != nil {
@@ -45,7 +45,7 @@ func visit(t *testing.T, from lease.Visitor, id kv.LeaseID) (keys []string) {
 	return keys
 }
 
-// reopen loads what a table holds into a new Lessor, in the order of an engine.
+// reopen loads the rows of a table into a new Lessor, in the order of an engine.
 func reopen(t *testing.T, from table) *lease.Lessor {
 	t.Helper()
 	keys := make([]string, 0, len(from))
@@ -70,7 +70,7 @@ func at(seconds float64) time.Time { return start.Add(time.Duration(seconds * fl
 func TestLessor_Grant_counts_from_the_first_reading_after(t *testing.T) {
 	l := lease.New()
 	l.Promote(at(0), 0)
-	l.Grant(rows(table{}), 1, 10) // applied at some time that nobody told
+	l.Grant(rows(table{}), 1, 10) // applied before any call passed a time
 	if info, err := l.TimeToLive(1, at(5)); err != nil || info.Remaining != 10*time.Second {
 		t.Fatalf("the first reading says %v, %v; want the full 10s", info, err)
 	}
@@ -161,7 +161,7 @@ func TestLessor_Revoke_then_grant_of_the_same_id(t *testing.T) {
 	l, tab := lease.New(), table{}
 	l.Promote(at(0), 0)
 	l.Grant(rows(tab), 7, 5)
-	l.Revoke(rows(tab), 7) // before anybody told the time
+	l.Revoke(rows(tab), 7) // before any call passed a time
 	l.Grant(rows(tab), 7, 50)
 	if ids := l.Expired(at(49), 9, 1000); ids != nil {
 		t.Fatalf("the second lease of that id is named at 49s: %v", ids)
@@ -195,7 +195,7 @@ func TestLessor_Leases_order(t *testing.T) {
 	}
 }
 
-// Ensure that keys are those of a list in memory, through batches of which some end in a start, and that the ends of leases and
+// Ensure that keys are those of a list in memory, through batches and restarts between them, and that the ends of leases and
 // the numbers of keys agree with them.
 func TestRows_againstList(t *testing.T) {
 	const seed = 11
@@ -242,7 +242,7 @@ func TestRows_againstList(t *testing.T) {
 				t.Fatal(err)
 			}
 		case hung:
-			if err := l.Detach(r, id, []byte(key)); err != nil { // it hangs elsewhere
+			if err := l.Detach(r, id, []byte(key)); err != nil { // it is attached to another lease
 				t.Fatal(err)
 			}
 		default:
@@ -263,7 +263,7 @@ func TestRows_againstList(t *testing.T) {
 	}
 }
 
-// pendingBatch is an engine batch: nobody reads it before it is committed.
+// pendingBatch is an engine batch: its rows cannot be read before it is committed.
 type pendingBatch []func(table)
 
 func (b *pendingBatch) Set(key, value []byte) {
@@ -283,8 +283,8 @@ func (b *pendingBatch) commit(to table) {
 	*b = nil
 }
 
-// A client counts from the answer to its grant or renewal; no lease may be named before the client's own count ends,
-// through renewals, elections and calls that come late.
+// A client counts from the answer to its grant or renewal; no lease may be named before the client's own count ends, through
+// renewals, elections and calls that come late.
 func TestLessor_Expired_never_early(t *testing.T) {
 	for seed := int64(1); seed <= 40; seed++ {
 		rng := rand.New(rand.NewSource(seed))

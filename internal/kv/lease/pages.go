@@ -1,9 +1,9 @@
 package lease
 
-// pageLength is how many values a page has.
+// pageLength is the number of values of a page.
 const pageLength = 1024
 
-// pages is a list that grows by a page, so that nobody ever waits until all of a long list is copied into a longer one.
+// pages is a list that grows by a page, so that no call waits while a long list is copied into a longer one.
 type pages[T any] struct {
 	list [][]T // all but the last are full
 }

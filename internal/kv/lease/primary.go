@@ -6,12 +6,12 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// namedAgainAfter is how long the member has to commit the end of a lease before Expired names it once more.
+// namedAgainAfter is the time that the member has to commit the end of a lease before Expired names it once more.
 const namedAgainAfter = 2 * time.Second
 
-// Promote starts the deadlines of a new leader: every lease has its full TTL again, and extend on top, because a client
-// may have been answered by the leader before. It looks at no lease: Expired gives each one its deadline, and puts off
-// some where more would end in one second than can be revoked.
+// Promote starts the deadlines of a new leader: every lease has its full TTL again, and extend on top, because the leader
+// before may have renewed it. It visits no lease: Expired gives each one its deadline, and defers some where more would end in
+// one second than can be revoked.
 func (l *Lessor) Promote(now time.Time, extend time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -21,7 +21,7 @@ func (l *Lessor) Promote(now time.Time, extend time.Duration) {
 	l.waiting = l.all.length()
 }
 
-// Demote forgets the deadlines: this member leads no more.
+// Demote drops the deadlines: this member leads no more.
 func (l *Lessor) Demote() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -29,14 +29,14 @@ func (l *Lessor) Demote() {
 	l.forget()
 }
 
-// forget begins an epoch, without looking at any lease.
+// forget begins an epoch, without visiting any lease.
 func (l *Lessor) forget() {
 	l.epoch++
 	l.waiting, l.spread, l.due, l.fresh = 0, spread{}, dueHeap{}, pages[*lease]{}
 }
 
-// begin gives a lease its deadline, if it has none in this epoch. Counting from now and not from the grant is what makes
-// invariant 1 hold without a clock in the state machine: now is later.
+// begin gives a lease its deadline, if it has none in this epoch. Counting from now and not from the grant keeps invariant 1
+// without a clock in the state machine: now is later.
 func (l *Lessor) begin(le *lease, now time.Time) {
 	if le.epoch == l.epoch || le.revoked {
 		return
@@ -52,8 +52,8 @@ func (l *Lessor) begin(le *lease, now time.Time) {
 	l.due.push(dueItem{at: le.deadline, lease: le})
 }
 
-// settle begins the countdown of some leases that have no deadline yet: of those granted since the last time anybody
-// told the time, then of those that were there at Promote.
+// settle begins the countdown of some leases that have no deadline yet: of those granted since the last call with a time, then
+// of those that existed at Promote.
 func (l *Lessor) settle(now time.Time) (looked int) {
 	for ; looked < leasesPerHold && l.fresh.length() > 0; looked++ {
 		l.begin(*l.fresh.at(l.fresh.length() - 1), now)
@@ -67,14 +67,14 @@ func (l *Lessor) settle(now time.Time) (looked int) {
 	return looked
 }
 
-// Renewal is what became of a lease that was to be renewed.
+// Renewal is the result of the renewal of a lease.
 type Renewal struct {
-	TTLSeconds int64 // which begins anew
+	TTLSeconds int64 // the TTL, which begins anew
 	Err        error // nil, kv.ErrLeaseNotFound or ErrExpired
 }
 
-// Renew gives a lease its full TTL again and returns it. The caller must know that it still leads, as of a moment after
-// the renewal was asked for. Errors: ErrNotPrimary, kv.ErrLeaseNotFound, ErrExpired.
+// Renew gives a lease its full TTL again and returns it. The caller must know that it still led at a moment after the renewal
+// was asked for. Errors: ErrNotPrimary, kv.ErrLeaseNotFound, ErrExpired.
 func (l *Lessor) Renew(id kv.LeaseID, now time.Time) (ttlSeconds int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,7 +85,7 @@ func (l *Lessor) Renew(id kv.LeaseID, now time.Time) (ttlSeconds int64, err erro
 	return renewed.TTLSeconds, renewed.Err
 }
 
-// RenewAll is Renew for many leases; the answers are in their order. The error is nil or ErrNotPrimary: leadership may end
+// RenewAll is Renew for many leases; the results are in the order of ids. The error is nil or ErrNotPrimary: leadership may end
 // in between.
 func (l *Lessor) RenewAll(ids []kv.LeaseID, now time.Time) (renewed []Renewal, err error) {
 	renewed = make([]Renewal, 0, len(ids))
@@ -118,9 +118,9 @@ func (l *Lessor) renew(id kv.LeaseID, now time.Time) Renewal {
 	return Renewal{TTLSeconds: le.ttlSeconds}
 }
 
-// Expired returns leases whose time is over, the longest overdue first; the member proposes to revoke them. They are at most
-// so many, and have at most so many keys together, or it is one lease. One that is still there a while later is named again,
-// and one that is ending as soon as a part of it is gone. At a follower there are none.
+// Expired returns leases that are past their deadlines, the longest overdue first; the member proposes to revoke them. It
+// returns up to leases of them, with up to keys keys together, or a single lease. A lease that still exists after
+// namedAgainAfter is returned again, and one that is ending as soon as a part of it is gone. At a follower there are none.
 func (l *Lessor) Expired(now time.Time, leases, keys int) []kv.LeaseID {
 	var ids []kv.LeaseID
 	var epoch uint64
@@ -129,7 +129,7 @@ func (l *Lessor) Expired(now time.Time, leases, keys int) []kv.LeaseID {
 			epoch = l.epoch
 		}
 		if !l.primary || l.epoch != epoch {
-			ids = nil // leadership came or went in between
+			ids = nil // leadership changed in between
 			return 0, false
 		}
 		looked = l.settle(now)

@@ -8,26 +8,26 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// Rows of the lease table, below a prefix that the state machine gives:
+// Rows of the lease table, below a prefix that the state machine passes:
 //
 //	prefix 'g' id                ->  TTL in seconds, varint: granted; and a byte, 1, if it is ending
-//	prefix 'k' id key            ->  (empty): key hangs on the lease
+//	prefix 'k' id key            ->  (empty): the key is attached to the lease
 //
-// An id is 8 bytes, big-endian, with its sign turned, so that rows stand in the order of ids, and every lease before
-// the first key.
+// An id is 8 bytes, big-endian, with its sign bit inverted, so that rows are in the order of ids, and every lease before the
+// first key.
 const (
 	rowLease = 'g'
 	rowKey   = 'k'
 
 	markEnding = 1
 
-	// GrantedRows is the kind of rows of which there is one for each lease.
+	// GrantedRows is the kind of row that each lease has once.
 	GrantedRows = rowLease
 
 	signBit = 1 << 63
 )
 
-// Table is where the replicated half is written: the engine batch of the entry being applied.
+// Table receives the rows of the replicated half: the engine batch of the entry being applied.
 type Table interface {
 	Set(key, value []byte)
 	DeleteRaw(key []byte)
@@ -36,10 +36,10 @@ type Table interface {
 // Rows is the lease table seen through one engine batch, which Begin begins.
 type Rows struct {
 	Table   Table
-	Reader  Reader // nil: keys are attached, and nothing else
+	Reader  Reader // nil: the caller only attaches keys
 	Prefix  []byte
 	changed map[kv.LeaseID]*changedKeys // by this batch
-	ended   map[kv.LeaseID][]byte       // of leases that are ending: the first key that may be left
+	ended   map[kv.LeaseID][]byte       // of leases that are ending: the first key that may still be attached
 	buf     []byte
 }
 
@@ -64,12 +64,12 @@ type Reader interface {
 
 // Visitor visits the keys of leases.
 type Visitor interface {
-	// VisitKeys calls visit with each key that hangs on a lease, in order, until it returns false; of a lease that does not
-	// exist there are none. The key is valid during the call. The error is an operating error.
+	// VisitKeys calls visit with each key attached to a lease, in order, until it returns false; of a lease that does not exist
+	// there are none. The key is valid during the call. The error is an operating error.
 	VisitKeys(id kv.LeaseID, visit func(key []byte) bool) error
 }
 
-// Committed is the keys of leases as the last batch that was committed left them.
+// Committed are the keys of leases as of the last committed batch.
 type Committed struct {
 	Reader Reader
 	Prefix []byte
@@ -88,15 +88,14 @@ func (c *Committed) visitFrom(id kv.LeaseID, first []byte, visit func(key []byte
 // endOf is the least key above all that begin with the row of an id.
 func endOf(row []byte) []byte {
 	end := bytes.Clone(row)
-	for i := len(end) - 1; ; i-- { // the kind is no 0xff
+	for i := len(end) - 1; ; i-- { // ends: the kind is not 0xff
 		if end[i]++; end[i] != 0 {
 			return end[:i+1]
 		}
 	}
 }
 
-// VisitKeys implements Visitor: what hangs on a lease with all that this batch has changed. The key that is visited may be
-// detached meanwhile.
+// VisitKeys implements Visitor: the keys attached to a lease with all changes of this batch. visit may detach the key.
 func (r *Rows) VisitKeys(id kv.LeaseID, visit func(key []byte) bool) error {
 	of, first := r.changed[id], r.ended[id]
 	added, more := of.added(), true
@@ -109,7 +108,7 @@ func (r *Rows) VisitKeys(id kv.LeaseID, visit func(key []byte) bool) error {
 			for ; more && len(added) > 0 && added[0] < string(key); added = added[1:] {
 				more = visit([]byte(added[0]))
 			}
-			if !more || of.knows(key) { // what the batch has added comes from there
+			if !more || of.knows(key) { // keys that the batch attached come from added
 				return more
 			}
 			more = visit(key)
@@ -125,13 +124,13 @@ func (r *Rows) VisitKeys(id kv.LeaseID, visit func(key []byte) bool) error {
 	return nil
 }
 
-// changedKeys are what a batch has changed of a lease.
+// changedKeys are the changes of a lease by a batch.
 type changedKeys struct {
-	anew  bool            // a lease of this id ended in this batch, or began: no row that is committed is of it
-	hangs map[string]bool // whether a key hangs on it
+	anew  bool            // a lease of this id ended or began in this batch: no committed row belongs to it
+	hangs map[string]bool // whether a key is attached to it
 }
 
-// added returns the keys that hang on the lease since the batch began, sorted.
+// added returns the keys attached to the lease since the batch began, sorted.
 func (c *changedKeys) added() []string {
 	if c == nil {
 		return nil
@@ -154,8 +153,8 @@ func (c *changedKeys) knows(key []byte) bool {
 	return known
 }
 
-// hangs reports whether key, whose row is given, hangs on a lease that exists: a version may name one that did not when it
-// was loaded.
+// hangs reports whether key, whose row is given, is attached to a lease that exists: a version may name one that did not exist
+// when the version was loaded.
 func (r *Rows) hangs(id kv.LeaseID, key, row []byte) (bool, error) {
 	of := r.changed[id]
 	if of != nil {
@@ -166,7 +165,7 @@ func (r *Rows) hangs(id kv.LeaseID, key, row []byte) (bool, error) {
 	return r.Reader.Has(row)
 }
 
-// of returns what this batch has changed of a lease; nil for who only attaches keys.
+// of returns this batch's changes of a lease; nil if the caller only attaches keys.
 func (r *Rows) of(id kv.LeaseID) *changedKeys {
 	if r.Reader == nil {
 		return nil
@@ -180,7 +179,7 @@ func (r *Rows) of(id kv.LeaseID) *changedKeys {
 	return r.changed[id]
 }
 
-// anew takes note that a lease ended, or began: it has no keys.
+// anew notes that a lease ended, or began: it has no keys.
 func (r *Rows) anew(id kv.LeaseID) {
 	delete(r.ended, id)
 	if of := r.of(id); of != nil {
@@ -188,15 +187,15 @@ func (r *Rows) anew(id kv.LeaseID) {
 	}
 }
 
-// note takes down what became of a key, until the batch is committed.
+// note keeps the change of a key until the batch is committed.
 func (r *Rows) note(id kv.LeaseID, key []byte, hangs bool) {
 	if of := r.of(id); of != nil {
 		of.hangs[string(key)] = hangs
 	}
 }
 
-// end takes note that all keys of a lease up to one are gone, and that no more come. So the next part neither sees what was
-// dropped in the same batch, nor looks at all that was deleted before. It is not needed after a start.
+// end notes that all keys of a lease up to one are gone, and that no more come. So the next part neither sees the keys that
+// were dropped in the same batch, nor passes over all that were deleted before. It is not needed after a restart.
 func (r *Rows) end(id kv.LeaseID, last []byte) {
 	if r.ended == nil {
 		r.ended = map[kv.LeaseID][]byte{}

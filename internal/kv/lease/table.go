@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/kv"
 )
 
@@ -31,8 +31,7 @@ func (l *Lessor) grant(id kv.LeaseID, ttlSeconds int64) {
 	}
 }
 
-// Revoke removes a lease on which no key hangs any more: the caller deletes the keys first, in the order of VisitKeys, and
-// drops each of them.
+// Revoke removes a lease without keys: the caller deletes the keys first, in the order of VisitKeys, and drops each of them.
 func (l *Lessor) Revoke(rows *Rows, id kv.LeaseID) {
 	rows.Table.DeleteRaw(rows.row(rowLease, id))
 	rows.anew(id)
@@ -52,8 +51,8 @@ func (l *Lessor) Revoke(rows *Rows, id kv.LeaseID) {
 	}
 }
 
-// End marks a lease of whose keys those up to last, in the order of VisitKeys, have been dropped, and which has more: it
-// cannot be renewed, listed or given keys any more, and is due at once, under every leader from now on.
+// End marks a lease that has lost its keys up to last, in the order of VisitKeys, and has more: it cannot be renewed, listed or
+// given keys any more, and is due at once, under every leader from now on.
 func (l *Lessor) End(rows *Rows, id kv.LeaseID, last []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,13 +65,13 @@ func (l *Lessor) End(rows *Rows, id kv.LeaseID, last []byte) {
 		rows.Table.Set(rows.row(rowLease, id), append(value, markEnding))
 	}
 	if l.primary && le.epoch == l.epoch && le.place != notDue {
-		l.due.at(le.place).at = le.deadline // when it was named last: others that are due get their turn
+		l.due.at(le.place).at = le.deadline // its last naming: other due leases get their turn
 		l.due.up(le.place)
 		l.due.down(le.place)
 	}
 }
 
-// Attach hangs key, which hangs on none, on a lease.
+// Attach attaches key, which is attached to no lease, to one.
 func (l *Lessor) Attach(rows *Rows, id kv.LeaseID, key []byte) {
 	row := append(rows.row(rowKey, id), key...)
 	rows.buf = row
@@ -93,7 +92,7 @@ func (l *Lessor) attach(id kv.LeaseID, keyLen int) {
 	l.size += keyBytes + int64(keyLen)
 }
 
-// Detach takes key off a lease, if it hangs there. The error is an operating error.
+// Detach detaches key from a lease, if it is attached to it. The error is an operating error.
 func (l *Lessor) Detach(rows *Rows, id kv.LeaseID, key []byte) error {
 	if !l.Exists(id) {
 		return nil
@@ -108,7 +107,7 @@ func (l *Lessor) Detach(rows *Rows, id kv.LeaseID, key []byte) error {
 	return nil
 }
 
-// Drop takes key, which VisitKeys told, off a lease that is about to be revoked. Nothing is kept in memory for it.
+// Drop detaches key, which VisitKeys visited, from a lease that is about to be revoked. It needs no memory.
 func (l *Lessor) Drop(rows *Rows, id kv.LeaseID, key []byte) {
 	row := append(rows.row(rowKey, id), key...)
 	rows.buf = row
@@ -121,8 +120,8 @@ func (l *Lessor) Drop(rows *Rows, id kv.LeaseID, key []byte) {
 	l.size -= keyBytes + int64(len(key))
 }
 
-// Load takes one row of the table into a Lessor that is being opened; key is without the prefix. Rows come in the order
-// of the engine.
+// Load adds one row of the table to a Lessor that is being opened; key is without the prefix. Rows come in the order of the
+// engine.
 func (l *Lessor) Load(key, value []byte) error {
 	if len(key) < 9 {
 		return fmt.Errorf("%w: key of %d bytes", ErrBadRow, len(key))

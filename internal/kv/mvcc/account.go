@@ -2,7 +2,7 @@ package mvcc
 
 import "github.com/quorate/quorate/internal/kv"
 
-// asked is an account that remembers whether it has refused something.
+// asked is an account that remembers whether it has refused bytes.
 type asked struct {
 	kv.Account
 	refused bool
@@ -19,13 +19,13 @@ func (a *asked) remember(err error) error {
 	return err
 }
 
-// walkStep is how much a walk looks at between two calls of Walk: a fraction of a millisecond.
+// walkStep is how much a walk reads between two calls of Walk: a fraction of a millisecond.
 const walkStep = 64 * kv.WalkKeyBytes
 
-// walk tells an account how far it has come.
+// walk reports the progress of a walk to an account.
 type walk struct {
-	account kv.Account // nil: nobody asks
-	since   int        // the last call of Walk
+	account kv.Account // nil: no account counts the walk
+	since   int        // since the last call of Walk
 }
 
 func (w *walk) over(bytes int) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
-// full is an account without room. It notes what was asked for, and how much memory had been taken by then.
+// full is an account without room. It notes the bytes that were asked for, and how much memory was in use by then.
 type full struct {
 	asked     int
 	allocated uint64
@@ -34,11 +34,11 @@ func (f *full) Walk(int) error { return nil }
 
 func (f *full) Release() {}
 
-// Ensure that who waits for room for a large value does not hold that value meanwhile.
+// Ensure that a read that waits for room for a large value does not hold that value meanwhile.
 func TestStore_RangeWithin_takesBeforeItReads(t *testing.T) {
 	const size = 8 << 20
 	for _, o := range openers {
-		s, eng := openStore(t, o, vfs.NewMem(), -1) // without a cache, in which it would be shared
+		s, eng := openStore(t, o, vfs.NewMem(), -1) // without a cache, which would share the value
 		put(t, s, "large", string(bytes.Repeat([]byte{1}, size)), 0)
 		for name, op := range map[string]kv.RangeOp{
 			"now": {Key: []byte("large")}, "then": {Key: []byte("large"), Revision: 2},
@@ -96,7 +96,7 @@ func (w *weary) Walk(n int) error {
 	return nil
 }
 
-// Ensure that every walk over many keys, also over those that are deleted, or have many versions, can be ended, and ends.
+// Ensure that every walk over many keys, also over deleted ones and those with many versions, can be ended, and ends.
 func TestStore_walks_end(t *testing.T) {
 	const keys = 1000
 	for _, o := range openers {
@@ -184,7 +184,7 @@ func TestStore_walks_end(t *testing.T) {
 // Ensure that a comparison of a large value makes no copy of it.
 func TestStore_CheckAt_large(t *testing.T) {
 	const size = 8 << 20
-	inMemory := slices.IndexFunc(openers, func(o opener) bool { return o.name == "mem" }) // which reads without copies
+	inMemory := slices.IndexFunc(openers, func(o opener) bool { return o.name == "mem" }) // reads without copies
 	s, eng := openStore(t, openers[inMemory], vfs.NewMem(), -1)
 	defer func() { _ = eng.Close() }()
 	put(t, s, "large", string(bytes.Repeat([]byte{1}, size)), 0)

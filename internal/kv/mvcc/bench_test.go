@@ -151,7 +151,7 @@ func BenchmarkRange(b *testing.B) {
 	}
 }
 
-// copier copies what it is given into the same memory again and again, as the encoder of an answer does into chunks.
+// copier copies the rows into the same memory again and again, as the encoder of an answer does into chunks.
 type copier struct {
 	chunk [16 << 10]byte
 	used  int

@@ -8,14 +8,13 @@ import (
 
 // cache holds current versions of keys, and the knowledge that a key is absent, within a budget of bytes.
 //
-// The danger is a reader that looked up an old version, fell asleep, and puts it in after the writer changed the key.
-// So each shard stamps the hash of every written key with the revision of the write, and a reader's entry is taken only
-// if no write later than what the reader saw bears its stamp. Invariant: an entry is the newest version of its key
-// among all that the writer has handed to the cache, hence the version at every revision from entry.since to the
-// published one.
+// The danger is a reader that looked up an old version, paused, and stores it after the writer changed the key. So each shard
+// stamps the hash of every written key with the revision of the write, and takes a reader's entry only if no write later than
+// the reader's revision has its stamp. Invariant: an entry is the newest version of its key among all that the writer has put
+// into the cache, hence the version at every revision from entry.since to the published one.
 //
-// Eviction is CLOCK: a hand goes round the slots and takes the first that was not used since its last visit. The hash
-// is fixed, so that a simulation repeats exactly.
+// Eviction is CLOCK: a hand goes round the slots and evicts the first that was not used since its last visit. The hash is
+// fixed, so that a simulation repeats exactly.
 type cache struct {
 	shards    [cacheShards]cacheShard
 	maxEntry  int // larger ones are not kept
@@ -46,7 +45,7 @@ type cacheShard struct {
 type cacheEntry struct {
 	key   string
 	kv    *kv.KeyValue // nil: the key is absent
-	since kv.Rev       // the entry is true from this change on, which wrote kv if there is one
+	since kv.Rev       // the entry is valid from this change on, which wrote kv if there is one
 	size  int
 	used  bool
 }
@@ -75,7 +74,7 @@ func (c *cache) at(hash uint64) (*cacheShard, int) {
 	return &c.shards[hash>>60%cacheShards], int(hash >> 40 % cacheStamps)
 }
 
-// get returns the entry of key if it tells the state at rev, and the change since which it is true.
+// get returns the entry of key if it is valid at rev, and the change from which on it is valid.
 func (c *cache) get(key []byte, rev kv.Revision) (version *kv.KeyValue, since kv.Rev, found bool) {
 	if !c.isEnabled {
 		return nil, kv.Rev{}, false
@@ -100,7 +99,7 @@ func (c *cache) get(key []byte, rev kv.Revision) (version *kv.KeyValue, since kv
 	return e.kv, e.since, true
 }
 
-// put is the writer's: version is the newest of key, or nil if rev deleted it.
+// put is called by the writer: version is the newest of key, or nil if rev deleted it.
 func (c *cache) put(key string, hash uint64, version *kv.KeyValue, rev kv.Rev) {
 	if !c.isEnabled {
 		return
@@ -112,7 +111,7 @@ func (c *cache) put(key string, hash uint64, version *kv.KeyValue, rev kv.Rev) {
 	c.store(shard, key, version, rev)
 }
 
-// learn is a reader's: at revision seen (complete when the reader looked) the newest version of key was this.
+// learn is called by a reader: version was the newest of key at revision seen, which was complete when the reader looked.
 func (c *cache) learn(key []byte, version *kv.KeyValue, since kv.Rev, seen kv.Revision) {
 	if !c.isEnabled {
 		return
@@ -124,7 +123,7 @@ func (c *cache) learn(key []byte, version *kv.KeyValue, since kv.Rev, seen kv.Re
 		return
 	}
 	if _, found := shard.slots[string(key)]; found {
-		return // and it is the newest already
+		return // the entry is the newest already
 	}
 	c.store(shard, string(key), version, since)
 }
@@ -196,7 +195,7 @@ func (s *cacheShard) sweep() {
 	}
 }
 
-// sizeBytes is what the entries take.
+// sizeBytes is the size of all entries.
 func (c *cache) sizeBytes() int {
 	total := 0
 	for i := range c.shards {

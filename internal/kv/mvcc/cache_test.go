@@ -11,7 +11,7 @@ func version(key string, mod kv.Revision, size int) *kv.KeyValue {
 	return &kv.KeyValue{Key: []byte(key), Value: make([]byte, size), ModRevision: mod}
 }
 
-// A reader that looked before a write must not put what it saw in after it.
+// A reader that looked before a write must not store the old version after it.
 func TestCache_learn_afterWrite(t *testing.T) {
 	c := newCache(1 << 20)
 	c.put("k", hashKey([]byte("k")), version("k", 12, 1), kv.Rev{Main: 12})
@@ -62,7 +62,7 @@ func TestCache_budget(t *testing.T) {
 	}
 }
 
-// What is used again survives a scan of what is not.
+// Entries that are used again survive a scan of others.
 func TestCache_clock(t *testing.T) {
 	c := newCache(1 << 20)
 	c.put("hot", hashKey([]byte("hot")), version("hot", 2, 100), kv.Rev{Main: 2})

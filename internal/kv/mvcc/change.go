@@ -6,8 +6,8 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// change is what happened to one key at one revision. The changes of a batch share rows (pack.go). Each names the version
-// that it replaced, but for those of a store that was filled from a file:
+// change is the change of one key at one revision. The changes of a batch share rows (pack.go). Each names the version that it
+// replaced, but for those of a store that was filled from a file:
 //
 //	uvarint main-before.main | uvarint before.sub | uvarint length of the row before
 type change struct {
@@ -17,7 +17,7 @@ type change struct {
 	named  bool // before is known
 }
 
-// Kinds of changes. A creation replaces nothing: the tombstone before it, if there was one, goes with its own change.
+// Kinds of changes. A creation replaces nothing: a tombstone before it is deleted with its own change.
 const (
 	changeUpdate = 0
 	changeCreate = 1
@@ -32,7 +32,7 @@ func appendBefore(dst []byte, c *change, rev kv.Rev) []byte {
 	return binary.AppendUvarint(dst, uint64(c.before.row))
 }
 
-// decodeBefore undoes appendBefore and returns what follows.
+// decodeBefore reverses appendBefore and returns the rest of the row.
 func (c *change) decodeBefore(row []byte, rev kv.Rev) (rest []byte, ok bool) {
 	var numbers [3]uint64
 	for i := range numbers {
@@ -50,5 +50,5 @@ func (c *change) decodeBefore(row []byte, rev kv.Rev) (rest []byte, ok bool) {
 	return row, later(rev, c.before.rev)
 }
 
-// maxRowLen is above the length of every record: values are bounded by the size of a command.
+// maxRowLen exceeds the length of every record: the size of a command bounds values.
 const maxRowLen = 1 << 40

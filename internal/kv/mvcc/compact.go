@@ -11,33 +11,33 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// compactor deletes the rows that the compact revision made unreachable. It walks the table of changes, in order, from the
-// last compact revision to this one. Each change names the version that it replaced, so the walk reads no versions; where a
-// change does not have the name, the version is looked up. The rows of the changes go with what they name, in one batch, so
-// they are the progress, too: after a crash the walk begins at the first that is left. A pack goes with its last change. So
+// compactor deletes the rows that the compact revision made unreachable. It walks the table of changes, in order, from the last
+// compact revision to this one. Each change names the version that it replaced, so the walk reads no versions; if a change does
+// not name it, the version is looked up. The rows of changes are deleted in one batch with the versions that they name, so they
+// record the progress, too: after a crash the walk begins at the first that is left. A pack is deleted with its last change. So
 // one may be left that begins with changes which were walked before; at and done tell which ones.
 //
-// What stays of a key: its newest version at or below the compact revision, unless that is a tombstone, and everything at the
-// compact revision itself, since a watch may start there. So, compacting at C after a compaction at B:
+// A key keeps its newest version at or below the compact revision, unless that is a tombstone, and everything at the compact
+// revision itself, since a watch may start there. So, compacting at C after a compaction at B:
 //
-//   - a change replaces a version: that version goes, unless it is of revision C; if the change is of revision B, the version
-//     went with B already unless it is of revision B, too;
-//   - a tombstone goes with its own change, unless it is of revision C.
+//   - the version that a change replaced is deleted, unless it is of revision C; if the change is of revision B, the version
+//     was deleted with B already unless it is of revision B, too;
+//   - a tombstone is deleted with its own change, unless it is of revision C.
 //
-// No version goes twice (engine.Batch.SingleDelete needs that): what is looked up is there, and what a row names goes with that
-// row. Nor is one written twice, as its revision is in its key.
+// No version is deleted twice (engine.Batch.SingleDelete needs that): a version that is looked up exists, and one that a row
+// names is deleted with that row. Nor is one written twice, as its revision is in its key.
 type compactor struct {
 	store *Store
 	mu    sync.Mutex // one step at a time
 	done  kv.Revision
-	// at is where the next step goes on among the changes at the compact revision, which stay. It is of target.
+	// at is where the next step continues among the changes at the compact revision, which stay. It belongs to target.
 	at     kv.Rev
 	target kv.Revision
 
 	droppedVersions, droppedBytes atomic.Int64
 }
 
-// stepChanges is how many changes a step looks at, at most.
+// stepChanges bounds the changes of a step.
 const stepChanges = 4096
 
 func (c *compactor) load() error {
@@ -54,9 +54,9 @@ func (c *compactor) load() error {
 	return nil
 }
 
-// CompactStep looks at no more than maxChanges changes, 4,096 if that is less, deletes the versions that they replaced, and
-// reports whether nothing is left to do. It may run beside readers and the writer. What it does not finish, also before a
-// crash, later calls do.
+// CompactStep walks at most maxChanges changes, 4,096 if that is less, deletes the versions that they replaced, and reports
+// whether the compaction is complete. It may run beside readers and the writer. Later calls continue where it stopped, also
+// after a crash.
 func (s *Store) CompactStep(maxChanges int) (done bool, err error) {
 	c := &s.compactor
 	c.mu.Lock()
@@ -65,7 +65,7 @@ func (s *Store) CompactStep(maxChanges int) (done bool, err error) {
 	if target <= c.done {
 		return true, nil
 	}
-	if c.at == (kv.Rev{}) { // a walk that has begun goes on to its own target, whose changes must not be walked twice
+	if c.at == (kv.Rev{}) { // a walk continues to its own target: its changes must not be walked twice
 		c.target = target
 	}
 	if err := c.step(min(max(maxChanges, 1), stepChanges)); err != nil {
@@ -135,8 +135,8 @@ func (c *compactor) step(maxChanges int) (err error) {
 	return nil
 }
 
-// walk drops what the next changes replaced. first is the first of them, next the change behind them; each is zero if there
-// is none.
+// walk deletes the versions that the next changes replaced. first is the first of these changes, next the one after them; each
+// is zero if there is none.
 func (c *compactor) walk(d *deletion, maxChanges int) (first, next kv.Rev, err error) {
 	from := c.at
 	if from == (kv.Rev{}) {
@@ -179,7 +179,7 @@ func (c *compactor) drop(d *deletion, change *change, rev kv.Rev) error {
 	return nil
 }
 
-// lookUp looks for the version that a change replaced, where the change does not name it.
+// lookUp finds the version that a change replaced, if the change does not name it.
 func (d *deletion) lookUp(eng engine.Engine, change *change, rev kv.Rev) (err error) {
 	if d.lookup == nil {
 		if d.lookup, err = eng.NewIter([]byte{tableVersions}, []byte{tableVersions + 1}); err != nil {

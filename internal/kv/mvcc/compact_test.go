@@ -32,8 +32,8 @@ func TestWriter_Compact_refuses(t *testing.T) {
 	}
 }
 
-// A watch may start at the compact revision itself, so what happened at it is kept, a deletion, too; the next
-// compaction takes that.
+// A watch may start at the compact revision itself, so changes at it are kept, deletions, too; the next compaction deletes
+// them.
 func TestStore_CompactStep_keepsCompactRevision(t *testing.T) {
 	for _, o := range openers {
 		t.Run(o.name, func(t *testing.T) {
@@ -158,7 +158,8 @@ func TestStore_HashKV_agrees(t *testing.T) {
 	}
 }
 
-// Rows of other tables share the batch: others see them with the commit, and a crash keeps or loses them together with the keys.
+// Rows of other tables share the batch: readers see them with the commit, and a crash keeps or loses them together with the
+// keys.
 func TestWriter_Set_sameBatch(t *testing.T) {
 	for _, o := range openers {
 		t.Run(o.name, func(t *testing.T) {

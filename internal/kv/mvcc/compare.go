@@ -9,8 +9,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// CheckAt tells whether the condition holds at a published revision; zero is now. What it looks at is taken off left, unless
-// that is nil; when nothing is left it ends, and says no. An error of account, which may be nil, ends it, too.
+// CheckAt reports whether the condition holds at a published revision; zero is now. Its looks are subtracted from left, unless
+// that is nil; when left is used up it ends, and returns false. An error of account, which may be nil, ends it, too.
 func (s *Store) CheckAt(c *kv.Compare, rev kv.Revision, account kv.Account, left *int64) (holds bool, err error) {
 	_, err = s.atRevision(rev, func(rev kv.Revision) error {
 		holds, err = s.holdsAt(c, rev, account, left)
@@ -28,7 +28,7 @@ func (s *Store) holdsAt(c *kv.Compare, rev kv.Revision, account kv.Account, left
 		if found, _, ok := s.cache.get(c.Key, rev); ok {
 			return look.one(c, found) && !look.over(), nil
 		}
-		seen := s.Revision() // before the iterator: everything up to here is in it
+		seen := s.Revision() // before the iterator, which has everything up to here
 		return s.holdsOne(c, allOf(rev), rev, account, left, func(found *kv.KeyValue, since kv.Rev) {
 			if rev == seen {
 				s.learn(c.Key, found, since, seen)
@@ -44,7 +44,7 @@ func (s *Store) holdsAt(c *kv.Compare, rev kv.Revision, account kv.Account, left
 	return holds && !look.over(), err
 }
 
-// holdsOne judges one key as of a change, past the cache. learn, unless it is nil, is told what was found if it is small.
+// holdsOne checks one key as of a change, past the cache. learn, unless it is nil, gets the version found if it is small.
 func (s *Store) holdsOne(
 	c *kv.Compare, at kv.Rev, needs kv.Revision, account kv.Account, left *int64,
 	learn func(found *kv.KeyValue, since kv.Rev),
@@ -62,9 +62,9 @@ func (s *Store) holdsOne(
 	return holds && !look.over(), err
 }
 
-// looks are what comparisons have looked at: kv.WalkKeyBytes for each key that is there, or was asked for by its name, and
-// the value where the comparison needs more than the revision of the last change. It is the same for all members that compare
-// at the same state.
+// looks counts what comparisons read: kv.WalkKeyBytes for each key that exists, or was asked for by name, and the value if the
+// comparison needs more than the revision of the last change. The count is the same for all members that compare at the same
+// state.
 type looks struct {
 	left *int64 // nil: there is no bound
 }
@@ -77,7 +77,7 @@ func (l *looks) take(bytes int) {
 
 func (l *looks) over() bool { return l.left != nil && *l.left < 0 }
 
-// one judges a key that is in memory.
+// one checks a key that is in memory.
 func (l *looks) one(c *kv.Compare, found *kv.KeyValue) bool {
 	l.take(kv.WalkKeyBytes)
 	if found != nil && c.Target != kv.CompareMod {
@@ -86,8 +86,8 @@ func (l *looks) one(c *kv.Compare, found *kv.KeyValue) bool {
 	return holdsFor(c, found)
 }
 
-// at judges the row at which an iterator is, without a copy of its value; one that is small is copied for learn. Its size is
-// zero if there is none.
+// at checks the row at which an iterator is, without a copy of its value; a small one is copied for learn. Its size is zero if
+// there is none.
 func (l *looks) at(
 	c *kv.Compare, it engine.Iterator, since kv.Rev, size int, learn func(found *kv.KeyValue, since kv.Rev),
 ) (bool, error) {
@@ -120,7 +120,7 @@ func (l *looks) at(
 	return holdsForRecord(c, &rec, since.Main), nil
 }
 
-// all tells whether the condition holds for every key of the cursor, which it closes. A range without keys counts as one
+// all reports whether the condition holds for every key of the cursor, which it closes. A range without keys counts as one
 // missing key.
 func (l *looks) all(c *kv.Compare, keys cursor) (bool, error) {
 	some, holds := false, true
@@ -152,7 +152,7 @@ func (l *looks) all(c *kv.Compare, keys cursor) (bool, error) {
 	return holds, nil
 }
 
-// holdsFor judges one key. A missing one has zeros for numbers, and no value: no condition on its value holds.
+// holdsFor checks one key. A missing one has zeros for numbers, and no value: no condition on its value holds.
 func holdsFor(c *kv.Compare, found *kv.KeyValue) bool {
 	if found == nil {
 		return c.Target != kv.CompareValue && holdsForVersion(c, &kv.KeyValue{})

@@ -12,9 +12,9 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
-// BenchmarkCountPrefix counts a million keys with values of 64 bytes, now and before the last hundredth of them came, as one who
-// counts and as one who asks for a page: before the keys are counted by interval, and after. COUNT_KEYS is another number of
-// keys: 10 million take 1.5 GB of disk.
+// BenchmarkCountPrefix counts a million keys with values of 64 bytes, now and before the last hundredth of them was put, as a
+// count and as a page of a range: before the keys are counted by interval, and after. COUNT_KEYS is another number of keys: 10
+// million take 1.5 GB of disk.
 //
 //	COUNT_KEYS=10000000 go test ./internal/kv/mvcc -run xxx -bench CountPrefix -benchtime 1x -timeout 20m
 func BenchmarkCountPrefix(b *testing.B) {
@@ -48,7 +48,7 @@ type counted struct {
 	b     *testing.B
 	keys  int
 	store *mvcc.Store
-	then  kv.Revision // before the last hundredth of the keys came
+	then  kv.Revision // before the last hundredth of the keys was put
 }
 
 func (c *counted) key(i int) []byte {
@@ -82,7 +82,7 @@ func (c *counted) fill() (*mvcc.Store, interface{ Flush() error }) {
 	put(func(i int) bool { return i%100 != 99 })
 	c.then = s.Revision()
 	put(func(i int) bool { return i%100 == 99 })
-	s, err := mvcc.Open(eng, mvcc.Options{}) // as after a start
+	s, err := mvcc.Open(eng, mvcc.Options{}) // as after a restart
 	if err != nil {
 		c.b.Fatal(err)
 	}

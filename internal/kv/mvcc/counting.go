@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/census"
 )
 
-// countAt tells how many keys a range holds at rev, which is published.
+// countAt returns the number of keys of a range at rev, which is published.
 func (s *Store) countAt(key, end []byte, rev kv.Revision, account kv.Account) (int64, error) {
 	count, parts := s.census.Count(key, end, rev)
 	for i := range parts {
@@ -22,7 +22,8 @@ func (s *Store) countAt(key, end []byte, rev kv.Revision, account kv.Account) (i
 	return count, nil
 }
 
-// countBehind is countAt for a walk that has come to key. walk is true if it should go on itself, for there is nothing to gain.
+// countBehind is countAt for a walk that has come to key. walk is true if the walk should continue: a count would read the same
+// keys.
 func (s *Store) countBehind(
 	key, end []byte, rev kv.Revision, account kv.Account,
 ) (count int64, walk bool, err error) {
@@ -40,7 +41,7 @@ func (s *Store) countBehind(
 	return count, false, nil
 }
 
-// walkCount counts what the census does not know.
+// walkCount counts a span that the census does not know.
 func (s *Store) walkCount(part *census.Span, rev kv.Revision, account kv.Account) (count int64, err error) {
 	lower, upper := versionBounds(part.Key, part.End)
 	it, err := s.newIter(lower, upper, rev)
@@ -54,8 +55,8 @@ func (s *Store) walkCount(part *census.Span, rev kv.Revision, account kv.Account
 	return count, c.close()
 }
 
-// VisitKeys calls visit with each key of a range at the published revision, in order, and with how long the record of its
-// version is, until it returns false. The key is valid during the call. The error is account's, or an operating error.
+// VisitKeys calls visit with each key of a range at the published revision, in order, and with the length of its version's
+// record, until it returns false. The key is valid during the call. The error is account's, or an operating error.
 func (s *Store) VisitKeys(key, end []byte, account kv.Account, visit func(key []byte, size int) bool) error {
 	if isEmptyRange(key, end) {
 		return nil
@@ -74,13 +75,13 @@ func (s *Store) VisitKeys(key, end []byte, account kv.Account, visit func(key []
 	return err
 }
 
-// countAt tells how many keys a range holds at rev, as this Writer sees it.
+// countAt returns the number of keys of a range at rev, as this Writer sees it.
 func (w *Writer) countAt(key, end []byte, rev kv.Revision, account kv.Account) (int64, error) {
 	count, err := w.store.countAt(key, end, min(rev, w.base.revision), account)
 	return count + w.pendingCount(key, end, rev), err
 }
 
-// pendingCount is how many more keys a range holds at rev than the engine knows.
+// pendingCount returns how many more keys a range has at rev than in the engine.
 func (w *Writer) pendingCount(key, end []byte, rev kv.Revision) (more int64) {
 	if len(w.lives) == 0 || rev <= w.base.revision {
 		return 0
@@ -101,7 +102,7 @@ func (w *Writer) pendingCount(key, end []byte, rev kv.Revision) (more int64) {
 	return more
 }
 
-// existed tells whether the key was there before its first change here.
+// existed reports whether the key existed before its first change here.
 func (k *pendingKey) existed() bool {
 	v := k.newest
 	for v.older != nil {
@@ -110,7 +111,7 @@ func (k *pendingKey) existed() bool {
 	return v.tombstone || v.kv.Version > 1
 }
 
-// countAt tells how many keys a range holds at the moment.
+// countAt returns the number of keys of a range at the moment.
 func (m Moment) countAt(key, end []byte, account kv.Account) (int64, error) {
 	if m.last == allOf(m.last.Main) {
 		return m.store.countAt(key, end, m.last.Main, account)
@@ -138,20 +139,20 @@ func (m Moment) countAt(key, end []byte, account kv.Account) (int64, error) {
 	return count, errors.Join(scan.err, it.Close())
 }
 
-// CountsDue tells whether CountStep has something to do.
+// CountsDue reports whether CountStep has something to do.
 func (s *Store) CountsDue() bool { return s.census.Due() }
 
-// CountStats tell what the store knows of how many keys lie where.
+// CountStats describes the census of the keys.
 func (s *Store) CountStats() census.Stats { return s.census.Stats() }
 
-// Bounds of a step. Keys with many versions are not looked at beyond the newest.
+// Bounds of a step. Of a key with more versions only the newest are read.
 const (
 	stepRows     = 1 << 18
 	stepVersions = 32
 )
 
-// CountStep counts the keys of some thousands, so that counts need not walk over them any more, and reports whether there is
-// nothing to count. It may run beside readers and the writer, but not beside itself.
+// CountStep counts the keys of some thousands, so that counts need not walk over them any more, and reports whether nothing is
+// left to count. It may run beside readers and the writer, but not beside itself.
 func (s *Store) CountStep() (done bool, err error) {
 	survey, due := s.census.Begin()
 	if !due {
@@ -170,11 +171,11 @@ func (s *Store) CountStep() (done bool, err error) {
 // surveyor walks over versions for one survey.
 type surveyor struct {
 	survey   *census.Survey
-	prefix   []byte // of the key it is at
+	prefix   []byte // of the current key
 	user     []byte
 	versions []census.Version
-	decided  bool // nothing older matters
-	partly   bool // older versions were not looked at
+	decided  bool // older versions do not matter
+	partly   bool // older versions were not read
 }
 
 // walk visits the rows of the span, and reports whether it reached its end.
@@ -184,7 +185,7 @@ func (w *surveyor) walk(s *Store) (end bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("mvcc: count keys: %w", err)
 	}
-	// A compaction may have come since; what is deleted lies below it (invariant 3).
+	// A compaction may have come since; the rows that it deletes lie below it (invariant 3).
 	w.survey.Floor = max(s.CompactRevision(), 0)
 	valid, enough := it.First(), false
 	for rows := 0; valid && rows < stepRows; rows++ {
@@ -213,7 +214,7 @@ func (w *surveyor) walk(s *Store) (end bool, err error) {
 	return !w.flush(), nil
 }
 
-// see takes a version of the key.
+// see adds a version of the key.
 func (w *surveyor) see(rev kv.Revision, live bool) {
 	switch {
 	case rev > w.survey.Revision:
@@ -226,7 +227,7 @@ func (w *surveyor) see(rev kv.Revision, live bool) {
 	w.decided = rev <= w.survey.Floor
 }
 
-// flush hands a key over with what was seen of it.
+// flush passes a key to the survey with the versions that were read.
 func (w *surveyor) flush() (enough bool) {
 	if len(w.prefix) == 0 {
 		return false

@@ -11,24 +11,24 @@ import (
 
 // cursor walks over the keys that exist at one revision, in order.
 type cursor interface {
-	// next goes to the next key; false at the end or after an error.
+	// next moves to the next key; false at the end or after an error.
 	next() bool
 	// key is valid until next.
 	key() []byte
-	// mod is the revision of the current version, for which nothing is read.
+	// mod is the revision of the current version; it needs no read.
 	mod() kv.Revision
 	// version decodes the current version; its value is valid until next.
 	version() (record, kv.Revision, error)
 	close() error
 }
 
-// seekAfter is how many versions newer than the revision a cursor steps over before it seeks.
+// seekAfter is the number of versions newer than the revision after which a cursor seeks.
 const seekAfter = 4
 
 // engineCursor walks over the version table.
 type engineCursor struct {
 	it      engine.Iterator
-	rev     kv.Rev // the last change that is seen
+	rev     kv.Rev // the last visible change
 	started bool
 	prefix  []byte
 	at      kv.Rev // of the current version
@@ -38,8 +38,8 @@ type engineCursor struct {
 	err     error
 }
 
-// next implements cursor. Rows of a key come newest first, so the first that is not too new is the one; what follows
-// under the same prefix is older.
+// next implements cursor. Rows of a key come newest first, so the first that is not too new is the current version; the next
+// ones under the same prefix are older.
 func (c *engineCursor) next() bool {
 	valid := false
 	if c.started {
@@ -116,7 +116,7 @@ func (c *engineCursor) close() error {
 	return c.err
 }
 
-// pendingCursor lays the writer's pending versions over the engine's.
+// pendingCursor merges the writer's pending versions over the engine's.
 type pendingCursor struct {
 	under   *engineCursor
 	over    []*pendingKey // sorted, in range
@@ -149,7 +149,7 @@ func (c *pendingCursor) next() bool {
 		version := c.over[0].at(c.rev)
 		c.over = c.over[1:]
 		if version == nil {
-			continue // all pending versions are too new: the engine's stands, if there is one
+			continue // all pending versions are too new: the engine's is current, if there is one
 		}
 		if order == 0 {
 			c.underOK = c.under.next()

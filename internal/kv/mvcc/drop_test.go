@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// taken is an account with room for so much.
+// taken is an account with room for left bytes.
 type taken struct{ left int }
 
 func (a *taken) Take(n int) error {
@@ -25,8 +25,8 @@ func (*taken) Walk(int) error { return nil }
 
 func (*taken) Release() {}
 
-// Ensure that a range which is sorted or filtered, and limited, takes room for little more than its answer, however many keys it
-// looks at, and finds what it finds among all.
+// Ensure that a range which is sorted or filtered, and limited, takes room for little more than its answer, however many keys
+// it reads, and returns the right ones of all.
 func TestStore_RangeWithin_limitedTakesLittle(t *testing.T) {
 	const keys, size, room = 6000, 500, 1 << 20
 	limits := []int64{100, 1, 2, 400, math.MaxInt64}

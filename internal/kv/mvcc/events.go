@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/quorate/quorate/internal/keyrange"
+	"github.com/quorate/quorate/internal/base/keyrange"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
@@ -20,7 +20,7 @@ type EventQuery struct {
 	Ranges       []KeyRange  // changes of these keys; none = all
 	Prev         bool        // fill Event.Prev, except as the next two fields say
 	MaxRevisions int         // with changes in the ranges, 0 = 1000
-	MaxBytes     int         // of keys, values and EventOverhead for each event, passed by the last revision only; 0 = no limit
+	MaxBytes     int         // of keys, values and EventOverhead for each event; the last revision may pass it; 0 = no limit
 	// NoPrevOfPuts and NoPrevOfDeletes leave Event.Prev of that kind nil.
 	NoPrevOfPuts, NoPrevOfDeletes bool
 	// MaxRevisionBytes bounds one revision, counted as MaxBytes is; 0 = no limit. It must be at least MaxBytes.
@@ -33,16 +33,16 @@ type Change struct {
 	Events   []kv.Event
 }
 
-// Bounds of EventsSince, and what it counts.
+// Bounds of EventsSince, and a size that it counts.
 const (
 	defaultMaxRevisions = 1000
-	maxScannedChanges   = 100_000 // so that a query whose ranges match nothing ends, too
-	EventOverhead       = 128     // bytes that an event takes beside its keys and values
+	maxScannedChanges   = 100_000 // ends a query whose ranges match nothing
+	EventOverhead       = 128     // bytes of an event beside its keys and values
 )
 
-// EventsSince returns changes in order, and the revision to go on from: To+1 if all are there. It returns
-// kv.ErrCompacted if From is below the compact revision, and a LargeRevisionError if the first revision with changes is larger
-// than MaxRevisionBytes; a From beyond the published revision gives nothing.
+// EventsSince returns changes in order, and the revision to continue from: To+1 if all are there. It returns kv.ErrCompacted if
+// From is below the compact revision, and a LargeRevisionError if the first revision with changes is larger than
+// MaxRevisionBytes; a From beyond the published revision gives no changes.
 func (s *Store) EventsSince(q EventQuery) (changes []Change, next kv.Revision, err error) {
 	if q.To <= 0 || q.To > s.Revision() {
 		q.To = s.Revision()
@@ -58,7 +58,7 @@ func (s *Store) EventsSince(q EventQuery) (changes []Change, next kv.Revision, e
 	if err != nil {
 		return nil, q.From, fmt.Errorf("mvcc: read changes from revision %d: %w", q.From, err)
 	}
-	// The second iterator is younger, so it has every version that the first one names; the check comes after both.
+	// The second iterator is younger, so it has every version that the first one names; the check follows both.
 	versions, err := s.newIter([]byte{tableVersions}, []byte{tableVersions + 1}, q.From)
 	if err != nil {
 		if closeErr := rows.Close(); closeErr != nil {
@@ -126,7 +126,7 @@ func (q *EventQuery) keys() (set keyrange.Set) {
 	return set
 }
 
-// loadChanges reads the versions in the order of keys, which is kind to the engine, and groups the events by revision.
+// loadChanges reads the versions in the order of keys, which is fastest in the engine, and groups the events by revision.
 func (s *Store) loadChanges(
 	versions engine.Iterator, q *EventQuery, found []changeRef, next kv.Revision,
 ) ([]Change, kv.Revision, error) {
@@ -151,9 +151,9 @@ func (s *Store) loadChanges(
 	return kept.changes(), kept.next, nil
 }
 
-// keptChanges are the changes that a query can still return. Versions are read in the order of keys, so revisions fill up side
-// by side. Once all revisions but the last have MaxBytes, the last is dropped, and its other versions are not read. So at most
-// MaxBytes and one revision are in memory, however large the values are.
+// keptChanges are the changes that a query can still return. Versions are read in the order of keys, so all revisions fill up
+// at the same time. Once all revisions but the last have MaxBytes, the last is dropped, and its other versions are not read. So
+// at most MaxBytes and one revision are in memory, however large the values are.
 type keptChanges struct {
 	refs  []changeRef // in the order of revisions
 	query *EventQuery
@@ -179,7 +179,7 @@ func (k *keptChanges) findLast() {
 	}
 }
 
-// loaded counts the event of one of refs, and forgets the last revisions if those before them have enough bytes.
+// loaded counts the event of one of refs, and drops the last revisions if those before them have enough bytes.
 func (k *keptChanges) loaded(ref *changeRef) error {
 	ref.bytes = eventBytes(&ref.event)
 	k.bytes += ref.bytes
@@ -195,7 +195,7 @@ func (k *keptChanges) loaded(ref *changeRef) error {
 	return nil
 }
 
-// tooLarge tells whether the last revision alone is.
+// tooLarge reports whether the last revision alone exceeds MaxRevisionBytes.
 func (k *keptChanges) tooLarge() bool {
 	return k.query.MaxRevisionBytes > 0 && k.lastBytes > k.query.MaxRevisionBytes
 }
@@ -209,7 +209,7 @@ func (k *keptChanges) forgetLast() {
 	k.findLast()
 }
 
-// changes groups what is kept by revision.
+// changes groups the kept changes by revision.
 func (k *keptChanges) changes() (changes []Change) {
 	for i := 0; i < len(k.refs); {
 		end := i + 1
@@ -233,8 +233,8 @@ func eventBytes(e *kv.Event) int {
 	return n
 }
 
-// loadEvent reads one version and, if asked, the one before. The version before is what a read at the revision before
-// would give, so it is absent if that revision is compacted, whether or not its row is still there.
+// loadEvent reads one version and, if asked, the one before. The version before is what a read at the revision before would
+// return, so it is absent if that revision is compacted, whether or not its row still exists.
 func loadEvent(versions engine.Iterator, ref *changeRef, q *EventQuery, compact kv.Revision) error {
 	if !versions.SeekPrefix(ref.row) || !bytes.Equal(versions.Key(), ref.row) {
 		if err := versions.Error(); err != nil {
@@ -263,7 +263,7 @@ func loadEvent(versions engine.Iterator, ref *changeRef, q *EventQuery, compact 
 	if !q.Prev || excepted || ref.rev.Main-1 < compact {
 		return nil
 	}
-	for versions.Next() { // over what the same revision wrote before
+	for versions.Next() { // over versions that the same revision wrote before
 		at, rev, ok := splitVersionKey(versions.Key())
 		if !ok {
 			return fmt.Errorf("%w: version key %x", ErrCorruptRow, versions.Key())

@@ -43,7 +43,7 @@ func commit(t *testing.T, s *Store, change func(w *Writer)) {
 	}
 }
 
-// Whatever the order of keys is, and whatever their values are, no more is in memory than a query may return, and one revision.
+// In any order of keys, and with any values, no more is in memory than a query may return, and one revision.
 func TestKeptChanges_loaded(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -112,7 +112,7 @@ func (it *valuesIter) Value() []byte {
 	return value
 }
 
-// A watch that begins at an old revision reads a chunk of large values, not all that a thousand revisions have.
+// A watch that begins at an old revision reads a chunk of large values, not all values of a thousand revisions.
 func TestStore_EventsSince_largeValues(t *testing.T) {
 	eng := &valuesCounter{Engine: memEngine(t)}
 	s := openOn(t, eng)
@@ -137,7 +137,7 @@ func TestStore_EventsSince_largeValues(t *testing.T) {
 	}
 }
 
-// A revision that is too large is told, and ends no query of what comes before it.
+// A revision that is too large is reported, and ends no query of the revisions before it.
 func TestStore_EventsSince_largeRevision(t *testing.T) {
 	s := openOn(t, memEngine(t))
 	const keys, size = 100, 1000

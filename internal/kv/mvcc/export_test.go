@@ -9,7 +9,7 @@ import (
 // KeyCount returns the number of keys that exist at the published revision.
 func (s *Store) KeyCount() int64 { return s.state.Load().numbers.keys }
 
-// ForgetReplaced takes from all changes the names of the versions that they replaced, as in a store that was filled from a file.
+// ForgetReplaced removes the names of replaced versions from all changes, as in a store that was filled from a file.
 func (s *Store) ForgetReplaced() error {
 	eng := s.engine
 	it, err := eng.NewIter(changeBounds(kv.Rev{}))
@@ -20,7 +20,7 @@ func (s *Store) ForgetReplaced() error {
 	batch.DeleteRange(changeBounds(kv.Rev{}))
 	scan := newChangeScan(it, kv.Rev{Main: max(s.compactor.done, 0)}, maxRev)
 	if at := s.compactor.at; at != (kv.Rev{}) {
-		scan.from = at // what is before has gone, though its pack may be there
+		scan.from = at // earlier changes are deleted, though their pack may exist
 	}
 	var p pack
 	for scan.next() {

@@ -36,9 +36,8 @@ func residentMiB(b *testing.B) float64 {
 	return 0
 }
 
-// BenchmarkFootprint writes a million keys of 256 bytes, changes some at random, compacts, and reads, and reports
-// what the process holds in memory and the processor time of each part, flushes and LSM compactions included. Run it
-// with -benchtime 1x.
+// BenchmarkFootprint writes a million keys of 256 bytes, changes some at random, compacts, and reads, and reports the memory of
+// the process and the processor time of each part, flushes and LSM compactions included. Run it with -benchtime 1x.
 func BenchmarkFootprint(b *testing.B) {
 	const keys = 1_000_000
 	const changes = 200_000

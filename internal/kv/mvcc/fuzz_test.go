@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// Version keys order by user key, then newest first, and decode to what they were made of.
+// Version keys order by user key, then newest first, and decode to their parts.
 func FuzzVersionKey(f *testing.F) {
 	f.Add([]byte("a"), []byte("a\x00"), int64(1), int64(2), uint32(0), uint32(1))
 	f.Add([]byte{0}, []byte{0, 1}, int64(5), int64(5), uint32(3), uint32(3))
@@ -49,7 +49,7 @@ func FuzzVersionKey(f *testing.F) {
 	})
 }
 
-// Decoding never panics, and what decodes encodes to a row that decodes to the same.
+// Decoding never panics, and a decoded record encodes to a row that decodes to the same.
 func FuzzDecodeRecord(f *testing.F) {
 	f.Add([]byte{1}, int64(5))
 	f.Add([]byte{2, 1, 1, 3, 'x'}, int64(5))

@@ -13,7 +13,7 @@ import (
 func gaps(t *testing.T, s *mvcc.Store, together bool) {
 	t.Helper()
 	put(t, s, "a", "1", 0) // 2
-	put(t, s, "b", "1", 0) // 3, which is the last dense one
+	put(t, s, "b", "1", 0) // 3, which is the last without a gap before it
 	w := s.Begin()
 	for i, change := range []func(){
 		func() { w.Put([]byte("a"), []byte("2"), 0) },
@@ -42,7 +42,7 @@ func gaps(t *testing.T, s *mvcc.Store, together bool) {
 	}
 }
 
-// gapState is what a read of everything shows at a revision.
+// gapState is the result of a read of everything at a revision.
 func gapState(rev kv.Revision) string {
 	switch {
 	case rev < 3:
@@ -129,7 +129,7 @@ func checkGapEvents(t *testing.T, s *mvcc.Store, from, compacted kv.Revision) {
 	}{{2, "2:a=1 "}, {3, "3:b=1 "}, {10, "10:a=2(1) "}, {20, "20:b=(1) "}, {30, "30:a=3(2) 30:b=2 "}} {
 		switch {
 		case c.rev < from:
-		case c.rev == compacted && c.rev == 10: // what was before it is forgotten
+		case c.rev == compacted && c.rev == 10: // earlier versions are deleted
 			want += "10:a=2 "
 		case c.rev == compacted && c.rev == 20:
 			want += "20:b= "

@@ -15,11 +15,11 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// HashKV is a checksum over the history from the compact revision to rev (0 = published): every version in that span,
-// and of what is older the versions that a read at the compact revision still sees. Which rows physical compaction has
-// already deleted makes no difference, so members that agree on rev and on the compact revision agree on the hash.
+// HashKV is a checksum over the history from the compact revision to rev (0 = published): every version in that span, and of
+// the older ones those that a read at the compact revision still sees. It does not depend on which rows physical compaction has
+// already deleted, so members that agree on rev and on the compact revision agree on the hash.
 //
-// A tombstone at the compact revision itself is left out: a read there does not see it.
+// A tombstone at the compact revision itself is left out: a read at it sees no key.
 func (s *Store) HashKV(rev kv.Revision) (hash uint32, compact, current kv.Revision, err error) {
 	current, err = s.atRevision(rev, func(at kv.Revision) error {
 		if known, ok := s.hashes.find(at); ok && at == s.CompactRevision() {
@@ -38,8 +38,8 @@ func (s *Store) HashKV(rev kv.Revision) (hash uint32, compact, current kv.Revisi
 	return hash, compact, current, err
 }
 
-// knownHashes remembers the answers given last. A compaction at exactly a revision that was hashed before changes what
-// can be hashed there; the answer of before stays right, and is repeated with the compact revision it belongs to.
+// knownHashes remembers the last answers. A compaction at exactly a revision that was hashed before changes the hash there; the
+// earlier answer stays right, and is repeated with the compact revision that it belongs to.
 type knownHashes struct {
 	mu   sync.Mutex
 	last []knownHash // oldest first
@@ -79,7 +79,7 @@ func (s *Store) hashAt(at kv.Revision) (hash uint32, compact kv.Revision, err er
 	if err != nil {
 		return 0, 0, err
 	}
-	// A compaction may have come since; rows that it needs not are filtered by the compact revision we answer with.
+	// A compaction may have come since; rows that it may delete are filtered by the compact revision in the answer.
 	compact = s.CompactRevision()
 	if at < compact {
 		if err := it.Close(); err != nil {
@@ -124,7 +124,7 @@ func (s *Store) hashAt(at kv.Revision) (hash uint32, compact kv.Revision, err er
 	return hash, compact, nil
 }
 
-// lookEvery is how many rows pass between two looks whether the store's life has ended.
+// lookEvery is the number of rows between two checks whether the store's life has ended.
 const lookEvery = 1024
 
 func (s *Store) ended(rows int) bool { return rows%lookEvery == 1 && s.life.Err() != nil }
@@ -143,7 +143,7 @@ func (s *Store) Hash() (uint32, error) {
 			break
 		}
 		if table := it.Key()[0]; table == tableNumbers || table == engine.LocalTable {
-			continue // how the physical compaction went, and whose store it is
+			continue // the progress of physical compaction, and the store's owner
 		}
 		hash = crc32.Update(hash, castagnoli, it.Key())
 		hash = crc32.Update(hash, castagnoli, it.Value())

@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
-// What was hashed before a compaction at that very revision keeps its hash, and says which history it covers.
+// A hash from before a compaction at that very revision stays the same, and its compact revision says which history it covers.
 func TestStore_HashKV_acrossCompaction(t *testing.T) {
 	s := newStore(t, openers[1])
 	put(t, s, "a", "1", 0) // 2
@@ -56,8 +56,8 @@ func TestStore_Hash_lifeEnds(t *testing.T) {
 	}
 }
 
-// Ensure that the checksum of a history is that of earlier versions: in a rolling upgrade members of both compare theirs, and
-// whoever is alone with its own stops serving.
+// Ensure that the checksum of a history is that of earlier versions: in a rolling upgrade members of both compare theirs, and a
+// member whose checksum differs from the others' stops serving.
 func TestStore_HashKV_staysTheSame(t *testing.T) {
 	s := newStore(t, openers[1])
 	if hash, _, _, err := s.HashKV(1); err != nil || hash != 0 {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 
-	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
@@ -43,7 +43,7 @@ func appendPrefix(dst, user []byte) []byte {
 			break
 		}
 		dst = append(dst, user[:i]...)
-		for user = user[i:]; len(user) > 0 && user[0] == 0; user = user[1:] { // a search for each of a million costs much
+		for user = user[i:]; len(user) > 0 && user[0] == 0; user = user[1:] { // a search for each zero byte would cost much
 			dst = append(dst, 0, 0xff)
 		}
 	}
@@ -78,7 +78,7 @@ func splitVersionKey(key []byte) (prefix []byte, rev kv.Rev, ok bool) {
 	return key[:n], rev, true
 }
 
-// appendUser undoes appendPrefix.
+// appendUser reverses appendPrefix.
 func appendUser(dst, prefix []byte) ([]byte, bool) {
 	if len(prefix) < 3 || prefix[0] != tableVersions {
 		return dst, false
@@ -117,14 +117,14 @@ func decodeChangeKey(key []byte) (kv.Rev, bool) {
 	}, true
 }
 
-// isSingle, isOpenEnded and isEmptyRange spell etcd's rules for a range's end.
+// isSingle, isOpenEnded and isEmptyRange are etcd's rules for a range's end.
 func isSingle(end []byte) bool    { return len(end) == 0 }
 func isOpenEnded(end []byte) bool { return len(end) == 1 && end[0] == 0 }
 func isEmptyRange(key, end []byte) bool {
 	return !isSingle(end) && !isOpenEnded(end) && bytes.Compare(end, key) <= 0
 }
 
-// inRange tells whether user lies in the range that key and end describe.
+// inRange reports whether user lies in the range of key and end.
 func inRange(user, key, end []byte) bool {
 	switch {
 	case isSingle(end):

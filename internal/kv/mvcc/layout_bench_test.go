@@ -151,7 +151,7 @@ func (byRevision) changes(eng engine.Engine, from uint64, limit int) (int, error
 	return n, it.Close()
 }
 
-// currentAndHistory: key -> value now; (key, newest first) -> older values; revision -> key. A put moves what it
+// currentAndHistory: key -> value now; (key, newest first) -> older values; revision -> key. A put moves the value that it
 // replaces.
 type currentAndHistory struct{}
 
@@ -213,7 +213,7 @@ func (currentAndHistory) changes(eng engine.Engine, from uint64, limit int) (int
 
 var sink []byte
 
-// cpu is what the process used so far: steadier than the clock on a shared machine, and it counts background work.
+// cpu is the processor time of the process so far: steadier than the clock on a shared machine, and it counts background work.
 func cpu(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage

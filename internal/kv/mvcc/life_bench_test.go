@@ -12,7 +12,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// life is a load whose versions live and die: keys are overwritten at random, and history is compacted every so many puts.
+// life is a load whose versions are replaced and deleted: keys are overwritten at random, and history is compacted every so
+// many puts.
 type life struct {
 	name             string
 	size, keys, puts int
@@ -20,7 +21,7 @@ type life struct {
 	batch            int
 }
 
-// BenchmarkLife counts what a put costs its member's store from the call to the deletion of the version it replaced.
+// BenchmarkLife measures the cost of a put in the store, from the call to the deletion of the version that it replaced.
 //
 //	go test ./internal/kv/mvcc -run xxx -bench Life -benchtime 1x
 func BenchmarkLife(b *testing.B) {
@@ -100,7 +101,7 @@ func (l *life) run(b *testing.B) {
 	b.ReportMetric(time.Since(wall).Seconds(), "s")
 }
 
-// idle waits until the store has nothing to do by itself.
+// idle waits until the store has no background work.
 func idle(eng engine.Engine) {
 	type background interface{ Background() engine.Background }
 	for range 1 << 20 {
@@ -120,7 +121,7 @@ func (l *life) compact(b *testing.B, s *mvcc.Store) {
 	}
 }
 
-// list reads 4,000 keys, as far as there are so many, in pages of 500.
+// list reads 4,000 keys, or all if there are fewer, in pages of 500.
 func (l *life) list(b *testing.B, s *mvcc.Store) (rows, pages int) {
 	key, end := []byte("/registry/"), fmt.Appendf(nil, "/registry/pods/ns-%03d/", min(100*4000/l.keys, 100))
 	for {

@@ -17,8 +17,8 @@ import (
 //	l.VisitKeys(compact, ...)
 //	l.Finish(revision, compact)
 //
-// Rows of other tables go through Set. The digest is of these rows and of what VisitKeys finds: as with HashKV, rows that a
-// compaction has begun to delete make no difference.
+// Rows of other tables go through Set. The digest covers these rows and the keys of VisitKeys: as with HashKV, it does not
+// depend on rows that a compaction has begun to delete.
 type Loader struct {
 	engine engine.Engine
 	batch  engine.Batch
@@ -31,7 +31,7 @@ type Loader struct {
 	err      error
 }
 
-// loadBatchBytes is how much is committed at once.
+// loadBatchBytes is the size of one commit.
 const loadBatchBytes = 1 << 20
 
 // NewLoader begins to fill an engine.
@@ -39,8 +39,8 @@ func NewLoader(eng engine.Engine, digest hash.Hash) *Loader {
 	return &Loader{engine: eng, batch: eng.NewBatch(), digest: digest}
 }
 
-// AddVersion takes one version, which the caller has checked by itself: its revision is positive, and no lower than that of its
-// creation. Versions come in rising order. Of a tombstone only the key counts.
+// AddVersion adds one version, which the caller has checked: its revision is positive, and no lower than that of its creation.
+// Versions come in rising order. Of a tombstone only the key counts.
 func (l *Loader) AddVersion(rev kv.Rev, tombstone bool, p *kv.KeyValue) error {
 	if rev.Main < l.last.Main || rev.Main == l.last.Main && l.last.Main > 0 && rev.Sub <= l.last.Sub {
 		return fmt.Errorf("%w: revision %d.%d comes after %d.%d", ErrCorruptRow, rev.Main, rev.Sub, l.last.Main, l.last.Sub)
@@ -97,8 +97,8 @@ func (l *Loader) write() {
 // LastRevision is the revision of the last version.
 func (l *Loader) LastRevision() kv.Revision { return l.last.Main }
 
-// VisitKeys visits the keys that exist, in order, with the leases that they hang on. Rows may be set meanwhile. It adds to the
-// digest what a store that is compacted at compact still shows.
+// VisitKeys visits the keys that exist, in order, with the leases that they are attached to. visit may call Set. It adds to the
+// digest the versions that a store compacted at compact still shows.
 func (l *Loader) VisitKeys(compact kv.Revision, visit func(user []byte, lease kv.LeaseID)) (err error) {
 	l.write()
 	if l.err != nil {
@@ -149,8 +149,8 @@ func (l *Loader) visitKey(prefix, row []byte, mod kv.Revision, visit func(user [
 	return nil
 }
 
-// Finish makes all durable. The store will be at revision, which is that of the last version or later, and history below
-// compact, if that is positive, is forgotten, though its rows are deleted only by CompactStep. VisitKeys was called before.
+// Finish makes all rows durable. The store will be at revision, which is that of the last version or later, and history below
+// compact, if that is positive, is not readable, though its rows are deleted only by CompactStep. VisitKeys was called before.
 func (l *Loader) Finish(revision, compact kv.Revision) error {
 	n := &l.totals
 	revision = max(revision, l.last.Main, 1)

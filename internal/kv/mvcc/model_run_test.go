@@ -54,8 +54,8 @@ func newStore(t *testing.T, o opener) *mvcc.Store {
 	return s
 }
 
-// Every answer of the store equals that of a naive model, over random commands, compactions, flushes and power losses,
-// after which the store is as it was at some commit not before the last flush.
+// Every answer of the store equals that of a naive model, over random commands, compactions, flushes and power losses, after
+// which the store is as it was at some commit not before the last flush.
 func TestStore_againstModel(t *testing.T) {
 	seeds, rounds := uint64(3), 250
 	if testing.Short() {
@@ -107,7 +107,7 @@ func runModel(t *testing.T, o opener, seed uint64, cache, rounds int) {
 	}
 }
 
-// crash loses what was not synced and finds the commit that the store came back with.
+// crash loses writes that were not synced and finds the commit that the store recovered.
 func (d *driver) crash(
 	o opener, fs *vfs.MemFS, eng engine.Engine, cache int, commits []*model,
 ) (*vfs.MemFS, engine.Engine) {
@@ -116,7 +116,7 @@ func (d *driver) crash(
 	if err := eng.Close(); err != nil {
 		d.t.Fatal(err)
 	}
-	if d.r.IntN(2) == 0 { // what comes back is as a store that was filled from a file
+	if d.r.IntN(2) == 0 { // the recovered store is like one that was filled from a file
 		d.store, eng = openStore(d.t, o, clone, cache)
 		if err := errors.Join(d.store.ForgetReplaced(), eng.Flush(), eng.Close()); err != nil {
 			d.t.Fatal(err)
@@ -135,7 +135,7 @@ func (d *driver) crash(
 	return nil, nil
 }
 
-// settle finishes the compaction and looks at all revisions that are left.
+// settle finishes the compaction and checks all revisions that are left.
 func (d *driver) settle() {
 	d.t.Helper()
 	hash, compact, _, err := d.store.HashKV(0)
@@ -195,7 +195,7 @@ func (d *driver) count(rev kv.Revision) {
 	d.sameErr(wantErr, err)
 }
 
-// kept checks that physical compaction left exactly what etcd would keep.
+// kept checks that physical compaction left exactly the versions that etcd would keep.
 func (d *driver) kept() {
 	d.t.Helper()
 	want, decided := int64(0), map[string]bool{}

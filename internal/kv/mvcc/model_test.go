@@ -17,7 +17,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
-// model is the store as a list of everything that ever happened, with answers worked out the slow way.
+// model is the store as a list of all changes, with answers computed in the slow way.
 type model struct {
 	history []modelChange
 	rev     kv.Revision
@@ -148,7 +148,7 @@ func (m *model) readAs(op *kv.RangeOp) (kv.RangeResult, error) {
 	return result, nil
 }
 
-// holds also returns what the comparison looks at.
+// holds also returns the looks of the comparison.
 func (m *model) holds(c *kv.Compare) (holds bool, looks int64) {
 	found := m.at(c.Key, c.End, kv.MaxRevision)
 	if len(c.End) == 0 && len(found) == 0 {
@@ -278,7 +278,7 @@ func (d *driver) compare() *kv.Compare {
 	return c
 }
 
-// check compares a comparison with the model's: what it says, what it looks at, and that it says no if that is too much.
+// check compares a comparison with the model's: its result, its looks, and that it returns false if these are too many.
 func (d *driver) check(c *kv.Compare, holds func(left *int64) bool) {
 	d.t.Helper()
 	want, looks := d.model.holds(c)
@@ -291,7 +291,7 @@ func (d *driver) check(c *kv.Compare, holds func(left *int64) bool) {
 	}
 }
 
-// command does one random command of some changes and reads in the writer.
+// command makes some random changes and reads of one command in the writer.
 func (d *driver) command(w *mvcc.Writer) {
 	w.BeginCommand()
 	rev := kv.Rev{Main: d.model.rev + 1}
@@ -300,7 +300,7 @@ func (d *driver) command(w *mvcc.Writer) {
 		case 0, 1, 2:
 			key, value, lease := d.key(), []byte{byte(d.r.IntN(3))}, kv.LeaseID(d.r.IntN(3))
 			if d.r.IntN(80) == 0 {
-				value = bytes.Repeat(value, 1100) // it lies apart from its key
+				value = bytes.Repeat(value, 1100) // long enough to be stored apart from its key
 			}
 			want := d.model.one(key, kv.MaxRevision)
 			d.model.put(rev, key, value, lease)
@@ -384,7 +384,7 @@ func (d *driver) batch() {
 	}
 }
 
-// reads compares what the store says from outside.
+// reads compares the reads of the committed store.
 func (d *driver) reads() {
 	d.same("published revision", d.model.rev, d.store.Revision())
 	d.same("compact revision", d.model.compact, d.store.CompactRevision())

@@ -2,12 +2,12 @@ package mvcc
 
 import "github.com/quorate/quorate/internal/kv"
 
-// Moment is the store as it was between two changes of one command, for whoever must see again what an operation of a
+// Moment is the store as it was between two changes of one command, for code that must see again what an operation of a
 // transaction saw. It needs the history from the revision before that command on.
 type Moment struct {
 	store *Store
-	last  kv.Rev      // the last change that shows
-	needs kv.Revision // compacted beyond this, the moment is gone
+	last  kv.Rev      // the last visible change
+	needs kv.Revision // the moment is gone once compacted beyond this
 }
 
 // After is the moment after all changes of a published revision.
@@ -54,7 +54,7 @@ func (m Moment) Range(op *kv.RangeOp, account kv.Account) (kv.RangeResult, error
 	return want.run(keys)
 }
 
-// Check tells whether the condition held. It returns kv.ErrCompacted if the moment is gone. An error of account ends it.
+// Check reports whether the condition held. It returns kv.ErrCompacted if the moment is gone. An error of account ends it.
 func (m Moment) Check(c *kv.Compare, account kv.Account) (bool, error) {
 	if isEmptyRange(c.Key, c.End) {
 		return holdsFor(c, nil), nil

@@ -12,8 +12,8 @@ import (
 var (
 	writtenRow = []byte{tableNumbers, 'w'} // writer: revision, keys, versions and bytes ever written
 	compactRow = []byte{tableNumbers, 'c'} // writer: compact revision
-	droppedRow = []byte{tableNumbers, 'd'} // compactor: revision done, versions and bytes ever dropped
-	walkedRow  = []byte{tableNumbers, 'k'} // compactor: compact revision of its walk, main and sub of where it goes on
+	droppedRow = []byte{tableNumbers, 'd'} // compactor: revision done, versions and bytes ever deleted
+	walkedRow  = []byte{tableNumbers, 'k'} // compactor: compact revision of its walk, main and sub of its next change
 )
 
 const noCompaction = kv.Revision(-1)
@@ -25,7 +25,7 @@ type numbers struct {
 	bytes    int64 // ever written, keys and values as stored, before compression
 }
 
-// Size tells how big the store is.
+// Size describes how big the store is.
 type Size struct {
 	Keys           int64 // at the published revision
 	Versions       int64 // kept: live, historic and tombstones
@@ -47,12 +47,12 @@ func (s *Store) Size() Size {
 	}
 }
 
-// LogicalBytes is Size.LogicalBytes alone, for every proposal: it does not ask the engine.
+// LogicalBytes is Size.LogicalBytes alone, cheap enough for every proposal: it does not ask the engine.
 func (s *Store) LogicalBytes() int64 {
 	return s.state.Load().numbers.bytes - s.compactor.droppedBytes.Load()
 }
 
-// CacheStats tells how the cache of current versions does.
+// CacheStats are counters of the cache of current versions.
 type CacheStats struct {
 	Hits, Misses int64
 	Bytes        int64
@@ -70,7 +70,7 @@ func appendNumbers(dst []byte, values ...int64) []byte {
 	return dst
 }
 
-// readNumbers fills values from a row, and leaves them if there is none.
+// readNumbers reads values from a row, and leaves them if there is none.
 func readNumbers(eng engine.Engine, row []byte, values ...*int64) error {
 	buf, found, err := eng.Get(row)
 	if err != nil {

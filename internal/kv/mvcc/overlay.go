@@ -8,9 +8,9 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// overlay holds the versions that a Writer has not committed yet. All of them, not only the newest of each key: a
-// command may read at the revision of another command of the same batch, and must get what it would get had they come
-// apart.
+// overlay holds the versions that a Writer has not committed yet. It holds all of them, not only the newest of each key: a
+// command may read at the revision of another command of the same batch, and must get the same result as if they were in two
+// batches.
 type overlay struct {
 	byKey map[string]*pendingKey
 	// touched has the keys in the order of their first change: the order in which the cache gets them.
@@ -22,7 +22,7 @@ type overlay struct {
 
 type pendingKey struct {
 	key    []byte
-	name   string // the same, for the maps
+	name   string // the key as a string, for the maps
 	newest *pendingVersion
 }
 
@@ -49,7 +49,7 @@ func (v *pendingVersion) record() record {
 	}
 }
 
-// position tells where the version lies.
+// position is where the version will be stored.
 func (v *pendingVersion) position() position {
 	r := v.record()
 	return position{v.rev, recordLen(&r, v.rev.Main)}
@@ -127,7 +127,7 @@ func (o *overlay) within(key, end []byte) []*pendingKey {
 	return found
 }
 
-// publish hands the newest versions to the cache and empties the overlay.
+// publish puts the newest versions into the cache and empties the overlay.
 func (o *overlay) publish(to *cache) {
 	for _, k := range o.touched {
 		v := k.newest

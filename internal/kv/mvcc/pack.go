@@ -8,7 +8,7 @@ import (
 )
 
 // A pack is a row with several changes, in their order. Its key is that of the last one, so that the first row which is not
-// below a revision has the first change that is not:
+// below a revision has the first change that is not below it:
 //
 //	changePack | uvarint last.main-first.main | uvarint first.sub | for each change:
 //	    kind (1) | [uvarint distance] | [name of the version before] | uvarint length of the key | key
@@ -29,7 +29,7 @@ const (
 	packFar  = 16 // added to the kind of a change
 )
 
-// maxPackBytes is below the length at which the engine lets values lie apart, so that whoever reads changes opens no file of
+// maxPackBytes is below the length from which on the engine stores values apart, so that reading changes opens no file of
 // values. Only the change of a long key exceeds it, alone.
 const maxPackBytes = 960
 
@@ -91,11 +91,11 @@ func (p *pack) flush(batch engine.Batch) {
 	p.reset()
 }
 
-// packReader walks over the changes of a pack.
+// packReader reads the changes of a pack in order.
 type packReader struct {
 	rest  []byte
 	at    kv.Rev // of the change that was read last
-	last  kv.Rev // of the last one
+	last  kv.Rev // of the last change
 	begun bool   // a change was read
 }
 
@@ -140,7 +140,7 @@ func (r *packReader) next() (c change, ok bool) {
 	default:
 		return c, false
 	}
-	if r.at.Sub > maxSub || r.begun && !later(r.at, before) { // it ran over
+	if r.at.Sub > maxSub || r.begun && !later(r.at, before) { // it overflowed
 		return c, false
 	}
 	c.kind, c.named = kind&^(packSame|packFar|changeNamed), kind&changeNamed != 0

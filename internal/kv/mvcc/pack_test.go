@@ -15,11 +15,11 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// runsOver is a pack at the last revision that there is whose second change comes before its first.
+// runsOver is a pack at the greatest revision, whose second change overflows and comes before its first.
 var runsOver = slices.Concat([]byte{changePack}, binary.AppendUvarint(nil, math.MaxInt64-3), []byte{0, 0, 1, 'a'},
 	far(math.MaxInt64, 'b'), far(math.MaxInt64, 'c'), far(math.MaxInt64-1, 'd'))
 
-// subRunsOver is a pack at revision 5 whose second change has a sub revision that its key has no room for.
+// subRunsOver is a pack at revision 5 whose second change has a sub revision that does not fit into a key.
 func subRunsOver(kind byte) []byte {
 	return append(binary.AppendUvarint([]byte{changePack, 1}, maxSub), 0, 1, 'k', packSame|kind, 1, 'l', 0, 1, 'm')
 }
@@ -29,7 +29,7 @@ func far(revisions uint64, key byte) []byte {
 	return append(binary.AppendUvarint([]byte{packFar}, revisions), 1, key)
 }
 
-// Ensure that what decodes as a pack is in order, ends at its key, and comes back from what is made of it.
+// Ensure that a row that decodes as a pack is in order, ends at its key, and encodes to the same.
 func FuzzOpenPack(f *testing.F) {
 	var p pack
 	for i, c := range []change{{kind: changeCreate, user: []byte("a")}, {kind: changeUpdate, user: []byte("a\x00")},
@@ -57,7 +57,7 @@ func FuzzOpenPack(f *testing.F) {
 				t.Fatalf("%x: %v comes after %v, and replaces %v", row, r.at, before, c.before)
 			}
 			if before = r.at; changes > 0 && !again.takes(&change{}, r.at) {
-				return // no writer makes such a one, or so long a one
+				return // no writer makes such a pack, or one so long
 			}
 			again.add(&c, r.at)
 		}
@@ -82,8 +82,9 @@ func FuzzOpenPack(f *testing.F) {
 	})
 }
 
-// Ensure that the changes of a batch share rows, none of which is so long that the engine may put it apart; and that a walk which
-// ends within a row goes on there, in other lives of the store too, also where changes do not name what they replaced.
+// Ensure that the changes of a batch share rows, none of which is so long that the engine may store it apart; and that a walk
+// which ends within a row continues there, also after the store was reopened, and where changes do not name the versions that
+// they replaced.
 func TestWriter_packs(t *testing.T) {
 	const batch, keys, wantRows, most = 100, 10, 5, 1 << 10
 	for _, named := range []bool{true, false} {
@@ -157,7 +158,7 @@ func TestWriter_packs(t *testing.T) {
 	}
 }
 
-// Ensure that the change of a long key has a row alone, and that one which is not next to those before begins another.
+// Ensure that the change of a long key has a row alone, and that a change that is far from those before begins another pack.
 func TestPack_takes(t *testing.T) {
 	var p pack
 	p.add(&change{user: []byte("a")}, kv.Rev{Main: 5, Sub: 3})
@@ -179,7 +180,7 @@ func TestPack_takes(t *testing.T) {
 	}
 }
 
-// Ensure that a pack whose changes run over what their keys have room for is damage, to a watch and to a compaction.
+// Ensure that a pack whose changes overflow their keys is reported as damage, by a watch and by a compaction.
 func TestStore_packRunsOver(t *testing.T) {
 	eng, err := engine.Open(engine.Options{FS: vfs.NewMem(), Dir: "store"})
 	if err != nil {

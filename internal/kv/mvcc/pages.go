@@ -7,10 +7,10 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// pages remembers how many keys are behind the pages that were answered last. A client that reads a long range in pages
-// asks, at the revision of the first page, for what is behind the last key it got; each answer tells how many keys that is.
-// Without this memory each page would count all that come after it. A range at a revision never changes, so what is
-// remembered stays true; a read of a compacted revision is refused before it matters.
+// pages remembers the number of keys behind the last pages that were returned. A client that reads a long range in pages asks,
+// at the revision of the first page, for the keys behind the last key it got; each answer has the number of those. Without this
+// memory each page would count all keys that follow it. A range at a revision never changes, so a remembered count stays true;
+// a read of a compacted revision is refused before it is used.
 type pages struct {
 	mu    sync.Mutex
 	rests [maxPages]rest
@@ -24,13 +24,13 @@ type rest struct {
 	count    int64
 }
 
-// Bounds of what is remembered: 128 KiB in all.
+// Bounds of the memory: 128 KiB in all.
 const (
 	maxPages   = 64
 	maxRestLen = 2 << 10 // of key and end together
 )
 
-// find tells how many keys a range holds at rev, if that is remembered.
+// find returns the number of keys of a range at rev, if it is remembered.
 func (p *pages) find(op *kv.RangeOp, rev kv.Revision) (count int64, found bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,7 +43,7 @@ func (p *pages) find(op *kv.RangeOp, rev kv.Revision) (count int64, found bool) 
 	return 0, false
 }
 
-// keep remembers what is behind last, the last key of a page of op at rev.
+// keep remembers the count behind last, the last key of a page of op at rev.
 func (p *pages) keep(op *kv.RangeOp, rev kv.Revision, last []byte, count int64) {
 	if len(last)+1+len(op.End) > maxRestLen {
 		return

@@ -32,7 +32,7 @@ func (it *movesIter) NextPrefix() bool {
 	return it.Iterator.NextPrefix()
 }
 
-// Each page of a long range tells how many keys are behind it, at the revision of the first; only the first page counts them.
+// Each page of a long range has the number of keys behind it, at the revision of the first; only the first page counts them.
 func TestStore_Range_pagesCountOnce(t *testing.T) {
 	const keys, page = 1000, 10
 	mem, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})

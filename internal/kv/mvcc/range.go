@@ -22,14 +22,14 @@ func (s *Store) RangeWithin(op *kv.RangeOp, account kv.Account) (kv.RangeResult,
 	return s.read(op, true, account)
 }
 
-// RangeUncounted is Range without the count of keys beyond the limit: Count is only how many keys were looked at.
-// Streams use it, which would otherwise count the rest of the range with each chunk.
+// RangeUncounted is Range without the count of keys beyond the limit: Count is the number of keys that were read. Streams use
+// it, which would otherwise count the rest of the range with each chunk.
 func (s *Store) RangeUncounted(op *kv.RangeOp, account kv.Account) (kv.RangeResult, kv.Revision, error) {
 	return s.read(op, false, account)
 }
 
-// RangeInto is Range whose pairs go to rows; or RangeUncounted, unless counted is set. What it keeps beside, to sort it, it
-// takes from account.
+// RangeInto is Range, or RangeUncounted unless counted is set, whose pairs go to rows. The pairs that it keeps for sorting are
+// counted in account.
 func (s *Store) RangeInto(op *kv.RangeOp, counted bool, account kv.Account, rows Rows) (page Page, err error) {
 	current, err := s.atRevision(op.Revision, func(rev kv.Revision) error {
 		rows.Reset()
@@ -51,8 +51,8 @@ func (s *Store) read(
 	return result, current, err
 }
 
-// atRevision reads at the asked revision and returns the published one. A read of now can be overtaken by writes and a
-// compaction of the revision that was now a moment ago: it tries again.
+// atRevision reads at the asked revision and returns the published one. A read of the current revision can be overtaken by
+// writes and a compaction of that revision: then it tries again.
 func (s *Store) atRevision(asked kv.Revision, read func(rev kv.Revision) error) (kv.Revision, error) {
 	for {
 		current := s.state.Load()
@@ -67,7 +67,7 @@ func (s *Store) atRevision(asked kv.Revision, read func(rev kv.Revision) error) 
 	}
 }
 
-// rangeAt gives the pairs of a range of several keys to rows, unless that is nil.
+// rangeAt passes the pairs of a range of several keys to rows, unless that is nil.
 func (s *Store) rangeAt(
 	op *kv.RangeOp, rev kv.Revision, counted bool, account kv.Account, rows Rows,
 ) (Page, error) {
@@ -114,18 +114,18 @@ func (s *Store) rangeAt(
 	return page, err
 }
 
-// isWhole tells whether op covers every key: user keys are not empty, so 0x00 is the least.
+// isWhole reports whether op covers every key: user keys are not empty, so 0x00 is the least.
 func isWhole(op *kv.RangeOp) bool {
 	return isOpenEnded(op.End) && (len(op.Key) == 0 || len(op.Key) == 1 && op.Key[0] == 0)
 }
 
-// isFiltered tells whether a range asks for some revisions only.
+// isFiltered reports whether a range filters by revisions.
 func isFiltered(op *kv.RangeOp) bool {
 	return op.MinMod != 0 || op.MaxMod != 0 || op.MinCreate != 0 || op.MaxCreate != 0
 }
 
-// rangeOfOne answers a range of one key. get finds it, if it is bare perhaps without its value, and may have taken it from
-// account, as taken says. What it finds may be shared: it is copied before it is cut.
+// rangeOfOne answers a range of one key. get finds it, without its value if it is bare, and may have taken its bytes from
+// account, as taken says. The pair may be shared: it is copied before it is stripped.
 func rangeOfOne(
 	op *kv.RangeOp, account kv.Account, get func(account kv.Account, bare bool) (found *kv.KeyValue, taken bool, err error),
 ) (kv.RangeResult, error) {
@@ -156,37 +156,37 @@ func rangeOfOne(
 	return kv.RangeResult{KVs: one, Count: 1}, nil
 }
 
-// pairOverhead is what a pair takes beside its key and value: a KeyValue, in a list that has room to grow.
+// pairOverhead is the memory of a pair beside its key and value: a KeyValue, in a list that has room to grow.
 const pairOverhead = 128
 
-// PairBytes is what a pair in an answer takes of the account.
+// PairBytes is the memory of a pair in an answer, as accounts count it.
 func PairBytes(pair *kv.KeyValue) int { return len(pair.Key) + len(pair.Value) + pairOverhead }
 
 // collector gathers the answer to one RangeOp from a cursor.
 type collector struct {
 	op         *kv.RangeOp
 	counted    bool
-	keep       int64 // how many to keep in key order, 0 = all
+	keep       int64 // pairs to keep in key order, 0 = all
 	withValue  bool
 	total      int64
 	totalKnown bool
-	// behind counts the keys of the range from key on, unless the walk should go on over them; nil: it should.
+	// behind counts the keys of the range from key on, or says that the walk should count them; nil: the walk should.
 	behind  func(key []byte) (count int64, walk bool, err error)
 	kvs     []kv.KeyValue
 	arena   arena
-	account kv.Account // nil: what is collected is not counted
+	account kv.Account // nil: collected bytes are not counted
 	owed    int        // bytes collected since the last Take
-	spare   int        // bytes taken for what was dropped since
+	spare   int        // bytes taken for pairs that were dropped since
 	grown   int        // bytes collected since the last drop
 	withSum bool       // collect hashes of values, too
 	sums    []uint64
-	withAt  bool // collect where the versions lie, too
+	withAt  bool // collect positions of versions, too
 	at      []position
-	rows    Rows   // nil: the pairs are not given away
-	given   *given // nil: what is found is kept here, until all of it is
+	rows    Rows   // nil: the result keeps the pairs
+	given   *given // nil: pairs are kept here until all are collected
 }
 
-// takeAtOnce is how many bytes are collected between two calls of Take.
+// takeAtOnce is the number of bytes collected between two calls of Take.
 const takeAtOnce = 32 << 10
 
 func newCollector(op *kv.RangeOp, counted bool, account kv.Account) *collector {
@@ -194,7 +194,7 @@ func newCollector(op *kv.RangeOp, counted bool, account kv.Account) *collector {
 		op: op, counted: counted, withValue: !op.KeysOnly || op.Target == kv.SortByValue, account: account,
 	}
 	inKeyOrder := op.Order == kv.SortNone || byKey(op)
-	// With a target but no order, etcd cuts to limit+1 in key order first and sorts what is left.
+	// With a target but no order, etcd cuts to limit+1 in key order first and sorts the remaining pairs.
 	if op.Limit > 0 && inKeyOrder && !isFiltered(op) {
 		c.keep = op.Limit
 		if op.Limit < int64(kv.MaxRevision) {
@@ -204,10 +204,10 @@ func newCollector(op *kv.RangeOp, counted bool, account kv.Account) *collector {
 	return c
 }
 
-// counts tells whether the keys behind those that are kept, which are the first, are counted.
+// counts reports whether the keys behind the kept ones, which are the first, are counted.
 func (c *collector) counts() bool { return c.counted && c.keep > 0 }
 
-// give has the collector give away what it finds: at once if that comes in the order that is asked for.
+// give makes the collector pass its pairs to rows: at once if they come in the requested order.
 func (c *collector) give(rows Rows) {
 	if c.rows = rows; rows != nil && byKey(c.op) {
 		c.given = &given{rows: rows}
@@ -221,7 +221,7 @@ func (c *collector) run(from cursor) (kv.RangeResult, error) {
 	return page.Result, err
 }
 
-// kept is how many pairs were found and kept, or given away.
+// kept is the number of pairs that were kept, or passed on.
 func (c *collector) kept() int64 {
 	if c.given != nil {
 		return c.given.count
@@ -298,7 +298,7 @@ func (c *collector) walk(from cursor) error {
 	return c.settle()
 }
 
-// ask asks once how many keys there are from key on, behind those before it.
+// ask counts once the keys from key on, behind those before it.
 func (c *collector) ask(key []byte, before int64) error {
 	if c.behind == nil {
 		return nil
@@ -311,7 +311,7 @@ func (c *collector) ask(key []byte, before int64) error {
 	return err
 }
 
-// settle takes from the account what was collected since the last Take.
+// settle takes from the account the bytes collected since the last Take.
 func (c *collector) settle() error {
 	if c.account == nil || c.owed == 0 {
 		return nil
@@ -334,7 +334,7 @@ func (c *collector) add(key []byte, rec *record, mod kv.Revision) error {
 	c.grown += size
 	again := min(c.spare, size)
 	c.spare -= again
-	if c.owed += size - again; c.owed >= takeAtOnce { // before there is a copy
+	if c.owed += size - again; c.owed >= takeAtOnce { // before the copy
 		if err := c.settle(); err != nil {
 			return err
 		}
@@ -350,18 +350,18 @@ func (c *collector) add(key []byte, rec *record, mod kv.Revision) error {
 	return nil
 }
 
-// dropAtLeast is how many bytes are collected before any are dropped.
+// dropAtLeast is the number of bytes collected before any pairs are dropped.
 const dropAtLeast = 256 << 10
 
-// drop forgets what is behind the limit of a range that is sorted or filtered: the first of very many are found in the memory
-// of a few. What stays is copied, as a piece of the arena is kept by any pair in it. Pairs that are equal stay in the order
-// of keys, as what comes later has later keys.
+// drop drops the pairs beyond the limit of a range that is sorted or filtered: the first of very many are found in the memory
+// of a few. The remaining pairs are copied, as any pair in a piece of the arena keeps the whole piece. Pairs that are equal
+// stay in the order of keys, as later ones have later keys.
 func (c *collector) drop() {
 	limit := c.op.Limit
 	if limit <= 0 || c.keep > 0 || c.withSum || c.withAt || c.grown < dropAtLeast || int64(len(c.kvs))/2 <= limit {
 		return
 	}
-	keep := limit + 1 // that there are more shows
+	keep := limit + 1 // one more shows that there are more
 	sortKVs(c.kvs, c.op.Target, c.op.Order)
 	for i := range c.kvs[keep:] {
 		c.spare += PairBytes(&c.kvs[keep:][i])
@@ -393,8 +393,8 @@ func passesMod(op *kv.RangeOp, mod kv.Revision) bool {
 	return (op.MaxMod == 0 || mod <= op.MaxMod) && (op.MinMod == 0 || mod >= op.MinMod)
 }
 
-// strip drops what keys_only does not ask for. etcd 3.7 serves keys_only from its index, which knows no leases, unless
-// it needs values for the order; clients see that, so we do the same.
+// strip removes the fields that keys_only does not ask for. etcd 3.7 serves keys_only from its index, which has no leases,
+// unless it needs values for the order; clients see that, so we do the same.
 func strip(op *kv.RangeOp, kvs []kv.KeyValue) {
 	if !op.KeysOnly {
 		return
@@ -407,7 +407,7 @@ func strip(op *kv.RangeOp, kvs []kv.KeyValue) {
 	}
 }
 
-// byKey tells whether op asks for the order of keys.
+// byKey reports whether op asks for the order of keys.
 func byKey(op *kv.RangeOp) bool {
 	return op.Target == kv.SortByKey && (op.Order == kv.SortNone || op.Order == kv.SortAscend)
 }

@@ -50,7 +50,7 @@ func appendRecord(dst []byte, r *record, mod kv.Revision) []byte {
 	return append(dst, r.value...)
 }
 
-// recordLen is the length of what appendRecord appends.
+// recordLen is the length of the record that appendRecord appends.
 func recordLen(r *record, mod kv.Revision) int {
 	if r.tombstone {
 		return tombstoneLen
@@ -63,7 +63,7 @@ func recordLen(r *record, mod kv.Revision) int {
 // tombstoneLen is the length of a tombstone, and of no other record.
 const tombstoneLen = 1
 
-// isTombstone looks only at the flags.
+// isTombstone reads only the flags.
 func isTombstone(row []byte) bool { return len(row) > 0 && row[0]&recordTombstone != 0 }
 
 func decodeRecord(row []byte, mod kv.Revision) (record, error) {

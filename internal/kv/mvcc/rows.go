@@ -8,9 +8,9 @@ import (
 
 // Rows takes the pairs of an answer, so that each value is copied once on its way from the store to the wire.
 type Rows interface {
-	// Append takes the next pair, whose key and value are valid until it returns. An error ends the read.
+	// Append adds the next pair, whose key and value are valid until it returns. An error ends the read.
 	Append(pair *kv.KeyValue) error
-	// Reset forgets what came before: the read begins again, at a newer revision.
+	// Reset drops the pairs so far: the read begins again, at a newer revision.
 	Reset()
 }
 
@@ -25,16 +25,16 @@ func (RowsFunc) Reset() {}
 
 // Page is an answer whose pairs went to Rows.
 type Page struct {
-	Result   kv.RangeResult // its pairs are here only if the range is of one key, which may be shared with the cache
-	Given    int64          // how many pairs went to Rows
+	Result   kv.RangeResult // it has pairs only if the range is of one key; the cache may share them
+	Given    int64          // number of pairs that went to Rows
 	Last     []byte         // the key of the last of them, if there are more
 	Revision kv.Revision    // the published one, also with an error
 }
 
-// given is what a collector knows of pairs that it gave away.
+// given is the state of a collector that passes its pairs on.
 type given struct {
 	rows  Rows
-	pair  kv.KeyValue // that is being given
+	pair  kv.KeyValue // being passed on
 	count int64
 	more  bool
 	last  []byte // the key at the limit
@@ -55,7 +55,7 @@ func (g *given) add(op *kv.RangeOp, key []byte, rec *record, mod kv.Revision) er
 	return g.rows.Append(&g.pair)
 }
 
-// leave takes note that there are keys beyond the limit.
+// leave notes that there are keys beyond the limit.
 func (g *given) leave() {
 	if g != nil {
 		g.more = true

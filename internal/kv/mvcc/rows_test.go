@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
-// rows keeps copies of what it is given.
+// rows keeps copies of the pairs that it gets.
 type rows struct {
 	kvs    []kv.KeyValue
 	resets int
@@ -39,7 +39,7 @@ func cloned(b []byte) []byte {
 	return bytes.Clone(b)
 }
 
-// rangeInto is Range by RangeInto.
+// rangeInto is Range by means of RangeInto.
 func rangeInto(t *testing.T, s *mvcc.Store, op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) {
 	t.Helper()
 	var r rows
@@ -57,10 +57,10 @@ func rangeInto(t *testing.T, s *mvcc.Store, op *kv.RangeOp) (kv.RangeResult, kv.
 	return page.Result, page.Revision, nil
 }
 
-// Ensure that a read that begins again, since what it counts was compacted meanwhile, forgets the pairs that it gave away.
+// Ensure that a read that begins again, since its revision was compacted meanwhile, resets the rows that it passed on.
 func TestStore_RangeInto_beginsAgain(t *testing.T) {
 	s := newStore(t, openers[0])
-	const keys = 100 // several intervals of what is counted
+	const keys = 100 // several intervals of the census
 	for i := range keys {
 		put(t, s, fmt.Sprintf("k%02d", i), "old", 0)
 	}
@@ -86,7 +86,7 @@ func TestStore_RangeInto_beginsAgain(t *testing.T) {
 	}
 }
 
-// Ensure that an error of those who take the pairs ends a read.
+// Ensure that an error of Rows ends a read.
 func TestStore_RangeInto_refused(t *testing.T) {
 	s := newStore(t, openers[1])
 	for i := range 5 {

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// changeScan walks over changes in their order.
+// changeScan reads changes in their order.
 type changeScan struct {
 	rows     engine.Iterator
 	from, to kv.Rev
@@ -19,8 +19,8 @@ type changeScan struct {
 	change change // valid until next
 }
 
-// changeBounds are the bounds of the rows that may hold changes from a revision on. There is no bound above: a pack lies at
-// the key of its last change.
+// changeBounds are the bounds of the rows that may hold changes from a revision on. There is no upper bound: a pack has the key
+// of its last change.
 func changeBounds(from kv.Rev) (lower, upper []byte) {
 	return appendChangeKey(nil, from), []byte{tableChanges + 1}
 }
@@ -30,7 +30,7 @@ func newChangeScan(rows engine.Iterator, from, to kv.Rev) changeScan {
 	return changeScan{rows: rows, from: from, to: to}
 }
 
-// next goes to the next change; false at the end, or after an error, which is in err.
+// next moves to the next change; false at the end, or after an error, which is in err.
 func (c *changeScan) next() bool {
 	for c.err == nil {
 		if !c.pack.exhausted() {
@@ -71,7 +71,7 @@ func (c *changeScan) enter() bool {
 		return c.fail("change key %x", c.rows.Key())
 	}
 	row := c.rows.Value()
-	if c.err = c.rows.Error(); c.err != nil { // what was read is not what the row holds
+	if c.err = c.rows.Error(); c.err != nil { // the iterator's row is not valid after an error
 		return false
 	}
 	if c.pack, ok = openPack(row, rev); !ok {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/census"
 	"github.com/quorate/quorate/internal/storage/engine"
@@ -17,7 +17,7 @@ import (
 type Options struct {
 	// CacheBytes bounds the cache of current versions. Zero means DefaultCacheBytes, negative none.
 	CacheBytes int
-	// Census says how finely keys are counted, and what that may take.
+	// Census sets how finely keys are counted, and the memory for that.
 	Census census.Options
 	// Life cuts long work (hashing) short when it ends; nil: it never does.
 	Life context.Context
@@ -26,7 +26,7 @@ type Options struct {
 // DefaultCacheBytes holds about 70,000 keys with values of 256 bytes.
 const DefaultCacheBytes = 24 << 20
 
-// state is what the writer publishes with each commit. It is immutable.
+// state is the state that the writer publishes with each commit. It is immutable.
 type state struct {
 	revision kv.Revision
 	compact  kv.Revision // reads below are refused; -1: never compacted
@@ -50,7 +50,7 @@ type Store struct {
 	scratch   sync.Pool // *[]byte for engine keys
 }
 
-// Open reads what the engine holds. The store does not own the engine.
+// Open reads the state from the engine. The store does not own the engine.
 func Open(eng engine.Engine, options Options) (*Store, error) {
 	if options.CacheBytes == 0 {
 		options.CacheBytes = DefaultCacheBytes
@@ -87,7 +87,7 @@ func (s *Store) Begin() *Writer {
 	return &s.writer
 }
 
-// checkRevision gives the revision to read at. Negative means now, as zero does.
+// checkRevision returns the revision to read at. Negative means now, as zero does.
 func checkRevision(asked, current, compact kv.Revision) (kv.Revision, error) {
 	switch {
 	case asked <= 0:
@@ -100,7 +100,7 @@ func checkRevision(asked, current, compact kv.Revision) (kv.Revision, error) {
 	return asked, nil
 }
 
-// CheckTxnRevision tells whether a transaction may read at a revision, by the rule for transactions.
+// CheckTxnRevision reports whether a transaction may read at a revision, by the rule for transactions.
 func (s *Store) CheckTxnRevision(asked kv.Revision) error {
 	current := s.state.Load()
 	return checkTxnRevision(asked, current.revision, current.compact)
@@ -144,7 +144,8 @@ func (s *Store) Get(key []byte) (found *kv.KeyValue, err error) {
 	return found, err
 }
 
-// ValueLen returns about how long the value of a key is at the published revision; zero if there is none. It does not read it.
+// ValueLen returns about how long the value of a key is at the published revision; zero if there is none. It does not read the
+// value.
 func (s *Store) ValueLen(key []byte) (size int, err error) {
 	_, err = s.atRevision(0, func(rev kv.Revision) error {
 		if found, _, ok := s.cache.get(key, rev); ok {
@@ -161,12 +162,12 @@ func (s *Store) ValueLen(key []byte) (size int, err error) {
 	return size, err
 }
 
-// getAt returns the key at rev, which is published. taken says that a large pair was taken from account.
+// getAt returns the key at rev, which is published. taken reports that a large pair was taken from account.
 func (s *Store) getAt(key []byte, rev kv.Revision, account kv.Account) (found *kv.KeyValue, taken bool, err error) {
 	if found, _, ok := s.cache.get(key, rev); ok {
 		return found, false, nil
 	}
-	seen := s.Revision() // before the iterator: everything up to here is in it
+	seen := s.Revision() // before the iterator, which has everything up to here
 	found, since, taken, err := s.load(key, allOf(rev), rev, account)
 	if err == nil && rev == seen {
 		s.learn(key, found, since, seen)
@@ -194,8 +195,8 @@ func (s *Store) loadBare(key []byte, at kv.Rev, needs kv.Revision) (found *kv.Ke
 	return found, err
 }
 
-// learn puts into the cache what was found at the revision seen, which was the published one before anybody looked. since is
-// the change that made it, zero if there is none.
+// learn puts a version into the cache that was read at the revision seen, which was the published one before the read. since is
+// the change that wrote it, zero if there is none.
 func (s *Store) learn(key []byte, found *kv.KeyValue, since kv.Rev, seen kv.Revision) {
 	if since == (kv.Rev{}) {
 		since.Main = seen
@@ -203,10 +204,11 @@ func (s *Store) learn(key []byte, found *kv.KeyValue, since kv.Rev, seen kv.Revi
 	s.cache.learn(key, found, since, seen)
 }
 
-// load reads the key as of a change, past the cache, which knows revisions as a whole. It needs the history from a revision on.
+// load reads the key as of a change, past the cache, which only knows whole revisions. It needs the history from revision needs
+// on.
 //
-// With an account, a large pair is taken from it before it is read: who waits for room holds nothing meanwhile, and no
-// iterator. taken says that it was.
+// With an account, a large pair is taken from it before it is read: a read that waits for room holds neither the pair nor an
+// iterator. taken reports that it was.
 func (s *Store) load(
 	key []byte, at kv.Rev, needs kv.Revision, account kv.Account,
 ) (found *kv.KeyValue, since kv.Rev, taken bool, err error) {
@@ -232,7 +234,7 @@ func (s *Store) load(
 	return found, since, true, err
 }
 
-// seek calls see with an iterator at the row of key as of a change, the change that made the row, and how long it is: zero if
+// seek calls see with an iterator at the row of key as of a change, the change that wrote the row, and its length: zero if
 // there is none.
 func (s *Store) seek(
 	key []byte, at kv.Rev, needs kv.Revision, see func(it engine.Iterator, since kv.Rev, size int) error,
@@ -254,7 +256,7 @@ func (s *Store) seek(
 }
 
 // lookupRow finds the row of key as of the change rev, a version or a tombstone; nil if there is none. The row is valid until
-// it moves. since is the change that made it, zero if there is none.
+// the iterator moves. since is the change that wrote it, zero if there is none.
 func lookupRow(it engine.Iterator, buf *[]byte, key []byte, rev kv.Rev) (row []byte, since kv.Rev, err error) {
 	since, size, err := seekVersion(it, buf, key, rev)
 	if size == 0 || err != nil {
@@ -267,8 +269,8 @@ func lookupRow(it engine.Iterator, buf *[]byte, key []byte, rev kv.Rev) (row []b
 	return row, since, nil
 }
 
-// seekVersion moves to the row of key as of the change rev, and returns the change that made it and how long it is. That is
-// zero if there is none: no row is empty.
+// seekVersion moves to the row of key as of the change rev, and returns the change that wrote it and its length. That is zero
+// if there is none: no row is empty.
 func seekVersion(it engine.Iterator, buf *[]byte, key []byte, rev kv.Rev) (since kv.Rev, size int, err error) {
 	*buf = appendVersionKey((*buf)[:0], key, rev)
 	if !it.SeekPrefix(*buf) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/census"
 	"github.com/quorate/quorate/internal/storage/engine"
@@ -18,8 +18,8 @@ import (
 //	for each command { w.BeginCommand(); w.Put(...) ...; events := w.EndCommand() }
 //	err := w.Commit()
 //
-// Errors of the engine are kept and returned by Commit: what a Writer answers after one is worthless, and nothing of
-// the batch becomes visible.
+// Errors of the engine are kept and returned by Commit: after one, the answers of a Writer are worthless, and no change of the
+// batch becomes visible.
 type Writer struct {
 	store *Store
 	batch engine.Batch
@@ -28,7 +28,7 @@ type Writer struct {
 
 	last    kv.Revision // of the latest finished command that changed something
 	main    kv.Revision // of this command, 0 until its first change
-	exact   kv.Revision // what BeginCommandAt asked for, 0 = last+1
+	exact   kv.Revision // the revision passed to BeginCommandAt, 0 = last+1
 	sub     int64
 	open    bool // between BeginCommand and EndCommand
 	events  []kv.Event
@@ -37,7 +37,7 @@ type Writer struct {
 	pack    pack // of changes that are not in the batch yet
 
 	pending overlay
-	lives   []census.Change // keys that came and went
+	lives   []census.Change // keys that were created and deleted
 
 	keyBuf, rowBuf []byte
 	err            error
@@ -59,7 +59,7 @@ func (w *Writer) begin(current *state) {
 // Err returns the engine error that Commit will return, nil if there is none so far.
 func (w *Writer) Err() error { return w.err }
 
-// Fail makes an operating error of who writes other tables, if it is one, that of Commit.
+// Fail notes an operating error of code that writes other tables, if it is not nil: Commit returns it.
 func (w *Writer) Fail(err error) { w.note(err) }
 
 func (w *Writer) note(err error) {
@@ -76,10 +76,10 @@ func (w *Writer) Revision() kv.Revision {
 	return w.last
 }
 
-// BatchBytes returns how long the engine's batch is: what is in memory until Commit is some times that.
+// BatchBytes returns the length of the engine's batch: the memory until Commit is a multiple of that.
 func (w *Writer) BatchBytes() int { return w.batch.Len() }
 
-// CompactRevision returns the compact revision, with what this Writer compacted.
+// CompactRevision returns the compact revision, compactions of this Writer included.
 func (w *Writer) CompactRevision() kv.Revision { return w.compact }
 
 // BeginCommand opens a command. Its changes share one revision, the next, which is taken at the first of them.
@@ -98,8 +98,8 @@ func (w *Writer) BeginCommandAt(rev kv.Revision) {
 }
 
 // EndCommand closes the command and returns its changes in their order, each with the pair that it replaced, which the same
-// command may have written: EventsSince gives the pair of the revision before. The list is valid until the next command;
-// what the events point to stays as it is.
+// command may have written: EventsSince gives the pair of the revision before. The list is valid until the next command; the
+// pairs that the events point to are not changed.
 func (w *Writer) EndCommand() []kv.Event {
 	w.mustBeOpen()
 	w.open = false
@@ -115,7 +115,7 @@ func (w *Writer) mustBeOpen() {
 	}
 }
 
-// dropEvents forgets those of the last command. A list that one large command made long is not kept.
+// dropEvents drops the events of the last command. A list that a large command made long is not kept.
 func (w *Writer) dropEvents() {
 	const keep = 64
 	if clear(w.events); cap(w.events) > keep {
@@ -130,7 +130,7 @@ func (w *Writer) Put(key, value []byte, lease kv.LeaseID) (kv.KeyValue, *kv.KeyV
 	return put, before
 }
 
-// PutWithin is Put whose version before, here and in the event, has its value only if that fits account; whole reports that. A
+// PutWithin is Put with the value of the version before, here and in the event, only if it fits account; whole reports that. A
 // nil account takes it.
 func (w *Writer) PutWithin(
 	key, value []byte, lease kv.LeaseID, account kv.Account,
@@ -154,9 +154,9 @@ func (w *Writer) PutWithin(
 	return v.kv, before, !old.bare
 }
 
-// DeleteRange deletes the keys of a range and returns them as they were, in order. They, and the previous pairs of the
-// events, have values only if all of them fit account; whole reports that. A nil account takes none, but the value of a
-// single key.
+// DeleteRange deletes the keys of a range and returns them as they were, in order. They, and the previous pairs of the events,
+// have values only if all of them fit account; whole reports that. A nil account takes none, except for the value of a single
+// key.
 func (w *Writer) DeleteRange(key, end []byte, account kv.Account) (were []kv.KeyValue, whole bool) {
 	if isSingle(end) {
 		return w.deleteSingle(key, account)
@@ -184,7 +184,7 @@ func (w *Writer) deleteSingle(key []byte, account kv.Account) (were []kv.KeyValu
 	if old.pair == nil {
 		return nil, true
 	}
-	// The pair may be in the cache. Its key and value share their memory, and the batch keeps the key.
+	// The cache may hold the pair. Its key and value share their memory, and the batch keeps the key.
 	one := *old.pair
 	one.Key = bytes.Clone(key)
 	w.deleteOne(&one, old.at)
@@ -194,17 +194,17 @@ func (w *Writer) deleteSingle(key []byte, account kv.Account) (were []kv.KeyValu
 	return []kv.KeyValue{one}, !old.bare
 }
 
-// replaced is what a change of one key replaces.
+// replaced is the version that a change of one key replaces.
 type replaced struct {
 	pair *kv.KeyValue // nil: nothing
-	at   position     // the length of the row may be missing, but not of a bare pair
-	bare bool         // of the value there is only the hash
+	at   position     // the length of the row may be unknown, but not of a bare pair
+	bare bool         // only the hash of the value is known
 	sum  uint64
 }
 
-// replaced returns the version of key that the next change replaces. A value that does not fit account is hashed where it lies,
-// and not copied: one command may put, or the end of a lease delete, very many keys of large values. A small value that this
-// Writer or the cache has comes along anyway.
+// replaced returns the version of key that the next change replaces. A value that does not fit account is hashed in place, and
+// not copied: one command may put, or the end of a lease delete, very many keys of large values. A small value that this Writer
+// or the cache has is returned anyway.
 func (w *Writer) replaced(key []byte, account kv.Account) replaced {
 	found, since, ok := w.cached(key)
 	if !ok {
@@ -219,7 +219,7 @@ func (w *Writer) replaced(key []byte, account kv.Account) replaced {
 	return replaced{&one, old.position(), true, xxhash.Sum64(found.Value)}
 }
 
-// replacedRow is replaced for a key that only the engine has.
+// replacedRow is replaced for a key that is only in the engine.
 func (w *Writer) replacedRow(key []byte, account kv.Account) replaced {
 	row, since := w.rowFromEngine(key, w.base.revision)
 	if row == nil {
@@ -241,8 +241,8 @@ func (w *Writer) replacedRow(key []byte, account kv.Account) replaced {
 	return old
 }
 
-// collect reads a range with its values, or without, but with their hashes, if they do not fit account. at tells where each
-// lies.
+// collect reads a range with its values or, if they do not fit account, with their hashes instead. at are the positions of the
+// versions.
 func (w *Writer) collect(
 	op *kv.RangeOp, account kv.Account,
 ) (found []kv.KeyValue, at []position, sums []uint64, err error) {
@@ -270,7 +270,7 @@ func (w *Writer) deleteOne(before *kv.KeyValue, at position) {
 	w.events = append(w.events, kv.Event{Kind: kv.EventDelete, KV: v.kv, Prev: before})
 }
 
-// bareLast says that of the value before the last change only the hash is kept.
+// bareLast notes that only the hash of the value before the last change is kept.
 func (w *Writer) bareLast(before *kv.KeyValue, sum uint64) {
 	last := &w.events[len(w.events)-1]
 	last.Prev, last.Bare, last.PrevSum = before, true, sum
@@ -285,8 +285,8 @@ func (w *Writer) nextRev() kv.Rev {
 	return rev
 }
 
-// write puts a version into the batch, with its change, and over the engine's. It replaces before, which lies at at;
-// the length of its row may be missing.
+// write puts a version into the batch, with its change, and into the overlay. It replaces before, which is stored at at; the
+// length of its row may be unknown.
 func (w *Writer) write(v *pendingVersion, before *kv.KeyValue, at position) {
 	rec := v.record()
 	replaces := change{kind: v.changeKind(), user: v.kv.Key, before: at, named: before != nil}
@@ -306,12 +306,12 @@ func (w *Writer) write(v *pendingVersion, before *kv.KeyValue, at position) {
 	w.pending.add(v)
 }
 
-// versionBytes is what one change takes in both tables if it has rows of its own, but for the name of the version before. In a
-// pack it takes less, which is not counted, since whoever deletes the version does not know in what rows its change was.
+// versionBytes is the size of one change in both tables if it has rows of its own, without the name of the version before. A
+// pack takes less, which is not counted, since the code that deletes the version does not know the rows of its change.
 func versionBytes(key, row, user int) int64 { return int64(key + row + changeKeyLen + 1 + user) }
 
-// Compact forgets history below rev: reads below are refused as soon as this batch is published. The rows go later, by
-// Store.CompactStep.
+// Compact ends the history below rev: reads below are refused as soon as this batch is published. Store.CompactStep deletes the
+// rows later.
 func (w *Writer) Compact(rev kv.Revision) error {
 	if rev <= w.compact {
 		return kv.ErrCompacted
@@ -324,7 +324,7 @@ func (w *Writer) Compact(rev kv.Revision) error {
 	return nil
 }
 
-// Commit makes the batch visible: in the engine, in the cache, and then for all by publishing the revision. After an
+// Commit makes the batch visible: in the engine, in the cache, and then to all readers by publishing the revision. After an
 // error the store must not be written to again.
 func (w *Writer) Commit() error {
 	invariant.True(!w.open, "no command is open at the commit of revision %d", w.last)
@@ -352,7 +352,7 @@ func (w *Writer) Commit() error {
 	return nil
 }
 
-// settleLives tells the census what came and went, before anybody can ask for it by revision.
+// settleLives passes created and deleted keys to the census, before a reader can ask for their revision.
 func (w *Writer) settleLives() {
 	w.store.census.Apply(w.lives, w.last, w.compact)
 	const keep = 1 << 12
@@ -362,10 +362,10 @@ func (w *Writer) settleLives() {
 	w.lives = w.lives[:0]
 }
 
-// Abandon releases the engine after an error of which the store does not recover, so that it can be closed.
+// Abandon releases the engine after an error from which the store does not recover, so that it can be closed.
 func (w *Writer) Abandon() { w.closeIter() }
 
-// renewBatch gives a large batch back, so that one bulk load does not hold its memory for ever.
+// renewBatch replaces a large batch, so that one bulk load does not hold its memory for ever.
 func (w *Writer) renewBatch() {
 	const keep = 1 << 20
 	if w.batch.Len() <= keep {

@@ -1,9 +1,9 @@
 package mvcc
 
-import "github.com/quorate/quorate/internal/invariant"
+import "github.com/quorate/quorate/internal/base/invariant"
 
-// Here the Writer takes rows of other tables of the replicated state into its batch. Nothing that it reads shows them
-// before the batch is committed.
+// Here the Writer takes rows of other tables of the replicated state into its batch. Its reads do not show them before the
+// batch is committed.
 
 func checkTable(key []byte) {
 	invariant.True(len(key) > 0, "a raw key begins with a table byte")

@@ -13,8 +13,8 @@ func (w *Writer) Get(key []byte) *kv.KeyValue {
 	return found
 }
 
-// Range reads as this Writer sees the store. op.Revision counts the revisions of this Writer, too. An error of account ends
-// the read and is no error of the Writer; nil counts nothing.
+// Range reads as this Writer sees the store. op.Revision may be a revision of this Writer, too. An error of account ends the
+// read and is no error of the Writer; a nil account counts nothing.
 func (w *Writer) Range(op *kv.RangeOp, account kv.Account) (kv.RangeResult, error) {
 	rev, err := checkRevision(op.Revision, w.Revision(), w.compact)
 	if err != nil || isEmptyRange(op.Key, op.End) {
@@ -62,13 +62,13 @@ func (w *Writer) rangeAt(op *kv.RangeOp, rev kv.Revision, account kv.Account) (k
 	return want.run(w.cursor(op.Key, op.End, rev, account))
 }
 
-// CheckRevision tells whether a transaction may read at this revision, without reading.
+// CheckRevision reports whether a transaction may read at this revision, without reading.
 func (w *Writer) CheckRevision(rev kv.Revision) error {
 	return checkTxnRevision(rev, w.Revision(), w.compact)
 }
 
-// Check tells whether the condition holds now. What it looks at is taken off left, whatever the cache has; when nothing is left
-// it ends, and says no.
+// Check reports whether the condition holds now. Its looks are subtracted from left, whatever the cache has; when left is used
+// up it ends, and returns false.
 func (w *Writer) Check(c *kv.Compare, left *int64) bool {
 	look := looks{left: left}
 	if isEmptyRange(c.Key, c.End) {
@@ -87,7 +87,7 @@ func (w *Writer) Check(c *kv.Compare, left *int64) bool {
 	return holds && !look.over()
 }
 
-// checkRow checks one key that neither this Writer has changed nor the cache has.
+// checkRow checks one key that is neither among this Writer's changes nor in the cache.
 func (w *Writer) checkRow(c *kv.Compare, look *looks) (bool, error) {
 	it := w.iterator()
 	if it == nil {
@@ -102,8 +102,8 @@ func (w *Writer) checkRow(c *kv.Compare, look *looks) (bool, error) {
 	})
 }
 
-// current returns the newest version of key and the change that wrote it. The cache's entries are all true at w.base: only
-// this Writer could outdate them, and it looks at its own versions first. learn puts what the engine said into the cache; a
+// current returns the newest version of key and the change that wrote it. The cache's entries are all valid at w.base: only
+// this Writer could outdate them, and it looks at its own versions first. learn puts the engine's version into the cache; a
 // caller that is about to write the key need not.
 func (w *Writer) current(key []byte, learn bool) (*kv.KeyValue, kv.Rev) {
 	if found, since, ok := w.cached(key); ok {
@@ -124,8 +124,8 @@ func (w *Writer) cached(key []byte) (found *kv.KeyValue, since kv.Rev, ok bool) 
 	return w.store.cache.get(key, w.base.revision)
 }
 
-// at returns key at a revision that may be this Writer's own, if it is bare perhaps without its value. Else a large pair is
-// taken from account before it is read; taken says that it was.
+// at returns key at a revision that may be this Writer's own, without its value if it is bare. Otherwise a large pair is taken
+// from account before it is read; taken reports that it was.
 func (w *Writer) at(
 	key []byte, rev kv.Revision, account kv.Account, bare bool,
 ) (found *kv.KeyValue, taken bool, err error) {
@@ -185,7 +185,7 @@ func (w *Writer) rowFromEngine(key []byte, rev kv.Revision) ([]byte, kv.Rev) {
 	return row, since
 }
 
-// iterator is that for single keys; nil after an error, which is noted.
+// iterator is the iterator for single keys; nil after an error, which is noted.
 func (w *Writer) iterator() engine.Iterator {
 	if w.it == nil {
 		it, err := w.store.engine.NewIter(nil, nil)
@@ -198,7 +198,7 @@ func (w *Writer) iterator() engine.Iterator {
 	return w.it
 }
 
-// cursor walks over a range as it is at rev, with this Writer's versions. An error of the engine shows at its close.
+// cursor reads a range as it is at rev, with this Writer's versions. An error of the engine shows at its close.
 func (w *Writer) cursor(key, end []byte, rev kv.Revision, account kv.Account) cursor {
 	lower, upper := versionBounds(key, end)
 	it, err := w.store.engine.NewIter(lower, upper)

@@ -1,27 +1,27 @@
-// Package nextlevel makes up the feature level after level.Own, so that what levels are for is tried while no two builds
+// Package nextlevel makes up the feature level after level.Own, so that tests can try feature levels while no two builds
 // differ.
 //
-// With it a cluster has members of two builds. To both, changes of users and roles are commands of the next level (Needs). To
-// the build that ships such a command is one that it does not know; a build of the next level knows it, and uses it once all
-// members do. All else of both is what ships. The machines of such a cluster are opened with
+// With it a cluster has members of two builds. To both, changes of users and roles are commands of the next level (Needs). The
+// released build does not know such a command; a build of the next level knows it, and uses it once all members do. In all else
+// both are the released build. The machines of such a cluster are opened with
 //
-//	apply.Options{Level: level.Own, Needs: nextlevel.Needs}       // the build that ships
+//	apply.Options{Level: level.Own, Needs: nextlevel.Needs}       // the released build
 //	apply.Options{Level: nextlevel.Level, Needs: nextlevel.Needs} // the next one
 //
-// It is for tests and the simulator: package tidy refuses any other import of it, and no setting of the product leads to it.
+// It is for tests and the simulator: package tidy refuses any other import of it, and no setting of the product enables it.
 //
 // All functions may be called concurrently.
 package nextlevel
 
 import (
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/level"
 )
 
-// Level is the level that the build which ships does not know.
+// Level is the level that the released build does not know.
 const Level = level.Own + 1
 
-// Needs is kv.Needs where changes of users and roles are of the next level.
+// Needs is kv.Needs, but for changes of users and roles, which need the next level.
 func Needs(payload []byte) (_ level.Level, known bool) {
 	if kv.IsAuth(payload) {
 		return Level, true

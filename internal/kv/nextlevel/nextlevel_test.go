@@ -4,13 +4,13 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/nextlevel"
-	"github.com/quorate/quorate/internal/level"
 )
 
-// Ensure that the build which ships knows all commands, and that changes of users, in whosever name, and nothing else are of the next
-// level where that is made up.
+// Ensure that the released build knows all commands, and that changes of users, also those that name a user, and no other
+// commands need the made-up level.
 func TestNeeds(t *testing.T) {
 	change := &auth.Change{Kind: auth.UserAdd, User: "alice", Hash: []byte("h")}
 	for name, row := range map[string]struct {

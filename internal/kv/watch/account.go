@@ -5,52 +5,52 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/quorate/quorate/internal/linked"
+	"github.com/quorate/quorate/internal/base/linked"
 )
 
-// account is what all streams of one client have in memory together.
+// account is the memory of all streams of one client.
 type account struct {
 	client   string
 	streams  int           // guarded by Hub.mu
 	watchers int64         // bytes; guarded by Hub.mu
-	waiting  atomic.Int64  // bytes of what waits in the streams, or was handed out and is not sent yet
+	waiting  atomic.Int64  // of responses that wait in the streams, or were handed out and are not sent yet
 	all      *atomic.Int64 // the same of all clients
 
-	reads chan struct{} // full while as many streams make a step of catch-up as may
+	reads chan struct{} // full while the allowed number of streams make a step of catch-up
 
 	// Guarded by overdrafts.mu.
-	overdrafts int                    // that its streams hold
-	overdrawn  int64                  // bytes that these were granted for
+	overdrafts int                    // held by its streams
+	overdrawn  int64                  // for which they were granted
 	queued     linked.List[overdraft] // of streams that wait for one
 	place      linked.Place[account]  // in overdrafts.accounts
 }
 
-// add counts bytes that wait, or wait no more.
+// add counts bytes that wait, or subtracts them.
 func (a *account) add(bytes int64) {
 	a.waiting.Add(bytes)
 	a.all.Add(bytes)
 }
 
-// free is how many bytes more may wait for this client: it may have as much as is left then for others, so that n clients
-// who read nothing have an n+1st part each, and whoever comes next finds as much (as in package answers).
+// free returns how many more bytes may wait for this client. A client may have as much as is left for others, so that n clients
+// that read nothing have one part of n+1 each, and the next client finds as much (as in package answers).
 func (a *account) free(limits *Options) int64 {
 	return min(limits.ClientBytes, limits.TotalBytes-a.all.Load()) - a.waiting.Load()
 }
 
-// addWatcher counts bytes of a watcher, or counts them no more. Hub.mu is held.
+// addWatcher counts the bytes of a watcher, or subtracts them. Hub.mu is held.
 func (a *account) addWatcher(h *Hub, bytes int64) {
 	a.watchers += bytes
 	h.watcherBytes += bytes
 }
 
-// hasRoomFor reports whether a client may have a watcher of so many bytes: it may have as much as is free then for others, as
-// with what waits. Hub.mu is held.
+// hasRoomFor reports whether a client may have a watcher of so many bytes. It may have as much as is free then for others, as
+// with free. Hub.mu is held.
 func (a *account) hasRoomFor(h *Hub, bytes int64) bool {
 	return h.options.WatcherBytes-h.watcherBytes-bytes >= a.watchers+bytes
 }
 
-// charge counts a batch that is put into a stream of the account. A batch that was made for a client first counts once
-// for all its streams, as it is in memory once. Hub.mu is held.
+// charge counts a batch that is put into a stream of the account. A batch whose first owner is this client counts once for all
+// its streams, as it is in memory once. Hub.mu is held.
 func (a *account) charge(b *Batch) {
 	if b.owner == nil {
 		b.owner = a
@@ -66,8 +66,8 @@ func (a *account) release(b *Batch) {
 	}
 }
 
-// openAccount returns the account of a client, which it may share with other streams; without a name it is a client of its
-// own. Hub.mu is held.
+// openAccount returns the account of a client, which its streams share; a stream without a client's name gets its own. Hub.mu
+// is held.
 func (h *Hub) openAccount(client string) *account {
 	if client == "" {
 		h.opened++
@@ -89,11 +89,12 @@ func (h *Hub) closeAccount(a *account) {
 }
 
 const (
-	// A stream may take so much in a step of catch-up even if its client has too much waiting elsewhere. For a revision that is
-	// larger it needs an overdraft.
+	// A stream may take so many bytes in a step of catch-up even if too many wait in the client's other streams. For a larger
+	// revision it needs an overdraft.
 	leastCatchUpBytes = 64 << 10
-	// maxReads is how many streams of a client make a step of catch-up at once, at most: what a step reads is not counted
-	// before it is given to them. There is one such stream for each readBytes that may wait for the client, one at least.
+	// maxReads bounds the streams of a client that make a step of catch-up at once: the events that a step reads are counted
+	// only when the streams get them. There is one such stream for each readBytes that may wait for the client, and at least
+	// one.
 	maxReads  = 8
 	readBytes = 4 << 20
 	// maxOverdrafts is how many streams of a client may hold an overdraft; twice as many while the account has room, since then
@@ -102,18 +103,18 @@ const (
 	maxOverdrafts = 8
 )
 
-// reads returns how many streams may make a step at once that have so many bytes for what waits.
+// reads returns how many streams may make a step at once if so many bytes may wait.
 func reads(bytes int64) int { return int(max(1, min(bytes/readBytes, maxReads))) }
 
-// overdrafts decide which streams may take a revision for which they have no room. Revisions are never cut, so some stream
-// must take it; but a client that reads none of its many streams must not get one in each.
+// overdrafts decide which streams may take a revision for which they have no room. Revisions are never cut, so some stream must
+// take it; but a client that reads none of its many streams must not get one in each.
 type overdrafts struct {
 	options *Options
-	queued  atomic.Int64 // streams that wait for one, of all accounts
+	queued  atomic.Int64 // streams of all accounts that wait for one
 
 	mu        sync.Mutex           // taken after all others
 	overdrawn int64                // bytes of all accounts
-	accounts  linked.List[account] // that have such streams
+	accounts  linked.List[account] // accounts with streams that wait
 }
 
 // overdraft is the state of one stream: none, queued, or held. It is written with overdrafts.mu.
@@ -122,13 +123,13 @@ type overdraft struct {
 	wake    chan struct{} // of the stream
 	held    atomic.Bool
 	queued  atomic.Bool
-	bytes   int64                   // that it needs, or was granted for
+	bytes   int64                   // needed, or granted
 	ended   bool                    // the stream was closed
 	place   linked.Place[overdraft] // in account.queued
 }
 
-// draw reports whether a stream may go on that is to be given so many bytes: it has its overdraft, or is closed. Otherwise it
-// is woken later.
+// draw reports whether a stream may continue that is to get so many bytes: it has its overdraft, or is closed. Otherwise it is
+// woken later.
 func (o *overdrafts) draw(d *overdraft, bytes int64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -137,7 +138,7 @@ func (o *overdrafts) draw(d *overdraft, bytes int64) bool {
 		d.bytes = bytes
 	}
 	switch {
-	case d.held.Load(), d.ended: // a closed stream is given nothing
+	case d.held.Load(), d.ended: // a closed stream gets nothing
 		return true
 	case d.queued.Load():
 		return false
@@ -170,17 +171,17 @@ func (o *overdrafts) grant(d *overdraft) bool {
 	return true
 }
 
-// overdraftTimes is how many times what may wait in all streams the overdrafts may take beside that, or one.
+// The overdrafts together may take overdraftTimes the bytes that may wait in all streams, or be a single one.
 const overdraftTimes = 4
 
-// settle ends the overdraft of a stream that holds so many bytes, if they now fit without it.
+// settle ends the overdraft of a stream that holds so many bytes, if they fit without it now.
 func (o *overdrafts) settle(d *overdraft, bytes int) {
 	if d.held.Load() && (bytes <= leastBytes(o.options) || d.account.free(o.options) > 0) {
 		o.giveBack(d)
 	}
 }
 
-// end is for a stream that was closed. A step of it may still be under way.
+// end takes the overdraft of a closed stream back. A step of the stream may still be under way.
 func (o *overdrafts) end(d *overdraft) {
 	o.mu.Lock()
 	d.ended = true
@@ -188,7 +189,7 @@ func (o *overdrafts) end(d *overdraft) {
 	o.giveBack(d)
 }
 
-// giveBack takes an overdraft back, or the place of its stream among those that wait.
+// giveBack takes an overdraft back, or removes its stream from those that wait.
 func (o *overdrafts) giveBack(d *overdraft) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -240,5 +241,5 @@ func (o *overdrafts) unqueue(d *overdraft) {
 	}
 }
 
-// leastBytes is what a step of catch-up may always take.
+// leastBytes are the bytes that a step of catch-up may always take.
 func leastBytes(o *Options) int { return min(leastCatchUpBytes, o.StreamBytes) }

@@ -10,7 +10,8 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// unread opens streams of a client that watch from the first revision on, and lets each read a step that nobody takes.
+// unread opens streams of a client that watch from the first revision on, and lets each read a step that the client does not
+// take.
 func unread(t *testing.T, hub *Hub, client string, streams int) (list []*Stream) {
 	t.Helper()
 	for range streams {
@@ -19,7 +20,7 @@ func unread(t *testing.T, hub *Hub, client string, streams int) (list []*Stream)
 		s.Create(Request{Key: []byte("k"), End: []byte("l"), Start: 1, PrevKV: true})
 		list = append(list, s)
 	}
-	for range 3 { // the answer to the creation, then events, then what the next step reads
+	for range 3 { // the answer to the creation, then events, then those that the next step reads
 		for _, s := range list {
 			if bytes, _ := s.size(); bytes < 10<<10 {
 				_, _ = s.Next(doneContext())
@@ -29,8 +30,8 @@ func unread(t *testing.T, hub *Hub, client string, streams int) (list []*Stream)
 	return list
 }
 
-// A client with many streams that catch up, and that reads none of them, has its share of memory, and a large revision for a few
-// of them only. Others are served meanwhile, and in the end all streams get everything.
+// A client with many streams that catch up, and that reads none of them, has its share of memory, and gets a large revision in
+// a few of them only. Other clients are served meanwhile, and in the end all streams get everything.
 func TestStream_catchUp_manyUnread(t *testing.T) {
 	options := Options{StreamBytes: 1 << 20, ClientBytes: 2 << 20, TotalBytes: 8 << 20, HistoryBytes: 1}
 	store, hub := openStore(t), NewHub(options)
@@ -54,7 +55,7 @@ func TestStream_catchUp_manyUnread(t *testing.T) {
 	if hub.Stats().Overdrawn == 0 {
 		t.Error("no stream is counted that waits for others to read")
 	}
-	for i, s := range stalled[:streams/2] { // of the others what they held is free
+	for i, s := range stalled[:streams/2] { // the bytes that the other streams held are free
 		s.Close()
 		if hub.accounts["one"].overdrafts > 2*maxOverdrafts {
 			t.Fatalf("%d overdrafts when stream %d was closed", hub.accounts["one"].overdrafts, i)
@@ -73,7 +74,7 @@ func TestStream_catchUp_manyUnread(t *testing.T) {
 			lagging = lagging || s.Lagging()
 		}
 	}
-	for i, count := range counts[streams/2:] { // what was handed out in unread is not counted
+	for i, count := range counts[streams/2:] { // batches that unread handed out are not counted
 		if s := stalled[streams/2+i]; s.Lagging() || count == 0 {
 			t.Errorf("stream %d got %d events, and is behind: %t", i, count, s.Lagging())
 		}
@@ -86,7 +87,7 @@ func TestStream_catchUp_manyUnread(t *testing.T) {
 	}
 }
 
-// Many clients that read nothing have no more large revisions together than there is memory for. When they go, others get theirs.
+// Many clients that read nothing get no more large revisions together than fit in memory. When they go, others get theirs.
 func TestStream_catchUp_manyClientsUnread(t *testing.T) {
 	options := Options{StreamBytes: 1 << 20, ClientBytes: 1 << 20, TotalBytes: 2 << 20, HistoryBytes: 1, RevisionBytes: 8 << 20}
 	store, hub := openStore(t), NewHub(options)
@@ -124,7 +125,7 @@ func TestStream_catchUp_manyClientsUnread(t *testing.T) {
 	}
 }
 
-// The same for streams in step, of which each watches another range, so that they share no batch.
+// The same for streams in step that each watch another range, so that they share no batch.
 func TestHub_Publish_manyUnread(t *testing.T) {
 	options := Options{StreamBytes: 1 << 20, ClientBytes: 2 << 20, TotalBytes: 8 << 20, HistoryBytes: 1}
 	store, hub := openStore(t), NewHub(options)
@@ -160,13 +161,13 @@ func TestHub_Publish_manyUnread(t *testing.T) {
 		}
 	}
 	for i, count := range counts {
-		if count != writes && i != streams/2 { // of that some were handed out before
+		if count != writes && i != streams/2 { // some of its events were handed out before
 			t.Errorf("stream %d got %d events, want %d", i, count, writes)
 		}
 	}
 }
 
-// Streams that hold large revisions and are not read do not stop those of the same client that watch small ones.
+// Streams that hold large revisions and are not read do not stop streams of the same client that watch small ones.
 func TestStream_catchUp_smallBesideStuck(t *testing.T) {
 	options := Options{StreamBytes: 1 << 20, ClientBytes: 1 << 20, TotalBytes: 8 << 20, HistoryBytes: 1}
 	store, hub := openStore(t), NewHub(options)
@@ -203,7 +204,7 @@ func TestStream_catchUp_smallBesideStuck(t *testing.T) {
 	}
 }
 
-// A stream that is closed during a step of catch-up takes no overdraft, and no place among those that wait for one.
+// A stream that is closed during a step of catch-up takes no overdraft, and no place among the streams that wait for one.
 func TestStream_Close_duringStep(t *testing.T) {
 	options := Options{StreamBytes: 1 << 20, ClientBytes: 1 << 20, TotalBytes: 8 << 20, HistoryBytes: 1}
 	store, hub := openStore(t), NewHub(options)
@@ -231,7 +232,7 @@ func TestStream_Close_duringStep(t *testing.T) {
 	}
 }
 
-// A batch keeps nothing in memory but its own events.
+// A batch keeps only its own events in memory.
 func TestStream_catchUp_keepsOwnEvents(t *testing.T) {
 	store, hub := openStore(t), NewHub(Options{StreamBytes: 100 << 10, HistoryBytes: 1})
 	hub.Reset(store)
@@ -256,7 +257,7 @@ func TestStream_catchUp_keepsOwnEvents(t *testing.T) {
 func TestStream_catchUp_middleOfPublication(t *testing.T) {
 	store, hub := openStore(t), NewHub(Options{StreamBytes: 100 << 10, HistoryBytes: 8 << 20})
 	hub.Reset(store)
-	inStep := hub.Open() // so that there is a history
+	inStep := hub.Open() // so that the hub keeps a history
 	defer inStep.Close()
 	inStep.Create(Request{Key: []byte("k"), End: []byte("l")})
 	var keys []string
@@ -281,7 +282,7 @@ func TestStream_catchUp_middleOfPublication(t *testing.T) {
 	}
 }
 
-// A stream that was handed more than it may have makes its next step as soon as that is sent: nothing else may wake it.
+// A stream that was handed more than its bound makes its next step as soon as that is sent: no other event may wake it.
 func TestStream_Next_afterLargeBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, hub := openStore(t), NewHub(Options{StreamBytes: 10 << 10})
@@ -289,7 +290,7 @@ func TestStream_Next_afterLargeBatch(t *testing.T) {
 		s := hub.Open()
 		defer s.Close()
 		s.Create(Request{ID: 1, Key: []byte("k"), End: []byte("l")})
-		s.Create(Request{ID: 2, Key: []byte("k"), End: []byte("m")}) // falls behind: the first has taken more than there is
+		s.Create(Request{ID: 2, Key: []byte("k"), End: []byte("m")}) // falls behind: the first has taken more than the bound
 		drain(t, s)
 		for len(s.wake) > 0 {
 			<-s.wake
@@ -315,8 +316,8 @@ func TestStream_Next_afterLargeBatch(t *testing.T) {
 	})
 }
 
-// Who wants the previous pairs of a revision that has too many of them is cancelled with a reason. All others in the same
-// stream go on: those that do not want them, and those that watch other keys.
+// A watcher that wants the previous pairs of a revision with too many of them is cancelled with a reason. All others in the
+// same stream continue: those that do not want them, and those that watch other keys.
 func TestStream_catchUp_largeRevision(t *testing.T) {
 	store, hub := openStore(t), NewHub(Options{HistoryBytes: 1, RevisionBytes: 100 << 10})
 	hub.Reset(store)
@@ -341,7 +342,7 @@ func TestStream_catchUp_largeRevision(t *testing.T) {
 		{ID: 1, Key: []byte("k"), End: []byte("l"), Start: 1, PrevKV: true},
 		{ID: 2, Key: []byte("k"), End: []byte("l"), Start: 1},
 		{ID: 3, Key: []byte("a"), Start: 1, PrevKV: true},
-		{ID: 4, Key: []byte("k07"), Start: deletion, PrevKV: true}, // small, and so told
+		{ID: 4, Key: []byte("k07"), Start: deletion, PrevKV: true}, // small, and so sent
 		{ID: 5, Key: []byte("k"), End: []byte("l"), Start: deletion, PrevKV: true},
 		{ID: 6, Key: []byte("k"), End: []byte("l"), Start: deletion + 1, PrevKV: true},
 		{ID: 7, Key: []byte("k"), End: []byte("l"), Start: deletion, PrevKV: true, NoDelete: true}, // sees no deletion

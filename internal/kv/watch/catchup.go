@@ -7,14 +7,13 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/quorate/quorate/internal/keyrange"
+	"github.com/quorate/quorate/internal/base/keyrange"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
-// A step of catch-up is for at most catchUpParties, reads at most maxCatchUpRevisions (etcd's bound for one response)
-// and about catchUpBytes. How large events are is known only afterwards, so the number of revisions starts small and
-// follows.
+// A step of catch-up is for at most catchUpParties, reads at most maxCatchUpRevisions (etcd's bound for one response) and about
+// catchUpBytes. The size of events is known only after the read, so the number of revisions starts small and adapts.
 const (
 	catchUpParties        = 2048
 	firstCatchUpRevisions = 64
@@ -22,9 +21,9 @@ const (
 	catchUpBytes          = 2 << 20
 )
 
-// catchUp makes one step for the parties of s that are behind, in turn. It cancels those that compaction overtook, moves those
-// that have read everything into step, and reads one chunk for all others together. It reports whether another step may have
-// something to do. The caller of Next is the only caller.
+// catchUp makes one step for the parties of s that are behind, in turn. It cancels those that compaction overtook, puts those
+// that have read everything in step, and reads one chunk for all others together. It reports whether another step may be
+// needed. Only the caller of Next calls it.
 func (s *Stream) catchUp() (more bool, err error) {
 	h := s.hub
 	if !s.enterReads() {
@@ -48,7 +47,7 @@ func (s *Stream) catchUp() (more bool, err error) {
 				}
 			}
 			if errors.Is(err, kv.ErrCompacted) {
-				return true, nil // since the plan was made: the next one cancels
+				return true, nil // a compaction after the plan: the next plan cancels
 			}
 			if err != nil {
 				return false, fmt.Errorf("watch: catch up: %w", err)
@@ -61,11 +60,11 @@ func (s *Stream) catchUp() (more bool, err error) {
 	if c.moved {
 		s.reader.fruitless, s.reader.refused = 0, 0
 	}
-	// If nobody moves, the store is behind the hub, and Publish will signal.
+	// If no party moved on, the store is behind the hub, and Publish will signal.
 	return !s.await(func() bool { return s.reader.fruitless >= s.behind.Len() && h.store.Revision() == published }), nil
 }
 
-// enterReads waits until the stream may read. Those that read never wait for a client. It reports false if the stream was
+// enterReads waits until the stream may read. A stream that reads never waits for a client. It returns false if the stream was
 // stopped.
 func (s *Stream) enterReads() bool {
 	select {
@@ -91,7 +90,7 @@ func (s *Stream) leaveReads() {
 	<-s.account.reads
 }
 
-// await puts the stream among those that Publish and Reset wake, if idle says so. It reports false if there is more to do.
+// await adds the stream to those that Publish and Reset wake, if idle returns true. It returns false if there is more to do.
 func (s *Stream) await(idle func() bool) bool {
 	h := s.hub
 	h.enter()
@@ -99,7 +98,7 @@ func (s *Stream) await(idle func() bool) bool {
 	if !idle() {
 		return false
 	}
-	refused := s.reader.refused > 0 && s.reader.refused >= s.reader.fruitless // all: the overdraft wakes s
+	refused := s.reader.refused > 0 && s.reader.refused >= s.reader.fruitless // all wait for an overdraft, which wakes s
 	s.reader.fruitless, s.reader.refused = 0, 0
 	if (s.behind.Len() > 0 || s.due()) && !s.waits && !refused {
 		s.waits = true
@@ -108,14 +107,14 @@ func (s *Stream) await(idle func() bool) bool {
 	return true
 }
 
-// chunk is a step of catch-up: what to read for whom, and then what was read.
+// chunk is a step of catch-up: the revisions to read and the parties to read them for, and then the events.
 type chunk struct {
 	parties  []*party
 	from, to kv.Revision
 	prev     bool // some party wants previous pairs
 	looked   int  // parties
 	refused  int  // parties among them that wait for an overdraft
-	moved    bool // some of them were cancelled, put in step, or got nearer
+	moved    bool // some of them were cancelled, put in step, or advanced
 
 	lists [][]kv.Event // in order, each of whole revisions
 	next  kv.Revision  // the first revision that was not read
@@ -128,7 +127,7 @@ func (c *chunk) sizeBytes() (total int) {
 	return total
 }
 
-// read takes the events of the chunk from the store. With previous pairs a revision may have maxBytes at most.
+// read reads the events of the chunk from the store. With previous pairs a revision may have at most maxBytes.
 func (c *chunk) read(store *mvcc.Store, maxRevisions, maxBytes int) error {
 	query := mvcc.EventQuery{
 		From: c.from, To: c.to, Prev: c.prev, MaxRevisions: maxRevisions, MaxBytes: min(catchUpBytes, maxBytes),
@@ -141,7 +140,7 @@ func (c *chunk) read(store *mvcc.Store, maxRevisions, maxBytes int) error {
 		query.NoPrevOfPuts, query.NoPrevOfDeletes = query.NoPrevOfPuts && p.noPut, query.NoPrevOfDeletes && p.noDelete
 	}
 	var ranges keyrange.Set
-	sorted := slices.Clone(c.parties) // so that each range is put at the end
+	sorted := slices.Clone(c.parties) // so that Add always appends
 	slices.SortFunc(sorted, func(a, b *party) int { return strings.Compare(a.start, b.start) })
 	for _, p := range sorted {
 		ranges.Add(p.keyRange())
@@ -163,11 +162,11 @@ func (c *chunk) read(store *mvcc.Store, maxRevisions, maxBytes int) error {
 	return nil
 }
 
-// openEnd is how etcd writes a range without end.
+// openEnd is etcd's encoding of a range without end.
 var openEnd = []byte{0}
 
-// plan chooses the parties of the next step, and puts them last in their list. If the history has their events, they are in
-// the chunk already.
+// plan chooses the parties of the next step, and moves them to the end of their list. If the history has their events, plan
+// puts them into the chunk.
 func (s *Stream) plan(compacted kv.Revision) chunk {
 	h := s.hub
 	c := chunk{from: kv.MaxRevision}
@@ -207,8 +206,8 @@ func (s *Stream) plan(compacted kv.Revision) chunk {
 	return c
 }
 
-// turn takes the first party that is behind, and looks at most at so many of its watchers. It returns how many it has looked
-// at, and whether it was all.
+// turn handles the first party that is behind, and visits up to most of its watchers. It returns how many it has visited,
+// and whether these were all.
 func (s *Stream) turn(p *party, compacted kv.Revision, c *chunk, most int) (looked int, done bool) {
 	h := s.hub
 	switch {
@@ -236,7 +235,7 @@ func (s *Stream) turn(p *party, compacted kv.Revision, c *chunk, most int) (look
 	return 1, true
 }
 
-// dismiss cancels the watchers of a party, at most so many.
+// dismiss cancels up to most watchers of a party.
 func (s *Stream) dismiss(p *party, why Response, most int) (cancelled int, done bool) {
 	for _, w := range p.members {
 		if cancelled == most {
@@ -252,12 +251,12 @@ func (s *Stream) dismiss(p *party, why Response, most int) (cancelled int, done 
 	return cancelled, p.live == 0
 }
 
-// alone tells whether a party has to be read for by itself: what many want of its next revision was too large.
+// alone reports whether a party must be read for by itself: its next revision was too large to be read for many.
 func (s *Stream) alone(p *party) bool { return p.prevKV && p.next == s.reader.large }
 
-// narrow handles a revision that is too large for a chunk. If parties are still before it, they only move up to it. Otherwise
-// it is read for one party that wants previous pairs, or for all that want none. If it is too large for one party, narrow
-// returns a LargeRevisionError, and the chunk has only that party.
+// narrow handles a revision that is too large for a chunk. If parties are still before it, they only advance up to it.
+// Otherwise it is read for one party that wants previous pairs, or for all that want none. If it is too large for one party,
+// narrow returns a LargeRevisionError, and the chunk has only that party.
 func (s *Stream) narrow(store *mvcc.Store, c *chunk, large kv.Revision) error {
 	if c.from < large {
 		c.next = large
@@ -340,8 +339,8 @@ func (s *Stream) finish(c *chunk) (moved bool) {
 	return moved
 }
 
-// budget is how many bytes of events a step may put into the queue: what the stream and its client have left, but never
-// nothing.
+// budget is how many bytes of events a step may put into the queue: those that the stream and its client have left, but never
+// zero.
 func (s *Stream) budget() int {
 	limits := &s.hub.options
 	bytes, _ := s.size()
@@ -349,8 +348,8 @@ func (s *Stream) budget() int {
 	return int(max(left, int64(leastBytes(limits))))
 }
 
-// sharer makes the batches of a chunk. It finds what each party has to see as Publish does, by asking of each event who
-// wants it: that costs a step as much as there are events and parties, and not their product.
+// sharer makes the batches of a chunk. It matches events to parties as Publish does, by looking up for each event the groups
+// that want it: the cost of a step is the sum of events and parties, not their product.
 type sharer struct {
 	wanted directory
 	upTo   kv.Revision
@@ -358,7 +357,7 @@ type sharer struct {
 }
 
 // newSharer matches the events of a chunk to its parties, and cuts the chunk before the revision that exceeds budget. The first
-// revision that some party wants is always kept. All parties are cut at one revision, so that they go on together.
+// revision that some party wants is always kept. All parties are cut at one revision, so that they continue together.
 func newSharer(c *chunk, budget int) *sharer {
 	s := &sharer{wanted: newDirectory()}
 	for _, p := range c.parties {
@@ -369,7 +368,7 @@ func newSharer(c *chunk, budget int) *sharer {
 		for i := range list {
 			event := &list[i]
 			if event.KV.ModRevision < c.from {
-				continue // of a publication that begins before
+				continue // of a publication that begins earlier
 			}
 			if event.KV.ModRevision != last {
 				last, before = event.KV.ModRevision, bytes
@@ -390,7 +389,7 @@ func newSharer(c *chunk, budget int) *sharer {
 	return s
 }
 
-// trim forgets what was matched behind the cut: batches share the lists of groups, and would keep it in memory.
+// trim drops the matches after the cut: batches share the lists of groups, and would keep them in memory.
 func (s *sharer) trim() {
 	for _, g := range s.wanted.groups {
 		end := sort.Search(len(g.missed), func(i int) bool { return g.missed[i].KV.ModRevision > s.upTo })
@@ -399,7 +398,7 @@ func (s *sharer) trim() {
 	}
 }
 
-// batch returns what a party has to see of the chunk, nil if that is nothing.
+// batch returns the events of the chunk for a party, nil if there are none.
 func (s *sharer) batch(p *party) *Batch {
 	events := s.wanted.of(p.interest).missed
 	seen := sort.Search(len(events), func(i int) bool { return events[i].KV.ModRevision >= p.next })

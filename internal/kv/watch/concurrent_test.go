@@ -14,7 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/watch"
 )
 
-// ranged is a watcher's range as the tests understand it.
+// ranged is a watcher's range in the tests.
 type ranged struct{ key, end string }
 
 func (r ranged) has(key string) bool {
@@ -101,7 +101,7 @@ func doneContext() context.Context {
 	return ctx
 }
 
-// viewer reads one stream and keeps what each watcher saw.
+// viewer reads one stream and keeps the events of each watcher.
 type viewer struct {
 	hub    *watch.Hub
 	stream *watch.Stream
@@ -123,13 +123,13 @@ func (v *viewer) create(start kv.Revision) {
 	v.ranges[id], v.starts[id] = r, start
 }
 
-// read takes responses while the writer writes, then what is left, and then asks how far it got.
+// read takes responses while the writer writes, then the rest, and then requests progress.
 func (v *viewer) read(writing context.Context, slow bool) {
-	if slow { // as slow as can be: it reads when all is over
+	if slow { // the slowest reader: it reads when the writer has stopped
 		<-writing.Done()
 	}
 	for over := false; !over; {
-		if writing.Err() == nil { // afterwards it would be answered for ever
+		if writing.Err() == nil { // the writer has stopped: progress would be answered for ever
 			v.stream.RequestProgress()
 		}
 		responses, err := v.stream.Next(writing)
@@ -140,7 +140,7 @@ func (v *viewer) read(writing context.Context, slow bool) {
 		v.takeAll(responses)
 		over = err != nil && !v.stream.Lagging()
 	}
-	if len(v.ended) == len(v.ranges) { // nobody is left to make progress
+	if len(v.ended) == len(v.ranges) { // no watcher is left to make progress
 		return
 	}
 	v.stream.RequestProgress()
@@ -187,8 +187,8 @@ func (v *viewer) take(r *watch.Response) {
 	}
 }
 
-// check compares what every watcher saw with what was written: exactly the events of its range, from its start to the
-// end or to where compaction overtook it.
+// check compares the events of every watcher with the writes: exactly the events of its range, from its start to the end or to
+// the compaction that overtook it.
 func (v *viewer) check(t *testing.T, all []kv.Event) {
 	t.Helper()
 	if v.broken != "" {
@@ -214,8 +214,8 @@ func (v *viewer) check(t *testing.T, all []kv.Event) {
 	}
 }
 
-// One writer, streams that come while it writes, some of them slow and some overtaken by compaction, and stores
-// that are swapped under the hub: everybody sees everything once, in order.
+// One writer, streams that come while it writes, some of them slow and some overtaken by compaction, and stores that are
+// replaced under the hub: every watcher gets every event once, in order.
 func TestHub_exactly_once_in_order(t *testing.T) {
 	for seed := int64(1); seed <= 6; seed++ {
 		t.Logf("seed %d", seed)
@@ -223,7 +223,7 @@ func TestHub_exactly_once_in_order(t *testing.T) {
 	}
 }
 
-// The same for streams of one client which has room for nothing: each revision that they catch up with needs an overdraft.
+// The same for streams of one client without any room: each revision that they catch up with needs an overdraft.
 func TestHub_exactly_once_by_overdrafts(t *testing.T) {
 	for seed := int64(1); seed <= 4; seed++ {
 		t.Logf("seed %d", seed)
@@ -340,8 +340,8 @@ func ExampleHub() {
 	// 0@5 -stock/1@5(6@3)
 }
 
-// A watcher that starts in the past gets its events although nothing happens any more: whoever takes the answer to its
-// creation, at whichever moment, finds it behind. Without that the stream would sleep until the next event.
+// A watcher that starts in the past gets its events although no write follows: the goroutine that takes the answer to its
+// creation, at whichever moment, finds it behind. Otherwise the stream would sleep until the next event.
 func TestStream_Create_behindWhileNextWaits(t *testing.T) {
 	src := newSource(t, watch.Options{})
 	src.write("a=1")

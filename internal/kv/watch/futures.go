@@ -2,7 +2,7 @@ package watch
 
 import "container/heap"
 
-// futures is a heap of the watchers of a stream that start after what was published, the earliest first.
+// futures is a heap of the watchers of a stream that start after the published revision, the earliest first.
 type futures []*watcher
 
 func (f futures) Len() int           { return len(f) }
@@ -56,7 +56,7 @@ func (l *sleepers) Pop() any {
 	return s
 }
 
-// sleep gives a stream whose futures have changed its place among the sleepers. Hub.mu is held.
+// sleep puts a stream whose futures have changed in its place among the sleepers. Hub.mu is held.
 func (h *Hub) sleep(s *Stream) {
 	switch {
 	case s.asleep == nowhere && len(s.futures) > 0:
@@ -64,7 +64,7 @@ func (h *Hub) sleep(s *Stream) {
 	case s.asleep != nowhere && len(s.futures) > 0:
 		heap.Fix(&h.sleepers, s.asleep)
 	case s.asleep != nowhere:
-		// Its key is gone, so the heap could not compare it: the last one takes its place.
+		// The stream has no key any more, so the heap could not compare it: the last one takes its place.
 		at, last := s.asleep, len(h.sleepers)-1
 		h.sleepers.Swap(at, last)
 		h.sleepers.Pop()
@@ -74,7 +74,7 @@ func (h *Hub) sleep(s *Stream) {
 	}
 }
 
-// start takes watchers whose start was published out of the futures, at most so many, and puts those that have slept behind.
+// start takes up to most watchers whose start was published out of the futures, and puts the parties that slept behind.
 // Hub.mu is held.
 func (s *Stream) start(most int) (started int) {
 	h := s.hub

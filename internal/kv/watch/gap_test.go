@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/watch"
 )
 
-// writeAt puts a key at revisions of its choice, in one batch.
+// writeAt puts a key at given revisions, in one batch.
 func (s *source) writeAt(value string, revs ...kv.Revision) {
 	s.t.Helper()
 	wanted := s.hub.Wanted()
@@ -29,7 +29,7 @@ func (s *source) writeAt(value string, revs ...kv.Revision) {
 	}
 }
 
-// A watch may start at a revision that no command took, and sees what came after it, wherever it reads it from.
+// A watch may start at a revision that no command took, and gets the later events, wherever it reads them from.
 func TestStream_Create_in_a_gap(t *testing.T) {
 	for name, options := range map[string]watch.Options{
 		"history": {}, "store": {HistoryBytes: 1},
@@ -50,7 +50,7 @@ func TestStream_Create_in_a_gap(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, from %d", name, c.start), func(t *testing.T) {
 				src := newSource(t, options)
 				src.writeAt("0", 2)
-				keep := src.hub.Open() // so that there is a history
+				keep := src.hub.Open() // so that the hub keeps a history
 				defer keep.Close()
 				keep.Create(request("a", "", 0))
 				src.writeAt("1", 10)

@@ -37,8 +37,8 @@ func (h *history) add(first, last kv.Revision, events []kv.Event) {
 	h.spans = h.spans[drop:]
 }
 
-// since returns the publications from revision from on, cut after about limitBytes, and the revision that follows them; zero
-// if from is older than the history.
+// since returns the publications from revision from on, cut after about limitBytes, and the revision after them; zero if from
+// is older than the history.
 func (h *history) since(from kv.Revision, limitBytes int) (found []span, next kv.Revision) {
 	if len(h.spans) == 0 || from < h.spans[0].first || from > h.spans[len(h.spans)-1].last {
 		return nil, 0

@@ -48,7 +48,7 @@ func doneContext() context.Context {
 	return ctx
 }
 
-// drain reads a stream to the end and returns how many events came, and in how many calls of Next.
+// drain reads a stream to the end and returns the number of events, of answers, and of calls of Next.
 func drain(t testing.TB, s *Stream) (events, answers, calls int) {
 	t.Helper()
 	for ctx := doneContext(); ; calls++ {
@@ -69,15 +69,15 @@ func drain(t testing.TB, s *Stream) (events, answers, calls int) {
 	}
 }
 
-// Whatever one stream with very many watchers does, the hub's lock, which applying needs, is released after
-// watchersPerHold of them; and to resume them all takes steps in proportion to their number, not to its square.
+// The hub's lock, which applying needs, is released after watchersPerHold watchers, whatever a stream with very many watchers
+// does; and resuming them all takes steps in proportion to their number, not to its square.
 func TestStream_holdsAreShort(t *testing.T) {
 	const watchers, writes = 20_000, 5_000
 	for name, options := range map[string]Options{"from the store": {HistoryBytes: 1}, "from the history": {}} {
 		t.Run(name, func(t *testing.T) {
 			store, hub := openStore(t), NewHub(options)
 			hub.Reset(store)
-			keep := hub.Open() // so that there is a history
+			keep := hub.Open() // so that the hub keeps a history
 			defer keep.Close()
 			keep.Create(Request{Key: []byte("other")})
 			for i := 0; i < writes; i += 100 {
@@ -122,7 +122,7 @@ func TestStream_holdsAreShort(t *testing.T) {
 	}
 }
 
-// Ids that the client chose itself are stepped over some at a time.
+// The stream steps over the ids that the client chose itself, some at a time.
 func TestStream_Create_stepsOverChosenIDs(t *testing.T) {
 	hub := NewHub(Options{})
 	hub.Reset(openStore(t))
@@ -140,7 +140,7 @@ func TestStream_Create_stepsOverChosenIDs(t *testing.T) {
 	}
 }
 
-// A client that asks and does not read is not read either: Accept waits once StreamAnswers wait, and lets it go on when
+// The requests of a client that does not read are not read either: Accept waits once StreamAnswers wait, and continues when
 // some were sent.
 func TestStream_Accept_waitsForTheClientToRead(t *testing.T) {
 	hub := NewHub(Options{StreamAnswers: 16})
@@ -190,8 +190,8 @@ func TestStream_Accept_waitsForTheClientToRead(t *testing.T) {
 	}
 }
 
-// Streams that nobody reads keep no more than their own bound, all those of a client no more than the client's, and the
-// events come all the same once somebody reads.
+// Streams that no client reads keep no more than their own bound, and all those of a client no more than the client's. The
+// events come all the same once the client reads.
 func TestHub_ClientBytes(t *testing.T) {
 	options := Options{StreamBytes: 64 << 10, ClientBytes: 256 << 10, HistoryBytes: 1}
 	store, hub := openStore(t), NewHub(options)
@@ -235,7 +235,7 @@ func TestHub_ClientBytes(t *testing.T) {
 	}
 }
 
-// Clients who read nothing leave room for others, however many they are, and get all events when they read at last.
+// Clients that read nothing leave room for others, however many they are, and get all events when they read at last.
 func TestHub_TotalBytes(t *testing.T) {
 	options := Options{StreamBytes: 256 << 10, ClientBytes: 256 << 10, TotalBytes: 512 << 10, HistoryBytes: 1}
 	store, hub := openStore(t), NewHub(options)
@@ -264,7 +264,7 @@ func TestHub_TotalBytes(t *testing.T) {
 	}
 }
 
-// A step of catch-up gives a stream no more than it may have, however many different ranges want the same events.
+// A step of catch-up gives a stream no more than its bound, however many different ranges want the same events.
 func TestStream_catchUp_isBoundedInBytes(t *testing.T) {
 	options := Options{StreamBytes: 128 << 10}
 	store, hub := openStore(t), NewHub(options)
@@ -298,7 +298,7 @@ func TestStream_catchUp_isBoundedInBytes(t *testing.T) {
 	}
 }
 
-// One event of a large publication that waits in a slow stream must not keep the others in memory.
+// A slow stream that holds one event of a large publication must not keep the others in memory.
 func TestPicked_list_copiesFewOfMany(t *testing.T) {
 	events := make([]kv.Event, 100)
 	for name, at := range map[string][]int{"one": {7}, "some in a row": {7, 8, 9}, "some with gaps": {1, 50}} {
@@ -320,7 +320,7 @@ func TestPicked_list_copiesFewOfMany(t *testing.T) {
 	}
 }
 
-// A client may have so many watchers as are free for others, and others when some are gone; and what is left for all is bounded.
+// A client may have as much in watchers as is free for others, and more when others are gone; the total is bounded.
 func TestStream_Create_WatcherBytes(t *testing.T) {
 	hub := NewHub(Options{WatcherBytes: 10 * 1024})
 	hub.Reset(openStore(t))

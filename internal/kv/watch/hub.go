@@ -5,19 +5,19 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/quorate/quorate/internal/base/linked"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
-	"github.com/quorate/quorate/internal/linked"
 )
 
-// Options bound what the hub keeps in memory. Zero means the default.
+// Options bound the hub's memory. Zero means the default.
 type Options struct {
-	StreamResponses int   // that wait in one stream before its watchers fall behind
-	StreamBytes     int   // of what waits in one stream
-	StreamAnswers   int   // to requests of a client that wait in one stream before Accept waits
-	ClientBytes     int64 // of what waits in all streams of a client
-	TotalBytes      int64 // of what waits in all streams; zero: twice ClientBytes
-	WatcherBytes    int64 // of all watchers, of which a client has as much as is free for others
+	StreamResponses int   // bound of those that wait in one stream before its watchers fall behind
+	StreamBytes     int   // bound of the responses that wait in one stream
+	StreamAnswers   int   // bound of the answers to requests that wait in one stream before Accept waits
+	ClientBytes     int64 // bound of the responses that wait in all streams of a client
+	TotalBytes      int64 // bound of the responses that wait in all streams; zero: twice ClientBytes
+	WatcherBytes    int64 // bound of all watchers; a client may have as many bytes as are free for others
 	HistoryBytes    int   // of recent events, from which watchers that are a little behind catch up
 	RevisionBytes   int   // of the events of one revision with their previous pairs; zero: ClientBytes
 }
@@ -49,7 +49,7 @@ func setDefault[T int | int64](option *T, value T) {
 	}
 }
 
-// watchersPerHold is how many watchers are looked at while Hub.mu is held once, but by Publish, which tells all parties that
+// watchersPerHold bounds the watchers that are visited in one hold of Hub.mu, but for Publish, which visits all parties that
 // its events concern.
 const watchersPerHold = 512
 
@@ -59,32 +59,32 @@ const watchersPerHold = 512
 type Hub struct {
 	options Options
 
-	// storeMu is held for reading while a watcher reads from the store, so that Detach can wait for it.
+	// storeMu is held for reading while a stream reads from the store, so that Detach can wait for it.
 	storeMu sync.RWMutex
 	store   *mvcc.Store // nil while detached
 
-	// line is where all but the state machine wait for mu, so that the state machine waits for one of them at most.
+	// line is taken before mu by all callers but the state machine, so that the state machine waits for at most one of them.
 	line sync.Mutex
 
 	mu            sync.Mutex
 	rev           kv.Revision        // published last; never falls
-	inStep        directory          // parties that get what is published
+	inStep        directory          // parties that get published events
 	stepping      linked.List[party] // the same
-	sleepers      sleepers           // streams with watchers that start after what was published
+	sleepers      sleepers           // streams with watchers that start after rev
 	accounts      map[string]*account
 	streams       int
 	watcherBytes  int64
-	opened        uint64    // streams without a name of their client, ever
+	opened        uint64    // streams opened without a client's name, ever
 	watchers      int       // of all streams
 	behind        int       // of those
-	waiting       []*Stream // with parties behind that have nothing to read until the store moves
+	waiting       []*Stream // with parties behind that have nothing to read until the store advances
 	history       history
 	touched       []*group     // reused by Publish
 	waitingEvents atomic.Int64 // in the queues of all streams
 	waitingBytes  atomic.Int64 // of all accounts
 	overdrafts    overdrafts
-	reads         chan struct{} // full while as many streams of all clients make a step of catch-up as may
-	longest       int           // most watchers looked at in one hold of mu, for tests
+	reads         chan struct{} // full while the allowed number of streams of all clients make a step of catch-up
+	longest       int           // most watchers visited in one hold of mu, for tests
 }
 
 // NewHub returns a hub without a store; Reset gives it one.
@@ -98,7 +98,7 @@ func NewHub(options Options) *Hub {
 	return h
 }
 
-// enter takes mu for anybody but the state machine, and exit gives it back.
+// enter takes mu for callers other than the state machine, and exit releases it.
 func (h *Hub) enter() {
 	h.line.Lock()
 	h.mu.Lock()
@@ -109,8 +109,8 @@ func (h *Hub) exit() {
 	h.line.Unlock()
 }
 
-// inHolds calls step until it returns false, with mu, and releases mu in between: Publish, and so the state machine,
-// waits for one step at most. step returns how many watchers it has looked at.
+// inHolds calls step with mu held until it returns false, and releases mu in between: Publish, and so the state machine, waits
+// for at most one step. step returns how many watchers it has visited.
 func (h *Hub) inHolds(step func() (looked int, more bool)) {
 	for more := true; more; {
 		h.enter()
@@ -128,13 +128,13 @@ func (h *Hub) Revision() kv.Revision {
 	return h.rev
 }
 
-// Stats counts what is there now; Behind are the watchers that read from the history or the store.
+// Stats are the counts of a moment; Behind are the watchers that read from the history or the store.
 type Stats struct {
 	Streams, Watchers, Behind int
 	WatcherBytes              int64
-	WaitingBytes              int64 // of what waits in streams, shared batches once for each client
-	WaitingEvents             int64 // the same, once for each watcher
-	Overdrawn                 int64 // streams that wait until others of their client have read a large revision
+	WaitingBytes              int64 // of responses that wait in streams; a shared batch counts once for each client
+	WaitingEvents             int64 // the same, counted for each watcher
+	Overdrawn                 int64 // streams that wait until others of their client have sent a large revision
 }
 
 // Stats returns the counts of this moment.
@@ -150,16 +150,16 @@ func (h *Hub) Stats() Stats {
 	return s
 }
 
-// Wanted reports whether anybody would get what is published now. If not, the state machine need not collect events and
-// calls Advance instead of Publish.
+// Wanted reports whether a watcher would get the events that are published now. If not, the state machine need not collect
+// events and calls Advance instead of Publish.
 func (h *Hub) Wanted() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.stepping.Len() > 0
 }
 
-// Publish hands out the events of the revisions after the last published one up to rev, in order. The store must have
-// published rev before. The events are shared from now on: nobody modifies them.
+// Publish delivers the events of the revisions after the last published one up to rev, in order. The store must have published
+// rev before. The events are shared from now on and must not be modified.
 func (h *Hub) Publish(rev kv.Revision, events []kv.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -174,7 +174,7 @@ func (h *Hub) Publish(rev kv.Revision, events []kv.Event) {
 		h.history.clear()
 		return
 	}
-	for len(events) > 0 && events[0].KV.ModRevision <= before { // the same, in part
+	for len(events) > 0 && events[0].KV.ModRevision <= before { // repeated entries, in part
 		events = events[1:]
 	}
 	h.history.add(before+1, rev, events)
@@ -189,7 +189,7 @@ func (h *Hub) Publish(rev kv.Revision, events []kv.Event) {
 	h.touched = touched[:0]
 }
 
-// deliver gives the events that were matched to every party of a group.
+// deliver gives the matched events to every party of a group.
 func (h *Hub) deliver(g *group, rev kv.Revision, events []kv.Event) {
 	batch := newBatch(rev, g.hits.list(events), g.prevKV)
 	g.hits = picked{}
@@ -200,8 +200,8 @@ func (h *Hub) deliver(g *group, rev kv.Revision, events []kv.Event) {
 	}
 }
 
-// Advance is Publish for a state machine that did not collect the events because Wanted said no. Who came in between
-// reads them from the store.
+// Advance is Publish for a state machine that did not collect the events because Wanted returned false. Watchers that came in
+// between read them from the store.
 func (h *Hub) Advance(rev kv.Revision) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -211,8 +211,8 @@ func (h *Hub) Advance(rev kv.Revision) {
 	}
 }
 
-// skipTo makes rev the last published revision, without events: every party in step falls behind. It is called where nobody
-// is in step, or next to nobody, and when a snapshot has replaced the store.
+// skipTo makes rev the last published revision, without events: every party in step falls behind. It is called when no party,
+// or hardly any, is in step, and when a snapshot has replaced the store.
 func (h *Hub) skipTo(rev kv.Revision) {
 	before := h.rev
 	h.rev = rev
@@ -223,8 +223,8 @@ func (h *Hub) skipTo(rev kv.Revision) {
 	}
 }
 
-// stand puts a party that is in no list in step, or behind if it has something to read. Where a small one meets another
-// they become one.
+// stand puts a party that is in no list in step, or behind if it has events to read. It merges a small one with another of the
+// same standing.
 func (h *Hub) stand(p *party) {
 	s := p.stream
 	at := standing{interest: p.interest, next: p.next}
@@ -273,7 +273,7 @@ func (h *Hub) leave(p *party) {
 	p.listed.Remove()
 }
 
-// fallBehind moves a party out of step, from where its stream takes it.
+// fallBehind moves a party from step to behind, where its stream reads for it from revision next on.
 func (h *Hub) fallBehind(p *party, next kv.Revision) {
 	h.leave(p)
 	p.next = next
@@ -290,8 +290,8 @@ func (h *Hub) wakeSleepers() {
 	}
 }
 
-// wakeWaiting wakes the streams whose parties have waited for the store to move: the log may be repeated over an older
-// store, and what comes was published before.
+// wakeWaiting wakes the streams whose parties have waited for the store to advance: the log may be applied again to an older
+// store, and those events were published before.
 func (h *Hub) wakeWaiting() {
 	for i, s := range h.waiting {
 		s.waits = false
@@ -301,15 +301,15 @@ func (h *Hub) wakeWaiting() {
 	h.waiting = h.waiting[:0]
 }
 
-// Detach makes the hub forget the store before it is closed, and waits for those who read it. Watchers stay; what they
-// have in memory still flows.
+// Detach removes the store from the hub before it is closed, and waits for the streams that read it. Watchers stay; the
+// responses that they have in memory are still sent.
 func (h *Hub) Detach() {
 	h.storeMu.Lock()
 	defer h.storeMu.Unlock()
 	h.store = nil
 }
 
-// Reset gives the hub a store: at the start, or after a snapshot replaced the old one. Watchers go on at their next
+// Reset gives the hub a store: at the start, or after a snapshot replaced the old one. Watchers continue at their next
 // revision, from the store if that is in its past (invariant 3).
 func (h *Hub) Reset(store *mvcc.Store) {
 	h.storeMu.Lock()

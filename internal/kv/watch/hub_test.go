@@ -15,7 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// source is a store and a hub, and what the state machine does with them.
+// source is a store and a hub, with the part of the state machine that uses them.
 type source struct {
 	t     testing.TB
 	store *mvcc.Store
@@ -42,7 +42,7 @@ func newStore(t testing.TB) *mvcc.Store {
 	return store
 }
 
-// write applies a batch of commands. A command is words: "a=1" puts, "-a" deletes, several share one revision.
+// write applies a batch of commands. A command is words: "a=1" puts, "-a" deletes; words of one command share a revision.
 func (s *source) write(commands ...string) {
 	s.t.Helper()
 	wanted := s.hub.Wanted()
@@ -93,7 +93,7 @@ func (s *source) compact(rev kv.Revision) {
 	}
 }
 
-// poll returns what a stream has to say now, one line for each response.
+// poll returns the responses of a stream so far, one line for each.
 func poll(t testing.TB, s *watch.Stream) string {
 	t.Helper()
 	done, cancel := context.WithCancel(context.Background())
@@ -191,7 +191,7 @@ func TestStream_Create_ids_and_refusals(t *testing.T) {
 	want(t, "after a cancellation", sorted(poll(t, s)), "-7@3 a=2@3", "0@3 a=2@3", "1@2 canceled", "2@3 a=2@3")
 }
 
-// sorted puts lines of different watchers, which have no order, into one.
+// sorted sorts the lines of different watchers, which come in no order.
 func sorted(lines string) string {
 	list := strings.Split(lines, "\n")
 	for i := range list {
@@ -376,7 +376,7 @@ func TestHub_Advance_when_somebody_came_in_between(t *testing.T) {
 		t.Fatal("wanted without watchers")
 	}
 	src.commit("a=1")
-	s.Create(request("a", "", 0)) // after the state machine asked, before it publishes
+	s.Create(request("a", "", 0)) // after the state machine called Wanted, before it publishes
 	src.hub.Advance(src.store.Revision())
 	want(t, "it is told", poll(t, s), "0@1 created", "0@2 a=1@2")
 }

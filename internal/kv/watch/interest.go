@@ -3,11 +3,11 @@ package watch
 import (
 	"math/rand/v2"
 
-	"github.com/quorate/quorate/internal/keyrange"
+	"github.com/quorate/quorate/internal/base/keyrange"
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// interest is what a watcher listens to. Parties of equal interest form a group and share batches.
+// interest is the range and the options of a watcher. Parties of equal interest form a group and share batches.
 type interest struct {
 	start, end string // as in keyrange.Range; of a single key, end is unused
 	single     bool
@@ -67,7 +67,7 @@ func (p *picked) add(events []kv.Event, i int) {
 	}
 }
 
-// list returns what was collected. A few events of many are copied: a batch that waits must not keep all the others in
+// list returns the collected events. A few events of many are copied: a batch that waits must not keep all the others in
 // memory.
 func (p *picked) list(events []kv.Event) []kv.Event {
 	part := p.copied
@@ -80,12 +80,12 @@ func (p *picked) list(events []kv.Event) []kv.Event {
 	return part
 }
 
-// group is the parties in step that share an interest.
+// group is the parties in step with the same interest.
 type group struct {
 	interest
 	parties []*party
-	hits    picked     // of the publication under way
-	missed  []kv.Event // in a step of catch-up
+	hits    picked     // in the publication being matched
+	missed  []kv.Event // the matched events, in a step of catch-up
 }
 
 func (g *group) add(p *party) {
@@ -172,7 +172,7 @@ func (d *directory) visit(event *kv.Event, found func(*group)) {
 	}
 }
 
-// match marks event i in every group that wants it, and appends the groups that it is the first for to touched.
+// match marks event i in every group that wants it, and appends the groups for which it is the first one to touched.
 func (d *directory) match(events []kv.Event, i int, touched []*group) []*group {
 	d.visit(&events[i], func(g *group) {
 		if g.hits.count == 0 {

@@ -11,22 +11,22 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
-// told is what a watcher of the test should see, and has seen.
+// told is the events that a watcher of the test should get, and has got.
 type told struct {
 	key, end string
 	from     kv.Revision // its first revision
-	last     kv.Revision // that it was told of
-	closed   kv.Revision // the last revision that it may be told of, if it was cancelled
+	last     kv.Revision // the last that it got
+	closed   kv.Revision // the last revision that it may get, if it was cancelled
 }
 
-// checked is what was found to be right: what watchers of a range that have seen the same get in a batch.
+// checked is a batch that was found to be right, for watchers of a range with the same position.
 type checked struct {
 	batch    *Batch
 	key, end string
 	from     kv.Revision
 }
 
-// model is streams with very many watchers of very few ranges, and all that was written.
+// model is streams with very many watchers of very few ranges, and all writes.
 type model struct {
 	t       *testing.T
 	rng     *rand.Rand
@@ -74,7 +74,7 @@ func (m *model) cancel(stream, n int) {
 	}
 }
 
-// read takes what a stream has to say, at most so many times.
+// read takes up to times results of Next from a stream.
 func (m *model) read(stream, times int) {
 	ctx, s := doneContext(), m.streams[stream]
 	for range times {
@@ -93,7 +93,7 @@ func (m *model) read(stream, times int) {
 	}
 }
 
-// take wants exactly the events between what the watcher has seen and the end of the batch.
+// take checks that a batch has exactly the events between the watcher's position and the end of the batch.
 func (m *model) take(stream int, r *Response) {
 	w := m.watched[stream][r.WatchID]
 	of := checked{batch: r.Batch, key: w.key, end: w.end, from: max(w.from, w.last+1)}
@@ -101,7 +101,7 @@ func (m *model) take(stream int, r *Response) {
 	if w.closed != 0 && w.last > w.closed {
 		m.t.Fatalf("stream %d, watcher %d of %+v is told of revision %d", stream, r.WatchID, *w, w.last)
 	}
-	if m.checked[of] { // for another watcher that was to see the same
+	if m.checked[of] { // for another watcher that was to get the same
 		return
 	}
 	m.checked[of] = true
@@ -122,7 +122,7 @@ func (m *model) take(stream int, r *Response) {
 	}
 }
 
-// since is the events of a range from a revision on.
+// since returns the events of a range from a revision on.
 func (m *model) since(key, end string, from kv.Revision) (events []kv.Event) {
 	for i := len(m.all) - 1; i >= 0 && m.all[i].KV.ModRevision >= from; i-- {
 		if at := string(m.all[i].KV.Key); at == key || end != "" && at >= key && at < end {
@@ -135,8 +135,8 @@ func (m *model) since(key, end string, from kv.Revision) (events []kv.Event) {
 	return events
 }
 
-// Watchers that come, go, start in the past and in the future, read slowly and fall behind: each watcher sees each of its events
-// once, in order, and nothing is left in memory.
+// Watchers that come, go, start in the past and in the future, read slowly and fall behind: each watcher gets each of its
+// events once, in order, and no memory is left in use.
 func TestStream_partiesAgainstModel(t *testing.T) {
 	for seed := int64(1); seed <= 3; seed++ {
 		t.Logf("seed %d", seed)
@@ -236,7 +236,7 @@ func TestHub_Publish_visitsParties(t *testing.T) {
 	}
 }
 
-// Watchers that resume from the same revision are read for once.
+// Events are read once for all watchers that resume from the same revision.
 func TestStream_catchUp_onceForAParty(t *testing.T) {
 	store, hub := openStore(t), NewHub(Options{HistoryBytes: 1})
 	hub.Reset(store)

@@ -2,29 +2,29 @@ package watch
 
 import "slices"
 
-// What a call of Next hands out at most, but for a single response that is larger.
+// Bounds of one result of Next, but for a single response that is larger.
 const (
 	handedBytes     = 256 << 10
 	handedResponses = 1024
 )
 
-// keptResponses is for how many responses a stream keeps room while it has nothing to send.
+// keptResponses is the number of responses for which a stream keeps room while it has nothing to send.
 const keptResponses = 128
 
-// responseBytes stands for a response in a queue, without its batch.
+// responseBytes is the memory counted for a queued response, without its batch.
 const responseBytes = 128
 
-// queued is a response that waits, and what it counts against its stream. One with events is for all members of a party.
+// queued is a response that waits, and its counts against its stream. One with events is for all members of a party.
 type queued struct {
 	Response
-	number  uint64 // of the queue
+	number  uint64 // its number in the queue
 	members []*watcher
-	told    int // of members, to which it was handed out
+	told    int // of members to which it was handed out
 	bytes   int
 	events  int64 // of all members
 }
 
-// enqueue adds an answer whatever the bounds say; Accept has asked. hub.mu is held.
+// enqueue adds an answer whatever the bounds say; Accept has checked them. hub.mu is held.
 func (s *Stream) enqueue(r Response) {
 	s.mu.Lock()
 	s.add(queued{Response: r})
@@ -32,7 +32,7 @@ func (s *Stream) enqueue(r Response) {
 	s.signal()
 }
 
-// give adds events for a party whatever the bounds say, as one step of catch-up has kept to them. hub.mu is held.
+// give adds events for a party whatever the bounds say, as the step of catch-up has kept to them. hub.mu is held.
 func (s *Stream) give(p *party, batch *Batch) {
 	s.mu.Lock()
 	s.add(eventsFor(p, batch))
@@ -48,7 +48,7 @@ func eventsFor(p *party, batch *Batch) queued {
 	}
 }
 
-// add counts and appends. hub.mu and mu are held.
+// add counts and appends q. hub.mu and mu are held.
 func (s *Stream) add(q queued) {
 	if s.closed.Load() {
 		return
@@ -71,8 +71,8 @@ func (s *Stream) add(q queued) {
 	s.queue = append(s.queue, q)
 }
 
-// offer adds events for a party in step, unless the stream or its client is full. An empty stream takes what is larger than all
-// it may have, as long as its client has room. hub.mu is held.
+// offer adds events for a party in step, unless the stream or its client is full. An empty stream takes a batch above its
+// bound, if its client has room. hub.mu is held.
 func (s *Stream) offer(p *party, batch *Batch) bool {
 	limits := &s.hub.options
 	s.mu.Lock()
@@ -81,7 +81,7 @@ func (s *Stream) offer(p *party, batch *Batch) bool {
 		cost += batch.sizeBytes
 	}
 	charge := cost
-	if batch.owner == s.account && batch.holders.Load() > 0 { // another stream of the client has it
+	if batch.owner == s.account && batch.holders.Load() > 0 { // another stream of the client has it, too
 		charge = responseBytes
 	}
 	overdrawn := int64(charge) > s.account.free(limits)
@@ -100,7 +100,7 @@ func (s *Stream) offer(p *party, batch *Batch) bool {
 	return true
 }
 
-// take hands out the first responses of the queue. What was handed out before is sent by now.
+// take hands out the first responses of the queue. Those handed out before count as sent now.
 func (s *Stream) take() []Response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *Stream) take() []Response {
 	} else {
 		s.queue = s.queue[done:]
 	}
-	if len(s.reader.responses) == 0 { // nothing waits, or all whom it was for have gone
+	if len(s.reader.responses) == 0 { // the queue is empty, or all its watchers have gone
 		s.release(s.handed)
 		s.handed = nil
 		if cap(s.reader.responses) > keptResponses {
@@ -134,7 +134,7 @@ func (s *Stream) take() []Response {
 	return s.reader.responses
 }
 
-// hand makes responses of what is queued. It reports false if there is more to make of it. mu is held.
+// hand makes responses of a queued one. It returns false if there are more to make. mu is held.
 func (s *Stream) hand(q *queued) bool {
 	if q.Batch == nil {
 		s.reader.responses = append(s.reader.responses, q.Response)
@@ -154,7 +154,7 @@ func (s *Stream) hand(q *queued) bool {
 	return true
 }
 
-// release gives back what responses were counted for. mu is held.
+// release gives back the counts of responses. mu is held.
 func (s *Stream) release(list []queued) {
 	for i := range list {
 		s.bytes -= list[i].bytes
@@ -183,8 +183,8 @@ func (s *Stream) dropQueue() {
 	s.queue, s.last = nil, nil
 }
 
-// drop empties the queue of a stream that was closed, and forgets what was handed out: somebody may have the stream for longer.
-// The caller of Next is the only caller.
+// drop empties the queue of a closed stream, and drops the responses that were handed out: other code may keep the stream for
+// longer. Only the caller of Next calls it.
 func (s *Stream) drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +194,7 @@ func (s *Stream) drop() {
 	s.queue, s.handed, s.last = nil, nil, nil
 }
 
-// size returns the bytes that are queued or handed out, and how many answers are among that.
+// size returns the bytes that are queued or handed out, and the number of answers among them.
 func (s *Stream) size() (bytes, answers int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// BenchmarkWatchResume has 20,000 watchers resume over 5,000 events, each of a key of its own and all at once, while the state
-// machine goes on to publish: how long that waits at most, and how much processor time it takes all of them.
+// BenchmarkWatchResume lets 20,000 watchers resume over 5,000 events, each of a key of its own and all at once, while the state
+// machine goes on to publish: it measures the longest wait of Publish, and the processor time of the whole.
 func BenchmarkWatchResume(b *testing.B) {
 	const watchers, writes = 20_000, 5_000
 	for _, streams := range []int{1, 64, 1_000} {
@@ -22,7 +22,7 @@ func BenchmarkWatchResume(b *testing.B) {
 			b.Run(fmt.Sprintf("streams%d/%s", streams, name), func(b *testing.B) {
 				store, hub := openStore(b), NewHub(options)
 				hub.Reset(store)
-				keep := hub.Open() // so that there is a history
+				keep := hub.Open() // so that the hub keeps a history
 				defer keep.Close()
 				keep.Create(Request{Key: []byte("other")})
 				for i := range writes {
@@ -75,19 +75,19 @@ func resume(b *testing.B, hub *Hub, rev kv.Revision, watchers, streams int) (lon
 		case <-time.After(100 * time.Microsecond):
 		}
 		begun := time.Now()
-		hub.Publish(rev, nil) // of what is published already: it only takes the lock
+		hub.Publish(rev, nil) // published already: the call only takes the lock
 		longest = max(longest, time.Since(begun))
 	}
 }
 
-// BenchmarkWatchHold shows the processor time of what is done for watchersPerHold parties in one hold of the lock, each with an
-// event to get, and of what precedes it without the lock.
+// BenchmarkWatchHold measures the processor time of the work for watchersPerHold parties in one hold of the lock, each with an
+// event to get, and of the preceding work without the lock.
 func BenchmarkWatchHold(b *testing.B) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	store, hub := openStore(b), NewHub(Options{})
 	hub.Reset(store)
-	keep := hub.Open() // so that there is a history
+	keep := hub.Open() // so that the hub keeps a history
 	defer keep.Close()
 	keep.Create(Request{Key: []byte("other")})
 	for i := range watchersPerHold {

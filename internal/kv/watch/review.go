@@ -1,15 +1,15 @@
 package watch
 
-// Review asks of each watcher whether its client may still see the keys, and ends those of which it may not. refuse returns
-// why, and how many looks at further watchers the question cost, for the time that the hub is held. The answer that ends a
-// watcher comes behind the events that it has had; those must not be sent any more.
+// Review asks for each watcher whether its client may still see the keys, and ends the watchers for which it may not. refuse
+// returns the reason, and the cost of the question, as a number of watchers visited while the hub is held. The answer that ends
+// a watcher is queued behind its events; the caller must not send those any more.
 func (s *Stream) Review(refuse func(key, end []byte) (cost int, err error)) (ended map[int64]bool) {
 	at := -1
 	s.hub.inHolds(func() (looked int, more bool) {
 		if at < 0 {
 			at = len(s.watchers)
 		}
-		at = min(at, len(s.watchers)) // who was removed meanwhile was replaced by the last
+		at = min(at, len(s.watchers)) // the last one took the place of a removed watcher
 		for ; looked < watchersPerHold; looked++ {
 			if at == 0 {
 				return looked, false
@@ -33,7 +33,7 @@ func (s *Stream) Review(refuse func(key, end []byte) (cost int, err error)) (end
 	return ended
 }
 
-// pair is what a watcher listens to as the pair that a client would ask for.
+// pair returns the range of a watcher as a client would request it.
 func (in *interest) pair() (key, end []byte) {
 	switch {
 	case in.single:

@@ -9,7 +9,8 @@ import (
 	"weak"
 )
 
-// Somebody may have a stream for longer than it is used: the runtime keeps functions of stopped timers. It holds no events then.
+// Other code may keep a stream longer than it is used: the runtime keeps functions of stopped timers. The stream holds no
+// events then.
 func TestStream_Close_forgets(t *testing.T) {
 	store, hub := openStore(t), NewHub(Options{HistoryBytes: 1})
 	hub.Reset(store)
@@ -36,7 +37,7 @@ func TestStream_Close_forgets(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// A stream that waits to read is not read for once it was stopped: those before it in the queue may be many.
+// A stream that waits for its turn to read gives up once it was stopped: those before it may be many.
 func TestStream_Stop_waitsToRead(t *testing.T) {
 	for name, turns := range map[string]func(*Stream) chan struct{}{
 		"of the client": func(s *Stream) chan struct{} { return s.account.reads },

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/quorate/quorate/internal/base/linked"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/linked"
 )
 
 // Stream is the watchers of one client connection.
@@ -18,11 +18,11 @@ type Stream struct {
 	account *account
 
 	// Guarded by hub.mu.
-	watchers []*watcher // in no order: who goes is replaced by the last
+	watchers []*watcher // unordered: the last one takes the place of a removed one
 	byID     map[int64]*watcher
-	notified []*watcher          // those that asked for progress, in no order
-	parties  map[standing]*party // that take more watchers
-	behind   linked.List[party]  // who is read for next comes first
+	notified []*watcher          // watchers that asked for progress, unordered
+	parties  map[standing]*party // parties that take more watchers
+	behind   linked.List[party]  // the next party to read for comes first
 	futures  futures
 	asleep   int // place in hub.sleepers
 	nextID   int64
@@ -31,36 +31,36 @@ type Stream struct {
 
 	closed  atomic.Bool // by Stop
 	left    atomic.Bool // by the caller of Next
-	lagging atomic.Bool // a step of catch-up has something to do
+	lagging atomic.Bool // a step of catch-up may be needed
 
 	reader    reader
 	overdraft overdraft
 	stopped   chan struct{} // is closed once closed is set
-	wake      chan struct{} // holds one signal: there is something for Next
-	room      chan struct{} // likewise: something was sent, so that Accept may look again
+	wake      chan struct{} // holds one signal: Next may have something to send
+	room      chan struct{} // likewise: responses were sent, so that Accept may check again
 
 	mu      sync.Mutex // guards what follows
 	queue   []queued
-	handed  []queued // by the last Next: about to be sent
-	bytes   int      // of both
+	handed  []queued // by the last Next: being sent
+	bytes   int      // of queue and handed
 	answers int      // responses without events in both
 	last    *Batch   // the last one in the queue: its bytes are counted once
 	added   uint64   // to the queue, ever
 }
 
-// reader is what belongs to the caller of Next alone.
+// reader is the state that only the caller of Next uses.
 type reader struct {
 	revisions int         // of a step of catch-up; adapts to the size of events
-	refused   int         // of the fruitless ones, that wait for an overdraft
-	fruitless int         // parties in a row for which a step of catch-up found nothing to do
-	large     kv.Revision // one whose events, with previous pairs, were too large to be read for many parties
+	refused   int         // of the fruitless ones, those that wait for an overdraft
+	fruitless int         // parties in a row for which a step of catch-up found no work
+	large     kv.Revision // a revision whose events, with previous pairs, were too large to be read for many parties
 	responses []Response  // what Next returned last: reused
 }
 
-// Open returns a new stream without watchers, of a client of its own. It must be closed.
+// Open returns a new stream without watchers, with an account of its own. The caller must close it.
 func (h *Hub) Open() *Stream { return h.OpenFor("") }
 
-// OpenFor returns a new stream of a client. What all streams of a client keep in memory is bounded together.
+// OpenFor returns a new stream of a client. The memory of all streams of a client is bounded together.
 func (h *Hub) OpenFor(client string) *Stream {
 	h.enter()
 	defer h.exit()
@@ -75,8 +75,8 @@ func (h *Hub) OpenFor(client string) *Stream {
 	return s
 }
 
-// Stop makes Next return ErrClosed. It may be called beside Next, which Close may not. The caller of Next calls Close then:
-// what Next handed out is in memory, and counts, until Close.
+// Stop makes Next return ErrClosed. It may be called concurrently with Next, unlike Close. The caller of Next calls Close then:
+// until Close, the responses that Next returned are in memory and count.
 func (s *Stream) Stop() {
 	if s.closed.Swap(true) {
 		return
@@ -85,7 +85,8 @@ func (s *Stream) Stop() {
 	s.dropQueue()
 }
 
-// Close cancels all watchers without a word and makes Next return ErrClosed. What was handed out must not be used any more.
+// Close removes all watchers without an answer and makes Next return ErrClosed. The responses of Next must not be used any
+// more.
 func (s *Stream) Close() {
 	s.Stop()
 	h := s.hub
@@ -108,8 +109,8 @@ func (s *Stream) Close() {
 	})
 }
 
-// Accept waits until the stream has room for the answer to one more request. Its caller reads the client's next request
-// only then: a client that asks without reading is not read either. Errors: ErrClosed, or the context's.
+// Accept waits until the stream has room for the answer to one more request. Its caller reads the client's next request only
+// after that: requests of a client that does not read are not read either. Errors: ErrClosed, or the context's.
 func (s *Stream) Accept(ctx context.Context) error {
 	for {
 		if s.closed.Load() {
@@ -167,7 +168,7 @@ func (s *Stream) Create(req Request) (int64, bool) {
 		heap.Push(&s.futures, w)
 		h.sleep(s)
 	}
-	// The signal comes last: who takes the answer must find that the watcher is behind, for nothing else will say so.
+	// The signal comes last: the goroutine that takes the answer must find the watcher behind, for no other signal will come.
 	s.enqueue(Response{WatchID: w.id, Revision: h.rev, Created: true})
 	return w.id, true
 }
@@ -228,7 +229,7 @@ func (s *Stream) Cancel(id int64) bool {
 	return true
 }
 
-// remove takes a watcher out of everything but what is queued. hub.mu is held.
+// remove takes a watcher out of everything but the queue. hub.mu is held.
 func (s *Stream) remove(w *watcher) {
 	h, p := s.hub, w.party
 	s.mu.Lock()
@@ -262,7 +263,7 @@ func (s *Stream) remove(w *watcher) {
 	s.lag()
 }
 
-// lag notes whether a step of catch-up has something to do. hub.mu is held.
+// lag notes whether a step of catch-up may be needed. hub.mu is held.
 func (s *Stream) lag() { s.lagging.Store(s.behind.Len() > 0 || s.due()) }
 
 // RequestProgress enqueues a progress response for the whole stream if all its watchers are in step and have started;
@@ -288,7 +289,7 @@ func (s *Stream) Tick() {
 		if at < 0 {
 			at = len(s.notified)
 		}
-		at = min(at, len(s.notified)) // who was removed meanwhile was replaced by the last
+		at = min(at, len(s.notified)) // the last one took the place of a removed watcher
 		for ; looked < watchersPerHold; looked++ {
 			if _, answers := s.size(); at == 0 || answers >= h.options.StreamAnswers {
 				s.ticks++
@@ -312,10 +313,10 @@ func (s *Stream) signal() {
 	}
 }
 
-// Next waits until there is something to send and returns some of it, in order; with a context that is done it does not
-// wait, but still returns what is there. What it returned before counts as sent, and is overwritten. Watchers that are
-// behind make one step in each call, unless enough waits. Errors: ErrClosed after Close, the context's, or an operating
-// error of the store.
+// Next waits until there is something to send and returns some of it, in order; if the context is done it does not wait, but
+// still returns responses that are ready. The responses that it returned before count as sent, and are overwritten. Each call
+// makes one step for the watchers that are behind, unless enough waits. Errors: ErrClosed after Close, the context's, or an
+// operating error of the store.
 func (s *Stream) Next(ctx context.Context) ([]Response, error) {
 	for {
 		if s.closed.Load() {
@@ -331,7 +332,7 @@ func (s *Stream) Next(ctx context.Context) ([]Response, error) {
 			}
 			bytes, _ = s.size()
 		}
-		full := bytes >= s.hub.options.StreamBytes // take makes room, and nothing else may say so
+		full := bytes >= s.hub.options.StreamBytes // take makes room, and may be the only signal
 		s.hub.overdrafts.settle(&s.overdraft, bytes)
 		if responses := s.take(); len(responses) > 0 {
 			return responses, nil

@@ -15,7 +15,7 @@ type node struct {
 	open        bool   // some range of the subtree has no end
 }
 
-// update takes maxEnd and open anew from the node's own range and its children.
+// update recomputes maxEnd and open from the node's own range and its children.
 func (n *node) update() {
 	n.maxEnd, n.open = n.group.end, n.group.end == ""
 	for _, child := range [...]*node{n.left, n.right} {
@@ -26,7 +26,7 @@ func (n *node) update() {
 	}
 }
 
-// before orders groups by start, then by whatever tells them apart.
+// before orders groups by start, then by the other fields of their interest.
 func (g *group) before(other *group) bool {
 	if g.start != other.start {
 		return g.start < other.start
@@ -47,8 +47,8 @@ func (g *group) optionBits() int {
 	return bits
 }
 
-// next draws a priority (splitmix64). Where the sequence begins, no client knows: who knew it could choose ranges that make the
-// tree a list. What stab visits, and in which order, does not depend on it.
+// next draws a priority (splitmix64). Clients do not know the seed: a client that knew it could choose ranges that make the
+// tree a list. The order in which stab visits groups does not depend on it.
 func (t *tree) next() uint64 {
 	t.seed += 0x9e3779b97f4a7c15
 	z := t.seed
@@ -79,7 +79,7 @@ func insertNode(at, n *node) *node {
 	return at
 }
 
-// split cuts a subtree into what stands before g and what does not.
+// split divides a subtree into the groups before g and the others.
 func split(at *node, g *group) (left, right *node) {
 	if at == nil {
 		return nil, nil
@@ -135,7 +135,7 @@ func stabNode(at *node, key []byte, visit func(*group)) {
 		stabNode(at.left, key, visit)
 		g := at.group
 		if string(key) < g.start {
-			return // and so before every start on the right
+			return // and before every start on the right, too
 		}
 		if g.end == "" || string(key) < g.end {
 			visit(g)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Ensure that who knows how the tree draws, but not where it begins, cannot make a list of it: each watch would be created, and
-// each put would look for its watches, by way of all.
+// Ensure that a client which knows how the tree draws, but not its seed, cannot make a list of it: then each new watch, and
+// each put, would visit all watches.
 func TestDirectory_hostileOrder(t *testing.T) {
 	const ranges = 4000
 	guess := tree{}
@@ -28,7 +28,7 @@ func TestDirectory_hostileOrder(t *testing.T) {
 		}
 		return 1 + max(depth(n.left), depth(n.right))
 	}
-	if got := depth(d.ranges.root); got > 100 { // by chance it is about 30
+	if got := depth(d.ranges.root); got > 100 { // about 30 is likely
 		t.Errorf("%d ranges are %d deep", ranges, got)
 	}
 }

@@ -3,7 +3,7 @@ package lanes
 import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/member/node"
 )
 
 // answering is the lane that evaluates what this member, as a leader, answers before the commit: replies of the fast path.

@@ -1,12 +1,12 @@
 package lanes
 
 import (
-	"github.com/quorate/quorate/internal/applier"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/upkeep"
+	"github.com/quorate/quorate/internal/member/applier"
+	"github.com/quorate/quorate/internal/member/upkeep"
 )
 
 // applying is the lane that applies what has committed.

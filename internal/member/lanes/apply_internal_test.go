@@ -5,19 +5,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quorate/quorate/internal/applier"
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/datadir/datatest"
-	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/expiry"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/node"
-	"github.com/quorate/quorate/internal/snapshots"
+	"github.com/quorate/quorate/internal/member/applier"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/datadir/datatest"
+	"github.com/quorate/quorate/internal/member/expiry"
+	"github.com/quorate/quorate/internal/member/node"
+	"github.com/quorate/quorate/internal/member/snapshots"
+	"github.com/quorate/quorate/internal/member/upkeep"
 	"github.com/quorate/quorate/internal/storage/wal"
-	"github.com/quorate/quorate/internal/upkeep"
 )
 
 // applyingHost lets a state machine apply.

@@ -2,8 +2,8 @@ package lanes
 
 import (
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/logwriter"
-	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/member/logwriter"
+	"github.com/quorate/quorate/internal/member/node"
 )
 
 // disk is the lane that owns the WAL.

@@ -3,13 +3,13 @@ package lanes
 import (
 	"time"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/level"
-	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/member/node"
 )
 
 // Lane is one of the lanes of a member.

@@ -3,10 +3,10 @@ package lanes
 import (
 	"slices"
 
-	"github.com/quorate/quorate/internal/applier"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/member/applier"
+	"github.com/quorate/quorate/internal/member/node"
 )
 
 // ports pass on what the node puts out. The loop calls them.

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/level"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
 // requestSweep is how often requests that have waited too long are looked for: a timer for each would cost more than a put.
@@ -16,24 +16,14 @@ const requestSweep = 250 * time.Millisecond
 // Propose replicates a command. done is told once how it ended, by a goroutine that must not be held up, unless abandon has
 // returned true. An error means that nothing happened, and that done is not told.
 func (r *Requests) Propose(command *kv.Command, done proposals.Completion) (abandon func() bool, err error) {
-	payload, needs, err := r.Encode(command)
-	if err != nil {
-		return nil, err
+	payload := command.Append(nil)
+	if r.maxBytes > 0 && len(payload) > r.maxBytes {
+		return nil, proposals.ErrTooLarge
 	}
-	if needs > level.First && !r.host.Active(needs) {
-		return nil, ErrNeedsLevel
+	if needs := r.host.Needs(payload); needs > level.First && !r.host.Active(needs) {
+		return nil, &NeedsLevelError{needs}
 	}
 	return r.Start(consensus.EntryCommand, payload, done)
-}
-
-// Encode encodes a command, and says which feature level it needs.
-func (r *Requests) Encode(command *kv.Command) (payload []byte, needs level.Level, err error) {
-	payload = command.Append(nil)
-	needs = r.host.Needs(payload)
-	if r.maxBytes > 0 && len(payload) > r.maxBytes {
-		return nil, 0, proposals.ErrTooLarge
-	}
-	return payload, needs, nil
 }
 
 // Start is Propose for what is encoded.

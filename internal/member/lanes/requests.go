@@ -2,16 +2,18 @@ package lanes
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/level"
+	"github.com/quorate/quorate/internal/base/linked"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/linked"
-	"github.com/quorate/quorate/internal/node"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/node"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
 // How requests end that were not done.
@@ -22,9 +24,14 @@ var (
 	ErrTimeout = errors.New("member: request timed out")
 	// ErrConnectionLost is a timeout while the connection to the leader was down. It may still happen.
 	ErrConnectionLost = errors.New("member: request timed out, possibly due to connection lost")
-	// ErrNeedsLevel means that a command needs a feature level that is not active; nothing happened.
-	ErrNeedsLevel = errors.New("member: a command needs a feature level that is not active")
 )
+
+// NeedsLevelError means that a command needs a feature level that is not active; nothing happened.
+type NeedsLevelError struct{ Needs level.Level }
+
+func (e *NeedsLevelError) Error() string {
+	return fmt.Sprintf("member: a command needs feature level %d, which is not active", e.Needs)
+}
 
 // Requests lets any goroutine ask the loop for something: that a command is applied, or that the state here is recent enough
 // for a read. It holds up nobody (request.go).

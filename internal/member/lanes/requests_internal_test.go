@@ -10,12 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/level"
-	"github.com/quorate/quorate/internal/node"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/member/node"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
 // deafLoop takes requests and answers none.
@@ -109,7 +109,8 @@ func TestRequests_Propose(t *testing.T) {
 			t.Errorf("a large command: %v", err)
 		}
 		a.host.needs = level.First + 1
-		if _, err := a.Propose(put, done); !errors.Is(err, ErrNeedsLevel) {
+		var needs *NeedsLevelError
+		if _, err := a.Propose(put, done); !errors.As(err, &needs) || needs.Needs != a.host.needs {
 			t.Errorf("a command of a level that is not active: %v", err)
 		}
 		a.host.needs = level.First

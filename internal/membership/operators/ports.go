@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/reconfig"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/membership/autopilot"
 	"github.com/quorate/quorate/internal/transport"
 )
 

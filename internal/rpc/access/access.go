@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	"google.golang.org/grpc/metadata"
 
-	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/auth/login"
+	"github.com/quorate/quorate/internal/base/tlsconn"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/tlsconn"
+	"github.com/quorate/quorate/internal/limits/admission"
+	"github.com/quorate/quorate/internal/rpc/incoming"
 )
 
 // Tokens tells whose a token is: *login.Login.
@@ -119,8 +119,8 @@ func (c *Control) MayBear(ctx context.Context) bool {
 
 func tokenOf(ctx context.Context) (string, bool) {
 	for _, field := range [...]string{rpctypes.TokenFieldNameGRPC, rpctypes.TokenFieldNameSwagger} {
-		if values := metadata.ValueFromIncomingContext(ctx, field); len(values) > 0 {
-			return strings.TrimPrefix(values[0], "Bearer "), true
+		if value, found := incoming.First(ctx, field); found {
+			return strings.TrimPrefix(value, "Bearer "), true
 		}
 	}
 	return "", false
@@ -131,7 +131,7 @@ const gatewayField = "grpcgateway-accept"
 
 func certificateOf(ctx context.Context) (user string, ok bool) {
 	state, ok := tlsconn.StateOf(ctx)
-	if !ok || len(metadata.ValueFromIncomingContext(ctx, gatewayField)) > 0 {
+	if _, fromGateway := incoming.First(ctx, gatewayField); !ok || fromGateway {
 		return "", false
 	}
 	return login.CommonName(&state)
@@ -251,8 +251,11 @@ func (c *Control) ReadNow(ctx context.Context, key, end []byte) (*auth.State, bo
 
 // TakesLong reports whether it takes long to see whose a call is.
 func (c *Control) TakesLong(ctx context.Context) bool {
+	if c.options.Tokens.Quick() {
+		return false
+	}
 	_, token := tokenOf(ctx)
-	return token && !c.options.Tokens.Quick()
+	return token
 }
 
 func (c *Control) callerNow(ctx context.Context, state *auth.State) (auth.Credentials, bool) {

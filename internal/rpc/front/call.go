@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 
-	"github.com/quorate/quorate/internal/h2"
+	"github.com/quorate/quorate/internal/rpc/h2"
 )
 
 // Call is a unary call.

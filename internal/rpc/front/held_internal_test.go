@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
 
-	"github.com/quorate/quorate/internal/admission"
-	"github.com/quorate/quorate/internal/h2"
+	"github.com/quorate/quorate/internal/limits/admission"
+	"github.com/quorate/quorate/internal/rpc/h2"
 )
 
 // purse is an h2.Tab of all connections.

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 
-	"github.com/quorate/quorate/internal/admission"
-	"github.com/quorate/quorate/internal/h2"
+	"github.com/quorate/quorate/internal/limits/admission"
+	"github.com/quorate/quorate/internal/rpc/h2"
 )
 
 // errExhausted is how a call ends that would make this process keep too much.

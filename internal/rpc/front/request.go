@@ -17,7 +17,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/quorate/quorate/internal/h2"
+	"github.com/quorate/quorate/internal/rpc/h2"
+	"github.com/quorate/quorate/internal/rpc/incoming"
 )
 
 // request is what the fields of a request say.
@@ -99,7 +100,7 @@ func (s *Server) parse(base context.Context, fields *h2.Fields) *request {
 			r.refused = unknownMethod(s, r.path)
 		}
 	}
-	r.ctx = metadata.NewIncomingContext(base, r.metadata)
+	r.ctx = incoming.NewContext(base, r.metadata)
 	if r.refused == nil && r.method.prompt != nil && r.compression == "" && s.options.Stats == nil &&
 		s.options.IsPrompt(r.ctx) {
 		r.prompt = r.method.prompt

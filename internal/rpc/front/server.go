@@ -16,9 +16,9 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
-	"github.com/quorate/quorate/internal/admission"
-	"github.com/quorate/quorate/internal/h2"
-	"github.com/quorate/quorate/internal/tlsconn"
+	"github.com/quorate/quorate/internal/base/tlsconn"
+	"github.com/quorate/quorate/internal/limits/admission"
+	"github.com/quorate/quorate/internal/rpc/h2"
 )
 
 // Codec reads and writes messages. One that has the method Counted(any) bool says by it whether the memory of an answer is

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/quorate/quorate/internal/h2"
+	"github.com/quorate/quorate/internal/rpc/h2"
 )
 
 // transport is a grpc.ServerTransportStream: it takes the metadata that a service answers with.

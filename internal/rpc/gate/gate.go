@@ -10,14 +10,14 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
-	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/rpc/etcderr"
+	"github.com/quorate/quorate/internal/rpc/incoming"
 )
 
 // Member is what the gate asks of a member.
@@ -98,15 +98,12 @@ func (g *Gate) admit(ctx context.Context, kind callKind, servedByLearner bool) (
 	if !servedByLearner && g.options.Member.Learner() {
 		return false, rpctypes.ErrGRPCNotSupportedForLearner
 	}
-	version := ""
-	if values := metadata.ValueFromIncomingContext(ctx, rpctypes.MetadataClientAPIVersionKey); len(values) > 0 {
-		if version = values[0]; !utf8.ValidString(version) {
-			return false, rpctypes.ErrGRPCInvalidClientAPIVersion
-		}
+	version, _ := incoming.First(ctx, rpctypes.MetadataClientAPIVersionKey)
+	if !utf8.ValidString(version) {
+		return false, rpctypes.ErrGRPCInvalidClientAPIVersion
 	}
 	g.clients.count(kind, version)
-	values := metadata.ValueFromIncomingContext(ctx, rpctypes.MetadataRequireLeaderKey)
-	if len(values) == 0 || values[0] != rpctypes.MetadataHasLeader {
+	if required, _ := incoming.First(ctx, rpctypes.MetadataRequireLeaderKey); required != rpctypes.MetadataHasLeader {
 		return false, nil
 	}
 	if g.options.Member.Leader() == consensus.NoMember {

@@ -11,7 +11,7 @@ import (
 
 	"google.golang.org/grpc/peer"
 
-	kvanswers "github.com/quorate/quorate/internal/kv/answers"
+	kvanswers "github.com/quorate/quorate/internal/limits/answers"
 )
 
 // of is the context of a call of a host.

@@ -12,11 +12,11 @@ import (
 
 	"github.com/quorate/quorate/api/v3electionpb"
 	"github.com/quorate/quorate/api/v3lockpb"
-	"github.com/quorate/quorate/internal/admission"
-	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/base/invariant"
+	"github.com/quorate/quorate/internal/base/tlsconn"
+	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/rpc/inproc"
 	"github.com/quorate/quorate/internal/rpc/metrics"
-	"github.com/quorate/quorate/internal/tlsconn"
 )
 
 // Options of New.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/quorate/quorate/api/v3electionpb"
 	"github.com/quorate/quorate/api/v3lockpb"
-	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/base/invariant"
 )
 
 // object is a JSON object; encoding sorts its names, so that the document is the same each time.

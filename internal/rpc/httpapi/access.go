@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quorate/quorate/internal/tlsconn"
+	"github.com/quorate/quorate/internal/base/tlsconn"
 )
 
 // guarded lets through what --host-whitelist and --cors allow, as etcd does: a browser that was lured to another name of this

@@ -3,7 +3,7 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/quorate/quorate/internal/histogram"
+	"github.com/quorate/quorate/internal/base/histogram"
 )
 
 // Collector makes a Prometheus collector of parts that write their own metrics.

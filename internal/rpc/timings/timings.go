@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/histogram"
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/histogram"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/counts"
 	"github.com/quorate/quorate/internal/kv/watch"

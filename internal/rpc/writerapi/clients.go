@@ -7,9 +7,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/limits/admission"
 )
 
 // How many native clients one member takes, so that none of them, and no machine, takes all sessions of the cluster. A

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/limits/admission"
 )
 
 // laterClock calls what is due when the test says so.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/clients"
+	"github.com/quorate/quorate/internal/member/clients"
 )
 
 // send delivers what there is to say, until the stream ends.

@@ -8,13 +8,13 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/admission"
-	"github.com/quorate/quorate/internal/clients"
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/limits/admission"
+	"github.com/quorate/quorate/internal/member/clients"
+	"github.com/quorate/quorate/internal/member/proposals"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 

@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/reload"
+	"github.com/quorate/quorate/internal/base/tlsfiles"
 	"github.com/quorate/quorate/internal/config"
-	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/reload"
-	"github.com/quorate/quorate/internal/tlsfiles"
 )
 
 // Kind tells the connections of clients from those of peers.

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quorate/quorate/internal/logpace"
+	"github.com/quorate/quorate/internal/base/logpace"
 )
 
 // handshakeTimeout bounds a handshake, and how long a connection may wait with its first byte.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quorate/quorate/internal/logpace"
+	"github.com/quorate/quorate/internal/base/logpace"
 )
 
 // Ensure that a flood of bad handshakes is few lines.

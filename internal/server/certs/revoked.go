@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/quorate/quorate/internal/reload"
+	"github.com/quorate/quorate/internal/base/reload"
 )
 
 var errNoRevocationList = errors.New("holds no revocation list, neither in PEM form nor in DER")

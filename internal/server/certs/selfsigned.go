@@ -15,9 +15,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/reload"
+	"github.com/quorate/quorate/internal/base/tlsfiles"
 	"github.com/quorate/quorate/internal/config"
-	"github.com/quorate/quorate/internal/reload"
-	"github.com/quorate/quorate/internal/tlsfiles"
 )
 
 // maker makes certificates that sign themselves.

@@ -7,13 +7,13 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus/rules"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/logwriter"
+	"github.com/quorate/quorate/internal/member/clients"
+	"github.com/quorate/quorate/internal/member/logwriter"
+	"github.com/quorate/quorate/internal/member/offers"
 	"github.com/quorate/quorate/internal/membership"
-	"github.com/quorate/quorate/internal/offers"
 	"github.com/quorate/quorate/internal/sim/users"
 )
 

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/nextlevel"
-	"github.com/quorate/quorate/internal/level"
 )
 
 // Ensure that raising the active level again changes nothing, also with a member that has published nothing, and that such a member

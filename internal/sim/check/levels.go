@@ -1,10 +1,10 @@
 package check
 
 import (
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/nextlevel"
-	"github.com/quorate/quorate/internal/level"
 )
 
 // levels is the rule of feature levels: nothing is applied below its level, and the active level rises only to what all members

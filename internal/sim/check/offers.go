@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/offers"
+	"github.com/quorate/quorate/internal/member/offers"
 )
 
 // maxOfferWait is how long an offer may wait for its stamp: a quarter of a second by a clock that may be slow (package

@@ -3,7 +3,7 @@ package check
 import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/member/node"
 )
 
 // Core is what the core of a member says of itself.

@@ -1,8 +1,8 @@
 package epochs
 
 import (
-	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/recovery"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/recovery"
 )
 
 // Recover makes the member whose data options name the only voter of its cluster, in the next epoch. The others are

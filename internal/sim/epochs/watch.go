@@ -3,8 +3,8 @@ package epochs
 import (
 	"time"
 
-	"github.com/quorate/quorate/internal/epoch"
 	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/member/epoch"
 )
 
 // Watch is one life of a member among epochs, and what the checkers know of it.

@@ -3,8 +3,8 @@ package joins
 import (
 	"math/rand/v2"
 
-	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/membership/autopilot"
 	"github.com/quorate/quorate/internal/sim/dice"
 )
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/membership/autopilot"
 	"github.com/quorate/quorate/internal/sim/routines"
 )
 

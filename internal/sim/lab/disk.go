@@ -5,8 +5,8 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/logwriter"
-	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/member/logwriter"
+	"github.com/quorate/quorate/internal/member/node"
 )
 
 // disk takes its time. What one write covers, and what may leave after it, says the writer of the log that members have.

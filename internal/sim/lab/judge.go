@@ -3,7 +3,7 @@ package lab
 import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/member/node"
 	"github.com/quorate/quorate/internal/sim/check"
 )
 

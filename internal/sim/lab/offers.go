@@ -5,7 +5,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/member/node"
 )
 
 // The shell's part of the fast path (docs/fast-path.md): package node asks the state machine whether a write is decided, and

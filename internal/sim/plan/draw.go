@@ -10,7 +10,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/offers"
+	"github.com/quorate/quorate/internal/member/offers"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/shell"
 	"github.com/quorate/quorate/internal/sim/workload"

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quorate/quorate/internal/offers"
+	"github.com/quorate/quorate/internal/member/offers"
 	"github.com/quorate/quorate/internal/sim/dice"
 )
 

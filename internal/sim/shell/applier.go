@@ -4,8 +4,8 @@ import (
 	"errors"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/lanes"
 	"github.com/quorate/quorate/internal/sim/dice"
 )

@@ -6,12 +6,12 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/expiry"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/expiry"
 	"github.com/quorate/quorate/internal/member/lanes"
-	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/member/node"
 )
 
 // Clients does what clients ask of a process. Callbacks are events of their own: a Node calls its completions while it holds

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/member/node"
 	"github.com/quorate/quorate/internal/transport"
 )
 

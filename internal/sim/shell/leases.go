@@ -3,9 +3,9 @@ package shell
 import (
 	"time"
 
-	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/expiry"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/expiry"
 )
 
 // leases drives the revoker of leases, from time to time.

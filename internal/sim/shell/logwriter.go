@@ -2,7 +2,7 @@ package shell
 
 import (
 	"github.com/quorate/quorate/internal/member/lanes"
-	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/member/node"
 	"github.com/quorate/quorate/internal/sim/dice"
 )
 

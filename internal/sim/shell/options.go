@@ -5,8 +5,8 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/logwriter"
-	"github.com/quorate/quorate/internal/offers"
+	"github.com/quorate/quorate/internal/member/logwriter"
+	"github.com/quorate/quorate/internal/member/offers"
 )
 
 // Options say how a process runs.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/snapshots"
 	"github.com/quorate/quorate/internal/sim/diary"
-	"github.com/quorate/quorate/internal/snapshots"
 )
 
 // Transfer is a snapshot on its way. Its end is told once by Sent.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/upkeep"
 	"github.com/quorate/quorate/internal/sim/dice"
-	"github.com/quorate/quorate/internal/upkeep"
 )
 
 const scrubPause = 200 * time.Millisecond

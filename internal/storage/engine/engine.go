@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/base/env"
 )
 
 // LocalTable is the first byte of the keys that differ between members which hold the same state.

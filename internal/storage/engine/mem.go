@@ -7,7 +7,7 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/storage/durable"
 )
 

@@ -3,7 +3,7 @@ package engine
 import (
 	"bytes"
 
-	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/base/invariant"
 )
 
 type memOpKind uint8

@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/storage/durable"
 )
 

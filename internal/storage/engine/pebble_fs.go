@@ -8,7 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/base/env"
 )
 
 // storeFS is the file system that Pebble gets. Pebble panics when it cannot sync the directory of the store after it has

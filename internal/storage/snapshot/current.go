@@ -6,8 +6,8 @@ import (
 	iofs "io/fs"
 	"strconv"
 
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/storage/durable"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/base/env"
 )
 
 // Verify reads the snapshot in dir completely and compares it with its manifest.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/base/env"
 )
 
 // File is one file of a snapshot.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -31,14 +31,14 @@ func diskDir(b *testing.B) string {
 	return made
 }
 
-// report adds the median and the tail: a mean says little of a disk.
+// report adds the median and the tail: a mean says little about a disk.
 func report(b *testing.B, took []time.Duration) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-us")
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-us")
 }
 
-// BenchmarkWAL_Append is one Append with its sync, in a log whose files are new and in one whose files are overwritten.
+// BenchmarkWAL_Append measures one Append with its sync, in a log whose files are new and in one whose files are overwritten.
 func BenchmarkWAL_Append(b *testing.B) {
 	for _, recycled := range []bool{false, true} {
 		for _, entries := range []int{1, 64} {
@@ -96,7 +96,7 @@ func benchmarkAppend(b *testing.B, recycled bool, entries int) {
 	report(b, took)
 }
 
-// BenchmarkWAL_Append_memory is the CPU and the allocations of an Append without a disk.
+// BenchmarkWAL_Append_memory measures the CPU and the allocations of an Append without a disk.
 func BenchmarkWAL_Append_memory(b *testing.B) {
 	w := must(wal.Create(wal.Options{FS: vfs.NewMem(), Dir: "wal", SegmentBytes: 1 << 30, PackFrom: wal.AsTheyAre}, identity))
 	batch := wal.Batch{Entries: make([]consensus.Entry, 64)}
@@ -115,8 +115,8 @@ func BenchmarkWAL_Append_memory(b *testing.B) {
 	}
 }
 
-// BenchmarkDisk is what the disk itself takes for 4 KiB and a sync, by the state of the file. Why segments are
-// recycled, and zeros written ahead.
+// BenchmarkDisk measures the disk itself: 4 KiB and a sync, by the state of the file. It shows why segments are recycled, and
+// zeros written ahead.
 func BenchmarkDisk(b *testing.B) {
 	const reserve = 64 << 20
 	for _, kind := range []string{"growing", "reserved", "overwritten"} {

@@ -7,12 +7,12 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// An entry by name stands for the payload of a witness record, which a voter has on the disk already: only what the
-// entry adds to it is written. It can be read back with its own segment alone, because the record is in the state that
-// the segment begins with, or was added in the segment before the entry.
+// An entry by name refers to a witness record for its payload, which a voter has on the disk already: only the other fields of
+// the entry are written. Its own segment suffices to read it back, because the record is in the state that the segment begins
+// with, or was added in the segment before the entry.
 
-// commandOf returns the payload that an entry may be written without while r is held, aliasing r, or nothing if r does
-// not hold the record that it is named after.
+// commandOf returns the payload of the entry that r stands for, aliasing r, or nil if r is not an encoded record of its
+// attempt. While r is held, such an entry may be written by name.
 func commandOf(r *WitnessRecord) []byte {
 	record, rest, err := consensus.DecodeRecord(r.Payload)
 	if err != nil || len(rest) > 0 || consensus.AttemptIDOf(record.Attempt) != r.Attempt {
@@ -25,16 +25,16 @@ func attemptOf(e *consensus.Entry) AttemptID {
 	return consensus.AttemptIDOf(consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision})
 }
 
-// encoder turns the batches of one Append into items. It knows which records are held at every point of them, and
-// changes nothing that is remembered: the Append may still fail.
+// encoder turns the batches of one Append into items. It knows which records are held before each batch, and does not change
+// the WAL's state: the Append may still fail.
 type encoder struct {
 	changed map[AttemptID]*WitnessRecord // by earlier batches of the same Append: the last change of each
-	noted   int                          // so many batches are in changed
+	noted   int                          // the number of batches whose changes are in changed
 	named   uint64                       // entries that were written by name
 	witness uint64                       // bytes of witness records
 }
 
-// append encodes batches after dst. held is the pool as it is before them.
+// append encodes batches after dst. held is the pool before them.
 func (c *encoder) append(dst []byte, batches []Batch, held *pool) []byte {
 	c.named, c.witness = 0, 0
 	for i := range batches {
@@ -60,7 +60,7 @@ func (c *encoder) append(dst []byte, batches []Batch, held *pool) []byte {
 			dst = appendEpoch(dst, b.Epoch)
 		}
 	}
-	if c.noted > 0 { // the records are the caller's again
+	if c.noted > 0 { // the records belong to the caller again
 		clear(c.changed)
 		c.noted = 0
 	}
@@ -77,7 +77,7 @@ func (c *encoder) entry(dst []byte, e *consensus.Entry, before []Batch, held *po
 	return consensus.AppendEntry(append(dst, byte(itemNamed)), &bare)
 }
 
-// holds reports whether the payload of e is that of a record that is held after the batches before.
+// holds reports whether a record that is held after the batches before has the payload of e.
 func (c *encoder) holds(e *consensus.Entry, before []Batch, held *pool) bool {
 	for ; c.noted < len(before); c.noted++ {
 		for i := range before[c.noted].Witness {
@@ -99,8 +99,8 @@ func (c *encoder) holds(e *consensus.Entry, before []Batch, held *pool) bool {
 	return r != nil && !r.Forget && bytes.Equal(commandOf(r), e.Payload)
 }
 
-// fill gives an entry by name its payload, or says why it cannot. The payload aliases the record, whose bytes are never
-// written again.
+// fill gives an entry by name its payload, or returns the reason why it cannot. The payload aliases the record, whose bytes are
+// never written again.
 func (p *pool) fill(e *consensus.Entry) (fault string) {
 	id := attemptOf(e)
 	r := p.get(id)

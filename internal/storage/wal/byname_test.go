@@ -19,7 +19,7 @@ func recordOf(sequence uint64, payload string) consensus.Record {
 		Proposal: consensus.ProposalID{Session: consensus.SessionID{Member: 3, Number: 9}, Sequence: sequence}, Revision: sequence + 8}}
 }
 
-// entryOf is the entry that a leader makes of what r was promised to.
+// entryOf is the entry that a leader makes of the command in r.
 func entryOf(index consensus.Index, r consensus.Record) consensus.Entry {
 	return consensus.Entry{Index: index, Term: 2, Kind: consensus.EntryCommand, Proposal: r.Proposal, Proposer: 3, Answered: 5,
 		ExactRevision: r.Revision, Payload: slices.Clone(r.Payload)}
@@ -42,8 +42,8 @@ func dumped(t *testing.T, fs *vfs.MemFS) string {
 	return out.String()
 }
 
-// Ensure that an entry is written by name exactly if the record is held where it stands, in the order in which the parts
-// of batches take effect, and has its payload; and that it is read with its payload either way.
+// Ensure that an entry is written by name exactly if the record is held at its place, in the order in which the parts of
+// batches take effect, and has its payload; and that it is read with its payload either way.
 func TestWAL_Append_byName(t *testing.T) {
 	a, b, empty := recordOf(1, "put k v"), recordOf(2, "put k w"), recordOf(1, "")
 	replaced := recordOf(1, "put k x")
@@ -129,8 +129,8 @@ func TestWAL_Append_byName(t *testing.T) {
 	}
 }
 
-// Ensure that entries by name outlive the segments in which their records were added, and records the segments in which
-// entries were named after them, wherever a rotation comes between.
+// Ensure that entries by name outlive the segments in which their records were added, and records the segments in which entries
+// refer to them, wherever a rotation comes between.
 func TestWAL_Append_byNameOverSegments(t *testing.T) {
 	fs := vfs.NewMem()
 	w, m := must(wal.Create(options(fs, 4<<10), identity)), model{}
@@ -157,7 +157,7 @@ func TestWAL_Append_byNameOverSegments(t *testing.T) {
 		r := recordOf(i, strings.Repeat("x", int(i*37%900)+1))
 		step(wal.Batch{Witness: keep(r)})
 		e := entryOf(m.last()+1, r)
-		if i%3 == 0 { // large, so that the rotation often comes right before what is named
+		if i%3 == 0 { // large, so that the rotation often comes right before the entry
 			step(wal.Batch{Entries: entries(m.last()+1, 1, int(i*53%1500)), Witness: forget(recordOf(i-1, ""))})
 			e.Index = m.last() + 1
 		}
@@ -185,7 +185,7 @@ func TestWAL_Append_byNameOverSegments(t *testing.T) {
 	}
 }
 
-// Ensure that a record is what it was when it was appended, although its bytes are the caller's again.
+// Ensure that a record keeps its bytes from the Append, although the caller may reuse its buffer.
 func TestWAL_Append_byNameOfCopy(t *testing.T) {
 	fs, r, o := vfs.NewMem(), recordOf(1, "put k v"), recordOf(2, "put k w")
 	w := must(wal.Create(options(fs, 0), identity))
@@ -209,8 +209,8 @@ func TestWAL_Append_byNameOfCopy(t *testing.T) {
 	}
 }
 
-// Ensure that a log which was opened names entries after the records that it recovered, and that what was recovered
-// stays as it is while they are replaced and forgotten.
+// Ensure that a log which was opened writes entries by the names of the records that it recovered, and that the recovered
+// records stay the same while they are replaced and forgotten.
 func TestOpen_byNameOfRecovered(t *testing.T) {
 	fs, r := vfs.NewMem(), recordOf(1, "put k v")
 	w, m := must(wal.Create(options(fs, 0), identity)), model{}
@@ -237,7 +237,7 @@ func TestOpen_byNameOfRecovered(t *testing.T) {
 	}
 }
 
-// Ensure that an entry whose record cannot be found in its own segment is damage, for Open and for Dump.
+// Ensure that an entry whose record is not in its own segment is damage, for Open and for Dump.
 func TestOpen_byNameOfNothing(t *testing.T) {
 	r, e := recordOf(1, "put k v"), entryOf(1, recordOf(1, "put k v"))
 	bare := e
@@ -283,7 +283,7 @@ func TestOpen_byNameOfNothing(t *testing.T) {
 	}
 }
 
-// Ensure that Dump says which entries are by name, and how long their payload is, also beyond what it cannot read.
+// Ensure that Dump prints which entries are by name, and how long their payloads are, also behind a part that it cannot read.
 func TestDump_byName(t *testing.T) {
 	r, s := recordOf(1, "put k v"), recordOf(2, "put k w")
 	log := files{"0000000000000001.wal": wal.Sealed(identity, wal.Carried(), wal.Items(wal.Batch{Witness: keep(r)},
@@ -339,7 +339,7 @@ func TestWAL_Append_byNameBytes(t *testing.T) {
 	}
 }
 
-// bytesPerEntry appends n entries of 1 KiB, one by one, and returns what each of them took, heads of records included.
+// bytesPerEntry appends n entries of 1 KiB, one by one, and returns the average bytes of each, heads of records included.
 func bytesPerEntry(tb testing.TB, named bool, n int) float64 {
 	tb.Helper()
 	w := must(wal.Create(wal.Options{FS: vfs.NewMem(), Dir: "wal", SegmentBytes: 1 << 30, PackFrom: wal.AsTheyAre}, identity))
@@ -360,7 +360,7 @@ func bytesPerEntry(tb testing.TB, named bool, n int) float64 {
 	return float64(bytes) / float64(n)
 }
 
-// BenchmarkWAL_encode is the CPU of turning 64 entries of 1 KiB into items and of their checksum.
+// BenchmarkWAL_encode measures the CPU of encoding 64 entries of 1 KiB and of their checksum.
 func BenchmarkWAL_encode(b *testing.B) {
 	for _, named := range []bool{false, true} {
 		b.Run(fmt.Sprintf("named=%v", named), func(b *testing.B) {

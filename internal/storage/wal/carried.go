@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// carried is all that a new segment repeats from the older ones, and where the log stands.
+// carried is the state that a new segment repeats from the older ones, with the end of the log.
 type carried struct {
 	hard consensus.HardState
 	base consensus.SnapshotMeta
@@ -21,7 +21,7 @@ type carried struct {
 func (c *carried) append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(append(dst, byte(itemCarried)), uint64(c.last))
 	dst = consensus.AppendHardState(append(dst, byte(itemHard)), &c.hard)
-	// The base always: one at index 0 may hold the configuration that the cluster began with.
+	// The base is always written: one at index 0 may hold the configuration that the cluster began with.
 	dst = consensus.AppendSnapshotMeta(append(dst, byte(itemBase)), &c.base)
 	dst = appendEpoch(appendBoots(dst, c.boots), &c.epoch)
 	for i := range c.pool.records {
@@ -32,7 +32,7 @@ func (c *carried) append(dst []byte) []byte {
 	return dst
 }
 
-// take brings c past b, which is durable now.
+// take applies b, which is durable now.
 func (c *carried) take(b *Batch) {
 	if b.Reset != nil {
 		c.base, c.last = *b.Reset, b.Reset.Position.Index
@@ -62,7 +62,7 @@ type pool struct {
 	liveBytes int
 }
 
-// take adds or forgets. The payload is copied: the caller's buffer is not ours to keep. The copy is never written again:
+// take adds or forgets a record. The payload is copied, as the caller may reuse its buffer. The copy is never written again:
 // entries that were read by name alias it.
 func (p *pool) take(r *WitnessRecord) {
 	at, held := p.at[r.Attempt]
@@ -75,7 +75,7 @@ func (p *pool) take(r *WitnessRecord) {
 		p.holes++
 		delete(p.at, r.Attempt)
 	case r.Forget:
-		return // it was never held, or is forgotten already
+		return // it was never held, or was forgotten before
 	case held:
 		p.records[at].Payload = slices.Clone(r.Payload)
 		p.liveBytes += len(r.Payload)
@@ -92,7 +92,7 @@ func (p *pool) take(r *WitnessRecord) {
 	}
 }
 
-// squeeze closes the holes.
+// squeeze removes the holes.
 func (p *pool) squeeze() {
 	p.records = slices.DeleteFunc(p.records, func(r WitnessRecord) bool { return r.Forget })
 	p.holes = 0
@@ -101,7 +101,7 @@ func (p *pool) squeeze() {
 	}
 }
 
-// get returns the record that is held of an attempt, or nil.
+// get returns the held record of an attempt, or nil.
 func (p *pool) get(id AttemptID) *WitnessRecord {
 	if at, held := p.at[id]; held {
 		return &p.records[at]
@@ -109,7 +109,7 @@ func (p *pool) get(id AttemptID) *WitnessRecord {
 	return nil
 }
 
-// live returns what is held, oldest first.
+// live returns the held records, oldest first.
 func (p *pool) live() []WitnessRecord {
 	p.squeeze()
 	return slices.Clone(p.records)

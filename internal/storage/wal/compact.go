@@ -6,9 +6,9 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Compact records durably that entries up to base are not needed, and gives back the segments that held only such. A
-// base that is not beyond the present one changes nothing. The segment that is written is never given back, so the
-// log takes at most one segment more than its live entries do.
+// Compact records durably that entries up to base are not needed, and frees the segments that held only such entries. A base
+// that is not beyond the present one changes nothing. The segment being written is never freed, so the log takes at most one
+// segment more than its live entries do.
 func (w *WAL) Compact(base consensus.SnapshotMeta) error {
 	if w.failed != nil {
 		return fmt.Errorf("%w: %w", ErrFailed, w.failed)
@@ -34,13 +34,13 @@ func (w *WAL) Compact(base consensus.SnapshotMeta) error {
 	return nil
 }
 
-// release gives back the oldest segments that hold no live entry. What they carried is repeated in the next one.
+// release frees the oldest segments that hold no live entry. The next segment repeats the state that they carried.
 func (w *WAL) release() error {
 	n := w.releasable()
 	if n == 0 {
 		return nil
 	}
-	if w.durable != w.end { // what replaces the segments must be on the disk before they go
+	if w.durable != w.end { // the state that replaces the segments must be on the disk before they go
 		if err := w.sync(); err != nil {
 			return err
 		}

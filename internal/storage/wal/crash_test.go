@@ -11,19 +11,19 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// script runs a history against a file system that may fail or be cloned under it, and knows at every moment which
-// state was acknowledged last and which ones were attempted since. states[0] is "no log".
+// script runs a history against a file system that may fail or be cloned under it, and knows at every moment which state was
+// acknowledged last and which ones were attempted since. states[0] is "no log".
 type script struct {
 	options wal.Options
 	seed    uint64
 	steps   int
 	states  []model
-	acked   int // index into states of what must survive
+	acked   int // index into states of the one that must survive
 	failed  *wal.WAL
 	named   uint64 // entries that were written by name
 	packed  uint64 // records
@@ -89,7 +89,7 @@ func (s *script) run() error {
 	return w.Close()
 }
 
-// match returns which of the states from acked on was recovered, the youngest if several are equal, or -1.
+// match returns the index from acked on of the recovered state, the youngest if several are equal, or -1.
 func match(states []model, acked int, got *wal.Recovered) int {
 	for k := len(states) - 1; k >= max(acked, 1); k-- {
 		if states[k].differs(got) == "" {
@@ -99,8 +99,8 @@ func match(states []model, acked int, got *wal.Recovered) int {
 	return -1
 }
 
-// survive opens the log on fs as after a crash, checks what it holds, and that it holds exactly that after the next
-// crash, in which all that is not synced is lost, and that it can be written.
+// survive opens the log on fs as after a crash, checks its contents, and that it has exactly these after the next crash, in
+// which all unsynced writes are lost, and that it can be written.
 func survive(fs *vfs.MemFS, o wal.Options, states []model, acked int) error {
 	o.FS = fs
 	w, got, err := wal.Open(o)
@@ -145,8 +145,8 @@ func survive(fs *vfs.MemFS, o wal.Options, states []model, acked int) error {
 
 func changesDisk(op errorfs.Op) bool { return op.Kind.ReadOrWrite() == errorfs.OpIsWrite }
 
-// Ensure that a power loss before any operation that changes the disk, with any part of what is not synced lost,
-// leaves a state that is not older than the last acknowledged one.
+// Ensure that a power loss before any operation that changes the disk, with any part of the unsynced writes lost, leaves a
+// state that is not older than the last acknowledged one.
 func TestWAL_crash_atEveryOperation(t *testing.T) {
 	for _, percent := range []int{0, 20, 50, 80, 100} {
 		for seed := range crashSeeds() {
@@ -176,7 +176,7 @@ func stride() int {
 	return 1
 }
 
-// crashSeeds is how many scripts are crashed: every other one packs its records.
+// crashSeeds is the number of scripts that are crashed: every other one packs its records.
 func crashSeeds() uint64 {
 	if testing.Short() {
 		return 2
@@ -224,7 +224,7 @@ func crashEverywhere(t *testing.T, percent int, seed uint64, noSync bool) {
 	}
 }
 
-// Ensure that a crash at any operation of the recovery after a crash does no more harm than the first one.
+// Ensure that a crash at any operation of the recovery after a crash does no more harm than the first crash.
 func TestOpen_crash_duringRecovery(t *testing.T) {
 	seeds := uint64(30)
 	if testing.Short() {
@@ -264,8 +264,8 @@ func TestOpen_crash_duringRecovery(t *testing.T) {
 	}
 }
 
-// Ensure that an error of any operation fails the log for good, and that nothing acknowledged is lost by it, whether
-// the machine goes down after it or only the process.
+// Ensure that an error of any operation fails the log for good, and that it loses no acknowledged state, whether the machine
+// goes down after it or only the process.
 func TestWAL_errorAtEveryOperation(t *testing.T) {
 	for _, cause := range []error{syscall.EIO, syscall.ENOSPC} {
 		for n := 0; ; n += stride() {
@@ -325,8 +325,8 @@ func checkFailed(t *testing.T, where string, s *script, err, cause error, writin
 	}
 }
 
-// Ensure that Open writes again what no later record proves to be on the disk: after a failed sync and a restart of
-// the process, the operating system may show it although the disk lacks it.
+// Ensure that Open writes again the bytes that no later record proves to be on the disk: after a failed sync and a restart of
+// the process, the operating system may return them although the disk lacks them.
 func TestOpen_rewritesUnprovenTail(t *testing.T) {
 	fs := memory()
 	w := must(wal.Create(options(fs, 8<<10), identity))

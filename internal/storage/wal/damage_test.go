@@ -12,8 +12,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -77,8 +77,8 @@ func (f files) with(name string, content []byte) *vfs.MemFS {
 	return fs
 }
 
-// smallLog returns a log of three segments and the states that it went through. Its last append adds a record and holds
-// two entries by name: one of that record, one of a record that was added before. All that gains by it is packed, if asked for.
+// smallLog returns a log of three segments and its successive states. Its last append adds a record and holds two entries by
+// name: one of that record, one of a record that was added before. Records that get smaller are packed, if packed is set.
 func smallLog(t *testing.T, clean, packed bool) (files, []model) {
 	t.Helper()
 	fs := vfs.NewMem()
@@ -132,9 +132,9 @@ func refused(err error) bool {
 	return errors.Is(err, wal.ErrCorrupt) || errors.Is(err, wal.ErrNewerVersion)
 }
 
-// Ensure that a flip of any byte is refused or harmless. In a log that was closed cleanly nothing is ever lost by it;
-// in one that was not, at most the last append is, and only by a flip inside of it: such a flip cannot be told from a
-// write that the power cut short.
+// Ensure that a flip of any byte is refused or harmless. In a log that was closed cleanly it never loses anything; in one that
+// was not, at most the last append is lost, and only by a flip inside it: such a flip cannot be told from a write that the
+// power cut short.
 func TestOpen_flipOfEveryByte(t *testing.T) {
 	for i := range 4 {
 		clean, packed := i%2 == 0, i >= 2
@@ -185,7 +185,7 @@ func checkUntouched(t *testing.T, fs env.FS, name string, want []byte) {
 	}
 }
 
-// Ensure that a sealed segment that is cut anywhere is refused, and that cutting the last one leaves an earlier state,
+// Ensure that a sealed segment that is truncated anywhere is refused, and that truncating the last one leaves an earlier state,
 // or is refused where its head is gone.
 func TestOpen_truncationAtEveryByte(t *testing.T) {
 	log, states := smallLog(t, true, false)
@@ -213,8 +213,8 @@ func TestOpen_truncationAtEveryByte(t *testing.T) {
 	}
 }
 
-// Ensure that an append of which only the first bytes, or only the last ones, reached the disk is cut and told, and
-// that the log takes up from there. What the rest holds is zeros or bytes of the file's former life.
+// Ensure that an append of which only the first bytes, or only the last ones, reached the disk is cut and reported, and that
+// the log continues from there. The missing bytes are zeros or bytes of the file's former life.
 func TestOpen_tornAtEveryByte(t *testing.T) {
 	log, states := smallLog(t, false, true)
 	places := recordsIn(t, log.with("", nil))
@@ -248,8 +248,8 @@ func TestOpen_tornAtEveryByte(t *testing.T) {
 	}
 }
 
-// Ensure that a sealed segment is refused when its last record is damaged, even if the next segment would fit: here the
-// record replaced an entry by one of a later term, and without it the old one would be back.
+// Ensure that a sealed segment is refused when its last record is damaged, even if the next segment would fit: here the record
+// replaced an entry by one of a later term, and without it the old one would be back.
 func TestOpen_flipInLastRecordOfSealedSegment(t *testing.T) {
 	fs := vfs.NewMem()
 	w := must(wal.Create(options(fs, 4<<10), identity))
@@ -271,8 +271,8 @@ func TestOpen_flipInLastRecordOfSealedSegment(t *testing.T) {
 	}
 }
 
-// Ensure that what follows a cut never comes back, although a new append ends exactly where it begins. Only without
-// syncs can whole records follow a hole.
+// Ensure that bytes behind a cut never come back, although a new append ends exactly where they begin. Only without syncs can
+// whole records follow a hole.
 func TestOpen_clearsWhatFollowsTheCut(t *testing.T) {
 	o := wal.Options{Dir: dir, NoSync: true, FS: vfs.NewMem(), PackFrom: wal.AsTheyAre}
 	w := must(wal.Create(o, identity))
@@ -302,7 +302,7 @@ func TestOpen_clearsWhatFollowsTheCut(t *testing.T) {
 	}
 }
 
-// Ensure that a lost segment is missed, wherever it was, and that the error says so.
+// Ensure that a lost segment is noticed, wherever it was, and that the error says so.
 func TestOpen_missingSegment(t *testing.T) {
 	log, _ := smallLog(t, true, false)
 	names := sortedNames(log)
@@ -318,7 +318,7 @@ func TestOpen_missingSegment(t *testing.T) {
 	}
 }
 
-// Ensure that a refusal names the file, the offset and what to do.
+// Ensure that a refusal names the file, the offset and the remedy.
 func TestOpen_corruptErrorSaysWhereAndWhat(t *testing.T) {
 	log, _ := smallLog(t, true, false)
 	place := recordsIn(t, log.with("", nil))[4]

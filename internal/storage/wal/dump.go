@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
 )
 
-// Dump prints every record of the log in dir, one line per item, and goes on past damage as far as it can. It opens
-// nothing for writing, so it may look at the log of a running member, whose last lines may then be half written. The
-// error is one of reading or of w; damage is printed, and reported as ErrCorrupt at the end.
+// Dump prints every record of the log in dir, one line per item, and continues past damage as far as it can. It opens no file
+// for writing, so it may read the log of a running member, whose last record may then be half written. The error is one of
+// reading or of w; damage is printed, and reported as ErrCorrupt at the end.
 func Dump(w io.Writer, fs env.FS, dir string) error {
 	l, err := list(fs, dir)
 	if err != nil {
@@ -49,8 +49,8 @@ type dumper struct {
 	dir     string
 	damaged bool
 	err     error // the first one of out
-	pool    pool  // what the segment that is printed holds so far
-	gapped  bool  // a part of it could not be read, so pool may lack something
+	pool    pool  // the records held so far in the segment that is printed
+	gapped  bool  // a part of it could not be read, so pool may lack records
 }
 
 func (d *dumper) printf(format string, args ...any) {
@@ -59,7 +59,7 @@ func (d *dumper) printf(format string, args ...any) {
 	}
 }
 
-// sealedBy returns what segment number says of the length of the one before it, or zero.
+// sealedBy returns the length that segment number records of the one before it, or zero.
 func (d *dumper) sealedBy(number uint64) int64 {
 	w, err := openWindow(d.fs, d.dir, number)
 	if err != nil {
@@ -120,7 +120,7 @@ func (d *dumper) records(w *window, seed uint32, sealed int64) error {
 	return nil
 }
 
-// gap prints what is where no record is, and returns where the next whole one begins, or zero at the end of the log.
+// gap prints a gap without records, and returns the offset of the next whole record, or zero at the end of the log.
 func (d *dumper) gap(w *window, seed uint32, offset, sealed int64) (next int64, err error) {
 	torn, proof := int64(0), false
 	err = w.search(seed, offset, func(at int64, h recordHeader) bool {
@@ -178,7 +178,7 @@ func (d *dumper) items(items []byte) {
 	}
 }
 
-// unfilled prints why an entry by name has no payload. After a gap the record may have been in it.
+// unfilled prints why an entry by name has no payload. Its record may have been in a gap.
 func (d *dumper) unfilled(reason string) {
 	if d.gapped {
 		d.printf("           %s, unless in what was not read\n", reason)
@@ -188,7 +188,7 @@ func (d *dumper) unfilled(reason string) {
 	d.printf("           damaged: %s\n", reason)
 }
 
-// follow keeps the pool as a replay would, and finds the payload of an entry by name, or says why it cannot.
+// follow keeps the pool as a replay would, and finds the payload of an entry by name, or returns the reason why it cannot.
 func (d *dumper) follow(it *item) (fault string) {
 	switch it.kind {
 	case itemCarried:

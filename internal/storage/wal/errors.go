@@ -24,7 +24,7 @@ var (
 	ErrFailed = errors.New("wal: failed earlier, restart the member")
 	// ErrNoSpace says that the disk is full.
 	ErrNoSpace = errors.New("wal: no space left")
-	// ErrTooLarge says that one Append is larger than a record can be. Nothing was written, the WAL goes on.
+	// ErrTooLarge says that one Append is larger than a record can be. Nothing was written, and the WAL can be used further.
 	ErrTooLarge = errors.New("wal: append too large")
 	// ErrClosed says that the WAL was closed.
 	ErrClosed = errors.New("wal: closed")
@@ -45,7 +45,7 @@ func (e *CorruptError) Error() string {
 // Is makes errors.Is(err, ErrCorrupt) hold.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
-// explain names a full disk as such, in words that say what to do.
+// explain recognizes a full disk, and adds the remedy to the error.
 func explain(dir string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w on %s: free space and restart: %w", ErrNoSpace, dir, err)

@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Sealed builds a first segment whose checksums are right around any items, for tests that go past the checksums.
+// Sealed builds a first segment with valid checksums around any items, for tests of the code behind the checksums.
 func Sealed(identity Identity, items ...[]byte) []byte {
 	return SealedAfter(identity, 1, nil, items...)
 }
@@ -25,11 +25,11 @@ func SealedAfter(identity Identity, number uint64, before []byte, items ...[]byt
 	return segment
 }
 
-// AsTheyAre is a value of Options.PackFrom by which no record is packed.
+// AsTheyAre is a value of Options.PackFrom with which no record is packed.
 const AsTheyAre = math.MaxInt
 
-// Packing returns what Append does to a record of these entries before it writes it, encoding and checksum included. It answers
-// how many bytes are written.
+// Packing returns the part of Append that turns these entries into a record, encoding and checksum included. It returns the
+// number of bytes written.
 func Packing(entries []consensus.Entry, packed bool) func() int {
 	var c encoder
 	var buf []byte
@@ -45,10 +45,10 @@ func Packing(entries []consensus.Entry, packed bool) func() int {
 	}
 }
 
-// Packed is a record's items as they are packed.
+// Packed returns a packed item with this block.
 func Packed(block []byte) []byte { return append([]byte{byte(itemPacked)}, block...) }
 
-// MaxPackedBytes is how much a packed record may hold.
+// MaxPackedBytes bounds the items of a packed record.
 const MaxPackedBytes = maxPackedBytes
 
 // Carried encodes the state that a segment of an empty log begins with.
@@ -57,11 +57,11 @@ func Carried() []byte { return CarriedTo(0) }
 // CarriedTo is the state that a segment begins with whose log ends at an index.
 func CarriedTo(last consensus.Index) []byte { return (&carried{last: last}).append(nil) }
 
-// Items encodes batches as they stand in the first record of a log.
+// Items encodes batches as the first record of a log has them.
 func Items(batches ...Batch) []byte { return new(encoder).append(nil, batches, new(pool)) }
 
-// Encoder returns what Append does to batches before it writes them, checksum included, while the log holds what held
-// says. It answers how many bytes they take, and how many entries are by name.
+// Encoder returns the encoding part of Append, checksum included, for a log that holds these records. It returns the number of
+// bytes, and of entries by name.
 func Encoder(held []WitnessRecord) func(...Batch) (bytes int, named uint64) {
 	var c encoder
 	var p pool
@@ -76,5 +76,5 @@ func Encoder(held []WitnessRecord) func(...Batch) (bytes int, named uint64) {
 	}
 }
 
-// Named encodes an entry by name as it stands, whether there is such a record or not.
+// Named encodes an entry by name, whether its record exists or not.
 func Named(e consensus.Entry) []byte { return consensus.AppendEntry([]byte{byte(itemNamed)}, &e) }

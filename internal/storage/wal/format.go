@@ -23,7 +23,7 @@ var headerMagic = [8]byte{'Q', 'U', 'O', 'R', 'W', 'A', 'L', '\n'}
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Identity says whose log it is. Whether it is the right one is for the caller of Open to check.
+// Identity is the cluster, the member and the directory of a log. The caller of Open checks whether it is the right one.
 type Identity = consensus.Identity
 
 // StorageID names one data directory for ever.
@@ -41,9 +41,9 @@ type StorageID = consensus.StorageID
 //	+-------+-------+
 //	 64      68      72
 //
-// sealed is the length of the segment before, final because a segment is synced before its successor gets its name:
-// a segment that ends earlier was damaged. crc is the CRC32C of the 68 bytes before it. The epoch of the identity is not
-// here but in the carried state, since it changes.
+// sealed is the length of the segment before, final because a segment is synced before its successor gets its name: a segment
+// that ends earlier was damaged. crc is the CRC32C of the 68 bytes before it. The epoch of the identity is not here but in the
+// carried state, since it changes.
 type header struct {
 	identity Identity
 	number   uint64
@@ -66,7 +66,7 @@ func appendHeader(dst []byte, h *header) []byte {
 
 var errDamagedHeader = errors.New("segment header is damaged")
 
-// decodeHeader looks at the version before the checksum: a newer version may keep its checksum elsewhere.
+// decodeHeader checks the version before the checksum: a newer version may have its checksum elsewhere.
 func decodeHeader(src []byte) (header, error) {
 	if len(src) < 12 || [8]byte(src[:8]) != headerMagic {
 		return header{}, errDamagedHeader
@@ -106,10 +106,10 @@ func (h *header) seed() uint32 {
 //	| stamp |length |durable| crc   | items                  | pad, ignored |
 //	+-------+-------+-------+-------+------------------------+--------------+
 //
-// crc is the CRC32C of the items. stamp is that of length, durable, crc and the record's own offset. Both start from
-// the seed of the segment, so a record is live in one file at one place only. durable is the length of this segment
-// that was known to be on the disk when the record was written: damage before it is damage, damage after it may be a
-// write that the power cut short.
+// crc is the CRC32C of the items. stamp is that of length, durable, crc and the record's own offset. Both start from the seed
+// of the segment, so a record is live in one file at one place only. durable is the length of this segment that was known to be
+// on the disk when the record was written: an invalid record before it is damage, one after it may be a write that the power
+// cut short.
 type recordHeader struct {
 	stamp, length, durable, crc uint32
 }
@@ -128,7 +128,7 @@ func (h recordHeader) plausible(offset int64) bool {
 	return h.length > 0 && h.length <= maxRecordBytes && int64(h.durable) <= offset && h.durable >= headerBytes
 }
 
-// expected is what the stamp must be for a record at offset.
+// expected is the right stamp of a record at offset.
 func (h recordHeader) expected(seed uint32, offset int64) uint32 {
 	var b [20]byte
 	binary.LittleEndian.PutUint32(b[0:], h.length)
@@ -144,7 +144,7 @@ func (h recordHeader) stamped(seed uint32, offset int64) bool {
 
 func crcOf(seed uint32, items []byte) uint32 { return crc32.Update(seed, castagnoli, items) }
 
-// sealRecord fills in the head of record, which holds its items already.
+// sealRecord sets the head of record, which holds its items already.
 func sealRecord(record []byte, seed uint32, offset, durable int64) {
 	items := record[recordHeaderBytes:]
 	h := recordHeader{
@@ -159,7 +159,7 @@ func sealRecord(record []byte, seed uint32, offset, durable int64) {
 	binary.LittleEndian.PutUint32(record[12:], h.crc)
 }
 
-// recordSpan is what a record of so many bytes of items takes in the file.
+// recordSpan is the length in the file of a record with so many bytes of items.
 func recordSpan(length int64) int64 { return align(recordHeaderBytes + length) }
 
 func align(n int64) int64 { return (n + alignBytes - 1) &^ (alignBytes - 1) }

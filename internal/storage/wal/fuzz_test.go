@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// checkOpened opens a log that may hold anything and checks what must hold of whatever comes out.
+// checkOpened opens a log that may hold anything and checks the invariants of the result.
 func checkOpened(t *testing.T, segment []byte) {
 	t.Helper()
 	log := files{"0000000000000001.wal": segment}
@@ -52,7 +52,7 @@ func seedBatches() []wal.Batch {
 	return batches
 }
 
-// withGap is entries with a gap between, over which the log claims to end further on than it does.
+// withGap is entries with a gap between, in a log that claims a later end than it has.
 func withGap() []byte {
 	return slices.Concat(wal.Items(wal.Batch{Entries: entries(1, 3, 10)}), wal.CarriedTo(47),
 		wal.Items(wal.Batch{Entries: entries(48, 50, 10)}))
@@ -104,7 +104,7 @@ func FuzzOpen_segment(f *testing.F) {
 	f.Fuzz(func(t *testing.T, segment []byte) { checkOpened(t, segment) })
 }
 
-// Ensure that a log of a newer version is refused as such, whatever else its head says.
+// Ensure that a log of a newer version is refused as such, whatever else its head holds.
 func TestOpen_newerVersion(t *testing.T) {
 	segment := wal.Sealed(identity, wal.Carried())
 	segment[8]++

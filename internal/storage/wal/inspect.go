@@ -7,11 +7,11 @@ import (
 	"os"
 	"time"
 
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/base/env"
 )
 
-// Inspect reads the log in the directory as Open does, and changes nothing: what an unfinished append left is not seen.
-// The time is that of the last write to any of its files. The log must not be open elsewhere.
+// Inspect reads the log in the directory as Open does, and changes nothing: it ignores the rest of an unfinished append. The
+// time is that of the last write to any of its files. The log must not be open elsewhere.
 func Inspect(o Options) (Recovered, time.Time, error) {
 	var written time.Time
 	if err := o.fill(); err != nil {
@@ -42,8 +42,8 @@ func Inspect(o Options) (Recovered, time.Time, error) {
 	return r.recovered(&r.carried), written, nil
 }
 
-// CheckVersion returns ErrNewerVersion if a newer version wrote a segment of the log, whatever else the log holds. What it
-// cannot read, Open judges.
+// CheckVersion returns ErrNewerVersion if a newer version wrote a segment of the log, whatever else the log holds. It ignores
+// segments that it cannot read: Open reports them.
 func CheckVersion(o Options) error {
 	if err := o.fill(); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// Ensure that a look at a log finds what Open finds, and needs to write nothing.
+// Ensure that Inspect finds the same as Open, and writes nothing.
 func TestInspect_readsOnly(t *testing.T) {
 	fs := vfs.NewMem()
 	options := wal.Options{FS: fs, Dir: "w"}

@@ -8,31 +8,31 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// itemKind says what follows in a record. A number is never given a second meaning.
+// itemKind is the kind of an item in a record. A number never gets a second meaning.
 type itemKind uint8
 
 const (
-	itemEntry   itemKind = 1  // entry; its index may be one that the log has: the log is cut there first
+	itemEntry   itemKind = 1  // entry; if the log has its index already, the log is cut there first
 	itemHard    itemKind = 2  // hard state
-	itemReset   itemKind = 3  // snapshot metadata: the log is empty and begins after it
-	itemBase    itemKind = 4  // snapshot metadata: entries up to it are not needed, those after it stay
-	itemRecord  itemKind = 5  // attempt (32 bytes), uvarint length, payload: a witness record is held
-	itemForget  itemKind = 6  // attempt (32 bytes): it is held no more
-	itemCarried itemKind = 7  // last index (8 bytes): carried state follows and replaces what was known
-	itemMark    itemKind = 8  // why (1 byte): nothing but the durable length in the record's head
-	itemNamed   itemKind = 9  // entry without payload: that of the held record of its proposal and exact revision
-	itemBoots   itemKind = 10 // number (8 bytes): how often the data was opened
+	itemReset   itemKind = 3  // snapshot metadata: all entries are dropped, and the log begins after it
+	itemBase    itemKind = 4  // snapshot metadata: entries up to it are not needed, later ones stay
+	itemRecord  itemKind = 5  // attempt (32 bytes), uvarint length, payload: a witness record is added
+	itemForget  itemKind = 6  // attempt (32 bytes): its record is dropped
+	itemCarried itemKind = 7  // last index (8 bytes): carried state follows and replaces all earlier state
+	itemMark    itemKind = 8  // reason (1 byte): only the durable length in the record's head counts
+	itemNamed   itemKind = 9  // entry without payload, which is that of the held record of its proposal and exact revision
+	itemBoots   itemKind = 10 // number (8 bytes): how many times the data was opened
 	itemEpoch   itemKind = 11 // number (8 bytes), recovery id (16 bytes): of the cluster
-	itemPacked  itemKind = 12 // all that is left of the record: an S2 block of items
+	itemPacked  itemKind = 12 // the only item of its record: an S2 block of items
 )
 
-// Why a mark was written.
+// Reasons of a mark.
 const (
 	markOpened = 1
 	markClosed = 2
 )
 
-// What a log takes and keeps is a value of package consensus: who asks for a write need not know this package.
+// A log takes and keeps values of package consensus, so that a package which asks for a write need not know this one.
 type (
 	AttemptID     = consensus.AttemptID
 	WitnessRecord = consensus.WitnessRecord
@@ -57,7 +57,7 @@ func appendWitness(dst []byte, r *WitnessRecord) []byte {
 	return append(dst, r.Payload...)
 }
 
-// item is one decoded item; kind says which other field counts.
+// item is one decoded item; kind tells which other field counts.
 type item struct {
 	kind    itemKind
 	entry   consensus.Entry // entry, entry by name
@@ -76,7 +76,7 @@ var (
 	errPackedInside = errors.New("packed items are not alone in their record")
 )
 
-// decodeItem fills it from the head of src and returns the rest. What it fills aliases src.
+// decodeItem decodes the head of src into it and returns the rest. The fields of it alias src.
 func decodeItem(it *item, src []byte) (rest []byte, err error) {
 	if len(src) == 0 {
 		return nil, errShortItem

@@ -9,27 +9,27 @@ import (
 )
 
 const (
-	minPackedBytes = 512      // fewer items save no page of the disk
-	maxPackedBytes = 16 << 20 // of items in a packed record: so much is allocated to read one
+	minPackedBytes = 512      // packing fewer items saves no page of the disk
+	maxPackedBytes = 16 << 20 // of items in a packed record: the allocation to read one
 
-	keptBufferBytes = 8 << 20 // a larger buffer is given back after use
+	keptBufferBytes = 8 << 20 // a larger buffer is freed after use
 )
 
-// A packed record has one item of kind packed, which is the S2 block of what the items of the record would be. The crc of the
-// record is that of the bytes in the file, so nothing is unpacked that the disk has damaged.
+// A packed record has one item of kind packed, an S2 block of the record's items. The crc of the record covers the bytes in the
+// file, so bytes that the disk has damaged are never unpacked.
 
 var errPacked = errors.New("packed items do not unpack")
 
-// packer packs records. Its buffer serves all of them.
+// packer packs records. It reuses its buffer.
 type packer struct {
 	least  int // bytes of items
 	buf    []byte
 	misses int // records in a row that did not become smaller
-	skip   int // so many of the next ones are not tried
+	skip   int // the number of next records that are not tried
 }
 
-// pack returns the packed form of record, which holds its items behind room for a head, or record if there is nothing to gain.
-// What it returns is valid until the next call.
+// pack returns the packed form of record, which holds its items behind room for a head, or record if packing does not make it
+// smaller. The result is valid until the next call.
 func (p *packer) pack(record []byte) []byte {
 	items := record[recordHeaderBytes:]
 	if len(items) < p.least || len(items) > maxPackedBytes {
@@ -44,7 +44,7 @@ func (p *packer) pack(record []byte) []byte {
 	p.buf = slices.Grow(p.buf[:0], room+alignBytes)[:room]
 	block := s2.Encode(p.buf[head:], items)
 	if len(block) > len(items)-len(items)/8 {
-		// Values that are compressed or encrypted already come in long rows.
+		// Values that are compressed or encrypted already come in long runs.
 		p.misses = min(p.misses+1, maxSkip)
 		p.skip = p.misses
 		return record
@@ -54,7 +54,7 @@ func (p *packer) pack(record []byte) []byte {
 	return p.buf[:head+len(block)]
 }
 
-// maxSkip bounds how many records are written as they are before the next one is tried.
+// maxSkip bounds the records that are written unpacked before the next one is tried.
 const maxSkip = 16
 
 func (p *packer) shrink() {
@@ -63,8 +63,7 @@ func (p *packer) shrink() {
 	}
 }
 
-// unpack returns the items of a record, which are what it holds unless they are packed. What it returns for those is not
-// written again; else it aliases what it was given.
+// unpack returns the items of a record, unpacked if they are packed. Unpacked items are not written again; others alias held.
 func unpack(held []byte) (items []byte, packed bool, err error) {
 	if len(held) == 0 || itemKind(held[0]) != itemPacked {
 		return held, false, nil

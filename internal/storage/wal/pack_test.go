@@ -17,7 +17,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// randomEntries have payloads of which so many percent are random.
+// randomEntries have payloads of which percent percent are random.
 func randomEntries(first consensus.Index, n, payloadBytes, percent int) []consensus.Entry {
 	all, rng := entries(first, n, payloadBytes), rand.New(rand.NewPCG(uint64(first), 1))
 	for i := range all {
@@ -28,7 +28,7 @@ func randomEntries(first consensus.Index, n, payloadBytes, percent int) []consen
 	return all
 }
 
-// Ensure that only those records are packed which become smaller, also after a restart, and that all are read.
+// Ensure that only records which become smaller are packed, also after a restart, and that all are read.
 func TestWAL_packs(t *testing.T) {
 	fs := vfs.NewMem()
 	o := wal.Options{FS: fs, Dir: dir}
@@ -55,7 +55,7 @@ func TestWAL_packs(t *testing.T) {
 		for i := range row.entries {
 			row.entries[i].Index = m.last() + 1 + consensus.Index(i)
 		}
-		for range 2 * 16 { // after those that did not become smaller some are not tried
+		for range 2 * 16 { // after some that did not become smaller, others are not tried
 			if packed, _ := appended(entries(m.last()+1, 1, 2000)); packed == 1 {
 				break
 			}
@@ -84,8 +84,7 @@ func TestWAL_packs(t *testing.T) {
 	}
 }
 
-// Ensure that packed items which make no sense under a valid checksum are damage, and that a length which they claim is not taken at
-// its word.
+// Ensure that malformed packed items under a valid checksum are damage, and that a length which they claim is not trusted.
 func TestOpen_packedNonsense(t *testing.T) {
 	items := wal.Items(wal.Batch{Entries: entries(1, 20, 1000)})
 	block := s2.Encode(nil, items)
@@ -125,7 +124,7 @@ func TestOpen_packedNonsense(t *testing.T) {
 	}
 }
 
-// Ensure that what is packed is allocated once, not for each record.
+// Ensure that packing allocates its buffer once, not for each record.
 func TestWAL_Pack_allocations(t *testing.T) {
 	for _, percent := range []int{0, 100} {
 		plain, packing := wal.Packing(randomEntries(1, 64, 256, percent), false), wal.Packing(randomEntries(1, 64, 256, percent), true)
@@ -135,7 +134,7 @@ func TestWAL_Pack_allocations(t *testing.T) {
 	}
 }
 
-// BenchmarkWAL_pack is what Append does to a record of 64 entries before it writes it, whose payloads are random in some part.
+// BenchmarkWAL_pack measures the part of Append that packs a record of 64 entries, whose payloads are random in some part.
 func BenchmarkWAL_pack(b *testing.B) {
 	for _, size := range []int{256, 10 << 10} {
 		for _, percent := range []int{0, 50, 100} {

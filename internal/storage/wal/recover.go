@@ -12,15 +12,15 @@ import (
 	"github.com/quorate/quorate/internal/storage/durable"
 )
 
-// Recovered is what the log held when it was opened.
+// Recovered is the contents of the log when it was opened.
 type Recovered struct {
 	Identity Identity
 	Hard     consensus.HardState
 	Base     consensus.SnapshotMeta // the log begins after Base.Position; zero if it was never compacted or reset
 	Entries  []consensus.Entry      // from Base.Position.Index+1 on, no gap; payloads share large buffers, also with Witness
-	Witness  []WitnessRecord        // held ones, oldest first
-	Boots    uint64                 // how often the data was opened, by the last Batch that said it
-	CutBytes int64                  // of an append that was never acknowledged and did not reach the disk whole
+	Witness  []WitnessRecord        // held records, oldest first
+	Boots    uint64                 // how many times the data was opened, by the last Batch with Boots
+	CutBytes int64                  // of an append that was never acknowledged and is not complete on the disk
 }
 
 // Last is the last position of the log.
@@ -41,7 +41,7 @@ func (r *Recovered) Holds(mark consensus.Position) bool {
 	return at < consensus.Index(len(r.Entries)) && r.Entries[at].Term == mark.Term
 }
 
-// Create makes a log that holds nothing, durably, in a directory that holds no log.
+// Create makes an empty log, durably, in a directory without a log.
 func Create(o Options, identity Identity) (*WAL, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func newWAL(o Options, identity Identity) *WAL {
 	return w
 }
 
-// Open reads the log in the directory, cuts what an unfinished append left at its end, and makes all that it returns
-// durable. It refuses a log that lost bytes which were durable once, and then changes nothing.
+// Open reads the log in the directory, cuts the rest of an unfinished append at its end, and makes all that it returns durable.
+// It refuses a log that lost bytes which were durable once, and then changes nothing.
 func Open(o Options) (*WAL, Recovered, error) {
 	if err := o.fill(); err != nil {
 		return nil, Recovered{}, err
@@ -107,7 +107,7 @@ func Open(o Options) (*WAL, Recovered, error) {
 	return w, r.recovered(&w.carried), nil
 }
 
-// recovered is what was read.
+// recovered returns the contents that were read.
 func (r *replay) recovered(c *carried) Recovered {
 	identity := r.headers[0].identity
 	identity.Epoch = c.epoch
@@ -127,14 +127,14 @@ func (w *WAL) resume(r *replay, stale, spares []uint64) error {
 	}
 	w.file, w.seed = file, r.headers[len(r.headers)-1].seed()
 	w.first, w.end, w.filled = r.first, r.end, last.size
-	// What follows the end must never be taken for a record once the space before it is written again.
+	// Bytes after the end must never be taken for a record once the space before them is written again.
 	if r.torn > r.end {
 		if _, err := file.WriteAt(make([]byte, r.torn-r.end), r.end); err != nil {
 			return fmt.Errorf("clear the end of %s: %w", last.name, err)
 		}
 	}
-	// What was read may come from the memory of the operating system and not be on the disk; after a sync that failed
-	// it is not even marked as unwritten there. So all that no later record proves durable is written again.
+	// The bytes that were read may come from the memory of the operating system and not be on the disk; after a failed sync the
+	// kernel does not even mark them as unwritten. So all bytes that no later record proves durable are written again.
 	again, err := last.at(r.durable, r.end-r.durable)
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ type replay struct {
 	// Of the youngest segment, which is read last:
 	first   int64 // end of its carried state
 	end     int64 // end of its last whole record
-	durable int64 // how much of it is proven to be durable
+	durable int64 // the length of it that is proven durable
 	torn    int64 // end of the farthest trace of an unfinished append; at least end
 }
 
@@ -270,9 +270,9 @@ func (r *replay) segment(i int) error {
 	return r.judgeEnd(w, seed)
 }
 
-// judgeEnd tells damage from an append that the power cut short. A record after the end that was written when the end
-// was known to be durable is proof of damage. Without one, everything there was written by one append, the last one,
-// whose sync never came back: nobody was told that it succeeded.
+// judgeEnd tells damage from an append that the power cut short. A record after the end that was written when the end was known
+// to be durable proves damage. Without one, the last append wrote all bytes there, and its sync never returned: it was not
+// acknowledged.
 func (r *replay) judgeEnd(w *window, seed uint32) error {
 	proof := int64(-1)
 	err := w.search(seed, r.end, func(at int64, h recordHeader) bool {
@@ -292,7 +292,7 @@ func (r *replay) judgeEnd(w *window, seed uint32) error {
 	return nil
 }
 
-// record takes in the items of one record of segment i.
+// record applies the items of one record of segment i.
 func (r *replay) record(i int, items []byte) error {
 	items, _, err := unpack(items)
 	if err != nil {
@@ -327,7 +327,7 @@ func damage(err error) error {
 	return fault(err.Error())
 }
 
-// fault reports what a valid checksum covers and yet makes no sense; the caller adds the place.
+// fault reports items that are malformed under a valid checksum; the caller adds the place.
 func fault(reason string) error { return &CorruptError{Reason: reason} }
 
 func (r *replay) item(i int, it *item) error {
@@ -389,7 +389,7 @@ func (r *replay) entry(i int, e *consensus.Entry) error {
 	return nil
 }
 
-// complete checks that no segment is missing between the beginning of the log and the oldest one there is.
+// complete checks that no segment is missing between the beginning of the log and the oldest segment.
 func (r *replay) complete() error {
 	want, got := r.carried.base.Position.Index+1, r.carried.last+1
 	if len(r.entries) > 0 {

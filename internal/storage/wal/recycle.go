@@ -9,8 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// maxSpares bounds the files kept for reuse. A log is cut by several segments at once, as far as the store has it on the disk,
-// and those are what is written until it is cut again.
+// maxSpares bounds the files kept for reuse. Compaction frees several segments at once, up to where the store is durable, and
+// they are written again before the next compaction.
 const maxSpares = 6
 
 // rotate seals the current segment and begins the next one, which repeats the carried state.
@@ -27,8 +27,8 @@ func (w *WAL) rotate() error {
 	return nil
 }
 
-// begin makes segment number in a spare or new file. The file is given its name only once what it begins with is
-// durable, and it is written only once its name is: whatever a power loss undoes, the log of before is whole.
+// begin makes segment number in a spare or new file. The file gets its name only once its first record is durable, and it is
+// written only once its name is: the older log is whole after any power loss.
 func (w *WAL) begin(number uint64, sealed int64) error {
 	h := header{identity: w.identity, number: number, sealed: sealed}
 	seed := h.seed()
@@ -109,7 +109,7 @@ func (w *WAL) takeFile(number uint64) (file vfs.File, name string, size int64, e
 	return file, name, 0, nil
 }
 
-// retire turns a segment that holds nothing live into a spare, or removes it if there are enough or it is no fit. The
+// retire turns a segment without live entries into a spare, or removes it if there are enough or its size does not fit. The
 // caller syncs the directory before a spare is written: a power loss must not bring back the old name over new bytes.
 func (w *WAL) retire(number uint64) error {
 	fs, dir := w.options.FS, w.options.Dir
@@ -131,12 +131,12 @@ func (w *WAL) retire(number uint64) error {
 	return nil
 }
 
-// fits says whether a file of this size is worth keeping for reuse.
+// fits reports whether a file of this size is worth keeping for reuse.
 func (w *WAL) fits(size int64) bool {
 	return size >= w.options.SegmentBytes/2 && size <= 2*w.options.SegmentBytes
 }
 
-// adopt keeps the spares that an earlier run left, as far as they are of use, and removes the others.
+// adopt keeps the spares of an earlier run that are useful, and removes the others.
 func (w *WAL) adopt(spares []uint64) error {
 	for _, number := range spares {
 		name := w.options.FS.PathJoin(w.options.Dir, spareName(number))
@@ -153,7 +153,7 @@ func (w *WAL) adopt(spares []uint64) error {
 	return nil
 }
 
-// count publishes what other goroutines may ask for.
+// count publishes the counters that other goroutines may read.
 func (w *WAL) count() {
 	var disk int64
 	for i := range w.segments {

@@ -25,8 +25,8 @@ func metaAt(index consensus.Index) consensus.SnapshotMeta {
 	return consensus.SnapshotMeta{Position: consensus.Position{Index: index, Term: 1}}
 }
 
-// Ensure that records of a file's former life never come back, although they stand at the very offsets at which the
-// records of its present life begin and end.
+// Ensure that records of a file's former life never come back, although they are at the very offsets at which the records of
+// its present life begin and end.
 func TestWAL_recycledBytesStayDead(t *testing.T) {
 	fs := memory()
 	w := must(wal.Create(options(fs, 8<<10), identity))
@@ -52,7 +52,7 @@ func TestWAL_recycledBytesStayDead(t *testing.T) {
 	}
 }
 
-// Ensure that compaction gives disk space back, and keeps no more spare files than it may.
+// Ensure that compaction frees disk space, and keeps at most maxSpares spare files.
 func TestWAL_Compact_freesSpace(t *testing.T) {
 	fs := vfs.NewMem()
 	w := must(wal.Create(options(fs, 8<<10), identity))
@@ -84,7 +84,7 @@ func TestWAL_Compact_freesSpace(t *testing.T) {
 	}
 }
 
-// Ensure that a snapshot frees what it replaces at once.
+// Ensure that a snapshot frees the segments that it replaces at once.
 func TestWAL_Append_resetFreesSpace(t *testing.T) {
 	fs := vfs.NewMem()
 	w := must(wal.Create(options(fs, 8<<10), identity))
@@ -106,7 +106,7 @@ func TestWAL_Append_resetFreesSpace(t *testing.T) {
 	}
 }
 
-// Ensure that the configuration that a cluster begins with, which no entry holds, outlives rotations and restarts.
+// Ensure that the configuration that a cluster begins with, which is in no entry, outlives rotations and restarts.
 func TestWAL_Append_resetBeforeFirstEntry(t *testing.T) {
 	fs := vfs.NewMem()
 	w := must(wal.Create(options(fs, 8<<10), identity))
@@ -156,7 +156,7 @@ func TestWAL_Append_oneSync(t *testing.T) {
 	}
 }
 
-// Ensure that the caller's mistakes stop the member before they reach the disk.
+// Ensure that mistakes of the caller stop the member before they reach the disk.
 func TestWAL_Append_brokenLaw(t *testing.T) {
 	for name, bad := range map[string]wal.Batch{
 		"a gap":                 {Entries: entries(13, 1, 1)},

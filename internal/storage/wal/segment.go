@@ -10,8 +10,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/storage/durable"
 )
 
@@ -20,7 +20,7 @@ const (
 	spareSuffix   = ".spare" // a file to be overwritten by a later segment, or one that is being made
 )
 
-// segment is what the WAL remembers of one file.
+// segment is the WAL's knowledge of one file.
 type segment struct {
 	number uint64
 	length int64           // of the live bytes; final once there is a younger segment
@@ -65,8 +65,8 @@ func numberOf(name, suffix string) (uint64, bool) {
 	return n, err == nil
 }
 
-// youngestRun splits the segments into the youngest unbroken run of numbers and what lies before a gap. Segments are
-// freed oldest first, but a power loss may undo some of the removals and keep others.
+// youngestRun splits the segments into the youngest unbroken run of numbers and those before a gap. Segments are freed oldest
+// first, but a power loss may undo some of the removals and keep others.
 func (l *listing) youngestRun() (run, stale []uint64) {
 	first := len(l.segments) - 1
 	for first > 0 && l.segments[first-1]+1 == l.segments[first] {
@@ -85,8 +85,8 @@ func syncDir(fs env.FS, dir string) error {
 
 const windowBytes = 1 << 20
 
-// window reads a file through large buffers. A buffer is never written again once it was handed out, so what is
-// decoded from it may alias it for as long as it likes.
+// window reads a file through large buffers. A buffer is never written again once it was returned, so values decoded from it
+// may alias it for any time.
 type window struct {
 	file   vfs.File
 	name   string
@@ -139,7 +139,7 @@ func (w *window) header() (header, error) {
 	return decodeHeader(src)
 }
 
-// record reads the record at offset. ok is false if no whole record of this segment is there.
+// record reads the record at offset. ok is false if there is no whole record of this segment.
 func (w *window) record(seed uint32, offset int64) (h recordHeader, items []byte, ok bool, err error) {
 	src, err := w.at(offset, recordHeaderBytes)
 	if err != nil || len(src) < recordHeaderBytes {
@@ -156,7 +156,7 @@ func (w *window) record(seed uint32, offset int64) (h recordHeader, items []byte
 	return h, items, crcOf(seed, items) == h.crc, nil
 }
 
-// search looks for heads of records of this segment from offset on, at every place where one can be.
+// search searches heads of records of this segment from offset on, at every possible offset.
 func (w *window) search(seed uint32, offset int64, found func(at int64, h recordHeader) bool) error {
 	const stride = windowBytes / 2
 	for from := align(offset); from+recordHeaderBytes <= w.size; from += stride {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -18,7 +18,7 @@ const dir = "member/wal"
 
 var identity = wal.Identity{Cluster: 0xc1, Member: 0xa1, Storage: wal.StorageID{0x57, 0x07, 0xa6, 0xe0}}
 
-// options are those of a log whose records are written as they are: tests count what fits into a segment.
+// options are those of a log that does not pack its records: tests count how many fit into a segment.
 func options(fs env.FS, segmentBytes int64) wal.Options {
 	return wal.Options{FS: fs, Dir: dir, SegmentBytes: segmentBytes, PackFrom: wal.AsTheyAre}
 }
@@ -42,7 +42,7 @@ func memory() *vfs.MemFS {
 	return fs
 }
 
-// model is what a log must hold: the reference of every test here.
+// model is the expected contents of a log: the reference of every test here.
 type model struct {
 	Hard    consensus.HardState
 	Base    consensus.SnapshotMeta
@@ -94,7 +94,7 @@ func (m *model) compact(base consensus.SnapshotMeta) {
 	m.Base = base
 }
 
-// bytes encodes m, so that states are compared quickly.
+// bytes encodes m, so that comparing states is fast.
 func (m *model) bytes() []byte {
 	b := consensus.AppendHardState(nil, &m.Hard)
 	b = consensus.AppendSnapshotMeta(b, &m.Base)
@@ -107,7 +107,7 @@ func (m *model) bytes() []byte {
 	return b
 }
 
-// differs returns how what was recovered differs from m, or nothing.
+// differs returns how the recovered log differs from m, or an empty string.
 func (m *model) differs(r *wal.Recovered) string {
 	got := model{Hard: r.Hard, Base: r.Base, Entries: r.Entries, Witness: r.Witness}
 	if len(got.Entries) == len(m.Entries) && len(got.Witness) == len(m.Witness) && bytes.Equal(m.bytes(), got.bytes()) {
@@ -124,10 +124,10 @@ type history struct {
 	payload int // bytes, at most
 	next    uint64
 	held    []drawn
-	gone    []drawn // those that were forgotten or replaced last: nothing may be named after them
+	gone    []drawn // the last ones that were forgotten or replaced: no entry may be written by their names
 }
 
-// drawn is a witness record; one that no entry can be named after has no attempt, and bytes that are no record.
+// drawn is a witness record; one by whose name no entry can be written has no attempt, and bytes that are not a record.
 type drawn struct {
 	id     wal.AttemptID
 	record consensus.Record
@@ -143,7 +143,7 @@ func (h *history) bytes() []byte {
 		b[i] = byte(h.rng.Uint32())
 	}
 	if h.rng.IntN(2) == 0 {
-		copy(b[len(b)/2:], b) // records of such ones become smaller if they are packed
+		copy(b[len(b)/2:], b) // such records become smaller if they are packed
 	}
 	return b
 }
@@ -170,7 +170,7 @@ func (h *history) entry(index consensus.Index) consensus.Entry {
 	return e
 }
 
-// records draws what happens to the pool.
+// records draws changes of the pool.
 func (h *history) records() (changes []wal.WitnessRecord) {
 	for range h.rng.IntN(3) {
 		k := h.rng.IntN(8)
@@ -191,7 +191,7 @@ func (h *history) records() (changes []wal.WitnessRecord) {
 		case k == 6 && len(h.held) > 0:
 			at := h.rng.IntN(len(h.held))
 			h.gone = append(h.gone, h.held[at])
-			d.record.Attempt = h.held[at].record.Attempt // the same once more, with another payload
+			d.record.Attempt = h.held[at].record.Attempt // the same attempt again, with another payload
 			h.held = slices.Delete(h.held, at, at+1)
 		}
 		d.id = consensus.AttemptIDOf(d.record.Attempt)
@@ -202,7 +202,7 @@ func (h *history) records() (changes []wal.WitnessRecord) {
 	return changes
 }
 
-// adopt makes h go on with what m holds.
+// adopt makes h continue with the contents of m.
 func (h *history) adopt(m *model) {
 	for i := range m.Witness {
 		record, _, err := consensus.DecodeRecord(m.Witness[i].Payload)
@@ -219,11 +219,11 @@ func (h *history) meta(mark consensus.Position) consensus.SnapshotMeta {
 			Members: []consensus.Member{{ID: 3, PeerURLs: []string{"http://a:2380"}}, {ID: 5, Name: "b"}}}}
 }
 
-// batch draws what comes after m.
+// batch draws the next batch after m.
 func (h *history) batch(m *model) wal.Batch {
 	var b wal.Batch
 	first := m.last() + 1
-	b.Witness = h.records() // before the entries, though later in effect: they may be of records that are not yet there
+	b.Witness = h.records() // before the entries, though later in effect: entries may name records that do not exist yet
 	switch h.rng.IntN(12) {
 	case 0:
 		h.term++
@@ -247,7 +247,7 @@ func (h *history) batch(m *model) wal.Batch {
 	return b
 }
 
-// base draws a mark to compact to, or false.
+// base draws a position to compact to; false if there is none.
 func (h *history) base(m *model) (consensus.SnapshotMeta, bool) {
 	if len(m.Entries) == 0 {
 		return consensus.SnapshotMeta{}, false
@@ -255,8 +255,8 @@ func (h *history) base(m *model) (consensus.SnapshotMeta, bool) {
 	return h.meta(m.Entries[h.rng.IntN(len(m.Entries))].Position()), true
 }
 
-// Ensure that whatever was appended, cut, reset, compacted and forgotten is what the next Open returns, over many
-// reopenings, with small segments.
+// Ensure that the next Open returns the log after all appends, truncations, resets and compactions, over many reopenings, with
+// small segments.
 func TestWAL_Open_equalsModel(t *testing.T) {
 	seeds := uint64(40)
 	if testing.Short() {

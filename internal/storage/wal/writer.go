@@ -8,13 +8,13 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/invariant"
 )
 
 const (
-	// Segments are small: a log is cut often, and most of a large one is dead bytes, whose pages left the cache long ago.
+	// Segments are small: a log is compacted often, and most of a large one is dead bytes, whose pages left the cache long ago.
 	defaultSegmentBytes = 16 << 20
 	minSegmentBytes     = 4 << 10
 	maxSegmentBytes     = 1 << 30
@@ -26,13 +26,13 @@ type Options struct {
 	FS           env.FS
 	Dir          string
 	SegmentBytes int64 // a segment ends before the append that would pass it; 16 MiB if zero
-	// NoSync leaves it to the operating system when an append reaches the disk: a power loss may then take what was
-	// acknowledged. Segments are still synced before their successor begins, so that what is left is a prefix.
+	// NoSync lets the operating system decide when an append reaches the disk: a power loss may then take acknowledged appends.
+	// Segments are still synced before their successors begin, so that a prefix of the log is left.
 	NoSync bool
 	Logger *slog.Logger // nothing is logged if nil
 	// Written, if set, is called by Append between its write and its sync.
 	Written func()
-	// PackFrom is the smallest record that is worth packing, in bytes of items; 512 if zero.
+	// PackFrom is the least size of a record that is packed, in bytes of items; 512 if zero.
 	PackFrom int
 }
 
@@ -50,7 +50,7 @@ func (o *Options) fill() error {
 	return nil
 }
 
-// WAL is an open log. See the package documentation for who may call what.
+// WAL is an open log. The package documentation says which goroutine may call what.
 type WAL struct {
 	options  Options
 	identity Identity
@@ -72,8 +72,8 @@ type WAL struct {
 	counters counters
 }
 
-// Append makes batches durable with one write and one sync, all of them or none. The batches are the caller's again
-// when it returns. After an error other than ErrTooLarge the WAL is failed for good.
+// Append makes batches durable with one write and one sync, all of them or none. The caller may reuse the batches when it
+// returns. After an error other than ErrTooLarge the WAL is failed for good.
 func (w *WAL) Append(batches ...Batch) error {
 	if w.failed != nil {
 		return fmt.Errorf("%w: %w", ErrFailed, w.failed)
@@ -117,7 +117,7 @@ func (w *WAL) Append(batches ...Batch) error {
 	return nil
 }
 
-// check holds callers to the laws of a log. Breaking them is a fault of the core, never of its input.
+// check asserts that the batches keep the laws of a log. Only a fault of the core breaks them, never its input.
 func (w *WAL) check(batches []Batch) {
 	base, last := w.carried.base.Position.Index, w.carried.last
 	for i := range batches {
@@ -130,7 +130,7 @@ func (w *WAL) check(batches []Batch) {
 			if j == 0 && index > base {
 				last = min(last, index-1)
 			}
-			if index <= base || index != last+1 { // asked first, because the words of a panic are allocated
+			if index <= base || index != last+1 { // checked first, because the text of a panic is allocated
 				invariant.Broken("entry %d in a log that holds %d to %d", index, base+1, last)
 			}
 			last = index
@@ -138,7 +138,7 @@ func (w *WAL) check(batches []Batch) {
 	}
 }
 
-// take brings what is remembered past a batch that is durable now.
+// take applies a batch that is durable now to the WAL's state.
 func (w *WAL) take(b *Batch) {
 	if b.Reset != nil {
 		cutTo(w.segments, 0)
@@ -183,10 +183,10 @@ func (w *WAL) write(record []byte) error {
 	return w.sync()
 }
 
-// fillAhead writes zeros far beyond end where the file was never written: a sync that changes the length of a file or
-// turns reserved blocks into written ones costs twice that of a plain overwrite (docs/adr/0004-wal-format.md has the
-// figures). It writes page by page: one large write makes one large unit of the page cache, of which every later
-// small write would make all dirty.
+// fillAhead writes zeros far beyond end where the file was never written: a sync that changes the length of a file or turns
+// reserved blocks into written ones costs twice that of a plain overwrite (docs/adr/0004-wal-format.md has the figures). It
+// writes page by page: one large write makes one large unit of the page cache, which every later small write would make dirty
+// as a whole.
 func (w *WAL) fillAhead(end int64) error {
 	if end <= w.filled {
 		return nil
@@ -207,7 +207,7 @@ func (w *WAL) fillAhead(end int64) error {
 	return nil
 }
 
-// zeros is what pads records and fills files.
+// zeros pads records and fills files.
 var zeros [pageBytes]byte
 
 const pageBytes = 4096
@@ -259,7 +259,7 @@ func (w *WAL) Close() error {
 	return err
 }
 
-// mark writes a record that says nothing but how much is durable. It syncs what an Append with NoSync left, first.
+// mark writes a record that tells only how much is durable. First it syncs the appends of NoSync.
 func (w *WAL) mark(why byte) error {
 	if w.durable != w.end {
 		if err := w.sync(); err != nil {
@@ -281,17 +281,17 @@ type counters struct {
 	segments, spares, diskBytes                                    atomic.Int64
 }
 
-// Stats is a plain copy of what the WAL counted since it was opened.
+// Stats are the counts of the WAL since it was opened.
 type Stats struct {
 	Appends      uint64
 	Packed       uint64 // of Appends: their records are packed
 	Entries      uint64
-	Named        uint64 // of Entries: without a payload, which is that of a witness record
+	Named        uint64 // of Entries: by name, without a payload
 	Syncs        uint64 // of segment files, also those at rotations
 	ItemBytes    uint64 // of appended records, without their heads and before they are packed
 	WitnessBytes uint64 // of ItemBytes: witness records
 	RecordBytes  uint64 // records as they are written, with heads and padding
-	SegmentBytes uint64 // what segments begin with
+	SegmentBytes uint64 // the heads of segments
 	AheadBytes   uint64 // zeros written ahead
 	Created      uint64 // segments in new files
 	Recycled     uint64 // segments in overwritten files

@@ -9,7 +9,7 @@ import (
 	"github.com/summerwind/h2spec"
 	"github.com/summerwind/h2spec/config"
 
-	"github.com/quorate/quorate/internal/h2"
+	"github.com/quorate/quorate/internal/rpc/h2"
 )
 
 // greeter answers every request with a text, as h2spec expects of a server of HTTP.

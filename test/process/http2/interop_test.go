@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/interop"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 
-	"github.com/quorate/quorate/internal/h2"
 	"github.com/quorate/quorate/internal/rpc/front"
+	"github.com/quorate/quorate/internal/rpc/h2"
 )
 
 // Ensure that gRPC's cases pass; a case that fails ends the process, which is how that package reports.

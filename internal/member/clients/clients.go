@@ -1,0 +1,85 @@
+package clients
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/member/proposals"
+)
+
+// Member is the member that serves the clients.
+type Member interface {
+	Leader() consensus.MemberID
+	Machine() (machine *apply.Machine, release func())
+	Propose(ctx context.Context, command *kv.Command) (kv.Result, error)
+	ReadIndex(ctx context.Context) error
+	// Receive takes an offer to the core. False means that this member may not hear it now.
+	Receive(message consensus.Message) bool
+
+	// AwaitStart returns once requests are served. Before that, Proposals is nil.
+	AwaitStart(ctx context.Context) error
+	Proposals() *proposals.Table
+	// Wake makes the loop propose what is queued.
+	Wake()
+	// Await waits for the end of a proposal of a client that propose queues.
+	Await(ctx context.Context, id consensus.ProposalID, propose func(done proposals.Completion) error) (kv.Result, error)
+	Send(messages []consensus.Message)
+	// TellHeard tells the leader which clients this member heard from.
+	TellHeard(leader consensus.MemberID, heard []consensus.MemberID) error
+	// Background runs f in a goroutine that the end of the member waits for.
+	Background(f func())
+}
+
+// Options belong to one member.
+type Options struct {
+	ID              consensus.MemberID
+	Patience        time.Duration   // sessions of clients that are silent for longer are retired; zero: DefaultClientPatience
+	RequestTimeout  time.Duration   // to open a session
+	MaxRequestBytes int             // encoded command; zero: unlimited
+	SessionBytes    int64           // in memory of all open sessions; zero: as many sessions as there may be
+	OfferedBytes    int             // offers.Budget.Most
+	Stopping        context.Context // ends with the member
+	Clock           env.Clock
+	Logger          *slog.Logger
+}
+
+// Clients is what a member does for native clients.
+type Clients struct {
+	options  Options
+	member   Member
+	board    clusterBoard
+	direct   direct
+	offers   budget
+	alive    liveness
+	retiring retiring
+	opening  chan struct{} // a token for each session that is being opened
+}
+
+// New returns the Clients of a member. Watch must run to retire their sessions.
+func New(options Options, member Member) *Clients {
+	c := &Clients{options: options, member: member, opening: make(chan struct{}, maxOpening)}
+	c.offers.init(options.OfferedBytes)
+	context.AfterFunc(options.Stopping, c.offers.close)
+	return c
+}
+
+// ClusterState returns what is known now; the zero value before the member has started.
+func (c *Clients) ClusterState() ClusterState { return c.board.state() }
+
+// ClusterStateChanged returns a channel that is closed when ClusterState changes next.
+func (c *Clients) ClusterStateChanged() <-chan struct{} { return c.board.changes.Next() }
+
+// Follow shows clients the state of the core. fast says that they may use the fast path at all.
+func (c *Clients) Follow(replica *raft.Replica, fast bool) {
+	inForce := replica.InForce()
+	c.board.set(&ClusterState{
+		Leader: replica.Leader(), Term: replica.Term(), Config: inForce.ID, Voters: inForce.Config.Voters,
+		Fast: fast && replica.Stable(), config: inForce.Config,
+	})
+}

@@ -1,0 +1,218 @@
+package clients
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member/proposals"
+)
+
+// Native clients may propose on the fast path: they are proposers like members, with ids that no member has. A client
+// offers a proposal to the leader and to all other voters at once, over its streams to them, and counts the verdicts.
+// This file passes offers to the core, and verdicts to the clients' streams.
+
+// Listener receives the messages of members to a native client. It must not block, nor call the member.
+type Listener interface {
+	Hear(message consensus.Message)
+}
+
+// direct has the listeners of native clients.
+type direct struct {
+	count     atomic.Int64 // of listeners: nothing is looked up while there are none
+	mu        sync.Mutex
+	listeners map[consensus.MemberID][]Listener
+}
+
+func (d *direct) attach(client consensus.MemberID, l Listener) (detach func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.listeners == nil {
+		d.listeners = map[consensus.MemberID][]Listener{}
+	}
+	d.listeners[client] = append(d.listeners[client], l)
+	d.count.Add(1)
+	return func() { d.detach(client, l) }
+}
+
+func (d *direct) detach(client consensus.MemberID, l Listener) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	left := slices.DeleteFunc(d.listeners[client], func(other Listener) bool { return other == l })
+	d.count.Add(int64(len(left) - len(d.listeners[client])))
+	if d.listeners[client] = left; len(left) == 0 {
+		delete(d.listeners, client)
+	}
+}
+
+// hear passes a message to the client that it is for; false if that client does not listen here.
+func (d *direct) hear(m *consensus.Message) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, l := range d.listeners[m.To] {
+		l.Hear(*m)
+	}
+	return len(d.listeners[m.To]) > 0
+}
+
+// ListenFor makes l receive the messages to a client that offers proposals itself, until detach is called.
+func (c *Clients) ListenFor(client consensus.MemberID, l Listener) (detach func(), err error) {
+	if c.board.isMember(client) {
+		return nil, ErrClientID
+	}
+	return c.direct.attach(client, l), nil
+}
+
+// ExpectFor is ProposeFor for a proposal that Offer takes to the core at once. If this member does not lead, it is proposed
+// as any other, and there is nothing to offer: then it returns false.
+func (c *Clients) ExpectFor(
+	id consensus.ProposalID, command *kv.Command, done proposals.Completion,
+) (consensus.Proposal, bool, error) {
+	p, err := c.EncodeFor(id, command)
+	if err != nil {
+		return p, false, err
+	}
+	leads := c.member.Leader() == c.options.ID
+	if err := c.member.Proposals().AddFor(id, p.Payload, done, leads); err != nil {
+		return p, false, err
+	}
+	if !leads {
+		c.member.Wake()
+	}
+	return p, leads, nil
+}
+
+// EncodeFor returns a command of a client as a proposal: the same on every member.
+func (c *Clients) EncodeFor(id consensus.ProposalID, command *kv.Command) (consensus.Proposal, error) {
+	p := consensus.Proposal{ID: id, Kind: consensus.EntryCommand, Payload: command.Append(nil)}
+	switch limit := c.options.MaxRequestBytes; {
+	case c.member.Proposals() == nil:
+		return p, proposals.ErrNoLeader
+	case limit > 0 && len(p.Payload) > limit:
+		return p, proposals.ErrTooLarge
+	}
+	return p, nil
+}
+
+// Offer passes an offer of a client to the core: of kind MsgFastPropose to the leader, or MsgRecord to another voter.
+// The core handles it at the time in Due, if there is one. Term and Config are those that the client knows; other
+// fields are filled in. The ids of the proposals must be of sessions of the client. Offer blocks while the budget of
+// offers is used up, until ctx ends.
+func (c *Clients) Offer(ctx context.Context, client consensus.MemberID, message consensus.Message) {
+	if len(message.Proposals) == 0 || c.board.isMember(client) || c.member.Proposals() == nil {
+		return
+	}
+	message.From, message.To = client, c.options.ID
+	if !c.offers.enter(ctx, &message) {
+		return
+	}
+	if !c.member.Receive(message) {
+		c.offers.leave(&message)
+	}
+}
+
+// Deliver sends messages to other members, and to the native clients that listen here. Every message of the core that
+// may be for a client must go through it.
+func (c *Clients) Deliver(messages []consensus.Message) {
+	if c.direct.count.Load() == 0 {
+		c.member.Send(messages)
+		return
+	}
+	others := make([]consensus.Message, 0, len(messages))
+	for i := range messages {
+		if !c.answersClient(&messages[i]) {
+			others = append(others, messages[i])
+		}
+	}
+	if len(others) > 0 {
+		c.member.Send(others)
+	}
+}
+
+// answersClient delivers a message if it is for a client that listens here. One that was refused goes on here as any other.
+func (c *Clients) answersClient(message *consensus.Message) bool {
+	switch message.Kind {
+	case consensus.MsgRecorded, consensus.MsgFast:
+		return !c.board.isMember(message.To) && c.direct.hear(message)
+	case consensus.MsgProposeReply:
+		if c.board.isMember(message.To) || !c.direct.hear(message) {
+			return false
+		}
+		c.member.Proposals().Refuse(message.Refusals)
+		c.member.Wake()
+		return true
+	}
+	return false
+}
+
+// ProposeFor queues a command under the id that a native client gave it. The goroutine that applies calls done once:
+// with the result of the first entry of that id, with kv.ErrSessionUnknown in the result if this attempt did nothing
+// because the session is not open, or with an error if the member cannot know. The command is proposed again until
+// then, or until Abandon.
+func (c *Clients) ProposeFor(id consensus.ProposalID, command *kv.Command, done proposals.Completion) error {
+	p, err := c.EncodeFor(id, command)
+	if err == nil {
+		err = c.member.Proposals().AddFor(id, p.Payload, done, false)
+	}
+	if err != nil {
+		return err
+	}
+	c.member.Wake()
+	return nil
+}
+
+// Proposed is one of the commands of a message.
+type Proposed struct {
+	ID      consensus.ProposalID
+	Command *kv.Command
+	Done    proposals.Completion
+}
+
+// ProposeAllFor is ProposeFor for all commands of a message, in their order: the member's loop takes them together. refuse is
+// told which are refused, and why.
+func (c *Clients) ProposeAllFor(commands []Proposed, refuse func(at int, why error)) {
+	all := make([]proposals.OfClient, len(commands))
+	for i := range commands {
+		one := &commands[i]
+		p, err := c.EncodeFor(one.ID, one.Command)
+		all[i] = proposals.OfClient{ID: one.ID, Payload: p.Payload, Done: one.Done, Refused: err}
+	}
+	if table := c.member.Proposals(); table != nil {
+		table.AddAllFor(all)
+		c.member.Wake()
+	}
+	for i := range all {
+		if all[i].Refused != nil {
+			refuse(i, all[i].Refused)
+		}
+	}
+}
+
+// Abandon ends the wait of done for a proposal of a client. What was sent may still happen.
+func (c *Clients) Abandon(id consensus.ProposalID, done proposals.Completion) {
+	c.member.Proposals().AbandonFor(id, done)
+}
+
+// FirstResult returns the result of a proposal of a client, if it has been applied here and its session is open.
+func (c *Clients) FirstResult(id consensus.ProposalID) (kv.Result, bool) {
+	machine, release := c.member.Machine()
+	defer release()
+	result, found, err := machine.Result(id)
+	return result, found && err == nil
+}
+
+// Awaits reports whether a proposal of a client has been proposed here, and somebody waits for its result.
+func (c *Clients) Awaits(id consensus.ProposalID) bool {
+	table := c.member.Proposals()
+	return table != nil && table.Awaits(id)
+}
+
+// Taken gives the bytes of the offers among inputs, which the core takes now, back to the budget.
+func (c *Clients) Taken(inputs []raft.Input) { c.offers.taken(inputs) }
+
+// OfferedBytes is how many bytes of offers of native clients wait for the core.
+func (c *Clients) OfferedBytes() int { return c.offers.bytes() }

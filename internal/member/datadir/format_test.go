@@ -1,0 +1,78 @@
+package datadir_test
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/datadir/datatest"
+	"github.com/quorate/quorate/internal/storage/durable"
+)
+
+// edit changes the first bytes of a file, which becomes as a later build had it, or is damaged.
+func edit(t *testing.T, fs vfs.FS, path, from, to string) {
+	t.Helper()
+	file, err := fs.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(file)
+	if err = errors.Join(err, file.Close()); err != nil || !strings.HasPrefix(string(content), from) {
+		t.Fatalf("%s begins with %q, not %q: %v", path, content[:min(len(content), 20)], from, err)
+	}
+	out, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = out.Write(append([]byte(to), content[len(from):]...))
+	if err = errors.Join(err, out.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func seal(t *testing.T, fs vfs.FS, path, text string) {
+	t.Helper()
+	if err := durable.WriteSealed(fs, path, text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Ensure that the directory of another build is known as that before anything in it is taken for damage.
+func TestCheckFormat(t *testing.T) {
+	const log = "data/wal/0000000000000001.wal"
+	for _, row := range []struct {
+		name string
+		make func(t *testing.T, fs vfs.FS)
+		want error
+	}{
+		{"a later log", func(t *testing.T, fs vfs.FS) {
+			edit(t, fs, log, "QUORWAL\n\x01", "QUORWAL\n\x02")
+		}, datadir.ErrNewerBuild},
+		{"later boots", func(t *testing.T, fs vfs.FS) {
+			seal(t, fs, "data/boots", "quorate boots 2\n")
+		}, datadir.ErrNewerBuild},
+		{"a later record of the store", func(t *testing.T, fs vfs.FS) {
+			seal(t, fs, "data/stores/CURRENT", "quorate store 12\n")
+		}, datadir.ErrNewerBuild},
+		{"damaged boots", func(t *testing.T, fs vfs.FS) {
+			edit(t, fs, "data/boots", "quorate boots 1", "quorate bootz 1")
+		}, datadir.ErrDamaged},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			options := datatest.Options()
+			datatest.Close(t, datatest.Create(t, options, 1))
+			row.make(t, options.FS)
+			_, opened := datadir.Open(options)
+			_, inspected := datadir.Inspect(options)
+			for _, err := range []error{opened, inspected} {
+				if !errors.Is(err, row.want) || datadir.Damaged(err) != (row.want == datadir.ErrDamaged) {
+					t.Errorf("got %v, want %v", err, row.want)
+				}
+			}
+		})
+	}
+}

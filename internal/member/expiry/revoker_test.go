@@ -1,0 +1,210 @@
+package expiry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/lease"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/datadir/datatest"
+	"github.com/quorate/quorate/internal/member/expiry"
+)
+
+// leader is a member that may lead, with a lease of ten seconds.
+type leader struct {
+	*expiry.Revoker
+	leads, corrupt bool
+	mu             sync.Mutex
+	revoked        []kv.LeaseRevokeOp
+	begun          []time.Time   // when each was proposed
+	takes          time.Duration // until it is applied; zero: a millisecond
+	waiting, most  int           // revocations that are proposed and not applied
+	index          consensus.Index
+	machine        *apply.Machine
+}
+
+// apply executes commands.
+func (l *leader) apply(t *testing.T, commands ...kv.Command) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range commands {
+		l.index++
+		entry := consensus.Entry{Index: l.index, Term: 5, Kind: consensus.EntryCommand, Payload: commands[i].Append(nil)}
+		if _, err := l.machine.Apply([]consensus.Entry{entry}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// propose executes a revocation after what comes with it was proposed.
+func (l *leader) propose(t *testing.T, command *kv.Command) {
+	l.mu.Lock()
+	l.revoked, l.begun = append(l.revoked, *command.LeaseRevoke), append(l.begun, time.Now())
+	l.waiting++
+	l.most = max(l.most, l.waiting)
+	l.mu.Unlock()
+	<-time.After(max(time.Millisecond, l.takes))
+	l.apply(t, *command)
+	l.mu.Lock()
+	l.waiting--
+	l.mu.Unlock()
+}
+
+func newLeader(t *testing.T) (l *leader, data *datadir.Data) {
+	t.Helper()
+	data = datatest.Create(t, datatest.Options(), 1)
+	t.Cleanup(func() { datatest.Close(t, data) })
+	var stores datadir.Stores
+	stores.Set(data.Generation)
+	l = &leader{machine: data.Machine}
+	l.apply(t, kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: 7, TTLSeconds: 10}})
+	l.Revoker = expiry.New(expiry.Options{
+		Stores: &stores, Clock: env.WallClock{}, Extend: time.Second, Logger: slog.New(slog.DiscardHandler),
+		Leads:     func() bool { return l.leads },
+		Corrupt:   func() bool { return l.corrupt },
+		ReadIndex: func(context.Context) error { return nil },
+		Propose: func(_ context.Context, command *kv.Command) (kv.Result, error) {
+			l.propose(t, command)
+			return kv.Result{}, nil
+		},
+	})
+	return l, data
+}
+
+// Ensure that a leader revokes a lease after its TTL and the time without a leader, in the term in which it began to
+// count, and that one that is marked corrupt revokes nothing.
+func TestRevoker_Run(t *testing.T) {
+	for _, corrupt := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			l, data := newLeader(t)
+			l.leads, l.corrupt = true, corrupt
+			l.Lead(data.Machine, true, 5)
+			early, cancel := context.WithTimeout(t.Context(), 10900*time.Millisecond)
+			defer cancel()
+			if err := l.Run(early); err != nil || len(l.revoked) != 0 {
+				t.Errorf("%v, revoked early: %v", err, l.revoked)
+			}
+			late, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+			defer cancel()
+			err := l.Run(late)
+			switch {
+			case err != nil:
+				t.Error(err)
+			case corrupt && len(l.revoked) != 0:
+				t.Errorf("a corrupt member revoked %v", l.revoked)
+			case !corrupt && (len(l.revoked) == 0 || l.revoked[0] != kv.LeaseRevokeOp{ID: 7, Term: 5}):
+				t.Errorf("revoked %v", l.revoked)
+			}
+		})
+	}
+}
+
+// Ensure that leases which end together are revoked at the pace of etcd, few at once, and a lease with many keys alone, in two parts.
+func TestRevoker_Run_piledUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, data := newLeader(t)
+		for id := kv.LeaseID(100); id < 2100; id++ {
+			l.apply(t, kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: id, TTLSeconds: 5}})
+		}
+		for i := range 600 {
+			l.apply(t, kv.Command{Put: &kv.PutOp{Key: fmt.Appendf(nil, "k%d", i), Lease: 7}})
+		}
+		l.leads = true
+		l.Lead(data.Machine, true, 5)
+		l.Due() // tells the time
+		begun := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		for seconds := 6; seconds <= 12; seconds++ {
+			until, stop := context.WithDeadline(ctx, begun.Add(time.Duration(seconds)*time.Second+time.Millisecond))
+			before := len(l.revoked)
+			if err := l.Run(until); err != nil {
+				t.Fatal(err)
+			}
+			stop()
+			if revoked := len(l.revoked) - before; revoked > 1000 {
+				t.Errorf("%d leases are revoked in second %d", revoked, seconds)
+			}
+		}
+		if left := data.Machine.Leases().Len(); left != 0 || l.most > 250 || len(l.revoked) != 2002 {
+			t.Errorf("%d leases are left after %d revocations, %d at once", left, len(l.revoked), l.most)
+		}
+		if last := l.revoked[len(l.revoked)-1]; last.ID != 7 {
+			t.Errorf("the last is %v, want the longest lease", last)
+		}
+	})
+}
+
+// Ensure that there is time between the parts of what ends at once, more if a part takes long, but only at first.
+func TestRevoker_Run_rests(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tc := range []struct {
+		takes time.Duration
+		begun []time.Duration
+	}{
+		{ms, []time.Duration{0, 4 * ms, 8 * ms, 12 * ms}},
+		{10 * ms, []time.Duration{0, 40 * ms, 80 * ms, 120 * ms}},
+		{100 * ms, []time.Duration{0, 200 * ms, 400 * ms, 600 * ms}},
+		{400 * ms, []time.Duration{0, 500 * ms, 900 * ms, 1300 * ms}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l, data := newLeader(t)
+			for id := kv.LeaseID(100); id < 104; id++ { // two of them are too many keys for a part
+				l.apply(t, kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: id, TTLSeconds: 5}})
+				for i := range 400 {
+					l.apply(t, kv.Command{Put: &kv.PutOp{Key: fmt.Appendf(nil, "%d/%d", id, i), Lease: id}})
+				}
+			}
+			l.leads, l.takes = true, tc.takes
+			l.Lead(data.Machine, true, 5)
+			ctx, cancel := context.WithTimeout(t.Context(), 9900*time.Millisecond)
+			defer cancel()
+			if err := l.Run(ctx); err != nil || len(l.begun) != 4 {
+				t.Fatalf("%d revocations, %v", len(l.begun), err)
+			}
+			for i, at := range l.begun {
+				if got := at.Sub(l.begun[0]); got != tc.begun[i] {
+					t.Errorf("revocation %d of those that take %v begins after %v, want %v", i, tc.takes, got, tc.begun[i])
+				}
+			}
+		})
+	}
+}
+
+func TestRevoker_Renew(t *testing.T) {
+	l, data := newLeader(t)
+	one := []kv.LeaseID{7}
+	if _, err := l.Renew(t.Context(), one); !errors.Is(err, expiry.ErrNotLeader) || !expiry.Elsewhere(err) {
+		t.Errorf("a follower: %v", err)
+	}
+	l.leads = true
+	if _, err := l.Renew(t.Context(), one); err == nil || !expiry.Elsewhere(err) {
+		t.Errorf("a leader that has not begun to count: %v", err)
+	}
+	l.Lead(data.Machine, true, 5)
+	want := []lease.Renewal{{TTLSeconds: 10}, {Err: kv.ErrLeaseNotFound}, {TTLSeconds: 10}}
+	if got, err := l.Renew(t.Context(), []kv.LeaseID{7, 8, 7}); !slices.Equal(got, want) || err != nil {
+		t.Errorf("renew: %v, %v; want %v", got, err, want)
+	}
+	if renewed := data.Machine.Counts().LeasesRenewed.Load(); renewed != 2 {
+		t.Errorf("%d renewals are counted, want 2", renewed)
+	}
+	if remaining, granted, err := l.TimeToLive(t.Context(), 7); granted != 10 || remaining > 10 || remaining < 9 || err != nil {
+		t.Errorf("time to live: %d of %d, %v", remaining, granted, err)
+	}
+	l.Lead(data.Machine, false, 6)
+	if _, err := l.Renew(t.Context(), one); err == nil {
+		t.Error("one that leads no more renews")
+	}
+}
