@@ -32,7 +32,7 @@ const (
 	markClosed = 2
 )
 
-// What a log takes and keeps is a value of package consensus: who asks for a write need not know this package.
+// A log takes and keeps values of package consensus, so that a package which asks for a write need not know this one.
 type (
 	AttemptID     = consensus.AttemptID
 	WitnessRecord = consensus.WitnessRecord
