@@ -25,8 +25,8 @@ import (
 // Both share the functions admit (of a request), makeRoom, complete, permit and show, which get the patience of their caller.
 // Three parts exist twice: the sequence of the steps (asyncWrite and writeBlocking, asyncRead and rangeKeys), the way through
 // the gate (asyncCall.begin and leave; gate.Pass), and the signature of a write (shared.sign; access.Control.Propose). For the
-// member there is one request: Propose and ReadIndex wait for what ProposeAsync and ReadAsync ask. They also wait for Start, and
-// raise the feature level if the command needs that: where this may happen, Prompt is false.
+// member there is one request: Propose and ReadIndex wait for what ProposeAsync and ReadAsync ask. They also wait for Start,
+// and raise the feature level if the command needs that: where this may happen, Prompt is false.
 
 // patience says whether a step of a call may wait.
 type patience bool

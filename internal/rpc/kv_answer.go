@@ -125,7 +125,8 @@ func (s *shared) collectAnswers(e *metrics.Emitter) {
 	e.Gauge("quorate_answer_memory_host_bytes", "Memory of answers to the client host that has most of it.",
 		float64(stats.MostHostBytes))
 	e.Gauge("quorate_answers_waiting", "Calls that wait for memory for their answers.", float64(stats.Waiting))
-	e.Counter("quorate_answers_refused_total", "Answers that were too large, or found no memory in time.",
+	e.Counter("quorate_answers_refused_total",
+		"Answers that were too large, or found no memory before their time ran out or their clients left.",
 		float64(stats.Refused))
 	e.Counter("quorate_answers_unread_total", "Answers that were given up with their connections because nobody read them.",
 		float64(stats.Unread))

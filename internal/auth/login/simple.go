@@ -72,18 +72,13 @@ func (s *simple) check(state *auth.State, token string) (auth.Credentials, bool)
 	by, known := s.uses.again(secret, token, now)
 	if !known {
 		c, ok := readClaim(token)
-		if !ok || len(secret) < minSecretBytes || !c.signed(secret, token) || !s.uses.first(secret, token, &c, now) {
+		by = auth.Credentials{User: c.user, Revision: c.since}
+		if !ok || len(secret) < minSecretBytes || !c.signed(secret, token) || !s.uses.first(secret, token, by, c.issued, now) {
 			return auth.Credentials{}, false
 		}
-		by = c.credentials()
 	}
 	u, ok := state.User(by.User)
 	return by, ok && u.Since == by.Revision
-}
-
-// credentials are those of calls that bear a token.
-func (c *claim) credentials() auth.Credentials {
-	return auth.Credentials{User: c.user, Revision: c.since}
 }
 
 func (*simple) quick() bool { return true }

@@ -68,11 +68,11 @@ func (u *uses) again(secret []byte, token string, now time.Time) (by auth.Creden
 
 // first reports whether a token that is signed and not remembered may be used now, and remembers it. The clocks of members
 // differ: a token from the future is good, but not if it is further away than the TTL.
-func (u *uses) first(secret []byte, token string, c *claim, now time.Time) bool {
-	if age := now.Sub(c.issued); age > u.ttl || age < -u.ttl {
+func (u *uses) first(secret []byte, token string, by auth.Credentials, issued, now time.Time) bool {
+	if age := now.Sub(issued); age > u.ttl || age < -u.ttl {
 		return false
 	}
-	one := &use{token: strings.Clone(token), by: c.credentials()}
+	one := &use{token: strings.Clone(token), by: by}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !bytes.Equal(u.secret, secret) {
