@@ -13,10 +13,8 @@ var oldSentences = []string{
 	"internal/consensus/fast",  // to be done
 	"internal/consensus/raft",  // to be done
 	"internal/consensus/rules", // to be done
-	"internal/datadir",         // to be done
 	"internal/kv",              // to be done
 	"internal/level",           // to be done
-	"internal/member",          // to be done
 	"internal/model",           // to be done
 	"internal/rpc/*",           // to be done
 	"internal/sim",             // to be done
