@@ -15,7 +15,6 @@ var oldSentences = []string{
 	"internal/consensus/rules", // to be done
 	"internal/kv",              // to be done
 	"internal/level",           // to be done
-	"internal/model",           // to be done
 	"internal/rpc/*",           // to be done
 	"internal/sim",             // to be done
 	"internal/storage/wal",     // to be done
