@@ -22,13 +22,13 @@ func TestMember_Committed(t *testing.T) {
 		m.Committed(1, 5)
 		m.Committed(1, 5)
 	}
-	m.Persisted(1, &wal.Batch{}) // nothing
+	m.Persisted(1, &wal.Batch{}) // empty: no line
 	if lines := strings.Count(out.String(), "\n"); lines != 5 {
 		t.Errorf("%d lines:\n%s", lines, out.String())
 	}
 }
 
-// Ensure that nobody has to ask whether there is a reader.
+// Ensure that a nil Writer can be used as any other.
 func TestNew_noReader(t *testing.T) {
 	w := actions.New(nil, nil, nil)
 	w.Begin(nil)
