@@ -97,8 +97,8 @@ func (c *Clients) nextClientSession(
 	return next, nil
 }
 
-// roomForSession reports whether a client may open one more session. At most most sessions are open, and those of a host are at
-// most as many as are free; a client that has a session may open its next one while they are twice as many.
+// roomForSession reports whether a client may open one more session. No more than most sessions are open, and those of a host
+// are no more than are free; a client that has a session may open its next one while they are up to twice as many.
 func roomForSession(
 	open []consensus.SessionID, most int, client consensus.MemberID, neighbours func(consensus.MemberID) bool,
 ) bool {

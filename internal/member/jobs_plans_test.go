@@ -77,7 +77,7 @@ func TestMember_StartJob_unseenJob(t *testing.T) {
 	}
 }
 
-// Only one job may replace a member, whichever member gets the requests.
+// Only one job may replace a member.
 func TestMember_StartJob_replacesOnce(t *testing.T) {
 	c := startCluster(t, 3)
 	leader := c.leader()

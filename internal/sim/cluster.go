@@ -96,7 +96,7 @@ func (c *cluster) nobodyKnows(h *host) bool {
 	return !c.anyData()
 }
 
-// lost returns a host that lost its disk and has no successor yet; nil if there is none.
+// lost returns a host that lost its disk and is still in the committed configuration; nil if there is none.
 func (c *cluster) lost() *host {
 	config := c.run.suite.CommittedConfig()
 	for _, h := range c.list {

@@ -122,7 +122,7 @@ func (w *World) recoveredPhase() {
 		for _, h := range w.cluster.survivors {
 			if h.alive && h.leads() && !answered[h.id] {
 				command := kv.Command{
-					By:  h.proc.Data.Machine.Users().ByMember(), // authentication is off then
+					By:  h.proc.Data.Machine.Users().ByMember(), // as the member itself: no user logs in here
 					Put: &kv.PutOp{Key: []byte("recovered"), Value: fmt.Append(nil, h.id)},
 				}
 				h.proc.Clients.Propose(&command, func(r kv.Result, err error) {
