@@ -58,8 +58,8 @@ const (
 	leaseRound
 	ticks
 	surviveOne
-	isolate    // the reader, a leader, or any member, until heal
-	heal       //
+	isolate // the reader, a leader, or any member, until heal
+	heal
 	ownAppend  // a member receives more of the log of its own term
 	readBegins // a read begins and is not confirmed
 	readEnds   // every way to confirm it is tried

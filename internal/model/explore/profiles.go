@@ -41,7 +41,7 @@ func (w *walker) prepare(r rules.Set, base *model.Scenario, prof profile) {
 	w.aim(w.choose(&sc, prof))
 }
 
-// bound sets to zero the weights of macros that the scenario does not allow.
+// bound fits the weights of macros to the scenario: macros that it does not allow get zero.
 func (w *walker) bound(sc *model.Scenario) {
 	if len(sc.Configs) > 1 && !sc.Recovers {
 		w.weight[changeOne]++

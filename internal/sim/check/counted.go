@@ -108,7 +108,7 @@ func (s *Suite) Began(
 	}
 }
 
-// FoundAgain records that all members begin anew, with empty disks, after every disk of the cluster was lost.
+// FoundAgain records that all members begin anew, with empty disks: the founding was broken, and no member had data.
 func (b *Bindings) FoundAgain() { b.bindings = nil }
 
 // Configs returns every configuration by which a member may count, now or when a pending change goes on: the last committed
