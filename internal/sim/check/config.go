@@ -183,8 +183,9 @@ func (s *Suite) Changing(member consensus.MemberID) bool {
 	return !w.lastChange().doneAt(w.known)
 }
 
-// LostHalf reports whether, by one of several configurations, half of a set of voters are in lost. Voters that are leaving
-// count as removed already: without the strict check, operators may bring that about later, by removing other voters.
+// LostHalf reports whether, by one of several configurations, the lost members, learners included, are as many as half of a set
+// of voters. Voters that are leaving count as removed already: without the strict check, operators may bring that about later,
+// by removing other voters.
 func LostHalf(configs []*consensus.Config, lost, leaving map[consensus.MemberID]bool) bool {
 	for _, config := range configs {
 		n := 0

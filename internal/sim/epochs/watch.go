@@ -48,8 +48,8 @@ func (w *Watch) Meet(c identity.Claim, evidence identity.Evidence, now time.Dura
 // has had no quorum since. It must serve nothing then: this is for checkers.
 func (w *Watch) Knew(now time.Duration) bool { return w.newer > 0 && now > w.newer+w.timeout }
 
-// Overdone reports whether the member serves nothing although no member of a newer epoch has answered it since its last contact
-// with a leader of its own: this is for checkers.
+// Overdone reports whether the member serves nothing although it has met no newer epoch since its last contact with a leader of
+// its own: this is for checkers.
 func (w *Watch) Overdone(now time.Duration) bool {
 	return w.State(now) == identity.Superseded && !w.met
 }

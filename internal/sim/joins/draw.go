@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/sim/dice"
 )
 
-// Draw draws the join request of a process on the machine described by own. old is a running member, which may be replaced, and
-// which dies before that or does not. others are the requests of other processes.
+// Draw draws the join request of a process on the machine at. old is a running member, which may be replaced, and which dies
+// before that or does not. others are the requests of other processes.
 func Draw(
 	rng *rand.Rand, at consensus.Member, old consensus.MemberID, others []autopilot.JoinRequest,
 ) (request autopilot.JoinRequest, dies bool) {

@@ -87,7 +87,7 @@ func Draw(o *Options, streams Streams) (*Plan, error) {
 }
 
 // drawDelay makes leaders wait for more proposals in half of the worlds, in one of four so long that they often do. It draws
-// nothing, for the same reason.
+// nothing, so that the rest of the plan stays.
 func (p *Plan) drawDelay() {
 	switch p.Raft.Seed / 128 % 4 {
 	case 1:

@@ -15,8 +15,8 @@ import (
 	"github.com/quorate/quorate/internal/sim/workload"
 )
 
-// Plan is everything that a seed decides before the world begins. A seed never uses all faults at once: the faults that a mix
-// leaves out would often keep the others from going far enough to do damage.
+// Plan is everything that a seed decides before the world begins. Unless it is asked to, a seed never uses all faults at
+// once: the faults that a mix leaves out would often keep the others from going far enough to do damage.
 type Plan struct {
 	Members int
 	Faults  time.Duration // phase 1

@@ -264,7 +264,7 @@ func (g *Gate) Renew(p *Person, id kv.LeaseID, done func(error)) {
 	})
 }
 
-// LogIn logs a client in with a password. done gets the hash that the password matches.
+// LogIn logs a client in with a password. done gets the hash of the password, also if the login failed.
 func (g *Gate) LogIn(p *Person, password string, done func(hash string, err error)) {
 	g.begin(p, func(ctx context.Context, c *call) {
 		if err := g.catchUp(ctx); err != nil {

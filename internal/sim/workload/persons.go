@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/users"
 )
 
-// person returns the user of a client: root for the first ones, limited users for the others; nil in a world without users.
+// person returns the user of a client: root for number 0, a limited user for the others; nil in a world without users.
 func (l *Load) person(number int) *users.Person {
 	switch {
 	case l.mix.Users == nil:
