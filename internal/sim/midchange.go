@@ -87,7 +87,7 @@ func (h *host) noteLoss() {
 	}
 }
 
-// noteInferred counts, at the end of a life, the commits that it inferred.
+// noteInferred adds, at the end of a life, the counts of its fast path.
 func (h *host) noteInferred() {
 	c, fast := &h.run.counts, h.proc.Node.Replica().FastCounts()
 	c.Inferred += h.proc.Node.Replica().Inferred()
