@@ -15,13 +15,13 @@ func relocate(n *node, url string) *membership.Spec {
 	return &membership.Spec{Update: []consensus.Member{{ID: n.id, PeerURLs: []string{url}}}}
 }
 
-// nowhere is a URL at which nobody listens.
+// nowhere returns a URL at which no process listens.
 func nowhere(t *testing.T) string {
 	t.Helper()
 	return "http://" + testnet.Address(t)
 }
 
-// move makes a stopped node listen elsewhere.
+// move makes a stopped node listen at another address.
 func (n *node) move() {
 	n.c.t.Helper()
 	elsewhere := n.c.reserve()
@@ -29,7 +29,7 @@ func (n *node) move() {
 	n.c.nodes = slices.DeleteFunc(n.c.nodes, func(other *node) bool { return other == elsewhere })
 }
 
-// restartAll stops everybody and starts everybody again, so that all must find each other by what the log says.
+// restartAll stops all members and starts them again, so that they must find each other by the addresses in their logs.
 func (c *cluster) restartAll() {
 	c.t.Helper()
 	for _, n := range c.nodes {
@@ -41,8 +41,8 @@ func (c *cluster) restartAll() {
 	c.put(c.leader(), "again")
 }
 
-// A peer URL at which the member does not answer gets into no configuration by a job, unless somebody insists; and then the
-// members find each other all the same, after a restart of all of them too.
+// A job puts no peer URL into the configuration at which the member does not answer, unless the request forces it. If it does,
+// the members find each other all the same, also after a restart of all of them.
 func TestMember_StartJob_unreachableURL(t *testing.T) {
 	c := startCluster(t, 3)
 	leader := c.leader()
@@ -75,13 +75,14 @@ func TestMember_StartJob_unreachableURL(t *testing.T) {
 	c.restartAll()
 }
 
-// etcd's call may tell the cluster before a member moves, of one member at a time: the others must be a quorum without it.
+// etcd's MemberUpdate may change a member's URL before the member moves, for one member at a time: the other members must be a
+// quorum without it.
 func TestMember_ChangeConfig_unreachableURL(t *testing.T) {
 	c := startCluster(t, 3)
 	leader := c.leader()
 	foreign := startCluster(t, 1).leader()
 	first, second := c.others(leader)[0], c.others(leader)[1]
-	if first.id == foreign.id { // which would pass for it: clusters of tests have one id
+	if first.id == foreign.id { // foreign would pass for first: clusters of tests have one id
 		first, second = second, first
 	}
 	update := func(n *node, url string) error {
@@ -110,7 +111,7 @@ func TestMember_ChangeConfig_unreachableURL(t *testing.T) {
 	c.restartAll()
 }
 
-// A member that is started elsewhere tells the others, and is found there: it need not be asked for.
+// A member that is restarted at another address announces it, and the others find it there without a request by an operator.
 func TestMember_Start_moved(t *testing.T) {
 	c := startCluster(t, 3)
 	moved := c.others(c.leader())[0]

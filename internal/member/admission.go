@@ -12,9 +12,9 @@ import (
 	"github.com/quorate/quorate/internal/membership/autopilot"
 )
 
-// admission decides, at the leader, about processes that nobody has added, and that showed no certificate of a peer. While
-// authentication is enabled, or peers must show certificates, they need a join token, or else whoever reaches a peer port could
-// add members, evict others, and read everything as one.
+// admission decides, at the leader, which processes may join that no operator has added and that showed no peer certificate.
+// While authentication is enabled, or peers must show certificates, such a process needs a join token: without one, any process
+// that reaches a peer port could add members, evict others, and read all data as one.
 type admission struct {
 	stores  *datadir.Stores
 	propose func(ctx context.Context, command *kv.Command) (kv.Result, error)
@@ -23,7 +23,7 @@ type admission struct {
 	certificates func() bool
 }
 
-// admit returns nil if the process may join, else a refusal that says what to do. Call it after a read index.
+// admit returns nil if the process may join, else a refusal that tells the operator what to do. Call it after a read index.
 func (a *admission) admit(ctx context.Context, r *autopilot.JoinQuestion) error {
 	users := a.stores.Latest().Users()
 	switch certificates := r.Certificates || a.certificates(); {
@@ -50,7 +50,7 @@ func (a *admission) admit(ctx context.Context, r *autopilot.JoinQuestion) error 
 		return explainToken(id, err)
 	}
 	if users.Admitted(id, use.Newcomer) {
-		return nil // there is nothing to write
+		return nil // admitted before: there is nothing to write
 	}
 	result, err := a.propose(ctx, &kv.Command{Auth: &use, By: users.ByMember()})
 	if err == nil {
@@ -59,7 +59,7 @@ func (a *admission) admit(ctx context.Context, r *autopilot.JoinQuestion) error 
 	return explainToken(id, err)
 }
 
-// explainToken says what to do about a token that does not admit.
+// explainToken adds what to do to the error of a token that does not admit.
 func explainToken(id string, err error) error {
 	const again = ": make another one with `quorate token create`"
 	switch {

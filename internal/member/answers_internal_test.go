@@ -18,7 +18,7 @@ import (
 	"github.com/quorate/quorate/internal/membership/autopilot"
 )
 
-// configOf is a configuration whose members have names and URLs of some length.
+// configOf is a configuration whose members have names and URLs of given lengths.
 func configOf(members, name, urls, former, url int) (c consensus.Config) {
 	at := func(id, n int) string {
 		text := fmt.Sprintf("https://%d-%d.", id, n)
@@ -38,7 +38,7 @@ func configOf(members, name, urls, former, url int) (c consensus.Config) {
 	return c
 }
 
-// viewOf is what a leader may say of a configuration, of which as many members were removed before.
+// viewOf is a leader's view of a configuration, after as many members were removed.
 func viewOf(c *consensus.Config, removed int) (view membership.View) {
 	view.Config, view.Tombstones = *c, make([]consensus.MemberID, removed)
 	for i := range view.Tombstones {
@@ -53,7 +53,7 @@ func viewOf(c *consensus.Config, removed int) (view membership.View) {
 	return view
 }
 
-// fits fails if an answer is larger than it may be.
+// fits fails if an answer is larger than its method allows.
 func fits[Q, A any](t *testing.T, m *peercall.Method[Q, A], answer A) {
 	t.Helper()
 	body, err := m.Answer.Append([]byte{0}, answer)
@@ -65,7 +65,7 @@ func fits[Q, A any](t *testing.T, m *peercall.Method[Q, A], answer A) {
 	}
 }
 
-// Ensure that each honest answer is read: those of large clusters, and those about members with the longest names and URLs.
+// Ensure that the bounds of answers leave room for large clusters, and for members with the longest names and URLs.
 func TestMostAnswer(t *testing.T) {
 	const longestName, mostURLs, longestURL = 128, membership.MaxURLs, 512
 	many := configOf(1000, 32, 1, 0, 64)

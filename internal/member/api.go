@@ -27,24 +27,24 @@ func (m *Member) Stop() error {
 	return m.data.Close()
 }
 
-// ID names this member, Cluster the cluster it belongs to.
+// ID is the id of this member, Cluster that of its cluster.
 func (m *Member) ID() consensus.MemberID       { return m.data.Identity.Member }
 func (m *Member) Cluster() consensus.ClusterID { return m.data.Identity.Cluster }
 
-// PeerHandler takes what arrives from other members.
+// PeerHandler handles messages, calls and snapshots of other members.
 func (m *Member) PeerHandler() *PeerHandler { return &m.handler }
 
-// WasRemoved reports whether a member was removed for ever, as far as is applied here.
+// WasRemoved reports whether a member was removed for ever, as far as entries are applied here.
 func (m *Member) WasRemoved(id consensus.MemberID) bool { return m.config.removed(id) }
 
 // Membership answers requests about the members of the cluster.
 func (m *Member) Membership() *Membership { return &m.members }
 
-// Clients is what this member does for native clients.
+// Clients is the part of the member that serves native clients.
 func (m *Member) Clients() *clients.Clients { return m.clients }
 
-// Machine gives the state machine for reading; release must be called when done. The pointer changes when a snapshot
-// replaces the store, so nobody may keep it.
+// Machine returns the state machine for reading; release must be called when done. The caller must not keep the pointer: it
+// changes when a snapshot replaces the store.
 func (m *Member) Machine() (machine *apply.Machine, release func()) { return m.stores.Machine() }
 
 // Hub is the member's watch hub; it outlives store replacements.
@@ -57,7 +57,7 @@ func (m *Member) Users() *auth.State { return m.stores.Latest().Users() }
 func (m *Member) Leader() consensus.MemberID { return m.lanes.Leader().Leader() }
 func (m *Member) Term() consensus.Term       { return m.lanes.Leader().Term() }
 
-// Learner reports whether this member was added to learn, not to vote once it has caught up.
+// Learner reports whether this member was added as a learner that stays one, and not to be promoted once it has caught up.
 func (m *Member) Learner() bool { return m.lanes.Leader().Learner() }
 
 // LeaderChanged returns a channel that is closed at the next change of leader, including its loss.
@@ -69,31 +69,31 @@ func (m *Member) Failed() <-chan struct{} { return m.life.failed }
 // Err returns why the member stopped by itself.
 func (m *Member) Err() error { return m.life.err() }
 
-// Leaving is closed once the removal of this member is applied here: it stops soon, and no new request should reach it. If the
-// removal is not applied here within an election timeout, Leaving is not closed, and the member stops with ErrRemoved.
+// Leaving is closed once the removal of this member is applied here: the member stops soon, and new requests should not reach
+// it. If the removal is not applied here within an election timeout, Leaving stays open, and the member stops with ErrRemoved.
 func (m *Member) Leaving() <-chan struct{} { return m.departure.leaving }
 
-// Depart tells a leaving member that nobody waits for it any more.
+// Depart tells a leaving member that no caller waits for it any more.
 func (m *Member) Depart() { m.departure.depart() }
 
-// Status is a copy of what the core knows now. After Stop it is the zero value. If the loop hangs it is the last copy
-// that anybody got.
+// Status returns a copy of the core's state. After Stop it is the zero value. If the loop hangs, Status returns the last copy.
 func (m *Member) Status() raft.Status { return m.status.ask(m.life.stopping, m.lanes.Inbox().Wake) }
 
-// Stalled tells whether the member's loop, its log or its state machine has been at one piece of work for longer than
-// limit, and which. The loop always has work: it ticks. The installation of a snapshot, which may rightly take long,
-// does not count. It never waits for any of them.
+// Stalled returns an error that names the loop, the log or the state machine if it has been at one piece of work for longer
+// than limit. The loop always has work: it ticks. The installation of a snapshot may rightly take long and does not count.
+// Stalled never waits for any of them.
 func (m *Member) Stalled(limit time.Duration) error { return m.dog.Stalled(limit) }
 
 // Superseded returns an *epoch.SupersededError while this member serves nothing because the cluster was recovered
 // without it.
 func (m *Member) Superseded() error { return m.epochs.Superseded() }
 
-// ForeignEpochs returns one text, with what to do, for each member of another epoch of the cluster that this member has met.
+// ForeignEpochs returns one text, with advice for the operator, for each member of another epoch of the cluster that this
+// member has met.
 func (m *Member) ForeignEpochs() []string { return m.epochs.Alarms() }
 
-// Alarms returns one text, with what to do, for each: member of another epoch, process of another history, stray process,
-// leader whose log lacks what is committed here, nearly full disk, TLS file that expires soon.
+// Alarms returns one text, with advice for the operator, for each: member of another epoch, process of another history, stray
+// process, leader whose log lacks entries that are committed here, nearly full disk, TLS file that expires soon.
 func (m *Member) Alarms() []string {
 	alarms := slices.Concat(m.epochs.Alarms(), m.peers.otherHistories(), m.peers.strays())
 	if e := m.lanes.Leader().Refused(); e != nil {
@@ -111,27 +111,27 @@ func (m *Member) Alarms() []string {
 // Corrupt reports whether this member must not answer from its state.
 func (m *Member) Corrupt() bool { return m.integrity.Marked() }
 
-// CompareAtStart compares all that this member stores with what the others do; integrity.ErrDiffers says that it must not
-// serve.
+// CompareAtStart compares this member's whole state with that of the others; integrity.ErrDiffers says that it must not serve.
 func (m *Member) CompareAtStart(ctx context.Context) error { return m.integrity.CompareAtStart(ctx) }
 
-// IntegrityCounts returns how often members were compared here.
+// IntegrityCounts returns how many comparisons this member made as a leader, and how many found a difference.
 func (m *Member) IntegrityCounts() integrity.Counts { return m.integrity.Counts() }
 
-// Inferred returns how many proposals of this member it found committed before the leader told it, since it started.
+// Inferred returns how many proposals of this member it found committed before the leader reported the commit, since it
+// started.
 func (m *Member) Inferred() uint64 { return m.lanes.Inferred() }
 
-// HeldProposals returns how many proposals of this member wait here because as much as may be is on its way.
+// HeldProposals returns how many proposals of this member wait here because the limit of those in flight is reached.
 func (m *Member) HeldProposals() int { return m.requests.Held() }
 
-// CoreCounts returns what the core counted since this member started, about a second late.
+// CoreCounts returns the core's counters since this member started, as of the last tick.
 func (m *Member) CoreCounts() raft.Counts { return m.lanes.CoreCounts() }
 
-// FastCounts returns what the fast path did here since this member started.
+// FastCounts returns the counters of the fast path here since this member started, as of the last tick.
 func (m *Member) FastCounts() raft.FastCounts { return m.lanes.CoreCounts().Fast }
 
-// Propose replicates a command and returns what applying it gave. Result.Err is a rejection; the error is one of
-// this package's and says whether the command may still happen.
+// Propose replicates a command and returns the result of applying it. Result.Err is a rejection; the error is one of this
+// package's and says whether the command may still happen.
 func (m *Member) Propose(ctx context.Context, command *kv.Command) (kv.Result, error) {
 	return m.requests.command(ctx, command)
 }
@@ -154,41 +154,40 @@ func (m *Member) ProposeAsync(command *kv.Command, done proposals.Completion) (a
 	return m.requests.Requests.Propose(command, done)
 }
 
-// ReadAsync is ReadIndex without waiting, as ProposeAsync is Propose. The result that done is told is empty.
+// ReadAsync is ReadIndex without waiting, as ProposeAsync is Propose. done is called with an empty result.
 func (m *Member) ReadAsync(done proposals.Completion) (abandon func() bool, err error) {
 	return m.requests.Read(done)
 }
 
-// ReadIndex returns once the state applied here shows everything that was acknowledged before the call.
+// ReadIndex returns once the state applied here includes all writes that were acknowledged before the call.
 func (m *Member) ReadIndex(ctx context.Context) error { return m.requests.readIndex(ctx) }
 
-// ChangeConfig asks the leader, wherever it is, for a configuration change, and returns the configuration that was
-// applied once the change is done by the rule of its protocol: joint waits for its second entry. It
-// fails with a *membership.RefusedError, with a *membership.AddressError for peer URLs, and with ErrChangeAborted if somebody
-// aborted a joint change.
+// ChangeConfig asks the leader, whichever member it is, for a configuration change, and returns the applied configuration once
+// the change is done by the rule of its protocol: a joint change waits for its second entry. It fails with a
+// *membership.RefusedError, with a *membership.AddressError for peer URLs, and with ErrChangeAborted if the joint change was
+// aborted.
 func (m *Member) ChangeConfig(ctx context.Context, request consensus.ChangeRequest) (consensus.Config, error) {
 	return m.members.changer.change(ctx, &request)
 }
 
-// TransferLeadership hands leadership to another voter and returns when it leads. Only on the leader. A cordoned voter, or one
-// that is marked corrupt, is refused with a *CordonedError.
+// TransferLeadership hands leadership to another voter and returns when that voter leads. It works only on the leader. The
+// error is a *CordonedError for a voter that is cordoned or marked corrupt.
 func (m *Member) TransferLeadership(ctx context.Context, to consensus.MemberID) error {
 	return m.members.transfer.to(ctx, to)
 }
 
-// RenewLeases renews at most expiry.MaxBatchLeases leases wherever the leader is, and returns in their order what became of
-// them.
+// RenewLeases renews at most expiry.MaxBatchLeases leases at the leader, and returns one Renewal for each, in their order.
 func (m *Member) RenewLeases(ctx context.Context, ids []kv.LeaseID) ([]lease.Renewal, error) {
 	return m.leases.renew(ctx, ids)
 }
 
-// LeaseTimeToLive asks the leader for the remaining and the granted TTL in whole seconds.
+// LeaseTimeToLive asks the leader for the remaining and the granted TTL, in seconds.
 func (m *Member) LeaseTimeToLive(ctx context.Context, id kv.LeaseID) (remaining, granted int64, err error) {
 	return m.leases.timeToLive(ctx, id)
 }
 
-// Backup calls f with the opened state machine of a consistent checkpoint. Writes go on meanwhile. The context that f
-// gets ends when the member stops, too.
+// Backup calls f with the opened state machine of a consistent checkpoint. Writes go on meanwhile. The context of f also ends
+// when the member stops.
 func (m *Member) Backup(ctx context.Context, f func(ctx context.Context, machine *apply.Machine) error) error {
 	return m.sender.Backup(ctx, f)
 }
@@ -197,16 +196,17 @@ func (m *Member) Backup(ctx context.Context, f func(ctx context.Context, machine
 // it ends early when the member stops or a snapshot replaces the store.
 func (m *Member) Defragment(ctx context.Context) error { return upkeep.Defragment(ctx, &m.stores) }
 
-// LateHeartbeats counts how often this member, as the leader, came too late to send a heartbeat.
+// LateHeartbeats counts how often this member, as the leader, was too late with a heartbeat.
 func (m *Member) LateHeartbeats() uint64 { return m.lanes.Late() }
 
-// Readers returns how many hold the store now, to read it.
+// Readers returns how many readers hold the store now.
 func (m *Member) Readers() int64 { return m.stores.Readers() }
 
-// ProposalBytes is what all proposals bear that wait for their results here: those of this member, and those of native clients.
+// ProposalBytes returns the bytes of all proposals that wait for their results here: those of this member, and those of native
+// clients.
 func (m *Member) ProposalBytes() (own, clients int) { return m.requests.OpenBytes() }
 
-// StorageStats returns what log and store have counted.
+// StorageStats returns the counters of log and store.
 func (m *Member) StorageStats() (wal.Stats, engine.Stats) {
 	store, held := m.stores.Acquire()
 	if !held {

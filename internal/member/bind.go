@@ -15,11 +15,10 @@ import (
 // bindPatience bounds one attempt to bind members; the next scan tries again.
 const bindPatience = 5 * time.Second
 
-// binder looks after who speaks for which member: it binds members to their data directories, and refuses those whose
-// directory is older than it was.
+// binder binds members to their data directories, and refuses members whose directory is older than what they acknowledged.
 type binder struct {
 	self    consensus.MemberID
-	storage consensus.StorageID // this member's own
+	storage consensus.StorageID // storage id of this member
 	config  *appliedConfig
 	peers   *peers
 	changer *changer
@@ -27,8 +26,8 @@ type binder struct {
 	logger  *slog.Logger
 }
 
-// bindMet binds, on the leader, those members to their data directories that have been met and are not bound yet: newcomers,
-// and founding members that came late. Until then nothing that they say is counted.
+// bindMet binds, on the leader, members that have connected and are not bound yet to their data directories: newcomers, and
+// founding members that came late. Until then their votes and acknowledgements do not count.
 func (b *binder) bindMet(ctx context.Context) {
 	config := b.config.now()
 	steps := identity.Bindings(&config, b.peers.transport.Met(), b.self, b.storage)
@@ -50,7 +49,8 @@ func (b *binder) bindMet(ctx context.Context) {
 	}
 }
 
-// distrust refuses a member whose disk was rolled back: it would acknowledge, and vote, without what it has forgotten.
+// distrust refuses a member whose disk was rolled back: it would acknowledge and vote without the entries and votes that it
+// lost.
 func (b *binder) distrust(e raft.Denied) {
 	b.logger.Error("a member has lost what it acknowledged: its data directory is older than it was, and counts no more",
 		"peer", e.Member.String(), "acknowledged", uint64(e.Match), "holds", uint64(e.Claimed),

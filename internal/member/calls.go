@@ -18,25 +18,27 @@ import (
 	"github.com/quorate/quorate/internal/transport"
 )
 
-// How many bytes the answer of a member has at most. The process that answers at a URL may be none.
+// Bounds, in bytes, of the answers of a member. The process that answers at a URL may be any process.
 const (
-	// errorAnswer is what any answer may have: an error, with a text that may name some members and URLs.
+	// errorAnswer bounds the part that every answer may have: an error, with a text that may name some members and URLs.
 	errorAnswer = 64 << 10
-	// configAnswer is one that names all members, or a job or a plan about some: of a member with the most and the longest URLs
-	// it has 13 KiB, of others some hundred bytes.
+	// configAnswer bounds an answer that names all members, or a job or a plan about some of them: a member with the most and
+	// the longest URLs takes 13 KiB, others some hundred bytes.
 	configAnswer = 1 << 20
-	// placesAnswer is where all members are. A member may ask at 128 URLs at once, which may come from one process.
+	// placesAnswer bounds the addresses of all members. A member may ask at 128 URLs at once, which may all lead to one
+	// process.
 	placesAnswer = 256 << 10
-	// viewAnswer is what the leader knows of each member, beside the configuration, and which ones were removed.
+	// viewAnswer bounds the leader's view: the state of each member, the configuration, and the ids of removed members.
 	viewAnswer = 4 << 20
-	// MostGreeting is an identity.Greeting: of a process that founds a cluster it has the data directory of each member.
+	// MostGreeting bounds an identity.Greeting: that of a process that founds a cluster names the data directory of each
+	// member.
 	MostGreeting = 128 << 10
 )
 
-// What members ask each other. Leases, clients and comparisons are asked for all the time, and are lists of numbers. What is
-// about members is rare, and JSON, as the rows of jobs are.
+// Calls between members. Those about leases, clients and comparisons are frequent, and are lists of numbers. Those about
+// members are rare, and are JSON, as the rows of jobs are.
 var (
-	// To the leader.
+	// Calls to the leader.
 	methodRenew = peercall.Method[[]kv.LeaseID, []lease.Renewal]{
 		Name: "lease.renewals", Question: leaseIDsCodec, Answer: renewalsCodec,
 		MostAnswer: errorAnswer + 2*binary.MaxVarintLen64*expiry.MaxBatchLeases,
@@ -72,7 +74,7 @@ var (
 		Name: "membership.moved", Fenced: true, Question: peercall.JSON[movedQuestion](), Answer: peercall.Empty(),
 		MostAnswer: errorAnswer,
 	}
-	// To any member, which asks the leader.
+	// Calls to any member, which asks the leader.
 	methodJoin = peercall.Method[autopilot.JoinRequest, autopilot.JoinAnswer]{
 		Name:     "cluster.join",
 		Question: peercall.JSON[autopilot.JoinRequest](), Answer: peercall.JSON[autopilot.JoinAnswer](),
@@ -81,7 +83,7 @@ var (
 	methodMoved = peercall.Method[movedQuestion, peercall.Nothing]{
 		Name: "cluster.moved", Question: peercall.JSON[movedQuestion](), Answer: peercall.Empty(), MostAnswer: errorAnswer,
 	}
-	// To any member.
+	// Calls to any member, which answers them itself.
 	methodDescribe = peercall.Method[peercall.Nothing, Description]{
 		Name: "cluster.describe", Question: peercall.Empty(), Answer: peercall.JSON[Description](),
 		MostAnswer: configAnswer,
@@ -92,7 +94,7 @@ var (
 	}
 )
 
-// integrityMethod is a comparison of members, asked of any member.
+// integrityMethod is a call to any member that compares it with the caller.
 func integrityMethod(kind integrity.Kind) *peercall.Method[integrity.Question, integrity.Answer] {
 	return &peercall.Method[integrity.Question, integrity.Answer]{
 		Name: string(kind), Question: integrityQuestionCodec, Answer: integrityAnswerCodec,
@@ -100,19 +102,19 @@ func integrityMethod(kind integrity.Kind) *peercall.Method[integrity.Question, i
 	}
 }
 
-// MethodGreet asks who is there: an identity.Greeting. Processes that found a cluster ask it of each other, too.
+// MethodGreet asks for an identity.Greeting of the process that listens. Processes that found a cluster ask each other, too.
 const MethodGreet = "identity.greet"
 
-// OpenMethods are the calls that anybody may make: a process that wants to be a member has no identity yet, and nobody
-// answers for a member at its former address that asks where the others are.
+// OpenMethods are the calls that every process may make: a process that wants to join has no identity yet, and one that asks at
+// a member's former address where the members are may not reach a member.
 func OpenMethods() []string {
 	return []string{MethodGreet, methodDescribe.Name, methodAddresses.Name, methodJoin.Name}
 }
 
-// MovedMethods are the calls of a member that is not where the configuration has it: it says where it is.
+// MovedMethods are the calls that a member may make whose address differs from the configuration: it reports its address.
 func MovedMethods() []string { return []string{methodMoved.Name} }
 
-// faults are the errors that keep their meaning between members.
+// faults are the errors that keep their type between members.
 var faults = peercall.Faults{
 	peercall.Detailed[membership.BlockedError](1),
 	peercall.Detailed[membership.RefusedError](2),
@@ -128,22 +130,22 @@ var faults = peercall.Faults{
 	peercall.Sentinel(12, false, ErrNoLeader),
 }
 
-// leaseTTL is what a leader says of a lease, in seconds.
+// leaseTTL is the leader's answer about a lease, in seconds.
 type leaseTTL struct{ remaining, granted int64 }
 
-// startQuestion asks for a job.
+// startQuestion asks the leader to start a job.
 type startQuestion struct {
 	ID   membership.JobID `json:"id"`
 	Spec membership.Spec  `json:"spec"`
 }
 
-// clusterAnswer is what a leader says of its cluster.
+// clusterAnswer is the leader's view of its cluster.
 type clusterAnswer struct {
 	View membership.View `json:"view"`
 	Term consensus.Term  `json:"term"`
 }
 
-// movedQuestion says where a member is now.
+// movedQuestion reports the present address of a member.
 type movedQuestion struct {
 	ID   consensus.MemberID `json:"id"`
 	URLs []string           `json:"urls"`
@@ -201,14 +203,14 @@ var (
 		})
 )
 
-// What became of a renewal, as members tell each other.
+// Outcomes of a renewal, as members encode them.
 const (
 	renewed uint64 = iota
 	renewalNotFound
 	renewalExpired
 )
 
-// splitRenewals makes two numbers of each: what became of it, and the TTL.
+// splitRenewals encodes each renewal as two numbers: its outcome and its TTL.
 func splitRenewals(all []lease.Renewal) []uint64 {
 	n := make([]uint64, 0, 2*len(all))
 	for i := range all {
@@ -217,14 +219,14 @@ func splitRenewals(all []lease.Renewal) []uint64 {
 		case errors.Is(all[i].Err, kv.ErrLeaseNotFound):
 			outcome = renewalNotFound
 		case all[i].Err != nil:
-			outcome = renewalExpired // asks again in a moment
+			outcome = renewalExpired // the caller asks again in a moment
 		}
 		n = append(n, outcome, uint64(all[i].TTLSeconds))
 	}
 	return n
 }
 
-// joinRenewals takes an unknown outcome for one after which the caller asks again.
+// joinRenewals decodes renewals. It takes an unknown outcome for renewalExpired, after which the caller asks again.
 func joinRenewals(n []uint64) []lease.Renewal {
 	all := make([]lease.Renewal, len(n)/2)
 	for i := range all {
@@ -240,7 +242,7 @@ func joinRenewals(n []uint64) []lease.Renewal {
 	return all
 }
 
-// newCaller makes what this member asks others with, and the table of what it answers, which is empty yet.
+// newCaller makes the member's caller of other members, with an empty table of the calls that this member answers.
 func newCaller(o *Options, stopping context.Context, ports callPorts, views *leaderView) *peercall.Caller {
 	table := peercall.NewTable(faults, func(ctx context.Context, asks consensus.ConfigID) error {
 		view, _, err := views.view(ctx)
@@ -255,7 +257,7 @@ func newCaller(o *Options, stopping context.Context, ports callPorts, views *lea
 	})
 }
 
-// callPorts are what package peercall sees of a member.
+// callPorts implement, for a member, the port of package peercall.
 type callPorts struct {
 	leader *lanes.KnownLeader
 	config *appliedConfig
@@ -279,7 +281,7 @@ func (p callPorts) Call(
 	return p.peers.transport.Call(ctx, to, method, body, most)
 }
 
-// callURL asks whoever listens at a peer URL, for a process that is no member yet.
+// callURL calls the process that listens at a peer URL, for a caller that is no member yet.
 func callURL[Q, A any](
 	ctx context.Context, o transport.Options, url string, m *peercall.Method[Q, A], q Q,
 ) (answer A, err error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/membership"
 )
 
-// told returns what a member makes of an error that another one answers with, and of how many bytes.
+// told returns the error that a caller sees when a member answers with err, and the size of the answer in bytes.
 func told(t *testing.T, err error) (error, int) {
 	t.Helper()
 	table := peercall.NewTable(faults, nil)
@@ -34,7 +34,7 @@ func told(t *testing.T, err error) (error, int) {
 	return failed, len(question) + len(answer)
 }
 
-// Ensure that errors keep their meaning between members, and that no two have one code.
+// Ensure that errors keep their type between members, and that no two have the same code.
 func TestFaults(t *testing.T) {
 	seen := map[byte]bool{}
 	for _, fault := range faults {
@@ -74,14 +74,14 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Ensure that the keep-alive of a lease that goes through a follower costs a few bytes there and back.
+// Ensure that the keep-alive of a lease through a follower costs only a few bytes in each direction.
 func TestMethodRenew_size(t *testing.T) {
 	if err, bytes := told(t, nil); err != nil || bytes > 16 {
 		t.Errorf("%d bytes, %v", bytes, err)
 	}
 }
 
-// Ensure that the leader's answer about each lease keeps its meaning and its place.
+// Ensure that the leader's answer for each lease keeps its meaning and its place.
 func TestRenewalsCodec(t *testing.T) {
 	want := []lease.Renewal{
 		{TTLSeconds: 10}, {Err: kv.ErrLeaseNotFound}, {Err: lease.ErrExpired}, {TTLSeconds: kv.MaxLeaseTTLSeconds}, {TTLSeconds: -1},

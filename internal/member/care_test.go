@@ -10,12 +10,12 @@ import (
 	"github.com/quorate/quorate/internal/membership"
 )
 
-// quickCare loses no time.
+// quickCare is a policy that acts without delay.
 func quickCare(mode membership.Mode) membership.Policy {
 	return membership.Policy{Mode: mode, DeadAfterMS: 1000, StableMS: 500, MaxPerHour: 3}
 }
 
-// standby adds a learner that is to stay one.
+// standby adds a learner that stays one.
 func (c *cluster) standby() *node {
 	c.t.Helper()
 	n := c.reserve()
@@ -33,7 +33,7 @@ func (c *cluster) standby() *node {
 	return n
 }
 
-// advised waits until whoever leads advises so.
+// advised waits until the leader gives this advice.
 func (c *cluster) advised(text string) {
 	c.t.Helper()
 	c.await("the advice that "+text, func(*node) bool {
@@ -41,7 +41,7 @@ func (c *cluster) advised(text string) {
 	}, c.running()[0])
 }
 
-// calm waits until whoever leads has no advice.
+// calm waits until the leader has no advice.
 func (c *cluster) calm() {
 	c.t.Helper()
 	c.await("calm", func(*node) bool {
@@ -49,7 +49,7 @@ func (c *cluster) calm() {
 	}, c.running()[0])
 }
 
-// voting is met when a node has applied that exactly these vote, and that nothing is under way.
+// voting is met when a node has applied a configuration with exactly these voters and no change is under way.
 func voting(nodes ...*node) func(*node) bool {
 	var want []consensus.MemberID
 	for _, n := range nodes {
@@ -62,8 +62,8 @@ func voting(nodes ...*node) func(*node) bool {
 	}
 }
 
-// A voter dies, and the standby takes its place for ever, though nobody does anything. Then there is no other one, and
-// nothing happens any more.
+// A voter dies, and the standby replaces it for ever without a request. Then there is no other standby, and nothing happens any
+// more.
 func TestMember_careForMembers_swapsTheDead(t *testing.T) {
 	c := startCared(t, 3, quickCare(membership.ModeAuto))
 	standby := c.standby()
@@ -88,8 +88,8 @@ func TestMember_careForMembers_swapsTheDead(t *testing.T) {
 	c.put(standby, "l")
 }
 
-// Two voters fall silent at once, as behind a broken switch: the leader has its quorum, and keeps still. When one is back,
-// the other one is dead after all.
+// Two voters fall silent at once, as behind a broken switch: the leader still has its quorum, and replaces neither. When one of
+// them is back, the other one counts as dead.
 func TestMember_careForMembers_suspectsTheNetwork(t *testing.T) {
 	c := startCared(t, 5, quickCare(membership.ModeAuto))
 	standby := c.standby()
@@ -111,7 +111,7 @@ func TestMember_careForMembers_suspectsTheNetwork(t *testing.T) {
 	}
 }
 
-// Care that only suggests says what it would do, and does nothing.
+// Under a policy that only suggests, the leader says what it would do, and does nothing.
 func TestMember_Advice_suggests(t *testing.T) {
 	c := startCared(t, 3, quickCare(membership.ModeSuggest))
 	leader := c.leader()
@@ -132,7 +132,7 @@ func TestMember_Advice_suggests(t *testing.T) {
 	c.calm()
 }
 
-// What a member publishes of its zone, the leader shows, and warns by.
+// The leader shows the zones that members publish, and warns about them.
 func TestMember_View_zones(t *testing.T) {
 	c := startCluster(t, 3)
 	leader := c.leader()

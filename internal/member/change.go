@@ -13,12 +13,12 @@ import (
 
 // changer changes the configuration through the log, wherever the leader is.
 type changer struct {
-	confirm   func(ctx context.Context, request *consensus.ChangeRequest) error // the peer URLs in it
+	confirm   func(ctx context.Context, request *consensus.ChangeRequest) error // checks its peer URLs
 	entry     func(ctx context.Context, kind consensus.EntryKind, payload []byte) (kv.Result, error)
 	readIndex func(ctx context.Context) error
-	config    func() consensus.Config // applied here
-	changed   func() <-chan struct{}  // closed when the next one is
-	patience  time.Duration           // with the change before, and with a leader that is new
+	config    func() consensus.Config // the applied one
+	changed   func() <-chan struct{}  // closed at the next one
+	patience  time.Duration           // with an earlier change that is pending, and with a new leader
 	poll      time.Duration
 	stopping  context.Context
 }
@@ -52,11 +52,11 @@ func (c *changer) change(ctx context.Context, request *consensus.ChangeRequest) 
 	}
 }
 
-// confirmTries is how often the peer URLs of a change are looked at, if the configuration changes meanwhile.
+// confirmTries is how often the peer URLs of a change are checked if the configuration changes meanwhile.
 const confirmTries = 5
 
-// confirmed proposes a change whose peer URLs were confirmed, and returns it as it was proposed. Unless the caller expects a
-// certain configuration, it looks again if another one is in force by then.
+// confirmed checks the peer URLs of a change, proposes it, and returns the change as it was proposed. If another configuration
+// is in force by then, it tries again, unless the caller expects a certain configuration.
 func (c *changer) confirmed(ctx context.Context, asked *consensus.ChangeRequest) (*consensus.ChangeRequest, error) {
 	waits := asked.Expected == consensus.ConfigID{}
 	for try := 1; ; try++ {
@@ -74,8 +74,8 @@ func (c *changer) confirmed(ctx context.Context, asked *consensus.ChangeRequest)
 	}
 }
 
-// decided returns the configuration once it is sure that the joint entry applied here was not aborted. An abort comes
-// before the entry has committed, but this member may learn of the commit first; whoever leads now has both or neither.
+// decided returns the configuration once it is certain whether the joint entry that is applied here was aborted. An abort comes
+// before the entry has committed, but this member may learn of the commit first; the present leader has both or neither.
 func (c *changer) decided(ctx context.Context, steps []consensus.ChangeStep) (consensus.Config, error) {
 	if err := c.readIndex(ctx); err != nil {
 		return consensus.Config{}, err
@@ -87,8 +87,8 @@ func (c *changer) decided(ctx context.Context, steps []consensus.ChangeStep) (co
 	return config, nil
 }
 
-// propose proposes a change. If it waits, it does so for an election timeout at most, while the change before is being
-// finished, a new leader has committed nothing yet, or has not heard yet how much of the log the others hold.
+// propose proposes a change. With waits, it tries again for an election timeout at most, while an earlier change is pending, or
+// while a new leader has committed no entry or does not know yet how much of the log the others hold.
 func (c *changer) propose(ctx context.Context, request *consensus.ChangeRequest, waits bool) error {
 	payload := consensus.AppendChangeRequest(nil, request)
 	patience := time.After(c.patience)
@@ -109,7 +109,7 @@ func (c *changer) propose(ctx context.Context, request *consensus.ChangeRequest,
 	}
 }
 
-// abortable reports whether the change may have gone through a joint configuration that somebody can abort.
+// abortable reports whether the change may have used a joint configuration, which another request can abort.
 func abortable(request *consensus.ChangeRequest) bool {
 	switch request.Protocol {
 	case consensus.ProtocolJoint, consensus.ProtocolJointEarly:
@@ -120,7 +120,7 @@ func abortable(request *consensus.ChangeRequest) bool {
 	return false
 }
 
-// fulfils reports whether config is what steps ask for, or is becoming it.
+// fulfils reports whether config is the result of steps, or will be once its next stage is applied.
 func fulfils(config *consensus.Config, steps []consensus.ChangeStep) bool {
 	for i := range steps {
 		id := steps[i].Member.ID
@@ -132,7 +132,7 @@ func fulfils(config *consensus.Config, steps []consensus.ChangeStep) bool {
 				return false
 			}
 		case consensus.ChangeAddLearner:
-			if !votes && !learns { // it may have been promoted since
+			if !votes && !learns { // the learner may have been promoted since
 				return false
 			}
 		case consensus.ChangeDemote:

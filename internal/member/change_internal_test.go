@@ -13,12 +13,12 @@ import (
 	"github.com/quorate/quorate/internal/membership"
 )
 
-// changing is a changer over configurations that are applied one after the other.
+// changing is a changer over configurations that are applied one after another.
 type changing struct {
 	changer
-	applied []consensus.Config // the first is applied now
+	applied []consensus.Config // the first one is applied now
 	news    broadcast.Signal
-	answers []error // to proposals; when they have run out, proposals are applied
+	answers []error // results of proposals; after the last one, proposals are applied
 	asked   int
 	reads   int
 }
@@ -50,7 +50,7 @@ func (c *changing) apply() {
 	c.news.Send()
 }
 
-// Ensure that a change is done when its protocol says so, and that one that was aborted is not taken for done.
+// Ensure that a change is done when the rule of its protocol says so, and that an aborted change does not count as done.
 func TestChanger_change(t *testing.T) {
 	before := consensus.Config{Voters: []consensus.MemberID{1, 2, 3}}
 	joint := consensus.Config{Voters: []consensus.MemberID{1, 2}, Outgoing: []consensus.MemberID{1, 2, 3}}
@@ -60,7 +60,7 @@ func TestChanger_change(t *testing.T) {
 		name     string
 		protocol consensus.Protocol
 		applied  []consensus.Config
-		waits    bool // for the second configuration
+		waits    bool // the change waits for the second configuration
 		reads    int
 		want     error
 	}{
@@ -91,7 +91,7 @@ func TestChanger_change(t *testing.T) {
 	}
 }
 
-// Ensure that a change waits for the one before and for a leader that is new, but not for ever, and not if the caller expects a
+// Ensure that a change waits for a change before it and for a new leader, but not for ever, and not if the caller expects a
 // certain configuration.
 func TestChanger_propose(t *testing.T) {
 	pending := &membership.RefusedError{Reason: consensus.ReasonChangePending}
@@ -127,8 +127,8 @@ func TestChanger_propose(t *testing.T) {
 	})
 }
 
-// Ensure that peer URLs are looked at again if another configuration is in force by the time of the change, unless the caller
-// expects a certain one, and not without end.
+// Ensure that peer URLs are checked again if another configuration is in force by the time of the change, but not without end,
+// and not if the caller expects a certain configuration.
 func TestChanger_confirmed(t *testing.T) {
 	stale := &membership.RefusedError{Reason: consensus.ReasonStaleConfig}
 	seen := consensus.ConfigID{Index: 5, Term: 1}

@@ -14,7 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/member/proposals"
 )
 
-// clientPorts are what package clients sees of a member.
+// clientPorts implement, for a member, the port of package clients.
 type clientPorts struct {
 	leader   *lanes.KnownLeader
 	stores   *datadir.Stores
@@ -23,7 +23,7 @@ type clientPorts struct {
 	peers    *peers
 	caller   *peercall.Caller
 	life     *lifecycle
-	patience time.Duration // with a leader that is told which clients were heard
+	patience time.Duration // timeout of a report to the leader
 }
 
 func newClients(o *Options, ports *clientPorts) *clients.Clients {
@@ -65,7 +65,7 @@ func (p *clientPorts) Await(
 	return p.requests.await(ctx, id, propose)
 }
 
-// TellHeard reports to the leader which native clients this member heard lately.
+// TellHeard reports to the leader the native clients from which this member received something lately.
 func (p *clientPorts) TellHeard(leader consensus.MemberID, heard []consensus.MemberID) error {
 	if leader == consensus.NoMember {
 		return ErrNoLeader
@@ -76,7 +76,7 @@ func (p *clientPorts) TellHeard(leader consensus.MemberID, heard []consensus.Mem
 	return err
 }
 
-// serve takes the reports of other members about their clients, while this one leads.
+// serve takes the reports of other members about their clients, while this member leads.
 func (p *clientPorts) serve(t *peercall.Table, c *clients.Clients) {
 	peercall.Serve(t, &methodHeard, func(_ context.Context, heard []consensus.MemberID) (peercall.Nothing, error) {
 		if !p.leader.Leads() {

@@ -15,7 +15,7 @@ import (
 
 const testClient = consensus.MemberID(0xc11e)
 
-// told is how a proposal of a client ended.
+// told is the outcome of a client's proposal.
 type told struct {
 	result kv.Result
 	err    error
@@ -23,7 +23,7 @@ type told struct {
 
 type teller chan told
 
-// strangers says that no two clients are of one host.
+// strangers reports that no two clients are of one host.
 func strangers(consensus.MemberID) bool { return false }
 
 func (c teller) Complete(result kv.Result, err error) { c <- told{result, err} }
@@ -41,7 +41,7 @@ func (c *cluster) openSession(n *node, keep ...uint64) consensus.SessionID {
 	return session
 }
 
-// proposeFor proposes through a node and returns where the answer comes.
+// proposeFor proposes through a node and returns the channel of the outcome.
 func (c *cluster) proposeFor(n *node, session consensus.SessionID, sequence uint64, key string) teller {
 	c.t.Helper()
 	answer := make(teller, 1)
@@ -81,7 +81,7 @@ func (c *cluster) version(n *node, key string) int64 {
 	return result.KVs[0].Version
 }
 
-// TestMember_ProposeFor asks every member for the same, also after the leader who took it first is gone.
+// TestMember_ProposeFor proposes the same proposal through every member, also after the leader that took it first is gone.
 func TestMember_ProposeFor(t *testing.T) {
 	c := startCluster(t, 3)
 	leader := c.leader()
@@ -128,7 +128,7 @@ func TestMember_ProposeFor(t *testing.T) {
 	}
 }
 
-// pushedClock is the machine's until it is stopped, and then goes on only when a test says so.
+// pushedClock is the machine's clock until it is stopped; from then on the test moves it.
 type pushedClock struct {
 	env.WallClock
 	stopped atomic.Pointer[time.Time]
@@ -146,8 +146,8 @@ func (c *pushedClock) advance(d time.Duration) {
 	c.stopped.Store(&at)
 }
 
-// TestMember_KeepClient retires the sessions of a client that no member hears, and of no other. Time goes on once the leader has
-// heard of the other, so that it does not matter how fast the members are.
+// TestMember_KeepClient checks that the sessions of a silent client are retired, and no others. The clock moves on once the
+// leader has noted contact with the other client, so that the speed of the members does not matter.
 func TestMember_KeepClient(t *testing.T) {
 	const patience = 400 * time.Millisecond
 	clock := &pushedClock{}
@@ -190,14 +190,14 @@ func TestMember_KeepClient(t *testing.T) {
 	}
 }
 
-// open reports whether a session is open, as far as is applied here.
+// open reports whether a session is open, as far as entries are applied at the node.
 func (n *node) open(session consensus.SessionID) bool {
 	machine, release := n.Machine()
 	defer release()
 	return machine.SessionOpen(session)
 }
 
-// leaderHeard reports whether the leader that n follows has heard of a client since a time.
+// leaderHeard reports whether the leader that n follows has noted contact with a client since a time.
 func (c *cluster) leaderHeard(n *node, client consensus.MemberID, since time.Time) bool {
 	return slices.ContainsFunc(c.running(), func(leader *node) bool {
 		return leader.ID() == n.Leader() && !leader.HeardForTesting(client).Before(since)

@@ -37,21 +37,21 @@ const (
 	testPatience = 2 * time.Minute
 )
 
-// cluster is real members in one process: disks in memory, loopback between them.
+// cluster is a cluster of real members in one process: disks in memory, loopback between them.
 type cluster struct {
 	t     *testing.T
 	ctx   context.Context
 	nodes []*node
 	care  membership.Policy
-	// clients is for how long a native client may be silent.
+	// clients is how long a native client may be silent.
 	clients time.Duration
 	clock   env.Clock // the machine's if nil
 	fast    offers.Setting
 	pace    integrity.Pace
-	build   level.Level // what the first members know, in a cluster with the next level (package nextlevel); zero: what ships
+	build   level.Level // level of the first members, in a cluster with the next level (package nextlevel); zero: what ships
 }
 
-// node is one of them; Member is nil while it is down.
+// node is one member of the cluster; Member is nil while it is down.
 type node struct {
 	*member.Member
 	*member.Membership
@@ -60,13 +60,13 @@ type node struct {
 	addr   string
 	fs     *vfs.MemFS
 	peers  *transport.Transport
-	urls   []string // where it says that it is, at its next start
+	urls   []string // peer URLs that it gets at its next start
 	stored *datadir.Data
-	build  level.Level  // what it knows, in a cluster with the next level; zero: what ships
-	listen net.Listener // held until the first start, so that nobody else gets the port
+	build  level.Level  // its level, in a cluster with the next level; zero: what ships
+	listen net.Listener // held until the first start, so that no other process takes the port
 }
 
-// startCluster founds a cluster of members 1, 2, … and waits until it has a leader that hears everybody.
+// startCluster founds a cluster of members 1, 2, … and waits until its leader is in contact with all members.
 func startCluster(t *testing.T, size int) *cluster {
 	t.Helper()
 	return startCared(t, size, membership.Policy{})
@@ -112,7 +112,8 @@ func startWith(t *testing.T, size int, c *cluster) *cluster {
 	return c
 }
 
-// together waits until the leader hears everybody, and all have caught up: before that it refuses what might cost the quorum.
+// together waits until the leader is in contact with all members and all have caught up: before that it refuses changes that
+// may cost the quorum.
 func (c *cluster) together() {
 	c.t.Helper()
 	silent := func(p raft.PeerProgress) bool { return !p.RecentActive || !p.CaughtUp }
@@ -143,7 +144,7 @@ func (n *node) data() datadir.Options {
 	}
 }
 
-// knows is what its build knows.
+// knows is the level of its build.
 func (n *node) knows() apply.Options {
 	if n.build == 0 {
 		return apply.Options{}
@@ -154,7 +155,7 @@ func (n *node) knows() apply.Options {
 func (n *node) create(first consensus.Config) {
 	n.c.t.Helper()
 	identity := wal.Identity{Cluster: testCluster, Member: n.id, Storage: wal.StorageID{1}}
-	binary.BigEndian.PutUint64(identity.Storage[8:], uint64(n.id)) // ids are random: all of it tells two members apart
+	binary.BigEndian.PutUint64(identity.Storage[8:], uint64(n.id)) // all of a storage id must tell members apart
 	if err := datadir.Create(n.data(), identity, first); err != nil {
 		n.c.t.Fatal(err)
 	}
@@ -207,7 +208,7 @@ func (n *node) start() {
 	}
 }
 
-// stop ends a node without a word to the others.
+// stop ends a node as a crash does, without a message to the others.
 func (n *node) stop() {
 	n.c.t.Helper()
 	if n.listen != nil {
@@ -242,13 +243,12 @@ func (c *cluster) leader() *node {
 	return found
 }
 
-// others are the running nodes beside the given ones.
+// others are the running nodes except the given ones.
 func (c *cluster) others(than ...*node) []*node {
 	return slices.DeleteFunc(c.running(), func(n *node) bool { return slices.Contains(than, n) })
 }
 
-// await waits until a condition holds at each of some nodes. Most of what changes makes news; the rest is looked at now
-// and then.
+// await waits until a condition holds at each of some nodes. It checks after each change that a node signals, and now and then.
 func (c *cluster) await(what string, met func(*node) bool, nodes ...*node) {
 	c.t.Helper()
 	poll := time.NewTicker(20 * time.Millisecond)

@@ -19,7 +19,7 @@ func (c appliedConfig) withID() (consensus.Config, consensus.ConfigID) {
 	return machine.Config()
 }
 
-// removed reports whether a member was removed for ever.
+// removed reports whether a member was removed for ever, as far as entries are applied here.
 func (c appliedConfig) removed(id consensus.MemberID) bool {
 	machine, release := c.stores.Machine()
 	defer release()
@@ -27,7 +27,7 @@ func (c appliedConfig) removed(id consensus.MemberID) bool {
 	return removed
 }
 
-// nameOf is what people call a member.
+// nameOf returns the name of a member for operators.
 func (c appliedConfig) nameOf(id consensus.MemberID) string {
 	config := c.now()
 	if known, ok := config.Member(id); ok && known.Name != "" {

@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// conflictWords say what a refused log means, and what to do. own is the member that refuses it.
+// conflictWords explain a refused log to the operator, and what to do. own is the member that refuses it.
 func conflictWords(e *raft.LogConflict, own, leader string) string {
 	return fmt.Sprintf("%s refuses the log of its leader %s (%v) of term %d: entry %v there is not entry %d here, which is "+
 		"committed. If this lasts, a disk was put back to an earlier state, or lost: acknowledged writes may be missing at "+

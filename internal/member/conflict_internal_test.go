@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/internal/member/lanes"
 )
 
-// Ensure that what was refused of a leader's log is an alarm as long as that leader leads, and that the alarm lets nobody empty
-// what may be the only copy before all else is said.
+// Ensure that a refused log of a leader is an alarm as long as that leader leads, and that the alarm does not begin with the
+// advice to empty the data directory: it may be the only copy.
 func TestKnownLeader_refused(t *testing.T) {
 	k := lanes.NewKnownLeader(1)
 	e := raft.LogConflict{Leader: 2, Term: 5, At: consensus.Position{Index: 10, Term: 5}, Own: 4}

@@ -12,12 +12,12 @@ import (
 	"github.com/quorate/quorate/internal/member/proposals"
 )
 
-// ear is where a client hears what all members say.
+// ear receives, for a test client, the messages of all members.
 type ear chan consensus.Message
 
 func (e ear) Hear(m consensus.Message) { e <- m }
 
-// listen lets the test client hear every member, until the test ends.
+// listen makes the test client listen to every member, until the test ends.
 func (c *cluster) listen() ear {
 	c.t.Helper()
 	e := make(ear, 100)
@@ -31,7 +31,7 @@ func (c *cluster) listen() ear {
 	return e
 }
 
-// level waits until every member has applied what the others have.
+// level waits until all members have applied the same entries.
 func (c *cluster) level() {
 	c.t.Helper()
 	for _, n := range c.running() {
@@ -45,7 +45,7 @@ func putCommand(key string) *kv.Command {
 	return &kv.Command{Put: &kv.PutOp{Key: []byte(key), Value: []byte("v")}}
 }
 
-// offer offers a put to some members as a client does that goes in the state of one of them.
+// offer offers a put to some members, as a client does that knows the cluster in the state on.
 func (c *cluster) offer(on clients.ClusterState, id consensus.ProposalID, key string, done proposals.Completion, to ...*node) {
 	c.t.Helper()
 	for _, n := range to {
@@ -74,8 +74,8 @@ func (c *cluster) heard(e ear) consensus.Message {
 	}
 }
 
-// heardOn returns the next verdict on a proposal that is given in a state; false if there may be none: the state is not that of n
-// any more, or the answer has come while a verdict was lost, as any message may be.
+// heardOn returns the next verdict on a proposal that was offered in the state on; false if there may be none: n has another
+// state by now, or the result has come while a verdict was lost, as any message may be.
 func (c *cluster) heardOn(
 	on *clients.ClusterState, n *node, e ear, id consensus.ProposalID, answer teller,
 ) (consensus.Message, bool) {
@@ -87,7 +87,7 @@ func (c *cluster) heardOn(
 		}
 		select {
 		case m := <-e:
-			if m.Term == on.Term && len(m.Verdicts) > 0 && m.Verdicts[0].Proposal == id { // else one of those before
+			if m.Term == on.Term && len(m.Verdicts) > 0 && m.Verdicts[0].Proposal == id { // else of an earlier one
 				return m, true
 			}
 		case <-changed:
@@ -101,7 +101,7 @@ func (c *cluster) heardOn(
 	}
 }
 
-// openFastPath waits for a leader in whose state clients may propose by themselves.
+// openFastPath waits for a leader in whose state clients may use the fast path.
 func (c *cluster) openFastPath() (*node, clients.ClusterState) {
 	c.t.Helper()
 	leader := c.leader()
@@ -112,7 +112,7 @@ func (c *cluster) openFastPath() (*node, clients.ClusterState) {
 	return c.openFastPath()
 }
 
-// TestMember_Offer has a client count for itself: what it concludes is what the log says in the end.
+// TestMember_Offer checks that a client that counts verdicts itself concludes what the log says in the end.
 func TestMember_Offer(t *testing.T) {
 	c := startCluster(t, 3)
 	session := c.openSession(c.leader())
@@ -133,7 +133,7 @@ func TestMember_Offer(t *testing.T) {
 		for range 3 {
 			m, same := c.heardOn(&on, leader, e, id, answer)
 			if !same {
-				break // the answer comes all the same, if it has not yet
+				break // the result still comes, if it has not yet
 			}
 			v := m.Verdicts[0]
 			if m.To != testClient || m.Config != on.Config {
@@ -177,7 +177,8 @@ func (c *cluster) noneHeld() {
 	c.await("the end of its records", func(n *node) bool { return n.FastCounts().Held == 0 }, c.running()...)
 }
 
-// TestMember_Offer_orphan gives up what a client left with voters and never proposed, and says so if it comes back.
+// TestMember_Offer_orphan checks that the members give up a proposal that a client left with voters and never proposed, and
+// that they say so if the client comes back.
 func TestMember_Offer_orphan(t *testing.T) {
 	c := startCluster(t, 3)
 	leader := c.leader()
@@ -210,7 +211,7 @@ func TestMember_Offer_orphan(t *testing.T) {
 	}
 }
 
-// TestMember_Offer_retired forgets what was left under a session that has ended.
+// TestMember_Offer_retired checks that members forget the records of a session that has ended.
 func TestMember_Offer_retired(t *testing.T) {
 	c := startCluster(t, 3)
 	leader := c.leader()
@@ -235,7 +236,7 @@ func TestMember_Offer_retired(t *testing.T) {
 	}
 }
 
-// TestMember_ListenFor lets nobody take a member's name.
+// TestMember_ListenFor checks that a client cannot listen under a member's id.
 func TestMember_ListenFor(t *testing.T) {
 	c := startCluster(t, 1)
 	n := c.leader()

@@ -27,7 +27,7 @@ func nameIn(config consensus.Config, id consensus.MemberID) string {
 	return known.Name
 }
 
-// unconnected returns the other members of the configuration that no connection leads to, with their names, and with all URLs
+// unconnected returns the other members of the configuration to which no connection leads, with their names, and with all URLs
 // at which they may be.
 func unconnected(
 	self consensus.MemberID, applied *appliedConfig, connections *peers, told *toldAddresses,
@@ -41,7 +41,7 @@ func unconnected(
 	return unmet
 }
 
-// greet asks whoever listens at a peer URL who it is.
+// greet asks the process at a peer URL for its identity.
 func (p *peers) greet(ctx context.Context, url string) (g identity.Greeting, err error) {
 	body, err := p.transport.CallURL(ctx, url, MethodGreet, nil, MostGreeting)
 	if err != nil {
@@ -50,7 +50,7 @@ func (p *peers) greet(ctx context.Context, url string) (g identity.Greeting, err
 	return g, json.Unmarshal(body, &g)
 }
 
-// claimOf is what a member says of itself.
+// claimOf is the claim that a member makes when it connects.
 func claimOf(data *datadir.Data) identity.Claim {
 	own := &data.Identity
 	return identity.Claim{Cluster: own.Cluster, Epoch: own.Epoch, Member: own.Member, Life: data.Life()}

@@ -15,19 +15,19 @@ var (
 	ErrStopped = lanes.ErrStopped
 	// ErrNoLeader means that no leader was known when the caller's time ran out.
 	ErrNoLeader = proposals.ErrNoLeader
-	// ErrTimeout means that a leader was there but the request did not finish in time. It may still happen.
+	// ErrTimeout means that a leader was known but the request did not finish in time. It may still happen.
 	ErrTimeout = lanes.ErrTimeout
 	// ErrLeaderFailed is a timeout during which the leader was lost. It may still happen.
 	ErrLeaderFailed = proposals.ErrLeaderFailed
 	// ErrConnectionLost is a timeout while the connection to the leader was down. It may still happen.
 	ErrConnectionLost = lanes.ErrConnectionLost
-	// ErrTooManyRequests means that too much is waiting already; nothing happened.
+	// ErrTooManyRequests means that too many requests are waiting already; nothing happened.
 	ErrTooManyRequests = proposals.ErrTooMany
 	// ErrTooLarge means that the encoded command exceeds MaxRequestBytes; nothing happened.
 	ErrTooLarge = proposals.ErrTooLarge
 	// ErrRemoved means that the cluster removed this member for ever.
 	ErrRemoved = applier.ErrRemoved
-	// ErrNotLeader means that only the leader can do this.
+	// ErrNotLeader means that only the leader can handle the request.
 	ErrNotLeader = expiry.ErrNotLeader
 	// ErrBadTransferee means that leadership cannot go to that member.
 	ErrBadTransferee = errors.New("member: bad leader transferee")
@@ -35,7 +35,7 @@ var (
 	ErrTransferTimeout = errors.New("member: leadership transfer timed out")
 )
 
-// CordonedError means that leadership was to go to a member that is cordoned, or has the CORRUPT alarm.
+// CordonedError refuses leadership for a member that is cordoned or has the CORRUPT alarm.
 type CordonedError struct {
 	Name    string
 	Corrupt bool
@@ -49,8 +49,8 @@ func (e *CordonedError) Error() string {
 		"%s` first", e.Name, e.Name)
 }
 
-// AsksAgain reports whether err says that nobody was there, or no leader, or not in time, so that a process which wants to join
-// asks again.
+// AsksAgain reports whether a process that wants to join should ask again after err: no process answered, no leader was known,
+// or the time ran out.
 func AsksAgain(err error) bool {
 	for _, passing := range []error{
 		ErrNoLeader, ErrNotLeader, ErrTimeout, ErrLeaderFailed, ErrConnectionLost, ErrStopped, ErrTooManyRequests,

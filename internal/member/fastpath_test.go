@@ -14,21 +14,21 @@ import (
 	"github.com/quorate/quorate/internal/member/proposals"
 )
 
-// toldPut is a put of a key of its own, and what its proposer was told of it.
+// toldPut is a put of a key of its own, and the answer that its proposer got.
 type toldPut struct {
 	key      string
 	revision kv.Revision
 	route    proposals.Route
 }
 
-// putEverywhere puts keys through every running member at the same time, and returns what was acknowledged.
+// putEverywhere puts keys through every running member at the same time, and returns the acknowledged puts.
 func (c *cluster) putEverywhere(round, count int) []toldPut {
 	c.t.Helper()
 	_, wait := c.beginPuts(round, count)
 	return wait()
 }
 
-// beginPuts does that while the test goes on. Underway tells once that a put was acknowledged.
+// beginPuts is putEverywhere while the test goes on. underway is closed once a put was acknowledged.
 func (c *cluster) beginPuts(round, count int) (underway <-chan struct{}, wait func() []toldPut) {
 	c.t.Helper()
 	first := make(chan struct{})
@@ -67,7 +67,7 @@ func (c *cluster) beginPuts(round, count int) (underway <-chan struct{}, wait fu
 	}
 }
 
-// checkTold looks for every acknowledged put at every running member, at the revision that was told.
+// checkTold looks for every acknowledged put on every running member, at the acknowledged revision.
 func (c *cluster) checkTold(acked []toldPut) {
 	c.t.Helper()
 	revisions := map[kv.Revision]string{}
@@ -100,8 +100,8 @@ func routesOf(acked []toldPut) map[proposals.Route]int {
 	return routes
 }
 
-// Five members write at the same time and answer early; the leader stops, and all of them do. What was acknowledged is
-// there at its revision, whatever the route, and the fast path is open again each time.
+// Five members write at the same time and answer before the commit; the leader stops, and later all of them. Acknowledged
+// writes are there at their revisions, whatever their route, and the fast path is open again each time.
 func TestMember_fastPath(t *testing.T) {
 	c := startFast(t, 5, offers.Always)
 	var acked []toldPut
@@ -136,7 +136,7 @@ func TestMember_fastPath(t *testing.T) {
 	c.await("every record forgotten", func(n *node) bool { return n.FastCounts().Held == 0 }, c.running()...)
 }
 
-// Where the fast path is off, or can gain nothing, nothing is offered.
+// Where the fast path is turned off, or gains nothing, nothing is offered.
 func TestMember_fastPath_closed(t *testing.T) {
 	for name, row := range map[string]struct {
 		size int
@@ -158,7 +158,7 @@ func TestMember_fastPath_closed(t *testing.T) {
 	}
 }
 
-// A put whose caller has gone may still be decided; its member goes on, and so do others.
+// A put whose caller has gone may still be decided; its member goes on, and so do the others.
 func TestMember_fastPath_abandoned(t *testing.T) {
 	c := startFast(t, 5, offers.Always)
 	for i := range 50 {

@@ -19,29 +19,29 @@ import (
 	"github.com/quorate/quorate/internal/transport"
 )
 
-// Description is what a member tells one that wants to join.
+// Description is a member's answer to a process that wants to join.
 type Description struct {
 	Cluster consensus.ClusterID `json:"cluster"`
 	Epoch   consensus.Epoch     `json:"epoch"`
 	Members []consensus.Member  `json:"members"`
-	// Learners are the ids among Members that do not vote.
+	// Learners are the ids among Members that are learners.
 	Learners []consensus.MemberID `json:"learners,omitempty"`
-	// Published are the ids among Members that have been up once, Bound those that have a data directory.
+	// Published are the ids among Members that have been up once, Bound those that have a data directory bound.
 	Published []consensus.MemberID `json:"published,omitempty"`
 	Bound     []consensus.MemberID `json:"bound,omitempty"`
 	Level     level.Level          `json:"level"` // the active feature level
-	// NeedsMemory is the least --memory, in bytes, with which a process starts that holds the leases of the cluster.
+	// NeedsMemory is the least --memory, in bytes, with which a process can hold the leases of the cluster.
 	NeedsMemory int64 `json:"needs_memory,omitempty"`
 }
 
 var errNoCluster = status.Error(codes.Unavailable, "member: it does not know its cluster yet")
 
-// Describe asks whoever listens at a peer URL about its cluster, for a member that wants to join.
+// Describe asks the process at a peer URL about its cluster, for a process that wants to join.
 func Describe(ctx context.Context, o transport.Options, url string) (Description, error) {
 	return callURL(ctx, o, url, &methodDescribe, peercall.Nothing{})
 }
 
-// greeter tells others who this member is, also those that are no members.
+// greeter tells other processes the identity of this member. They need not be members.
 type greeter struct {
 	claim     identity.Claim
 	config    *appliedConfig
@@ -50,13 +50,14 @@ type greeter struct {
 	connected func(id consensus.MemberID) bool
 }
 
-// serve answers those who want to join, and members that do not find others.
+// serve answers processes that want to join, and members that look for other members.
 func (g *greeter) serve(t *peercall.Table) {
 	peercall.Serve(t, &methodDescribe, g.describe)
 	peercall.Serve(t, &methodAddresses, g.addresses)
 }
 
-// addresses tells where the members are as far as is known here: also without a leader, whom they may need for one.
+// addresses returns the addresses of all members as they are applied here. It needs no leader: the caller may need the
+// addresses to find one.
 func (g *greeter) addresses(context.Context, peercall.Nothing) (autopilot.Whereabouts, error) {
 	config, id := g.config.withID()
 	if len(config.Members) == 0 {
@@ -87,8 +88,8 @@ func (g *greeter) describe(ctx context.Context, _ peercall.Nothing) (Description
 	return d, nil
 }
 
-// greet says who this member is, and how the caller, which may have lost its disk, is bound here. What others are bound to is
-// for members only.
+// greet returns the identity of this member and the binding of the caller, which may have lost its disk. It does not show the
+// bindings of other members: those are for members only.
 func (g *greeter) greet(ctx context.Context) ([]byte, error) {
 	config, caller := g.config.now(), transport.CallerClaim(ctx)
 	if len(config.Members) == 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/member/offers"
 )
 
-// host is the member as its lanes see it.
+// host is the lanes.Host of the member.
 type host struct{ *Member }
 
 var _ lanes.Host = host{}
@@ -64,10 +64,10 @@ func (h host) Connected(to consensus.MemberID) bool { return h.peers.connected(t
 // Taken implements lanes.Host.
 func (h host) Taken(inputs []raft.Input) { h.clients.Taken(inputs) }
 
-// Stepped shows others the state of the core.
+// Stepped publishes the state of the core.
 func (h host) Stepped(replica *raft.Replica) {
 	if replica.Leader() != consensus.NoMember && h.epochs.State().Mute() {
-		h.epochs.Update(true) // before anything is asked of the leader: a mute member drops its answers
+		h.epochs.Update(true) // before the core asks the leader anything: a mute member drops the answers
 	}
 	h.clients.Follow(replica, h.options.FastPath != offers.Never)
 	h.status.answer(replica)
@@ -88,7 +88,7 @@ func (p *peers) configure(config *consensus.Config) {
 	}
 }
 
-// Observed writes an event to the log, and takes note of some.
+// Observed logs an event, and handles some.
 func (h host) Observed(event raft.Event) {
 	switch e := event.(type) {
 	case raft.Denied:
@@ -104,13 +104,13 @@ func (h host) Observed(event raft.Event) {
 	h.options.Logger.Info(event.String())
 }
 
-// leave ends this member, which the cluster has removed, once departure.leave lets it.
+// leave ends this member, which the cluster has removed, when departure.leave returns.
 func (h host) leave() {
 	h.departure.leave(h.life.stopping, h.options.electionTimeout(), h.options.TickInterval)
 	h.life.fail(ErrRemoved)
 }
 
-// ApplyBatch lets the state machine apply a batch, with memory for the answers to proposals of this member's callers.
+// ApplyBatch applies a batch to the state machine, with memory for the results of proposals for which callers wait here.
 func (h host) ApplyBatch(batch []consensus.Entry) ([]kv.Result, error) {
 	if h.options.Applied == nil {
 		return h.data.Machine.ApplyFor(batch, h.room)
@@ -123,7 +123,7 @@ func (h host) ApplyBatch(batch []consensus.Entry) ([]kv.Result, error) {
 	return results, err
 }
 
-// room returns memory for the answer to a proposal that a caller waits for here; nil for others.
+// room returns memory for the result of a proposal for which a caller waits here; nil for other proposals.
 func (h host) room(id consensus.ProposalID) kv.Account {
 	if !h.lanes.Node().Awaits(id) {
 		return nil
@@ -131,7 +131,7 @@ func (h host) room(id consensus.ProposalID) kv.Account {
 	return h.options.Answers.Open(0)
 }
 
-// Applied takes note of what a batch has changed.
+// Applied notes the changes that a batch has made.
 func (h host) Applied(batch []consensus.Entry, _ []kv.Result) {
 	if slices.ContainsFunc(batch, ofConfig) {
 		h.noteRemoval()
@@ -140,7 +140,7 @@ func (h host) Applied(batch []consensus.Entry, _ []kv.Result) {
 	h.integrity.Note()
 }
 
-// Restored takes note of what a snapshot has changed that replaced the store.
+// Restored notes the changes of a snapshot that has replaced the store.
 func (h host) Restored(consensus.SnapshotMeta, *apply.Machine) {
 	h.noteRemoval()
 	h.integrity.Note()

@@ -61,8 +61,9 @@ type nobody struct{}
 
 func (nobody) Complete(kv.Result, error) {}
 
-// Ensure that a member that has just met its leader takes the leader's answers by the time at which its first questions and
-// proposals leave, and not from the next tick on: it repeats what has no answer after three election timeouts only.
+// Ensure that a member that has just learned its leader accepts that leader's answers from the time at which its first
+// questions and proposals leave, and not only from the next tick on: it repeats a request without an answer only after three
+// election timeouts.
 func TestHost_Stepped_hearsAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/member/peercall"
 )
 
-// newIntegrity makes the comparison of members (package integrity) for this one.
+// newIntegrity makes the comparison of this member with others (package integrity).
 func newIntegrity(
 	o *Options, leader *lanes.KnownLeader, config *appliedConfig, requests *requests, caller *peercall.Caller,
 	put func(inputs ...raft.Input),
@@ -29,7 +29,7 @@ func newIntegrity(
 	})
 }
 
-// serveIntegrity answers members that compare themselves with this one.
+// serveIntegrity answers members that compare themselves with this member.
 func serveIntegrity(t *peercall.Table, checker *integrity.Checker) {
 	for _, kind := range []integrity.Kind{integrity.Chain, integrity.Contents} {
 		peercall.Serve(t, integrityMethod(kind), func(ctx context.Context, q integrity.Question) (integrity.Answer, error) {

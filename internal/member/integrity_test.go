@@ -14,7 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// flipBit changes one bit of the value that a store holds of a key, below everything that watches over it.
+// flipBit changes one bit of the value of a key in a store, below all checksums of the member.
 func flipBit(t *testing.T, eng engine.Engine, key string) {
 	t.Helper()
 	it, err := eng.NewIter([]byte{engine.VersionedTable}, []byte{engine.VersionedTable + 1})
@@ -52,8 +52,8 @@ func startCompared(t *testing.T, size int, pace integrity.Pace) *cluster {
 
 const often = 50 * time.Millisecond
 
-// One bit that differs in the store of one member is found by the next comparison of contents. That member stops serving,
-// the others go on.
+// One bit that differs in the store of one member is found by the next comparison of contents. That member stops serving; the
+// others go on.
 func TestMember_compareContents_findsOneBit(t *testing.T) {
 	c := startCompared(t, 3, integrity.Pace{Contents: often})
 	leader := c.leader()
@@ -92,15 +92,15 @@ func TestMember_compareContents_off(t *testing.T) {
 	}
 }
 
-// A member whose store was changed while it was down shows it by the chain, as soon as an entry meets what was changed,
-// without anybody reading a whole store.
+// A member whose store was changed while it was down is found by the chains of hashes as soon as an entry touches a changed
+// key: no member reads its whole store.
 func TestMember_compareChains_findsWhatEntriesMeet(t *testing.T) {
 	c := startCompared(t, 3, integrity.Pace{Chains: often})
 	leader := c.leader()
 	c.put(leader, "damaged")
 	sick := c.others(leader)[0]
 	c.await("the put", func(n *node) bool { return n.has("damaged") }, sick)
-	if err := sick.stored.Engine.Flush(); err != nil { // else the store may not hold the put yet: the log does
+	if err := sick.stored.Engine.Flush(); err != nil { // else only the log may hold the put yet
 		t.Fatal(err)
 	}
 	sick.stop()
@@ -113,12 +113,12 @@ func TestMember_compareChains_findsWhatEntriesMeet(t *testing.T) {
 		t.Fatal(err)
 	}
 	sick.start()
-	c.put(c.leader(), "damaged") // replaces it
+	c.put(c.leader(), "damaged") // an entry that touches the changed key
 	c.await("the alarm", func(n *node) bool { return n.marks(sick.id) && n.Corrupt() == (n == sick) }, c.running()...)
 	c.put(c.leader(), "the others go on")
 }
 
-// A leader that differs from its followers marks itself, and hands leadership over.
+// A leader that differs from its followers marks itself corrupt, and hands leadership over.
 func TestMember_compareContents_corruptLeader(t *testing.T) {
 	c := startCompared(t, 3, integrity.Pace{Contents: often})
 	sick := c.leader()
@@ -132,7 +132,7 @@ func TestMember_compareContents_corruptLeader(t *testing.T) {
 	c.put(others[0], "the others go on")
 }
 
-// Two members that differ: nobody knows who is right, so both stop, and writes with them.
+// If two members differ, no majority shows which one is right: both stop serving, and writes stop.
 func TestMember_compareContents_undecided(t *testing.T) {
 	c := startCompared(t, 2, integrity.Pace{Contents: often})
 	leader := c.leader()
@@ -161,7 +161,7 @@ func (n *node) marks(id consensus.MemberID) bool {
 	return slices.Contains(n.alarms(), kv.Alarm{Member: uint64(id), Kind: kv.AlarmCorrupt})
 }
 
-// A member whose store differs by one bit is told so before it serves; the others are not.
+// A member whose store differs by one bit learns it before it serves; the other members do not.
 func TestMember_CompareAtStart(t *testing.T) {
 	c := startCompared(t, 3, integrity.Pace{})
 	leader := c.leader()

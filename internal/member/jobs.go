@@ -15,7 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/membership/autopilot"
 )
 
-// jobTable reads the jobs of the cluster as they are applied here.
+// jobTable reads the cluster's jobs as they are applied here.
 type jobTable struct {
 	machine    func() (*apply.Machine, func())
 	logger     *slog.Logger
@@ -23,7 +23,7 @@ type jobTable struct {
 	unreadable sync.Once
 }
 
-// applied wakes those who wait for a change, once entries are applied.
+// applied wakes the goroutines that wait for a change of the jobs, once entries are applied.
 func (t *jobTable) applied(entries []consensus.Entry) {
 	for i := range entries {
 		if entries[i].Kind == consensus.EntryCommand && kv.IsJob(entries[i].Payload) {
@@ -45,7 +45,8 @@ func (t *jobTable) rows() []autopilot.Row {
 	return rows
 }
 
-// JobRows decodes rows of the state machine, oldest first. Those that it cannot read it leaves out, and says why of one.
+// JobRows decodes the state machine's rows of jobs, oldest first. It leaves out rows that it cannot decode, and returns the
+// last such error.
 func JobRows(stored []apply.Job) (rows []autopilot.Row, unreadable error) {
 	rows = make([]autopilot.Row, 0, len(stored))
 	for i := range stored {
@@ -65,7 +66,7 @@ func JobRows(stored []apply.Job) (rows []autopilot.Row, unreadable error) {
 	return rows, unreadable
 }
 
-// JobOp is the command that writes a row.
+// JobOp returns the command that writes a row.
 func JobOp(w *autopilot.Write) *kv.JobOp {
 	op := &kv.JobOp{ID: uint64(w.Job.ID), Version: w.Version, Body: w.Job.Encode()}
 	for _, id := range w.Forget {

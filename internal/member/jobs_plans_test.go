@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/internal/membership/autopilot"
 )
 
-// A change that was planned before somebody else's change is refused, also when that one was made by a job which has ended,
-// and the refusal says what has changed.
+// A job that was planned before another change is refused, also when that change was made by a job that has ended, and the
+// refusal names the difference.
 func TestMember_StartJob_stalePlan(t *testing.T) {
 	c := startCluster(t, 3)
 	leader := c.leader()
@@ -40,8 +40,8 @@ func TestMember_StartJob_stalePlan(t *testing.T) {
 	}
 }
 
-// A job that was asked for between plan and start refuses the start, though it has changed nothing yet; one that the plan
-// told of does not.
+// A job that was requested between plan and start refuses the start, though it has changed nothing yet; a job that the plan
+// showed does not.
 func TestMember_StartJob_unseenJob(t *testing.T) {
 	c := startCluster(t, 3)
 	leader := c.leader()
@@ -77,7 +77,7 @@ func TestMember_StartJob_unseenJob(t *testing.T) {
 	}
 }
 
-// The place of a member is taken once, whoever asks.
+// Only one job may replace a member.
 func TestMember_StartJob_replacesOnce(t *testing.T) {
 	c := startCluster(t, 3)
 	leader := c.leader()
@@ -108,7 +108,7 @@ func TestMember_StartJob_replacesOnce(t *testing.T) {
 	}
 }
 
-// A process that is started does not take the vote of a member that works, nor the name of another one.
+// A process that joins does not take the vote of a working member, nor the name of another member.
 func TestMember_Join_replacesNoLiveVoter(t *testing.T) {
 	c := startCluster(t, 3)
 	leader := c.leader()

@@ -9,7 +9,8 @@ import (
 	"github.com/quorate/quorate/internal/membership"
 )
 
-// A newcomer that nobody starts holds up neither the replacement of a dead voter nor the command that takes it back.
+// A newcomer that is never started blocks neither the replacement of a dead voter nor the command that removes the newcomer
+// again.
 func TestMember_StartJob_passesNewcomerThatNeverStarts(t *testing.T) {
 	c := startCluster(t, 3)
 	leader := c.leader()
@@ -43,7 +44,7 @@ func TestMember_StartJob_passesNewcomerThatNeverStarts(t *testing.T) {
 	}
 }
 
-// A newcomer that is not started in time is taken back, and the job says so.
+// A newcomer that is not started in time is removed again, and its job says so.
 func TestMember_StartJob_expires(t *testing.T) {
 	c := startCluster(t, 1)
 	leader := c.leader()

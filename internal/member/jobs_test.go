@@ -35,8 +35,8 @@ func inState(id membership.JobID, state membership.State) func(*node) bool {
 	return func(n *node) bool { return n.job(id).State == state }
 }
 
-// A job is begun under one leader and ended under another, though the first is gone in the middle of it; what it removed
-// is told, and the first leader finds the job as it ended when it comes back.
+// A job begins under one leader and ends under another, because the first leader stops in the middle of it. The removed member
+// learns of its removal, and the first leader finds the job as it ended when it comes back.
 func TestMember_StartJob_outlivesTheLeader(t *testing.T) {
 	c := startCluster(t, 3)
 	first := c.leader()
@@ -77,7 +77,7 @@ func TestMember_StartJob_outlivesTheLeader(t *testing.T) {
 	}
 }
 
-// The leader goes by its own job: it hands over, and the next one removes it.
+// A job removes the leader that runs it: the leader hands over, and the next one removes it.
 func TestMember_StartJob_removesItsLeader(t *testing.T) {
 	c := startCluster(t, 3)
 	first := c.leader()
@@ -133,7 +133,7 @@ func TestMember_StartJob_refusals(t *testing.T) {
 	}
 }
 
-// Jobs wait for each other; one that waits ends at once when it is cancelled, and one that runs takes back what it did.
+// Jobs wait for each other. A waiting job ends at once when it is cancelled, and a running job reverts its changes.
 func TestMember_CancelJob(t *testing.T) {
 	c := startCluster(t, 3)
 	leader := c.leader()

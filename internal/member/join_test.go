@@ -51,7 +51,7 @@ func TestMember_Join_isTheSameUntilStarted(t *testing.T) {
 	}
 }
 
-// A member joins in place of one that is called by its name, which is dead.
+// A process joins in place of a dead member with the same name.
 func TestMember_Join_replaces(t *testing.T) {
 	c := startCluster(t, 3)
 	leader := c.leader()
@@ -81,7 +81,7 @@ func TestMember_Join_replaces(t *testing.T) {
 	}
 }
 
-// Who joins in place of a learner that is to stay one is to stay one too: the voters stay as many as they are.
+// A process that joins in place of a learner that stays one becomes such a learner, too: the number of voters does not change.
 func TestMember_Join_replacesLearner(t *testing.T) {
 	c := startCluster(t, 1)
 	leader, old, in := c.leader(), c.reserve(), c.reserve()
@@ -99,7 +99,7 @@ func TestMember_Join_replacesLearner(t *testing.T) {
 	}
 }
 
-// A machine that lost its disk comes back under its old URL: the dead member makes room, and the newcomer is another one.
+// A machine that lost its disk comes back under its old URL: the dead member is removed, and the newcomer gets another id.
 func TestMember_Join_takesOverURL(t *testing.T) {
 	c := startCluster(t, 3)
 	leader := c.leader()
@@ -125,7 +125,7 @@ func TestMember_Join_takesOverURL(t *testing.T) {
 	}
 }
 
-// Ensure that nobody joins unasked while users must log in, and that who was added by root does.
+// Ensure that no process joins without a token while authentication is enabled, and that a member that root has added does.
 func TestMember_Join_withAuthentication(t *testing.T) {
 	c := startCluster(t, 1)
 	leader := c.leader()
@@ -165,7 +165,8 @@ func TestMember_Join_withAuthentication(t *testing.T) {
 	}
 }
 
-// Ensure that who was admitted and asks again, as whoever is refused for something else does each second, writes nothing.
+// Ensure that a process that was admitted and asks again writes nothing: a process that is refused for another reason asks each
+// second.
 func TestMember_Join_admittedBefore(t *testing.T) {
 	c := startCluster(t, 1)
 	leader := c.leader()
@@ -173,7 +174,8 @@ func TestMember_Join_admittedBefore(t *testing.T) {
 	c.publish(leader, "taken")
 	request := autopilot.JoinRequest{Name: "taken", PeerURLs: []string{"http://10.0.0.1:1"}, Token: text}
 	var wrote []consensus.Index
-	// The member itself writes something now and then. Requests that each write something never write nothing twice in a row.
+	// The member itself writes something now and then. If each request wrote something, there would never be two in a row that
+	// did not.
 	for len(wrote) < 20 && (len(wrote) < 3 || !slices.Equal(wrote[len(wrote)-2:], []consensus.Index{0, 0})) {
 		before := leader.Status().LastIndex
 		_, err := member.Join(c.ctx, transport.Options{Logger: slog.New(slog.DiscardHandler)}, leader.url(), request)

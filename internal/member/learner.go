@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/member/peercall"
 )
 
-// learner asks the members that this one finds where the others are, while it hears no leader: autopilot.Learned says when.
+// learner asks other members for the members' addresses while this member knows no leader: autopilot.Learned says when.
 type learner struct {
 	claim  identity.Claim
 	told   *toldAddresses
@@ -23,10 +23,10 @@ type learner struct {
 	electionTimeout time.Duration
 }
 
-// learnInterval is how often a member looks whether it hears no leader.
+// learnInterval is how often a member checks whether it knows a leader.
 const learnInterval = 500 * time.Millisecond
 
-// run is the goroutine of the questions.
+// run is the goroutine that asks.
 func (l *learner) run(ctx context.Context) error {
 	begun := l.clock.Now()
 	return lookEvery(ctx, min(learnInterval, l.electionTimeout), func() {
@@ -37,12 +37,12 @@ func (l *learner) run(ctx context.Context) error {
 	})
 }
 
-// ask asks whoever listens at some URLs, all at once, for an election timeout at most.
+// ask asks the processes at some URLs, all at once, for an election timeout at most.
 func (l *learner) ask(ctx context.Context, urls []string) {
 	ctx, cancel := context.WithTimeout(ctx, l.electionTimeout)
 	defer cancel()
 	var asking sync.WaitGroup
-	var reading sync.Mutex // one at a time: an answer may take many times its bytes when it is read
+	var reading sync.Mutex // one answer at a time: decoded, it may take many times its bytes
 	for _, url := range urls {
 		asking.Go(func() {
 			raw, err := l.peers.askAddresses(ctx, url)
@@ -59,7 +59,7 @@ func (l *learner) ask(ctx context.Context, urls []string) {
 	asking.Wait()
 }
 
-// askAddresses asks whoever listens at a peer URL where the members are.
+// askAddresses asks the process at a peer URL for the members' addresses.
 func (p *peers) askAddresses(ctx context.Context, url string) (answer []byte, err error) {
 	body, err := peercall.Encode(&methodAddresses, consensus.ConfigID{}, peercall.Nothing{})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/member/peercall"
 )
 
-// newRevoker makes what revokes leases that have expired, while this member leads.
+// newRevoker makes the part that revokes expired leases while this member leads.
 func newRevoker(
 	o *Options, stores *datadir.Stores, leader *lanes.KnownLeader, requests *requests, checker *integrity.Checker,
 ) *expiry.Revoker {
@@ -24,7 +24,7 @@ func newRevoker(
 	})
 }
 
-// leaseCalls are requests about leases, which only the leader can answer: its clock counts.
+// leaseCalls are requests about leases. Only the leader can answer them, because its clock counts.
 type leaseCalls struct {
 	leader   *lanes.KnownLeader
 	revoker  *expiry.Revoker
@@ -32,7 +32,7 @@ type leaseCalls struct {
 	renewals expiry.Batches
 }
 
-// renew renews leases wherever the leader is, together with those that others want to renew meanwhile.
+// renew renews leases at the leader, in one batch with the renewals that other callers want meanwhile.
 func (l *leaseCalls) renew(ctx context.Context, ids []kv.LeaseID) ([]lease.Renewal, error) {
 	type answer struct {
 		renewed []lease.Renewal
@@ -51,7 +51,7 @@ func (l *leaseCalls) renew(ctx context.Context, ids []kv.LeaseID) ([]lease.Renew
 	}
 }
 
-// askBatches asks for a batch of renewals, and then for those that wait.
+// askBatches sends a batch of renewals, and then the renewals that wait.
 func (l *leaseCalls) askBatches(batch *expiry.Batch) {
 	for batch != nil {
 		renewed, err := l.renewBatch(context.Background(), batch.IDs)
@@ -73,7 +73,7 @@ func (l *leaseCalls) renewBatch(ctx context.Context, ids []kv.LeaseID) ([]lease.
 	return renewed, err
 }
 
-// timeToLive asks the leader for the remaining and the granted TTL in whole seconds.
+// timeToLive asks the leader for the remaining and the granted TTL, in seconds.
 func (l *leaseCalls) timeToLive(ctx context.Context, id kv.LeaseID) (remaining, granted int64, err error) {
 	if l.leader.Leads() {
 		remaining, granted, err := l.revoker.TimeToLive(ctx, id)
@@ -85,7 +85,7 @@ func (l *leaseCalls) timeToLive(ctx context.Context, id kv.LeaseID) (remaining, 
 	return ttl.remaining, ttl.granted, withoutCause(err)
 }
 
-// withoutCause leaves out of a timeout why the last attempt failed: it helps no client.
+// withoutCause removes the error of the last attempt from a timeout: it does not help clients.
 func withoutCause(err error) error {
 	if errors.Is(err, ErrTimeout) {
 		return ErrTimeout
@@ -108,7 +108,7 @@ func (l *leaseCalls) timeToLiveHere(ctx context.Context, id kv.LeaseID) (ttl lea
 	return ttl, err
 }
 
-// serve answers members that ask this one as their leader.
+// serve answers members for which this member is the leader.
 func (l *leaseCalls) serve(t *peercall.Table) {
 	peercall.Serve(t, &methodRenew, l.renewHere)
 	peercall.Serve(t, &methodTTL, l.timeToLiveHere)

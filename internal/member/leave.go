@@ -13,7 +13,7 @@ import (
 //	removal committed -> applied here -> Leaving is closed -> the server turns clients away and lets running requests
 //	end: the leader goes on sending the log for an election timeout -> Depart -> the member stops
 type departure struct {
-	applied atomic.Bool   // the removal is applied here, and answered
+	applied atomic.Bool   // the removal is applied here, and its proposer has the result
 	leaving chan struct{} // see Member.Leaving
 	done    chan struct{} // see Member.Depart
 }
@@ -28,10 +28,10 @@ func (d *departure) depart() {
 	}
 }
 
-// leave returns when a removed member may stop. First it waits until the removal is applied here, which it looks for once per
-// poll. If that takes longer than timeout, as at a member that learns of its removal long after and is not sent that entry any
-// more, leave returns and does not close leaving. Else it closes leaving, and waits until the requests that run have ended, for
-// timeout at most.
+// leave returns when a removed member may stop. First it waits until the removal is applied here, which it checks once per
+// poll. If that takes longer than timeout, leave returns and does not close leaving: a member that learns of its removal late
+// is not sent that entry any more. Otherwise it closes leaving, and waits until the running requests have ended, for timeout at
+// most.
 func (d *departure) leave(ctx context.Context, timeout, poll time.Duration) {
 	if !d.awaitApplied(ctx, timeout, poll) {
 		return
@@ -63,8 +63,8 @@ func (d *departure) awaitApplied(ctx context.Context, timeout, poll time.Duratio
 	return true
 }
 
-// note takes note of the configuration that is applied. The apply lane calls it after it has completed the proposals of the
-// batch: the caller that asked for the removal has its result before leaving is closed.
+// note notes the applied configuration. The apply lane calls it after it has completed the proposals of the batch: the proposer
+// of the removal has its result before leaving is closed.
 func (d *departure) note(config *consensus.Config, self consensus.MemberID) {
 	d.applied.Store(len(config.Members) > 0 && !config.Contains(self))
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Ensure that a removed member turns clients away only once it has applied its removal, and waits for them, but not for ever.
+// Ensure that a removed member turns clients away only once it has applied its removal, and waits for their requests, but not
+// for ever.
 func TestDeparture_leave(t *testing.T) {
 	removed := &consensus.Config{Voters: []consensus.MemberID{2}, Members: []consensus.Member{{ID: 2}}}
 	for _, row := range []struct {
@@ -24,7 +25,7 @@ func TestDeparture_leave(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var d departure
 			d.init()
-			d.note(&consensus.Config{}, 1) // it knows no configuration yet
+			d.note(&consensus.Config{}, 1) // the member knows no configuration yet
 			if row.applied {
 				d.note(removed, 1)
 			}

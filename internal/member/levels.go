@@ -9,26 +9,26 @@ import (
 	"github.com/quorate/quorate/internal/member/datadir"
 )
 
-// levels keeps commands back that not all members know, and raises the active feature level once they do. What is safe does not
-// depend on it: an entry that comes too early changes nothing (package kv/apply).
+// levels holds back commands that some members do not know, and raises the active feature level once all members know them.
+// Safety does not depend on it: an entry that is applied before its level is active changes nothing (package kv/apply).
 type levels struct {
 	stores    *datadir.Stores
 	readIndex func(ctx context.Context) error
 	propose   func(ctx context.Context, command *kv.Command) (kv.Result, error)
 	logger    *slog.Logger
-	told      string // of the goroutine that calls keepRaised
+	told      string // last error that keepRaised logged
 }
 
 // active reports whether the active level is the one that a command needs, or a later one.
 func (l *levels) active(needs level.Level) bool { return l.stores.Latest().ActiveLevel() >= needs }
 
-// await returns once the active level is the one that a command needs. If all members know that level, it raises it; else the
-// error is a level.HeldError.
+// await returns once the level that a command needs is active. If all members know that level, it raises the active level; else
+// the error is a level.HeldError.
 func (l *levels) await(ctx context.Context, needs level.Level) error {
 	if l.active(needs) {
 		return nil
 	}
-	if err := l.readIndex(ctx); err != nil { // others may have said what they know, or raised it
+	if err := l.readIndex(ctx); err != nil { // other members may have published their levels, or raised the active one
 		return err
 	}
 	machine := l.stores.Latest()
@@ -41,7 +41,7 @@ func (l *levels) await(ctx context.Context, needs level.Level) error {
 		if result.Err == nil {
 			return nil
 		}
-		held = machine.HeldBack(needs) // somebody was added meanwhile
+		held = machine.HeldBack(needs) // a member was added meanwhile
 	}
 	if machine.ActiveLevel() >= needs {
 		return nil
@@ -49,7 +49,7 @@ func (l *levels) await(ctx context.Context, needs level.Level) error {
 	return &level.HeldError{Needs: needs, Active: machine.ActiveLevel(), By: held}
 }
 
-// keepRaised raises the active level as far as all members know it. The leader calls it now and then.
+// keepRaised raises the active level to the highest one that all members know. The leader calls it now and then.
 func (l *levels) keepRaised(ctx context.Context) {
 	machine := l.stores.Latest()
 	active, common := machine.ActiveLevel(), machine.CommonLevel()

@@ -26,7 +26,7 @@ func levelAt(n *node) level.Level {
 	return machine.ActiveLevel()
 }
 
-// addUser asks a node for what needs the next level.
+// addUser sends a node a command that needs the next level.
 func (c *cluster) addUser(n *node, name string) error {
 	result, err := n.Propose(c.ctx, userAdd(name))
 	return errors.Join(err, result.Err)
@@ -36,9 +36,9 @@ func userAdd(name string) *kv.Command {
 	return &kv.Command{Auth: &auth.Change{Kind: auth.UserAdd, User: name, Hash: []byte("h")}}
 }
 
-// Ensure that no command of a level is applied before all members know it, and that no caller waits for that who does not ask to:
-// members are upgraded one by one, one of them loses power in between and goes back to the earlier build, and a build that knows less
-// neither starts nor joins afterwards.
+// Ensure that no command of a level is applied before all members know the level, and that no request waits for it unless it
+// must: members are upgraded one by one, one of them loses power in between and goes back to the earlier build, and an earlier
+// build neither starts nor joins afterwards.
 func TestMember_rollingUpgrade(t *testing.T) {
 	c := startWith(t, 3, &cluster{build: level.Own})
 	names := []string{"one", "two", "three"}
@@ -54,7 +54,7 @@ func TestMember_rollingUpgrade(t *testing.T) {
 		c.publish(n, names[i])
 	}
 	for upgraded := range 3 {
-		for _, n := range c.nodes[:upgraded] { // asked at those who know the command
+		for _, n := range c.nodes[:upgraded] { // through the upgraded members, which know the command
 			var held *level.HeldError
 			if err := c.addUser(n, "early"); !errors.As(err, &held) || held.Needs != nextlevel.Level ||
 				len(held.By) != 3-upgraded || !strings.Contains(err.Error(), "three (build test, level 1)") {
@@ -67,7 +67,7 @@ func TestMember_rollingUpgrade(t *testing.T) {
 			c.put(n, "k")
 		}
 		restart(upgraded, nextlevel.Level)
-		if upgraded == 1 { // goes back once more, and forth
+		if upgraded == 1 { // down and up once more
 			restart(0, level.Own)
 			restart(0, nextlevel.Level)
 		}
@@ -90,7 +90,7 @@ func TestMember_rollingUpgrade(t *testing.T) {
 	c.refusesEarlierBuild()
 }
 
-// refusesEarlierBuild looks at a cluster at the next level: the build that ships neither starts there nor joins it.
+// refusesEarlierBuild checks, in a cluster at the next level, that the build that ships neither starts nor joins.
 func (c *cluster) refusesEarlierBuild() {
 	c.t.Helper()
 	down := c.nodes[2]
@@ -114,8 +114,8 @@ func (c *cluster) refusesEarlierBuild() {
 	}
 }
 
-// Ensure that a leader raises the level without being asked, and shows builds and level; and that a member which was added and has
-// not started holds it back.
+// Ensure that a leader raises the level without a request, and that its view shows builds and level; and that a member that was
+// added and has not started holds the level back.
 func TestMember_level_raisedByLeader(t *testing.T) {
 	c := startWith(t, 2, &cluster{build: nextlevel.Level})
 	leader := c.leader()

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// lifecycle is the goroutines of a member and their common end: it stops when it is told to, or when one of them fails.
+// lifecycle is the goroutines of a member and their common end: the member stops on request, or when one of its goroutines
+// fails.
 type lifecycle struct {
 	stopping context.Context
 	stop     context.CancelFunc
@@ -14,7 +15,7 @@ type lifecycle struct {
 
 	mu      sync.Mutex
 	failure error
-	failed  chan struct{} // closed with a failure
+	failed  chan struct{} // closed after a failure
 }
 
 func (l *lifecycle) init() {
@@ -22,7 +23,7 @@ func (l *lifecycle) init() {
 	l.stopping, l.stop = context.WithCancel(context.Background())
 }
 
-// run runs f in a goroutine. It ends the member if f returns an error.
+// run runs f in a goroutine. The member stops if f returns an error.
 func (l *lifecycle) run(name string, f func(ctx context.Context) error) {
 	l.background(func() {
 		if err := f(l.stopping); err != nil {
@@ -40,7 +41,7 @@ func (l *lifecycle) background(f func()) {
 	}()
 }
 
-// fail stops the member for good. Only the first failure counts, and none once it is being stopped.
+// fail stops the member for good. Only the first failure counts, and none while the member is being stopped.
 func (l *lifecycle) fail(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Ensure that the first goroutine that fails ends the others and names itself, and that what goes wrong later does not count.
+// Ensure that the first goroutine that fails ends the others and is named in the error, and that later failures do not count.
 func TestLifecycle_run(t *testing.T) {
 	var l lifecycle
 	l.init()

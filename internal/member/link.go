@@ -15,8 +15,8 @@ import (
 // errNoTransport means that the member has no transport yet.
 var errNoTransport = errors.New("member: it has not started yet")
 
-// link is the transport, which Start sets. A transport serves, and calls this member's handler, from before Start: until then
-// every method here returns at once, with its zero answer, or with errNoTransport if it returns an error.
+// link is the transport, which Start sets. A transport serves, and calls this member's handler, before Start: until Start every
+// method of link returns at once, with a zero result or with errNoTransport.
 type link struct {
 	set atomic.Pointer[transport.Transport]
 }

@@ -20,7 +20,8 @@ import (
 	"github.com/quorate/quorate/internal/transport"
 )
 
-// earlyMember is a member of two whose transport serves already, before Start, and a process that calls itself the other member.
+// earlyMember is one of two members, with a transport that serves before Start, and a process that claims to be the other
+// member.
 func earlyMember(t *testing.T) (m *Member, serving, caller *transport.Transport, url string) {
 	t.Helper()
 	first := consensus.Config{Voters: []consensus.MemberID{1}, Learners: []consensus.MemberID{2}, Members: []consensus.Member{
@@ -63,7 +64,7 @@ func earlyMember(t *testing.T) (m *Member, serving, caller *transport.Transport,
 
 const testTimeout = 10 * time.Second
 
-// Ensure that a member whose transport serves before Start greets those that call by then, and lets one that joins wait.
+// Ensure that a member whose transport serves before Start answers greetings before Start, and lets a process that joins wait.
 func TestMember_Start_callsBefore(t *testing.T) {
 	m, serving, caller, url := earlyMember(t)
 	greet := func() (identity.Greeting, error) {
@@ -86,7 +87,7 @@ func TestMember_Start_callsBefore(t *testing.T) {
 		t.Error("a process joined before Start")
 	}
 	calls := make(chan error)
-	go func() { // beside Start, for the race detector
+	go func() { // concurrently with Start, for the race detector
 		var err error
 		for range 20 {
 			_, failed := greet()
@@ -103,7 +104,7 @@ func TestMember_Start_callsBefore(t *testing.T) {
 	}
 }
 
-// Ensure that no way to the others needs a transport: before Start there is none.
+// Ensure that no method of link needs a transport: before Start there is none.
 func TestLink_beforeStart(t *testing.T) {
 	var l link
 	_, connected := l.ConnectedSince(2)

@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// memberOfMachine is a member of which nothing works but the state machine.
+// memberOfMachine is a member of which only the state machine works.
 func memberOfMachine(t *testing.T) *Member {
 	t.Helper()
 	return memberOf(t, consensus.Config{Voters: []consensus.MemberID{1}})

@@ -18,15 +18,15 @@ import (
 	"github.com/quorate/quorate/internal/transport"
 )
 
-// Member is one running member of a cluster: what it is made of, and what package rpc and the server ask of it.
+// Member is one running member of a cluster.
 type Member struct {
 	options Options
 	data    *datadir.Data
 	life    lifecycle
-	stores  datadir.Stores // the current generation of the store; data.Generation is the same, for the goroutine that applies
+	stores  datadir.Stores // current generation of the store; data.Generation is the same, for the goroutine that applies
 	config  appliedConfig
 	hub     *watch.Hub
-	dog     *watchdog.Watchdog // over the goroutines that everything depends on
+	dog     *watchdog.Watchdog // watches the loop, the log and the state machine
 
 	lanes    *lanes.Lanes
 	turns    turns
@@ -51,7 +51,7 @@ type Member struct {
 	tasks []task
 }
 
-// task is a goroutine that runs as long as the member. Its error ends the member.
+// task is a goroutine that runs as long as the member. The member stops if it returns an error.
 type task struct {
 	name string
 	run  func(ctx context.Context) error
@@ -109,7 +109,7 @@ func New(options Options) *Member {
 	return m
 }
 
-// serveCalls lets others ask for what they may, and makes the handler of what arrives from them.
+// serveCalls fills the table of the calls that this member answers, and makes the handler of its transport.
 func (m *Member) serveCalls(table *peercall.Table, clients *clientPorts) {
 	greeter := &greeter{
 		claim: claimOf(m.data), config: &m.config, epochs: m.epochs, readIndex: m.requests.readIndex,
@@ -126,7 +126,7 @@ func (m *Member) serveCalls(table *peercall.Table, clients *clientPorts) {
 	}
 }
 
-// assemble makes the goroutines.
+// assemble lists the goroutines.
 func (m *Member) assemble() {
 	o := &m.options
 	m.scrubber = upkeep.NewScrubber(&m.stores, o.Scrub)
@@ -169,7 +169,7 @@ func (m *Member) Start(t *transport.Transport) error {
 		err = ErrRemoved
 	}
 	if err != nil {
-		m.life.stop() // callers that wait for Start already get ErrStopped
+		m.life.stop() // callers that wait for Start get ErrStopped now
 		return err
 	}
 	m.lanes.Open()

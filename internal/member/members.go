@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// joinPoll is how often a member asks whether the job that adds a newcomer has come that far.
+	// joinPoll is how often a member asks for the progress of the job that adds a newcomer.
 	joinPoll = time.Second
-	// addressInterval is how often a member looks whether an address has to be put right.
+	// addressInterval is how often a member checks whether an address must be corrected.
 	addressInterval = time.Second
 )
 
-// Membership answers, at any member, requests about the members of the cluster, and changes them. What only the leader knows or
-// does, it asks the leader for.
+// Membership answers, on any member, requests about the members of the cluster, and changes them. It forwards to the leader the
+// requests that only the leader can answer.
 type Membership struct {
 	own       consensus.Identity
 	ports     membershipPorts
@@ -40,13 +40,13 @@ type Membership struct {
 	jobs      jobTable
 	changes   changecount.Counter
 	changed   broadcast.Signal // of the configuration
-	wrong     string           // what was last found wrong with the URLs that announce was to tell
-	told      bool             // where this member was started
-	untold    onceAMinute      // that it could not tell
+	wrong     string           // last error of announce about the URLs
+	told      bool             // announce has told the cluster the URLs of this member
+	untold    onceAMinute      // warnings of announce, with a limit
 	logger    *slog.Logger
 }
 
-// membershipPorts are what Membership needs of its member.
+// membershipPorts are the port of Membership to its member.
 type membershipPorts struct {
 	leader   *lanes.KnownLeader
 	requests *requests
@@ -60,7 +60,7 @@ type membershipPorts struct {
 	stopping context.Context
 }
 
-// init ties it to its member.
+// init connects s to its member.
 func (s *Membership) init(o *Options, ports *membershipPorts) {
 	s.own, s.ports, s.logger = o.Data.Identity, *ports, o.Logger
 	s.jobs.machine, s.jobs.logger = ports.config.stores.Machine, o.Logger
@@ -92,7 +92,7 @@ func (s *Membership) init(o *Options, ports *membershipPorts) {
 	s.repair = autopilot.NewRepair(o.Care, pilotPorts{s}, s.requests, o.Logger)
 }
 
-// applied takes note of entries that are applied here.
+// applied notes the changes of entries that are applied here.
 func (s *Membership) applied(entries []consensus.Entry) {
 	s.changes.Applied(entries)
 	s.jobs.applied(entries)
@@ -101,7 +101,7 @@ func (s *Membership) applied(entries []consensus.Entry) {
 	}
 }
 
-// restored takes note of a snapshot that has replaced the store.
+// restored notes the changes of a snapshot that has replaced the store.
 func (s *Membership) restored() {
 	s.changed.Send()
 	s.jobs.changed.Send()
@@ -112,7 +112,7 @@ func ofConfig(e consensus.Entry) bool {
 	return e.Kind == consensus.EntryConfig || e.Kind == consensus.EntryNoop && len(e.Payload) > 0
 }
 
-// serve answers what other members ask about the members.
+// serve answers the calls of other members about the members.
 func (s *Membership) serve(t *peercall.Table) {
 	peercall.Serve(t, &methodView, s.viewHere)
 	peercall.Serve(t, &methodPlan, func(ctx context.Context, spec membership.Spec) (membership.Plan, error) {
@@ -125,7 +125,7 @@ func (s *Membership) serve(t *peercall.Table) {
 	peercall.Serve(t, &methodJoinStep, s.joinHere)
 	peercall.Serve(t, &methodMovedStep, s.movedHere)
 	peercall.Serve(t, &methodJoin, func(ctx context.Context, r autopilot.JoinRequest) (autopilot.JoinAnswer, error) {
-		if err := s.ports.requests.awaitStart(ctx); err != nil { // before it nobody is seen to show a certificate
+		if err := s.ports.requests.awaitStart(ctx); err != nil { // before the start no caller's certificate is seen
 			return autopilot.JoinAnswer{}, err
 		}
 		return s.join(ctx, r, s.ports.peers.showCertificate(ctx, r.PeerURLs))
@@ -142,10 +142,10 @@ func atLeader[Q, A any](
 	return peercall.AtLeader(ctx, s.ports.caller, method, q)
 }
 
-// DescribeCluster returns what the leader knows of the cluster, and its term.
+// DescribeCluster returns the leader's view of the cluster, and its term.
 func (s *Membership) DescribeCluster(ctx context.Context) (membership.View, consensus.Term, error) {
 	answer, err := atLeader(ctx, s, &methodView, peercall.Nothing{})
-	for _, alarm := range s.ports.alarms() { // the leader may not have met them
+	for _, alarm := range s.ports.alarms() { // the leader may not know them
 		if err == nil && !slices.Contains(answer.View.Alarms, alarm) {
 			answer.View.Alarms = append(answer.View.Alarms, alarm)
 		}
@@ -159,7 +159,7 @@ func (s *Membership) viewHere(ctx context.Context, _ peercall.Nothing) (clusterA
 	return clusterAnswer{View: view, Term: term}, err
 }
 
-// Plan tells what a job would do. It changes nothing.
+// Plan returns the steps that a job would take. It changes nothing.
 func (s *Membership) Plan(ctx context.Context, spec *membership.Spec) (membership.Plan, error) {
 	if err := autopilot.Valid(spec); err != nil {
 		return membership.Plan{}, err
@@ -167,46 +167,47 @@ func (s *Membership) Plan(ctx context.Context, spec *membership.Spec) (membershi
 	return atLeader(ctx, s, &methodPlan, *spec)
 }
 
-// StartJob makes a job of spec, under an id that the caller drew, or zero: see autopilot.Requests.
+// StartJob starts a job of spec, under an id that the caller drew, or zero: see autopilot.Requests.
 func (s *Membership) StartJob(
 	ctx context.Context, id membership.JobID, spec *membership.Spec,
 ) (membership.Job, error) {
 	if err := autopilot.Valid(spec); err != nil {
 		return membership.Job{}, err
 	}
-	if id == 0 { // here and not at the leader, which may be asked twice
+	if id == 0 { // drawn here and not at the leader, which may be asked twice
 		id = membership.JobID(autopilot.DrawID())
 	}
 	return atLeader(ctx, s, &methodStart, startQuestion{ID: id, Spec: *spec})
 }
 
-// CancelJob asks for the end of a job: see autopilot.Requests.
+// CancelJob cancels a job: see autopilot.Requests.
 func (s *Membership) CancelJob(ctx context.Context, id membership.JobID) (membership.Job, error) {
 	return atLeader(ctx, s, &methodCancel, id)
 }
 
-// Jobs returns the jobs that the cluster remembers as they are applied here, oldest first.
+// Jobs returns the jobs that the cluster keeps, as they are applied here, oldest first.
 func (s *Membership) Jobs() []membership.Job { return autopilot.Jobs(s.jobs.rows()) }
 
-// JobsChanged is closed when the next write of a job has been applied here.
+// JobsChanged returns a channel that is closed when the next write of a job has been applied here.
 func (s *Membership) JobsChanged() <-chan struct{} { return s.jobs.changed.Next() }
 
-// ConfigChanged is closed when the next configuration entry, or one that settles a configuration, has been applied here.
+// ConfigChanged returns a channel that is closed when the next configuration entry, or one that settles a configuration, has
+// been applied here.
 func (s *Membership) ConfigChanged() <-chan struct{} { return s.changed.Next() }
 
-// ChangeCounts tells how configuration changes ended, for metrics.
+// ChangeCounts returns the outcomes of configuration changes, for metrics.
 func (s *Membership) ChangeCounts() []changecount.Count { return s.changes.Counts() }
 
-// StaleProposals counts the commands of this member that a leader refused because they were bound to a configuration
-// that was no longer in force. They went out again at once.
+// StaleProposals counts the commands of this member that a leader refused because they were bound to a configuration that was
+// no longer in force. They were sent again at once.
 func (s *Membership) StaleProposals() uint64 { return s.ports.requests.Stale() }
 
-// Advice says what is wrong with the voters: see autopilot.Repair.
+// Advice says what is wrong with the voters, or is empty: see autopilot.Repair.
 func (s *Membership) Advice() string { return s.repair.Text() }
 
-// Join makes the caller a member-to-be and tells it who it is, once it is in the configuration: it may be started then.
-// Asked again with the same URLs, it gives the same answer until the member has started. Whoever calls this has asked whether
-// the caller may change the members.
+// Join adds the caller as a member and returns its identity once it is in the configuration: then it may be started. Repeated
+// with the same URLs, it returns the same answer until the member has started. The caller of Join must have checked that the
+// request may change the members.
 func (s *Membership) Join(ctx context.Context, r autopilot.JoinRequest) (autopilot.JoinAnswer, error) {
 	return s.join(ctx, r, true)
 }
@@ -243,8 +244,8 @@ func (s *Membership) joinHere(ctx context.Context, q autopilot.JoinQuestion) (au
 	return step, err
 }
 
-// Join asks whoever listens at a peer URL to let the caller, who has no identity yet, be a member. It asks which cluster that
-// is first: nobody joins a cluster that it can not name.
+// Join asks the process at a peer URL to let the caller, which has no identity yet, be a member. It first asks for the
+// cluster's id: a process must name the cluster that it joins.
 func Join(ctx context.Context, o transport.Options, url string, r autopilot.JoinRequest) (autopilot.JoinAnswer, error) {
 	r.Level = cmp.Or(r.Level, level.Own)
 	if o.Self.Cluster == 0 {
@@ -257,7 +258,7 @@ func Join(ctx context.Context, o transport.Options, url string, r autopilot.Join
 	return callURL(ctx, o, url, &methodJoin, r)
 }
 
-// moved takes what a member says of its address to the leader, unless that is the leader itself.
+// moved passes a member's report of its address to the leader, unless the report is about the leader itself.
 func (s *Membership) moved(ctx context.Context, q movedQuestion) (peercall.Nothing, error) {
 	if !autopilot.LeaderLooks(q.ID, s.ports.leader.Leader()) {
 		return s.movedHere(ctx, q)
@@ -269,7 +270,8 @@ func (s *Membership) movedHere(ctx context.Context, q movedQuestion) (peercall.N
 	return peercall.Nothing{}, s.requests.Moved(ctx, q.ID, q.URLs)
 }
 
-// announce tells the other members that this one is at urls, if the configuration says something else.
+// announce tells the other members that this member is at urls, if the configuration has other URLs. It reports whether nothing
+// is left to tell.
 func (s *Membership) announce(urls []string, again bool) (told bool) {
 	id := s.own.Member
 	news := s.addresses.Announce(s.ports.stopping, id, urls, again)
@@ -318,8 +320,8 @@ const untold = "could not tell the cluster where this member is now, and tries a
 	"with `quorate set-address` where the others are, and start it again. If nobody leads, do the same with " +
 	"the others after that, one after the other, so that they look for this member here"
 
-// NameOwner returns another member that is called so, as far as is known here, and that no job is about to remove: a
-// successor may bear the name of the member that it replaces.
+// NameOwner returns another member that has this name, as far as entries are applied here, and that no job will remove: a
+// successor may have the name of the member that it replaces.
 func (s *Membership) NameOwner(name string) (consensus.MemberID, bool) {
 	machine, release := s.ports.config.stores.Machine()
 	config, _ := machine.Config()

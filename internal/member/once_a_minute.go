@@ -2,16 +2,15 @@ package member
 
 import "time"
 
-// onceAMinute keeps a text that is found again and again out of the log: each text is logged once a minute. The zero value is
-// ready.
+// onceAMinute limits log messages that recur: it lets each text through once a minute. The zero value is ready.
 type onceAMinute struct{ logged map[string]time.Time }
 
 const (
 	logPause       = time.Minute
-	maxLoggedTexts = 64 // that are remembered
+	maxLoggedTexts = 64 // texts that are remembered
 )
 
-// shouldLog reports whether to log a text now.
+// shouldLog reports whether the caller should log a text now.
 func (o *onceAMinute) shouldLog(text string, now time.Time) bool {
 	if at, found := o.logged[text]; found && now.Sub(at) < logPause {
 		return false

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Ensure that a text is logged once a minute, whatever is logged meanwhile, and that texts without number take no memory without bound.
+// Ensure that a text is logged once a minute, whatever is logged meanwhile, and that the memory for many different texts is
+// bounded.
 func TestOnceAMinute(t *testing.T) {
 	var o onceAMinute
 	begun, said := time.Now(), map[string]int{}

@@ -14,33 +14,33 @@ import (
 	"github.com/quorate/quorate/internal/membership"
 )
 
-// Options say how a member runs. Data is what datadir.Open found on disk.
+// Options configure a member. Data is the result of datadir.Open.
 type Options struct {
 	Data         *datadir.Data
 	Raft         raft.Options
 	TickInterval time.Duration
-	// PeerURLs are where others reach this member, from --initial-advertise-peer-urls, if it was given; empty: as the
-	// configuration says.
+	// PeerURLs are the URLs at which other members reach this member, from --initial-advertise-peer-urls, if it was given;
+	// empty: those of the configuration.
 	PeerURLs []string
 
-	RequestTimeout  time.Duration // for callers without a deadline of their own
-	MaxRequestBytes int           // encoded command; zero: unlimited
+	RequestTimeout  time.Duration // for requests without a deadline of their own
+	MaxRequestBytes int           // of an encoded command; zero: unlimited
 	OpenBytes       int           // of proposals that wait for their results; zero: the default of package proposals
 	Retention       upkeep.Retention
 	Scrub           upkeep.ScrubPace
 	Integrity       integrity.Pace
 	FastPath        offers.Setting
-	CommitDelay     time.Duration     // how long a leader waits at most for more proposals
-	Care            membership.Policy // of the members, if this one leads; the zero value is off
-	Answers         *answers.Budget   // memory for answers; nil: one of the default size
-	ClientPatience  time.Duration     // for how long a native client may be silent; zero: DefaultClientPatience
-	SessionBytes    int64             // in memory of the sessions of native clients; zero: of 10,000
+	CommitDelay     time.Duration     // longest time for which a leader waits for more proposals
+	Care            membership.Policy // policy of repairs while this member leads; the zero value is off
+	Answers         *answers.Budget   // memory for results; nil: a budget of the default size
+	ClientPatience  time.Duration     // how long a native client may be silent; zero: DefaultClientPatience
+	SessionBytes    int64             // memory for sessions of native clients; zero: for 10,000 of them
 	Clock           env.Clock
-	Expiring        func() []string // says which TLS files expire soon; nil: none does
-	LowDisk         func() string   // returns the alarm text while the disk reserve is used up, else empty; nil: it never is
+	Expiring        func() []string // returns the TLS files that expire soon; nil: none do
+	LowDisk         func() string   // returns the alarm text while the disk reserve is used up; nil: it never is
 	DiskReserve     int64           // bytes of the disk that a received snapshot must leave free
 	Logger          *slog.Logger
-	// Synced and Applied, if set, are told how long each write of the log and each applied batch took.
+	// Synced and Applied, if set, are called with the time that each write of the log and each applied batch took.
 	Synced, Applied func(took time.Duration)
 }
 

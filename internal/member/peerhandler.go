@@ -20,7 +20,7 @@ import (
 	"github.com/quorate/quorate/internal/transport"
 )
 
-// PeerHandler is what a member does with what arrives from others: it is the handler of its transport.
+// PeerHandler is the handler of the member's transport: it handles the messages, calls and snapshots of other processes.
 type PeerHandler struct {
 	inbox    *lanes.Inbox
 	epochs   *epoch.Monitor
@@ -30,13 +30,13 @@ type PeerHandler struct {
 	data     *datadir.Data
 	life     *lifecycle
 	logger   *slog.Logger
-	refused  sync.Once // by a peer, for good
+	refused  sync.Once // the first refusal by a peer that this member obeys
 }
 
 var _ transport.Handler = (*PeerHandler)(nil)
 
-// Receive takes messages from other members. It does not return while too many of that member wait, or of all that are not in
-// the configuration: one process can give itself many ids.
+// Receive takes messages from another member. It blocks while too many messages of that member wait. All senders outside the
+// configuration count as one, because one process can give itself many ids.
 func (h *PeerHandler) Receive(messages []consensus.Message) {
 	if messages = h.epochs.State().Admit(messages); len(messages) == 0 {
 		return
@@ -48,15 +48,15 @@ func (h *PeerHandler) Receive(messages []consensus.Message) {
 	h.inbox.PutPaced(from, messages)
 }
 
-// admit leaves for the core what a member in this state may hear, and returns how many messages that are. It does not wait for
-// room, which the loop alone makes: messages of the loop to itself come this way.
+// admit queues for the core the messages that a member in this state may handle, and returns their number. It does not block:
+// only the loop makes room, and messages of the loop to itself come this way.
 func (h *PeerHandler) admit(messages []consensus.Message) int {
 	messages = h.epochs.State().Admit(messages)
 	h.inbox.PutMessages(messages)
 	return len(messages)
 }
 
-// PeerLost tells the core that a connection broke: evidence that the peer died.
+// PeerLost reports to the core that a connection broke: evidence that the peer died.
 func (h *PeerHandler) PeerLost(peer consensus.MemberID) { h.inbox.Put(raft.Unreachable{Member: peer}) }
 
 // ReceiveSnapshot verifies and keeps a snapshot that the leader streams.
@@ -64,7 +64,7 @@ func (h *PeerHandler) ReceiveSnapshot(from consensus.MemberID, meta consensus.Sn
 	return h.received.Receive(from, meta, r)
 }
 
-// Call answers a request of another member.
+// Call answers a call of another process.
 func (h *PeerHandler) Call(ctx context.Context, method string, body []byte) ([]byte, error) {
 	switch method {
 	case MethodGreet:
@@ -82,7 +82,7 @@ func (h *PeerHandler) Call(ctx context.Context, method string, body []byte) ([]b
 	return answer, err
 }
 
-// Refused takes note that a peer has refused this member for good, and reports whether the member obeys, which ends it.
+// Refused handles the refusal of this member by a peer, and reports whether the member obeys: then it stops for good.
 func (h *PeerHandler) Refused(by consensus.MemberID, refusal *identity.Refusal) (obeys bool) {
 	own, applied := claimOf(h.data), h.greeter.config.now()
 	own.Storage = h.data.Identity.Storage
@@ -93,7 +93,7 @@ func (h *PeerHandler) Refused(by consensus.MemberID, refusal *identity.Refusal) 
 		lost := &datadir.LostError{
 			Reason: refusal.Reason, Text: "member " + h.greeter.config.nameOf(by) + " refused this member: " + refusal.Text,
 		}
-		// Of two processes on one directory the other may be the copy: what was cloned is not useless for ever.
+		// Of two processes on copies of one directory, this one may be the original: a cloned directory is not marked as lost.
 		if refusal.Reason != identity.Cloned {
 			if err := h.data.MarkLost(lost); err != nil {
 				h.logger.Error("could not mark the data directory", "err", err)

@@ -14,8 +14,8 @@ import (
 	"github.com/quorate/quorate/internal/member/datadir"
 )
 
-// Ensure that the first peer that refuses this member ends it, and that its directory is marked unless it may be the original of
-// two.
+// Ensure that the first refusal by a peer ends this member, and that its directory is marked as lost unless it may be the
+// original of two copies.
 func TestPeerHandler_Refused(t *testing.T) {
 	for _, row := range []struct {
 		reason identity.Reason
@@ -38,8 +38,8 @@ func TestPeerHandler_Refused(t *testing.T) {
 	}
 }
 
-// Ensure that a member whose applied configuration is bound to its data directory does not believe that it lost it: who says so
-// has another history. What else a peer finds wrong with it, it believes.
+// Ensure that a member whose applied configuration binds its data directory does not obey a peer that says the binding is lost:
+// that peer has another history. It obeys other refusals.
 func TestPeerHandler_Refused_bound(t *testing.T) {
 	own := consensus.Member{ID: 1, Storage: consensus.StorageID{1}}
 	m := memberOf(t, consensus.Config{Voters: []consensus.MemberID{1}, Members: []consensus.Member{own}})
@@ -55,8 +55,8 @@ func TestPeerHandler_Refused_bound(t *testing.T) {
 	<-m.Failed()
 }
 
-// Ensure that nobody joins a cluster that it does not name, and that a request which this version does not know is told from one
-// that failed.
+// Ensure that no process joins a cluster that it does not name, and that an unknown call gets another error than one that
+// failed.
 func TestPeerHandler_Call(t *testing.T) {
 	handler := memberOfMachine(t).PeerHandler()
 	for method, want := range map[string]codes.Code{
@@ -68,8 +68,8 @@ func TestPeerHandler_Call(t *testing.T) {
 	}
 }
 
-// Ensure that senders which are not in the configuration have one account together, whatever ids they give themselves, and that
-// members have their own.
+// Ensure that senders outside the configuration share one limit, whatever ids they give themselves, and that each member has
+// its own.
 func TestPeerHandler_Receive_unknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := memberOf(t, consensus.Config{Voters: []consensus.MemberID{1, 2},
@@ -77,7 +77,7 @@ func TestPeerHandler_Receive_unknown(t *testing.T) {
 		receive := func(from consensus.MemberID) {
 			m.PeerHandler().Receive([]consensus.Message{{From: from, To: 1, Kind: consensus.MsgHeartbeat}})
 		}
-		var heard atomic.Int64 // of all but the first, which fills the account
+		var heard atomic.Int64 // all but the first message, which uses up the limit
 		receive(3)
 		for id := range consensus.MemberID(10) {
 			go func() {
@@ -89,7 +89,7 @@ func TestPeerHandler_Receive_unknown(t *testing.T) {
 		if n := heard.Load(); n != 0 {
 			t.Errorf("%d processes of unknown ids have room of their own", n)
 		}
-		receive(2) // is not held up
+		receive(2) // does not block
 		m.lanes.Inbox().Close()
 		synctest.Wait()
 		if n := heard.Load(); n != 10 {

@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/membership"
 )
 
-// peers leads to the other members.
+// peers are the connections to the other members.
 type peers struct{ transport link }
 
 // connected reports whether there is a connection to a member.
@@ -17,28 +17,28 @@ func (p *peers) connected(id consensus.MemberID) bool {
 	return connected
 }
 
-// troubleStates are how member list shows a member that is refused for its data directory.
+// troubleStates are the texts that member list shows for a member whose data directory is refused.
 var troubleStates = map[identity.Reason]string{
 	identity.LostDisk:     membership.LostItsDisk,
 	identity.RolledBack:   membership.RolledBack,
 	identity.OtherHistory: membership.OtherHistory,
 }
 
-// showCertificate tells whether who calls shows a certificate by which it may be a member at these peer URLs.
+// showCertificate reports whether the caller shows a certificate that allows a member at these peer URLs.
 func (p *peers) showCertificate(ctx context.Context, urls []string) bool {
 	return p.transport.ShowsCertificateFor(ctx, urls)
 }
 
-// wantCertificates tells whether peers must show certificates here, so that one is proof of being a peer.
+// wantCertificates reports whether peers must show certificates here, so that a certificate proves a peer.
 func (p *peers) wantCertificates() bool { return p.transport.WantsCertificates() }
 
-// otherHistories says who answers at the addresses of members and is of another history, and what to do.
+// otherHistories returns one text, with advice, for each process of another history that answers at a member's address.
 func (p *peers) otherHistories() []string { return p.transport.OtherHistories() }
 
-// strays says which processes without data run in the name of members that are connected from elsewhere.
+// strays returns one text for each process without data that runs under the id of a member that is connected from elsewhere.
 func (p *peers) strays() []string { return p.transport.Strays() }
 
-// trouble says in two words why a member is refused here; empty: it is not.
+// trouble says in two words why this member refuses another one; empty: it does not.
 func (p *peers) trouble(id consensus.MemberID) string {
 	trouble, found := p.transport.Trouble(id)
 	if !found {

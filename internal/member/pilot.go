@@ -11,17 +11,17 @@ import (
 	"github.com/quorate/quorate/internal/membership/autopilot"
 )
 
-// pilot runs what package autopilot decides, in one goroutine for each duty. Only the leader acts, except in keepAddresses:
+// pilot runs the decisions of package autopilot, in one goroutine for each duty. Only the leader acts, except in keepAddresses:
 // every member announces its own URLs, looks for strays, and drops addresses that the configuration has outlived.
 type pilot struct {
 	members *Membership
-	ports   membershipPorts // of members
+	ports   membershipPorts // those of members
 	binder  *binder
 	clock   env.Clock
 	logger  *slog.Logger
 
 	electionTimeout time.Duration
-	peerURLs        []string // where somebody said at this start that this member is
+	peerURLs        []string // peer URLs that this start was given for this member
 	told            *toldAddresses
 }
 
@@ -56,17 +56,17 @@ func (p *pilot) runJob(ctx context.Context, runner *autopilot.Runner) (pause tim
 }
 
 const (
-	// promoteScanInterval is how often a leader looks for learners that wait to be voters.
+	// promoteScanInterval is how often a leader looks for learners to promote.
 	promoteScanInterval = 100 * time.Millisecond
 	// promotePatience bounds one attempt; the next scan tries again.
 	promotePatience = 5 * time.Second
-	// repairInterval is how often a leader looks after its voters, unless its clock is so fast that it is a long time.
+	// repairInterval is how often a leader checks its voters, unless two election timeouts are shorter.
 	repairInterval = time.Second
 )
 
-// promoteLearners is the goroutine that, on the leader, makes voters of members that were added as such and have caught up,
-// and does what else is due about members that come and go. It asks like everybody else, so that a refusal costs nothing and a
-// new leader simply goes on.
+// promoteLearners is the goroutine that, on the leader, promotes learners that were added to become voters and have caught up.
+// It also binds newcomers, raises the feature level, and retires sessions of removed members. Its requests are ordinary ones,
+// so that a refusal does no harm and a new leader simply goes on.
 func (p *pilot) promoteLearners(ctx context.Context) error {
 	var removed autopilot.RemovedSessions
 	return lookEvery(ctx, promoteScanInterval, func() {
@@ -102,7 +102,7 @@ func (p *pilot) promoteReady(ctx context.Context) {
 	}
 }
 
-// retireRemoved retires one session of a removed member, if there is one that nobody can need any more.
+// retireRemoved retires one session of a removed member, if there is one that cannot be needed any more.
 func (p *pilot) retireRemoved(ctx context.Context, removed *autopilot.RemovedSessions) {
 	machine, release := p.ports.config.stores.Machine()
 	open := machine.Orphans()
@@ -124,8 +124,9 @@ func (p *pilot) repairVoters(ctx context.Context) error {
 	return lookEvery(ctx, min(repairInterval, 2*p.electionTimeout), func() { p.members.repair.Look(ctx) })
 }
 
-// keepAddresses is the goroutine that puts addresses right: its own, after a restart at other peer URLs, on the leader
-// those that were not confirmed when they were changed, and those that an operator told and the cluster knows better.
+// keepAddresses is the goroutine that corrects addresses: every member announces its own after a restart at other peer URLs,
+// and drops those of an operator that the configuration has outlived; the leader settles those that were not confirmed when
+// they were changed.
 func (p *pilot) keepAddresses(ctx context.Context) error {
 	var telling autopilot.Telling
 	return lookEvery(ctx, min(addressInterval, 2*p.electionTimeout), func() {

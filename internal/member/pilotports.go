@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/transport"
 )
 
-// pilotPorts are what package autopilot sees of a Membership: its Cluster and its Finder.
+// pilotPorts implement the ports of package autopilot for a Membership: its Cluster and its Finder.
 type pilotPorts struct{ s *Membership }
 
 func (p pilotPorts) View(ctx context.Context) (membership.View, consensus.Term, error) {

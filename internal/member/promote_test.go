@@ -9,8 +9,8 @@ import (
 	"github.com/quorate/quorate/internal/membership/autopilot"
 )
 
-// A newcomer joins by itself, and a job wants it in the place of a member: it does not vote before the job's turn, however
-// long that takes, for then there would be a voter too many and nobody to take the place.
+// A newcomer joins by itself, and a job is to put it in the place of a member. It does not become a voter before the job's
+// turn, however long that takes: there would be one voter too many, and no newcomer for the place.
 func TestMember_StartJob_adoptsNewcomer(t *testing.T) {
 	c := startCluster(t, 3)
 	leader := c.leader()

@@ -19,7 +19,7 @@ import (
 	"github.com/quorate/quorate/internal/transport"
 )
 
-// aheadClock is the machine's clock, so far ahead.
+// aheadClock is the machine's clock, moved ahead by an offset.
 type aheadClock struct {
 	env.WallClock
 	ahead atomic.Int64
@@ -27,9 +27,9 @@ type aheadClock struct {
 
 func (c *aheadClock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
 
-// stuckHandler is a log whose output blocks from some moment on.
+// stuckHandler is a handler of log messages that blocks from some moment on.
 type stuckHandler struct {
-	stuck  chan struct{} // closed: from now on
+	stuck  chan struct{} // closed: messages block from now on
 	free   chan struct{}
 	caught chan struct{}
 }
@@ -51,7 +51,7 @@ func (h *stuckHandler) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-// startWatched starts a cluster of one whose clock, log and observers are the test's.
+// startWatched starts a cluster of one member with the test's clock, log and observers.
 func startWatched(t *testing.T, change func(*member.Options)) *node {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testPatience)
@@ -85,7 +85,7 @@ func startWatched(t *testing.T, change func(*member.Options)) *node {
 	return n
 }
 
-// Ensure that a member whose disk or state machine hangs says so, and again that it does not once that is over.
+// Ensure that a member whose disk or state machine hangs reports it, and that it stops reporting it once that is over.
 func TestMember_Stalled(t *testing.T) {
 	for _, row := range []struct{ part, want string }{
 		{"disk", "writing the log"},
@@ -135,7 +135,7 @@ func TestMember_Stalled(t *testing.T) {
 	}
 }
 
-// Ensure that a member whose loop hangs says so, and that asking it for its status does not hang, too.
+// Ensure that a member whose loop hangs reports it, and that a request for its status does not hang.
 func TestMember_Stalled_loop(t *testing.T) {
 	clock := &aheadClock{}
 	log := &stuckHandler{make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)}
@@ -143,7 +143,7 @@ func TestMember_Stalled_loop(t *testing.T) {
 	defer n.stop()
 	before := n.Status()
 	close(log.stuck)
-	// A change of the members is what the loop logs.
+	// The loop logs a change of the members, and so hangs in the handler.
 	go func() {
 		_, _ = n.ChangeConfig(n.c.ctx, consensus.ChangeOne(consensus.ChangeAddLearner,
 			consensus.Member{ID: 2, PeerURLs: []string{"http://127.0.0.1:1"}}))

@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/member/proposals"
 )
 
-// requests lets a goroutine wait for an asynchronous request (package lanes). Requests that come before Start wait for it.
+// requests lets goroutines wait for the asynchronous requests of package lanes. Requests before Start wait for it.
 type requests struct {
 	*lanes.Requests
 	self       consensus.MemberID
@@ -22,7 +22,7 @@ type requests struct {
 	waiters    sync.Pool     // of *waiter
 }
 
-// open lets those go on that came before Start had ended.
+// open lets the requests continue that came before the end of Start.
 func (r *requests) open() { close(r.started) }
 
 // waiter is a Completion that a goroutine waits for.
@@ -39,10 +39,10 @@ func (w *waiter) Complete(result kv.Result, err error) {
 	w.done <- struct{}{}
 }
 
-// Via notes by which way the answer comes.
+// Via notes the route by which the result comes.
 func (w *waiter) Via(route proposals.Route) { w.route = route }
 
-// wait begins a request and waits for its end, that of ctx, or that of the member.
+// wait begins a request and waits until it, ctx or the member ends.
 func (r *requests) wait(
 	ctx context.Context, begin func(done proposals.Completion) (abandon func() bool, err error),
 ) (result kv.Result, err error) {
@@ -63,7 +63,7 @@ func (r *requests) wait(
 	}
 	if err == nil || !abandon() {
 		if err != nil {
-			<-w.done // it is just being told
+			<-w.done // it is just being completed
 		}
 		noteRoute(ctx, w.route)
 		result, err = w.result, w.err
@@ -73,7 +73,7 @@ func (r *requests) wait(
 	return result, err
 }
 
-// command replicates a command and returns what applying it gave: see Member.Propose.
+// command replicates a command and returns the result of applying it: see Member.Propose.
 func (r *requests) command(ctx context.Context, command *kv.Command) (kv.Result, error) {
 	if own := command.Publish; own != nil && own.Member == uint64(r.self) {
 		own.Level = r.levels.stores.Latest().OwnLevel()
@@ -93,7 +93,7 @@ func (r *requests) command(ctx context.Context, command *kv.Command) (kv.Result,
 	}
 }
 
-// propose replicates an entry and returns what applying it gave.
+// propose replicates an entry and returns the result of applying it.
 func (r *requests) propose(ctx context.Context, kind consensus.EntryKind, payload []byte) (kv.Result, error) {
 	if err := r.awaitStart(ctx); err != nil {
 		return kv.Result{}, err
@@ -101,7 +101,7 @@ func (r *requests) propose(ctx context.Context, kind consensus.EntryKind, payloa
 	return r.wait(ctx, func(done proposals.Completion) (func() bool, error) { return r.Start(kind, payload, done) })
 }
 
-// readIndex returns once the state applied here shows everything that was acknowledged before the call.
+// readIndex returns once the state applied here includes all writes that were acknowledged before the call.
 func (r *requests) readIndex(ctx context.Context) error {
 	if err := r.awaitStart(ctx); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (r *requests) readIndex(ctx context.Context) error {
 	return err
 }
 
-// awaitStart lets a request wait that comes before Start has ended. It fails while this member serves nothing.
+// awaitStart makes a request wait for the end of Start. It returns an error while this member serves nothing.
 func (r *requests) awaitStart(ctx context.Context) error {
 	select {
 	case <-r.started:
@@ -127,7 +127,7 @@ func (r *requests) awaitStart(ctx context.Context) error {
 	}
 }
 
-// await is command for a proposal that has an id already, and that propose queues. It waits as long as ctx says.
+// await is command for a proposal that has an id already, and that propose queues. It has no other timeout than that of ctx.
 func (r *requests) await(
 	ctx context.Context, id consensus.ProposalID, propose func(done proposals.Completion) error,
 ) (kv.Result, error) {
@@ -135,7 +135,7 @@ func (r *requests) await(
 	result, err := r.wait(ctx, func(done proposals.Completion) (func() bool, error) { return r.Expect(id, done, propose) })
 	if errors.Is(err, context.DeadlineExceeded) {
 		if err = r.TimeoutError(begun); errors.Is(err, ErrNoLeader) {
-			err = ErrLeaderFailed // the proposal may have left for a leader that is gone since
+			err = ErrLeaderFailed // the proposal may have been sent to a leader that is gone since
 		}
 	}
 	return result, err

@@ -26,11 +26,11 @@ func (l deafLoop) AddReader(*node.Reader) {}
 
 func (l deafLoop) DropReader(*node.Reader) {}
 
-// askedHost is the member around requests.
+// askedHost is a host for Requests.
 type askedHost struct {
 	lanes.Host
 	woken    atomic.Int64
-	replaced error // why it serves nothing
+	replaced error // error of a member that serves nothing
 	connects bool
 	stopped  func() bool
 }
@@ -71,7 +71,7 @@ func (a *asking) start(loop lanes.RequestLoop) {
 	a.open()
 }
 
-// Ensure that a request that comes before the start waits for it, and that one of a member that serves nothing is refused.
+// Ensure that a request before the start waits for it, and that a member that serves nothing refuses requests.
 func TestRequests_awaitStart(t *testing.T) {
 	superseded := errors.New("superseded")
 	for _, row := range []struct {
@@ -110,8 +110,8 @@ func TestRequests_awaitStart(t *testing.T) {
 	}
 }
 
-// Ensure that a client's proposal that runs out of time while no leader is known is not said to have had no effect: it may have
-// left before.
+// Ensure that a client's proposal that times out while no leader is known is not reported as one without effect: it may have
+// been sent before.
 func TestRequests_await_noLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking(t)
@@ -127,7 +127,7 @@ func TestRequests_await_noLeader(t *testing.T) {
 	})
 }
 
-// Ensure that a request that is not answered ends with what most likely kept it waiting, and is repeated no more.
+// Ensure that a request without a result ends with the likely reason, and is not sent again.
 func TestRequests_command(t *testing.T) {
 	put := &kv.Command{Put: &kv.PutOp{Key: []byte("k")}}
 	follow := func(leader consensus.MemberID) func(*asking) {
@@ -147,7 +147,7 @@ func TestRequests_command(t *testing.T) {
 		{"no connection to the leader", follow(2), follow(2), false, ErrConnectionLost},
 		{"it left for a leader that is gone", follow(2), func(a *asking) {
 			table := a.Proposals()
-			open := table.Take(1, false).Commands[0] // the opening of the session goes first
+			open := table.Take(1, false).Commands[0] // the opening of the session is first
 			entry := consensus.Entry{Index: 1, Kind: open.Kind, Proposal: open.ID, Payload: open.Payload}
 			table.Resolve([]consensus.Entry{entry}, make([]kv.Result, 1))
 			table.Take(2, false)
@@ -189,7 +189,7 @@ func TestRequests_command(t *testing.T) {
 	}
 }
 
-// ending is how a command ended.
+// ending receives the error with which a command ended.
 type ending chan error
 
 func (e ending) Complete(_ kv.Result, err error) { e <- err }

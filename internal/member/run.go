@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// turns have the goroutines of the lanes work.
+// turns wake the goroutines of the lanes.
 type turns struct {
 	asked [lanes.Answers + 1]chan struct{}
 }
@@ -20,7 +20,7 @@ func (t *turns) init() {
 	}
 }
 
-// ask has a lane get a turn. One that is asked for while it has a turn gets another one.
+// ask asks for a turn of a lane. If the lane has its turn now, it gets another one.
 func (t *turns) ask(lane lanes.Lane) {
 	select {
 	case t.asked[lane] <- struct{}{}:
@@ -28,7 +28,7 @@ func (t *turns) ask(lane lanes.Lane) {
 	}
 }
 
-// each gives a lane its turns until ctx ends.
+// each runs the turns of a lane until ctx ends.
 func (t *turns) each(ctx context.Context, lane lanes.Lane, turn func() error) error {
 	for {
 		select {
@@ -42,14 +42,14 @@ func (t *turns) each(ctx context.Context, lane lanes.Lane, turn func() error) er
 	}
 }
 
-// watched are the tasks of the goroutines that everything depends on.
+// watched are the watchdog's tasks: the loop, the log and the state machine.
 type watched struct{ loop, disk, apply *watchdog.Task }
 
 func (w *watched) init(dog *watchdog.Watchdog) {
 	w.loop, w.disk, w.apply = dog.Watch("the member's loop"), dog.Watch("writing the log"), dog.Watch("applying entries")
 }
 
-// applies notes when the apply lane is busy.
+// applies notes whether the apply lane is busy.
 func (w *watched) applies(busy bool) {
 	if busy {
 		w.apply.Begin()
@@ -94,7 +94,7 @@ func (m *Member) runDisk(ctx context.Context) error {
 	})
 }
 
-// runApply is the goroutine that applies what has committed.
+// runApply is the goroutine that applies committed entries.
 func (m *Member) runApply(ctx context.Context) error {
 	return m.turns.each(ctx, lanes.Apply, m.lanes.Apply)
 }
@@ -107,7 +107,7 @@ func (m *Member) runAnswers(ctx context.Context) error {
 	})
 }
 
-// measured appends to the log and tells how long that took.
+// measured appends to the log and reports how long that took.
 func measured(o *Options) func(batches ...wal.Batch) error {
 	if o.Synced == nil {
 		return o.Data.WAL.Append

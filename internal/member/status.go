@@ -9,21 +9,21 @@ import (
 	"github.com/quorate/quorate/internal/member/lanes"
 )
 
-// statusTimeout is how long status waits for the loop before it answers with what was last known, and maxAsked how many
-// may wait for it.
+// statusTimeout is how long status waits for the loop before it returns the last copy, and maxAsked is how many callers may
+// wait.
 const (
 	statusTimeout = 2 * time.Second
 	maxAsked      = 1024
 )
 
-// statusBoard gives copies of the core's state to any goroutine. The loop makes them.
+// statusBoard gives copies of the core's state to all goroutines. The loop makes the copies.
 type statusBoard struct {
 	asked  lanes.Queue[chan<- raft.Status]
 	known  atomic.Pointer[raft.Status] // the last copy
 	timers timerPool
 }
 
-// answer gives a copy to all who wait.
+// answer gives a copy to all waiting callers.
 func (b *statusBoard) answer(replica *raft.Replica) {
 	for _, answer := range b.asked.Take(nil) {
 		status := replica.Status()
@@ -32,8 +32,8 @@ func (b *statusBoard) answer(replica *raft.Replica) {
 	}
 }
 
-// ask waits for a copy, after wake has woken the loop. If the loop hangs it returns the last copy: who looks at a member
-// that hangs must not hang, too. Once ctx has ended it returns the zero value.
+// ask waits for a copy, after wake has woken the loop. If the loop hangs it returns the last copy, because a caller that
+// inspects a hanging member must not hang, too. Once ctx has ended it returns the zero value.
 func (b *statusBoard) ask(ctx context.Context, wake func()) raft.Status {
 	if b.asked.Len() >= maxAsked {
 		return b.last()

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/member/datadir"
 )
 
-// Ensure that a stop ends long work on the store, also on one that a snapshot brings while the member stops.
+// Ensure that a stop ends long work on the store, also on a store that a snapshot brings while the member stops.
 func TestMember_Stop_endsLivesOfStores(t *testing.T) {
 	m := memberOfMachine(t)
 	first := m.data.Generation

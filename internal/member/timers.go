@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// timerPool recycles timers of requests: each needs one, and nearly none ever fires. The zero value is ready.
+// timerPool recycles the timers of requests: each request needs one, and nearly none of them fires. The zero value is ready.
 type timerPool struct{ pool sync.Pool }
 
 func (p *timerPool) get(d time.Duration) *time.Timer {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Ensure that what is looked at now and then is looked at again and again, and no more after the end.
+// Ensure that look is called again and again, and not any more after the end of ctx.
 func TestLookEvery(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	looks := 0

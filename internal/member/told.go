@@ -14,9 +14,9 @@ import (
 	"github.com/quorate/quorate/internal/membership/autopilot"
 )
 
-// toldAddresses are where the operator said that other members are, while this one was stopped: `quorate set-address`. They are
-// dialled beside those of the configuration, and forgotten once a committed configuration says something else. So is what other
-// members have said while no leader was heard, which is in memory only.
+// toldAddresses are the addresses of other members that the operator gave while this member was stopped, with `quorate
+// set-address`. The member dials them beside those of the configuration, and forgets them once a committed configuration has
+// other ones. The same holds for addresses that other members reported while no leader was known; those are in memory only.
 type toldAddresses struct {
 	options datadir.Options
 	logger  *slog.Logger
@@ -26,11 +26,11 @@ type toldAddresses struct {
 	learned autopilot.Learned
 	inForce consensus.Config
 	id      consensus.ConfigID // of inForce
-	others  []consensus.Member // of other configurations that the log had when that came into force
+	others  []consensus.Member // of other configurations in the log when inForce came into force
 	connect func(*consensus.Config)
 }
 
-// newToldAddresses reads what was told. A member may run without it: it only does not find those that moved.
+// newToldAddresses reads the operator's addresses. A member may run without them, but does not find the members that moved.
 func newToldAddresses(o *Options) *toldAddresses {
 	a := &toldAddresses{options: o.Data.Options, logger: o.Logger}
 	var err error
@@ -45,21 +45,22 @@ func newToldAddresses(o *Options) *toldAddresses {
 	return a
 }
 
-// dialled returns the members of the configuration id with all URLs at which they may be as their peer URLs.
+// dialled returns the members of the configuration id, each with all its possible URLs as its peer URLs.
 func (a *toldAddresses) dialled(config *consensus.Config, id consensus.ConfigID) []consensus.Member {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.learned.Beside(datadir.Dialled(config, id, a.told), id)
 }
 
-// knownMembers are the members that are known without what was learned, in the order of their ids. a.mu is held.
+// knownMembers are the members of the configuration and of the operator's addresses, without the learned ones, in the order of
+// their ids. The caller holds a.mu.
 func (a *toldAddresses) knownMembers() consensus.Config {
 	known := a.inForce.Including(a.others)
 	return consensus.Config{Members: datadir.Dialled(&known, a.id, a.told)}
 }
 
-// configure lets connect open and close peers as a configuration in force says, now and whenever more of it is learned. Members
-// of the other configurations that the log had then are peers, too: one of them may lead.
+// configure stores a configuration in force and calls connect, now and whenever other addresses are learned. Members of other
+// configurations in the log are peers, too: one of them may lead.
 func (a *toldAddresses) configure(inForce *raft.ConfigInForce, connect func(*consensus.Config)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -67,7 +68,7 @@ func (a *toldAddresses) configure(inForce *raft.ConfigInForce, connect func(*con
 	a.reconnect()
 }
 
-// reconnect opens and closes peers. a.mu is held: else an older configuration could come last.
+// reconnect opens and closes peers. The caller holds a.mu: otherwise an older configuration could be the last one.
 func (a *toldAddresses) reconnect() {
 	if a.connect == nil {
 		return // there is no configuration yet
@@ -77,8 +78,8 @@ func (a *toldAddresses) reconnect() {
 	a.connect(&config)
 }
 
-// asks tells whether to ask others now where the members are, and at which URLs: those of the configuration in force and of the
-// operator's word, and no others.
+// asks returns the URLs at which this member should now ask for the members' addresses, or nil: those of the configuration in
+// force and those of the operator, and no learned ones.
 func (a *toldAddresses) asks(self consensus.MemberID, now, electionTimeout time.Duration, led bool) (urls []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -93,7 +94,7 @@ func (a *toldAddresses) asks(self consensus.MemberID, now, electionTimeout time.
 	return a.learned.Asks(urls)
 }
 
-// learn takes what somebody has said who was found at one of these URLs.
+// learn takes the answer of a process at one of these URLs.
 func (a *toldAddresses) learn(own *identity.Claim, at string, said *autopilot.Whereabouts) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -113,7 +114,7 @@ func (a *toldAddresses) learn(own *identity.Claim, at string, said *autopilot.Wh
 	a.reconnect()
 }
 
-// forget drops, from the disk too, what a committed configuration has outlived.
+// forget drops, also from the disk, the addresses that a committed configuration has outlived.
 func (a *toldAddresses) forget(config *consensus.Config, id consensus.ConfigID, removed func(consensus.MemberID) bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

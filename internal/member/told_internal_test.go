@@ -14,8 +14,8 @@ import (
 	"github.com/quorate/quorate/internal/membership/autopilot"
 )
 
-// Ensure that a member without a leader asks at the addresses of its configuration and of the operator's word alone, dials what a
-// member says there beside them, and asks nobody at what it has learned; and that who is no member teaches it nothing.
+// Ensure that a member without a leader asks only at the addresses of its configuration and of the operator, dials the learned
+// addresses beside those, asks nothing at learned addresses, and takes no answer of a process that is no member.
 func TestToldAddresses_learn(t *testing.T) {
 	config := &consensus.Config{Voters: []consensus.MemberID{1, 2, 3}, Members: []consensus.Member{
 		{ID: 1, PeerURLs: []string{"http://a:1"}}, {ID: 2, PeerURLs: []string{"http://b:1"}}, {ID: 3, PeerURLs: []string{"http://c:1"}},

@@ -47,7 +47,7 @@ func (t *transfer) to(ctx context.Context, id consensus.MemberID) error {
 	}
 }
 
-// checkTransferee returns nil, or why leadership cannot go to a member.
+// checkTransferee returns an error if leadership cannot go to a member: ErrNotLeader, ErrBadTransferee or a *CordonedError.
 func (t *transfer) checkTransferee(id consensus.MemberID) error {
 	status := t.status()
 	switch {

@@ -12,14 +12,14 @@ import (
 	"github.com/quorate/quorate/internal/member/lanes"
 )
 
-// Ensure that leadership goes only from a leader to a voter that may lead, and that whoever asks learns what became of it.
+// Ensure that leadership goes only from a leader to a voter that may lead, and that the caller learns the outcome.
 func TestTransfer_to(t *testing.T) {
 	for _, row := range []struct {
 		name     string
 		leader   consensus.MemberID
 		to       consensus.MemberID
 		spared   []consensus.MemberID
-		follows  consensus.MemberID // who leads once the transfer has begun
+		follows  consensus.MemberID // the leader once the transfer has begun
 		want     error
 		cordoned bool
 		begins   bool
@@ -55,7 +55,7 @@ func TestTransfer_to(t *testing.T) {
 	}
 }
 
-// Ensure that whoever waits for a transfer is told when it, or the member, stops.
+// Ensure that a caller that waits for a transfer gets an error when its context ends or the member stops.
 func TestTransfer_to_ends(t *testing.T) {
 	leader := lanes.NewKnownLeader(1)
 	leader.Follow(1, 1, time.Now)

@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// Ensure that users outlive a restart, and that a member that was away gets them.
+// Ensure that users survive a restart, and that a member that was down gets them.
 func TestMember_usersOutliveRestart(t *testing.T) {
 	c := startCluster(t, 3)
 	leader := c.leader()

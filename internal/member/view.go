@@ -14,19 +14,19 @@ import (
 	"github.com/quorate/quorate/internal/membership"
 )
 
-// leaderView looks at the cluster with the eyes of its leader.
+// leaderView returns the leader's view of the cluster.
 type leaderView struct {
 	awaitStart func(ctx context.Context) error
 	status     func() raft.Status
 	stores     *datadir.Stores
 	clock      env.Clock
-	options    ViewOptions // but for Now
+	options    ViewOptions // without Now
 	stopping   context.Context
 }
 
-// view is what this member knows of its cluster, if it leads it, and its term; elsewhere it is ErrNotLeader. A leader that was
-// deposed and has not heard of it yet answers too, for an election timeout at most: what is done on the strength of a view must
-// name the configuration that it expects.
+// view is this member's view of its cluster, if it leads it, and its term; else the error is ErrNotLeader. A deposed leader
+// that does not know it yet answers too, for an election timeout at most: a change that is based on a view must name the
+// configuration that it expects.
 func (l *leaderView) view(ctx context.Context) (membership.View, consensus.Term, error) {
 	if err := l.awaitStart(ctx); err != nil {
 		return membership.View{}, 0, err
@@ -45,22 +45,22 @@ func (l *leaderView) view(ctx context.Context) (membership.View, consensus.Term,
 	return ViewOf(&status, machine, &o), status.Term, nil
 }
 
-// ViewOptions is what a View tells beside what core and state machine know.
+// ViewOptions are the parts of a View that neither core nor state machine has.
 type ViewOptions struct {
 	MaxLearners int
 	Strict      bool
 	Tick        time.Duration
 	Now         time.Time
-	// Trouble says in two words why a member is refused here; empty: it is not.
-	// Transfer is how far a snapshot to it is, or nil.
+	// Trouble says in two words why a member is refused here; empty: it is not. Transfer is the progress of a snapshot to a
+	// member, or nil.
 	Trouble  func(id consensus.MemberID) string
 	Transfer func(id consensus.MemberID) *membership.TransferView
 }
 
-// ViewOf joins what the core of a leader knows with what the state machine does.
+// ViewOf joins the state of a leader's core with that of its state machine.
 func ViewOf(status *raft.Status, machine *apply.Machine, o *ViewOptions) membership.View {
-	// What the core calls settled, the state machine may not have applied: tombstones would be missing, and the next change
-	// would be refused.
+	// The state machine may not have applied yet the configuration that the core calls settled: then tombstones would be
+	// missing, and the next change would be refused.
 	settled := status.ConfigSettled && machine.Settled() && machine.Applied().Index >= status.ConfigID.Index
 	v := membership.View{
 		Leader: status.ID, Config: status.Config, ID: status.ConfigID, Protocol: status.Protocol,

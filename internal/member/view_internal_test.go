@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// Ensure that nobody looks at the cluster with the eyes of a leader but a leader that runs.
+// Ensure that only a running leader returns a view.
 func TestLeaderView_view(t *testing.T) {
 	stopped, stop := context.WithCancel(t.Context())
 	stop()

@@ -2,15 +2,16 @@ package model
 
 import "github.com/quorate/quorate/internal/consensus/rules"
 
-// actionKind names an atomic step of the protocol. What A, B, C, D and M of an action mean is said beside each.
+// Kind names an atomic step of the protocol. The comment beside each constant says how it uses the fields A, B, C, D and M of
+// an Action.
 type Kind uint8
 
 const (
 	Campaign    Kind = iota // A begins an election
 	Vote                    // A answers candidate B's request
-	Win                     // A wins with the votes in M; C=1 turns ties of recovered records round
+	Win                     // A wins with the votes in M; C=1 reverses ties of recovered records
 	PreVote                 // B learns the commit index of A, which asks for pre-votes
-	Receive                 // B receives the log of term A's leader up to index C, D=1: and its commit index
+	Receive                 // B receives the log of term A's leader up to index C; D=1: also its commit index
 	Commit                  // leader A commits up to index C
 	Infer                   // A infers that index C has committed
 	Apply                   // A applies up to index C
@@ -20,37 +21,37 @@ const (
 	Record                  // A receives the record of slot B
 	Propose                 // leader A receives the proposal of slot B
 	Evaluate                // leader A evaluates slot B late
-	Decide                  // the proposer adds up the answers to slot A
+	Decide                  // the proposer counts the answers to slot A
 	Answer                  // A, which has applied proposal B, answers its proposer
 	AnswerAbort             // A, which has applied an abort of proposal B, answers its proposer
 	Orphan                  // A reports the record of slot B to leader C, which aborts it
 	Change                  // leader A appends configuration B
 	Transfer                // leader A begins to hand leadership to B, or gives up (-1)
-	TimeoutNow              // leader A tells its heir to campaign
-	Tick                    // time passes
+	TimeoutNow              // leader A tells its transferee to campaign
+	Tick                    // the clock advances
 	Round                   // leader A begins a round of heartbeats
 	Echo                    // A answers the round of leader B
 	Ask                     // a read begins at A
-	Take                    // the reader's leader takes the read index
-	Hand                    // the leader hands it out
+	Take                    // the leader takes the read index for the reader
+	Hand                    // the leader sends the confirmed index to the reader
 	Word                    // the leader's unconfirmed index reaches the reader
 	Tell                    // A answers the reader's own question
 	Confirm                 // the reader confirms by itself: B=1 the leader's index, B=2 by a majority without the leader
 	Serve                   // the reader serves the read
 	Survive                 // A goes on alone; the directories of M are compared, all others are lost for ever
-	Lose                    // A comes back with another disk: D=0 an empty one, D=1 a copy that is as old as index C
+	Lose                    // A comes back with another disk: D=0 an empty one, D=1 an old copy that ends at index C
 	actionKinds
 )
 
-// Action is a step with its parameters; those that it does not use are zero.
+// Action is a step with its parameters; unused ones are zero.
 type Action struct {
 	Kind       Kind
 	A, B, C, D int8
 	M          uint8
 }
 
-// steps are the transitions. Each reports whether the action was possible, and a law that the step itself broke; what is
-// not possible leaves the state as it was.
+// steps are the transitions. Each one reports whether the action was possible, and a law that it broke. An action that is not
+// possible leaves the state unchanged.
 var steps = [actionKinds]stepOf[*Model]{
 	Campaign: (*Model).campaign, Vote: (*Model).vote, Win: (*Model).win, PreVote: (*Model).preVote,
 	Receive: (*Model).receive, Commit: (*Model).commit, Infer: (*Model).infer, Apply: (*Model).applyUpTo,
@@ -74,10 +75,10 @@ func ofReads(f stepOf[*reads]) stepOf[*Model] {
 	return func(m *Model, s *State, a Action) (bool, string) { return f(m.reads, s, a) }
 }
 
-// Model is a scenario under a set of rules. Its methods are elections, the log, the fast path, and changes of the members.
+// Model is a scenario under a set of rules. Its parts are elections, the log, the fast path, reads, and changes of the members.
 type Model struct {
 	Scenario *Scenario
-	Rules    rules.Set // that are dropped
+	Rules    rules.Set // the rules that are dropped
 	machine
 	electorate
 	leases *leases
@@ -94,7 +95,7 @@ func New(sc *Scenario, r rules.Set) *Model {
 	return m
 }
 
-// Begin is a cluster whose leader A of term 1 has committed and applied its no-op everywhere.
+// Begin sets s to the state of a cluster whose leader A of term 1 has committed and applied its no-op on all members.
 func (m *Model) Begin(s *State) {
 	*s = State{}
 	for t := range s.LeaderOf {
@@ -119,7 +120,7 @@ func (m *Model) Begin(s *State) {
 	s.M[0].Voted, s.M[0].Role = 0, Leader
 }
 
-// Step performs an action in place. It reports whether the action was possible, and a broken law, if any.
+// Step performs an action in place. It reports whether the action was possible, and the law that it broke, or an empty string.
 func (m *Model) Step(s *State, a Action) (bool, string) {
 	if s.Dead != 0 && m.actors(s, a)&s.Dead != 0 {
 		return false, ""
@@ -131,7 +132,7 @@ func (m *Model) Step(s *State, a Action) (bool, string) {
 	return true, m.laws.check(s, a)
 }
 
-// actors are the members that must be alive for an action.
+// actors returns the members that must be alive for an action.
 func (m *Model) actors(s *State, a Action) uint8 {
 	switch a.Kind {
 	case Vote, PreVote, Snapshot, Echo:

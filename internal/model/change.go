@@ -28,7 +28,7 @@ func (m *Model) change(s *State, a Action) (bool, string) {
 	return true, ""
 }
 
-// transfer begins to hand leadership over, or gives that up.
+// transfer begins a transfer of leadership, or ends it.
 func (m *Model) transfer(s *State, a Action) (bool, string) {
 	x := &s.M[a.A]
 	if x.Role != Leader || x.Heir == a.B || a.B == a.A || a.B >= 0 && !m.voter(x, a.B) {
@@ -38,7 +38,7 @@ func (m *Model) transfer(s *State, a Action) (bool, string) {
 	return true, ""
 }
 
-// timeoutNow makes the heir campaign without waiting, once it holds the leader's log.
+// timeoutNow makes the transferee campaign at once, when it holds the leader's log.
 func (m *Model) timeoutNow(s *State, a Action) (bool, string) {
 	x := &s.M[a.A]
 	if x.Role != Leader || x.Heir < 0 || Has(s.Dead, x.Heir) {
@@ -59,9 +59,9 @@ func (m *Model) timeoutNow(s *State, a Action) (bool, string) {
 	return true, ""
 }
 
-// survive is recovery from a lost quorum: the member with the most advanced log of those that are left goes on alone, in
-// a new epoch. Before the configuration that makes it the only voter come the records that it, and the directories
-// compared with it, hold. What reached none of them is lost, and nobody can know it.
+// survive is the recovery from a lost quorum: of the members that are left, the one with the most advanced log goes on alone,
+// in a new epoch. It first logs the records that it holds or that the compared directories hold, and then the configuration in
+// which it is the only voter. Proposals that reached none of these members are lost, and no member can know it.
 func (m *Model) survive(s *State, a Action) (bool, string) {
 	x := &s.M[a.A]
 	left := a.M | Bit(a.A)
@@ -99,7 +99,7 @@ func (m *Model) survive(s *State, a Action) (bool, string) {
 	return true, m.committed(s, x, x.Log.N)
 }
 
-// lead makes the survivor leader of a term above all that were.
+// lead makes the survivor leader of a term above all earlier ones.
 func (m *Model) lead(s *State, i int8, list []recovered) {
 	x := &s.M[i]
 	x.leave()
@@ -140,9 +140,9 @@ func (m *Model) adopted(s *State, x *member, left uint8) (list []recovered) {
 	return list
 }
 
-// keptBy returns the reported proposals that must outlive a recovery: those in the survivor's log, and those of which a
-// compared directory holds the record, unless a record of another proposal at the same revision, or of another attempt of
-// the same proposal, is held, too: nobody can tell which of the two had succeeded.
+// keptBy returns the reported proposals that must survive a recovery: those in the survivor's log, and those whose record a
+// compared directory holds. A proposal of the second kind need not survive if there is also a record of another proposal at the
+// same revision, or of another attempt of the same proposal: no member can know which of the two succeeded.
 func (m *Model) keptBy(s *State, i int8, left uint8) (kept uint8) {
 	x := &s.M[i]
 	st := m.StoreAt(&x.Log, x.Log.N)

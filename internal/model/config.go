@@ -16,7 +16,7 @@ func (c Config) joint() bool { return c.New != 0 }
 
 func Count(set uint8) int { return bits.OnesCount8(set) }
 
-// electorate says which configuration is in force, and which members are enough to decide.
+// electorate gives the configuration in force on a log, and tells which members form a quorum.
 type electorate struct {
 	rules   rules.Set
 	configs []Config
@@ -88,7 +88,7 @@ func (m electorate) super(at int8, in uint8) bool {
 	return enough(c.New) && (m.rules[rules.JointDecidesInNew] || enough(c.Old))
 }
 
-// recoverable reports whether the voters in in, out of those that voted, are enough for a record to be taken over.
+// recoverable reports whether the voters in in, out of those that voted, are enough to recover a record.
 func (m electorate) recoverable(c Config, in uint8) bool {
 	enough := func(set uint8) bool {
 		need := quorum.Recovery(Count(set))

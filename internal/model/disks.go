@@ -2,9 +2,9 @@ package model
 
 import "github.com/quorate/quorate/internal/consensus/rules"
 
-// lose is a member that comes back under its id with an empty disk, or with an old copy of its own. By our rules it is nobody
-// then: the others know by which disk it spoke, and how often that was started. A minority may be lost so, and nothing that
-// succeeded may be lost with it.
+// lose is the return of a member under its id with an empty disk, or with an old copy of its own disk. By our rules it is not a
+// member any more: the others know its storage id, and how often its disk was started. Only a minority may be lost this way,
+// and no successful proposal may be lost with it.
 func (m *Model) lose(s *State, a Action) (bool, string) {
 	x, lost, empty := &s.M[a.A], s.Lost|Bit(a.A), a.D == 0
 	voters := m.Scenario.Configs[0].Old
@@ -28,7 +28,7 @@ func (m *Model) lose(s *State, a Action) (bool, string) {
 	return true, ""
 }
 
-// restart gives a member a disk that ends at an index.
+// restart gives a member a disk whose log ends at an index.
 func (m *Model) restart(s *State, i, index int8) {
 	x := &s.M[i]
 	log := x.Log
@@ -39,8 +39,8 @@ func (m *Model) restart(s *State, i, index int8) {
 	}
 }
 
-// foundAgain lets those that lost their disks begin the cluster once more: they are a majority. A founding gives all of them
-// the same first entry.
+// foundAgain makes the members that lost their disks, which are a majority, found the cluster once more. A founding gives all
+// of them the same first entry.
 func (m *Model) foundAgain(s *State) {
 	for i := range int8(m.Scenario.Members) {
 		if Has(s.Lost, i) {

@@ -11,7 +11,7 @@ func (x *member) leave() {
 	x.Forced, x.Heir, x.Echoes, x.RoundAt, x.LeaseUntil, x.LeaseBarred = false, -1, 0, 0, 0, false
 }
 
-// follow enters a term, if it is a later one, as a follower.
+// follow makes a member a follower in a term, if that is not an earlier one.
 func (x *member) follow(term int8) {
 	if x.Term < term {
 		x.Term, x.Voted = term, -1
@@ -52,7 +52,7 @@ func (m *Model) stand(s *State, i int8) bool {
 	return true
 }
 
-// held is what a vote carries: the pool, and what the voter answered as a leader and has not applied.
+// held is the set of attempts that a vote carries: the pool, and the voter's own fast answers that it has not applied.
 func (m *Model) held(i int8, x *member) uint16 {
 	if m.Rules[rules.VoteWithout] {
 		return 0
@@ -96,7 +96,7 @@ func (m *Model) vote(s *State, a Action) (bool, string) {
 	return true, ""
 }
 
-// preVote asks for a vote before any term changes: all it changes is what the asked knows of commits.
+// preVote asks for a vote before any term changes: it changes only the commit index of the member that is asked.
 func (m *Model) preVote(s *State, a Action) (bool, string) {
 	x, y := &s.M[a.A], &s.M[a.B]
 	if a.A == a.B || x.Role == Leader || x.Term == 0 || y.Term == 0 {
@@ -105,7 +105,7 @@ func (m *Model) preVote(s *State, a Action) (bool, string) {
 	return m.learn(y, x), ""
 }
 
-// learn takes over what another member knows to have committed, if the own log has the same entry there.
+// learn takes over another member's commit index, if its own log has the same entry there.
 func (m *Model) learn(x, from *member) bool {
 	at := from.Commit
 	if at <= x.Commit || at > x.Log.N || !m.Rules[rules.HintUnchecked] && !x.Log.matches(at, from.Log.At(at).Term) {
@@ -182,7 +182,7 @@ func (m *Model) heldByEnough(s *State, x *member, votes uint8, c Config, id conf
 				held := Has(votes, v) && x.Held[v]>>k&1 == 1 && (m.Rules[rules.RecoverAnyConfig] || o.ID == id)
 				if held && same(o.Proposal, o.Revision, o.Payload) {
 					if holders == 0 {
-						payload = o.Payload // of the first ballot
+						payload = o.Payload // payload of the first ballot
 					}
 					holders |= Bit(v)
 					low = min(low, o.Revision)
@@ -211,7 +211,7 @@ func (m *Model) decidedInLog(l *journal, t *attempt, revision int8) bool {
 	return false
 }
 
-// order sorts by ascending revision; ties in either order.
+// order sorts by ascending revision, with ties in either order.
 func (m *Model) order(list []recovered, tiesTurned bool) {
 	for i := range list {
 		for k := i; k > 0; k-- {

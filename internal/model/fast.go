@@ -17,7 +17,7 @@ func (m *Model) send(s *State, a Action) (bool, string) {
 	return true, ""
 }
 
-// highest is the largest revision that was reported.
+// highest is the largest reported revision.
 func (s *State) highest() (top int8) {
 	for p := range int8(MaxProposals) {
 		if Has(s.Reported, p) {
@@ -27,10 +27,11 @@ func (s *State) highest() (top int8) {
 	return top
 }
 
-// meeting says which conditions of acceptance a mutation drops.
+// meeting are the conditions of acceptance that a mutation drops.
 type meeting struct{ noLogID, noLogKeys, noPoolKeys, noLogOrder, noPoolOrder bool }
 
-// conflict reports whether an attempt may not be accepted: its keys or its revision meet what the member has not applied.
+// conflict reports whether an attempt must not be accepted: its keys or its revision conflict with entries and records that the
+// member has not applied.
 func (m *Model) conflict(s *State, x *member, t *attempt, drop meeting) bool {
 	keys := m.keys(t.Proposal, t.Payload)
 	for i := x.Applied; i < x.Log.N && !drop.noLogKeys; i++ {
@@ -62,7 +63,7 @@ func (m *Model) conflict(s *State, x *member, t *attempt, drop meeting) bool {
 	return !m.Rules[rules.AcceptWhileChanging] && changing(x)
 }
 
-// record is a voter's answer to a proposal that it is asked to hold.
+// record is a voter's handling of a record: it accepts the record or not.
 func (m *Model) record(s *State, a Action) (bool, string) {
 	x, t := &s.M[a.A], &s.A[a.B]
 	if !t.Used || t.Revision == 0 || x.Term == 0 || x.Role == Leader && x.Term == t.Term {
@@ -75,7 +76,7 @@ func (m *Model) record(s *State, a Action) (bool, string) {
 	}
 	if x.Pool>>a.B&1 == 1 {
 		if Has(t.Accepted, a.A) {
-			return false, "" // the same answer once more
+			return false, "" // a repetition of the same answer
 		}
 	} else {
 		drop := meeting{m.Rules[rules.WitnessNoLogID], m.Rules[rules.WitnessNoLogKeys], m.Rules[rules.WitnessNoPoolKeys],
@@ -94,7 +95,8 @@ func (m *Model) record(s *State, a Action) (bool, string) {
 	return true, ""
 }
 
-// propose is what a leader does with a proposal: fix its revision and answer at once, or append it as any other.
+// propose is a leader's handling of a proposal: it fixes the revision and answers at once, or it appends the proposal as a slow
+// entry.
 func (m *Model) propose(s *State, a Action) (bool, string) {
 	x, t := &s.M[a.A], &s.A[a.B]
 	if !t.Used || x.Role != Leader || x.Log.N >= maxLog-2 || x.Heir >= 0 && !m.Rules[rules.AcceptWhileTransfer] {
@@ -138,14 +140,14 @@ func (m *Model) evaluateLate(s *State, a Action) (bool, string) {
 	return true, ""
 }
 
-// decide is the proposer adding up answers.
+// decide is the proposer's count of the answers to an attempt.
 func (m *Model) decide(s *State, a Action) (bool, string) {
 	t := &s.A[a.A]
 	if !t.Used || !t.Fast || Has(s.Reported, t.Proposal) {
 		return false, ""
 	}
 	if s.Recovered && t.FastTerm <= m.Scenario.MaxTerm && !m.Rules[rules.RecoverySameEpoch] {
-		return false, "" // whoever is told now is told of what is lost
+		return false, "" // a proposer that learns of success now may learn of a lost write
 	}
 	in := Bit(t.FastBy)
 	for j := range int8(MaxAttempts) {
@@ -161,7 +163,7 @@ func (m *Model) decide(s *State, a Action) (bool, string) {
 			}
 		}
 	}
-	// The proposer counts by the configuration that it knows under the id which the answers bear.
+	// The proposer counts by the configuration that it knows under the config id of the answers.
 	if !m.Rules[rules.ProposerAnyTerm] && t.FastTerm != t.Term || !m.Rules[rules.ProposerAnyConfig] && t.FastID != t.ID ||
 		!m.super(t.Config, in) {
 		return false, ""
@@ -202,7 +204,7 @@ func (m *Model) answerAbort(s *State, a Action) (bool, string) {
 	return true, ""
 }
 
-// orphan is a record that waited for too long: the leader decides it by an abort, unless its log does.
+// orphan is the report of a record that waited too long: the leader appends an abort, unless its log decides the proposal.
 func (m *Model) orphan(s *State, a Action) (bool, string) {
 	x, l, t := &s.M[a.A], &s.M[a.C], &s.A[a.B]
 	if x.Pool>>a.B&1 == 0 || l.Role != Leader || l.Log.N >= maxLog-2 || l.Heir >= 0 || !l.open() && !m.Rules[rules.AbortEarly] {

@@ -7,10 +7,11 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// The laws are those of the fast path (docs/simulation.md lists L1 to L7), and Raft's: election safety, leader completeness,
-// log matching below what is acknowledged and committed, state machine safety. A finding begins with the name of its law.
+// The laws are those of the fast path (docs/simulation.md lists L1 to L7), and those of Raft: election safety, leader
+// completeness, log matching up to the acknowledged and committed index, state machine safety. A finding begins with the name
+// of its law.
 
-// report notes that a proposer was told of success.
+// report notes that a proposal was reported to its proposer as successful.
 func (s *State) report(proposal, revision int8, res result) string {
 	s.Reported |= Bit(proposal)
 	s.Revision[proposal], s.Result[proposal] = revision, res
@@ -24,14 +25,14 @@ func (s *State) report(proposal, revision int8, res result) string {
 	return ""
 }
 
-// laws are what every state is checked for.
+// laws check every state.
 type laws struct {
 	machine
 	electorate
 	members int
 }
 
-// check looks at what must hold in every state, as far as an action can have changed it.
+// check checks the laws that must hold in every state, as far as an action can have broken them.
 func (m *laws) check(s *State, a Action) string {
 	bad := ""
 	switch a.Kind {
@@ -56,7 +57,7 @@ func (m *laws) check(s *State, a Action) string {
 	return ""
 }
 
-// checkCommitted compares what was reported with the committed log.
+// checkCommitted compares the reported proposals with the committed log.
 func (m *laws) checkCommitted(s *State) string {
 	st := m.StoreAt(&s.Committed, s.Committed.N)
 	if st.Bad != "" {
@@ -90,7 +91,7 @@ func (m *laws) asReported(s *State, r *row, p int8) bool {
 	return r.Done && r.Revision == s.Revision[p] && (Has(s.Loose, p) || r.Result == s.Result[p])
 }
 
-// checkLog compares a member's log with what is committed, and with what it acknowledged to its leader.
+// checkLog compares a member's log with the committed log, and with the log of its leader that it acknowledged.
 func (m *laws) checkLog(s *State, i int8) string {
 	x := &s.M[i]
 	if Has(s.Dead, i) {
@@ -123,8 +124,8 @@ func (m *laws) checkApplied(s *State, i int8) string {
 	return ""
 }
 
-// checkOpenLeaders wants every reported proposal, with its revision and result, on each leader that may serve a read now:
-// its no-op has committed and a quorum is in its term. It finds most faults an election earlier than the applied state.
+// checkOpenLeaders checks that each leader that may serve a read now has every reported proposal, with its revision and result:
+// a leader whose no-op has committed and whose term a quorum is in. It finds most faults an election earlier than checkApplied.
 func (m *laws) checkOpenLeaders(s *State) string {
 	for i := range int8(m.members) {
 		x := &s.M[i]
@@ -161,7 +162,7 @@ func (m *laws) inOffice(s *State, i int8) bool {
 	return m.Quorum(at, in)
 }
 
-// checkL5 wants the configuration of a fast success on the disks of a superquorum.
+// checkL5 checks that the configuration of a fast success is on the disks of a superquorum.
 func (m *laws) checkL5(s *State, t *attempt) string {
 	if t.ID == (configID{}) {
 		return ""
@@ -187,7 +188,7 @@ func (m *laws) checkL5(s *State, t *attempt) string {
 	return ""
 }
 
-// checkRead is L6.
+// checkRead checks L6: a read sees all writes that were reported before it began.
 func (m *laws) checkRead(s *State, x *member) string {
 	st := m.Applied(x)
 	for p := range int8(MaxProposals) {

@@ -5,7 +5,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// appendOwn appends an entry to a leader's log; its own disk has it before anybody counts it.
+// appendOwn appends an entry to a leader's log, and counts it as durable on the leader at once.
 func (m *Model) appendOwn(s *State, i int8, e entry) {
 	x := &s.M[i]
 	x.Log.add(e)
@@ -24,8 +24,8 @@ func (m *Model) dropProposal(s *State, x *member, proposal int8) {
 	}
 }
 
-// receive brings a follower's log in line with that of a leader, up to an index (Raft paper, figure 2). The append begins
-// at the first entry: what both have is skipped, so appends that begin later add nothing.
+// receive brings a follower's log in line with that of a leader, up to an index (Raft paper, figure 2). The append begins at
+// the first entry: entries that both logs have are skipped, so appends that begin later add nothing.
 func (m *Model) receive(s *State, a Action) (bool, string) {
 	if s.LeaderOf[a.A] < 0 || s.LeaderOf[a.A] == a.B || a.C > s.TermLog[a.A].N {
 		return false, ""
@@ -40,13 +40,13 @@ func (m *Model) receive(s *State, a Action) (bool, string) {
 	}
 	same := x.Log.shared(theirs)
 	if x.Term == a.A && x.Role == Follower && a.C <= same && commit <= x.Commit && s.Acked[a.A][a.B] >= a.C {
-		return false, "" // nothing new
+		return false, "" // the follower has it all
 	}
 	x.follow(a.A)
 	acked := a.C
 	if a.C > same && same < x.Commit {
 		if !m.Rules[rules.SkipBelowCommit] {
-			return true, "" // this log is committed there, and the leader's is another one: it will be deposed
+			return true, "" // another entry is committed here: that leader will be deposed
 		}
 		same = min(x.Commit, a.C)
 		acked = max(a.C, x.Commit)
@@ -71,7 +71,7 @@ func (m *Model) receive(s *State, a Action) (bool, string) {
 	return true, ""
 }
 
-// truncate drops what follows an index; what the member answered as a leader moves back into its pool.
+// truncate drops the entries after an index; those that the member answered as a leader become records in its pool.
 func (m *Model) truncate(i int8, x *member, index int8) {
 	if !m.Rules[rules.TruncateForgets] {
 		m.rescue(i, x, index)
@@ -88,7 +88,7 @@ func (m *Model) rescue(i int8, x *member, index int8) {
 	}
 }
 
-// Holders are the members known to hold the log of a term durably up to an index.
+// Holders returns the members that are known to hold the log of a term durably up to an index.
 func (s *State) Holders(term, index int8) (in uint8) {
 	for i := range int8(MaxMembers) {
 		if s.Acked[term][i] >= index {
@@ -98,7 +98,7 @@ func (s *State) Holders(term, index int8) (in uint8) {
 	return in
 }
 
-// commit is Raft's rule: an entry of the own term that a majority holds.
+// commit is Raft's rule: an entry of the leader's own term that a majority holds is committed.
 func (m *Model) commit(s *State, a Action) (bool, string) {
 	x := &s.M[a.A]
 	if x.Role != Leader || a.C <= x.Commit || a.C > x.Log.N || x.Log.At(a.C).Term != x.Term {
@@ -128,7 +128,7 @@ func (m *Model) infer(s *State, a Action) (bool, string) {
 	return true, m.committed(s, x, a.C)
 }
 
-// committed notes that a member found an index committed in its term.
+// committed notes that a member found an index committed in its term, and returns a broken law.
 func (m *Model) committed(s *State, x *member, index int8) string {
 	x.Commit = index
 	s.TermCommit[x.Term] = max(s.TermCommit[x.Term], index)
@@ -155,7 +155,7 @@ func (m *Model) applyUpTo(s *State, a Action) (bool, string) {
 	return true, ""
 }
 
-// forget removes from the pool what the applied state has decided.
+// forget removes from the pool the records that the applied state has decided.
 func (m *Model) forget(s *State, x *member) {
 	if x.Pool == 0 {
 		return
@@ -179,7 +179,7 @@ func (m *Model) forget(s *State, x *member) {
 	}
 }
 
-// snapshot gives a follower the leader's store in the place of its log.
+// snapshot replaces a follower's log by the leader's store.
 func (m *Model) snapshot(s *State, a Action) (bool, string) {
 	from, x := &s.M[a.A], &s.M[a.B]
 	far := from.Applied
@@ -210,7 +210,7 @@ func (m *Model) snapshot(s *State, a Action) (bool, string) {
 	return true, ""
 }
 
-// crash loses what is not durable. The store may come back as it was earlier, and so may what is known of commits.
+// crash loses the state that is not durable. The store may come back in an earlier state, and so may the commit index.
 func (m *Model) crash(s *State, a Action) (bool, string) {
 	x := &s.M[a.A]
 	if s.Crashes >= m.Scenario.Crashes || a.C > x.Applied || a.D > x.Commit || a.D < a.C || a.C < x.RowsLost {

@@ -2,8 +2,8 @@ package model
 
 import "unsafe"
 
-// A state is a plain value: its bytes are its identity. The search keeps its front as bytes without the runs of zeros, a
-// tenth of the size. This is the only file that looks at a state's bytes.
+// A state is a plain value: its bytes are its identity. The search keeps its frontier as bytes without the runs of zeros, a
+// tenth of the size. Only this file looks at a state's bytes.
 
 func bytesOf(s *State) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(s)), unsafe.Sizeof(*s)) }
 

@@ -18,7 +18,7 @@ func exact(proposal, revision int8) entry {
 	return e
 }
 
-// Ensure that an exact entry that comes too late is skipped, that an abort decides, and that a proposal is applied once.
+// Ensure that an exact entry whose revision has passed is skipped, that an abort decides, and that a proposal is applied once.
 func TestMachine_StoreAt(t *testing.T) {
 	footprint := [MaxProposals]uint8{1, 2, 1}
 	l := logOf(plainEntry(noopEntry, 0, 1), plainEntry(slowEntry, 0, 1), exact(1, 2), exact(1, 5),
@@ -53,7 +53,7 @@ func TestElectorate_Quorum(t *testing.T) {
 	}
 }
 
-// Ensure that a lease lasts as long as the least patient of a majority promised, counted from the begin of the round.
+// Ensure that a lease lasts as long as the shortest promise of a majority, counted from the begin of the round.
 func TestLeases_promise(t *testing.T) {
 	l := leases{electorate{configs: []Config{{Old: 0b111}}}, &[MaxMembers]int8{5, 3, 4}, 3}
 	var s State

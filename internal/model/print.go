@@ -34,7 +34,7 @@ func (c Config) String() string {
 	return s
 }
 
-// payloadMark tells the other payload of a client that lies.
+// payloadMark marks the second payload of a lying client.
 func payloadMark(payload int8) string {
 	if payload == 1 {
 		return "'"
@@ -92,7 +92,7 @@ func (s *State) Print(out io.Writer, members int) {
 	}
 }
 
-// sentences say what an action is; %a, %b, %c and %d are its members or numbers by capital letter or digit.
+// sentences describe actions; %a, %b, %c and %d are the fields, as a member's capital letter or as a number.
 var sentences = [actionKinds]string{
 	Campaign: "A campaigns", Vote: "A hears the vote request of B", Win: "A wins with the votes of M",
 	PreVote: "A asks B for a pre-vote", Receive: "B receives the log of term a up to index c",
@@ -164,7 +164,7 @@ func (a Action) String() string {
 	return b.String()
 }
 
-// Outcome says what an action led to.
+// Outcome describes the result of an action.
 func Outcome(before, s *State, a Action) string {
 	switch a.Kind {
 	case Propose:

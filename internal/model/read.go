@@ -14,7 +14,7 @@ type reads struct {
 	laws   *laws
 }
 
-// ask begins a read at any member that knows a leader, itself perhaps.
+// ask begins a read at any member that knows a leader, or is one.
 func (m *reads) ask(s *State, a Action) (bool, string) {
 	x := &s.M[a.A]
 	given := s.R.Stage != NoRead && s.M[s.R.Reader].Term == s.R.Term // else its reader has given it up
@@ -36,8 +36,8 @@ func (m *reads) ask(s *State, a Action) (bool, string) {
 	return true, ""
 }
 
-// take is the leader taking the index: its last one, until it knows more of the disks of others. Whoever asks confirms the
-// leader, unless its term is later.
+// take lets the leader take its last index as the read index; later echoes may lower it. The reader itself confirms the leader,
+// unless its term is later.
 func (m *reads) take(s *State, a Action) (bool, string) {
 	r := &s.R
 	if r.Stage != ReadAsked || r.LeaderTerm != 0 {
@@ -68,7 +68,7 @@ func (m *reads) take(s *State, a Action) (bool, string) {
 	return true, ""
 }
 
-// hand is the leader handing out the index, once it is confirmed and committed in its term.
+// hand lets the leader send the index to the reader, once the leader is confirmed and the index committed in its term.
 func (m *reads) hand(s *State, a Action) (bool, string) {
 	r := &s.R
 	l := &s.M[r.Leader]
@@ -84,8 +84,9 @@ func (m *reads) hand(s *State, a Action) (bool, string) {
 	return true, ""
 }
 
-// narrow lowers the index to what a majority may have on disk, as far as its members have said since the read came: who has
-// not may have anything. What the leader answered before it committed is not left out, for others may hold it as records.
+// narrow lowers the index to the largest one that a majority may have on disk, by the echoes that came since the read began: a
+// member without an echo may have any entry. Entries that the leader answered before the commit are not cut off, because other
+// members may hold them as records.
 func (m *reads) narrow(s *State, l *member, leader int8) {
 	r := &s.R
 	at, id := m.Config(&l.Log)
@@ -106,7 +107,7 @@ func (m *reads) narrow(s *State, l *member, leader int8) {
 	r.Index = min(r.Index, max(end, r.Low))
 }
 
-// mayHave returns up to where a majority of some voters may have a leader's log on disk.
+// mayHave returns the largest index of a leader's log that a majority of some voters may have on disk.
 func (m *reads) mayHave(r *Read, set uint8, leader, own int8) int8 {
 	var ends []int8
 	for i := range int8(MaxMembers) {
@@ -124,7 +125,7 @@ func (m *reads) mayHave(r *Read, set uint8, leader, own int8) int8 {
 	return ends[len(ends)-quorum.Majority(len(ends))]
 }
 
-// word gives the reader the index before anybody confirmed it.
+// word gives the reader the leader's index before it is confirmed.
 func (m *reads) word(s *State, _ Action) (bool, string) {
 	r := &s.R
 	x := &s.M[r.Reader]
@@ -141,7 +142,7 @@ func (m *reads) word(s *State, _ Action) (bool, string) {
 	return true, ""
 }
 
-// tell is a voter's answer to the reader: its term, how far its log goes, and whether that is all it knows.
+// tell is a voter's answer to the reader: its term, the end of its log, and whether it holds nothing outside the log.
 func (m *reads) tell(s *State, a Action) (bool, string) {
 	r, v := &s.R, &s.M[a.A]
 	if r.Stage != ReadAsked || a.A == r.Reader || Has(r.Told, a.A) || v.Term == 0 {
@@ -156,12 +157,12 @@ func (m *reads) tell(s *State, a Action) (bool, string) {
 	return true, ""
 }
 
-// knowsAll reports whether every write that was answered and that the member knows of is in its log.
+// knowsAll reports whether every answered write that the member knows of is in its log.
 func (m *reads) knowsAll(x *member, i int8) bool {
 	return (x.Pool == 0 || m.rules[rules.ReadPastPool]) && m.stable(x) && m.voter(x, i)
 }
 
-// confirm is the reader confirming by itself.
+// confirm lets the reader confirm the read without the leader.
 func (m *reads) confirm(s *State, a Action) (bool, string) {
 	r := &s.R
 	x := &s.M[r.Reader]
@@ -187,7 +188,8 @@ func (m *reads) confirm(s *State, a Action) (bool, string) {
 	return true, ""
 }
 
-// confirmByMajority takes as index the farthest log of a majority that has nothing but its logs, the reader included.
+// confirmByMajority takes as the index the longest log of a majority whose members, the reader included, hold nothing outside
+// their logs.
 func (m *reads) confirmByMajority(s *State) bool {
 	r := &s.R
 	x := &s.M[r.Reader]
@@ -215,7 +217,7 @@ func (m *reads) confirmByMajority(s *State) bool {
 	return true
 }
 
-// serve answers the read once the reader has applied so far.
+// serve answers the read once the reader has applied up to the index.
 func (m *reads) serve(s *State, _ Action) (bool, string) {
 	r := &s.R
 	x := &s.M[r.Reader]

@@ -8,13 +8,13 @@ type Scenario struct {
 	Next      [][]int8 // changes allowed from each configuration
 	Proposals int
 	Footprint [MaxProposals]uint8 // keys of each proposal, as bits
-	Lies      [MaxProposals]uint8 // keys of a proposal's other payload, if its client lies (ADR 0054); 0: it does not
+	Lies      [MaxProposals]uint8 // keys of a proposal's second payload, if its client lies (ADR 0054); 0: it does not
 	MaxTerm   int8
 	Crashes   int8
 
 	Patience [MaxMembers]int8 // ticks; zero without leader leases
-	Recovers bool             // quorum may be lost: configuration 1+i has member i alone
-	Disks    bool             // members may lose their disks, a minority of them
+	Recovers bool             // quorum may be lost: in configuration 1+i member i is the only voter
+	Disks    bool             // a minority of the members may lose their disks
 
 	// For Search.
 	Revisions []int8

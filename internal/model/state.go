@@ -11,7 +11,7 @@ const (
 	maxKeys      = 2
 )
 
-// entryKind is what a log entry holds.
+// entryKind is the kind of a log entry.
 type entryKind uint8
 
 const (
@@ -23,8 +23,8 @@ const (
 	abortEntry // decides a proposal: it will never be executed
 )
 
-// entry is one log entry. By and Attempt are set on an entry that a leader answered fast: who answered, and for which
-// attempt. A recovered entry has neither.
+// entry is one log entry. By and Attempt are set on an entry that a leader answered fast: the leader's id, and the attempt that
+// it answered. A recovered entry has neither.
 type entry struct {
 	Kind     entryKind
 	Proposal int8 // the configuration, if Kind is configEntry
@@ -32,7 +32,7 @@ type entry struct {
 	Term     int8
 	By       int8
 	Attempt  int8
-	Payload  int8 // 1: the other payload of a client that lies
+	Payload  int8 // 1: the second payload of a lying client
 }
 
 func plainEntry(kind entryKind, proposal, term int8) entry {
@@ -110,30 +110,30 @@ type member struct {
 
 	Role            role
 	Commit, Applied int8
-	Votes           uint8              // candidate: who granted
-	Held            [MaxMembers]uint16 // candidate: what each vote carried
+	Votes           uint8              // candidate: members that granted their votes
+	Held            [MaxMembers]uint16 // candidate: attempts that each vote carried
 	Forced          bool               // candidate: the leader asked it to campaign
-	Heir            int8               // leader: whom it hands leadership to, or -1
+	Heir            int8               // leader: the target of a transfer, or -1
 
 	// Leader leases. Times are ticks of the cluster's clock.
-	PatientUntil int8  // it helps to elect nobody before
-	RoundAt      int8  // leader: when its last round of heartbeats began
-	Echoes       uint8 // leader: who answered that round
+	PatientUntil int8  // it helps elect no other leader before
+	RoundAt      int8  // leader: begin of its last round of heartbeats
+	Echoes       uint8 // leader: members that answered that round
 	LeaseUntil   int8
-	LeaseBarred  bool // leader: somebody may be elected without waiting for the lease
+	LeaseBarred  bool // leader: another one may be elected without waiting for the lease
 }
 
 // configID names a configuration by the log entry that introduced it.
 type configID struct{ Index, Term int8 }
 
-// attempt is a proposal under one carried revision, term and config id. Its messages exist from the moment it is sent
-// and may be delivered at any later time, any number of times; answers may be read at any later time.
+// attempt is a proposal at a certain revision, term and config id. Its messages exist from the moment it is sent and may be
+// delivered at any later time, any number of times; answers may be read at any later time.
 type attempt struct {
 	Used                     bool
 	Proposal, Revision, Term int8
-	Payload                  int8 // 1: the other payload of a client that lies
+	Payload                  int8 // 1: the second payload of a lying client
 	ID                       configID
-	Config                   int8 // what the proposer takes ID for
+	Config                   int8 // the proposer's configuration under ID
 
 	Accepted uint8 // members that answered accepted, with the term and config id of their answer
 	AccTerm  [MaxMembers]int8
@@ -150,31 +150,31 @@ type attempt struct {
 // result is what a command returns: the revision at which each of its keys was last changed.
 type result [maxKeys]int8
 
-// readStage is how far a read has come.
+// readStage is the progress of a read.
 type readStage int8
 
 const (
 	NoRead    readStage = iota
 	ReadAsked           // the question is on its way
-	readReady           // the reader knows the index and waits until it has applied so far
+	readReady           // the reader knows the index and waits until it has applied up to it
 )
 
 // Read is the one linearizable read that may be in flight.
 type Read struct {
 	Stage        readStage
-	Reader, Term int8 // who reads, in which term it asked
-	Leader       int8 // whom it took for the leader
+	Reader, Term int8 // the reading member, and its term when it asked
+	Leader       int8 // the leader, as the reader knew it
 	Index        int8
 
 	LeaderTerm int8  // term in which the leader took the index, 0 before
 	LastTerm   int8  // term of the leader's last entry then
-	Echoes     uint8 // who confirmed the leader since
+	Echoes     uint8 // members that confirmed the leader since
 	Sure       bool  // the leader's lease held
 	Given      bool  // the reader has the leader's index, unconfirmed
 
-	Low   int8 // the index is not below: what the leader knew to be committed then, and its no-op
+	Low   int8 // lower bound of the index: the leader's commit index when it took it, and its no-op
 	Ended uint8
-	Ends  [MaxMembers]int8 // how far the disks of those in Ended were since
+	Ends  [MaxMembers]int8 // ends of the logs on the disks of those in Ended, as they reported since
 	Under configID         // the configuration by which they are counted, settled then; zero with Fixed
 	Fixed bool             // a change was under way: the index stays as it was taken
 
@@ -182,14 +182,14 @@ type Read struct {
 	ToldTerm [MaxMembers]int8
 	ToldLast [MaxMembers]int8
 	ToldID   [MaxMembers]configID
-	ToldAll  uint8 // of those, who held nothing that its log did not
+	ToldAll  uint8 // those of them that held nothing outside their logs
 
 	Floor int8  // largest revision reported before the read was invoked
 	Must  uint8 // proposals reported before the read was invoked
 }
 
-// State is a state of the whole cluster. Messages are kept as histories: TermLog[t] is the log that the leader of term
-// t reached, so that every append of that term is one of its beginnings; Acked[t][i] is how far member i acknowledged it.
+// State is a state of the whole cluster. Messages are kept as histories: TermLog[t] is the longest log of the leader of term t,
+// so that every append of that term is a prefix of it; Acked[t][i] is the index up to which member i acknowledged it.
 type State struct {
 	M          [MaxMembers]member
 	A          [MaxAttempts]attempt
@@ -198,8 +198,8 @@ type State struct {
 	LeaderOf   [MaxTerm + 1]int8
 	Acked      [MaxTerm + 1][MaxMembers]int8
 
-	// Ghosts: what the laws look at, and no rule does.
-	Committed journal // everything ever committed
+	// Ghosts: fields that the laws read, and no rule.
+	Committed journal // all entries that ever committed
 	Invoked   uint8
 	Reported  uint8 // proposals reported successful
 	Revision  [MaxProposals]int8
@@ -214,7 +214,7 @@ type State struct {
 	Now       int8
 	Dead      uint8 // lost for ever
 	Lost      uint8 // came back with another disk
-	Recovered bool  // a survivor was made to go on alone
+	Recovered bool  // a survivor goes on alone
 }
 
 // row is a proposal's row in the table of results.

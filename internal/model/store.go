@@ -5,11 +5,11 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// machine is the state machine: what the entries of a log make of a store.
+// machine is the state machine: it applies the entries of a log to a store.
 type machine struct {
 	rules     rules.Set
 	footprint *[MaxProposals]uint8 // keys of each proposal, as bits
-	lies      *[MaxProposals]uint8 // keys of its other payload; nil: no client lies
+	lies      *[MaxProposals]uint8 // keys of its second payload; nil: no client lies
 }
 
 // keys are the keys that a payload of a proposal touches, as bits.
@@ -110,8 +110,8 @@ func (m machine) evaluate(st *store, proposal, payload int8) (res result) {
 	return res
 }
 
-// logged reports whether the member knows the proposal in a form that is open or decided. An applied entry that was
-// skipped does not count.
+// logged reports whether the member knows the proposal as an entry that is open or decided. An applied entry that was skipped
+// does not count.
 func (m machine) logged(x *member, proposal int8) bool {
 	for i := x.Applied; i < x.Log.N; i++ {
 		if e := &x.Log.E[i]; (e.command() || e.Kind == abortEntry) && e.Proposal == proposal {

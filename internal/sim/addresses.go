@@ -17,41 +17,41 @@ import (
 	"github.com/quorate/quorate/internal/transport"
 )
 
-// address is where a machine is, and where its process thinks that others are.
+// address is the address of a machine, and what its process knows of the addresses of others.
 type address struct {
 	url        string            // of its peer port
-	home       string            // where that was first
-	left       []string          // where it was before, but where an operator wanted it
-	obeyed     string            // where it was moved last because an operator wanted it
-	advertised string            // what its process was started with
-	settled    time.Duration     // since when it is there; zero: it never moved
-	ordered    string            // where an operator wants it: updated, acknowledged, and not moved yet
+	home       string            // its first one
+	left       []string          // its earlier ones, except the one in ordered
+	obeyed     string            // its last one by an operator's order
+	advertised string            // the flag of its process
+	settled    time.Duration     // time of its last move; zero: it never moved
+	ordered    string            // new URL by an operator's order: updated and acknowledged, and the machine has not moved yet
 	mistyped   time.Duration     // since when an operator has a wrong URL for it; zero: none has
-	lost       time.Duration     // since when it does not find another one; zero: it finds all
-	hints      []datadir.Address // what an operator has told
-	learned    autopilot.Learned // what others have told this life of its process
+	lost       time.Duration     // since when it does not find another member; zero: it finds all
+	hints      []datadir.Address // addresses that an operator gave
+	learned    autopilot.Learned // addresses that others reported in this life of the process
 	unheard    unheard
 	routes     map[consensus.MemberID][]string // the URLs that it dials, by the configuration in force
 	announces  announces
 }
 
-// unheard is a leader that a process does not find, though others that it finds know where that is.
+// unheard is a leader that a process does not find, though other members that it finds know its address.
 type unheard struct {
 	leader *host
 	since  time.Duration
 	life   int
 }
 
-// addressOf returns the address that a machine begins with.
+// addressOf returns the first address of a machine.
 func addressOf(url string) address { return address{url: url, home: url, advertised: url} }
 
-// settle puts the peer port of a machine where it listens.
+// settle opens the peer port of a machine at its address.
 func (c *cluster) settle(h *host) {
 	c.places.Settle(h.url, places.Place{Kind: places.PeerPort, Machine: h.slot})
 }
 
-// at returns what is at a URL. A machine that was never moved is at more addresses than its own: changes.Elsewhere. They are
-// its own also when a newcomer was given its first address, which no configuration names since it was changed.
+// at returns the place at a URL. A machine that never moved has other addresses beside its own: changes.Elsewhere. They stay
+// its own when a newcomer gets its first address, which no configuration names since it was changed.
 func (c *cluster) at(url string) places.Place {
 	if id, ok := changes.AtElsewhere(url); ok && c.hosts[id] != nil {
 		h := c.hosts[id]
@@ -63,10 +63,10 @@ func (c *cluster) at(url string) places.Place {
 	return c.places.At(url)
 }
 
-// loopback is a URL that leads whoever looks to itself.
+// loopback is a URL that leads every machine to itself.
 const loopback = "http://localhost:2380"
 
-// at returns what a machine meets at a URL.
+// at returns the place at a URL, as seen from a machine.
 func (h *host) at(url string) places.Place {
 	if url == loopback {
 		return places.Place{Kind: places.PeerPort, Machine: h.slot}
@@ -74,14 +74,14 @@ func (h *host) at(url string) places.Place {
 	return h.cluster.at(url)
 }
 
-// leads reports whether one of some URLs leads to a machine from all others.
+// leads reports whether one of some URLs leads to a machine from all other machines.
 func (c *cluster) leads(urls []string, to *host) bool {
 	return slices.ContainsFunc(urls, func(url string) bool {
 		return c.at(url) == places.Place{Kind: places.PeerPort, Machine: to.slot}
 	})
 }
 
-// route makes the members that a process knows of those that it dials, and hears.
+// route sets the members that a process dials, and from which it accepts streams.
 func (h *host) route(inForce *raft.ConfigInForce) {
 	config := inForce.Config.Including(slices.DeleteFunc(slices.Clone(inForce.Others), func(m consensus.Member) bool {
 		return h.removed(m.ID)
@@ -96,7 +96,7 @@ func (h *host) route(inForce *raft.ConfigInForce) {
 	}
 }
 
-// known returns the members of a configuration where that and an operator have them.
+// known returns the members of a configuration, with the addresses of that configuration and of an operator.
 func (h *host) known(config *consensus.Config, id consensus.ConfigID) []consensus.Member {
 	told := h.hints
 	if h.run.broken.DeafToOperators {
@@ -105,11 +105,11 @@ func (h *host) known(config *consensus.Config, id consensus.ConfigID) []consensu
 	return datadir.Dialled(config, id, told)
 }
 
-// at returns the machine that is reached where a process has the address of a member: the first one that calls itself so,
-// else any that listens there. Whom it does not dial it answers over the stream that the other one opened.
+// at returns the machine that a process reaches at its addresses of a member: the first one that runs under that id, else any
+// that listens there. A process answers a member that it does not dial over the stream that the member opened.
 func (n *network) at(from *host, id consensus.MemberID) *host {
 	if id == from.id {
-		return from // wherever the others think that it is
+		return from // whatever address the others have
 	}
 	urls, dials := from.routes[id]
 	if !dials {
@@ -132,13 +132,13 @@ func (n *network) at(from *host, id consensus.MemberID) *host {
 	return other
 }
 
-// reaches reports whether what a process sends to a member comes to it, as far as addresses matter.
+// reaches reports whether a process's messages to a member reach that member, as far as addresses matter.
 func (n *network) reaches(from, to *host) bool {
 	_, dials := from.routes[to.id]
 	return dials && n.at(from, to.id) == to
 }
 
-// sight is what a process meets that looks for a member at a URL. It changes nothing, and draws nothing.
+// sight is what a process sees that looks for a member at a URL. It changes nothing, and draws nothing.
 func (h *host) sight(id consensus.MemberID, url string) identity.Sight {
 	p := h.at(url)
 	var there places.Process
@@ -161,7 +161,7 @@ func (h *host) sight(id consensus.MemberID, url string) identity.Sight {
 	return p.Sight(id, there)
 }
 
-// severed reports whether nothing passes between two machines in one direction at least.
+// severed reports whether at least one direction between two machines is cut.
 func (n *network) severed(a, b *host) bool {
 	for _, pair := range [][2]int{{a.slot, b.slot}, {b.slot, a.slot}} {
 		if l := n.links[pair]; l != nil && l.cuts > 0 {
@@ -184,7 +184,7 @@ func (h *host) find(id consensus.MemberID, url string) (transport.Presence, erro
 	return presence, nil
 }
 
-// sought is a member as a process looks for it: with the data directory to which its configuration binds it.
+// sought is a member as a process looks for it: with the data directory that its configuration binds.
 func (h *host) sought(id consensus.MemberID) identity.Sought {
 	sought := identity.Sought{Cluster: clusterID, Member: id}
 	if h.alive && h.guard != nil {
@@ -194,8 +194,8 @@ func (h *host) sought(id consensus.MemberID) identity.Sought {
 	return sought
 }
 
-// judgeAddresses checks the configuration that a leader has just begun: it keeps an address of each member that is where it
-// was, and no two members are at one.
+// judgeAddresses checks the configuration that a leader has just logged: it keeps an address at which each member was reached,
+// and no two members are at one address.
 func (h *host) judgeAddresses(was, now *consensus.Config) {
 	owners := map[string]consensus.MemberID{}
 	for i := range now.Members {
@@ -213,7 +213,7 @@ func (h *host) judgeAddresses(was, now *consensus.Config) {
 		}
 		h.judgeOrder(to, &before, m)
 		if before.Storage.IsZero() && !was.IsVoter(m.ID) {
-			continue // it was never heard, and so may be given any URL
+			continue // it was never reached, and so may get any URL
 		}
 		if h.cluster.leads(before.DialURLs(), to) && !h.cluster.leads(m.DialURLs(), to) {
 			h.run.suite.Report("address", fmt.Sprintf("leader %v drops %s, where member %v answers, for %s, where %v is", h.id,
@@ -222,12 +222,12 @@ func (h *host) judgeAddresses(was, now *consensus.Config) {
 	}
 }
 
-// judgeOrder checks that a leader keeps the URL that an operator gave a member which is still where it was, and where the
-// configuration has it.
+// judgeOrder checks that a leader keeps the URL that an operator gave a member that is still at its old address, which the
+// configuration keeps as well.
 func (h *host) judgeOrder(of *host, was, now *consensus.Member) {
 	for _, row := range (pilotPorts{h}).Jobs() {
 		if !row.State.Ended() && slices.ContainsFunc(row.Spec.Update, func(m consensus.Member) bool { return m.ID == of.id }) {
-			of.ordered = "" // another operator wants it elsewhere
+			of.ordered = "" // another operator gave it another URL
 		}
 	}
 	url := of.ordered
@@ -242,8 +242,8 @@ func (h *host) judgeOrder(of *host, was, now *consensus.Member) {
 
 func (h *host) justMoved() bool { return h.settled > 0 && h.run.Now()-h.settled < addressStands }
 
-// addressStands is for how long a member has to be where it is until a change must not lose it: a process that does not run
-// for a while may propose a change that was right before.
+// addressStands is how long a member must have its address before a change must not lose it: a process that was paused may
+// propose a change that was right before.
 const addressStands = 15 * time.Second
 
 // divert makes the address of one machine lead to another one.
@@ -251,7 +251,7 @@ func (c *cluster) divert(h, to *host) {
 	c.places.Divert(h.url, places.Place{Kind: places.PeerPort, Machine: to.slot})
 }
 
-// vantage is a leader's ports with the sight of another member.
+// vantage is the ports of a leader, with the view of the network that another member has.
 type vantage struct {
 	pilotPorts
 	by *host

@@ -15,18 +15,18 @@ import (
 	"github.com/quorate/quorate/internal/sim/routines"
 )
 
-// addressScan is how often a member looks whether an address has to be put right.
+// addressScan is how often a member checks whether an address must be corrected.
 const addressScan = time.Second
 
-// announces is how far a process is with telling where it is.
+// announces is the state of a process's announcement of its address.
 type announces struct {
 	telling autopilot.Telling
 	asks    bool
 	life    int
 }
 
-// keepAddresses puts addresses right, as package member does: its own, after a start at another one, and on the leader those
-// that were not confirmed when they were changed.
+// keepAddresses corrects addresses, as package member does: its own, after a start at another one, and on the leader those that
+// were not confirmed when they were changed.
 func (h *host) keepAddresses() {
 	h.after(addressScan, h.keepAddresses)
 	if h.leads() {
@@ -41,7 +41,7 @@ func (h *host) keepAddresses() {
 	}
 }
 
-// keepWhereabouts keeps what others have said of where members are.
+// keepWhereabouts keeps the addresses that other members reported.
 func (h *host) keepWhereabouts() {
 	h.after(addressScan, h.keepWhereabouts)
 	h.forgetTold()
@@ -49,7 +49,7 @@ func (h *host) keepWhereabouts() {
 	h.learn()
 }
 
-// tellRemoved answers the pings of removed members with that they were removed: they may have nothing else to say.
+// tellRemoved answers the pings of removed members with their removal: those members may not have learned it any other way.
 func (h *host) tellRemoved() {
 	if h.run.broken.RemovedUntold || h.guard == nil {
 		return
@@ -62,7 +62,7 @@ func (h *host) tellRemoved() {
 	}
 }
 
-// forgetTold drops what a committed configuration has outlived.
+// forgetTold drops the operator's addresses that a committed configuration has outlived.
 func (h *host) forgetTold() {
 	machine := h.proc.Data.Machine
 	config, id := machine.Config()
@@ -80,8 +80,8 @@ func (h *host) forgetTold() {
 	}
 }
 
-// learn asks the members that a process finds where the others are, while it hears no leader. It draws nothing, so that
-// everything else happens as if nobody asked, until somebody learns something.
+// learn asks other members for addresses while the process knows no leader. It draws nothing, so that all other events stay the
+// same until a process learns something.
 func (h *host) learn() {
 	replica := h.proc.Node.Replica()
 	led := replica.Leader() != consensus.NoMember
@@ -104,12 +104,12 @@ func (h *host) learn() {
 	}
 }
 
-// introduction is what a process says of itself to whoever asks.
+// introduction is the identity that a process gives to any caller.
 func (h *host) introduction() identity.Claim {
 	return identity.Claim{Cluster: clusterID, Member: h.id, Epoch: h.claim.Epoch}
 }
 
-// dialled returns the processes that answer where a configuration, or an operator, has other members.
+// dialled returns the processes that answer at the addresses that a configuration, or an operator, has for other members.
 func (h *host) dialled(config *consensus.Config, id consensus.ConfigID) (answer []*host) {
 	for _, m := range h.known(config, id) {
 		for _, url := range m.PeerURLs {
@@ -126,7 +126,7 @@ func (h *host) dialled(config *consensus.Config, id consensus.ConfigID) (answer 
 	return answer
 }
 
-// announce tells the cluster where this member is.
+// announce announces the address of this member to the cluster.
 func (h *host) announce(config *consensus.Config) {
 	urls := []string{h.advertised}
 	news := autopilot.NewAddresses(pilotPorts{h}, discard).Announce(context.Background(), h.id, urls,
@@ -150,7 +150,7 @@ func (h *host) announce(config *consensus.Config) {
 	}
 	if len(news.Ask) == 0 {
 		h.moved(h.id, news.URLs, func(err error) { over(err == nil) })
-		h.after(joins.Attempt, func() { over(false) }) // it may never be answered
+		h.after(joins.Attempt, func() { over(false) }) // there may never be an answer
 		return
 	}
 	end := h.run.routines.Go(func(wait routines.Wait) {
@@ -174,7 +174,7 @@ func (h *host) announce(config *consensus.Config) {
 	h.run.After(time.Duration(1+len(news.Ask))*autopilot.MovePatience, end)
 }
 
-// tell carries to a member where another one says that it is; that one takes it to the leader.
+// tell carries the report of a member's address to another member, which passes it to the leader.
 func (n *network) tell(from *host, id consensus.MemberID, urls []string, answered func(error)) {
 	to := n.at(from, id)
 	if to == nil || to == from || to.id != id {
@@ -187,7 +187,7 @@ func (n *network) tell(from *host, id consensus.MemberID, urls []string, answere
 	})
 }
 
-// movedAtLeader takes what a member says of its address to the leader, unless that is the leader itself.
+// movedAtLeader passes a member's report of its address to the leader, unless the report is about the leader itself.
 func (h *host) movedAtLeader(id consensus.MemberID, urls []string, answered func(error)) {
 	leader := h.cluster.net.at(h, h.proc.Node.Replica().Leader())
 	switch {
@@ -202,7 +202,7 @@ func (h *host) movedAtLeader(id consensus.MemberID, urls []string, answered func
 	}
 }
 
-// describe gives the view of the leader, wherever it is. That may have changed when it arrives.
+// describe returns the view of the leader, whichever member it is. The view may be outdated when it arrives.
 func (h *host) describe(done func(membership.View, error)) {
 	leader := h.cluster.net.at(h, h.proc.Node.Replica().Leader())
 	switch {
@@ -210,7 +210,7 @@ func (h *host) describe(done func(membership.View, error)) {
 		h.after(0, func() { done(membership.View{}, errNotLeading) })
 	case leader == h:
 		view, err := pilotPorts{h}.Describe(context.Background())
-		h.after(h.cluster.net.delay(), func() { done(view, err) }) // looks take as long
+		h.after(h.cluster.net.delay(), func() { done(view, err) }) // confirmations take as long
 	default:
 		h.cluster.net.call(h, leader, func(answer func(func())) {
 			view, err := pilotPorts{leader}.Describe(context.Background())
@@ -219,7 +219,7 @@ func (h *host) describe(done func(membership.View, error)) {
 	}
 }
 
-// moved is what a member does about it that looks.
+// moved handles the report of a member's address at the member that confirms it.
 func (h *host) moved(id consensus.MemberID, urls []string, answered func(error)) {
 	if h.pilot == nil {
 		return
@@ -233,14 +233,14 @@ func (h *host) moved(id consensus.MemberID, urls []string, answered func(error))
 	h.run.After(joins.Attempt, end)
 }
 
-// readTold reads where the operator has said that others are. A member may run without it. What others have said ends with the
-// process.
+// readTold reads the addresses that the operator gave. A member may run without them. Addresses that other members reported end
+// with the process.
 func (h *host) readTold() {
 	h.learned = autopilot.Learned{}
 	h.hints, _ = datadir.ReadAddresses(h.options())
 }
 
-// update asks the leader, which h is, for another peer URL of a member, as etcd's call does.
+// update asks the leader, which h is, for another peer URL of a member, as etcd's MemberUpdate does.
 func (h *host) update(request consensus.ChangeRequest, done func(error)) {
 	h.updateBy(request, membership.Lenient, done)
 }
@@ -249,7 +249,7 @@ func (h *host) updateBy(request consensus.ChangeRequest, demand membership.Cauti
 	h.updateSeen(h, request, demand, done)
 }
 
-// updateSeen is updateBy where another member was asked, and looks.
+// updateSeen is updateBy where another member was asked, and confirms the URL.
 func (h *host) updateSeen(by *host, request consensus.ChangeRequest, demand membership.Caution, done func(error)) {
 	addresses := autopilot.NewAddresses(vantage{pilotPorts{h}, by}, discard)
 	if err := addresses.Confirm(context.Background(), &request, demand); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/quorate/quorate/internal/sim/plan"
 )
 
-// calmPhase ends all faults and demands that the cluster heals: it must lead, write through every member, and all
-// members must become equal and hold what was acknowledged; once more after all lost power together.
+// calmPhase ends all faults and checks that the cluster heals: it must elect a leader, write through every member, and all
+// members must become equal and hold all acknowledged writes; and once more after all of them lost power together.
 func (w *World) calmPhase() {
 	w.run.calm = true
 	w.heal()
@@ -36,14 +36,15 @@ func (w *World) calmPhase() {
 }
 
 // heal repairs the network and the disks and starts all members, or just a majority. Machines that belong to no
-// configuration run too: a change that asks for them may still be on its way.
+// heal repairs the network and the disks and starts all members, or just a majority. Machines that belong to no configuration
+// run too: a change that adds them may still be under way.
 func (w *World) heal() {
 	w.cluster.net.healAll()
 	quiet := &w.cluster.net.weather
 	quiet.Loss, quiet.Dup, quiet.Reorder, quiet.Spike = 0, 0, 0, 0
 	config := w.run.suite.CommittedConfig()
 	spare := 0
-	if w.run.plan.Lossy && !w.run.plan.Reconfigures { // a change that is under way moves the majority
+	if w.run.plan.Lossy && !w.run.plan.Reconfigures { // a pending change moves the majority
 		spare = (len(config.Voters) - 1) / 2
 	}
 	for _, h := range w.cluster.list {
@@ -54,14 +55,14 @@ func (w *World) heal() {
 		switch {
 		case !h.alive && spare > 0 && config.IsVoter(h.id):
 			spare--
-			h.gone = true // a minority stays away: the rest must do without
+			h.gone = true // a minority stays down: the others must do without it
 		case !h.alive:
 			h.startAfter(0)
 		}
 	}
 }
 
-// patience is the time in which a healthy cluster must have done something.
+// patience is the time within which a healthy cluster must finish an operation.
 func (w *World) patience() time.Duration {
 	ticks := 40 * w.run.plan.Raft.ElectionTicks
 	if w.run.plan.Mixed {
@@ -104,7 +105,7 @@ func (w *World) probe(when string) bool {
 				}
 			})
 		}
-		if !over { // also when all have answered: somebody may join before that is noticed
+		if !over { // also when all have answered: a member may have joined before that is noticed
 			w.run.After(100*time.Millisecond, ask)
 		}
 	}
@@ -120,7 +121,7 @@ func (w *World) probe(when string) bool {
 	return false
 }
 
-// converge waits until all members have applied the same log, all leases have ended, and watchers have seen it all.
+// converge waits until all members have applied the same log, all leases have ended, and watchers have seen all events.
 func (w *World) converge() bool {
 	why := ""
 	equal := func() bool {
@@ -149,7 +150,7 @@ func (w *World) converge() bool {
 		}
 		return true
 	}
-	// Leases of up to a dozen seconds may have been renewed just now, and begin anew under a new leader.
+	// Leases of up to a dozen seconds may just have been renewed, and are extended under a new leader.
 	end := w.run.Now() + w.patience() + 30*time.Second
 	for w.run.Now() < end && !w.run.suite.Failed() {
 		if w.runUntil(min(w.run.Now()+time.Second, end), nil); equal() {
@@ -162,7 +163,7 @@ func (w *World) converge() bool {
 	return false
 }
 
-// audit compares the stores of all members, and reads a sample of what was acknowledged from each.
+// audit compares the stores of all members, and reads a sample of the acknowledged writes from each.
 func (w *World) audit() bool {
 	w.cluster.compareHashes()
 	for _, h := range w.cluster.members() {

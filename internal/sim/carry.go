@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/shell"
 )
 
-// carry lets a snapshot travel to another host for a while.
+// carry sends a snapshot to another host, which takes a while.
 func (h *host) carry(t *shell.Transfer) {
 	net, peer := h.cluster.net, h.cluster.net.at(h, t.To)
 	travel := net.delay() + time.Duration(t.Stream.Len())*10*time.Nanosecond + dice.Between(h.rng, 0, 100*time.Millisecond)
@@ -23,7 +23,7 @@ func (h *host) carry(t *shell.Transfer) {
 	h.after(travel, func() { h.squeeze(peer, t.Stream.Len(), arrive) })
 }
 
-// squeeze makes then happen once so many bytes have passed the link to another host beside its streams, if it is narrow.
+// squeeze calls then once so many bytes have passed the link to another host besides its streams, if the link is narrow.
 func (h *host) squeeze(peer *host, bytes int, then func()) {
 	const step = 100 * time.Millisecond
 	if peer == nil || peer == h || bytes <= 0 || h.cluster.net.link(h.slot, peer.slot).pipe == nil {

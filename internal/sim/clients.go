@@ -11,10 +11,10 @@ import (
 	"github.com/quorate/quorate/internal/sim/workload"
 )
 
-// clockOfClients is where the random streams of clients' clocks begin, beyond those of hosts.
+// clockOfClients is the first random stream of clients' clocks, above those of hosts.
 const clockOfClients = 1000
 
-// surroundings is the world as package workload sees it.
+// surroundings implement workload.World.
 type surroundings struct {
 	run     *run
 	cluster *cluster
@@ -70,7 +70,8 @@ func (c surroundings) Answer(client int, ok bool, revision kv.Revision) {
 	c.run.trace.Note(c.run.Now(), -1, diary.Answer, uint64(client), answered, uint64(revision), nil)
 }
 
-// nativesFollow waits until each native client has a connection to a member, wherever the members are that it was given.
+// nativesFollow waits until each native client has a connection to a member, although the members may have moved away from the
+// endpoints that it was given.
 func (w *World) nativesFollow() bool {
 	connected := func() bool { return !w.load.Adrift() }
 	if w.runUntil(w.run.Now()+2*w.patience()+2*nativeclient.ListInterval, connected) {

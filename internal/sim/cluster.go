@@ -13,25 +13,25 @@ import (
 	"github.com/quorate/quorate/internal/sim/places"
 )
 
-// cluster is the machines, and the network between them.
+// cluster is the machines and the network between them.
 type cluster struct {
 	run       *run
 	net       *network
 	hosts     map[consensus.MemberID]*host
 	list      []*host // by slot
 	configs   map[consensus.MemberID]raft.ConfigInForce
-	pastIDs   []consensus.ConfigID // of every configuration that was in force at some member
+	pastIDs   []consensus.ConfigID // of every configuration that was in force on some member
 	lives     int
 	drawn     uint64  // ids for members that join
-	survivors []*host // of a lost quorum, recovered
+	survivors []*host // recovered from a lost quorum
 	places    places.Map
 	asked     changes.Asked
 
-	changing func(h *host, event raft.Event) // is told what becomes of changes of the configuration
-	disowned func(h *host)                   // is told who has lost its disk
+	changing func(h *host, event raft.Event) // called with each event about a change of the configuration
+	disowned func(h *host)                   // called with each host that has lost its disk
 }
 
-// firstConfig is what a cluster of n voters begins with, before the first entry of the log.
+// firstConfig is the first configuration of a cluster of n voters, before the first entry of the log.
 func firstConfig(n int) consensus.SnapshotMeta {
 	var config consensus.Config
 	for i := range n {
@@ -44,7 +44,7 @@ func firstConfig(n int) consensus.SnapshotMeta {
 
 func describeMember(slot int) consensus.Member { return changes.Describe(consensus.MemberID(slot + 1)) }
 
-// members returns the running hosts that belong to the last configuration that anybody committed.
+// members returns the running hosts that belong to the last committed configuration.
 func (c *cluster) members() []*host {
 	config := c.run.suite.CommittedConfig()
 	return slices.DeleteFunc(c.present(), func(h *host) bool { return !config.Contains(h.id) })
@@ -84,7 +84,7 @@ func (c *cluster) anyData() bool {
 	return false
 }
 
-// nobodyKnows reports whether no other first member has written down who is to be a member: whoever loses its disk then is as
+// nobodyKnows reports whether no other first member has the founding members on its disk: if h loses its disk then, it is as
 // new as before.
 func (c *cluster) nobodyKnows(h *host) bool {
 	for _, other := range c.list {
@@ -96,7 +96,7 @@ func (c *cluster) nobodyKnows(h *host) bool {
 	return !c.anyData()
 }
 
-// lost returns a host whose place in the cluster nobody has taken yet.
+// lost returns a host that lost its disk and is still in the committed configuration; nil if there is none.
 func (c *cluster) lost() *host {
 	config := c.run.suite.CommittedConfig()
 	for _, h := range c.list {
@@ -107,7 +107,7 @@ func (c *cluster) lost() *host {
 	return nil
 }
 
-// victim draws a member that is up, the leader more often than others.
+// victim draws a running member, the leader more often than others.
 func (c *cluster) victim() *host {
 	up := c.up()
 	if len(up) == 0 {
@@ -138,7 +138,7 @@ func newCluster(r *run, rng *rand.Rand) *cluster {
 	return c
 }
 
-// led returns who leads, nil if nobody does, and the others that run.
+// led returns the leader, nil if there is none, and the other running hosts.
 func (c *cluster) led() (leader *host, rest []*host) {
 	for _, h := range c.up() {
 		if h.proc.Node.Replica().Leader() == h.id {
@@ -158,7 +158,7 @@ func (c *cluster) addHost(seed uint64, id consensus.MemberID, base consensus.Sna
 	return h
 }
 
-// addMachine does so for a process that no address leads to.
+// addMachine adds a machine whose process has no address that leads to it.
 func (c *cluster) addMachine(seed uint64, id consensus.MemberID, base consensus.SnapshotMeta) *host {
 	slot := len(c.list)
 	rng := dice.Stream(seed, uint64(streamHosts+slot))

@@ -12,8 +12,8 @@ import (
 	"github.com/quorate/quorate/internal/sim/plan"
 )
 
-// Ensure that machines that are gone, and those that only pretend to be a member, are no members of a cluster; and that a place
-// which nobody has taken after a disk was lost is found.
+// Ensure that machines that are gone, and impostors of members, do not count as members of a cluster; and that a host that lost
+// its disk and has no successor is found.
 func TestCluster_present(t *testing.T) {
 	w, err := newWorld(Options{Seed: 1, Members: 4, Nemesis: "none"})
 	if err != nil {
@@ -39,7 +39,8 @@ func TestCluster_present(t *testing.T) {
 	}
 }
 
-// Ensure that a directory made anew by hand has the first configuration that the others have, also after a second founding.
+// Ensure that a directory that was made anew by hand has the same first configuration as the others, also after a second
+// founding.
 func TestHost_remake_bindings(t *testing.T) {
 	w, err := newWorld(Options{Seed: 1, Members: 3, Nemesis: "found"})
 	if err != nil {
@@ -81,7 +82,7 @@ func TestDiskFaults_mayLose(t *testing.T) {
 	}
 }
 
-// Ensure that what strikes is a fault that a plan can draw.
+// Ensure that every strike belongs to a fault that a plan can draw.
 func TestStrikes(t *testing.T) {
 	known := map[string]bool{}
 	for _, n := range Nemeses() {
@@ -94,7 +95,7 @@ func TestStrikes(t *testing.T) {
 	}
 }
 
-// Ensure that members have the builds of their plan, and that the level becomes active that all of them know, and no other; and that
+// Ensure that members have the builds of their plan, that the level that all of them know becomes active and no other, and that
 // the logs of all members are packed.
 func TestHost_builds(t *testing.T) {
 	kinds := map[plan.Levels]bool{}
@@ -136,8 +137,8 @@ func TestHost_builds(t *testing.T) {
 	}
 }
 
-// Ensure that the second address of a machine stays its own when another one is given its first, and leads where the first one
-// leads while that is diverted.
+// Ensure that the second address of a machine stays its own when another machine gets its first one, and leads where the first
+// one leads while that is diverted.
 func TestCluster_at_elsewhere(t *testing.T) {
 	w, err := newWorld(Options{Seed: 1, Members: 3, Nemesis: "none"})
 	if err != nil {
@@ -161,7 +162,7 @@ func TestCluster_at_elsewhere(t *testing.T) {
 	leads(h)
 }
 
-// Ensure that a machine whose date is wrong waits until its own clock shows a time.
+// Ensure that a machine with a wrong date waits until its own clock shows a time.
 func TestHost_until_date(t *testing.T) {
 	w, err := newWorld(Options{Seed: 1, Members: 1, Nemesis: "dates"})
 	if err != nil {

@@ -12,24 +12,25 @@ import (
 
 const (
 	cureScan = 400 * time.Millisecond
-	// cureLate is after how long the operator resets a member whose process never says that it is lost: nobody can tell it.
+	// cureLate is after how long the operator resets a member whose process never reports that it is lost, because no peer can
+	// refuse it.
 	cureLate = 8 * time.Second
-	// denialLasts is how long a leader may take to find out that a follower denies what it acknowledged.
+	// denialLasts is how long a leader may take to detect that a follower denies entries that it acknowledged.
 	denialLasts = 5 * time.Second
 )
 
-// operators are the people who look after the cluster: they change its members, and replace those that are lost.
+// operators look after the cluster: they change its members, and replace lost ones.
 type operators struct {
 	run     *run
 	cluster *cluster
 
-	mistakes []*host // that were recovered by mistake
+	mistakes []*host // hosts that were recovered by mistake
 }
 
-// lookAfter makes an operator notice, after a while, that a member has lost its disk or is not itself any more.
+// lookAfter makes an operator notice, after a while, that a member has lost its disk or is an impostor.
 func (o *operators) lookAfter(h *host) { o.run.After(cureScan, func() { o.cure(h) }) }
 
-// cure is the operator who looks after a lost disk until another member has its place.
+// cure is the operator's procedure for a lost disk: it repeats until another member has replaced the lost one.
 func (o *operators) cure(h *host) {
 	if h.gone || h.impostor == "" || o.run.refusing {
 		if h.gone {
@@ -46,7 +47,7 @@ func (o *operators) cure(h *host) {
 	if !config.Contains(h.id) {
 		h.stopFounding()
 		h.retire()
-		return // gone: the next time it counts
+		return // gone: the next call counts it
 	}
 	if leader := o.cluster.leader(); leader != nil {
 		if request := o.reset(h, leader); len(request.Steps) > 0 {
@@ -56,7 +57,7 @@ func (o *operators) cure(h *host) {
 	}
 }
 
-// judgeDenial checks that a leader refuses a follower that denies what it acknowledged to it.
+// judgeDenial checks that a leader refuses a follower that denies entries that it acknowledged to this leader.
 func (o *operators) judgeDenial(h *host) {
 	if h.witness != nil && h.alive && h.denied > 0 && o.run.Now()-h.denied > denialLasts &&
 		o.cluster.net.mayHear(&h.credentials, h.witness) && o.cluster.net.link(h.slot, h.witness.slot).cuts == 0 {
@@ -65,8 +66,8 @@ func (o *operators) judgeDenial(h *host) {
 	}
 }
 
-// reset is the next step by which another member takes the place of h, as the operator's job does it: a learner joins, catches
-// up, and is promoted while h is removed.
+// reset returns the next step by which another member replaces h, as the operator's job does it: a learner joins, catches up,
+// and is promoted while h is removed.
 func (o *operators) reset(h, leader *host) consensus.ChangeRequest {
 	request := consensus.ChangeRequest{Protocol: dice.Pick(o.run.spoil, o.run.plan.Protocols...)}
 	status := leader.proc.Node.Replica().Status()
@@ -99,7 +100,7 @@ func (o *operators) reset(h, leader *host) consensus.ChangeRequest {
 	return request
 }
 
-// foundAgain is the operator of a founding that was broken: nobody has any data, so all begin anew with empty disks.
+// foundAgain is the operator's procedure after a broken founding: no member has data, so all begin anew with empty disks.
 func (o *operators) foundAgain() {
 	if !o.run.plan.Founds || o.run.refusing {
 		return

@@ -15,7 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// Why a process is not the member that it calls itself.
+// Reasons for which a process is not the member that it claims to be.
 const (
 	wiped      = "lost its disk"
 	rolledBack = "was put back from an older copy of its disk"
@@ -28,16 +28,16 @@ const (
 type diskFaults struct {
 	run       *run
 	cluster   *cluster
-	operators *operators // who notice
+	operators *operators // notified of lost disks
 	rng       *rand.Rand
 }
 
-// mayLose reports whether a member may lose what it has without any loss by the law: by every configuration that may count,
-// also after a change that somebody was asked for, it and those that are lost already are a minority. Those that have ended for
-// ever count as lost: a configuration that counts for some may still have them.
+// mayLose reports whether a member may lose its data without a loss by the law: in every configuration that may count, also
+// after a requested change, this member and those that are lost already are a minority. Members that are gone for ever count as
+// lost: a configuration that counts for some members may still have them.
 func (d *diskFaults) mayLose(h *host) bool {
 	if d.run.plan.ByMajority || d.run.calm || d.run.refusing {
-		return false // empty disks may found a second cluster then: docs/adr/0020-who-may-vote.md
+		return false // empty disks could found a second cluster: docs/adr/0020-who-may-vote.md
 	}
 	leaving := d.cluster.asked.Leaving()
 	d.run.suite.Jobs.Leaving(leaving)
@@ -50,7 +50,7 @@ func (d *diskFaults) mayLose(h *host) bool {
 	return !lostHalf(d.cluster, d.run.suite, lost, leaving)
 }
 
-// lostHalf adds those who have lost their disks to lost, and reports whether that is half of the voters.
+// lostHalf adds the members that have lost their disks to lost, and reports whether these are half of the voters.
 func lostHalf(c *cluster, suite *check.Suite, lost, leaving map[consensus.MemberID]bool) bool {
 	for _, other := range c.list {
 		if other.original == nil && other.impostor != "" {
@@ -60,13 +60,13 @@ func lostHalf(c *cluster, suite *check.Suite, lost, leaving map[consensus.Member
 	return check.LostHalf(suite.Configs(), lost, leaving)
 }
 
-// quorumGivenAway reports whether an operator has removed members while others had lost their disks, so that half of the voters
-// are lost. That is possible only without --strict-reconfig-check, and nothing can be demanded of such a cluster.
+// quorumGivenAway reports whether an operator removed members while others had lost their disks, so that half of the voters are
+// lost. That is possible only without --strict-reconfig-check, and such a cluster need not do anything.
 func (c *cluster) quorumGivenAway() bool {
 	return !c.run.plan.Raft.StrictReconfig && lostHalf(c, c.run.suite, map[consensus.MemberID]bool{}, nil)
 }
 
-// loser draws a member that runs and may lose its disk.
+// loser draws a running member that may lose its disk.
 func (d *diskFaults) loser(fit func(*host) bool) *host {
 	fitting := slices.DeleteFunc(d.cluster.up(), func(h *host) bool { return !d.mayLose(h) || fit != nil && !fit(h) })
 	if len(fitting) == 0 {
@@ -90,7 +90,7 @@ func (d *diskFaults) strikeWipe() {
 	h.startAfter(dice.Between(d.rng, 10*time.Millisecond, 5*time.Second))
 }
 
-// empty takes away everything that a machine has on its disk.
+// empty removes everything from a machine's disk.
 func (h *host) empty() {
 	h.stopFounding()
 	h.emptied++
@@ -99,8 +99,8 @@ func (h *host) empty() {
 	h.cluster.disowned(h)
 }
 
-// remake is what an operator may do who knows too much: a directory for the old member id, with nothing in it but the first
-// configuration, as the others have it.
+// remake is a mistake of an expert operator: it creates a directory for the old member id, with nothing in it but the first
+// configuration, as the other members have it.
 func (h *host) remake() {
 	config := h.firstConfig()
 	for i := range config.Members {
@@ -118,7 +118,7 @@ func (h *host) remake() {
 	}
 }
 
-// keepCopy makes a copy of the disk of a process that has just ended.
+// keepCopy copies the disk of a process that has just ended.
 func (h *host) keepCopy() {
 	if h.run.plan.Identity && h.impostor == "" && dice.Chance(h.run.spoil, 0.5) {
 		h.saved, h.savedAt = h.disk.Copy(), h.proc.Data.Boots
@@ -128,7 +128,7 @@ func (h *host) keepCopy() {
 func (d *diskFaults) strikeRollBack() {
 	h := d.loser(func(h *host) bool { return h.saved != nil && h.savedAt < h.proc.Data.Boots })
 	if h == nil {
-		if h = d.cluster.victim(); h != nil { // somebody must stop before a copy can be made
+		if h = d.cluster.victim(); h != nil { // a member must stop before its disk can be copied
 			h.crash()
 			h.startAfter(dice.Between(d.rng, 10*time.Millisecond, time.Second))
 		}
@@ -142,7 +142,7 @@ func (d *diskFaults) strikeRollBack() {
 	h.startAfter(dice.Between(d.rng, 10*time.Millisecond, 2*time.Second))
 }
 
-// strikeForget puts back, under a follower, what its disk held before it acknowledged more to the leader.
+// strikeForget puts back, under a follower, an earlier state of its disk, before entries that it acknowledged to the leader.
 func (d *diskFaults) strikeForget() {
 	leader := d.cluster.leader()
 	h := d.loser(func(h *host) bool { return h != leader })
@@ -170,7 +170,7 @@ func (d *diskFaults) strikeForget() {
 	})
 }
 
-// acknowledged returns how far a leader knows the log of a member.
+// acknowledged returns the index up to which a leader knows the log of a member.
 func (h *host) acknowledged(id consensus.MemberID) consensus.Index {
 	for _, p := range h.proc.Node.Replica().Status().Progress {
 		if p.ID == id {
@@ -185,7 +185,7 @@ func (c *cluster) twice() bool {
 	return slices.ContainsFunc(c.list, func(h *host) bool { return h.original != nil && !h.gone })
 }
 
-// strikeClone starts a copy of the disk of a member that runs, on a machine of its own, or on that of another member.
+// strikeClone starts a copy of the disk of a running member, on a machine of its own, or on that of another member.
 func (d *diskFaults) strikeClone() {
 	up := d.cluster.up()
 	if len(up) < 2 || d.cluster.twice() {
@@ -206,7 +206,7 @@ func (d *diskFaults) strikeClone() {
 	}
 	clone.startAfter(dice.Between(d.rng, 0, 50*time.Millisecond))
 	d.run.After(dice.Between(d.rng, time.Second, 5*time.Second), func() {
-		clone.gone = true // somebody has noticed
+		clone.gone = true // an operator has noticed it
 		if clone.alive {
 			clone.down()
 		}
@@ -217,7 +217,7 @@ func (d *diskFaults) strikeClone() {
 	})
 }
 
-// strikeOtherHistory starts, in the place of a member, one that is left of another cluster with the same id and members, whose
+// strikeOtherHistory starts, in place of a member, a leftover member of another cluster with the same id and members, whose
 // disks were others.
 func (d *diskFaults) strikeOtherHistory() {
 	up := d.cluster.up()
@@ -225,7 +225,7 @@ func (d *diskFaults) strikeOtherHistory() {
 		return
 	}
 	h := up[d.rng.IntN(len(up))]
-	config := h.base.Config.Clone() // both clusters began with the same members
+	config := h.base.Config.Clone() // both clusters had the same first members
 	url := h.url
 	if !config.Contains(h.id) || d.cluster.places.Diverted(url) {
 		return
@@ -246,7 +246,7 @@ func (d *diskFaults) strikeOtherHistory() {
 	d.cluster.divert(h, other)
 	other.startAfter(dice.Between(d.rng, 0, 50*time.Millisecond))
 	d.run.After(dice.Between(d.rng, time.Second, 5*time.Second), func() {
-		other.gone = true // somebody has noticed
+		other.gone = true // an operator has noticed it
 		if other.alive {
 			other.down()
 		}
@@ -255,7 +255,7 @@ func (d *diskFaults) strikeOtherHistory() {
 	})
 }
 
-// otherDisk is how often the disks of another history were emptied: more often than any that counts.
+// otherDisk is how often the disks of another history were emptied: more often than any disk of this cluster.
 const otherDisk = 255
 
 func (d *diskFaults) strikeAddress() {
@@ -274,7 +274,7 @@ func (d *diskFaults) strikeAddress() {
 	d.run.After(dice.Between(d.rng, 100*time.Millisecond, 5*time.Second), func() { d.cluster.places.Restore(url) })
 }
 
-// strikeFounding hits one that has no data yet.
+// strikeFounding strikes a member that has no data yet.
 func (d *diskFaults) strikeFounding() {
 	var founding []*host
 	for _, h := range d.cluster.present() {
@@ -290,7 +290,7 @@ func (d *diskFaults) strikeFounding() {
 	if lose := dice.Chance(d.rng, 0.3) && d.mayLose(h); lose {
 		d.run.struck("found", fmt.Sprintf("%d loses its disk", h.slot))
 		h.empty()
-		for _, other := range d.cluster.list { // what knew an earlier disk of one may have been lost with this disk
+		for _, other := range d.cluster.list { // the last record of an earlier disk may be lost with this one
 			if d.cluster.nobodyKnows(other) {
 				other.impostor, other.suite = "", d.run.suite
 			}
@@ -302,7 +302,7 @@ func (d *diskFaults) strikeFounding() {
 	h.startAfter(dice.Between(d.rng, 10*time.Millisecond, 2*time.Second))
 }
 
-// strikeWipeMost leaves one disk. What the others held is lost, and nothing may serve from now on.
+// strikeWipeMost empties all disks but one. The data of the other members is lost, and the cluster must not serve from now on.
 func (d *diskFaults) strikeWipeMost() {
 	config := d.run.suite.CommittedConfig()
 	if len(config.Voters) < 2 || len(d.cluster.up()) == 0 || d.run.refusing || d.run.Now() < d.run.plan.Faults/3 {
@@ -322,7 +322,7 @@ func (d *diskFaults) strikeWipeMost() {
 	}
 }
 
-// refusalPhase sees that a cluster that lost most of its disks serves nobody and founds nothing.
+// refusalPhase checks that a cluster that lost most of its disks serves no client and elects no leader.
 func (w *World) refusalPhase() {
 	w.runUntil(w.run.Now()+refusalSettles, nil)
 	before := w.run.suite.Acks.Len()

@@ -1,14 +1,13 @@
 // Package sim runs whole clusters in one goroutine, under virtual time and every fault we can name.
 //
 // A World has N members with the real core, log, store and state machine; only the clock, the network and the disk are
-// simulated, together with the goroutines that package member has around a Node (package shell). A seed draws the cluster,
-// the faults and the load (package plan). In the first phase everything may go wrong and nothing may be lost; in the second
-// the faults end, and the members must answer and become equal. Package check has the laws, package workload the clients,
-// package disk the disk, package kernel the time, package stores the engines, guard who may speak, places what is at which
-// address, epochs the meeting of epochs, changes the changes of membership, joins processes that join, users those who act
-// in a user's name, permits what they may do, routines code that blocks, breaks the negative controls, actions and diary
-// what is written down, dice the draws. It is not a test of goroutines or of gRPC, and of Pebble only if it is asked to:
-// other tests are.
+// simulated, together with the goroutines that package member has around a Node (package shell). A seed draws the cluster, the
+// faults and the load (package plan). In the first phase everything may go wrong and nothing may be lost; in the second phase
+// the faults end, and the members must answer and become equal. Other packages: check has the laws, workload the clients, disk
+// the disk, kernel the time, stores the engines, guard the checks of identities, places the network addresses, epochs the
+// epochs that meet, changes the changes of membership, joins the processes that join, users the clients with user names,
+// permits the laws of their permissions, routines code that blocks, breaks the negative controls, actions and diary the traces
+// of a run, dice the random draws. The simulator does not test goroutines or gRPC, and Pebble only on request: other tests do.
 //
 // Invariants:
 //  1. The same seed gives the same events, to the byte: no wall clock, no goroutine, no map order, no global chance. Only

@@ -19,17 +19,17 @@ const (
 	greetPatience = time.Second
 )
 
-// newcomer is a process of a member of the first configuration that has no data: it asks the others what it is, as package
+// newcomer is a process without data of a member of the first configuration: it asks the others about the founding, as package
 // server does, and identity.Founder decides.
 type newcomer struct {
 	h       *host
 	life    int
 	founder identity.Founder
 	stopped bool
-	verdict identity.Verdict // the last
+	verdict identity.Verdict // the last one
 }
 
-// found begins a founding, or goes on with one.
+// found begins a founding, or resumes one.
 func (h *host) found() {
 	record, err := h.foundingRecord()
 	if err != nil {
@@ -51,7 +51,8 @@ func (h *host) found() {
 	h.run.After(dice.Between(h.rng, 0, greetPause), n.ask)
 }
 
-// foundingRecord is what the machine remembers before it has data: first of all, the storage id of its disk.
+// foundingRecord returns the founding record on the machine's disk before there is data: first of all, the storage id of the
+// disk.
 func (h *host) foundingRecord() (datadir.Founding, error) {
 	options := h.options()
 	record, err := datadir.ReadFounding(options)
@@ -62,7 +63,7 @@ func (h *host) foundingRecord() (datadir.Founding, error) {
 	return record, err
 }
 
-// ask greets all others at once and judges what they say.
+// ask greets all other members at once and judges their answers.
 func (n *newcomer) ask() {
 	if n.stopped {
 		return
@@ -115,7 +116,7 @@ func (n *network) greet(from *host, caller *identity.Claim, url string, answer f
 	})
 }
 
-// greeted is how a process answers a greeting.
+// greeted is a process's answer to a greeting.
 func (h *host) greeted(caller *identity.Claim) (identity.Greeting, bool) {
 	switch {
 	case h.alive && h.guard != nil && h.guard.Knows() && h.run.Now() >= h.frozen:
@@ -130,7 +131,7 @@ func (h *host) greeted(caller *identity.Claim) (identity.Greeting, bool) {
 	return identity.Greeting{}, false
 }
 
-// act does what was decided.
+// act performs a decision.
 func (n *newcomer) act(d identity.Decision) {
 	h := n.h
 	if n.verdict != d.Verdict {
@@ -149,7 +150,7 @@ func (n *newcomer) act(d identity.Decision) {
 			return
 		}
 	case identity.Lost, identity.Retired:
-		if h.impostor == "" && h.run.counts.Recoveries == 0 { // who was recovered drops all others
+		if h.impostor == "" && h.run.counts.Recoveries == 0 { // a recovered member has dropped all others
 			h.run.suite.Report("identity", fmt.Sprintf("member %v, whose disk nobody touched, was told: %s", h.id, d.Text))
 		}
 		h.ended = true
@@ -160,7 +161,7 @@ func (n *newcomer) act(d identity.Decision) {
 	h.run.After(greetPause, n.ask)
 }
 
-// record puts what was learned on disk before anybody hears of it. A disk that can't is asked again.
+// record writes the new bindings to disk before another process learns of them. After a disk error it is tried again.
 func (n *newcomer) record(bindings []identity.Bound, excluded bool) bool {
 	record := datadir.Founding{Storage: n.founder.Own.Storage, Bindings: bindings, Excluded: excluded}
 	if err := datadir.WriteFounding(n.h.options(), record); err != nil {
@@ -170,7 +171,7 @@ func (n *newcomer) record(bindings []identity.Bound, excluded bool) bool {
 	return true
 }
 
-// begin makes the data and lets the member run.
+// begin makes the data and starts the member.
 func (n *newcomer) begin(bindings []identity.Bound) {
 	h := n.h
 	h.run.suite.Began(h.id, n.founder.Own.Storage, bindings, len(n.founder.Members), h.run.plan.ByMajority)
@@ -195,7 +196,7 @@ func (h *host) stopFounding() {
 	}
 }
 
-// boundTo returns a first configuration in which each is bound to its disk, as a founding ends that nothing disturbed.
+// boundTo returns a first configuration in which each member is bound to its disk: the result of a founding without faults.
 func boundTo(config consensus.Config) consensus.Config {
 	config = config.Clone()
 	for i := range config.Members {
@@ -204,7 +205,7 @@ func boundTo(config consensus.Config) consensus.Config {
 	return config
 }
 
-// firstConfig is the first configuration as it is put on the host's disk.
+// firstConfig is the first configuration as it is written to the host's disk.
 func (h *host) firstConfig() consensus.Config {
 	if !h.run.plan.Identity || len(h.base.Config.Members) == 0 {
 		return h.base.Config
@@ -212,7 +213,7 @@ func (h *host) firstConfig() consensus.Config {
 	return boundTo(h.base.Config)
 }
 
-// waits reports whether the process on this machine has to wait: it is no member yet, or not any more.
+// waits reports whether the process on this machine must wait: it is not a member yet, or not any more.
 func (h *host) waits() (bool, error) {
 	if !h.run.plan.Identity || h.ended {
 		return h.ended, nil
@@ -233,7 +234,7 @@ func (h *host) waits() (bool, error) {
 	case h.joiner != nil && h.impostor == "":
 		h.beginJoin()
 		return true, nil
-	case len(h.base.Config.Members) == 0: // it has joined once, and is told to join again when the operator resets it
+	case len(h.base.Config.Members) == 0: // it has joined once, and joins again when the operator resets it
 		h.ended = h.impostor != ""
 		return h.ended, nil
 	case h.run.plan.Founds || h.emptied > 0:

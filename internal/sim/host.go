@@ -31,12 +31,12 @@ type host struct {
 	cluster *cluster
 	slot    int
 	id      consensus.MemberID
-	base    consensus.SnapshotMeta // what its data begins with
+	base    consensus.SnapshotMeta // the beginning of its data
 	rng     *rand.Rand
 	wall    kernel.Clock
-	date    time.Duration // by which its date is wrong
+	date    time.Duration // error of its date
 	disk    *disk.FS
-	suite   *check.Suite // the world's; of impostors their own
+	suite   *check.Suite // the world's; impostors have their own
 	actions *actions.Member
 	credentials
 	address
@@ -46,14 +46,14 @@ type host struct {
 	proc  *shell.Process // of this life, once it has read its disk
 	pilot *pilot         // likewise; nil in worlds without jobs
 	gate  *users.Gate    // likewise; nil in worlds without users
-	older bool           // its build is the one that ships, among others of the next level
-	gone  bool           // removed from the cluster, or never needed again
+	older bool           // its build is the one that ships, while others have the next level
+	gone  bool           // removed from the cluster, or not needed any more
 
-	inForce *raft.ConfigInForce // told by the last step
+	inForce *raft.ConfigInForce // from the last step
 
 	joiner *joiner       // of a machine whose process joins by itself
 	frozen time.Duration // it does nothing before this time
-	// asksAgain is when a caller of another epoch may make it ask who that is; see called.
+	// asksAgain is when a caller of another epoch may next make it ask that caller's identity; see called.
 	asksAgain time.Duration
 	slow      time.Duration // extra time of each write
 }
@@ -63,7 +63,7 @@ const dataDir = "data"
 // packFrom is small, because most records of a simulated log are.
 const packFrom = 64
 
-// endBytes is small, because leases of a simulated cluster are: one with three keys ends in two parts.
+// endBytes is small, because leases of a simulated cluster are: a lease with three keys ends in two parts.
 const endBytes = 100
 
 // endBytes is how many bytes of keys a revocation deletes at once in this world; zero: as many as in a real one.
@@ -91,7 +91,7 @@ func (h *host) options() datadir.Options {
 	}
 }
 
-// after makes f happen in this life of the process, later if the process is paused then.
+// after calls f in this life of the process, later if the process is paused at that time.
 func (h *host) after(d time.Duration, f func()) {
 	life := h.life
 	var fire func()
@@ -108,17 +108,17 @@ func (h *host) after(d time.Duration, f func()) {
 	h.run.After(d, fire)
 }
 
-// clock is what the member's own clock shows, with the date that it believes.
+// clock is the time of the member's own clock, with its wrong date.
 func (h *host) clock() time.Time {
 	return h.wall.At(h.run.Now()).Add(h.date)
 }
 
-// until returns for how long of virtual time the member's own clock does not show a time yet.
+// until returns how long in virtual time it takes until the member's own clock shows a time.
 func (h *host) until(due time.Time) time.Duration {
 	return h.wall.Until(due.Add(-h.date), h.run.Now())
 }
 
-// startAfter starts the process again, unless somebody did meanwhile.
+// startAfter starts the process again, unless it was started meanwhile.
 func (h *host) startAfter(d time.Duration) {
 	h.run.After(d, func() {
 		if !h.alive && !h.gone {
@@ -127,11 +127,11 @@ func (h *host) startAfter(d time.Duration) {
 	})
 }
 
-// start opens the data as the real member does and lets the process run.
+// start opens the data as the real member does and starts the process.
 func (h *host) start() {
 	h.run.current = h
 	if h.run.rng.IntN(20) == 0 && !h.run.calm {
-		h.disk.DieAfter(h.rng.IntN(30)) // the power fails again before it is up
+		h.disk.DieAfter(h.rng.IntN(30)) // the power fails again before the start is complete
 	}
 	switch waits, err := h.waits(); {
 	case err != nil:
@@ -174,7 +174,7 @@ func (h *host) start() {
 	keepLevel(h)
 }
 
-// newLife is what the process gets from its machine.
+// newLife returns the machine's ports for a life of the process.
 func (h *host) newLife() *shell.Life {
 	life := h.life
 	return &shell.Life{
@@ -222,8 +222,8 @@ func (h *host) processOptions(data *datadir.Data) *shell.Options {
 	return o
 }
 
-// requestTimeout is how long a request may take: never longer than its client waits, where clients are impatient. In other
-// worlds there is none, so that a request which is lost is missed.
+// requestTimeout is how long a request may take: at most as long as its client waits, if clients are impatient. In other worlds
+// there is no timeout, so that a lost request is noticed.
 func (h *host) requestTimeout() time.Duration {
 	if patience := h.run.plan.Mix.Patience; patience <= time.Second {
 		return patience * time.Duration(2+h.slot%3) / 4
@@ -247,7 +247,7 @@ func (h *host) open() (*datadir.Data, error) {
 	return datadir.Open(h.options())
 }
 
-// storageID is that of the host's disk.
+// storageID is the storage id of the host's disk.
 func (h *host) storageID() wal.StorageID {
 	if h.joiner != nil { // it has a disk before it has an id
 		return storageOf(consensus.MemberID(joinedIDs*joinedIDs+h.slot), h.emptied)
@@ -261,7 +261,7 @@ func storageOf(member consensus.MemberID, emptied int) (id wal.StorageID) {
 	return id
 }
 
-// startFailed tries again if the disk is to blame.
+// startFailed tries again if the disk is the cause.
 func (h *host) startFailed(err error) {
 	died := h.disk.Dead()
 	if !died && !h.disk.Full && !h.disk.Broken {
@@ -286,7 +286,7 @@ func (h *host) crashMode() disk.Mode {
 	return disk.LoseAll
 }
 
-// crash takes the power away, in the middle of a write if there is one.
+// crash cuts the power, in the middle of a write if there is one.
 func (h *host) crash() {
 	if !h.alive {
 		return
@@ -295,10 +295,10 @@ func (h *host) crash() {
 	switch {
 	case h.proc.Writes() && h.rng.IntN(4) > 0:
 		h.disk.DieAfter(h.rng.IntN(4))
-		h.proc.FinishWrite() // the power fails during this call or right after it
+		h.proc.FinishWrite() // the power fails during this write or right after it
 	case h.rng.IntN(8) == 0:
 		h.disk.DieAfter(h.rng.IntN(8))
-		_ = h.proc.Data.Engine.Flush() // likewise
+		_ = h.proc.Data.Engine.Flush() // the same for the store
 	}
 	h.disk = h.disk.Crash(h.crashMode(), h.rng)
 	h.keepCopy()
@@ -306,7 +306,7 @@ func (h *host) crash() {
 	h.down()
 }
 
-// down forgets everything that was in memory.
+// down forgets all state in memory.
 func (h *host) down() {
 	h.noteLoss()
 	h.noteInferred()
@@ -321,7 +321,7 @@ func (h *host) down() {
 	}
 }
 
-// fail ends the process because of an operating error, as the real member does. The disk keeps what it was given.
+// fail ends the process because of an operating error, as the real member does. The disk keeps its unsynced writes.
 func (h *host) fail(err error) {
 	if errors.Is(err, applier.ErrRemoved) {
 		h.retire()
@@ -340,7 +340,7 @@ func (h *host) fail(err error) {
 // leads reports whether the member leads.
 func (h *host) leads() bool { return h.proc != nil && h.proc.Leads() }
 
-// stepped takes note of what a step of the core has changed.
+// stepped handles the changes of a step of the core.
 func (h *host) stepped() {
 	if h.epochs != nil && h.proc.Node.Replica().Leader() != consensus.NoMember {
 		h.epochs.Led(h.run.Now())
@@ -387,7 +387,7 @@ func (h *host) observe(event raft.Event) {
 	}
 }
 
-// leave is how long a removed member may still answer what it was asked: as long as the leader feeds it, or nobody waits.
+// leave is how long a removed member may still answer requests: as long as the leader feeds it, or until no request waits.
 func (h *host) leave() time.Duration {
 	if h.run.plan.SwitchOff {
 		return 0
@@ -395,7 +395,7 @@ func (h *host) leave() time.Duration {
 	return dice.Between(h.rng, 0, h.extension())
 }
 
-// retire stops a member that was removed, for good.
+// retire stops a removed member for good.
 func (h *host) retire() {
 	if h.gone {
 		return
@@ -407,12 +407,12 @@ func (h *host) retire() {
 	}
 }
 
-// extension is what a new leader adds to every lease, as the real member does.
+// extension is the time that a new leader adds to every lease, as the real member does.
 func (h *host) extension() time.Duration {
 	return time.Duration(h.run.plan.Raft.ElectionTicks) * h.run.plan.Tick
 }
 
-// removed reports whether a member was removed, as far as is applied here.
+// removed reports whether a member was removed, as far as entries are applied here.
 func (h *host) removed(id consensus.MemberID) bool {
 	_, removed := h.proc.Data.Machine.Removed(id)
 	return removed

@@ -16,41 +16,41 @@ import (
 	"github.com/quorate/quorate/internal/sim/guard"
 )
 
-// credentials is what a process claims to be, and what is true of it.
+// credentials are the claim of a process, and the truth about it.
 type credentials struct {
-	// impostor says why nobody may count what this process says in the name of its member: its disk was emptied, put back
-	// from an older copy, or copied. Empty: it is the member.
+	// impostor says why no member may count the messages of this process under its member id: its disk was emptied, restored
+	// from an older copy, or cloned. Empty: it is the member.
 	impostor string
-	since    time.Duration   // of impostor
-	ended    bool            // the process knows that its directory is of no use to it
-	original *host           // whose disk this one is a copy of, which runs at the same time
+	since    time.Duration   // when it became an impostor
+	ended    bool            // the process knows that its directory can never be used again
+	original *host           // host whose disk this one is a copy of, and which runs at the same time
 	witness  *host           // of a copy that was made while it ran: the leader that knows what it acknowledged since
 	term     consensus.Term  // in which the witness leads
-	forgot   consensus.Index // how far it had acknowledged to the witness
-	denied   time.Duration   // since when it denies that
-	heir     *host           // the machine's next member, once the operator has given its place away
+	forgot   consensus.Index // index up to which it had acknowledged to the witness
+	denied   time.Duration   // since when it denies those entries
+	heir     *host           // the member that replaces it, once the operator has begun to
 
-	emptied int      // how often the disk was emptied: each time it gets another storage id
+	emptied int      // number of times that the disk was emptied: each time it gets another storage id
 	saved   *disk.FS // a copy of the disk, made while the process did not run
-	savedAt uint64   // how often it had been opened then
+	savedAt uint64   // number of starts of that copy
 
 	founding *newcomer               // it has no data yet
-	began    []identity.Bound        // the bindings that it made its data with, if it was founded among others
-	hears    map[consensus.Life]bool // the lives of members that it has let in
+	began    []identity.Bound        // the bindings with which it made its data, if it took part in a founding
+	hears    map[consensus.Life]bool // the lives of members that it has accepted
 	claim    identity.Claim          // of this life
-	held     []check.Ack             // what a recovered member must keep
-	epochs   *epochs.Watch           // of this life; nil in worlds where nobody is recovered
-	guard    *guard.Guard            // of this life; nil in worlds where nobody is in doubt
+	held     []check.Ack             // writes that a recovered member must keep
+	epochs   *epochs.Watch           // of this life; nil in worlds without recoveries
+	guard    *guard.Guard            // of this life; nil in worlds without faults of identity
 }
 
-// disown makes of a host one that nobody may count. What it does from now on is no part of the cluster's history, and has
-// checkers of its own, which nobody reads.
+// disown makes a host an impostor, which no member may count. Its actions from now on are no part of the cluster's history:
+// they go to a Suite of their own, whose report is not read.
 func (h *host) disown(why string) {
 	h.impostor, h.since, h.ended = why, h.run.Now(), false
 	h.suite = check.NewSuite(h.run.Now, h.base)
 }
 
-// openGuard begins a life among others.
+// openGuard opens the guard of a life.
 func (h *host) openGuard(data *datadir.Data) {
 	if !h.run.plan.Identity {
 		return
@@ -72,12 +72,12 @@ func (h *host) openGuard(data *datadir.Data) {
 	}
 }
 
-// deadAfter is after which silence a peer is taken for dead.
+// deadAfter is how long a peer must be silent to count as dead.
 func (h *host) deadAfter() time.Duration { return 3 * h.extension() }
 
 const bindScan = 300 * time.Millisecond
 
-// bindMet is what a leader does by itself: it binds whom it has met to their data directories.
+// bindMet is what a leader does by itself: it binds the members that it has met to their data directories.
 func (h *host) bindMet() {
 	h.after(bindScan, h.bindMet)
 	if !h.leads() {
@@ -90,7 +90,7 @@ func (h *host) bindMet() {
 	}
 }
 
-// distrust refuses a member that denied what it had acknowledged.
+// distrust refuses a member that denied entries that it had acknowledged.
 func (h *host) distrust(e raft.Denied) {
 	if h.guard != nil && h.guard.Distrust(e.Member) {
 		if err := h.proc.Data.WriteSeenPeers(h.guard.Claims.Seen()); err != nil {
@@ -99,7 +99,7 @@ func (h *host) distrust(e raft.Denied) {
 	}
 }
 
-// told is what a process does that a peer has refused.
+// told is the reaction of a process to a refusal by a peer.
 func (h *host) told(by *host, refusal *identity.Refusal) {
 	h.run.trace.Note(h.run.Now(), h.slot, diary.Refused, uint64(by.slot), uint64(refusal.Reason), 0, refusal.Error)
 	if applied, _ := h.proc.Data.Machine.Config(); !identity.Obey(refusal.Reason, &h.claim, &applied, h.run.broken.Rules) {
@@ -118,7 +118,7 @@ func (h *host) told(by *host, refusal *identity.Refusal) {
 	h.ended = true
 }
 
-// shake lets a sender judge the process that it is about to speak to. What comes back is false if it may not speak.
+// shake lets a sender judge the process to which it is about to send. It returns false if the sender may not send.
 func (n *network) shake(from, to *host) bool {
 	if from.guard == nil || !to.alive || to.guard == nil {
 		return true
@@ -126,19 +126,19 @@ func (n *network) shake(from, to *host) bool {
 	if !n.mayHear(&to.credentials, from) {
 		return false
 	}
-	if to.impostor == leftOver { // who is dialled judges first; only here that tells more than what follows
+	if to.impostor == leftOver { // the dialled process judges first; only here that shows more
 		n.welcome(to, from, &from.credentials, n.evidence(from, &from.credentials, to), true)
 	}
 	evidence := identity.Said
-	if n.at(from, to.id) == to { // the address of the member that it calls itself leads to it
+	if n.at(from, to.id) == to { // the address of the member that it claims to be leads to it
 		evidence = identity.Dialled
 	}
 	return n.welcome(from, to, &to.credentials, evidence, false)
 }
 
-// evidence is what speaks for the stream of a process that dialled another one, under what it sent: the other one asks at the
-// address of the member that it calls itself, and who answers there knows what only the process that it is has sent. Once it
-// has answered, all its streams are known.
+// evidence is the evidence for the stream of a process that dialled another one, under the claim that it sent: the dialled
+// process asks at the address of the claimed member, and the process that answers there can confirm only a stream that it
+// opened itself. After one such answer, all its streams are known.
 func (n *network) evidence(from *host, sent *credentials, to *host) identity.Evidence {
 	answers := n.at(to, sent.claim.Member) == from && from.alive && from.claim.Life == sent.claim.Life &&
 		n.link(to.slot, from.slot).cuts == 0
@@ -148,8 +148,8 @@ func (n *network) evidence(from *host, sent *credentials, to *host) identity.Evi
 	return identity.Said
 }
 
-// meet lets both ends of a connection judge each other, for what travels outside of streams. moved says that the caller may
-// be where nobody knows it yet: it tells where it is.
+// meet lets both ends of a connection judge each other, for calls outside of streams. moved says that the caller reports its
+// address, and so may be at one that no member knows yet.
 func (n *network) meet(from, to *host, moved bool) bool {
 	if !n.shake(from, to) {
 		return false
@@ -162,7 +162,7 @@ func (n *network) meet(from, to *host, moved bool) bool {
 		(moved || to.guard.Hears(&from.claim, evidence))
 }
 
-// welcome lets a process judge a claim. The one who is refused is told, if that matters to it.
+// welcome lets a process judge a claim. With tell, a refused process is notified.
 func (n *network) welcome(at, from *host, sent *credentials, evidence identity.Evidence, tell bool) bool {
 	claim := &sent.claim
 	outcome, refusal := at.guard.Judge(claim, evidence, n.run.Now(), n.listener(at))
@@ -183,7 +183,7 @@ func (n *network) welcome(at, from *host, sent *credentials, evidence identity.E
 		return false
 	}
 	if sent.impostor == "" && at.impostor == "" {
-		if outcome == guard.Remember || n.run.broken.Rules.IgnoreLives { // nobody need remember whom no configuration has yet
+		if outcome == guard.Remember || n.run.broken.Rules.IgnoreLives { // else the member may be in no configuration yet
 			n.run.suite.Bindings.Met(at.id, claim.Storage, claim.Life.Boots)
 		}
 		if !at.hears[claim.Life] && (n.run.broken.Rules.IgnoreLives || at.knows(claim.Life)) {
@@ -198,7 +198,7 @@ func (h *host) knows(life consensus.Life) bool {
 	return slices.ContainsFunc(h.guard.Claims.Seen(), func(s identity.Seen) bool { return s.Life == life })
 }
 
-// refuse counts a refusal, and carries it to the process that is refused for its data directory.
+// refuse counts a refusal, and carries it to the process if the refusal is final.
 func (n *network) refuse(by, from *host, life consensus.Life, refusal *identity.Refusal) {
 	n.run.counts.Unwelcome++
 	if !refusal.Reason.Final() || n.link(by.slot, from.slot).cuts > 0 {
@@ -212,7 +212,8 @@ func (n *network) refuse(by, from *host, life consensus.Life, refusal *identity.
 	})
 }
 
-// listener tells a process what it hears of others' lives. Connections are alive while their processes and links are.
+// listener returns, for a process, when it last heard from other lives. Connections are alive while their processes and links
+// are.
 func (n *network) listener(at *host) guard.Listener {
 	return func(life consensus.Life) (heard time.Duration, open bool) {
 		for _, h := range n.cluster.list {
@@ -228,10 +229,10 @@ func (n *network) listener(at *host) guard.Listener {
 	}
 }
 
-// mayHear keeps the faults within what the rules promise (ADR 0020, "What remains open"): whoever can not know better may
-// take a copy for the original. So a copy reaches only those who hear the original and have met it at its address, and an
-// older disk only those who have met the life that it was put back from. Of a copy that was made while the member ran only a
-// leader knows what is missing, while its log reaches back to there.
+// mayHear limits the faults to those that the rules cover (ADR 0020, "What remains open"): a process without better evidence
+// may take a copy for the original. So a copy reaches only the processes that are in contact with the original and have met it
+// at its address, and an older disk only those that have met the life from which it was restored. If a copy was made while the
+// member ran, only a leader knows what it lacks, while its log reaches back to there.
 func (n *network) mayHear(from *credentials, to *host) bool {
 	switch {
 	case from.impostor == leftOver:
@@ -249,13 +250,13 @@ func (n *network) mayHear(from *credentials, to *host) bool {
 	return true
 }
 
-// excused says of a process that was put back from a copy made while it ran that a message promises nothing which it has
-// forgotten: it acknowledges no entries.
+// excused reports whether a message of a process that was restored from a copy made while it ran promises no forgotten entry:
+// it acknowledges no entries.
 func (s *credentials) excused(m *consensus.Message) bool {
 	return s.witness != nil && m.Kind != consensus.MsgAppendReply
 }
 
-// admit judges what arrives under a claim, and keeps what may reach the core.
+// admit judges the claim of arriving messages, and returns those that may reach the core.
 func (n *network) admit(from *host, sent *credentials, to *host, inputs []raft.Input) []raft.Input {
 	if to.guard == nil {
 		return inputs

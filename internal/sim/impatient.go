@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/dice"
 )
 
-// strikeImpatient is an operator who takes a voter that reboots for lost, and wants another member in its place, at its URL.
+// strikeImpatient is an operator who takes a rebooting voter for lost, and wants another member to replace it, at its URL.
 func (w *World) strikeImpatient() {
 	rng, leader := w.run.lies, w.cluster.leader()
 	if leader == nil || leader.pilot == nil || w.cluster.lost() != nil {
@@ -33,13 +33,13 @@ func (w *World) strikeImpatient() {
 	leader.after(2500*time.Millisecond, func() {
 		leader.proc.Clients.Read(func() {
 			id := membership.JobID(rng.Uint64()>>1 | 1)
-			_, _ = leader.pilot.requests.Start(context.Background(), id, &spec) // it is refused, whatever it says
+			_, _ = leader.pilot.requests.Start(context.Background(), id, &spec) // it is refused, whatever the error
 		})
 	})
 }
 
-// judgeReset checks a job that begins: no voter loses its place to another one at its address while its disk is whole, unless
-// somebody has given a reason.
+// judgeReset checks a job that begins: no voter is replaced by another member at its address while its disk is whole, unless
+// the request gives a reason.
 func (c *cluster) judgeReset(spec *membership.Spec, config *consensus.Config) {
 	for _, id := range spec.Remove {
 		h := c.hosts[id]

@@ -26,20 +26,20 @@ const (
 
 var errNotLeading = errors.New("sim: not the leader")
 
-// pilot is package autopilot on one member: the code of members, with events in place of goroutines. A step whose outcome
-// comes later holds up the next one until then.
+// pilot is package autopilot on one member: the code of members, with events in place of goroutines. A step whose outcome comes
+// later delays the next one until then.
 type pilot struct {
 	h         *host
 	driver    autopilot.Driver
-	term      consensus.Term // of which everything from before it has been applied here
+	term      consensus.Term // term of which all earlier entries have been applied here
 	busy      bool
 	addresses *autopilot.Addresses
 	requests  *autopilot.Requests
 	repair    *autopilot.Repair
-	accept    routines.Lock // of those that join
+	accept    routines.Lock // held by a process that joins
 }
 
-// startPilot begins a life.
+// startPilot starts the pilot of a life.
 func (h *host) startPilot() {
 	if !h.run.plan.Jobs {
 		return
@@ -67,7 +67,8 @@ func (p *pilot) scan() {
 	p.step()
 }
 
-// look repairs the voters. Of the view it demands what a member demands: everything acknowledged before is applied.
+// look repairs the voters. Its view meets the condition that it meets in a member: all entries that were acknowledged before
+// are applied.
 func (p *pilot) look() {
 	p.h.after(repairScan, p.look)
 	if p.h.leads() && !p.h.run.calm {
@@ -129,7 +130,7 @@ func (h *host) change(request consensus.ChangeRequest, done func(error)) {
 	}
 }
 
-// promoteReady makes a voter of a learner that waits for it and has caught up.
+// promoteReady promotes a learner that was added to become a voter and has caught up.
 func (h *host) promoteReady() {
 	config, _ := h.proc.Data.Machine.Config()
 	status := h.proc.Node.Replica().Status()
@@ -144,7 +145,7 @@ func (h *host) promoteReady() {
 	}
 }
 
-// pilotPorts are what package autopilot sees of a host. What it writes and changes happens later.
+// pilotPorts implement the ports of package autopilot for a host. Its writes and changes happen later.
 type pilotPorts struct{ h *host }
 
 func (p pilotPorts) View(context.Context) (membership.View, consensus.Term, error) {
@@ -161,7 +162,7 @@ func (p pilotPorts) View(context.Context) (membership.View, consensus.Term, erro
 	return view, status.Term, nil
 }
 
-// FreshView is a View: who asks has read first.
+// FreshView is View: the caller has done a read before.
 func (p pilotPorts) FreshView(ctx context.Context) (membership.View, consensus.Term, error) {
 	return p.View(ctx)
 }
@@ -219,10 +220,10 @@ func (p pilotPorts) Describe(ctx context.Context) (membership.View, error) {
 	return view, err
 }
 
-// strikeJobs asks the leader for a job that makes sense, or not, or for the end of one.
+// strikeJobs asks the leader for a job that makes sense, or does not, or cancels one.
 func (o *operators) strikeJobs() {
 	leader := o.cluster.leader()
-	if leader == nil || leader.pilot == nil || o.cluster.lost() != nil { // who has lost a member replaces it first
+	if leader == nil || leader.pilot == nil || o.cluster.lost() != nil { // a lost member is replaced first
 		return
 	}
 	up := o.cluster.up()
@@ -238,15 +239,15 @@ func (o *operators) strikeJobs() {
 	id, spec := membership.JobID(o.run.chance.Uint64()>>1|1), draw.Draw(&config, leader.id)
 	leader.proc.Clients.Read(func() {
 		if rows := (pilotPorts{leader}).Jobs(); len(rows) > 0 && dice.Chance(o.run.chance, 0.15) {
-			_, _ = leader.pilot.requests.Cancel(context.Background(), rows[o.run.chance.IntN(len(rows))].ID) // whatever it says
+			_, _ = leader.pilot.requests.Cancel(context.Background(), rows[o.run.chance.IntN(len(rows))].ID) // may fail
 			return
 		}
-		_, _ = leader.pilot.requests.Start(context.Background(), id, &spec) // likewise
+		_, _ = leader.pilot.requests.Start(context.Background(), id, &spec) // may fail
 	})
 }
 
-// strikeDates gives leaders something to repair by themselves, one after the other: there is a standby, a voter is down for
-// long, and somebody with another date leads soon.
+// strikeDates gives leaders voters to repair by themselves, one after another: there is a standby, a voter is down for long,
+// and a member with another date leads soon.
 func (o *operators) strikeDates() {
 	leader, rest := o.cluster.led()
 	if leader == nil || leader.pilot == nil || len(rest) < 2 || o.cluster.lost() != nil {
@@ -272,7 +273,7 @@ func (o *operators) strikeDates() {
 	leader.proc.Put(raft.Transfer{To: next.id})
 }
 
-// newcomers adds a machine, which seldom never starts.
+// newcomers adds a machine, which in rare cases never starts.
 func (o *operators) newcomers(learner bool) []membership.Newcomer {
 	if len(o.cluster.list) >= maxHosts {
 		return nil

@@ -22,18 +22,18 @@ import (
 )
 
 const (
-	joinsSettle  = 4 * time.Minute // for what waits for a job that waits for others
-	joinedIDs    = 1000            // ids that leaders draw are above it, those that operators give below
+	joinsSettle  = 4 * time.Minute // for jobs that wait for others
+	joinedIDs    = 1000            // ids that leaders draw are greater, those that operators give are smaller
 	answerIsLost = 0.2
 )
 
-// joiner is what a machine asks whose process joins by itself: it has no id before it is answered.
+// joiner is the state of a machine whose process joins by itself: it has no id before it gets an answer.
 type joiner struct {
 	request autopilot.JoinRequest
-	end     func() // of the routine that asks; nil: none does
+	end     func() // ends the routine that asks; nil: there is none
 }
 
-// beginJoin begins to ask, as package server does at --join.
+// beginJoin begins to ask, as package server does with --join.
 func (h *host) beginJoin() {
 	h.stopJoin()
 	record, err := h.foundingRecord()
@@ -67,7 +67,7 @@ func (h *host) stopJoin() {
 	}
 }
 
-// joined makes the data of the member that the process is from now on, or loses the answer in a crash, or the disk, too.
+// joined makes the data of the new member, or loses the answer in a crash, maybe with the disk.
 func (h *host) joined(answer autopilot.JoinAnswer) {
 	h.joiner.end = nil // it is this routine
 	if rng := h.run.spoil; !h.run.calm && dice.Chance(rng, 0.3) {
@@ -87,7 +87,7 @@ func (h *host) joined(answer autopilot.JoinAnswer) {
 	h.id, h.cluster.hosts[answer.ID] = answer.ID, h
 	h.cluster.settle(h)
 	h.actions = h.run.actions.Member(h.id)
-	if answer.Epoch != consensus.FoundingEpoch { // it is a member of those who were recovered apart
+	if answer.Epoch != consensus.FoundingEpoch { // it is a member of a cluster that was recovered separately
 		h.disown(ofAnotherEpoch)
 		h.cluster.disowned(h)
 	}
@@ -103,7 +103,7 @@ func (h *host) joined(answer autopilot.JoinAnswer) {
 	h.start()
 }
 
-// join carries what a process asks to a member, and the answer back, if it is not lost.
+// join carries the request of a process that joins to a member, and the answer back, unless it is lost.
 func (n *network) join(from, to *host, answered func(autopilot.JoinAnswer, error)) {
 	out, back, life := n.link(from.slot, to.slot), n.link(to.slot, from.slot), to.life
 	if !to.serves() {
@@ -130,7 +130,7 @@ func (n *network) join(from, to *host, answered func(autopilot.JoinAnswer, error
 	})
 }
 
-// atLeader lets the leader take the next step of a process that joins.
+// atLeader makes the leader take the next step of a process that joins.
 func (h *host) atLeader(q autopilot.JoinQuestion, answered func(autopilot.JoinStep, error)) {
 	switch leader := h.cluster.net.at(h, h.proc.Node.Replica().Leader()); {
 	case leader == nil:
@@ -154,7 +154,7 @@ func (h *host) joinStep(q autopilot.JoinQuestion, answered func(autopilot.JoinSt
 	h.run.After(joins.Attempt, end)
 }
 
-// asLeader is what this member has, in this life, where it is asked as the leader.
+// asLeader returns the part of this member, in this life, that answers join requests as the leader.
 func (h *host) asLeader() *joins.Leader {
 	life, ports := h.life, pilotPorts{h}
 	return &joins.Leader{
@@ -174,7 +174,7 @@ func (h *host) asLeader() *joins.Leader {
 	}
 }
 
-// hasJobFor reports whether a job that has not ended adds a process: it may wait for others, for an hour each.
+// hasJobFor reports whether a job that has not ended adds a process: it may wait for other jobs, for an hour each.
 func (h *host) hasJobFor(j *joiner) bool {
 	adds := func(n membership.Newcomer) bool { return membership.SameURLs(n.PeerURLs, j.request.PeerURLs) }
 	return slices.ContainsFunc(pilotPorts{h}.Jobs(), func(row autopilot.Row) bool {
@@ -182,8 +182,8 @@ func (h *host) hasJobFor(j *joiner) bool {
 	})
 }
 
-// strikeJoin starts a process that joins: as a voter or as a learner, in place of a member that is dead or of one that works,
-// or at the peer URLs of another process.
+// strikeJoin starts a process that joins: as a voter or as a learner, in place of a dead or a working member, or at the peer
+// URLs of another process.
 func (d *diskFaults) strikeJoin() {
 	c, rng := d.cluster, d.rng
 	up := c.up()
@@ -195,8 +195,8 @@ func (d *diskFaults) strikeJoin() {
 	for _, other := range c.list {
 		if other.joiner != nil {
 			others = append(others, other.joiner.request)
-			// Where updates lead nowhere, a twin could get the URL of one that runs; and nobody finds one that has moved there
-			// and is down.
+			// Where updates lead nowhere, a twin could get the URL of a running machine; and a twin that has moved there and is
+			// down is found by no member.
 			url := other.joiner.request.PeerURLs[0]
 			apart[url] = apart[url] || !d.run.plan.Addresses || !c.upAt(url, other)
 		}
@@ -217,7 +217,7 @@ func (d *diskFaults) strikeJoin() {
 	h.startAfter(dice.Between(rng, 0, 2*time.Second))
 }
 
-// upAt reports whether the machine at a URL is up, if it is another one than that which first was there.
+// upAt reports whether the machine at a URL is up, if it is another machine than the first one there.
 func (c *cluster) upAt(url string, first *host) bool {
 	p := c.places.At(url)
 	return p.Kind != places.PeerPort || p.Machine == first.slot || c.list[p.Machine].alive

@@ -9,15 +9,15 @@ import (
 	"github.com/quorate/quorate/internal/sim/places"
 )
 
-// Ensure that a member that was down while another one moved hears that one when it leads: it asks the others where that is. If it
-// asks nobody, it hears no leader as long as that one leads.
+// Ensure that a member that was down while another one moved finds that one when it leads: it asks the others for the address.
+// If it does not ask, it knows no leader as long as that one leads.
 func TestHost_learn(t *testing.T) {
 	for _, asks := range []bool{false, true} {
 		w, err := newWorld(Options{Seed: 1, Members: 5, Nemesis: "none"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan := w.run.plan // no operator looks: there is no nemesis of addresses
+		plan := w.run.plan // no operator helps: there is no nemesis of addresses
 		plan.Identity, plan.Jobs, plan.Addresses = true, true, true
 		w.run.broken.AsksNobody = !asks
 		await := func(what string, met func() bool) {

@@ -10,15 +10,15 @@ import (
 	"github.com/quorate/quorate/internal/sim/dice"
 )
 
-// levelScan is how often a member looks whether its level is known, and whether the active one may rise.
+// levelScan is how often a member checks whether its level is published, and whether the active one may rise.
 const levelScan = 300 * time.Millisecond
 
-// drawBuild draws which build a first member begins with, in a world with earlier ones. The first has one.
+// drawBuild draws the build of a first member, in a world with earlier builds. The first member has an earlier one.
 func drawBuild(h *host) {
 	h.older = h.run.plan.Older && (h.slot == 0 || dice.Chance(h.run.users, 0.7))
 }
 
-// knowsLevel is the level that the build of a machine knows: the one that ships, in worlds without the next one.
+// knowsLevel is the level of a machine's build: the one that ships, in worlds without the next one.
 func (h *host) knowsLevel() level.Level {
 	if h.run.plan.Rises && !h.older {
 		return nextlevel.Level
@@ -26,8 +26,8 @@ func (h *host) knowsLevel() level.Level {
 	return level.Own
 }
 
-// keepLevel makes known what the build of this life knows, and, at the leader, raises the active level, as package member does.
-// It proposes nothing more before it has heard of the last command, so that a cluster without a leader gathers none.
+// keepLevel publishes the level of this life's build, and, on the leader, raises the active level, as package member does. It
+// proposes nothing more before its last command has a result, so that proposals do not pile up in a cluster without a leader.
 func keepLevel(h *host) {
 	if !h.run.plan.Rises {
 		return
@@ -44,7 +44,7 @@ func keepLevel(h *host) {
 	look()
 }
 
-// levelCommand returns what is to be proposed about levels.
+// levelCommand returns the next command about levels.
 func levelCommand(h *host) (command kv.Command, due bool) {
 	machine := h.proc.Data.Machine
 	published, _ := machine.Published(h.id)
@@ -64,7 +64,7 @@ func mayUseNext(h *host) bool {
 	return h.proc.Data.Machine.ActiveLevel() >= nextlevel.Level || h.run.broken.Apply.Ungated
 }
 
-// strikeUpgrade starts a member with the next build, in the middle of whatever it does.
+// strikeUpgrade starts a member with the next build, in the middle of its work.
 func (f *faults) strikeUpgrade() {
 	for _, h := range f.cluster.list {
 		if h.older && !h.gone {

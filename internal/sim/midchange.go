@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/dice"
 )
 
-// hitChange lets the nemesis reconfig-crash strike in the middle of the change that a leader has just logged.
+// hitChange makes the nemesis reconfig-crash strike in the middle of the change that a leader has just logged.
 func (f *faults) hitChange(leader *host) {
 	if !f.run.plan.Hits || f.run.calm || dice.Chance(f.rng, 0.4) {
 		return
@@ -22,7 +22,7 @@ func (f *faults) hitChange(leader *host) {
 	})
 }
 
-// blow takes away, for a while, a leader in mid-change, or those who are to join, or the way between old and new.
+// blow crashes, for a while, a leader in mid-change or the joining members, or cuts the links between old and new members.
 func (f *faults) blow(leader *host) {
 	joining, rest := f.joining(leader)
 	pause := func() time.Duration { return dice.Between(f.rng, 10*time.Millisecond, 5*time.Second) }
@@ -67,7 +67,7 @@ func without(hosts []*host, h *host) []*host {
 	return slices.DeleteFunc(hosts, func(other *host) bool { return other == h })
 }
 
-// joining returns the hosts that vote by the change at the end of a leader's log and did not before it, and the others.
+// joining returns the hosts that vote by the last change in a leader's log and did not vote before it, and the others.
 func (f *faults) joining(leader *host) (joining, rest []*host) {
 	voters := f.run.suite.Joining(leader.id)
 	for _, h := range f.cluster.present() {
@@ -80,14 +80,14 @@ func (f *faults) joining(leader *host) (joining, rest []*host) {
 	return joining, rest
 }
 
-// noteLoss counts leaders that are lost while a change is under way.
+// noteLoss counts leaders that are lost while a change is pending.
 func (h *host) noteLoss() {
 	if h.leads() && h.suite.Changing(h.id) {
 		h.run.counts.LeadersLost++
 	}
 }
 
-// noteInferred counts, at the end of a life, what it found committed by itself.
+// noteInferred adds, at the end of a life, the counts of its fast path.
 func (h *host) noteInferred() {
 	c, fast := &h.run.counts, h.proc.Node.Replica().FastCounts()
 	c.Inferred += h.proc.Node.Replica().Inferred()
@@ -96,7 +96,7 @@ func (h *host) noteInferred() {
 	c.Orphans += fast.Aborted
 }
 
-// tallyChanges counts, at the end, what the committed log holds.
+// tallyChanges counts, at the end, the changes in the committed log.
 func (w *World) tallyChanges() {
 	w.run.counts.ByProtocol = map[string]uint64{}
 	w.run.suite.EachChange(func(protocol consensus.Protocol, abort bool) {

@@ -14,8 +14,8 @@ import (
 	"github.com/quorate/quorate/internal/sim/places"
 )
 
-// wrong draws a URL that is written for one of a member: a client port, the address of another one or of another program,
-// or one where nobody is.
+// wrong draws a wrong URL for a member: a client port, the address of another member or another program, or one at which no
+// process listens.
 func (f *addressFaults) wrong(right string) string {
 	var others []string
 	for _, h := range f.cluster.present() {
@@ -30,7 +30,7 @@ func (f *addressFaults) wrong(right string) string {
 	return dice.Pick(f.rng, append(urls, fmt.Sprintf("http://10.3.0.%d:2380", 1+f.rng.IntN(len(elsewhere))))...)
 }
 
-// strikeMistype writes a wrong peer URL where operators, and those who start members, write one.
+// strikeMistype makes an operator, or the start of a member, use a wrong peer URL.
 func (f *addressFaults) strikeMistype() {
 	leader, up := f.cluster.leader(), f.cluster.up()
 	if leader == nil || leader.pilot == nil || f.cluster.lost() != nil || f.run.refusing {
@@ -42,7 +42,7 @@ func (f *addressFaults) strikeMistype() {
 	switch f.rng.IntN(6) {
 	case 0, 1:
 		by := leader
-		if dice.Chance(f.rng, 0.3) { // a URL that leads to the member from itself, which is asked
+		if dice.Chance(f.rng, 0.3) { // a URL that leads the member to itself; that member is asked
 			by, url = h, loopback
 		}
 		f.mistyped("an update of %d by %s, where %v is", h, url)
@@ -82,9 +82,9 @@ func (f *addressFaults) strikeMistype() {
 	}
 }
 
-// first reports whether no newcomer was given this URL before, and none listens there whose data directory the other members do
-// not know yet. Two of one URL are one member of two data directories, of which the other members bind one: the checkers know a
-// member by its id alone. Nemesis join has such pairs.
+// first reports whether no newcomer was given this URL before, and no process listens there whose data directory the other
+// members do not know yet. Two processes at one URL are one member with two data directories, of which the other members bind
+// one: the checkers know a member by its id alone. Nemesis join has such pairs.
 func (f *addressFaults) first(url string) bool {
 	config := f.run.suite.CommittedConfig()
 	unbound := func(h *host) bool {
@@ -102,13 +102,13 @@ func (f *addressFaults) mistyped(format string, h *host, url string) {
 	f.run.struck("mistype", fmt.Sprintf(format, h.slot, url, f.cluster.at(url).Kind))
 }
 
-// start asks a leader for a job, which it may refuse.
+// start requests a job from a leader, which may refuse it.
 func (f *addressFaults) start(leader *host, spec membership.Spec) {
 	id := membership.JobID(f.rng.Uint64()>>1 | 1)
 	leader.proc.Clients.Read(func() { _, _ = leader.pilot.requests.Start(context.Background(), id, &spec) })
 }
 
-// mistypeNewcomer asks for a job that adds a member, or replaces one, under a wrong URL.
+// mistypeNewcomer requests a job that adds a member, or replaces one, at a wrong URL.
 func (f *addressFaults) mistypeNewcomer(leader, old *host, url string) {
 	n := f.newcomer()
 	if n == nil {
@@ -132,7 +132,7 @@ func (f *addressFaults) machine() *host {
 	return f.cluster.addMachine(f.rng.Uint64(), consensus.NoMember, consensus.SnapshotMeta{})
 }
 
-// newcomer adds a machine that starts about now, and whose address an operator writes wrong.
+// newcomer adds a machine that starts about now, and whose address an operator mistypes.
 func (f *addressFaults) newcomer() *host {
 	if len(f.cluster.list) >= maxHosts {
 		return nil
@@ -143,8 +143,8 @@ func (f *addressFaults) newcomer() *host {
 	return h
 }
 
-// correct is the operators who look, after a while, at what they have written: a process is started again with its right
-// URL, and the leader is told that of a newcomer which nobody reaches.
+// correct is the operators' check, after a while, of the URLs that they gave: a process is started again with its right URL,
+// and the leader gets the right URL of a newcomer that no member reaches.
 func (f *addressFaults) correct() {
 	leader := f.cluster.leader()
 	for _, h := range f.cluster.list {

@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	addressLook   = 2 * time.Second  // how often the operators of addresses look
-	lostLasts     = 10 * time.Second // after which, beyond elections, a member is told where those are that it does not find
+	addressLook   = 2 * time.Second  // interval of the operators' checks
+	lostLasts     = 10 * time.Second // after which, beyond elections, a member gets the addresses that it lacks
 	mistypedLasts = 8 * time.Second  // after which a wrong URL is corrected
 )
 
-// addressFaults are wrong addresses, members that move, and the operators who look after both.
+// addressFaults are wrong addresses, members that move, and the operators of both.
 type addressFaults struct {
 	run     *run
 	cluster *cluster
@@ -34,7 +34,7 @@ type addressFaults struct {
 	typed   []string // wrong URLs that newcomers were given
 }
 
-// elsewhere are addresses at which no member listens, and what is there.
+// elsewhere are addresses at which no member listens, with the places there.
 var elsewhere = map[string]places.Kind{
 	"http://10.3.0.1:2380": places.Program, "http://10.3.0.2:2380": places.Foreign, "http://10.3.0.3:2380": places.Mute,
 	"http://10.3.0.4:2380": places.Nobody, "http://10.3.0.5:2380": places.Silence,
@@ -51,7 +51,7 @@ func newAddressFaults(r *run, c *cluster) *addressFaults {
 	return f
 }
 
-// look is the operators' round.
+// look is one round of the operators.
 func (f *addressFaults) look() {
 	f.run.After(addressLook, f.look)
 	if f.run.refusing {
@@ -74,22 +74,22 @@ func (f *addressFaults) look() {
 	}
 }
 
-// lacks returns where the others are that a process dials, and whether it does not find one of them; or where all members are,
-// if it hears no leader, there is one, and the process does not know that it is a member.
+// lacks returns the addresses of the members that a process dials, and whether it does not find one of them; or the addresses
+// of all members, if it knows no leader, there is one, and the process does not know that leader as a member.
 func (f *addressFaults) lacks(h *host) (where map[consensus.MemberID][]string, lacks bool) {
 	leader := f.cluster.leader()
-	where = map[consensus.MemberID][]string{h.id: {h.url}} // one line for all: another one may be where this one was
+	where = map[consensus.MemberID][]string{h.id: {h.url}} // in the same command: its old address may be another's
 	for _, other := range f.cluster.present() {
 		if _, dials := h.routes[other.id]; dials && other != h {
 			where[other.id] = []string{other.url}
-			// Where a wrong URL was written, it is corrected, by the leader if there is one.
+			// A mistyped URL is corrected elsewhere, by the leader if there is one.
 			lacks = lacks || (other.mistyped == 0 || leader == nil) && f.cluster.net.at(h, other.id) != other
 		}
 	}
 	return where, lacks && f.run.plan.Addresses || f.addUnknown(h, leader, where)
 }
 
-// addUnknown says where the leader is, if a process hears none and does not know that it is a member.
+// addUnknown adds the address of the leader, if a process knows no leader and does not dial that one.
 func (f *addressFaults) addUnknown(h, leader *host, where map[consensus.MemberID][]string) bool {
 	if leader == nil || h.guard == nil || h.guard.Joins() || h.proc.Node.Replica().Leader() != consensus.NoMember {
 		return false
@@ -105,7 +105,7 @@ func (f *addressFaults) patience() time.Duration {
 	return time.Duration(f.run.plan.Raft.ElectionTicks) * f.run.plan.Tick
 }
 
-// strikeMove lets members start at other addresses: one, some, or a majority at once, and others are down meanwhile.
+// strikeMove restarts members at other addresses: one, some, or a majority at once, while others are down.
 func (f *addressFaults) strikeMove() {
 	config := f.run.suite.CommittedConfig()
 	var all []*host
@@ -141,8 +141,8 @@ func (f *addressFaults) strikeMove() {
 	}
 }
 
-// move makes a machine whose process does not run listen somewhere else: at a new address, or at one that a member has left, or
-// leaves now, as those that move next.
+// move makes a machine whose process does not run listen at another address: a new one, or one that a member has left or leaves
+// now, as those that move next do.
 func (f *addressFaults) move(h *host, next []*host) {
 	url := f.fresh(h)
 	taken := func(url string) bool { return f.taken(url, next) }
@@ -153,8 +153,8 @@ func (f *addressFaults) move(h *host, next []*host) {
 	h.advertised = h.url
 }
 
-// order is an operator who moves members in etcd's order: their URLs are updated first, at an address where nobody is yet, and
-// then they are started there. Some are started with the flag that they had. Who moves most of them has to insist.
+// order is an operator who moves members in etcd's order: it first updates their URLs, to addresses at which no process listens
+// yet, and then starts them there, some with their old flag. To move most of the members, it must force the updates.
 func (f *addressFaults) order(movers, rest []*host) {
 	leader := f.cluster.leader()
 	if leader == nil || leader.pilot == nil || f.cluster.lost() != nil {
@@ -174,7 +174,8 @@ func (f *addressFaults) order(movers, rest []*host) {
 	f.run.After(dice.Between(f.rng, time.Duration(len(movers))*time.Second, 25*time.Second), func() { f.obey(movers) })
 }
 
-// typo first updates the URLs of a member to one at which another one will be started soon. It returns when that is corrected.
+// typo first updates the URLs of a member to one at which another member will be started soon. It returns the time until the
+// correction.
 func (f *addressFaults) typo(h, other *host) time.Duration {
 	url := f.fresh(other)
 	f.orderOne(h, url, membership.Lenient, false)
@@ -191,7 +192,7 @@ func (f *addressFaults) typo(h, other *host) time.Duration {
 	return 2 * time.Second
 }
 
-// orderOne updates the URLs of a member that stays where it is for now. It is to stay with them if they are meant.
+// orderOne updates the URLs of a member that stays at its address for now. With meant, the member is moved there later.
 func (f *addressFaults) orderOne(h *host, url string, demand membership.Caution, meant bool) {
 	leader := f.cluster.leader()
 	if leader == nil || leader.pilot == nil || !h.serves() || f.run.refusing || f.run.calm || h.mistyped != 0 {
@@ -206,7 +207,7 @@ func (f *addressFaults) orderOne(h *host, url string, demand membership.Caution,
 	})
 }
 
-// obey moves those whose update was acknowledged, all at once.
+// obey moves the members whose update was acknowledged, all at once.
 func (f *addressFaults) obey(movers []*host) {
 	for _, h := range movers {
 		if h.ordered == "" || h.gone || h.impostor != "" || f.run.calm || f.run.refusing || f.cluster.places.Diverted(h.url) {
@@ -250,28 +251,28 @@ func (f *addressFaults) moveTo(h *host, url string) {
 	f.run.struck("move", fmt.Sprintf("%d to %s, and %v is at %s", h.slot, h.url, f.cluster.places.At(old).Kind, old))
 }
 
-// taken reports whether a machine listens at an address, or will again, beside those that leave.
+// taken reports whether a machine, except those that leave, listens at an address, or will again.
 func (f *addressFaults) taken(url string, leave []*host) bool {
 	return f.cluster.places.Diverted(url) || slices.ContainsFunc(f.cluster.list, func(h *host) bool {
 		return h.url == url && !h.gone && !slices.Contains(leave, h)
 	})
 }
 
-// leftover draws what answers where a member was.
+// leftover draws the place at an address that a member has left.
 func (f *addressFaults) leftover() places.Place {
 	p := places.Place{Kind: dice.Pick(f.rng, places.Nobody, places.Nobody, places.Nobody, places.Nobody, places.Silence,
 		places.Mute, places.Program, places.Foreign, places.ClientPort)}
 	switch {
 	case p.Kind == places.ClientPort:
 		p.Machine = f.rng.IntN(len(f.cluster.list))
-	case p.Kind == places.Foreign && f.run.Now()/time.Microsecond%2 == 0: // another draw would make other runs of old seeds
+	case p.Kind == places.Foreign && f.run.Now()/time.Microsecond%2 == 0: // another draw would change the runs of old seeds
 		p.Kind = places.Ghost
 	}
 	return p
 }
 
-// hasty is an operator who would recover a member that is down, because it finds nobody at the addresses that it knows:
-// others have moved. It must be told that this proves nothing.
+// hasty is an operator who would recover a member that is down, because no process answers at the addresses in its directory:
+// the others have moved. The recovery must refuse, because this proves nothing.
 func (f *addressFaults) hasty(h *host) {
 	config := f.run.suite.CommittedConfig()
 	rest := slices.DeleteFunc(f.cluster.members(), func(other *host) bool { return !config.IsVoter(other.id) })
@@ -287,7 +288,7 @@ func (f *addressFaults) hasty(h *host) {
 		if err != nil {
 			return
 		}
-		var lost []consensus.MemberID // the operator names nobody
+		var lost []consensus.MemberID // the operator names no lost member
 		found := s.FindVoters(context.Background(), h.finder(), lost)
 		if f.run.broken.RefusedIsGone {
 			for i := range found {
@@ -311,8 +312,8 @@ func (h *host) finder() recovery.Finder {
 	}
 }
 
-// tell is the operator of a member that has not found others for long, who knows where the machines are: the member is
-// stopped, told by what `quorate set-address` does, and started. It is done again as long as it does not help.
+// tell is the operator of a member that has not found others for long, who knows the addresses of all machines: it stops the
+// member, runs `quorate set-address`, and starts the member. It repeats that until it helps.
 func (f *addressFaults) tell(h *host, where map[consensus.MemberID][]string) {
 	h.disk = h.disk.Crash(disk.KeepAll, h.rng)
 	h.down()
@@ -331,7 +332,7 @@ func (f *addressFaults) tell(h *host, where map[consensus.MemberID][]string) {
 	f.run.struck("set-address", fmt.Sprintf("%d, of %d: %v", h.slot, len(told.News), err))
 }
 
-// settled lets members find each other once the faults are over: each voter must reach each other one.
+// settled lets members find each other once the faults are over: each voter must reach each other voter.
 func (f *addressFaults) settled(w *World) bool {
 	if !f.run.plan.Addresses {
 		return true
@@ -376,8 +377,8 @@ func (f *addressFaults) settled(w *World) bool {
 	return !f.run.suite.Failed()
 }
 
-// stale reports whether the configuration has a machine at a place that it has left, or where it is and elsewhere, too. Where
-// an operator wants it is no such place, also if it has been there so shortly that nobody has found it.
+// stale reports whether the configuration has an address of a machine that the machine has left, or other ones besides its
+// present one. The address of an operator's order does not count, also if the machine was there too briefly to be found.
 func (h *host) stale(known *consensus.Member) bool {
 	if h.cluster.leads(known.PeerURLs, h) {
 		return len(known.FormerURLs) > 0
@@ -385,5 +386,5 @@ func (h *host) stale(known *consensus.Member) bool {
 	return slices.ContainsFunc(known.PeerURLs, func(url string) bool { return slices.Contains(h.left, url) })
 }
 
-// addressesSettle is enough for operators and members to put addresses right.
+// addressesSettle is enough time for operators and members to correct addresses.
 const addressesSettle = 3 * time.Minute

@@ -9,43 +9,43 @@ import (
 	"github.com/quorate/quorate/internal/transport"
 )
 
-// parcel is messages of one host to another that travel together, as a frame does.
+// parcel is messages from one host to another that travel together, as a frame does.
 type parcel struct {
 	from, to *host
 	link     *link
 	stream   *stream
 	inputs   []raft.Input
 	life     int         // of the receiver, when they were sent
-	sent     credentials // of the sender, likewise
-	left     int         // of a narrow link's work: bytes times nanoseconds of a second
+	sent     credentials // of the sender, when they were sent
+	left     int         // remaining work of a narrow link: bytes times nanoseconds of a second
 	bytes    int         // as encoded; known only on narrow links
 }
 
-// stream is one of the two streams from a member to another one. What is on a stream stays in order.
+// stream is one of the two streams from a member to another one. Messages on a stream stay in order.
 type stream struct {
 	last    time.Duration // when the last parcel arrives
 	waiting []*parcel     // for a narrow link
-	count   int           // of messages that wait
-	bytes   int           // of them
+	count   int           // number of waiting messages
+	bytes   int           // bytes of waiting messages
 }
 
-// pipe is what makes a link narrow: a rate, and a queue before each stream. The ordered stream waits while something is on the
-// express stream.
+// pipe makes a link narrow: a rate, and a queue before each stream. The ordered stream waits while the express stream has
+// messages.
 type pipe struct {
 	run     *run
-	travel  func(*parcel)       // is told of what has left
-	drop    func(...raft.Input) // likewise of what is dropped
+	travel  func(*parcel)       // called with each parcel that has passed the link
+	drop    func(...raft.Input) // called with the messages that are dropped
 	rate    int                 // bytes a second
-	crowded int                 // bytes on the ordered stream beyond which express kinds take the other one
-	since   time.Duration       // up to when the link has worked
-	planned int                 // which of the events for the next arrival counts
-	buffer  []byte              // for weighing messages
+	crowded int                 // bytes on the ordered stream beyond which express kinds take the express stream
+	since   time.Duration       // time up to which the link has worked
+	planned int                 // number of the event for the next arrival that counts
+	buffer  []byte              // for the sizes of messages
 
 	ordered, express *stream
 }
 
-// put queues a parcel. Express kinds overtake where the ordered stream is crowded, and what finds its queue full is dropped, as
-// in package transport.
+// put queues a parcel. Express kinds overtake if the ordered stream is crowded, and messages that find their queue full are
+// dropped, as in package transport.
 func (p *pipe) put(whole *parcel) {
 	p.work()
 	head := p.head()
@@ -78,7 +78,7 @@ func (p *pipe) put(whole *parcel) {
 	}
 }
 
-// head returns the parcel that the link carries now; nil if nothing waits.
+// head returns the parcel that the link carries now; nil if none waits.
 func (p *pipe) head() *parcel {
 	for _, l := range []*stream{p.express, p.ordered} {
 		if len(l.waiting) > 0 {
@@ -88,7 +88,7 @@ func (p *pipe) head() *parcel {
 	return nil
 }
 
-// work lets the link carry what its rate allows for the time that has passed.
+// work makes the link carry as much as its rate allows for the time that has passed.
 func (p *pipe) work() {
 	now := p.run.Now()
 	done := p.rate * int(now-p.since)
@@ -104,14 +104,14 @@ func (p *pipe) work() {
 	}
 }
 
-// take takes the first parcel from a stream.
+// take removes the first parcel of a stream.
 func (p *pipe) take(l *stream) {
 	first := l.waiting[0]
 	l.waiting = slices.Delete(l.waiting, 0, 1)
 	l.count, l.bytes = l.count-len(first.inputs), l.bytes-first.bytes
 }
 
-// wakeNext lets the link work again when the next parcel has left it.
+// wakeNext schedules the next work of the link for the time when the next parcel has passed it.
 func (p *pipe) wakeNext() {
 	p.planned++
 	head, planned := p.head(), p.planned
@@ -126,7 +126,7 @@ func (p *pipe) wakeNext() {
 	})
 }
 
-// flush lets all that waits arrive.
+// flush delivers all waiting parcels.
 func (p *pipe) flush() {
 	for head := p.head(); head != nil; head = p.head() {
 		p.take(head.stream)
@@ -135,7 +135,7 @@ func (p *pipe) flush() {
 	p.wakeNext()
 }
 
-// lose drops all that waits: the connection is lost.
+// lose drops all waiting parcels: the connection is lost.
 func (p *pipe) lose() {
 	for _, l := range []*stream{p.express, p.ordered} {
 		for len(l.waiting) > 0 {

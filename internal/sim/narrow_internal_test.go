@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/plan"
 )
 
-// narrowed returns a world at rest with a link of so many bytes a second between two hosts, and a way to send on it.
+// narrowed returns a world at rest with a link of so many bytes a second between two hosts, and a function that sends on it.
 func narrowed(t *testing.T, rate, crowded int) (w *World, l *link, send func(kind consensus.MessageKind, bytes int)) {
 	t.Helper()
 	w, err := newWorld(Options{Seed: 1, Members: 3, Nemesis: "none"})
@@ -33,8 +33,8 @@ func narrowed(t *testing.T, rate, crowded int) (w *World, l *link, send func(kin
 	}
 }
 
-// Ensure that a link carries its rate, that a heartbeat overtakes entries only where these are many, and that what waits arrives
-// when the link becomes wide.
+// Ensure that a link keeps its rate, that a heartbeat overtakes entries only if there are many, and that waiting messages
+// arrive when the link becomes wide.
 func TestPipe_put(t *testing.T) {
 	w, l, send := narrowed(t, 10_000, 5_000)
 	send(consensus.MsgAppend, 4_000)
@@ -66,7 +66,7 @@ func TestPipe_put(t *testing.T) {
 	}
 }
 
-// Ensure that a queue drops what does not fit, and all of it when the link is cut.
+// Ensure that a queue drops messages that do not fit, and all messages when the link is cut.
 func TestPipe_drops(t *testing.T) {
 	w, l, send := narrowed(t, 1_000, 0)
 	w.run.plan.Queue = plan.Queue{Messages: 3, Bytes: 5_000}

@@ -18,7 +18,7 @@ func byAddresses(strike func(*addressFaults)) func(*World) {
 func byDisks(strike func(*diskFaults)) func(*World)    { return func(w *World) { strike(w.disks) } }
 func byOperators(strike func(*operators)) func(*World) { return func(w *World) { strike(w.operators) } }
 
-// strikes are what the nemeses do that strike again and again.
+// strikes are the actions of the nemeses that strike repeatedly.
 var strikes = map[string]func(*World){
 	"crash":              byFaults((*faults).strikeCrash),
 	"crash-all":          byFaults((*faults).strikeCrashAll),
@@ -59,7 +59,7 @@ var strikes = map[string]func(*World){
 // Nemeses lists all kinds of faults, for the command line.
 func Nemeses() []plan.Nemesis { return plan.Nemeses() }
 
-// unleash makes a nemesis strike again and again, with exponential pauses, until the first phase is over. A blow undoes itself
+// unleash makes a nemesis strike repeatedly, with exponential pauses, until the first phase is over. A strike undoes itself
 // after a while.
 func (w *World) unleash(n *plan.Nemesis, rng *rand.Rand) {
 	strike := strikes[n.Name]
@@ -77,7 +77,7 @@ func (w *World) unleash(n *plan.Nemesis, rng *rand.Rand) {
 	w.run.After(dice.Exponential(rng, w.run.plan.Gaps[n.Name]), again)
 }
 
-// faults are those of power, network, disks and time.
+// faults are the faults of power, network, disks and time.
 type faults struct {
 	run     *run
 	cluster *cluster
@@ -164,7 +164,7 @@ func (f *faults) strikeSlowDisk() {
 	}
 }
 
-// strikeFullDisk makes a member fail for good, as it must; the operator frees the disk and starts it again.
+// strikeFullDisk makes a member fail for good, as it must; the operator frees the disk and starts the member again.
 func (f *faults) strikeFullDisk() {
 	h := f.cluster.victim()
 	if h == nil {
@@ -195,9 +195,8 @@ func (f *faults) strikeTransfer() {
 	from.proc.Put(raft.Transfer{To: to.id})
 }
 
-// strikeOverwrite lets disks be at work on entries that a new leader replaces meanwhile: the leader and another member,
-// whose disks are very slow, are cut off from the rest, which elects another leader and goes on writing; then all hear each
-// other again.
+// strikeOverwrite makes disks write entries that a new leader replaces meanwhile: the leader and another member, whose disks
+// are very slow, are cut off from the others, which elect another leader and go on writing; then the cut heals.
 func (f *faults) strikeOverwrite() {
 	leader, rest := f.cluster.led()
 	if leader == nil || len(rest) < 2 {
@@ -205,7 +204,7 @@ func (f *faults) strikeOverwrite() {
 	}
 	at := f.rng.IntN(len(rest))
 	apart := []*host{leader, rest[at]}
-	if len(rest) == 2 { // both would be a majority
+	if len(rest) == 2 { // two would be a majority
 		apart = apart[:1]
 	}
 	rest = slices.DeleteFunc(rest, func(h *host) bool { return slices.Contains(apart, h) })
@@ -229,8 +228,8 @@ func (f *faults) strikeOverwrite() {
 	})
 }
 
-// strikeLastWord leaves what the fast path decided to those who hold it: one member has the leader's answers and nobody else
-// its entries.
+// strikeLastWord leaves decisions of the fast path with few members: one member has the leader's answers and no other member
+// has the leader's entries.
 func (f *faults) strikeLastWord() {
 	leader, rest := f.cluster.led()
 	if leader == nil || len(rest) < 2 {
@@ -256,7 +255,7 @@ func (f *faults) strikeLastWord() {
 	})
 }
 
-// strikeNarrow makes some links, or all, narrow for a while, and narrower or wider meanwhile.
+// strikeNarrow makes some links, or all, narrow for a while, and changes their rate meanwhile.
 func (f *faults) strikeNarrow() {
 	links, what := f.someLinks()
 	if len(links) == 0 {
@@ -265,7 +264,7 @@ func (f *faults) strikeNarrow() {
 	net, plan := f.cluster.net, f.run.plan
 	rate := 1 << 10 << f.rng.IntN(9) // up to 256 KiB a second
 	f.run.struck("narrow", fmt.Sprintf("%s, %d bytes a second", what, rate))
-	// In a member it is 512 KiB, which take a second on a link of 4 Mbit/s and a tenth of it on one of 40.
+	// The real limit is 512 KiB, which take a second on a link of 4 Mbit/s and a tenth of it on one of 40.
 	patience := time.Duration(plan.Raft.ElectionTicks) * plan.Tick
 	heard := dice.Between(f.rng, patience/20, patience/2)
 	set := func(rate int) {
@@ -273,7 +272,7 @@ func (f *faults) strikeNarrow() {
 			return
 		}
 		for _, l := range links {
-			// An outbox never fills before it is crowded. Few messages are smaller than 64 bytes.
+			// No queue is full before its stream is crowded. Few messages are smaller than 64 bytes.
 			crowded := min(plan.Queue.Bytes, 64*plan.Queue.Messages) / 2
 			net.narrow(l, rate, min(crowded, int(heard)*rate/int(time.Second)))
 		}
@@ -287,7 +286,7 @@ func (f *faults) strikeNarrow() {
 	f.run.After(lasts, func() { set(0) })
 }
 
-// someLinks draws which links become narrow: all, those from or to one host, or one way or both between two.
+// someLinks draws the links that become narrow: all, those from or to one host, or one or both directions between two hosts.
 func (f *faults) someLinks() (links []*link, what string) {
 	hosts := f.cluster.present()
 	if len(hosts) < 2 {

@@ -17,9 +17,9 @@ import (
 
 // link is one direction between two members.
 type link struct {
-	cuts             int // how many nemeses hold it cut
+	cuts             int // number of nemeses that hold it cut
 	ordered, express stream
-	pipe             *pipe // nil: it takes a message as long as any other, whatever its size
+	pipe             *pipe // nil: the size of a message does not matter
 }
 
 // network carries messages between hosts, in order per link unless the weather reorders.
@@ -40,7 +40,7 @@ func (n *network) link(from, to int) *link {
 	return l
 }
 
-// send takes messages of one host. Runs for one receiver travel together, as they would on a stream.
+// send sends messages of one host. Successive messages to one receiver travel together, as they would on a stream.
 func (n *network) send(from *host, messages []consensus.Message) {
 	from.suite.Sent(messages)
 	n.run.actions.Sent(messages)
@@ -57,16 +57,16 @@ func (n *network) send(from *host, messages []consensus.Message) {
 			n.carry(from, to, messages[:run])
 		case to == nil && !dials:
 			from.proc.Clients.Deliver(messages[:run])
-		case to == nil: // no member is where it dials
+		case to == nil: // no process is at the dialled addresses
 			n.run.counts.Dropped += uint64(run)
 		}
 		messages = messages[run:]
 	}
 }
 
-// watch tells the law that entries cross a link once what sets out, if both ends are members. What sets out to a machine that
-// is another member's, because an address is wrong, is lost from the start: it travels by a connection of its own, and what the
-// leader sends to the member itself later does not overtake it.
+// watch reports sent messages to the sent-once law, if both ends are members. A message to a machine that is another member's,
+// because an address is wrong, is lost from the start: it travels by a connection of its own, and the leader's later messages
+// to the member itself do not overtake it.
 func (n *network) watch(from, to *host, messages []consensus.Message) {
 	if from.suite != n.run.suite || to.suite != n.run.suite {
 		return
@@ -99,7 +99,7 @@ func (n *network) carry(from, to *host, messages []consensus.Message) {
 	}
 }
 
-// put puts messages on the way.
+// put sends messages over a link.
 func (n *network) put(from, to *host, l *link, inputs []raft.Input) {
 	p := &parcel{from: from, to: to, link: l, stream: &l.ordered, inputs: inputs, life: to.life, sent: from.credentials}
 	if l.pipe != nil {
@@ -109,7 +109,7 @@ func (n *network) put(from, to *host, l *link, inputs []raft.Input) {
 	n.travel(p)
 }
 
-// sameAppend says whether an input is this message, as far as entries are concerned.
+// sameAppend reports whether an input is this message, as far as entries are concerned.
 func sameAppend(m *consensus.Message, input raft.Input) bool {
 	o := input.(raft.Receive).Message
 	return m.Kind == o.Kind && m.Term == o.Term && m.Round == o.Round && len(m.Entries) == len(o.Entries) &&
@@ -143,7 +143,7 @@ func (n *network) delay() time.Duration {
 	return d
 }
 
-// travel lets a parcel arrive, after those before it on its stream unless the weather reorders.
+// travel schedules the arrival of a parcel, after those before it on its stream unless the weather reorders.
 func (n *network) travel(p *parcel) {
 	at := n.run.Now() + n.delay()
 	if !dice.Chance(n.rng, n.weather.Reorder) {
@@ -161,7 +161,7 @@ func (n *network) travel(p *parcel) {
 
 func (n *network) arrive(p *parcel) {
 	to, inputs := p.to, p.inputs
-	// A stream that was cut loses what was on its way; so does one whose other end started anew.
+	// A cut stream loses the messages under way; so does a stream whose receiver restarted.
 	if p.link.cuts > 0 || !to.alive || to.life != p.life {
 		n.lose(inputs...)
 		return
@@ -169,7 +169,7 @@ func (n *network) arrive(p *parcel) {
 	inputs = n.admit(p.from, &p.sent, to, inputs)
 	kept := inputs
 	if to.suite != n.run.suite {
-		kept = nil // what comes to another cluster does not arrive in this one
+		kept = nil // a message to another cluster does not arrive in this one
 	}
 	for i, k := 0, 0; i < len(p.inputs) && len(kept) < len(p.inputs); i++ { // admit keeps the order
 		m := p.inputs[i].(raft.Receive).Message
@@ -194,7 +194,7 @@ func describe(m *consensus.Message, n int) string {
 		m.Match, m.Commit, m.Round, len(m.Entries), m.Reject, n-1)
 }
 
-// ping goes from a member to another one and back. Who is paused does not answer.
+// ping goes from a member to another one and back. A paused member does not answer.
 func (n *network) ping(from *host, to consensus.MemberID, answered func()) {
 	if peer := n.at(from, to); peer != nil && peer.id == to {
 		n.call(from, peer, func(answer func(func())) {
@@ -210,7 +210,7 @@ func (n *network) call(from, to *host, ask func(answer func(func()))) {
 	n.carryCall(from, to, false, ask)
 }
 
-// callMoved is a call in which a member tells where it is.
+// callMoved is a call in which a member reports its address.
 func (n *network) callMoved(from, to *host, ask func(answer func(func()))) {
 	n.carryCall(from, to, true, ask)
 }
@@ -239,7 +239,7 @@ func (n *network) carryCall(from, to *host, moved bool, ask func(answer func(fun
 	})
 }
 
-// cut holds the links from one set of hosts to another cut; heal releases them.
+// cut adds a cut to the links from one set of hosts to another; heal removes one.
 func (n *network) cut(from, to []*host, notice bool) {
 	n.hold(from, to, 1)
 	if !notice {
@@ -254,7 +254,7 @@ func (n *network) cut(from, to []*host, notice bool) {
 
 func (n *network) heal(from, to []*host) { n.hold(from, to, -1) }
 
-// healAll makes all links whole and wide. What waits on narrow ones arrives, so that their order counts.
+// healAll makes all links whole and wide. The messages that wait for narrow links arrive in their order.
 func (n *network) healAll() {
 	ends := slices.SortedFunc(maps.Keys(n.links), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
 	for _, pair := range ends {
@@ -266,7 +266,7 @@ func (n *network) healAll() {
 
 func (n *network) hold(from, to []*host, by int) {
 	if n.run.calm {
-		return // everything was healed at once, the nemesis that comes to undo its cut is late
+		return // all links were healed at once, and this nemesis undoes its cut late
 	}
 	for _, a := range from {
 		for _, b := range to {
@@ -280,7 +280,7 @@ func (n *network) hold(from, to []*host, by int) {
 	}
 }
 
-// notice tells a host, a little later and not always, that its connection to another broke.
+// notice notifies a host, a little later and not always, that its connection to another host broke.
 func (n *network) notice(a, b *host) {
 	if a == b || dice.Chance(n.rng, n.weather.NoticeLoss) {
 		return
@@ -293,7 +293,7 @@ func (n *network) notice(a, b *host) {
 	})
 }
 
-// narrow sets the rate of a link, in bytes a second; zero makes it as wide as the messages. What waits then, arrives.
+// narrow sets the rate of a link, in bytes a second; zero removes the limit, and waiting messages arrive.
 func (n *network) narrow(l *link, rate, crowded int) {
 	p := l.pipe
 	switch {
@@ -314,7 +314,7 @@ func (n *network) narrow(l *link, rate, crowded int) {
 	p.flush()
 }
 
-// broken drops what waits on the links from and to a host whose process has ended.
+// broken drops the messages that wait for the links from and to a host whose process has ended.
 func (n *network) broken(h *host) {
 	for _, other := range n.cluster.list {
 		for _, pair := range [][2]int{{h.slot, other.slot}, {other.slot, h.slot}} {

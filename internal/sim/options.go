@@ -12,21 +12,21 @@ import (
 // LoadReads is a load of linearizable reads, with few writes on few keys between them.
 const LoadReads = plan.LoadReads
 
-// Options say what to run. Seed decides everything that is zero.
+// Options say what to run. The seed decides all fields that are zero.
 type Options struct {
 	Seed     uint64
 	Members  int
 	Duration time.Duration // of the first phase
-	Nemesis  string        // only these, separated by commas; "none" for none; empty: drawn
-	Protocol string        // all membership changes by this one; empty: drawn
+	Nemesis  string        // names of faults, separated by commas; "none" for none; empty: drawn
+	Protocol string        // protocol of all membership changes; empty: drawn
 	Load     string        // LoadReads; empty: drawn
 	Break    string        // a negative control, see breaks.All
 	Engine   string        // of the stores: stores.Memory, which is the default, or stores.Pebble
 	Trace    io.Writer
-	Actions  io.Writer // what the cores do, for package model/trace
+	Actions  io.Writer // trace of the cores' actions, for package model/trace
 }
 
-// Report is what a run gave.
+// Report is the result of a run.
 type Report struct {
 	Seed       uint64
 	Plan       string

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	maxHosts    = 24 // machines that ever are
+	maxHosts    = 24 // total number of machines
 	maxVoters   = 7
 	promoteScan = 300 * time.Millisecond
 )
 
-// changes draws what operators ask for.
+// changes draws the changes that operators request.
 func (o *operators) changes() *changes.Drawer {
 	d := &changes.Drawer{Rng: o.run.rng, Protocols: o.run.plan.Protocols, MaxVoters: maxVoters, Add: o.addAnother}
 	for _, h := range o.cluster.list {
@@ -47,10 +47,11 @@ func (o *operators) addAnother() (consensus.Member, bool) {
 	return changes.Describe(h.id), true
 }
 
-// strikeMembership asks some member for a change that makes sense, or not, in the configuration that it knows.
+// strikeMembership requests a change from some member that makes sense, or does not, in the configuration that the member
+// knows.
 func (o *operators) strikeMembership() {
 	asked := o.cluster.anybody()
-	if asked == nil || o.cluster.lost() != nil { // who has lost a member replaces it first
+	if asked == nil || o.cluster.lost() != nil { // a lost member is replaced first
 		return
 	}
 	known, ok := o.cluster.configs[asked.id]
@@ -70,7 +71,7 @@ func (o *operators) strikeMembership() {
 	asked.ask(request)
 }
 
-// ask asks this member for a change.
+// ask requests a change from this member.
 func (h *host) ask(request consensus.ChangeRequest) {
 	h.run.struck("membership", fmt.Sprintf("%s at %d", changes.Words(&request), h.slot))
 	for i := range request.Steps {
@@ -79,7 +80,7 @@ func (h *host) ask(request consensus.ChangeRequest) {
 		}
 	}
 	life := h.life
-	if h.run.plan.Addresses && !request.Abort && // as a member does before it proposes what etcd's calls ask for
+	if h.run.plan.Addresses && !request.Abort && // as a member does before it proposes a change of etcd's calls
 		autopilot.NewAddresses(pilotPorts{h}, discard).Confirm(context.Background(), &request, membership.Lenient) != nil {
 		return
 	}
@@ -99,8 +100,8 @@ func (h *host) ask(request consensus.ChangeRequest) {
 	}
 }
 
-// tellDecided is what the real member does when it has applied the first half of a change by joint-early: it asks whether
-// the change was turned back meanwhile, and if not, says that it is decided.
+// tellDecided is what the real member does when it has applied the first entry of a change by joint-early: it asks whether the
+// change was aborted meanwhile, and if not, reports it as decided.
 func (h *host) tellDecided() {
 	before := h.proc.Data.Machine.SnapshotMeta()
 	if before.Protocol != consensus.ProtocolJointEarly || !before.Config.IsJoint() {
@@ -113,7 +114,7 @@ func (h *host) tellDecided() {
 	})
 }
 
-// promote is what a leader does by itself: it makes voters of learners that were added as such and have caught up.
+// promote is what a leader does by itself: it promotes learners that were added to become voters and have caught up.
 func (h *host) promote() {
 	h.after(promoteScan, h.promote)
 	if !h.leads() || h.run.calm {
@@ -122,7 +123,7 @@ func (h *host) promote() {
 	h.promoteReady()
 }
 
-// noticeChange counts what becomes of changes, and lets operators and faults meet them in their middle.
+// noticeChange counts the outcomes of changes, and makes operators and faults act in the middle of changes.
 func (w *World) noticeChange(h *host, event raft.Event) {
 	r := w.run
 	switch e := event.(type) {
@@ -145,13 +146,13 @@ func (w *World) noticeChange(h *host, event raft.Event) {
 				continue // it was recovered from the quorum that has come back, and is of another epoch
 			}
 			if r.plan.SwitchOff && retired != nil {
-				r.After(0, retired.retire) // the operator has waited for just that
+				r.After(0, retired.retire) // the operator has waited for this
 			}
 		}
 	}
 }
 
-// abort asks for the way back from a joint configuration, the leader itself or somebody else.
+// abort requests an abort of a joint change, from the leader itself or from another member.
 func (o *operators) abort(leader *host) {
 	asked := leader
 	if dice.Chance(o.run.rng, 0.5) {

@@ -15,7 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/epochs"
 )
 
-// ofAnotherEpoch is why a recovered member is none of those that it left.
+// ofAnotherEpoch is the reason why a recovered member does not count for the cluster that it left.
 const ofAnotherEpoch = "was recovered apart"
 
 // recoverAlone makes a member that does not run the only voter of its cluster, as `quorate recover` does.
@@ -28,7 +28,7 @@ func (h *host) recoverAlone(others []datadir.Options) bool {
 	}
 	h.disown(ofAnotherEpoch)
 	h.held = held
-	if recovery.Conflicting == 0 { // else nobody can know which of two was acknowledged
+	if recovery.Conflicting == 0 { // else it is unknown which of two records was acknowledged
 		h.held = append(h.held, records...)
 	}
 	h.run.counts.Recoveries++
@@ -39,7 +39,7 @@ func (h *host) recoverAlone(others []datadir.Options) bool {
 func (d *diskFaults) strikeRecover()      { d.loseQuorum("recover", 1) }
 func (d *diskFaults) strikeRecoverApart() { d.loseQuorum("recover-apart", 2) }
 
-// loseQuorum stops everybody, recovers survivors apart, and lets some of the others come back.
+// loseQuorum stops all members, recovers survivors separately, and lets some of the others come back.
 func (d *diskFaults) loseQuorum(name string, survivors int) {
 	config := d.run.suite.CommittedConfig()
 	hosts := slices.DeleteFunc(d.cluster.present(), func(h *host) bool { return !config.IsVoter(h.id) })
@@ -91,8 +91,8 @@ func (d *diskFaults) strikeMistake() {
 	h.startAfter(dice.Between(d.rng, 10*time.Millisecond, 2*time.Second))
 }
 
-// wayOut is the operator who reads why members serve nothing: those that were recovered by mistake are stopped for ever, and
-// they are started again.
+// wayOut is the operator who reads why members serve nothing: members that were recovered by mistake are stopped for ever, and
+// the superseded ones are started again.
 func (o *operators) wayOut() {
 	o.run.After(cureScan, o.wayOut)
 	for _, h := range o.cluster.up() {
@@ -111,8 +111,8 @@ func (o *operators) wayOut() {
 	}
 }
 
-// recoveredPhase demands that who was recovered serves, with all that its disk alone proves, and that two who were recovered
-// apart know of each other.
+// recoveredPhase checks that a recovered member serves, with all writes that its disk alone proves, and that two members that
+// were recovered separately know of each other.
 func (w *World) recoveredPhase() {
 	w.run.calm = true
 	w.heal()
@@ -122,7 +122,7 @@ func (w *World) recoveredPhase() {
 		for _, h := range w.cluster.survivors {
 			if h.alive && h.leads() && !answered[h.id] {
 				command := kv.Command{
-					By:  h.proc.Data.Machine.Users().ByMember(), // no user logs in any more
+					By:  h.proc.Data.Machine.Users().ByMember(), // as the member itself: no user logs in here
 					Put: &kv.PutOp{Key: []byte("recovered"), Value: fmt.Append(nil, h.id)},
 				}
 				h.proc.Clients.Propose(&command, func(r kv.Result, err error) {
@@ -151,10 +151,10 @@ func (w *World) recoveredPhase() {
 	}
 }
 
-// epochsMeet is enough for two rounds of greetings.
+// epochsMeet is enough time for two rounds of greetings.
 const epochsMeet = 40 * time.Second
 
-// auditHeld reads what a recovered member had to keep.
+// auditHeld reads the writes that a recovered member had to keep.
 func (w *World) auditHeld(h *host) {
 	if !h.alive {
 		w.run.suite.Report("recovery", fmt.Sprintf("member %v, which was recovered, does not run", h.id))
@@ -163,7 +163,7 @@ func (w *World) auditHeld(h *host) {
 	h.auditAcks("recovery", h.held)
 }
 
-// lookAround asks those whom the member knows which epoch they are of. It does not campaign before that was done once.
+// lookAround asks the known members for their epochs. The member does not campaign before it was done once.
 func (h *host) lookAround() {
 	h.epochs.Ask()
 	for _, id := range h.knownPeers() {
@@ -184,7 +184,7 @@ func (h *host) knownPeers() []consensus.MemberID {
 	return slices.DeleteFunc(ids, func(id consensus.MemberID) bool { return id == h.id })
 }
 
-// askEpoch asks whoever answers at the address of a member.
+// askEpoch asks the process at the address of a member for its epoch.
 func (h *host) askEpoch(id consensus.MemberID) {
 	urls, life := h.routes[id], h.life
 	if dropped, err := h.proc.Data.Dropped(); err == nil && len(urls) == 0 {
@@ -203,11 +203,11 @@ func (h *host) askEpoch(id consensus.MemberID) {
 	}
 }
 
-// rumourPause is for how long a member that has asked because of a caller asks nobody else for that reason, as in package
-// epoch: to ask is to call, so that two members of different epochs would ask each other for ever, ever more often.
+// rumourPause is how long a member that has asked because of one caller asks no other one for that reason, as in package epoch:
+// to ask is to call, so that two members of different epochs would ask each other for ever, ever more often.
 const rumourPause = time.Second
 
-// called takes note of a caller. Of one that is not believed, the member asks itself where it knows that it is.
+// called notes a caller. If the caller is not believed, the member asks at the address that it knows for it.
 func (h *host) called(c *identity.Claim) {
 	h.epochs.Meet(*c, identity.Said, h.run.Now())
 	if h.run.Now() >= h.asksAgain && h.epochs.Foreign(c) && slices.Contains(h.knownPeers(), c.Member) {
@@ -216,7 +216,7 @@ func (h *host) called(c *identity.Claim) {
 	}
 }
 
-// mute reports whether time does not pass for the core, because the cluster may have been recovered without this member.
+// mute reports whether the core gets no ticks, because the cluster may have been recovered without this member.
 func (h *host) mute() bool {
 	if h.epochs == nil {
 		return false
@@ -228,7 +228,7 @@ func (h *host) mute() bool {
 	return h.epochs.State(h.run.Now()).Mute()
 }
 
-// judgeEpoch checks a new leader: it did not know that the cluster was recovered without it.
+// judgeEpoch checks that a new leader did not know that the cluster was recovered without it.
 func (h *host) judgeEpoch() {
 	if h.epochs != nil && h.epochs.Knew(h.run.Now()) {
 		h.run.suite.Report("superseded", fmt.Sprintf("member %v leads in epoch %v and knew, without a quorum, of a newer one",

@@ -7,11 +7,11 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// longestPause is for how long a member may offer nothing because few of its offers were agreed on: ten seconds, and until it
-// looks again.
+// longestPause is how long a member may make no offers because few of its offers were accepted: ten seconds, and the time to
+// its next attempt.
 const longestPause = 12 * time.Second
 
-// offersResume writes through each member that gains by offering, until it has offered something. A pause ends.
+// offersResume writes through each member that gains by offers, until it has made one. A pause must end.
 func (w *World) offersResume() bool {
 	for _, h := range w.cluster.members() {
 		if h.serves() && !w.offersAt(h) {
@@ -24,7 +24,7 @@ func (w *World) offersResume() bool {
 func (w *World) offersAt(h *host) bool {
 	life, before := h.life, h.proc.Node.Replica().FastCounts().Tried
 	end := w.run.Now() + longestPause
-	// After a violation time stands still: nothing of what follows would ever end.
+	// After a violation time stands still: this loop would never end.
 	for n := 0; !w.run.suite.Failed() && h.serves() && h.life == life && h.proc.GainsByOffers(); n++ {
 		if h.proc.Node.Replica().FastCounts().Tried > before {
 			return true

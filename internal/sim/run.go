@@ -38,7 +38,7 @@ const (
 	streamDates  = 10_000
 )
 
-// run is what everything in one run shares: its time, its chance, its plan, and who watches.
+// run is the state that all parts of one run share: time, random streams, plan, checkers and traces.
 type run struct {
 	kernel.Schedule
 	plan    *plan.Plan
@@ -50,21 +50,21 @@ type run struct {
 	lies    *rand.Rand // of strangers
 	places  *rand.Rand // of addresses
 	trace   *diary.Diary
-	actions *actions.Writer // nil if nobody reads them
+	actions *actions.Writer // nil if the actions are not written
 	suite   *check.Suite
 	stores  *stores.Stores
 	counts  tally.Counts
-	current *host // whose code runs: for panics
+	current *host // the host whose code runs: for panics
 
-	mostEvents uint64 // a run that has more ends with a violation
+	mostEvents uint64 // a run with more events ends with a violation
 
-	routines routines.Set // what blocks, in a real member
+	routines routines.Set // code that blocks in a real member
 	joins    joins.Laws
 
 	calm     bool // the first phase is over
-	arriving bool // but processes that join are still waited for
+	arriving bool // but the world still waits for processes that join
 	refusing bool // most disks are lost: nothing may serve
-	// altered, a negative control, returns what is applied instead of a batch; nil: itself.
+	// altered, a negative control, returns the entries that are applied in place of a batch; nil: the batch.
 	altered func([]consensus.Entry) []consensus.Entry
 }
 

@@ -27,7 +27,7 @@ func TestRun_seeds(t *testing.T) {
 	}
 }
 
-// Ensure that they hold under each fault by itself.
+// Ensure that the laws hold under each fault by itself.
 func TestRun_nemeses(t *testing.T) {
 	o := sim.Options{Seed: 7, Members: 3, Duration: 15 * time.Second}
 	for _, n := range sim.Nemeses() {
@@ -40,7 +40,7 @@ func TestRun_nemeses(t *testing.T) {
 	}
 }
 
-// Ensure that they hold for members whose stores are Pebble.
+// Ensure that the laws hold for members whose stores are Pebble.
 func TestRun_pebble(t *testing.T) {
 	seeds := uint64(12)
 	if testing.Short() {
@@ -53,10 +53,10 @@ func TestRun_pebble(t *testing.T) {
 	}
 }
 
-// Ensure that five false alarms stay silent: a log that was truncated while two requests of one write were under way, a
-// removed member that leads for one step because it does not know that the change in its log has committed, a process
-// that is asked for a second time to replace a member, a level that is raised again after a member has joined, and a proposal
-// that is repeated after the end of its session.
+// Ensure that five false alarms do not come back: a log that was truncated while two requests of one write were under way, a
+// removed member that leads for one step because it does not know that the change in its log has committed, a process that asks
+// for a second time to replace a member, a level that is raised again after a member has joined, and a proposal that is
+// repeated after the end of its session.
 func TestRun_falseAlarms(t *testing.T) {
 	for _, seed := range []uint64{1795307543349443206, 1795307598853520126, 20513, 7400027, 90000474} {
 		mustHold(t, sim.Options{Seed: seed, Nemesis: "all"})
@@ -64,7 +64,8 @@ func TestRun_falseAlarms(t *testing.T) {
 	mustHold(t, sim.Options{Seed: 7600052})
 }
 
-// Ensure that a removed member of an earlier build which is still fed ends as removed when it meets a level that it does not know.
+// Ensure that a removed member of an earlier build, to which the leader still sends entries, ends as removed when it meets a
+// level that it does not know.
 func TestRun_removedEarlierBuild(t *testing.T) {
 	mustHold(t, sim.Options{Seed: 1795399205798379976, Nemesis: "all"})
 	mustHold(t, sim.Options{Seed: 27630095, Nemesis: "all"}) // it refuses a snapshot
@@ -89,14 +90,16 @@ func mustHold(t *testing.T, o sim.Options) {
 	}
 }
 
-// Ensure that members of two epochs, which ask each other who they are, do not do that ever more often: a run would not end.
+// Ensure that members of two epochs, which ask each other for their identities, do not do that ever more often: a run would not
+// end.
 func TestRun_endsAfterRecoveries(t *testing.T) {
 	for _, seed := range []uint64{3, 4} {
 		mustHold(t, sim.Options{Seed: seed, Nemesis: "recover"})
 	}
 }
 
-// Ensure that one seed gives the same events each time, byte for byte, also where much waits on narrow links as the faults end.
+// Ensure that one seed gives the same events each time, byte for byte, also if many messages wait on narrow links when the
+// faults end.
 func TestRun_deterministic(t *testing.T) {
 	for _, o := range []sim.Options{
 		{Seed: 100}, {Seed: 101}, {Seed: 102},
@@ -132,7 +135,7 @@ func firstDifference(a, b string) string {
 	return "the end"
 }
 
-// maxControlSeeds is how many seeds a negative control may take until a checker notices.
+// maxControlSeeds bounds the seeds that a negative control may take until a checker notices it.
 const maxControlSeeds = 60
 
 // Ensure that each broken law is noticed, as the table says: a checker that stays silent here proves nothing elsewhere.
@@ -237,7 +240,7 @@ func TestRun_negativeControls(t *testing.T) {
 	}
 }
 
-// Ensure that a fault, control or engine that there is not is an error.
+// Ensure that an unknown fault, control or engine is an error.
 func TestRun_unknownNames(t *testing.T) {
 	for _, o := range []sim.Options{{Nemesis: "gremlin"}, {Break: "everything"}, {Engine: "rocks"}} {
 		if _, err := sim.Run(o); err == nil {

@@ -10,15 +10,14 @@ import (
 	"github.com/quorate/quorate/internal/sim/dice"
 )
 
-// An unknown peer is a process that is no member and can reach the peer ports. It has learned what members tell: storage ids,
-// starts and epochs. It reads nothing of what passes between others, and is at no address that the configuration has of a
-// member. By what
-// it says alone it must change nothing at all: it draws from a stream of its own, so that a world with strangers goes as
-// the same world without.
+// An unknown peer is a process that is no member and can reach the peer ports. It knows what members report of themselves:
+// storage ids, starts and epochs. It cannot read the messages of others, and is at no address that the configuration has for a
+// member. Its claims alone must change nothing at all: it draws from a stream of its own, so that a world with strangers goes
+// exactly as the same world without them.
 
 const nobody = "is nobody, and repeats what a member says of itself"
 
-// strikeStrangers lets an unknown peer say something to a member.
+// strikeStrangers makes an unknown peer contact a member.
 func (w *World) strikeStrangers() {
 	rng, up := w.run.lies, w.cluster.up()
 	if len(up) == 0 {
@@ -26,7 +25,7 @@ func (w *World) strikeStrangers() {
 	}
 	at := up[rng.IntN(len(up))]
 	if at.guard == nil || at.guard.Joins() || w.run.Now() < at.frozen {
-		return // a process that joins knows nobody whom it could ask
+		return // a process that joins knows no member that it could ask
 	}
 	said := credentials{claim: w.cluster.lie(rng, at), impostor: nobody}
 	w.run.current = at
@@ -46,23 +45,23 @@ func (w *World) strikeStrangers() {
 	}
 }
 
-// lie draws what an unknown peer says that it is.
+// lie draws the identity that an unknown peer claims.
 func (c *cluster) lie(rng *rand.Rand, at *host) identity.Claim {
 	config := at.proc.Node.Replica().InForce().Config
 	known := slices.DeleteFunc(config.IDs(), func(id consensus.MemberID) bool { return id == at.id })
 	claim := identity.Claim{Cluster: clusterID, Epoch: at.claim.Epoch, Address: "http://192.0.2.1:2380"}
 	if len(known) == 0 {
-		return claim // it is nobody
+		return claim // it claims no member
 	}
 	claim.Member = known[rng.IntN(len(known))]
-	if dice.Chance(rng, 0.25) { // a member that was removed, or one that nobody has added
+	if dice.Chance(rng, 0.25) { // a removed member, or one that was never added
 		claim.Member = consensus.MemberID(1 + rng.IntN(16))
 		if claim.Member == at.id {
 			claim.Member = 1 << 40
 		}
 	}
 	if h := c.hosts[claim.Member]; h != nil {
-		claim.Storage, claim.Life = h.claim.Storage, h.claim.Life // to the letter
+		claim.Storage, claim.Life = h.claim.Storage, h.claim.Life // exactly
 	}
 	switch rng.IntN(8) {
 	case 0: // the last start
@@ -81,7 +80,7 @@ func (c *cluster) lie(rng *rand.Rand, at *host) identity.Claim {
 	return claim
 }
 
-// lies are what an unknown peer says in the name of a member.
+// lies are the messages that an unknown peer sends under a member's id.
 func lies(rng *rand.Rand, to *host, from consensus.MemberID) []consensus.Message {
 	s := to.proc.Node.Replica().Status()
 	m := consensus.Message{From: from, To: to.id, Term: s.Term + consensus.Term(rng.IntN(3))}

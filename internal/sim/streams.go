@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	resent     = 200 * time.Millisecond // how much later a message comes that TCP had to send again
-	streamLook = 100 * time.Millisecond // mean time in which either end notices what has happened to the other
+	resent     = 200 * time.Millisecond // delay of a message that TCP must send again
+	streamLook = 100 * time.Millisecond // mean time in which either end notices what happened to the other one
 )
 
-// clientStream carries the messages of a native client and a member, in order, until it breaks. Clients are where no nemesis
-// reaches, but what is lost on the way comes late or breaks the stream.
+// clientStream carries the messages of a native client and a member, in order, until it breaks. No nemesis reaches clients, but
+// a message that is lost under way comes late or breaks the stream.
 type clientStream struct {
 	net    *network
 	h      *host
 	life   int
-	member *shell.Stream // the end at the member; nil until it knows of the stream
+	member *shell.Stream // the end on the member; nil until the member knows of the stream
 	hear   func(*quoratepb.ProposeResponse)
 	broke  func()
 	broken bool
-	// When the last message arrives at the member, and at the client.
+	// Arrival of the last message on the member, and on the client.
 	there, back time.Duration
 }
 
@@ -38,7 +38,7 @@ func (t target) Stream(
 	by *users.Person, key []byte, hear func(*quoratepb.ProposeResponse), broke func(),
 ) workload.Stream {
 	s := &clientStream{net: t.h.cluster.net, h: t.h, life: t.h.life, hear: hear, broke: broke}
-	owner, _ := clients.OwnerOf(key, t.h.run.broken.Owners) // the keys of package workload are whole
+	owner, _ := clients.OwnerOf(key, t.h.run.broken.Owners) // the keys of package workload have full length
 	s.atMember(func() {
 		var caller shell.Caller = shell.Anybody{}
 		if by != nil {
@@ -79,7 +79,7 @@ func encoded[M proto.Message](n *network, m, empty M) M {
 	return empty
 }
 
-// atMember makes do happen at the member, after all that was sent before.
+// atMember calls do on the member, after all messages that were sent before.
 func (s *clientStream) atMember(do func()) {
 	s.carry(&s.there, func() {
 		if s.h.alive && s.h.life == s.life {
@@ -88,7 +88,7 @@ func (s *clientStream) atMember(do func()) {
 	})
 }
 
-// carry makes do happen at the other end, unless the stream breaks before.
+// carry calls do on the other end, unless the stream breaks before.
 func (s *clientStream) carry(last *time.Duration, do func()) {
 	n := s.net
 	if s.broken {
@@ -109,7 +109,7 @@ func (s *clientStream) carry(last *time.Duration, do func()) {
 	})
 }
 
-// Close implements workload.Stream. The member notices later.
+// Close implements workload.Stream. The member notices it later.
 func (s *clientStream) Close() {
 	if s.broken {
 		return

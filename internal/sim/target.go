@@ -11,15 +11,15 @@ import (
 	"github.com/quorate/quorate/internal/sim/users"
 )
 
-// target is a host as clients of package workload see it.
+// target implements workload.Target for a host.
 type target struct{ h *host }
 
 // serves reports whether the member answers clients.
 func (h *host) serves() bool {
-	if !h.alive || h.proc == nil || h.impostor != "" { // clients are those of the cluster
+	if !h.alive || h.proc == nil || h.impostor != "" { // no client connects to an impostor
 		return false
 	}
-	return !h.run.calm || h.suite.CommittedConfig().Contains(h.id) // else it answers nobody, and no client waits for ever
+	return !h.run.calm || h.suite.CommittedConfig().Contains(h.id) // else a client would wait for ever
 }
 
 // Life implements workload.Target.
@@ -41,10 +41,10 @@ func (t target) Propose(by *users.Person, command *kv.Command, done func(kv.Resu
 // ID implements workload.Target.
 func (t target) ID() consensus.MemberID { return t.h.id }
 
-// Endpoint implements workload.Target. Machines that move serve clients where they did.
+// Endpoint implements workload.Target. Machines that move keep their client endpoint.
 func (t target) Endpoint() string { return places.ClientURL(t.h.home) }
 
-// listTakes is how long a list of members is on its way.
+// listTakes is how long a list of members takes to arrive.
 const listTakes = 2 * time.Millisecond
 
 // List implements workload.Target.
@@ -104,7 +104,7 @@ func (t target) LogIn(by *users.Person, password string, done func(hash string, 
 	t.h.gate.LogIn(by, password, done)
 }
 
-// Renew implements workload.Target: it asks the leader, wherever it is, as the real member does.
+// Renew implements workload.Target: it asks the leader, whichever member it is, as the real member does.
 func (t target) Renew(by *users.Person, id kv.LeaseID, done func(ttlSeconds int64, err error)) {
 	if by == nil {
 		t.renew(id, done)

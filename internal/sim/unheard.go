@@ -8,13 +8,13 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// learnLasts is for how long, beyond elections, a member may hear no leader that it would find if it asked.
+// learnLasts is how long, beyond elections, a member may know no leader that it would find if it asked.
 const (
 	learnLasts     = 4 * time.Second
 	learnElections = 5
 )
 
-// judge checks that it does not last that a leader is unheard: the process asks them.
+// judge checks that a process does not fail for long to find a leader: it must ask the members that it finds.
 func (u *unheard) judge(h, leader *host) {
 	switch now := h.run.Now(); {
 	case leader == nil || !leader.leads() || !h.couldLearn(leader) && !h.couldLeave(leader):
@@ -31,7 +31,7 @@ func (u *unheard) judge(h, leader *host) {
 	}
 }
 
-// couldLeave reports whether a process that hears no leader was removed, and finds the leader that there is, which knows that.
+// couldLeave reports whether a process that knows no leader was removed, and finds the present leader, which knows that.
 func (h *host) couldLeave(leader *host) bool {
 	_, dials := h.routes[leader.id]
 	return dials && h.guard != nil && h.proc.Node.Replica().Leader() == consensus.NoMember && h.run.Now() >= h.frozen &&
@@ -39,7 +39,8 @@ func (h *host) couldLeave(leader *host) bool {
 		h.cluster.net.at(h, leader.id) == leader && !h.cluster.net.severed(h, leader)
 }
 
-// couldLearn reports whether a process hears no leader, does not find the one that there is, and finds somebody who knows.
+// couldLearn reports whether a process knows no leader, does not find the present one, and finds a member that knows its
+// address.
 func (h *host) couldLearn(leader *host) bool {
 	replica := h.proc.Node.Replica()
 	if _, dials := h.routes[leader.id]; h.guard == nil || replica.Leader() != consensus.NoMember || h.run.Now() < h.frozen ||

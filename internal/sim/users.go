@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/users"
 )
 
-// startUsers makes the operator of a world whose clients act in users' names.
+// startUsers makes the operator of a world whose clients act as users.
 func (w *World) startUsers() {
 	r := w.run
 	if !r.plan.Users {
@@ -38,7 +38,7 @@ func (w *World) strikeUsers() {
 	}
 }
 
-// openGate begins the access control of a life.
+// openGate opens the access control of a life.
 func openGate(h *host) {
 	if !h.run.plan.Users {
 		return
@@ -67,8 +67,7 @@ func openGate(h *host) {
 	}
 }
 
-// usersGetThrough waits until every client that acts in somebody's name was answered, or refused by a member that had asked the
-// leader.
+// usersGetThrough waits until every client that acts as a user was answered, or refused by a member that had asked the leader.
 func (w *World) usersGetThrough() bool {
 	if w.root == nil {
 		return true

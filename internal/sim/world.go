@@ -15,13 +15,13 @@ import (
 	"github.com/quorate/quorate/internal/sim/workload"
 )
 
-// hastyClients is how many native clients there are if they count wrong.
+// hastyClients is the number of native clients if they count wrong.
 const hastyClients = 6
 
 // maxEvents ends a run that does not come to its end: the longest runs of all faults have a hundredth of it.
 const maxEvents = 20_000_000
 
-// World is one simulated cluster, with its clients, and all that happens to it, phase by phase.
+// World is one simulated cluster, with its clients and faults, phase by phase.
 type World struct {
 	run       *run
 	cluster   *cluster
@@ -50,7 +50,7 @@ func Run(o Options) (Report, error) {
 	default:
 		w.guarded(w.calmPhase)
 	}
-	if !w.run.refusing { // of what was lost nothing can be said
+	if !w.run.refusing { // nothing can be checked about data that was lost
 		w.guarded(w.run.suite.Finish)
 	}
 	counts, suite := &w.run.counts, w.run.suite
@@ -119,7 +119,7 @@ func newWorld(o Options) (*World, error) {
 	w.load = workload.Start(surroundings{r, c}, r.suite, r.plan.Mix, dice.Stream(o.Seed, streamLoad))
 	for _, n := range p.Named {
 		chance := r.chance
-		if n.Name == "strangers" || n.Name == "impatient" { // they draw nothing that anything else depends on
+		if n.Name == "strangers" || n.Name == "impatient" { // no other draw depends on theirs
 			chance = r.lies
 		}
 		if n.Name == "move" || n.Name == "mistype" {
@@ -143,7 +143,7 @@ func (r *run) breakLoad(o *Options) {
 	if r.broken.Sessions {
 		r.altered = breaks.Unnamed{}.Alter
 	}
-	if o.Break == "" || r.broken.Sessions { // other controls need few seeds, and keep those that they were found with
+	if o.Break == "" || r.broken.Sessions { // other controls need few seeds, and keep those with which they were found
 		rng := dice.Stream(o.Seed, streamNatives)
 		m.Natives = dice.Pick(rng, 0, 0, 1, 3)
 		m.Direct = dice.Chance(rng, 0.6)
@@ -177,7 +177,7 @@ func (w *World) guarded(f func()) {
 	f()
 }
 
-// runUntil lets the world go on until a time, a condition, or a violation.
+// runUntil runs the world until a time, a condition, or a violation.
 func (w *World) runUntil(end time.Duration, done func() bool) bool {
 	for !w.run.suite.Failed() {
 		do := w.run.Next(end)
@@ -194,7 +194,7 @@ func (w *World) runUntil(end time.Duration, done func() bool) bool {
 		}
 	}
 	if !w.run.suite.Failed() {
-		w.run.Pass(end) // whatever comes next comes later
+		w.run.Pass(end) // the next event comes later
 	}
 	return done != nil && done()
 }
@@ -204,7 +204,7 @@ func (w *World) faultyPhase() {
 	w.runUntil(w.run.plan.Faults, nil)
 }
 
-// sample compares, from time to time, what members that run say of the past.
+// sample compares, from time to time, the answers of running members about earlier revisions.
 func (w *World) sample() {
 	w.run.After(5*time.Second, w.sample)
 	w.cluster.compareHashes()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Ensure that a run which does not come to its end is ended, and says so.
+// Ensure that a run that does not come to its end is ended, and says so.
 func TestWorld_runUntil_bound(t *testing.T) {
 	w, err := newWorld(Options{Seed: 1, Members: 3, Nemesis: "none"})
 	if err != nil {
@@ -21,7 +21,7 @@ func TestWorld_runUntil_bound(t *testing.T) {
 	}
 }
 
-// Ensure that nothing more is offered once a law is broken: time stands still then, and no wait would end.
+// Ensure that no more offers are made once a law is broken: time stands still then, and no wait would end.
 func TestWorld_offersAt_afterViolation(t *testing.T) {
 	w, h := offering(t)
 	w.run.suite.Report("some law", "is broken")
@@ -37,7 +37,7 @@ func TestWorld_offersAt_afterViolation(t *testing.T) {
 	}
 }
 
-// offering returns a world with a member that gains by offering.
+// offering returns a world with a member that gains by offers.
 func offering(t *testing.T) (*World, *host) {
 	t.Helper()
 	for seed := range uint64(100) {

@@ -7,17 +7,6 @@ import (
 	"testing"
 )
 
-// oldSentences are the folders whose comments still have sentences without a named subject. A folder that ends in /* is meant
-// without those below it. A row goes when its comments are rewritten: to be done, all of them.
-var oldSentences = []string{
-	"internal/member/*",       // to be done
-	"internal/member/clients", // to be done
-	"internal/member/datadir", // to be done
-	"internal/member/lanes",   // to be done
-	"internal/model",          // to be done
-	"internal/sim",            // to be done
-}
-
 // oldDocuments keep the words in which they were written.
 var oldDocuments = []string{"CHANGELOG.md", "docs/track-record.md", "docs/history/", "docs/adr/"}
 
@@ -35,7 +24,7 @@ func checkSentences(r *tree) []string {
 	}
 	for i := range r.files {
 		f := &r.files[i]
-		if f.made || slices.ContainsFunc(oldSentences, func(folder string) bool { return within(f.path, folder) }) {
+		if f.made {
 			continue
 		}
 		for _, group := range f.syntax.Comments {
@@ -53,32 +42,6 @@ func checkSentences(r *tree) []string {
 		}
 	}
 	return p
-}
-
-// within reports whether a file is in a folder of oldSentences.
-func within(path, folder string) bool {
-	if top, only := strings.CutSuffix(folder, "*"); only {
-		rest, inside := strings.CutPrefix(path, top)
-		return inside && !strings.Contains(rest, "/")
-	}
-	return strings.HasPrefix(path, folder+"/")
-}
-
-// Ensure that a folder of oldSentences holds the files below it, and with /* only its own.
-func TestWords_within(t *testing.T) {
-	for _, row := range []struct {
-		folder, path string
-		inside       bool
-	}{
-		{"internal/rpc", "internal/rpc/a/a.go", true},
-		{"internal/rpc", "internal/rpcs/a.go", false},
-		{"internal/rpc/*", "internal/rpc/a.go", true},
-		{"internal/rpc/*", "internal/rpc/a/a.go", false},
-	} {
-		if got := within(row.path, row.folder); got != row.inside {
-			t.Errorf("%s in %s: %t", row.path, row.folder, got)
-		}
-	}
 }
 
 var (

@@ -12,30 +12,30 @@ import (
 // Outcome is how a configuration change ended, as one member saw it.
 type Outcome string
 
-// The outcomes. A change of two entries whose second gave way is not over: the next leader writes another.
+// The outcomes. A change of two entries whose second entry was undone is not over: the next leader writes another one.
 const (
-	Settled Outcome = "settled" // whom it removed may be switched off
-	Aborted Outcome = "aborted" // somebody went back from the joint configuration
-	Undone  Outcome = "undone"  // it gave way to the log of another leader
+	Settled Outcome = "settled" // committed and known to enough members: the removed members may be switched off
+	Aborted Outcome = "aborted" // a request aborted the joint configuration
+	Undone  Outcome = "undone"  // its entry was truncated by the log of another leader
 )
 
-// Count is how many changes by a protocol ended in a way since this member started.
+// Count is how many changes of a protocol had an outcome since this member started.
 type Count struct {
 	Protocol consensus.Protocol
 	Outcome  Outcome
 	Count    uint64
 }
 
-// Counter counts configuration changes where every member sees them: what ends well when it is applied, what is
-// Undone when the log is cut.
+// Counter counts configuration changes at the places where every member sees them: outcomes other than Undone when their
+// entries are applied, Undone when the log is truncated.
 type Counter struct {
 	mu     sync.Mutex
 	counts []Count
-	open   consensus.Protocol // of the change that was applied last and is not settled; zero if there is none
-	recent []seenConfig       // the last that were in force, oldest first: only those can be undone
+	open   consensus.Protocol // protocol of the last applied change that is not settled; zero if there is none
+	recent []seenConfig       // the last ones in force, oldest first: only those can be undone
 }
 
-// seenConfig is a configuration that was in force once.
+// seenConfig is a configuration that was in force.
 type seenConfig struct {
 	id       consensus.ConfigID
 	protocol consensus.Protocol
@@ -43,10 +43,10 @@ type seenConfig struct {
 	second   bool // ends the joint configuration before it
 }
 
-// maxRecentConfigs is more than a log can hold unsettled: one change, of two entries.
+// maxRecentConfigs is more than a log can hold unsettled: those of one change, which has two entries.
 const maxRecentConfigs = 8
 
-// Configured notes which configuration the core counts by now.
+// Configured notes a configuration that came into force.
 func (c *Counter) Configured(in *raft.ConfigInForce) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +57,7 @@ func (c *Counter) Configured(in *raft.ConfigInForce) {
 		seen.second = last.joint && !seen.joint && last.id.Index < seen.id.Index
 	}
 	if slices.ContainsFunc(c.recent, func(s seenConfig) bool { return s.id == seen.id }) {
-		return // its second stage, or what was there before an undone one
+		return // its second stage, or the configuration before an undone one
 	}
 	if len(c.recent) == maxRecentConfigs {
 		c.recent = slices.Delete(c.recent, 0, 1)
@@ -65,7 +65,8 @@ func (c *Counter) Configured(in *raft.ConfigInForce) {
 	c.recent = append(c.recent, seen)
 }
 
-// Undone counts a change whose entry was cut off. One that was never in force waited to be applied.
+// Undone counts a change whose entry was truncated. An entry that was never in force is one that members use only once it is
+// applied.
 func (c *Counter) Undone(id consensus.ConfigID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +82,7 @@ func (c *Counter) Undone(id consensus.ConfigID) {
 	}
 }
 
-// Applied counts what entries end.
+// Applied counts the changes that the entries end.
 func (c *Counter) Applied(entries []consensus.Entry) {
 	for i := range entries {
 		if e := &entries[i]; e.Kind == consensus.EntryConfig || (e.Kind == consensus.EntryNoop && len(e.Payload) > 0) {
@@ -102,7 +103,7 @@ func (c *Counter) end(e *consensus.Entry) {
 	}
 	change, _, err := consensus.DecodeConfigChange(e.Payload)
 	switch {
-	case err != nil: // it changes nothing
+	case err != nil: // the entry changes nothing
 	case change.Abort:
 		c.open = consensus.ProtocolAuto
 		c.add(change.Protocol, Aborted)
@@ -124,8 +125,8 @@ func (c *Counter) add(protocol consensus.Protocol, outcome Outcome) {
 	c.counts = append(c.counts, Count{Protocol: protocol, Outcome: outcome, Count: 1})
 }
 
-// Counts tells how the configuration changes ended that this member saw since it started, sorted by protocol and
-// outcome. After a restart those that it applies again count again.
+// Counts returns the outcomes of the changes that this member saw since it started, sorted by protocol and outcome. After a
+// restart, entries that are applied again count again.
 func (c *Counter) Counts() []Count {
 	c.mu.Lock()
 	defer c.mu.Unlock()

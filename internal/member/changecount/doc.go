@@ -1,7 +1,7 @@
-// Package changecount counts how the membership changes ended that a member has seen, for its metrics.
+// Package changecount counts the outcomes of the membership changes that a member has seen, for its metrics.
 //
-// A Counter is told which configurations come into force and are undone, and which entries are applied. It decides
-// nothing, and forgets everything at a restart: what is applied again then counts again.
+// The member reports to a Counter the configurations that come into force or are undone, and the entries that are applied. A
+// Counter decides nothing, and starts from zero after a restart: entries that are applied again count again.
 //
 // All methods may be called concurrently.
 package changecount

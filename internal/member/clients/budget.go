@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/member/offers"
 )
 
-// budget is an offers.Budget that waits: an offer beyond it blocks, and with it the stream that it came by.
+// budget is an offers.Budget that makes callers wait: an offer that does not fit blocks the stream on which it arrived.
 type budget struct {
 	mu      sync.Mutex
 	left    sync.Cond
@@ -22,7 +22,7 @@ func (b *budget) init(most int) {
 	b.offered.Most = most
 }
 
-// enter waits until the message fits, and counts it. False means that the member stops, or ctx has ended.
+// enter waits until the message fits, and counts its bytes. It returns false if the member stops, or ctx ends, before that.
 func (b *budget) enter(ctx context.Context, message *consensus.Message) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -40,7 +40,7 @@ func (b *budget) enter(ctx context.Context, message *consensus.Message) bool {
 	return false
 }
 
-// wake lets those who wait look whether they still want to.
+// wake makes the waiting callers check again whether their contexts have ended.
 func (b *budget) wake() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -70,7 +70,7 @@ func (b *budget) taken(inputs []raft.Input) {
 	b.left.Broadcast()
 }
 
-// close ends all waiting.
+// close makes all waiting callers return false.
 func (b *budget) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -15,7 +15,7 @@ func offerOf(client consensus.MemberID, bytes int) consensus.Message {
 	}}
 }
 
-// full returns a budget with one offer that fills it, and a channel that is closed when another one gets in.
+// full returns a budget that one offer fills, that offer, and a channel that is closed when a second offer gets in.
 func full(t *testing.T) (w *budget, in consensus.Message, more chan struct{}) {
 	t.Helper()
 	ctx := t.Context()
@@ -37,7 +37,7 @@ func full(t *testing.T) (w *budget, in consensus.Message, more chan struct{}) {
 
 func TestBudget_enter_waits(t *testing.T) {
 	w, in, more := full(t)
-	w.taken([]raft.Input{raft.Tick{}, raft.Receive{Message: offerOf(8, 1)}}) // gives nothing back
+	w.taken([]raft.Input{raft.Tick{}, raft.Receive{Message: offerOf(8, 1)}}) // a tick gives no bytes back
 	select {
 	case <-more:
 		t.Fatal("one more offer was let in")
@@ -65,7 +65,7 @@ func TestBudget_close(t *testing.T) {
 	}
 }
 
-// Ensure that who waits for the budget ends with its stream.
+// Ensure that a caller that waits for the budget returns when the context of its stream ends.
 func TestBudget_enter_ends(t *testing.T) {
 	w, _, _ := full(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -80,13 +80,13 @@ func TestBudget_enter_ends(t *testing.T) {
 	}
 }
 
-// deafMember is a member that may not hear offers: it looks for its cluster, or was superseded.
+// deafMember is a member that takes no offers, as one that looks for its cluster or was superseded.
 type deafMember struct{ Member }
 
 func (deafMember) Proposals() *proposals.Table    { return proposals.New(1, 1, 0) }
 func (deafMember) Receive(consensus.Message) bool { return false }
 
-// Ensure that offers which do not reach the core cost no budget.
+// Ensure that offers which do not reach the core give their bytes back.
 func TestClients_Offer_notHeard(t *testing.T) {
 	c := New(Options{ID: 1, Stopping: t.Context()}, deafMember{})
 	c.Offer(t.Context(), 7, offerOf(7, 100))

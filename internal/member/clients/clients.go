@@ -19,37 +19,37 @@ type Member interface {
 	Machine() (machine *apply.Machine, release func())
 	Propose(ctx context.Context, command *kv.Command) (kv.Result, error)
 	ReadIndex(ctx context.Context) error
-	// Receive takes an offer to the core. False means that this member may not hear it now.
+	// Receive takes an offer to the core. It returns false if the member, in its present state, must not take offers.
 	Receive(message consensus.Message) bool
 
-	// AwaitStart returns once requests are served. Before that, Proposals is nil.
+	// AwaitStart returns once the member serves requests. Before that, Proposals is nil.
 	AwaitStart(ctx context.Context) error
 	Proposals() *proposals.Table
-	// Wake makes the loop propose what is queued.
+	// Wake makes the loop propose the queued commands.
 	Wake()
-	// Await waits for the end of a proposal of a client that propose queues.
+	// Await waits for the end of a client's proposal, which the function propose queues.
 	Await(ctx context.Context, id consensus.ProposalID, propose func(done proposals.Completion) error) (kv.Result, error)
 	Send(messages []consensus.Message)
-	// TellHeard tells the leader which clients this member heard from.
+	// TellHeard reports to the leader the clients from which this member received something.
 	TellHeard(leader consensus.MemberID, heard []consensus.MemberID) error
-	// Background runs f in a goroutine that the end of the member waits for.
+	// Background runs f in a goroutine. The member waits for it when it stops.
 	Background(f func())
 }
 
-// Options belong to one member.
+// Options configure the Clients of one member.
 type Options struct {
 	ID              consensus.MemberID
-	Patience        time.Duration   // sessions of clients that are silent for longer are retired; zero: DefaultClientPatience
-	RequestTimeout  time.Duration   // to open a session
-	MaxRequestBytes int             // encoded command; zero: unlimited
-	SessionBytes    int64           // in memory of all open sessions; zero: as many sessions as there may be
+	Patience        time.Duration   // sessions of clients that are silent this long are retired; zero: DefaultClientPatience
+	RequestTimeout  time.Duration   // for opening a session
+	MaxRequestBytes int             // of an encoded command; zero: unlimited
+	SessionBytes    int64           // memory for all open sessions; zero: enough for maxClientSessions
 	OfferedBytes    int             // offers.Budget.Most
-	Stopping        context.Context // ends with the member
+	Stopping        context.Context // ends when the member stops
 	Clock           env.Clock
 	Logger          *slog.Logger
 }
 
-// Clients is what a member does for native clients.
+// Clients is the part of a member that serves native clients.
 type Clients struct {
 	options  Options
 	member   Member
@@ -61,7 +61,7 @@ type Clients struct {
 	opening  chan struct{} // a token for each session that is being opened
 }
 
-// New returns the Clients of a member. Watch must run to retire their sessions.
+// New returns the Clients of a member. Watch must run, or the sessions of silent clients are never retired.
 func New(options Options, member Member) *Clients {
 	c := &Clients{options: options, member: member, opening: make(chan struct{}, maxOpening)}
 	c.offers.init(options.OfferedBytes)
@@ -69,13 +69,13 @@ func New(options Options, member Member) *Clients {
 	return c
 }
 
-// ClusterState returns what is known now; the zero value before the member has started.
+// ClusterState returns the latest state; the zero value before the member has started.
 func (c *Clients) ClusterState() ClusterState { return c.board.state() }
 
-// ClusterStateChanged returns a channel that is closed when ClusterState changes next.
+// ClusterStateChanged returns a channel that is closed at the next change of ClusterState.
 func (c *Clients) ClusterStateChanged() <-chan struct{} { return c.board.changes.Next() }
 
-// Follow shows clients the state of the core. fast says that they may use the fast path at all.
+// Follow publishes the state of the core to clients. fast says whether they may use the fast path at all.
 func (c *Clients) Follow(replica *raft.Replica, fast bool) {
 	inForce := replica.InForce()
 	c.board.set(&ClusterState{

@@ -7,29 +7,29 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// ClusterState is what this member knows of the cluster that a proposer must know, too: all of it at one moment.
+// ClusterState is the part of this member's state of the cluster that a proposer needs, taken at one moment.
 type ClusterState struct {
 	Leader consensus.MemberID
 	Term   consensus.Term
 	Config consensus.ConfigID
 	Voters []consensus.MemberID
-	Fast   bool // clients may use the fast path: it is not turned off, and no change is under way here
+	Fast   bool // clients may use the fast path: it is turned on, and no membership change is under way
 
 	config consensus.Config
 }
 
-// same reports whether nothing has changed that a proposer must know.
+// same reports whether two states are equal for a proposer.
 func (s *ClusterState) same(as *ClusterState) bool {
 	return s.Leader == as.Leader && s.Term == as.Term && s.Config == as.Config && s.Fast == as.Fast
 }
 
-// clusterBoard shows the cluster's state to any goroutine. The loop of the member sets it.
+// clusterBoard publishes the cluster's state to all goroutines. The loop of the member sets it.
 type clusterBoard struct {
 	present atomic.Pointer[ClusterState]
 	changes broadcast.Signal
 }
 
-// state returns what is known now; the zero value before anything was set.
+// state returns the latest state; the zero value before the first one is set.
 func (b *clusterBoard) state() ClusterState {
 	if s := b.present.Load(); s != nil {
 		return *s
@@ -45,7 +45,7 @@ func (b *clusterBoard) set(now *ClusterState) {
 	b.changes.Send()
 }
 
-// isMember reports whether an id is that of a member, or none, and so cannot be a client's.
+// isMember reports whether an id cannot be a client's, because it is a member's or NoMember.
 func (b *clusterBoard) isMember(id consensus.MemberID) bool {
 	s := b.present.Load()
 	return id == consensus.NoMember || s != nil && s.config.Contains(id)

@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Ensure that whoever waits is woken by a change that a proposer must know, and by no other.
+// Ensure that a waiting goroutine is woken by a change that a proposer must know, and by no other change.
 func TestClusterBoard_set(t *testing.T) {
 	var b clusterBoard
 	if b.isMember(1) || !b.isMember(consensus.NoMember) || b.state().Leader != consensus.NoMember {

@@ -1,4 +1,4 @@
-// Package clients is what a member does for native clients (package client), which choose the ids of their proposals.
+// Package clients serves, in a member, native clients (package client), which choose the ids of their proposals.
 //
 // A client proposes through any member, under ids of its own session, so that a retry is applied once. It may also
 // offer a proposal to the leader and to all other voters at once, over its streams to them, and count their verdicts:
@@ -6,7 +6,7 @@
 // answers to the clients' streams, opens their sessions, and retires the sessions of silent clients. Streams are
 // package rpc/writerapi, the table of proposals is package proposals.
 //
-// The main type is Clients; a member has one. What it needs of the member is the port Member.
+// The main type is Clients; a member has one. The interface Member is what the package needs of its member.
 //
 // Invariants:
 //  1. A session of a client ends only by a log entry, the same on every member.

@@ -11,25 +11,25 @@ import (
 const (
 	// DefaultClientPatience is how long a native client may be silent before its sessions are retired.
 	DefaultClientPatience = time.Minute
-	// clientScanParts is how many times within the patience a member tells the leader which clients it heard, and the
-	// leader looks for silent ones.
+	// clientScanParts is the number of scans within the patience. At each scan a member reports its clients to the leader, and
+	// the leader looks for silent ones.
 	clientScanParts = 20
-	// MaxHeardClients bounds how many clients the leader remembers, with or without a session, and how many ids a member
-	// sends it in one message.
+	// MaxHeardClients bounds the clients whose last contact the leader remembers, with or without a session, and the ids that a
+	// member sends it in one message.
 	MaxHeardClients = 8 * maxClientSessions
-	// maxClientRetires bounds how many sessions one scan retires.
+	// maxClientRetires bounds the sessions that one scan retires.
 	maxClientRetires = 200
 )
 
-// liveness records when native clients were last heard. Only the leader's record counts. A new leader starts with an
-// empty one, so that every client has the full patience again.
+// liveness records the last contact of native clients. Only the leader's record counts. A new leader starts with an empty one,
+// so that every client has the full patience again.
 type liveness struct {
 	mu    sync.Mutex
-	fresh map[consensus.MemberID]struct{}  // heard here since the last scan
-	heard map[consensus.MemberID]time.Time // by any member, as the leader knows
+	fresh map[consensus.MemberID]struct{}  // this member received something from them since the last scan
+	heard map[consensus.MemberID]time.Time // last contact with any member, as far as the leader knows
 }
 
-// KeepClient records that this member heard from a native client.
+// KeepClient records that this member received something from a native client.
 func (c *Clients) KeepClient(client consensus.MemberID) { c.alive.add(client) }
 
 // ClientPatience is how long a native client may be silent before its sessions are retired.
@@ -64,14 +64,14 @@ func (r *liveness) takeFresh() []consensus.MemberID {
 	return fresh
 }
 
-// forget empties the record: this member does not lead.
+// forget empties the leader's record. A member calls it when it does not lead.
 func (r *liveness) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	clear(r.heard)
 }
 
-// note records, at the leader, clients that a member reports.
+// note records, at the leader, the last contact of clients that a member reports.
 func (r *liveness) note(clients []consensus.MemberID, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,8 +85,8 @@ func (r *liveness) note(clients []consensus.MemberID, at time.Time) {
 	}
 }
 
-// silent returns the open sessions whose clients have been silent for longer than patience. For a client that this
-// leader does not know yet the time starts now.
+// silent returns the open sessions whose clients have been silent for patience or longer. For a client that this leader does
+// not know yet, the time starts now.
 func (r *liveness) silent(open []consensus.SessionID, now time.Time, patience time.Duration) []consensus.SessionID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,7 +102,7 @@ func (r *liveness) silent(open []consensus.SessionID, now time.Time, patience ti
 			silent = append(silent, session)
 		}
 	}
-	for id, last := range r.heard { // whose session is about to be opened
+	for id, last := range r.heard { // recent clients without an open session: they may be opening one
 		if now.Sub(last) < patience {
 			kept[id] = last
 		}
@@ -111,8 +111,8 @@ func (r *liveness) silent(open []consensus.SessionID, now time.Time, patience ti
 	return silent
 }
 
-// Watch tells the leader which clients were heard here or, on the leader, retires the sessions of silent clients. It
-// returns when ctx ends.
+// Watch scans until ctx ends. A scan reports this member's clients to the leader; on the leader it retires the sessions of
+// silent clients.
 func (c *Clients) Watch(ctx context.Context) error {
 	ticker := time.NewTicker(c.ClientPatience() / clientScanParts)
 	defer ticker.Stop()
@@ -139,17 +139,17 @@ func (c *Clients) scan() {
 	}
 }
 
-// Heard records, at the leader, the clients that a member reports as heard.
+// Heard records, at the leader, the clients that a member reports.
 func (c *Clients) Heard(clients []consensus.MemberID) { c.alive.note(clients, c.options.Clock.Now()) }
 
-// LastHeard returns when a client was heard last, as far as this member knows while it leads.
+// LastHeard returns the time of the last contact with a client, as far as this member knows while it leads; else the zero time.
 func (c *Clients) LastHeard(client consensus.MemberID) time.Time {
 	c.alive.mu.Lock()
 	defer c.alive.mu.Unlock()
 	return c.alive.heard[client]
 }
 
-// retireSilent retires the sessions of clients that have been silent for too long.
+// retireSilent retires sessions of clients that have been silent for too long, at most maxClientRetires at once.
 func (c *Clients) retireSilent() {
 	machine, release := c.member.Machine()
 	open := machine.ClientSessions()
@@ -160,7 +160,7 @@ func (c *Clients) retireSilent() {
 	}
 	ctx, cancel := context.WithTimeout(c.options.Stopping, retirePatience)
 	defer cancel()
-	// One that leads no more without knowing would go by what it heard, while its successor hears the clients.
+	// A deposed leader must not retire sessions: it knows only its old record, and the clients now report to its successor.
 	if err := c.member.ReadIndex(ctx); err != nil || c.member.Leader() != c.options.ID {
 		return
 	}

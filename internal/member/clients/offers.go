@@ -16,14 +16,14 @@ import (
 // offers a proposal to the leader and to all other voters at once, over its streams to them, and counts the verdicts.
 // This file passes offers to the core, and verdicts to the clients' streams.
 
-// Listener receives the messages of members to a native client. It must not block, nor call the member.
+// Listener receives the messages of members to a native client. Hear must not block, and must not call the member.
 type Listener interface {
 	Hear(message consensus.Message)
 }
 
-// direct has the listeners of native clients.
+// direct holds the listeners of native clients.
 type direct struct {
-	count     atomic.Int64 // of listeners: nothing is looked up while there are none
+	count     atomic.Int64 // number of listeners: at zero, messages are sent without a look at them
 	mu        sync.Mutex
 	listeners map[consensus.MemberID][]Listener
 }
@@ -49,7 +49,7 @@ func (d *direct) detach(client consensus.MemberID, l Listener) {
 	}
 }
 
-// hear passes a message to the client that it is for; false if that client does not listen here.
+// hear passes a message to its client, and reports whether that client listens here.
 func (d *direct) hear(m *consensus.Message) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -59,7 +59,8 @@ func (d *direct) hear(m *consensus.Message) bool {
 	return len(d.listeners[m.To]) > 0
 }
 
-// ListenFor makes l receive the messages to a client that offers proposals itself, until detach is called.
+// ListenFor registers l for the messages to a client that offers proposals itself, until detach is called. The error is
+// ErrClientID.
 func (c *Clients) ListenFor(client consensus.MemberID, l Listener) (detach func(), err error) {
 	if c.board.isMember(client) {
 		return nil, ErrClientID
@@ -67,8 +68,8 @@ func (c *Clients) ListenFor(client consensus.MemberID, l Listener) (detach func(
 	return c.direct.attach(client, l), nil
 }
 
-// ExpectFor is ProposeFor for a proposal that Offer takes to the core at once. If this member does not lead, it is proposed
-// as any other, and there is nothing to offer: then it returns false.
+// ExpectFor is ProposeFor for a proposal that the caller offers to the core at once. If this member does not lead, the command
+// is proposed as any other; then ExpectFor returns false, and the caller offers nothing.
 func (c *Clients) ExpectFor(
 	id consensus.ProposalID, command *kv.Command, done proposals.Completion,
 ) (consensus.Proposal, bool, error) {
@@ -86,7 +87,8 @@ func (c *Clients) ExpectFor(
 	return p, leads, nil
 }
 
-// EncodeFor returns a command of a client as a proposal: the same on every member.
+// EncodeFor encodes a command of a client as a proposal, in the same way on every member. The error is proposals.ErrNoLeader
+// before the member has started, or proposals.ErrTooLarge.
 func (c *Clients) EncodeFor(id consensus.ProposalID, command *kv.Command) (consensus.Proposal, error) {
 	p := consensus.Proposal{ID: id, Kind: consensus.EntryCommand, Payload: command.Append(nil)}
 	switch limit := c.options.MaxRequestBytes; {
@@ -98,10 +100,10 @@ func (c *Clients) EncodeFor(id consensus.ProposalID, command *kv.Command) (conse
 	return p, nil
 }
 
-// Offer passes an offer of a client to the core: of kind MsgFastPropose to the leader, or MsgRecord to another voter.
-// The core handles it at the time in Due, if there is one. Term and Config are those that the client knows; other
-// fields are filled in. The ids of the proposals must be of sessions of the client. Offer blocks while the budget of
-// offers is used up, until ctx ends.
+// Offer passes an offer of a client to the core: of kind MsgFastPropose to the leader, or MsgRecord to another voter. The core
+// handles it at the time in Due, unless that is zero. Term and Config are those that the client knows; Offer sets From and To.
+// The ids of the proposals must be of sessions of the client. Offer blocks while the budget of offers is used up, until ctx
+// ends.
 func (c *Clients) Offer(ctx context.Context, client consensus.MemberID, message consensus.Message) {
 	if len(message.Proposals) == 0 || c.board.isMember(client) || c.member.Proposals() == nil {
 		return
@@ -115,8 +117,8 @@ func (c *Clients) Offer(ctx context.Context, client consensus.MemberID, message 
 	}
 }
 
-// Deliver sends messages to other members, and to the native clients that listen here. Every message of the core that
-// may be for a client must go through it.
+// Deliver sends messages to other members, and to the native clients that listen here. Every message of the core that may be
+// for a client must go through it.
 func (c *Clients) Deliver(messages []consensus.Message) {
 	if c.direct.count.Load() == 0 {
 		c.member.Send(messages)
@@ -133,7 +135,8 @@ func (c *Clients) Deliver(messages []consensus.Message) {
 	}
 }
 
-// answersClient delivers a message if it is for a client that listens here. One that was refused goes on here as any other.
+// answersClient delivers a message if it is for a client that listens here. A proposal that the leader refused is proposed
+// again by this member.
 func (c *Clients) answersClient(message *consensus.Message) bool {
 	switch message.Kind {
 	case consensus.MsgRecorded, consensus.MsgFast:
@@ -149,10 +152,10 @@ func (c *Clients) answersClient(message *consensus.Message) bool {
 	return false
 }
 
-// ProposeFor queues a command under the id that a native client gave it. The goroutine that applies calls done once:
-// with the result of the first entry of that id, with kv.ErrSessionUnknown in the result if this attempt did nothing
-// because the session is not open, or with an error if the member cannot know. The command is proposed again until
-// then, or until Abandon.
+// ProposeFor queues a command under the id that a native client gave it. The goroutine that applies calls done once: with the
+// result of the first entry of that id, with kv.ErrSessionUnknown in the result if this attempt did nothing because the session
+// is not open, or with an error if the member cannot know the result. Until then, or until Abandon, the member proposes the
+// command again.
 func (c *Clients) ProposeFor(id consensus.ProposalID, command *kv.Command, done proposals.Completion) error {
 	p, err := c.EncodeFor(id, command)
 	if err == nil {
@@ -165,7 +168,7 @@ func (c *Clients) ProposeFor(id consensus.ProposalID, command *kv.Command, done 
 	return nil
 }
 
-// Proposed is one of the commands of a message.
+// Proposed is one command of a client's message.
 type Proposed struct {
 	ID      consensus.ProposalID
 	Command *kv.Command
@@ -173,7 +176,7 @@ type Proposed struct {
 }
 
 // ProposeAllFor is ProposeFor for all commands of a message, in their order: the member's loop takes them together. refuse is
-// told which are refused, and why.
+// called with the index and the error of each command that was not queued.
 func (c *Clients) ProposeAllFor(commands []Proposed, refuse func(at int, why error)) {
 	all := make([]proposals.OfClient, len(commands))
 	for i := range commands {
@@ -192,12 +195,12 @@ func (c *Clients) ProposeAllFor(commands []Proposed, refuse func(at int, why err
 	}
 }
 
-// Abandon ends the wait of done for a proposal of a client. What was sent may still happen.
+// Abandon ends the wait of done for a client's proposal. A command that was sent may still be applied.
 func (c *Clients) Abandon(id consensus.ProposalID, done proposals.Completion) {
 	c.member.Proposals().AbandonFor(id, done)
 }
 
-// FirstResult returns the result of a proposal of a client, if it has been applied here and its session is open.
+// FirstResult returns the result of a client's proposal, if it has been applied here and its session is open.
 func (c *Clients) FirstResult(id consensus.ProposalID) (kv.Result, bool) {
 	machine, release := c.member.Machine()
 	defer release()
@@ -205,14 +208,14 @@ func (c *Clients) FirstResult(id consensus.ProposalID) (kv.Result, bool) {
 	return result, found && err == nil
 }
 
-// Awaits reports whether a proposal of a client has been proposed here, and somebody waits for its result.
+// Awaits reports whether a client's proposal has been proposed here, and a Completion waits for its result.
 func (c *Clients) Awaits(id consensus.ProposalID) bool {
 	table := c.member.Proposals()
 	return table != nil && table.Awaits(id)
 }
 
-// Taken gives the bytes of the offers among inputs, which the core takes now, back to the budget.
+// Taken returns the bytes of the offers among inputs, which the core has taken, to the budget.
 func (c *Clients) Taken(inputs []raft.Input) { c.offers.taken(inputs) }
 
-// OfferedBytes is how many bytes of offers of native clients wait for the core.
+// OfferedBytes returns how many bytes of native clients' offers wait for the core.
 func (c *Clients) OfferedBytes() int { return c.offers.bytes() }

@@ -11,18 +11,18 @@ import (
 // ErrKey means that a client did not show a key of quoratepb.ClientKeyBytes bytes.
 var ErrKey = errors.New("clients: the key of a client must have 32 bytes: send it in the first message of the stream")
 
-// Owner is a native client as members know it: by the hash of the key that it has shown. The id is public, the key is not,
-// so nobody else can propose in its sessions or ask what it was answered.
+// Owner is a native client as members know it: by the hash of the key that it has shown. The id is public and the key is not,
+// so no other client can propose in its sessions or ask for its results.
 type Owner struct {
 	ID consensus.MemberID
 }
 
-// Faults drop a rule, for negative controls.
+// Faults switch off a rule, for negative controls.
 type Faults struct {
-	IDInKey bool // the id is read from the key: whoever knows an id can make a key for it
+	IDInKey bool // the id is read from the key: any client that knows an id can make a key for it
 }
 
-// OwnerOf returns the client to whom a key belongs. The error is ErrKey.
+// OwnerOf returns the client that a key belongs to. The error is ErrKey.
 func OwnerOf(key []byte, faults Faults) (Owner, error) {
 	if len(key) != quoratepb.ClientKeyBytes {
 		return Owner{}, ErrKey
@@ -33,7 +33,7 @@ func OwnerOf(key []byte, faults Faults) (Owner, error) {
 	return Owner{consensus.MemberID(quoratepb.ClientID(key))}, nil
 }
 
-// Session returns the session of the owner that has a number.
+// Session returns the id of the owner's session with a number.
 func (o Owner) Session(number uint64) consensus.SessionID {
 	return consensus.SessionID{Member: o.ID, Number: number}
 }

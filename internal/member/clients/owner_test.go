@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/member/clients"
 )
 
-// Ensure that a key which is made from a client's id is not that client's, and that only whole keys count.
+// Ensure that a key made from another client's id does not give that id, and that only keys of full length are taken.
 func TestOwnerOf(t *testing.T) {
 	key := bytes.Repeat([]byte{7}, quoratepb.ClientKeyBytes)
 	owner, err := clients.OwnerOf(key, clients.Faults{})

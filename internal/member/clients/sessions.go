@@ -13,35 +13,35 @@ import (
 	"github.com/quorate/quorate/internal/member/proposals"
 )
 
-// ErrClientID means that the random id of a client is that of a member.
+// ErrClientID means that a client's random id is that of a present or former member.
 var ErrClientID = errors.New("member: this id is taken by a member of the cluster: draw another one for the client")
 
-// ErrClientSession means that a client names a session number beyond those that were ever opened.
+// ErrClientSession means that a client names a session number far beyond those that were opened.
 var ErrClientSession = errors.New("member: there was no such session: the client names a later one than there can be")
 
 // ClientSessionLength is how many proposals a session of a native client may number.
 const ClientSessionLength = proposals.SessionLength
 
-// maxClientAhead is by how much a client's last session number may exceed those that this member knows: more than are
-// opened while the member lags, and so few that clients with false numbers do not exhaust the numbers, which all
-// clients share.
+// maxClientAhead bounds by how much a client's last session number may exceed those that this member knows. It is more than are
+// opened while the member lags, and so few that clients with false numbers do not exhaust the numbers, which all clients share.
 const maxClientAhead = 1 << 24
 
-// retirePatience bounds one attempt to end sessions.
+// retirePatience bounds one attempt to retire sessions.
 const retirePatience = 5 * time.Second
 
-// maxClientSessions bounds the replicated table of results: no more sessions of native clients are opened beyond it.
+// maxClientSessions bounds the replicated table of results: the member opens no more sessions of native clients than that.
 const maxClientSessions = 10_000
 
-// sessionBytes is what an open session takes in memory, with a bit for each of its proposals. Its results lie on disk.
+// sessionBytes is the memory of an open session, with a bit for each of its proposals. Its results are on disk.
 const sessionBytes = 2 << 10
 
-// maxOpening is how many sessions a member opens at once. The bound on all sessions does not see those that are under way.
+// maxOpening bounds the sessions that a member opens at once: the bound on all sessions does not count those.
 const maxOpening = 32
 
-// OpenClientSession opens a session for a native client and retires its others but for those to keep. above is the
-// number of the last session that the client was given, zero if it has had none. neighbours reports whether a client is of the
-// same host: the sessions of one host, as far as its clients are here, are at most as many as are free for others.
+// OpenClientSession opens a session for a native client, and retires its other sessions except those in keep. above is the
+// number of the last session that the client was given, or zero. neighbours reports whether another client connects from the
+// same host: the clients of one host may have as many sessions, of those that this member can tell, as are free for other
+// hosts. Errors are ErrClientID, ErrClientSession, proposals.ErrTooMany, and those of a proposal.
 func (c *Clients) OpenClientSession(
 	ctx context.Context, client consensus.MemberID, above uint64, keep []uint64, neighbours func(consensus.MemberID) bool,
 ) (consensus.SessionID, error) {
@@ -97,8 +97,8 @@ func (c *Clients) nextClientSession(
 	return next, nil
 }
 
-// roomForSession reports whether a client may open one more session. All have no more than most, and those of a host no more
-// than are free; twice as many where a client that has a session opens the next one.
+// roomForSession reports whether a client may open one more session. No more than most sessions are open, and those of a host
+// are no more than are free; a client that has a session may open its next one while they are up to twice as many.
 func roomForSession(
 	open []consensus.SessionID, most int, client consensus.MemberID, neighbours func(consensus.MemberID) bool,
 ) bool {
@@ -115,7 +115,8 @@ func roomForSession(
 	return ofHost < free
 }
 
-// mostSessions is how many sessions native clients may have open together: as many as the member with the least memory admits.
+// mostSessions returns how many sessions native clients may have open together: as many as fit the member with the least
+// memory.
 func (c *Clients) mostSessions(machine *apply.Machine) int {
 	most := int64(maxClientSessions)
 	if c.options.SessionBytes > 0 {
@@ -127,8 +128,8 @@ func (c *Clients) mostSessions(machine *apply.Machine) int {
 	return int(most)
 }
 
-// RetireClientSession retires a session whose results the client knows. It does not wait: if that fails, opening the
-// client's next session retires it.
+// RetireClientSession retires a session whose results the client knows. It returns at once. If the retirement fails, the
+// opening of the client's next session retires the session.
 func (c *Clients) RetireClientSession(session consensus.SessionID) {
 	if c.options.Stopping.Err() != nil || !c.retiring.begin(session, c.sessionOpen(session)) {
 		return
@@ -149,14 +150,14 @@ func (c *Clients) sessionOpen(session consensus.SessionID) bool {
 	return machine.SessionOpen(session)
 }
 
-// retiring has the sessions whose retirement is proposed because their clients asked for it, so that a client that asks
-// again or names a session that is not open adds no entry to the log.
+// retiring holds the sessions whose retirement is being proposed at a client's request, so that a client that asks again, or
+// names a session that is not open, adds no entry to the log.
 type retiring struct {
 	mu       sync.Mutex
 	sessions map[consensus.SessionID]struct{}
 }
 
-// begin reports whether the caller must propose the end of a session now.
+// begin reports whether the caller must propose the retirement of a session now.
 func (r *retiring) begin(session consensus.SessionID, open bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

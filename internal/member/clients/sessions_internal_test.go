@@ -6,8 +6,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Ensure that the clients of one host take no more sessions than are free for others, whose next host finds some, that a client
-// that has a session may open its next one, and that all together have no more than there are.
+// Ensure that the clients of one host take no more sessions than are free for other hosts, that the next host finds some, that
+// a client that has a session may open its next one, and that the limit on all sessions holds.
 func TestRoomForSession(t *testing.T) {
 	const most = 276
 	host := func(client consensus.MemberID) consensus.MemberID { return client / 1000 }

@@ -11,19 +11,20 @@ import (
 
 const addressesFile = "addresses"
 
-// Address is where the operator says that a member is. It counts until a later configuration has the member somewhere else: a
-// cluster that has found its leader knows better, and says so in its log.
+// Address is where a member is, as the operator says. It counts until a later configuration gives the member other peer URLs: a
+// cluster with a leader has newer addresses in its log.
 type Address struct {
 	Member consensus.MemberID `json:"member"`
 	URLs   []string           `json:"urls"`
 	// Config is the last configuration that the directory had, and Instead are the peer URLs that the member had in it.
 	Config  consensus.ConfigID `json:"config"`
 	Instead []string           `json:"instead"`
-	// Unknown says that the directory had no such member. Then the operator's word counts until a configuration has it.
+	// Unknown says that this configuration had no such member. Then the address counts until a configuration has the member.
 	Unknown bool `json:"unknown,omitempty"`
 }
 
-// counts reports whether the operator's word is younger than the configuration, or was not contradicted by it.
+// counts reports whether the operator's address still counts: it is newer than the configuration, or the configuration still
+// has the peer URLs that it replaces.
 func (a *Address) counts(config *consensus.Config, id consensus.ConfigID) bool {
 	if a.Unknown {
 		return !config.Contains(a.Member)
@@ -36,9 +37,9 @@ func (a *Address) counts(config *consensus.Config, id consensus.ConfigID) bool {
 	return ok && slices.Equal(m.PeerURLs, a.Instead)
 }
 
-// Dialled returns the members of the configuration id with all URLs at which they may be as their peer URLs: first those that
-// the operator told, then those of the configuration, its former ones last. Members that only the operator knows are among
-// them, by their ids.
+// Dialled returns the members of the configuration id, each with all its possible URLs as its peer URLs: first those that the
+// operator gave, then those of the configuration, its former ones last. Members that only the operator named are inserted in
+// the order of ids.
 func Dialled(config *consensus.Config, id consensus.ConfigID, told []Address) []consensus.Member {
 	all := slices.Clone(config.Members)
 	for i := range all {
@@ -63,8 +64,8 @@ func Dialled(config *consensus.Config, id consensus.ConfigID, told []Address) []
 	return all
 }
 
-// Outlived returns those of told that still count under the committed configuration id, and the members of the others. removed
-// reports whether a member was removed for ever.
+// Outlived splits told into the addresses that still count under the committed configuration id, and the members of those that
+// do not. removed reports whether a member was removed for ever.
 func Outlived(
 	config *consensus.Config, id consensus.ConfigID, removed func(consensus.MemberID) bool, told []Address,
 ) (left []Address, gone []consensus.MemberID) {
@@ -78,15 +79,14 @@ func Outlived(
 	return left, gone
 }
 
-// ReadAddresses returns where the operator has said that members are.
+// ReadAddresses returns the addresses that the operator gave.
 func ReadAddresses(options Options) ([]Address, error) {
 	var told []Address
 	_, err := readRecord(&options, addressesFile, &told)
 	return told, err
 }
 
-// WriteAddresses replaces what ReadAddresses returns. Nothing else in the directory is touched: what the member has logged and
-// voted is as it was.
+// WriteAddresses replaces what ReadAddresses returns. It touches nothing else in the directory.
 func WriteAddresses(options Options, told []Address) error {
 	if len(told) > 0 {
 		return writeRecord(&options, addressesFile, told)
@@ -98,5 +98,5 @@ func WriteAddresses(options Options, told []Address) error {
 	if err != nil {
 		return fmt.Errorf("datadir: %w", err)
 	}
-	return nil // if the file comes back after a power loss, it is found outlived once more
+	return nil // a file that comes back after a power loss is found outlived once more
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/quorate/quorate/internal/member/datadir"
 )
 
-// Ensure that what an operator says of an address counts until a later configuration has the member somewhere else, and that
-// older and undone configurations say nothing against it.
+// Ensure that an operator's address counts until a later configuration gives the member other URLs, and that older and undone
+// configurations do not end it.
 func TestDialled(t *testing.T) {
 	told := []datadir.Address{{Member: 2, URLs: []string{"new"}, Config: consensus.ConfigID{Index: 20, Term: 3},
 		Instead: []string{"old"}}}
@@ -23,8 +23,8 @@ func TestDialled(t *testing.T) {
 	for name, tc := range map[string]struct {
 		config consensus.Config
 		id     consensus.ConfigID
-		want   string // that is dialled
-		left   int    // of what was told
+		want   string // URLs that are dialled
+		left   int    // addresses that still count
 	}{
 		"the configuration of then":                  {member("old"), consensus.ConfigID{Index: 20, Term: 3}, "[new old]", 1},
 		"a later one for another reason":             {member("old"), consensus.ConfigID{Index: 30, Term: 4}, "[new old]", 1},
@@ -46,7 +46,7 @@ func TestDialled(t *testing.T) {
 	}
 }
 
-// Ensure that a member that only the operator knows is dialled until a configuration has it, or it was removed for ever.
+// Ensure that a member that only the operator named is dialled until a configuration has it or it was removed for ever.
 func TestDialled_unknown(t *testing.T) {
 	told := []datadir.Address{{Member: 3, URLs: []string{"new"}, Config: consensus.ConfigID{Index: 20, Term: 3}, Unknown: true}}
 	for _, row := range []struct {
@@ -76,7 +76,7 @@ func TestDialled_unknown(t *testing.T) {
 	}
 }
 
-// Ensure that former URLs are dialled as well, and that what is taken back leaves nothing on the disk.
+// Ensure that former URLs are dialled as well, and that the file is gone once the operator's addresses are taken back.
 func TestWriteAddresses(t *testing.T) {
 	options := datadir.Options{FS: vfs.NewMem(), Dir: "d"}
 	if err := options.FS.MkdirAll("d", 0o755); err != nil {

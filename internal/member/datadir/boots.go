@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/durable"
 )
 
-// bootsRecord is what the boots file holds: whose data it is, and how often it was opened.
+// bootsRecord is the content of the boots file: the identity of the data, and how often it was opened.
 type bootsRecord struct {
 	identity consensus.Identity
 	boots    uint64
@@ -53,7 +53,7 @@ func parseBoots(text string) (r bootsRecord, err error) {
 	return r, nil
 }
 
-// bootsFormat2 is bootsFormat for reading.
+// bootsFormat2 is bootsFormat for scanning.
 var bootsFormat2 = strings.ReplaceAll(bootsFormat, "%s", "%x")
 
 func readBoots(options *Options) (bootsRecord, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// Exists reports whether there is a member's data. A creation that did not finish does not count: it leaves no boots
-// file, which is written last.
+// Exists reports whether there is a member's data. An unfinished creation does not count: it leaves no boots file, which is
+// written last.
 func Exists(options Options) (bool, error) {
 	if _, err := options.FS.Stat(options.bootsFile()); err == nil {
 		return true, nil
@@ -24,11 +24,11 @@ func Exists(options Options) (bool, error) {
 	return false, nil
 }
 
-// discardedDir is where the stores of an interrupted creation are while they are removed.
+// discardedDir holds the stores of an interrupted creation while they are removed.
 const discardedDir = "stores.discarded"
 
-// Create makes the data of a new member. first is the configuration that the cluster begins with, or none for a member
-// that will learn it from the log.
+// Create makes the data of a new member. first is the configuration with which the cluster begins, or empty for a member that
+// will learn the configuration from the log.
 func Create(options Options, identity wal.Identity, first consensus.Config) error {
 	restored, err := ReadRestored(options)
 	if err != nil {
@@ -60,7 +60,7 @@ func Create(options Options, identity wal.Identity, first consensus.Config) erro
 	return complete(options, identity, &base)
 }
 
-// complete makes the log of a member that has a store, and marks its data as complete.
+// complete makes the log of a member that has a store, and marks the data as complete.
 func complete(options Options, identity wal.Identity, base *consensus.SnapshotMeta) error {
 	log, err := wal.Create(options.WAL(), identity)
 	if err != nil {
@@ -76,7 +76,7 @@ func complete(options Options, identity wal.Identity, base *consensus.SnapshotMe
 	return writeBoots(&options, &bootsRecord{identity: identity})
 }
 
-// createRestored makes the data of a member whose contents were restored. What an earlier attempt left is made again.
+// createRestored makes the data of a member from a restored store. It makes anew all parts that an interrupted attempt left.
 func createRestored(options Options, restored *Restored, identity wal.Identity, first consensus.Config) error {
 	if identity.Cluster != restored.Cluster || identity.Member != restored.Self {
 		return fmt.Errorf("datadir: %s was restored for member %v of cluster %v, not for %v of %v", options.Dir, restored.Self,
@@ -107,7 +107,7 @@ func createRestored(options Options, restored *Restored, identity wal.Identity, 
 	return options.FS.Remove(options.FS.PathJoin(options.Dir, restoredFile))
 }
 
-// discardHalfCreated removes what a creation left that was interrupted. It touches nothing that holds an entry.
+// discardHalfCreated removes the parts that an interrupted creation left. It removes nothing that holds an entry.
 func discardHalfCreated(options Options) error {
 	fs := options.FS
 	discarded := fs.PathJoin(options.Dir, discardedDir)
@@ -126,7 +126,7 @@ func discardHalfCreated(options Options) error {
 			return err
 		}
 	}
-	// A store of which a part was removed would look damaged, so it is first renamed as a whole and then removed.
+	// A store with some of its files removed would look damaged, so the whole folder is renamed before it is removed.
 	stores := fs.PathJoin(options.Dir, snapshot.StoresDir)
 	if _, err := fs.Stat(stores); oserror.IsNotExist(err) {
 		return nil
@@ -140,10 +140,10 @@ func discardHalfCreated(options Options) error {
 	return fs.RemoveAll(discarded)
 }
 
-// discardLog removes a log that holds nothing after base.
+// discardLog removes a log that holds nothing after base. If the log holds more, the error is ErrDamaged.
 func discardLog(options Options, base consensus.Position) error {
 	if _, err := options.FS.Stat(options.walDir()); err != nil {
-		return nil // wal.Create says what is wrong, if it is not just missing
+		return nil // wal.Create reports any other error
 	}
 	log, recovered, err := wal.Open(options.WAL())
 	switch {
@@ -163,9 +163,8 @@ func discardLog(options Options, base consensus.Position) error {
 	return options.FS.RemoveAll(options.walDir())
 }
 
-// refuseUsedStore refuses to discard a store that has applied anything or that does not open: log and boots file were
-// removed by hand, or --wal-dir names the wrong directory. A creation leaves a store that opens and has applied
-// nothing.
+// refuseUsedStore refuses to discard a store that has applied anything or that does not open: in that case log and boots file
+// were removed by hand, or --wal-dir names the wrong directory. A creation leaves a store that opens and has applied nothing.
 func refuseUsedStore(options Options, dir string) error {
 	store, err := options.OpenEngine(dir)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// removing is a file system whose RemoveAll removes one file after the other, and ends early: the process was killed.
+// removing is a file system whose RemoveAll removes one file after another and stops early, as if the process were killed.
 type removing struct {
 	vfs.FS
-	left int // files that may still go
+	left int // files that may still be removed
 }
 
 var errKilled = errors.New("killed")
@@ -44,7 +44,7 @@ func (r *removing) RemoveAll(name string) error {
 	return r.Remove(name)
 }
 
-// A start that is killed while it removes what an earlier one left half made must not be taken for damage by the next.
+// A start that is killed while it removes the half-made parts of an earlier start must not look like damage to the next start.
 func TestCreate_killedWhileDiscarding(t *testing.T) {
 	first := consensus.Config{Voters: []consensus.MemberID{1}, Members: []consensus.Member{{ID: 1}}}
 	identity := wal.Identity{Cluster: 9, Member: 1, Storage: wal.StorageID{1}}
@@ -59,7 +59,7 @@ func TestCreate_killedWhileDiscarding(t *testing.T) {
 		if err := datadir.Create(options, identity, first); err != nil {
 			t.Fatal(err)
 		}
-		if err := fs.Remove("data/boots"); err != nil { // it is written last
+		if err := fs.Remove("data/boots"); err != nil { // the last file of a creation
 			t.Fatal(err)
 		}
 		fs.left = files

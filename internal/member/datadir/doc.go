@@ -1,12 +1,14 @@
 // Package datadir creates, opens, checks and closes the data directory of one member.
 //
-//	boots            whose data it is, and how often it was opened; written last, so that it marks a finished creation
+//	boots            identity of the data, and how often it was opened; written last, so that it marks a finished creation
 //	wal/             the log, package wal; --wal-dir puts it elsewhere
-//	stores/CURRENT   which store counts, package snapshot
+//	stores/CURRENT   names the current store, package snapshot
 //	stores/N/        generation N of the store, package engine
-//	snapshots/       snapshots on their way in and out; emptied at each start
-//	peers, lost, founding, dropped
-//	                 what the member knows of others and of its own end: see smallfiles.go
+//	snapshots/       snapshots that are sent or received; emptied at each start
+//	peers, lost, founding, dropped, forced
+//	                 small records of other members and of recoveries: smallfiles.go
+//	addresses        peer URLs of members, as the operator gave them: addresses.go
+//	restored         in a directory that was restored and has not started: restored.go
 //
 // It is not the member, which runs on an open directory, and it does not judge what other processes claim (package
 // identity). Create makes a directory, Open returns it as Data, Inspect reads one of a stopped member and changes

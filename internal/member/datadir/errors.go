@@ -12,18 +12,18 @@ import (
 
 // Errors of a data directory.
 var (
-	// ErrDamaged means that a part is missing, or does not fit the rest.
+	// ErrDamaged means that a part is missing, or does not fit the others.
 	ErrDamaged = errors.New("this data directory is damaged")
 	// ErrMixed means that store, log and boots file are of different directories, members or clusters.
 	ErrMixed = errors.New("the parts of this data directory do not belong together")
-	// ErrRolledBack means that a part is older than the others say: it is from a copy.
+	// ErrRolledBack means that a part is older than the others show: it was put back from a copy.
 	ErrRolledBack = errors.New("a part of this data directory is older than the rest. A member that forgot what it " +
 		"acknowledged must not vote: if --wal-dir or --data-dir names a copy, correct it, else replace this member")
-	// ErrSwitch means that CURRENT may name the old or the new store: only the next start can tell.
+	// ErrSwitch means that CURRENT may name the old or the new store: only the next start can know.
 	ErrSwitch = errors.New("datadir: the switch to a snapshot failed half way")
 	// ErrStopped means that the store is closed because the member is shutting down.
 	ErrStopped = errors.New("member: stopped")
-	// ErrStoreEnded is why long work on a store was cut short.
+	// ErrStoreEnded ends long work on a store that is being closed or replaced.
 	ErrStoreEnded = errors.New("member: the store is being closed or replaced by a snapshot: try again")
 )
 

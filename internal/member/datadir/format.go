@@ -15,8 +15,8 @@ import (
 var ErrNewerBuild = errors.New("this data directory was written by a later build, in a form that this build does not read. " +
 	"Nothing is damaged and nothing was changed: start this member with that build")
 
-// CheckFormat returns ErrNewerBuild if a later build wrote the directory in another form. It comes before anything else is
-// read: to a build that expects its own form, another one looks like damage.
+// CheckFormat returns ErrNewerBuild if a later build wrote the directory in another form. Call it before anything else is read:
+// to a build that expects its own form, another form looks like damage.
 func CheckFormat(options Options) error {
 	if _, err := options.FS.Stat(options.bootsFile()); err != nil {
 		return nil // see Exists
@@ -34,8 +34,8 @@ func CheckFormat(options Options) error {
 	return nil
 }
 
-// checkVersion compares the number at the end of the first line of a file with that of format. A file that is damaged, or
-// begins otherwise, is for others to judge.
+// checkVersion compares the number at the end of the first line of a file with that of format. It accepts a file that is
+// damaged or begins otherwise: the code that reads the file reports that.
 func checkVersion(options *Options, what, path, format string) error {
 	text, err := durable.ReadSealed(options.FS, path)
 	if err != nil {
@@ -44,7 +44,7 @@ func checkVersion(options *Options, what, path, format string) error {
 	line, _, _ := strings.Cut(text, "\n")
 	mine, _, _ := strings.Cut(format, "\n")
 	at := strings.LastIndex(mine, " ") + 1
-	own, _ := strconv.Atoi(mine[at:]) // it is a constant
+	own, _ := strconv.Atoi(mine[at:]) // format is a constant
 	digits, ok := strings.CutPrefix(line, mine[:at])
 	number, err := strconv.Atoi(digits)
 	if !ok || err != nil || number <= own {

@@ -13,7 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/durable"
 )
 
-// edit changes the first bytes of a file, which becomes as a later build had it, or is damaged.
+// edit replaces the first bytes of a file, as a later build would write them or as damage would leave them.
 func edit(t *testing.T, fs vfs.FS, path, from, to string) {
 	t.Helper()
 	file, err := fs.Open(path)
@@ -41,7 +41,7 @@ func seal(t *testing.T, fs vfs.FS, path, text string) {
 	}
 }
 
-// Ensure that the directory of another build is known as that before anything in it is taken for damage.
+// Ensure that the directory of a later build is recognized before its files are taken for damaged ones.
 func TestCheckFormat(t *testing.T) {
 	const log = "data/wal/0000000000000001.wal"
 	for _, row := range []struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/durable"
 )
 
-// The boots file is read as it was written, or not at all.
+// A boots file is read as it was written, or it is refused.
 func FuzzParseBoots(f *testing.F) {
 	var r bootsRecord
 	f.Add(r.text())
@@ -23,8 +23,8 @@ func FuzzParseBoots(f *testing.F) {
 	})
 }
 
-// The small records in a data directory are JSON with a checksum that a damaged disk does not fake, and a careless
-// person does.
+// The small records in a data directory are JSON with a checksum. A damaged disk does not produce a valid checksum, but an
+// operator's edit may.
 func FuzzReadRecord(f *testing.F) {
 	f.Add(`{"Storage":"01","Bindings":[{"Member":1}]}`)
 	f.Add(`{"reason":4,"text":"x"}`)

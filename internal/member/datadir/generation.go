@@ -9,8 +9,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// Generation is one store: the one that a member opened at its start, or one that a snapshot brought. Readers hold it.
-// It is closed once the member has given it up and the last reader has released it.
+// Generation is one store: the one that a member opened at its start, or one that a snapshot brought. Readers hold it. It
+// closes once the member has given it up and the last reader has released it.
 type Generation struct {
 	Number  uint64
 	Engine  engine.Engine
@@ -18,10 +18,10 @@ type Generation struct {
 
 	life    context.Context // see Life
 	end     context.CancelFunc
-	refs    atomic.Int64 // one is the member's own
-	release func()       // Release, made once
+	refs    atomic.Int64 // reference count; one is the member's own
+	release func()       // the method Release, allocated once
 	closed  chan struct{}
-	after   func(*Generation, error) // called once it is closed
+	after   func(*Generation, error) // called once the store is closed
 	err     error
 }
 
@@ -46,7 +46,7 @@ func (g *Generation) Acquire() bool {
 	}
 }
 
-// Release ends an Acquire. The last one closes the store.
+// Release ends an Acquire. The last Release closes the store.
 func (g *Generation) Release() {
 	if g.refs.Add(-1) > 0 {
 		return
@@ -58,7 +58,7 @@ func (g *Generation) Release() {
 	close(g.closed)
 }
 
-// giveUp ends the member's own hold. The store closes now, or with the last Release; after is called then.
+// giveUp drops the member's own reference. The store closes now, or with the last Release; then after is called.
 func (g *Generation) giveUp(after func(*Generation, error)) {
 	g.end()
 	g.after = after
@@ -68,15 +68,15 @@ func (g *Generation) giveUp(after func(*Generation, error)) {
 // Life ends when the member stops, or when the next generation replaces this one. Long work on the store ends with it.
 func (g *Generation) Life() context.Context { return g.life }
 
-// Stores gives readers the store that counts now. All methods may be called concurrently.
+// Stores gives readers the current store. All methods may be called concurrently.
 type Stores struct {
 	current atomic.Pointer[Generation]
 	mu      sync.Mutex
 	stopped bool
 }
 
-// Acquire returns the present generation, held. A generation that the next one has replaced is not returned any more.
-// After the member stopped it returns the last one, which may be closed: then it is not held.
+// Acquire returns the current generation, and reports whether it is held. After the member stopped, it returns the last
+// generation, which may be closed and then is not held.
 func (s *Stores) Acquire() (*Generation, bool) {
 	for {
 		g := s.current.Load()
@@ -89,8 +89,8 @@ func (s *Stores) Acquire() (*Generation, bool) {
 	}
 }
 
-// Machine returns the state machine for reading; release must be called when done. Nobody may keep the pointer: a
-// snapshot brings another one. Once the store is closed only what the machine has in memory can be read.
+// Machine returns the state machine for reading; release must be called when done. The caller must not keep the pointer: a
+// snapshot brings another machine. Once the store is closed, only the state that the machine has in memory can be read.
 func (s *Stores) Machine() (machine *apply.Machine, release func()) {
 	store, held := s.Acquire()
 	if !held {
@@ -99,14 +99,14 @@ func (s *Stores) Machine() (machine *apply.Machine, release func()) {
 	return store.Machine, store.release
 }
 
-// Latest returns the state machine of the present store, which is not held: only what the machine has in memory may be read.
-// Its caller must not wait for a store that is being replaced.
+// Latest returns the state machine of the current store without holding the store: the caller may read only the state that the
+// machine has in memory. It is for callers that must not wait for a store that is being replaced.
 func (s *Stores) Latest() *apply.Machine { return s.current.Load().Machine }
 
-// Readers returns how many hold the present generation, but for the member itself.
+// Readers returns how many readers hold the current generation, without the member itself.
 func (s *Stores) Readers() int64 { return max(s.current.Load().refs.Load()-1, 0) }
 
-// Set makes g the present one.
+// Set makes g the current generation.
 func (s *Stores) Set(g *Generation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +116,7 @@ func (s *Stores) Set(g *Generation) {
 	}
 }
 
-// Stop ends the lives of the present generation and of all that follow.
+// Stop ends the lives of the current generation and of all later ones.
 func (s *Stores) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

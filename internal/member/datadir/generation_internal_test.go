@@ -23,8 +23,8 @@ func memoryStore(t *testing.T) *Generation {
 	return g
 }
 
-// Ensure that a reader keeps a store open that was replaced meanwhile, that its long work is cut short, that nobody
-// gets the old store any more, and that it is closed once, when the reader is done.
+// Ensure that a reader keeps a replaced store open, that the reader's long work is cut short, that Acquire does not return the
+// old store any more, and that the store is closed once, when the reader is done.
 func TestStores_Set_whileRead(t *testing.T) {
 	old, next := memoryStore(t), memoryStore(t)
 	var stores Stores
@@ -62,8 +62,8 @@ func TestStores_Set_whileRead(t *testing.T) {
 	}
 }
 
-// Ensure that Stop ends long work on the present store, and on one that a snapshot brings later, and that whoever asks
-// for the machine of a closed store still gets it.
+// Ensure that Stop ends long work on the current store and on one that a snapshot brings later, and that a caller of Machine
+// still gets the machine of a closed store.
 func TestStores_Stop(t *testing.T) {
 	first, next := memoryStore(t), memoryStore(t)
 	next.Machine = new(apply.Machine)

@@ -15,23 +15,22 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// Contents is what the data directory of a stopped member holds.
+// Contents is the state in the data directory of a stopped member.
 type Contents struct {
-	// Log is what the next start will find. If StoreAhead, a snapshot has put the store ahead of the log on disk: then
+	// Log is the log that the next start will find. If StoreAhead, a snapshot has put the store ahead of the log on disk: then
 	// Log begins after the snapshot and holds no entries.
 	Log        wal.Recovered
 	StoreAhead bool
-	Written    time.Time            // when the log was written last
-	Applied    consensus.Position   // by the store on disk; what follows is applied at the next start
+	Written    time.Time            // time of the last write of the log
+	Applied    consensus.Position   // by the store on disk; later entries are applied after the next start
 	Revision   kv.Revision          // at Applied
-	Tombstones []consensus.MemberID // the members that were removed, as the store knows
-	// Records are what the member holds for proposers, beside what its log has.
+	Tombstones []consensus.MemberID // removed members, as the store has them
+	// Records are the records that the member holds for proposers, besides the entries of its log.
 	Records []consensus.Record
-	Names   map[consensus.MemberID]string // that members have published, at Applied
+	Names   map[consensus.MemberID]string // names that members have published, at Applied
 }
 
-// Inspect reads the data of a member that does not run, and changes nothing. Options.OpenEngine may open the store for
-// reading only.
+// Inspect reads the data of a member that does not run, and changes nothing. Options.OpenEngine may open the store read-only.
 func Inspect(options Options) (*Contents, error) {
 	if err := refuseForeign(options); err != nil {
 		return nil, err
@@ -50,13 +49,13 @@ func Inspect(options Options) (*Contents, error) {
 	if c.Records, err = records(&options, &log); err != nil {
 		return nil, err
 	}
-	if c.StoreAhead { // the log on disk may have entries which this member answered for
+	if c.StoreAhead { // this member may have answered entries of the log on disk on the fast path
 		c.Records = append(c.Records, fast.AnsweredRecords(&log.Base, log.Entries, log.Identity.Member)...)
 	}
 	return c, nil
 }
 
-// refuseForeign refuses what is no member's data.
+// refuseForeign returns an error if the directory holds no member's data.
 func refuseForeign(options Options) error {
 	exists, err := Exists(options)
 	if err != nil {
@@ -68,7 +67,8 @@ func refuseForeign(options Options) error {
 	return nil
 }
 
-// readStore reads what the log does not say. A store that a snapshot has put ahead of the log replaces it, as in Open.
+// readStore reads the state that the log does not have. A store that a snapshot has put ahead of the log replaces the log, as
+// in Open.
 func (c *Contents) readStore(options Options) (err error) {
 	current, err := snapshot.Load(options.FS, options.Dir)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// ErrLogElsewhere means that --wal-dir holds no log, and the data directory does: nothing is lost, and a flag is wrong.
+// ErrLogElsewhere means that --wal-dir holds no log but the data directory does: nothing is lost, and the flag is wrong.
 var ErrLogElsewhere = errors.New("the log lies elsewhere")
 
-// noLog says of data without a log where the log may be; other errors it returns as they are.
+// noLog extends wal.ErrNoLog by where the log may be. It returns other errors unchanged.
 func (o *Options) noLog(err error) error {
 	if !errors.Is(err, wal.ErrNoLog) {
 		return err

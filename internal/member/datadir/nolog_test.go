@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// Ensure that a log which lies in the data directory is named, and not taken for lost, when --wal-dir leads elsewhere.
+// Ensure that, when --wal-dir is wrong, the error names the log that lies in the data directory.
 func TestOpen_logElsewhere(t *testing.T) {
 	options := datatest.Options()
 	datatest.Close(t, datatest.Create(t, options, 1))
@@ -25,7 +25,7 @@ func TestOpen_logElsewhere(t *testing.T) {
 		{"other", true, wal.ErrNoLog, "correct --wal-dir if it is wrong, and see that the log's disk is mounted"},
 	} {
 		if row.move {
-			_ = options.FS.Rename("data/wal", "moved") // there the second time
+			_ = options.FS.Rename("data/wal", "moved") // the second time it is there already
 		}
 		options.WALDir = row.walDir
 		data, err := datadir.Open(options)

@@ -13,27 +13,27 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// Data is everything a member has on disk, open.
+// Data is everything that a member has on disk, opened.
 type Data struct {
 	Options  Options
 	Identity wal.Identity
-	Boots    uint64 // how often this data was opened, from 1; numbers the member's sessions
-	Nonce    uint64 // of this life
+	Boots    uint64 // how often this data was opened, from 1; used in the numbers of the member's sessions
+	Nonce    uint64 // random part of this life
 	WAL      *wal.WAL
 	Restored raft.Restored
-	// Generation is the store that counts, with its Engine and its Machine. It belongs to the goroutine that applies.
+	// Generation is the current store, with its Engine and its Machine. It belongs to the goroutine that applies.
 	*Generation
 
 	currentMu sync.Mutex // guards current and its file
 	current   snapshot.Current
-	retired   sync.WaitGroup // generations that were replaced and are not closed yet
+	retired   sync.WaitGroup // replaced generations that are not closed yet
 }
 
 // Life names this run of the member on its data. It is durable.
 func (d *Data) Life() consensus.Life { return consensus.Life{Boots: d.Boots, Nonce: d.Nonce} }
 
-// Open opens a member's data, removes what an interrupted installation of a snapshot left, and checks that log, store
-// and boots file belong together.
+// Open opens a member's data, removes the remains of an interrupted snapshot installation, and checks that log, store and boots
+// file belong together. Errors include ErrDamaged, ErrMixed, ErrRolledBack, ErrNewerBuild and ErrLogElsewhere.
 func Open(options Options) (*Data, error) {
 	if err := CheckFormat(options); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func Open(options Options) (*Data, error) {
 	return d, nil
 }
 
-// begin makes this start and the epoch of the log durable, in the log first: see checkBoots.
+// begin makes this start and the epoch of the log durable, first in the log and then in the boots file: see checkBoots.
 func (d *Data) begin() error {
 	if d.Machine.Owner() != d.Identity {
 		if err := d.Machine.SetOwner(d.Identity); err != nil {
@@ -87,7 +87,7 @@ func (d *Data) begin() error {
 	return writeBoots(&d.Options, &bootsRecord{identity: d.Identity, boots: d.Boots})
 }
 
-// openGeneration opens a store that lies in its place.
+// openGeneration opens a store at its final place.
 func (d *Data) openGeneration(number uint64, options apply.Options) (*Generation, error) {
 	dir := d.Options.storeDir(number)
 	store, err := d.Options.OpenEngine(dir)
@@ -108,7 +108,7 @@ func (d *Data) openGeneration(number uint64, options apply.Options) (*Generation
 	return g, nil
 }
 
-// restore checks the log against the store and builds what the core begins with.
+// restore checks the log against the store and builds the state with which the core begins.
 func (d *Data) restore(recovered wal.Recovered) error {
 	applied := d.Machine.Applied()
 	base := recovered.Base
@@ -118,8 +118,8 @@ func (d *Data) restore(recovered wal.Recovered) error {
 			"replaced by an older one", ErrDamaged, d.Options.Dir, applied.Index, base.Position.Index)
 	}
 	if !recovered.Holds(applied) {
-		// That is right only after a snapshot was installed that the log does not know of yet. What the log has instead
-		// never committed.
+		// This is right only after the installation of a snapshot that the log does not know of yet. The log's other entries up
+		// to there never committed.
 		if d.current.Installed != applied {
 			return fmt.Errorf("datadir: %w: the store in %s has applied %v but the log, which ends at index %d, does not hold "+
 				"that entry: it lost its end", ErrDamaged, d.Options.Dir, applied, last)
@@ -141,7 +141,7 @@ func (d *Data) restore(recovered wal.Recovered) error {
 	}
 	hard := recovered.Hard
 	hard.Commit = max(hard.Commit, applied.Index)
-	if hard.Term < base.Position.Term { // the vote is none of that term
+	if hard.Term < base.Position.Term { // the vote was given in an earlier term
 		hard.Term, hard.Vote = base.Position.Term, consensus.NoMember
 	}
 	d.Restored = raft.Restored{
@@ -151,7 +151,7 @@ func (d *Data) restore(recovered wal.Recovered) error {
 	return nil
 }
 
-// additions writes records to the log that were entries of it.
+// additions returns what the log must write to keep records.
 func additions(records []consensus.Record) []consensus.WitnessRecord {
 	changes := make([]consensus.RecordChange, len(records))
 	for i := range records {
@@ -160,7 +160,7 @@ func additions(records []consensus.Record) []consensus.WitnessRecord {
 	return consensus.WitnessRecords(changes)
 }
 
-// records returns what the log holds for proposers.
+// records decodes the log's records of proposals.
 func records(options *Options, log *wal.Recovered) ([]consensus.Record, error) {
 	records, err := consensus.DecodeRecords(log.Witness)
 	if err != nil {
@@ -178,8 +178,8 @@ func (d *Data) Tombstones() []consensus.MemberID {
 	return ids
 }
 
-// Close closes log and store. It does not flush: the log has what the store lacks. It ends long work on the store and
-// waits for its readers.
+// Close closes log and store, ends long work on the store and waits for its readers. It does not flush the store: the log has
+// the entries that the store lacks.
 func (d *Data) Close() error {
 	err := d.WAL.Close()
 	d.giveUp(nil)

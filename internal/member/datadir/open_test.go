@@ -12,8 +12,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// Ensure that a log whose uncommitted end was never part of the history does not outlive a snapshot that a crash kept
-// the log from hearing of. A former leader's end may reach beyond the snapshot: its length proves nothing.
+// Ensure that an uncommitted end of the log does not survive a snapshot that replaced the store when a crash came before the
+// log's reset. The end of a former leader's log may reach beyond the snapshot, so the length of the log proves nothing.
 func TestOpen_snapshotInstalled_logConflicts(t *testing.T) {
 	leader := datatest.Create(t, datatest.Options(), 2)
 	defer datatest.Close(t, leader)
@@ -32,7 +32,7 @@ func TestOpen_snapshotInstalled_logConflicts(t *testing.T) {
 	if err := data.Replace(meta, datatest.Receive(t, options, leader)); err != nil {
 		t.Fatal(err)
 	}
-	datatest.Close(t, data) // the crash: nobody told the log
+	datatest.Close(t, data) // the crash: the log was not reset
 
 	data = datatest.Open(t, options)
 	defer datatest.Close(t, data)
@@ -46,7 +46,7 @@ func TestOpen_snapshotInstalled_logConflicts(t *testing.T) {
 	}
 }
 
-// answeredBy makes an entry one that a leader answered on the fast path, at a revision.
+// answeredBy makes an entry look as if a leader had answered it on the fast path, at a revision.
 func answeredBy(e *consensus.Entry, leader consensus.MemberID, revision uint64) {
 	e.Proposal = consensus.ProposalID{Session: consensus.SessionID{Member: 3, Number: 1}, Sequence: uint64(e.Index)}
 	e.Answered, e.ExactRevision = leader, revision
@@ -59,16 +59,16 @@ func heldRecord(e *consensus.Entry, config consensus.ConfigID) consensus.Record 
 	}
 }
 
-// former is the data of a member that led in term 1: it answered entries on the fast path that nobody else got, and
+// former is the data of a member that led in term 1: it answered entries on the fast path that no other member received, and
 // holds a record for another member.
 func former(t *testing.T, options datadir.Options) (data *datadir.Data, want []consensus.Record) {
 	t.Helper()
 	data = datatest.Create(t, options, 1)
 	log := datatest.Puts(1, 60, 1)
-	answeredBy(&log[9], 1, 10) // the snapshot may have decided it: whoever knows its outcome drops it
+	answeredBy(&log[9], 1, 10) // the snapshot may have decided it; a member that knows its outcome drops it
 	answeredBy(&log[54], 1, 55)
-	answeredBy(&log[55], 2, 56) // another leader did
-	// A slow one stands for no promise.
+	answeredBy(&log[55], 2, 56) // answered by another leader
+	// An entry of the slow path stands for no promise.
 	log[56].Proposal = consensus.ProposalID{Session: consensus.SessionID{Member: 3, Number: 1}, Sequence: 57} // slow
 	log[57] = consensus.Entry{Index: 58, Term: 1, Kind: consensus.EntryConfig, Payload: []byte("any")}
 	answeredBy(&log[58], 1, 58)
@@ -90,8 +90,9 @@ func former(t *testing.T, options datadir.Options) (data *datadir.Data, want []c
 	}
 }
 
-// What a leader answered on the fast path is promised by its entry. When a snapshot that a crash kept the log from
-// hearing of takes the log's place, the promise stays, as a record, and is as durable as the new beginning of the log.
+// A leader's answer on the fast path is a promise, kept by its log entry. If a crash comes after a snapshot replaced the store
+// and before the log's reset, the next start keeps the promise as a record, which is as durable as the new beginning of the
+// log.
 func TestOpen_snapshotInstalled_keepsWhatWasAnswered(t *testing.T) {
 	leader := datatest.Create(t, datatest.Options(), 2)
 	defer datatest.Close(t, leader)
@@ -104,7 +105,7 @@ func TestOpen_snapshotInstalled_keepsWhatWasAnswered(t *testing.T) {
 	if err := data.Replace(meta, datatest.Receive(t, options, leader)); err != nil {
 		t.Fatal(err)
 	}
-	datatest.Close(t, data) // the crash: nobody told the log
+	datatest.Close(t, data) // the crash: the log was not reset
 	for _, when := range []string{"when the log is dropped", "after another start"} {
 		data = datatest.Open(t, options)
 		restored := data.Restored
@@ -122,7 +123,7 @@ func TestOpen_snapshotInstalled_keepsWhatWasAnswered(t *testing.T) {
 	}
 }
 
-// A log that stays needs no records for its own entries.
+// A log that is not replaced needs no records for its own entries.
 func TestOpen_logStays_recordsStay(t *testing.T) {
 	options := datatest.Options()
 	data, want := former(t, options)

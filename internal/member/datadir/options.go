@@ -13,7 +13,7 @@ import (
 // Options say where a member's data is and how its store is opened.
 type Options struct {
 	FS     env.FS
-	Dir    string // holds everything but the log
+	Dir    string // for everything but the log
 	WALDir string // empty: Dir/wal
 	NoSync bool
 	// SegmentBytes is the size of a WAL segment; zero: the WAL's default.
@@ -21,18 +21,17 @@ type Options struct {
 	OpenEngine   func(dir string) (engine.Engine, error)
 	Apply        apply.Options
 	Logger       *slog.Logger
-	// PackFrom is the smallest record of the log that is worth packing; zero: the WAL's default. The simulator sets it.
+	// PackFrom is the size in bytes from which a record of the log is packed; zero: the WAL's default. The simulator sets it.
 	PackFrom int
-	// Written, if set, is told when a write of the log is about to be synced.
+	// Written, if set, is called before each sync of the log.
 	Written func()
 	// Nonce draws the random part of a life, and of an epoch; nil: the system's random number generator.
 	Nonce func() uint64
-	// OpenView opens a copy of a store for reading only: an error there says nothing about the member's own store. Nil:
-	// OpenEngine.
+	// OpenView opens a copy of a store read-only: an error there says nothing about the member's own store. Nil: OpenEngine.
 	OpenView func(dir string) (engine.Engine, error)
 }
 
-// View opens a copy of a store for reading only.
+// View opens a copy of a store read-only.
 func (o *Options) View(dir string) (engine.Engine, error) {
 	if o.OpenView != nil {
 		return o.OpenView(dir)
@@ -53,12 +52,12 @@ func (o *Options) storeDir(generation uint64) string {
 	return snapshot.StorePath(o.FS, o.Dir, generation)
 }
 
-// WorkDir holds snapshots that are built or received. Open empties it.
+// WorkDir is where snapshots are built and received. Open empties it.
 func (o *Options) WorkDir() string { return o.FS.PathJoin(o.Dir, snapshot.WorkDir) }
 
 func (o *Options) bootsFile() string { return o.FS.PathJoin(o.Dir, "boots") }
 
-// WAL returns how the log is opened.
+// WAL returns the options of the log.
 func (o *Options) WAL() wal.Options {
 	return wal.Options{FS: o.FS, Dir: o.walDir(), NoSync: o.NoSync, SegmentBytes: o.SegmentBytes, Logger: o.Logger,
 		Written: o.Written, PackFrom: o.PackFrom}

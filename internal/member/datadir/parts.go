@@ -7,13 +7,13 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// part is one of the three that hold an identity.
+// part is the log, the boots file or the store, each of which holds an identity.
 type part struct {
 	name, path string
 	identity   consensus.Identity
 }
 
-// mixed returns an error if other is of another directory than p.
+// mixed returns ErrMixed if the identity of other is not that of p. Different epoch numbers are not compared here.
 func (p *part) mixed(other *part) error {
 	var what string
 	switch a, b := &p.identity, &other.identity; {
@@ -32,8 +32,8 @@ func (p *part) mixed(other *part) error {
 		"of one member", ErrMixed, p.name, p.path, what)
 }
 
-// checkParts compares boots file and store with the log. The log decides which epoch it is, because a recovery writes
-// the epoch there and nowhere else.
+// checkParts compares boots file and store with the log. The log's epoch counts, because a recovery writes the epoch only to
+// the log.
 func checkParts(options *Options, boots *bootsRecord, log *wal.Recovered, store part) error {
 	ofLog := part{"the log in", options.walDir(), log.Identity}
 	for _, p := range []part{{"the boots file", options.bootsFile(), boots.identity}, store} {
@@ -48,8 +48,8 @@ func checkParts(options *Options, boots *bootsRecord, log *wal.Recovered, store 
 	return checkBoots(options, boots.boots, log.Boots)
 }
 
-// checkBoots compares the two counters of starts. A start writes the log's first and sends nothing before both are
-// durable, so the log's is the same or one more.
+// checkBoots compares the two counters of starts. A start writes the log's counter first and sends nothing before both are
+// durable, so the log's counter is equal or one higher.
 func checkBoots(options *Options, file, log uint64) error {
 	switch {
 	case log < file:

@@ -48,7 +48,7 @@ func clone(t *testing.T, fs vfs.FS, from, to string) {
 	}
 }
 
-// refuses demands that the data does not open, for a reason, in words that name what they must.
+// refuses checks that the data does not open, and that the error is want and contains words.
 func refuses(t *testing.T, o datadir.Options, want error, words ...string) {
 	t.Helper()
 	data, err := datadir.Open(o)
@@ -65,7 +65,7 @@ func refuses(t *testing.T, o datadir.Options, want error, words ...string) {
 	}
 }
 
-// Ensure that the three parts of a directory are those of one member, in every combination.
+// Ensure that Open refuses a directory with a part of another member, in every combination.
 func TestOpen_partsOfOthers(t *testing.T) {
 	own := wal.Identity{Cluster: 9, Member: 1, Storage: wal.StorageID{1}}
 	for name, other := range map[string]struct {
@@ -98,7 +98,7 @@ func TestOpen_partsOfOthers(t *testing.T) {
 	}
 }
 
-// Ensure that a part from an earlier life of the same directory is told, and that the newest parts open after all.
+// Ensure that a part from an earlier life of the same directory is detected, and that the newest parts open after all.
 func TestOpen_rolledBack(t *testing.T) {
 	for _, row := range []struct{ part, word string }{
 		{"wal", "the log in a/wal was opened 1 times"},
@@ -125,8 +125,8 @@ func TestOpen_rolledBack(t *testing.T) {
 	}
 }
 
-// Ensure that a recovery, which writes its epoch to the log alone, is taken over by the other parts, and that a log of
-// the time before is refused from then on.
+// Ensure that the other parts take over the epoch that a recovery wrote to the log, and that a log from before the recovery is
+// refused from then on.
 func TestOpen_epochOfTheLog(t *testing.T) {
 	fs := vfs.NewMem()
 	o := datatest.OptionsIn(fs, "a")
@@ -174,14 +174,14 @@ func TestOpen_damagedBoots(t *testing.T) {
 	}
 }
 
-// A member that sends anything has its life on disk, in the log and in the boots file. A power loss in between does not
-// look like a log that was put back.
+// A member that sends anything has its life on disk, in the log and in the boots file. A power loss between the two writes does
+// not look like a log that was put back.
 func TestOpen_powerLossAtStart(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	o := datatest.OptionsIn(fs, "/data/member")
 	fillData(t, o, wal.Identity{Cluster: 9, Member: 1, Storage: wal.StorageID{1}})
 	data := datatest.Open(t, o)
-	if err := data.WAL.Append(wal.Batch{Boots: data.Boots + 1}); err != nil { // the next start came this far
+	if err := data.WAL.Append(wal.Batch{Boots: data.Boots + 1}); err != nil { // the next start stopped here
 		t.Fatal(err)
 	}
 	again := datatest.Open(t, datatest.OptionsIn(fs.CrashClone(vfs.CrashCloneCfg{}), "/data/member"))
@@ -195,7 +195,7 @@ func TestOpen_powerLossAtStart(t *testing.T) {
 	datatest.Close(t, data)
 }
 
-// Directories above those of a member may have been made by others, who synced nothing.
+// Directories above a member's may have been made by a program that did not sync them.
 func TestCreate_directoriesAreDurable(t *testing.T) {
 	for _, made := range []string{"", "/var/quorate", "/mnt/log"} {
 		t.Run(fmt.Sprintf("made %q", made), func(t *testing.T) {
@@ -218,7 +218,7 @@ func TestCreate_directoriesAreDurable(t *testing.T) {
 	}
 }
 
-// A snapshot that is not what was announced is refused while the old store serves, and the old store goes on.
+// A snapshot that differs from its announcement is refused while the old store serves, and the old store goes on.
 func TestData_Replace_refused(t *testing.T) {
 	leader := datatest.Create(t, datatest.Options(), 2)
 	defer datatest.Close(t, leader)

@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// A snapshot takes the place of the store in steps. Until the switch the old generation serves, and a failure loses
-// nothing. The switch is one small file. What follows only removes what is of no use any more.
+// A snapshot takes the place of the store in steps. Until the switch the old generation serves, and a failure loses nothing.
+// The switch is one small file. The later steps only remove files and records that are not used any more.
 //
 //	step                                                        after a crash or an error here
 //	1 check the snapshot where it was received, for reading     the old generation goes on
@@ -19,10 +19,10 @@ import (
 //	3 switch: CURRENT names it and its position                 the one or the other, by CURRENT
 //	4 the log begins after the position (by the core)           at the next start
 //	5 CURRENT forgets the position                              at the next start
-//	6 close the old generation when nobody reads it, remove it  at the next start
+//	6 remove the old generation after its last reader           at the next start
 
-// Check opens a received snapshot for reading and refuses one that is not what was announced, or that this version
-// cannot read. The store goes on meanwhile.
+// Check opens a received snapshot read-only and returns an error if it differs from its announcement, or if this version cannot
+// read it. The current store goes on meanwhile.
 func (d *Data) Check(meta consensus.SnapshotMeta, dir string) (err error) {
 	view := d.Options.FS.PathJoin(d.Options.FS.PathDir(dir), d.Options.FS.PathBase(dir)+"-check")
 	defer func() { err = errors.Join(err, d.Options.FS.RemoveAll(view)) }()
@@ -60,8 +60,8 @@ func (d *Data) Replace(meta consensus.SnapshotMeta, dir string) error {
 	return err
 }
 
-// Install makes the snapshot in dir the store that counts and returns the generation that it replaces, which the caller
-// must Retire. After an error that is not ErrSwitch the present generation goes on unchanged.
+// Install makes the snapshot in dir the current store and returns the generation that it replaces, which the caller must
+// Retire. After an error other than ErrSwitch the old generation goes on unchanged.
 func (d *Data) Install(meta consensus.SnapshotMeta, dir string) (old *Generation, err error) {
 	number := d.Number + 1
 	next, err := d.stage(meta, dir, number)
@@ -90,13 +90,13 @@ func (d *Data) switchTo(current snapshot.Current) error {
 	return nil
 }
 
-// stage opens the snapshot at its place and makes it this directory's.
+// stage moves the snapshot to its place, opens it, and makes this member its owner.
 func (d *Data) stage(meta consensus.SnapshotMeta, dir string, number uint64) (*Generation, error) {
 	if err := snapshot.Stage(d.Options.FS, d.Options.Dir, dir, number); err != nil {
 		return nil, err
 	}
 	options := d.Options.Apply
-	options.Hub = nil // that of the present store serves on
+	options.Hub = nil // the hub of the current store stays in use
 	next, err := d.openGeneration(number, options)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (d *Data) stage(meta consensus.SnapshotMeta, dir string, number uint64) (*G
 	return next, nil
 }
 
-// Retire closes a generation that was replaced, once nobody reads it, and then removes its files.
+// Retire closes a replaced generation once the last reader has released it, and then removes its files.
 func (d *Data) Retire(old *Generation) {
 	d.retired.Add(1)
 	old.giveUp(func(g *Generation, err error) {
@@ -122,9 +122,9 @@ func (d *Data) Retire(old *Generation) {
 	})
 }
 
-// Persisted must be called when batches are durable in the log. Once one of them has reset the log after the position of
-// the last installation, the store is not ahead of the log any more: from then on Open refuses an older log that is put
-// in its place. Any goroutine may call it.
+// Persisted must be called when batches are durable in the log. Once one of them has reset the log to the position of the last
+// installation, the store is not ahead of the log any more: from then on Open refuses an older log in its place. Any goroutine
+// may call it.
 func (d *Data) Persisted(batches []wal.Batch) error {
 	for i := range batches {
 		if batches[i].Reset == nil {
@@ -141,7 +141,7 @@ func (d *Data) logTookOver(position consensus.Position) error {
 	d.currentMu.Lock()
 	defer d.currentMu.Unlock()
 	if position == (consensus.Position{}) || d.current.Installed != position {
-		return nil // nothing is installed, or another snapshot since
+		return nil // no snapshot is installed, or another one
 	}
 	current := snapshot.Current{Generation: d.current.Generation}
 	if err := snapshot.Switch(d.Options.FS, d.Options.Dir, current); err != nil {

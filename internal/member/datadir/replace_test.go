@@ -46,7 +46,7 @@ func behind(t *testing.T, fs vfs.FS) *datadir.Data {
 	return data
 }
 
-// install does what a member does with a received snapshot, the log included.
+// install does all that a member does with a received snapshot, including the reset of the log.
 func install(data *datadir.Data, meta consensus.SnapshotMeta, dir string) error {
 	if err := data.Replace(meta, dir); err != nil {
 		return err
@@ -58,7 +58,7 @@ func install(data *datadir.Data, meta consensus.SnapshotMeta, dir string) error 
 	return data.Persisted(batches)
 }
 
-// Ensure that a power loss at any operation of an installation leaves a member that starts, before it or after it.
+// Ensure that after a power loss at any operation of an installation the member starts, with the old store or the new one.
 func TestData_Replace_powerLossAtEveryOperation(t *testing.T) {
 	leader := leaderOf50(t)
 	meta := leader.Machine.SnapshotMeta()
@@ -103,7 +103,7 @@ func TestData_Replace_powerLossAtEveryOperation(t *testing.T) {
 	}
 }
 
-// Ensure that whatever operation fails, the present store serves on, nothing panics, and the next start is sound.
+// Ensure that whichever operation fails, the old store serves on, nothing panics, and the next start is sound.
 func TestData_Replace_everyOperationFails(t *testing.T) {
 	leader := leaderOf50(t)
 	meta := leader.Machine.SnapshotMeta()
@@ -146,10 +146,10 @@ func TestData_Replace_everyOperationFails(t *testing.T) {
 	}
 }
 
-// The store on disk of a real engine, as in a process, whose renames fail.
+// The store of a real engine on disk, as in a process, with a file system whose renames fail.
 func TestData_Replace_realStore(t *testing.T) {
 	leader := leaderOf50(t)
-	var bad atomic.Bool // the store's own goroutines ask, too
+	var bad atomic.Bool // the store's own goroutines read it, too
 	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if bad.Load() && op.Kind == errorfs.OpRename {
 			return syscall.EIO
@@ -176,8 +176,8 @@ func TestData_Replace_realStore(t *testing.T) {
 	}
 }
 
-// A log of the same life, from before a snapshot was installed, is told from the present one once that has taken the
-// snapshot over: what was acknowledged since is not forgotten unnoticed.
+// Once the log has taken over an installed snapshot, Open refuses a log of the same life from before the installation:
+// otherwise writes that were acknowledged since could be lost unnoticed.
 func TestOpen_olderLogAfterInstallation(t *testing.T) {
 	leader := leaderOf50(t)
 	fs := vfs.NewMem()

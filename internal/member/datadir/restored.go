@@ -11,21 +11,22 @@ import (
 	"github.com/quorate/quorate/internal/storage/snapshot"
 )
 
-// A directory that was restored from a backup has a store that holds its contents, and the file restoredFile, which says whose
-// it is. It has no log: the first start makes it, once the members have met as in any founding. That start removes the file.
+// restoredFile is in a directory that was restored from a backup, beside the store with the backup's contents, and says which
+// member and cluster the directory belongs to. The directory has no log: the first start makes it, once the members have
+// exchanged their storage ids as in any founding. That start removes the file.
 const restoredFile = "restored"
 
-// Restored says what cluster a restored directory is of.
+// Restored says which cluster a restored directory belongs to.
 type Restored struct {
 	Name    string              `json:"name"`
 	Self    consensus.MemberID  `json:"self"`
 	Cluster consensus.ClusterID `json:"cluster"`
-	Members []consensus.Member  `json:"members"` // sorted by id; all vote
-	From    string              `json:"from"`    // what it was restored from, for people
+	Members []consensus.Member  `json:"members"` // sorted by id; all are voters
+	From    string              `json:"from"`    // the source of the restore, for operators
 }
 
-// restoredBase is the position of restored contents: of an entry that nobody has in a log, so that a member which lacks the
-// contents is sent a snapshot.
+// restoredBase is the position of restored contents. No member has an entry there in its log, so a member without the contents
+// is sent a snapshot.
 var restoredBase = consensus.Position{Index: 1, Term: 1}
 
 // ReadRestored returns nil if the directory was not restored, or has started since.
@@ -41,19 +42,19 @@ func ReadRestored(options Options) (*Restored, error) {
 // WriteRestored marks a directory as one that was restored and has not started.
 func WriteRestored(options Options, r *Restored) error { return writeRecord(&options, restoredFile, r) }
 
-// partialSuffix is added to the name of a directory while it is being restored.
+// partialSuffix is appended to a directory's name while the directory is being restored.
 const partialSuffix = ".partial"
 
-// ErrPartial means that a directory was being restored when that broke off. It holds nothing that can be used.
+// ErrPartial means that a restore into the directory was interrupted. Its remains are of no use.
 var ErrPartial = errors.New("a restore into this directory was interrupted, or has failed, and what it left is of no use")
 
-// MarkPartial makes what FinishRestore takes for a restore that was interrupted: it has failed, and the directory must not be
+// MarkPartial leaves a failed restore in the form in which FinishRestore finds an interrupted one: the directory must not be
 // taken for an empty one.
 func MarkPartial(options Options) error {
 	return durable.MakeDir(options.FS, options.Dir+partialSuffix)
 }
 
-// FinishRestore completes a restore that a crash has interrupted just before its end. It returns ErrPartial if one was
+// FinishRestore completes a restore that a crash interrupted just before its last step. It returns ErrPartial if a restore was
 // interrupted earlier and not repeated since.
 func FinishRestore(options Options) error {
 	_, partial := options.FS.Stat(options.Dir + partialSuffix)
@@ -69,7 +70,7 @@ func FinishRestore(options Options) error {
 	return moveWhole(options)
 }
 
-// moveWhole gives a directory its name. It is the last step.
+// moveWhole gives a restored directory its final name. It is the last step of a restore.
 func moveWhole(options Options) error {
 	if err := options.FS.Rename(options.Dir+partialSuffix, options.Dir); err != nil {
 		return err
@@ -77,9 +78,9 @@ func moveWhole(options Options) error {
 	return durable.SyncDir(options.FS, options.FS.PathDir(options.Dir))
 }
 
-// Restore makes a directory of which there is nothing yet, or only what an interrupted restore left. fill fills its store, and
-// returns what is to be known of it. A crash leaves the whole directory or none. Its first start makes the rest: see Create.
-// What has the directory's name already is moved to aside, if that is given.
+// Restore makes the directory of a restored member, which must not exist, or only as the remains of an interrupted restore.
+// fill fills its store and returns the content of its file. A crash leaves the whole directory or none. The first start makes
+// the other parts: see Create. If aside is given, Restore first moves an existing directory there.
 func Restore(options Options, aside string, fill func(*apply.Loader) (*Restored, error)) error {
 	partial := options
 	partial.Dir, partial.WALDir = options.Dir+partialSuffix, ""

@@ -13,11 +13,11 @@ import (
 
 // Small files beside the log, each a line of JSON and a line with its checksum.
 const (
-	seenFile     = "peers"    // what this member knows of the data directories of others
-	lostFile     = "lost"     // its own can never be used again
-	foundingFile = "founding" // how far the founding of the cluster is, until there is data
+	seenFile     = "peers"    // what this member knows of the data directories of other members
+	lostFile     = "lost"     // this member's data can never be used again
+	foundingFile = "founding" // the state of the cluster's founding, until there is data
 	droppedFile  = "dropped"  // the members that the recovery of this directory dropped
-	forcedFile   = "forced"   // a start was asked to force a new cluster
+	forcedFile   = "forced"   // a start with --force-new-cluster was requested
 )
 
 // LostError says that a data directory can never be used by its member again.
@@ -28,15 +28,15 @@ type LostError struct {
 
 func (e *LostError) Error() string { return e.Text }
 
-// Founding is what a member has on disk before it has data.
+// Founding is the state of a founding on disk, before the member has data.
 type Founding struct {
 	Storage  consensus.StorageID `json:"storage"`
 	Bindings []identity.Bound    `json:"roster,omitempty"`
 	Excluded bool                `json:"excluded,omitempty"` // identity.Founder
 }
 
-// SeenPeers returns what is on disk about the data directories of others. A member may start without it: it learns it
-// again, but does not recognize a copy that comes back before its original.
+// SeenPeers returns the stored state of other members' data directories. A member may start without it: it learns the state
+// again, but does not recognize a copy that connects before its original.
 func (d *Data) SeenPeers() ([]identity.Seen, error) {
 	var seen []identity.Seen
 	_, err := readRecord(&d.Options, seenFile, &seen)
@@ -63,14 +63,14 @@ func CheckLost(options Options) error {
 // MarkLost records that the directory can never be used again.
 func (d *Data) MarkLost(lost *LostError) error { return writeRecord(&d.Options, lostFile, lost) }
 
-// ReadFounding returns how far a founding is; the zero value if it has not begun.
+// ReadFounding returns the state of a founding; the zero value if it has not begun.
 func ReadFounding(options Options) (Founding, error) {
 	var record Founding
 	_, err := readRecord(&options, foundingFile, &record)
 	return record, err
 }
 
-// WriteFounding records how far a founding is.
+// WriteFounding records the state of a founding.
 func WriteFounding(options Options, record Founding) error {
 	if err := durable.MakeDir(options.FS, options.Dir); err != nil {
 		return fmt.Errorf("datadir: create data directory: %w", err)
@@ -87,19 +87,20 @@ func RemoveFounding(options Options) error {
 	return err
 }
 
-// dropped is what the file of the dropped members holds. It counts only if the log is of the same epoch: the file is
-// written first.
+// dropped is the content of the file of dropped members. It counts only if the log has the same epoch, because the file is
+// written before the log.
 type dropped struct {
 	Epoch   consensus.Epoch    `json:"epoch"`
 	Members []consensus.Member `json:"members"`
 }
 
-// WriteDropped records whom a recovery drops that is about to begin epoch.
+// WriteDropped records the members that a recovery drops, before the recovery begins epoch.
 func WriteDropped(options Options, epoch consensus.Epoch, members []consensus.Member) error {
 	return writeRecord(&options, droppedFile, dropped{epoch, members})
 }
 
-// Dropped returns the members that the recovery which began this directory's epoch has dropped, if it was done here.
+// Dropped returns the members that were dropped by the recovery that began the present epoch, if the recovery was done in this
+// directory.
 func (d *Data) Dropped() ([]consensus.Member, error) {
 	var record dropped
 	found, err := readRecord(&d.Options, droppedFile, &record)
@@ -109,19 +110,20 @@ func (d *Data) Dropped() ([]consensus.Member, error) {
 	return record.Members, nil
 }
 
-// forced is what the file of a start with --force-new-cluster holds. It counts once the log is of this epoch or a later one:
-// the file is written first. The epoch that the data has counts at once: nothing was to be forced.
+// forced is the content of the file of a start with --force-new-cluster. It counts once the log has this epoch or a later one,
+// because the file is written before the log. If the data has this epoch already, it counts at once: there was nothing to
+// force.
 type forced struct {
 	Epoch consensus.Epoch `json:"epoch"`
 }
 
-// WriteForced records that the data in options was, or is about to be, forced into epoch; or, with the epoch that it has, that
-// it was asked to be.
+// WriteForced records that the data in options was or will be forced into epoch. If the data has this epoch already, it records
+// only that the operator requested it.
 func WriteForced(options Options, epoch consensus.Epoch) error {
 	return writeRecord(&options, forcedFile, forced{epoch})
 }
 
-// Forced reports whether a start with --force-new-cluster was recorded for data that is of epoch now.
+// Forced reports whether a start with --force-new-cluster was recorded for data whose epoch is now.
 func Forced(options Options, now consensus.Epoch) (bool, error) {
 	var record forced
 	found, err := readRecord(&options, forcedFile, &record)

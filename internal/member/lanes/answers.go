@@ -6,13 +6,14 @@ import (
 	"github.com/quorate/quorate/internal/member/node"
 )
 
-// answering is the lane that evaluates what this member, as a leader, answers before the commit: replies of the fast path.
+// answering is the lane that evaluates the answers that this member gives as a leader before the commit: replies of the fast
+// path.
 type answering struct {
 	queue Queue[raft.Evaluation]
 	spare []raft.Evaluation
 }
 
-// Answer answers all that is queued.
+// Answer gives all queued answers.
 func (l *Lanes) Answer() {
 	a := &l.answers
 	a.spare = a.queue.Take(a.spare)
@@ -21,7 +22,7 @@ func (l *Lanes) Answer() {
 	}
 }
 
-// evaluate leaves out what the store can not tell, and everything once this member is corrupt.
+// evaluate leaves out the answers that the store does not know, and all answers once this member is corrupt.
 func (l *Lanes) evaluate(waiting []raft.Evaluation) (answers []consensus.Message) {
 	machine, release := l.options.Stores.Machine()
 	defer release()

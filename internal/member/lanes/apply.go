@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/member/upkeep"
 )
 
-// applying is the lane that applies what has committed.
+// applying is the lane that applies committed entries.
 type applying struct {
 	queue   Queue[applier.Work]
 	applier *applier.Applier
@@ -32,14 +32,14 @@ func (l *Lanes) newApplier(parts Parts) *applier.Applier {
 	})
 }
 
-// Apply does all that is queued. Its error ends the member.
+// Apply applies all queued work. Its error ends the member.
 func (l *Lanes) Apply() error {
 	a := &l.apply
 	a.spare = a.queue.Take(a.spare)
 	return a.applier.Do(a.spare)
 }
 
-// Applies reports whether something is queued to be applied.
+// Applies reports whether work is queued.
 func (l *Lanes) Applies() bool { return l.apply.queue.Len() > 0 }
 
 // applied completes the proposals and reads that wait for a batch.
@@ -49,7 +49,7 @@ func (l *Lanes) applied(batch []consensus.Entry, results []kv.Result) {
 	l.host.Applied(batch, results)
 }
 
-// restored completes the proposals and reads that a snapshot answers, which has replaced the store.
+// restored completes the proposals and reads to which a snapshot that has replaced the store gives the answer.
 func (l *Lanes) restored(meta consensus.SnapshotMeta, machine *apply.Machine) error {
 	l.checks.Restored(meta, machine)
 	if err := l.loop.node.Restored(meta, machine); err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// applyingHost lets a state machine apply.
+// applyingHost is a host whose state machine applies batches.
 type applyingHost struct {
 	Host
 	data *datadir.Data
@@ -64,8 +64,8 @@ func applyingLanes(t *testing.T) (*Lanes, *datadir.Data) {
 	return l, data
 }
 
-// Ensure that the core is told the revision of the store also when the last entry of a batch is a repetition, whose result
-// bears the revision of its first entry: what the core promises next must lie beyond.
+// Ensure that the core learns the revision of the store also when the last entry of a batch is a repetition, whose result has
+// the revision of its first entry: later promises of the core must lie beyond the store's revision.
 func TestLanes_Apply_revision(t *testing.T) {
 	l, data := applyingLanes(t)
 	session := consensus.SessionID{Member: 1, Number: 1}

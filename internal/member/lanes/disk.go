@@ -26,8 +26,8 @@ func (l *Lanes) newWriter() *logwriter.Writer {
 	})
 }
 
-// Write writes all that is queued with one sync, and does what that asks for. begin is called before, unless nothing is
-// queued.
+// Write writes all queued batches with one sync, and does the work that waits for it. It calls begin first, unless the queue is
+// empty.
 func (l *Lanes) Write(begin func()) (wrote bool, err error) {
 	d := &l.disk
 	d.spare = d.queue.Take(d.spare)
@@ -38,8 +38,8 @@ func (l *Lanes) Write(begin func()) (wrote bool, err error) {
 	return true, d.writer.Write(d.spare)
 }
 
-// TakeWrites takes all writes that are queued. The simulator does with Writer, step by step, what Write does at once.
+// TakeWrites takes all queued writes. With Writer, the simulator does step by step what Write does at once.
 func (l *Lanes) TakeWrites() []node.Persist { return l.disk.queue.Take(nil) }
 
-// Writer writes the log.
+// Writer is the writer of the log.
 func (l *Lanes) Writer() *logwriter.Writer { return l.disk.writer }

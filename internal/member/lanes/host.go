@@ -34,39 +34,40 @@ type Host interface {
 	// Stopped reports whether the member ends.
 	Stopped() bool
 
-	// Mute updates the state of the member's epoch by led, which says whether it knows a leader, and reports whether the member
-	// takes no part in elections now, since its epoch may be over. Then no time passes for the core.
+	// Mute updates the state of the member's epoch by led, which says whether the member knows a leader, and reports whether
+	// the member takes no part in elections now, since its epoch may be over. Then the core gets no ticks.
 	Mute(led bool) bool
-	// Admit leaves out of messages of this member to itself what it may not hear now.
+	// Admit filters messages of this member to itself: it leaves out those that the member must not handle in its present
+	// state.
 	Admit(messages []consensus.Message) []consensus.Message
 	// Superseded returns the reason why requests are refused, or nil if they are served.
 	Superseded() error
 
 	// Deliver sends messages to other members and to native clients.
 	Deliver(messages []consensus.Message)
-	// SendSnapshot begins to send a snapshot to a member. Its end is told by raft.SnapshotSent.
+	// SendSnapshot begins to send a snapshot to a member. Its end is reported to the core as raft.SnapshotSent.
 	SendSnapshot(to consensus.MemberID)
-	// StopSnapshot ends it.
+	// StopSnapshot stops the transfer to a member.
 	StopSnapshot(to consensus.MemberID)
-	// Distance is the round trip to a member, false while it is not known.
+	// Distance is the round-trip time to a member; false while it is unknown.
 	Distance(to consensus.MemberID) (time.Duration, bool)
 	// Connected reports whether a connection leads to a member.
 	Connected(to consensus.MemberID) bool
 
-	// Taken is told of the inputs that the core takes.
+	// Taken is called with the inputs that the core takes.
 	Taken(inputs []raft.Input)
-	// Stepped is told of each step after it.
+	// Stepped is called after each step of the core.
 	Stepped(replica *raft.Replica)
-	// Configured is told of each configuration in force.
+	// Configured is called with each configuration that comes into force.
 	Configured(inForce raft.ConfigInForce)
-	// Observed is told of each event of the core.
+	// Observed is called with each event of the core.
 	Observed(event raft.Event)
 
-	// ApplyBatch lets the state machine apply a batch.
+	// ApplyBatch applies a batch to the state machine.
 	ApplyBatch(batch []consensus.Entry) ([]kv.Result, error)
-	// Applied is told of a batch once its proposals were told.
+	// Applied is called with a batch after its proposals were completed.
 	Applied(batch []consensus.Entry, results []kv.Result)
-	// Restored is told of a snapshot that has replaced the store.
+	// Restored is called after a snapshot has replaced the store.
 	Restored(meta consensus.SnapshotMeta, machine *apply.Machine)
 	// Corrupt reports whether this member must not answer from its state.
 	Corrupt() bool
@@ -76,27 +77,27 @@ type Host interface {
 	Active(needs level.Level) bool
 }
 
-// Checks are told what a member does before anything follows from it. They are for the simulator: in production there are none.
+// Checks are called before a member's actions have consequences. They are for the simulator: in production there are none.
 type Checks interface {
-	// Persisting is told of a write when it is asked for.
+	// Persisting is called when a write is requested.
 	Persisting(request node.Persist)
-	// Synced is told of writes that are on disk.
+	// Synced is called when writes are on disk.
 	Synced(requests []node.Persist)
-	// Compacted is told what the log has forgotten.
+	// Compacted is called when the log was truncated up to base.
 	Compacted(base consensus.SnapshotMeta)
-	// Committed is told that entries are to be applied.
+	// Committed is called when entries are queued to be applied.
 	Committed(entries []consensus.Entry)
-	// Applied is told of a batch before its proposals are told.
+	// Applied is called with a batch before its proposals are completed.
 	Applied(batch []consensus.Entry, results []kv.Result)
-	// Restored is told of a snapshot that has replaced the store before reads of it are told.
+	// Restored is called after a snapshot has replaced the store, before reads that wait for it are completed.
 	Restored(meta consensus.SnapshotMeta, machine *apply.Machine)
-	// NotInstalled is told of a snapshot that could not replace the store.
+	// NotInstalled is called when a snapshot could not replace the store.
 	NotInstalled(err error)
-	// Decided is told of the proposals of this member that the fast path decided.
+	// Decided is called with the proposals of this member that the fast path decided.
 	Decided(decided []tally.Decision)
 }
 
-// unchecked are no Checks.
+// unchecked are Checks that do nothing.
 type unchecked struct{}
 
 func (unchecked) Persisting(node.Persist)                         {}

@@ -7,25 +7,25 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// Inbox is where inputs for the loop wait. It holds up no sender but a stream of another member that brings more than the loop
-// takes: the rest stays in its connection then.
+// Inbox is the queue of the loop's inputs. It blocks no sender except the stream of a member that brings more than the loop
+// takes: the rest of that stream then stays in its connection.
 type Inbox struct {
-	most int // bytes of the messages of one member that wait, or one delivery
+	most int // limit of the waiting bytes of one member; a single delivery may exceed it
 
 	mu      sync.Mutex
 	room    sync.Cond
 	inputs  []raft.Input
 	spare   []raft.Input
-	waiting map[consensus.MemberID]int // bytes by sender; NoMember has those of all that are not in the configuration
+	waiting map[consensus.MemberID]int // bytes by sender; NoMember stands for all senders outside the configuration
 	closed  bool
-	turn    func() // has the loop take what waits
+	turn    func() // asks for a turn of the loop
 }
 
 func (b *Inbox) init(most int, turn func()) {
 	b.most, b.turn, b.waiting, b.room.L = most, turn, map[consensus.MemberID]int{}, &b.mu
 }
 
-// Close makes PutPaced return at once. It is called when the loop takes nothing more.
+// Close makes PutPaced return at once. Call it when the loop takes no more inputs.
 func (b *Inbox) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -33,8 +33,8 @@ func (b *Inbox) Close() {
 	b.room.Broadcast()
 }
 
-// PutPaced is PutMessages for a stream, which counts as that of the member from. It returns when there is room, or the member
-// stops.
+// PutPaced is PutMessages for a stream, whose bytes count for the member from. It blocks until there is room, or until the
+// member stops.
 func (b *Inbox) PutPaced(from consensus.MemberID, messages []consensus.Message) {
 	if len(messages) == 0 {
 		return
@@ -53,7 +53,7 @@ func (b *Inbox) PutPaced(from consensus.MemberID, messages []consensus.Message) 
 	b.turn()
 }
 
-// Put leaves inputs and wakes the loop.
+// Put queues inputs and wakes the loop.
 func (b *Inbox) Put(inputs ...raft.Input) {
 	b.mu.Lock()
 	b.inputs = append(b.inputs, inputs...)
@@ -61,7 +61,7 @@ func (b *Inbox) Put(inputs ...raft.Input) {
 	b.turn()
 }
 
-// PutMessages leaves messages for the core, however many wait.
+// PutMessages queues messages for the core without a limit.
 func (b *Inbox) PutMessages(messages []consensus.Message) {
 	b.mu.Lock()
 	b.receive(messages)
@@ -75,10 +75,10 @@ func (b *Inbox) receive(messages []consensus.Message) {
 	}
 }
 
-// Wake has the loop step soon.
+// Wake asks for a step of the loop.
 func (b *Inbox) Wake() { b.turn() }
 
-// take returns what waits. The slice is valid until the next call.
+// take returns the queued inputs. The slice is valid until the next call.
 func (b *Inbox) take() []raft.Input {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -7,8 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Ensure that a member that sends more than the loop takes is held up, and no other one is; and that the end of this member
-// lets it go.
+// Ensure that a member that sends more than the loop takes is blocked, and no other one; and that Close unblocks it.
 func TestInbox_putPaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		large := func(from consensus.MemberID) []consensus.Message {
@@ -28,7 +27,7 @@ func TestInbox_putPaced(t *testing.T) {
 		if sent != 2 {
 			t.Fatalf("%d deliveries of 100 kB wait", sent)
 		}
-		b.PutPaced(3, large(3)) // is not held up
+		b.PutPaced(3, large(3)) // does not block
 		if got := len(b.take()); got != 3 {
 			t.Errorf("%d messages were taken", got)
 		}
@@ -43,6 +42,6 @@ func TestInbox_putPaced(t *testing.T) {
 		}
 		alone := &Inbox{}
 		alone.init(1, func() {})
-		alone.PutPaced(2, large(2)) // one is taken, however large
+		alone.PutPaced(2, large(2)) // a single delivery is taken, however large
 	})
 }

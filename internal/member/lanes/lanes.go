@@ -18,7 +18,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// Options say what the lanes of a member work with.
+// Options configure the lanes of a member.
 type Options struct {
 	Data      *datadir.Data
 	Stores    *datadir.Stores // the current generation of the store
@@ -30,27 +30,27 @@ type Options struct {
 	// HeartbeatInterval is the unit of lateBeats: see Late.
 	HeartbeatInterval time.Duration
 	MostTicks         int64         // in one step
-	InboxBytes        int           // Inbox: of messages of one member
-	RequestTimeout    time.Duration // of requests whose callers do not end them before
+	InboxBytes        int           // limit of Inbox for each member
+	RequestTimeout    time.Duration // of requests whose callers do not end them earlier
 	MaxRequestBytes   int           // of an encoded command; zero: unlimited
 
-	// What follows may be left out.
+	// The following are optional.
 
 	Append     func(batches ...wal.Batch) error // to the log; nil: Data.WAL.Append
-	MaxEntries func() int                       // that go into the next batch; nil: as package applier has it
-	Busy       func(busy bool)                  // is told when the apply lane begins a batch, and when no batch is left
+	MaxEntries func() int                       // limit of the next batch; nil: the default of package applier
+	Busy       func(busy bool)                  // called when the apply lane begins a batch, and when none is left
 	Checks     Checks
 	LogFaults  logwriter.Faults // tests only
 }
 
-// Parts are what the apply lane tells of its work.
+// Parts are the parts of a member that follow the work of the apply lane.
 type Parts struct {
 	Received *snapshots.Receiver
 	Leases   *expiry.Revoker
 	Scrubber *upkeep.Scrubber
 }
 
-// Lanes are the lanes of one member, and what waits for them.
+// Lanes are the lanes of one member, with their queues.
 type Lanes struct {
 	host     Host
 	checks   Checks
@@ -80,7 +80,7 @@ func New(options Options, host Host) *Lanes {
 	return l
 }
 
-// Start makes the node of what the disk said. The host may be asked for anything from now on.
+// Start makes the node from the state that was read from disk. From then on the lanes may call any method of the host.
 func (l *Lanes) Start(o node.Options, restored raft.Restored, parts Parts) error {
 	l.disk.writer, l.apply.applier = l.newWriter(), l.newApplier(parts)
 	o.Raft.Fast = raft.FastOptions{Footprint: kv.PayloadFootprint, Revises: kv.Revises, State: l.stateOf}
@@ -94,8 +94,8 @@ func (l *Lanes) Start(o node.Options, restored raft.Restored, parts Parts) error
 	return nil
 }
 
-// stateOf tells the core what the state machine knows of a proposal. While a snapshot replaces it, what the one before knew is
-// true, and the core looks again when the new one is there.
+// stateOf returns, for the core, the state of a proposal in the state machine. While a snapshot replaces the store, the state
+// in the old one is still true, and the core asks again when the new store is there.
 func (l *Lanes) stateOf(id consensus.ProposalID) fast.ProposalState {
 	return node.StateOf(l.options.Stores.Latest(), id)
 }
@@ -106,7 +106,7 @@ func (l *Lanes) Open() {
 	l.requests.Open(l.loop.node)
 }
 
-// Inbox is where inputs for the loop wait, Leader tells which member leads, and Requests takes what is asked of the loop. Any
+// Inbox is the queue of the loop's inputs, Leader knows which member leads, and Requests takes proposals and reads. Any
 // goroutine may use them.
 func (l *Lanes) Inbox() *Inbox        { return &l.inbox }
 func (l *Lanes) Leader() *KnownLeader { return l.leader }

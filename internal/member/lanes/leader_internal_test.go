@@ -7,8 +7,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Ensure that a change of leader wakes who waits, that the same leader in a new term does not, and that only the loss of a
-// leader counts as one.
+// Ensure that a change of leader wakes the waiting goroutines, that the same leader in a new term does not, and that LostSince
+// counts only the loss of a leader.
 func TestKnownLeader_follow(t *testing.T) {
 	k := NewKnownLeader(1)
 	now := time.Unix(100, 0)

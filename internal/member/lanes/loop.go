@@ -9,22 +9,22 @@ import (
 	"github.com/quorate/quorate/internal/member/node"
 )
 
-// loop is the lane that owns the node, and what it publishes for others to read.
+// loop is the lane that owns the node, and the state that it publishes for other goroutines.
 type loop struct {
 	node   *node.Node // set by Start
 	ticks  node.Ticks
-	ticked time.Time // when the last tick passed
+	ticked time.Time // time of the last tick
 
 	inferred atomic.Uint64
 	late     atomic.Uint64
 	counts   atomic.Pointer[raft.Counts]
 }
 
-// lateBeats is how many heartbeat intervals may lie between two ticks before a leader was late.
+// lateBeats is after how many heartbeat intervals without a tick a leader was late.
 const lateBeats = 3
 
-// Take returns what the next step takes: the ticks that are due, unless the member is mute, and all that waits. The slice is
-// valid until the next call.
+// Take returns the inputs of the next step: the ticks that are due, unless the member is mute, and all queued inputs. The slice
+// is valid until the next call.
 func (l *Lanes) Take() []raft.Input {
 	inputs := l.inbox.take()
 	now := l.options.Clock.Now()
@@ -41,8 +41,8 @@ func (l *Lanes) Take() []raft.Input {
 	return append(due, inputs...)
 }
 
-// Step steps the node once with what Take returned, and publishes what others read. Another step is due at next, if later says
-// so, and soon if more waits.
+// Step steps the node once with the result of Take, and publishes the new state. Another step is due at next, if later, and at
+// once, if more.
 func (l *Lanes) Step(inputs []raft.Input) (next time.Time, later, more bool) {
 	l.loop.node.Step(l.options.Clock.Now(), inputs...)
 	l.published()
@@ -50,7 +50,7 @@ func (l *Lanes) Step(inputs []raft.Input) (next time.Time, later, more bool) {
 	return next, later, l.loop.node.Waiting()
 }
 
-// published makes the core's state readable by others.
+// published publishes the core's state to other goroutines.
 func (l *Lanes) published() {
 	replica := l.loop.node.Replica()
 	l.loop.inferred.Store(replica.Inferred())
@@ -58,13 +58,13 @@ func (l *Lanes) published() {
 	l.host.Stepped(replica)
 }
 
-// Inferred is how many commits this member has inferred, as the loop said last.
+// Inferred is how many commits this member has inferred, as of the last step.
 func (l *Lanes) Inferred() uint64 { return l.loop.inferred.Load() }
 
 // Late counts gaps between ticks of more than lateBeats heartbeat intervals while this member led.
 func (l *Lanes) Late() uint64 { return l.loop.late.Load() }
 
-// CoreCounts is what the core has counted until the last tick.
+// CoreCounts returns the core's counters as of the last tick.
 func (l *Lanes) CoreCounts() raft.Counts {
 	if counts := l.loop.counts.Load(); counts != nil {
 		return *counts

@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/member/node"
 )
 
-// ports pass on what the node puts out. The loop calls them.
+// ports connect the node's outputs to the other lanes and the host. The loop calls them.
 func (l *Lanes) ports() node.Ports {
 	return node.Ports{
 		Send: l.send,
@@ -32,7 +32,8 @@ func (l *Lanes) ports() node.Ports {
 	}
 }
 
-// send delivers messages, but for the records of this member's own proposals, which it holds like any voter.
+// send delivers messages to other members and clients. A message to this member itself is a record of its own proposal, which
+// it keeps as any voter does.
 func (l *Lanes) send(messages []consensus.Message) {
 	own := slices.IndexFunc(messages, func(message consensus.Message) bool { return message.To == l.self })
 	if own < 0 {
@@ -56,7 +57,7 @@ func (l *Lanes) configure(inForce raft.ConfigInForce) {
 	l.host.Configured(inForce)
 }
 
-// observe tells of events, and has the apply lane know who leads.
+// observe passes events to the host, and changes of leadership to the apply lane.
 func (l *Lanes) observe(events []raft.Event) {
 	for _, event := range events {
 		l.host.Observed(event)

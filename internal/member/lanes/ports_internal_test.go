@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// sendingHost notes to whom messages leave.
+// sendingHost records the receivers of messages.
 type sendingHost struct {
 	Host
 	left []consensus.MemberID
@@ -21,7 +21,7 @@ func (h *sendingHost) Deliver(messages []consensus.Message) {
 
 func (h *sendingHost) Admit(messages []consensus.Message) []consensus.Message { return messages }
 
-// Ensure that what the core sends to its own member comes back to it, and that all else leaves in order.
+// Ensure that the core's messages to its own member come back to it, and that all others leave in order.
 func TestLanes_send(t *testing.T) {
 	const kind = consensus.MsgRecord
 	host := &sendingHost{}
@@ -32,7 +32,7 @@ func TestLanes_send(t *testing.T) {
 	if left := host.left; len(own) != 1 || own[0].(raft.Receive).Message.Kind != kind || len(left) != 2 || left[0] != 2 || left[1] != 3 {
 		t.Errorf("it took %+v, and sent to %v", own, left)
 	}
-	// The loop sends, and it alone takes: however much it is, it must not wait for room.
+	// The loop sends these messages and is the only one that takes them, so it must never wait for room.
 	l.inbox.most = 1
 	l.send([]consensus.Message{{From: 1, To: 1, Kind: kind}, {From: 1, To: 1, Kind: kind}, {From: 1, To: 1, Kind: kind}})
 	if own := l.inbox.take(); len(own) != 3 {

@@ -2,14 +2,14 @@ package lanes
 
 import "sync"
 
-// Queue is a list that one lane empties at once and many fill.
+// Queue is a list to which many goroutines append, and which one lane takes as a whole.
 type Queue[T any] struct {
 	mu    sync.Mutex
 	items []T
-	turn  func() // has the lane take what waits; nil: it looks by itself
+	turn  func() // asks for a turn of the lane; nil: the lane looks by itself
 }
 
-// Put leaves something for the lane.
+// Put appends items and asks for a turn of the lane.
 func (q *Queue[T]) Put(items ...T) {
 	q.mu.Lock()
 	q.items = append(q.items, items...)
@@ -19,14 +19,14 @@ func (q *Queue[T]) Put(items ...T) {
 	}
 }
 
-// Len is how much waits.
+// Len is the number of queued items.
 func (q *Queue[T]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.items)
 }
 
-// Take returns everything that waits and hands the queue spare to fill next.
+// Take returns all queued items, and gives the queue the slice spare to fill next.
 func (q *Queue[T]) Take(spare []T) []T {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -10,11 +10,12 @@ import (
 	"github.com/quorate/quorate/internal/member/proposals"
 )
 
-// requestSweep is how often requests that have waited too long are looked for: a timer for each would cost more than a put.
+// requestSweep is the interval between searches for requests that have timed out: a timer for each request would cost more than
+// a put.
 const requestSweep = 250 * time.Millisecond
 
-// Propose replicates a command. done is told once how it ended, by a goroutine that must not be held up, unless abandon has
-// returned true. An error means that nothing happened, and that done is not told.
+// Propose replicates a command. done is called once with the result, by a goroutine that it must not block, unless abandon has
+// returned true. After an error nothing happened, and done is not called.
 func (r *Requests) Propose(command *kv.Command, done proposals.Completion) (abandon func() bool, err error) {
 	payload := command.Append(nil)
 	if r.maxBytes > 0 && len(payload) > r.maxBytes {
@@ -42,7 +43,7 @@ func (r *Requests) Start(
 	return q.abandon, nil
 }
 
-// Read tells done once the state applied here shows everything that was acknowledged before the call.
+// Read calls done once the state applied here includes all writes that were acknowledged before the call.
 func (r *Requests) Read(done proposals.Completion) (abandon func() bool, err error) {
 	if err := r.serves(); err != nil {
 		return nil, err
@@ -55,7 +56,7 @@ func (r *Requests) Read(done proposals.Completion) (abandon func() bool, err err
 	return q.abandon, nil
 }
 
-// Expect is for a proposal that has an id already, and that propose queues: done is told how it ended. It has no timeout.
+// Expect waits for a proposal that has an id already. propose queues it, and done is called with its result. It has no timeout.
 func (r *Requests) Expect(
 	id consensus.ProposalID, done proposals.Completion, propose func(done proposals.Completion) error,
 ) (abandon func() bool, err error) {
@@ -70,7 +71,7 @@ func (r *Requests) Expect(
 	return abandon, propose(q)
 }
 
-// serves fails before requests are served, and while this member serves nothing.
+// serves returns an error before requests are served, and while this member serves nothing.
 func (r *Requests) serves() error {
 	if !r.Started() {
 		return ErrTimeout
@@ -83,12 +84,12 @@ func (r *Requests) newRequest(done proposals.Completion) *request {
 	return &request{requests: r, done: done, begun: r.clock.Now()}
 }
 
-// enter has a request that the loop knows end in time. It may have ended already.
+// enter makes a request that the loop knows time out. The request may have ended already.
 func (r *Requests) enter(q *request) {
 	r.waiting.mu.Lock()
 	defer r.waiting.mu.Unlock()
 	if q.settled.Load() {
-		return // it was told already
+		return // it was completed already
 	}
 	r.waiting.open.PushBack(&q.place, q)
 	if !r.waiting.sweeps {
@@ -97,7 +98,7 @@ func (r *Requests) enter(q *request) {
 	}
 }
 
-// settle takes a request out, and reports whether nobody was told of its end yet.
+// settle removes a request from the waiting ones, and reports whether this call is the one that ends it.
 func (q *request) settle() bool {
 	if q.settled.Swap(true) {
 		return false
@@ -108,7 +109,7 @@ func (q *request) settle() bool {
 	return true
 }
 
-// Via notes by which way the answer comes.
+// Via notes the route by which the result comes.
 func (q *request) Via(route proposals.Route) { q.route = route }
 
 // Complete implements proposals.Completion.
@@ -122,10 +123,10 @@ func (q *request) Complete(result kv.Result, err error) {
 	q.done.Complete(result, err)
 }
 
-// Shown is told of a read: the state here shows what it has to.
+// Shown completes a read: the state here is recent enough.
 func (q *request) Shown() { q.Complete(kv.Result{}, nil) }
 
-// abandon reports whether the Completion was not told, and will not be.
+// abandon reports whether the Completion was not called before. After true it is never called.
 func (q *request) abandon() bool {
 	if !q.settle() {
 		return false
@@ -134,7 +135,7 @@ func (q *request) abandon() bool {
 	return true
 }
 
-// forget has the loop not remember the request, and reports whether it is a command that has left and so may still happen.
+// forget makes the loop drop the request, and reports whether the request is a command that has been sent and may still happen.
 func (q *request) forget() (sent bool) {
 	if q.reads {
 		q.requests.loop.DropReader(&q.reader)
@@ -142,14 +143,15 @@ func (q *request) forget() (sent bool) {
 	return q.proposal != nil && q.requests.loop.Proposals().Abandon(q.proposal)
 }
 
-// sweep ends what has waited too long.
+// sweep ends the requests that have timed out.
 func (r *Requests) sweep() {
 	for q := r.overdue(); q != nil; q = r.overdue() {
 		r.expire(q)
 	}
 }
 
-// overdue returns what has waited longest, if that is too long; else it sees to the next sweep.
+// overdue returns the oldest request if it has timed out; else it returns nil, and sets the timer of the next sweep if requests
+// wait.
 func (r *Requests) overdue() *request {
 	r.waiting.mu.Lock()
 	defer r.waiting.mu.Unlock()
@@ -174,7 +176,7 @@ func (r *Requests) expire(q *request) {
 		err = ErrStopped
 	}
 	if sent := q.forget(); sent && errors.Is(err, proposals.ErrNoLeader) {
-		err = proposals.ErrLeaderFailed // it left for a leader that is gone since
+		err = proposals.ErrLeaderFailed // it was sent to a leader that is gone since
 	}
 	q.done.Complete(kv.Result{}, err)
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/quorate/quorate/internal/member/proposals"
 )
 
-// How requests end that were not done.
+// Errors of requests that did not finish.
 var (
 	// ErrStopped means that the member is shutting down.
 	ErrStopped = datadir.ErrStopped
-	// ErrTimeout means that a leader was there but the request did not finish in time. It may still happen.
+	// ErrTimeout means that a leader was known but the request did not finish in time. It may still happen.
 	ErrTimeout = errors.New("member: request timed out")
 	// ErrConnectionLost is a timeout while the connection to the leader was down. It may still happen.
 	ErrConnectionLost = errors.New("member: request timed out, possibly due to connection lost")
@@ -39,43 +39,45 @@ type Requests struct {
 	host     Host
 	leader   *KnownLeader
 	clock    env.Clock
-	timeout  time.Duration // of requests that nobody ends before
+	timeout  time.Duration // of requests whose callers do not end them earlier
 	maxBytes int           // of an encoded command; zero: unlimited
 
 	started atomic.Bool
-	loop    RequestLoop // set before started is
+	loop    RequestLoop // set before started
 	waiting waitingRequests
 }
 
-// request is a command or a read on its way. Its Completion is told once how it ended, by a goroutine that must not be held up.
+// request is a command or a read in flight. Its Completion is called once with the result, by a goroutine that it must not
+// block.
 type request struct {
 	requests *Requests
 	done     proposals.Completion
 	proposal *proposals.Pending // of a command
 	reads    bool
 	reader   node.Reader     // of a read
-	route    proposals.Route // by which the answer comes
+	route    proposals.Route // by which the result comes
 	settled  atomic.Bool
 	begun    time.Time // by the member's clock
 	place    linked.Place[request]
 }
 
-// waitingRequests are those that have not ended, nearly in the order in which they began.
+// waitingRequests are the requests that have not ended, nearly in the order in which they began.
 type waitingRequests struct {
 	mu     sync.Mutex
 	open   linked.List[request]
 	sweeps bool // a timer is running
 }
 
-// RequestLoop is what Requests need of the node of the loop.
+// RequestLoop is the port of Requests to the node of the loop.
 type RequestLoop interface {
 	Proposals() *proposals.Table
-	// AddReader has a reader told once the state here shows everything acknowledged before the call, and DropReader forgets it.
+	// AddReader makes the node call the reader once the state here includes all writes that were acknowledged before the call;
+	// DropReader forgets the reader.
 	AddReader(*node.Reader)
 	DropReader(*node.Reader)
 }
 
-// NewRequests returns requests that are not served yet. Of the options Clock, RequestTimeout and MaxRequestBytes count.
+// NewRequests returns requests that are not served yet. It uses Clock, RequestTimeout and MaxRequestBytes of the options.
 func NewRequests(o *Options, host Host, leader *KnownLeader) *Requests {
 	return &Requests{
 		host: host, leader: leader, clock: o.Clock, timeout: o.RequestTimeout, maxBytes: o.MaxRequestBytes,
@@ -88,7 +90,7 @@ func (r *Requests) Open(loop RequestLoop) {
 	r.started.Store(true)
 }
 
-// Close fails the requests that wait. It is called once the member has stopped.
+// Close fails the waiting requests. Call it once the member has stopped.
 func (r *Requests) Close() {
 	if r.Started() {
 		r.loop.Proposals().FailAll(ErrStopped)
@@ -98,7 +100,7 @@ func (r *Requests) Close() {
 // Started reports whether requests are served.
 func (r *Requests) Started() bool { return r.started.Load() }
 
-// Proposals returns the table of what was proposed here; nil before requests are served.
+// Proposals returns the table of this member's proposals; nil before requests are served.
 func (r *Requests) Proposals() *proposals.Table {
 	if !r.Started() {
 		return nil
@@ -107,7 +109,7 @@ func (r *Requests) Proposals() *proposals.Table {
 }
 
 // Stale counts the commands of this member that a leader refused because they were bound to a configuration that was no longer
-// in force. They went out again at once.
+// in force. They were sent again at once.
 func (r *Requests) Stale() uint64 {
 	if r.Started() {
 		return r.loop.Proposals().Stale()
@@ -115,7 +117,7 @@ func (r *Requests) Stale() uint64 {
 	return 0
 }
 
-// Held is how many proposals wait here because as much as may be is on its way.
+// Held is how many proposals wait here because the limit of those in flight is reached.
 func (r *Requests) Held() int {
 	if r.Started() {
 		return r.loop.Proposals().Held()
@@ -123,7 +125,7 @@ func (r *Requests) Held() int {
 	return 0
 }
 
-// OpenBytes is what all proposals bear that wait for their results here.
+// OpenBytes returns the bytes of all proposals that wait for their results here.
 func (r *Requests) OpenBytes() (own, clients int) {
 	if r.Started() {
 		return r.loop.Proposals().OpenBytes()
@@ -131,7 +133,7 @@ func (r *Requests) OpenBytes() (own, clients int) {
 	return 0, 0
 }
 
-// TimeoutError says what a request that ran out of time most likely waited for, in etcd's distinctions.
+// TimeoutError returns the likely reason for which a request timed out, in etcd's distinctions.
 func (r *Requests) TimeoutError(begun time.Time) error {
 	if err := r.host.Superseded(); err != nil {
 		return err
@@ -148,8 +150,8 @@ func (r *Requests) TimeoutError(begun time.Time) error {
 	return ErrTimeout
 }
 
-// Now is what the member's clock shows.
+// Now is the time of the member's clock.
 func (r *Requests) Now() time.Time { return r.clock.Now() }
 
-// Wake has the loop step soon, and propose what is queued.
+// Wake asks for a step of the loop, which proposes the queued commands.
 func (r *Requests) Wake() { r.host.Turn(Loop) }

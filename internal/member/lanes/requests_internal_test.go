@@ -27,11 +27,11 @@ func (l deafLoop) AddReader(*node.Reader) {}
 
 func (l deafLoop) DropReader(*node.Reader) {}
 
-// askedHost is the member around requests.
+// askedHost is a host for Requests.
 type askedHost struct {
 	Host
 	woken    atomic.Int64
-	replaced error // why it serves nothing
+	replaced error // error of a member that serves nothing
 	connects bool
 	needs    level.Level
 	ended    atomic.Bool
@@ -57,12 +57,12 @@ func newAsking() *asking {
 	return a
 }
 
-// ending is how a command ended.
+// ending receives the error with which a command ended.
 type ending chan error
 
 func (e ending) Complete(_ kv.Result, err error) { e <- err }
 
-// Ensure that a command for which no goroutine waits is told of once: by its end, or not at all once it was given up.
+// Ensure that the Completion of a command is called once with its result, or not at all after abandon returned true.
 func TestRequests_Propose(t *testing.T) {
 	put := &kv.Command{Put: &kv.PutOp{Key: []byte("k")}}
 	synctest.Test(t, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestRequests_Propose(t *testing.T) {
 		}
 		table := proposals.New(1, 1, 0)
 		a.Open(deafLoop{table})
-		open := table.Take(1, false).Commands[0] // the session
+		open := table.Take(1, false).Commands[0] // the opening of the session
 		table.Resolve([]consensus.Entry{{Index: 1, Kind: open.Kind, Proposal: open.ID, Payload: open.Payload}},
 			make([]kv.Result, 1))
 		done, given := make(ending, 2), make(ending, 2)
@@ -121,7 +121,7 @@ func TestRequests_Propose(t *testing.T) {
 	})
 }
 
-// readingLoop keeps the readers.
+// readingLoop holds the readers.
 type readingLoop struct {
 	deafLoop
 	mu      *sync.Mutex // a timer drops readers
@@ -147,8 +147,8 @@ func (l readingLoop) take() []*node.Reader {
 	return slices.Collect(maps.Keys(l.readers))
 }
 
-// Ensure that a read for which no goroutine waits is told of once: that it may be done, that it took too long, or not at all once it
-// was given up; and that it is forgotten then.
+// Ensure that the Completion of a read is called once, with success or a timeout, or not at all after abandon returned true;
+// and that the loop forgets the read then.
 func TestRequests_Read(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking()
@@ -180,7 +180,7 @@ func TestRequests_Read(t *testing.T) {
 		if err := <-late; !errors.Is(err, proposals.ErrNoLeader) || len(loop.take()) != 0 {
 			t.Errorf("it took too long: %v, %d readers", err, len(loop.take()))
 		}
-		reader.To.Shown() // just then
+		reader.To.Shown() // at the same moment
 		<-time.After(2 * a.timeout)
 		if len(shown)+len(given)+len(late) != 0 {
 			t.Error("they were told again")
@@ -192,7 +192,7 @@ func TestRequests_Read(t *testing.T) {
 	})
 }
 
-// Ensure that requests which come while the member ends are told of it once, and that nothing of them is left.
+// Ensure that requests that arrive while the member stops are completed once, and that none of them is kept.
 func TestRequests_whileStopping(t *testing.T) {
 	put := &kv.Command{Put: &kv.PutOp{Key: []byte("k")}}
 	a := newAsking()

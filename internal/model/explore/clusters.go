@@ -34,12 +34,12 @@ var (
 	withLiars  = []string{"liar4", "liar5"}
 )
 
-// everywhere is where the full protocol is walked.
+// everywhere returns the clusters on which the full protocol is walked.
 func everywhere() []string {
 	return slices.Concat(fixedClusters, anyChange, withLeases, recovering, withDisks, withLiars)
 }
 
-// Scenarios returns the names of the clusters that can be walked.
+// Scenarios returns the names of the clusters for walks.
 func Scenarios() []string { return slices.Sorted(maps.Keys(scenarios)) }
 
 // scenarios are the clusters of the walks. Footprints are drawn per walk.
@@ -54,7 +54,7 @@ var scenarios = map[string]*model.Scenario{
 	"5to4":      oneChange("5to4", 5, model.Config{Old: five}, model.Config{Old: four}),
 	"3to2":      oneChange("3to2", 3, model.Config{Old: three}, model.Config{Old: memberA | memberB}),
 	"2to3":      oneChange("2to3", 3, model.Config{Old: memberA | memberB, Learners: memberC}, model.Config{Old: three}),
-	// Changes compete: one is rolled back for another, and undone again.
+	// Changes compete: one is rolled back for another one, and undone again.
 	"rollback": {Name: "rollback", Members: 5, Configs: []model.Config{
 		{Old: three, Learners: memberD | memberE}, {Old: four, Learners: memberE},
 		{Old: three | memberE, Learners: memberD}, {Old: memberA | memberB, Learners: memberD | memberE},
@@ -89,21 +89,21 @@ func fixed(name string, members int, c model.Config) *model.Scenario {
 	return &model.Scenario{Name: name, Members: members, Configs: []model.Config{c}, Next: [][]int8{{}}}
 }
 
-// oneChange is a single change and its reverse.
+// oneChange is a scenario with a single change and its reverse.
 func oneChange(name string, members int, from, to model.Config) *model.Scenario {
 	return &model.Scenario{Name: name, Members: members, Configs: []model.Config{from, to, from},
 		Next: [][]int8{{1}, {2}, {1}}}
 }
 
-// leased has members that are patient for different times.
+// leased is a scenario whose members promise leases of different lengths.
 func leased(name string, members int, c model.Config) *model.Scenario {
 	s := fixed(name, members, c)
 	s.Patience = [model.MaxMembers]int8{5, 3, 4, 3, 4}
 	return s
 }
 
-// lying has a client that sends two payloads under one id. Below four voters each payload that one voter holds is held by all
-// who are needed.
+// lying is a scenario with a client that sends two payloads under one id. It needs four voters: with fewer, a superquorum and a
+// recovery quorum are all of the voters that are asked, so that two payloads cannot compete.
 func lying(name string, members int, c model.Config) *model.Scenario {
 	s := fixed(name, members, c)
 	s.Lies[0] = 1

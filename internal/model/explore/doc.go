@@ -1,12 +1,12 @@
-// Package explore looks for broken laws in the model of the protocol (package model): it decides which steps to take, and
-// the model what a step does. Three searches use it:
+// Package explore looks for broken laws in the model of the protocol (package model): it chooses the steps, and the model
+// performs them. Three searches use it:
 //
 //   - Walk takes random walks, biased by macros that queue likely runs of steps. A finding is shrunk and replayed.
 //   - Search goes breadth first through small bounds, with symmetry reduction, until they are complete or too large.
 //   - Mutation drops rules and looks for a broken law. A rule whose absence breaks nothing is marked as redundant with the
 //     reason, or the walks are too weak: the table in docs/simulation.md says which.
 //
-// It knows no rule of the protocol itself, and it checks no law. The main types are Finding, WalkOptions and Mutation.
+// It does not know any rule of the protocol, and it checks no law. The main types are Finding, WalkOptions and Mutation.
 //
 // Invariants:
 //  1. The seed and the number of a walk decide it.

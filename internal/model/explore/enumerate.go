@@ -2,7 +2,7 @@ package explore
 
 import "github.com/quorate/quorate/internal/model"
 
-// actions lists what is worth trying in a state of a bound.
+// actions lists the actions that are worth trying in a state of a bound.
 func (b *search) actions(s *model.State, out []model.Action) []model.Action {
 	out = b.sends(s, out)
 	for i := range int8(b.m.Scenario.Members) {
@@ -39,7 +39,7 @@ func (b *search) actions(s *model.State, out []model.Action) []model.Action {
 	return out
 }
 
-// sends lists new attempts: one view for each term that a member is in.
+// sends lists the new attempts: one view for each term that a member is in.
 func (b *search) sends(s *model.State, out []model.Action) []model.Action {
 	slot := int8(-1)
 	var of [model.MaxProposals]int8

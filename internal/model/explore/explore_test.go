@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/model"
 )
 
-// Ensure that the full rules keep every law in walks over every cluster, and that the walks meet what they are for.
+// Ensure that the full rules keep every law in walks over every cluster, and that the walks reach the events that they aim at.
 func TestWalk_fullRules(t *testing.T) {
 	f, st, err := Walk(WalkOptions{Seed: 1, Walks: 40_000})
 	if err != nil {
@@ -87,13 +87,13 @@ func TestMutations_found(t *testing.T) {
 	}
 }
 
-// replayUnder runs the trace of a finding under other rules, and returns what breaks.
+// replayUnder runs the trace of a finding under other rules, and returns the law that breaks.
 func replayUnder(f *Finding, r rules.Set) string {
 	_, broken := replay(model.New(f.model.Scenario, r), f.trace)
 	return broken
 }
 
-// first is what the first so many walks find, or the fixed trace.
+// first returns the finding of the first so many walks, or of the fixed trace.
 func first(t *testing.T, mu *Mutation, walks uint64) *Finding {
 	t.Helper()
 	if scripts[mu.Dropped()] != nil {
@@ -123,7 +123,8 @@ func named(t *testing.T, name string) *Mutation {
 	return nil
 }
 
-// Ensure that every rule of the model has a row in the table, and that each row says what is expected, here and in the document.
+// Ensure that every rule of the model has a row in the table, and that each row states the expected result, here and in the
+// document.
 func TestMutations_complete(t *testing.T) {
 	document, err := os.ReadFile("../../../docs/simulation.md")
 	if err != nil {
@@ -156,7 +157,7 @@ func TestMutations_complete(t *testing.T) {
 	}
 }
 
-// Ensure that a small bound is searched to its end, and that a search finds what a dropped rule breaks.
+// Ensure that a small bound is searched to its end, and that a search finds the law that a dropped rule breaks.
 func TestSearch_least(t *testing.T) {
 	f, res, err := Search("least", rules.Set{}, 1_000_000, 0)
 	if err != nil || f != nil || !res.Complete {
@@ -174,7 +175,7 @@ func TestSearch_least(t *testing.T) {
 	}
 }
 
-// Ensure that what makes no sense is refused with the names that do.
+// Ensure that an unknown name is refused with the list of known names.
 func TestWalk_unknown(t *testing.T) {
 	for _, o := range []WalkOptions{{}, {Walks: 1, Profile: "x"}, {Walks: 1, Clusters: []string{"n9"}}} {
 		if _, _, err := Walk(o); err == nil {

@@ -11,7 +11,7 @@ import (
 
 // Finding is a broken law with a shrunk trace that breaks it.
 type Finding struct {
-	Broken string // the law's name, a colon, and what was seen
+	Broken string // the law's name, a colon, and the observation
 	Walk   uint64
 	model  *model.Model
 	trace  []model.Action
@@ -29,7 +29,7 @@ func (f *Finding) Cluster() string { return f.model.Scenario.Name }
 // keyNames are the names of sets of keys.
 var keyNames = [...]string{"-", "a", "b", "ab"}
 
-// Print writes a finding as a trace that can be read.
+// Print writes a finding as a readable trace.
 func (f *Finding) Print(out io.Writer) {
 	m := f.model
 	sc := m.Scenario
@@ -64,7 +64,7 @@ func law(finding string) string {
 	return name
 }
 
-// replay runs the possible actions of a trace and returns them, up to a broken law.
+// replay runs the possible actions of a trace, up to a broken law, and returns both.
 func replay(m *model.Model, trace []model.Action) ([]model.Action, string) {
 	var s model.State
 	m.Begin(&s)
@@ -109,7 +109,7 @@ func shrink(m *model.Model, trace []model.Action, broken string) ([]model.Action
 	return trace, broken
 }
 
-// shrinkPairs removes two steps that only make sense together.
+// shrinkPairs removes pairs of steps that only make sense together.
 func shrinkPairs(trace *[]model.Action, try func([]model.Action) bool) (shorter bool) {
 	for i := 0; i < len(*trace) && len(*trace) < 60; i++ {
 		for k := i + 1; k < len(*trace); k++ {

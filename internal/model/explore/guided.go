@@ -5,7 +5,7 @@ import (
 	"github.com/quorate/quorate/internal/model"
 )
 
-// The macros here read, and aim at what only a long story leads to.
+// The macros here are reads, and states that only long stories reach.
 
 func (w *walker) readMacro(k macro) {
 	r := &w.s.R
@@ -99,7 +99,7 @@ func (w *walker) rareMacro(k macro) {
 	}
 }
 
-// guided macros aim at what only a long story leads to.
+// guided queues macros that aim at states that only long stories reach.
 func (w *walker) guided(k macro) {
 	s := w.s
 	switch k {
@@ -155,7 +155,7 @@ func (w *walker) guided(k macro) {
 	}
 }
 
-// readBegins lets a member read whose log has much that it does not know to be committed.
+// readBegins begins a read at a member whose log has many entries that the member does not know to be committed.
 func (w *walker) readBegins() {
 	s := w.s
 	open := func(i int8) int8 { return s.M[i].Log.N - s.M[i].Commit }

@@ -8,8 +8,8 @@ import (
 import "math/rand/v2"
 
 // A walk mixes single steps with macros. A macro queues a likely run of steps (a fast round, an election, a round of
-// replication), any of which may be left out, so that deep states are met often. Each walk draws its own weights, some
-// of them zero (swarm testing), and its own footprints.
+// replication), any of which may be left out, so that deep states are reached often. Each walk draws its own weights, some of
+// them zero (swarm testing), and its own footprints.
 type walker struct {
 	m      *model.Model
 	s      *model.State
@@ -20,7 +20,7 @@ type walker struct {
 	lose   int // per cent of the fast rounds whose Propose is lost
 	trace  []model.Action
 	plan   []macro // macros to run before the weights apply
-	away   int8    // a member that hears nobody for a while, or -1
+	away   int8    // a member that receives no message for a while, or -1
 }
 
 type macro int
@@ -33,20 +33,20 @@ const (
 	orphanRound
 	election
 	replication
-	partial // one append of the newest leader to one member, a random part of its log
-	touch   // the newest leader makes its term known, not its entries
-	settle  // replicate, commit, tell, apply
+	partial // one append of the newest leader to one member: a random part of its log
+	touch   // the newest leader sends its term, without entries
+	settle  // replicate, commit, send the commit index, apply
 	commits
 	applies
 	inference
-	lateAppend // of any term
+	lateAppend // an append of any term
 	crashOne
 	crashAll
-	report // of orphans
+	report // a report of orphans
 	changeOne
 	changeRound
-	deliver // a record or proposal of any slot, at any member, late
-	finish  // a proposer reads its answers
+	deliver // a record or proposal of any slot, to any member, late
+	finish  // a proposer counts its answers
 	singleVote
 	singleWin
 	hint
@@ -58,15 +58,15 @@ const (
 	leaseRound
 	ticks
 	surviveOne
-	isolate    // the reader, a leader, or anybody, until heal
-	heal       //
-	ownAppend  // a member gets more of the log of the term that it is in
-	readBegins // a read is asked and nothing is confirmed
+	isolate // the reader, a leader, or any member, until heal
+	heal
+	ownAppend  // a member receives more of the log of its own term
+	readBegins // a read begins and is not confirmed
 	readEnds   // every way to confirm it is tried
-	leaderRead // a member that believes to lead reads
+	leaderRead // a member that considers itself leader reads
 	whisper    // pre-votes reach the reader, wherever it is
 	comeback   // a former leader is elected
-	tellPart   // members get parts of the newest log, with the commit index
+	tellPart   // members receive parts of the newest log, with the commit index
 	macros
 )
 
@@ -83,7 +83,7 @@ func (w *walker) push(a model.Action) {
 	}
 }
 
-// unheard reports whether an action is a message to the member that hears nobody.
+// unheard reports whether an action is a message to the isolated member.
 func (w *walker) unheard(a model.Action) bool {
 	switch a.Kind {
 	case model.Receive, model.PreVote, model.Snapshot:
@@ -99,7 +99,7 @@ func (w *walker) shuffle(from int) {
 	w.r.Shuffle(len(q), func(i, j int) { q[i], q[j] = q[j], q[i] })
 }
 
-// leader picks a member that believes to lead, the newest term mostly, or -1.
+// leader picks a member that considers itself leader, mostly the one of the newest term, or -1.
 func (w *walker) leader() int8 {
 	best := int8(-1)
 	for i := range w.members() {
@@ -196,7 +196,7 @@ func (w *walker) fastRound(k macro) {
 	w.push(model.Action{Kind: model.Decide, A: slot})
 }
 
-// lie sends a second payload under the id and at the revision of the first; each member hears one of the two.
+// lie sends a second payload under the id and at the revision of the first one; each member receives one of the two.
 func (w *walker) lie(slot, other, leader int8, sent model.Action) {
 	sent.A, sent.M = other, 1
 	w.always(sent)
@@ -214,7 +214,7 @@ func (w *walker) lie(slot, other, leader int8, sent model.Action) {
 	w.push(model.Action{Kind: model.Decide, A: other})
 }
 
-// revision is mostly the next one after all that a member knows.
+// revision is mostly the next one above all revisions that a member knows.
 func (w *walker) revision(i int8) int8 {
 	x := &w.s.M[i]
 	st := w.m.Applied(x)
@@ -306,7 +306,7 @@ func (w *walker) settle(l, t, full int8) {
 	}
 }
 
-// between draws an index above low, mostly the highest.
+// between draws an index above low, mostly the highest one.
 func (w *walker) between(low, high int8) int8 {
 	if high > low && w.chance(40) {
 		return low + 1 + w.n(int(high-low))
@@ -362,7 +362,7 @@ func (w *walker) memberStep(k macro) {
 	}
 }
 
-// crash restarts a member with its store as it is, empty, or anywhere between.
+// crash restarts a member with its store as it is, empty, or at an index between.
 func (w *walker) crash(i int8) {
 	x := &w.s.M[i]
 	at := pick(w, 0, x.Applied, w.n(int(x.Applied)+1))

@@ -8,13 +8,13 @@ import (
 	"github.com/quorate/quorate/internal/model"
 )
 
-// Mutation drops a rule, or several, and says what the design expects of that.
+// Mutation drops one or several rules, and states the result that the design expects.
 type Mutation struct {
 	Drops    []rules.Rule
-	Clusters []string // where to walk; nil: clusters that do not change
+	Clusters []string // clusters for the walks; nil: clusters that do not change
 	Profile  string   // kind of walk; empty: drawn
-	Breaks   bool     // a law must break
-	Why      string   // if none does: why the rule is redundant
+	Breaks   bool     // the design expects that a law breaks
+	Why      string   // if none is expected to: the reason for which the rule is redundant
 }
 
 // Mutations returns the table of mutations.
@@ -27,7 +27,7 @@ func Mutations() []Mutation {
 	return all
 }
 
-// Dropped is what a mutation is called after: the names of its rules, with commas between them.
+// Dropped returns the name of a mutation: the names of its rules, with commas between them.
 func (mu *Mutation) Dropped() string {
 	names := make([]string, len(mu.Drops))
 	for i, rule := range mu.Drops {
@@ -36,7 +36,7 @@ func (mu *Mutation) Dropped() string {
 	return strings.Join(names, ", ")
 }
 
-// Options are the walks that look for what the mutation breaks.
+// Options are the walks that look for a law that the mutation breaks.
 func (mu *Mutation) Options(seed uint64) WalkOptions {
 	o := WalkOptions{Rules: rules.Without(mu.Drops...), Clusters: mu.Clusters, Profile: mu.Profile, Seed: seed}
 	if o.Clusters == nil {
@@ -45,8 +45,8 @@ func (mu *Mutation) Options(seed uint64) WalkOptions {
 	return o
 }
 
-// Try walks until a law breaks or the time is over. A rule whose absence shows only after four terms, too deep for the
-// walks, has a fixed trace.
+// Try walks until a law breaks or the time is over. A rule whose absence shows only after four terms, too deep for the walks,
+// has a fixed trace.
 func (mu *Mutation) Try(seed uint64, limit time.Duration) (*Finding, Stats, error) {
 	o := mu.Options(seed)
 	o.Time = limit

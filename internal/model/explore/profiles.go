@@ -41,7 +41,7 @@ func (w *walker) prepare(r rules.Set, base *model.Scenario, prof profile) {
 	w.aim(w.choose(&sc, prof))
 }
 
-// bound leaves out what the scenario cannot do.
+// bound fits the weights of macros to the scenario: macros that it does not allow get zero.
 func (w *walker) bound(sc *model.Scenario) {
 	if len(sc.Configs) > 1 && !sc.Recovers {
 		w.weight[changeOne]++
@@ -74,7 +74,7 @@ func (w *walker) choose(sc *model.Scenario, prof profile) profile {
 	return profile(w.r.IntN(int(leasing)))
 }
 
-// some plans between low and high macros out of a choice.
+// some plans between low and high macros, drawn from choice.
 func (w *walker) some(low, high int, choice ...macro) {
 	for range low + w.r.IntN(high-low+1) {
 		w.plan = append(w.plan, pick(w, choice...))
@@ -190,9 +190,9 @@ func (w *walker) planRivals() {
 	w.drop = pick(w, 0, 5, 15)
 }
 
-// planForeignCommit brings a follower that still follows a deposed leader to learn, by the pre-vote of a member that fell,
-// what only a later leader committed; and lets it read meanwhile. The shape is that of the stale read which a review found
-// by reading: no walk that knew nothing of it had met it.
+// planForeignCommit makes a follower that still follows a deposed leader learn the commit index of a later leader, from the
+// pre-vote of a former leader, and read meanwhile. The shape is that of a stale read that a review found by reading: no walk
+// without this plan had reached it.
 func (w *walker) planForeignCommit() {
 	w.some(1, 3, slowRound)
 	w.some(1, 1, partial)
@@ -221,7 +221,7 @@ func (w *walker) planForeignCommit() {
 	}
 }
 
-// planLease lets a leader keep its lease while another is elected, and both serve.
+// planLease makes a leader keep its lease while another one is elected, and both serve.
 func (w *walker) planLease() {
 	w.some(1, 1, fastRound, slowRound)
 	w.some(1, 1, settle)
@@ -241,7 +241,7 @@ func (w *walker) planLease() {
 	w.quiet(report, snapshots, orphanRound, crashAll)
 }
 
-// planRead lets a read wait while leaders change.
+// planRead makes a read wait while leaders change.
 func (w *walker) planRead() {
 	if w.chance(50) {
 		return

@@ -5,8 +5,8 @@ import (
 	"github.com/quorate/quorate/internal/model"
 )
 
-// scripts are traces for mutations whose absence needs more terms than the walks reach. With every rule on, the marked step
-// is refused and nothing breaks.
+// scripts are traces for mutations whose absence needs more terms than the walks reach. With every rule on, the marked step is
+// refused and nothing breaks.
 var scripts = map[string]func() *Finding{
 	"leader-no-pool-keys":  func() *Finding { return poolScript([model.MaxProposals]uint8{1, 2, 1}, 7) },
 	"leader-no-pool-order": func() *Finding { return poolScript([model.MaxProposals]uint8{1, 1, 2}, 5) },
@@ -24,8 +24,8 @@ var (
 	}
 )
 
-// endsScript: C finds P1, of the slow path, committed by itself and answers; neither A, the leader, nor B knows. A read of A
-// that B confirms afterwards must not be handed out. A read before that told A how far the disks of B and C were.
+// endsScript: C infers that P1, of the slow path, has committed, and answers; neither A, the leader, nor B knows. A read of A
+// that B confirms afterwards must not be handed out. An earlier read had told A the ends of the logs on the disks of B and C.
 func endsScript(cluster string, before, after []model.Action) *Finding {
 	sc := *scenarios[cluster]
 	sc.Proposals, sc.MaxTerm, sc.Footprint = 2, 2, [model.MaxProposals]uint8{1, 2}
@@ -50,9 +50,10 @@ func endsScript(cluster string, before, after []model.Action) *Finding {
 	return &Finding{model: model.New(&sc, rules.Set{}), trace: append(trace, read(after)...)}
 }
 
-// poolScript: four voters. A (term 1) answers P0@5 fast; only B holds its record. B (term 2) is elected without recovering
-// P0, C and D hold the orphan P1@4, and B answers P2 fast against its own pool: the marked step. C (term 3) recovers P1 and P2
-// and replaces P2 on B by P1 before it fails. B (term 4), with the votes of A and D, finds two holders of P0 and two of P2.
+// poolScript: four voters. A (term 1) answers P0@5 fast; only B holds its record. B (term 2) is elected without recovering P0,
+// C and D hold the orphan P1@4, and B answers P2 fast although its own pool conflicts: the marked step. C (term 3) recovers P1
+// and P2 and replaces P2 on B by P1 before it fails. B (term 4), with the votes of A and D, finds two holders of P0 and two of
+// P2.
 func poolScript(footprint [model.MaxProposals]uint8, revision int8) *Finding {
 	sc := *scenarios["n4"]
 	sc.Proposals, sc.MaxTerm, sc.Footprint = 3, 4, footprint
@@ -77,8 +78,8 @@ func poolScript(footprint [model.MaxProposals]uint8, revision int8) *Finding {
 }
 
 // payloadScript: a client sends P0 and P0', of other keys, under one id. A (term 1) answers P0@2 fast, C holds its record. D
-// (term 2) answers P0'@3, of which B holds the record, and A, too, though its log holds P0: the marked step. C (term 3), with
-// the votes of A and B, finds two holders of either.
+// (term 2) answers P0'@3, whose record B holds, and A, too, though its log has P0: the marked step. C (term 3), with the votes
+// of A and B, finds two holders of either.
 func payloadScript() *Finding {
 	sc := *scenarios["liar4"]
 	sc.Proposals, sc.MaxTerm, sc.Footprint, sc.Lies = 1, 3, [model.MaxProposals]uint8{1}, [model.MaxProposals]uint8{2}

@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/internal/model"
 )
 
-// bounds are the small worlds that are searched breadth first, all with three voters. Steps are coarser than in a walk: a
-// leader commits as far as it can, and members apply, and proposers read their answers, at once.
+// bounds are the small worlds that are searched breadth first, all with three voters. Steps are coarser than in a walk: at
+// once, a leader commits as far as it can, members apply, and proposers count their answers.
 var bounds = map[string]*model.Scenario{
 	"least":     bounded("least", 0, 2, []int8{2}, 1),
 	"one2":      bounded("one2", 1, 2, []int8{2, 3}, 1),
@@ -24,7 +24,7 @@ var bounds = map[string]*model.Scenario{
 	"read3":     withReads(bounded("read3", 1, 3, []int8{2}, 1)),
 }
 
-// bounded has one proposal on key a, or proposals with the given footprints.
+// bounded is a bound with one proposal on key a, or proposals with the given footprints.
 func bounded(name string, crashes, terms int8, revisions []int8, attempts int8, footprints ...uint8) *model.Scenario {
 	s := fixed(name, 3, model.Config{Old: three})
 	if len(footprints) == 0 {
@@ -43,8 +43,8 @@ func withReads(s *model.Scenario) *model.Scenario {
 // Bounds returns the names of the bounds.
 func Bounds() []string { return slices.Sorted(maps.Keys(bounds)) }
 
-// SearchResult tells how far a search came. All states that are reached in fewer than Depth steps were visited; if
-// Complete, all states.
+// SearchResult is how far a search came. It visited all states that are reached in fewer than Depth steps; if Complete, all
+// states.
 type SearchResult struct {
 	States, Transitions int
 	Depth               int
@@ -52,7 +52,7 @@ type SearchResult struct {
 	Elapsed             time.Duration
 }
 
-// search is a breadth-first search that remembers how each state was reached.
+// search is a breadth-first search that remembers how it reached each state.
 type search struct {
 	m      *model.Model
 	seen   map[uint64]struct{}
@@ -67,7 +67,7 @@ type found struct {
 	packed []byte
 }
 
-// Search goes through a bound under rules, until it is complete, most states were seen, or the time is over.
+// Search visits the states of a bound under rules, until all are visited, or most states, or the time is over.
 func Search(name string, r rules.Set, most int, limit time.Duration) (*Finding, SearchResult, error) {
 	sc := bounds[name]
 	if sc == nil {
@@ -108,7 +108,7 @@ func (b *search) expand(n *found, next []found) ([]found, *Finding) {
 	b.acts = b.actions(&s, b.acts[:0])
 	c := s
 	for _, a := range b.acts {
-		ok, bad := b.m.Step(&c, a) // what is not possible leaves c as it is
+		ok, bad := b.m.Step(&c, a) // an impossible action leaves c as it is
 		if !ok {
 			continue
 		}
@@ -133,7 +133,7 @@ func (b *search) expand(n *found, next []found) ([]found, *Finding) {
 	return next, nil
 }
 
-// finding rebuilds the way to a state, with the steps that were taken at once.
+// finding rebuilds the path to a state, with the steps that were taken at once.
 func (b *search) finding(id int32, broken string) *Finding {
 	var way []model.Action
 	for i := id; i > 0; i = b.parent[i] {
@@ -160,8 +160,8 @@ func (b *search) finding(id int32, broken string) *Finding {
 	return &Finding{Broken: broken, model: b.m, trace: trace}
 }
 
-// atOnceActions are the steps that a search takes at once: members apply what they know to be committed, proposers read the
-// answers that are there.
+// atOnceActions are the steps that a search takes at once: members apply the entries that they know to be committed, and
+// proposers count the answers that are there.
 func (b *search) atOnceActions(s *model.State) (all []model.Action) {
 	for i := range int8(b.m.Scenario.Members) {
 		all = append(all, model.Action{Kind: model.Apply, A: i, C: s.M[i].Commit})

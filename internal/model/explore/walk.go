@@ -15,7 +15,7 @@ type profile int
 
 const (
 	anything      profile = iota
-	churn                 // acknowledged proposals, then elections and partial replication without commits
+	churn                 // reported proposals, then elections and partial replication without commits
 	skipping              // records without a leader's entry, slow proposals, skipped entries and retries
 	oldTerms              // half-lost fast rounds of an old term meet fast rounds of a new one
 	changes               // configuration rounds between the fast rounds
@@ -24,7 +24,7 @@ const (
 	foreignCommit         // reads while commit knowledge of later terms comes in by pre-votes of restarted members
 	leasing               // lease rounds, elections, transfers, reads
 	losing                // recovery from a lost quorum
-	diskless              // disks that are lost, or come back old
+	diskless              // disks that are lost, or replaced by old copies
 	profiles
 )
 
@@ -34,25 +34,25 @@ var profileNames = [profiles]string{"anything", "churn", "skipping", "old-terms"
 // Profiles returns the names of the kinds of walks.
 func Profiles() []string { return profileNames[:] }
 
-// WalkOptions says where and how long to walk.
+// WalkOptions say where and how long to walk.
 type WalkOptions struct {
 	Rules    rules.Set
 	Clusters []string // names; empty: all
 	Profile  string   // of Profiles; empty: drawn for each walk
 	Seed     uint64
 	First    uint64        // number of the first walk
-	Walks    uint64        // how many; 0: until the time is over
+	Walks    uint64        // number of walks; 0: until the time is over
 	Time     time.Duration // 0: without limit
 	Length   int           // mean number of steps; 0: 70
 }
 
-// Stats counts the work of a run of walks.
+// Stats counts the events of a run of walks.
 type Stats struct {
 	Walks, Steps                             int64
 	Fast, Slow, Aborted, Elections, Inferred int64
 	Hints, Reads, Snapshots                  int64
 	Recoveries, Disks                        int64
-	Lies                                     int64 // other payloads that a voter recorded
+	Lies                                     int64 // second payloads that a voter recorded
 	Skipped                                  int64 // walks with a skipped entry in the committed log
 	Changes                                  int64 // configuration entries committed
 	Elapsed                                  time.Duration
@@ -177,7 +177,7 @@ func (w *walker) walk(steps int) string {
 	return ""
 }
 
-// someQuorum returns the votes of a candidate, or fewer that are still a quorum.
+// someQuorum returns the votes of a candidate, or fewer votes that are still a quorum.
 func (w *walker) someQuorum(i int8) uint8 {
 	x := &w.s.M[i]
 	votes := x.Votes

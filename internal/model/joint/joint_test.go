@@ -10,13 +10,13 @@ import (
 
 var (
 	old    = []int{0, 1, 2}
-	third  = []int{0, 1, 3} // a voter is replaced
-	most   = []int{0, 3, 4} // two of three are
+	third  = []int{0, 1, 3} // one voter is replaced
+	most   = []int{0, 3, 4} // two of three voters are replaced
 	couple = []int{0, 1}
 	other  = []int{0, 2}
 )
 
-// Ensure that what ships keeps every law in all states of a bound, with one election after the first.
+// Ensure that the shipped protocols keep every law in all states of a bound, with one election after the first.
 func TestRun_holds(t *testing.T) {
 	for _, c := range []struct {
 		protocol joint.Protocol
@@ -37,7 +37,7 @@ func TestRun_holds(t *testing.T) {
 	}
 }
 
-// Ensure that laws break where they must: the checks see it.
+// Ensure that the laws break for the wrong variants: the checks detect it.
 func TestRun_breaks(t *testing.T) {
 	for _, c := range []struct {
 		protocol joint.Protocol
@@ -57,8 +57,9 @@ func TestRun_breaks(t *testing.T) {
 	}
 }
 
-// Ensure that with joint, too, a new leader that has committed nothing may not take a change back: the one before may have logged
-// C(new), and is elected again by those who have not heard of it. It takes two elections, beyond what a test can search.
+// Ensure that with joint, too, a new leader that has committed nothing must not take a change back: the leader before it may
+// have logged C(new), and may be elected again by members without that entry. It takes two elections, beyond what a test can
+// search.
 func TestPlay_anyLeader(t *testing.T) {
 	steps := []string{
 		"A logs C(old,new)", "B receives the log of term 1 up to 2", "D receives the log of term 1 up to 2", "A commits",
@@ -80,15 +81,16 @@ func TestPlay_anyLeader(t *testing.T) {
 	if _, err = joint.Play(search, steps); err == nil || !strings.Contains(err.Error(), "taken back") {
 		t.Errorf("where voters show it: got %v, want that the change is not taken back", err)
 	}
-	// Where they do show it, because D and E have nothing of the change, the leader before cannot have logged C(new).
+	// If the voters show it, because D and E have no entry of the change, the earlier leader cannot have logged C(new).
 	steps = slices.Concat(steps[:2], steps[5:11])
 	if r, err = joint.Play(search, append(steps, "E receives the log of term 2 up to 4")); err != nil || r.Broken != "" {
 		t.Errorf("where voters show it: got %v, %v; want that the change is taken back", r, err)
 	}
 }
 
-// Ensure what ADR 63 says of activate with no entry after it: preferring who has switched leaves members that nobody can lead,
-// before anybody is switched off and afterwards; the entry after it, or votes that tell what has committed, leave none.
+// Ensure the results of ADR 63 on activate with no entry after it: a preference for switched members can leave members that
+// cannot elect a leader, before members are switched off and afterwards. With the entry after it, or with votes that carry the
+// commit index, there are no such states.
 func TestRun_switchedOff(t *testing.T) {
 	for _, c := range []struct {
 		protocol joint.Protocol
@@ -116,8 +118,9 @@ func TestRun_switchedOff(t *testing.T) {
 	}
 }
 
-// Ensure that most of the old with most of the new voters can elect a leader at any time, for everybody may stand whose log the
-// others need; and that it takes that: a newcomer may have the best log, which does not say that it is a voter (ADR 66).
+// Ensure that a majority of the old voters with a majority of the new ones can elect a leader at any time, because any member
+// may stand whose log the others need; and that this rule is needed: a newcomer may have the best log, which does not say that
+// it is a voter (ADR 66).
 func TestRun_alive(t *testing.T) {
 	for _, c := range []struct {
 		protocol joint.Protocol
@@ -144,7 +147,7 @@ func TestRun_alive(t *testing.T) {
 	}
 }
 
-// Ensure that a search that makes no sense is an error.
+// Ensure that an invalid search is an error.
 func TestRun_refused(t *testing.T) {
 	for _, o := range []joint.Search{
 		{Protocol: "raft", Back: joint.NoWay, Old: old, New: third},

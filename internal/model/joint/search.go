@@ -19,74 +19,74 @@ const (
 	Activate   Protocol = "activate"
 	Apply      Protocol = "apply"
 	// Switched is the experiment of ADR 63: Activate with no entry after it. A member that knows of the commit has switched,
-	// and keeps that over a crash. Once a leader has heard it of a majority of the new voters, members that leave may be
-	// switched off. Votes do not tell what has committed: a member that has switched refuses a candidate with an equal log
-	// that has not.
+	// and keeps that over a crash. Once a majority of the new voters has reported it to the leader, members that leave may be
+	// switched off. Votes do not carry the commit index: a switched member refuses a candidate with an equal log that has not
+	// switched.
 	Switched Protocol = "activate-switched"
-	// SwitchedNew is the same, where new voters alone refuse.
+	// SwitchedNew is the same, but only new voters refuse.
 	SwitchedNew Protocol = "activate-switched-new"
-	// SwitchedTold is the same, where votes tell what has committed, and nobody refuses for it.
+	// SwitchedTold is the same, but votes carry the commit index, and no voter refuses for it.
 	SwitchedTold Protocol = "activate-switched-told"
-	// Direct logs C(new) at once, in force at append: it has no place where both majorities are asked, and is wrong.
+	// Direct logs C(new) at once, in force at append: it has no stage in which both majorities are asked, and is wrong.
 	Direct Protocol = "direct"
 )
 
-// Way is when a leader may append C(old) again, which takes a joint change back.
+// Way is the condition under which a leader may append C(old) again, which takes a joint change back.
 type Way string
 
 // The ways back.
 const (
 	NoWay Way = "none"
-	// Committed is what ships: the leader has committed an entry of its own term, C(new) is not in its log, and with
+	// Committed is the shipped rule: the leader has committed an entry of its own term, C(new) is not in its log, and with
 	// joint-early it does not know that C(old,new) has committed.
 	Committed Way = "committed"
 	// AnyLeader is the same without an entry of its own term.
 	AnyLeader Way = "any-leader"
-	// Unseen is AnyLeader where those who elected the leader show that C(old,new) had not committed.
+	// Unseen is AnyLeader if the votes for the leader show that C(old,new) had not committed.
 	Unseen Way = "unseen"
-	// OldElects lets a majority of the old voters elect a leader that has C(old,new), and that leader takes it back.
+	// OldElects lets a majority of the old voters elect a leader that has C(old,new), and that leader take the change back.
 	OldElects Way = "old-elects"
 )
 
-// Search is what to look at.
+// Search says which states to visit, and which question to ask in them.
 type Search struct {
 	Protocol  Protocol
 	Back      Way
-	Old, New  []int // voters, by number; 0 leads term 1
-	Campaigns int   // candidacies after term 1
-	// SwitchOff looks at what is left once a change is settled and those who leave are switched off: every majority of the new
-	// voters must be able to elect a leader, and before that all members together. For activate and its kin.
+	Old, New  []int // voters, by number; member 0 leads term 1
+	Campaigns int   // number of candidacies after term 1
+	// SwitchOff asks, once a change is settled and the leaving members are switched off, whether every majority of the new
+	// voters can elect a leader, and before that, whether all members together can. For activate and its variants.
 	SwitchOff bool
-	// OnlyVotersStand keeps a member from being a candidate that is no voter of the configuration in force at it. What ships
-	// lets such a member stand, without counting itself (ADR 66).
+	// OnlyVotersStand forbids candidates that are not voters in the configuration in force at them. The shipped rule lets such
+	// a member stand, without counting its own vote (ADR 66).
 	OnlyVotersStand bool
-	// Alive looks at all members that are most of the old and of the new voters: they must be able to elect a leader.
+	// Alive asks whether any set of members with a majority of the old and of the new voters can elect a leader.
 	Alive  bool
-	States int // at most so many are visited; zero: all
+	States int // limit of visited states; zero: none
 	Limit  time.Duration
 }
 
-// Result is what was found.
+// Result is the outcome of a search.
 type Result struct {
 	States, Depth int
 	Complete      bool     // all states were visited
-	Broken        string   // the law that broke, or nothing
-	Steps         []string // the shortest way there
+	Broken        string   // the law that broke, or empty
+	Steps         []string // the shortest path to it
 }
 
-// ErrSearch is returned for a search that is none.
+// ErrSearch is returned for an invalid search.
 var ErrSearch = errors.New("joint: invalid search")
 
 type search struct {
 	protocol  Protocol
 	back      Way
 	off       bool
-	voters    bool // nobody else stands
+	voters    bool // only voters stand
 	alive     bool
 	old, new  set
 	members   int
 	campaigns int8
-	turns     [][mostMembers]int // renamings that change nothing
+	turns     [][mostMembers]int // renamings of members that change nothing
 	seed      maphash.Seed
 	seen      map[uint64]struct{}
 	parents   []int32
@@ -98,7 +98,7 @@ type node struct {
 	s  state
 }
 
-// Run visits states breadth first.
+// Run visits states breadth first until a law breaks, all states are visited, or a limit is reached. The error is ErrSearch.
 func Run(o Search) (Result, error) {
 	b, err := begin(o)
 	if err != nil {
@@ -145,8 +145,8 @@ func Run(o Search) (Result, error) {
 	return r, nil
 }
 
-// Play takes steps by their text, in order, and tells which law breaks at the last one. A step that is not possible is an
-// error.
+// Play takes steps by their text, in order, and returns the law that breaks at the last one. An unknown or impossible step is
+// an error.
 func Play(o Search, steps []string) (Result, error) {
 	b, err := begin(o)
 	if err != nil {
@@ -210,7 +210,7 @@ func begin(o Search) (*search, error) {
 	return b, nil
 }
 
-// first is a cluster whose leader 0 of term 1 has committed its first entry, which all members have.
+// first is the state of a cluster whose leader 0 of term 1 has committed its first entry, which all members have.
 func (b *search) first() (s state) {
 	s.leads[1] = 1
 	s.sent[1].add(entry{noop, 1})
@@ -223,7 +223,7 @@ func (b *search) first() (s state) {
 	return s
 }
 
-// renamings are the ways to rename members so that nothing changes: members that are in the same sets, but for the first.
+// renamings are the permutations of members that change nothing: of members in the same sets, without the first member.
 func (b *search) renamings() (all [][mostMembers]int) {
 	same := func(i, k int) bool {
 		return b.old.has(i) == b.old.has(k) && b.new.has(i) == b.new.has(k) && (i == 0) == (k == 0)
@@ -245,7 +245,7 @@ func (b *search) renamings() (all [][mostMembers]int) {
 	return all
 }
 
-// key is the same for states that differ in names only.
+// key is equal for states that differ only in the names of members.
 func (b *search) key(s *state) uint64 {
 	least := uint64(0)
 	for n, turn := range b.turns {
@@ -280,7 +280,7 @@ func turned(s set, turn *[mostMembers]int, members int) (t set) {
 	return t
 }
 
-// way tells how a state was reached.
+// way returns the steps that led to a state.
 func (b *search) way(id int32) (lines []string) {
 	for ; id > 0; id = b.parents[id] {
 		lines = append(lines, b.steps[id].String())

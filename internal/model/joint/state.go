@@ -8,12 +8,12 @@ const (
 	mostTerms   = 4
 )
 
-// kind is what an entry is.
+// kind is the kind of an entry.
 type kind int8
 
 const (
 	nothing kind = iota
-	noop         // of a new leader; later ones stand for writes
+	noop         // first entry of a new leader; later ones stand for writes
 	both         // C(old,new)
 	leave        // C(new)
 	back         // C(old): the change is aborted
@@ -49,7 +49,7 @@ func (l *journal) cut(index int8) {
 	}
 }
 
-// shared returns how far two logs are equal.
+// shared returns the length of the longest common prefix of two logs.
 func (l *journal) shared(o *journal) int8 {
 	n := min(l.n, o.n)
 	for i := range n {
@@ -94,25 +94,26 @@ type member struct {
 	voted   bool // in its term
 	log     journal
 	role    role
-	commit  int8 // as it knows; two-entry protocols: of a leader only, others do not need it
+	commit  int8 // as the member knows; two-entry protocols: of a leader only, the others do not need it
 	votes   set  // candidate
-	lacked  set  // candidate: who voted for it and had no C(old,new)
-	unseen  bool // leader: so many that C(old,new) had not committed, and never will in an earlier term
-	applied int8 // protocol apply: up to where
-	told    set  // leader: who has said that it has switched
+	lacked  set  // candidate: its voters without C(old,new)
+	unseen  bool // leader: so many lacked it that C(old,new) had not committed, and never will in an earlier term
+	applied int8 // protocol apply: last applied index
+	told    set  // leader: members that reported that they have switched
 }
 
-// state is a state of all. sent[t] is what the leader of term t ever had; held[t][i] is how far member i acknowledged it.
+// state is the state of the cluster. sent[t] is the longest log that the leader of term t ever had; held[t][i] is the index up
+// to which member i acknowledged it.
 type state struct {
 	m         [mostMembers]member
 	sent      [mostTerms + 1]journal
-	leads     [mostTerms + 1]int8 // plus one
+	leads     [mostTerms + 1]int8 // leader of each term, plus one; zero: none
 	held      [mostTerms + 1][mostMembers]int8
-	committed journal           // ghost: all that ever committed
-	decided   bool              // ghost: C(old,new) has committed, and nobody was taking it back
-	in        [mostEntries]int8 // ghost: in which term
+	committed journal           // ghost: all entries that ever committed
+	decided   bool              // ghost: C(old,new) has committed, and no leader was taking it back
+	in        [mostEntries]int8 // ghost: the term in which each entry committed
 	campaigns int8
-	retired   bool // who leaves is switched off
+	retired   bool // the leaving members are switched off
 }
 
 // set is a set of members, as bits.

@@ -2,7 +2,7 @@ package joint
 
 import "fmt"
 
-// action is what a step does.
+// action is the kind of a step.
 type action int8
 
 const (
@@ -11,15 +11,15 @@ const (
 	win                    // a leads
 	receive                // a receives the log of term t's leader up to n
 	commit                 // leader a commits all that it can
-	learn                  // a learns what has committed
-	apply                  // a applies what it knows to have committed
+	learn                  // a learns which entries have committed
+	apply                  // a applies the entries that it knows to be committed
 	crash                  // a restarts
 	change                 // leader a logs the change
-	finish                 // leader a logs what ends it
+	finish                 // leader a logs the end of the change
 	write                  // leader a logs a write
 	abort                  // leader a takes the change back
-	tell                   // leader a hears that b has switched
-	retire                 // a says that who leaves may be switched off
+	tell                   // b reports to leader a that it has switched
+	retire                 // leader a reports that the leaving members may be switched off
 )
 
 type step struct {
@@ -60,11 +60,11 @@ func (p step) String() string {
 	return a + " logs C(old): the change is taken back"
 }
 
-// knows reports whether it matters what followers know of commits.
+// knows reports whether the commit indexes of followers matter.
 func (b *search) knows() bool { return b.protocol == Apply || b.activates() }
 
-// possible lists what is worth trying. What only takes possibilities away from others is left out: candidacies that never
-// succeed, votes beyond those that are enough.
+// possible lists the steps that are worth trying. It leaves out steps that only reduce what other members can do: candidacies
+// that never succeed, and votes beyond those that are enough.
 func (b *search) possible(s *state) (all []step) {
 	newest := int8(1)
 	for i := range b.members {
@@ -107,7 +107,7 @@ func (b *search) possible(s *state) (all []step) {
 	return all
 }
 
-// tidy drops what nobody looks at any more, so that more states are equal.
+// tidy clears the parts of a state that no later step reads, so that more states are equal.
 func (b *search) tidy(s *state) {
 	oldest := s.m[0].term
 	for i := range b.members {
@@ -126,13 +126,13 @@ func (b *search) tidy(s *state) {
 	}
 }
 
-// quorum reports whether members are enough by the configuration in force at m.
+// quorum reports whether members form a quorum of the configuration in force at m.
 func (b *search) quorum(m *member, in set) bool {
 	old, next := b.force(m)
 	return (old == 0 || in.most(old)) && (next == 0 || in.most(next))
 }
 
-// force returns the sets of voters in force at a member, of which one may be empty.
+// force returns the sets of voters in force at a member, one of which may be empty.
 func (b *search) force(m *member) (old, next set) {
 	far := m.log.n
 	if b.protocol == Apply {
@@ -154,7 +154,7 @@ func (b *search) force(m *member) (old, next set) {
 	return b.old, 0
 }
 
-// take performs a step. It reports whether it was possible, and which law it broke.
+// take performs a step. It reports whether the step was possible, and the law that it broke, or an empty string.
 func (b *search) take(s *state, p step) (ok bool, bad string) {
 	m := &s.m[p.a]
 	switch p.do {
@@ -235,7 +235,7 @@ func (m *member) half() bool {
 	return m.log.find(both) > 0 && m.log.find(leave) == 0 && m.log.find(back) == 0
 }
 
-// enough reports whether a candidate has the votes it needs.
+// enough reports whether a candidate has the votes that it needs.
 func (b *search) enough(m *member) bool {
 	return b.quorum(m, m.votes) || b.back == OldElects && m.half() && m.votes.most(b.old)
 }
@@ -258,7 +258,7 @@ func (b *search) wins(s *state, m *member, p step) (bool, string) {
 	return true, ""
 }
 
-// append puts an entry into a leader's log.
+// append appends an entry to a leader's log.
 func (s *state) append(m *member, i int8, k kind) {
 	m.log.add(entry{k, m.term})
 	s.sent[m.term] = m.log
@@ -285,7 +285,7 @@ func receives(s *state, m *member, p step) bool {
 	return true
 }
 
-// commits moves a leader's commit index as far as it can: an entry of its term that enough hold.
+// commits moves a leader's commit index as far as it can: to an entry of its term that a quorum holds.
 func (b *search) commits(s *state, m *member, p step) (bool, string) {
 	for n := m.log.n; n > m.commit && m.log.at(n).term == m.term; n-- {
 		var in set
@@ -316,7 +316,7 @@ func (b *search) commits(s *state, m *member, p step) (bool, string) {
 	return false, ""
 }
 
-// logs appends what a leader decides.
+// logs appends the entry that a leader's step asks for.
 func (b *search) logs(s *state, m *member, p step) (bool, string) {
 	if m.role != leader || m.log.n == mostEntries {
 		return false, ""

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// The end of a change by activate, and by its variants: members that leave are switched off.
+// The end of a change by activate and by its variants: leaving members are switched off.
 
-// switches reports whether nothing is logged after the change, and members say that they have switched.
+// switches reports whether the protocol logs nothing after the change, and members report that they have switched.
 func (b *search) switches() bool {
 	return b.protocol == Switched || b.protocol == SwitchedNew || b.protocol == SwitchedTold
 }
@@ -26,7 +26,7 @@ func (m *member) switched() bool {
 	return at > 0 && m.commit >= at
 }
 
-// kept is what a member knows of commits after a crash.
+// kept is the commit index that a member knows after a crash.
 func (b *search) kept(m *member) int8 {
 	if b.switches() && m.switched() {
 		return m.log.find(both)
@@ -34,13 +34,13 @@ func (b *search) kept(m *member) int8 {
 	return 0
 }
 
-// prefers reports whether voter i refuses a candidate for not having switched.
+// prefers reports whether voter i refuses a candidate because the candidate has not switched.
 func (b *search) prefers(voter, candidate *member, i int8) bool {
 	return (b.protocol == Switched || b.protocol == SwitchedNew && b.new.has(int(i))) && voter.switched() &&
 		!candidate.switched() && voter.log == candidate.log
 }
 
-// switching lists what a leader does towards the end of a change.
+// switching lists the steps of a leader towards the end of a change.
 func (b *search) switching(s *state, i int8, all []step) []step {
 	if !b.off || s.retired {
 		return all
@@ -62,7 +62,8 @@ func (b *search) tells(s *state, m *member, p step) bool {
 	return true
 }
 
-// retires lets who leaves be switched off, once the leader knows that enough others do without.
+// retires switches off the leaving members, once the leader knows that enough other members have switched or the change is
+// settled.
 func (b *search) retires(s *state, m *member) bool {
 	if m.role != leader || !m.switched() {
 		return false
@@ -81,8 +82,8 @@ func (b *search) retires(s *state, m *member) bool {
 	return settled
 }
 
-// stuck reports which members cannot elect a leader: all members together, or, once those that leave are
-// switched off, a majority of the new voters.
+// stuck names members that cannot elect a leader: all members together, or, once the leaving members are switched off, a
+// majority of the new voters.
 func (b *search) stuck(s *state) string {
 	if b.alive {
 		for up := range set(1 << b.members) {
@@ -109,7 +110,7 @@ func (b *search) stuck(s *state) string {
 	return ""
 }
 
-// elects reports whether members that hear each other, and nobody else, have a leader or can elect one, as they are.
+// elects reports whether members that receive messages only from each other have a leader, or can elect one, as they are.
 func (b *search) elects(s *state, up set) bool {
 	newest := int8(0)
 	for i := range b.members {
@@ -123,7 +124,7 @@ func (b *search) elects(s *state, up set) bool {
 		}
 		c := s.m[i]
 		if c.role == leader && c.term == newest && b.quorum(&c, up) {
-			return true // it goes on
+			return true // that leader goes on
 		}
 		for v := range b.members {
 			if up.has(v) && (!b.switches() || b.protocol == SwitchedTold) {

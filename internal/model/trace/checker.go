@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/quorum"
 )
 
-// journal is a log by the terms of its entries; what lies at or before Base is not known.
+// journal is a log by the terms of its entries; entries up to Base are unknown.
 type journal struct {
 	base  Position
 	terms []uint64
@@ -32,12 +32,12 @@ func (l *journal) term(index uint64) (uint64, bool) {
 	return l.terms[index-l.base[0]-1], true
 }
 
-// shared returns up to where two logs are known to be equal.
+// shared returns the index up to which two logs are known to be equal.
 func (l *journal) shared(other *journal) uint64 {
 	for i := min(l.last()[0], other.last()[0]); i > 0; i-- {
 		own, known := l.term(i)
 		if theirs, too := other.term(i); !known || !too || own == theirs {
-			return i // what neither has any more has committed
+			return i // entries that both have dropped have committed
 		}
 	}
 	return 0
@@ -49,9 +49,9 @@ func (l *journal) clone() journal { return journal{l.base, slices.Clone(l.terms)
 type server struct {
 	term, vote uint64
 	log        journal
-	checked    uint64 // its log was compared with the committed one up to here
+	checked    uint64 // index up to which its log was compared with the committed one
 	granted    [2]uint64
-	promised   Position // the last it acknowledged: index, and the term of the leader; zero once it was truncated
+	promised   Position // its last acknowledgement: index, and term of the leader; zero once truncated
 }
 
 type answer struct {
@@ -67,11 +67,11 @@ type Checker struct {
 	history   map[uint64]*journal          // by term
 	acked     map[uint64]map[uint64]uint64 // by term and member
 	grants    map[[2]uint64][]uint64       // by term and candidate
-	committed []uint64                     // terms; zero where nobody showed the entry
+	committed []uint64                     // terms; zero where no member showed the entry
 	accepted  map[answer][]uint64
 }
 
-// Step takes one action, or says why the specification does not allow it.
+// Step takes one action, or returns an error that says why the specification does not allow it.
 func (c *Checker) Step(s *Step) error {
 	if s.Action == Begin {
 		return c.begin(s)
@@ -118,7 +118,7 @@ func (c *Checker) begin(s *Step) error {
 	return nil
 }
 
-// start is Restart: durable state survives, and what was promised rests on it.
+// start is Restart: durable state survives, and earlier acknowledgements must rest on it.
 func (c *Checker) start(s *Step, m *server) error {
 	switch {
 	case s.Term < m.granted[0] || s.Term == m.granted[0] && m.granted[0] != 0 && s.Vote != m.granted[1]:
@@ -131,7 +131,7 @@ func (c *Checker) start(s *Step, m *server) error {
 		if n > 0 {
 			return fmt.Errorf("its log begins after %v, which is not committed", *s.Base)
 		}
-		c.committed = make([]uint64, s.Base[0]) // the founding
+		c.committed = make([]uint64, s.Base[0]) // the first entry of the founding
 	}
 	m.term, m.vote, m.log, m.checked = s.Term, s.Vote, journal{base: *s.Base}, 0
 	for _, e := range s.Entries {
@@ -208,7 +208,8 @@ func (c *Checker) persist(s *Step, m *server) error {
 	return nil
 }
 
-// add puts an entry into a log: made by the leader of its term, or received from the leader of this term.
+// add appends an entry to a log: the leader of the entry's term made it, or the member received it from the leader of its
+// present term.
 func (c *Checker) add(id uint64, m *server, e Position) error {
 	if e[0] != m.log.last()[0]+1 {
 		return fmt.Errorf("entry %v follows %v", e, m.log.last())
@@ -237,7 +238,7 @@ func (c *Checker) add(id uint64, m *server, e Position) error {
 	return nil
 }
 
-// win is Win: the first entry of a term is made by whoever a majority voted for.
+// win is Win: the first entry of a term is made by a member that has the votes of a majority.
 func (c *Checker) win(id uint64, m *server) error {
 	if m.vote != id {
 		return fmt.Errorf("it leads term %d without its own vote", m.term)
@@ -289,7 +290,7 @@ func (c *Checker) grant(s *Step, m *server) error {
 // acknowledge is LogMatching.
 func (c *Checker) acknowledge(s *Step, m *server) error {
 	if s.Term < m.term {
-		return nil // it left late: nobody counts it against what happened since
+		return nil // sent late: it is not compared with what happened since
 	}
 	if err := c.equal(m, s.Term, s.Match[0]); err != nil {
 		return err
@@ -304,7 +305,8 @@ func (c *Checker) acknowledge(s *Step, m *server) error {
 	return nil
 }
 
-// commit is Commit, Infer, Hint, and what an append tells: something new needs a majority, something known the same entries.
+// commit is Commit, Infer, Hint, and the commit index of an append: a new committed index needs a majority, a known one the
+// same entries.
 func (c *Checker) commit(s *Step, m *server) error {
 	if s.Index > m.log.last()[0] {
 		return fmt.Errorf("it takes entry %d for committed, and its log ends at %d", s.Index, m.log.last()[0])
@@ -327,8 +329,8 @@ func (c *Checker) commit(s *Step, m *server) error {
 	return nil
 }
 
-// backed reports whether some leader's entry of its own term, at index or after it, is held by a majority, and the member's
-// log is that leader's up to index. The member knows its own disk before others hear of it.
+// backed reports whether a majority holds some leader's entry of its own term, at index or after it, and the member's log is
+// that leader's up to index. The member knows its own disk before other members do.
 func (c *Checker) backed(member uint64, m *server, index uint64) bool {
 	own, _ := m.log.term(index)
 	for _, term := range slices.Sorted(maps.Keys(c.leader)) {
@@ -336,7 +338,7 @@ func (c *Checker) backed(member uint64, m *server, index uint64) bool {
 		if t, ok := log.term(index); !ok || t != own {
 			continue
 		}
-		held := []uint64{log.last()[0]} // the leader's own
+		held := []uint64{log.last()[0]} // the leader's own end
 		for _, id := range c.voters {
 			switch id {
 			case c.leader[term]:
@@ -362,7 +364,7 @@ func (c *Checker) hold(s *Step) error {
 	return nil
 }
 
-// decide is Decide: a superquorum, the leader among them, chose one revision in one term.
+// decide is Decide: a superquorum with the leader chose one revision in one term.
 func (c *Checker) decide(s *Step) error {
 	for term, leader := range c.leader {
 		holders := c.accepted[answer{s.Proposal, s.Revision, term}]

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// ErrUnmapped says that the trace has an action which the mapping leaves out: what came before was checked.
+// ErrUnmapped says that the trace has an action that the mapping leaves out: the actions before it were checked.
 var ErrUnmapped = errors.New("the trace goes on with what the specification does not map")
 
 // Position is index and term of an entry.
@@ -35,17 +35,18 @@ type Step struct {
 // The actions.
 const (
 	Begin       = "begin"       // the voters of the cluster
-	Start       = "start"       // a member starts with what its disk holds: Restart
+	Start       = "start"       // a member starts with the state on its disk: Restart
 	Persist     = "persist"     // term, vote and entries go to the disk: Campaign, Win, LogAppend, Receive
 	Grant       = "grant"       // a vote leaves: Vote
-	Acknowledge = "acknowledge" // a member tells that its log equals the leader's: the ghost acked of Receive
-	Commit      = "commit"      // a member knows more to be committed: Commit, Infer, Hint, Receive
+	Acknowledge = "acknowledge" // a member reports that its log equals the leader's: the ghost acked of Receive
+	Commit      = "commit"      // a member learns a later commit index: Commit, Infer, Hint, Receive
 	Accept      = "accept"      // a voter holds a record: Record
 	Answer      = "answer"      // a leader answers before the entry has committed: Propose
-	Decide      = "decide"      // a proposer adds up the answers: Decide
+	Decide      = "decide"      // a proposer counts the answers: Decide
 )
 
-// Check reads a trace of JSON lines. It returns how many steps were checked, and the first that is not allowed.
+// Check reads a trace of JSON lines. It returns the number of steps that were checked, and the error of the first one that is
+// not allowed.
 func Check(in io.Reader) (steps int, err error) {
 	c := &Checker{}
 	lines := json.NewDecoder(in)

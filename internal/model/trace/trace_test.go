@@ -22,7 +22,7 @@ const elected = opening + `
 {"action":"persist","member":1,"term":1,"vote":1,"entries":[[1,1]]}
 `
 
-// Ensure that each rule of the mapping is compared, by one trace that keeps it and one that does not.
+// Ensure that each rule of the mapping is compared, by one trace that keeps the rule and one that breaks it.
 func TestCheck_rules(t *testing.T) {
 	for _, tc := range []struct{ name, lines, want string }{
 		{"an election", elected, ""},

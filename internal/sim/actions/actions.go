@@ -12,15 +12,15 @@ import (
 	spec "github.com/quorate/quorate/internal/model/trace"
 )
 
-// Writer writes what the cores do as steps of package model/trace. A nil Writer writes nothing.
+// Writer writes the actions of the cores as steps of package model/trace. A nil Writer writes nothing.
 type Writer struct {
 	out    *json.Encoder
 	now    func() time.Duration
 	report func(err error)
-	held   map[consensus.MemberID]consensus.Position // the last that each acknowledged
+	held   map[consensus.MemberID]consensus.Position // the last acknowledgement of each member
 }
 
-// New returns a Writer to out, or nil if there is none. Errors are reported.
+// New returns a Writer to out, or nil if out is nil. report is called with errors of out.
 func New(out io.Writer, now func() time.Duration, report func(err error)) *Writer {
 	if out == nil {
 		return nil
@@ -28,7 +28,7 @@ func New(out io.Writer, now func() time.Duration, report func(err error)) *Write
 	return &Writer{json.NewEncoder(out), now, report, map[consensus.MemberID]consensus.Position{}}
 }
 
-// Member writes what the core of one machine does. A nil Member writes nothing.
+// Member writes the actions of one machine's core. A nil Member writes nothing.
 type Member struct {
 	w      *Writer
 	id     consensus.MemberID
@@ -36,7 +36,7 @@ type Member struct {
 	commit consensus.Index    // last written in this life
 }
 
-// Member returns what writes for the core of a machine.
+// Member returns the Member of a machine's core.
 func (w *Writer) Member(id consensus.MemberID) *Member {
 	if w == nil {
 		return nil
@@ -63,7 +63,7 @@ func positionsOf(entries []consensus.Entry) (positions []spec.Position, changes 
 	return positions, changes
 }
 
-// Begin writes who votes first.
+// Begin writes the first voters.
 func (w *Writer) Begin(voters []consensus.MemberID) {
 	if w == nil {
 		return
@@ -75,7 +75,7 @@ func (w *Writer) Begin(voters []consensus.MemberID) {
 	w.write(s)
 }
 
-// Started writes what a core finds on its disk.
+// Started writes what a core found on its disk.
 func (m *Member) Started(hard consensus.HardState, base consensus.Position, entries []consensus.Entry) {
 	if m == nil {
 		return
@@ -86,7 +86,7 @@ func (m *Member) Started(hard consensus.HardState, base consensus.Position, entr
 		Vote: uint64(hard.Vote), Base: positionOf(base), Entries: positions})
 }
 
-// Persisted writes what is on its way to the disk: the core, in a term, has it.
+// Persisted writes a batch that the core, in a term, has handed to the disk.
 func (m *Member) Persisted(term consensus.Term, b *consensus.Batch) {
 	if m == nil {
 		return
@@ -107,7 +107,7 @@ func (m *Member) Persisted(term consensus.Term, b *consensus.Batch) {
 	}
 }
 
-// recordedOwn: a proposer counts its own record without a message.
+// recordedOwn writes a proposer's own record, which the proposer counts without a message.
 func (m *Member) recordedOwn(term consensus.Term, r *consensus.WitnessRecord) {
 	word := func(at int) uint64 { return binary.BigEndian.Uint64(r.Attempt[at:]) }
 	id := consensus.ProposalID{Sequence: word(16)}
@@ -118,7 +118,7 @@ func (m *Member) recordedOwn(term consensus.Term, r *consensus.WitnessRecord) {
 	}
 }
 
-// Committed writes how far a core knows the log to be committed, if that is news.
+// Committed writes the commit index that a core knows, if it is a new one.
 func (m *Member) Committed(term consensus.Term, commit consensus.Index) {
 	if m == nil || commit <= m.commit {
 		return
@@ -127,7 +127,7 @@ func (m *Member) Committed(term consensus.Term, commit consensus.Index) {
 	m.w.write(spec.Step{Action: spec.Commit, Member: uint64(m.id), Term: uint64(term), Index: uint64(commit)})
 }
 
-// Decided writes which of its proposals the fast path decided.
+// Decided writes the proposals of this core that the fast path decided.
 func (m *Member) Decided(wins []tally.Decision) {
 	if m == nil {
 		return
@@ -138,7 +138,7 @@ func (m *Member) Decided(wins []tally.Decision) {
 	}
 }
 
-// Sent writes those messages that promise something.
+// Sent writes the messages that promise something.
 func (w *Writer) Sent(messages []consensus.Message) {
 	if w == nil {
 		return
@@ -152,7 +152,7 @@ func (w *Writer) Sent(messages []consensus.Message) {
 				w.write(s)
 			}
 		case consensus.MsgAppendReply, consensus.MsgAcknowledged, consensus.MsgHeartbeatReply:
-			// An echo acknowledges what the core knows to be on disk, also before the acknowledgement of that has left.
+			// An echo acknowledges what the core knows to be on disk, even before the acknowledgement itself has been sent.
 			known := m.Kind == consensus.MsgHeartbeatReply && w.held[m.From] == m.Match
 			if s.Action, s.Match = spec.Acknowledge, positionOf(m.Match); !m.Reject && m.Match.Index > 0 && !known {
 				w.held[m.From] = m.Match

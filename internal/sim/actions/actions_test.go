@@ -27,7 +27,7 @@ func TestMember_Committed(t *testing.T) {
 	}
 }
 
-// Ensure that nobody has to ask whether there is a reader.
+// Ensure that a nil Writer can be used as any other.
 func TestNew_noReader(t *testing.T) {
 	w := actions.New(nil, nil, nil)
 	w.Begin(nil)

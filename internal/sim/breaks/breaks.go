@@ -17,10 +17,10 @@ import (
 	"github.com/quorate/quorate/internal/sim/users"
 )
 
-// ErrUnknown is returned for the name of a negative control that there is not.
+// ErrUnknown is returned for an unknown name of a negative control.
 var ErrUnknown = errors.New("sim: unknown negative control")
 
-// Set is what is broken on purpose.
+// Set says which laws are broken on purpose.
 type Set struct {
 	Raft            rules.Set
 	Rules           identity.Rules
@@ -36,23 +36,23 @@ type Set struct {
 	Sessions        bool // a retry goes out under another proposal id
 	Leases          bool // leases end a second early
 	OwnParts        bool // each member ends leases by a bound of its own
-	Watch           bool // a watcher loses some of its events on the way
-	MovesUntold     bool // a member that moved does not tell
-	DeafToOperators bool // a member does not dial where an operator has said that others are
-	AsksNobody      bool // a member that hears no leader does not ask others where it is
-	RemovedUntold   bool // a removed member that runs again is not told so
-	RefusedIsGone   bool // at a recovery, a refused connection counts as the operator's word
+	Watch           bool // a watcher loses some of its events
+	MovesUntold     bool // a member that moved does not report its new address
+	DeafToOperators bool // a member ignores the addresses that an operator gave it
+	AsksNobody      bool // a member that knows no leader does not ask others for addresses
+	RemovedUntold   bool // a removed member that runs again is not notified of its removal
+	RefusedIsGone   bool // at a recovery, a refused connection proves that a member is lost
 	JobTwice        bool // a leader does not see that a job has ended
-	Stays           bool // native clients follow nobody
-	Client          bool // a native client is content with less than a superquorum
+	Stays           bool // native clients do not follow the members to new addresses
+	Client          bool // a native client accepts less than a superquorum
 }
 
-// Break is a negative control: with it, the checkers must find something.
+// Break is a negative control: with it, the checkers must report a violation.
 type Break struct {
 	Name  string
-	About string // what members, or disks, do; of a rule of the protocol, what it demands
-	Law   string // what is reported: one property of package check, or several with commas between them
-	With  string // the flag without which it is not noticed, or nothing
+	About string // effect on members or disks; of a rule of the protocol, what the rule demands
+	Law   string // the reported law: one property of package check, or several with commas between them
+	With  string // the flag without which it is not noticed, or empty
 	drops []rules.Rule
 	set   func(*Set)
 }
@@ -149,7 +149,7 @@ func All() []Break {
 	return append(all, others...)
 }
 
-// Named returns the set that breaks the law called name; none for an empty name.
+// Named returns the set of the negative control called name; the empty set for an empty name. The error is ErrUnknown.
 func Named(name string) (b Set, err error) {
 	if name == "" {
 		return b, nil

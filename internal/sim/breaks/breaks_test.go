@@ -14,7 +14,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the table of docs/simulation.md instead of comparing with it")
 
-// Ensure that every negative control breaks something, and that one which bears the name of a rule drops that rule alone.
+// Ensure that every negative control breaks something, and that a control with the name of a rule drops that rule alone.
 func TestNamed(t *testing.T) {
 	core := 0
 	for _, b := range breaks.All() {
@@ -58,7 +58,8 @@ const (
 	heading      = "| switch | what is broken | the simulator reports |\n|---|---|---|\n"
 )
 
-// Ensure that the table of controls in docs/simulation.md is made of those here. Rules of the protocol have theirs in docs/rules.md.
+// Ensure that the table of controls in docs/simulation.md is made from the controls here. Rules of the protocol are in
+// docs/rules.md.
 func TestAll_documented(t *testing.T) {
 	text, err := os.ReadFile(documentFile)
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Unnamed, a negative control, gives repeated proposals another id: the state machine does not know them then. It remembers
-// where each was first.
+// Unnamed is a negative control that gives repeated proposals another id, so that the state machine does not recognize them. It
+// remembers the index of each first entry.
 type Unnamed map[consensus.ProposalID]consensus.Index
 
-// Alter returns what is applied instead of a batch.
+// Alter returns the entries that are applied in place of a batch.
 func (u Unnamed) Alter(batch []consensus.Entry) []consensus.Entry {
 	batch = slices.Clone(batch)
 	for i := range batch {

@@ -6,16 +6,17 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Asked is the changes that operators have asked for and that have no outcome yet. A member without a leader keeps one for as
-// long as it runs, so that it may come long after.
+// Asked are the changes that operators have requested and that have no outcome yet. A member without a leader keeps such a
+// request for as long as it runs, so that the change may come long after.
 type Asked struct{ open []*asked }
 
 type asked struct {
-	leaving []consensus.MemberID // voters that are to be removed or demoted
+	leaving []consensus.MemberID // voters to be removed or demoted
 	waits   func() bool
 }
 
-// Add notes a change. waits reports whether the process runs that was asked for it; over notes that it has an outcome.
+// Add notes a requested change. waits reports whether the process that was asked still runs; over notes that the change has an
+// outcome.
 func (a *Asked) Add(request *consensus.ChangeRequest, waits func() bool) (over func()) {
 	one := &asked{waits: waits}
 	for i := range request.Steps {
@@ -28,7 +29,7 @@ func (a *Asked) Add(request *consensus.ChangeRequest, waits func() bool) (over f
 	return func() { one.waits = func() bool { return false } }
 }
 
-// Leaving returns the voters that may leave by what has no outcome yet.
+// Leaving returns the voters that may leave by changes without an outcome.
 func (a *Asked) Leaving() map[consensus.MemberID]bool {
 	a.open = slices.DeleteFunc(a.open, func(one *asked) bool { return !one.waits() })
 	leaving := map[consensus.MemberID]bool{}

@@ -14,19 +14,19 @@ type Drawer struct {
 	Rng       *rand.Rand
 	Protocols []consensus.Protocol // those to choose from
 	MaxVoters int
-	Known     []consensus.MemberID            // all that ever were
-	Leading   []consensus.MemberID            // who says now that it leads
+	Known     []consensus.MemberID            // all present and former members
+	Leading   []consensus.MemberID            // members that consider themselves leader
 	Add       func() (consensus.Member, bool) // a new member that starts about now; false if there are enough
 }
 
-// Describe returns how the members of a simulated cluster are called and reached.
+// Describe returns the name and the URLs of a member of a simulated cluster.
 func Describe(id consensus.MemberID) consensus.Member {
 	return consensus.Member{
 		ID: id, Name: fmt.Sprintf("m%d", id-1), PeerURLs: []string{fmt.Sprintf("http://10.0.0.%d:2380", id)},
 	}
 }
 
-// Draw draws one of the things that operators do, or a mix of steps that none would think of.
+// Draw draws a change that an operator might request, or a mix of steps that no operator would.
 func (d *Drawer) Draw(c *consensus.Config) consensus.ChangeRequest {
 	request := consensus.ChangeRequest{Protocol: dice.Pick(d.Rng, d.Protocols...)}
 	switch draw := d.Rng.IntN(20); {
@@ -44,11 +44,11 @@ func (d *Drawer) Draw(c *consensus.Config) consensus.ChangeRequest {
 		request.Steps = d.someSteps(consensus.ChangeDemote, c.Voters, 2)
 	case draw == 14:
 		request.Steps = d.updateSteps(c)
-	case draw == 15: // everybody is replaced
+	case draw == 15: // all voters are replaced
 		request.Steps = append(Steps(consensus.ChangePromote, c.Learners), Steps(consensus.ChangeRemove, c.Voters)...)
 	case draw == 16 && len(c.Voters) > 3: // five to three, seven to three
 		request.Steps = Steps(consensus.ChangeRemove, d.shuffled(c.Voters)[3:])
-	case draw == 17: // a leader that takes itself out
+	case draw == 17: // a leader that removes itself
 		for _, id := range d.Leading {
 			kind := dice.Pick(d.Rng, consensus.ChangeRemove, consensus.ChangeDemote)
 			request.Steps = Steps(kind, []consensus.MemberID{id})
@@ -62,7 +62,7 @@ func (d *Drawer) Draw(c *consensus.Config) consensus.ChangeRequest {
 	return request
 }
 
-// Steps does one thing to several members.
+// Steps makes a step of one kind for each of several members.
 func Steps(kind consensus.ChangeKind, ids []consensus.MemberID) []consensus.ChangeStep {
 	var list []consensus.ChangeStep
 	for _, id := range ids {
@@ -77,7 +77,7 @@ func (d *Drawer) shuffled(ids []consensus.MemberID) []consensus.MemberID {
 	return ids
 }
 
-// someSteps does one thing to one member or several, at most a number.
+// someSteps makes a step of one kind for one member or several, at most so many.
 func (d *Drawer) someSteps(kind consensus.ChangeKind, ids []consensus.MemberID, most int) []consensus.ChangeStep {
 	most = min(most, len(ids))
 	if most < 1 {
@@ -104,7 +104,7 @@ func (d *Drawer) addSteps(c *consensus.Config, kind consensus.ChangeKind, n int)
 	return list
 }
 
-// replaceSteps puts learners, or machines that nobody knows yet, in the place of voters.
+// replaceSteps replaces voters by learners, or by new machines.
 func (d *Drawer) replaceSteps(c *consensus.Config) []consensus.ChangeStep {
 	n := min(1+d.Rng.IntN(2), len(c.Voters))
 	list := d.someSteps(consensus.ChangePromote, c.Learners, n)
@@ -140,7 +140,7 @@ func (d *Drawer) mixedSteps(c *consensus.Config) []consensus.ChangeStep {
 	return append(list, d.addSteps(c, consensus.ChangeAddLearner, d.Rng.IntN(2))...)
 }
 
-// oddSteps asks for what cannot be: a member that was removed or never was, or a promotion of a voter.
+// oddSteps draws impossible steps: for a member that was removed or never was one, or a promotion of a voter.
 func (d *Drawer) oddSteps(c *consensus.Config) []consensus.ChangeStep {
 	var outside []consensus.MemberID
 	for _, id := range d.Known {
@@ -171,12 +171,12 @@ func Words(r *consensus.ChangeRequest) string {
 	return text
 }
 
-// Elsewhere is another address of a machine that has its first one, Describe: no change that names it moves the machine.
+// Elsewhere is another address of a machine at its first address, Describe: a change that names it does not move the machine.
 func Elsewhere(n int, id consensus.MemberID) string {
 	return fmt.Sprintf("http://10.1.%d.%d:2380", n, id)
 }
 
-// AtElsewhere returns whose other address that is, if it is one.
+// AtElsewhere returns the machine to which such an address belongs, if the URL is one.
 func AtElsewhere(url string) (id consensus.MemberID, ok bool) {
 	var n int
 	_, err := fmt.Sscanf(url, "http://10.1.%d.%d:2380", &n, &id)

@@ -1,4 +1,4 @@
-// Package changes draws changes of a configuration: what operators ask for, likely and unlikely, sensible and not.
+// Package changes draws changes of a configuration that operators request, likely and unlikely, sensible and not.
 //
-// It knows no hosts: whom a change adds is started by the caller. A Drawer belongs to the goroutine of its world.
+// It knows no hosts: the caller starts the members that a change adds. A Drawer belongs to the goroutine of its world.
 package changes

@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/dice"
 )
 
-// Jobs draws, from one random stream, the jobs that operators ask for.
+// Jobs draws, from one random stream, the jobs that operators request.
 type Jobs struct {
 	Rng       *rand.Rand
 	Protocols []consensus.Protocol // those to choose from
@@ -16,7 +16,7 @@ type Jobs struct {
 	Add       func(learner bool) []membership.Newcomer // one that starts about now, or none if there are enough
 }
 
-// Draw draws what operators want of the members.
+// Draw draws a job.
 func (j *Jobs) Draw(config *consensus.Config, leader consensus.MemberID) membership.Spec {
 	spec := membership.Spec{
 		JoinWithinMS: int64(dice.Pick(j.Rng, 5_000, 60_000)),

@@ -6,8 +6,8 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// Acknowledgements checks durability: every put that was answered with success is, at the revision of the answer, what the
-// committed log holds, now and at the end, on every member that can still read that revision.
+// Acknowledgements checks durability: the committed log holds every acknowledged put at the revision of the answer, now and at
+// the end, and so does every member that can still read that revision.
 type Acknowledgements struct {
 	puts    []Ack
 	refused []string // values that a member promised not to have written
@@ -19,12 +19,12 @@ type Ack struct {
 	Revision   kv.Revision
 }
 
-// Add tells that a client was answered.
+// Add records that a put was acknowledged to its client.
 func (a *Acknowledgements) Add(key, value string, revision kv.Revision) {
 	a.puts = append(a.puts, Ack{key, value, revision})
 }
 
-// Refused tells that a client was told that its write did not happen and never will.
+// Refused records that a client was told that its write did not happen and never will.
 func (a *Acknowledgements) Refused(command *kv.Command) {
 	switch {
 	case command.Put != nil:
@@ -34,7 +34,7 @@ func (a *Acknowledgements) Refused(command *kv.Command) {
 	}
 }
 
-// Sample returns what must be readable, a sample of at most n.
+// Sample returns at most n of the writes that must be readable.
 func (a *Acknowledgements) Sample(n int) []Ack {
 	if len(a.puts) <= n {
 		return a.puts

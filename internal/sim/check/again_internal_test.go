@@ -11,8 +11,8 @@ import (
 	"github.com/quorate/quorate/internal/kv/nextlevel"
 )
 
-// Ensure that raising the active level again changes nothing, also with a member that has published nothing, and that such a member
-// holds back a higher one.
+// Ensure that raising the active level to its present value changes nothing, also with a member that has published nothing, and
+// that such a member holds back a higher level.
 func TestLevels_apply_again(t *testing.T) {
 	const higher = nextlevel.Level + 1
 	l := levels{active: nextlevel.Level, published: map[consensus.MemberID]level.Level{1: higher}}
@@ -30,7 +30,7 @@ func TestLevels_apply_again(t *testing.T) {
 	}
 }
 
-// Ensure that a promise of the fast path is compared with the first entry of the proposal, and not with one that comes after the end
+// Ensure that a promise of the fast path is compared with the first entry of the proposal, and not with an entry after the end
 // of its session.
 func TestFastPath_executed_again(t *testing.T) {
 	for _, firstFails := range []bool{false, true} {

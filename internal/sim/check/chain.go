@@ -2,14 +2,14 @@ package check
 
 import "github.com/quorate/quorate/internal/consensus"
 
-// chains checks that the hash over everything applied is the same on all members at the same index, whatever batches,
+// chains checks that the hash chain over all applied entries is the same on all members at the same index, whatever batches,
 // restarts and snapshots brought them there.
 type chains struct {
 	sums    map[consensus.Index]uint64
 	holders map[consensus.Index]consensus.MemberID
 }
 
-// Chained tells a member's chain at an index that it has applied.
+// Chained records a member's chain at an index that it has applied.
 func (s *Suite) Chained(member consensus.MemberID, index consensus.Index, sum uint64) {
 	c := &s.chains
 	if c.sums == nil {

@@ -2,12 +2,12 @@ package check
 
 import "github.com/quorate/quorate/internal/consensus"
 
-// commits checks the commit rule where it is used: when a leader moves the cluster's commit index forward, the entry
-// there is of its own term (Raft paper, 5.4.2 and figure 8), and durable on a majority of each set of its voters.
+// commits checks the commit rule where it is used: when a leader advances the cluster's commit index, the entry there is of its
+// own term (Raft paper, 5.4.2 and figure 8), and durable on a majority of each set of its voters.
 type commits struct {
 	known   consensus.Index
-	terms   []consensus.Term // in which index i+1 was committed, or later ones
-	pending []commit         // to be judged at the end of the step, when the log is known that the leader counted by
+	terms   []consensus.Term // the term in which index i+1, or a later one, was committed
+	pending []commit         // judged at the end of the step, when the log by which the leader counted is known
 }
 
 type commit struct {
@@ -15,7 +15,7 @@ type commit struct {
 	position consensus.Position
 }
 
-// announced is told of every commit index that leaves a leader.
+// announced is called with every message of a leader that carries a commit index.
 func (c *commits) announced(s *Suite, m *consensus.Message) {
 	if m.Commit <= c.known {
 		return
@@ -34,9 +34,9 @@ func (c *commits) announced(s *Suite, m *consensus.Message) {
 	c.pending = append(c.pending, commit{m.From, consensus.Position{Index: m.Commit, Term: term}})
 }
 
-// Committed tells how far a member says, after a step from one term to another, or within one, that the log is committed.
-// Beyond what a leader announced it must have counted by itself: that far, or further, an entry of its term is durable on
-// a majority.
+// Committed records up to which index a member considers the log committed, after a step from one term to another, or within
+// one. Beyond the index that a leader announced the member must have counted by itself: an entry of its term at that index, or
+// a later one, is durable on a majority.
 func (s *Suite) Committed(member consensus.MemberID, from, term consensus.Term, index consensus.Index) {
 	if index <= s.commits.known {
 		return
@@ -63,7 +63,7 @@ func (w *shadow) anyRuling() []*consensus.Config {
 	return configs
 }
 
-// Stepped tells that a member has done all that one of its steps put out.
+// Stepped records that a member has performed all outputs of one of its steps.
 func (s *Suite) Stepped(member consensus.MemberID) {
 	w := s.logs.of(member)
 	s.elections.judge(s, w, member)
@@ -72,7 +72,7 @@ func (s *Suite) Stepped(member consensus.MemberID) {
 	w.was, w.knew = w.told, w.known
 }
 
-// Released tells that messages which waited for the disk have left.
+// Released records that messages that waited for the disk have been sent.
 func (s *Suite) Released() {
 	for _, c := range s.commits.pending {
 		s.judgeCommit(c.leader, c.position)
@@ -85,8 +85,8 @@ func (s *Suite) judgeCommit(leader consensus.MemberID, position consensus.Positi
 	s.judgeMajorities(leader, position, w.rulings())
 }
 
-// acted is told how far a member has applied. A leader need not have said that it committed so much; nor need the
-// configuration by which it counted then be in force any more.
+// acted is called with the index up to which a member has applied. No leader need have announced that index, and the
+// configuration by which a leader counted need not be in force any more.
 func (c *commits) acted(s *Suite, member consensus.MemberID, index consensus.Index) {
 	if index <= c.known {
 		return
@@ -116,7 +116,7 @@ func (s *Suite) durableOnMajorities(config *consensus.Config, position consensus
 	})
 }
 
-// learned is told of a commit index that somebody knows, in a term.
+// learned is called with a commit index that a member knows, in a term.
 func (c *commits) learned(index consensus.Index, term consensus.Term) {
 	c.known = max(c.known, index)
 	for consensus.Index(len(c.terms)) < index {
@@ -124,7 +124,7 @@ func (c *commits) learned(index consensus.Index, term consensus.Term) {
 	}
 }
 
-// in returns in which term an index was committed, or a later one.
+// in returns the term in which an index, or a later one, was committed.
 func (c *commits) in(index consensus.Index) consensus.Term {
 	if index > consensus.Index(len(c.terms)) {
 		return 0

@@ -14,7 +14,7 @@ type change struct {
 	config    consensus.Config // as the entry holds it
 	tombs     []consensus.MemberID
 	settledBy consensus.Index // the no-op, in that log, that says that the change is in force; or zero
-	settled   bool            // for what a log begins with: nothing of the change is left to be done
+	settled   bool            // for the beginning of a log: the change is complete
 }
 
 // ruling is a configuration by which a member counts.
@@ -27,13 +27,12 @@ func (c *change) position() consensus.Position {
 	return consensus.Position{Index: c.id.Index, Term: c.id.Term}
 }
 
-// activates reports whether the entry holds both sets, the new one being in force where the entry is known to be
-// committed.
+// activates reports whether the entry holds both sets, the new one being in force where the entry is known to be committed.
 func (c *change) activates() bool {
 	return c.protocol == consensus.ProtocolActivate && c.config.IsJoint()
 }
 
-// needsNotice reports whether a later entry has to say that the change is in force before anybody may be switched off.
+// needsNotice reports whether a later entry must say that the change is in force before members may be switched off.
 func (c *change) needsNotice() bool {
 	return c.activates() || (c.protocol == consensus.ProtocolApply && !c.config.IsJoint())
 }
@@ -41,7 +40,7 @@ func (c *change) needsNotice() bool {
 // half reports whether another configuration entry has to follow.
 func (c *change) half() bool { return c.config.IsJoint() && !c.activates() }
 
-// doneAt reports whether nothing of the change is left to be done in a log that is committed up to index.
+// doneAt reports whether the change is complete in a log that is committed up to index.
 func (c *change) doneAt(index consensus.Index) bool {
 	switch {
 	case c.id.Index > index:
@@ -52,7 +51,7 @@ func (c *change) doneAt(index consensus.Index) bool {
 	return !c.half() && !c.needsNotice()
 }
 
-// changes returns what the log begins with and what it holds, oldest first.
+// changes returns the configuration at the beginning of the log and those in its entries, oldest first.
 func (w *shadow) changes() []*change {
 	all := make([]*change, 0, len(w.configs)+1)
 	all = append(all, &w.floor)
@@ -84,8 +83,8 @@ func (w *shadow) find(id consensus.ConfigID) (found, next *change) {
 	return nil, nil
 }
 
-// governing returns the change whose configuration must be in force, by the rule of its protocol: in force at append,
-// but when applied with protocol apply.
+// governing returns the change whose configuration must be in force, by the rule of its protocol: in force at append, except
+// that with protocol apply it is in force when applied.
 func (w *shadow) governing() *change {
 	at := len(w.configs) - 1
 	for at >= 0 && w.configs[at].protocol == consensus.ProtocolApply && w.configs[at].id.Index > w.applied {
@@ -97,8 +96,8 @@ func (w *shadow) governing() *change {
 	return &w.configs[at]
 }
 
-// rulings returns every configuration by which a member may have counted in its last step: the one in force before, the
-// one in force now, and those between.
+// rulings returns every configuration by which a member may have counted in its last step: the one in force before, the one in
+// force now, and those between.
 func (w *shadow) rulings() []*consensus.Config {
 	list := []*consensus.Config{&w.was.config}
 	for _, c := range w.changes() {
@@ -114,16 +113,16 @@ func (w *shadow) rulings() []*consensus.Config {
 	return list
 }
 
-// Configured tells the configuration that a member says is in force; it is judged when the step has ended.
+// Configured records the configuration that a member has in force; it is judged at the end of the step.
 func (s *Suite) Configured(member consensus.MemberID, id consensus.ConfigID, config *consensus.Config) {
 	w := s.logs.of(member)
 	w.told, w.fresh = ruling{id, *config}, true
 	s.recoveries.configured(id, config)
 }
 
-// judgeRuling checks that the configuration in force is the one that the log says. With protocol activate that depends
-// on what the member knows to be committed, which is bounded from both sides: it knows what it said to others, what it
-// wrote and what it applied; and nothing that is not true.
+// judgeRuling checks that the configuration in force is the one that the log gives. With protocol activate that depends on the
+// commit index that the member knows, which is bounded from both sides: it knows at least the index that it sent, wrote or
+// applied, and at most the true one.
 func (s *Suite) judgeRuling(member consensus.MemberID, w *shadow) {
 	c := w.governing()
 	if len(c.config.Members) == 0 && len(c.config.Voters) == 0 {
@@ -154,7 +153,7 @@ func (s *Suite) judgeRuling(member consensus.MemberID, w *shadow) {
 	w.fresh = false
 }
 
-// decided reports whether a change has been committed, which nobody needs to know.
+// decided reports whether a change has been committed; no member need know it.
 func (s *Suite) decided(c *change) bool {
 	return s.logs.chosenAt(c.id.Index) == c.id.Term || s.durableOnMajorities(&c.config, c.position())
 }
@@ -169,7 +168,7 @@ func roles(c *consensus.Config) [5][]consensus.MemberID {
 	return [5][]consensus.MemberID{c.Voters, c.Outgoing, c.Learners, c.LearnersNext, c.IDs()}
 }
 
-// Joining returns who votes by the last change in a member's log and did not before it.
+// Joining returns the members that vote by the last change in a member's log and did not vote before it.
 func (s *Suite) Joining(member consensus.MemberID) []consensus.MemberID {
 	all := s.logs.of(member).changes()
 	last, before := all[len(all)-1], all[max(len(all)-2, 0)]
@@ -184,8 +183,9 @@ func (s *Suite) Changing(member consensus.MemberID) bool {
 	return !w.lastChange().doneAt(w.known)
 }
 
-// LostHalf reports whether, by one of several configurations, half of a set of voters are in lost. Voters that are leaving
-// count as removed already. Without the strict check operators may bring that about later, by removing others.
+// LostHalf reports whether, by one of several configurations, the lost members, learners included, are as many as half of a set
+// of voters. Voters that are leaving count as removed already: without the strict check, operators may bring that about later,
+// by removing other voters.
 func LostHalf(configs []*consensus.Config, lost, leaving map[consensus.MemberID]bool) bool {
 	for _, config := range configs {
 		n := 0

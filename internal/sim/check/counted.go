@@ -7,13 +7,13 @@ import (
 	"github.com/quorate/quorate/internal/identity"
 )
 
-// Bindings checks who may be counted, by what is true and not by what members know: a disk that was emptied, put back from an
-// older copy, or copied speaks for nobody; who is bound nowhere is not counted where others are bound; and a cluster is founded
-// once, by all of its first members.
+// Bindings checks which processes may be counted, by the true state and not by what members know: a disk that was emptied,
+// restored from an older copy, or cloned speaks for no member; a process that is bound nowhere is not counted where other ones
+// are bound; and a cluster is founded once, by all of its first members.
 type Bindings struct {
 	met      map[meeting]uint64
 	recorded map[consensus.MemberID]identity.Greeting
-	bindings []identity.Bound // of the first who began
+	bindings []identity.Bound // of the first member that began
 }
 
 // meeting is a member and a data directory of another one.
@@ -27,19 +27,19 @@ func (b *Bindings) init() {
 	b.recorded = map[consensus.MemberID]identity.Greeting{}
 }
 
-// Met tells that a member has put on its disk that it met a data directory that was opened boots times.
+// Met records that a member has written to its disk that it met a data directory that was opened boots times.
 func (b *Bindings) Met(member consensus.MemberID, storage consensus.StorageID, boots uint64) {
 	key := meeting{member, storage}
 	b.met[key] = max(b.met[key], boots)
 }
 
-// HasMet reports whether a member has met a data directory that was opened boots times, or later.
+// HasMet reports whether a member has met a data directory that was opened boots times, or more often.
 func (b *Bindings) HasMet(member consensus.MemberID, storage consensus.StorageID, boots uint64) bool {
 	return b.met[meeting{member, storage}] >= boots
 }
 
-// Heard tells that a message reached the core of a member, from a process on a data directory. impostor says why that one is
-// not the member that it speaks for; empty: it is.
+// Heard records that a message reached the core of a member, from a process on a data directory. impostor says why that process
+// is not the member that it claims to be; empty: it is.
 func (s *Suite) Heard(
 	receiver consensus.MemberID, m *consensus.Message, storage consensus.StorageID, impostor string,
 ) {
@@ -61,7 +61,7 @@ func (s *Suite) Heard(
 	}
 }
 
-// adds reports whether a message adds to a majority of any kind.
+// adds reports whether a message can count for a majority of any kind.
 func adds(m *consensus.Message) bool {
 	switch m.Kind {
 	case consensus.MsgVoteReply, consensus.MsgPreVoteReply, consensus.MsgAppendReply:
@@ -73,14 +73,14 @@ func adds(m *consensus.Message) bool {
 	return false
 }
 
-// Recorded tells that a first member has the storage ids of all on disk, as bindings says.
+// Recorded records that a first member has the storage ids of all first members on disk, as in bindings.
 func (s *Suite) Recorded(member consensus.MemberID, storage consensus.StorageID, bindings []identity.Bound) {
 	s.Bindings.recorded[member] = identity.Greeting{
 		Claim: identity.Claim{Member: member, Storage: storage}, Bindings: slices.Clone(bindings),
 	}
 }
 
-// Began tells that a process makes the data of a first member, one of several.
+// Began records that a process makes the data of a first member, one of several.
 func (s *Suite) Began(
 	member consensus.MemberID, storage consensus.StorageID, bindings []identity.Bound, members int, byMajority bool,
 ) {
@@ -108,11 +108,11 @@ func (s *Suite) Began(
 	}
 }
 
-// FoundAgain tells that all members of a cluster that nobody had any data of begin anew, with empty disks.
+// FoundAgain records that all members begin anew, with empty disks: the founding was broken, and no member had data.
 func (b *Bindings) FoundAgain() { b.bindings = nil }
 
-// Configs returns every configuration by which somebody may count, now or when a change that is under way goes on: the last
-// that was committed, those before it until the change away from them is settled, and what members' logs hold from there on.
+// Configs returns every configuration by which a member may count, now or when a pending change goes on: the last committed
+// one, those before it until the change away from them is settled, and those in members' logs from there on.
 func (s *Suite) Configs() []*consensus.Config {
 	lineage := s.removals.lineage
 	at := len(lineage) - 1

@@ -1,8 +1,8 @@
 // Package check holds the laws that a simulated cluster must keep: a file for most properties.
 //
-// A Suite is told what the members do, as they do it, and reports the first violations; it never asks a member
-// anything, so that a checker cannot be fooled by the code it checks. The reference model (model.go) is a second,
-// simple implementation of the store, fed with the committed log.
+// A Suite is called with the actions of the members, as they happen, and reports the first violations; it never asks a member,
+// so that a checker cannot be fooled by the code that it checks. The reference model (model.go) is a second, simple
+// implementation of the store, fed with the committed log.
 //
 //	property              source                                    file
 //	election-safety       Raft paper, 5.2                           election.go

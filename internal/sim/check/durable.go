@@ -2,8 +2,8 @@ package check
 
 import "github.com/quorate/quorate/internal/consensus"
 
-// durable checks that a member promises only what its disk holds: an append is acknowledged, and a vote granted, after
-// the sync that covers it; and what was synced is there after a restart.
+// durable checks that a member promises only what its disk holds: it acknowledges an append, and grants a vote, after the sync
+// that covers it; and synced data is there after a restart.
 type durable struct {
 	members map[consensus.MemberID]*platter
 }
@@ -12,9 +12,9 @@ type durable struct {
 type platter struct {
 	hard    consensus.HardState
 	log     image          // as of the last sync
-	pending []request      // handed to the disk since, oldest first
+	pending []request      // written since and not synced, oldest first
 	term    consensus.Term // in memory
-	cut     consensus.Term // in which the log was truncated, or replaced by a snapshot, last
+	cut     consensus.Term // in which the log was last truncated, or replaced by a snapshot
 }
 
 func (d *durable) init() { d.members = map[consensus.MemberID]*platter{} }
@@ -28,12 +28,12 @@ func (d *durable) of(member consensus.MemberID) *platter {
 	return p
 }
 
-// Entered tells which term a member is in, in memory.
+// Entered records the term that a member is in, in memory.
 func (s *Suite) Entered(member consensus.MemberID, term consensus.Term) {
 	s.durable.of(member).term = term
 }
 
-// Synced tells that one persist request of a member is on disk.
+// Synced records that one persist request of a member is on disk.
 func (s *Suite) Synced(member consensus.MemberID, hard *consensus.HardState, entries []consensus.Entry,
 	reset *consensus.SnapshotMeta) {
 	p, w := s.durable.of(member), s.logs.of(member)
@@ -55,7 +55,7 @@ func (s *Suite) Synced(member consensus.MemberID, hard *consensus.HardState, ent
 	}
 }
 
-// Durable returns the last entry of a member that its disk holds.
+// Durable returns the index of the last entry on a member's disk.
 func (s *Suite) Durable(member consensus.MemberID) consensus.Index {
 	log := &s.durable.of(member).log
 	return log.base.Index + consensus.Index(len(log.terms))
@@ -73,7 +73,7 @@ func (p *platter) shift() {
 	}
 }
 
-// truncated is told that a member replaces its log from an index on.
+// truncated is called when a member replaces its log from an index on.
 func (d *durable) truncated(s *Suite, member consensus.MemberID, from consensus.Index) {
 	p := d.of(member)
 	p.cut = p.term
@@ -84,7 +84,7 @@ func (d *durable) truncated(s *Suite, member consensus.MemberID, from consensus.
 	}
 }
 
-// Sent tells that messages left a member.
+// Sent records that messages left a member.
 func (s *Suite) Sent(messages []consensus.Message) {
 	for i := range messages {
 		m := &messages[i]
@@ -120,7 +120,7 @@ func (s *Suite) Sent(messages []consensus.Message) {
 	}
 }
 
-// Recovered tells what a member found on its disk when it started again.
+// Recovered records what a member found on its disk when it started again.
 func (s *Suite) Recovered(member consensus.MemberID, hard consensus.HardState, base consensus.SnapshotMeta,
 	entries []consensus.Entry, applied consensus.Index) {
 	p, w := s.durable.of(member), s.logs.of(member)
@@ -150,8 +150,8 @@ func (s *Suite) Recovered(member consensus.MemberID, hard consensus.HardState, b
 	p.pending = nil
 }
 
-// installed reports whether a snapshot that was installed before the crash explains an empty log: it replaces a log that
-// does not hold its position, whatever its length.
+// installed reports whether a snapshot that was installed before the crash explains an empty log: it replaces a log that does
+// not hold its position, whatever the length of that log.
 func (s *Suite) installed(found *image, p *platter) bool {
 	if len(found.terms) > 0 || s.logs.chosenAt(found.base.Index) != found.base.Term {
 		return false
@@ -160,12 +160,12 @@ func (s *Suite) installed(found *image, p *platter) bool {
 	return !ok || term != found.base.Term
 }
 
-// acknowledgedAppend checks an acknowledgement of entries: they are durable, and they are those of the leader that is told.
+// acknowledgedAppend checks an acknowledgement of entries: they are durable, and they equal those of the leader that gets it.
 func (s *Suite) acknowledgedAppend(m *consensus.Message, p *platter, w *shadow) {
 	if m.Term < p.cut {
-		return // what was acknowledged in an earlier term may have been truncated since, by the same write even
+		return // entries acknowledged in an earlier term may have been truncated since, even by the same write
 	}
-	// What a snapshot brought is in the store, whether the log had it or begins after it.
+	// The entries of a snapshot are in the store, whether the log had them or begins after them.
 	if durable := max(p.log.common(w), w.base.Index, w.applied); m.Match.Index > durable {
 		s.report("durable-before-ack", "member %v acknowledges %d to %v, but only %d is durable",
 			m.From, m.Match.Index, m.To, durable)

@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/check"
 )
 
-// story returns what a story makes the checkers report.
+// story returns the violations that the checkers report in a story.
 func story(f func(s *check.Suite)) []check.Violation {
 	s := check.NewSuite(func() time.Duration { return 0 }, consensus.SnapshotMeta{})
 	f(s)

@@ -2,12 +2,12 @@ package check
 
 import "github.com/quorate/quorate/internal/consensus"
 
-// elections checks election safety: at most one leader in a term, and its causes: at most one vote of a member in a
-// term, whatever restarts lie between, and a majority of each set of the voters by whom the leader counted.
+// elections checks election safety: at most one leader in a term, and its causes: at most one vote of a member in a term, also
+// over restarts, and a majority of each set of the voters by which the leader counted.
 type elections struct {
 	leaders map[consensus.Term]consensus.MemberID
 	votes   map[ballot]consensus.MemberID
-	pending consensus.Term // of a leader that was elected in the step that is going on
+	pending consensus.Term // term of a leader that was elected in the present step
 }
 
 type ballot struct {
@@ -20,7 +20,7 @@ func (e *elections) init() {
 	e.votes = map[ballot]consensus.MemberID{}
 }
 
-// Leader tells that a member considers itself the leader of a term.
+// Leader records that a member considers itself the leader of a term.
 func (s *Suite) Leader(member consensus.MemberID, term consensus.Term) {
 	if other, ok := s.elections.leaders[term]; ok && other != member {
 		s.report("election-safety", "members %v and %v both lead term %d", other, member, term)
@@ -35,7 +35,8 @@ func (s *Suite) Leader(member consensus.MemberID, term consensus.Term) {
 	}
 }
 
-// forget drops the terms that a crashed member led only in memory: a lone voter needs nobody's vote. Nobody heard of it.
+// forget drops the terms that a crashed member led only in memory: a lone voter needs no other vote, and no other process knew
+// of those terms.
 func (e *elections) forget(member consensus.MemberID, durable consensus.Term) {
 	for term, leader := range e.leaders {
 		if leader == member && term > durable {
@@ -44,7 +45,7 @@ func (e *elections) forget(member consensus.MemberID, durable consensus.Term) {
 	}
 }
 
-// judge checks, once it is known which configuration was in force, that a new leader has the votes it needs.
+// judge checks, once the configuration in force is known, that a new leader has the votes that it needs.
 func (e *elections) judge(s *Suite, w *shadow, member consensus.MemberID) {
 	term := e.pending
 	if e.pending = 0; term == 0 {
@@ -76,7 +77,7 @@ func majorities(config *consensus.Config, has func(consensus.MemberID) bool) boo
 	return len(config.Voters) > 0
 }
 
-// sentVote is told of every granted vote that leaves a member.
+// sentVote is called with every granted vote that leaves a member.
 func (e *elections) sentVote(s *Suite, m *consensus.Message) {
 	at := ballot{m.Term, m.From}
 	if other, ok := e.votes[at]; ok && other != m.To {

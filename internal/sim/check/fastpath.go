@@ -9,10 +9,10 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// fastPath checks the promises of the fast path (docs/fast-path.md, "Laws"): what a proposer was told before it had
-// committed is what every member applies, once, at that revision and with that result (L1); the configuration under
-// which it was told is durable on a superquorum of its voters (L5); and a voter answers for a record only once its
-// disk holds it. L2 and L4 are in revisions.go, L3 and L6 in realtime.go.
+// fastPath checks the promises of the fast path (docs/fast-path.md, "Laws"): every member applies an entry whose proposer had
+// an answer before the commit once, at the promised revision and with the promised result (L1); the configuration under which
+// the promise was made is durable on a superquorum of its voters (L5); and a voter answers for a record only once its disk
+// holds it. L2 and L4 are in revisions.go, L3 and L6 in realtime.go.
 type fastPath struct {
 	promised map[consensus.ProposalID]promise
 	applied  map[consensus.ProposalID]appliedAt
@@ -20,14 +20,14 @@ type fastPath struct {
 	leaving  map[consensus.MemberID]map[consensus.AttemptID]bool // a write that takes them out is under way
 }
 
-// promise is what a proposer was told.
+// promise is a result that a proposer learned before the commit.
 type promise struct {
 	revision uint64
 	reply    []byte
 	member   consensus.MemberID
 }
 
-// appliedAt is the first time that an entry of a proposal was applied, and how it ended.
+// appliedAt is the first time that an entry of a proposal was applied, and its result.
 type appliedAt struct {
 	revision uint64
 	reply    []byte
@@ -40,7 +40,7 @@ func (w *fastPath) init() {
 	w.records = map[consensus.MemberID]map[consensus.AttemptID]bool{}
 }
 
-// FastDecided tells that a member learned that its proposals are decided.
+// FastDecided records that a member learned that its proposals are decided.
 func (s *Suite) FastDecided(member consensus.MemberID, decided []tally.Decision) {
 	for i := range decided {
 		s.judgeSuperquorum(member, decided[i].Config)
@@ -57,11 +57,11 @@ func (s *Suite) FastDecided(member consensus.MemberID, decided []tally.Decision)
 	}
 }
 
-// judgeSuperquorum looks whether enough voters have the entry that made them voters.
+// judgeSuperquorum checks that a superquorum of the voters has the entry that made them voters.
 func (s *Suite) judgeSuperquorum(member consensus.MemberID, id consensus.ConfigID) {
 	c, _ := s.logs.of(member).find(id)
 	if c == nil || c.id.Index == 0 {
-		return // the first configuration, which all were born with, or one that a snapshot brought
+		return // the first configuration, which all members have from the start, or one that a snapshot brought
 	}
 	voters, n := c.config.Settle().Voters, 0
 	for _, voter := range voters {
@@ -75,8 +75,8 @@ func (s *Suite) judgeSuperquorum(member consensus.MemberID, id consensus.ConfigI
 	}
 }
 
-// executed is told of an entry of a proposal that was not passed over. The first counts: once the session has ended, another
-// one has no result.
+// executed is called with an entry of a proposal that was not passed over. Only the first entry counts: once the session has
+// ended, a later one has no result.
 func (w *fastPath) executed(s *Suite, id consensus.ProposalID, result *kv.Result) {
 	at := appliedAt{uint64(result.Revision), result.Append(nil)}
 	if _, before := w.applied[id]; before || id.IsZero() {
@@ -95,7 +95,7 @@ func (w *fastPath) judge(s *Suite, id consensus.ProposalID, p promise, at applie
 	}
 }
 
-// finish looks for promises that were never kept.
+// finish reports promises that were never kept.
 func (w *fastPath) finish(s *Suite) {
 	for id, p := range w.promised {
 		if _, done := w.applied[id]; !done {
@@ -105,7 +105,7 @@ func (w *fastPath) finish(s *Suite) {
 	}
 }
 
-// ForgettingRecords tells that a write is under way which takes records out of a member's pool, or adds some.
+// ForgettingRecords records that a write is under way that removes records from a member's pool, or adds some.
 func (s *Suite) ForgettingRecords(member consensus.MemberID, changes []consensus.WitnessRecord) {
 	for i := range changes {
 		if changes[i].Forget {
@@ -117,7 +117,7 @@ func (s *Suite) ForgettingRecords(member consensus.MemberID, changes []consensus
 	}
 }
 
-// SyncedRecords tells that a write of a member, which changes its pool, is on disk.
+// SyncedRecords records that a write of a member, which changes its pool, is on disk.
 func (s *Suite) SyncedRecords(member consensus.MemberID, changes []consensus.WitnessRecord) {
 	if len(changes) == 0 {
 		return
@@ -137,7 +137,7 @@ func (s *Suite) SyncedRecords(member consensus.MemberID, changes []consensus.Wit
 	}
 }
 
-// RecoveredRecords tells what a member's pool holds after a restart.
+// RecoveredRecords records the pool of a member after a restart.
 func (s *Suite) RecoveredRecords(member consensus.MemberID, records []consensus.Record) {
 	found := map[consensus.AttemptID]bool{}
 	for i := range records {
@@ -152,7 +152,7 @@ func (s *Suite) RecoveredRecords(member consensus.MemberID, records []consensus.
 	delete(s.fastPath.leaving, member)
 }
 
-// recorded is told of a voter's answers.
+// recorded is called with a voter's answers.
 func (w *fastPath) recorded(s *Suite, m *consensus.Message) {
 	for i := range m.Verdicts {
 		v := &m.Verdicts[i]
@@ -162,7 +162,7 @@ func (w *fastPath) recorded(s *Suite, m *consensus.Message) {
 	}
 }
 
-// waits reports whether a proposal has not been applied anywhere: its records may be gone otherwise.
+// waits reports whether a proposal has not been applied anywhere. Once it has been, voters may drop its records.
 func (w *fastPath) waits(id consensus.ProposalID) bool {
 	_, done := w.applied[id]
 	return !done

@@ -7,8 +7,9 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// HeldBy returns the acknowledged writes that a member's disk alone proves: their committed entry is in its log, or their
-// superquorum decided them, it holds the record, and its log has nothing in the way. A recovery of that member must keep them.
+// HeldBy returns the acknowledged writes that a member's disk alone proves: their committed entry is in its log, or a
+// superquorum decided them, the member holds the record, and its log does not conflict. A recovery of that member must keep
+// them.
 func (s *Suite) HeldBy(member consensus.MemberID) (logged, records []Ack) {
 	log := &s.durable.of(member).log
 	chosen := consensus.Index(len(s.logs.chosen))

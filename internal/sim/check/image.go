@@ -7,14 +7,14 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// image is a log as a disk holds it: terms[i] belongs to index base+1+i.
+// image is a log as a disk holds it: terms[i] is the term at index base+1+i.
 type image struct {
 	base  consensus.Position
 	terms []consensus.Term
 }
 
-// request is one thing that a disk was asked to write: entries, which replace whatever the log holds from the first of
-// them on, or a new beginning.
+// request is one write that was asked of a disk: entries, which replace those of the log from the first of them on, or a new
+// beginning.
 type request struct {
 	reset *consensus.Position
 	first consensus.Index
@@ -63,8 +63,8 @@ func (g *image) apply(r *request) {
 	g.terms = append(g.terms[:r.first+skip-g.base.Index-1:r.first+skip-g.base.Index-1], r.terms[skip:]...)
 }
 
-// common returns up to where a member's log in memory is durable: entries of one index and term are preceded by the
-// same entries everywhere, which the checker of logs watches over.
+// common returns the index up to which a member's log in memory is durable: entries of one index and term have the same
+// predecessors everywhere, which the checker of logs watches.
 func (g *image) common(w *shadow) consensus.Index {
 	for index := min(g.last(), w.last()); index > g.base.Index; index-- {
 		inMemory, ok := w.term(index)
@@ -75,8 +75,8 @@ func (g *image) common(w *shadow) consensus.Index {
 	return min(g.base.Index, w.last())
 }
 
-// explains reports whether a log that was found after a crash is what was synced, followed by the beginning of what was
-// on its way. A write may be cut between any two entries.
+// explains reports whether a log that was found after a crash is the synced log, followed by a prefix of the writes under way.
+// A write may be cut between any two entries.
 func (p *platter) explains(found *image) bool {
 	now := image{base: p.log.base, terms: slices.Clone(p.log.terms)}
 	if now.equals(found) {
@@ -100,7 +100,7 @@ func (p *platter) explains(found *image) bool {
 	return false
 }
 
-// equals reports whether two logs end at one place and hold the same wherever both begin.
+// equals reports whether two logs end at the same index and have the same entries wherever both begin.
 func (g *image) equals(other *image) bool {
 	if g.last() != other.last() {
 		return false

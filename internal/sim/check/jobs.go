@@ -9,9 +9,9 @@ import (
 	"github.com/quorate/quorate/internal/membership"
 )
 
-// Jobs checks membership jobs by what is written in the log: one that has ended is written no more, so that nothing is done for
-// it again; one that is done has done it; and there are fewer voters only if an operator asks for that, which the replacement
-// of one by another never does. A newcomer has its time to start, and automatic care its budget, whatever clocks show.
+// Jobs checks membership jobs by their rows in the log: an ended job is not written again, so that no member acts for it again;
+// a job that is done has changed the members as it says; and the number of voters falls only if an operator asks for that,
+// which a replacement never does. A newcomer has its time to start, and automatic care has its budget, whatever clocks show.
 type Jobs struct {
 	Ended map[membership.State]uint64
 	// Drift is how much faster than true time a member's clock may run, and MaxPerHour is how many jobs automatic care may
@@ -20,18 +20,18 @@ type Jobs struct {
 	MaxPerHour int
 
 	began  map[membership.JobID]time.Duration // true time at which it was known to run
-	cared  []time.Duration                    // at which jobs of automatic care were known
+	cared  []time.Duration                    // times at which jobs of automatic care were known
 	last   consensus.Index
 	known  map[membership.JobID]membership.Job
 	seen   map[consensus.ProposalID]bool // a second entry of a proposal writes nothing
 	voters []consensus.MemberID
-	asked  map[consensus.MemberID]bool // named in changes that are no job's
+	asked  map[consensus.MemberID]bool // members named in changes without a job
 }
 
 // Done counts the jobs that were done.
 func (j *Jobs) Done() uint64 { return j.Ended[membership.StateDone] }
 
-// applied takes note of the result of an entry, when the first member applies it.
+// applied checks the result of an entry, when the first member applies it.
 func (j *Jobs) applied(s *Suite, e *consensus.Entry, result *kv.Result) {
 	if e.Index <= j.last {
 		return
@@ -73,7 +73,7 @@ func (j *Jobs) applied(s *Suite, e *consensus.Entry, result *kv.Result) {
 	}
 }
 
-// judgeTimes checks what is decided by time, by true time.
+// judgeTimes checks decisions that depend on time, against true time.
 func (j *Jobs) judgeTimes(s *Suite, job *membership.Job, known, expired bool) {
 	now := s.Now()
 	if j.began == nil {
@@ -99,7 +99,7 @@ func (j *Jobs) judgeTimes(s *Suite, job *membership.Job, known, expired bool) {
 	}
 }
 
-// Asked tells that somebody asks for a change that no job is about.
+// Asked records a requested change that belongs to no job.
 func (j *Jobs) Asked(request *consensus.ChangeRequest) {
 	if j.asked == nil {
 		j.asked = map[consensus.MemberID]bool{}
@@ -109,7 +109,7 @@ func (j *Jobs) Asked(request *consensus.ChangeRequest) {
 	}
 }
 
-// Leaving adds to ids the voters that an unfinished job wants to leave.
+// Leaving adds to ids the voters that an unfinished job is to remove.
 func (j *Jobs) Leaving(ids map[consensus.MemberID]bool) {
 	for _, job := range j.known {
 		if !job.State.Ended() {
@@ -120,8 +120,8 @@ func (j *Jobs) Leaving(ids map[consensus.MemberID]bool) {
 	}
 }
 
-// judgeDone checks that the members are as a job wanted them, but for those that somebody else asked for. If it was done before
-// it began, its newcomers are members under ids that another job gave them.
+// judgeDone checks that the members are as a job wants them, except for those named in other requests. If the change was done
+// before the job began, its newcomers are members under ids that another job gave them.
 func (j *Jobs) judgeDone(s *Suite, job *membership.Job, config *consensus.Config, before bool) {
 	for _, id := range job.Spec.Remove {
 		if config.Contains(id) && !j.asked[id] {
@@ -148,7 +148,7 @@ func votesAs(config *consensus.Config, spec *membership.Spec, id consensus.Membe
 	return false
 }
 
-// voting lists who votes once a job is done.
+// voting lists the members that vote once a job is done.
 func voting(spec *membership.Spec) []consensus.MemberID {
 	in := slices.Clone(spec.Promote)
 	for _, n := range spec.Add {
@@ -159,12 +159,12 @@ func voting(spec *membership.Spec) []consensus.MemberID {
 	return in
 }
 
-// judgeVoters checks that somebody asked for each voter that leaves, where there are fewer of them then.
+// judgeVoters checks that a request named each voter that leaves, if there are fewer voters afterwards.
 func (j *Jobs) judgeVoters(s *Suite, e *consensus.Entry, voters []consensus.MemberID) {
 	before := j.voters
 	j.voters = slices.Clone(voters)
 	change, _, err := consensus.DecodeConfigChange(e.Payload)
-	if len(voters) >= len(before) || err != nil || change.Abort { // who turns back asks for what was there
+	if len(voters) >= len(before) || err != nil || change.Abort { // an abort restores the earlier voters
 		return
 	}
 	for _, id := range before {
@@ -176,9 +176,9 @@ func (j *Jobs) judgeVoters(s *Suite, e *consensus.Entry, voters []consensus.Memb
 	}
 }
 
-// wanted reports whether a job wants fewer voters than before, and a member among those that leave. Automatic care, and who
-// replaces one member by another, does not, unless somebody else has made the successor a voter before, or the job itself
-// has, by a single step; and if it is cancelled then it takes that back.
+// wanted reports whether a job wants fewer voters than before, and this member to leave. Automatic care and the replacement of
+// a member by another one do not, except if another request, or a single step of the job itself, has made the successor a voter
+// before; if the job is cancelled then, it reverts that.
 func (j *Jobs) wanted(id consensus.MemberID, before []consensus.MemberID) bool {
 	for _, job := range j.known {
 		if singly := job.Spec.Protocol == consensus.ProtocolSingle && !job.State.Ended(); singly {

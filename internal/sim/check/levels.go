@@ -7,8 +7,8 @@ import (
 	"github.com/quorate/quorate/internal/kv/nextlevel"
 )
 
-// levels is the rule of feature levels: nothing is applied below its level, and the active level rises only to what all members
-// of the last configuration before that entry have published.
+// levels is the rule of feature levels: no command is applied below its level, and the active level rises at most to the level
+// that all members of the last configuration before that entry have published.
 type levels struct {
 	active    level.Level
 	published map[consensus.MemberID]level.Level
@@ -16,11 +16,11 @@ type levels struct {
 
 // rejects reports whether an encoded command changes nothing because it is below its level.
 func (l *levels) rejects(payload []byte) bool {
-	needs, _ := nextlevel.Needs(payload) // in a world without the next level nobody changes users
+	needs, _ := nextlevel.Needs(payload) // in a world without the next level clients do not change users
 	return needs > max(l.active, level.First)
 }
 
-// apply gives the result of a command that is about levels, with the configuration before it.
+// apply returns the result of a command about levels, with the configuration before it.
 func (l *levels) apply(config *consensus.Config, c *kv.Command) (about bool, err error) {
 	switch {
 	case c.Publish != nil:
@@ -32,7 +32,7 @@ func (l *levels) apply(config *consensus.Config, c *kv.Command) (about bool, err
 	case c.Raise == nil:
 		return false, nil
 	case c.Raise.Level <= max(l.active, level.First):
-		return true, nil // again, perhaps with a member that has not published anything yet
+		return true, nil // the same level again, perhaps with a member that has not published anything yet
 	}
 	for _, id := range config.IDs() {
 		if l.published[id] < c.Raise.Level {

@@ -10,15 +10,15 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// history checks linearizability of each key by itself with Porcupine, which knows nothing of logs or revisions' order
-// across keys: an independent judge. Writes without answer are looked up in the committed log by their unique value:
-// those that are not there had no effect.
+// history checks linearizability of each key by itself with Porcupine, which knows nothing of logs or of the order of revisions
+// across keys: an independent check. Writes without an answer are looked up in the committed log by their unique value: those
+// that are not there had no effect.
 type history struct {
 	ops     []Operation
 	Unknown int // keys that were not judged
 }
 
-// OperationKind is what a client did to one key.
+// OperationKind is the kind of a client's operation on one key.
 type OperationKind uint8
 
 const (
@@ -28,13 +28,13 @@ const (
 	OpDelete
 )
 
-// Operation is one operation of one client on one key. An operation without answer has no End.
+// Operation is one operation of one client on one key. An operation without an answer has no End.
 type Operation struct {
 	Client     int
 	Kind       OperationKind
 	Key        string
 	Value      string      // written, or read
-	Expect     kv.Revision // of a CAS: the mod revision that must be there
+	Expect     kv.Revision // of a CAS: the expected mod revision
 	Begin, End time.Duration
 	Answered   bool
 	Done       bool        // a CAS that succeeded, a get or delete that found the key
@@ -68,7 +68,7 @@ func stepRegister(state, input, _ any) (bool, any) {
 		}
 		return now.revision == op.Expect && op.Revision > now.revision, register{op.Value, op.Revision}
 	}
-	// A delete that found nothing changes nothing. One without answer may find something or not.
+	// A delete that found nothing changes nothing. One without an answer may find something or not.
 	if op.Answered {
 		return op.Done == (now.revision != 0), register{}
 	}

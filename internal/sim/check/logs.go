@@ -6,9 +6,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// logs checks Log Matching: an entry of one index and term has one content and one predecessor, everywhere and for
-// ever; from that, by induction, whole prefixes are equal. It keeps a shadow of every member's log, which other
-// checkers use.
+// logs checks Log Matching: an entry of one index and term has one content and one predecessor, everywhere and for ever; from
+// that, by induction, whole prefixes are equal. It keeps a shadow of every member's log, which other checkers use.
 type logs struct {
 	seen    map[consensus.Position]content
 	members map[consensus.MemberID]*shadow
@@ -21,7 +20,7 @@ type content struct {
 	previous consensus.Term
 }
 
-// shadow is what a member's log must be: terms[i] belongs to index base+1+i.
+// shadow is what a member's log must be: terms[i] is the term at index base+1+i.
 type shadow struct {
 	base    consensus.Position
 	terms   []consensus.Term
@@ -29,11 +28,11 @@ type shadow struct {
 	floor   change   // the configuration at base
 
 	applied consensus.Index // by the state machine
-	known   consensus.Index // committed, and this member knows it: it may know more
-	knew    consensus.Index // the same before its last step
-	told    ruling          // the configuration that the member says is in force
-	was     ruling          // and said before its last step
-	fresh   bool            // told is to be judged
+	known   consensus.Index // an index that the member knows to be committed; it may know a later one
+	knew    consensus.Index // known before the member's last step
+	told    ruling          // the configuration that the member has in force
+	was     ruling          // the one before its last step
+	fresh   bool            // told must be judged
 }
 
 func (l *logs) init() {
@@ -69,7 +68,7 @@ func (l *logs) hash(e *consensus.Entry) uint64 {
 	return h.Sum64()
 }
 
-// Appended tells that a member put entries into its log (in memory; the write is on its way).
+// Appended records that a member appended entries to its log in memory; the write is under way.
 func (s *Suite) Appended(member consensus.MemberID, entries []consensus.Entry) {
 	w := s.logs.of(member)
 	if len(entries) > 0 {
@@ -111,15 +110,15 @@ func (l *logs) append(s *Suite, member consensus.MemberID, w *shadow, e *consens
 	}
 }
 
-// forget drops the entries of terms that a crashed member entered only in memory. No message of such a term can have
-// left it, so nobody else has them, and it may enter the term again and fill it with others.
+// forget drops the entries of terms that a crashed member entered only in memory. No message of such a term can have left it,
+// so no other member has them, and it may enter the term again and fill it with other entries.
 func (l *logs) forget(w *shadow, durable consensus.Term) {
 	for at := len(w.terms) - 1; at >= 0 && w.terms[at] > durable; at-- {
 		delete(l.seen, consensus.Position{Index: w.base.Index + consensus.Index(at) + 1, Term: w.terms[at]})
 	}
 }
 
-// reached notes how far the member's state machine is.
+// reached notes how far the member's state machine has applied.
 func (w *shadow) reached(index consensus.Index) {
 	w.applied, w.known = max(w.applied, index), max(w.known, index)
 }
@@ -134,11 +133,11 @@ func (w *shadow) truncate(from consensus.Index) {
 	}
 }
 
-// Rebased tells that a member's log now begins after meta: a snapshot was installed, or the head compacted.
+// Rebased records that a member's log now begins after meta: a snapshot was installed, or the log was compacted.
 func (s *Suite) Rebased(member consensus.MemberID, meta consensus.SnapshotMeta, reset bool) {
 	w := s.logs.of(member)
 	if !reset && meta.Position.Index <= w.base.Index {
-		return // the wish is older than a snapshot that was installed meanwhile
+		return // this compaction was requested before a snapshot that was installed meanwhile
 	}
 	if term := s.logs.chosenAt(meta.Position.Index); term != 0 && term != meta.Position.Term {
 		s.report("log-matching", "member %v compacts at %v, but the committed entry there has term %d",
@@ -172,7 +171,7 @@ func (l *logs) chosenAt(index consensus.Index) consensus.Term {
 	return l.chosen[index-1]
 }
 
-// committed is told of every entry that a member applied, which is therefore committed for ever.
+// committed is called with every entry that a member applied, which is therefore committed for ever.
 func (l *logs) committed(s *Suite, member consensus.MemberID, e *consensus.Entry) {
 	if term := l.chosenAt(e.Index); term != 0 {
 		if term != e.Term {

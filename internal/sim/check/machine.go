@@ -11,17 +11,17 @@ import (
 	"github.com/quorate/quorate/internal/sim/permits"
 )
 
-// machine checks that all members apply the same log to the same results, and that these are the results that the
-// reference model gives; and that members which have applied equally far hold equal states.
+// machine checks that all members apply the same log with the same results, and that these are the results of the reference
+// model; and that members that have applied up to the same index hold equal states.
 type machine struct {
 	model     *Model
 	outcomes  []outcome     // of the entry at index i+1, as the model and the first member had it
 	revisions []kv.Revision // of the model after index i+1
 	sessions  map[consensus.SessionID]bool
-	newest    map[consensus.MemberID]uint64 // the highest number of its sessions
+	newest    map[consensus.MemberID]uint64 // the highest number of each member's sessions
 	removed   map[consensus.MemberID]bool
-	asked     *auth.Change // by the last command, of users
-	edited    bool         // that has changed them
+	asked     *auth.Change // of the last command that changes users
+	edited    bool         // that command has changed them
 	results   map[consensus.ProposalID]kv.Result
 	hashes    map[hashKey]uint32
 	holders   map[hashKey]consensus.MemberID
@@ -48,7 +48,7 @@ func (m *machine) init() {
 func (m *machine) applied(s *Suite, member consensus.MemberID, e *consensus.Entry, got *kv.Result) {
 	at := int(e.Index) - 1
 	if at > len(m.outcomes) {
-		return // reported by the logs already
+		return // the checker of logs has reported it
 	}
 	if at == len(m.outcomes) {
 		m.first(s, member, e, got)
@@ -61,7 +61,7 @@ func (m *machine) applied(s *Suite, member consensus.MemberID, e *consensus.Entr
 	}
 }
 
-// first runs the model when the first member applies an entry, and compares all of the result.
+// first runs the model when the first member applies an entry, and compares the whole result.
 func (m *machine) first(s *Suite, member consensus.MemberID, e *consensus.Entry, got *kv.Result) {
 	if !decides(e) {
 		m.removedMembers(s)
@@ -101,7 +101,7 @@ func (m *machine) first(s *Suite, member consensus.MemberID, e *consensus.Entry,
 	}
 }
 
-// decides reports whether the state machine does something with an entry that leaves a result.
+// decides reports whether the state machine produces a result for an entry.
 func decides(e *consensus.Entry) bool {
 	return e.Kind == consensus.EntryCommand || e.Kind == consensus.EntryAbort
 }
@@ -110,7 +110,7 @@ func sameError(a, b error) bool {
 	return (a == nil) == (b == nil) && (a == nil || errors.Is(b, a))
 }
 
-// expect gives the model's result; again says that it was remembered from an earlier entry of the same proposal.
+// expect returns the model's result; again says that it was remembered from an earlier entry of the same proposal.
 func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again bool) {
 	exact := kv.Revision(e.ExactRevision)
 	if first, ok := m.results[e.Proposal]; ok && m.sessions[e.Proposal.Session] {
@@ -133,7 +133,7 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 		command = kv.Command{}
 	}
 	m.asked = command.Auth
-	if exact != 0 && e.Proposal.Session.OfClient() && command.By.User != "" { // each member signed what it was offered
+	if exact != 0 && e.Proposal.Session.OfClient() && command.By.User != "" { // each member signed the offer that it got
 		command.By.Revision = auth.AnyRevision
 	}
 	if e.Proposal.IsZero() {
@@ -190,7 +190,7 @@ func configBefore(s *Suite, index consensus.Index) *consensus.Config {
 	return &lineage[at].config
 }
 
-// abort is what becomes of a proposal that nobody could tell about.
+// abort returns the result of an abort.
 func (m *machine) abort(s *Suite, e *consensus.Entry) kv.Result {
 	result := kv.Result{Err: kv.ErrSessionUnknown, Revision: m.model.Revision}
 	if m.sessions[e.Proposal.Session] {
@@ -211,8 +211,8 @@ func (m *machine) retire(session consensus.SessionID) {
 	m.newest[row] = max(m.newest[row], session.Number)
 }
 
-// mayOpen is the rule of ADR 0001 for members, and of ADR 0015 for clients: those share one row of numbers, the highest that
-// was retired, and none of them goes back behind a session that it has.
+// mayOpen is the rule of ADR 0001 for members, and of ADR 0015 for clients: clients share one sequence of numbers, the highest
+// retired one, and a client does not go back behind a session that it has.
 func (m *machine) mayOpen(session consensus.SessionID) bool {
 	if !session.OfClient() {
 		return session.Number > m.newest[session.Member] && !m.removed[session.Member]
@@ -225,7 +225,7 @@ func (m *machine) mayOpen(session consensus.SessionID) bool {
 	return session.Number > m.newest[consensus.NoMember] && !m.removed[session.Member]
 }
 
-// retireOthers ends the sessions of a member that a new one does not keep.
+// retireOthers retires the sessions of a member that a new session does not keep.
 func (m *machine) retireOthers(session consensus.SessionID, keep []uint64) {
 	for other := range m.sessions {
 		same := other.Member == session.Member && other.OfClient() == session.OfClient()
@@ -235,7 +235,7 @@ func (m *machine) retireOthers(session consensus.SessionID, keep []uint64) {
 	}
 }
 
-// removedMembers notes the members that a change removes, for ever, once it is settled: they open no session any more.
+// removedMembers notes the members that a change removes for ever, once it is settled: they open no session any more.
 func (m *machine) removedMembers(s *Suite) {
 	last := &s.removals.lineage[len(s.removals.lineage)-1]
 	if !last.doneAt(consensus.Index(len(m.outcomes)) + 1) {
@@ -248,7 +248,7 @@ func (m *machine) removedMembers(s *Suite) {
 
 func differs(want, got *kv.Result) string {
 	switch {
-	case got.Left != nil: // a repeated entry, whose first result went with its history
+	case got.Left != nil: // a repeated entry, whose first result was removed with its history
 	case want.Put != nil:
 		if got.Put == nil || !sameKV(want.Put.Prev, got.Put.Prev) {
 			return "previous value of a put"
@@ -304,7 +304,7 @@ func sameKV(a, b *kv.KeyValue) bool {
 		a.ModRevision == b.ModRevision && a.Version == b.Version && a.Lease == b.Lease
 }
 
-// Hashed tells a member's HashKV at a revision, with its compact revision.
+// Hashed records a member's HashKV at a revision, with its compact revision.
 func (s *Suite) Hashed(member consensus.MemberID, revision, compacted kv.Revision, hash uint32) {
 	key := hashKey{revision, compacted}
 	if want, ok := s.machine.hashes[key]; ok && want != hash {

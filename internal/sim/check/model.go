@@ -17,11 +17,11 @@ type Model struct {
 	leases    map[kv.LeaseID]*modelLease
 	jobs      modelJobs
 	users     permits.Users
-	changed   bool         // users, by the command that is being applied
+	changed   bool         // users were changed by the command that is being applied
 	Events    [][]kv.Event // Events[r-2] are the changes of revision r
 	events    []kv.Event   // of the command that is being applied
 	next      kv.Revision
-	endBytes  int64  // of keys that a revocation deletes at once, with endKeyBytes for each, and one key more; zero: any
+	endBytes  int64  // limit of a revocation, which deletes one key more; see endKeyBytes; zero: none
 	parts     uint64 // revocations that left keys of their lease
 }
 
@@ -52,10 +52,10 @@ func (m modelJobs) write(op *kv.JobOp) error {
 type modelLease struct {
 	ttl    int64
 	keys   []string // sorted
-	ending bool     // it has lost some of its keys, and can only be ended
+	ending bool     // it has lost some of its keys, and can only be revoked
 }
 
-// takes reports whether keys may be hung on a lease.
+// takes reports whether keys may be attached to a lease.
 func (m *Model) takes(id kv.LeaseID) bool { return m.leases[id] != nil && !m.leases[id].ending }
 
 // NewModel returns an empty store.
@@ -103,7 +103,7 @@ func (m *Model) Leases() []kv.LeaseID {
 	return ids
 }
 
-// apply runs a command at the next revision, or at an exact one; sessions and duplicates are not its business.
+// apply runs a command at the next revision, or at an exact one; sessions and duplicates are handled elsewhere.
 func (m *Model) apply(c *kv.Command, exact kv.Revision) kv.Result {
 	m.events, m.changed, m.next = nil, false, m.Revision+1
 	if exact != 0 {
@@ -133,7 +133,7 @@ func (m *Model) apply(c *kv.Command, exact kv.Revision) kv.Result {
 	}
 	if len(m.events) > 0 {
 		for m.Revision++; m.Revision < m.next; m.Revision++ {
-			m.Events = append(m.Events, nil) // a revision that nothing got
+			m.Events = append(m.Events, nil) // a revision that no command got
 		}
 		m.Events = append(m.Events, m.events)
 	}
@@ -141,7 +141,7 @@ func (m *Model) apply(c *kv.Command, exact kv.Revision) kv.Result {
 	return r
 }
 
-// permit says why who asks for a command is refused.
+// permit returns an error if the user of a command may not run it.
 func (m *Model) permit(c *kv.Command) error {
 	return m.users.Permit(c, func(id kv.LeaseID) []string {
 		if l := m.leases[id]; l != nil {
@@ -229,8 +229,8 @@ func (m *Model) erase(key string) kv.KeyValue {
 	return old
 }
 
-// checkTxn rejects a Txn as a whole before it changes anything. The workload puts no leases that may be missing into
-// a Txn, so only the leases are looked at.
+// checkTxn rejects a whole Txn before it changes anything. The workload never sets IgnoreValue or IgnoreLease, so only a
+// missing lease can be the reason.
 func (m *Model) checkTxn(t *kv.TxnOp) error {
 	list := t.Else
 	if m.holds(t) {
@@ -343,7 +343,7 @@ func (m *Model) grant(op *kv.LeaseGrantOp) (*kv.LeaseResult, error) {
 	return &kv.LeaseResult{ID: op.ID, TTLSeconds: op.TTLSeconds}, nil
 }
 
-// endKeyBytes is what a key counts beside its length.
+// endKeyBytes is what a key counts besides its length.
 const endKeyBytes = 64
 
 func (m *Model) revoke(id kv.LeaseID) error {

@@ -9,13 +9,13 @@ import (
 	"github.com/quorate/quorate/internal/member/offers"
 )
 
-// maxOfferWait is how long an offer may wait for its stamp: a quarter of a second by a clock that may be slow (package
+// maxOfferWait bounds how long an offer may wait for its stamp: a quarter of a second by a clock that may be slow (package
 // offers, invariant 2).
 const maxOfferWait = 260 * time.Millisecond
 
-// Offers checks that members look at what they are offered soon, whatever the clock that stamped it showed.
+// Offers checks that members handle offers soon, whatever the clock that stamped them showed.
 type Offers struct {
-	Stamped uint64 // offers with a stamp that members got
+	Stamped uint64 // offers with a stamp that members received
 
 	waiting map[consensus.MemberID][]waitingOffer
 }
@@ -36,10 +36,10 @@ func offerOf(m *consensus.Message) waitingOffer {
 	return w
 }
 
-// Began tells that a member started: whatever waited is gone.
+// Began records that a member started: its waiting offers are gone.
 func (o *Offers) Began(member consensus.MemberID) { delete(o.waiting, member) }
 
-// Came tells that a member's loop has got a message, which need not be an offer.
+// Came records that a member's loop has received a message, which need not be an offer.
 func (o *Offers) Came(member consensus.MemberID, now time.Duration, m *consensus.Message) {
 	if !offers.HasStamp(m) {
 		return
@@ -53,7 +53,7 @@ func (o *Offers) Came(member consensus.MemberID, now time.Duration, m *consensus
 	o.waiting[member] = append(o.waiting[member], w)
 }
 
-// Took tells that a member's core has got a message, which need not be an offer.
+// Took records that a member's core has received a message, which need not be an offer.
 func (o *Offers) Took(member consensus.MemberID, m *consensus.Message) {
 	waiting := o.waiting[member]
 	if len(waiting) == 0 || !offers.HasStamp(m) {
@@ -69,10 +69,10 @@ func (o *Offers) Took(member consensus.MemberID, m *consensus.Message) {
 	}
 }
 
-// Judge says what waits for too long at a member whose loop has just had a step; nothing if all is well.
+// Judge describes an offer that waits for too long at a member whose loop has just had a step; empty: there is none.
 func (o *Offers) Judge(member consensus.MemberID, now time.Duration) string {
 	waiting := o.waiting[member]
-	if len(waiting) == 0 || now-waiting[0].since <= maxOfferWait { // the oldest is the first
+	if len(waiting) == 0 || now-waiting[0].since <= maxOfferWait { // the first is the oldest
 		return ""
 	}
 	w := waiting[0]

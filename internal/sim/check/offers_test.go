@@ -22,7 +22,7 @@ func TestOffers_Judge(t *testing.T) {
 	o.Took(1, offer(2))
 	o.Began(2)
 	now++
-	for _, member := range []consensus.MemberID{1, 2, 3} { // what waited at 2 is gone
+	for _, member := range []consensus.MemberID{1, 2, 3} { // the offer that waited at 2 is gone
 		if got := o.Judge(member, now); got != "" {
 			t.Errorf("got %q, though nobody waits for too long", got)
 		}

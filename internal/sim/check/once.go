@@ -5,8 +5,8 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// onceAgain checks that a second entry of one proposal changes nothing. Members that apply it again are caught
-// by the comparison with the model; this names the cause.
+// onceAgain checks that a second entry of one proposal changes nothing. The comparison with the model also finds members that
+// apply it again; this check names the cause.
 func (s *Suite) onceAgain(e *consensus.Entry, before kv.Revision) {
 	if s.machine.model.Revision != before {
 		s.report("applied-once", "proposal %v was applied again by entry %v", e.Proposal, e.Position())

@@ -7,18 +7,18 @@ import (
 )
 
 // primary checks primary order (Junqueira, Reed and Serafini, "Zab", DSN 2011, 4.1), as docs/membership.md states it: a leader
-// logs proposals in the order in which it was given them, and what the cluster commits is, term by term, a beginning of what
-// the leader of the term logged. Nothing of an earlier leader comes after. With a change of the configuration it is the
+// logs proposals in the order in which its core received them, and the committed entries of each term are a prefix of those
+// that the leader of the term logged, with no later entry of an earlier leader. With a change of the configuration it is the
 // same: realtime compares changes with what clients saw.
 //
-// A leader may refuse what it is given, so its entries are a part of what it was given, in that order.
+// A leader may refuse proposals, so its entries are a subsequence of the proposals that it received.
 type primary struct{ members map[consensus.MemberID]*given }
 
-// given is what a member was given to propose and has not logged yet.
+// given are the proposals that a member's core received and has not logged yet.
 type given struct {
 	proposals []consensus.ProposalID
-	latest    int            // where in proposals those of the member's last step begin
-	open      consensus.Term // that the member leads; what it logs in the step in which it begins may be recovered
+	latest    int            // index in proposals of the first one of the member's last step
+	open      consensus.Term // term that the member leads; its entries of the step in which it begins may be recovered ones
 }
 
 func (p *primary) of(member consensus.MemberID) *given {
@@ -33,16 +33,16 @@ func (p *primary) of(member consensus.MemberID) *given {
 	return g
 }
 
-// Stepping tells that the core of a member is about to step. What Given tells until the next one belongs to that step.
+// Stepping records that the core of a member is about to step. Calls of Given until the next Stepping belong to that step.
 func (s *Suite) Stepping(member consensus.MemberID) {
 	g := s.primary.of(member)
 	if g.open == 0 {
-		g.proposals = g.proposals[:0] // a member that does not lead keeps nothing
+		g.proposals = g.proposals[:0] // a member that does not lead keeps no proposals
 	}
 	g.latest = len(g.proposals)
 }
 
-// Given tells that the core of a member is given proposals, which it logs if it leads.
+// Given records that the core of a member received proposals, which it logs if it leads.
 func (s *Suite) Given(member consensus.MemberID, proposals []consensus.Proposal) {
 	g := s.primary.of(member)
 	for i := range proposals {
@@ -50,14 +50,14 @@ func (s *Suite) Given(member consensus.MemberID, proposals []consensus.Proposal)
 	}
 }
 
-// led tells that a member begins to lead.
+// led records that a member begins to lead.
 func (p *primary) led(member consensus.MemberID, term consensus.Term) {
 	g := p.of(member)
 	g.open = term
 	g.forget(g.latest)
 }
 
-// appended is told of each entry that a member puts into its log.
+// appended is called with each entry that a member appends to its log.
 func (p *primary) appended(s *Suite, member consensus.MemberID, e *consensus.Entry) {
 	g := p.of(member)
 	switch {
@@ -74,17 +74,17 @@ func (p *primary) appended(s *Suite, member consensus.MemberID, e *consensus.Ent
 	}
 }
 
-// forget drops what was given first.
+// forget drops the oldest n proposals.
 func (g *given) forget(n int) {
 	g.proposals = g.proposals[n:]
 	g.latest = max(g.latest-n, 0)
 }
 
-// restarted drops what a member was given before it crashed.
+// restarted drops the proposals that a member received before it crashed.
 func (p *primary) restarted(member consensus.MemberID) { *p.of(member) = given{} }
 
-// inOrder is told of each entry that is the first at its index to be applied anywhere. Entries before it are those that its
-// leader had logged before it.
+// inOrder is called with each entry that is the first at its index to be applied anywhere. The entries before it are those that
+// its leader had logged before it.
 func (l *logs) inOrder(s *Suite, e *consensus.Entry) {
 	logged, known := l.seen[e.Position()]
 	if before := l.chosenAt(e.Index - 1); known && before != 0 && (logged.previous != before || before > e.Term) {

@@ -6,21 +6,21 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// promises checks what voters promise (docs/fast-path.md, "Accepting"): the revision of a new record is greater than any that
-// an entry of the voter's log can have, and no greater than the one that comes after its log and its records.
+// promises checks the promises of voters (docs/fast-path.md, "Accepting"): the revision of a new record is greater than any
+// that an entry of the voter's log can have, and at most the next one after its log and its records.
 type promises struct {
 	takes   map[consensus.Position]taken // of all entries that any log had
 	members map[consensus.MemberID]*promiser
 }
 
-// taken is of which proposal an entry is, and which revision it takes: the next one, if exact is zero.
+// taken is the proposal of an entry, and the revision that it takes: the next one, if exact is zero.
 type taken struct {
 	proposal consensus.ProposalID
 	exact    kv.Revision
 	some     bool // it takes one
 }
 
-// after returns how far a log that may have reached a revision may reach with the entry.
+// after returns the highest revision of a log after this entry, given the highest one before it.
 func (t taken) after(bound kv.Revision) kv.Revision {
 	switch {
 	case t.exact != 0:
@@ -31,10 +31,10 @@ func (t taken) after(bound kv.Revision) kv.Revision {
 	return bound
 }
 
-// promiser is what a voter knows as it promises.
+// promiser is the state of a voter when it promises.
 type promiser struct {
-	applied consensus.Index   // its core knew at the last write that so much is applied
-	cut     bool              // entries of this write take the place of others
+	applied consensus.Index   // the core's applied index at the last write
+	cut     bool              // entries of this write replace others
 	entries []consensus.Entry // of this write
 	held    map[consensus.AttemptID]consensus.Attempt
 }
@@ -52,13 +52,13 @@ func (p *promises) of(member consensus.MemberID) *promiser {
 	return v
 }
 
-// appended notes which revision an entry takes.
+// appended notes the revision that an entry takes.
 func (p *promises) appended(e *consensus.Entry) {
 	revises := e.Kind == consensus.EntryCommand && (e.ExactRevision != 0 || kv.Revises(e.Payload))
 	p.takes[e.Position()] = taken{e.Proposal, kv.Revision(e.ExactRevision), revises}
 }
 
-// Restarted tells what a member found in its pool as it started.
+// Restarted records the pool with which a member starts.
 func (s *Suite) Restarted(member consensus.MemberID, records []consensus.Record) {
 	v := s.promises.of(member)
 	clear(v.held)
@@ -68,8 +68,8 @@ func (s *Suite) Restarted(member consensus.MemberID, records []consensus.Record)
 	}
 }
 
-// Recording tells that a write is under way, before the Suite hears of its parts, and up to where the core knows that its log
-// is applied.
+// Recording records that a write is under way, before the Suite is called with its parts, and up to which index the core knows
+// that its log is applied.
 func (s *Suite) Recording(member consensus.MemberID, term consensus.Term, applied consensus.Index, b *consensus.Batch) {
 	entries, changes := b.Entries, b.Witness
 	v, w := s.promises.of(member), s.logs.of(member)
@@ -80,19 +80,19 @@ func (s *Suite) Recording(member consensus.MemberID, term consensus.Term, applie
 	before := w.last()
 	if len(entries) > 0 {
 		v.cut = entries[0].Index <= before
-		before = min(before, entries[0].Index-1) // a record may be older than these entries or younger
+		before = min(before, entries[0].Index-1) // a record may be older or younger than these entries
 	}
 	v.entries = entries
 	for i := range changes {
 		c := &changes[i]
 		if c.Forget {
-			continue // until all are judged: it may have been there for the next
+			continue // until all are judged: the next one may have been promised while it was there
 		}
 		record, _, err := consensus.DecodeRecord(c.Payload)
 		if err != nil {
 			continue
 		}
-		if b.Reset == nil && v.applied >= w.base.Index && record.Term == term { // else it was answered, and truncated
+		if b.Reset == nil && v.applied >= w.base.Index && record.Term == term { // else an answered entry, truncated
 			s.judgePromise(member, v, &record, before, applied)
 		}
 		v.held[c.Attempt] = record.Attempt
@@ -115,10 +115,10 @@ func (s *Suite) judgePromise(
 			revision, bound)
 	}
 	if v.cut {
-		return // what was promised may have been before
+		return // the promise may be older
 	}
-	// The promise was made at some moment since the last write, when that much or more was applied. An entry that was passed
-	// over does not count as the record of another attempt once it is applied.
+	// The promise was made at some moment since the last write, when the log was applied up to that index or further. Once an
+	// entry that was passed over is applied, the record of another attempt counts beside it.
 	top := kv.Revision(0)
 	for at := v.applied; revision > top+1; at++ {
 		if at > v.applied && at > applied {
@@ -134,14 +134,14 @@ func (s *Suite) judgePromise(
 	}
 }
 
-// promisedUpTo returns how far the log and the records of a member reach that has applied its log up to an index.
+// promisedUpTo returns the highest revision in the log and the records of a member that has applied its log up to an index.
 func (s *Suite) promisedUpTo(member consensus.MemberID, v *promiser, applied consensus.Index) (kv.Revision, bool) {
 	bound, logged, known := s.boundOf(member, applied, s.logs.of(member).last())
 	if !known {
 		return 0, false
 	}
 	top := v.reach(bound, logged)
-	for i := range v.entries { // it may have been promised before any of them, which may take the place of a record
+	for i := range v.entries { // the promise may be older than any of them, and an entry may replace a record
 		t := s.promises.takes[v.entries[i].Position()]
 		bound, logged[t.proposal] = t.after(bound), true
 		top = max(top, v.reach(bound, logged))
@@ -149,7 +149,7 @@ func (s *Suite) promisedUpTo(member consensus.MemberID, v *promiser, applied con
 	return top, true
 }
 
-// reach returns how far records reach that come after a log with these proposals, which may reach bound.
+// reach returns the highest revision that records can take after a log with these proposals, whose highest one is bound.
 func (p *promiser) reach(bound kv.Revision, logged map[consensus.ProposalID]bool) kv.Revision {
 	top := kv.Revision(0)
 	for _, held := range p.held {
@@ -161,8 +161,8 @@ func (p *promiser) reach(bound kv.Revision, logged map[consensus.ProposalID]bool
 	return max(bound, top)
 }
 
-// boundOf returns the greatest revision that a member's log may reach up to an index, for all that is known if it is applied
-// up to another, and the proposals between them; false if nobody has told how far that is.
+// boundOf returns the highest revision that a member's log can reach up to the index last, if it is applied up to applied, and
+// the proposals between them; false if the revision at applied is unknown.
 func (s *Suite) boundOf(member consensus.MemberID, applied, last consensus.Index) (
 	bound kv.Revision, logged map[consensus.ProposalID]bool, known bool,
 ) {
@@ -179,16 +179,16 @@ func (s *Suite) boundOf(member consensus.MemberID, applied, last consensus.Index
 	return bound, logged, true
 }
 
-// recoveries checks what new leaders recover (docs/fast-path.md, "After an election"): an attempt, payload and all, that a
-// recovery quorum of the voters of one configuration held at some time.
+// recoveries checks the entries that new leaders recover (docs/fast-path.md, "After an election"): a recovered attempt, with
+// its payload, was held at some time by a recovery quorum of the voters of one configuration.
 type recoveries struct {
 	voters  map[consensus.ConfigID]int
 	held    map[consensus.Attempt]map[holding]bool
-	started map[consensus.Term]bool // the no-op of the term was logged by somebody
+	started map[consensus.Term]bool // the no-op of the term was logged by a member
 	judged  map[consensus.Position]bool
 }
 
-// holding is a member that recorded an attempt under a configuration. One that answered it as the leader has no configuration.
+// holding is a member that recorded an attempt under a configuration. A leader that answered it has no configuration here.
 type holding struct {
 	member consensus.MemberID
 	config consensus.ConfigID
@@ -199,7 +199,7 @@ func (r *recoveries) init() {
 	r.started, r.judged = map[consensus.Term]bool{}, map[consensus.Position]bool{}
 }
 
-// configured notes how many voters a configuration has; of its two stages, if they differ, the fewer.
+// configured notes how many voters a configuration has; if its two stages differ, the smaller number.
 func (r *recoveries) configured(id consensus.ConfigID, config *consensus.Config) {
 	id.Stage = 0
 	n := len(config.Voters)
@@ -236,10 +236,11 @@ func (r *recoveries) enough(attempt consensus.Attempt) bool {
 			return true
 		}
 	}
-	return len(members) == 0 && len(r.held[attempt]) > 0 // leaders alone held it: nobody has told of which configuration
+	return len(members) == 0 && len(r.held[attempt]) > 0 // only leaders held it, and their configuration is unknown
 }
 
-// judgeRecovered checks entries that a member writes: those of a term, before its no-op, are what its leader recovered.
+// judgeRecovered checks entries that a member writes: the entries of a term before its no-op are those that its leader
+// recovered.
 func (s *Suite) judgeRecovered(member consensus.MemberID, entries []consensus.Entry) {
 	r := &s.recoveries
 	for i := range entries {

@@ -9,8 +9,8 @@ import (
 	"github.com/quorate/quorate/internal/sim/check"
 )
 
-// Ensure that a promise may be as high as the log and the records reached before the entries that are written with it, one of which
-// takes the place of a record, and no higher.
+// Ensure that a promise may be as high as the log and the records reached before the entries that are written with it, one of
+// which replaces a record, and no higher.
 func TestSuite_promisedOrder(t *testing.T) {
 	const member = 4
 	proposal := func(sequence uint64) consensus.ProposalID {
@@ -24,7 +24,8 @@ func TestSuite_promisedOrder(t *testing.T) {
 		revision uint64
 		want     bool
 	}{
-		// The log reaches 3 and 4, for its second entry may take no revision. Record 9, promised 3 before them, may come after: at 5, and 6 is next.
+		// The log reaches 3 and 4, because its second entry may take no revision. Record 9, promised 3 before them, may come
+		// after: at 5, and 6 is next.
 		{revision: 6}, {revision: 7, want: true},
 	} {
 		s := check.NewSuite(func() time.Duration { return 0 }, consensus.SnapshotMeta{})
@@ -45,7 +46,8 @@ func TestSuite_promisedOrder(t *testing.T) {
 	}
 }
 
-// Ensure that a promise may count the record of an attempt beside an entry of another attempt, once that entry was passed over.
+// Ensure that a promise may count the record of an attempt besides an entry of another attempt, once that entry was passed
+// over.
 func TestSuite_promisedOrder_passedOver(t *testing.T) {
 	const member = 4
 	id := consensus.ProposalID{Session: consensus.SessionID{Member: 1, Number: 1}, Sequence: 9}
@@ -59,9 +61,10 @@ func TestSuite_promisedOrder_passedOver(t *testing.T) {
 		revision uint64
 		want     bool
 	}{
-		// The log reaches 3, record 9 too. An entry of its other attempt is logged, so that the record does not come after it.
+		// The log reaches 3, and so does record 9. An entry of its other attempt is logged, so that the record does not come
+		// after it.
 		{applied: 1, revision: 4}, {applied: 1, revision: 5, want: true}, {applied: 2, revision: 5, want: true},
-		// The entry was passed over, for its revision was taken: record 9 may come at 4.
+		// The entry was passed over, because its revision was taken: record 9 may come at 4.
 		{applied: 3, revision: 4}, {applied: 3, revision: 5}, {applied: 3, revision: 6, want: true},
 	} {
 		s := check.NewSuite(func() time.Duration { return 0 }, consensus.SnapshotMeta{})

@@ -15,8 +15,8 @@ import (
 // wrote), and a read shows exactly the state at the revision that it reports.
 //
 // A change of the configuration has a place in that order, too (primary order): it is an operation that begins when a leader
-// logs its entry, and ends when the first member applies it. What was acknowledged before lies below, what a client asks
-// for later lies above.
+// logs its entry, and ends when the first member applies it. Writes that were acknowledged before its begin have smaller
+// revisions, and writes that clients request after its end have greater ones.
 type realtime struct {
 	ops    []timed
 	logged map[consensus.Position]time.Duration // configuration entries, when a leader logged them
@@ -29,12 +29,12 @@ type timed struct {
 	what       string
 }
 
-// Wrote tells of an acknowledged write; changed is false for one that found nothing to change.
+// Wrote records an acknowledged write; changed is false for a write that found nothing to change.
 func (s *Suite) Wrote(begin, end time.Duration, revision kv.Revision, key string, changed bool) {
 	s.realtime.ops = append(s.realtime.ops, timed{begin, end, revision, changed, "write of " + key})
 }
 
-// Read tells of an answered read of one key at the store's revision; linearizable ones also count in real-time order.
+// Read records an answered read of one key at the store's revision; linearizable reads also count in real-time order.
 func (s *Suite) Read(begin, end time.Duration, revision kv.Revision, key string, got *kv.KeyValue, linearizable bool) {
 	if linearizable {
 		s.realtime.ops = append(s.realtime.ops, timed{begin, end, revision, false, "read of " + key})
@@ -54,7 +54,8 @@ func (s *Suite) Read(begin, end time.Duration, revision kv.Revision, key string,
 	}
 }
 
-// changeLogged is told of each configuration entry that a member logs: the first is the leader that proposes it.
+// changeLogged is called with each configuration entry that a member logs: the first such member is the leader that proposes
+// it.
 func (s *Suite) changeLogged(e *consensus.Entry) {
 	r := &s.realtime
 	if r.logged == nil {
@@ -65,7 +66,7 @@ func (s *Suite) changeLogged(e *consensus.Entry) {
 	}
 }
 
-// changeCommitted is told of each entry that is the first at its index to be applied anywhere, once its effect is known.
+// changeCommitted is called with each entry that is the first at its index to be applied anywhere, once its effect is known.
 func (s *Suite) changeCommitted(e *consensus.Entry) {
 	if begin, ok := s.realtime.logged[e.Position()]; ok && e.Kind == consensus.EntryConfig {
 		s.realtime.ops = append(s.realtime.ops, timed{begin, s.Now(), s.machine.model.Revision, false,

@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/sim/check"
 )
 
-// Ensure that what a new leader recovers must have been held, payload and all, by a recovery quorum under one configuration. What
-// it logs after its no-op is its own.
+// Ensure that a recovered entry, with its payload, must have been held by a recovery quorum under one configuration. Entries
+// that the leader logs after its no-op are its own.
 func TestSuite_recovered(t *testing.T) {
 	id := consensus.ProposalID{Session: consensus.SessionID{Member: 1, Number: 1<<63 | 1}, Sequence: 9} // of a native client
 	first := consensus.FoundingID()

@@ -6,14 +6,14 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// removals checks when members may be told that they are removed, and so be switched off for good: the change that
-// removes them is settled, which is to say that a majority of the new voters alone holds it, durably, and whatever it
-// takes to know that it is in force. Whoever was removed leads a later term only if its log holds that change, so that it
-// needed the votes of the new voters too, and if it does not know that the change has committed: it steps down when it does.
+// removals checks when members may be notified of their removal, and so be switched off for good: the change that removes them
+// is settled, that is, a majority of the new voters alone holds it durably, with all entries that are needed to know that it is
+// in force. A removed member leads a later term only if its log holds that change, so that it needed the votes of the new
+// voters, too, and only while it does not know that the change has committed: then it steps down.
 type removals struct {
 	tombs   map[consensus.MemberID]tombstone
 	settled map[consensus.ConfigID]bool
-	decided map[consensus.ConfigID]consensus.MemberID // who told an operator that the change will not be turned back
+	decided map[consensus.ConfigID]consensus.MemberID // members that reported that the change will not be aborted
 	lineage []change                                  // the committed configurations, oldest first
 }
 
@@ -37,7 +37,8 @@ func floorOf(meta *consensus.SnapshotMeta) change {
 	}
 }
 
-// Settled tells that a member, in a term, says that a change is settled. It returns whom it removed, the first time.
+// Settled records that a member, in a term, reports a change as settled. It returns the members that the change removed, on the
+// first report.
 func (s *Suite) Settled(member consensus.MemberID, id consensus.ConfigID, term consensus.Term) []consensus.MemberID {
 	c, next := s.logs.of(member).find(id)
 	if c == nil || s.removals.settled[id] {
@@ -45,7 +46,7 @@ func (s *Suite) Settled(member consensus.MemberID, id consensus.ConfigID, term c
 	}
 	s.removals.settled[id] = true
 	if next != nil && next.abort {
-		c = next // gone back from: what holds is the way back
+		c = next // aborted: the abort's change counts
 	}
 	voters := c.config.Settle()
 	if !s.durableOnMajorities(&voters, c.position()) {
@@ -70,7 +71,7 @@ func (s *Suite) Settled(member consensus.MemberID, id consensus.ConfigID, term c
 	return c.tombs
 }
 
-// Decided tells that a member said of a joint configuration that it will not be turned back.
+// Decided records that a member reported that a joint configuration will not be aborted.
 func (s *Suite) Decided(member consensus.MemberID, id consensus.ConfigID) {
 	s.removals.decided[id] = member
 	lineage := s.removals.lineage
@@ -85,7 +86,7 @@ func (r *removals) turnedBack(s *Suite, before, now *change) {
 	}
 }
 
-// EachChange tells of the changes in the committed log; the second half of a joint one is no change of its own.
+// EachChange calls do for each change in the committed log; the second entry of a joint change is no change of its own.
 func (s *Suite) EachChange(do func(protocol consensus.Protocol, abort bool)) {
 	lineage := s.removals.lineage
 	for i := 1; i < len(lineage); i++ {
@@ -98,7 +99,7 @@ func (s *Suite) EachChange(do func(protocol consensus.Protocol, abort bool)) {
 // SettledChanges counts the configurations that were settled.
 func (s *Suite) SettledChanges() int { return len(s.removals.settled) }
 
-// Removed tells that a member was told that it is removed, and is going to stop for good.
+// Removed records that a member was notified of its removal, and is going to stop for good.
 func (s *Suite) Removed(member consensus.MemberID) {
 	if _, gone := s.removals.tombs[member]; !gone {
 		s.report("settled", "member %v is told that it was removed, which no settled change did", member)
@@ -123,8 +124,8 @@ func (r *removals) ruled(s *Suite, member consensus.MemberID, term consensus.Ter
 	}
 }
 
-// goneBefore reports whether a member was removed for ever by what the log before an entry holds. An entry of an earlier
-// term may be that of a leader that did not know.
+// goneBefore reports whether a member was removed for ever by the log before an entry. An entry of an earlier term may be that
+// of a leader that did not know of the removal.
 func (r *removals) goneBefore(member consensus.MemberID, entry consensus.Position) bool {
 	tomb, gone := r.tombs[member]
 	return gone && entry.Index > tomb.change.Index && entry.Term >= tomb.term
@@ -152,7 +153,7 @@ func (s *Suite) configCommitted(e *consensus.Entry) {
 	}
 }
 
-// CommittedConfig returns what is in force by the newest configuration that any member applied.
+// CommittedConfig returns the configuration in force by the newest configuration entry that any member applied.
 func (s *Suite) CommittedConfig() *consensus.Config {
 	last := &s.removals.lineage[len(s.removals.lineage)-1]
 	if !last.activates() {
@@ -162,7 +163,7 @@ func (s *Suite) CommittedConfig() *consensus.Config {
 	return &settled
 }
 
-// judgeMeta checks what a member says about the configuration at a place in the committed log.
+// judgeMeta checks a member's configuration for an index of the committed log.
 func (s *Suite) judgeMeta(member consensus.MemberID, meta *consensus.SnapshotMeta) {
 	if len(meta.Config.Members) == 0 {
 		return // it has joined, and its log does not reach to the first configuration yet
@@ -183,7 +184,7 @@ func (s *Suite) judgeMeta(member consensus.MemberID, meta *consensus.SnapshotMet
 	}
 }
 
-// Stored tells what a member's store says about the configuration, and who it says was removed.
+// Stored records the configuration in a member's store, and the removed members there.
 func (s *Suite) Stored(member consensus.MemberID, meta *consensus.SnapshotMeta, gone []consensus.MemberID) {
 	s.judgeMeta(member, meta)
 	var want []consensus.MemberID

@@ -5,8 +5,9 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// revisionUsed checks that revisions grow with each entry that changes something, so that none is used twice: by one, or to
-// what an entry of the fast path fixed. The members' revisions were compared with the model's before; this guards the model.
+// revisionUsed checks that revisions grow with each entry that changes something, so that none is used twice: by one, or to the
+// revision that an entry of the fast path fixed. The members' revisions are compared with the model's before; this check guards
+// the model.
 func (s *Suite) revisionUsed(e *consensus.Entry, before kv.Revision) {
 	after := s.machine.model.Revision
 	next := before + 1
@@ -21,7 +22,7 @@ func (s *Suite) revisionUsed(e *consensus.Entry, before kv.Revision) {
 	}
 }
 
-// Published tells what a member's store says about its revision after it applied an index.
+// Published records the revision of a member's store after it applied an index.
 func (s *Suite) Published(member consensus.MemberID, index consensus.Index, revision kv.Revision) {
 	s.logs.of(member).reached(index)
 	s.Permits.Reached(member, index)

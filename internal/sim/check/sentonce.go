@@ -6,39 +6,40 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// SentOnce checks that what a leader sends to a member crosses the link once (ADR 0048). Entries are sent again in vain if the
-// member has them in its log by then, or if a message with them is still on its way, which nothing has overtaken. In each
-// life of a stream such bytes are at most a fifth of those that the member had to get: each entry once.
+// SentOnce checks that entries of a leader cross the link to a member once (ADR 0048). Entries are sent again in vain if the
+// member has them in its log by then, or if a message with them is still under way, which no other message has overtaken. In
+// each life of a stream such bytes are at most a fifth of those that the member had to get: each entry once.
 //
-// A life of a stream ends with the leader's term and with that of the member's process. Where the weather lets one message
+// A life of a stream ends with the leader's term and with that of the member's process. If the weather lets one message
 // overtake another one of the same stream, which the transport never does, the leader may conclude, maybe much later, that all
-// that is on its way was lost. So in such a life an entry may go in vain once, and once more for each overtaking, of messages
-// or of answers, since it was sent first. What is lost, refused, or dropped by the member must be sent again, and is not
-// counted: not even if the member had it before, from an earlier life of the stream, since its leader can not know that.
+// messages under way were lost. So in such a life an entry may be sent in vain once, and once more for each overtaking, of
+// messages or of answers, since it was sent first. Entries that are lost, refused, or dropped by the member must be sent again,
+// and are not counted: not even if the member had them before, from an earlier life of the stream, because its leader cannot
+// know that.
 type SentOnce struct {
 	Bytes, Again, InVain uint64 // bytes of entries: all, those that were sent before in the same term, and those in vain
 
 	streams map[[2]consensus.MemberID]*stream
 }
 
-// stream is one life of the way from a leader to a member.
+// stream is one life of the connection from a leader to a member.
 type stream struct {
 	term           consensus.Term
-	first, last    consensus.Index // what was sent; none if last is zero
+	first, last    consensus.Index // indexes that were sent; none if last is zero
 	needed, inVain int             // bytes
 	overtaken      int             // how often messages, or answers to them, came in another order
 	way            []span          // messages that neither arrived nor were lost
-	lost           []span          // messages that were lost, without what was sent again
+	lost           []span          // lost messages, without the entries that were sent again
 	repeats        map[consensus.Index]repeats
 }
 
-// repeats is what is known of an entry where messages overtook each other.
+// repeats counts the repetitions of an entry in a stream in which messages overtook each other.
 type repeats struct {
-	overtaken int // of its stream, when it was sent first
-	inVain    int // how often it was sent so
+	overtaken int // overtakings in its stream when it was sent first
+	inVain    int // how often it was sent in vain
 }
 
-// excused reports whether an entry may once more be sent in vain, and counts it.
+// excused reports whether an entry may be sent in vain once more, and counts it.
 func (st *stream) excused(at consensus.Index) bool {
 	if st.overtaken == 0 {
 		return false
@@ -79,7 +80,7 @@ func without(spans []span, one span) (left []span) {
 	return left
 }
 
-// of returns the stream that a message with entries belongs to; nil if there is none, or it is of another term.
+// of returns the stream of a message with entries; nil if there is none, or if the message is of another term.
 func (o *SentOnce) of(m *consensus.Message) *stream {
 	if m.Kind != consensus.MsgAppend || len(m.Entries) == 0 {
 		return nil
@@ -90,7 +91,7 @@ func (o *SentOnce) of(m *consensus.Message) *stream {
 	return nil
 }
 
-// Leaves tells that a message sets out, to the member that it is meant for.
+// Leaves records that a message is sent to the member that it is meant for.
 func (o *SentOnce) Leaves(s *Suite, m *consensus.Message) {
 	if m.Kind != consensus.MsgAppend || len(m.Entries) == 0 {
 		return
@@ -131,7 +132,7 @@ func (o *SentOnce) Leaves(s *Suite, m *consensus.Message) {
 	st.lost = without(st.lost, now)
 }
 
-// vain says why a member does not need an entry that was sent before; nothing if it does.
+// vain says why a member does not need an entry that was sent before; empty: it does.
 func (o *SentOnce) vain(s *Suite, st *stream, to consensus.MemberID, e *consensus.Entry) string {
 	if covers(st.lost, e.Index) {
 		return ""
@@ -146,21 +147,21 @@ func (o *SentOnce) vain(s *Suite, st *stream, to consensus.MemberID, e *consensu
 	return ""
 }
 
-// Came tells that a message has come to its member's core.
+// Came records that a message has reached its member's core.
 func (o *SentOnce) Came(m *consensus.Message) {
 	if st := o.of(m); st != nil {
 		st.gone(spanOf(m.Entries))
 	}
 }
 
-// Lost tells that a message will not come. To tell it again changes nothing.
+// Lost records that a message will not arrive. A second call for a message changes nothing.
 func (o *SentOnce) Lost(m *consensus.Message) {
 	if st := o.of(m); st != nil && st.gone(spanOf(m.Entries)) {
 		st.lost = append(st.lost, spanOf(m.Entries))
 	}
 }
 
-// gone takes a message off the way, and reports whether it was there.
+// gone removes a message from those under way, and reports whether it was among them.
 func (st *stream) gone(ended span) bool {
 	at := slices.Index(st.way, ended)
 	if at >= 0 {
@@ -169,7 +170,7 @@ func (st *stream) gone(ended span) bool {
 	return at >= 0
 }
 
-// Overtaken tells that messages of a term from one member to another, or answers to them, do not arrive in order.
+// Overtaken records that messages of a term from one member to another, or answers to them, arrive out of order.
 func (o *SentOnce) Overtaken(from, to consensus.MemberID, term consensus.Term) {
 	for _, pair := range [][2]consensus.MemberID{{from, to}, {to, from}} {
 		st := o.streams[pair]
@@ -190,7 +191,7 @@ func (o *SentOnce) open(pair [2]consensus.MemberID, st *stream) *stream {
 	return st
 }
 
-// Started tells that a member's process has started: what was sent to the one before is lost.
+// Started records that a member's process has started: messages to the earlier process are lost.
 func (o *SentOnce) Started(member consensus.MemberID) {
 	for pair := range o.streams {
 		if pair[1] == member {

@@ -6,9 +6,9 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// configAppended checks which configuration entry may follow which: each replaces the one before it; a joint one is
-// followed by its second half, or by the way back, and by nothing else; and outside of joint configurations the
-// voters before and after differ by one.
+// configAppended checks which configuration entry may follow which one: each replaces the one before it; a joint one is
+// followed only by its second entry or by an abort; and outside of joint configurations the voters before and after differ by
+// one.
 func (s *Suite) configAppended(member consensus.MemberID, w *shadow, e *consensus.Entry) {
 	now, _, err := consensus.DecodeConfigChange(e.Payload)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Suite) configAppended(member consensus.MemberID, w *shadow, e *consensu
 	})
 }
 
-// noticed takes note of a no-op that says that the change before it is in force.
+// noticed notes a no-op that says that the change before it is in force.
 func (w *shadow) noticed(e *consensus.Entry) {
 	id, _, err := consensus.DecodeConfigID(e.Payload)
 	if c := w.lastChange(); len(e.Payload) > 0 && err == nil && c.id.Index == id.Index && c.settledBy == 0 {
@@ -45,7 +45,7 @@ func (w *shadow) noticed(e *consensus.Entry) {
 	}
 }
 
-// misfit says why an entry may not follow the configuration before it, or nothing.
+// misfit says why an entry may not follow the configuration before it; empty: it may.
 func (s *Suite) misfit(before *change, position consensus.Position, now *consensus.ConfigChange) string {
 	if why := outline(now); why != "" {
 		return why
@@ -93,7 +93,7 @@ func (s *Suite) misfit(before *change, position consensus.Position, now *consens
 	return ""
 }
 
-// outline checks what an entry must look like whatever came before.
+// outline checks the form of an entry, whatever came before.
 func outline(now *consensus.ConfigChange) string {
 	c := &now.Config
 	joint := c.IsJoint()
@@ -119,7 +119,7 @@ func outline(now *consensus.ConfigChange) string {
 	return ""
 }
 
-// misfitAbort: only the two protocols whose second entry makes the change final can be turned back.
+// misfitAbort: only the two protocols whose second entry makes the change final have an abort.
 func misfitAbort(before *change, now *consensus.ConfigChange) string {
 	switch {
 	case !before.half() || (before.protocol != consensus.ProtocolJoint && before.protocol != consensus.ProtocolJointEarly):
@@ -147,9 +147,9 @@ func votersChanged(a, b *consensus.Config) int {
 	return n
 }
 
-// Proposed tells that a member appended a configuration entry, and how far it knows its log to be committed. If it leads:
-// An entry of its term must be (Ongaro's mail of 2015), and so must be all of the change before, unless this is its
-// second half, or turns it back.
+// Proposed records that a member appended a configuration entry, and up to which index it knows its log to be committed. If it
+// leads, that index covers an entry of its term (Ongaro's mail of 2015), and all of the change before, unless this entry is the
+// second one of that change, or aborts it.
 func (s *Suite) Proposed(member consensus.MemberID, position consensus.Position, commit consensus.Index) {
 	if s.elections.leaders[position.Term] != member {
 		return

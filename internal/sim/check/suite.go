@@ -20,7 +20,7 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s at %v: %s", v.Property, v.At, v.Detail)
 }
 
-// maxViolations bounds what one run reports: what follows the first is mostly its consequence.
+// maxViolations bounds the report of one run: most violations after the first one are its consequences.
 const maxViolations = 8
 
 // Suite is all checkers of one simulated cluster.
@@ -29,7 +29,7 @@ type Suite struct {
 	Violations []Violation
 	Duplicates uint64 // entries that repeated a proposal
 	Fast       uint64 // proposals that the fast path decided
-	Skipped    uint64 // entries that came too late for their revision
+	Skipped    uint64 // entries whose exact revision had passed
 
 	Acks     Acknowledgements
 	Leases   Leases
@@ -103,7 +103,7 @@ func (s *Suite) Finish() {
 	s.fastPath.finish(s)
 }
 
-// Applied tells that a member applied entries with results, in order.
+// Applied records that a member applied entries with results, in order.
 func (s *Suite) Applied(member consensus.MemberID, entries []consensus.Entry, results []kv.Result) {
 	for i := range entries {
 		s.chosen(member, &entries[i])

@@ -22,7 +22,7 @@ func putResult(revision kv.Revision) kv.Result {
 	return kv.Result{Revision: revision, Put: &kv.PutResult{}}
 }
 
-// replace is an entry that puts voters in the place of those of the first configuration.
+// replace is an entry that replaces the voters of the first configuration.
 func replace(index consensus.Index, protocol consensus.Protocol, voters ...consensus.MemberID) consensus.Entry {
 	change := consensus.ConfigChange{Protocol: protocol, Config: consensus.Config{Voters: voters}, Tombs: []consensus.MemberID{3}}
 	for _, id := range voters {
@@ -42,7 +42,7 @@ func appends(from, to consensus.Index) *consensus.Message {
 	return m
 }
 
-// Ensure that what was lost, or dropped by a member that starts again, may be sent again, and is counted.
+// Ensure that entries that were lost, or dropped by a member that restarts, may be sent again, and are counted.
 func TestSentOnce_lost(t *testing.T) {
 	s := check.NewSuite(func() time.Duration { return 0 }, consensus.SnapshotMeta{})
 	o := &s.SentOnce
@@ -57,8 +57,8 @@ func TestSentOnce_lost(t *testing.T) {
 	}
 }
 
-// Ensure that where a message, or an answer, overtakes another one an entry may go in vain once, once more for each overtaking
-// since it was sent first, and no more.
+// Ensure that where a message, or an answer, overtakes another one, an entry may be sent in vain once, and once more for each
+// overtaking since it was sent first, and no more often.
 func TestSentOnce_overtaken(t *testing.T) {
 	for _, from := range []consensus.MemberID{1, 2} {
 		s := check.NewSuite(func() time.Duration { return 0 }, consensus.SnapshotMeta{})
@@ -80,7 +80,7 @@ func TestSentOnce_overtaken(t *testing.T) {
 	}
 }
 
-// Ensure that what was lost may be sent again to a member that had it before the stream began, and no third time.
+// Ensure that lost entries may be sent again to a member that had them before the stream began, but no third time.
 func TestSentOnce_lostAndHad(t *testing.T) {
 	s := check.NewSuite(func() time.Duration { return 0 }, consensus.SnapshotMeta{})
 	o := &s.SentOnce
@@ -100,7 +100,7 @@ func TestSentOnce_lostAndHad(t *testing.T) {
 	}
 }
 
-// Ensure that a message that is told to be lost twice excuses one more, not two.
+// Ensure that a message that is reported lost twice excuses one repetition more, not two.
 func TestSentOnce_lostTwice(t *testing.T) {
 	s := check.NewSuite(func() time.Duration { return 0 }, consensus.SnapshotMeta{})
 	o := &s.SentOnce
@@ -116,7 +116,7 @@ func TestSentOnce_lostTwice(t *testing.T) {
 	}
 }
 
-// Ensure that each kind of violation is noticed under its name, by a story as short as it can be.
+// Ensure that each kind of violation is noticed under its name, by a story as short as possible.
 func TestSuite_notices(t *testing.T) {
 	config := consensus.Config{
 		Voters: []consensus.MemberID{1, 2, 3}, Members: []consensus.Member{{ID: 1}, {ID: 2}, {ID: 3}},
@@ -137,7 +137,7 @@ func TestSuite_notices(t *testing.T) {
 			s.Leader(1, 5)
 			s.Leader(2, 5)
 		}},
-		{"sent-once", func(s *check.Suite) { // on its way
+		{"sent-once", func(s *check.Suite) { // under way
 			s.SentOnce.Leaves(s, appends(1, 2))
 			s.SentOnce.Leaves(s, appends(2, 2))
 		}},

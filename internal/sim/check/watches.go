@@ -10,10 +10,10 @@ import (
 // across reconnects to other members.
 type watches struct{ all []*Watch }
 
-// Watch is what one client has seen of a range.
+// Watch is a client's watch of a range, with the events that the client has seen.
 type Watch struct {
 	key, end []byte
-	next     kv.Revision // everything below was seen
+	next     kv.Revision // all earlier revisions were seen
 	name     string
 	seen     uint64
 	suite    *Suite
@@ -39,7 +39,7 @@ func (w *Watch) covers(key []byte) bool {
 	return bytes.Compare(key, w.key) >= 0 && (bytes.Equal(w.end, []byte{0}) || bytes.Compare(key, w.end) < 0)
 }
 
-// Compacted tells that the watch was cancelled because history up to a revision is gone; it resumes after it.
+// Compacted records that the watch was cancelled because the history up to a revision is gone; it resumes after it.
 func (w *Watch) Compacted(compacted kv.Revision) {
 	if compacted < w.next {
 		w.suite.report("watch", "%s was cancelled by compaction %d though it asked from %d on", w.name, compacted, w.next)
@@ -51,7 +51,7 @@ func (w *Watch) Compacted(compacted kv.Revision) {
 	w.next = max(w.next, compacted+1)
 }
 
-// Delivered tells that events arrived.
+// Delivered records that events arrived.
 func (w *Watch) Delivered(events []kv.Event) {
 	for len(events) > 0 {
 		revision := events[0].KV.ModRevision
@@ -74,7 +74,7 @@ func (w *Watch) Delivered(events []kv.Event) {
 	}
 }
 
-// Progress tells that the watch was promised to have seen everything up to a revision.
+// Progress records a progress notification: the watch has all events up to a revision.
 func (w *Watch) Progress(revision kv.Revision) {
 	if revision > w.suite.machine.model.Revision {
 		w.suite.report("watch", "%s was told of revision %d, the newest is %d", w.name, revision,
@@ -86,7 +86,7 @@ func (w *Watch) Progress(revision kv.Revision) {
 	}
 }
 
-// skip checks that nothing in the range happened from the watch's position up to a revision.
+// skip checks that the range did not change from the watch's position up to a revision.
 func (w *Watch) skip(to kv.Revision) bool {
 	for r := max(w.next, 2); r < to; r++ {
 		for _, e := range w.suite.machine.model.Events[r-2] {
@@ -99,7 +99,7 @@ func (w *Watch) skip(to kv.Revision) bool {
 	return true
 }
 
-// match compares the head of events with all changes of one revision, and returns how many it took.
+// match compares the first of events with all changes of one revision, and returns how many it took.
 func (w *Watch) match(revision kv.Revision, events []kv.Event) int {
 	n := 0
 	for _, want := range w.suite.machine.model.Events[revision-2] {
@@ -124,7 +124,7 @@ func sameEvent(a, b *kv.KeyValue) bool {
 		a.CreateRevision == b.CreateRevision && a.Version == b.Version
 }
 
-// finish checks that nobody was left behind: the world calls it after every watcher had time to catch up.
+// finish checks that each watch has seen all events: the world calls it after every watcher had time to catch up.
 func (w *watches) finish(s *Suite) {
 	for _, watch := range w.all {
 		if !watch.skip(s.machine.model.Revision + 1) {
@@ -133,7 +133,7 @@ func (w *watches) finish(s *Suite) {
 	}
 }
 
-// HasSeen reports, without complaint, whether a watch has seen everything in its range up to a revision.
+// HasSeen reports, without a violation, whether a watch has seen everything in its range up to a revision.
 func (w *Watch) HasSeen(to kv.Revision) bool {
 	for r := max(w.next, 2); r <= min(to, w.suite.machine.model.Revision); r++ {
 		for _, e := range w.suite.machine.model.Events[r-2] {

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Diary is what happens in a world: one line per event. Every event goes into a hash, whether anybody reads the lines or
-// not, so that two runs can be compared.
+// Diary is the trace of a world: one line per event. Every event goes into a hash, with or without a reader of the lines, so
+// that two runs can be compared.
 //
-// The columns are: virtual time in microseconds, slot of the member (or -), event, and what the event says of itself.
+// The columns are: virtual time in microseconds, slot of the member (or -), event, and its details.
 type Diary struct {
 	Sum   hash.Hash64
 	Lines uint64
@@ -20,7 +20,7 @@ type Diary struct {
 	buf   [40]byte
 }
 
-// New returns a diary whose lines go to out; nil: nobody reads them.
+// New returns a diary whose lines go to out; nil: the lines are not written.
 func New(out io.Writer) *Diary { return &Diary{out: out, Sum: fnv.New64a()} }
 
 // Kind names an event.
@@ -30,7 +30,7 @@ type Kind uint8
 
 const (
 	Deliver Kind = iota + 1
-	_            // was an event once; the numbers of the others are part of every trace hash
+	_            // a former event; the numbers of the others are part of every trace hash
 	Step
 	Persist
 	Apply
@@ -51,7 +51,7 @@ const (
 var kindNames = [...]string{"", "deliver", "drop", "step", "persist", "apply", "crash", "start", "fail", "lead",
 	"nemesis", "op", "answer", "snapshot", "config", "removed", "refused", "founding"}
 
-// Note records an event with up to three numbers; text says the same in words and is called only for a reader.
+// Note records an event with up to three numbers; text returns the same in words, and is called only if the lines are written.
 func (t *Diary) Note(at time.Duration, slot int, what Kind, a, b, c uint64, text func() string) {
 	t.Lines++
 	binary.LittleEndian.PutUint64(t.buf[0:], uint64(at))

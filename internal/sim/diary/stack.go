@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Stack returns the calls of this program that led here, innermost first, at most twelve.
+// Stack returns the calls of this program on the present stack, innermost first, at most twelve.
 func Stack() string {
 	lines := strings.Split(string(debug.Stack()), "\n")
 	var calls []string

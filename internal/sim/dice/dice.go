@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Stream returns one of the independent random streams of a seed, so that a change in how one part draws leaves the
-// others alone.
+// Stream returns one of the independent random streams of a seed: a change in how one part draws leaves the others alone.
 func Stream(seed, number uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, number)) }
 
 // Exponential draws from an exponential distribution with a mean, bounded so that no draw stops the world.

@@ -1,7 +1,7 @@
 package disk
 
-// Copy returns another disk with the same contents, durable or not: the copy that somebody makes of a disk, whether its
-// machine runs or not.
+// Copy returns another disk with the same contents, durable or not, as an operator may copy a disk while its machine runs or is
+// down.
 func (f *FS) Copy() *FS {
 	c := copier{}
 	next := &FS{root: c.inode(f.root), fuse: -1, Lying: f.Lying}

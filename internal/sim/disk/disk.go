@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	// ErrDead is what a disk answers after its member was killed in the middle of an operation.
+	// ErrDead is the error of a disk after its member was killed in the middle of an operation.
 	ErrDead = errors.New("disk: the machine lost power")
 
 	errNoSpace = &os.PathError{Op: "write", Path: "virtual disk", Err: syscall.ENOSPC}
@@ -45,7 +45,7 @@ type edit struct {
 	node *inode
 }
 
-// Stats counts what was asked of a disk.
+// Stats counts the operations of a disk.
 type Stats struct {
 	Writes, Syncs, Bytes uint64
 	Crashes              uint64
@@ -60,8 +60,7 @@ type FS struct {
 	dead  bool
 	fuse  int // operations until death; negative = never
 
-	// Full makes every write fail for want of space, Broken with an I/O error, Lying makes Sync a no-op that reports
-	// success.
+	// Full makes every write fail for lack of space, Broken with an I/O error; Lying makes Sync a no-op that reports success.
 	Full, Broken, Lying bool
 }
 
@@ -77,10 +76,10 @@ func newDir() *inode {
 // Stats returns the counters.
 func (f *FS) Stats() Stats { return f.stats }
 
-// DieAfter lets n more changing operations happen; then the disk does nothing more and answers ErrDead.
+// DieAfter allows n more changing operations; then the disk does nothing more and returns ErrDead.
 func (f *FS) DieAfter(n int) { f.fuse = n }
 
-// Dead reports whether the power went.
+// Dead reports whether the power failed.
 func (f *FS) Dead() bool { return f.dead }
 
 func (n *inode) sync() {
@@ -127,7 +126,7 @@ const (
 
 const sectorBytes = 512
 
-// Crash returns the disk as it is found after a power loss. The old one must not be used any more.
+// Crash returns the disk in its state after a power loss. The old disk must not be used any more.
 func (f *FS) Crash(mode Mode, rng *rand.Rand) *FS {
 	next := &FS{root: f.root, fuse: -1, stats: f.stats, Full: f.Full, Broken: f.Broken, Lying: f.Lying}
 	next.stats.Crashes++
@@ -147,7 +146,7 @@ func (f *FS) Crash(mode Mode, rng *rand.Rand) *FS {
 	return next
 }
 
-// crash walks in name order, so that the random stream meets the files in the same order each time.
+// crash walks in name order, so that the draws for each file are the same each time.
 func (n *inode) crash(mode Mode, rng *rand.Rand, stats *Stats) {
 	if n.names == nil {
 		n.crashFile(mode, rng, stats)
@@ -198,7 +197,7 @@ func sortedNames(names map[string]*inode) []string {
 	return list
 }
 
-// change is asked before everything that alters the disk.
+// change is called before every operation that changes the disk.
 func (f *FS) change() error {
 	if f.dead {
 		return ErrDead

@@ -52,7 +52,7 @@ func read(fs *disk.FS, name string) string {
 	return string(data)
 }
 
-// Ensure that a crash keeps what was synced, bytes and names, and nothing else.
+// Ensure that a crash keeps synced bytes and names, and nothing else.
 func TestFS_Crash_loses(t *testing.T) {
 	fs := disk.New()
 	write(t, fs, "kept", "abc", true)
@@ -149,7 +149,7 @@ func TestFS_faults(t *testing.T) {
 	}
 }
 
-// Ensure that a copy holds what the disk holds, durable or not, and that neither changes the other from then on.
+// Ensure that a copy holds the contents of the disk, durable or not, and that neither changes the other from then on.
 func TestFS_Copy(t *testing.T) {
 	fs := disk.New()
 	write(t, fs, "kept", "abc", true)

@@ -62,7 +62,7 @@ func (o *file) WriteAt(p []byte, at int64) (int, error) {
 		return 0, errReadOnly
 	}
 	if o.fs.fuse == 0 && !o.fs.dead && len(p) > 1 {
-		// The power goes while this write is under way: part of it reaches the queue.
+		// The power fails during this write: a part of it reaches the queue.
 		o.put(p[:len(p)/2], int(at))
 	}
 	if err := o.fs.change(); err != nil {
@@ -82,7 +82,7 @@ func (o *file) put(p []byte, at int) {
 	o.node.pending = append(o.node.pending, write{at: at, data: slices.Clone(p)})
 }
 
-// Preallocate implements vfs.File. The virtual disk has nothing to gain from it.
+// Preallocate implements vfs.File. The virtual disk does not need it.
 func (o *file) Preallocate(int64, int64) error {
 	if o.fs.Full {
 		return errNoSpace

@@ -93,7 +93,7 @@ func (f *FS) Remove(name string) error {
 	return nil
 }
 
-// RemoveAll implements vfs.FS. It is not atomic: each name goes by itself, the deepest first.
+// RemoveAll implements vfs.FS. It is not atomic: it removes one name after another, the deepest first.
 func (f *FS) RemoveAll(name string) error {
 	n, err := f.lookup("remove", name)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"github.com/quorate/quorate/internal/member/recovery"
 )
 
-// Recover makes the member whose data options name the only voter of its cluster, in the next epoch. The others are
-// directories that the operator can compare it with. None of them may run.
+// Recover makes the member with this data the only voter of its cluster, in the next epoch. others are the directories that the
+// operator compares with it. None of the members may run.
 func Recover(options datadir.Options, others []datadir.Options) (*recovery.Plan, error) {
 	survivor, err := recovery.Inspect(options)
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"github.com/quorate/quorate/internal/member/epoch"
 )
 
-// Watch is one life of a member among epochs, and what the checkers know of it.
+// Watch is a member's view of epochs in one of its lives, with the state that the checkers need.
 type Watch struct {
 	*epoch.Tracker
 
 	own     identity.Claim
 	timeout time.Duration // of elections
-	newer   time.Duration // since when it knows of a newer epoch, met without a quorum; zero: it does not
-	met     bool          // a newer epoch was met since a leader of the own one was heard last
+	newer   time.Duration // when it met a newer epoch without a quorum; zero: it has not
+	met     bool          // a newer epoch was met since the last contact with a leader of its own
 }
 
 // New returns the watch of a process that claims own.
@@ -22,14 +22,14 @@ func New(own identity.Claim, rules identity.Rules, electionTimeout time.Duration
 	return &Watch{Tracker: epoch.NewTracker(own, rules, electionTimeout), own: own, timeout: electionTimeout}
 }
 
-// Led notes that a leader of the own epoch is known.
+// Led notes that a leader of the member's own epoch is known.
 func (w *Watch) Led(now time.Duration) {
 	w.Tracker.Led(now)
 	w.newer, w.met = 0, false
 }
 
-// Meet notes who called, or answered a greeting. What is not believed by the rule of evidence proves nothing to the checkers,
-// either, whatever the member does about it.
+// Meet notes a caller, or a process that answered a greeting. A claim that the rule of evidence does not accept proves nothing
+// to the checkers either, whatever the member does about it.
 func (w *Watch) Meet(c identity.Claim, evidence identity.Evidence, now time.Duration) {
 	w.Tracker.Meet(c, evidence)
 	if !evidence.Believed(identity.Rules{}) {
@@ -44,12 +44,12 @@ func (w *Watch) Meet(c identity.Claim, evidence identity.Evidence, now time.Dura
 	}
 }
 
-// Knew reports whether the member has known for longer than an election timeout that the cluster was recovered without
-// it, and has had no quorum since. It must serve nothing then, whatever it does about it: this is for checkers.
+// Knew reports whether the member has known for longer than an election timeout that the cluster was recovered without it, and
+// has had no quorum since. It must serve nothing then: this is for checkers.
 func (w *Watch) Knew(now time.Duration) bool { return w.newer > 0 && now > w.newer+w.timeout }
 
-// Overdone reports whether the member serves nothing although nobody of a newer epoch has answered it since it heard a leader
-// of its own: this is for checkers.
+// Overdone reports whether the member serves nothing although it has met no newer epoch since its last contact with a leader of
+// its own: this is for checkers.
 func (w *Watch) Overdone(now time.Duration) bool {
 	return w.State(now) == identity.Superseded && !w.met
 }

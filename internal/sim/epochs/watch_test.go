@@ -9,8 +9,8 @@ import (
 	"github.com/quorate/quorate/internal/sim/epochs"
 )
 
-// Ensure that the checkers' view of a superseded member does not depend on the rule that is under test: who has met a
-// newer epoch without a quorum is known to have, until it hears a leader of its own.
+// Ensure that the checkers' view of a superseded member does not depend on the rule under test: a member that has met a newer
+// epoch without a quorum counts as one that knows it, until it is in contact with a leader of its own epoch.
 func TestWatch_Knew(t *testing.T) {
 	claim := func(number uint64) identity.Claim {
 		return identity.Claim{Cluster: 1, Member: 2, Epoch: consensus.Epoch{Number: number}, Life: consensus.Life{Boots: 1}}

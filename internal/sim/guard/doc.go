@@ -1,12 +1,13 @@
-// Package guard is where a simulated process judges who speaks to it, as package transport does for a real one: the same
-// identity.Guard, identity.Admit and identity.StillSpeaks, with streams that are no more than a claim which was welcomed.
+// Package guard is where a simulated process judges the claims of other processes, as package transport does for a real one:
+// with the same identity.Guard, identity.Admit and identity.StillSpeaks, and with streams that are no more than an accepted
+// claim.
 //
-// A Guard belongs to one life of a process. It does no I/O: the host writes what the guard has seen, and tells whether
-// another life can still be heard.
+// A Guard belongs to one life of a process. It does no I/O: the host writes what the guard has seen, and reports when another
+// life was last in contact.
 //
 // Invariants:
-//  1. Nothing reaches a core under a claim that the guard of the receiver did not accept under the configuration in force.
-//  2. What must be remembered of a life is on disk before anything that comes under it is believed.
+//  1. No message reaches a core under a claim that the receiver's guard did not accept under the configuration in force.
+//  2. A life that must be remembered is on disk before any of its messages is believed.
 //
 // Not safe for use by several goroutines.
 package guard

@@ -7,18 +7,18 @@ import (
 	"github.com/quorate/quorate/internal/identity"
 )
 
-// Outcome is what became of a claim.
+// Outcome is the judgement of a claim.
 type Outcome uint8
 
 // The outcomes.
 const (
-	Waits    Outcome = 0 // it is not known yet whether another life of the directory still speaks
+	Waits    Outcome = 0 // it is not known yet whether another life of the directory is still alive
 	Welcome  Outcome = 1
 	Refused  Outcome = 2
-	Remember Outcome = 3 // welcome, once what the guard has seen is on disk: Undo if that fails
+	Remember Outcome = 3 // welcome, once what the guard has seen is on disk: call Undo if that fails
 )
 
-// Listener tells when something arrived last from a life that was welcomed, and whether its stream is open.
+// Listener returns when a message of an accepted life last arrived, and whether its stream is open.
 type Listener func(life consensus.Life) (heard time.Duration, open bool)
 
 // Guard is the guard of one life of a process. It belongs to the goroutine of the simulator.
@@ -29,11 +29,11 @@ type Guard struct {
 
 	self   consensus.MemberID
 	config consensus.Config
-	inside map[consensus.StorageID]identity.Claim // who was welcomed last, and is believed
-	judged map[consensus.Life]identity.Evidence   // under the configuration in force, and on what evidence
+	inside map[consensus.StorageID]identity.Claim // the last accepted life of each directory, if it is believed
+	judged map[consensus.Life]identity.Evidence   // under the configuration in force, with the evidence
 	// dialled are the lives that have answered at the address of their member in this life of the process.
 	dialled map[consensus.Life]bool
-	begun   map[consensus.Life]time.Duration // when a claim came that waits
+	begun   map[consensus.Life]time.Duration // when a waiting claim arrived
 	met     map[consensus.MemberID]identity.Claim
 }
 
@@ -47,7 +47,7 @@ func New(own identity.Claim, seen []identity.Seen, rules identity.Rules, deadAft
 	}
 }
 
-// Configure takes over the configuration in force. All who are inside are judged again.
+// Configure sets the configuration in force. All accepted claims are judged again.
 func (g *Guard) Configure(config *consensus.Config) {
 	g.config = config.Clone()
 	g.Claims.Configure(g.config.Members)
@@ -59,7 +59,7 @@ func (g *Guard) Configure(config *consensus.Config) {
 	}
 }
 
-// Judge decides about a claim that a message comes under.
+// Judge judges the claim of an arriving message.
 func (g *Guard) Judge(
 	c *identity.Claim, evidence identity.Evidence, now time.Duration, listen Listener,
 ) (Outcome, *identity.Refusal) {
@@ -102,7 +102,7 @@ func (g *Guard) Undo(c *identity.Claim) {
 	delete(g.dialled, c.Life)
 }
 
-// speaker finds out whether another life of the claimed directory still speaks, as identity.StillSpeaks says.
+// speaker finds out whether another life of the claimed directory is still alive, by identity.StillSpeaks.
 func (g *Guard) speaker(c *identity.Claim, now time.Duration, listen Listener) (speaker identity.Speaker, decided bool) {
 	other, known := g.inside[c.Storage]
 	if !known || other.Life == c.Life {
@@ -124,7 +124,7 @@ func (g *Guard) speaker(c *identity.Claim, now time.Duration, listen Listener) (
 	return identity.Speaker{}, decided
 }
 
-// Admit keeps of messages that came under a claim, by a stream of which there is evidence, those that may reach the core.
+// Admit returns, of messages that came under a claim on a stream with some evidence, those that may reach the core.
 func (g *Guard) Admit(
 	c *identity.Claim, evidence identity.Evidence, messages []consensus.Message,
 ) ([]consensus.Message, *identity.Refusal) {
@@ -136,21 +136,21 @@ func (g *Guard) receiver() identity.Receiver {
 	return identity.Receiver{Self: g.self, Known: &g.config, Rules: g.Rules}
 }
 
-// Joins reports whether the process knows no configuration yet that has itself.
+// Joins reports whether the process knows no configuration that contains it.
 func (g *Guard) Joins() bool { return !g.config.Contains(g.self) }
 
-// Hears reports whether what a process sends outside of streams of messages is taken: it is proved, or this one joins.
+// Hears reports whether calls of a process outside of message streams are accepted: its claim is proved, or this process joins.
 func (g *Guard) Hears(c *identity.Claim, evidence identity.Evidence) bool {
 	return g.receiver().Hears(c.Member, evidence.Believed(g.Rules) && g.Claims.Proved(c))
 }
 
-// Dialled reports whether a life has answered at the address of its member: its streams are known since.
+// Dialled reports whether a life has answered at the address of its member: since then its streams are known.
 func (g *Guard) Dialled(life consensus.Life) bool { return g.dialled[life] }
 
-// Believes reports whether a life is the one that was welcomed last of its data directory, on evidence.
+// Believes reports whether a life is the last accepted one of its data directory, with evidence.
 func (g *Guard) Believes(c *identity.Claim) bool { return g.inside[c.Storage].Life == c.Life }
 
-// Distrust refuses the directory that speaks for a member. It reports whether that must be remembered.
+// Distrust refuses the directory of a member, and reports whether that must be remembered.
 func (g *Guard) Distrust(id consensus.MemberID) bool {
 	c, known := g.met[id]
 	if !known || !g.Claims.Distrust(id, c.Storage) {
@@ -161,7 +161,7 @@ func (g *Guard) Distrust(id consensus.MemberID) bool {
 	return true
 }
 
-// Met returns the members of the configuration that were welcomed last.
+// Met returns the claims of the members of the configuration that were accepted last.
 func (g *Guard) Met() []identity.Claim {
 	var all []identity.Claim
 	for i := range g.config.Members {
@@ -172,7 +172,7 @@ func (g *Guard) Met() []identity.Claim {
 	return all
 }
 
-// Line is what a member tells a process that calls itself id and shows a storage id.
+// Line is a member's answer to a process that claims id and shows a storage id: the binding of that id.
 func (g *Guard) Line(id consensus.MemberID, shown consensus.StorageID) []identity.Bound {
 	if m, ok := g.config.Member(id); ok {
 		return identity.Line(&m, shown)

@@ -15,7 +15,8 @@ func claim(member consensus.MemberID, boots uint64) identity.Claim {
 		Life: consensus.Life{Boots: boots, Nonce: boots}}
 }
 
-// Ensure that a life which only says that it is the member takes nothing from the one that answers at its address, before or after.
+// Ensure that a life that only claims to be the member takes nothing from the life that answers at its address, before or
+// after.
 func TestGuard_Judge_said(t *testing.T) {
 	d := guard.New(claim(1, 1), nil, identity.Rules{}, time.Second)
 	config := &consensus.Config{Voters: []consensus.MemberID{1, 2}, Members: []consensus.Member{
@@ -35,7 +36,7 @@ func TestGuard_Judge_said(t *testing.T) {
 		{&member, identity.Dialled, guard.Remember, 1, 1},
 		{&impostor, identity.Said, guard.Refused, 1, 0},
 	} {
-		d.Configure(config) // all are judged again
+		d.Configure(config) // all claims are judged again
 		got, refusal := d.Judge(row.claim, row.evidence, time.Second, speaks)
 		acknowledged := []consensus.Message{{Kind: consensus.MsgAppendReply, From: 2, To: 1}}
 		if kept, _ := d.Admit(row.claim, row.evidence, acknowledged); got != row.want || len(d.Met()) != row.met || len(kept) != row.kept {
@@ -44,8 +45,8 @@ func TestGuard_Judge_said(t *testing.T) {
 	}
 }
 
-// Ensure that a process which answered at its address before it was a member, and speaks as one before it is dialled again, is
-// proved by the next answer: everybody is judged anew once the configuration has changed.
+// Ensure that a process that answered at its address before it was a member, and speaks as one before it is dialled again, is
+// proved by its next answer: all claims are judged again after a change of the configuration.
 func TestGuard_Judge_joins(t *testing.T) {
 	d := guard.New(claim(1, 1), nil, identity.Rules{}, time.Second)
 	silent := func(consensus.Life) (time.Duration, bool) { return 0, false }
@@ -70,8 +71,8 @@ func TestGuard_Judge_joins(t *testing.T) {
 	}
 }
 
-// Ensure that a second life waits while it is not known whether the first still speaks, is refused if it does, and let in if it
-// stays silent; and that the first is refused from then on.
+// Ensure that a second life waits while it is not known whether the first one is still alive, is refused if it is, and accepted
+// if it stays silent; and that the first life is refused from then on.
 func TestGuard_Judge_secondLife(t *testing.T) {
 	for _, row := range []struct {
 		name  string

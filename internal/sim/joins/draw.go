@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/sim/dice"
 )
 
-// Draw draws what a process asks on a machine that is described so. old is a member that runs: it may be replaced, and dies
-// before that or does not. others are what other processes have asked.
+// Draw draws the join request of a process on the machine at. old is a running member, which may be replaced, and which dies
+// before that or does not. others are the requests of other processes.
 func Draw(
 	rng *rand.Rand, at consensus.Member, old consensus.MemberID, others []autopilot.JoinRequest,
 ) (request autopilot.JoinRequest, dies bool) {
@@ -21,7 +21,7 @@ func Draw(
 	case draw < 9:
 		request.Replaces = old.String()
 		return request, draw < 7
-	case len(others) > 0: // it is started where another one is, or was
+	case len(others) > 0: // it is started at the URLs of another process
 		if twin := dice.Pick(rng, others...); twin.Replaces == "" {
 			request.Name, request.PeerURLs = twin.Name, twin.PeerURLs
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/routines"
 )
 
-// Ensure that a process asks again after an answer that was lost and after an error that passes, and ends with a refusal.
+// Ensure that a process asks again after a lost answer and after a temporary error, and ends with a refusal.
 func TestProcess_Run(t *testing.T) {
 	var clock kernel.Schedule
 	var all routines.Set
@@ -27,7 +27,7 @@ func TestProcess_Run(t *testing.T) {
 	p.Ask = func(member int, answered func(autopilot.JoinAnswer, error)) {
 		asked = append(asked, member)
 		switch len(asked) {
-		case 1: // lost
+		case 1: // the answer is lost
 		case 2:
 			answered(autopilot.JoinAnswer{}, errors.New("nobody there"))
 		default:

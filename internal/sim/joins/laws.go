@@ -6,8 +6,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Laws check what becomes of processes that join by themselves: a process is told one id, an id has one disk, and the vote of a
-// voter that works is not given away on the word of such a process.
+// Laws check processes that join by themselves: a process gets one id, an id has one disk, and a working voter does not lose
+// its vote to such a process.
 type Laws struct {
 	Report func(property, detail string)
 	told   map[answered]consensus.MemberID
@@ -21,8 +21,8 @@ type answered struct {
 	epoch consensus.Epoch
 }
 
-// Answered tells that a leader of an epoch told the process on a disk who it is. removed says whether an id was a member once
-// and is none any more.
+// Answered records that a leader of an epoch gave the process on a disk its id. removed reports whether an id is that of a
+// former member.
 func (l *Laws) Answered(
 	disk consensus.StorageID, epoch consensus.Epoch, id consensus.MemberID, removed func(consensus.MemberID) bool,
 ) {
@@ -36,7 +36,7 @@ func (l *Laws) Answered(
 	l.told[key] = id
 }
 
-// Began tells that a process begins as a member on an empty disk.
+// Began records that a process begins as a member on an empty disk.
 func (l *Laws) Began(id consensus.MemberID, disk consensus.StorageID) {
 	if other, ok := l.begun[id]; ok && other != disk {
 		l.Report("join", fmt.Sprintf("member %v began on disk %v, and begins on %v", id, other, disk))
@@ -47,8 +47,8 @@ func (l *Laws) Began(id consensus.MemberID, disk consensus.StorageID) {
 	l.begun[id] = disk
 }
 
-// Replaces tells that a leader starts to put a process in the place of a member, and whether that member has worked all the
-// time while the leader looked.
+// Replaces records that a leader begins to replace a member by a process, and whether that member has worked all the time while
+// the leader watched it.
 func (l *Laws) Replaces(old consensus.MemberID, worked bool) {
 	if worked {
 		l.Report("join", fmt.Sprintf("%v works and votes, and a process that joins gets its place", old))

@@ -16,27 +16,27 @@ import (
 
 var errEnded = errors.New("sim: the process has ended")
 
-// Ports are what package autopilot sees of a simulated member. Of a Cluster only what does not wait is used.
+// Ports are the ports of package autopilot to a simulated member. Of a Cluster, only the methods that do not wait are used.
 type Ports interface {
 	autopilot.Cluster
 	autopilot.Finder
 }
 
-// Leader is what a member has that is asked as the leader, in one life of its process.
+// Leader is the part of a member, in one life of its process, that answers join requests as the leader.
 type Leader struct {
 	Ports
 	Addresses *autopilot.Addresses
-	Options   autopilot.RequestOptions // but for Accept, which is Lock
+	Options   autopilot.RequestOptions // without Accept, which is Lock
 	Lock      *routines.Lock
 	Laws      *Laws
 	Epoch     consensus.Epoch
-	Removed   func(consensus.MemberID) bool // as far as is applied here
-	Runs      func() bool                   // whether the process does
+	Removed   func(consensus.MemberID) bool // as far as entries are applied here
+	Runs      func() bool                   // whether the process still runs
 	After     func(d time.Duration, f func())
 	Read      func(done func())
 	Write     func(w *autopilot.Write, done func(error))
 	Change    func(request *consensus.ChangeRequest, done func(error))
-	Describe  func(done func(membership.View, error)) // of the member that leads, wherever it is
+	Describe  func(done func(membership.View, error)) // the view of the present leader
 }
 
 // Step takes the next step of a process that joins. It returns false if the member or the routine ended before.
@@ -54,7 +54,7 @@ func (l *Leader) Step(wait routines.Wait, q autopilot.JoinQuestion) (step autopi
 	return step, err, true
 }
 
-// Moved takes what a member says of where it is now, at any member. It returns false if that or the routine ended before.
+// Moved handles a member's report of its address, at any member. It returns false if that member or the routine ended before.
 func (l *Leader) Moved(wait routines.Wait, id consensus.MemberID, urls []string) (err error, ok bool) {
 	c := &calls{Ports: l.Ports, leader: l, wait: wait}
 	addresses := autopilot.NewAddresses(c, slog.New(slog.DiscardHandler))
@@ -62,7 +62,7 @@ func (l *Leader) Moved(wait routines.Wait, id consensus.MemberID, urls []string)
 	return err, !c.ended()
 }
 
-// calls are Ports for one routine: it waits for what it reads, writes and changes.
+// calls are Ports for one routine: it waits for its reads, writes and changes.
 type calls struct {
 	Ports
 	leader *Leader
@@ -81,7 +81,7 @@ func (c *calls) waits(begin func(resume func())) error {
 	return nil
 }
 
-// outcome waits for something that ends with an error or none.
+// outcome waits for an operation that ends with an error or nil.
 func (c *calls) outcome(begin func(done func(error))) (err error) {
 	ended := c.waits(func(resume func()) {
 		begin(func(e error) {
@@ -115,7 +115,7 @@ func (c *calls) FreshView(ctx context.Context) (membership.View, consensus.Term,
 	return c.View(ctx)
 }
 
-// Write implements autopilot.Cluster: a job is to begin.
+// Write implements autopilot.Cluster: it begins a job.
 func (c *calls) Write(_ context.Context, w *autopilot.Write) error {
 	for _, id := range w.Job.Spec.Remove {
 		idle := func(view membership.View) bool {

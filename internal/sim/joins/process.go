@@ -12,24 +12,24 @@ import (
 
 // The pauses of the real process (internal/server/join_url.go).
 const (
-	Attempt = 15 * time.Second // how long one member may take
-	limit   = 2 * time.Minute  // after which a process ends that nobody answered
+	Attempt = 15 * time.Second // for one member's answer
+	limit   = 2 * time.Minute  // after which a process without an answer ends
 	pause   = time.Second
 )
 
-// Process is what a process that joins has of its machine.
+// Process is a process that joins, with the ports to its machine.
 type Process struct {
-	Members int // whom it can ask
-	// Ask asks one of them. answered may be called late, or never.
+	Members int // number of members that it can ask
+	// Ask asks one member. answered may be called late, or never.
 	Ask   func(member int, answered func(autopilot.JoinAnswer, error))
 	After func(d time.Duration, f func())
-	// Joined is told who it is; Refused, why it is nobody; GaveUp, that nobody has answered.
+	// Joined is called with the identity, Refused with the refusal, GaveUp if no member has answered.
 	Joined  func(autopilot.JoinAnswer)
 	Refused func(error)
 	GaveUp  func()
 }
 
-// Run asks until there is an answer or a refusal.
+// Run asks until there is an answer or a refusal, or the limit has passed.
 func (p *Process) Run(wait routines.Wait) {
 	late := false
 	p.After(limit, func() { late = true })
@@ -64,7 +64,7 @@ func (p *Process) Run(wait routines.Wait) {
 	}
 }
 
-// passes reports whether an error is one of the moment. Members tell those that are not; of all others a real process hears
+// passes reports whether an error is temporary. Members report the errors that are not; of all others a real process learns
 // only that the call failed.
 func passes(err error) bool {
 	var (
@@ -78,18 +78,19 @@ func passes(err error) bool {
 	return !final || autopilot.JoinPasses(err)
 }
 
-// Member is what a member has that is asked.
+// Member is a member that a process asks, with its ports.
 type Member struct {
-	// AtLeader asks the leader, wherever it is. answered may be called late, or never.
+	// AtLeader asks the leader, whichever member it is. answered may be called late, or never.
 	AtLeader func(q autopilot.JoinQuestion, answered func(autopilot.JoinStep, error))
-	// NotLeader reports whether that was not the leader, which is asked again then.
+	// NotLeader reports whether the member was not the leader; then the leader is asked again.
 	NotLeader func(error) bool
 	After     func(d time.Duration, f func())
-	// Poll is when to ask again: a member does so when anything changes, and each second.
+	// Poll is the time to the next question: a member asks after each change, and each second.
 	Poll func() time.Duration
 }
 
-// Answer asks the leader until the process is a member, as member.Membership does. It returns false if it was ended before.
+// Answer asks the leader until the process is a member, as member.Membership does. It returns false if the routine ended
+// before.
 func (m *Member) Answer(wait routines.Wait, r autopilot.JoinRequest) (answer autopilot.JoinAnswer, err error, ok bool) {
 	if err := r.Validate(); err != nil {
 		return answer, err, true

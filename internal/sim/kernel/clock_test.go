@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/kernel"
 )
 
-// Ensure that a clock shows a time once it was waited for, however wrong it is.
+// Ensure that a clock shows a time after the wait for it, however wrong the clock is.
 func TestClock_Until(t *testing.T) {
 	for _, c := range []kernel.Clock{{Rate: 1}, {Rate: 0.98, Offset: -time.Hour}, {Rate: 1.02, Offset: time.Hour}} {
 		for _, wait := range []time.Duration{0, time.Millisecond, time.Minute} {

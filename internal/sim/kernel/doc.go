@@ -1,5 +1,4 @@
-// Package kernel is virtual time: the events that are going to happen, and clocks that are wrong and drift (a
-// discrete-event simulation).
+// Package kernel is virtual time: scheduled events, and clocks that are wrong and drift (a discrete-event simulation).
 //
 // A Schedule takes the place of the operating system's timers in simulations (packages sim and sim/lab). It knows
 // nothing of members and messages.

@@ -2,14 +2,14 @@ package kernel
 
 import "time"
 
-// Schedule is virtual time and the heap of everything that is going to happen. The zero value is ready.
+// Schedule is virtual time and the heap of scheduled events. The zero value is ready.
 type Schedule struct {
 	now    time.Duration
 	seq    uint64
 	events []event
 }
 
-// event is something that happens at a virtual time.
+// event is a function that is called at a virtual time.
 type event struct {
 	at  time.Duration
 	seq uint64
@@ -19,7 +19,7 @@ type event struct {
 // Now returns the virtual time since the world began.
 func (s *Schedule) Now() time.Duration { return s.now }
 
-// After makes f happen once d has passed.
+// After schedules f for the time in d.
 func (s *Schedule) After(d time.Duration, f func()) {
 	s.seq++
 	s.events = append(s.events, event{s.now + max(d, 0), s.seq, f})
@@ -39,8 +39,7 @@ func (s *Schedule) before(i, j int) bool {
 	return x.at < y.at || (x.at == y.at && x.seq < y.seq)
 }
 
-// Next takes the earliest event that happens by end, moves the time to it, and returns what is to be done. It returns nil if
-// there is none.
+// Next removes the earliest event up to end, moves the time to it, and returns its function. It returns nil if there is none.
 func (s *Schedule) Next(end time.Duration) func() {
 	last := len(s.events) - 1
 	if last < 0 || s.events[0].at > end {
@@ -68,5 +67,5 @@ func (s *Schedule) Next(end time.Duration) func() {
 	return first.do
 }
 
-// Pass lets the time go on to end, if it is not later already. Nothing may be due before that.
+// Pass moves the time on to end, if it is not later already. No event may be due before end.
 func (s *Schedule) Pass(end time.Duration) { s.now = max(s.now, end) }

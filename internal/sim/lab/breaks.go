@@ -10,13 +10,13 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// breaks are rules that are switched off on purpose.
+// breaks are the rules that are switched off on purpose.
 type breaks struct {
 	dropped  rules.Set
 	switched bool // see switched.go
 }
 
-// named is the name of a protocol, or of the experiment.
+// named returns the name of a protocol, or of the experiment.
 func (b *breaks) named(protocol consensus.Protocol) string {
 	if b.switched && protocol == consensus.ProtocolActivate {
 		return ProtocolSwitched
@@ -24,7 +24,7 @@ func (b *breaks) named(protocol consensus.Protocol) string {
 	return protocol.String()
 }
 
-// core are the rules that a member's replica goes without: countSelf does the rest.
+// core returns the rules that a member's replica drops: countSelf does the rest.
 func (b *breaks) core() rules.Set {
 	dropped := b.dropped
 	dropped[rules.CountSelf] = false
@@ -34,7 +34,7 @@ func (b *breaks) core() rules.Set {
 // Break is a rule that can be switched off, or several that are broken together.
 type Break struct {
 	Name     string
-	Demands  string // the rule
+	Demands  string // the sentence of the rule
 	drops    []rules.Rule
 	switched bool
 }
@@ -42,7 +42,7 @@ type Break struct {
 // Drops reports whether a rule is among those that are switched off.
 func (b *Break) Drops(rule rules.Rule) bool { return slices.Contains(b.drops, rule) }
 
-// Breaks lists them.
+// Breaks lists the rules that can be switched off.
 func Breaks() []Break {
 	var all []Break
 	for _, rule := range []rules.Rule{
@@ -85,16 +85,16 @@ func parseBreaks(names []string) (breaks, error) {
 	return broken, nil
 }
 
-// CheckBreak reports whether there is a rule called name.
+// CheckBreak returns an error if there is no rule called name.
 func CheckBreak(name string) error {
 	_, err := parseBreaks([]string{name})
 	return err
 }
 
-// countSelf gives a leader that is no voter the place of one voter, whom it knows least of: what is on its own disk counts
-// as acknowledged by that one. The replica's own switch adds the leader to the voters, and a majority of that is one of
-// the configuration before, which loses nothing: the mistake that was made is to count the leader towards the majority
-// of the others.
+// countSelf gives a leader that is no voter the place of one voter, the one whose log it knows least of: the entries on the
+// leader's own disk count as acknowledged by that voter. The replica's own switch adds the leader to the voters, and a majority
+// of that is one of the configuration before, which loses nothing: the historical mistake was to count the leader towards the
+// majority of the others.
 func (b *breaks) countSelf(m *member) {
 	if !b.dropped[rules.CountSelf] || !m.running() || m.status.Role != raft.Leader || m.status.Config.IsVoter(m.id) {
 		return

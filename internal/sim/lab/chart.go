@@ -68,7 +68,7 @@ func (r *Report) head(b *strings.Builder) {
 	fmt.Fprintln(b, strings.TrimRight(string(line), " "))
 }
 
-// draw makes one line.
+// draw returns one line of the chart.
 func (r *Report) draw(n *row) string {
 	textAt := r.column(memberID(r.Members)) + r.pitch()
 	line := []rune(strings.Repeat(" ", textAt))
@@ -93,7 +93,7 @@ func (r *Report) draw(n *row) string {
 	return strings.TrimRight(string(whole), " ")
 }
 
-// drawArrows draws the longest first: the heads of the others stay visible.
+// drawArrows draws the longest arrow first, so that the heads of the others stay visible.
 func (r *Report) drawArrows(line []rune, n *row) {
 	for reach := r.Members; reach > 0; reach-- {
 		for _, a := range n.arrows {

@@ -174,7 +174,7 @@ func (c *clients) stall() (longest, since time.Duration) {
 	return longest, since
 }
 
-// refused sorts refusals by who asked.
+// refused passes a refusal to the client or the operator that asked.
 func (w *world) refused(m *member, refusal *consensus.Refusal) {
 	if refusal.ID.Session == operatorSession {
 		w.operator.refused(m, refusal.Reason)

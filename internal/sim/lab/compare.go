@@ -11,16 +11,16 @@ import (
 // A Trial is one protocol's run of one standard change.
 type Trial struct {
 	Change   string // "replace one of 3"
-	Dead     bool   // a voter that stays is dead
+	Dead     bool   // a voter that stays in the configuration is dead
 	Protocol string
-	Done     float64 // rounds from the log to the decision, which a client may be told; negative: never
-	Settled  float64 // rounds until who left may be switched off; negative: never
+	Done     float64 // rounds from the log to the decision, which may be reported to a client; negative: never
+	Settled  float64 // rounds until the removed members may be switched off; negative: never
 	Stall    time.Duration
-	Messages int // while the change took its way, writes included
+	Messages int // messages during the change, writes included
 	Broken   int // laws
 }
 
-// standard are the changes that protocols are compared by. Each has room for a dead voter that stays.
+// standard are the changes by which protocols are compared. In each, a voter that stays may be dead.
 var standard = []struct {
 	name string
 	o    Options
@@ -34,7 +34,7 @@ var standard = []struct {
 	{"from 3 to 5", Options{From: 3, Add: 2}, 3},
 }
 
-// Compare plays each standard change by each protocol, with all members up and with one dead, on links of the given delay.
+// Compare plays each standard change by each protocol, with all members up and with one dead, on links with the given delay.
 func Compare(seed uint64, delay time.Duration) ([]Trial, error) {
 	var trials []Trial
 	for _, row := range standard {
@@ -73,7 +73,7 @@ func Compare(seed uint64, delay time.Duration) ([]Trial, error) {
 	return trials, nil
 }
 
-// compared are the protocols beside each other, the experiment last.
+// compared are the protocols in the order of the table, the experiment last.
 func compared() []string { return ProtocolNames()[1:] }
 
 // WriteTable writes trials as a table of Markdown, a row for each change and protocol.

@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/sim/lab"
 )
 
-// Ensure what distinguishes the protocols: by joint-early a change is decided with its first entry, a round before it is settled,
-// by joint both come with the second; single needs a round for each voter; and no law is broken.
+// Ensure the differences between the protocols: by joint-early a change is decided with its first entry, a round before it is
+// settled; by joint both come with the second entry; single needs a round for each voter; and no law is broken.
 func TestCompare(t *testing.T) {
 	trials, err := lab.Compare(0, 0)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/quorate/quorate/internal/member/node"
 )
 
-// disk takes its time. What one write covers, and what may leave after it, says the writer of the log that members have.
+// disk takes its time. The log writer of members decides which batches one write covers, and
+// which messages may leave after it.
 type disk struct {
 	m        *member
 	writer   *logwriter.Writer

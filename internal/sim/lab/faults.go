@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// FaultHelp says which faults there are, one a line.
+// FaultHelp describes the faults, one on each line.
 const FaultHelp = `leader-crash@WHEN              the leader's process dies
 leader-restart@WHEN+TIME       it dies and starts again TIME later
 crash-member:M@WHEN            member M dies
@@ -20,7 +20,7 @@ drop-config-to:M               entries with a configuration never reach M
 lag:M                          messages to and from M take ten times as long
 `
 
-// StageHelp says what WHEN can be.
+// StageHelp describes the values of WHEN.
 const StageHelp = `0      the change is in the log of the leader, on its disk, and nothing was sent
 1      it is on the disk of one other member, and no other gets it from this leader
 2      it has committed at the leader (with two entries: the first), and nobody else knows
@@ -28,10 +28,10 @@ const StageHelp = `0      the change is in the log of the leader, on its disk, a
 120ms  so long after the beginning
 `
 
-// stageCount is how many stages there are.
+// stageCount is the number of stages.
 const stageCount = 4
 
-// Fault is something that goes wrong.
+// Fault is one fault of a run.
 type Fault struct {
 	text   string
 	kind   string
@@ -99,7 +99,7 @@ func ParseFault(text string) (Fault, error) {
 	return f, nil
 }
 
-// faultForms lists how faults are written.
+// faultForms lists the forms of faults.
 func faultForms() string {
 	var forms []string
 	for line := range strings.Lines(FaultHelp) {
@@ -146,7 +146,7 @@ func (f *Fault) named() []memberID {
 	return ids
 }
 
-// happen makes f happen now.
+// happen makes f strike now.
 func (w *world) happen(f *Fault) {
 	switch f.kind {
 	case "leader-crash", "leader-restart":

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// row is one line of a chart: a record, or several of the same that happened together.
+// row is one line of a chart: a record, or several equal records at about the same time.
 type row struct {
 	at     time.Duration
 	kind   Kind
@@ -15,11 +15,11 @@ type row struct {
 	marks  map[memberID]string
 	arrows []*Arrow
 	where  []memberID // of a folded record
-	note   bool       // a line between: time passes
+	note   bool       // a line between rows: time passes
 }
 
-// rows folds records into lines: what several members say at nearly the same time is said once, messages that leave
-// together are one line, and repeats and what is of no interest here are left out, unless everything is asked for.
+// rows folds records into lines: equal records of several members at about the same time become one line, and so do messages
+// that are sent together. Repetitions and minor records are left out unless verbose.
 func (r *Report) rows(verbose bool) []row {
 	var rows []row
 	last := map[string]*Arrow{}
@@ -37,7 +37,7 @@ func (r *Report) rows(verbose bool) []row {
 	return r.between(rows, verbose)
 }
 
-// worth reports whether a message is worth a line: not if it is the same again, with the same outcome.
+// worth reports whether a message is worth a line: a repetition with the same outcome is not.
 func worth(a *Arrow, last map[string]*Arrow) bool {
 	if !a.shown {
 		return false
@@ -68,7 +68,7 @@ func (n *row) join(rec *Record) {
 	}
 }
 
-// folded reports whether records of a kind are said once for several members.
+// folded reports whether records of a kind become one line for several members.
 func folded(kind Kind) bool {
 	switch kind {
 	case KindInForce, KindCommitted, KindSettled, KindUndone:
@@ -77,7 +77,7 @@ func folded(kind Kind) bool {
 	return false
 }
 
-// joins finds the row that a record belongs to: a recent one, with nothing between that divides the story.
+// joins finds the row that a record belongs to: a recent one, without a dividing row after it.
 func (r *Report) joins(rows []row, rec *Record) int {
 	for at := len(rows) - 1; at >= 0; at-- {
 		n := &rows[at]
@@ -97,7 +97,7 @@ func (r *Report) joins(rows []row, rec *Record) int {
 	return -1
 }
 
-// sameFan reports whether a message goes out with others, to more members, or comes in with them, from more members.
+// sameFan reports whether a message is one of several that a member sends to others at the same time, or receives from others.
 func sameFan(arrows []*Arrow, a *Arrow, delay time.Duration) bool {
 	first := arrows[0]
 	if first.What != a.What {
@@ -148,7 +148,7 @@ func (r *Report) passes(from, to time.Duration) string {
 	return fmt.Sprintf("%s ms pass, %d writes are acknowledged", ms(to-from), n)
 }
 
-// words completes the text of a folded row with the members that it is about.
+// words completes the text of a folded row with its members.
 func (n *row) words() string {
 	if !folded(n.kind) {
 		return n.text

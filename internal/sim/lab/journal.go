@@ -9,10 +9,10 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// Kind says what a Record tells of.
+// Kind is the kind of a Record.
 type Kind uint8
 
-// The kinds. What a member says of a configuration comes from many members at nearly the same time, and is folded.
+// The kinds. Records about a configuration come from many members at nearly the same time, and are folded.
 const (
 	KindNote        Kind = iota
 	KindArrow            // a message
@@ -23,10 +23,10 @@ const (
 	KindInForce          // another configuration is in force at a member
 	KindCommitted        // a member knows that a configuration committed
 	KindSettled          // a member knows that a configuration is settled
-	KindUndone           // a configuration gave way to another log
-	KindRemoved          // a member was told that it is removed
-	KindRequest          // the operator asks
-	KindRefused          // and is refused
+	KindUndone           // the entry of a configuration was truncated
+	KindRemoved          // a member was notified of its removal
+	KindRequest          // a request of the operator
+	KindRefused          // the request was refused
 	KindDone             // the change is done
 	KindSettledDone      // the change is settled
 	KindFault            // of the network
@@ -36,19 +36,19 @@ const (
 	KindBreach // a law is broken
 )
 
-// Record is one thing that happened.
+// Record is one event of a chart.
 type Record struct {
 	At     time.Duration // since the beginning of the chart
 	Kind   Kind
-	Member memberID // whose column it is; NoMember: it concerns all
-	Mark   string   // what is drawn there
+	Member memberID // member of the column; NoMember: all
+	Mark   string   // mark in that column
 	Text   string
-	Minor  bool // left out unless everything is asked for
+	Minor  bool // left out unless the chart is verbose
 	Arrow  *Arrow
 	Cells  []Cell
 }
 
-// Cell is the state of one member when a record was made.
+// Cell is the state of one member at the time of a record.
 type Cell struct {
 	Glyph  rune
 	Config string // the name of the configuration in force; empty if it does not run
@@ -64,7 +64,7 @@ type Arrow struct {
 	shown    bool
 }
 
-// journal keeps what happened, in order.
+// journal keeps the events in order.
 type journal struct {
 	w       *world
 	silent  bool
@@ -117,7 +117,7 @@ func (j *journal) record(r Record) {
 	j.records = append(j.records, r)
 }
 
-// marks are what is drawn in the column of the member concerned.
+// marks are the marks in the column of the member concerned.
 var marks = map[Kind]string{
 	KindCrash: "✖", KindRestart: "↻", KindOff: "■", KindRemoved: "⊘", KindBreach: "!",
 	KindCommitted: "✓", KindSettled: "✔", KindUndone: "↩",
@@ -127,7 +127,7 @@ func (j *journal) add(kind Kind, m memberID, format string, args ...any) {
 	j.record(Record{Kind: kind, Member: m, Mark: marks[kind], Text: fmt.Sprintf(format, args...)})
 }
 
-// soFar returns what happened so far. What becomes later of messages that are on their way is not in it.
+// soFar returns what happened so far. It does not hold the later fate of messages in flight.
 func (j *journal) soFar() []Record {
 	records := slices.Clone(j.records)
 	for i := range records {
@@ -141,20 +141,20 @@ func (j *journal) soFar() []Record {
 
 func (j *journal) acked() { j.acks = append(j.acks, j.w.Now()-j.w.origin) }
 
-// sent notes a message that leaves now.
+// sent notes a message that is sent now.
 func (j *journal) sent(m *message) *Arrow {
 	what, shown := j.describe(m)
 	return j.arrow(m.From, m.To, what, shown)
 }
 
-// arrow notes that something leaves now.
+// arrow notes a message or another transfer that begins now.
 func (j *journal) arrow(from, to memberID, what string, shown bool) *Arrow {
 	a := &Arrow{From: from, To: to, What: what, Sent: j.w.Now() - j.w.origin, shown: shown}
 	j.record(Record{Kind: KindArrow, Member: from, Arrow: a})
 	return a
 }
 
-// describe says what a message is about, and whether it is worth showing.
+// describe returns the subject of a message, and whether it is worth a line.
 func (j *journal) describe(m *message) (what string, worth bool) {
 	answer := "yes"
 	if m.Reject {
@@ -221,7 +221,7 @@ func kindText(kind consensus.MessageKind) string {
 	return "message"
 }
 
-// tell writes down what a step of m was about. What follows from another in the same step is said with it.
+// tell writes the records of a step of m. A consequence in the same step becomes part of the record of its cause.
 func (j *journal) tell(m *member, out *raft.Output) {
 	logged, committed := false, consensus.ConfigID{}
 	for _, e := range out.Events {
@@ -265,12 +265,13 @@ func (j *journal) logs(m *member, id consensus.ConfigID, inForce bool) {
 	j.record(r)
 }
 
-// settles leaves out the first half of a change with two entries: its second half settles it, and is told of.
+// settles records that m knows a configuration to be settled. The record of the first entry of a change with two entries is
+// minor: the second entry settles the change.
 func (j *journal) settles(m *member, id consensus.ConfigID, committed bool) {
 	short, _ := j.w.names.logged(id)
 	r := Record{Kind: KindSettled, Member: m.id, Mark: marks[KindSettled], Text: short + " settled, knows"}
 	switch {
-	case j.w.broken.switched: // what the core calls settled says only that it has committed
+	case j.w.broken.switched: // a change that the core calls settled has only committed
 		r.Kind, r.Mark, r.Text = KindCommitted, marks[KindCommitted], short+" committed, knows"
 	case committed:
 		r.Text = short + " committed and settled, knows"
@@ -305,7 +306,7 @@ func (j *journal) event(m *member, e raft.Event) {
 	}
 }
 
-// entry names an entry for a person: its place, its term and what it holds.
+// entry describes an entry for a reader: index, term and content.
 func (n *names) entry(e *entry) string {
 	what := "no-op"
 	switch e.Kind {

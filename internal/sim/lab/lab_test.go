@@ -74,8 +74,8 @@ var troubles = []string{
 	"leader-restart@3+40ms", "partition@0:1|2,3,4,5,6", "partition@2:1,2|3,4,5,6", "crash-member:2@1", "drop-config-to:2", "lag:2",
 }
 
-// Ensure that whatever fails at whichever stage, a change ends in the old or the new configuration, and costs no
-// acknowledged write.
+// Ensure that after any fault at any stage a change ends in the old or the new configuration, and that no acknowledged write is
+// lost.
 func TestRun_everyProtocolAndStage(t *testing.T) {
 	for _, name := range consensus.ProtocolNames() {
 		for _, o := range changes {
@@ -92,8 +92,8 @@ func TestRun_everyProtocolAndStage(t *testing.T) {
 	}
 }
 
-// Ensure that by the experiment, too, no write is lost and no two majorities decide: what it costs is that a cluster may stand
-// still, which needs more bad luck than these faults.
+// Ensure that by the experiment, too, no write is lost and no two majorities decide: its price is that a cluster may stand
+// still, which needs more faults than these.
 func TestRun_experiment(t *testing.T) {
 	stuck, runs := 0, 0
 	for _, o := range changes {
@@ -127,7 +127,7 @@ func TestRun_experiment(t *testing.T) {
 	t.Logf("%d of %d runs stand still", stuck, runs)
 }
 
-// members is how many members a run has.
+// members returns the number of members of a run.
 func members(o *lab.Options) int {
 	to := o.To
 	if to == 0 {
@@ -184,7 +184,7 @@ func TestRun_deterministic(t *testing.T) {
 	}
 }
 
-// Ensure that the chart of testdata is drawn as written there. Rewrite with -rewrite, and look at it.
+// Ensure that the chart equals the one in testdata. Rewrite with -rewrite, and look at it.
 func TestReport_Chart_golden(t *testing.T) {
 	datadriven.RunTest(t, "testdata/chart.txt", func(t *testing.T, d *datadriven.TestData) string {
 		var name, fault string
@@ -264,7 +264,7 @@ func TestStory_Play(t *testing.T) {
 	}
 }
 
-// Ensure that each story is told as testdata/stories says, with its rule and without. Rewrite with -rewrite, and look at it.
+// Ensure that each story equals the one in testdata/stories, with its rule and without. Rewrite with -rewrite, and look at it.
 func TestStory_golden(t *testing.T) {
 	told := map[string]bool{}
 	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
@@ -306,14 +306,14 @@ func TestStories_documented(t *testing.T) {
 	}
 }
 
-// withoutLegend leaves out what is the same in all charts.
+// withoutLegend removes the part that is the same in all charts.
 func withoutLegend(text string) string {
 	head, rest, _ := strings.Cut(text, "A column for each member")
 	_, rest, _ = strings.Cut(rest, "\n\n")
 	return head + rest
 }
 
-// checkPicture wants well-formed XML of a bounded size.
+// checkPicture checks that a picture is well-formed XML of a bounded size.
 func checkPicture(t *testing.T, name, text string) {
 	t.Helper()
 	if len(text) > 200_000 {
@@ -400,7 +400,7 @@ func TestRun_badOptions(t *testing.T) {
 	}
 }
 
-// Ensure that switched off rules are noticed outside the stories as well.
+// Ensure that switched off rules are noticed outside the stories, too.
 func TestRun_broken(t *testing.T) {
 	r, err := lab.Run(lab.Options{
 		Protocol: consensus.ProtocolActivate, From: 3, To: 3, Remove: memberIDs{1, 2, 3}, Breaks: []string{"off-before-settled"},

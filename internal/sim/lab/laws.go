@@ -25,7 +25,7 @@ const (
 	BreachOtherMembers Breach = "the members disagree at the end"
 )
 
-// Violation is a broken law, and how.
+// Violation is a broken law, with a description.
 type Violation struct {
 	At     time.Duration
 	Breach Breach
@@ -38,8 +38,8 @@ func (v Violation) String() string { return fmt.Sprintf("%s: %s", v.Breach, v.De
 type laws struct {
 	w          *world
 	leaders    []ledTerm
-	committed  []entry           // by index from 1; the zero entry where nobody has said anything yet
-	differ     []consensus.Index // where it was seen that committed entries differ
+	committed  []entry           // by index from 1; the zero entry where no member has reported a commit yet
+	differ     []consensus.Index // indexes at which different committed entries were seen
 	violations []Violation
 }
 
@@ -76,7 +76,7 @@ func (l *laws) check(m *member, out *raft.Output) {
 	}
 }
 
-// leads checks that a term has one leader, and that the leader holds what earlier terms committed.
+// leads checks that a term has one leader, and that the leader holds all entries that were committed in earlier terms.
 func (l *laws) leads(m *member, term consensus.Term) {
 	at := slices.IndexFunc(l.leaders, func(led ledTerm) bool { return led.term == term })
 	if at >= 0 && l.leaders[at].leader != m.id {
@@ -97,7 +97,7 @@ func (l *laws) leads(m *member, term consensus.Term) {
 	}
 }
 
-// commits checks that nobody has committed something else there.
+// commits checks that no member has committed another entry at this index.
 func (l *laws) commits(m *member, e *entry) {
 	for len(l.committed) <= int(e.Index) {
 		l.committed = append(l.committed, entry{})
@@ -110,7 +110,7 @@ func (l *laws) commits(m *member, e *entry) {
 	}
 	if before.Position() != e.Position() || string(before.Payload) != string(e.Payload) {
 		if slices.Contains(l.differ, e.Index) {
-			return // once is enough, whoever else follows
+			return // once is enough, whatever other members differ
 		}
 		l.differ = append(l.differ, e.Index)
 		l.breach(m.id, BreachOverwritten, "%v commits %s where %s was committed", m.id,
@@ -118,14 +118,14 @@ func (l *laws) commits(m *member, e *entry) {
 	}
 }
 
-// takesBack checks that no change is taken back of which the operator was told that it is done.
+// takesBack checks that no change is taken back that was reported to the operator as done.
 func (l *laws) takesBack(m *member, e *entry) {
 	if change, ok := changeOf(e); ok && change.Abort && l.w.operator.doneAt > 0 {
 		l.breach(m.id, BreachTakenBack, "%v commits %s", m.id, l.w.names.entry(e))
 	}
 }
 
-// proposes checks that the configuration before the one just logged has committed, unless that is being aborted.
+// proposes checks that the configuration before the new one has committed, unless the new one aborts it.
 func (l *laws) proposes(m *member, id consensus.ConfigID) {
 	at := len(m.log) - 1
 	for at >= 0 && m.log[at].Index > id.Index {
@@ -148,8 +148,8 @@ func (l *laws) proposes(m *member, id consensus.ConfigID) {
 	}
 }
 
-// finish checks, when all is quiet, that acknowledged writes are in the log that will rule, and that the members which
-// serve agree on the configuration.
+// finish checks, when no event is left, that acknowledged writes are in the log of the leader, or of the member that would be
+// elected, and that the serving members agree on the configuration.
 func (l *laws) finish() {
 	last := l.w.mostAdvanced()
 	if last == nil {
@@ -180,7 +180,7 @@ func (l *laws) finish() {
 	}
 }
 
-// mostAdvanced is the leader, or the running member that would win an election.
+// mostAdvanced returns the leader, or the running member that would win an election.
 func (w *world) mostAdvanced() *member {
 	if leader := w.leader(); leader != nil {
 		return leader

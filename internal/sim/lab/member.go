@@ -53,7 +53,8 @@ func (m *member) options() raft.Options {
 	o := raft.Defaults(m.id)
 	o.ElectionTicks, o.HeartbeatTicks, o.Seed = electionTicks, heartbeatTicks, m.seed
 	o.Dropped = m.w.broken.core()
-	// Whoever changes members too early does so before anybody is known to have caught up.
+	// A leader that drops ChangeInOldTerm changes members before it knows that any voter has caught up: the strict check would
+	// refuse that.
 	o.StrictReconfig = !m.w.broken.dropped[rules.ChangeInOldTerm]
 	o.Fast = raft.FastOptions{Footprint: kv.PayloadFootprint, Revises: kv.Revises, State: m.stateOf}
 	return o

@@ -9,12 +9,12 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// operator asks the leader for the change, again where that helps, and watches what becomes of it. It does not ask again
-// once the change is in a log: whoever leads then finishes it or has never heard of it.
+// operator requests the change from the leader, again where that helps, and follows its outcome. It does not ask again once the
+// change is in a log: the next leader finishes it or has never received it.
 type operator struct {
 	w        *world
 	requests []request
-	at       int // which of them
+	at       int // index of the present request
 	number   uint64
 	phase    phase
 	protocol consensus.Protocol
@@ -39,7 +39,7 @@ const (
 	phaseLogged        // by a leader
 	phaseDone          // as the protocol sees it
 	phaseSettled       // members that leave may be switched off
-	phaseLost          // undone, or never logged by anybody who leads
+	phaseLost          // undone, or never logged by a leader that lasted
 	phaseRefused       // for good
 )
 
@@ -58,7 +58,7 @@ func (o *operator) current() *request { return &o.requests[o.at] }
 
 func (o *operator) next() {
 	o.phase, o.begunAt = phaseAsking, o.w.Now()
-	o.number++ // the request before is in the log
+	o.number++ // the earlier request is in the log
 	if o.at == 0 {
 		o.w.stages.target = o.current().target
 	}
@@ -80,7 +80,7 @@ func (o *operator) ask() {
 	leader.step(changeInput(o.number, &consensus.ChangeRequest{Steps: o.current().steps, Protocol: o.protocol}))
 }
 
-// patienceTicks is how long the operator, and the calm after a run, wait for something to happen.
+// patienceTicks is how long the operator, and the calm after a run, wait for progress.
 const patienceTicks = 200
 
 func (o *operator) again() {
@@ -121,15 +121,15 @@ func (o *operator) noteLogged(m *member) {
 	}
 }
 
-// decidesEarly reports whether nobody can undo a change by this protocol once its first entry has committed, though it is
-// joint: by joint-early, and by apply, which knows no way back.
+// decidesEarly reports whether a change by this protocol cannot be undone once its first entry has committed, though it is
+// joint: by joint-early, and by apply, which has no abort.
 func decidesEarly(p consensus.Protocol) bool {
 	return p == consensus.ProtocolJointEarly || p == consensus.ProtocolApply
 }
 
-// decided notes that the first entry of a change has committed, which by some protocols is all that the change needs. A step
-// may log C(new) as well, so that the member's status does not show it any more afterwards. An entry that was taken back
-// commits, too.
+// decided notes that the first entry of a change has committed, which by some protocols decides the change. The same step may
+// log C(new) as well, so that the member's status does not show the first entry any more. An entry that was taken back commits,
+// too.
 func (o *operator) decided(m *member, id consensus.ConfigID) {
 	for i := range m.log {
 		if e := &m.log[i]; e.Index == id.Index && isConfig(*e) && o.phase == phaseLogged && !tookBack(m) {
@@ -142,7 +142,7 @@ func (o *operator) decided(m *member, id consensus.ConfigID) {
 	}
 }
 
-// watch looks at a member after each of its steps.
+// watch checks a member after each of its steps.
 func (o *operator) watch(m *member) {
 	if len(o.requests) == 0 || !m.running() {
 		return
@@ -174,13 +174,13 @@ func (o *operator) logged(m *member) bool {
 	})
 }
 
-// lostAt reports whether a leader that has committed entries of its own never heard of the change, or took it back.
+// lostAt reports whether a leader that has committed entries of its own never received the change, or took it back.
 func (o *operator) lostAt(in *raft.Status) bool {
 	return in.Role == raft.Leader && in.TermStarted && in.ConfigSettled && in.Applied >= in.Commit &&
 		(!o.logged(o.w.member(in.ID)) || tookBack(o.w.member(in.ID)))
 }
 
-// tookBack reports whether the last change in a log goes back from the one before.
+// tookBack reports whether the last change in a log aborts the one before.
 func tookBack(m *member) bool {
 	for _, e := range slices.Backward(m.log) {
 		if isConfig(e) {
@@ -191,7 +191,8 @@ func tookBack(m *member) bool {
 	return false
 }
 
-// lost notes that a change is undone. One of several is asked for again: half of them would be neither old nor new.
+// lost notes that a change is undone. One of several changes is requested again: half of them would give neither the old nor
+// the new configuration.
 func (o *operator) lost(m *member) {
 	o.phase = phaseLost
 	o.w.journal.add(KindNote, m.id, "the change is undone: %s holds", o.w.names.full(m.status.ConfigID, &m.status.Config))
@@ -228,7 +229,7 @@ func (o *operator) settled(m *member) {
 	}
 }
 
-// off ends the members that leave, a little later: their last words are on their way.
+// off switches off the leaving members, a little later: their last messages are under way.
 func (o *operator) off(why string) {
 	for _, id := range o.current().leaving {
 		m := o.w.member(id)
@@ -241,7 +242,7 @@ func (o *operator) off(why string) {
 	}
 }
 
-// idle reports whether nothing more will come of the operator.
+// idle reports whether the operator has nothing more to do.
 func (o *operator) idle() bool {
 	switch o.phase {
 	case phaseSettled:

@@ -9,14 +9,14 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// maxMembers is how many columns a chart can have.
+// maxMembers is the largest number of columns of a chart.
 const maxMembers = 9
 
-// Options say which change is to be played, and what goes wrong.
+// Options say which change to play, and which faults strike.
 type Options struct {
 	Protocol consensus.Protocol
 	From     int // voters before: members 1 to From
-	To       int // voters after; zero: what Add, Remove and Demote make of it
+	To       int // voters after; zero: by Add, Remove and Demote
 	Add      int // new voters; if zero, as many as To needs
 	Remove   []memberID
 	Demote   []memberID
@@ -27,7 +27,7 @@ type Options struct {
 	Delay    time.Duration // of a link, one way; 1 ms if zero
 }
 
-// ProtocolNames lists what can be played: what a cluster runs, and the experiment.
+// ProtocolNames lists the protocols that can be played: those of a cluster, and the experiment.
 func ProtocolNames() []string { return append(consensus.ProtocolNames(), ProtocolSwitched) }
 
 // SetProtocol chooses a protocol by its name; false if there is none.
@@ -41,16 +41,16 @@ func (o *Options) SetProtocol(name string) (known bool) {
 	return known
 }
 
-// plan is what Options come to.
+// plan is the change that Options describe.
 type plan struct {
-	joining []memberID // learners before, voters after
+	joining []memberID // learners before the change, voters after it
 	remove  []memberID
 	demote  []memberID
 }
 
 func (o *Options) total(p *plan) int { return o.From + len(p.joining) }
 
-// plan completes the change.
+// plan returns the change with all its members, or an error that says why it is impossible.
 func (o *Options) plan() (*plan, error) {
 	p := &plan{remove: slices.Clone(o.Remove), demote: slices.Clone(o.Demote)}
 	slices.Sort(p.remove)
@@ -107,7 +107,7 @@ func (o *Options) check(p *plan) error {
 	return nil
 }
 
-// requests returns what the operator asks for: all at once, or, for a protocol that changes one voter, one by one.
+// requests returns the requests of the operator: one for all changes, or, for a protocol that changes one voter, one for each.
 func (o *Options) requests(p *plan) []request {
 	var steps []consensus.ChangeStep
 	step := func(kind consensus.ChangeKind, ids []memberID) {

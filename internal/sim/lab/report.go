@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/check"
 )
 
-// Counts are what was sent.
+// Counts are the numbers of messages by kind.
 type Counts struct{ Messages, Appends, Votes, Notices int }
 
 func (c *Counts) note(kind consensus.MessageKind) {
@@ -26,10 +26,10 @@ func (c *Counts) note(kind consensus.MessageKind) {
 	}
 }
 
-// Report is what came of a run.
+// Report is the result of a run.
 type Report struct {
 	Title      string
-	About      []string // for the top of a story: whether its rule holds, and what it tells
+	About      []string // for the top of a story: whether its rule is in force, and what the story shows
 	Records    []Record
 	Acks       []time.Duration
 	Violations []Violation
@@ -39,18 +39,18 @@ type Report struct {
 	Leaders    string
 	Acked      int
 	Fast       bool // clients offered their writes to all voters
-	Early      int  // so many of them a superquorum decided
+	Early      int  // writes that a superquorum decided
 	Lost       int
 	Stall      time.Duration
 	StallAt    time.Duration
-	Done       time.Duration // from the request; zero: never
+	Done       time.Duration // time from the request; zero: never
 	Settled    time.Duration
 	Counts     Counts
 	Members    int
 	delay      time.Duration
-	round      time.Duration // there, to the disk, and back
+	round      time.Duration // to another member, to its disk, and back
 	asked      bool
-	missed     []string // faults that never happened
+	missed     []string // faults that never struck
 	took       time.Duration
 }
 
@@ -91,7 +91,7 @@ func (w *world) report(title string) *Report {
 	return r
 }
 
-// outcome says which configuration rules in the end.
+// outcome says which configuration is in force in the end.
 func (w *world) outcome() string {
 	leader := w.leader()
 	if leader == nil || !leader.status.TermStarted {
@@ -112,7 +112,7 @@ func (w *world) outcome() string {
 
 func sameVoters(in *raft.Status, ids []memberID) bool { return list(in.Config.Voters) == list(ids) }
 
-// summary writes what a person wants to know at the end.
+// summary writes the summary of a run for a reader.
 func (r *Report) summary(out io.Writer) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(out, "%-11s %s\n", name, fmt.Sprintf(format, args...))

@@ -64,7 +64,7 @@ func (o *Options) title() string {
 	return strings.Join(parts, "; ")
 }
 
-// opening says how the run begins.
+// opening writes the opening line of a chart.
 func (j *journal) opening(more string) {
 	leader := j.w.leader()
 	in := &leader.status
@@ -72,14 +72,14 @@ func (j *journal) opening(more string) {
 		j.w.names.full(in.ConfigID, &in.Config), more)
 }
 
-// play lets things happen until the change is over, whatever became of it. A cluster that has no majority any more is
-// stuck, as it must be: then everybody starts again and hears everybody, and it must go on.
+// play runs the world until the change is over, whatever its outcome. A cluster without a majority is stuck, as it must be:
+// then all members start again and all links are whole, and the cluster must go on.
 func (w *world) play(lastFault time.Duration) {
 	patience := lastFault + w.tick*patienceTicks
 	over := func() bool { return w.over(lastFault) }
 	for calm := false; ; {
 		if w.runUntil(patience, over) {
-			w.runFor(12 * w.delay) // what is on its way may still be news
+			w.runFor(12 * w.delay) // messages under way may still bring news
 			if over() {
 				break
 			}
@@ -105,7 +105,8 @@ func (w *world) calm() {
 	}
 }
 
-// brokenLaws returns the laws of the simulator that were broken. What the fast path has decided is applied before that, unseen.
+// brokenLaws returns the laws of the simulator that were broken. Before it asks, it applies the decisions of the fast path,
+// which the chart does not show.
 // By the experiment no entry says that a change is in force (ADR 63): that it counts as settled without one is no news.
 func (w *world) brokenLaws() []check.Violation {
 	w.journal.silent = true
@@ -132,7 +133,7 @@ func (w *world) over(lastFault time.Duration) bool {
 	return w.quiet()
 }
 
-// quiet reports whether the members that a leader reaches are as far as it is.
+// quiet reports whether the members that a leader reaches have applied as much as it has.
 func (w *world) quiet() bool {
 	leader := w.leader()
 	if leader == nil || !leader.status.TermStarted || !leader.status.ConfigSettled {
@@ -150,7 +151,7 @@ func (w *world) quiet() bool {
 	return true
 }
 
-// before returns the voters that a request starts from.
+// before returns the voters before a request.
 func (r *request) before() []memberID {
 	voters := slices.Clone(r.target)
 	for _, step := range r.steps {

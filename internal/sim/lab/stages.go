@@ -8,11 +8,11 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// stages follows the operator's change through its stages and lets faults happen there.
+// stages follows the operator's change through its stages and makes faults strike there.
 type stages struct {
 	w        *world
-	faults   []*Fault // by stage, not happened yet
-	timed    int      // by time, not happened yet
+	faults   []*Fault // by stage, still to strike
+	timed    int      // by time, still to strike
 	reached  [stageCount]bool
 	change   consensus.ConfigID
 	proposer memberID
@@ -38,7 +38,7 @@ func (s *stages) plan(faults []Fault) {
 	}
 }
 
-// last returns when the last fault with a time is over.
+// lastFault returns when the last fault with a time is over.
 func lastFault(faults []Fault) time.Duration {
 	var last time.Duration
 	for _, f := range faults {
@@ -47,7 +47,7 @@ func lastFault(faults []Fault) time.Duration {
 	return last
 }
 
-// pass looks at a step before its output is performed; it reports whether the member lives on.
+// pass checks a step before its output is performed; it reports whether the member lives on.
 func (s *stages) pass(m *member, out *raft.Output) bool {
 	if len(s.target) == 0 {
 		return true
@@ -80,7 +80,7 @@ func (s *stages) pass(m *member, out *raft.Output) bool {
 	return m.running()
 }
 
-// durable looks at a disk that has just synced; it reports whether the member lives on.
+// durable checks a disk that has just synced; it reports whether the member lives on.
 func (s *stages) durable(m *member) bool {
 	n := &s.w.net
 	if n.onlyOne > 0 && m.id == n.onlyMember && slices.ContainsFunc(m.disk.entries, func(e entry) bool {

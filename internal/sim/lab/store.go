@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// store is the state machine: the writes that were applied, and the configuration. What it has applied is durable.
+// store is the state machine: the applied writes, and the configuration. Its state is durable at once.
 type store struct {
 	position position
 	writes   []uint64 // in order; a retried one counts once

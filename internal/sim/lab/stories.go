@@ -18,7 +18,7 @@ func Stories() []Story {
 	return all
 }
 
-// disasters lose something for ever.
+// disasters are stories in which something is lost for ever.
 func disasters() []Story {
 	return []Story{
 		{
@@ -67,7 +67,7 @@ func disasters() []Story {
 	}
 }
 
-// standstills lose nothing, and nothing happens any more.
+// standstills are stories in which nothing is lost, but the cluster stands still.
 func standstills() []Story {
 	return []Story{
 		{

@@ -4,7 +4,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// protocolStories are one for each way to change several voters, and one for a write of the fast path that meets a change.
+// protocolStories are one story for each protocol that changes several voters, and one for a write of the fast path during a
+// change.
 func protocolStories() []Story {
 	return []Story{
 		{
@@ -141,7 +142,7 @@ func playSwitched(d *director) {
 	d.runUntil(3*d.delay, func() bool { return d.operator.phase == phaseSettled })
 	d.split([]memberID{2, 3, 4}, []memberID{5})
 	d.member(1).switchOff("1 burns down")
-	d.runFor(5 * d.delay) // who left may be switched off by now
+	d.runFor(5 * d.delay) // the removed members may be switched off by now
 	d.heal()
 	d.tick(2*electionTicks, 2, 3, 4, 5)
 	d.end()

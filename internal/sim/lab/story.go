@@ -13,11 +13,11 @@ import (
 // Story is a script that leads to a known disaster, unless a rule holds.
 type Story struct {
 	Name   string
-	Title  string // its subject, with a source where it has one
+	Title  string // subject, with its source where there is one
 	About  []string
-	Rule   string   // that prevents it: what its switch drops
+	Rule   string   // the rule that prevents it: its switch drops this rule
 	Break  string   // the switch
-	Expect []Breach // one of them at least is found then
+	Expect []Breach // at least one of these is found without the rule
 
 	voters, learners int
 	play             func(d *director)
@@ -35,7 +35,7 @@ func FindStory(name string) (Story, error) {
 	return Story{}, fmt.Errorf("no story %q: there are %s", name, strings.Join(known, ", "))
 }
 
-// StoriesOf returns the stories of rules that are dropped.
+// StoriesOf returns the stories of the dropped rules.
 func StoriesOf(broken []string) []Story {
 	return slices.DeleteFunc(Stories(), func(s Story) bool { return !slices.Contains(broken, s.Break) })
 }
@@ -68,8 +68,8 @@ func (s Story) Play(safe bool) (*Report, error) {
 	return r, nil
 }
 
-// Kept reports whether a story ended as it should: without a violation where the rule holds, and with one of those that
-// were expected where it does not.
+// Kept reports whether a story ended as it should: without a violation with the rule, and with an expected violation without
+// it.
 func (s Story) Kept(r *Report, safe bool) bool {
 	if safe {
 		return !r.Broken()
@@ -77,11 +77,11 @@ func (s Story) Kept(r *Report, safe bool) bool {
 	return slices.ContainsFunc(r.Violations, func(v Violation) bool { return slices.Contains(s.Expect, v.Breach) })
 }
 
-// noAbort is the break of a story in which nobody does what could be done.
+// noAbort is the break of a story in which no member or operator aborts a change that can be aborted.
 const noAbort = "no-abort"
 
-// director gives the scripts their words. Clocks stand still in a script, so that nobody campaigns by himself, until it
-// lets them tick.
+// director has the steps of scripts as methods. Clocks stand still in a script, so that no member campaigns by itself, until
+// the script makes them tick.
 type director struct {
 	*world
 	safe  bool
@@ -92,7 +92,7 @@ func (d *director) say(format string, args ...any) {
 	d.journal.add(KindNote, consensus.NoMember, "» "+format, args...)
 }
 
-// rest lets everything that is on its way arrive, and be answered, a few times.
+// rest lets all messages under way arrive, and be answered, a few times.
 func (d *director) rest() { d.runFor(12 * d.delay) }
 
 func (d *director) moment(parts float64) { d.runFor(time.Duration(float64(d.delay) * parts)) }
@@ -107,7 +107,7 @@ func (d *director) heal() {
 	d.journal.add(KindFault, consensus.NoMember, "network healed")
 }
 
-// change asks a member, which leads, for a change.
+// change requests a change from a member, which leads.
 func (d *director) change(id memberID, protocol consensus.Protocol, steps ...consensus.ChangeStep) {
 	d.journal.add(KindRequest, id, "operator asks %v for %s by %s", id, describeSteps(steps), d.broken.named(protocol))
 	d.asked++
@@ -131,13 +131,13 @@ func (d *director) write(id memberID) {
 	d.clients.give(d.member(id), d.clients.next)
 }
 
-// elect lets a member campaign among those who hear it, who all take their leader for dead.
+// elect makes a member campaign among the members that receive its messages, which all consider their leader dead.
 func (d *director) elect(id memberID) {
 	d.campaign(id)
 	d.rest()
 }
 
-// campaign is elect that ends as soon as the member leads.
+// campaign is elect, but ends as soon as the member leads.
 func (d *director) campaign(id memberID) {
 	for _, m := range d.members {
 		if m.running() && !d.net.cut(id, m.id) && m.status.Leader != consensus.NoMember && m.status.Role != raft.Leader {
@@ -145,7 +145,7 @@ func (d *director) campaign(id memberID) {
 		}
 	}
 	m := d.member(id)
-	for range 4 { // whoever is behind learns the term first
+	for range 4 { // members that are behind learn the term first
 		m.step(raft.Campaign{})
 		if d.runUntil(12*d.delay, func() bool { return m.status.Role == raft.Leader }) {
 			return
@@ -154,7 +154,7 @@ func (d *director) campaign(id memberID) {
 	d.journal.add(KindNote, id, "%v is not elected", id)
 }
 
-// tick lets the clocks of members go.
+// tick makes the clocks of members tick.
 func (d *director) tick(count int, ids ...memberID) {
 	for range count {
 		for _, m := range d.members {
@@ -166,7 +166,7 @@ func (d *director) tick(count int, ids ...memberID) {
 	}
 }
 
-// end lets all who are left hear each other and their clocks go. They must be able to go on: a last write is acknowledged.
+// end connects all remaining members and makes their clocks tick. They must be able to go on: a last write is acknowledged.
 func (d *director) end() {
 	d.say("now all who are left hear each other again, and clocks go on")
 	d.net.groups = nil

@@ -16,13 +16,13 @@ const (
 	svgLeft   = 90 // of the first lifeline
 	svgText   = 760
 	svgTop    = 120
-	svgRows   = 400 // more are left out: a picture must stay small
+	svgRows   = 400 // more rows are left out: a picture must stay small
 )
 
 // bands are the colours of configurations, in the order in which they came into force.
 var bands = []string{"#cfe2f3", "#f9d9a8", "#cdeac0", "#e6cff0", "#f6c6c6", "#d8d8b0", "#c2ebe6", "#e0d3c2"}
 
-// picture draws a run: lifelines down, time down with them, arrows that fall as far as their message took.
+// picture draws a run: lifelines from top to bottom, with time, and arrows that fall by the time that their message took.
 type picture struct {
 	r      *Report
 	rows   []row
@@ -32,7 +32,7 @@ type picture struct {
 	bottom int
 }
 
-// SVG writes the run as a picture that stands alone.
+// SVG writes the run as a self-contained picture.
 func (r *Report) SVG(out io.Writer) error {
 	p := &picture{r: r, rows: r.rows(false)}
 	if len(p.rows) > svgRows {
@@ -56,8 +56,8 @@ func (p *picture) y(i int) int       { return svgTop + (i+1)*svgRow - svgRow/2 }
 
 func (p *picture) textX() int { return p.x(memberID(p.r.Members)) + svgColumn/2 + 10 }
 
-// yOf places a moment: in the first row that tells of it, which is what a message that arrives then brings about, or
-// between the rows around it.
+// yOf returns the place of a moment: the first row of that moment, which is the effect of a message that arrives then, or a
+// place between the rows around it.
 func (p *picture) yOf(at time.Duration) int {
 	next := slices.IndexFunc(p.rows, func(n row) bool { return n.at >= at })
 	switch {
@@ -105,7 +105,7 @@ func (p *picture) head() {
 	}
 }
 
-// lifelines draws, for each member, a band in the colour of the configuration in force, as long as it runs.
+// lifelines draws, for each member, a band in the colour of the configuration in force, as long as the member runs.
 func (p *picture) lifelines() {
 	for id := memberID(1); int(id) <= p.r.Members; id++ {
 		p.text(p.x(id), svgTop-8, "m", id.String())

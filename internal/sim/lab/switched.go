@@ -7,11 +7,11 @@ import (
 
 // ProtocolSwitched is a sixth protocol, an experiment of the laboratory (ADR 0063): one entry with both sets of voters as by
 // activate, and none after it. A member that knows that the entry has committed has switched, notes that on its disk, and
-// tells the leader; once a majority of the new voters has, members that left may be switched off. Votes do not say what is
-// committed. Instead a voter that has switched refuses a candidate with an equal log that has not.
+// reports it to the leader; once a majority of the new voters has, members that left may be switched off. Votes do not carry
+// the commit index. Instead a voter that has switched refuses a candidate with an equal log that has not.
 const ProtocolSwitched = consensus.ExperimentSwitched
 
-// noteSwitch writes down that the change is known here to have committed, and then tells the leader.
+// noteSwitch notes on disk that the change is known here to have committed, and then reports it to the leader.
 func (m *member) noteSwitch() {
 	at := m.status.ConfigID.Index
 	if !m.w.broken.switched || m.status.ConfigID.Stage == 0 || m.disk.switched >= at || m.switching >= at {
@@ -24,7 +24,7 @@ func (m *member) noteSwitch() {
 	})
 }
 
-// tellSwitched tells the leader; every answer to it repeats that.
+// tellSwitched reports the switch to the leader; every answer to the leader repeats that.
 func (m *member) tellSwitched() {
 	leader := m.status.Leader
 	if leader == m.id || leader == consensus.NoMember {
@@ -50,7 +50,7 @@ func (m *member) tellSwitched() {
 	})
 }
 
-// hearSwitched notes, on a leader, how far a member has switched.
+// hearSwitched notes, on a leader, up to which change a member has switched.
 func (m *member) hearSwitched(from memberID, at consensus.Index) {
 	if at > m.switchedBy[from] {
 		m.switchedBy[from] = at
@@ -73,8 +73,8 @@ func (m *member) enoughSwitched() bool {
 	return count > len(m.status.Config.Voters)/2
 }
 
-// switchedTo is the change that m knows to have committed: what it says as a candidate and does as a voter. The leader is told
-// of what is on the disk.
+// switchedTo returns the change that m knows to have committed, as it uses it as a candidate and a voter. The report to the
+// leader is about the change on the disk.
 func (m *member) switchedTo() consensus.Index {
 	if m.status.ConfigID.Stage > 0 {
 		return max(m.disk.switched, m.status.ConfigID.Index)
@@ -82,14 +82,15 @@ func (m *member) switchedTo() consensus.Index {
 	return m.disk.switched
 }
 
-// prefer makes a vote one that the receiver refuses, if it has switched, and the candidate, whose log is equal, has not.
+// prefer makes a vote one that the receiver refuses, if the receiver has switched, and the candidate, whose log is equal, has
+// not.
 func (m *member) prefer(vote *message, switched consensus.Index) {
 	if m.switchedTo() > switched && vote.Last == m.lastPosition() && vote.Last.Index > 0 {
 		vote.Last.Index--
 	}
 }
 
-// exchange does, as a message arrives, what members of the experiment do with it beside their replicas.
+// exchange handles an arriving message as members of the experiment do, beside their replicas.
 func (m *member) exchange(msg *message, switched consensus.Index) {
 	switch msg.Kind {
 	case consensus.MsgPreVote, consensus.MsgVote:
@@ -99,7 +100,7 @@ func (m *member) exchange(msg *message, switched consensus.Index) {
 	}
 }
 
-// tellsTooEarly reports whether a leader would tell a member that it is removed while it may still be needed.
+// tellsTooEarly reports whether a leader would notify a member of its removal while the member may still be needed.
 func (w *world) tellsTooEarly(m *message) bool {
 	return w.broken.switched && m.Kind == consensus.MsgRemoved && w.operator.phase != phaseSettled
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// How a chart tells of the fast path: offers, and the verdicts on them.
+// Records of the fast path in a chart: offers, and the verdicts on them.
 
 func numberOf(id consensus.ProposalID) string { return fmt.Sprintf("w%d", id.Sequence) }
 
-// writes names proposals.
+// writes names the writes of proposals.
 func (n *names) writes(proposals []consensus.Proposal) string {
 	words := make([]string, len(proposals))
 	for i := range proposals {
@@ -20,13 +20,13 @@ func (n *names) writes(proposals []consensus.Proposal) string {
 	return listed(words)
 }
 
-// underOf names the configuration that a message is bound to.
+// underOf names the configuration to which a message is bound.
 func (j *journal) underOf(m *message) string {
 	short, _ := j.w.names.logged(m.Config)
 	return short
 }
 
-// describeVerdicts says what a member has of proposals that were offered to it.
+// describeVerdicts describes a member's verdicts on offered proposals.
 func (j *journal) describeVerdicts(m *message) string {
 	has := "holds"
 	if m.Kind == consensus.MsgFast {

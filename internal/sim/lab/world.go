@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/kernel"
 )
 
-// The words of this package.
+// Short names of types for this package.
 type (
 	memberID = consensus.MemberID
 	message  = consensus.Message
@@ -18,7 +18,7 @@ type (
 	position = consensus.Position
 )
 
-// pace is how long things take.
+// pace is how long operations take.
 type pace struct {
 	delay time.Duration // of a link, one way
 	sync  time.Duration // of a disk
@@ -26,7 +26,7 @@ type pace struct {
 	tick  time.Duration
 }
 
-// Ticks: a tick is a link delay at least, so that an election timeout is many round trips on any network.
+// Ticks: a tick is at least the delay of a link, so that an election timeout is many round trips on any network.
 const (
 	electionTicks  = 20
 	heartbeatTicks = 2
@@ -66,7 +66,7 @@ func newWorld(seed uint64, delay time.Duration, broken breaks) *world {
 
 func (w *world) when(at time.Duration, run func()) { w.After(at-w.Now(), run) }
 
-// runUntil lets events happen until ready says so, or for limit; it reports whether ready did.
+// runUntil runs events until ready returns true, or for limit; it reports whether ready did.
 func (w *world) runUntil(limit time.Duration, ready func() bool) bool {
 	end := w.Now() + limit
 	for !ready() {
@@ -82,7 +82,7 @@ func (w *world) runUntil(limit time.Duration, ready func() bool) bool {
 
 func (w *world) runFor(limit time.Duration) { w.runUntil(limit, func() bool { return false }) }
 
-// jitter spreads a wait a little: nothing takes exactly as long as the time before.
+// jitter varies a wait a little: no operation takes exactly as long as the time before.
 func (w *world) jitter(wait time.Duration) time.Duration {
 	return wait + time.Duration(w.rng.Int64N(int64(wait)/10+1))
 }
@@ -101,7 +101,7 @@ func (w *world) leader() *member {
 }
 
 // start makes members 1..voters a cluster that 1 leads, with the members after them, up to learners, as learners that have
-// caught up, and the rest up to total not there yet. None of this is shown: it is not what the chart is about.
+// caught up, and the others up to total not started yet. The chart does not show it.
 func (w *world) start(voters, learners, total int, ticking bool) {
 	w.journal.silent = true
 	w.found(voters, total)
@@ -113,7 +113,7 @@ func (w *world) start(voters, learners, total int, ticking bool) {
 	}
 }
 
-// begin lets some time pass, unseen, and starts the chart.
+// begin lets some time pass that the chart does not show, and starts the chart.
 func (w *world) begin(wait time.Duration) {
 	w.runFor(wait)
 	w.origin, w.clients.begun = w.Now(), w.Now()
@@ -152,7 +152,7 @@ func (w *world) found(voters, total int) {
 	})
 }
 
-// feed adds members as learners, and waits until they hold what the leader holds.
+// feed adds members as learners, and waits until they hold the leader's log.
 func (w *world) feed(voters, upto int) {
 	var steps []consensus.ChangeStep
 	for id := memberID(voters + 1); id <= memberID(upto); id++ {
@@ -180,7 +180,7 @@ func allCaughtUp(progress []raft.PeerProgress) bool {
 	return true
 }
 
-// startClocks makes time pass for members that run now, or will.
+// startClocks starts the ticks of members that run now, or will.
 func (w *world) startClocks() {
 	for i, m := range w.members {
 		var tick func()

@@ -9,35 +9,35 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// Laws check who may do what: what was permitted or refused must have been so at one moment at least between call and
-// return, by the serial history of users and roles. What was written is judged at its place in the log as well, by the model.
+// Laws check permissions: an operation that was permitted or refused must have been so at one moment at least between call and
+// return, by the serial history of users and roles. The model also judges writes at their place in the log.
 type Laws struct {
 	history []era
-	acked   int                                    // the newest of them that an operator was told of
-	at      map[consensus.MemberID]consensus.Index // that the members have applied
+	acked   int                                    // the newest of them that was acknowledged to an operator
+	at      map[consensus.MemberID]consensus.Index // applied indexes of the members
 	broken  func(property, format string, args ...any)
 }
 
 // era is the time between two changes of users and roles.
 type era struct {
-	from     consensus.Index // the entry that began it
-	revision kv.Revision     // of the store then
+	from     consensus.Index // the entry with which it began
+	revision kv.Revision     // of the store at that entry
 	change   *auth.Change
 	Users
 }
 
-// Init begins with no users. report is told of what breaks.
+// Init begins with no users. report is called with violations.
 func (p *Laws) Init(report func(property, format string, args ...any)) {
 	p.broken = report
 	p.history, p.at = []era{{Users: NewUsers()}}, map[consensus.MemberID]consensus.Index{}
 }
 
-// Who is in whose name somebody asks. The zero value is nobody.
+// A Who is the user of a client's requests, with its credentials. The zero value is no user.
 type Who struct {
 	User        string
 	Certificate bool
-	Since       uint64 // else: of the password by which it logged in
-	Secret      string // with which its token is signed
+	Since       uint64 // else: revision of the password with which it logged in
+	Secret      string // secret with which its token is signed
 }
 
 func (w *Who) String() string {
@@ -63,13 +63,13 @@ func (p *Laws) Began(index consensus.Index, revision kv.Revision, change *auth.C
 	p.history = append(p.history, era{index, revision, change, u})
 }
 
-// Present returns the moment up to which all changes have been acknowledged: that from which on who asks now is judged.
+// Present returns the newest acknowledged change: a request that begins now is judged from there on.
 func (p *Laws) Present() int { return p.acked }
 
-// Reached notes how far a member has applied.
+// Reached notes the applied index of a member.
 func (p *Laws) Reached(member consensus.MemberID, index consensus.Index) { p.at[member] = index }
 
-// PresentAt is Present for who asks one member alone, which may lag.
+// PresentAt is Present for a request to one member alone, which may lag.
 func (p *Laws) PresentAt(member consensus.MemberID) int {
 	applied := p.at[member]
 	for i := len(p.history) - 1; i > 0; i-- {
@@ -80,10 +80,10 @@ func (p *Laws) PresentAt(member consensus.MemberID) int {
 	return 0
 }
 
-// Newest returns the moment of the newest change that anybody has applied.
+// Newest returns the newest change that any member has applied.
 func (p *Laws) Newest() int { return len(p.history) - 1 }
 
-// Acknowledged tells that a change was answered with success. It was proposed when Newest returned before.
+// Acknowledged records that a change was answered with success. It was proposed when Newest returned before.
 func (p *Laws) Acknowledged(before int, change *auth.Change) {
 	for i := before + 1; i < len(p.history); i++ {
 		if p.history[i].change.Kind == change.Kind && sameChange(p.history[i].change, change) {
@@ -99,7 +99,7 @@ func sameChange(a, b *auth.Change) bool {
 		string(a.Permission.End) == string(b.Permission.End)
 }
 
-// Told tells what became of a command that somebody asked for when Present returned since: refused is nil if it succeeded.
+// Told records the outcome of a command that a client requested when Present returned since: refused is nil if it succeeded.
 func (p *Laws) Told(since int, who *Who, c *kv.Command, refused error) {
 	n := needsOf(c)
 	p.weigh(since, who, &n, refused)
@@ -121,7 +121,7 @@ func (p *Laws) ToldReadTxn(since int, who *Who, op *kv.TxnOp, refused error) {
 
 func (p *Laws) weigh(since int, who *Who, n *needs, refused error) {
 	if refused != nil && len(n.leases) > 0 {
-		return // which keys hang on a lease at which moment is not looked up
+		return // the keys of a lease at a moment are not looked up
 	}
 	for i := since; i < len(p.history); i++ {
 		if (p.history[i].allows(who, n) == nil) == (refused == nil) {
@@ -142,7 +142,7 @@ var (
 	errSecret   = errors.New("permits: the token is from before authentication was enabled again")
 )
 
-// allows says why somebody would be refused in an era, apart from keys of leases.
+// allows returns the error with which a request would be refused in an era, apart from keys of leases.
 func (e *era) allows(who *Who, n *needs) error {
 	by := auth.Credentials{User: who.User, Revision: auth.AnyRevision}
 	if e.Enabled && !who.Certificate && who.User != "" {
@@ -156,7 +156,7 @@ func (e *era) allows(who *Who, n *needs) error {
 	return e.permit(by, n, func(kv.LeaseID) []string { return nil })
 }
 
-// LoggedIn tells what became of a login: with which hash the password agrees, and whether it succeeded.
+// LoggedIn records the outcome of a login: the hash with which the password agrees, and whether it succeeded.
 func (p *Laws) LoggedIn(since int, name, hash string, succeeded bool) {
 	for i := since; i < len(p.history); i++ {
 		now, found := p.history[i].Users.users[name]

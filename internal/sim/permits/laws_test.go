@@ -11,8 +11,8 @@ import (
 	"github.com/quorate/quorate/internal/sim/permits"
 )
 
-// story is laws, after users were made, authentication was enabled, and alice, who may write what is between a and c, got another
-// password and then lost her role.
+// story returns laws, after users were made, authentication was enabled, and alice, who may write the keys between a and c, got
+// another password and then lost her role.
 func story(t *testing.T) (laws *permits.Laws, said *[]string, enabled, password, revoked int) {
 	t.Helper()
 	laws, said = &permits.Laws{}, new([]string)
@@ -37,7 +37,7 @@ func story(t *testing.T) (laws *permits.Laws, said *[]string, enabled, password,
 	return laws, said, int(index) - 2, int(index) - 1, int(index)
 }
 
-// Ensure that what was permitted or refused is right if it was so at one moment between call and return, and a violation else.
+// Ensure that a permission or a refusal is right if it was so at one moment between call and return, and a violation otherwise.
 func TestLaws_Told(t *testing.T) {
 	put := &kv.Command{Put: &kv.PutOp{Key: []byte("a")}}
 	wipe := &kv.Command{Delete: &kv.DeleteOp{Key: []byte("a"), End: []byte("c")}}
@@ -74,7 +74,7 @@ func TestLaws_Told(t *testing.T) {
 	}
 }
 
-// Ensure that a login must agree with a password at one moment, and that a moment is acknowledged with its change.
+// Ensure that a login must agree with a password at one moment, and that an acknowledged change advances Present.
 func TestLaws_LoggedIn(t *testing.T) {
 	laws, said, enabled, password, _ := story(t)
 	laws.LoggedIn(enabled, "alice", "old", true)

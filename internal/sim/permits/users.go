@@ -9,8 +9,8 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// Users is users and roles at one place of the log, as simply as possible: maps, and permissions that are asked one by one. It
-// has nothing of package auth but its words.
+// Users are the users and roles at one place of the log, as simply as possible: maps, and permissions that are checked one by
+// one. They share nothing with package auth but its types.
 type Users struct {
 	Enabled  bool
 	revision uint64
@@ -20,18 +20,18 @@ type Users struct {
 }
 
 type user struct {
-	since    uint64   // when it was added, or got its password
+	since    uint64   // when the user was added, or got its password
 	password string   // its hash
-	none     bool     // it never has one
+	none     bool     // a user without a password
 	roles    []string // sorted
 }
 
-// NewUsers returns those of a new cluster.
+// NewUsers returns the users and roles of a new cluster.
 func NewUsers() Users {
 	return Users{revision: 1, users: map[string]user{}, roles: map[string][]auth.Permission{}}
 }
 
-// Change returns what a change makes of them; the same if it changes nothing.
+// Change returns the users after a change; the same ones if it changes nothing.
 func (u Users) Change(c *auth.Change) (next Users, changed bool, err error) {
 	next = u
 	next.users, next.roles = maps.Clone(u.users), maps.Clone(u.roles)
@@ -46,7 +46,7 @@ func (u Users) Change(c *auth.Change) (next Users, changed bool, err error) {
 		case !slices.Contains(root.roles, auth.RootRole):
 			return u, false, auth.ErrRootRoleNotExist
 		}
-		for name, who := range u.users { // who logged in before must do so again
+		for name, who := range u.users { // users that logged in before must do so again
 			if u.secret != "" {
 				who.since = u.revision
 				next.users[name] = who
@@ -70,7 +70,7 @@ func (u Users) Change(c *auth.Change) (next Users, changed bool, err error) {
 	return next, true, nil
 }
 
-// edit changes a user or a role. The maps are its own, and the revision is the next.
+// edit changes a user or a role. The maps belong to u alone, and its revision is the next one.
 func (u *Users) edit(c *auth.Change) (changed bool, err error) {
 	if c.Kind >= auth.RoleAdd {
 		return true, u.editRole(c)
@@ -155,13 +155,14 @@ func (u *Users) editRole(c *auth.Change) error {
 	return nil
 }
 
-// need is one thing that a command needs a permission for.
+// need is one permission that a command needs.
 type need struct {
 	write    bool
 	key, end string
 }
 
-// needs are those of a command, and which keys of leases; root says that it needs the role root, none that anybody may.
+// needs are the permissions that a command needs, and the leases whose keys it needs; root says that it needs the role root,
+// none that every user may run it.
 type needs struct {
 	list   []need
 	leases []kv.LeaseID
@@ -213,7 +214,7 @@ func (n *needs) remove(op *kv.DeleteOp) {
 	}
 }
 
-// txn needs what both branches need.
+// txn adds the needs of both branches.
 func (n *needs) txn(t *kv.TxnOp) {
 	for i := range t.Compares {
 		n.reads(t.Compares[i].Key, t.Compares[i].End)
@@ -232,7 +233,7 @@ func (n *needs) txn(t *kv.TxnOp) {
 	}
 }
 
-// Permit says why who asks for a command is refused. keys are those of a lease.
+// Permit returns the error with which a command is refused. keys returns the keys of a lease.
 func (u *Users) Permit(c *kv.Command, keys func(kv.LeaseID) []string) error {
 	if !u.Enabled {
 		return nil
@@ -241,7 +242,7 @@ func (u *Users) Permit(c *kv.Command, keys func(kv.LeaseID) []string) error {
 	return u.permit(c.By, &n, keys)
 }
 
-// permit says why somebody is refused. keys are those of a lease.
+// permit returns the error with which a user is refused. keys returns the keys of a lease.
 func (u *Users) permit(by auth.Credentials, n *needs, keys func(kv.LeaseID) []string) error {
 	if !u.Enabled || by.Member || n.none {
 		return nil
@@ -273,7 +274,7 @@ func (u *Users) permit(by auth.Credentials, n *needs, keys func(kv.LeaseID) []st
 	return nil
 }
 
-// covers asks for the first key of the range, and for each at which a permission begins or ends in it: between two of these
+// covers checks the first key of the range, and each key in it at which a permission begins or ends: between two of these
 // nothing changes.
 func (u *Users) covers(who *user, n need) bool {
 	end, open := n.end, n.end == "\x00"
@@ -308,10 +309,10 @@ func (u *Users) covers(who *user, n need) bool {
 	return true
 }
 
-// permissionErrors are how the state machine refuses for want of permission.
+// permissionErrors are the errors of the state machine for a missing permission.
 var permissionErrors = []error{auth.ErrUserEmpty, auth.ErrPermissionDenied, auth.ErrOldRevision}
 
-// ForWantOfPermission reports whether an error is such a refusal.
+// ForWantOfPermission reports whether an error is one of these.
 func ForWantOfPermission(err error) bool {
 	return slices.ContainsFunc(permissionErrors, func(one error) bool { return errors.Is(err, one) })
 }

@@ -1,12 +1,11 @@
-// Package places says what is at which address of a simulated world: the peer port of a machine, its client port, another
-// program, a member of another cluster, a process that names nothing, a host that refuses connections, or one from which
-// nothing comes back.
+// Package places maps the addresses of a simulated world: to the peer port of a machine, its client port, another program, a
+// member of another cluster, a process that names nothing, a host that refuses connections, or one that does not answer.
 //
-// A Map answers what a look at an address meets there (Sight). What that proves is judged by package identity, which ships.
-// It knows no network: whether a host is reached, and whether its process runs, package sim says.
+// A Map answers what a process sees at an address (Sight). Package identity, which ships, judges what that proves. It does not
+// simulate the network: package sim says whether a host is reached, and whether its process runs.
 //
 // Invariants:
-//  1. To look changes nothing and draws nothing, so that several looks at once are as good as one after the other.
+//  1. A lookup changes nothing and draws nothing, so that concurrent lookups give the same results as successive ones.
 //
-// A Map belongs to one goroutine, but for looks.
+// A Map belongs to one goroutine, except for lookups.
 package places

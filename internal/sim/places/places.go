@@ -7,13 +7,13 @@ import (
 	"github.com/quorate/quorate/internal/identity"
 )
 
-// Kind is what is at an address.
+// Kind is the kind of place at an address.
 type Kind uint8
 
-// The kinds. At an address that nobody was ever at, the host refuses connections.
+// The kinds. At an address without a place, the host refuses connections.
 const (
 	Nobody     Kind = iota
-	Silence         // nothing comes back
+	Silence         // no answer
 	Mute            // a process answers, and names neither cluster nor member
 	Program         // a program that is no member
 	Foreign         // the peer port of a member of another cluster
@@ -27,16 +27,16 @@ func (k Kind) String() string {
 		"a peer port", "a process without data"}[k]
 }
 
-// Place is what is at an address.
+// Place is the place at an address.
 type Place struct {
 	Kind    Kind
 	Machine int // of ClientPort and PeerPort
 }
 
-// Map is what is where. The zero value is an empty world.
+// Map maps addresses to places. The zero value is an empty world.
 type Map struct{ settled, diverted map[string]Place }
 
-// Settle puts something at a peer URL. A machine that has its peer port there has its client port beside it.
+// Settle puts a place at a peer URL. A machine with its peer port there has its client port beside it.
 func (m *Map) Settle(url string, p Place) {
 	if m.settled == nil {
 		m.settled, m.diverted = map[string]Place{}, map[string]Place{}
@@ -44,13 +44,13 @@ func (m *Map) Settle(url string, p Place) {
 	m.settled[url] = p
 }
 
-// Divert makes an address lead to something else, until Restore.
+// Divert makes an address lead to another place, until Restore.
 func (m *Map) Divert(url string, p Place) { m.diverted[url] = p }
 
 // Restore ends a diversion.
 func (m *Map) Restore(url string) { delete(m.diverted, url) }
 
-// Diverted reports whether an address leads to something else than is settled there.
+// Diverted reports whether an address leads to another place than the settled one.
 func (m *Map) Diverted(url string) bool {
 	_, diverted := m.diverted[url]
 	return diverted
@@ -58,10 +58,10 @@ func (m *Map) Diverted(url string) bool {
 
 const peerPort, clientPort = ":2380", ":2379"
 
-// ClientURL is where a machine serves clients whose peer URL is this one.
+// ClientURL is the client URL of the machine at a peer URL.
 func ClientURL(peer string) string { return strings.TrimSuffix(peer, peerPort) + clientPort }
 
-// At returns what is at an address.
+// At returns the place at an address.
 func (m *Map) At(url string) Place {
 	if p, diverted := m.diverted[url]; diverted {
 		return p
@@ -77,16 +77,16 @@ func (m *Map) At(url string) Place {
 	return Place{}
 }
 
-// otherCluster is the one that members are of which are of none here.
+// otherCluster is the cluster of members at places of kind Foreign.
 const otherCluster consensus.ClusterID = 0x52
 
-// Process is what a process says that runs on the machine of a place, as far as it is heard.
+// Process is the process on the machine of a place, as far as it answers.
 type Process struct {
 	Claim   *identity.Claim // nil: it does not run
-	Reached bool            // something comes back
+	Reached bool            // its answers arrive
 }
 
-// Sight is what a look for a member at a place meets. process is of the machine there, if there is one, or the ghost.
+// Sight is the result of a search for a member at a place. process is that of the machine there, if there is one, or the ghost.
 func (p Place) Sight(id consensus.MemberID, process Process) identity.Sight {
 	switch p.Kind {
 	case Nobody:

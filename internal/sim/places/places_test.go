@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/places"
 )
 
-// Ensure that each kind of place is taken for what it proves, and for no more.
+// Ensure that each kind of place proves what it should, and no more.
 func TestPlace_Sight(t *testing.T) {
 	empty := places.Process{Claim: &identity.Claim{Cluster: 0x51, Member: 2, Empty: true}, Reached: true}
 	runs := places.Process{Claim: &identity.Claim{Cluster: 0x51, Member: 2}, Reached: true}

@@ -16,19 +16,19 @@ import (
 	"github.com/quorate/quorate/internal/sim/workload"
 )
 
-// What is unknown.
+// Errors of Draw, for unknown names.
 var (
 	ErrUnknownNemesis  = errors.New("sim: unknown nemesis")
 	ErrUnknownProtocol = errors.New("sim: unknown protocol")
 	ErrUnknownLoad     = errors.New("sim: unknown load")
 )
 
-// Options say what to draw. The streams decide everything that is zero.
+// Options say what to draw. The streams decide all fields that are zero.
 type Options struct {
 	Members  int
 	Duration time.Duration // of the first phase
-	Nemesis  string        // only these, separated by commas; "none" for none; empty: drawn
-	Protocol string        // all membership changes by this one; empty: drawn
+	Nemesis  string        // names of faults, separated by commas; "none" for none; empty: drawn
+	Protocol string        // protocol of all membership changes; empty: drawn
 	Load     string        // LoadReads; empty: drawn
 	Broken   bool          // a law is broken on purpose: faults of identity are not drawn
 }
@@ -36,7 +36,7 @@ type Options struct {
 // Streams are the random streams of a seed that a plan is drawn from.
 type Streams struct{ Plan, Identity, Named *rand.Rand }
 
-// Draw draws the plan of a seed.
+// Draw draws the plan of a seed. The error says which name in o is unknown.
 func Draw(o *Options, streams Streams) (*Plan, error) {
 	rng := streams.Plan
 	p := &Plan{
@@ -80,14 +80,14 @@ func Draw(o *Options, streams Streams) (*Plan, error) {
 	}
 	p.drawDisks(o, streams.Identity)
 	p.drawLevels()
-	// Worlds whose nemeses are named stay as they were: controls rest on their seeds.
+	// Worlds with named nemeses stay as they were: negative controls depend on their seeds.
 	p.Parts = (o.Nemesis == "" || o.Nemesis == "all") && p.Raft.Seed/512%2 == 1
 	p.drawDelay()
 	return p, nil
 }
 
-// drawDelay lets leaders wait for more proposals in half of the worlds, in one of four for so long that they often do. It draws
-// nothing, likewise.
+// drawDelay makes leaders wait for more proposals in half of the worlds, in one of four so long that they often do. It draws
+// nothing, so that the rest of the plan stays.
 func (p *Plan) drawDelay() {
 	switch p.Raft.Seed / 128 % 4 {
 	case 1:
@@ -97,8 +97,8 @@ func (p *Plan) drawDelay() {
 	}
 }
 
-// drawLevels lets the active level rise in seven worlds of eight, and some of the first members have an earlier build in three
-// of these, unless clients act in users' names, which takes the next level. It draws nothing, so that the rest of the plan
+// drawLevels makes the active level rise in seven worlds of eight, and gives some of the first members an earlier build in
+// three of these, unless clients act as users, which needs the next level. It draws nothing, so that the rest of the plan
 // stays.
 func (p *Plan) drawLevels() {
 	kind := p.Raft.Seed / 16 % 8
@@ -109,7 +109,7 @@ func (p *Plan) drawLevels() {
 // LoadReads is a load of linearizable reads, with few writes on few keys between them.
 const LoadReads = "reads"
 
-// loadOf changes the drawn load to the one that was asked for. It draws nothing, so that the rest of the plan stays.
+// loadOf replaces the drawn load by the requested one. It draws nothing, so that the rest of the plan stays.
 func (p *Plan) loadOf(o *Options) error {
 	switch o.Load {
 	case "":
@@ -124,7 +124,7 @@ func (p *Plan) loadOf(o *Options) error {
 	return nil
 }
 
-// drawProtocols takes one protocol for all changes, or a few.
+// drawProtocols chooses one protocol for all changes, or a few.
 func (p *Plan) drawProtocols(o *Options, rng *rand.Rand) error {
 	p.SwitchOff = dice.Chance(rng, 0.6)
 	names := consensus.ProtocolNames()
@@ -159,13 +159,13 @@ func (p *Plan) drawRaft(rng *rand.Rand) {
 	r.MaxInflightBytes = dice.Pick(rng, 1<<10, 64<<10, 32<<20)
 	r.MaxInflightMessages = dice.Pick(rng, 1, 8, 256)
 	r.MaxUncommittedBytes = dice.Pick(rng, 4<<10, 1<<20, 256<<20)
-	if r.Seed%7 == 0 { // not drawn, and neither is the next: what follows must not depend on them
+	if r.Seed%7 == 0 { // neither this nor the next is drawn: later draws must not depend on them
 		r.MaxApplyingBytes, r.MaxUnappliedBytes, r.MaxSnapshotLogBytes = 300, 2<<10, 2<<10
 	}
 	p.Raft = r
 }
 
-// drawNemeses takes each nemesis with one chance in three, or those that were asked for, which may be all at once.
+// drawNemeses takes each nemesis with one chance in three, or the requested ones, which may be all at once.
 func (p *Plan) drawNemeses(o *Options, streams Streams) error {
 	var asked []string
 	switch o.Nemesis {
@@ -195,7 +195,7 @@ func (p *Plan) drawNemeses(o *Options, streams Streams) error {
 		p.Named = append(p.Named, n)
 		p.Gaps[n.Name] = gap
 		if n.plan != nil {
-			n.plan(p, streams.Named) // the last row alone draws: no other one depends on who is asked for
+			n.plan(p, streams.Named) // only the last row draws: no other row depends on which ones are requested
 		}
 	}
 	for i := range disks {
@@ -226,7 +226,7 @@ func (p *Plan) drawNemeses(o *Options, streams Streams) error {
 	return nil
 }
 
-// drawDisks takes faults of identity: in one seed of six that may have any, and those that were asked for.
+// drawDisks takes faults of identity: in one seed of six in which they are allowed, and the requested ones.
 func (p *Plan) drawDisks(o *Options, rng *rand.Rand) {
 	asked := strings.Split(o.Nemesis, ",")
 	some := o.Nemesis == "" && !o.Broken && dice.Chance(rng, 1.0/6)
@@ -257,19 +257,19 @@ func (p *Plan) drawDisks(o *Options, rng *rand.Rand) {
 	}
 }
 
-// notInAll are the named faults that do not go with all others: impatient asks for what is refused, and others cover the
-// rest of what it does.
+// notInAll are the named faults that do not go with all others: impatient sends requests that are refused, and other faults
+// cover the rest of what it does.
 var notInAll = []string{"impatient"}
 
-// notWithRecovery are the named faults that do not go with a fault of recovery: halves that have moved, and were recovered
-// apart, dial each other nowhere, so that no alarm tells of it.
+// notWithRecovery are the named faults that do not go with a fault of recovery: two halves that have moved and were recovered
+// separately do not find each other's addresses, so that no alarm can report it.
 var notWithRecovery = []string{"move", "mistype"}
 
 // alwaysToo are the faults of identity that go with all others.
 var alwaysToo = []string{"wipe", "roll-back", "clone", "wrong-address", "mixed", "join"}
 
-// recoveryOf returns which fault of recovery a seed of "all" has. Most seeds have none, because the cluster that it strikes
-// ends, or serves on without a member. It is not drawn: what follows must not depend on it.
+// recoveryOf returns the fault of recovery of a seed of "all". Most seeds have none, because the cluster that it strikes ends,
+// or serves on without a member. It is not drawn: later draws must not depend on it.
 func recoveryOf(seed uint64) string {
 	names := []string{"recover", "recover-apart", "recover-by-mistake"}
 	if at := seed % 10; at < uint64(len(names)) {
@@ -278,9 +278,9 @@ func recoveryOf(seed uint64) string {
 	return ""
 }
 
-// drawFastPath draws when members offer what they propose to all voters.
+// drawFastPath draws when members offer their proposals to all voters.
 func drawFastPath(often bool, seed uint64) offers.Setting {
-	switch more := seed%10 < 7; { // not drawn: what follows must not depend on it
+	switch more := seed%10 < 7; { // not drawn: later draws must not depend on it
 	case often && more:
 		return offers.Always
 	case often || more:

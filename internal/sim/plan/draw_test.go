@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/plan"
 )
 
-// Every fault that all draws must come up within a few seeds. Faults that end the cluster came up in none.
+// Every fault of "all" must come up within a few seeds. Faults that end the cluster once came up in none.
 func TestDraw_allHasRecoveries(t *testing.T) {
 	seen := map[string]int{}
 	const seeds = 200

@@ -52,8 +52,8 @@ var nemeses = []Nemesis{
 	}},
 }
 
-// named are drawn in no world: they are in those with all faults, and where they are named. Their chance is a stream of their
-// own, so that a row here leaves the seeds of all other faults alone.
+// named are not drawn for ordinary worlds: they strike in worlds with all faults, and where they are named. They have a random
+// stream of their own, so that a new row leaves the seeds of all other faults alone.
 var named = []Nemesis{
 	{"jobs", "operators ask for jobs and cancel some, machines die, and leaders replace dead voters by standbys",
 		2 * time.Second,
@@ -82,8 +82,8 @@ var named = []Nemesis{
 		func(p *Plan, _ *rand.Rand) { p.drawAddresses() }},
 }
 
-// disks are the faults of identity. They are drawn from a stream of their own, so that the seeds of other faults keep their
-// meaning, and are drawn rarely: with them every stream begins with a handshake and every disk has a name.
+// disks are the faults of identity. They have a random stream of their own, so that the seeds of other faults keep their
+// meaning, and they are drawn rarely: with them every stream begins with a handshake and every disk has a name.
 var disks = []Nemesis{
 	{"wipe", "a member loses its disk, and the operator resets it later", 4 * time.Second, nil},
 	{"roll-back", "an older copy of its disk is put back under a member", 4 * time.Second, nil},

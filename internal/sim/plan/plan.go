@@ -15,25 +15,25 @@ import (
 	"github.com/quorate/quorate/internal/sim/workload"
 )
 
-// Plan is everything that a seed decides before the world begins. A seed never uses all faults at once: what a mix
-// leaves out is often what lets the rest get far enough to hurt.
+// Plan is everything that a seed decides before the world begins. Unless it is asked to, a seed never uses all faults at
+// once: the faults that a mix leaves out would often keep the others from going far enough to do damage.
 type Plan struct {
 	Members int
 	Faults  time.Duration // phase 1
 	Nemeses []*Nemesis
-	Named   []*Nemesis               // likewise, those that are only named
-	Disks   []*Nemesis               // likewise, those of identity
-	Gaps    map[string]time.Duration // mean time between two blows of a nemesis
+	Named   []*Nemesis               // chosen faults of named
+	Disks   []*Nemesis               // chosen faults of disks
+	Gaps    map[string]time.Duration // mean time between two strikes of a nemesis
 	Weather Weather
 	shell.Pace
 	Drift float64       // clocks run fast or slow by up to this share
 	Skew  time.Duration // and differ by up to twice this
 	Torn  bool
-	Lossy bool // minority stays down in phase 2
+	Lossy bool // a minority stays down in phase 2
 	Reconfiguration
 	Identities
 	Levels
-	Users    bool // clients act in users' names
+	Users    bool // clients act as users
 	Mixed    bool // each start draws some settings anew
 	FastPath offers.Setting
 	Delay    time.Duration // of commits, as --commit-delay
@@ -43,48 +43,48 @@ type Plan struct {
 	Queue    Queue
 }
 
-// Queue bounds what waits for a stream of a narrow link, as transport.Queue.
+// Queue bounds the messages that wait for a stream of a narrow link, as transport.Queue.
 type Queue struct{ Messages, Bytes int }
 
-// Reconfiguration is what happens to the configuration.
+// Reconfiguration says how the configuration changes.
 type Reconfiguration struct {
 	Protocols    []consensus.Protocol
 	Reconfigures bool // there are changes
-	Hits         bool // and they are hit in their middle
+	Hits         bool // faults strike in the middle of changes
 	Jobs         bool // operators ask for jobs, and leaders repair the voters by themselves
-	// Dates is by how much what members take for the date differs, up to twice this, and CareBudget is how many jobs a leader
-	// may begin by itself within an hour; zero: any number.
+	// Dates is by how much the members' wall clocks differ, up to twice this, and CareBudget is how many jobs a leader may
+	// begin by itself within an hour; zero: any number.
 	Dates      time.Duration
 	CareBudget int
-	Addresses  bool // members move, or operators mistype where they are
-	SwitchOff  bool // a removed member is switched off as soon as anybody says that it may be
+	Addresses  bool // members move, or operators mistype their addresses
+	SwitchOff  bool // a removed member is switched off as soon as a member reports that it may be
 }
 
-// Levels is which builds the members have. All have the one that ships, unless Rises.
+// Levels says which builds the members have. All have the one that ships, unless Rises.
 type Levels struct {
-	Rises    bool // members have a build of the next level (package nextlevel), say so, and leaders raise the active one
+	Rises    bool // members have a build of the next level (package nextlevel), and leaders raise the active level
 	Older    bool // but some of the first have the build that ships
 	Upgrades bool // these are upgraded
 	Parts    bool // leases with more than one or two keys end in parts
 }
 
-// Identities is who is who.
+// Identities says how members are identified and founded.
 type Identities struct {
-	Identity   bool          // it is in doubt: streams begin with handshakes
+	Identity   bool          // identities are in doubt: streams begin with handshakes
 	Founds     bool          // the members found the cluster by themselves
 	ByMajority bool          // as with --founding=majority
-	Late       time.Duration // when the last of them comes
+	Late       time.Duration // when the last of them starts
 	Recovers   bool          // members are recovered, in epochs of their own
 }
 
 // Nemesis is one kind of fault.
 type Nemesis struct {
 	Name, About string
-	shortest    time.Duration                 // least mean pause between two blows
-	plan        func(p *Plan, rng *rand.Rand) // sets what lasts for the whole first phase
+	shortest    time.Duration                 // least mean pause between two strikes
+	plan        func(p *Plan, rng *rand.Rand) // sets the fields that last for the whole first phase
 }
 
-// Weather is how bad the network is, as shares and times.
+// Weather is the quality of the network, as shares and times.
 type Weather struct {
 	Base, Jitter            time.Duration
 	Loss, Dup, Reorder      float64
@@ -93,8 +93,8 @@ type Weather struct {
 	NoticeLoss, CodecChecks float64
 }
 
-// drawNarrow sets how much is written in a world of narrow links, and how much of it may wait for one. It draws nothing, so
-// that the rest of the plan stays.
+// drawNarrow sets the amount of writes in a world of narrow links, and the amount that may wait for a link. It draws nothing,
+// so that the rest of the plan stays.
 func (p *Plan) drawNarrow() {
 	kind := p.Raft.Seed / 1024
 	p.Mix.Bulk = []int{0, 200, 1000, 4000}[kind%4]
@@ -107,7 +107,7 @@ func (p *Plan) drawAddresses() {
 	p.Identity, p.Lossy = true, false
 }
 
-// Begins is when a first member starts. All but the last come about together.
+// Begins is when a first member starts. All but the last one start at about the same time.
 func (p *Plan) Begins(slot int, rng *rand.Rand) time.Duration {
 	switch {
 	case !p.Founds:
@@ -137,11 +137,11 @@ func (p *Plan) String() string {
 		strings.Join(names, " "))
 }
 
-// Slowest is how much longer than others some members wait for a leader, if settings are mixed.
+// Slowest is how many times as long as others some members wait for a leader, if settings are mixed.
 const Slowest = 4
 
-// Settings draws, if settings are mixed, those of one start: how long it waits for a leader, whether it trusts a lease, whether
-// and when it offers what it proposes.
+// Settings draws, if settings are mixed, those of one start: how long it waits for a leader, whether it trusts a lease, and
+// whether and when it offers its proposals.
 func (p *Plan) Settings(o *raft.Options, rng *rand.Rand) offers.Setting {
 	if !p.Mixed {
 		return p.FastPath

@@ -4,8 +4,8 @@
 // A Set has the routines of a world, Set.Go begins one, and a Lock lets one at a time through. It knows nothing of members.
 //
 // Invariants:
-//  1. Of all routines at most one runs, inside an event: the same seed gives the same events.
-//  2. A routine that was ended waits no more: every Wait returns false, and it tells nobody anything.
+//  1. At most one routine runs at a time, inside an event: the same seed gives the same events.
+//  2. A routine that was ended waits no more: every Wait returns false, and it calls no callback.
 //
 // A Set belongs to one goroutine, that of its world.
 package routines

@@ -16,7 +16,7 @@ type routine struct {
 	over bool
 }
 
-// Go runs f until it waits for the first time. end ends it where it waits; it must not be called by f.
+// Go runs f until it waits for the first time. end ends it at its wait; f itself must not call end.
 func (all *Set) Go(f func(wait Wait)) (end func()) {
 	r := &routine{all: all}
 	r.next, r.stop = iter.Pull(func(yield func(func(func())) bool) { f(yield) })
@@ -28,7 +28,7 @@ func (all *Set) Go(f func(wait Wait)) (end func()) {
 	return r.end
 }
 
-// End ends all.
+// End ends all routines.
 func (all *Set) End() {
 	for r := range all.open { // in any order: nothing happens any more
 		r.end()
@@ -66,7 +66,7 @@ type Lock struct {
 	queue []func()
 }
 
-// Of returns the lock as one routine sees it. A routine that was ended gets it no more, and goes on without.
+// Of returns the lock as one routine sees it. A routine that was ended does not get the lock any more, and goes on without it.
 func (l *Lock) Of(wait Wait) *Turn { return &Turn{lock: l, wait: wait} }
 
 // Turn is a Lock in one routine: a sync.Locker.
@@ -76,7 +76,7 @@ type Turn struct {
 	has  bool
 }
 
-// Lock waits for the turn.
+// Lock waits for the lock.
 func (t *Turn) Lock() {
 	for t.lock.taken {
 		if !t.wait(func(resume func()) { t.lock.queue = append(t.lock.queue, resume) }) {
@@ -86,7 +86,7 @@ func (t *Turn) Lock() {
 	t.lock.taken, t.has = true, true
 }
 
-// Unlock lets the others try.
+// Unlock releases the lock.
 func (t *Turn) Unlock() {
 	if !t.has {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/sim/routines"
 )
 
-// Ensure that routines go on in the events that they wait for, that a lock lets one at a time through, and that the end of a
-// routine is the end of its waiting.
+// Ensure that routines go on in the events that they wait for, that a lock lets one at a time through, and that an ended
+// routine stops waiting.
 func TestSet_Go(t *testing.T) {
 	var time kernel.Schedule
 	var all routines.Set

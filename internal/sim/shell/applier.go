@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/dice"
 )
 
-// applying gives the apply lane its turns: what waits is done a drawn time later.
+// applying gives the apply lane its turns: it does the queued work a drawn time later.
 type applying struct {
 	*Life
 	lanes *lanes.Lanes
@@ -25,7 +25,7 @@ func (a *applying) begin() {
 	a.After(dice.Exponential(a.Rng, a.Pace.Apply), a.run)
 }
 
-// run does what waited when it began.
+// run does the work that was queued when it began.
 func (a *applying) run() {
 	a.busy = false
 	if err := a.lanes.Apply(); err != nil {
@@ -35,15 +35,15 @@ func (a *applying) run() {
 	a.begin()
 }
 
-// applied is what a process does with a batch.
+// applied is the state machine of a process.
 type applied struct {
 	*Life
 	data    *datadir.Data
-	altered func([]consensus.Entry) []consensus.Entry // a negative control: what is applied instead of a batch
+	altered func([]consensus.Entry) []consensus.Entry // a negative control: the entries that are applied in place of a batch
 }
 
-// apply applies as a member does that answers everybody, and reads again what a repeated entry left out. What is gone with
-// its history stays out.
+// apply applies a batch as a member does whose callers wait for all results, and reads again the parts that a repeated entry
+// left out. Parts whose history is compacted stay out.
 func (a *applied) apply(batch []consensus.Entry) ([]kv.Result, error) {
 	if a.altered != nil {
 		batch = a.altered(batch)
@@ -63,7 +63,7 @@ func (a *applied) recall(command *kv.Command, result *kv.Result) {
 	}
 }
 
-// unlimited is memory without bound.
+// unlimited is an account without a limit.
 type unlimited struct{}
 
 func (unlimited) Take(int) error { return nil }

@@ -11,12 +11,12 @@ import (
 	"github.com/quorate/quorate/internal/sim/diary"
 )
 
-// checks tell the checkers what a process does.
+// checks report the actions of a process to the checkers.
 type checks struct{ *Process }
 
 var _ lanes.Checks = checks{}
 
-// Persisting tells of the entries now, when the core has them; Synced again when they are safe.
+// Persisting reports the entries now, when the core has them; Synced reports them again when they are durable.
 func (l checks) Persisting(request node.Persist) {
 	status := l.Lanes.Node().Replica().Status()
 	core := check.Core{Term: status.Term, Commit: status.Commit, Applied: status.Applied}
@@ -24,25 +24,25 @@ func (l checks) Persisting(request node.Persist) {
 	l.Actions.Persisted(core.Term, &request.Batch)
 }
 
-// Synced tells what is on disk now: it may be said to others.
+// Synced reports what is on disk now: the process may promise it to others.
 func (l checks) Synced(requests []node.Persist) {
 	last := l.Suite.Written(l.ID, requests)
 	l.Note(diary.Persist, last, uint64(len(requests)), 0, nil)
 }
 
-// Compacted tells what the log has forgotten.
+// Compacted reports the new beginning of the log.
 func (l checks) Compacted(base consensus.SnapshotMeta) { l.Suite.Rebased(l.ID, base, false) }
 
-// Committed tells how far the core has committed, before that is applied.
+// Committed reports the core's commit index, before the entries are applied.
 func (l checks) Committed([]consensus.Entry) { l.committed() }
 
-// Decided tells of the proposals that the fast path decided.
+// Decided reports the proposals that the fast path decided.
 func (l checks) Decided(wins []tally.Decision) {
 	l.Actions.Decided(wins)
 	l.Suite.FastDecided(l.ID, wins)
 }
 
-// Applied takes note of a batch.
+// Applied reports a batch.
 func (a checks) Applied(batch []consensus.Entry, results []kv.Result) {
 	first, last := batch[0].Index, batch[len(batch)-1].Index
 	a.Note(diary.Apply, uint64(last), uint64(results[len(results)-1].Revision), uint64(len(batch)), nil)
@@ -52,7 +52,7 @@ func (a checks) Applied(batch []consensus.Entry, results []kv.Result) {
 	a.Counts.Applied += uint64(len(batch))
 }
 
-// Restored takes note of a snapshot that has replaced the store.
+// Restored reports a snapshot that has replaced the store.
 func (a checks) Restored(meta consensus.SnapshotMeta, machine *apply.Machine) {
 	a.Counts.Snapshots++
 	a.Note(diary.Snapshot, uint64(meta.Position.Index), uint64(meta.Position.Term), 0, nil)
@@ -60,14 +60,14 @@ func (a checks) Restored(meta consensus.SnapshotMeta, machine *apply.Machine) {
 	a.Suite.Published(a.ID, meta.Position.Index, machine.Store().Revision())
 }
 
-// NotInstalled takes note of a snapshot that could not take the place of the store.
+// NotInstalled reports a snapshot that could not replace the store.
 func (a checks) NotInstalled(err error) {
 	if !a.blames() && !a.outgrown(err) {
 		a.Suite.Report("operating-error", err.Error())
 	}
 }
 
-// chained tells the checkers the chain at each index of a batch.
+// chained reports the chain at each index of a batch.
 func (a checks) chained(first, last consensus.Index) {
 	for index := first; index <= last; index++ {
 		if position, known := a.Data.Machine.ChainAt(index); known {

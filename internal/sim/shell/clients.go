@@ -14,8 +14,8 @@ import (
 	"github.com/quorate/quorate/internal/member/node"
 )
 
-// Clients does what clients ask of a process. Callbacks are events of their own: a Node calls its completions while it holds
-// locks.
+// Clients handles the requests of clients to a process. Callbacks are events of their own: a Node calls its completions while
+// it holds locks.
 type Clients struct {
 	*Life
 	node     *node.Node
@@ -23,16 +23,16 @@ type Clients struct {
 	leases   *expiry.Revoker
 	put      func(inputs ...raft.Input)
 	wake     func()
-	recall   func(command *kv.Command, result *kv.Result) // reads again what a result left out
+	recall   func(command *kv.Command, result *kv.Result) // reads again the parts that a result left out
 
 	renewals expiry.Batches
 
 	data   *datadir.Data
 	fast   bool                               // native clients may use the fast path
-	native map[consensus.MemberID][]*listener // native clients that have offered something
+	native map[consensus.MemberID][]*listener // native clients that have made offers
 }
 
-// listener hears what the core says to a native client.
+// listener receives the core's messages to a native client.
 type listener struct{ say func(m *consensus.Message) }
 
 func (c *Clients) listen(client consensus.MemberID, l *listener) {
@@ -43,7 +43,7 @@ func (c *Clients) ignore(client consensus.MemberID, l *listener) {
 	c.native[client] = slices.DeleteFunc(c.native[client], func(other *listener) bool { return other == l })
 }
 
-// Deliver passes messages to a native client to those who listen for it here. It does nothing if nobody does.
+// Deliver passes messages to a native client to its listeners here, if there are any.
 func (c *Clients) Deliver(messages []consensus.Message) {
 	for i := range messages {
 		m := &messages[i]
@@ -77,7 +77,7 @@ func (c *Clients) Propose(command *kv.Command, done func(kv.Result, error)) (aba
 	}
 }
 
-// Whole completes a result as whoever answers does. Of one whose history is gone the client learns nothing.
+// Whole completes a result as a serving member does. If its history is gone, the client gets no result.
 func (c *Clients) Whole(command *kv.Command, r kv.Result, err error) (kv.Result, error) {
 	if err == nil && r.Left != nil && c.Serves() {
 		c.recall(command, &r)
@@ -85,7 +85,7 @@ func (c *Clients) Whole(command *kv.Command, r kv.Result, err error) (kv.Result,
 	return Cut(r, err)
 }
 
-// Cut returns a result, or that it is gone if nobody can complete it.
+// Cut returns a result, or an error if a part of it is gone for good.
 func Cut(r kv.Result, err error) (kv.Result, error) {
 	if err == nil && r.Left != nil {
 		return kv.Result{}, kv.ErrResultGone
@@ -93,15 +93,15 @@ func Cut(r kv.Result, err error) (kv.Result, error) {
 	return r, err
 }
 
-// Change proposes a change of the configuration. It fails at once if it cannot be proposed.
+// Change proposes a change of the configuration. It returns an error if it cannot propose it.
 func (c *Clients) Change(request consensus.ChangeRequest, done func(err error)) error {
 	payload := consensus.AppendChangeRequest(nil, &request)
 	_, err := c.requests.Start(consensus.EntryConfig, payload, Completion(func(_ kv.Result, err error) { done(err) }))
 	return err
 }
 
-// Read calls done once the state applied here shows everything that was acknowledged before. A read that took too long is asked
-// for again, as callers do.
+// Read calls done once the state applied here includes all writes that were acknowledged before. A read that times out is
+// started again, as callers do.
 func (c *Clients) Read(done func()) {
 	_, err := c.requests.Read(Completion(func(_ kv.Result, err error) {
 		c.After(0, func() {
@@ -127,7 +127,7 @@ func (c *Clients) RenewLease(id kv.LeaseID, done func(ttlSeconds int64, err erro
 	}))
 }
 
-// renew asks for a batch of renewals, and for those that came meanwhile.
+// renew sends a batch of renewals, and then those that came meanwhile.
 func (c *Clients) renew(batch *expiry.Batch) {
 	if batch == nil {
 		return

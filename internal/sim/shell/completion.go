@@ -8,7 +8,7 @@ type Completion func(kv.Result, error)
 // Complete implements proposals.Completion.
 func (c Completion) Complete(result kv.Result, err error) { c(result, err) }
 
-// Answer is a proposals.Completion that can be told from others, to be abandoned.
+// Answer is a proposals.Completion with an identity of its own, so that it can be abandoned.
 type Answer struct{ Tell func(kv.Result, error) }
 
 // Complete implements proposals.Completion.

@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/transport"
 )
 
-// pingPause is how often a process measures how far away the others are.
+// pingPause is how often a process measures the round trips to the other members.
 const pingPause = time.Second
 
 // distances are the round trips to other members, kept as package transport keeps them.

@@ -43,7 +43,7 @@ func (h host) Stopped() bool { return !h.Runs() }
 // Mute implements lanes.Host.
 func (h host) Mute(bool) bool { return h.mute() }
 
-// Admit implements lanes.Host. A member in any state hears its own records.
+// Admit implements lanes.Host. A member in any state handles its own records.
 func (h host) Admit(messages []consensus.Message) []consensus.Message {
 	h.Suite.Sent(messages)
 	return messages
@@ -70,7 +70,7 @@ func (h host) Connected(to consensus.MemberID) bool {
 	return known
 }
 
-// Taken tells the checkers what the core takes, in order.
+// Taken reports the inputs that the core takes to the checkers, in order.
 func (h host) Taken(inputs []raft.Input) { h.Suite.Taken(h.ID, inputs) }
 
 // Stepped implements lanes.Host.
@@ -92,8 +92,7 @@ func (h host) Observed(event raft.Event) {
 	}
 }
 
-// ApplyBatch applies as a member does that answers everybody, and reads again what a repeated entry left out. What is gone with
-// its history stays out.
+// ApplyBatch implements lanes.Host: see applied.apply.
 func (h host) ApplyBatch(batch []consensus.Entry) ([]kv.Result, error) { return h.applied.apply(batch) }
 
 // Applied implements lanes.Host.
@@ -102,7 +101,7 @@ func (h host) Applied([]consensus.Entry, []kv.Result) {}
 // Restored implements lanes.Host.
 func (h host) Restored(consensus.SnapshotMeta, *apply.Machine) {}
 
-// Corrupt implements lanes.Host: nobody counts as corrupt.
+// Corrupt implements lanes.Host: no simulated member is marked corrupt.
 func (h host) Corrupt() bool { return false }
 
 // Needs implements lanes.Host.

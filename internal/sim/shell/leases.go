@@ -8,13 +8,13 @@ import (
 	"github.com/quorate/quorate/internal/member/expiry"
 )
 
-// leases drives the revoker of leases, from time to time.
+// leases runs the revoker of leases, from time to time.
 type leases struct {
 	*Life
 	revoker *expiry.Revoker
 	propose func(command *kv.Command) error
 	wake    func()
-	early   time.Duration // a negative control: leases end so much too early
+	early   time.Duration // a negative control: leases end this much too early
 	scans   bool
 }
 
@@ -27,7 +27,7 @@ func newLeases(life *Life, stores *datadir.Stores, o *Options, leads func() bool
 	return l
 }
 
-// revokerTime is what the revoker takes for the time.
+// revokerTime is the time that the revoker goes by.
 func (l *leases) revokerTime() time.Time {
 	now := l.Clock()
 	if l.scans {
@@ -36,7 +36,7 @@ func (l *leases) revokerTime() time.Time {
 	return now
 }
 
-// scan proposes the end of what has expired.
+// scan proposes the revocation of expired leases.
 func (l *leases) scan() {
 	l.After(expiry.ScanInterval, l.scan)
 	l.scans = true

@@ -16,7 +16,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/tally"
 )
 
-// Pace is how long things take, and how often they happen.
+// Pace is how long operations take, and how often upkeep happens.
 type Pace struct {
 	Tick  time.Duration
 	Loop  time.Duration // from an input to the step that takes it
@@ -26,7 +26,7 @@ type Pace struct {
 	Keep  uint64 // entries that stay in the log behind a flush
 }
 
-// Life is one run of a process on a simulated machine: what its parts get from the machine.
+// Life is one run of a process on a simulated machine: the ports of its parts to the machine.
 type Life struct {
 	ID      consensus.MemberID
 	Pace    *Pace
@@ -39,25 +39,25 @@ type Life struct {
 
 	Serves func() bool                                  // it answers clients
 	Runs   func() bool                                  // it has not ended
-	After  func(d time.Duration, f func())              // makes f happen, unless the life ends before
+	After  func(d time.Duration, f func())              // schedules f, unless the life ends before
 	Now    func() time.Duration                         // virtual
-	Clock  func() time.Time                             // what the machine's clock shows
-	Until  func(due time.Time) time.Duration            // for how long it will not show a time yet, in virtual time
-	Slow   func() time.Duration                         // up to how much longer a write takes now
+	Clock  func() time.Time                             // the machine's clock
+	Until  func(due time.Time) time.Duration            // how long in virtual time until the clock shows a time
+	Slow   func() time.Duration                         // how much longer a write may take now
 	Send   func(messages []consensus.Message)           // to others
 	Fail   func(err error)                              // ends the life because of an operating error
-	Ping   func(to consensus.MemberID, answered func()) // goes to another member and back, or is lost
+	Ping   func(to consensus.MemberID, answered func()) // to another member and back, or lost
 	Note   func(what diary.Kind, a, b, c uint64, text func() string)
 }
 
-// outgrown reports whether err is that of a removed member of an earlier build, which is still fed: it need not know the level
-// of the others.
+// outgrown reports whether err is that of a removed member of an earlier build that still gets entries: it need not know the
+// level of the others.
 func (l *Life) outgrown(err error) bool {
 	_, member := l.Suite.CommittedConfig().Member(l.ID)
 	return !member && errors.Is(err, apply.ErrNewer)
 }
 
-// blames reports whether the disk is to blame for errors.
+// blames reports whether the disk is the cause of errors.
 func (l *Life) blames() bool { return l.Disk.Full || l.Disk.Broken }
 
 var discard = slog.New(slog.DiscardHandler)
@@ -82,7 +82,7 @@ func (c clock) AfterFunc(d time.Duration, f func()) env.Timer {
 	return t
 }
 
-// pending is an event that may not happen.
+// pending is an event that may be cancelled.
 type pending struct{ waits bool }
 
 // Stop implements env.Timer.

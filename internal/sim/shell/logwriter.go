@@ -6,15 +6,15 @@ import (
 	"github.com/quorate/quorate/internal/sim/dice"
 )
 
-// logWriter gives the disk lane its turns: one write at a time, of everything that waits.
+// logWriter gives the disk lane its turns: one write at a time, of all queued batches.
 type logWriter struct {
 	*Life
 	lanes   *lanes.Lanes
 	writing []node.Persist
-	synced  bool // they are on disk, and what they ask for is under way
+	synced  bool // they are on disk, and the work that waits for them is under way
 }
 
-// write begins a write of everything that waits, if the disk is idle.
+// write begins a write of all queued batches, if the disk is idle.
 func (l *logWriter) write() {
 	if len(l.writing) > 0 {
 		return
@@ -27,7 +27,7 @@ func (l *logWriter) write() {
 		took += dice.Between(l.Rng, 0, slow)
 	}
 	if l.writing[len(l.writing)-1].Seq == 0 && len(l.writing) == 1 {
-		took = 0 // nothing but messages that waited for earlier writes
+		took = 0 // only messages that waited for earlier writes
 	}
 	l.After(took, l.written)
 }
@@ -42,8 +42,8 @@ func (l *logWriter) written() {
 	l.release()
 }
 
-// release lets happen what the write was waited for. Anything may come between two parts of that, as where the goroutine of a
-// member has to wait for a processor.
+// release does the work that waited for the write. Other events may come between two parts of it, as when the goroutine of a
+// member waits for a processor.
 func (l *logWriter) release() {
 	for {
 		more, err := l.lanes.Writer().Step()
@@ -63,5 +63,5 @@ func (l *logWriter) release() {
 	}
 }
 
-// stalls is the share of steps after which the writer has to wait.
+// stalls is the share of steps after which the writer waits.
 const stalls = 0.1

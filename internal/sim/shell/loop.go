@@ -8,13 +8,13 @@ import (
 	"github.com/quorate/quorate/internal/sim/dice"
 )
 
-// loop gives the loop of the lanes its turns, and tells the checkers of each step.
+// loop gives the loop of the lanes its turns, and reports each step to the checkers.
 type loop struct {
 	*Life
 	lanes    *lanes.Lanes
 	stepping bool
 	timer    timer
-	stepped  func() // is told of each step
+	stepped  func() // called after each step
 }
 
 func (l *loop) wake(d time.Duration) {
@@ -25,7 +25,7 @@ func (l *loop) wake(d time.Duration) {
 	l.After(d, l.step)
 }
 
-// begin makes time pass.
+// begin starts the ticks.
 func (l *loop) begin() { l.After(dice.Between(l.Rng, 0, l.Pace.Tick), l.tick) }
 
 func (l *loop) tick() {

@@ -9,25 +9,25 @@ import (
 	"github.com/quorate/quorate/internal/member/offers"
 )
 
-// Options say how a process runs.
+// Options configure a process.
 type Options struct {
 	Raft     raft.Options
 	FastPath offers.Setting
-	Delay    time.Duration // of commits, until more is proposed
+	Delay    time.Duration // of commits, while more proposals may come
 	Most     int64         // ticks in one step
-	Extend   time.Duration // what a new leader adds to every lease
+	Extend   time.Duration // time that a new leader adds to every lease
 	// RequestTimeout ends requests.
 	RequestTimeout time.Duration
 
-	Mute      func() bool                      // time does not pass for the core
-	Stepped   func()                           // is told of each step
-	Observe   func(event raft.Event)           // is told of each event
-	Configure func(inForce raft.ConfigInForce) // is told of the configuration in force
-	Carry     func(t *Transfer)                // takes a snapshot to a member
+	Mute      func() bool                      // the core gets no ticks
+	Stepped   func()                           // called after each step
+	Observe   func(event raft.Event)           // called with each event
+	Configure func(inForce raft.ConfigInForce) // called with the configuration in force
+	Carry     func(t *Transfer)                // carries a snapshot to a member
 
 	// Negative controls.
 	Offers  offers.Faults
 	Log     logwriter.Faults
-	Early   time.Duration                                   // leases end so much too early
-	Altered func(batch []consensus.Entry) []consensus.Entry // what is applied instead of a batch; nil: itself
+	Early   time.Duration                                   // leases end this much too early
+	Altered func(batch []consensus.Entry) []consensus.Entry // the entries that are applied in place of a batch; nil: the batch
 }

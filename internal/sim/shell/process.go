@@ -25,14 +25,14 @@ type Process struct {
 	Snapshots *Snapshots
 	Clients   *Clients
 	hub       *watch.Hub
-	auto      bool // whether to offer is decided by what it gains
+	auto      bool // offers are made only if they gain time
 	observe   func(event raft.Event)
 	configure func(inForce raft.ConfigInForce)
 
-	stores    datadir.Stores // the store that counts, as in a member
+	stores    datadir.Stores // the current store, as in a member
 	Lanes     *lanes.Lanes
 	leads     bool
-	mute      func() bool // time does not pass for the core
+	mute      func() bool // the core gets no ticks
 	loop      loop
 	distances distances
 	log       logWriter
@@ -42,7 +42,7 @@ type Process struct {
 	cleaner   cleaner
 }
 
-// New begins a life with what is on the disk. It does nothing by itself before Start.
+// New begins a life with the data on the disk. It does nothing by itself before Start.
 func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	p := &Process{
 		Life: life, Data: data, hub: data.Machine.Hub(), auto: o.FastPath == offers.Auto,
@@ -81,7 +81,7 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	return p, nil
 }
 
-// newLanes makes the lanes that members have.
+// newLanes makes the lanes of package member/lanes.
 func (p *Process) newLanes(o *Options) *lanes.Lanes {
 	return lanes.New(lanes.Options{
 		Data: p.Data, Stores: &p.stores, Clock: clock{p.Life, p.Clock}, Logger: discard,
@@ -95,17 +95,17 @@ func (p *Process) newLanes(o *Options) *lanes.Lanes {
 	}, host{p})
 }
 
-// tellRestart tells the checkers what was on the disk.
+// tellRestart reports to the checkers what was on the disk.
 func (p *Process) tellRestart() {
 	restored := &p.Data.Restored
 	p.Suite.Started(p.ID, restored)
 	p.Actions.Started(restored.Hard, restored.Base.Position, restored.Entries)
 }
 
-// keptBytes of the log are kept for others, so few that a run reaches the bound.
+// keptBytes of the log are kept for followers: so few that a run reaches the bound.
 const keptBytes = 64 << 10
 
-// Start lets time pass and the parts do what they do again and again.
+// Start starts the ticks and the periodic work of the parts.
 func (p *Process) Start() {
 	p.committed()
 	p.Suite.Stepped(p.ID)
@@ -116,11 +116,11 @@ func (p *Process) Start() {
 	p.After(expiry.ScanInterval, p.leases.scan)
 }
 
-// BeginScrub lets what compactions made invisible be deleted from time to time.
+// BeginScrub starts the periodic deletion of compacted revisions.
 func (p *Process) BeginScrub() { p.cleaner.scrubLater() }
 
-// GainsByOffers reports whether the member, with the setting that decides by itself, is so far from its leader and has so many
-// other voters that what it offers to all of them can be known sooner. Then it offers, unless it pauses.
+// GainsByOffers reports whether the member, with the automatic setting, is so far from its leader and has so many other voters
+// that offers to all of them give it results sooner. Then it makes offers, unless it pauses.
 func (p *Process) GainsByOffers() bool {
 	core := p.Node.Replica()
 	distance, known := p.distances.get(core.Leader())
@@ -128,10 +128,10 @@ func (p *Process) GainsByOffers() bool {
 		len(core.InForce().Config.Voters) > 3
 }
 
-// Put leaves inputs for the next step.
+// Put queues inputs for the next step.
 func (p *Process) Put(inputs ...raft.Input) { p.Lanes.Inbox().Put(inputs...) }
 
-// Wake makes a step happen soon.
+// Wake asks for a step soon.
 func (p *Process) Wake() { p.loop.wake(p.Pace.Loop) }
 
 // Leads reports whether this member leads.
@@ -145,7 +145,7 @@ func (p *Process) EnvClock() env.Clock { return clock{p.Life, p.Clock} }
 
 // Writes reports whether a write of the log is under way, FinishWrite ends it at once.
 func (p *Process) Writes() bool { return len(p.log.writing) > 0 && !p.log.synced }
-func (p *Process) FinishWrite() { _, _ = p.Lanes.Writer().Sync(p.log.writing) } // the disk may be about to die
+func (p *Process) FinishWrite() { _, _ = p.Lanes.Writer().Sync(p.log.writing) } // the disk may die in this call
 
 func (p *Process) revoke(command *kv.Command) error {
 	_, err := p.Lanes.Requests().Propose(command, Completion(func(kv.Result, error) {}))

@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/tally"
 )
 
-// newLife returns a life in a world of its own, which nothing disturbs.
+// newLife returns a life in a world of its own, without faults.
 func newLife(schedule *kernel.Schedule) *Life {
 	return &Life{
 		ID: 1, Pace: &Pace{Tick: 10 * time.Millisecond}, Rng: rand.New(rand.NewPCG(1, 1)), Counts: &tally.Counts{},
@@ -59,7 +59,7 @@ func TestClock_AfterFunc(t *testing.T) {
 	}
 }
 
-// Ensure that a client is told that a result is gone which nobody can complete, and nothing else is kept from it.
+// Ensure that a client learns that a result is gone for good, and gets every other result.
 func TestCut(t *testing.T) {
 	if _, err := Cut(kv.Result{Left: &kv.Left{}}, nil); !errors.Is(err, kv.ErrResultGone) {
 		t.Errorf("an incomplete result: %v", err)

@@ -13,24 +13,24 @@ import (
 	"github.com/quorate/quorate/internal/sim/diary"
 )
 
-// Transfer is a snapshot on its way. Its end is told once by Sent.
+// Transfer is a snapshot under way. Sent is called once at its end.
 type Transfer struct {
 	To       consensus.MemberID
 	Position consensus.Position
 	Stream   bytes.Buffer
-	Stopped  bool // it has become useless: it does not arrive any more
+	Stopped  bool // it is not needed any more and does not arrive
 	Sent     func(ok bool)
 }
 
-// Snapshots sends snapshots and receives them, by what members use. A Sender returns once all is written: how long that takes
-// to arrive is for the network to say.
+// Snapshots sends and receives snapshots, with the code of members. A Sender returns once it has written everything: the
+// network decides how long that takes to arrive.
 type Snapshots struct {
 	*Life
 	sender   *snapshots.Sender
 	receiver *snapshots.Receiver
 	carry    func(t *Transfer)
 	put      func(inputs ...raft.Input)
-	made     *Transfer // by the sender, just now
+	made     *Transfer // the last one that the sender made
 	under    map[consensus.MemberID]*Transfer
 }
 
@@ -45,7 +45,7 @@ func newSnapshots(life *Life, data *datadir.Data, stores *datadir.Stores, carry 
 	return s
 }
 
-// write takes what the sender streams.
+// write stores the stream of the sender.
 func (s *Snapshots) write(
 	_ context.Context, to consensus.MemberID, meta consensus.SnapshotMeta, write func(io.Writer) error,
 ) error {
@@ -53,7 +53,7 @@ func (s *Snapshots) write(
 	return write(&s.made.Stream)
 }
 
-// send makes a snapshot now and lets it travel.
+// send makes a snapshot now and sends it.
 func (s *Snapshots) send(to consensus.MemberID) {
 	position, err := s.sender.Begin(context.Background(), to)()
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *Snapshots) send(to consensus.MemberID) {
 	s.carry(t)
 }
 
-// stop ends the snapshot to a member that was begun last.
+// stop stops the last transfer to a member.
 func (s *Snapshots) stop(to consensus.MemberID) {
 	s.sender.Stop(to)
 	if t := s.under[to]; t != nil {

@@ -2,16 +2,16 @@ package shell
 
 import "time"
 
-// timer makes the loop step when an offer is due that waits for its stamp.
+// timer makes the loop step when an offer that waits for its stamp is due.
 type timer struct {
 	*Life
 	armed bool
 	at    time.Time
-	turn  int // counts how often it was set: what was set before does not fire
+	turn  int // number of the last setting: earlier ones do not fire
 	fire  func()
 }
 
-// reset arms the timer for a time by the machine's clock, or stops it if nothing waits.
+// reset arms the timer for a time of the machine's clock, or stops it if no offer waits.
 func (t *timer) reset(due time.Time, waits bool) {
 	switch {
 	case !waits:

@@ -14,7 +14,7 @@ import (
 
 const scrubPause = 200 * time.Millisecond
 
-// cleaner makes the store durable, and removes what nobody needs from log and store.
+// cleaner makes the store durable, and removes from log and store what is not needed any more.
 type cleaner struct {
 	*Life
 	data      *datadir.Data
@@ -24,8 +24,8 @@ type cleaner struct {
 	put       func(inputs ...raft.Input)
 }
 
-// flush makes the store durable, as an engine does when it likes, and lets the core forget what lies behind it: less than a
-// member keeps, so that others need snapshots.
+// flush makes the store durable, as an engine does now and then, and lets the core compact its log, further than a member does,
+// so that followers need snapshots.
 func (u *cleaner) flush() {
 	u.flushLater()
 	if err := u.data.Engine.Flush(); err != nil {
@@ -47,7 +47,7 @@ func (u *cleaner) flushLater() { u.After(dice.Exponential(u.Rng, u.Pace.Flush), 
 // reclaimPace has bounds for stores as small as those of a simulated member.
 var reclaimPace = upkeep.ReclaimPace{Bytes: 64 << 10, LowBytes: 1 << 10, Retry: time.Second}
 
-// scrub deletes, step by step, what compactions made invisible, and gives the disk back what was deleted.
+// scrub deletes compacted revisions step by step, and returns the space of deleted keys to the disk.
 func (u *cleaner) scrub() {
 	u.scrubLater()
 	u.reclaimer.Step(context.Background(), u.Clock())

@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/disk"
 )
 
-// sharedFS is a simulated disk as Pebble's goroutines see it: whoever calls it waits for the machine's turn.
+// sharedFS is a simulated disk for Pebble's goroutines: each call waits for the machine's turn.
 type sharedFS struct {
 	*disk.FS
 	turn  turn
@@ -95,7 +95,7 @@ func (f *sharedFS) List(name string) ([]string, error) {
 	return f.FS.List(name)
 }
 
-// Stat implements vfs.FS. Sizes are taken now: other goroutines may write.
+// Stat implements vfs.FS. It copies the size now, because other goroutines may write.
 func (f *sharedFS) Stat(name string) (vfs.FileInfo, error) {
 	defer f.turn.take()()
 	return sized(f.FS.Stat(name))
@@ -161,7 +161,7 @@ func (o *sharedFile) Sync() error {
 // SyncData implements vfs.File.
 func (o *sharedFile) SyncData() error { return o.Sync() }
 
-// info is what was known of a file when somebody asked.
+// info is the state of a file at the time of a Stat.
 type info struct {
 	vfs.FileInfo
 	size int64

@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// maxCall is how long, in real time, a call of an engine may take. One that takes longer waits for ever.
+// maxCall bounds, in real time, a call of an engine. A call that takes longer would never return.
 const maxCall = time.Minute
 
 // flushBytes of commits are followed by a flush: so few that flushes and LSM compactions happen within a run.
@@ -29,7 +29,7 @@ type pebble struct {
 	unflushed int // bytes committed since the last flush
 }
 
-// openPebble opens an engine by make, which is given what the engine must call when it cannot go on.
+// openPebble opens an engine with make. make gets the function that the engine must call when it cannot go on.
 func openPebble(t turn, fs *disk.FS, make func(fatal func(error)) (engine.Engine, error)) (*pebble, error) {
 	e := &pebble{turn: t, disk: fs, fatal: newFatal()}
 	err := e.call(func() (err error) {
@@ -42,8 +42,8 @@ func openPebble(t turn, fs *disk.FS, make func(fatal func(error)) (engine.Engine
 	return e, nil
 }
 
-// call lets do run in a goroutine of its own: it may meet a fatal error, which ends no call. It returns once the work that
-// do has left to Pebble's goroutines is done, too.
+// call runs do in a goroutine of its own, because a fatal error does not end the call. It returns once the work that do has
+// left to Pebble's goroutines is done, too.
 func (e *pebble) call(do func() error) error {
 	if err := e.ended(); err != nil {
 		return err
@@ -79,8 +79,8 @@ func (e *pebble) ended() error {
 	}
 }
 
-// settle waits until the store does nothing by itself. On a disk that does not work, it waits for flushes only, which
-// either succeed or fail for good: LSM compactions are tried again and again.
+// settle waits until the store is idle. On a disk that does not work, it waits only for flushes, which succeed or fail for
+// good: LSM compactions are tried again and again.
 func (e *pebble) settle() {
 	for {
 		now := e.Engine.(interface{ Background() engine.Background }).Background()
@@ -136,7 +136,7 @@ func (e *pebble) Stats() engine.Stats {
 	return e.Engine.Stats()
 }
 
-// Close implements engine.Engine. An engine that met a fatal error is left as it is: its locks are held for ever.
+// Close implements engine.Engine. It does not close an engine that met a fatal error: its locks are held for ever.
 func (e *pebble) Close() error {
 	return e.call(e.Engine.Close)
 }
@@ -181,7 +181,7 @@ type batch struct {
 	engine *pebble
 }
 
-// Commit implements engine.Batch. As in the shipped store, the error of a flush that it begins is one of later calls.
+// Commit implements engine.Batch. As in the shipped store, the error of a flush that it begins is returned by later calls.
 func (b *batch) Commit() error {
 	size := b.Batch.Len()
 	if err := b.engine.call(b.Batch.Commit); err != nil {
@@ -193,7 +193,7 @@ func (b *batch) Commit() error {
 	return nil
 }
 
-// fatal is what made an engine stop, as the real one ends the process.
+// fatal is the error that made an engine stop, where the real one ends the process.
 type fatal struct {
 	once   sync.Once
 	struck chan struct{} // closed once err is set

@@ -10,30 +10,30 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// The engines that there are.
+// The names of the engines.
 const (
 	Memory = "memory"
 	Pebble = "pebble"
 )
 
-// ErrUnknown is returned for the name of an engine that there is not.
+// ErrUnknown is returned for an unknown name of an engine.
 var ErrUnknown = errors.New("sim: unknown engine")
 
 const (
-	// memTableBytes are so many that Pebble does not flush by itself: the size of its memtables depends on chance.
+	// memTableBytes is so large that Pebble does not flush by itself: the size of its memtables depends on chance.
 	memTableBytes = 64 * flushBytes
 	cacheBytes    = 256 << 10
 )
 
-// Stores has the engines of all machines of one world.
+// Stores are the engines of all machines of one world.
 type Stores struct {
 	pebble   bool
 	lying    bool
 	machines map[int]*machine // by slot
 }
 
-// New returns the stores of a world whose machines have the engine of that name; an empty one means Memory. A lying Pebble
-// has syncs that do nothing: a negative control.
+// New returns the stores of a world whose machines have the engine of that name; an empty name means Memory. With lying, syncs
+// of Pebble do nothing: a negative control. The error is ErrUnknown.
 func New(name string, lying bool) (*Stores, error) {
 	switch name {
 	case "", Memory, Pebble:
@@ -42,7 +42,8 @@ func New(name string, lying bool) (*Stores, error) {
 	return nil, fmt.Errorf("%w %q: there are %s and %s", ErrUnknown, name, Memory, Pebble)
 }
 
-// On returns how the process on the machine in a slot opens its stores, and views of copies of them, while its disk is fs.
+// On returns the functions that open the stores, and views of copies of them, of the process on the machine in a slot, while
+// its disk is fs.
 func (s *Stores) On(slot int, fs *disk.FS) (open, view func(dir string) (engine.Engine, error)) {
 	if !s.pebble {
 		open = func(dir string) (engine.Engine, error) { return engine.OpenMem(engine.MemOptions{FS: fs, Dir: dir}) }
@@ -82,10 +83,10 @@ func (m *machine) open(fs *disk.FS, make func(fatal func(error)) (engine.Engine,
 	return e, nil
 }
 
-// stop closes what the process did not close.
+// stop closes the engines that the process did not close.
 func (m *machine) stop() {
 	for _, e := range m.engines {
-		_ = e.Close() // the process is gone: nobody asks what became of its files
+		_ = e.Close() // the process is gone: its errors do not matter
 	}
 	m.engines = nil
 }

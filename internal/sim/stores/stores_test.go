@@ -56,7 +56,7 @@ func newStores(t *testing.T, lying bool) *stores.Stores {
 	return s
 }
 
-// Ensure that flushes and LSM compactions happen, and that nothing goes on on the disk once a call has returned.
+// Ensure that flushes and LSM compactions happen, and that no work goes on on the disk once a call has returned.
 func TestStores_pebble_compacts(t *testing.T) {
 	fs := disk.New()
 	e := open(t, newStores(t, false), fs)
@@ -84,7 +84,7 @@ func TestStores_pebble_compacts(t *testing.T) {
 	}
 }
 
-// Ensure that a crash takes what was not flushed, and nothing else.
+// Ensure that a crash loses unflushed writes, and nothing else.
 func TestStores_pebble_crash(t *testing.T) {
 	for seed := range uint64(20) {
 		s, fs, rng := newStores(t, false), disk.New(), rand.New(rand.NewPCG(seed, 0))
@@ -132,7 +132,7 @@ func TestStores_pebble_faults(t *testing.T) {
 	}
 }
 
-// Ensure that a store that opens is refused, or has lost what it called durable, if its syncs do nothing.
+// Ensure that a store whose syncs do nothing does not open after a crash, or has lost writes that it called durable.
 func TestStores_pebble_lies(t *testing.T) {
 	s, fs := newStores(t, true), disk.New()
 	e := open(t, s, fs)
@@ -149,7 +149,7 @@ func TestStores_pebble_lies(t *testing.T) {
 	}
 }
 
-// Ensure that an engine that there is not is an error.
+// Ensure that an unknown engine is an error.
 func TestNew_unknown(t *testing.T) {
 	if _, err := stores.New("rocks", false); !errors.Is(err, stores.ErrUnknown) {
 		t.Errorf("got %v, want %v", err, stores.ErrUnknown)

@@ -1,7 +1,7 @@
 package stores
 
-// turn says who may touch a machine's disk: the simulation, which holds it except while it calls an engine, or one of Pebble's
-// goroutines, for one call of the file system.
+// turn says which goroutine may touch a machine's disk: the simulation, which holds it except while it calls an engine, or one
+// of Pebble's goroutines, for one call of the file system.
 type turn chan struct{}
 
 // newTurn returns a turn that the simulation holds.

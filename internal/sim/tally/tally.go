@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/workload"
 )
 
-// Counts is what happened in one or more runs.
+// Counts are the counts of one or more runs.
 type Counts struct {
 	World
 	Clients
@@ -18,50 +18,50 @@ type Counts struct {
 	Faults map[string]uint64 // by nemesis
 }
 
-// World counts what the members and the network did.
+// World counts the events of the members and the network.
 type World struct {
 	Events, Steps, Messages, Dropped, Duplicated    uint64
-	Overflowed                                      uint64 // of Dropped, those that found a queue full
+	Overflowed                                      uint64 // of Dropped, those that found their queue full
 	Sent, Again, InVain                             uint64 // bytes of entries, see check.SentOnce
 	Applied, Elections, Starts, Failures, Snapshots uint64
 	Duplicates                                      uint64 // entries that repeated a proposal
 	Gathered                                        uint64 // steps after which proposals waited for more
 }
 
-// Clients counts what clients asked and were told.
+// Clients counts requests and answers.
 type Clients struct {
 	Ops, Answered, Unanswered, Refused, Watched, Renewed uint64
-	Denied                                               uint64 // for want of permission
-	LeaseParts                                           uint64 // of leases that ended in more than one
+	Denied                                               uint64 // refused for lack of a permission
+	LeaseParts                                           uint64 // of leases that ended in more than one part
 }
 
-// FastPath counts proposals by what became of them.
+// FastPath counts proposals by their outcome.
 type FastPath struct {
 	Inferred        uint64 // found committed by counting acknowledgements
 	Fast, FastTried uint64 // decided by a superquorum, of those that were offered
-	Stamped         uint64 // messages that offer something and say when it is due
-	Direct          uint64 // of Fast, told to native clients
-	Skipped         uint64 // entries that came too late for their revision
-	Recovered       uint64 // records that a new leader took over
-	Orphans         uint64 // given up because nobody asked for them any more
+	Stamped         uint64 // offers with a stamp
+	Direct          uint64 // of Fast, decided for native clients
+	Skipped         uint64 // entries whose exact revision had passed
+	Recovered       uint64 // records that a new leader recovered
+	Orphans         uint64 // aborted because their proposers were gone
 }
 
 // Changes counts changes of the configuration.
 type Changes struct {
-	ByProtocol      map[string]uint64 // committed
-	Aborted, Undone uint64            // taken back by an entry; lost with a leader
+	ByProtocol      map[string]uint64 // committed ones
+	Aborted, Undone uint64            // aborted by an entry; truncated with a leader's log
 	Settled         uint64
-	Jobs            uint64 // that were done
+	Jobs            uint64 // jobs that were done
 	LeadersLost     uint64 // in the middle of a change
 }
 
-// Identity counts what was told of data directories and epochs.
+// Identity counts events of data directories and epochs.
 type Identity struct {
 	Recoveries, Adopted uint64 // of survivors; records that they kept
 	Unwelcome, Cures    uint64 // processes refused by others; members reset
 }
 
-// Load takes the counts of the clients.
+// Load copies the counts of the clients.
 func (c *Counts) Load(l *workload.Load) {
 	c.Ops, c.Answered, c.Unanswered, c.Refused = l.Ops, l.Answered, l.Unanswered, l.Refused
 	c.Watched, c.Renewed, c.Direct, c.Denied = l.Events, l.Renewals, l.Direct, l.Denied
@@ -97,7 +97,7 @@ func (c *Counts) Add(o *Counts) {
 	}
 }
 
-// list names what was counted, in order.
+// list lists the counts by name, in order.
 func list(counts map[string]uint64) string {
 	names := make([]string, 0, len(counts))
 	for name := range counts {
@@ -110,7 +110,7 @@ func list(counts map[string]uint64) string {
 	return strings.Join(names, " ")
 }
 
-// String is one line.
+// String returns the counts in one line.
 func (c *Counts) String() string {
 	return fmt.Sprintf("ops=%d answered=%d denied=%d watched=%d renewed=%d lease-parts=%d applied=%d repeated=%d inferred=%d "+
 		"fast=%d/%d stamped=%d direct=%d "+

@@ -16,13 +16,13 @@ import (
 	"github.com/quorate/quorate/internal/sim/routines"
 )
 
-// Ports are what a Gate gets from the process that it belongs to.
+// Ports are the ports of a Gate to its process.
 type Ports struct {
 	Machine func() *apply.Machine
 	Propose func(command *kv.Command, done func(kv.Result, error)) (abandon func())
-	Read    func(done func())               // calls done once everything is applied that was acknowledged before
+	Read    func(done func())               // calls done once all writes that were acknowledged before are applied
 	After   func(d time.Duration, f func()) // unless the process ends before
-	Moment  func() time.Duration            // draws how long something takes that takes a moment
+	Moment  func() time.Duration            // draws the length of a short operation
 	Go      func(f func(wait routines.Wait))
 	Clock   env.Clock
 	Faults  Faults
@@ -30,9 +30,9 @@ type Ports struct {
 
 // Faults drop rules, for negative controls.
 type Faults struct {
-	ReadEarly       bool // who may read is asked before the read waits, and not afterwards
-	ReadTxnFree     bool // who may read is not asked for a transaction that only reads
-	FormerPasswords bool // a token stays good when its user gets another password
+	ReadEarly       bool // permissions for a read are checked before the read waits, and not afterwards
+	ReadTxnFree     bool // permissions are not checked for a transaction that only reads
+	FormerPasswords bool // a token stays valid when its user gets another password
 }
 
 // Gate is the access control of one life of a simulated member.
@@ -46,7 +46,7 @@ type Gate struct {
 // catchUpPatience is how long a refused call waits to see whether its member only lags, as in a member.
 const catchUpPatience = 2 * time.Second
 
-// tokenTTL is longer than the clocks of members differ.
+// tokenTTL is longer than any difference between the clocks of members.
 const tokenTTL = 1000 * time.Hour
 
 // New makes the access control of a process.
@@ -81,12 +81,12 @@ func (g *Gate) Authenticate(state *auth.State, token string) (auth.Credentials, 
 // Quick implements access.Tokens.
 func (g *Gate) Quick() bool { return g.login.Quick() }
 
-// call is one call that may block. It knows whether it was refused blindly: because nobody leads, its member could not find out
+// call is one call that may block. blind says that its refusal may be wrong: without a leader, its member could not find out
 // whether it only lags.
 type call struct {
 	wait  routines.Wait
 	blind bool
-	over  bool // its process has ended: nobody is told anything
+	over  bool // its process has ended: the caller gets no answer
 }
 
 type callKey struct{}
@@ -116,7 +116,7 @@ func (g *Gate) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// Refusal is why a call was refused before anything was proposed. Blind refusals may be wrong.
+// Refusal is the reason for which a call was refused before anything was proposed. Blind refusals may be wrong.
 type Refusal struct {
 	Err   error
 	Blind bool
@@ -125,7 +125,7 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string { return fmt.Sprintf("refused: %v", r.Err) }
 
-// begin runs a call of somebody.
+// begin runs a call of a client.
 func (g *Gate) begin(p *Person, do func(ctx context.Context, c *call)) {
 	g.ports.Go(func(wait routines.Wait) {
 		c := &call{wait: wait}
@@ -133,29 +133,29 @@ func (g *Gate) begin(p *Person, do func(ctx context.Context, c *call)) {
 	})
 }
 
-// pause lets a moment pass, and reports whether the process goes on.
+// pause waits for a moment, and reports whether the process still runs.
 func (g *Gate) pause(c *call) bool {
 	return c.wait(func(resume func()) { g.ports.After(g.ports.Moment(), resume) })
 }
 
-// refused tells a client why, and the client itself whether to log in again.
+// refused returns the refusal of a call, and notes whether the client should log in again.
 func (p *Person) refused(c *call, err error) error {
 	p.Note(err)
 	return &Refusal{err, c.blind}
 }
 
-// Note takes note of a refusal for which another login may help.
+// Note notes a refusal after which another login may help.
 func (p *Person) Note(err error) {
 	if errors.Is(err, login.ErrInvalidToken) || errors.Is(err, auth.ErrOldRevision) || errors.Is(err, auth.ErrUserEmpty) {
 		p.stale = true
 	}
 }
 
-// Propose proposes a command in somebody's name, as package rpc does.
+// Propose proposes a command for a client, as package rpc does.
 func (g *Gate) Propose(p *Person, command *kv.Command, done func(kv.Result, error)) (abandon func()) {
 	giveUp := func() {}
 	g.begin(p, func(ctx context.Context, c *call) {
-		early := true // whatever refuses it, refuses it before it is proposed
+		early := true // a refusal now comes before the proposal
 		r, err := g.control.Propose(ctx, command, func(_ context.Context, command *kv.Command) (r kv.Result, err error) {
 			early = false
 			if !c.wait(func(resume func()) {
@@ -181,8 +181,8 @@ func (g *Gate) Propose(p *Person, command *kv.Command, done func(kv.Result, erro
 	return func() { giveUp() }
 }
 
-// Range reads as package rpc does: after a linearizable read has waited it is permitted, and once more if users changed while
-// the answer was made, which takes a moment here.
+// Range reads as package rpc does: it checks the permission after a linearizable read has waited, and once more if users
+// changed while the answer was made, which takes a moment here.
 func (g *Gate) Range(p *Person, op *kv.RangeOp, linearizable bool, done func(kv.RangeResult, kv.Revision, error)) {
 	var result kv.RangeResult
 	var revision kv.Revision
@@ -194,7 +194,7 @@ func (g *Gate) Range(p *Person, op *kv.RangeOp, linearizable bool, done func(kv.
 	}, func(err error) { done(result, revision, err) })
 }
 
-// ReadTxn is Range for a transaction of ranges alone: all are read at one revision. It has neither comparisons nor other
+// ReadTxn is Range for a transaction of ranges only: all are read at one revision. It has no comparisons and no nested
 // transactions.
 func (g *Gate) ReadTxn(p *Person, op *kv.TxnOp, linearizable bool, done func([]kv.RangeResult, kv.Revision, error)) {
 	var results []kv.RangeResult
@@ -255,7 +255,7 @@ func (g *Gate) read(
 	})
 }
 
-// Renew asks whether somebody may renew a lease.
+// Renew checks whether a client may renew a lease.
 func (g *Gate) Renew(p *Person, id kv.LeaseID, done func(error)) {
 	g.begin(p, func(ctx context.Context, c *call) {
 		_, err := g.control.Renew(ctx, []kv.LeaseID{id})
@@ -264,7 +264,7 @@ func (g *Gate) Renew(p *Person, id kv.LeaseID, done func(error)) {
 	})
 }
 
-// LogIn logs somebody in by a password. done gets what the password stands for.
+// LogIn logs a client in with a password. done gets the hash of the password, also if the login failed.
 func (g *Gate) LogIn(p *Person, password string, done func(hash string, err error)) {
 	g.begin(p, func(ctx context.Context, c *call) {
 		if err := g.catchUp(ctx); err != nil {

@@ -18,16 +18,16 @@ type Operator struct {
 	propose func(command *kv.Command, done func(kv.Result, error)) // at any member, or not at all
 	after   func(d time.Duration, f func())
 
-	first     []auth.Change // what is to be done before anything else, one after the other
+	first     []auth.Change // changes that come before all others, in this order
 	turn      int           // answers to earlier turns are ignored
 	passwords map[string]string
-	open      map[string]int // proposals of a change that are not answered
+	open      map[string]int // unanswered proposals, by change
 }
 
 // patience is how long the operator waits for an answer, at first.
 const patience = 2 * time.Second
 
-// NewOperator makes an operator who enables authentication at about a time.
+// NewOperator makes an operator. Begin starts it.
 func NewOperator(
 	rng *rand.Rand, suite *check.Suite, propose func(*kv.Command, func(kv.Result, error)), after func(time.Duration, func()),
 ) *Operator {
@@ -37,7 +37,7 @@ func NewOperator(
 	}
 }
 
-// Begin begins: it enables authentication after a while.
+// Begin makes users and roles, and enables authentication after a while.
 func (o *Operator) Begin(enable time.Duration) {
 	o.first = append(o.first, auth.Change{Kind: auth.UserAdd, User: auth.RootUser, Hash: hashOf("root")},
 		auth.Change{Kind: auth.UserGrantRole, User: auth.RootUser, Role: auth.RootRole})
@@ -61,7 +61,7 @@ func (o *Operator) Begin(enable time.Duration) {
 	})
 }
 
-// next does the first of what is to be done until it is answered, whatever the answer.
+// next proposes the first pending change until it is answered, whatever the answer.
 func (o *Operator) next() {
 	o.turn++
 	turn := o.turn
@@ -81,7 +81,7 @@ func (o *Operator) next() {
 	})
 }
 
-// do proposes a change. answered is not called if nobody answers.
+// do proposes a change. answered is not called after an error.
 func (o *Operator) do(c auth.Change, answered func()) {
 	before, what := o.suite.Permits.Newest(), fmt.Sprint(c)
 	o.open[what]++
@@ -89,7 +89,7 @@ func (o *Operator) do(c auth.Change, answered func()) {
 		if err != nil {
 			return
 		}
-		// Of two that are alike nobody could say which it was.
+		// If a second proposal of the same change is open, it is unknown which one was applied.
 		if o.open[what]--; r.Err == nil && o.open[what] == 0 {
 			o.suite.Permits.Acknowledged(before, &c)
 		}
@@ -97,7 +97,7 @@ func (o *Operator) do(c auth.Change, answered func()) {
 	})
 }
 
-// Strike makes one change that is drawn, and says which; nothing before authentication was enabled.
+// Strike makes one drawn change, and describes it; empty before authentication was enabled.
 func (o *Operator) Strike() string {
 	if len(o.first) > 0 {
 		return ""
@@ -107,7 +107,7 @@ func (o *Operator) Strike() string {
 	return fmt.Sprintf("%d %s %s %q %q", c.Kind, c.User, c.Role, c.Permission.Key, c.Permission.End)
 }
 
-// ranges are what permissions are drawn from: some meet, some overlap, some are single keys.
+// ranges are the key ranges of permissions: some touch, some overlap, some are single keys.
 var ranges = [][2]string{
 	{"k", "l"}, {"k00", "k01"}, {"k01", "k02"}, {"k00", "k02"}, {"k02", "k05"}, {"k04", "\x00"}, {"k00.000", ""},
 	{"k01.001", ""}, {"l/", "l0"}, {"l/1000.0", ""}, {"r/", "r0"}, {"r/3", "r/6"}, {"\x00", "\x00"},
@@ -158,7 +158,7 @@ func (o *Operator) password(kind auth.Kind, user string) auth.Change {
 	return auth.Change{Kind: kind, User: user, Hash: hashOf(password)}
 }
 
-// Password is what a user takes for its password: the one that was asked for last, or sometimes another.
+// Password is the password that a user takes for its own: the last requested one, or sometimes another.
 func (o *Operator) Password(user string) string {
 	if dice.Chance(o.rng, 0.1) {
 		return "p0"

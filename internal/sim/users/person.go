@@ -18,21 +18,22 @@ import (
 	"github.com/quorate/quorate/internal/sim/permits"
 )
 
-// Person acts in a user's name: by a certificate, by the token of its last login, or by nothing as long as it has none.
+// Person is a client that acts as a user: by a certificate, by the token of its last login, or without either as long as it has
+// none.
 type Person struct {
 	User        string
 	certificate bool
 	token       string
-	since       uint64 // of the password by which it logged in
-	secret      string // that signed the token
+	since       uint64 // revision of the password with which it logged in
+	secret      string // secret with which the token is signed
 
 	stale bool // its token was refused, or it has none and needs one
 }
 
-// Root is root, with a certificate.
+// Root returns the user root, with a certificate.
 func Root() *Person { return &Person{User: auth.RootUser, certificate: true} }
 
-// Limited is one of the users that the operator manages: every third by certificate.
+// Limited returns one of the users that the operator manages: every third one has a certificate.
 func Limited(number int) *Person {
 	return &Person{User: userName(number), certificate: number%3 == 2, stale: true}
 }
@@ -47,13 +48,13 @@ func userName(number int) string { return fmt.Sprintf("u%d", number%userNames) }
 
 func roleName(number int) string { return fmt.Sprintf("r%d", number%roleNames) }
 
-// MustLogin reports whether it should log in before it goes on.
+// MustLogin reports whether it should log in before its next request.
 func (p *Person) MustLogin() bool { return p != nil && p.stale && !p.certificate }
 
-// Wait makes it go on as it is, whether or not its login succeeded.
+// Wait lets it go on without another login, whether or not its last one succeeded.
 func (p *Person) Wait() { p.stale = false }
 
-// Who is in whose name it asks, for the checkers.
+// Method Who returns the user of its requests, with the credentials, for the checkers.
 func (p *Person) Who() permits.Who {
 	switch {
 	case p == nil:
@@ -78,10 +79,10 @@ func (p *Person) context(ctx context.Context) context.Context {
 	return ctx
 }
 
-// hashOf is what stands for the hash of a password.
+// hashOf returns the stand-in for the hash of a password.
 func hashOf(password string) []byte { return fmt.Appendf(nil, "$2a$04$%-53s", password) }
 
-// Answered reports whether a login had an answer that says something of the password, and which.
+// Answered reports whether the answer of a login is about the password, and whether the password was right.
 func Answered(err error) (known, ok bool) {
 	return err == nil || errors.Is(err, login.ErrFailed) || errors.Is(err, login.ErrNotEnabled), err == nil
 }

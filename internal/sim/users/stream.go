@@ -7,20 +7,20 @@ import (
 	"github.com/quorate/quorate/internal/sim/routines"
 )
 
-// Caller is who uses a stream of a native client, with what it had when it opened it.
+// Caller is the user of a native client's stream, with the credentials that it had when it opened the stream.
 type Caller struct {
 	gate  *Gate
 	as    Person
 	who   *Person
 	queue []func()
 	busy  bool
-	ctx   context.Context // of the routine that does what is in the queue
+	ctx   context.Context // of the routine that works on the queue
 }
 
-// Caller begins a stream of somebody.
+// Caller returns the Caller of a new stream of a client.
 func (g *Gate) Caller(p *Person) *Caller { return &Caller{gate: g, as: *p, who: p} }
 
-// InTurn does something after what came before it on the stream, which may wait.
+// InTurn calls f after the earlier calls on the stream, which may wait.
 func (s *Caller) InTurn(f func()) {
 	s.queue = append(s.queue, f)
 	if s.busy {
@@ -39,15 +39,15 @@ func (s *Caller) InTurn(f func()) {
 	})
 }
 
-// Permit refuses who has not logged in.
+// Permit refuses a user that has not logged in.
 func (s *Caller) Permit() error {
 	err := s.gate.control.User(s.ctx)
 	s.who.Note(err)
 	return err
 }
 
-// Unsettled reports whether the member may know of other users than those who offer.
+// Unsettled reports whether the member may know other users than the clients that make offers.
 func (s *Caller) Unsettled() bool { return s.gate.control.Unsettled(s.ctx) }
 
-// Sign puts into a command in whose name it comes.
+// Sign adds the user to a command.
 func (s *Caller) Sign(command *kv.Command) error { return s.gate.control.SignOffer(s.ctx, command) }

@@ -13,8 +13,8 @@ import (
 	"github.com/quorate/quorate/internal/sim/users"
 )
 
-// opsPerKey is how often a key is used before its slot moves on to a new one: it keeps each history short enough for
-// an exact search for a linear order.
+// opsPerKey is how often a key is used before its slot moves on to a new one: it keeps each history short enough for an exact
+// search for a linear order.
 const opsPerKey = 100
 
 // Load is all clients of a world.
@@ -59,7 +59,7 @@ func Start(world World, suite *check.Suite, mix Mix, rng *rand.Rand) *Load {
 	return l
 }
 
-// Stop lets every client finish what it is doing and begin nothing more; native clients close. Watchers go on.
+// Stop lets every client finish its operation and begin no other one; native clients close. Watchers go on.
 func (l *Load) Stop() {
 	l.stopped = true
 	for _, n := range l.natives {
@@ -71,7 +71,7 @@ func (l *Load) pause() time.Duration {
 	return time.Duration(float64(l.mix.Think) * min(-math.Log(1-l.rng.Float64()), 10))
 }
 
-// key draws a slot and returns the name that it has now.
+// key draws a slot and returns its present key.
 func (l *Load) key() string {
 	at := l.rng.IntN(len(l.slots))
 	s := &l.slots[at]
@@ -89,7 +89,7 @@ func (l *Load) retire(key string) {
 	}
 }
 
-// target draws a member that is up, or nil.
+// target draws a running member, or returns nil.
 func (l *Load) target() Target {
 	all := l.world.Targets()
 	if len(all) == 0 {
@@ -108,14 +108,14 @@ type client struct {
 	load    *Load
 	id      int
 	by      *users.Person // nil in a world without users
-	through bool          // it was answered, or rightly refused, since Load.Expect
+	through bool          // since Load.Expect, it was answered or rightly refused
 	count   int
 	target  Target
 	attempt int
 	known   map[string]kv.Revision // mod revisions seen, for compare-and-swap
 }
 
-// again plans the next operation.
+// again schedules the next operation.
 func (c *client) again() {
 	if !c.load.stopped {
 		c.load.world.After(c.load.pause(), c.next)
@@ -168,7 +168,8 @@ func (c *client) next() {
 	}
 }
 
-// propose sends a command and calls done with the answer, or with answered false: it may have happened or not.
+// propose sends a command and calls done with the answer, or with answered false: then the command may have been applied or
+// not.
 func (c *client) propose(what string, command *kv.Command, done func(r kv.Result, answered bool)) {
 	l := c.load
 	l.world.Operation(c.id, what)
@@ -207,7 +208,7 @@ func (c *client) propose(what string, command *kv.Command, done func(r kv.Result
 			l.Refused++
 			l.suite.Acks.Refused(command)
 		}
-		// The way back takes a moment, in which much can happen.
+		// The answer takes a moment to arrive, in which other events happen.
 		l.world.After(time.Duration(l.rng.IntN(1000))*time.Microsecond, func() { finish(r, err == nil) })
 	})
 	c.watch(target, life, func() bool { return over }, func() {
@@ -242,7 +243,7 @@ func (c *client) put() {
 	})
 }
 
-// wrote tells the checkers of a write of one key.
+// wrote reports a write of one key to the checkers.
 func (c *client) wrote(
 	kind check.OperationKind, key, value string, begin time.Duration, r kv.Result, answered, done bool,
 ) {
@@ -297,7 +298,7 @@ func (c *client) get() {
 	})
 }
 
-// local is a serializable read: it may be old, but it must show what was true at the revision that it reports.
+// local is a serializable read: it may be old, but it must show the state at the revision that it reports.
 func (c *client) local() {
 	key := c.load.key()
 	if c.by != nil {
@@ -308,7 +309,7 @@ func (c *client) local() {
 	c.again()
 }
 
-// show reads a key from a member's store and tells the checkers.
+// show reads a key from a member's store and reports it to the checkers.
 func (c *client) show(target Target, key string, begin time.Duration, linearizable bool) {
 	result, revision, err := target.Range(&kv.RangeOp{Key: []byte(key)})
 	if err != nil {
@@ -318,7 +319,7 @@ func (c *client) show(target Target, key string, begin time.Duration, linearizab
 	c.saw(key, begin, &result, revision, linearizable)
 }
 
-// saw tells the checkers what a read showed.
+// saw reports the result of a read to the checkers.
 func (c *client) saw(key string, begin time.Duration, result *kv.RangeResult, revision kv.Revision, linearizable bool) {
 	l := c.load
 	var got *kv.KeyValue
@@ -420,7 +421,7 @@ func (c *client) wipe() {
 	})
 }
 
-// compact forgets history up to a revision that is not too new.
+// compact compacts history up to a revision that is not too new.
 func (l *Load) compact() {
 	if l.stopped {
 		return

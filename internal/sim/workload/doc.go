@@ -1,9 +1,8 @@
-// Package workload is the clients of a simulated cluster: writers, readers, tenants of leases, watchers and one that
-// compacts.
+// Package workload has the clients of a simulated cluster: writers, readers, tenants of leases, watchers and one that compacts.
 //
-// A client does one thing at a time through one member, waits for the answer or its patience to end, and tells package
-// check what it asked, when, and what came back. Values are unique, so that the log tells what became of a write
-// without answer. Clients know nothing of consensus: they use what a Member of the API would offer.
+// A client does one operation at a time through one member, waits for the answer or the end of its patience, and reports its
+// request, the times and the answer to package check. Values are unique, so that the log shows the outcome of a write without
+// an answer. Clients know nothing of consensus: they use what a Member of the API would offer.
 //
 // Native clients choose the ids of their writes, and do what package client does, with its code (writer.go).
 //

@@ -8,18 +8,18 @@ import (
 	"github.com/quorate/quorate/internal/nativeclient"
 )
 
-// follower knows where the members are for a native client: it does in events what that of package client does in goroutines.
-// Everything is decided by nativeclient.Book. At its start it knows where the members are that there are then; whoever comes
-// later it knows from lists of members alone.
+// follower keeps the members' endpoints for a native client: it does in events what package client does in goroutines.
+// nativeclient.Book makes all decisions. At its start it knows the endpoints of the present members; it learns later members
+// only from lists of members.
 type follower struct {
 	writer *writer
 	book   *nativeclient.Book
-	// What the members say of the voters, since when, and which of them the client must find from then on.
+	// The voters as the members last reported them, since when, and which of them the client must find from then on.
 	voters      []uint64
 	votersSince time.Duration
 	chance      map[consensus.MemberID]bool
 	asking      bool
-	plans       int // looks that were planned so far: only the last one counts
+	plans       int // number of planned looks: only the last one counts
 	planned     bool
 	turn        int
 }
@@ -43,7 +43,7 @@ func (f *follower) knows(endpoint string) bool {
 	return slices.Contains(first, endpoint) || slices.Contains(others, endpoint)
 }
 
-// next returns a member at an endpoint that the client knows, or nil. Each call begins with another one.
+// next returns a member at an endpoint that the client knows, or nil. Each call begins with another endpoint.
 func (f *follower) next() Target {
 	first, others := f.book.Writes()
 	all := slices.Concat(first, others)
@@ -56,7 +56,7 @@ func (f *follower) next() Target {
 	return nil
 }
 
-// member returns a member that is up, by its id, if the client knows where it is.
+// member returns a running member by its id, if the client knows its endpoint.
 func (f *follower) member(id uint64) Target {
 	for _, endpoint := range f.book.ToMember(id, true) {
 		if t := f.writer.load.world.At(endpoint); t != nil && t.Life() != 0 && uint64(t.ID()) == id {
@@ -66,7 +66,7 @@ func (f *follower) member(id uint64) Target {
 	return nil
 }
 
-// look lists the members if they are due, and else when they are.
+// look lists the members if that is due, and else schedules the next look.
 func (f *follower) look() {
 	if f.writer.over || f.asking {
 		return
@@ -106,7 +106,7 @@ func (f *follower) refresh() {
 	f.ask(endpoints, true)
 }
 
-// ask asks at one endpoint after the other: each member first for what a quorum confirms, then for what it knows itself.
+// ask asks at one endpoint after another: each member first for a list that a quorum confirms, then for its own.
 func (f *follower) ask(endpoints []string, linearizable bool) {
 	if f.writer.over {
 		return
@@ -167,10 +167,10 @@ func (f *follower) done() {
 	f.look()
 }
 
-// chanceTakes is for how long a client has to have a connection, while nothing changes, to learn where the members are.
+// chanceTakes is how long a client must have a connection, while the voters do not change, to learn their endpoints.
 const chanceTakes = 5 * time.Second
 
-// heard notes what a member says of the voters, and which of them the client had time to learn of: those that are up.
+// heard notes the voters that a member reports, and which of them the client had time to learn: those that run.
 func (f *follower) heard(voters []uint64, upSince time.Duration) {
 	now := f.writer.load.world.Now()
 	if !slices.Equal(voters, f.voters) {
@@ -187,8 +187,8 @@ func (f *follower) heard(voters []uint64, upSince time.Duration) {
 	}
 }
 
-// Adrift returns whether a native client has no connection to a member, although one serves that it had time to learn of. One
-// whose members were all replaced in the meantime can find nobody: its user has to give it others.
+// Adrift reports whether a native client has no connection to a member, although a member serves whose endpoint it had time to
+// learn. A client whose known members were all replaced in the meantime cannot find one: its user must give it other endpoints.
 func (l *Load) Adrift() bool {
 	return slices.ContainsFunc(l.natives, func(n *native) bool {
 		w := n.writer

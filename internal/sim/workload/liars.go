@@ -8,14 +8,14 @@ import (
 	"github.com/quorate/quorate/internal/nativeclient"
 )
 
-// A liar is a native client with a key of its own that keeps no rule of the fast path: under one id it tells some voters to
-// write its key and others to write a key that an honest client uses, it leaves voters out, and its stamps and terms are
-// whatever it likes. The laws are those of the others: what they were promised is what is applied.
+// A liar is a native client with a key of its own that keeps no rule of the fast path: under one id it offers to some voters a
+// write of its own key and to others a write of a key of an honest client, it leaves voters out, and its stamps and terms are
+// arbitrary. The laws are the same: promised results are the applied ones.
 
 const (
 	firstLiar = firstNative + 500
 	liarsKey  = "liar"
-	victimKey = "victim" // no history is kept of it: anything may be written there
+	victimKey = "victim" // no history is kept of it: liars may write any value there
 )
 
 // startLiars starts the clients that lie.
@@ -32,7 +32,7 @@ func (l *Load) startLiars() {
 	}
 }
 
-// beVictim writes the key that liars write, if it is as it was seen last: so the reply says what came before.
+// beVictim writes the key that liars write, if it is unchanged since it was last seen: so the reply shows the value before.
 func (l *Load) beVictim(seen kv.Revision) {
 	t := l.target()
 	if l.stopped || t == nil {
@@ -68,7 +68,7 @@ func (l *Load) beVictim(seen kv.Revision) {
 // errNoAnswer ends the wait for an answer.
 var errNoAnswer = errors.New("sim: no answer")
 
-// lie offers one write, of which voters hear different things (told).
+// lie offers one write, in different forms to different voters (twist).
 func (n *native) lie() {
 	l := n.load
 	var call *nativeclient.Call
@@ -79,7 +79,7 @@ func (n *native) lie() {
 			l.world.After(0, n.next)
 		}
 	}
-	call, _ = n.writer.table.Add(quoratepb.Proposal_KIND_PUT, n.told(liarsKey), func() { // it fails after Close alone
+	call, _ = n.writer.table.Add(quoratepb.Proposal_KIND_PUT, n.told(liarsKey), func() { // it fails only after Close
 		l.world.After(l.pause(), end)
 	})
 	l.world.After(l.mix.Patience, func() {
@@ -95,7 +95,7 @@ func (n *native) told(key string) []byte {
 	return command.Append(nil)
 }
 
-// twist returns what a voter hears in the place of an offer, nil if it hears nothing.
+// twist returns the offer that a voter gets in place of the real one; nil: none.
 func (n *native) twist(r *quoratepb.ProposeRequest) *quoratepb.ProposeRequest {
 	rng := n.load.rng
 	due := r.Due

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	firstNative = 2000 // the trace's number of the first native client
-	// nativePatience is how many times longer than other clients a native client waits, so that nearly all of its writes are
+	firstNative = 2000 // number of the first native client in the trace
+	// nativePatience is how many times as long as other clients a native client waits, so that nearly all of its writes are
 	// answered, whatever happens.
 	nativePatience = 10
-	// nativeLife is after how many writes a native client dies, on average, and another one comes in its place.
+	// nativeLife is the mean number of writes after which a native client dies and another one replaces it.
 	nativeLife = 100
 )
 
-// native is a client that names its writes itself, as package client does, with the same code (writer).
+// native is a client that chooses the ids of its writes, as package client does, with the same code (writer).
 type native struct {
 	client
 	clock  func() time.Time
@@ -43,7 +43,7 @@ type flight struct {
 	over bool
 }
 
-// startNatives starts the native clients, and who has not got their keys.
+// startNatives starts the native clients, the liars, and the thief, which does not have their keys.
 func (l *Load) startNatives() {
 	for id := range l.mix.Natives {
 		l.natives = append(l.natives, startNative(l, id))
@@ -62,12 +62,12 @@ func startNative(l *Load, id int) *native {
 	}
 	switch {
 	case !l.mix.Direct:
-		n.far = time.Hour // it is near a member, which does that for it
+		n.far = time.Hour // a member near it makes the offers
 	case l.rng.IntN(4) == 0:
 		n.far = nativeclient.FarAway
 	}
 	n.begin()
-	for range 1 + l.rng.IntN(2) { // writes at once
+	for range 1 + l.rng.IntN(2) { // concurrent writes
 		l.world.After(l.pause(), n.next)
 	}
 	return n
@@ -78,14 +78,14 @@ func (n *native) begin() {
 	n.lives++
 	key := binary.BigEndian.AppendUint64(make([]byte, 0, quoratepb.ClientKeyBytes), uint64(1<<60+n.lives<<20+n.id-firstNative))
 	key = append(key, make([]byte, quoratepb.ClientKeyBytes-len(key))...)
-	n.owner, _ = clients.OwnerOf(key, n.load.mix.Owners) // the key is whole
+	n.owner, _ = clients.OwnerOf(key, n.load.mix.Owners) // the key has full length
 	n.writer = newWriter(n.load, n.by, key, n.clock, n.far)
 	if n.lies {
 		n.writer.twist = n.twist
 	}
 }
 
-// end ends a life: of what is not answered nobody will know. A client that is asked to retires its sessions.
+// end ends a life: the outcomes of unanswered writes stay unknown. With farewell, the client retires its sessions.
 func (n *native) end(farewell bool) {
 	n.writer.close(farewell)
 	flying := n.flying
@@ -101,7 +101,7 @@ func (n *native) again() {
 	}
 }
 
-// next writes.
+// next does the next write.
 func (n *native) next() {
 	l := n.load
 	if l.stopped {
@@ -140,7 +140,7 @@ func (n *native) put() {
 	})
 }
 
-// swap must be told that it succeeded if it did, also by a member that was asked a second time.
+// swap is a compare-and-swap. It must be answered with success if it succeeded, also by a member that was asked a second time.
 func (n *native) swap() {
 	l, key, value, begin := n.load, n.load.key(), n.value(), n.load.world.Now()
 	expect := n.known[key]
@@ -172,7 +172,7 @@ func (n *native) acknowledged(key string, value []byte, begin time.Duration, r k
 	l.suite.Wrote(begin, l.world.Now(), r.Revision, key, true)
 }
 
-// write writes until it has an answer, or for long. done is not called if it is known that nothing happened.
+// write sends a write until it has an answer, or for a long time. done is not called if it is certain that nothing happened.
 func (n *native) write(what string, command *kv.Command, done func(r kv.Result, answered bool)) {
 	l := n.load
 	l.Ops++
@@ -187,7 +187,7 @@ func (n *native) write(what string, command *kv.Command, done func(r kv.Result, 
 		n.again()
 	}
 	owner := n.owner
-	f.call, _ = n.writer.table.Add(quoratepb.Proposal_KIND_PUT, command.Append(nil), func() { // it fails after Close alone
+	f.call, _ = n.writer.table.Add(quoratepb.Proposal_KIND_PUT, command.Append(nil), func() { // it fails only after Close
 		n.decided(f.call, owner)
 		l.world.After(time.Duration(l.rng.IntN(1000))*time.Microsecond, func() { f.end(true) })
 	})
@@ -206,7 +206,7 @@ func (n *native) write(what string, command *kv.Command, done func(r kv.Result, 
 	})
 }
 
-// decided tells the checkers of a write that was decided, and is perhaps applied nowhere yet.
+// decided reports to the checkers a write that was decided, and may not be applied anywhere yet.
 func (n *native) decided(c *nativeclient.Call, owner clients.Owner) {
 	if c.Decided == nil {
 		return
@@ -217,7 +217,7 @@ func (n *native) decided(c *nativeclient.Call, owner clients.Owner) {
 	n.load.Direct++
 }
 
-// ended takes what came of a write.
+// ended handles the outcome of a write.
 func (n *native) ended(c *nativeclient.Call, command *kv.Command, answered bool, done func(r kv.Result, answered bool)) {
 	l := n.load
 	var r kv.Result
@@ -250,15 +250,15 @@ func (n *native) ended(c *nativeclient.Call, command *kv.Command, answered bool,
 	done(r, answered)
 }
 
-// thiefPauses is how many times longer a thief pauses than other clients.
+// thiefPauses is how many times as long as other clients a thief pauses.
 const thiefPauses = 4
 
-// thief is a client that knows the ids of other clients, their sessions and how far they have numbered their writes, as
-// anybody may who reads logs. It does not have their keys, and makes keys of their ids.
+// thief is a client that knows the ids of other clients, their sessions and the numbers of their writes, as every reader of
+// logs does. It does not have their keys, and makes keys of their ids.
 type thief struct{ load *Load }
 
-// next tries to write in the place of a client's next write. If that succeeds, the client will be told that its own write
-// is done, which nobody has applied.
+// next tries to write in place of a client's next write. If that succeeds, the client learns that its own write is done,
+// although no member has applied it.
 func (t *thief) next() {
 	l := t.load
 	if l.stopped {

@@ -10,8 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/users"
 )
 
-// person is in whose name a client acts: the first ones in root's, the others in those of limited users. nil in a world without
-// users.
+// person returns the user of a client: root for number 0, a limited user for the others; nil in a world without users.
 func (l *Load) person(number int) *users.Person {
 	switch {
 	case l.mix.Users == nil:
@@ -22,7 +21,7 @@ func (l *Load) person(number int) *users.Person {
 	return users.Limited(number)
 }
 
-// judge tells the checkers what became of what somebody asked for, and reports whether it was refused for want of permission:
+// judge reports the outcome of a request to the checkers, and reports whether the request was refused for lack of a permission:
 // then it has not happened, and never will.
 func (c *client) judge(since int, who *permits.Who, command *kv.Command, r *kv.Result, err error) (denied bool) {
 	var early *users.Refusal
@@ -54,8 +53,8 @@ func (l *Load) Expect() {
 	}
 }
 
-// Stuck returns a client that acts in somebody's name and was neither answered nor rightly refused since Expect. Native clients
-// wait for what they asked long before, and are left out.
+// Stuck returns a client that acts as a user and was neither answered nor rightly refused since Expect. Native clients are left
+// out: they may still wait for requests from long before.
 func (l *Load) Stuck() (who string, stuck bool) {
 	for _, c := range l.clients {
 		if c.by != nil && !c.through {
@@ -65,7 +64,7 @@ func (l *Load) Stuck() (who string, stuck bool) {
 	return "", false
 }
 
-// logIn logs in by the password that the client takes for its user's.
+// logIn logs in with the password that the client takes for its user's.
 func (c *client) logIn(then func()) {
 	l, target := c.load, c.target
 	password := l.mix.Users.Password(c.by.User)
@@ -87,7 +86,7 @@ func (c *client) logIn(then func()) {
 	c.watch(target, life, func() bool { return over }, finish)
 }
 
-// getBy reads a key in somebody's name; of three times once together with another one, in a transaction that only reads.
+// getBy reads a key as a user; one time in three together with another key, in a transaction that only reads.
 func (c *client) getBy(key string, linearizable bool) {
 	l, target, begin, who := c.load, c.target, c.load.world.Now(), c.by.Who()
 	if l.rng.IntN(3) == 0 {
@@ -116,8 +115,7 @@ func (c *client) readTxnBy(one, two string, linearizable bool) {
 	}, func(since int, refused error) { l.suite.Permits.ToldReadTxn(since, &who, op, refused) })
 }
 
-// readBy asks for a read, and has its outcome judged: by told whether it was rightly refused or permitted, by show what it
-// showed.
+// readBy starts a read and judges its outcome: told judges the permission or refusal, show the result.
 func (c *client) readBy(linearizable bool, ask func(done func(err error, show func())), told func(since int, refused error)) {
 	l, target := c.load, c.target
 	since := l.suite.Permits.Present()

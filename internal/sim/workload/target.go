@@ -13,26 +13,26 @@ import (
 	"github.com/quorate/quorate/internal/sim/users"
 )
 
-// Target is a member as a client sees it. Callbacks come at most once, never from inside the call; a member that
-// crashes calls nobody back, but Life changes.
+// Target is a member as a client sees it. Callbacks come at most once, never from inside the call; a member that crashes calls
+// none of them, but Life changes.
 type Target interface {
 	// Life is zero while the member is down, and different after each start.
 	Life() int
-	// Propose proposes in somebody's name; nil: the world has no users. A *users.Refusal is the error of what was not proposed.
+	// Propose proposes as a user; nil: the world has no users. The error is a *users.Refusal if nothing was proposed.
 	Propose(by *users.Person, command *kv.Command, done func(kv.Result, error)) (abandon func())
-	// Stream opens the stream of a native client that shows its key. hear is called with each message of the member, broke
-	// once if the stream breaks, which the client need not notice.
+	// Stream opens the stream of a native client that shows its key. hear is called with each message of the member, broke once
+	// if the stream breaks, which the client need not notice.
 	Stream(by *users.Person, key []byte, hear func(*quoratepb.ProposeResponse), broke func()) Stream
 	ID() consensus.MemberID
-	// Endpoint is where the member serves clients.
+	// Endpoint is the client endpoint of the member.
 	Endpoint() string
-	// List lists the members of the cluster: with what a quorum confirms if it is linearizable. It may never be answered.
+	// List lists the members of the cluster: confirmed by a quorum if it is linearizable. It may never be answered.
 	List(linearizable bool, done func(cluster uint64, members []nativeclient.Place))
 	Read(done func())
 	Range(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error)
-	// RangeBy is a Range in somebody's name, after a Read if it is linearizable. It takes a moment.
+	// RangeBy is a Range as a user, after a Read if it is linearizable. It takes a moment.
 	RangeBy(by *users.Person, op *kv.RangeOp, linearizable bool, done func(kv.RangeResult, kv.Revision, error))
-	// ReadTxnBy is RangeBy for a transaction of ranges alone.
+	// ReadTxnBy is RangeBy for a transaction of ranges only.
 	ReadTxnBy(by *users.Person, op *kv.TxnOp, linearizable bool, done func([]kv.RangeResult, kv.Revision, error))
 	LogIn(by *users.Person, password string, done func(hash string, err error))
 	Renew(by *users.Person, id kv.LeaseID, done func(ttlSeconds int64, err error))
@@ -45,12 +45,12 @@ type Stream interface {
 	Close()
 }
 
-// World is what clients need of theirs.
+// World is the port of the clients to their world.
 type World interface {
 	Now() time.Duration
 	After(d time.Duration, f func())
 	Targets() []Target
-	// At returns who is at an endpoint; nil: nobody.
+	// At returns the member at an endpoint, or nil.
 	At(endpoint string) Target
 	// Clock is the clock of a native client's machine, which may be wrong.
 	Clock(client int) func() time.Time
@@ -59,19 +59,19 @@ type World interface {
 	Answer(client int, ok bool, revision kv.Revision)
 }
 
-// Mix says how many clients there are and what they like to do. The weights are relative.
+// Mix says how many clients there are and how often they do what. The weights are relative.
 type Mix struct {
 	Clients, Tenants, Watchers int
-	Natives                    int  // clients that name their writes themselves
+	Natives                    int  // clients that choose the ids of their writes
 	Liars                      int  // native clients that lie to voters
-	Thief                      bool // somebody writes in their sessions, and does not have their keys
+	Thief                      bool // a client without their keys writes in their sessions
 	Owners                     clients.Faults
-	Direct                     bool        // they offer their writes to all voters by themselves
+	Direct                     bool        // they offer their writes to all voters themselves
 	Tally                      tally.Rules // by which they count
-	Stays                      bool        // a negative control: they believe the endpoints that they were given for ever
+	Stays                      bool        // a negative control: they use only the endpoints that they were given
 	Readers                    int         // of the clients, those that only read and stay with their member
 	Keys                       int
-	Bulk                       int           // bytes of some values; zero: all are small
+	Bulk                       int           // size of some values in bytes; zero: all are small
 	Think                      time.Duration // mean pause between two operations
 	Patience                   time.Duration
 	Put, Get, Local            int // Local is a serializable read

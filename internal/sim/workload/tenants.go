@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/users"
 )
 
-// tenant takes a lease, hangs keys on it, keeps it alive for a while, and then revokes it or lets it end.
+// tenant takes a lease, attaches keys to it, keeps it alive for a while, and then revokes it or lets it expire.
 type tenant struct {
 	load     *Load
 	id       int
@@ -100,7 +100,7 @@ func (t *tenant) keep() {
 	})
 }
 
-// end revokes one lease in three; the others run out by themselves.
+// end revokes one lease in three; the others expire.
 func (t *tenant) end() {
 	l := t.load
 	if target := l.target(); target != nil && l.rng.IntN(3) == 0 {

@@ -32,7 +32,7 @@ var over = func() context.Context {
 	return ctx
 }()
 
-// startWatcher begins a watch of everything, of one prefix, of one slot's keys, or of the keys that hang on leases.
+// startWatcher begins a watch of everything, of one prefix, of one slot's keys, or of the keys that are attached to leases.
 func (l *Load) startWatcher(id int) {
 	w := &watcher{load: l, slow: time.Duration(5+l.rng.IntN(200)) * time.Millisecond}
 	if l.rng.IntN(4) == 0 {
@@ -54,7 +54,7 @@ func (l *Load) startWatcher(id int) {
 	l.world.After(l.pause(), w.poll)
 }
 
-// poll reads what has arrived.
+// poll reads the events that have arrived.
 func (w *watcher) poll() {
 	l := w.load
 	l.world.After(w.slow, w.poll)
@@ -104,7 +104,7 @@ func (w *watcher) connect() bool {
 	return ok
 }
 
-// take tells the checker what a response says; false means that the stream is over.
+// take reports a response to the checker; false means that the stream is over.
 func (w *watcher) take(r *watch.Response) bool {
 	switch {
 	case r.Canceled:
@@ -129,7 +129,7 @@ func (w *watcher) take(r *watch.Response) bool {
 	return true
 }
 
-// CaughtUp reports whether every watcher has seen everything up to a revision that its range has.
+// CaughtUp reports whether every watcher has seen all changes of its range up to a revision.
 func (l *Load) CaughtUp(revision kv.Revision) bool {
 	for _, w := range l.watched {
 		if !w.seen.HasSeen(revision) {

@@ -13,29 +13,29 @@ import (
 // One offer in so many is lost on the way to the leader, or to a voter, with the stream.
 const leaderMissed, voterMissed = 12, 30
 
-// writer has the streams of a native client: it does in events what package client does in goroutines. Everything is decided
-// by nativeclient.Table.
+// writer has the streams of a native client: it does in events what package client does in goroutines. nativeclient.Table makes
+// all decisions.
 type writer struct {
 	load   *Load
 	by     *users.Person // nil in a world without users
 	table  *nativeclient.Table
 	clock  func() time.Time
-	far    time.Duration // from which round trip on it offers writes itself
+	far    time.Duration // round trip from which on it offers writes itself
 	follow *follower
 	link   *memberStream            // nil while there is none
 	voters map[uint64]*memberStream // by member
 	opened uint64                   // streams to voters so far
-	// twist returns what a voter hears of an offer in its place, or nothing; nil: the client is honest.
+	// twist returns the offer that a voter gets in place of the real one, or nil; nil: the client is honest.
 	twist func(r *quoratepb.ProposeRequest) *quoratepb.ProposeRequest
 
 	planned, retries, over bool
-	last                   *quoratepb.Proposal // the last one that left
+	last                   *quoratepb.Proposal // the last one sent
 }
 
-// memberStream is a stream to one member: the link, or one for offers to a voter.
+// memberStream is a stream to one member: the link, or a stream for offers to a voter.
 type memberStream struct {
 	w          *writer
-	id         uint64 // in the table; zero: the link
+	id         uint64 // id in the table; zero: the link
 	member     uint64
 	endpoint   string
 	since      time.Duration // when it was opened
@@ -43,7 +43,7 @@ type memberStream struct {
 	conn       Stream
 	up, over   bool
 	roundTrip  nativeclient.RoundTrip
-	heard      time.Duration // when something was heard last
+	heard      time.Duration // last contact
 	leaderless time.Duration // since when the member knows no leader; zero: it knows one
 }
 
@@ -57,7 +57,7 @@ func newWriter(l *Load, by *users.Person, key []byte, clock func() time.Time, fa
 	return w
 }
 
-// wake makes the writer look soon what there is to send.
+// wake makes the writer look soon for writes to send.
 func (w *writer) wake() {
 	if !w.planned && !w.over {
 		w.planned = true
@@ -65,7 +65,7 @@ func (w *writer) wake() {
 	}
 }
 
-// pass sends what there is to send: as offers to all voters where possible, and the rest over the link.
+// pass sends the pending writes: as offers to all voters where possible, and the others over the link.
 func (w *writer) pass() {
 	w.planned = false
 	switch {
@@ -106,7 +106,7 @@ func (w *writer) connect() {
 		return
 	}
 	w.follow.broken()
-	w.load.world.After(nativeclient.MaxBackoff, w.wake) // nobody is up
+	w.load.world.After(nativeclient.MaxBackoff, w.wake) // no member runs
 }
 
 func (w *writer) open(t Target, id uint64) *memberStream {
@@ -118,7 +118,7 @@ func (w *writer) open(t Target, id uint64) *memberStream {
 	return s
 }
 
-// update opens streams to all voters if offers are worth it, and closes the others.
+// update opens streams to the voters that are to get offers, and closes the others.
 func (w *writer) update() {
 	wanted := w.table.Voters(w.link.roundTrip.Distance(), w.far)
 	for _, id := range slices.Sorted(maps.Keys(w.voters)) {
@@ -138,7 +138,7 @@ func (w *writer) update() {
 	}
 }
 
-// present is what can be said of the streams to voters.
+// present is the state of the streams to voters.
 func (w *writer) present() map[uint64]nativeclient.Stream {
 	streams := map[uint64]nativeclient.Stream{}
 	for id, s := range w.voters {
@@ -149,7 +149,7 @@ func (w *writer) present() map[uint64]nativeclient.Stream {
 	return streams
 }
 
-// offer sends an offer, of which something may be lost.
+// offer sends an offer, parts of which may be lost.
 func (w *writer) offer(o *nativeclient.Offer) {
 	w.note(o.Proposals.Proposals)
 	for _, id := range o.Others {
@@ -267,7 +267,7 @@ func (s *memberStream) lost() {
 	})
 }
 
-// close ends the client, which retires its sessions if it is asked to.
+// close ends the client. With farewell, the client retires its sessions.
 func (w *writer) close(farewell bool) {
 	if farewell && w.link != nil && w.link.up && !w.link.over {
 		if r := w.table.Farewell(); r != nil {

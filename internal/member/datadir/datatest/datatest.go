@@ -18,7 +18,7 @@ import (
 // Options place a member's data on a new file system in memory.
 func Options() datadir.Options { return OptionsIn(vfs.NewMem(), "data") }
 
-// OptionsIn places a member's data on a file system that others may share.
+// OptionsIn places a member's data on a file system that other members may share.
 func OptionsIn(fs vfs.FS, dir string) datadir.Options {
 	return datadir.Options{
 		FS: fs, Dir: dir, Logger: slog.New(slog.DiscardHandler),
@@ -71,7 +71,7 @@ func Puts(from consensus.Index, count int, term consensus.Term) []consensus.Entr
 	return entries
 }
 
-// Receive puts a snapshot of another member's state into the place where received ones lie.
+// Receive puts a snapshot of another member's state where received snapshots lie, and returns its directory.
 func Receive(t *testing.T, options datadir.Options, from *datadir.Data) string {
 	t.Helper()
 	const built = "built"

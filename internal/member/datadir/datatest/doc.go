@@ -1,4 +1,4 @@
-// Package datatest makes data directories in memory for tests, of a member of a small cluster, and what may be in them.
+// Package datatest makes, for tests, data directories in memory of a member of a small cluster, and their contents.
 //
-// It is used by tests only. Whatever goes wrong ends the test.
+// It is used by tests only. Any error fails the test.
 package datatest
