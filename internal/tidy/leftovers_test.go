@@ -46,6 +46,27 @@ func checkSleeps(r *tree) []string {
 	return p
 }
 
+// TestCallContexts keeps the contexts of calls to package incoming: gRPC's function hides nothing that its own has set below, so
+// that an inner call would have the token of the outer one.
+func TestCallContexts(t *testing.T) { check(t, checkCallContexts) }
+
+func checkCallContexts(r *tree) []string {
+	var p report
+	for i := range r.files {
+		f := &r.files[i]
+		if f.test || f.dir == "internal/rpc/incoming" {
+			continue
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && selects(call.Fun, "metadata", "NewIncomingContext") {
+				p.addf("%s: the metadata of a call from outside stays visible below: use incoming.NewContext", r.at(n))
+			}
+			return true
+		})
+	}
+	return p
+}
+
 // selects reports whether an expression is name of a package.
 func selects(e ast.Expr, pkg, name string) bool {
 	s, ok := e.(*ast.SelectorExpr)

@@ -54,7 +54,7 @@ type simple struct {
 }
 
 func newSimple(ttl time.Duration, useBytes int64, clock env.Clock) *simple {
-	return &simple{ttl: ttl, clock: clock, uses: newUses(ttl, useBytes)}
+	return &simple{ttl: ttl, clock: clock, uses: newUses(ttl, useBytes, clock.Now())}
 }
 
 func (s *simple) issue(state *auth.State, u *auth.User) (string, error) {
@@ -68,17 +68,25 @@ func (s *simple) issue(state *auth.State, u *auth.User) (string, error) {
 }
 
 func (s *simple) check(state *auth.State, token string) (auth.Credentials, bool) {
-	secret, now := state.Secret(), s.clock.Now()
-	by, known := s.uses.again(secret, token, now)
+	now := s.clock.Now()
+	by, known := s.uses.find(state.Secret(), token, now)
+	var c claim
 	if !known {
-		c, ok := readClaim(token)
-		by = auth.Credentials{User: c.user, Revision: c.since}
-		if !ok || len(secret) < minSecretBytes || !c.signed(secret, token) || !s.uses.first(secret, token, by, c.issued, now) {
+		var signed bool
+		if c, signed = readClaim(state.Secret(), token); !signed {
 			return auth.Credentials{}, false
 		}
+		by = auth.Credentials{User: c.user, Revision: c.since}
 	}
 	u, ok := state.User(by.User)
-	return by, ok && u.Since == by.Revision
+	if !ok || u.Since != by.Revision {
+		return auth.Credentials{}, false
+	}
+	if known {
+		s.uses.again(token, now)
+		return by, true
+	}
+	return by, s.uses.first(state.Secret(), token, by, c.issued, now)
 }
 
 func (*simple) quick() bool { return true }
@@ -93,18 +101,16 @@ func (c *claim) sign(secret []byte) string {
 	return base64.RawURLEncoding.EncodeToString(append(raw, mac(secret, raw)...))
 }
 
-// signed reports whether a token says c, is signed with the secret, and is written as sign writes it.
-func (c *claim) signed(secret []byte, token string) bool {
-	return hmac.Equal([]byte(c.sign(secret)), []byte(token))
-}
-
-// readClaim returns what a token says. It does not look at the signature.
-func readClaim(token string) (c claim, ok bool) {
+// readClaim returns what a token says if it is signed with the secret, and written as sign writes it.
+func readClaim(secret []byte, token string) (c claim, ok bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil || len(raw) < fixedBytes+sha256.Size || raw[0] != simpleVersion {
+	if err != nil || len(raw) < fixedBytes+sha256.Size || len(secret) < minSecretBytes {
 		return claim{}, false
 	}
-	signed := raw[:len(raw)-sha256.Size]
+	signed, sum := raw[:len(raw)-sha256.Size], raw[len(raw)-sha256.Size:]
+	if !hmac.Equal(sum, mac(secret, signed)) || signed[0] != simpleVersion {
+		return claim{}, false
+	}
 	c.issued = time.UnixMilli(int64(binary.BigEndian.Uint64(signed[1:])))
 	copy(c.id[:], signed[9:])
 	since, n := binary.Uvarint(signed[fixedBytes:])
@@ -112,7 +118,7 @@ func readClaim(token string) (c claim, ok bool) {
 		return claim{}, false
 	}
 	c.since, c.user = since, string(signed[fixedBytes+n:])
-	return c, true
+	return c, c.sign(secret) == token
 }
 
 func mac(secret, raw []byte) []byte {

@@ -7,9 +7,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/auth/login"
+	"github.com/quorate/quorate/internal/base/env"
 )
 
 func TestLogin_Authenticate_simple(t *testing.T) {
@@ -92,6 +94,67 @@ func TestLogin_Authenticate_expiry(t *testing.T) {
 	unused := tokenOf(t, l, s)
 	clock.turn(ttl + time.Millisecond)
 	wantInvalid(t, l, s, unused)
+}
+
+// steppedClock is the clock of a machine: it may be set, and its monotonic reading goes on.
+type steppedClock struct {
+	env.WallClock
+	set, passed time.Duration
+}
+
+var begun = time.Now()
+
+func (c *steppedClock) Now() time.Time {
+	now := begun.Add(c.passed) // moves both readings
+	parts := (*struct {
+		wall uint64 // seconds from bit 30 on
+		mono int64
+		loc  *time.Location
+	})(unsafe.Pointer(&now))
+	parts.wall += uint64(int64(c.set/time.Second)) << 30
+	return now
+}
+
+// Ensure that the time since the last use of a token is what has passed, also when the clock of the machine is set meanwhile.
+func TestLogin_Authenticate_clockIsSet(t *testing.T) {
+	const ttl = time.Minute
+	clock, s := &steppedClock{set: 10 * time.Hour}, newState(t)
+	l := open(t, login.Options{TTL: ttl, Clock: clock})
+	early := tokenOf(t, l, s)
+	wantUser(t, l, s, early)
+	clock.set = 0
+	late := tokenOf(t, l, s)
+	wantUser(t, l, s, late)
+	clock.passed += 9 * time.Hour
+	wantInvalid(t, l, s, late)
+	wantInvalid(t, l, s, early)
+
+	used := tokenOf(t, l, s)
+	wantUser(t, l, s, used)
+	clock.passed += time.Second
+	clock.set += 2 * ttl
+	wantUser(t, l, s, used)
+}
+
+// Ensure that a token that is void takes no place, and that one which is remembered does not stay young by being refused.
+func TestLogin_Authenticate_voidUses(t *testing.T) {
+	const ttl = time.Minute
+	clock, s := newClock(), newState(t)
+	l := open(t, login.Options{TTL: ttl, Clock: clock})
+	used, unused := tokenOf(t, l, s), tokenOf(t, l, s)
+	wantUser(t, l, s, used)
+	gone := apply(t, s, auth.Change{Kind: auth.UserDelete, User: "alice"})
+	wantInvalid(t, l, gone, unused)
+	if got := l.Stats().Used; got != 1 {
+		t.Errorf("%d uses are remembered, want that of one token", got)
+	}
+	clock.turn(ttl)
+	wantInvalid(t, l, gone, used)
+	clock.turn(time.Second)
+	wantInvalid(t, l, gone, used)
+	if got := l.Stats().Used; got != 0 {
+		t.Errorf("%d uses of void tokens are remembered", got)
+	}
 }
 
 func TestLogin_Authenticate_defaultTTL(t *testing.T) {

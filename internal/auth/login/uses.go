@@ -13,7 +13,7 @@ import (
 // maxUseBytes bounds what is remembered of tokens: useBytes and the text of each. Options.UseBytes may be less.
 const (
 	maxUseBytes = 8 << 20
-	useBytes    = 128
+	useBytes    = 176
 )
 
 // tokenID tells a simple token from all others.
@@ -23,8 +23,9 @@ type tokenID [16]byte
 // counts as never used. All that it remembers were signed with one secret, so that the signature of a token is checked at its
 // first use only.
 type uses struct {
-	ttl  time.Duration
-	most int64 // bytes
+	ttl   time.Duration
+	most  int64     // bytes
+	begun time.Time // with its monotonic reading, so that the machine's clock may be set
 
 	mu     sync.Mutex
 	secret []byte
@@ -36,7 +37,7 @@ type uses struct {
 type use struct {
 	token string
 	by    auth.Credentials
-	at    int64 // nanoseconds since 1970
+	at    time.Duration // after uses.begun
 	place linked.Place[use]
 }
 
@@ -44,26 +45,34 @@ type use struct {
 func (u *use) size() int64 { return int64(useBytes + len(u.token) + len(u.by.User)) }
 
 // newUses returns uses that take so many bytes, at most maxUseBytes, which zero is.
-func newUses(ttl time.Duration, most int64) *uses {
+func newUses(ttl time.Duration, most int64, now time.Time) *uses {
 	if most <= 0 || most > maxUseBytes {
 		most = maxUseBytes
 	}
-	return &uses{ttl: ttl, most: most, last: map[string]*use{}}
+	return &uses{ttl: ttl, most: most, begun: now, last: map[string]*use{}}
 }
 
-// again returns whose token it is if it is remembered, and notes that it was used now.
-func (u *uses) again(secret []byte, token string, now time.Time) (by auth.Credentials, known bool) {
+// find returns whose token it is if it is remembered.
+func (u *uses) find(secret []byte, token string, now time.Time) (by auth.Credentials, known bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for oldest := u.order.First(); oldest != nil && now.UnixNano()-oldest.at > int64(u.ttl); oldest = u.order.First() {
+	for oldest := u.order.First(); oldest != nil && now.Sub(u.begun)-oldest.at > u.ttl; oldest = u.order.First() {
 		u.forget(oldest)
 	}
 	one := u.last[token]
 	if one == nil || !bytes.Equal(u.secret, secret) {
 		return auth.Credentials{}, false
 	}
-	u.note(one, now)
 	return one.by, true
+}
+
+// again notes that a token that was found was used now. It may have been forgotten meanwhile.
+func (u *uses) again(token string, now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if one := u.last[token]; one != nil {
+		u.note(one, now)
+	}
 }
 
 // first reports whether a token that is signed and not remembered may be used now, and remembers it. The clocks of members
@@ -92,7 +101,7 @@ func (u *uses) first(secret []byte, token string, by auth.Credentials, issued, n
 
 // note makes a use the last one.
 func (u *uses) note(one *use, now time.Time) {
-	one.at = now.UnixNano()
+	one.at = now.Sub(u.begun)
 	one.place.Remove()
 	u.order.PushBack(&one.place, one)
 }

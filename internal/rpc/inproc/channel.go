@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/quorate/quorate/internal/rpc/incoming"
 )
 
 // Options of New.
@@ -86,7 +88,7 @@ func (c *Channel) Invoke(ctx context.Context, method string, args, reply any, op
 func serverContext(ctx context.Context, method string) (context.Context, *transport) {
 	sent, _ := metadata.FromOutgoingContext(ctx)
 	t := &transport{method: method}
-	ctx = metadata.NewOutgoingContext(metadata.NewIncomingContext(ctx, sent), nil)
+	ctx = metadata.NewOutgoingContext(incoming.NewContext(ctx, sent), nil)
 	ctx = With(ctx, nil) // what the service calls itself is its own
 	return grpc.NewContextWithServerTransportStream(ctx, t), t
 }

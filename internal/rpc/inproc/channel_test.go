@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/rpc/incoming"
 	"github.com/quorate/quorate/internal/rpc/inproc"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
@@ -31,7 +32,7 @@ func (s *service) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest) (*pb.
 	if from, ok := peer.FromContext(ctx); ok {
 		s.from = from.Addr.String()
 	}
-	s.secret = metadata.ValueFromIncomingContext(ctx, "secret")[0]
+	s.secret, _ = incoming.First(ctx, "secret")
 	r.ID++
 	return &pb.LeaseGrantResponse{ID: r.ID}, grpc.SetHeader(ctx, metadata.Pairs("h", "v"))
 }
@@ -74,7 +75,7 @@ func newChannel(t *testing.T) (pb.LeaseClient, *service) {
 func TestChannel_Invoke(t *testing.T) {
 	client, s := newChannel(t)
 	ctx := peer.NewContext(context.Background(), &peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 1}})
-	ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("secret", "received"))
+	ctx = incoming.NewContext(ctx, metadata.Pairs("secret", "received"))
 	ctx = metadata.NewOutgoingContext(ctx, metadata.Pairs("secret", "sent"))
 	request, header := &pb.LeaseGrantRequest{ID: 1}, metadata.MD{}
 	granted, err := client.LeaseGrant(ctx, request, grpc.Header(&header))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/auth/login"
+	"github.com/quorate/quorate/internal/rpc/incoming"
 	"github.com/quorate/quorate/internal/sim/permits"
 )
 
@@ -74,7 +75,7 @@ func (p *Person) context(ctx context.Context) context.Context {
 		info := credentials.TLSInfo{State: tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{leaf}}}}
 		return peer.NewContext(ctx, &peer.Peer{AuthInfo: info})
 	case p.token != "":
-		return metadata.NewIncomingContext(ctx, metadata.Pairs(rpctypes.TokenFieldNameGRPC, p.token))
+		return incoming.NewContext(ctx, metadata.Pairs(rpctypes.TokenFieldNameGRPC, p.token))
 	}
 	return ctx
 }
