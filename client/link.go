@@ -7,7 +7,6 @@ import (
 	"math"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -16,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/base/monotime"
 	"github.com/quorate/quorate/internal/nativeclient"
 )
 
@@ -36,7 +36,7 @@ type link struct {
 	cancel   context.CancelFunc
 	status   *quoratepb.MemberStatus
 
-	leaderless atomic.Int64 // since when the member knows no leader, in Unix nanoseconds; zero if it knows one
+	leaderless monotime.Atomic // since when the member knows no leader; unset if it knows one
 	received   chan struct{}
 
 	mu        sync.Mutex
@@ -287,16 +287,16 @@ func (l *link) noteStatus(s *quoratepb.MemberStatus) {
 	l.w.table.with(func(t *nativeclient.Table) { t.NoteStatus(s) })
 	switch {
 	case s.Leader != 0:
-		l.leaderless.Store(0)
-	case l.leaderless.Load() == 0:
-		l.leaderless.Store(time.Now().UnixNano())
+		l.leaderless.Unset()
+	default:
+		l.leaderless.SetIfUnset(time.Now())
 	}
 }
 
 // lostLeader reports whether the member has known no leader for so long that another member should be tried.
 func (l *link) lostLeader() bool {
-	since := l.leaderless.Load()
-	return since != 0 && time.Since(time.Unix(0, since)) > nativeclient.LeaderlessAfter
+	since, leaderless := l.leaderless.Get()
+	return leaderless && time.Since(since) > nativeclient.LeaderlessAfter
 }
 
 // leave retires the sessions and waits, for farewellTime at most, until the member has received that.

@@ -21,6 +21,7 @@ var layers = []struct {
 	{"internal/base/level", 0, "level"},
 	{"internal/base/linked", 0, "linked"},
 	{"internal/base/logpace", 0, "logpace"},
+	{"internal/base/monotime", 0, "monotime"},
 	{"internal/base/reload", 0, "reload"},
 	{"internal/base/testnet", 0, "testnet"},
 	{"internal/base/tlsconn", 0, "tlsconn"},
@@ -28,7 +29,6 @@ var layers = []struct {
 	{"internal/config", 0, "config"},
 	{"internal/limits/memory", 0, "memory"},
 	{"internal/rpc/h2", 0, "h2"},
-	{"internal/server/tracing", 0, "tracing"}, // spans of calls, for a collector
 	{"internal/auth", 1, "values"},
 	{"internal/base/env", 1, "env"},
 	{"internal/base/tlsfiles", 1, "tlsfiles"},
@@ -38,6 +38,7 @@ var layers = []struct {
 	{"internal/kv", 1, "values"},
 	{"internal/limits/admission", 1, "admission"},
 	{"internal/server/discovery", 1, "discovery"},
+	{"internal/server/tracing", 1, "tracing"}, // spans of calls, for a collector
 	{"internal/auth/", 2, "auth"},
 	{"internal/consensus/", 2, "consensus"},
 	{"internal/member/watchdog", 2, "watchdog"},
@@ -112,7 +113,7 @@ func checkLayers(r *tree) []string {
 
 // clientImports are the internal packages that the native client uses, so that proposals are counted and offered by one code.
 var clientImports = []string{
-	"internal/consensus", "internal/consensus/quorum", "internal/consensus/tally", "internal/member/offers", "internal/nativeclient",
+	"internal/base/monotime", "internal/consensus", "internal/consensus/quorum", "internal/consensus/tally", "internal/member/offers", "internal/nativeclient",
 }
 
 // TestGroups keeps consensus and kv apart: neither imports the other, but for the value types of package consensus.

@@ -2,6 +2,7 @@ package tidy_test
 
 import (
 	"go/ast"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -60,6 +61,35 @@ func checkCallContexts(r *tree) []string {
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
 			if call, ok := n.(*ast.CallExpr); ok && selects(call.Fun, "metadata", "NewIncomingContext") {
 				p.addf("%s: the metadata of a call from outside stays visible below: use incoming.NewContext", r.at(n))
+			}
+			return true
+		})
+	}
+	return p
+}
+
+// wallClocks are the files that send or compare what a clock shows, because members and clients compare their clocks: stamps of the
+// fast path.
+var wallClocks = []string{
+	"internal/member/offers/stamps.go", "internal/member/offers/deadline.go", "internal/nativeclient/roundtrip.go",
+	"internal/rpc/writerapi/send.go",
+}
+
+// TestWallClock refuses times in Unix nanoseconds: an operator or NTP may set the clock of a machine, and what has passed since such
+// a time is then anything.
+func TestWallClock(t *testing.T) { check(t, checkWallClock) }
+
+func checkWallClock(r *tree) []string {
+	var p report
+	for i := range r.files {
+		f := &r.files[i]
+		product := strings.HasPrefix(f.dir, "internal/") && !strings.HasPrefix(f.dir, "internal/sim") || f.dir == "client"
+		if f.test || !product || slices.Contains(wallClocks, f.path) {
+			continue
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "UnixNano" {
+				p.addf("%s: the clock may be set: keep a time.Time, or a monotime.Atomic", r.at(n))
 			}
 			return true
 		})

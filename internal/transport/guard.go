@@ -290,7 +290,8 @@ func (t *Transport) otherLives(c *identity.Claim) (others []voice) {
 	defer t.mu.Unlock()
 	for _, kind := range []streamKind{streamOrdered, streamExpress} {
 		if in := t.incoming[streamKey{from: c.Member, kind: kind}]; in != nil {
-			add(voice{in.claim, time.Unix(0, in.heard.Load())})
+			heard, _ := in.heard.Get()
+			add(voice{in.claim, heard})
 		}
 	}
 	return others

@@ -72,7 +72,8 @@ func (p *peer) start() {
 func (p *peer) voices() (up []voice) {
 	for _, l := range []*peerStream{p.ordered, p.express} {
 		if claim := l.claim.Load(); claim != nil {
-			up = append(up, voice{*claim, time.Unix(0, l.heard.Load())})
+			heard, _ := l.heard.Get()
+			up = append(up, voice{*claim, heard})
 		}
 	}
 	return up

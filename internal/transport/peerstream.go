@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/base/monotime"
 	"github.com/quorate/quorate/internal/identity"
 )
 
@@ -39,10 +40,10 @@ type peerStream struct {
 	tried  chan struct{} // closed after the first attempt succeeded or failed
 	tryOne sync.Once
 
-	since   atomic.Int64 // unix nanoseconds; zero while down
+	since   monotime.Atomic // unset while down
 	conn    atomic.Pointer[dialed]
 	claim   atomic.Pointer[identity.Claim] // of the process that answers; nil while down
-	heard   atomic.Int64                   // when something arrived last, Unix nanoseconds
+	heard   monotime.Atomic                // when something arrived last
 	breaker atomic.Pointer[context.CancelCauseFunc]
 	sent    atomic.Uint64 // bytes of this session
 	acked   atomic.Uint64 // of them, known to have arrived
@@ -184,9 +185,9 @@ func (l *peerStream) establish(conn *dialed, theirs *identity.Claim) {
 	l.probed = 0
 	l.generation = l.p.generation.Load()
 	l.conn.Store(conn)
-	l.heard.Store(0)
+	l.heard.Unset()
 	l.claim.Store(theirs)
-	l.since.Store(time.Now().UnixNano())
+	l.since.Set(time.Now())
 	l.box.attach(true)
 	// Messages that waited while we were detached have set the wake signal already; a second one does no harm.
 	l.box.signal()
@@ -196,7 +197,7 @@ func (l *peerStream) establish(conn *dialed, theirs *identity.Claim) {
 
 func (l *peerStream) abandon() {
 	l.box.attach(false)
-	l.since.Store(0)
+	l.since.Unset()
 	l.conn.Store(nil)
 	l.claim.Store(nil)
 	l.pingMu.Lock()
@@ -317,13 +318,7 @@ func (l *peerStream) measure(number uint64) {
 	l.p.rtt.Store(was + (int64(sample)-was)/8)
 }
 
-func (l *peerStream) upSince() (time.Time, bool) {
-	since := l.since.Load()
-	if since == 0 {
-		return time.Time{}, false
-	}
-	return time.Unix(0, since), true
-}
+func (l *peerStream) upSince() (time.Time, bool) { return l.since.Get() }
 
 // close ends the stream for good, with a moment to send what waits if it is up.
 func (l *peerStream) close() {

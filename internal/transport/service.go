@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -13,6 +12,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/base/monotime"
 	"github.com/quorate/quorate/internal/base/tlsconn"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/identity"
@@ -98,7 +98,7 @@ type incoming struct {
 	token    token
 	evidence identity.Evidence // under the lock of the Transport
 	ended    bool              // under the lock of the Transport: it was released
-	heard    atomic.Int64      // when something arrived on it last, Unix nanoseconds
+	heard    monotime.Atomic   // when something arrived on it last
 }
 
 // errSuperseded ends a stream whose sender opened a newer one: it noticed the break before we did.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/monotime"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/identity"
 )
@@ -20,7 +21,7 @@ type stream interface {
 // voice is a life of a member that has a stream to us, or we to it.
 type voice struct {
 	claim identity.Claim
-	heard time.Time // when something arrived on the stream last
+	heard time.Time // when something arrived on the stream last; zero: never
 }
 
 // counters count what passed one way.
@@ -166,7 +167,7 @@ type reader struct {
 	stream stream
 	box    *outbox             // where the answers to pings go
 	pong   func(number uint64) // may be nil
-	heard  *atomic.Int64       // when something arrived last
+	heard  *monotime.Atomic    // when something arrived last
 	unpack *unpacker           // nil: nothing packed was asked for
 
 	admit func() (leave func()) // of the connection, once the stream is known to be a member's; nil: we dialled
@@ -209,7 +210,7 @@ func (r *reader) run() error {
 		if r.t.cut(r.claim.Member) {
 			continue
 		}
-		r.heard.Store(time.Now().UnixNano())
+		r.heard.Set(time.Now())
 		switch kind {
 		case frameMessages:
 			if err := r.receive(body, len(frame.bytes), len(plain)); err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/base/broadcast"
+	"github.com/quorate/quorate/internal/base/monotime"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
@@ -15,7 +16,7 @@ type KnownLeader struct {
 	leader  atomic.Uint64
 	term    atomic.Uint64
 	learner atomic.Bool
-	lostAt  atomic.Int64 // when a leader was last lost, Unix nanoseconds; zero: never
+	lostAt  monotime.Atomic // when a leader was last lost; unset: never
 
 	// conflict is the last conflict with a leader's log; nil: there was none.
 	conflict atomic.Pointer[raft.LogConflict]
@@ -34,7 +35,7 @@ func (k *KnownLeader) Follow(leader consensus.MemberID, term consensus.Term, now
 		return
 	}
 	if before != consensus.NoMember {
-		k.lostAt.Store(now().UnixNano())
+		k.lostAt.Set(now())
 	}
 	k.changes.Send()
 }
@@ -53,7 +54,10 @@ func (k *KnownLeader) Refused() *raft.LogConflict {
 }
 
 // LostSince reports whether a leader was lost at begun or later.
-func (k *KnownLeader) LostSince(begun time.Time) bool { return k.lostAt.Load() >= begun.UnixNano() }
+func (k *KnownLeader) LostSince(begun time.Time) bool {
+	at, lost := k.lostAt.Get()
+	return lost && at.Sub(begun) >= 0
+}
 
 // Leader returns the known leader or NoMember.
 func (k *KnownLeader) Leader() consensus.MemberID { return consensus.MemberID(k.leader.Load()) }

@@ -16,6 +16,7 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/api/v3electionpb"
 	"github.com/quorate/quorate/api/v3lockpb"
+	"github.com/quorate/quorate/internal/base/monotime"
 	"github.com/quorate/quorate/internal/rpc/metrics"
 )
 
@@ -218,15 +219,14 @@ func (v *clientVersions) count(kind callKind, version string) {
 // slowLog lets one warning a second through and counts the rest.
 type slowLog struct {
 	total      atomic.Uint64
-	last       atomic.Int64
+	last       monotime.Atomic
 	suppressed atomic.Uint64
 }
 
 // note counts a slow request and tells whether to log it, with how many were not logged before it.
 func (l *slowLog) note(now time.Time) (suppressed uint64, ok bool) {
 	l.total.Add(1)
-	last := l.last.Load()
-	if now.UnixNano()-last < int64(time.Second) || !l.last.CompareAndSwap(last, now.UnixNano()) {
+	if !l.last.Advance(now, time.Second) {
 		l.suppressed.Add(1)
 		return 0, false
 	}

@@ -15,6 +15,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
 	"google.golang.org/grpc/stats"
+
+	"github.com/quorate/quorate/internal/base/monotime"
 )
 
 // Million is of how many calls Options.PerMillion says how many are recorded.
@@ -92,14 +94,13 @@ type complaints struct {
 	logger  *slog.Logger
 	address string
 	count   atomic.Uint64
-	last    atomic.Int64 // when a line was logged, in unix nanoseconds
+	last    monotime.Atomic // when a line was logged
 }
 
 // Handle implements otel.ErrorHandler.
 func (c *complaints) Handle(err error) {
 	c.count.Add(1)
-	now, last := time.Now().UnixNano(), c.last.Load()
-	if last != 0 && now-last < int64(complainEvery) || !c.last.CompareAndSwap(last, now) {
+	if !c.last.Advance(time.Now(), complainEvery) {
 		return
 	}
 	c.logger.Warn("could not send spans; they are dropped", "collector", c.address, "err", err)
