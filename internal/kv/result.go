@@ -22,7 +22,7 @@ type Left struct {
 	Base Revision // of the store before the command
 }
 
-// Account counts the memory of one answer against a budget (package kv/answers).
+// Account counts the memory of one answer against a budget (package limits/answers).
 type Account interface {
 	// Take must be called before more bytes are used. An error means that they must not be.
 	Take(bytes int) error

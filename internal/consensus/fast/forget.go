@@ -7,7 +7,7 @@ import (
 )
 
 // A voter asks the leader about a record that it has kept for orphanTimeouts election timeouts. That is longer than a proposer
-// waits before it proposes again (RetryTicks of package member: three timeouts), so that a proposal that is still wanted is
+// waits before it proposes again (RetryTicks of package node: three timeouts), so that a proposal that is still wanted is
 // logged before a voter asks about it. Without rules.HastyOrphans the voter asks after retryTimeouts.
 const (
 	orphanTimeouts = 5

@@ -2,7 +2,7 @@
 //
 // An Applier takes work in its order: entries, snapshots that replace the store, and whether this member leads. It
 // applies entries in batches, tells those who wait for them, then the core, and has package upkeep and the Receiver
-// drop what is not needed any more. It has no goroutine, clock or lock: package member drives it in one goroutine, the
+// drop what is not needed any more. It has no goroutine, clock or lock: the apply lane (package lanes) drives it, the
 // simulator by events.
 //
 // Invariants:

@@ -1,7 +1,7 @@
 // Package logwriter makes durable what a node wants written, and releases what may leave only after that.
 //
 // A Writer takes the requests of a node (node.Persist) in their order. All that wait are written by one sync of the log. It has
-// no goroutine, clock or lock: package member drives it in a goroutine of its own, the simulator by events, between which time
+// no goroutine, clock or lock: the disk lane (package lanes) drives it, which the simulator runs by events, between which time
 // passes.
 //
 // Invariants:

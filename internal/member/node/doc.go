@@ -2,8 +2,8 @@
 //
 // A Node owns the core (package raft), what is proposed (package proposals), the reads that wait, and the Scheduler
 // that says when to offer (package offers). It delays and stamps offers, too. It has no goroutine and no clock: time is
-// ticks, and everything with an effect goes through Ports. Package member runs it with goroutines, a disk and a
-// network; package sim runs it in a simulated world. It is neither the log nor the state machine.
+// ticks, and everything with an effect goes through Ports. The loop lane (package lanes) runs it, in a process
+// and in the simulated world of package sim. It is neither the log nor the state machine.
 //
 // Invariants:
 //  1. An output that promises durability goes with the persist request that it depends on.
