@@ -56,6 +56,7 @@ func (m *fullMember) EncodeFor(id consensus.ProposalID, _ *kv.Command) (consensu
 	return consensus.Proposal{ID: id}, nil
 }
 
+func (m *fullMember) ClusterState() clients.ClusterState                                 { return clients.ClusterState{} }
 func (m *fullMember) Learner() bool                                                      { return false }
 func (m *fullMember) Machine() (*apply.Machine, func())                                  { return m.machine, func() {} }
 func (m *fullMember) Awaits(id consensus.ProposalID) bool                                { return m.awaited[id] }

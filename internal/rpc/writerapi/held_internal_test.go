@@ -34,7 +34,7 @@ func TestStream_holds(t *testing.T) {
 		sequence++
 		one := &streamProposal{stream: p, id: p.owner.Proposal(session, sequence), kind: quoratepb.Proposal_KIND_TXN, bytes: bytes,
 			command: &kv.Command{Txn: &kv.TxnOp{}}}
-		if !p.enter(one) {
+		if !p.enter(one, p.handOver) {
 			t.Fatalf("request %d does not enter: %v", sequence, p.received)
 		}
 		return one
@@ -88,16 +88,16 @@ func TestStream_enter_noMemory(t *testing.T) {
 				command: &kv.Command{Txn: &kv.TxnOp{}}}
 		}
 		first := next(p, 1, half*3/4)
-		if !p.enter(first) {
+		if !p.enter(first, p.handOver) {
 			t.Fatal("there is room for the first request")
 		}
 		first.Complete(kv.Result{Revision: 2, Txn: &kv.TxnResult{}, Left: &kv.Left{}}, nil)
 		other := w.newStream(noNetwork{}, clients.Owner{ID: 3})
-		if other.enter(next(other, 1, half/2)) || status.Code(other.received) != codes.ResourceExhausted {
+		if other.enter(next(other, 1, half/2), other.handOver) || status.Code(other.received) != codes.ResourceExhausted {
 			t.Errorf("another stream of the host ends with %v", other.received)
 		}
 		entered := make(chan bool, 1)
-		go func() { entered <- p.enter(next(p, 2, half/2)) }()
+		go func() { entered <- p.enter(next(p, 2, half/2), p.handOver) }()
 		synctest.Wait()
 		select {
 		case <-entered:

@@ -12,14 +12,9 @@ import (
 // send delivers what there is to say, until the stream ends.
 func (p *proposeStream) send() error {
 	ctx := p.grpc.Context()
-	stand := true
 	for {
 		changed := p.writer.options.Clients.ClusterStateChanged()
 		response, ended, err := p.next()
-		if stand && response.Status == nil {
-			response.Status = p.status()
-		}
-		stand = false
 		if response.Status != nil || response.Opened != nil || len(response.Answers) > 0 || len(response.Verdicts) > 0 {
 			if err := p.grpc.Send(response); err != nil {
 				return err
@@ -32,7 +27,6 @@ func (p *proposeStream) send() error {
 		select {
 		case <-p.wake:
 		case <-changed:
-			stand = true
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -77,15 +71,18 @@ func (p *proposeStream) next() (response *quoratepb.ProposeResponse, ended bool,
 			break
 		}
 	}
+	state := p.writer.options.Clients.ClusterState()
+	if asked || p.told == nil || !p.told.Same(&state) {
+		p.told = &state
+		response.Status = p.status(&state)
+	}
 	if asked {
-		response.Status = p.status()
 		response.Status.Ping = ping
 	}
 	return response, ended, err
 }
 
-func (p *proposeStream) status() *quoratepb.MemberStatus {
-	f := p.writer.options.Clients.ClusterState()
+func (p *proposeStream) status(f *clients.ClusterState) *quoratepb.MemberStatus {
 	voters := make([]uint64, len(f.Voters))
 	for i, id := range f.Voters {
 		voters[i] = uint64(id)

@@ -68,8 +68,9 @@ type proposeStream struct {
 	grpc   grpc.BidiStreamingServer[quoratepb.ProposeRequest, quoratepb.ProposeResponse]
 	owner  clients.Owner
 	wake   chan struct{}
-	detach func()             // from what the core says to the client; nil before its first offer
-	ready  []clients.Proposed // checked, and to be proposed with the message; of the goroutine that receives
+	detach func()                // from what the core says to the client; nil before its first offer
+	told   *clients.ClusterState // in the last status; of the goroutine that sends
+	ready  []clients.Proposed    // checked, and to be proposed with the message; of the goroutine that receives
 
 	mu         sync.Mutex
 	room       sync.Cond
@@ -224,7 +225,7 @@ func (p *proposeStream) dropReady() {
 func (p *proposeStream) begin(r *quoratepb.Proposal, waits func()) (*kv.Command, *streamProposal, error) {
 	id := p.owner.Proposal(r.Session, r.Sequence)
 	one := &streamProposal{stream: p, id: id, kind: r.Kind, bytes: len(r.Request)}
-	if !p.enter(one) {
+	if !p.enter(one, waits) {
 		return nil, nil, context.Canceled
 	}
 	if err := checkName(id); err != nil {
@@ -320,10 +321,11 @@ func checkName(id consensus.ProposalID) error {
 
 // enter waits until there is room for one more proposal; false means that the stream has ended, or ends because this member
 // has no memory for the proposal and nothing of this stream will give some back. Answers that the client has not taken yet need
-// room, too.
-func (p *proposeStream) enter(one *streamProposal) bool {
+// room, too. waits is called before it waits: room comes of answers, also of those to what this message began with.
+func (p *proposeStream) enter(one *streamProposal, waits func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	left := false
 	for !p.closed && p.received == nil {
 		if !p.full() {
 			if p.tab.Take(one.held()) {
@@ -334,12 +336,13 @@ func (p *proposeStream) enter(one *streamProposal) bool {
 				break
 			}
 		}
-		if len(p.ready) == 0 {
+		if left {
 			p.room.Wait()
 			continue
 		}
-		p.mu.Unlock() // room comes of answers, also of those to what this message began with
-		p.handOver()
+		left = true
+		p.mu.Unlock()
+		waits()
 		p.mu.Lock()
 	}
 	if p.closed || p.received != nil {

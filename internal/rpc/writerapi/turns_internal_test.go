@@ -80,6 +80,33 @@ func TestStream_fast_offersBeforeItWaits(t *testing.T) {
 	})
 }
 
+// Ensure that of two commands in one offer, for which the member has no memory together, the first is offered while the second
+// waits for room: room comes of the answer to the first.
+func TestStream_fast_offersBeforeItWaitsForRoom(t *testing.T) {
+	m := &leading{fullMember: fullMember{machine: fullMachine(t)}, expect: map[consensus.ProposalID]proposals.Completion{}}
+	synctest.Test(t, func(t *testing.T) {
+		m.busy = make(chan struct{}, 2)
+		p, session := turnStream(t, m, m, m)
+		large := make([]byte, p.writer.options.Held.Limit()*3/8)
+		var done atomic.Bool
+		go func() {
+			err := p.fast(&quoratepb.ProposeRequest{TermConfig: &quoratepb.TermConfig{}, Proposals: []*quoratepb.Proposal{
+				{Session: session, Sequence: 1, Kind: quoratepb.Proposal_KIND_PUT, Request: large},
+				{Session: session, Sequence: 2, Kind: quoratepb.Proposal_KIND_PUT, Request: large},
+			}})
+			done.Store(err == nil)
+		}()
+		synctest.Wait()
+		p.mu.Lock()
+		answered := len(p.finished)
+		p.mu.Unlock()
+		if answered != 2 || !done.Load() {
+			t.Errorf("%d are answered: the second waits for the room of the first, which is not offered", answered)
+		}
+		p.close()
+	})
+}
+
 // Ensure that a command whose stream ends while it waits for its turn is not proposed, and gives the turn back.
 func TestStream_begin_endedStream(t *testing.T) {
 	m := &fullMember{machine: fullMachine(t)}
