@@ -47,11 +47,11 @@ func (n slowNetwork) Send(r *quoratepb.ProposeResponse) error {
 
 // Ensure that a client is told of a new leader that the member learned of while it sent something else.
 func TestStream_send_changesMeanwhile(t *testing.T) {
-	m := &changing{fullMember: fullMember{machine: fullMachine(t)}}
+	m := &changing{fullMember: fullMember{machine: openMachine(t)}}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		network := slowNetwork{ctx: ctx, sent: make(chan *quoratepb.ProposeResponse)}
-		p := fullService(m, m, m).newStream(network, clients.Owner{ID: 2})
+		p, _ := openStream(t, m, m, m, network)
 		over := make(chan error, 1)
 		go func() { over <- p.send() }()
 		synctest.Wait() // the first status is being sent
@@ -71,6 +71,6 @@ func TestStream_send_changesMeanwhile(t *testing.T) {
 		}
 		cancel()
 		<-over
-		p.close()
+		p.stream.Close()
 	})
 }
