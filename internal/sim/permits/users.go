@@ -5,8 +5,11 @@ import (
 	"maps"
 	"slices"
 
+	"google.golang.org/grpc/status"
+
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/rpc/etcderr"
 )
 
 // Users is users and roles at one place of the log, as simply as possible: maps, and permissions that are asked one by one. It
@@ -313,5 +316,14 @@ var permissionErrors = []error{auth.ErrUserEmpty, auth.ErrPermissionDenied, auth
 
 // ForWantOfPermission reports whether an error is such a refusal.
 func ForWantOfPermission(err error) bool {
-	return slices.ContainsFunc(permissionErrors, func(one error) bool { return errors.Is(err, one) })
+	return slices.ContainsFunc(permissionErrors, func(one error) bool { return Says(err, one) })
+}
+
+// Says reports whether an error is another one, or what clients are told of that.
+func Says(err, what error) bool {
+	if errors.Is(err, what) {
+		return true
+	}
+	told, want := status.Convert(err), status.Convert(etcderr.Wire(what))
+	return err != nil && told.Code() == want.Code() && told.Message() == want.Message()
 }

@@ -72,6 +72,9 @@ func (h host) Connected(to consensus.MemberID) bool {
 
 // Taken tells the checkers what the core takes, in order.
 func (h host) Taken(inputs []raft.Input) {
+	if h.natives.clients.Taken(inputs); len(h.natives.offers) > 0 {
+		h.After(0, h.natives.retry)
+	}
 	h.Suite.Stepping(h.ID)
 	for i := range inputs {
 		switch input := inputs[i].(type) {
@@ -87,7 +90,7 @@ func (h host) Taken(inputs []raft.Input) {
 }
 
 // Stepped implements lanes.Host.
-func (h host) Stepped(*raft.Replica) {}
+func (h host) Stepped(replica *raft.Replica) { h.natives.clients.Follow(replica, h.fast) }
 
 // Configured implements lanes.Host.
 func (h host) Configured(inForce raft.ConfigInForce) { h.configure(inForce) }

@@ -18,6 +18,7 @@ type Options struct {
 	Extend   time.Duration // what a new leader adds to every lease
 	// RequestTimeout ends requests.
 	RequestTimeout time.Duration
+	Natives        Natives
 
 	Mute      func() bool                      // time does not pass for the core
 	Stepped   func()                           // is told of each step

@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/rpc/access"
+	"github.com/quorate/quorate/internal/sim/permits"
 	"github.com/quorate/quorate/internal/sim/routines"
 )
 
@@ -146,8 +147,8 @@ func (p *Person) refused(c *call, err error) error {
 
 // Note takes note of a refusal for which another login may help.
 func (p *Person) Note(err error) {
-	if errors.Is(err, login.ErrInvalidToken) || errors.Is(err, auth.ErrOldRevision) || errors.Is(err, auth.ErrUserEmpty) {
-		p.stale = true
+	for _, why := range []error{login.ErrInvalidToken, auth.ErrOldRevision, auth.ErrUserEmpty} {
+		p.stale = p.stale || permits.Says(err, why)
 	}
 }
 

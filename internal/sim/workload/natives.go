@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
@@ -130,7 +133,7 @@ func (n *native) next() {
 func (n *native) put() {
 	l, key, value, begin := n.load, n.load.key(), n.value(), n.load.world.Now()
 	command := &kv.Command{Put: &kv.PutOp{Key: []byte(key), Value: value}}
-	n.write("native put "+key+" "+string(value), command, func(r kv.Result, answered bool) {
+	n.write("native put "+key+" "+string(value), quoratepb.Proposal_KIND_PUT, command, func(r kv.Result, answered bool) {
 		l.suite.Record(check.Operation{Client: n.id, Kind: check.OpPut, Key: key, Value: string(value), Begin: begin,
 			End: l.world.Now(), Answered: answered, Done: true, Revision: r.Revision})
 		delete(n.known, key)
@@ -148,7 +151,7 @@ func (n *native) swap() {
 		Compares: []kv.Compare{{Key: []byte(key), Target: kv.CompareMod, Result: kv.CompareEqual, Number: int64(expect)}},
 		Then:     []kv.Op{{Put: &kv.PutOp{Key: []byte(key), Value: value}}},
 	}}
-	n.write("native cas "+key+" "+string(value), command, func(r kv.Result, answered bool) {
+	n.write("native cas "+key+" "+string(value), quoratepb.Proposal_KIND_TXN, command, func(r kv.Result, answered bool) {
 		done := answered && r.Txn != nil && r.Txn.Succeeded
 		l.suite.Record(check.Operation{Client: n.id, Kind: check.OpCAS, Key: key, Value: string(value), Expect: expect,
 			Begin: begin, End: l.world.Now(), Answered: answered, Done: done, Revision: r.Revision})
@@ -173,7 +176,9 @@ func (n *native) acknowledged(key string, value []byte, begin time.Duration, r k
 }
 
 // write writes until it has an answer, or for long. done is not called if it is known that nothing happened.
-func (n *native) write(what string, command *kv.Command, done func(r kv.Result, answered bool)) {
+func (n *native) write(
+	what string, kind quoratepb.Proposal_Kind, command *kv.Command, done func(r kv.Result, answered bool),
+) {
 	l := n.load
 	l.Ops++
 	l.world.Operation(n.id, what)
@@ -187,7 +192,7 @@ func (n *native) write(what string, command *kv.Command, done func(r kv.Result, 
 		n.again()
 	}
 	owner := n.owner
-	f.call, _ = n.writer.table.Add(quoratepb.Proposal_KIND_PUT, command.Append(nil), func() { // it fails after Close alone
+	f.call, _ = n.writer.table.Add(kind, command.Append(nil), func() { // it fails after Close alone
 		n.decided(f.call, owner)
 		l.world.After(time.Duration(l.rng.IntN(1000))*time.Microsecond, func() { f.end(true) })
 	})
@@ -224,9 +229,10 @@ func (n *native) ended(c *nativeclient.Call, command *kv.Command, answered bool,
 	switch {
 	case !answered || c.InDoubt:
 		answered = false
-	case c.Err != nil: // it never happens
-		l.Refused++
-		l.suite.Acks.Refused(command)
+	case status.Code(c.Err) == codes.OutOfRange: // it was applied, and nobody knows any more what came of it
+		answered = false
+	case c.Err != nil:
+		n.refused(c.Err, command)
 		return
 	default:
 		var err error
@@ -235,12 +241,6 @@ func (n *native) ended(c *nativeclient.Call, command *kv.Command, answered bool,
 			return
 		}
 	}
-	if n.by != nil && answered && permits.ForWantOfPermission(r.Err) {
-		n.by.Note(r.Err)
-		l.Denied++
-		l.suite.Acks.Refused(command)
-		return
-	}
 	l.world.Answer(n.id, answered, r.Revision)
 	if answered {
 		l.Answered++
@@ -248,6 +248,21 @@ func (n *native) ended(c *nativeclient.Call, command *kv.Command, answered bool,
 		l.Unanswered++
 	}
 	done(r, answered)
+}
+
+// refused takes the refusal of a write: it never happens.
+func (n *native) refused(why error, command *kv.Command) {
+	l := n.load
+	switch {
+	case n.by != nil && permits.ForWantOfPermission(why):
+		n.by.Note(why)
+		l.Denied++
+	case status.Code(why) != codes.ResourceExhausted:
+		l.suite.Report("state-machine", fmt.Sprintf("a native write was refused: %v", why))
+	default:
+		l.Refused++
+	}
+	l.suite.Acks.Refused(command)
 }
 
 // thiefPauses is how many times longer a thief pauses than other clients.
