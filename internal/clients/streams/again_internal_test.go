@@ -29,6 +29,7 @@ type fullMember struct {
 	given    []consensus.ProposalID // up
 	proposed []clients.Proposed
 	state    clients.ClusterState
+	denies   error
 }
 
 func (m *fullMember) ClientPatience() time.Duration                          { return time.Minute }
@@ -38,7 +39,7 @@ func (m *fullMember) Learner() bool                                          { r
 func (m *fullMember) Machine() (*apply.Machine, func())                      { return m.machine, func() {} }
 func (m *fullMember) Awaits(id consensus.ProposalID) bool                    { return m.awaited[id] }
 func (m *fullMember) Unsettled(context.Context) bool                         { return false }
-func (m *fullMember) Permit(context.Context) error                           { return nil }
+func (m *fullMember) Permit(context.Context) error                           { return m.denies }
 func (m *fullMember) Wire(err error) error                                   { return err }
 func (m *fullMember) CostsLittle(context.Context, *kv.Command) (bool, error) { return !m.costly, nil }
 

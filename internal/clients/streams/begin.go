@@ -10,7 +10,7 @@ import (
 // Begin begins the stream of a client that shows a key, unless there are too many or it has not logged in, which may wait. Its
 // driver must close it.
 func (all *Streams) Begin(ctx context.Context, key []byte, from admission.Caller, driver Driver) (*Stream, error) {
-	owner, err := clients.OwnerOf(key, all.options.Faults)
+	owner, err := clients.OwnerOf(key, all.options.Faults.Owners)
 	if err != nil {
 		return nil, errNoClient
 	}

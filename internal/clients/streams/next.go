@@ -49,7 +49,9 @@ func (s *Stream) answers(ctx context.Context, all []finished) []*quoratepb.Answe
 		answer := s.all.proposalAnswer(ctx, &all[i])
 		answers = append(answers, answer)
 		if size += len(answer.Response) + len(answer.Message); size > s.all.options.Bounds.AnswerBytes {
-			s.keep(all[i+1:])
+			if !s.all.options.Faults.LosesRest {
+				s.keep(all[i+1:])
+			}
 			break
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -159,5 +160,31 @@ func TestStream_Go_offersBeforeRoom(t *testing.T) {
 	}
 	if need := s.Go(t.Context()); need != Done {
 		t.Fatalf("at the end: got need %v", need)
+	}
+}
+
+// Ensure that a client is let in by its key, if it has logged in, and that a client has so many streams.
+func TestStreams_Begin(t *testing.T) {
+	m := &fullMember{machine: fullMachine(t)}
+	all, key := fullStreams(m), make([]byte, quoratepb.ClientKeyBytes)
+	if _, err := all.Begin(t.Context(), key[1:], admission.Caller{}, &counter{}); !errors.Is(err, errNoClient) {
+		t.Errorf("a short key: got %v", err)
+	}
+	m.denies = ErrDenied
+	if _, err := all.Begin(t.Context(), key, admission.Caller{}, &counter{}); !errors.Is(err, ErrDenied) {
+		t.Errorf("nobody who has logged in: got %v", err)
+	}
+	m.denies = nil
+	for range maxClientStreams {
+		s, err := all.Begin(t.Context(), key, admission.Caller{}, &counter{})
+		if err != nil || s.Owner().ID != consensus.MemberID(quoratepb.ClientID(key)) {
+			t.Fatalf("got %v, %v", s, err)
+		}
+	}
+	if _, err := all.Begin(t.Context(), key, admission.Caller{}, &counter{}); !errors.Is(err, errTooManyClients) {
+		t.Errorf("one stream more: got %v", err)
+	}
+	if got := all.Counts(); got.Registered != 1 || got.Refused != 1 {
+		t.Errorf("counted are %+v", got)
 	}
 }

@@ -126,5 +126,11 @@ type Options struct {
 	MaxMessageBytes     int            // that a client may send
 	Pending             *atomic.Int64  // proposals, counted with those of etcd's API
 	Failed              *atomic.Uint64 // proposals that ended without a result, counted likewise
-	Faults              clients.Faults
+	Faults              Faults
+}
+
+// Faults drop rules, for negative controls.
+type Faults struct {
+	Owners    clients.Faults
+	LosesRest bool // answers that do not fit into a message do not come with the next one
 }

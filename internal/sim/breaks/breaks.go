@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/quorate/quorate/internal/clients"
+	"github.com/quorate/quorate/internal/clients/streams"
 	"github.com/quorate/quorate/internal/consensus/rules"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -26,7 +26,7 @@ type Set struct {
 	Rules           identity.Rules
 	Offers          offers.Faults
 	Log             logwriter.Faults
-	Owners          clients.Faults
+	Streams         streams.Faults
 	Membership      membership.Faults
 	Apply           apply.Faults
 	Users           users.Faults
@@ -115,7 +115,9 @@ var others = []Break{
 		Law: "chain",
 		set: func(b *Set) { b.OwnParts = true }},
 	{Name: "session-by-id", About: "whoever knows the id of a native client can write in its sessions", Law: "session",
-		set: func(b *Set) { b.Owners.IDInKey = true }},
+		set: func(b *Set) { b.Streams.Owners.IDInKey = true }},
+	{Name: "lost-answers", About: "answers to a native client that do not fit into one message are lost", Law: "client-answer",
+		set: func(b *Set) { b.Streams.LosesRest = true }},
 	{Name: "stay-at-endpoints", About: "a native client believes the endpoints for ever that it was given", Law: "client-lost",
 		set: func(b *Set) { b.Stays = true }},
 	{Name: "hasty-client", About: "one voter less decides what a native client offers", Law: "fast-path",

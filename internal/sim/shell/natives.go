@@ -34,7 +34,7 @@ type Natives struct {
 	Bounds  streams.Bounds
 	Held    int64 // bytes that they may hold
 	Offered int   // bytes that they may have offered before the core looks at them; zero: as many as at a member
-	Owners  clients.Faults
+	Faults  streams.Faults
 }
 
 // natives does for native clients what a member does, with the code that ships: package clients and its streams. It is the
@@ -65,7 +65,7 @@ func (n *natives) begin(cluster consensus.ClusterID, o *Natives) {
 		ClusterID: uint64(cluster), MemberID: uint64(n.ID), Member: n, Clients: nativeClients{n.clients, n},
 		Requests: requests{n}, Clock: clock, Held: admission.NewLedger(o.Held), Bounds: o.Bounds,
 		SessionLength: sessionWrites, MaxMessageBytes: 1 << 20, Pending: new(atomic.Int64), Failed: new(atomic.Uint64),
-		Faults: o.Owners,
+		Faults: o.Faults,
 	})
 }
 

@@ -25,6 +25,7 @@ type Load struct {
 	rng     *rand.Rand
 	slots   []slot
 	stopped bool
+	expects bool // native clients wait for all answers, and do not die
 	watched []*watcher
 	tenants []*tenant
 	clients []*client

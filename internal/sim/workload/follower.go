@@ -191,10 +191,6 @@ func (f *follower) heard(voters []uint64, upSince time.Duration) {
 // whose members were all replaced in the meantime can find nobody: its user has to give it others.
 func (l *Load) Adrift() bool {
 	return slices.ContainsFunc(l.natives, func(n *native) bool {
-		w := n.writer
-		if n.lies || w.over || w.link != nil && w.link.up && !w.link.over {
-			return false
-		}
-		return slices.ContainsFunc(l.world.Targets(), func(t Target) bool { return t.Life() != 0 && w.follow.chance[t.ID()] })
+		return !n.lies && !n.writer.connected() && n.writer.mayConnect()
 	})
 }

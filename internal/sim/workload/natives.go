@@ -44,6 +44,7 @@ type flight struct {
 	call *nativeclient.Call
 	end  func(answered bool)
 	over bool
+	due  bool // it must be answered now
 }
 
 // startNatives starts the native clients, and who has not got their keys.
@@ -110,7 +111,7 @@ func (n *native) next() {
 	if l.stopped {
 		return
 	}
-	if l.rng.IntN(nativeLife) == 0 {
+	if l.rng.IntN(nativeLife) == 0 && !l.expects {
 		n.end(l.rng.IntN(2) == 0)
 		n.begin()
 	}
@@ -205,10 +206,32 @@ func (n *native) write(
 	n.flying = append(live, f)
 	table := n.writer.table
 	l.world.After(nativePatience*l.mix.Patience, func() {
-		if table.Abandon(f.call) {
+		if !l.expects && table.Abandon(f.call) {
 			f.end(false)
 		}
 	})
+}
+
+// ExpectAnswers makes native clients wait for all that they have asked, however long that takes.
+func (l *Load) ExpectAnswers() {
+	l.expects = true
+	for _, n := range l.natives {
+		for _, f := range n.flying {
+			f.due = !f.over
+		}
+	}
+}
+
+// Owed returns a native client that has no answer yet to what it had asked when ExpectAnswers was called.
+func (l *Load) Owed() (client int, owed bool) {
+	for _, n := range l.natives {
+		for _, f := range n.flying {
+			if f.due && !f.over && (n.writer.connected() || n.writer.mayConnect()) {
+				return n.id, true
+			}
+		}
+	}
+	return 0, false
 }
 
 // decided tells the checkers of a write that was decided, and is perhaps applied nowhere yet.

@@ -282,3 +282,11 @@ func (w *writer) close(farewell bool) {
 		w.link.lost()
 	}
 }
+
+// connected reports whether it has a connection to a member, or needs none any more.
+func (w *writer) connected() bool { return w.over || w.link != nil && w.link.up && !w.link.over }
+
+// mayConnect reports whether a member serves that it had time to learn of.
+func (w *writer) mayConnect() bool {
+	return slices.ContainsFunc(w.load.world.Targets(), func(t Target) bool { return t.Life() != 0 && w.follow.chance[t.ID()] })
+}
