@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/nativeclient"
 	"github.com/quorate/quorate/internal/sim/breaks"
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/dice"
@@ -210,7 +211,8 @@ func (w *World) nativesAnswered() bool {
 		return !owed
 	}
 	if w.runUntil(w.run.Now()+2*w.patience(), answered) {
-		return true
+		heard := w.run.Now() + nativeclient.DeafAfter + 2*nativeclient.PingInterval // so long a stream may be silent
+		return w.run.plan.Mix.Natives == 0 || w.run.plan.Users || !w.runUntil(heard, w.run.suite.Failed)
 	}
 	if client, owed := w.load.Owed(); owed && !w.run.suite.Failed() {
 		w.run.suite.Report("client-answer", fmt.Sprintf("native client %d has no answer to what it asked before %v: %s", client,

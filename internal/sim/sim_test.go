@@ -203,6 +203,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"parts-of-own-size":     {Members: 3, Nemesis: "none"},
 		"session-by-id":         {Members: 3, Nemesis: "none"},
 		"lost-answers":          {Members: 3, Nemesis: "none"},
+		"kept-turns":            {Members: 3, Nemesis: "none"},
 		"stay-at-endpoints":     {Members: 3, Nemesis: "jobs,join,membership", Duration: time.Minute, Seed: 124},
 		"hasty-client":          {Members: 7, Nemesis: "last-word", Seed: 163},
 		"read-txn-free":         {Members: 3, Nemesis: "auth"},

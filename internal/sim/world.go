@@ -152,7 +152,7 @@ func (r *run) breakLoad(o *Options) {
 	if m.Owners = r.broken.Streams.Owners; m.Owners.IDInKey {
 		m.Natives, m.Thief = 1, true
 	}
-	if r.broken.Streams.LosesRest {
+	if r.broken.Streams.LosesRest || r.broken.Streams.KeepsTurns {
 		m.Natives = 3
 	}
 	if r.broken.Stays {

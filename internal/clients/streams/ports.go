@@ -131,6 +131,7 @@ type Options struct {
 
 // Faults drop rules, for negative controls.
 type Faults struct {
-	Owners    clients.Faults
-	LosesRest bool // answers that do not fit into a message do not come with the next one
+	Owners     clients.Faults
+	LosesRest  bool // answers that do not fit into a message do not come with the next one
+	KeepsTurns bool // a turn is not given back
 }

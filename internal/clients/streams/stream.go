@@ -175,7 +175,7 @@ func (one *proposal) refuse(why error) {
 
 // ended is called once: when the command was refused, or is complete.
 func (one *proposal) ended() {
-	if one.leave != nil {
+	if one.leave != nil && !one.stream.all.options.Faults.KeepsTurns {
 		one.leave()
 	}
 }

@@ -118,6 +118,8 @@ var others = []Break{
 		set: func(b *Set) { b.Streams.Owners.IDInKey = true }},
 	{Name: "lost-answers", About: "answers to a native client that do not fit into one message are lost", Law: "client-answer",
 		set: func(b *Set) { b.Streams.LosesRest = true }},
+	{Name: "kept-turns", About: "a costly command of a native client keeps its turn when it is done", Law: "client-answer",
+		set: func(b *Set) { b.Streams.KeepsTurns = true }},
 	{Name: "stay-at-endpoints", About: "a native client believes the endpoints for ever that it was given", Law: "client-lost",
 		set: func(b *Set) { b.Stays = true }},
 	{Name: "hasty-client", About: "one voter less decides what a native client offers", Law: "fast-path",

@@ -30,6 +30,8 @@ type Stream struct {
 	taking   bool // a message is being taken
 	busy     bool // it goes on, or the caller waits
 	waits    bool // for a turn, or for the budget of offers
+	full     bool // it waits for room
+	room     bool // and was told of some
 	over     bool // it takes no more
 	planned  bool // to send
 	closed   bool
@@ -64,10 +66,10 @@ func (s *Stream) Take(r *quoratepb.ProposeRequest) {
 }
 
 func (s *Stream) goOn() {
-	if s.busy || s.waits || s.over || s.closed {
+	if s.busy || s.waits || s.over || s.closed || s.full && !s.room {
 		return
 	}
-	s.busy = true
+	s.busy, s.full, s.room = true, false, false
 	s.caller.InTurn(func() {
 		s.work()
 		s.busy = false
@@ -98,7 +100,12 @@ func (s *Stream) work() {
 				s.Counts.Waited++
 			}
 		case streams.Room:
+			if s.room {
+				s.room = false
+				continue
+			}
 			s.Counts.Waited++
+			s.full = true
 			return
 		default:
 			s.over = true
@@ -198,7 +205,10 @@ func (s *Stream) deliver() {
 }
 
 // Room implements streams.Driver.
-func (s *Stream) Room() { s.After(0, s.goOn) }
+func (s *Stream) Room() {
+	s.room = true
+	s.After(0, s.goOn)
+}
 
 // Open implements streams.Driver.
 func (s *Stream) Open(above uint64, keep []uint64) {

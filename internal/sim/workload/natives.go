@@ -214,7 +214,7 @@ func (n *native) write(
 
 // ExpectAnswers makes native clients wait for all that they have asked, however long that takes.
 func (l *Load) ExpectAnswers() {
-	l.expects = true
+	l.expects, l.expected = true, l.world.Now()
 	for _, n := range l.natives {
 		for _, f := range n.flying {
 			f.due = !f.over
