@@ -2,10 +2,12 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/nativeclient"
 	"github.com/quorate/quorate/internal/sim/breaks"
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/dice"
@@ -19,7 +21,8 @@ func (w *World) calmPhase() {
 	w.run.calm = true
 	w.heal()
 	if !w.addresses.settled(w) || !w.joinsSettled() || !w.addresses.settled(w) ||
-		!w.probe("after the faults") || !w.usersGetThrough() || !w.nativesFollow() {
+		!w.probe("after the faults") || !w.usersGetThrough() || !w.nativesFollow() ||
+		!w.nativesAnswered() {
 		return
 	}
 	w.load.Stop()
@@ -195,4 +198,26 @@ func newDisk(b *breaks.Set) *disk.FS {
 	d := disk.New()
 	d.Lying = b.LyingDisk
 	return d
+}
+
+// nativesAnswered waits until each native client knows what came of all that it had asked: nothing of it is lost in a stream,
+// and nothing waits for ever. A member that has no room for results may put one off for as long as they are kept.
+func (w *World) nativesAnswered() bool {
+	if slices.ContainsFunc(w.cluster.up(), (*host).fewResults) {
+		return true
+	}
+	w.load.ExpectAnswers()
+	answered := func() bool {
+		_, owed := w.load.Owed()
+		return !owed
+	}
+	if w.runUntil(w.run.Now()+2*w.patience(), answered) {
+		heard := w.run.Now() + nativeclient.DeafAfter + 2*nativeclient.PingInterval // so long a stream may be silent
+		return w.run.plan.Mix.Natives == 0 || w.run.plan.Users || !w.runUntil(heard, w.run.suite.Failed)
+	}
+	if client, owed := w.load.Owed(); owed && !w.run.suite.Failed() {
+		w.run.suite.Report("client-answer", fmt.Sprintf("native client %d has no answer to what it asked before %v: %s", client,
+			w.run.Now()-2*w.patience(), w.cluster.describe()))
+	}
+	return false
 }

@@ -207,8 +207,8 @@ func (h *host) processOptions(data *datadir.Data) *shell.Options {
 	setting := h.run.plan.Settings(&core, h.run.spoil)
 	o := &shell.Options{
 		Raft: core, FastPath: setting, Delay: h.run.plan.Delay, Extend: h.extension(),
-		RequestTimeout: h.requestTimeout(),
-		Offers:         h.run.broken.Offers, Log: h.run.broken.Log,
+		RequestTimeout: h.requestTimeout(), Natives: h.natives(),
+		Offers: h.run.broken.Offers, Log: h.run.broken.Log,
 		Most: node.MostTicks(&h.run.plan.Raft),
 		Mute: h.mute, Stepped: h.stepped, Observe: h.observe, Carry: h.carry, Altered: h.run.altered,
 		Configure: func(c raft.ConfigInForce) { h.inForce = &c },
@@ -230,6 +230,28 @@ func (h *host) requestTimeout() time.Duration {
 	}
 	return time.Hour
 }
+
+// natives is what the process has for native clients: in half of its lives what a member has, and else little.
+func (h *host) natives() shell.Natives {
+	n := shell.DefaultNatives()
+	n.Faults = h.run.broken.Streams
+	switch h.nativesKind() {
+	case 4:
+		n.Bounds.AnswerBytes, n.Bounds.UnreadBytes = 1, 2<<10
+	case 5:
+		n.Bounds.Proposals, n.Bounds.Verdicts, n.Offered = 2, 2, 2<<10
+	case 6:
+		n.Held = 6 << 10
+	case 7:
+		n.Bounds.ResultBytes, n.Bounds.FewResultBytes = 4<<10, 256
+	}
+	return n
+}
+
+func (h *host) nativesKind() uint64 { return (h.run.plan.Raft.Seed/1024 + uint64(h.life)) % 8 }
+
+// fewResults reports whether little may be kept of the results of native clients.
+func (h *host) fewResults() bool { return h.nativesKind() == 7 }
 
 const clusterID consensus.ClusterID = 0x51
 

@@ -56,8 +56,8 @@ func (n *network) send(from *host, messages []consensus.Message) {
 			n.watch(from, to, messages[:run])
 			n.carry(from, to, messages[:run])
 		case to == nil && !dials:
-			from.proc.Clients.Deliver(messages[:run])
-		case to == nil: // no process is at the dialled addresses
+			from.proc.DeliverToClients(messages[:run])
+		case to == nil: // no member is where it dials
 			n.run.counts.Dropped += uint64(run)
 		}
 		messages = messages[run:]

@@ -205,6 +205,8 @@ func TestRun_negativeControls(t *testing.T) {
 		"early-leases":          {Nemesis: "none"},
 		"parts-of-own-size":     {Members: 3, Nemesis: "none"},
 		"session-by-id":         {Members: 3, Nemesis: "none"},
+		"lost-answers":          {Members: 3, Nemesis: "none"},
+		"kept-turns":            {Members: 3, Nemesis: "none"},
 		"stay-at-endpoints":     {Members: 3, Nemesis: "jobs,join,membership", Duration: time.Minute, Seed: 124},
 		"hasty-client":          {Members: 7, Nemesis: "last-word", Seed: 163},
 		"read-txn-free":         {Members: 3, Nemesis: "auth"},

@@ -7,7 +7,6 @@ import (
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/base/invariant"
-	"github.com/quorate/quorate/internal/member/clients"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/shell"
 	"github.com/quorate/quorate/internal/sim/users"
@@ -38,14 +37,12 @@ func (t target) Stream(
 	by *users.Person, key []byte, hear func(*quoratepb.ProposeResponse), broke func(),
 ) workload.Stream {
 	s := &clientStream{net: t.h.cluster.net, h: t.h, life: t.h.life, hear: hear, broke: broke}
-	owner, _ := clients.OwnerOf(key, t.h.run.broken.Owners) // the keys of package workload have full length
 	s.atMember(func() {
 		var caller shell.Caller = shell.Anybody{}
 		if by != nil {
 			caller = s.h.gate.Caller(by)
 		}
-		s.member = s.h.proc.Clients.NewStream(owner, caller, s.answer, s.fail)
-		s.member.Look()
+		s.member = s.h.proc.NewStream(key, caller, s.answer, s.fail)
 	})
 	s.look()
 	return s

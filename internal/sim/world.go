@@ -149,8 +149,11 @@ func (r *run) breakLoad(o *Options) {
 		m.Direct = dice.Chance(rng, 0.6)
 		m.Thief = true
 	}
-	if m.Owners = r.broken.Owners; m.Owners.IDInKey {
+	if m.Owners = r.broken.Streams.Owners; m.Owners.IDInKey {
 		m.Natives, m.Thief = 1, true
+	}
+	if r.broken.Streams.LosesRest || r.broken.Streams.KeepsTurns {
+		m.Natives = 3
 	}
 	if r.broken.Stays {
 		m.Natives, m.Stays = 3, true

@@ -72,7 +72,7 @@ func checkCallContexts(r *tree) []string {
 // fast path.
 var wallClocks = []string{
 	"internal/member/offers/stamps.go", "internal/member/offers/deadline.go", "internal/nativeclient/roundtrip.go",
-	"internal/rpc/writerapi/send.go",
+	"internal/member/clients/streams/next.go",
 }
 
 // TestWallClock refuses times in Unix nanoseconds: an operator or NTP may set the clock of a machine, and what has passed since such

@@ -40,7 +40,14 @@ func (b *budget) enter(ctx context.Context, message *consensus.Message) bool {
 	return false
 }
 
-// wake makes the waiting callers check again whether their contexts have ended.
+// tryEnter counts the message if it fits.
+func (b *budget) tryEnter(message *consensus.Message) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.closed && b.offered.Enter(message)
+}
+
+// wake lets those who wait look whether they still want to.
 func (b *budget) wake() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

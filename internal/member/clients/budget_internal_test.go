@@ -43,8 +43,16 @@ func TestBudget_enter_waits(t *testing.T) {
 		t.Fatal("one more offer was let in")
 	default:
 	}
+	other := offerOf(9, 1)
+	if w.tryEnter(&other) {
+		t.Error("one more offer that does not wait was let in")
+	}
 	w.taken([]raft.Input{raft.Receive{Message: in}})
 	<-more
+	if !w.tryEnter(&other) {
+		t.Error("an offer that does not wait was not let in when there was room")
+	}
+	w.leave(&other)
 	w.taken([]raft.Input{raft.Receive{Message: offerOf(8, 1)}})
 	if w.bytes() != 0 {
 		t.Errorf("all is taken, and %d bytes wait", w.bytes())

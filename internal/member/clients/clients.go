@@ -15,22 +15,27 @@ import (
 
 // Member is the member that serves the clients.
 type Member interface {
+	Waits
 	Leader() consensus.MemberID
 	Machine() (machine *apply.Machine, release func())
-	Propose(ctx context.Context, command *kv.Command) (kv.Result, error)
-	ReadIndex(ctx context.Context) error
-	// Receive takes an offer to the core. It returns false if the member, in its present state, must not take offers.
+	// Receive takes an offer to the core. False means that this member may not hear it now.
 	Receive(message consensus.Message) bool
-
-	// AwaitStart returns once the member serves requests. Before that, Proposals is nil.
-	AwaitStart(ctx context.Context) error
+	// Proposals is nil before requests are served.
 	Proposals() *proposals.Table
 	// Wake makes the loop propose the queued commands.
 	Wake()
-	// Await waits for the end of a client's proposal, which the function propose queues.
-	Await(ctx context.Context, id consensus.ProposalID, propose func(done proposals.Completion) error) (kv.Result, error)
 	Send(messages []consensus.Message)
-	// TellHeard reports to the leader the clients from which this member received something.
+}
+
+// Waits is what a member does while a goroutine waits for it: to open and retire sessions.
+type Waits interface {
+	// AwaitStart returns once requests are served.
+	AwaitStart(ctx context.Context) error
+	Propose(ctx context.Context, command *kv.Command) (kv.Result, error)
+	ReadIndex(ctx context.Context) error
+	// Await waits for the end of a proposal of a client that propose queues.
+	Await(ctx context.Context, id consensus.ProposalID, propose func(done proposals.Completion) error) (kv.Result, error)
+	// TellHeard tells the leader which clients this member heard from.
 	TellHeard(leader consensus.MemberID, heard []consensus.MemberID) error
 	// Background runs f in a goroutine. The member waits for it when it stops.
 	Background(f func())

@@ -18,8 +18,8 @@ type ClusterState struct {
 	config consensus.Config
 }
 
-// same reports whether two states are equal for a proposer.
-func (s *ClusterState) same(as *ClusterState) bool {
+// Same reports whether nothing has changed that a proposer must know.
+func (s *ClusterState) Same(as *ClusterState) bool {
 	return s.Leader == as.Leader && s.Term == as.Term && s.Config == as.Config && s.Fast == as.Fast
 }
 
@@ -38,7 +38,7 @@ func (b *clusterBoard) state() ClusterState {
 }
 
 func (b *clusterBoard) set(now *ClusterState) {
-	if before := b.present.Load(); before != nil && before.same(now) {
+	if before := b.present.Load(); before != nil && before.Same(now) {
 		return
 	}
 	b.present.Store(now)

@@ -33,7 +33,7 @@ func TestClusterBoard_set(t *testing.T) {
 			woken = true
 		default:
 		}
-		if now := b.state(); woken != step.wakes || !now.same(&step.state) {
+		if now := b.state(); woken != step.wakes || !now.Same(&step.state) {
 			t.Errorf("%s: woken %t, now %+v", step.what, woken, now)
 		}
 	}

@@ -4,7 +4,7 @@
 // offer a proposal to the leader and to all other voters at once, over its streams to them, and count their verdicts:
 // it is a proposer of the fast path like a member. The package passes the clients' offers to the core and the core's
 // answers to the clients' streams, opens their sessions, and retires the sessions of silent clients. Streams are
-// package rpc/writerapi, the table of proposals is package proposals.
+// package clients/streams, the table of proposals is package proposals.
 //
 // The main type is Clients; a member has one. The interface Member is what the package needs of its member.
 //

@@ -105,15 +105,32 @@ func (c *Clients) EncodeFor(id consensus.ProposalID, command *kv.Command) (conse
 // The ids of the proposals must be of sessions of the client. Offer blocks while the budget of offers is used up, until ctx
 // ends.
 func (c *Clients) Offer(ctx context.Context, client consensus.MemberID, message consensus.Message) {
-	if len(message.Proposals) == 0 || c.board.isMember(client) || c.member.Proposals() == nil {
-		return
+	if c.address(client, &message) && c.offers.enter(ctx, &message) {
+		c.receive(&message)
 	}
+}
+
+// TryOffer is Offer that does not wait: it returns false while the budget is used up.
+func (c *Clients) TryOffer(client consensus.MemberID, message consensus.Message) bool {
+	if !c.address(client, &message) {
+		return true
+	}
+	if !c.offers.tryEnter(&message) {
+		return false
+	}
+	c.receive(&message)
+	return true
+}
+
+// address makes a message that of a client to this member. False means that it is nothing for the core.
+func (c *Clients) address(client consensus.MemberID, message *consensus.Message) bool {
 	message.From, message.To = client, c.options.ID
-	if !c.offers.enter(ctx, &message) {
-		return
-	}
-	if !c.member.Receive(message) {
-		c.offers.leave(&message)
+	return len(message.Proposals) > 0 && !c.board.isMember(client) && c.member.Proposals() != nil
+}
+
+func (c *Clients) receive(message *consensus.Message) {
+	if !c.member.Receive(*message) {
+		c.offers.leave(message)
 	}
 }
 

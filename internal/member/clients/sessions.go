@@ -57,25 +57,57 @@ func (c *Clients) OpenClientSession(
 	case <-ctx.Done():
 		return none, ctx.Err()
 	}
+	opening := c.Opening(client, above, keep, neighbours)
 	for {
-		session, err := c.nextClientSession(client, above, neighbours)
+		id, open, err := opening.Next()
 		if err != nil {
 			return none, err
 		}
-		id := consensus.ProposalID{Session: session}
-		open := &kv.Command{SessionOpen: &kv.SessionOpenOp{Member: uint64(client), Number: session.Number, Keep: keep}}
 		result, err := c.member.Await(ctx, id, func(done proposals.Completion) error { return c.ProposeFor(id, open, done) })
-		switch {
-		case err != nil:
-			return none, err
-		case result.Err == nil:
-			c.KeepClient(client)
-			return session, nil
-		case !errors.Is(result.Err, kv.ErrSessionUnknown):
-			return none, result.Err
+		if session, again, err := opening.Ended(result, err); !again {
+			return session, err
 		}
-		// A session with this number or a later one has ended meanwhile: try the next number.
 	}
+}
+
+// Opening is the opening of a session under the first number that is free.
+type Opening struct {
+	clients    *Clients
+	client     consensus.MemberID
+	above      uint64
+	keep       []uint64
+	neighbours func(consensus.MemberID) bool
+	session    consensus.SessionID
+}
+
+// Opening is OpenClientSession without its waits, on a member that has started.
+func (c *Clients) Opening(
+	client consensus.MemberID, above uint64, keep []uint64, neighbours func(consensus.MemberID) bool,
+) *Opening {
+	return &Opening{clients: c, client: client, above: above, keep: keep, neighbours: neighbours}
+}
+
+// Next returns what is to be proposed, and under which id.
+func (o *Opening) Next() (consensus.ProposalID, *kv.Command, error) {
+	session, err := o.clients.nextClientSession(o.client, o.above, o.neighbours)
+	o.session = session
+	open := &kv.Command{SessionOpen: &kv.SessionOpenOp{Member: uint64(o.client), Number: session.Number, Keep: o.keep}}
+	return consensus.ProposalID{Session: session}, open, err
+}
+
+// Ended takes what came of it: a session, an error, or again: a session with this number or a later one has ended meanwhile,
+// and Next tries another.
+func (o *Opening) Ended(result kv.Result, err error) (session consensus.SessionID, again bool, _ error) {
+	switch {
+	case err != nil:
+		return session, false, err
+	case errors.Is(result.Err, kv.ErrSessionUnknown):
+		return session, true, nil
+	case result.Err != nil:
+		return session, false, result.Err
+	}
+	o.clients.KeepClient(o.client)
+	return o.session, false, nil
 }
 
 func (c *Clients) nextClientSession(
@@ -131,17 +163,27 @@ func (c *Clients) mostSessions(machine *apply.Machine) int {
 // RetireClientSession retires a session whose results the client knows. It returns at once. If the retirement fails, the
 // opening of the client's next session retires the session.
 func (c *Clients) RetireClientSession(session consensus.SessionID) {
-	if c.options.Stopping.Err() != nil || !c.retiring.begin(session, c.sessionOpen(session)) {
+	ended, begins := c.Retire(session)
+	if !begins {
 		return
 	}
 	c.member.Background(func() {
-		defer c.retiring.end(session)
+		defer ended()
 		ctx, cancel := context.WithTimeout(c.options.Stopping, retirePatience)
 		defer cancel()
 		if c.member.AwaitStart(ctx) == nil {
 			c.retireClientSession(ctx, session)
 		}
 	})
+}
+
+// Retire reports whether the end of a session must be proposed now: it is open, and no proposal of its end is under way. ended
+// says that this one is not any more.
+func (c *Clients) Retire(session consensus.SessionID) (ended func(), begins bool) {
+	if c.options.Stopping.Err() != nil || !c.retiring.begin(session, c.sessionOpen(session)) {
+		return nil, false
+	}
+	return func() { c.retiring.end(session) }, true
 }
 
 func (c *Clients) sessionOpen(session consensus.SessionID) bool {
@@ -177,9 +219,13 @@ func (r *retiring) end(session consensus.SessionID) {
 	delete(r.sessions, session)
 }
 
+// Retirement is the command that retires a session.
+func Retirement(session consensus.SessionID) *kv.Command {
+	return &kv.Command{SessionRetire: &kv.SessionRetireOp{Member: uint64(session.Member), Number: session.Number}}
+}
+
 func (c *Clients) retireClientSession(ctx context.Context, session consensus.SessionID) {
-	command := kv.Command{SessionRetire: &kv.SessionRetireOp{Member: uint64(session.Member), Number: session.Number}}
-	_, err := c.member.Propose(ctx, &command)
+	_, err := c.member.Propose(ctx, Retirement(session))
 	if err != nil && c.options.Stopping.Err() == nil && !errors.Is(err, context.Canceled) {
 		c.options.Logger.Debug("could not retire the session of a client yet", "client", session.Member.String(), "err", err)
 	}

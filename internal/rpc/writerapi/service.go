@@ -3,7 +3,6 @@ package writerapi
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
 	"google.golang.org/grpc"
 
@@ -14,32 +13,20 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/member/clients"
-	"github.com/quorate/quorate/internal/member/proposals"
+	"github.com/quorate/quorate/internal/member/clients/streams"
+	"github.com/quorate/quorate/internal/rpc/etcderr"
+	"github.com/quorate/quorate/internal/rpc/metrics"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
-// Clients is what the service asks of a member for its clients: *clients.Clients.
+// Clients is what the service asks of a member for its clients: *clients.Clients. A method with a context may wait.
 type Clients interface {
-	ProposeAllFor(commands []clients.Proposed, refuse func(at int, why error))
-	Abandon(id consensus.ProposalID, done proposals.Completion)
-	FirstResult(id consensus.ProposalID) (kv.Result, bool)
-	// Awaits reports whether a proposal has been proposed here and has no result yet.
-	Awaits(id consensus.ProposalID) bool
+	streams.Clients
 	OpenClientSession(
 		ctx context.Context, client consensus.MemberID, above uint64, keep []uint64, neighbours func(consensus.MemberID) bool,
 	) (consensus.SessionID, error)
-	RetireClientSession(session consensus.SessionID)
-	KeepClient(client consensus.MemberID)
-	ClientPatience() time.Duration
-
-	ClusterState() clients.ClusterState
-	ClusterStateChanged() <-chan struct{}
-	ListenFor(client consensus.MemberID, l clients.Listener) (detach func(), err error)
-	EncodeFor(id consensus.ProposalID, command *kv.Command) (consensus.Proposal, error)
-	ExpectFor(
-		id consensus.ProposalID, command *kv.Command, done proposals.Completion,
-	) (proposal consensus.Proposal, leads bool, err error)
 	Offer(ctx context.Context, client consensus.MemberID, message consensus.Message)
+	ClusterStateChanged() <-chan struct{}
 	OfferedBytes() int
 }
 
@@ -68,6 +55,13 @@ type KV interface {
 	Complete(ctx context.Context, command *kv.Command, result *kv.Result) error
 }
 
+var (
+	// ErrDenied is wrapped by what KV.Admit returns if the client may not do what it asks for.
+	ErrDenied = streams.ErrDenied
+	// ErrNoRoom is wrapped by what KV.Admit returns if nothing may grow here, whether it was sent before or not.
+	ErrNoRoom = streams.ErrNoRoom
+)
+
 // Options say for whom the service proposes.
 type Options struct {
 	ClusterID, MemberID uint64
@@ -84,19 +78,31 @@ type Options struct {
 // Service is the native Writer service.
 type Service struct {
 	quoratepb.UnsafeWriterServer
-	options  Options
-	register clientRegister
-	unread   atomic.Uint64 // streams that ended because the client did not read the answers
-
-	mostResultBytes int64 // of all clients, that may be kept: maxResultBytes
+	options Options
+	streams *streams.Streams
 }
 
 // New makes the service of a member.
 func New(options Options) *Service {
-	w := &Service{options: options, mostResultBytes: maxResultBytes}
-	w.register.init(options.Clock, options.Clients)
-	return w
+	return &Service{options: options, streams: streams.New(streams.Options{
+		ClusterID: options.ClusterID, MemberID: options.MemberID, Member: options.Member, Clients: options.Clients,
+		Requests: requests{options.KV}, Clock: options.Clock, Held: options.Held, Bounds: streams.DefaultBounds(),
+		SessionLength: clients.ClientSessionLength, MaxMessageBytes: options.MaxMessageBytes,
+		Pending: options.Pending, Failed: options.Failed,
+	})}
 }
+
+// requests are those of etcd's KV service, as streams see them.
+type requests struct{ KV }
+
+// Response implements streams.Requests.
+func (r requests) Response(kind quoratepb.Proposal_Kind, result *kv.Result) []byte {
+	response := r.KV.Response(kind, result)
+	return response.AppendWire(make([]byte, 0, response.SizeWire()))
+}
+
+// Wire implements streams.Requests.
+func (requests) Wire(err error) error { return etcderr.Wire(err) }
 
 // Propose serves the stream of one client.
 func (w *Service) Propose(
@@ -106,31 +112,29 @@ func (w *Service) Propose(
 	if err != nil {
 		return err
 	}
-	owner, err := clients.OwnerOf(first.Key, clients.Faults{})
-	if err != nil {
-		return errNoClient
-	}
-	if err := w.options.KV.Permit(stream.Context()); err != nil {
-		return err
-	}
-	leave, err := w.register.enter(owner.ID, admission.CallerOf(stream.Context()))
+	p := newStream(w, stream)
+	p.stream, err = w.streams.Begin(stream.Context(), first.Key, admission.CallerOf(stream.Context()), p)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	p := w.newStream(stream, owner)
-	received := make(chan struct{})
-	go func() {
-		p.receive(first)
-		close(received)
-	}()
-	err = p.send()
-	p.close()
-	go func() { // it ends with the call
-		<-received
-		if p.detach != nil {
-			p.detach()
-		}
-	}()
-	return err
+	go p.receive(first) // it ends with the call
+	defer p.stream.Close()
+	return p.send()
+}
+
+// Collect shows how many native clients are here, and how many sessions they have in the cluster, as this member knows.
+func (w *Service) Collect(e *metrics.Emitter) {
+	machine, release := w.options.Member.Machine()
+	open := len(machine.ClientSessions())
+	release()
+	counts := w.streams.Counts()
+	e.Gauge("quorate_client_sessions", "Open sessions of native clients.", float64(open))
+	e.Gauge("quorate_clients_offered_bytes", "What native clients offered and the core has not looked at yet.",
+		float64(w.options.Clients.OfferedBytes()))
+	e.Gauge("quorate_clients_registered", "Native clients that have a stream to this member, or had one a moment ago.",
+		float64(counts.Registered))
+	e.Counter("quorate_clients_refused_total", "Streams of native clients that were refused because there were too many.",
+		float64(counts.Refused))
+	e.Counter("quorate_clients_unread_total", "Streams of native clients that ended because nobody read the answers.",
+		float64(counts.Unread))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/member/clients"
+	"github.com/quorate/quorate/internal/member/clients/streams"
 	"github.com/quorate/quorate/internal/member/logwriter"
 	"github.com/quorate/quorate/internal/member/offers"
 	"github.com/quorate/quorate/internal/membership"
@@ -26,7 +26,7 @@ type Set struct {
 	Rules           identity.Rules
 	Offers          offers.Faults
 	Log             logwriter.Faults
-	Owners          clients.Faults
+	Streams         streams.Faults
 	Membership      membership.Faults
 	Apply           apply.Faults
 	Users           users.Faults
@@ -115,7 +115,11 @@ var others = []Break{
 		Law: "chain",
 		set: func(b *Set) { b.OwnParts = true }},
 	{Name: "session-by-id", About: "whoever knows the id of a native client can write in its sessions", Law: "session",
-		set: func(b *Set) { b.Owners.IDInKey = true }},
+		set: func(b *Set) { b.Streams.Owners.IDInKey = true }},
+	{Name: "lost-answers", About: "answers to a native client that do not fit into one message are lost", Law: "client-answer",
+		set: func(b *Set) { b.Streams.LosesRest = true }},
+	{Name: "kept-turns", About: "a costly command of a native client keeps its turn when it is done", Law: "client-answer",
+		set: func(b *Set) { b.Streams.KeepsTurns = true }},
 	{Name: "stay-at-endpoints", About: "a native client believes the endpoints for ever that it was given", Law: "client-lost",
 		set: func(b *Set) { b.Stays = true }},
 	{Name: "hasty-client", About: "one voter less decides what a native client offers", Law: "fast-path",

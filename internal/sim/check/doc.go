@@ -28,6 +28,8 @@
 //	settled               ADR 0009 (settled before told)            removal.go
 //	counted, founding     ADR 0020 (who may vote)                   counted.go
 //	session               docs/native-client.md (whose session)     package workload, natives.go
+//	client-lost           docs/native-client.md (where it connects)  package sim, clients.go
+//	client-answer         package clients/streams, invariant 1      package sim, clients.go
 //	job                   docs/membership.md, jobs                  jobs.go
 //	recovery              ADR 0012 (what is kept)                   held.go; package sim, recover.go (who serves)
 //	address               ADR 0017, ADR 0058 (where members are)    package sim, addresses.go, moves.go

@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/status"
+
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/kv"
 )
@@ -309,10 +312,27 @@ func (u *Users) covers(who *user, n need) bool {
 	return true
 }
 
-// permissionErrors are the errors of the state machine for a missing permission.
-var permissionErrors = []error{auth.ErrUserEmpty, auth.ErrPermissionDenied, auth.ErrOldRevision}
+// permissionErrors are the errors of the state machine for a missing permission, and what clients are told of them.
+var permissionErrors = map[error]error{
+	auth.ErrUserEmpty: rpctypes.ErrGRPCUserEmpty, auth.ErrPermissionDenied: rpctypes.ErrGRPCPermissionDenied,
+	auth.ErrOldRevision: rpctypes.ErrGRPCAuthOldRevision,
+}
 
 // ForWantOfPermission reports whether an error is one of these.
 func ForWantOfPermission(err error) bool {
-	return slices.ContainsFunc(permissionErrors, func(one error) bool { return errors.Is(err, one) })
+	for one, told := range permissionErrors {
+		if Says(err, one, told) {
+			return true
+		}
+	}
+	return false
+}
+
+// Says reports whether an error is another one, or told, which clients get in its place.
+func Says(err, what, told error) bool {
+	if errors.Is(err, what) {
+		return true
+	}
+	got, want := status.Convert(err), status.Convert(told)
+	return err != nil && got.Code() == want.Code() && got.Message() == want.Message()
 }

@@ -2,63 +2,23 @@ package shell
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
-	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/expiry"
 	"github.com/quorate/quorate/internal/member/lanes"
-	"github.com/quorate/quorate/internal/member/node"
 )
 
 // Clients handles the requests of clients to a process. Callbacks are events of their own: a Node calls its completions while
 // it holds locks.
 type Clients struct {
 	*Life
-	node     *node.Node
 	requests *lanes.Requests
 	leases   *expiry.Revoker
-	put      func(inputs ...raft.Input)
-	wake     func()
-	recall   func(command *kv.Command, result *kv.Result) // reads again the parts that a result left out
+	recall   func(command *kv.Command, result *kv.Result) // reads again what a result left out
 
 	renewals expiry.Batches
-
-	data   *datadir.Data
-	fast   bool                               // native clients may use the fast path
-	native map[consensus.MemberID][]*listener // native clients that have made offers
-}
-
-// listener receives the core's messages to a native client.
-type listener struct{ say func(m *consensus.Message) }
-
-func (c *Clients) listen(client consensus.MemberID, l *listener) {
-	c.native[client] = append(c.native[client], l)
-}
-
-func (c *Clients) ignore(client consensus.MemberID, l *listener) {
-	c.native[client] = slices.DeleteFunc(c.native[client], func(other *listener) bool { return other == l })
-}
-
-// Deliver passes messages to a native client to its listeners here, if there are any.
-func (c *Clients) Deliver(messages []consensus.Message) {
-	for i := range messages {
-		m := &messages[i]
-		listeners := c.native[m.To]
-		switch {
-		case len(listeners) == 0:
-		case m.Kind == consensus.MsgProposeReply:
-			c.node.RefusedFor(m.Refusals)
-			c.wake()
-		case m.Kind == consensus.MsgRecorded || m.Kind == consensus.MsgFast:
-			for _, l := range listeners {
-				l.say(m)
-			}
-		}
-	}
 }
 
 // Propose proposes a command in the session of this member.

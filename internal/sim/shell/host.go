@@ -70,11 +70,27 @@ func (h host) Connected(to consensus.MemberID) bool {
 	return known
 }
 
-// Taken reports the inputs that the core takes to the checkers, in order.
-func (h host) Taken(inputs []raft.Input) { h.Suite.Taken(h.ID, inputs) }
+// Taken tells the checkers what the core takes, in order.
+func (h host) Taken(inputs []raft.Input) {
+	if h.natives.clients.Taken(inputs); len(h.natives.offers) > 0 {
+		h.After(0, h.natives.retry)
+	}
+	h.Suite.Stepping(h.ID)
+	for i := range inputs {
+		switch input := inputs[i].(type) {
+		case raft.Receive:
+			h.Suite.Offers.Took(h.ID, &input.Message)
+			if m := &input.Message; m.Kind == consensus.MsgPropose || m.Kind == consensus.MsgFastPropose {
+				h.Suite.Given(h.ID, m.Proposals)
+			}
+		case raft.Propose:
+			h.Suite.Given(h.ID, input.Proposals)
+		}
+	}
+}
 
 // Stepped implements lanes.Host.
-func (h host) Stepped(*raft.Replica) {}
+func (h host) Stepped(replica *raft.Replica) { h.natives.clients.Follow(replica, h.fast) }
 
 // Configured implements lanes.Host.
 func (h host) Configured(inForce raft.ConfigInForce) { h.configure(inForce) }

@@ -18,6 +18,7 @@ type Options struct {
 	Extend   time.Duration // time that a new leader adds to every lease
 	// RequestTimeout ends requests.
 	RequestTimeout time.Duration
+	Natives        Natives
 
 	Mute      func() bool                      // the core gets no ticks
 	Stepped   func()                           // called after each step

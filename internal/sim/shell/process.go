@@ -1,9 +1,11 @@
 package shell
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
+	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
@@ -14,6 +16,7 @@ import (
 	"github.com/quorate/quorate/internal/member/lanes"
 	"github.com/quorate/quorate/internal/member/node"
 	"github.com/quorate/quorate/internal/member/offers"
+	"github.com/quorate/quorate/internal/member/proposals"
 	"github.com/quorate/quorate/internal/member/upkeep"
 )
 
@@ -24,8 +27,10 @@ type Process struct {
 	Node      *node.Node // of Lanes
 	Snapshots *Snapshots
 	Clients   *Clients
+	natives   *natives
 	hub       *watch.Hub
-	auto      bool // offers are made only if they gain time
+	auto      bool // whether to offer is decided by what it gains
+	fast      bool // native clients may use the fast path
 	observe   func(event raft.Event)
 	configure func(inForce raft.ConfigInForce)
 
@@ -46,7 +51,7 @@ type Process struct {
 func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	p := &Process{
 		Life: life, Data: data, hub: data.Machine.Hub(), auto: o.FastPath == offers.Auto,
-		observe: o.Observe, configure: o.Configure, mute: o.Mute,
+		fast: o.FastPath != offers.Never, observe: o.Observe, configure: o.Configure, mute: o.Mute,
 	}
 	p.stores.Set(data.Generation)
 	p.Lanes = p.newLanes(o)
@@ -64,10 +69,15 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	p.Snapshots.put = put
 	p.applied = applied{Life: life, data: data, altered: o.Altered}
 	p.Clients = &Clients{
-		Life: life, data: data, leases: p.leases.revoker, put: put, wake: p.Wake, recall: p.applied.recall,
-		requests: p.Lanes.Requests(),
-		fast:     o.FastPath != offers.Never, native: map[consensus.MemberID][]*listener{},
+		Life: life, leases: p.leases.revoker, recall: p.applied.recall, requests: p.Lanes.Requests(),
 	}
+	p.natives = &natives{
+		Life: life, lanes: p.Lanes, stores: &p.stores, complete: p.applied.recall,
+		ctx:       context.Background(),
+		toCore:    func(inputs ...raft.Input) { put(inputs...); p.Wake() },
+		replicate: p.propose,
+	}
+	p.natives.begin(data.Identity.Cluster, &o.Natives)
 	p.tellRestart()
 	err := p.Lanes.Start(node.Options{
 		Raft: o.Raft, FirstSession: data.Boots << 32, RetryTicks: 3 * o.Raft.ElectionTicks,
@@ -77,7 +87,7 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 		return nil, err
 	}
 	p.Node = p.Lanes.Node()
-	p.Clients.node, p.distances.node = p.Node, p.Node
+	p.distances.node = p.Node
 	return p, nil
 }
 
@@ -128,7 +138,17 @@ func (p *Process) GainsByOffers() bool {
 		len(core.InForce().Config.Voters) > 3
 }
 
-// Put queues inputs for the next step.
+// NewStream begins the stream of a native client. send carries responses to it, in order; leave ends the stream.
+func (p *Process) NewStream(
+	key []byte, caller Caller, send func(r *quoratepb.ProposeResponse), leave func(),
+) *Stream {
+	return newStream(p.natives, key, caller, send, leave)
+}
+
+// DeliverToClients passes messages to native clients to their streams here.
+func (p *Process) DeliverToClients(messages []consensus.Message) { p.natives.clients.Deliver(messages) }
+
+// Put leaves inputs for the next step.
 func (p *Process) Put(inputs ...raft.Input) { p.Lanes.Inbox().Put(inputs...) }
 
 // Wake asks for a step soon.
@@ -147,9 +167,13 @@ func (p *Process) EnvClock() env.Clock { return clock{p.Life, p.Clock} }
 func (p *Process) Writes() bool { return len(p.log.writing) > 0 && !p.log.synced }
 func (p *Process) FinishWrite() { _, _ = p.Lanes.Writer().Sync(p.log.writing) } // the disk may die in this call
 
-func (p *Process) revoke(command *kv.Command) error {
-	_, err := p.Lanes.Requests().Propose(command, Completion(func(kv.Result, error) {}))
+func (p *Process) propose(command *kv.Command, done proposals.Completion) error {
+	_, err := p.Lanes.Requests().Propose(command, done)
 	return err
+}
+
+func (p *Process) revoke(command *kv.Command) error {
+	return p.propose(command, Completion(func(kv.Result, error) {}))
 }
 
 func (p *Process) committed() {

@@ -31,8 +31,11 @@ type World struct {
 // Clients counts requests and answers.
 type Clients struct {
 	Ops, Answered, Unanswered, Refused, Watched, Renewed uint64
-	Denied                                               uint64 // refused for lack of a permission
-	LeaseParts                                           uint64 // of leases that ended in more than one part
+	Denied                                               uint64 // for want of permission
+	LeaseParts                                           uint64 // of leases that ended in more than one
+	// Waited counts messages of native clients that waited for room, a turn or the budget of offers, SentAway streams ended
+	// for want of memory or because their client did not read.
+	Waited, SentAway uint64
 }
 
 // FastPath counts proposals by their outcome.
@@ -76,6 +79,7 @@ func (c *Counts) Add(o *Counts) {
 		{&c.Starts, &o.Starts}, {&c.Failures, &o.Failures}, {&c.Snapshots, &o.Snapshots}, {&c.Ops, &o.Ops},
 		{&c.Answered, &o.Answered}, {&c.Unanswered, &o.Unanswered}, {&c.Refused, &o.Refused}, {&c.Denied, &o.Denied},
 		{&c.Watched, &o.Watched}, {&c.Renewed, &o.Renewed}, {&c.LeaseParts, &o.LeaseParts},
+		{&c.Waited, &o.Waited}, {&c.SentAway, &o.SentAway},
 		{&c.Duplicates, &o.Duplicates}, {&c.Gathered, &o.Gathered},
 		{&c.Aborted, &o.Aborted}, {&c.Undone, &o.Undone}, {&c.Settled, &o.Settled},
 		{&c.Jobs, &o.Jobs}, {&c.LeadersLost, &o.LeadersLost},
@@ -112,13 +116,15 @@ func list(counts map[string]uint64) string {
 
 // String returns the counts in one line.
 func (c *Counts) String() string {
-	return fmt.Sprintf("ops=%d answered=%d denied=%d watched=%d renewed=%d lease-parts=%d applied=%d repeated=%d inferred=%d "+
+	return fmt.Sprintf("ops=%d answered=%d denied=%d watched=%d renewed=%d lease-parts=%d waited=%d sent-away=%d applied=%d "+
+		"repeated=%d inferred=%d "+
 		"fast=%d/%d stamped=%d direct=%d "+
 		"skipped=%d recovered=%d orphans=%d gathered=%d messages=%d dropped=%d overflowed=%d "+
 		"bytes=%d again=%d in-vain=%d elections=%d starts=%d snapshots=%d "+
 		"changes: %s aborted=%d undone=%d settled=%d jobs=%d leaders-lost=%d "+
 		"unwelcome=%d cures=%d recoveries=%d adopted=%d faults: %s",
-		c.Ops, c.Answered, c.Denied, c.Watched, c.Renewed, c.LeaseParts, c.Applied, c.Duplicates, c.Inferred,
+		c.Ops, c.Answered, c.Denied, c.Watched, c.Renewed, c.LeaseParts, c.Waited, c.SentAway, c.Applied,
+		c.Duplicates, c.Inferred,
 		c.Fast, c.FastTried, c.Stamped, c.Direct, c.Skipped,
 		c.Recovered, c.Orphans, c.Gathered,
 		c.Messages, c.Dropped, c.Overflowed, c.Sent, c.Again, c.InVain, c.Elections,

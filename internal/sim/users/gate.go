@@ -13,6 +13,8 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/rpc/access"
+	"github.com/quorate/quorate/internal/rpc/etcderr"
+	"github.com/quorate/quorate/internal/sim/permits"
 	"github.com/quorate/quorate/internal/sim/routines"
 )
 
@@ -146,8 +148,8 @@ func (p *Person) refused(c *call, err error) error {
 
 // Note notes a refusal after which another login may help.
 func (p *Person) Note(err error) {
-	if errors.Is(err, login.ErrInvalidToken) || errors.Is(err, auth.ErrOldRevision) || errors.Is(err, auth.ErrUserEmpty) {
-		p.stale = true
+	for _, why := range []error{login.ErrInvalidToken, auth.ErrOldRevision, auth.ErrUserEmpty} {
+		p.stale = p.stale || permits.Says(err, why, etcderr.Wire(why))
 	}
 }
 

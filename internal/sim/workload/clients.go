@@ -19,16 +19,18 @@ const opsPerKey = 100
 
 // Load is all clients of a world.
 type Load struct {
-	world   World
-	suite   *check.Suite
-	mix     Mix
-	rng     *rand.Rand
-	slots   []slot
-	stopped bool
-	watched []*watcher
-	tenants []*tenant
-	clients []*client
-	natives []*native
+	world    World
+	suite    *check.Suite
+	mix      Mix
+	rng      *rand.Rand
+	slots    []slot
+	stopped  bool
+	expects  bool          // native clients wait for all answers, and do not die
+	expected time.Duration // since when
+	watched  []*watcher
+	tenants  []*tenant
+	clients  []*client
+	natives  []*native
 
 	// Counts by outcome.
 	Ops, Answered, Unanswered, Refused, Denied, Events, Renewals, Direct uint64

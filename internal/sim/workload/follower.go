@@ -191,10 +191,6 @@ func (f *follower) heard(voters []uint64, upSince time.Duration) {
 // learn. A client whose known members were all replaced in the meantime cannot find one: its user must give it other endpoints.
 func (l *Load) Adrift() bool {
 	return slices.ContainsFunc(l.natives, func(n *native) bool {
-		w := n.writer
-		if n.lies || w.over || w.link != nil && w.link.up && !w.link.over {
-			return false
-		}
-		return slices.ContainsFunc(l.world.Targets(), func(t Target) bool { return t.Life() != 0 && w.follow.chance[t.ID()] })
+		return !n.lies && !n.writer.connected() && n.writer.mayConnect()
 	})
 }

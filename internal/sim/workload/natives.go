@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/tally"
@@ -41,6 +44,7 @@ type flight struct {
 	call *nativeclient.Call
 	end  func(answered bool)
 	over bool
+	due  bool // it must be answered now
 }
 
 // startNatives starts the native clients, the liars, and the thief, which does not have their keys.
@@ -107,7 +111,7 @@ func (n *native) next() {
 	if l.stopped {
 		return
 	}
-	if l.rng.IntN(nativeLife) == 0 {
+	if l.rng.IntN(nativeLife) == 0 && !l.expects {
 		n.end(l.rng.IntN(2) == 0)
 		n.begin()
 	}
@@ -130,7 +134,7 @@ func (n *native) next() {
 func (n *native) put() {
 	l, key, value, begin := n.load, n.load.key(), n.value(), n.load.world.Now()
 	command := &kv.Command{Put: &kv.PutOp{Key: []byte(key), Value: value}}
-	n.write("native put "+key+" "+string(value), command, func(r kv.Result, answered bool) {
+	n.write("native put "+key+" "+string(value), quoratepb.Proposal_KIND_PUT, command, func(r kv.Result, answered bool) {
 		l.suite.Record(check.Operation{Client: n.id, Kind: check.OpPut, Key: key, Value: string(value), Begin: begin,
 			End: l.world.Now(), Answered: answered, Done: true, Revision: r.Revision})
 		delete(n.known, key)
@@ -148,7 +152,7 @@ func (n *native) swap() {
 		Compares: []kv.Compare{{Key: []byte(key), Target: kv.CompareMod, Result: kv.CompareEqual, Number: int64(expect)}},
 		Then:     []kv.Op{{Put: &kv.PutOp{Key: []byte(key), Value: value}}},
 	}}
-	n.write("native cas "+key+" "+string(value), command, func(r kv.Result, answered bool) {
+	n.write("native cas "+key+" "+string(value), quoratepb.Proposal_KIND_TXN, command, func(r kv.Result, answered bool) {
 		done := answered && r.Txn != nil && r.Txn.Succeeded
 		l.suite.Record(check.Operation{Client: n.id, Kind: check.OpCAS, Key: key, Value: string(value), Expect: expect,
 			Begin: begin, End: l.world.Now(), Answered: answered, Done: done, Revision: r.Revision})
@@ -172,8 +176,10 @@ func (n *native) acknowledged(key string, value []byte, begin time.Duration, r k
 	l.suite.Wrote(begin, l.world.Now(), r.Revision, key, true)
 }
 
-// write sends a write until it has an answer, or for a long time. done is not called if it is certain that nothing happened.
-func (n *native) write(what string, command *kv.Command, done func(r kv.Result, answered bool)) {
+// write writes until it has an answer, or for long. done is not called if it is known that nothing happened.
+func (n *native) write(
+	what string, kind quoratepb.Proposal_Kind, command *kv.Command, done func(r kv.Result, answered bool),
+) {
 	l := n.load
 	l.Ops++
 	l.world.Operation(n.id, what)
@@ -187,7 +193,7 @@ func (n *native) write(what string, command *kv.Command, done func(r kv.Result, 
 		n.again()
 	}
 	owner := n.owner
-	f.call, _ = n.writer.table.Add(quoratepb.Proposal_KIND_PUT, command.Append(nil), func() { // it fails only after Close
+	f.call, _ = n.writer.table.Add(kind, command.Append(nil), func() { // it fails after Close alone
 		n.decided(f.call, owner)
 		l.world.After(time.Duration(l.rng.IntN(1000))*time.Microsecond, func() { f.end(true) })
 	})
@@ -200,13 +206,35 @@ func (n *native) write(what string, command *kv.Command, done func(r kv.Result, 
 	n.flying = append(live, f)
 	table := n.writer.table
 	l.world.After(nativePatience*l.mix.Patience, func() {
-		if table.Abandon(f.call) {
+		if !l.expects && table.Abandon(f.call) {
 			f.end(false)
 		}
 	})
 }
 
-// decided reports to the checkers a write that was decided, and may not be applied anywhere yet.
+// ExpectAnswers makes native clients wait for all that they have asked, however long that takes.
+func (l *Load) ExpectAnswers() {
+	l.expects, l.expected = true, l.world.Now()
+	for _, n := range l.natives {
+		for _, f := range n.flying {
+			f.due = !f.over
+		}
+	}
+}
+
+// Owed returns a native client that has no answer yet to what it had asked when ExpectAnswers was called.
+func (l *Load) Owed() (client int, owed bool) {
+	for _, n := range l.natives {
+		for _, f := range n.flying {
+			if f.due && !f.over && (n.writer.connected() || n.writer.mayConnect()) {
+				return n.id, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// decided tells the checkers of a write that was decided, and is perhaps applied nowhere yet.
 func (n *native) decided(c *nativeclient.Call, owner clients.Owner) {
 	if c.Decided == nil {
 		return
@@ -224,9 +252,10 @@ func (n *native) ended(c *nativeclient.Call, command *kv.Command, answered bool,
 	switch {
 	case !answered || c.InDoubt:
 		answered = false
-	case c.Err != nil: // it never happens
-		l.Refused++
-		l.suite.Acks.Refused(command)
+	case status.Code(c.Err) == codes.OutOfRange: // it was applied, and nobody knows any more what came of it
+		answered = false
+	case c.Err != nil:
+		n.refused(c.Err, command)
 		return
 	default:
 		var err error
@@ -234,12 +263,6 @@ func (n *native) ended(c *nativeclient.Call, command *kv.Command, answered bool,
 			l.suite.Report("state-machine", "a response does not decode: "+err.Error())
 			return
 		}
-	}
-	if n.by != nil && answered && permits.ForWantOfPermission(r.Err) {
-		n.by.Note(r.Err)
-		l.Denied++
-		l.suite.Acks.Refused(command)
-		return
 	}
 	l.world.Answer(n.id, answered, r.Revision)
 	if answered {
@@ -250,7 +273,22 @@ func (n *native) ended(c *nativeclient.Call, command *kv.Command, answered bool,
 	done(r, answered)
 }
 
-// thiefPauses is how many times as long as other clients a thief pauses.
+// refused takes the refusal of a write: it never happens.
+func (n *native) refused(why error, command *kv.Command) {
+	l := n.load
+	switch {
+	case n.by != nil && permits.ForWantOfPermission(why):
+		n.by.Note(why)
+		l.Denied++
+	case status.Code(why) != codes.ResourceExhausted:
+		l.suite.Report("state-machine", fmt.Sprintf("a native write was refused: %v", why))
+	default:
+		l.Refused++
+	}
+	l.suite.Acks.Refused(command)
+}
+
+// thiefPauses is how many times longer a thief pauses than other clients.
 const thiefPauses = 4
 
 // thief is a client that knows the ids of other clients, their sessions and the numbers of their writes, as every reader of

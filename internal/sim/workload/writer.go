@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -41,6 +42,8 @@ type memberStream struct {
 	since      time.Duration // when it was opened
 	client     uint64        // the client's id
 	conn       Stream
+	target     Target
+	life       int // of the target, when it was opened
 	up, over   bool
 	roundTrip  nativeclient.RoundTrip
 	heard      time.Duration // last contact
@@ -112,7 +115,7 @@ func (w *writer) connect() {
 func (w *writer) open(t Target, id uint64) *memberStream {
 	client, key := w.table.Identity()
 	s := &memberStream{w: w, id: id, member: uint64(t.ID()), endpoint: t.Endpoint(), client: client,
-		since: w.load.world.Now(), heard: w.load.world.Now()}
+		since: w.load.world.Now(), heard: w.load.world.Now(), target: t, life: t.Life()}
 	s.conn = t.Stream(w.by, key, s.hear, s.lost)
 	w.load.world.After(nativeclient.PingInterval, s.tick)
 	return s
@@ -233,12 +236,24 @@ func (s *memberStream) tick() {
 	}
 	now := s.w.load.world.Now()
 	leaderless := s.id == 0 && s.leaderless != 0 && now-s.leaderless > nativeclient.LeaderlessAfter
+	if now-s.heard > nativeclient.DeafAfter {
+		s.judgeDeaf()
+	}
 	if leaderless || now-s.heard > nativeclient.DeafAfter {
 		s.lost()
 		return
 	}
 	s.ping()
 	s.w.load.world.After(nativeclient.PingInterval, s.tick)
+}
+
+// judgeDeaf reports a member that said nothing, on a stream that it has served all the time since the faults were over. Where
+// clients act in users' names it may ask its leader about each message.
+func (s *memberStream) judgeDeaf() {
+	l := s.w.load
+	if l.expects && s.heard >= l.expected && s.up && s.w.by == nil && s.target.Life() == s.life && s.life != 0 {
+		l.suite.Report("client-answer", fmt.Sprintf("member %d says nothing to a native client since %v", s.member, s.heard))
+	}
 }
 
 // lost ends a stream. Another one is opened after a while.
@@ -281,4 +296,12 @@ func (w *writer) close(farewell bool) {
 	if w.link != nil {
 		w.link.lost()
 	}
+}
+
+// connected reports whether it has a connection to a member, or needs none any more.
+func (w *writer) connected() bool { return w.over || w.link != nil && w.link.up && !w.link.over }
+
+// mayConnect reports whether a member serves that it had time to learn of.
+func (w *writer) mayConnect() bool {
+	return slices.ContainsFunc(w.load.world.Targets(), func(t Target) bool { return t.Life() != 0 && w.follow.chance[t.ID()] })
 }

@@ -1,4 +1,4 @@
-package writerapi
+package streams
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 )
 
 // Ensure that sessions of which much is kept get no more once all of them together are full, and others still do.
-func TestServices_roomForResult(t *testing.T) {
+func TestStreams_roomForResult(t *testing.T) {
 	m := fullMachine(t)
 	session := func(client uint64) consensus.SessionID {
 		return consensus.ClientSession(consensus.MemberID(client), client)
@@ -19,8 +19,10 @@ func TestServices_roomForResult(t *testing.T) {
 		client uint64
 		most   int64
 		want   error
-	}{{1, maxResultBytes, nil}, {1, 70_000, errResultsFull}, {2, 70_000, nil}} {
-		if got := roomForResult(m, session(c.client), c.most); got != c.want {
+	}{{1, DefaultBounds().ResultBytes, nil}, {1, 70_000, errResultsFull}, {2, 70_000, nil}} {
+		bounds := DefaultBounds()
+		bounds.ResultBytes = c.most
+		if got := roomForResult(m, session(c.client), &bounds); got != c.want {
 			t.Errorf("client %d of %d bytes, where %d may be: %v", c.client, m.ResultBytes(), c.most, got)
 		}
 	}

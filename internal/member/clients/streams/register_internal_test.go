@@ -1,4 +1,4 @@
-package writerapi
+package streams
 
 import (
 	"errors"
@@ -31,9 +31,9 @@ func (c *laterClock) pass() {
 
 // Ensure that a client counts until its sessions would be gone, that it may come back before, and that nothing is kept
 // of those that are gone.
-func TestClientRegister_enter(t *testing.T) {
+func TestRegister_enter(t *testing.T) {
 	clock := &laterClock{}
-	var r clientRegister
+	var r register
 	r.init(clock, nil)
 	here, there := admission.Caller{Host: "10.0.0.1", Address: "10.0.0.1:1"}, admission.Caller{Host: "10.0.0.1", Address: "10.0.0.1:2"}
 	var leave []func()
@@ -83,9 +83,9 @@ func TestClientRegister_enter(t *testing.T) {
 }
 
 // Ensure that clients of one address are known as such as long as they count.
-func TestClientRegister_neighboursOf(t *testing.T) {
+func TestRegister_neighboursOf(t *testing.T) {
 	clock := &laterClock{}
-	var r clientRegister
+	var r register
 	r.init(clock, nil)
 	for id, host := range map[consensus.MemberID]string{1: "10.0.0.1", 2: "10.0.0.1", 3: "10.0.0.2"} {
 		leave, err := r.enter(id, admission.Caller{Host: host, Address: host + ":1"})

@@ -1,4 +1,4 @@
-package writerapi
+package streams
 
 import (
 	"sync"
@@ -24,8 +24,8 @@ const (
 var errTooManyClients = status.Error(codes.ResourceExhausted,
 	"quorate: too many native clients from this connection or address, or of this member: close some, and wait a minute")
 
-// clientRegister knows which native clients are here, and bounds them.
-type clientRegister struct {
+// register knows which native clients are here, and bounds them.
+type register struct {
 	clock   env.Clock
 	keepFor time.Duration // how long a client without a stream counts
 
@@ -44,7 +44,7 @@ type registered struct {
 	leave   func() // the bounds
 }
 
-func (r *clientRegister) init(clock env.Clock, clients Clients) {
+func (r *register) init(clock env.Clock, clients Clients) {
 	r.clock = clock
 	if clients != nil {
 		r.keepFor = clients.ClientPatience()
@@ -55,7 +55,7 @@ func (r *clientRegister) init(clock env.Clock, clients Clients) {
 }
 
 // enter counts a stream of a client; leave must be called when it ends.
-func (r *clientRegister) enter(client consensus.MemberID, from admission.Caller) (leave func(), err error) {
+func (r *register) enter(client consensus.MemberID, from admission.Caller) (leave func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	one := r.clients[client]
@@ -78,7 +78,7 @@ func (r *clientRegister) enter(client consensus.MemberID, from admission.Caller)
 }
 
 // bound counts a client for its host and for its connection.
-func (r *clientRegister) bound(from admission.Caller) (leave func(), entered bool) {
+func (r *register) bound(from admission.Caller) (leave func(), entered bool) {
 	leaveHost, entered := r.hosts.Enter(from.Host)
 	if !entered {
 		return nil, false
@@ -91,7 +91,7 @@ func (r *clientRegister) bound(from admission.Caller) (leave func(), entered boo
 	return func() { leaveHost(); leaveConnection() }, true
 }
 
-func (r *clientRegister) leave(client consensus.MemberID, one *registered) {
+func (r *register) leave(client consensus.MemberID, one *registered) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if one.streams--; one.streams > 0 {
@@ -110,7 +110,7 @@ func (r *clientRegister) leave(client consensus.MemberID, one *registered) {
 }
 
 // neighboursOf returns a function that reports whether a client is of the same host as this one, as far as both are known here.
-func (r *clientRegister) neighboursOf(client consensus.MemberID) func(consensus.MemberID) bool {
+func (r *register) neighboursOf(client consensus.MemberID) func(consensus.MemberID) bool {
 	return func(other consensus.MemberID) bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -119,7 +119,7 @@ func (r *clientRegister) neighboursOf(client consensus.MemberID) func(consensus.
 	}
 }
 
-func (r *clientRegister) counts() (clients int, refused uint64) {
+func (r *register) counts() (clients int, refused uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.clients), r.refused

@@ -1,0 +1,87 @@
+package streams
+
+import (
+	"context"
+	"time"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/member/clients"
+)
+
+// Next takes what there is to send now; nil: nothing. The driver has sent the response before. ended means that nothing will
+// follow, and err is why. Then, or if there is nothing, its driver waits until Ready, or until the state of the cluster has
+// changed.
+func (s *Stream) Next(ctx context.Context, now time.Time) (response *quoratepb.ProposeResponse, ended bool, err error) {
+	s.mu.Lock()
+	s.tab.Give(s.sending) // the last one was sent
+	opened, asked, ping, answers := s.opened, s.asked, s.ping, s.finished
+	s.opened, s.asked, s.finished = nil, false, nil
+	said := s.heard.messages
+	s.sending = s.heard.held
+	for i := range answers {
+		s.sending += answers[i].held
+	}
+	s.heard.messages, s.heard.held = nil, 0
+	s.unread = 0
+	s.room()
+	ended, err = s.ended()
+	s.mu.Unlock()
+
+	verdicts, answered := s.verdicts(said), s.answers(ctx, answers)
+	var status *quoratepb.MemberStatus
+	if state := s.all.options.Clients.ClusterState(); asked || !s.greeted || !s.told.Same(&state) {
+		s.told, s.greeted = state, true
+		status = s.all.status(&state, now)
+	}
+	if asked {
+		status.Ping = ping
+	}
+	if status == nil && opened == nil && len(answered) == 0 && len(verdicts) == 0 {
+		return nil, ended, err
+	}
+	return &quoratepb.ProposeResponse{Status: status, Opened: opened, Answers: answered, Verdicts: verdicts}, ended, err
+}
+
+// answers are those to finished proposals, as far as they fit into a message; the rest stays.
+func (s *Stream) answers(ctx context.Context, all []finished) []*quoratepb.Answer {
+	var answers []*quoratepb.Answer
+	size := 0
+	for i := range all {
+		answer := s.all.proposalAnswer(ctx, &all[i])
+		answers = append(answers, answer)
+		if size += len(answer.Response) + len(answer.Message); size > s.all.options.Bounds.AnswerBytes {
+			if !s.all.options.Faults.LosesRest {
+				s.keep(all[i+1:])
+			}
+			break
+		}
+	}
+	return answers
+}
+
+// keep keeps answers for the next message.
+func (s *Stream) keep(rest []finished) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.finished = append(rest[:len(rest):len(rest)], s.finished...)
+	for i := range rest {
+		s.wait(resultBytes(&rest[i].result))
+		s.sending -= rest[i].held
+	}
+}
+
+func (all *Streams) status(state *clients.ClusterState, now time.Time) *quoratepb.MemberStatus {
+	voters := make([]uint64, len(state.Voters))
+	for i, id := range state.Voters {
+		voters[i] = uint64(id)
+	}
+	o := &all.options
+	return &quoratepb.MemberStatus{
+		Cluster: o.ClusterID, Member: o.MemberID, Leader: uint64(state.Leader), Term: uint64(state.Term),
+		TermConfig: termConfig(state.Term, state.Config), Voters: voters, Fast: state.Fast,
+		SessionLength: o.SessionLength, MaxUnanswered: uint64(o.Bounds.Proposals),
+		PatienceMs:      uint64(o.Clients.ClientPatience().Milliseconds()),
+		MaxMessageBytes: uint64(o.MaxMessageBytes),
+		Clock:           uint64(now.UnixNano()), // by which package member waits for stamps
+	}
+}
