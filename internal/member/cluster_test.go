@@ -214,7 +214,7 @@ func (n *node) stop() {
 	if n.listen != nil {
 		_ = n.listen.Close()
 	}
-	if n.Member == nil {
+	if n.Member == nil || n.peers == nil { // start failed
 		return
 	}
 	if err := errors.Join(n.peers.Close(), n.Stop()); err != nil {
