@@ -74,7 +74,8 @@ func roomForResult(machine *apply.Machine, session consensus.SessionID, bounds *
 	return nil
 }
 
-// proposalAnswer says what came of a proposal.
+// proposalAnswer says what came of a proposal. The memory of the result counts until the answer is sent, unless that is an
+// error.
 func (all *Streams) proposalAnswer(ctx context.Context, f *finished) *quoratepb.Answer {
 	answer := &quoratepb.Answer{Session: f.id.Session.Number, Sequence: f.id.Sequence}
 	err := f.result.Err
@@ -112,7 +113,6 @@ func (all *Streams) proposalAnswer(ctx context.Context, f *finished) *quoratepb.
 		return answer
 	}
 	answer.Response = all.options.Requests.Response(f.kind, &f.result)
-	f.drop() // from here on the stream's own bound counts
 	return answer
 }
 

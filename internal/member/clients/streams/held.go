@@ -8,6 +8,15 @@ import (
 // proposalBytes is about what a proposal takes beside its request, until its answer is sent.
 const proposalBytes = 512
 
+const (
+	// partBytes is about what a proposal or a record of a message takes once it is decoded, beside its request.
+	partBytes = 112
+	// fewParts may be in a message that is not counted.
+	fewParts = 64
+	// keptProposals is for how many proposals a stream keeps room that waits for nothing.
+	keptProposals = 64
+)
+
 // verdictBytes is about what a message of the core to a client takes.
 func verdictBytes(m *consensus.Message) int {
 	const each = 128

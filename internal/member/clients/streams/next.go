@@ -13,7 +13,7 @@ import (
 // changed.
 func (s *Stream) Next(ctx context.Context, now time.Time) (response *quoratepb.ProposeResponse, ended bool, err error) {
 	s.mu.Lock()
-	s.tab.Give(s.sending) // the last one was sent
+	s.sentAll()
 	opened, asked, ping, answers := s.opened, s.asked, s.ping, s.finished
 	s.opened, s.asked, s.finished = nil, false, nil
 	said := s.heard.messages
@@ -37,6 +37,10 @@ func (s *Stream) Next(ctx context.Context, now time.Time) (response *quoratepb.P
 		status.Ping = ping
 	}
 	if status == nil && opened == nil && len(answered) == 0 && len(verdicts) == 0 {
+		s.mu.Lock() // the verdicts that it took were for proposals that have their answers
+		s.sentAll()
+		s.room()
+		s.mu.Unlock()
 		return nil, ended, err
 	}
 	return &quoratepb.ProposeResponse{Status: status, Opened: opened, Answers: answered, Verdicts: verdicts}, ended, err
@@ -49,6 +53,11 @@ func (s *Stream) answers(ctx context.Context, all []finished) []*quoratepb.Answe
 	for i := range all {
 		answer := s.all.proposalAnswer(ctx, &all[i])
 		answers = append(answers, answer)
+		if memory := all[i].result.Memory; memory != nil {
+			s.mu.Lock()
+			s.accounts = append(s.accounts, memory)
+			s.mu.Unlock()
+		}
 		if size += len(answer.Response) + len(answer.Message); size > s.all.options.Bounds.AnswerBytes {
 			if !s.all.options.Faults.LosesRest {
 				s.keep(all[i+1:])

@@ -64,10 +64,12 @@ type Stream struct {
 	detach     func()         // from what the core says to the client; nil before its first offer
 	tab        *admission.Tab // of what this stream holds: requests, results and verdicts until they are sent
 	sending    int64          // of tab, for what is being sent
+	accounts   []kv.Account   // of the answers that are being sent
 	closed     bool           // nothing is sent any more
 	over       error          // why nothing more is taken
 	waits      bool           // Go has returned Room
 	unanswered map[*proposal]struct{}
+	grown      int // the most proposals in unanswered since it was made
 	bytes      int // of requests in unanswered
 	finished   []finished
 	unread     int // bytes of finished and heard
@@ -109,8 +111,10 @@ type work struct {
 	at      int                // in its proposals: the next one
 	one     *proposal          // that one, if it waits for room or its turn
 	command *kv.Command        // that waits for its turn
+	parts   int64              // of the stream's tab, for a message of many parts
 	ready   []clients.Proposed // checked, and to be proposed
 	offer   consensus.Message  // checked, and to be offered
+	urgent  bool               // a command in offer has a turn for which others wait
 	listens bool               // to what the core says to the client
 }
 
@@ -142,9 +146,19 @@ func (all *Streams) newStream(owner clients.Owner, host string, driver Driver) *
 // Owner is the client.
 func (s *Stream) Owner() clients.Owner { return s.owner }
 
-// Take begins with a message, after Go has returned Done for the one before.
+// Take begins with a message, after Go has returned Done for the one before. A message of many parts is counted until it is
+// done with: the parts take more memory than their bytes on the wire. Where there is no room for it, the stream ends.
 func (s *Stream) Take(request *quoratepb.ProposeRequest) {
 	s.request, s.stage, s.at = request, arrived, 0
+	if parts := int64(len(request.Proposals) + len(request.Records)); parts > fewParts {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !s.tab.Take(parts * partBytes) {
+			s.over = cmp.Or(s.over, errNoMemory)
+			return
+		}
+		s.parts = parts * partBytes
+	}
 }
 
 // answer answers a proposal that has entered, once.
@@ -160,11 +174,22 @@ func (s *Stream) answer(one *proposal, f finished) {
 		s.hold(one, &f)
 		s.finished = append(s.finished, f)
 		s.wait(resultBytes(&f.result))
+		s.shrink()
+	} else {
+		f.drop()
 	}
 	s.mu.Unlock()
 	if waits {
 		s.all.options.Pending.Add(-1)
 		s.driver.Ready()
+	}
+}
+
+// shrink gives back the room of many proposals once none waits: maps do not become smaller. The lock is held.
+func (s *Stream) shrink() {
+	if len(s.unanswered) == 0 && s.grown > keptProposals {
+		s.grown = 0
+		s.unanswered, s.offered = map[*proposal]struct{}{}, map[consensus.ProposalID]*proposal{}
 	}
 }
 
@@ -221,12 +246,31 @@ func (s *Stream) wait(bytes int) {
 	if s.unread += bytes; s.unread <= s.all.options.Bounds.UnreadBytes {
 		return
 	}
-	s.finished, s.heard = nil, heard{}
-	if s.over == nil {
+	s.dropFinished()
+	s.heard = heard{}
+	if s.over == nil || errors.Is(s.over, io.EOF) { // a client that sends no more does not read either
 		s.over = errUnread
 		s.all.unread.Add(1)
 		s.room()
 	}
+}
+
+// dropFinished drops the answers that are not sent. The lock is held.
+func (s *Stream) dropFinished() {
+	for i := range s.finished {
+		s.finished[i].drop()
+	}
+	s.finished = nil
+}
+
+// sentAll gives back the memory of the response that was sent. The lock is held.
+func (s *Stream) sentAll() {
+	s.tab.Give(s.sending)
+	s.sending = 0
+	for _, account := range s.accounts {
+		account.Release()
+	}
+	s.accounts = nil
 }
 
 // drop gives back the memory of a result.
@@ -280,6 +324,8 @@ func (s *Stream) room() {
 func (s *Stream) Close() {
 	s.mu.Lock()
 	s.closed = true
+	s.sentAll()
+	s.dropFinished()
 	s.tab.Close()
 	left, detach := s.unanswered, s.detach
 	s.unanswered, s.detach = nil, nil

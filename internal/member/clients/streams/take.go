@@ -56,6 +56,7 @@ func (s *Stream) advance(ctx context.Context) (Need, error) {
 		return s.offers(), nil
 	default:
 		s.finish()
+		s.done()
 		return Done, nil
 	}
 }
@@ -63,6 +64,12 @@ func (s *Stream) advance(ctx context.Context) (Need, error) {
 // arrive does what a message asks for beside its proposals and records.
 func (s *Stream) arrive(ctx context.Context) error {
 	request, options := s.request, &s.all.options
+	s.mu.Lock()
+	over := s.over
+	s.mu.Unlock()
+	if over != nil {
+		return over
+	}
 	if options.Member.Learner() { // since the stream began
 		return rpctypes.ErrGRPCNotSupportedForLearner
 	}
@@ -116,8 +123,24 @@ func (s *Stream) finish() {
 	s.request = nil
 }
 
+// done gives back what the message took.
+func (s *Stream) done() {
+	if s.parts > 0 {
+		s.mu.Lock()
+		s.tab.Give(s.parts)
+		s.mu.Unlock()
+		s.parts = 0
+	}
+}
+
 // propose takes the next proposal. It is answered, or its command needs its turn.
 func (s *Stream) propose(ctx context.Context) (Need, error) {
+	if s.urgent { // the check of the next one may take long
+		s.urgent = false
+		if need := s.offers(); need != goesOn {
+			return need, nil
+		}
+	}
 	r := s.request.Proposals[s.at]
 	if s.one == nil {
 		s.one = &proposal{
@@ -195,8 +218,12 @@ func (s *Stream) Turned(leave func(), err error) {
 	case leave != nil && !s.keepTurn(one, leave):
 	case s.request.TermConfig != nil:
 		s.expect(one, command)
+		s.urgent = leave != nil
 	default:
 		s.ready = append(s.ready, clients.Proposed{ID: one.id, Command: command, Done: one})
+		if leave != nil { // others wait for its turn
+			s.handOver()
+		}
 	}
 }
 
@@ -220,8 +247,15 @@ func (s *Stream) handOver() {
 	s.all.options.Clients.ProposeAllFor(s.ready, func(at int, why error) {
 		s.ready[at].Done.(*proposal).refuse(why)
 	})
+	s.clearReady()
+}
+
+// clearReady forgets what was handed over, and keeps room for a few.
+func (s *Stream) clearReady() {
 	clear(s.ready)
-	s.ready = s.ready[:0]
+	if s.ready = s.ready[:0]; cap(s.ready) > keptProposals {
+		s.ready = nil
+	}
 }
 
 // dropReady gives back the turns of commands that were checked and not proposed, of a stream that has ended: Close leaves that
@@ -230,8 +264,7 @@ func (s *Stream) dropReady() {
 	for i := range s.ready {
 		s.ready[i].Done.(*proposal).ended()
 	}
-	clear(s.ready)
-	s.ready = s.ready[:0]
+	s.clearReady()
 }
 
 // enter takes a proposal in if there is room for one more. Over means that the stream has ended, or ends because this member
@@ -246,6 +279,7 @@ func (s *Stream) enter(one *proposal) Need {
 	case s.full():
 	case s.tab.Take(one.held()):
 		s.unanswered[one] = struct{}{}
+		s.grown = max(s.grown, len(s.unanswered))
 		s.bytes += one.bytes
 		s.all.options.Pending.Add(1)
 		return goesOn
