@@ -31,6 +31,7 @@ type fullMember struct {
 	late     bool                             // a command that costs much waits for its turn
 	kept     atomic.Int64                     // how often a client was heard
 	proposed atomic.Int64                     // commands
+	last     clients.Proposed                 // of these
 }
 
 func (m *fullMember) Turn(_ context.Context, _ *kv.Command, waits func()) (leave func(), err error) {
@@ -64,6 +65,7 @@ func (m *fullMember) ListenFor(consensus.MemberID, clients.Listener) (func(), er
 
 func (m *fullMember) ProposeAllFor(commands []clients.Proposed, _ func(int, error)) {
 	m.proposed.Add(int64(len(commands)))
+	m.last = commands[len(commands)-1]
 }
 
 func (m *fullMember) Admit(context.Context, *quoratepb.Proposal) (*kv.Command, error) {
@@ -242,8 +244,8 @@ func TestStream_take_keepsClient(t *testing.T) {
 	})
 }
 
-// Ensure that a costly command gives its turn back whose stream ends while the next one of its message is looked at: no other
-// goroutine would, and other costly commands would wait for ever.
+// Ensure that a costly command whose stream ends while the next one of its message is looked at has been proposed, and gives its
+// turn back when it has been applied, and not before.
 func TestStream_take_endsBetween(t *testing.T) {
 	m := &fullMember{machine: openMachine(t)}
 	p, session := openStream(t, m, m, m, noNetwork{})
@@ -256,8 +258,11 @@ func TestStream_take_endsBetween(t *testing.T) {
 		p.stream.Close()
 		return nil, nil
 	}
-	if p.take(&quoratepb.ProposeRequest{Proposals: puts(session, 3, 0)}) || left.Load() != 1 || m.proposed.Load() != 0 {
+	if p.take(&quoratepb.ProposeRequest{Proposals: puts(session, 3, 0)}) || left.Load() != 0 || m.proposed.Load() != 1 {
 		t.Errorf("%d turns were given back, and %d commands are proposed", left.Load(), m.proposed.Load())
+	}
+	if m.last.Done.Complete(kv.Result{Put: &kv.PutResult{}}, nil); left.Load() != 1 {
+		t.Errorf("%d turns were given back once the command was applied", left.Load())
 	}
 }
 

@@ -20,7 +20,7 @@ func (s *Stream) Go(ctx context.Context) Need {
 	for {
 		need, err := s.advance(ctx)
 		if err != nil {
-			s.dropReady()
+			s.clearReady() // none of these has a turn: Turned proposes such a command at once
 			s.End(err)
 			return Over
 		}
@@ -250,21 +250,12 @@ func (s *Stream) handOver() {
 	s.clearReady()
 }
 
-// clearReady forgets what was handed over, and keeps room for a few.
+// clearReady forgets the commands that were checked, and keeps room for a few.
 func (s *Stream) clearReady() {
 	clear(s.ready)
 	if s.ready = s.ready[:0]; cap(s.ready) > keptProposals {
 		s.ready = nil
 	}
-}
-
-// dropReady gives back the turns of commands that were checked and not proposed, of a stream that has ended: Close leaves that
-// to the goroutine that completes a command, and none completes these.
-func (s *Stream) dropReady() {
-	for i := range s.ready {
-		s.ready[i].Done.(*proposal).ended()
-	}
-	s.clearReady()
 }
 
 // enter takes a proposal in if there is room for one more. Over means that the stream has ended, or ends because this member
