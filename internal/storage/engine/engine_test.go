@@ -429,8 +429,9 @@ func TestEngine_Defragment_separatedValues(t *testing.T) {
 	if got, most := e.Stats().LiveBytes, uint64(rows/4*4096*11/10); got > most {
 		t.Errorf("%d bytes of tables and values live, want at most %d", got, most)
 	}
-	if got := e.Stats().CompactedValues; got < rows/4*4096 || got > rows/4*4096*11/10 {
-		t.Errorf("%d bytes of values were copied, want those of %d rows", got, rows/4)
+	// Pebble may rewrite a value file at the same time, so that what is left is copied twice; what was deleted is not.
+	if got := e.Stats().CompactedValues; got < rows/4*4096 || got > 2*rows/4*4096*11/10 {
+		t.Errorf("%d bytes of values were copied, want those of %d rows, twice at most", got, rows/4)
 	}
 	most := uint64(rows / 4 * 4096 * 13 / 10)
 	for range 1 << 20 { // old files are removed in the background
