@@ -201,9 +201,11 @@ func newDisk(b *breaks.Set) *disk.FS {
 }
 
 // nativesAnswered waits until each native client knows what came of all that it had asked: nothing of it is lost in a stream,
-// and nothing waits for ever. A member that has no room for results may put one off for as long as they are kept.
+// and nothing waits for ever. A member that has no room for results may put a client off for as long as they are kept, and one
+// that has a few kilobytes for streams for as long as another stream of that host keeps what it does not need
+// (admission.Tab).
 func (w *World) nativesAnswered() bool {
-	if slices.ContainsFunc(w.cluster.up(), (*host).fewResults) {
+	if slices.ContainsFunc(w.cluster.up(), (*host).putsOff) {
 		return true
 	}
 	w.load.ExpectAnswers()

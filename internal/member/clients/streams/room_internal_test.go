@@ -206,3 +206,31 @@ func TestStream_End_unread(t *testing.T) {
 		t.Errorf("the answer is gone, and the stream ends with %v, %t, %v", r, ended, err)
 	}
 }
+
+// Ensure that a client which asks for many results again is not read while half of what may be unread waits for it: else all of
+// them would be dropped, time after time.
+func TestStream_full_unread(t *testing.T) {
+	m := &fullMember{machine: fullMachine(t)}
+	s, session := newTestStream(m)
+	s.all.options.Bounds.UnreadBytes = 10 * resultBytes(&kv.Result{})
+	s.Next(t.Context(), time.Time{})
+	rounds, entered := 0, uint64(0)
+	for entered < 100 {
+		one := &proposal{stream: s, id: s.owner.Proposal(session, entered+1), kind: quoratepb.Proposal_KIND_PUT}
+		switch need := s.enter(one); need {
+		case goesOn:
+			entered++
+			one.Complete(kv.Result{Put: &kv.PutResult{}}, nil)
+		case Room:
+			if rounds++; rounds > 100 {
+				t.Fatalf("no room after %d", entered)
+			}
+			s.Next(t.Context(), time.Time{})
+		default:
+			t.Fatalf("the stream ended after %d: %v", entered, s.over)
+		}
+	}
+	if rounds < 10 {
+		t.Errorf("it waited %d times for its client to read", rounds)
+	}
+}

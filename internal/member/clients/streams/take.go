@@ -282,7 +282,9 @@ func (s *Stream) enter(one *proposal) Need {
 	return Room
 }
 
+// full reports whether the client must take answers before it may propose more. Half of what may be unread is left for what is
+// under way: else a client that asks for many results again would get none of them, time after time.
 func (s *Stream) full() bool {
 	bounds := &s.all.options.Bounds
-	return len(s.unanswered)+len(s.finished) >= bounds.Proposals || s.bytes > bounds.Bytes
+	return len(s.unanswered)+len(s.finished) >= bounds.Proposals || s.bytes > bounds.Bytes || s.unread > bounds.UnreadBytes/2
 }
