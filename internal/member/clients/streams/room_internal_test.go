@@ -234,3 +234,25 @@ func TestStream_full_unread(t *testing.T) {
 		t.Errorf("it waited %d times for its client to read", rounds)
 	}
 }
+
+// Ensure that a message of many parts takes and gives back nothing once its stream has ended, at whatever moment that was.
+func TestStream_Take_manyPartsAfterClose(t *testing.T) {
+	m := &fullMember{machine: fullMachine(t)}
+	many := &quoratepb.ProposeRequest{}
+	for range 10_000 {
+		many.Records = append(many.Records, put(1, 1))
+	}
+	for _, row := range []struct {
+		name string
+		run  func(s *Stream)
+	}{
+		{"taken, ended and done with", func(s *Stream) { s.Take(many); s.Close(); s.Go(t.Context()) }},
+		{"ended, taken and done with", func(s *Stream) { s.Close(); s.Take(many); s.Go(t.Context()) }},
+		{"given back late", func(s *Stream) { s.Take(many); s.Close(); s.done() }},
+	} {
+		s, _ := newTestStream(m)
+		if row.run(s); heldBytes(s.all) != 0 {
+			t.Errorf("%s: %d bytes are held", row.name, heldBytes(s.all))
+		}
+	}
+}

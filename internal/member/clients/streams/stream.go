@@ -153,7 +153,10 @@ func (s *Stream) Take(request *quoratepb.ProposeRequest) {
 	if parts := int64(len(request.Proposals) + len(request.Records)); parts > fewParts {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if !s.tab.Take(parts * partBytes) {
+		switch {
+		case s.closed: // so is the tab
+			return
+		case !s.tab.Take(parts * partBytes):
 			s.over = cmp.Or(s.over, errNoMemory)
 			return
 		}

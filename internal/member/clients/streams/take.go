@@ -127,7 +127,9 @@ func (s *Stream) finish() {
 func (s *Stream) done() {
 	if s.parts > 0 {
 		s.mu.Lock()
-		s.tab.Give(s.parts)
+		if !s.closed { // else the tab was closed, and has nothing to give back
+			s.tab.Give(s.parts)
+		}
 		s.mu.Unlock()
 		s.parts = 0
 	}
