@@ -38,7 +38,6 @@ func (w *World) calmPhase() {
 	}
 }
 
-// heal repairs the network and the disks and starts all members, or just a majority. Machines that belong to no
 // heal repairs the network and the disks and starts all members, or just a majority. Machines that belong to no configuration
 // run too: a change that adds them may still be under way.
 func (w *World) heal() {
@@ -201,11 +200,9 @@ func newDisk(b *breaks.Set) *disk.FS {
 }
 
 // nativesAnswered waits until each native client knows what came of all that it had asked: nothing of it is lost in a stream,
-// and nothing waits for ever. A member that has no room for results may put a client off for as long as they are kept, and one
-// that has a few kilobytes for streams for as long as another stream of that host keeps what it does not need
-// (admission.Tab). With users it is not judged: seed 27650026 of all nemeses breaks it, and the cause is not known.
+// and nothing waits for ever. A member that has no room for results may put a client off for as long as they are kept.
 func (w *World) nativesAnswered() bool {
-	if w.run.plan.Users || slices.ContainsFunc(w.cluster.up(), (*host).putsOff) {
+	if slices.ContainsFunc(w.cluster.up(), (*host).putsOff) {
 		return true
 	}
 	w.load.ExpectAnswers()

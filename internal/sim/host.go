@@ -250,9 +250,9 @@ func (h *host) natives() shell.Natives {
 
 func (h *host) nativesKind() uint64 { return (h.run.plan.Raft.Seed/1024 + uint64(h.life)) % 8 }
 
-// putsOff reports whether the process has so little for native clients, for their results or their streams, that it may put one
-// off for ever.
-func (h *host) putsOff() bool { return h.nativesKind() >= 6 }
+// putsOff reports whether the process has so little for the results of native clients that it may put one off for as long as it
+// keeps the others'.
+func (h *host) putsOff() bool { return h.nativesKind() == 7 }
 
 const clusterID consensus.ClusterID = 0x51
 

@@ -17,7 +17,8 @@ type Ledger struct {
 	mu      sync.Mutex
 	used    int64
 	hosts   map[string]*accounts
-	refused uint64
+	tabs    Tab // before the first of all that are open, which form a ring
+	refused atomic.Uint64
 }
 
 // accounts are those of one host.
@@ -29,25 +30,29 @@ type accounts struct {
 // NewLedger returns a ledger of total bytes.
 func NewLedger(total int64) *Ledger {
 	small := min(total/mostSmallPart, max(smallBytes, total/smallPart))
-	return &Ledger{total: total, small: small, hosts: map[string]*accounts{}}
+	l := &Ledger{total: total, small: small, hosts: map[string]*accounts{}}
+	l.tabs.next, l.tabs.prev = &l.tabs, &l.tabs
+	return l
 }
 
 // Tab is what one connection or call has of a Ledger. Its owner calls its methods one at a time.
 //
 // It takes from the ledger in steps and keeps some of what it gave back, so that a call of a connection that has calls all the
-// time needs no lock of the ledger.
+// time needs no lock of the ledger. The ledger takes that back from all tabs when room becomes scarce, and while it is, none
+// keeps any.
 type Tab struct {
-	ledger *Ledger
-	host   *accounts
-	name   string
-	held   int64
-	of     int64 // the ledger's bytes that this tab has: at least held
+	ledger     *Ledger
+	host       *accounts
+	name       string
+	held       int64
+	spare      atomic.Int64 // of the ledger's bytes, beside held
+	prev, next *Tab         // of the ledger
 }
 
 const (
-	// tabStep is by how much a tab grows at least, if there is room.
+	// tabStep is by how much a tab grows at least, while room is not scarce.
 	tabStep = 8 << 10
-	// tabSpare is how much a tab keeps that it does not need, while there is room.
+	// tabSpare is how much a tab keeps that it does not need, while room is not scarce.
 	tabSpare = 64 << 10
 	// forcedTimes is how many times what is free a host may have with what it forces.
 	forcedTimes = 2
@@ -70,57 +75,52 @@ func (l *Ledger) Open(host string) *Tab {
 		l.hosts[host] = h
 	}
 	h.open++
-	return &Tab{ledger: l, host: h, name: host}
+	t := &Tab{ledger: l, host: h, name: host, prev: l.tabs.prev, next: &l.tabs}
+	t.prev.next, t.next.prev = t, t
+	return t
 }
 
 // Take takes bytes; false if there is no room, and then it takes none.
 func (t *Tab) Take(bytes int64) bool {
-	if t.held+bytes > t.of && !t.grow(t.held+bytes-t.of) {
-		return false
+	for {
+		spare := t.spare.Load()
+		if spare < bytes {
+			return t.takeMore(bytes, tabStep)
+		}
+		if t.spare.CompareAndSwap(spare, spare-bytes) { // else the ledger has taken it
+			t.held += bytes
+			return true
+		}
 	}
-	t.held += bytes
-	return true
 }
 
 // Force takes bytes of what is there already, for which a host may have twice as much as is free then for others; false if
 // there is no room for that either, and then it takes none. Small hosts have the reserve in any case.
-func (t *Tab) Force(bytes int64) bool {
-	if t.Take(bytes) {
-		return true
-	}
-	l := t.ledger
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if more := t.held + bytes - t.of; l.room(t.host, more, forcedTimes) {
-		t.held += bytes
-		l.move(t, more)
-		return true
-	}
-	return false
-}
+func (t *Tab) Force(bytes int64) bool { return t.Take(bytes) || t.grow(bytes, 0, forcedTimes) }
 
 // Give gives bytes back.
 func (t *Tab) Give(bytes int64) {
 	t.held -= bytes
-	if spare := t.of - t.held; spare > tabSpare || spare > 0 && t.ledger.tight.Load() {
+	// The ledger looks for what is spare after it has said that room is scarce: one of the two sees the other.
+	if spare := t.spare.Add(bytes); spare > tabSpare || spare > 0 && t.ledger.tight.Load() {
 		t.Settle()
 	}
 }
 
 // Settle gives back what the tab does not need.
 func (t *Tab) Settle() {
-	if t.of == t.held {
+	if t.spare.Load() == 0 {
 		return
 	}
 	t.ledger.mu.Lock()
 	defer t.ledger.mu.Unlock()
-	t.ledger.move(t, t.held-t.of)
+	t.ledger.move(t.host, -t.spare.Swap(0))
 }
 
 // Enter is Open and Take for what has its bytes until leave is called, once or more.
 func (l *Ledger) Enter(host string, bytes int64) (leave func(), entered bool) {
 	t := l.Open(host)
-	if !t.takeExactly(bytes) {
+	if !t.takeMore(bytes, 0) {
 		t.Close()
 		return nil, false
 	}
@@ -136,37 +136,49 @@ func (t *Tab) Held() int64 { return t.held }
 
 // Close gives everything back.
 func (t *Tab) Close() {
-	t.held = 0
 	l := t.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.move(t, -t.of)
+	l.move(t.host, -t.held-t.spare.Swap(0))
+	t.held = 0
+	t.prev.next, t.next.prev = t.next, t.prev
 	if t.host.open--; t.host.open == 0 {
 		delete(l.hosts, t.name)
 	}
 }
 
-func (t *Tab) takeExactly(bytes int64) bool {
-	t.held = bytes
-	return t.growBy(bytes)
+// takeMore takes bytes, some of them of the ledger.
+func (t *Tab) takeMore(bytes, step int64) bool {
+	if t.grow(bytes, step, 1) {
+		return true
+	}
+	t.ledger.refused.Add(1)
+	return false
 }
 
-func (t *Tab) grow(need int64) bool { return t.growBy(max(need, tabStep), need) }
-
-// growBy tries amounts in turn.
-func (t *Tab) growBy(amounts ...int64) bool {
+// grow takes bytes of what is spare and of the ledger: step at least while room is not scarce. A host may have so many times as
+// much as is free then.
+func (t *Tab) grow(bytes, step, times int64) bool {
 	l := t.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, more := range amounts {
-		if l.room(t.host, more, 1) {
-			l.move(t, more)
-			return true
+	for {
+		need := bytes - t.spare.Load()
+		more := max(need, step)
+		if l.tight.Load() || !l.room(t.host, more, times) {
+			more = need
 		}
+		switch {
+		case l.room(t.host, more, times):
+			t.held += bytes
+			t.spare.Add(more - bytes)
+			l.move(t.host, more)
+			return true
+		case l.tight.Load():
+			return false
+		}
+		l.scarce()
 	}
-	l.refused++
-	l.tight.Store(true)
-	return false
 }
 
 // room reports whether a host would have at most so many times what is free with more bytes, and leave the reserve; or no more
@@ -176,16 +188,27 @@ func (l *Ledger) room(h *accounts, more, times int64) bool {
 	return free >= l.total/reservedPart && free*times >= has || free >= 0 && has <= l.small
 }
 
-// move gives bytes to a tab, or takes them. The ledger is locked.
-func (l *Ledger) move(t *Tab, bytes int64) {
-	t.of += bytes
-	t.host.bytes += bytes
+// move gives bytes to a host, or takes them. The ledger is locked.
+func (l *Ledger) move(h *accounts, bytes int64) {
+	h.bytes += bytes
 	l.used += bytes
 	switch free := l.total - l.used; {
 	case free <= l.total/4:
-		l.tight.Store(true)
+		l.scarce()
 	case free > l.total*5/8: // a host that was refused has at most three eighths now
 		l.tight.Store(false)
+	}
+}
+
+// scarce says that room is scarce, and takes from all tabs what they do not need. The ledger is locked.
+func (l *Ledger) scarce() {
+	if l.tight.Swap(true) {
+		return
+	}
+	for t := l.tabs.next; t != &l.tabs; t = t.next {
+		spare := t.spare.Swap(0)
+		t.host.bytes -= spare
+		l.used -= spare
 	}
 }
 
@@ -203,7 +226,7 @@ type LedgerStats struct {
 func (l *Ledger) Stats() LedgerStats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := LedgerStats{Bytes: l.used, Refused: l.refused}
+	s := LedgerStats{Bytes: l.used, Refused: l.refused.Load()}
 	for _, h := range l.hosts {
 		s.MostHostBytes = max(s.MostHostBytes, h.bytes)
 	}

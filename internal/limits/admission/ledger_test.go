@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
+	"sync"
 	"testing"
 
 	"github.com/quorate/quorate/internal/limits/admission"
@@ -73,6 +75,59 @@ func TestTab_Give_spare(t *testing.T) {
 	}
 	if tab.Give(1 << 10); l.Stats().Bytes != 600<<10 {
 		t.Errorf("a tab keeps %d bytes while room is scarce", l.Stats().Bytes-600<<10)
+	}
+}
+
+// Ensure that a tab that lacks room gets what others keep and do not need: of its host, and of other hosts.
+func TestTab_Take_spareOfOthers(t *testing.T) {
+	const total, spare, idle = 1 << 20, 32 << 10, 16
+	for name, host := range map[string]string{"of one host": "a", "of two hosts": "b"} {
+		t.Run(name, func(t *testing.T) {
+			l := admission.NewLedger(total)
+			for range idle {
+				tab := l.Open("a")
+				defer tab.Close()
+				if !tab.Take(spare) {
+					t.Fatal("there is room")
+				}
+				tab.Give(spare)
+			}
+			if got := l.Stats().Bytes; got != idle*spare {
+				t.Fatalf("idle tabs keep %d bytes, want %d", got, idle*spare)
+			}
+			busy := l.Open(host)
+			defer busy.Close()
+			if !busy.Take(total/2) || l.Stats().Bytes != total/2 {
+				t.Errorf("%d bytes are kept, of which %d are in use", l.Stats().Bytes, busy.Held())
+			}
+		})
+	}
+}
+
+// Ensure that what tabs keep is counted right, whatever the ledger takes back from them meanwhile.
+func TestTab_concurrent(t *testing.T) {
+	const total, tabs, rounds = 1 << 20, 8, 2_000
+	l := admission.NewLedger(total)
+	var wait sync.WaitGroup
+	for i := range tabs {
+		wait.Go(func() {
+			tab, rng := l.Open(fmt.Sprint("host ", i%3)), rand.New(rand.NewPCG(uint64(i), 0))
+			defer tab.Close()
+			for range rounds {
+				if bytes := rng.Int64N(total / 4); rng.IntN(2) == 0 && tab.Take(bytes) || tab.Take(bytes/64) {
+					tab.Give(rng.Int64N(tab.Held() + 1))
+				} else {
+					tab.Give(tab.Held())
+				}
+				if s := l.Stats(); s.Bytes < 0 || s.Bytes > total {
+					t.Errorf("%d bytes of %d", s.Bytes, total)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if s := l.Stats(); s.Bytes != 0 || s.MostHostBytes != 0 {
+		t.Errorf("afterwards: %+v", s)
 	}
 }
 

@@ -39,7 +39,7 @@ func (l *ledgerListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		tab := l.ledger.Open(Host(conn.RemoteAddr()))
-		if tab.takeExactly(l.bytes) {
+		if tab.takeMore(l.bytes, 0) {
 			return &ledgerConn{Conn: conn, tab: tab}, nil
 		}
 		tab.Close()

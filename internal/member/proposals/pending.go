@@ -167,8 +167,12 @@ func (q *queue) leaves(p *Pending, tick uint64) {
 	p.queued, p.sent, p.sentTick, p.turn = false, true, tick, q.turns
 }
 
-// told notes that the log has told the end of a proposal.
+// told notes that the log has told the end of a proposal. One that has not left from here came there another way: it says
+// nothing of those that have.
 func (q *queue) told(p *Pending, now uint64) {
+	if !p.sent {
+		return
+	}
 	q.ended, q.endedTick = max(q.ended, p.turn), now
 	q.laneOf(p).told(p, now)
 }

@@ -386,3 +386,40 @@ func TestTable_ResendOverdue_overtaken(t *testing.T) {
 		t.Errorf("what was repeated at tick 9 was overtaken by something that left before it, and is repeated again: %v", got)
 	}
 }
+
+// TestTable_ResendOverdue_endedElsewhere repeats what was lost although others end all the time: they have not left from here, but
+// wait for the room that the lost one takes, and clients sent them through other members.
+func TestTable_ResendOverdue_endedElsewhere(t *testing.T) {
+	p := opened(t)
+	p.SetPace(Pace{Least: 100, Patience: pacePatience})
+	id := func(sequence uint64) consensus.ProposalID {
+		return consensus.ProposalID{Session: consensus.SessionID{Member: 7, Number: 1 << 63}, Sequence: sequence}
+	}
+	add := func(sequence uint64) {
+		t.Helper()
+		if err := p.AddFor(id(sequence), make([]byte, 80), &outcome{}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(1)
+	if got := leave(p, 1); len(got) != 1 || got[0].ID != id(1) {
+		t.Fatalf("%v leave, want the first", got)
+	}
+	for tick := uint64(2); ; tick++ {
+		add(tick)
+		p.Tick(tick)
+		applied(p, []left{{Proposal: consensus.Proposal{ID: id(tick)}}})
+		if tick > pacePatience {
+			p.ResendOverdue(tick - pacePatience)
+		}
+		if again := leave(p, tick); len(again) > 0 {
+			if again[0].ID != id(1) {
+				t.Errorf("%v leaves, want the first", again[0].ID)
+			}
+			return
+		}
+		if tick > 5*pacePatience {
+			t.Fatal("a proposal that was lost is never repeated")
+		}
+	}
+}

@@ -111,6 +111,7 @@ type client struct {
 	id      int
 	by      *users.Person // nil in a world without users
 	through bool          // since Load.Expect, it was answered or rightly refused
+	barred  bool          // its last login failed
 	count   int
 	target  Target
 	attempt int
@@ -148,7 +149,7 @@ func (c *client) next() {
 	}
 	l.Ops++
 	if c.by.MustLogin() {
-		c.logIn(c.again)
+		c.logIn(c.target, c.again)
 		return
 	}
 	m := &l.mix

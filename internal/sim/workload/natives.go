@@ -83,7 +83,7 @@ func (n *native) begin() {
 	key := binary.BigEndian.AppendUint64(make([]byte, 0, quoratepb.ClientKeyBytes), uint64(1<<60+n.lives<<20+n.id-firstNative))
 	key = append(key, make([]byte, quoratepb.ClientKeyBytes-len(key))...)
 	n.owner, _ = clients.OwnerOf(key, n.load.mix.Owners) // the key has full length
-	n.writer = newWriter(n.load, n.by, key, n.clock, n.far)
+	n.writer = newWriter(n.load, n.by, n.logIn, key, n.clock, n.far)
 	if n.lies {
 		n.writer.twist = n.twist
 	}
@@ -116,8 +116,8 @@ func (n *native) next() {
 		n.begin()
 	}
 	if n.by.MustLogin() {
-		if n.target = l.target(); n.target != nil {
-			n.logIn(n.again)
+		if t := l.target(); t != nil {
+			n.logIn(t, n.again)
 			return
 		}
 	}
@@ -222,11 +222,12 @@ func (l *Load) ExpectAnswers() {
 	}
 }
 
-// Owed returns a native client that has no answer yet to what it had asked when ExpectAnswers was called.
+// Owed returns a native client that has no answer yet to what it had asked when ExpectAnswers was called. One that no member
+// lets in, because its login failed, is owed none.
 func (l *Load) Owed() (client int, owed bool) {
 	for _, n := range l.natives {
 		for _, f := range n.flying {
-			if f.due && !f.over && (n.writer.connected() || n.writer.mayConnect()) {
+			if f.due && !f.over && (n.writer.connected() || n.writer.mayConnect() && !n.barred) {
 				return n.id, true
 			}
 		}

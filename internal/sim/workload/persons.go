@@ -64,9 +64,9 @@ func (l *Load) Stuck() (who string, stuck bool) {
 	return "", false
 }
 
-// logIn logs in with the password that the client takes for its user's.
-func (c *client) logIn(then func()) {
-	l, target := c.load, c.target
+// logIn logs in at a member with the password that the client takes for its user's.
+func (c *client) logIn(target Target, then func()) {
+	l := c.load
 	password := l.mix.Users.Password(c.by.User)
 	l.world.Operation(c.id, "login "+c.by.User)
 	life, over, since := target.Life(), false, l.suite.Permits.Present()
@@ -79,6 +79,7 @@ func (c *client) logIn(then func()) {
 	}
 	target.LogIn(c.by, password, func(hash string, err error) {
 		if known, ok := users.Answered(err); known && !over {
+			c.barred = !ok
 			l.suite.Permits.LoggedIn(since, c.by.User, hash, ok)
 		}
 		finish()

@@ -19,6 +19,7 @@ const leaderMissed, voterMissed = 12, 30
 type writer struct {
 	load   *Load
 	by     *users.Person // nil in a world without users
+	logIn  func(at Target, then func())
 	table  *nativeclient.Table
 	clock  func() time.Time
 	far    time.Duration // round trip from which on it offers writes itself
@@ -30,6 +31,7 @@ type writer struct {
 	twist func(r *quoratepb.ProposeRequest) *quoratepb.ProposeRequest
 
 	planned, retries, over bool
+	enters                 bool                // logs in
 	last                   *quoratepb.Proposal // the last one sent
 }
 
@@ -50,8 +52,10 @@ type memberStream struct {
 	leaderless time.Duration // since when the member knows no leader; zero: it knows one
 }
 
-func newWriter(l *Load, by *users.Person, key []byte, clock func() time.Time, far time.Duration) *writer {
-	w := &writer{load: l, by: by, clock: clock, far: far, voters: map[uint64]*memberStream{}}
+func newWriter(
+	l *Load, by *users.Person, logIn func(at Target, then func()), key []byte, clock func() time.Time, far time.Duration,
+) *writer {
+	w := &writer{load: l, by: by, logIn: logIn, clock: clock, far: far, voters: map[uint64]*memberStream{}}
 	w.table = nativeclient.New(nativeclient.Options{
 		Key: func() []byte { return key }, Wake: w.wake, Tally: l.mix.Tally,
 	})
@@ -98,13 +102,23 @@ func (w *writer) pass() {
 	}
 }
 
-// connect opens the link to any member that the client knows.
+// connect opens the link to any member that the client knows. A client whose token was refused logs in first.
 func (w *writer) connect() {
 	t := w.load.target()
 	if t != nil && !w.follow.knows(t.Endpoint()) {
 		t = w.follow.next()
 	}
-	if t != nil {
+	switch {
+	case w.enters:
+		return
+	case t != nil && w.by.MustLogin():
+		w.enters = true
+		w.logIn(t, func() {
+			w.enters = false
+			w.wake()
+		})
+		return
+	case t != nil:
 		w.link = w.open(t, 0)
 		return
 	}
