@@ -89,8 +89,8 @@ func beginTxn(c asyncCall, message []byte) bool {
 		txnRequest
 	}{asyncWrite: asyncWrite{asyncCall: c}}
 	c.kv.limitParts(&w.txnRequest)
-	if w.DecodeWire(bytes.Clone(message)) != nil {
-		return false
+	if w.DecodeWire(bytes.Clone(message)) != nil || c.front.HoldParts(w.PartBytes()) != nil {
+		return false // a goroutine says why
 	}
 	return w.start(&w.txnRequest, len(message))
 }

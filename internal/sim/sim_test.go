@@ -207,7 +207,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"session-by-id":         {Members: 3, Nemesis: "none"},
 		"lost-answers":          {Members: 3, Nemesis: "none"},
 		"kept-turns":            {Members: 3, Nemesis: "none"},
-		"stay-at-endpoints":     {Members: 3, Nemesis: "jobs,join,membership", Duration: time.Minute, Seed: 124},
+		"stay-at-endpoints":     {Members: 3, Nemesis: "jobs,join,membership", Duration: time.Minute, Seed: 190},
 		"hasty-client":          {Members: 7, Nemesis: "last-word", Seed: 163},
 		"read-txn-free":         {Members: 3, Nemesis: "auth"},
 		"apply-unpermitted":     {Members: 5, Nemesis: "auth", Seed: 2},

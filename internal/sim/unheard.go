@@ -6,13 +6,24 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/sim/plan"
 )
 
-// learnLasts is how long, beyond elections, a member may know no leader that it would find if it asked.
+// learnLasts is how long, beyond elections, a member may know no leader that it would find if it asked. leaveElections is for a
+// removed one: it believes a leader that its log does not know only once it has heard none for ten of its own elections.
 const (
 	learnLasts     = 4 * time.Second
 	learnElections = 5
+	leaveElections = 12
 )
+
+// elections is how long so many election timeouts are, for the member that is slowest.
+func (h *host) elections(many time.Duration) time.Duration {
+	if h.run.plan.Mixed {
+		many *= plan.Slowest
+	}
+	return many * h.extension()
+}
 
 // judge checks that a process does not fail for long to find a leader: it must ask the members that it finds.
 func (u *unheard) judge(h, leader *host) {
@@ -21,7 +32,8 @@ func (u *unheard) judge(h, leader *host) {
 		*u = unheard{}
 	case u.leader != leader || u.life != h.life:
 		*u = unheard{leader, now, h.life}
-	case now-u.since <= learnLasts+learnElections*h.extension():
+	case now-u.since <= learnLasts+h.elections(learnElections):
+	case leader.removed(h.id) && now-u.since <= learnLasts+h.elections(leaveElections):
 	case leader.removed(h.id):
 		h.run.suite.Report("address", fmt.Sprintf("member %v was removed, finds leader %v, which knows it, and is not told "+
 			"for %v", h.id, leader.id, now-u.since))

@@ -222,3 +222,17 @@ func TestTable_clients_Restored_inOrder(t *testing.T) {
 		t.Errorf("got %v, %v, want all in the order in which they came", got, err)
 	}
 }
+
+// Ensure that so many may wait for one proposal, and that one more is refused.
+func TestTable_AddFor_manyJoin(t *testing.T) {
+	p := opened(t)
+	id := consensus.ProposalID{Session: consensus.SessionID{Member: 7, Number: 1 << 63}, Sequence: 1}
+	for range maxJoined + 1 {
+		if err := p.AddFor(id, nil, &outcome{}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.AddFor(id, nil, &outcome{}, false); !errors.Is(err, ErrTooMany) {
+		t.Errorf("one more: got %v", err)
+	}
+}

@@ -16,6 +16,9 @@ const maxOpenProposals = 50_000
 // maxOpenBytes bounds the payloads of all of them, again of each kind, if nothing else is said.
 const maxOpenBytes = 256 << 20
 
+// maxJoined is how many may wait for one proposal beside the first. A client needs one for each of its streams.
+const maxJoined = 64
+
 // Table holds the open proposals of one member: its own, which it names in sessions of its own, and those of native
 // clients that come through it, which bear the ids that the clients gave them.
 type Table struct {
@@ -136,6 +139,9 @@ func (t *Table) AddAllFor(all []OfClient) {
 
 func (t *Table) addFor(id consensus.ProposalID, payload []byte, done Completion, sent bool) error {
 	if p := t.ofClients[id]; p != nil {
+		if len(p.more) >= maxJoined {
+			return ErrTooMany
+		}
 		p.more = append(p.more, done)
 		return nil
 	}

@@ -106,7 +106,15 @@ const (
 	smallRequest = 512
 	// serveBytes is what a goroutine takes that serves a call.
 	serveBytes = 8 << 10
+	// fewPartBytes is what the parts of a decoded request may take that are not counted beside its stream.
+	fewPartBytes = 2 << 10
 )
+
+// PartCounter is a codec that says about how much a decoded message takes beside its strings: two bytes of a request may make a
+// hundred in memory.
+type PartCounter interface {
+	PartBytes(encoded []byte, decoded any) int
+}
 
 // holdUnpacked counts what the message takes beside what came of it.
 func (c *Call) holdUnpacked(bytes int) bool { return c.stream.Hold(c.body.kept() + bytes) }
@@ -152,6 +160,9 @@ func (c *Call) serve(ctx context.Context, cancel context.CancelFunc, message []b
 	answer, err := m.unary.Handler(m.impl, ctx, func(v any) error {
 		if err := s.options.Codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(message)}, v); err != nil {
 			return status.Errorf(codes.Internal, "grpc: failed to unmarshal the received message: %v", err)
+		}
+		if counter, ok := s.options.Codec.(PartCounter); ok {
+			return c.holdParts(copies*len(message)+serveBytes, counter.PartBytes(message, v))
 		}
 		return nil
 	}, s.options.Unary)
@@ -237,6 +248,24 @@ func (c *Call) DoneButRead() { c.server.readers.push(c) }
 // Reserve counts the memory of the goroutine that Go starts, or returns why there is none (ResourceExhausted).
 func (c *Call) Reserve() error {
 	if !c.stream.Hold(c.held + serveBytes) {
+		return errExhausted.Err()
+	}
+	return nil
+}
+
+// HoldParts counts so many bytes for the parts of the decoded message of a prompt call. If there is no room, it has changed
+// nothing.
+func (c *Call) HoldParts(bytes int) error {
+	if err := c.holdParts(c.held, bytes); err != nil {
+		return err
+	}
+	c.held += bytes
+	return nil
+}
+
+// holdParts counts the parts of a decoded message beside what is counted for the call.
+func (c *Call) holdParts(beside, bytes int) error {
+	if bytes > fewPartBytes && !c.stream.Hold(beside+bytes) {
 		return errExhausted.Err()
 	}
 	return nil

@@ -198,6 +198,13 @@ func TestProxy_forward_members(t *testing.T) {
 	}
 }
 
+// held are the shares of a proxy whose clients may hold so many bytes; a host that is alone may hold half of them.
+func held(bytes int64) memory.ProxyShares {
+	shares := memory.DivideProxy(memory.MinLimit)
+	shares.Clients.Total = bytes
+	return shares
+}
+
 // Ensure that a client that does not read is not read for without end, that the call ends with the reason, and that what was
 // held is given back.
 func TestProxy_forward_unread(t *testing.T) {
@@ -210,9 +217,7 @@ func TestProxy_forward_unread(t *testing.T) {
 			}
 		}
 	})
-	p, address := startProxy(t, Options{Members: Members{Endpoints: []string{member}}}, func(p *Proxy) {
-		*p.calls.held = *admission.NewLedger(256 << 10) // a host alone has half
-	})
+	p, address := startProxy(t, Options{Members: Members{Endpoints: []string{member}}, Memory: held(256 << 10)}, nil)
 	conn := dial(t, address)
 	stream, err := conn.NewStream(t.Context(), &anyStream, pb.Watch_Watch_FullMethodName)
 	if err != nil {
@@ -246,9 +251,7 @@ func TestProxy_forward_bounds(t *testing.T) {
 		<-s.Context().Done()
 		return nil
 	})
-	p, address := startProxy(t, Options{Members: Members{Endpoints: []string{member}}}, func(p *Proxy) {
-		*p.calls.held = *admission.NewLedger(1 << 20)
-	})
+	p, address := startProxy(t, Options{Members: Members{Endpoints: []string{member}}, Memory: held(1 << 20)}, nil)
 	conn := dial(t, address)
 	if _, _, err := ask(t.Context(), conn, putMethod, strings.Repeat("x", 2<<20)); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a request of two MiB: got %v", err)

@@ -98,6 +98,17 @@ func (c Codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return fmt.Errorf("rpc: cannot unmarshal %T", v)
 }
 
+// PartBytes is about what a decoded message takes beside its strings.
+func (Codec) PartBytes(encoded []byte, decoded any) int {
+	switch v := decoded.(type) {
+	case interface{ PartBytes() int }:
+		return v.PartBytes()
+	case proto.Message:
+		return partBytes * countParts(encoded, v)
+	}
+	return 0
+}
+
 // ownedBytes gives the bytes of data such that they stay as they are after data was freed: requests alias them. A
 // single SliceBuffer is memory that only the garbage collector takes back, so it needs no copy; pooled buffers do.
 func ownedBytes(data mem.BufferSlice) []byte {

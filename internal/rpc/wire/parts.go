@@ -14,6 +14,10 @@ const (
 	maxParts = 65_536
 	// countedBytes is the size from which on a message may have too many.
 	countedBytes = 2 * maxParts
+	// partBytes is about what a part takes in memory beside its strings.
+	partBytes = 112
+	// fewPartsBytes is the size up to which the parts of a message are not counted.
+	fewPartsBytes = 512
 )
 
 var errTooManyParts = fmt.Errorf("quorate: a message has more than %d parts: send several smaller ones", maxParts)
@@ -26,6 +30,16 @@ func CheckParts(src []byte, m proto.Message) error {
 		return errTooManyParts
 	}
 	return nil
+}
+
+// countParts returns how many parts an encoded message has, up to one more than it may have. Those of a small message do not
+// count.
+func countParts(src []byte, m proto.Message) int {
+	left := maxParts
+	if len(src) > fewPartsBytes {
+		tooMany(src, m.ProtoReflect().Descriptor(), &left)
+	}
+	return maxParts - left
 }
 
 // tooMany counts down the parts of a message. It leaves malformed parts to the decoder of the message.

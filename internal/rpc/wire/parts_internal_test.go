@@ -3,8 +3,11 @@ package wire
 import (
 	"bytes"
 	"errors"
+	"runtime"
+	"sync/atomic"
 	"testing"
 
+	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
@@ -46,4 +49,63 @@ func TestCheckParts(t *testing.T) {
 	if err := CheckParts(append(newcomers(maxParts), 0x0a), new(quoratepb.ChangeSpec)); err != nil {
 		t.Errorf("a truncated message, which the library refuses: got %v", err)
 	}
+}
+
+// Ensure that what a decoded message is said to take is about what it takes.
+func TestCodec_PartBytes(t *testing.T) {
+	many := &pb.TxnRequest{}
+	for range 200 {
+		many.Compare = append(many.Compare, &pb.Compare{Key: []byte("k")})
+		many.Success = append(many.Success, &pb.RequestOp{Request: &pb.RequestOp_RequestRange{
+			RequestRange: &pb.RangeRequest{Key: []byte("k")}}})
+		many.Failure = append(many.Failure, &pb.RequestOp{Request: &pb.RequestOp_RequestTxn{RequestTxn: &pb.TxnRequest{
+			Success: []*pb.RequestOp{{Request: &pb.RequestOp_RequestPut{RequestPut: &pb.PutRequest{Key: []byte("k")}}}}}}})
+	}
+	urls := &pb.MemberAddRequest{PeerURLs: make([]string, 2000)}
+	change := &quoratepb.ChangeSpec{}
+	for range 2000 {
+		change.Add = append(change.Add, &quoratepb.Newcomer{})
+	}
+	for _, row := range []struct {
+		name    string
+		message proto.Message
+		into    func() any
+	}{
+		{"a transaction", many, func() any { return new(TxnCall) }},
+		{"strings", urls, func() any { return new(pb.MemberAddRequest) }},
+		{"messages", change, func() any { return new(quoratepb.ChangeSpec) }},
+		{"a small one", &pb.MemberAddRequest{PeerURLs: []string{"a", "b"}}, func() any { return new(pb.MemberAddRequest) }},
+	} {
+		src, err := proto.Marshal(row.message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		codec := Codec{Received: new(atomic.Uint64)}
+		decode := func() any {
+			into := row.into()
+			if err := codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(src)}, into); err != nil {
+				t.Fatal(err)
+			}
+			return into
+		}
+		const times = 100
+		kept := make([]any, times)
+		before := liveBytes()
+		for i := range kept {
+			kept[i] = decode()
+		}
+		takes := int(liveBytes()-before) / times
+		says := codec.PartBytes(src, kept[0])
+		if len(src) > fewPartsBytes && (says < takes/2 || says > 8*takes) || len(src) <= fewPartsBytes && says != 0 {
+			t.Errorf("%s of %d bytes takes %d, and is said to take %d", row.name, len(src), takes, says)
+		}
+		runtime.KeepAlive(kept)
+	}
+}
+
+func liveBytes() uint64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
 }

@@ -32,6 +32,9 @@ func (c *TxnCall) DecodeWire(src []byte) error {
 	return d.txn(&c.Op, src, 1)
 }
 
+// PartBytes is about what the decoded transaction takes beside its keys and values.
+func (c *TxnCall) PartBytes() int { return c.Op.Bytes() }
+
 // txnDecoder reads nested transactions. A message that occurs twice in a singular field is merged, the last member of
 // a oneof wins: both as the protobuf library does.
 type txnDecoder struct {

@@ -189,8 +189,9 @@ func (f *follower) heard(voters []uint64, upSince time.Duration) {
 
 // Adrift reports whether a native client has no connection to a member, although a member serves whose endpoint it had time to
 // learn. A client whose known members were all replaced in the meantime cannot find one: its user must give it other endpoints.
+// One whose login failed is let in by none.
 func (l *Load) Adrift() bool {
 	return slices.ContainsFunc(l.natives, func(n *native) bool {
-		return !n.lies && !n.writer.connected() && n.writer.mayConnect()
+		return !n.lies && !n.barred && !n.writer.connected() && n.writer.mayConnect()
 	})
 }

@@ -42,18 +42,13 @@ func (s *Stream) listen() error {
 	return nil
 }
 
-// Hear implements clients.Listener.
+// Hear implements clients.Listener. Verdicts for which there is no room are lost: the log has the answer, too.
 func (s *Stream) Hear(message consensus.Message) {
 	s.mu.Lock()
-	if !s.closed && len(message.Verdicts) > 0 {
-		bytes := verdictBytes(&message)
+	if bytes := verdictBytes(&message); !s.closed && len(message.Verdicts) > 0 && s.tab.Take(int64(bytes)) {
 		s.heard.messages = append(s.heard.messages, message)
 		s.heard.verdicts += len(message.Verdicts)
-		if s.tab.Take(int64(bytes)) {
-			s.heard.held += int64(bytes)
-		} else {
-			bytes = s.all.options.Bounds.UnreadBytes + 1 // the stream ends
-		}
+		s.heard.held += int64(bytes)
 		s.wait(bytes)
 	}
 	s.mu.Unlock()
@@ -94,8 +89,13 @@ func (s *Stream) expect(one *proposal, command *kv.Command) {
 	offered, leads, err := s.all.options.Clients.ExpectFor(one.id, command, one)
 	if err != nil {
 		one.refuse(err)
-	} else if leads {
+		return
+	}
+	if leads {
 		s.offer.Proposals = append(s.offer.Proposals, offered)
+	}
+	if s.closedMeanwhile() {
+		s.abandon(one)
 	}
 }
 
@@ -139,6 +139,9 @@ func (s *Stream) recorded(
 	return s.all.options.Clients.EncodeFor(id, command)
 }
 
+// verdictWire is about what a verdict takes in a message beside its response.
+const verdictWire = 96
+
 // verdicts are what was heard, as far as it fits into a message; the rest stays.
 func (s *Stream) verdicts(messages []consensus.Message) []*quoratepb.Verdicts {
 	var groups []*quoratepb.Verdicts
@@ -149,7 +152,7 @@ func (s *Stream) verdicts(messages []consensus.Message) []*quoratepb.Verdicts {
 		for k := range m.Verdicts {
 			if v := s.verdict(m.Kind, &m.Verdicts[k]); v != nil {
 				group.Verdicts = append(group.Verdicts, v)
-				size += len(v.Response)
+				size += verdictWire + len(v.Response)
 			}
 		}
 		if len(group.Verdicts) > 0 {

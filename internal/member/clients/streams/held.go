@@ -19,12 +19,20 @@ const (
 
 // verdictBytes is about what a message of the core to a client takes.
 func verdictBytes(m *consensus.Message) int {
-	const each = 128
-	size := 0
+	const message, each = 512, 160
+	size := message
 	for i := range m.Verdicts {
 		size += each + len(m.Verdicts[i].Reply)
 	}
 	return size
+}
+
+// commandBytes is about what a command takes beside its request and proposalBytes.
+func commandBytes(command *kv.Command) int {
+	if command == nil || command.Txn == nil {
+		return 0
+	}
+	return command.Txn.Bytes()
 }
 
 // resultBytes is about what a result takes.

@@ -46,35 +46,54 @@ func (s *Stream) Next(ctx context.Context, now time.Time) (response *quoratepb.P
 	return &quoratepb.ProposeResponse{Status: status, Opened: opened, Answers: answered, Verdicts: verdicts}, ended, err
 }
 
-// answers are those to finished proposals, as far as they fit into a message; the rest stays.
+// answers are those to finished proposals, as far as they fit into a message; the rest stays. Answers that have to be read may
+// wait for memory, and do not hold the others up: a message has those at hand, or those that are read, up to the first that is
+// refused.
 func (s *Stream) answers(ctx context.Context, all []finished) []*quoratepb.Answer {
-	var answers []*quoratepb.Answer
-	size := 0
+	left, atHand := 0, 0
 	for i := range all {
-		answer := s.all.proposalAnswer(ctx, &all[i])
+		if all[i].reads() {
+			left++
+		} else {
+			atHand++
+		}
+	}
+	reading := left > 0 && (s.readsOn || atHand == 0)
+	var answers []*quoratepb.Answer
+	var rest []finished
+	size, over := 0, false
+	for i := range all {
+		f := &all[i]
+		if over || f.reads() != reading {
+			rest = append(rest, *f)
+			continue
+		}
+		answer := s.all.proposalAnswer(ctx, f)
 		answers = append(answers, answer)
-		if memory := all[i].result.Memory; memory != nil {
+		if memory := f.result.Memory; memory != nil {
 			s.mu.Lock()
 			s.accounts = append(s.accounts, memory)
 			s.mu.Unlock()
 		}
-		if size += len(answer.Response) + len(answer.Message); size > s.all.options.Bounds.AnswerBytes {
-			if !s.all.options.Faults.LosesRest {
-				s.keep(all[i+1:])
-			}
-			break
-		}
+		size += len(answer.Response) + len(answer.Message)
+		over = size > s.all.options.Bounds.AnswerBytes || reading && answer.Code != 0
+	}
+	if s.readsOn = !reading && left > 0; len(rest) > 0 && !s.all.options.Faults.LosesRest {
+		s.keep(rest)
 	}
 	return answers
 }
+
+// reads reports whether the answer has to be read from the store when it is sent.
+func (f *finished) reads() bool { return f.result.Left != nil }
 
 // keep keeps answers for the next message.
 func (s *Stream) keep(rest []finished) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.finished = append(rest[:len(rest):len(rest)], s.finished...)
+	s.finished = append(rest, s.finished...)
 	for i := range rest {
-		s.wait(resultBytes(&rest[i].result))
+		s.wait(rest[i].unreadBytes())
 		s.sending -= rest[i].held
 	}
 }

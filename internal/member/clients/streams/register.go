@@ -40,8 +40,9 @@ type register struct {
 type registered struct {
 	host    string
 	streams int
-	visit   uint64 // counts what enters, so that an old wish to forget it is known
-	leave   func() // the bounds
+	leftAt  time.Time // when its last stream ended
+	leaving bool      // it is to be forgotten, unless it comes back
+	leave   func()    // the bounds
 }
 
 func (r *register) init(clock env.Clock, clients Clients) {
@@ -73,7 +74,6 @@ func (r *register) enter(client consensus.MemberID, from admission.Caller) (leav
 		return nil, errTooManyClients
 	}
 	one.streams++
-	one.visit++
 	return func() { r.leave(client, one) }, nil
 }
 
@@ -97,15 +97,28 @@ func (r *register) leave(client consensus.MemberID, one *registered) {
 	if one.streams--; one.streams > 0 {
 		return
 	}
-	visit := one.visit
-	r.clock.AfterFunc(r.keepFor, func() {
+	one.leftAt = r.clock.Now()
+	if !one.leaving { // one timer of a client, however often it comes and goes
+		one.leaving = true
+		r.forgetAfter(r.keepFor, client, one)
+	}
+}
+
+// forgetAfter forgets a client unless it has come back, or has left again since: then later.
+func (r *register) forgetAfter(wait time.Duration, client consensus.MemberID, one *registered) {
+	r.clock.AfterFunc(wait, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if one.streams > 0 || one.visit != visit {
-			return
+		gone := r.clock.Now().Sub(one.leftAt)
+		switch {
+		case one.streams > 0:
+			one.leaving = false
+		case gone < r.keepFor:
+			r.forgetAfter(r.keepFor-gone, client, one)
+		default:
+			delete(r.clients, client)
+			one.leave()
 		}
-		delete(r.clients, client)
-		one.leave()
 	})
 }
 

@@ -107,3 +107,32 @@ func TestRegister_neighboursOf(t *testing.T) {
 		t.Error("1 and 2 are of one host, 3 is of another one, and 4 is unknown")
 	}
 }
+
+// Ensure that a client that comes and goes all the time makes one timer, and counts until it has stayed away.
+func TestRegister_leave_oneTimer(t *testing.T) {
+	clock := &laterClock{}
+	var r register
+	r.init(clock, nil)
+	r.keepFor = time.Minute
+	for range 100 {
+		leave, err := r.enter(1, admission.Caller{Host: "10.0.0.1", Address: "10.0.0.1:1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave()
+	}
+	if len(clock.due) != 1 {
+		t.Errorf("a client that came and went made %d timers", len(clock.due))
+	}
+	if clock.pass(); len(clock.due) != 1 {
+		t.Error("a client that left a moment ago is not looked at again")
+	}
+	if n, _ := r.counts(); n != 1 {
+		t.Error("a client that left a moment ago is forgotten")
+	}
+	r.keepFor = 0
+	clock.pass()
+	if n, _ := r.counts(); n != 0 || len(clock.due) != 0 {
+		t.Errorf("%d clients are known, and %d timers run", n, len(clock.due))
+	}
+}

@@ -59,6 +59,7 @@ type Stream struct {
 	work                         // of the goroutine that takes messages
 	told    clients.ClusterState // in the last status; of the goroutine that calls Next
 	greeted bool                 // there was one; likewise
+	readsOn bool                 // answers that have to be read go next; likewise
 
 	mu         sync.Mutex
 	detach     func()         // from what the core says to the client; nil before its first offer
@@ -87,6 +88,7 @@ type proposal struct {
 	id     consensus.ProposalID
 	kind   quoratepb.Proposal_Kind
 	bytes  int
+	parts  int64 // of the stream's tab, for the command's parts
 	// command is set while a result that is not complete may come of it.
 	command *kv.Command
 	// leave lets the next command that costs much be proposed; nil if this one costs little, or was not admitted.
@@ -115,6 +117,7 @@ type work struct {
 	ready   []clients.Proposed // checked, and to be proposed
 	offer   consensus.Message  // checked, and to be offered
 	urgent  bool               // a command in offer has a turn for which others wait
+	waited  bool               // Go has returned Room or Offer
 	listens bool               // to what the core says to the client
 }
 
@@ -176,7 +179,7 @@ func (s *Stream) answer(one *proposal, f finished) {
 		s.bytes -= one.bytes
 		s.hold(one, &f)
 		s.finished = append(s.finished, f)
-		s.wait(resultBytes(&f.result))
+		s.wait(f.unreadBytes())
 		s.shrink()
 	} else {
 		f.drop()
@@ -215,33 +218,32 @@ func (one *proposal) Complete(result kv.Result, err error) {
 }
 
 // held is what a proposal has of its stream's tab until it is answered.
-func (one *proposal) held() int64 { return proposalBytes + int64(one.bytes) }
+func (one *proposal) held() int64 { return proposalBytes + int64(one.bytes) + one.parts }
 
 // hold counts what is kept of an answered proposal until its answer is sent: the result, as often as it is there once it is
 // encoded, and the request only if the result has to be read by it. Where there is no room, the result goes: the client may
 // ask for it again. The lock is held.
 func (s *Stream) hold(one *proposal, f *finished) {
 	const copies = 2
-	f.held = one.held()
 	if f.result.Left == nil {
 		f.command = nil
 	}
-	if f.command == nil {
-		s.tab.Give(int64(one.bytes))
-		f.held -= int64(one.bytes)
-	}
-	more := copies * int64(resultBytes(&f.result))
-	if s.tab.Take(more) {
-		f.held += more
-		return
-	}
-	f.drop()
+	had := one.held()
+	f.held = proposalBytes + copies*int64(resultBytes(&f.result))
 	if f.command != nil {
-		s.tab.Give(int64(one.bytes))
-		f.held -= int64(one.bytes)
+		f.held += int64(one.bytes + commandBytes(f.command))
 	}
-	f.command, f.result, f.err = nil, kv.Result{}, cmp.Or(f.err, errNotHeld)
+	if f.held > had && !s.tab.Take(f.held-had) {
+		f.drop()
+		f.held, f.command, f.result, f.err = proposalBytes, nil, kv.Result{}, cmp.Or(f.err, errNotHeld)
+	}
+	if f.held < had {
+		s.tab.Give(had - f.held)
+	}
 }
+
+// unreadBytes is what counts of an answer until the client has taken it.
+func (f *finished) unreadBytes() int { return resultBytes(&f.result) + commandBytes(f.command) }
 
 // wait counts what waits for the client to read. If that is too much, all of it is dropped and the stream ends: the results
 // stay with the sessions, and the client may ask for them again. The lock is held.
@@ -250,6 +252,7 @@ func (s *Stream) wait(bytes int) {
 		return
 	}
 	s.dropFinished()
+	s.tab.Give(s.heard.held)
 	s.heard = heard{}
 	if s.over == nil || errors.Is(s.over, io.EOF) { // a client that sends no more does not read either
 		s.over = errUnread
@@ -262,6 +265,7 @@ func (s *Stream) wait(bytes int) {
 func (s *Stream) dropFinished() {
 	for i := range s.finished {
 		s.finished[i].drop()
+		s.tab.Give(s.finished[i].held)
 	}
 	s.finished = nil
 }
@@ -338,12 +342,24 @@ func (s *Stream) Close() {
 		detach()
 	}
 	for one := range left {
-		if one.leave == nil { // else it says when it was applied
-			s.all.options.Clients.Abandon(one.id, one)
-		}
+		s.abandon(one)
 		s.all.options.Pending.Add(-1)
 	}
 	s.leave()
+}
+
+// abandon gives up a proposal of a stream that has ended. One that has a turn says when it was applied.
+func (s *Stream) abandon(one *proposal) {
+	if one.leave == nil {
+		s.all.options.Clients.Abandon(one.id, one)
+	}
+}
+
+// closedMeanwhile reports whether Close came too early for what was just proposed: it is to be abandoned.
+func (s *Stream) closedMeanwhile() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
 }
 
 func termConfig(term consensus.Term, config consensus.ConfigID) *quoratepb.TermConfig {

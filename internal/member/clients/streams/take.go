@@ -17,6 +17,10 @@ import (
 
 // Go does what the message asks for, as far as it gets.
 func (s *Stream) Go(ctx context.Context) Need {
+	if s.waited { // meanwhile nothing was read of the client, which is not its fault
+		s.waited = false
+		s.all.options.Clients.KeepClient(s.owner.ID)
+	}
 	for {
 		need, err := s.advance(ctx)
 		if err != nil {
@@ -25,6 +29,7 @@ func (s *Stream) Go(ctx context.Context) Need {
 			return Over
 		}
 		if need != goesOn {
+			s.waited = need == Room || need == Offer
 			return need
 		}
 	}
@@ -149,17 +154,25 @@ func (s *Stream) propose(ctx context.Context) (Need, error) {
 			stream: s, id: s.owner.Proposal(r.Session, r.Sequence), kind: r.Kind, bytes: len(r.Request),
 		}
 	}
-	switch need := s.enter(s.one); need {
+	need := goesOn
+	if s.command == nil {
+		if need = s.enter(s.one); need == goesOn {
+			if s.command = s.judge(ctx, r, s.one); s.command == nil {
+				s.one = nil
+				s.at++
+				return goesOn, nil
+			}
+		}
+	}
+	if need == goesOn {
+		need = s.holdParts(s.one, commandBytes(s.command))
+	}
+	switch need {
 	case Over:
 		return Over, context.Canceled
 	case Room: // it comes of answers, also of those to what this message began with
 		s.handOver()
 		return cmp.Or(s.offers(), Room), nil
-	}
-	if s.command = s.judge(ctx, r, s.one); s.command == nil {
-		s.one = nil
-		s.at++
-		return goesOn, nil
 	}
 	return Turn, nil
 }
@@ -249,6 +262,11 @@ func (s *Stream) handOver() {
 	s.all.options.Clients.ProposeAllFor(s.ready, func(at int, why error) {
 		s.ready[at].Done.(*proposal).refuse(why)
 	})
+	if s.closedMeanwhile() {
+		for i := range s.ready {
+			s.abandon(s.ready[i].Done.(*proposal))
+		}
+	}
 	s.clearReady()
 }
 
@@ -276,7 +294,32 @@ func (s *Stream) enter(one *proposal) Need {
 		s.bytes += one.bytes
 		s.all.options.Pending.Add(1)
 		return goesOn
-	case len(s.unanswered)+len(s.finished) == 0 && s.sending+s.heard.held == 0:
+	default:
+		return s.lacks(len(s.unanswered))
+	}
+	s.waits = true
+	return Room
+}
+
+// holdParts counts the parts of a command that was admitted, which may be many more than its bytes on the wire, until it is
+// answered.
+func (s *Stream) holdParts(one *proposal, bytes int) Need {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed || s.over != nil:
+		return Over
+	case !s.tab.Take(int64(bytes)):
+		return s.lacks(len(s.unanswered) - 1)
+	}
+	one.parts = int64(bytes)
+	return goesOn
+}
+
+// lacks waits for room that others of this stream will give back: so many that are not answered, answers and verdicts. Where
+// there are none the stream ends. The lock is held.
+func (s *Stream) lacks(others int) Need {
+	if others+len(s.finished) == 0 && s.sending+s.heard.held == 0 {
 		s.over = errNoMemory
 		return Over
 	}
