@@ -18,11 +18,11 @@ import (
 // calmPhase ends all faults and checks that the cluster heals: it must elect a leader, write through every member, and all
 // members must become equal and hold all acknowledged writes; and once more after all of them lost power together.
 func (w *World) calmPhase() {
-	w.run.calm = true
+	w.run.calm, w.run.calmed = true, w.run.Now()
 	w.heal()
 	if !w.addresses.settled(w) || !w.joinsSettled() || !w.addresses.settled(w) ||
 		!w.probe("after the faults") || !w.usersGetThrough() || !w.nativesFollow() ||
-		!w.nativesAnswered() {
+		!w.nativesAnswered() || !w.silentForgotten() {
 		return
 	}
 	w.load.Stop()

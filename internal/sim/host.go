@@ -53,6 +53,8 @@ type host struct {
 
 	joiner *joiner       // of a machine whose process joins by itself
 	frozen time.Duration // it does nothing before this time
+	// electionTicks is the election timeout of this life.
+	electionTicks int
 	// asksAgain is when a caller of another epoch may next make it ask that caller's identity; see called.
 	asksAgain time.Duration
 	slow      time.Duration // extra time of each write
@@ -205,9 +207,10 @@ func (h *host) processOptions(data *datadir.Data) *shell.Options {
 	}
 	core.Seed += uint64(h.life)
 	setting := h.run.plan.Settings(&core, h.run.spoil)
+	h.electionTicks = core.ElectionTicks
 	o := &shell.Options{
 		Raft: core, FastPath: setting, Delay: h.run.plan.Delay, Extend: h.extension(),
-		RequestTimeout: h.requestTimeout(), Natives: h.natives(),
+		RequestTimeout: h.requestTimeout(), Natives: h.natives(), TellHeard: h.tellHeard, Silent: h.judgeSilent,
 		Offers: h.run.broken.Offers, Log: h.run.broken.Log,
 		Most: node.MostTicks(&h.run.plan.Raft),
 		Mute: h.mute, Stepped: h.stepped, Observe: h.observe, Carry: h.carry, Altered: h.run.altered,
@@ -234,7 +237,7 @@ func (h *host) requestTimeout() time.Duration {
 // natives is what the process has for native clients: in half of its lives what a member has, and else little.
 func (h *host) natives() shell.Natives {
 	n := shell.DefaultNatives()
-	n.Faults = h.run.broken.Streams
+	n.Faults, n.Patience, n.KeepsSilent = h.run.broken.Streams, clientPatience, h.run.broken.KeepsSilent
 	switch h.nativesKind() {
 	case 4:
 		n.Bounds.AnswerBytes, n.Bounds.UnreadBytes = 1, 2<<10

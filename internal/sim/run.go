@@ -3,6 +3,7 @@ package sim
 import (
 	"log/slog"
 	"math/rand/v2"
+	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/sim/actions"
@@ -15,6 +16,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/routines"
 	"github.com/quorate/quorate/internal/sim/stores"
 	"github.com/quorate/quorate/internal/sim/tally"
+	"github.com/quorate/quorate/internal/sim/workload"
 )
 
 var discard = slog.New(slog.DiscardHandler)
@@ -62,8 +64,10 @@ type run struct {
 	joins    joins.Laws
 
 	calm     bool // the first phase is over
+	calmed   time.Duration
 	arriving bool // but the world still waits for processes that join
 	refusing bool // most disks are lost: nothing may serve
+	load     *workload.Load
 	// altered, a negative control, returns the entries that are applied in place of a batch; nil: the batch.
 	altered func([]consensus.Entry) []consensus.Entry
 }

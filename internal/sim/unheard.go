@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/sim/plan"
 )
 
 // learnLasts is how long, beyond elections, a member may know no leader that it would find if it asked. leaveElections is for a
@@ -17,13 +16,8 @@ const (
 	leaveElections = 12
 )
 
-// elections is how long so many election timeouts are, for the member that is slowest.
-func (h *host) elections(many time.Duration) time.Duration {
-	if h.run.plan.Mixed {
-		many *= plan.Slowest
-	}
-	return many * h.extension()
-}
+// election is the election timeout of this process.
+func (h *host) election() time.Duration { return time.Duration(h.electionTicks) * h.run.plan.Tick }
 
 // judge checks that a process does not fail for long to find a leader: it must ask the members that it finds.
 func (u *unheard) judge(h, leader *host) {
@@ -32,8 +26,8 @@ func (u *unheard) judge(h, leader *host) {
 		*u = unheard{}
 	case u.leader != leader || u.life != h.life:
 		*u = unheard{leader, now, h.life}
-	case now-u.since <= learnLasts+h.elections(learnElections):
-	case leader.removed(h.id) && now-u.since <= learnLasts+h.elections(leaveElections):
+	case now-u.since <= learnLasts+learnElections*h.extension():
+	case leader.removed(h.id) && now-u.since <= learnLasts+leaveElections*h.election():
 	case leader.removed(h.id):
 		h.run.suite.Report("address", fmt.Sprintf("member %v was removed, finds leader %v, which knows it, and is not told "+
 			"for %v", h.id, leader.id, now-u.since))

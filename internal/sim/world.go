@@ -117,6 +117,7 @@ func newWorld(o Options) (*World, error) {
 	r.After(cureScan, w.operators.foundAgain)
 	w.startUsers()
 	w.load = workload.Start(surroundings{r, c}, r.suite, r.plan.Mix, dice.Stream(o.Seed, streamLoad))
+	r.load = w.load
 	for _, n := range p.Named {
 		chance := r.chance
 		if n.Name == "strangers" || n.Name == "impatient" { // no other draw depends on theirs
@@ -152,7 +153,7 @@ func (r *run) breakLoad(o *Options) {
 	if m.Owners = r.broken.Streams.Owners; m.Owners.IDInKey {
 		m.Natives, m.Thief = 1, true
 	}
-	if r.broken.Streams.LosesRest || r.broken.Streams.KeepsTurns {
+	if r.broken.Streams.LosesRest || r.broken.Streams.KeepsTurns || r.broken.Untold || r.broken.KeepsSilent {
 		m.Natives = 3
 	}
 	if r.broken.Stays {

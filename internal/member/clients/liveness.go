@@ -85,58 +85,91 @@ func (r *liveness) note(clients []consensus.MemberID, at time.Time) {
 	}
 }
 
-// silent returns the open sessions whose clients have been silent for patience or longer. For a client that this leader does
-// not know yet, the time starts now.
+// silent returns the open sessions whose clients have been silent for patience or longer, and keeps what it knows of clients of
+// open sessions, and of those heard lately, which may be opening one. For a client that this leader does not know yet, the time
+// starts now.
 func (r *liveness) silent(open []consensus.SessionID, now time.Time, patience time.Duration) []consensus.SessionID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	kept := make(map[consensus.MemberID]time.Time, len(open))
-	var silent []consensus.SessionID
 	for _, session := range open {
 		last, known := r.heard[session.Member]
 		if !known {
 			last = now
 		}
 		kept[session.Member] = last
-		if now.Sub(last) >= patience {
-			silent = append(silent, session)
-		}
 	}
-	for id, last := range r.heard { // recent clients without an open session: they may be opening one
+	for id, last := range r.heard {
 		if now.Sub(last) < patience {
 			kept[id] = last
 		}
 	}
 	r.heard = kept
+	return r.silentOf(open, now, patience)
+}
+
+// silentOf returns those of the sessions whose clients have been silent for patience or longer. The lock is held.
+func (r *liveness) silentOf(
+	sessions []consensus.SessionID, now time.Time, patience time.Duration,
+) (silent []consensus.SessionID) {
+	for _, session := range sessions {
+		if last, known := r.heard[session.Member]; known && now.Sub(last) >= patience {
+			silent = append(silent, session)
+		}
+	}
 	return silent
 }
 
-// Watch scans until ctx ends. A scan reports this member's clients to the leader; on the leader it retires the sessions of
-// silent clients.
+// stillSilent is silentOf for sessions that silent returned.
+func (r *liveness) stillSilent(sessions []consensus.SessionID, now time.Time, patience time.Duration) []consensus.SessionID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.silentOf(sessions, now, patience)
+}
+
+// Watch scans until ctx ends, and retires the sessions of silent clients.
 func (c *Clients) Watch(ctx context.Context) error {
-	ticker := time.NewTicker(c.ClientPatience() / clientScanParts)
+	ticker := time.NewTicker(c.ScanInterval())
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			c.scan()
+			c.retireSilent(c.Scan())
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-func (c *Clients) scan() {
+// ScanInterval is how often Scan is to be called.
+func (c *Clients) ScanInterval() time.Duration { return c.ClientPatience() / clientScanParts }
+
+// Scan reports this member's clients to the leader. The leader returns sessions whose clients have been silent for too long.
+// Before they are retired a quorum must confirm that it still leads, and then StillSilent must be asked.
+func (c *Clients) Scan() (silent []consensus.SessionID) {
 	fresh, leader := c.alive.takeFresh(), c.member.Leader()
-	if leader == c.options.ID {
-		c.Heard(fresh)
-		c.retireSilent()
-		return
+	if leader != c.options.ID {
+		c.alive.forget()
+		if len(fresh) > 0 && c.member.TellHeard(leader, fresh) != nil {
+			c.alive.add(fresh...)
+		}
+		return nil
 	}
-	c.alive.forget()
-	if len(fresh) > 0 && c.member.TellHeard(leader, fresh) != nil {
-		c.alive.add(fresh...)
+	c.Heard(fresh)
+	machine, release := c.member.Machine()
+	open := machine.ClientSessions()
+	release()
+	silent = c.alive.silent(open, c.options.Clock.Now(), c.ClientPatience())
+	return silent[:min(len(silent), maxClientRetires)]
+}
+
+// StillSilent returns those of the sessions that Scan returned which may be retired now. A deposed leader must not retire any:
+// it knows only its old record, and the clients report to its successor.
+func (c *Clients) StillSilent(sessions []consensus.SessionID) []consensus.SessionID {
+	if c.member.Leader() != c.options.ID {
+		return nil
 	}
+	return c.alive.stillSilent(sessions, c.options.Clock.Now(), c.ClientPatience())
 }
 
 // Heard records, at the leader, the clients that a member reports.
@@ -149,30 +182,19 @@ func (c *Clients) LastHeard(client consensus.MemberID) time.Time {
 	return c.alive.heard[client]
 }
 
-// retireSilent retires sessions of clients that have been silent for too long, at most maxClientRetires at once.
-func (c *Clients) retireSilent() {
-	machine, release := c.member.Machine()
-	open := machine.ClientSessions()
-	release()
-	silent := c.alive.silent(open, c.options.Clock.Now(), c.ClientPatience())
+// retireSilent retires sessions that Scan returned.
+func (c *Clients) retireSilent(silent []consensus.SessionID) {
 	if len(silent) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(c.options.Stopping, retirePatience)
 	defer cancel()
-	// A deposed leader must not retire sessions: it knows only its old record, and the clients now report to its successor.
-	if err := c.member.ReadIndex(ctx); err != nil || c.member.Leader() != c.options.ID {
+	if err := c.member.ReadIndex(ctx); err != nil {
 		return
 	}
-	silent = silent[:min(len(silent), maxClientRetires)]
-	done := make(chan struct{}, len(silent))
-	for _, session := range silent {
-		go func() {
-			c.retireClientSession(ctx, session)
-			done <- struct{}{}
-		}()
+	var retired sync.WaitGroup
+	for _, session := range c.StillSilent(silent) {
+		retired.Go(func() { c.retireClientSession(ctx, session) })
 	}
-	for range silent {
-		<-done
-	}
+	retired.Wait()
 }

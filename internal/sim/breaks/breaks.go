@@ -45,6 +45,8 @@ type Set struct {
 	JobTwice        bool // a leader does not see that a job has ended
 	Stays           bool // native clients do not follow the members to new addresses
 	Client          bool // a native client accepts less than a superquorum
+	Untold          bool // members do not tell the leader which native clients they hear
+	KeepsSilent     bool // sessions of silent native clients are not retired
 }
 
 // Break is a negative control: with it, the checkers must report a violation.
@@ -120,6 +122,10 @@ var others = []Break{
 		set: func(b *Set) { b.Streams.LosesRest = true }},
 	{Name: "kept-turns", About: "a costly command of a native client keeps its turn when it is done", Law: "client-answer",
 		set: func(b *Set) { b.Streams.KeepsTurns = true }},
+	{Name: "untold-clients", About: "members do not tell the leader which native clients they hear", Law: "client-silent",
+		set: func(b *Set) { b.Untold = true }},
+	{Name: "kept-silent", About: "sessions of native clients that have gone are not retired", Law: "client-silent",
+		set: func(b *Set) { b.KeepsSilent = true }},
 	{Name: "stay-at-endpoints", About: "a native client believes the endpoints for ever that it was given", Law: "client-lost",
 		set: func(b *Set) { b.Stays = true }},
 	{Name: "hasty-client", About: "one voter less decides what a native client offers", Law: "fast-path",

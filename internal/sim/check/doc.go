@@ -29,7 +29,8 @@
 //	counted, founding     ADR 0020 (who may vote)                   counted.go
 //	session               docs/native-client.md (whose session)     package workload, natives.go
 //	client-lost           docs/native-client.md (where it connects)  package sim, clients.go
-//	client-answer         package clients/streams, invariant 1      package sim, clients.go
+//	client-answer         package clients/streams, invariant 1      package sim, calm.go; package workload, writer.go
+//	client-silent         docs/native-client.md (sessions that end)  package sim, silent.go
 //	job                   docs/membership.md, jobs                  jobs.go
 //	recovery              ADR 0012 (what is kept)                   held.go; package sim, recover.go (who serves)
 //	address               ADR 0017, ADR 0058 (where members are)    package sim, addresses.go, moves.go

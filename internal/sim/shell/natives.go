@@ -34,7 +34,11 @@ type Natives struct {
 	Bounds  streams.Bounds
 	Held    int64 // bytes that they may hold
 	Offered int   // bytes that they may have offered before the core looks at them; zero: as many as at a member
-	Faults  streams.Faults
+	// Patience is how long one may be silent before its sessions are retired.
+	Patience time.Duration
+	Faults   streams.Faults
+	// KeepsSilent, a negative control, retires no sessions of silent clients.
+	KeepsSilent bool
 }
 
 // natives does for native clients what a member does, with the code that ships: package clients and its streams. It is the
@@ -50,6 +54,10 @@ type natives struct {
 	complete  func(command *kv.Command, result *kv.Result) // reads again what a result left out
 	clients   *clients.Clients
 	streams   *streams.Streams
+	tell      func(leader consensus.MemberID, heard []consensus.MemberID) error
+	silent    func(session consensus.SessionID)
+	read      func(done proposals.Completion) error // a read index
+	keeps     bool                                  // Natives.KeepsSilent
 	turns     turns
 	offers    []*unoffered // that wait for the budget of offers
 }
@@ -59,8 +67,10 @@ func (n *natives) begin(cluster consensus.ClusterID, o *Natives) {
 	clock := clock{n.Life, n.Clock}
 	n.turns.Life = n.Life
 	n.clients = clients.New(clients.Options{
-		ID: n.ID, OfferedBytes: o.Offered, Stopping: n.ctx, Clock: clock, Logger: discard,
+		ID: n.ID, OfferedBytes: o.Offered, Patience: o.Patience, Stopping: n.ctx, Clock: clock, Logger: discard,
 	}, n)
+	n.keeps = o.KeepsSilent
+	n.After(n.clients.ScanInterval(), n.scan)
 	n.streams = streams.New(streams.Options{
 		ClusterID: uint64(cluster), MemberID: uint64(n.ID), Member: n, Clients: nativeClients{n.clients, n},
 		Requests: requests{n}, Clock: clock, Held: admission.NewLedger(o.Held), Bounds: o.Bounds,
@@ -89,6 +99,31 @@ func (n *natives) Receive(message consensus.Message) bool {
 
 // Wake implements clients.Member.
 func (n *natives) Wake() { n.lanes.Requests().Wake() }
+
+// TellHeard implements clients.Member.
+func (n *natives) TellHeard(leader consensus.MemberID, heard []consensus.MemberID) error {
+	return n.tell(leader, heard)
+}
+
+// scan does in events what clients.Clients.Watch does in a goroutine.
+func (n *natives) scan() {
+	n.After(n.clients.ScanInterval(), n.scan)
+	silent := n.clients.Scan()
+	if len(silent) == 0 || n.keeps {
+		return
+	}
+	_ = n.read(Completion(func(_ kv.Result, err error) {
+		if err != nil {
+			return
+		}
+		n.After(0, func() {
+			for _, session := range n.clients.StillSilent(silent) {
+				n.silent(session)
+				nativeClients{n.clients, n}.RetireClientSession(session)
+			}
+		})
+	}))
+}
 
 // Send implements clients.Member: what no native client listens for is lost.
 func (n *natives) Send([]consensus.Message) {}

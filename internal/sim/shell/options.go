@@ -20,11 +20,14 @@ type Options struct {
 	RequestTimeout time.Duration
 	Natives        Natives
 
-	Mute      func() bool                      // the core gets no ticks
-	Stepped   func()                           // called after each step
-	Observe   func(event raft.Event)           // called with each event
-	Configure func(inForce raft.ConfigInForce) // called with the configuration in force
-	Carry     func(t *Transfer)                // carries a snapshot to a member
+	// TellHeard tells the leader which native clients this process heard from.
+	TellHeard func(leader consensus.MemberID, heard []consensus.MemberID) error
+	Silent    func(session consensus.SessionID) // called before the session of a silent client is retired
+	Mute      func() bool                       // the core gets no ticks
+	Stepped   func()                            // called after each step
+	Observe   func(event raft.Event)            // called with each event
+	Configure func(inForce raft.ConfigInForce)  // called with the configuration in force
+	Carry     func(t *Transfer)                 // carries a snapshot to a member
 
 	// Negative controls.
 	Offers  offers.Faults

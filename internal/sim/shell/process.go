@@ -75,7 +75,11 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 		Life: life, lanes: p.Lanes, stores: &p.stores, complete: p.applied.recall,
 		ctx:       context.Background(),
 		toCore:    func(inputs ...raft.Input) { put(inputs...); p.Wake() },
-		replicate: p.propose,
+		replicate: p.propose, tell: o.TellHeard, silent: o.Silent,
+		read: func(done proposals.Completion) error {
+			_, err := p.Lanes.Requests().Read(done)
+			return err
+		},
 	}
 	p.natives.begin(data.Identity.Cluster, &o.Natives)
 	p.tellRestart()
@@ -144,6 +148,9 @@ func (p *Process) NewStream(
 ) *Stream {
 	return newStream(p.natives, key, caller, send, leave)
 }
+
+// Heard takes the report of another member about its native clients, while this one leads.
+func (p *Process) Heard(clients []consensus.MemberID) { p.natives.clients.Heard(clients) }
 
 // DeliverToClients passes messages to native clients to their streams here.
 func (p *Process) DeliverToClients(messages []consensus.Message) { p.natives.clients.Deliver(messages) }

@@ -29,6 +29,8 @@ type Person struct {
 	secret      string // secret with which the token is signed
 
 	stale bool // its token was refused, or it has none and needs one
+	// barred is set while no member lets it in: its last login failed.
+	barred bool
 }
 
 // Root returns the user root, with a certificate.
@@ -51,6 +53,19 @@ func roleName(number int) string { return fmt.Sprintf("r%d", number%roleNames) }
 
 // MustLogin reports whether it should log in before its next request.
 func (p *Person) MustLogin() bool { return p != nil && p.stale && !p.certificate }
+
+// Barred reports whether its last login failed, and no member has let it in since.
+func (p *Person) Barred() bool { return p != nil && p.barred }
+
+// LetIn notes that a member serves it.
+func (p *Person) LetIn() {
+	if p != nil {
+		p.barred = false
+	}
+}
+
+// LoginEnded notes whether a login was refused for its password.
+func (p *Person) LoginEnded(err error) { p.barred = errors.Is(err, login.ErrFailed) }
 
 // Wait lets it go on without another login, whether or not its last one succeeded.
 func (p *Person) Wait() { p.stale = false }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member/proposals"
 	"github.com/quorate/quorate/internal/sim/check"
@@ -31,6 +32,7 @@ type Load struct {
 	tenants  []*tenant
 	clients  []*client
 	natives  []*native
+	gone     map[consensus.MemberID]time.Duration // native clients that have ended, and when
 
 	// Counts by outcome.
 	Ops, Answered, Unanswered, Refused, Denied, Events, Renewals, Direct uint64
@@ -40,7 +42,8 @@ type slot struct{ generation, ops int }
 
 // Start begins a load.
 func Start(world World, suite *check.Suite, mix Mix, rng *rand.Rand) *Load {
-	l := &Load{world: world, suite: suite, mix: mix, rng: rng, slots: make([]slot, mix.Keys)}
+	l := &Load{world: world, suite: suite, mix: mix, rng: rng, slots: make([]slot, mix.Keys),
+		gone: map[consensus.MemberID]time.Duration{}}
 	for id := range mix.Clients {
 		c := &client{load: l, id: id, by: l.person(id), known: map[string]kv.Revision{}}
 		l.clients = append(l.clients, c)
@@ -111,7 +114,6 @@ type client struct {
 	id      int
 	by      *users.Person // nil in a world without users
 	through bool          // since Load.Expect, it was answered or rightly refused
-	barred  bool          // its last login failed
 	count   int
 	target  Target
 	attempt int

@@ -192,6 +192,6 @@ func (f *follower) heard(voters []uint64, upSince time.Duration) {
 // One whose login failed is let in by none.
 func (l *Load) Adrift() bool {
 	return slices.ContainsFunc(l.natives, func(n *native) bool {
-		return !n.lies && !n.barred && !n.writer.connected() && n.writer.mayConnect()
+		return !n.lies && !n.by.Barred() && !n.writer.connected() && n.writer.mayConnect()
 	})
 }

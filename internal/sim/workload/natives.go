@@ -92,6 +92,7 @@ func (n *native) begin() {
 // end ends a life: the outcomes of unanswered writes stay unknown. With farewell, the client retires its sessions.
 func (n *native) end(farewell bool) {
 	n.writer.close(farewell)
+	n.load.gone[consensus.MemberID(n.writer.table.ID())] = n.load.world.Now()
 	flying := n.flying
 	n.flying = nil
 	for _, f := range flying {
@@ -227,7 +228,7 @@ func (l *Load) ExpectAnswers() {
 func (l *Load) Owed() (client int, owed bool) {
 	for _, n := range l.natives {
 		for _, f := range n.flying {
-			if f.due && !f.over && (n.writer.connected() || n.writer.mayConnect() && !n.barred) {
+			if f.due && !f.over && (n.writer.connected() || n.writer.mayConnect() && !n.by.Barred()) {
 				return n.id, true
 			}
 		}
@@ -324,4 +325,21 @@ func (t *thief) next() {
 		Session: last.Session, Sequence: last.Sequence + 1, Kind: quoratepb.Proposal_KIND_PUT, Request: command.Append(nil),
 	}}})
 	l.world.After(l.mix.Patience, stream.Close)
+}
+
+// Linked returns the member to which a native client has had a stream all the time since then, in one life of that member.
+func (l *Load) Linked(client consensus.MemberID, since time.Duration) (to Target, linked bool) {
+	for _, n := range l.natives {
+		if link := n.writer.link; link != nil && link.up && !link.over && consensus.MemberID(link.client) == client &&
+			link.since < since && link.target.Life() == link.life {
+			return link.target, true
+		}
+	}
+	return nil, false
+}
+
+// Gone reports whether a native client had gone at that time.
+func (l *Load) Gone(client consensus.MemberID, at time.Duration) bool {
+	since, gone := l.gone[client]
+	return gone && since <= at
 }

@@ -79,7 +79,7 @@ func (c *client) logIn(target Target, then func()) {
 	}
 	target.LogIn(c.by, password, func(hash string, err error) {
 		if known, ok := users.Answered(err); known && !over {
-			c.barred = !ok
+			c.by.LoginEnded(err)
 			l.suite.Permits.LoggedIn(since, c.by.User, hash, ok)
 		}
 		finish()

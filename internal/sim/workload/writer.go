@@ -204,6 +204,7 @@ func (s *memberStream) hear(r *quoratepb.ProposeResponse) {
 	s.heard = w.load.world.Now()
 	if !s.up {
 		s.up = true
+		w.by.LetIn()
 		if s.id == 0 {
 			w.table.Restart()
 		}

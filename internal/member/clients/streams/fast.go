@@ -142,9 +142,8 @@ func (s *Stream) recorded(
 // verdictWire is about what a verdict takes in a message beside its response.
 const verdictWire = 96
 
-// verdicts are what was heard, as far as it fits into a message; the rest stays.
-func (s *Stream) verdicts(messages []consensus.Message) []*quoratepb.Verdicts {
-	var groups []*quoratepb.Verdicts
+// verdicts are what was heard, as far as it fits into a message, and the rest.
+func (s *Stream) verdicts(messages []consensus.Message) (groups []*quoratepb.Verdicts, rest []consensus.Message) {
 	size := 0
 	for i := range messages {
 		m := &messages[i]
@@ -159,19 +158,10 @@ func (s *Stream) verdicts(messages []consensus.Message) []*quoratepb.Verdicts {
 			groups = append(groups, group)
 		}
 		if size > s.all.options.Bounds.AnswerBytes {
-			s.mu.Lock()
-			s.heard.messages = append(slices.Clone(messages[i+1:]), s.heard.messages...)
-			for k := range messages[i+1:] {
-				bytes := verdictBytes(&messages[i+1+k])
-				s.heard.held += int64(bytes)
-				s.sending -= int64(bytes)
-				s.wait(bytes)
-			}
-			s.mu.Unlock()
-			break
+			return groups, slices.Clone(messages[i+1:])
 		}
 	}
-	return groups
+	return groups, nil
 }
 
 // verdict is one of them, with the response of etcd's API if the leader gave one; nil if there is nothing to say any more.

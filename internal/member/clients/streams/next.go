@@ -4,7 +4,10 @@ import (
 	"context"
 	"time"
 
+	"google.golang.org/grpc/codes"
+
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member/clients"
 )
 
@@ -22,12 +25,14 @@ func (s *Stream) Next(ctx context.Context, now time.Time) (response *quoratepb.P
 		s.sending += answers[i].held
 	}
 	s.heard.messages, s.heard.held = nil, 0
-	s.unread = 0
+	s.taken = taken{len(answers), s.unread}
 	s.room()
 	ended, err = s.ended()
 	s.mu.Unlock()
 
-	verdicts, answered := s.verdicts(said), s.answers(ctx, answers)
+	answered, rest := s.answers(ctx, answers)
+	verdicts, unsaid := s.verdicts(said)
+	s.keep(rest, unsaid)
 	var status *quoratepb.MemberStatus
 	if state := s.all.options.Clients.ClusterState(); asked || !s.greeted || !s.told.Same(&state) {
 		s.told, s.greeted = state, true
@@ -49,7 +54,7 @@ func (s *Stream) Next(ctx context.Context, now time.Time) (response *quoratepb.P
 // answers are those to finished proposals, as far as they fit into a message; the rest stays. Answers that have to be read may
 // wait for memory, and do not hold the others up: a message has those at hand, or those that are read, up to the first that is
 // refused.
-func (s *Stream) answers(ctx context.Context, all []finished) []*quoratepb.Answer {
+func (s *Stream) answers(ctx context.Context, all []finished) (answers []*quoratepb.Answer, rest []finished) {
 	left, atHand := 0, 0
 	for i := range all {
 		if all[i].reads() {
@@ -59,8 +64,6 @@ func (s *Stream) answers(ctx context.Context, all []finished) []*quoratepb.Answe
 		}
 	}
 	reading := left > 0 && (s.readsOn || atHand == 0)
-	var answers []*quoratepb.Answer
-	var rest []finished
 	size, over := 0, false
 	for i := range all {
 		f := &all[i]
@@ -76,26 +79,37 @@ func (s *Stream) answers(ctx context.Context, all []finished) []*quoratepb.Answe
 			s.mu.Unlock()
 		}
 		size += len(answer.Response) + len(answer.Message)
-		over = size > s.all.options.Bounds.AnswerBytes || reading && answer.Code != 0
+		over = size > s.all.options.Bounds.AnswerBytes || reading && codes.Code(answer.Code) == codes.ResourceExhausted
 	}
-	if s.readsOn = !reading && left > 0; len(rest) > 0 && !s.all.options.Faults.LosesRest {
-		s.keep(rest)
-	}
-	return answers
+	s.readsOn = !reading && left > 0
+	return answers, rest
 }
 
 // reads reports whether the answer has to be read from the store when it is sent.
 func (f *finished) reads() bool { return f.result.Left != nil }
 
-// keep keeps answers for the next message.
-func (s *Stream) keep(rest []finished) {
+// keep keeps for the next message what did not fit into this one. The rest of what was taken is not unread any more.
+func (s *Stream) keep(rest []finished, unsaid []consensus.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.all.options.Faults.LosesRest {
+		rest = nil
+	}
+	s.unread -= s.taken.unread
+	s.taken = taken{}
 	s.finished = append(rest, s.finished...)
 	for i := range rest {
-		s.wait(rest[i].unreadBytes())
 		s.sending -= rest[i].held
+		s.wait(resultBytes(&rest[i].result))
 	}
+	s.heard.messages = append(unsaid, s.heard.messages...)
+	for i := range unsaid {
+		bytes := verdictBytes(&unsaid[i])
+		s.heard.held += int64(bytes)
+		s.sending -= int64(bytes)
+		s.wait(bytes)
+	}
+	s.room()
 }
 
 func (all *Streams) status(state *clients.ClusterState, now time.Time) *quoratepb.MemberStatus {

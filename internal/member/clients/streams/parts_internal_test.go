@@ -2,7 +2,6 @@ package streams
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"testing"
@@ -68,12 +67,15 @@ func TestStream_Go_countsParts(t *testing.T) {
 	if need != Room || bytes > most || bytes < most/2 {
 		t.Fatalf("got need %v after %d proposals of %d bytes, where %d may be held", need, len(m.proposed), bytes, most)
 	}
+	if s.command != nil || s.one.command != nil {
+		t.Error("a command is kept whose parts are not counted")
+	}
 	for _, one := range m.proposed {
 		one.Done.Complete(kv.Result{Revision: 2, Txn: &kv.TxnResult{}}, nil)
 	}
 	s.Next(t.Context(), time.Time{})
 	s.Next(t.Context(), time.Time{})
-	if need, kept := s.Go(t.Context()), m.kept; need != Turn || kept != 2 {
+	if need, kept := s.Go(t.Context()), m.kept; need != Turn || kept != 2 || s.command == nil {
 		t.Errorf("got need %v once there is room; the client counted as heard %d times", need, kept)
 	}
 	if s.Close(); heldBytes(s.all) != 0 {
@@ -134,7 +136,7 @@ type refusing struct {
 
 func (r *refusing) Complete(_ context.Context, _ *kv.Command, result *kv.Result) error {
 	if r.asked++; r.asked%2 == 0 {
-		return errors.New("no memory")
+		return status.Error(codes.ResourceExhausted, "no memory")
 	}
 	large := readBack(10)
 	r.last = weak.Make(large.Txn)
@@ -220,4 +222,56 @@ func TestStream_Close_whileItProposes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// readsSlowly has results of some bytes, and is asked for more while it reads them.
+type readsSlowly struct {
+	*fullMember
+	meanwhile func()
+}
+
+func (r *readsSlowly) Complete(_ context.Context, _ *kv.Command, result *kv.Result) error {
+	r.meanwhile()
+	result.Left = nil
+	return nil
+}
+
+// Ensure that what is being read for a message counts as unread, and as unanswered, until the message is there: reading may take
+// seconds.
+func TestStream_Next_countsWhatItReads(t *testing.T) {
+	const most = 10
+	m := &fullMember{machine: fullMachine(t)}
+	s, session := newTestStream(m)
+	r := &readsSlowly{fullMember: m}
+	s.all.options.Requests, s.all.options.Bounds.Proposals = r, most
+	s.Next(t.Context(), time.Time{})
+	sequence := uint64(0)
+	enter := func() (entered int) {
+		for {
+			sequence++
+			one := &proposal{stream: s, id: s.owner.Proposal(session, sequence), kind: quoratepb.Proposal_KIND_TXN,
+				command: &kv.Command{Txn: &kv.TxnOp{}}}
+			if s.enter(one) != goesOn {
+				return entered
+			}
+			one.Complete(kv.Result{Revision: 2, Txn: &kv.TxnResult{}, Left: &kv.Left{}}, nil)
+			entered++
+		}
+	}
+	if entered := enter(); entered != most {
+		t.Fatalf("%d proposals enter, want %d", entered, most)
+	}
+	unread := s.unread
+	r.meanwhile = func() {
+		if entered := enter(); entered != 0 || s.unread != unread {
+			t.Errorf("%d proposals enter while answers are read, and %d bytes are unread of %d", entered, s.unread, unread)
+		}
+	}
+	if response, _, _ := s.Next(t.Context(), time.Time{}); len(response.GetAnswers()) != most || s.unread != 0 {
+		t.Errorf("%d answers, and %d bytes are unread", len(response.GetAnswers()), s.unread)
+	}
+	if entered := enter(); entered != most {
+		t.Errorf("%d proposals enter once the answers are there, want %d", entered, most)
+	}
+	s.Close()
 }

@@ -73,7 +73,8 @@ type Stream struct {
 	grown      int // the most proposals in unanswered since it was made
 	bytes      int // of requests in unanswered
 	finished   []finished
-	unread     int // bytes of finished and heard
+	unread     int // bytes of finished, heard and taken
+	taken      taken
 	opening    bool
 	opened     *quoratepb.SessionOpened
 	asked      bool // an empty request wants to hear something
@@ -89,6 +90,8 @@ type proposal struct {
 	kind   quoratepb.Proposal_Kind
 	bytes  int
 	parts  int64 // of the stream's tab, for the command's parts
+	// entered is set once it counts as unanswered; of the goroutine that takes messages.
+	entered bool
 	// command is set while a result that is not complete may come of it.
 	command *kv.Command
 	// leave lets the next command that costs much be proposed; nil if this one costs little, or was not admitted.
@@ -117,7 +120,7 @@ type work struct {
 	ready   []clients.Proposed // checked, and to be proposed
 	offer   consensus.Message  // checked, and to be offered
 	urgent  bool               // a command in offer has a turn for which others wait
-	waited  bool               // Go has returned Room or Offer
+	waited  bool               // Go has returned Room
 	listens bool               // to what the core says to the client
 }
 
@@ -130,6 +133,9 @@ const (
 	proposing
 	finishing
 )
+
+// taken is what Next has taken to send, and has not returned yet: its answers may be read for seconds.
+type taken struct{ answers, unread int }
 
 // heard is what the member's core says to the client, and how many verdicts of it are not sent yet.
 type heard struct {
@@ -179,7 +185,7 @@ func (s *Stream) answer(one *proposal, f finished) {
 		s.bytes -= one.bytes
 		s.hold(one, &f)
 		s.finished = append(s.finished, f)
-		s.wait(f.unreadBytes())
+		s.wait(resultBytes(&f.result))
 		s.shrink()
 	} else {
 		f.drop()
@@ -241,9 +247,6 @@ func (s *Stream) hold(one *proposal, f *finished) {
 		s.tab.Give(had - f.held)
 	}
 }
-
-// unreadBytes is what counts of an answer until the client has taken it.
-func (f *finished) unreadBytes() int { return resultBytes(&f.result) + commandBytes(f.command) }
 
 // wait counts what waits for the client to read. If that is too much, all of it is dropped and the stream ends: the results
 // stay with the sessions, and the client may ask for them again. The lock is held.

@@ -29,7 +29,7 @@ func (s *Stream) Go(ctx context.Context) Need {
 			return Over
 		}
 		if need != goesOn {
-			s.waited = need == Room || need == Offer
+			s.waited = need == Room
 			return need
 		}
 	}
@@ -155,22 +155,22 @@ func (s *Stream) propose(ctx context.Context) (Need, error) {
 		}
 	}
 	need := goesOn
-	if s.command == nil {
-		if need = s.enter(s.one); need == goesOn {
-			if s.command = s.judge(ctx, r, s.one); s.command == nil {
-				s.one = nil
-				s.at++
-				return goesOn, nil
-			}
-		}
+	if !s.one.entered {
+		need = s.enter(s.one)
 	}
 	if need == goesOn {
+		if s.command = s.judge(ctx, r, s.one); s.command == nil {
+			s.one = nil
+			s.at++
+			return goesOn, nil
+		}
 		need = s.holdParts(s.one, commandBytes(s.command))
 	}
 	switch need {
 	case Over:
 		return Over, context.Canceled
 	case Room: // it comes of answers, also of those to what this message began with
+		s.command, s.one.command = nil, nil // it is read again when there is room for its parts
 		s.handOver()
 		return cmp.Or(s.offers(), Room), nil
 	}
@@ -292,6 +292,7 @@ func (s *Stream) enter(one *proposal) Need {
 		s.unanswered[one] = struct{}{}
 		s.grown = max(s.grown, len(s.unanswered))
 		s.bytes += one.bytes
+		one.entered = true
 		s.all.options.Pending.Add(1)
 		return goesOn
 	default:
@@ -304,6 +305,9 @@ func (s *Stream) enter(one *proposal) Need {
 // holdParts counts the parts of a command that was admitted, which may be many more than its bytes on the wire, until it is
 // answered.
 func (s *Stream) holdParts(one *proposal, bytes int) Need {
+	if bytes == 0 {
+		return goesOn
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -331,5 +335,6 @@ func (s *Stream) lacks(others int) Need {
 // under way: else a client that asks for many results again would get none of them, time after time.
 func (s *Stream) full() bool {
 	bounds := &s.all.options.Bounds
-	return len(s.unanswered)+len(s.finished) >= bounds.Proposals || s.bytes > bounds.Bytes || s.unread > bounds.UnreadBytes/2
+	return len(s.unanswered)+len(s.finished)+s.taken.answers >= bounds.Proposals || s.bytes > bounds.Bytes ||
+		s.unread > bounds.UnreadBytes/2
 }
