@@ -51,10 +51,12 @@ modules:
 	@for dir in $(MODULES); do (cd $$dir && $(GO) mod download) || \
 		{ echo "$$dir: modules that it needs cannot be downloaded" >&2; exit 1; }; done
 
-# The laboratory and the laws of the simulator run in browsers, too.
+# The laboratory and the laws of the simulator run in browsers, too. The log and the files of snapshots can: they know no file
+# system but their port.
 build:
 	$(GO) build ./...
-	GOOS=js GOARCH=wasm $(GO) build ./internal/sim/lab ./internal/sim/check
+	GOOS=js GOARCH=wasm $(GO) build ./internal/sim/lab ./internal/sim/check ./internal/sim/disk \
+		./internal/storage/wal ./internal/storage/snapshot ./internal/storage/reserve
 
 # README's `go test ./...`, beginning with the tests that wait longest. test/bench is a module of its own. No results are taken from Go's cache: it does not know what the processes are built of that
 # tests start.

@@ -6,10 +6,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -30,7 +30,7 @@ func newLog(s command.Streams) *cobra.Command {
 			case !errors.Is(err, fs.ErrNotExist):
 				return command.Refused(err)
 			}
-			if err := wal.Dump(s.Out, vfs.Default, dir); err != nil {
+			if err := wal.Dump(s.Out, files.Disk, dir); err != nil {
 				return command.Refused(err)
 			}
 			return nil

@@ -6,11 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/ctltest"
+	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -18,7 +17,7 @@ import (
 // damaged one, are told.
 func TestRun_logDump(t *testing.T) {
 	data := t.TempDir()
-	o := wal.Options{FS: vfs.Default, Dir: filepath.Join(data, "wal")}
+	o := wal.Options{FS: files.Disk, Dir: filepath.Join(data, "wal")}
 	log, err := wal.Create(o, wal.Identity{Cluster: 0xc, Member: 0xa, Storage: wal.StorageID{5}})
 	if err != nil {
 		t.Fatal(err)

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/base/testnet"
@@ -28,6 +26,7 @@ import (
 	"github.com/quorate/quorate/internal/member/offers"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -58,7 +57,7 @@ type node struct {
 	c      *cluster
 	id     consensus.MemberID
 	addr   string
-	fs     *vfs.MemFS
+	fs     *filestest.MemFS
 	peers  *transport.Transport
 	urls   []string // peer URLs that it gets at its next start
 	stored *datadir.Data
@@ -127,7 +126,7 @@ func (c *cluster) reserve() *node {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	n := &node{c: c, addr: l.Addr().String(), fs: vfs.NewMem(), listen: l}
+	n := &node{c: c, addr: l.Addr().String(), fs: filestest.NewMem(), listen: l}
 	c.nodes = append(c.nodes, n)
 	return n
 }

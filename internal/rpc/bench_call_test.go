@@ -14,10 +14,10 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/quorate/quorate/client"
-	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // callWatchers is the number of watchers that get the event of a put in the row watch of BenchmarkCall, on callStreams streams.
@@ -31,7 +31,7 @@ func BenchmarkCall(b *testing.B) {
 	var store *seldomFlushed
 	// Ticks are as long as a server's: their cost must not show.
 	m := startMemberOn(b, 100*time.Millisecond, func(dir string) (engine.Engine, error) {
-		mem, err := engine.OpenMem(engine.MemOptions{FS: env.Disk, Dir: dir})
+		mem, err := engine.OpenMem(engine.MemOptions{FS: files.Disk, Dir: dir})
 		store = &seldomFlushed{Mem: mem}
 		return store, err
 	})

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // usersRounds is how often BenchmarkUsers turns from one member to the other: the speed of a machine changes within seconds.
@@ -31,7 +31,7 @@ func BenchmarkUsers(b *testing.B) {
 			var loads [2]*load // users off, users on
 			for i, user := range []string{"", "alice"} {
 				m := startMemberOn(b, 100*time.Millisecond, func(dir string) (engine.Engine, error) {
-					return engine.OpenMem(engine.MemOptions{FS: env.Disk, Dir: dir})
+					return engine.OpenMem(engine.MemOptions{FS: files.Disk, Dir: dir})
 				})
 				publish(b, m)
 				fillForCalls(b, m)

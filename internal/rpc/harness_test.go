@@ -46,6 +46,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc/pingack"
 	"github.com/quorate/quorate/internal/rpc/portmux"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -194,7 +195,7 @@ func startMember(t testing.TB) *member.Member {
 }
 
 func onDisk(dir string) (engine.Engine, error) {
-	return engine.Open(engine.Options{FS: env.Disk, Dir: dir})
+	return engine.Open(engine.Options{FS: files.Disk, Dir: dir})
 }
 
 // startMemberOn runs a member with ticks of this length, on this engine.
@@ -211,7 +212,7 @@ func startMemberBy(t testing.TB, tick time.Duration, options datadir.Options) *m
 	if os.Getenv("RPC_TEST_LOG") != "" {
 		logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
-	options.FS, options.Dir, options.NoSync, options.Logger = env.Disk, dir, true, logger
+	options.FS, options.Dir, options.NoSync, options.Logger = files.Disk, dir, true, logger
 	own := wal.Identity{Cluster: testCluster, Member: testMember, Storage: wal.StorageID{1}}
 	if err := datadir.Create(options, own, initialConfig()); err != nil {
 		t.Fatal(err)
@@ -292,7 +293,7 @@ type machineBackend struct {
 
 func newMachineBackend(t testing.TB) *machineBackend {
 	t.Helper()
-	store, err := engine.OpenMem(engine.MemOptions{FS: env.Disk, Dir: t.TempDir()})
+	store, err := engine.OpenMem(engine.MemOptions{FS: files.Disk, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/rpc"
+	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/reserve"
 	"go.etcd.io/bbolt"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -378,8 +378,8 @@ func TestServices_KeepQuota(t *testing.T) {
 // fullDisk is a disk with little room.
 type fullDisk struct{ env.FS }
 
-func (fullDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
-	return vfs.DiskUsage{AvailBytes: 64 << 20}, nil
+func (fullDisk) DiskUsage(string) (env.DiskUsage, error) {
+	return env.DiskUsage{AvailBytes: 64 << 20}, nil
 }
 
 // Ensure that a backup is made only if the disk has room for it beside its reserve, and that a backup leaves no claim.
@@ -388,7 +388,7 @@ func TestMaintenance_Snapshot_noRoom(t *testing.T) {
 		reserve int64
 		made    bool
 	}{{64 << 20, false}, {1 << 20, true}} {
-		s := serveMember(t, func(o *rpcOptions) { o.Room = reserve.New(fullDisk{env.Disk}, row.reserve, "data") })
+		s := serveMember(t, func(o *rpcOptions) { o.Room = reserve.New(fullDisk{files.Disk}, row.reserve, "data") })
 		c, ctx := s.client(t), waitContext(t)
 		if _, err := c.Put(ctx, "a", strings.Repeat("x", 1<<20)); err != nil {
 			t.Fatal(err)

@@ -8,10 +8,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/recovery"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // Stopped is the data of a member that does not run, locked so that it cannot be started meanwhile.
@@ -30,7 +30,7 @@ func OpenStopped(dataDir, walDir string) (*Stopped, error) {
 		return nil, fmt.Errorf("--data-dir %s is not a directory", dataDir)
 	}
 	s := &Stopped{options: datadir.Options{
-		FS: env.Disk, Dir: filepath.Join(dataDir, memberDir), WALDir: walDir, Logger: slog.New(slog.DiscardHandler),
+		FS: files.Disk, Dir: filepath.Join(dataDir, memberDir), WALDir: walDir, Logger: slog.New(slog.DiscardHandler),
 	}}
 	exists, err := datadir.Exists(s.options)
 	if err != nil {
@@ -43,7 +43,7 @@ func OpenStopped(dataDir, walDir string) (*Stopped, error) {
 	if err := refuseOtherUser(dataDir, stat); err != nil {
 		return nil, err
 	}
-	s.lock, err = takeLock(env.Disk, dataDir)
+	s.lock, err = takeLock(files.Disk, dataDir)
 	return s, err
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/reserve"
 )
 
@@ -20,7 +20,7 @@ func (s *Server) watchDisks(context.Context, Options) error {
 	if s.cfg.Storage.WALDir != "" {
 		dirs = append(dirs, s.cfg.Storage.WALDir)
 	}
-	s.reserve = reserve.New(env.Disk, s.cfg.Storage.DiskReserveBytes, dirs...)
+	s.reserve = reserve.New(files.Disk, s.cfg.Storage.DiskReserveBytes, dirs...)
 	s.lookAtDisks()
 	s.wg.Go(func() {
 		ticker := time.NewTicker(reservePause)

@@ -10,13 +10,13 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/limits/memory"
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/restore"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // RestoreRequest is what to restore, and for which member.
@@ -52,10 +52,10 @@ func Restore(ctx context.Context, r *RestoreRequest) (*Restored, error) {
 	if err := refuseUsed("--wal-dir", cfg.Storage.WALDir); err != nil {
 		return nil, err
 	}
-	if err := env.Disk.MkdirAll(dir, 0o700); err != nil {
+	if err := files.Disk.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("--data-dir %s: cannot be created: %w", dir, bare(err))
 	}
-	lock, err := takeLock(env.Disk, dir)
+	lock, err := takeLock(files.Disk, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -107,9 +107,9 @@ func (r *RestoreRequest) flags() []string {
 func restoreOptions(dir string) datadir.Options {
 	logger := slog.New(slog.DiscardHandler)
 	return datadir.Options{
-		FS: env.Disk, Dir: filepath.Join(dir, memberDir), Logger: logger,
+		FS: files.Disk, Dir: filepath.Join(dir, memberDir), Logger: logger,
 		OpenEngine: func(dir string) (engine.Engine, error) {
-			return engine.Open(engine.Options{FS: env.Disk, Dir: dir, Logger: logger})
+			return engine.Open(engine.Options{FS: files.Disk, Dir: dir, Logger: logger})
 		},
 	}
 }

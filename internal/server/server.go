@@ -18,6 +18,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/server/certs"
 	"github.com/quorate/quorate/internal/server/discovery/srv"
+	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/reserve"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -86,7 +87,7 @@ func Start(ctx context.Context, cfg config.Config, options Options) (*Server, er
 		return nil, err
 	}
 	s := &Server{cfg: cfg, budgets: budgets, fatal: options.Fatal, dropped: options.LogDropped,
-		done: make(chan struct{}), timings: newTimings(), fs: env.Disk,
+		done: make(chan struct{}), timings: newTimings(), fs: files.Disk,
 		conns: newConnLimits(openFiles(), budgets.Peers)}
 	s.logger = slog.New(naming{options.Logger.Handler(), &s.names})
 	if options.FS != nil {

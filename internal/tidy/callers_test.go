@@ -21,6 +21,7 @@ var testsOnly = map[string]string{
 	"ClientAddresses": "a server that listens on any free port is asked which one it got",
 	"RefusedMessages": "scripts and tests of the core look at what was refused",
 	"All":             "the simulator's tests walk all negative controls",
+	"FromPebble":      "package filestest makes file systems for tests of Pebble's",
 	"Replay":          "a test replays a finding under the rules that it should not break",
 	"LastHeard":       "a test of the member asks when a client was heard",
 	"ModeOff":         "the zero value is off too; the name is that of the setting",

@@ -154,6 +154,11 @@ var confinedImports = []struct{ imported, only, reason string }{
 	{"github.com/spf13/cobra", "internal/ctl", "subcommands live in internal/ctl"},
 }
 
+// pebblesFiles is Pebble's port to the disk, with what lies below it, and knowPebblesFiles are the packages that may import it.
+const pebblesFiles = "github.com/cockroachdb/pebble/v2/vfs"
+
+var knowPebblesFiles = []string{"internal/storage/engine", "internal/storage/files", "internal/storage/files/filestest"}
+
 // TestConfinedImports keeps a library in one package, where it can be replaced.
 func TestConfinedImports(t *testing.T) { check(t, checkConfined) }
 
@@ -168,6 +173,10 @@ func checkConfined(r *tree) []string {
 					p.addf("%s: imports %s: %s", f.path, imported, confined.reason)
 				}
 			}
+			if strings.HasPrefix(imported, pebblesFiles) && !slices.Contains(knowPebblesFiles, f.dir) { // tests have no need, either
+				p.addf("%s: imports %s: the port to the disk is env.FS; storage/files has the disk, and files/filestest has "+
+					"file systems for tests", f.path, imported)
+			}
 		}
 	}
 	return p
@@ -175,11 +184,14 @@ func checkConfined(r *tree) []string {
 
 // portable are packages that must build for WebAssembly, with all that they import. Pebble does not: its file systems are those of
 // operating systems.
-var portable = []string{"internal/sim/lab", "internal/sim/check"}
+var portable = []string{
+	"internal/sim/lab", "internal/sim/check", "internal/sim/disk", "internal/storage/wal", "internal/storage/snapshot",
+	"internal/storage/reserve",
+}
 
 const unportable = "github.com/cockroachdb/pebble/"
 
-// TestPortable keeps the laboratory, and the laws of the simulator, free of Pebble.
+// TestPortable keeps the laboratory, the laws of the simulator, its disk, and all that stands on env.FS alone free of Pebble.
 func TestPortable(t *testing.T) { check(t, checkPortable) }
 
 func checkPortable(r *tree) []string {

@@ -13,8 +13,8 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
-	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // damageStore changes one bit of the value that a stopped member holds of a key. No checksum notices: it is written as the
@@ -25,7 +25,7 @@ func damageStore(t *testing.T, n *node, key string) {
 	if err != nil || len(dirs) != 1 {
 		t.Fatalf("stores of %s: %v, %v", n.name, dirs, err)
 	}
-	store, err := engine.Open(engine.Options{FS: env.Disk, Dir: dirs[0]})
+	store, err := engine.Open(engine.Options{FS: files.Disk, Dir: dirs[0]})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,16 +6,15 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // BenchmarkStore_put counts the bytes of rows for puts of 256 bytes over 1,000 keys, 16 in a commit, and those that a flush of
 // them writes: one memtable holds all of it.
 func BenchmarkStore_put(b *testing.B) {
-	eng, err := engine.Open(engine.Options{FS: vfs.NewMem(), Dir: "store", MemTableBytes: 256 << 20})
+	eng, err := engine.Open(engine.Options{FS: filestest.NewMem(), Dir: "store", MemTableBytes: 256 << 20})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -11,22 +11,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/base/testnet"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/server"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // machine is one member, and the disk that outlives it.
 type machine struct {
 	args   []string
 	client string
-	disk   *vfs.MemFS
+	disk   *filestest.MemFS
 	server *server.Server
 	log    logText
 	apart  atomic.Bool // it is cut off from its peers
@@ -68,7 +68,7 @@ func newCluster(t *testing.T, size int, flags ...string) *cluster {
 		founders = append(founders, fmt.Sprintf("m%d=%s", i+1, peers[i]))
 	}
 	for i := range size {
-		m := &machine{client: "http://" + testnet.Address(t), disk: vfs.NewCrashableMem()}
+		m := &machine{client: "http://" + testnet.Address(t), disk: filestest.NewCrashableMem()}
 		m.args = append([]string{
 			fmt.Sprintf("--name=m%d", i+1), fmt.Sprintf("--data-dir=/m%d", i+1), "--listen-client-urls=" + m.client,
 			"--advertise-client-urls=" + m.client, "--listen-peer-urls=" + peers[i],
@@ -118,9 +118,9 @@ func (c *cluster) start() {
 }
 
 // powered is a disk whose writes wait while the power is cut.
-func (c *cluster) powered(disk vfs.FS) vfs.FS {
-	return errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+func (c *cluster) powered(disk env.FS) env.FS {
+	return filestest.Wrap(disk, filestest.InjectorFunc(func(op filestest.Op) error {
+		if op.Kind.ReadOrWrite() == filestest.OpIsWrite {
 			c.power.RLock()
 			defer c.power.RUnlock()
 		}
@@ -142,10 +142,10 @@ func (c *cluster) stop() {
 func (c *cluster) losePower(random *rand.Rand) {
 	c.t.Helper()
 	percent := []int{0, 50, 100}[random.IntN(3)]
-	left := make([]*vfs.MemFS, len(c.machines))
+	left := make([]*filestest.MemFS, len(c.machines))
 	c.power.Lock()
 	for i, m := range c.machines {
-		left[i] = m.disk.CrashClone(vfs.CrashCloneCfg{
+		left[i] = m.disk.CrashClone(filestest.CrashCloneCfg{
 			UnsyncedDataPercent: percent, RNG: rand.New(rand.NewPCG(random.Uint64(), uint64(i))),
 		})
 	}

@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/server"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 var flips = flag.Int("flips", 12, "how many bits are flipped, one at a time")
@@ -50,14 +50,14 @@ func TestFlippedBits(t *testing.T) {
 	}
 	sameHashes(t, ctx, c)
 	c.stop()
-	disks := make([]*vfs.MemFS, len(c.machines))
+	disks := make([]*filestest.MemFS, len(c.machines))
 	for i, m := range c.machines {
 		disks[i] = m.disk
 	}
 	refused := 0
 	for range *flips {
 		for i, m := range c.machines {
-			m.disk, m.server = disks[i].CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: random}), nil
+			m.disk, m.server = disks[i].CrashClone(filestest.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: random}), nil
 		}
 		which := random.IntN(len(c.machines))
 		where := flip(t, c.machines[which].disk, fmt.Sprintf("/m%d", which+1), random)
@@ -77,7 +77,7 @@ func TestFlippedBits(t *testing.T) {
 }
 
 // flip flips one bit somewhere below a directory and returns where.
-func flip(t *testing.T, fs *vfs.MemFS, dir string, random *rand.Rand) string {
+func flip(t *testing.T, fs *filestest.MemFS, dir string, random *rand.Rand) string {
 	t.Helper()
 	var files []string
 	var walk func(dir string)
@@ -115,7 +115,7 @@ func flip(t *testing.T, fs *vfs.MemFS, dir string, random *rand.Rand) string {
 	used := len(strings.TrimRight(string(content), "\x00"))
 	at := random.IntN(max(used, 1))
 	content[at] ^= 1 << random.IntN(8)
-	changed, err := fs.Create(name, vfs.WriteCategoryUnspecified)
+	changed, err := fs.Create(name)
 	if err != nil {
 		t.Fatal(err)
 	}

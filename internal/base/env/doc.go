@@ -1,5 +1,6 @@
-// Package env holds the ports that the simulator cuts: Clock, FS and Transport, and the real clock and disk.
+// Package env holds the ports that the simulator cuts: Clock, FS and Transport, and the real clock.
 //
-// Everything above takes these as parameters and never reaches for time.Now, os.Open or a socket by itself. FS is
-// Pebble's vfs.FS, so that one virtual disk serves the WAL and the store.
+// Everything above takes these as parameters and never reaches for time.Now, os.Open or a socket by itself. FS has the methods
+// that the product calls and no other library's types, so one virtual disk serves the WAL and the store, and a program that
+// runs on WebAssembly can have one. Package storage/files has the real disk.
 package env

@@ -3,16 +3,8 @@ package env
 import (
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/consensus"
 )
-
-// FS is the only way to the disk.
-type FS = vfs.FS
-
-// Disk is the machine's file system.
-var Disk FS = vfs.Default
 
 // Clock tells the time. Now is monotonic where the platform gives that.
 type Clock interface {

@@ -14,11 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
 	"github.com/quorate/quorate/internal/storage/durable"
 	"github.com/quorate/quorate/internal/storage/etcdbackup"
+	"github.com/quorate/quorate/internal/storage/files"
 )
 
 func newSave(s command.Streams) *cobra.Command {
@@ -152,7 +152,7 @@ func writeWhole(path string, content io.Reader) (size int64, err error) {
 	if err := os.Rename(f.Name(), path); err != nil {
 		return 0, err
 	}
-	return size, durable.SyncDir(env.Disk, filepath.Dir(path))
+	return size, durable.SyncDir(files.Disk, filepath.Dir(path))
 }
 
 var errTorn = errors.New("the checksum at its end does not match: the transfer was cut or damaged")

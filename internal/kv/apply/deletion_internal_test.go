@@ -8,13 +8,12 @@ import (
 	"runtime/metrics"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/census"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // longestBatch notes how long the batches of an engine are when they are committed.
@@ -69,7 +68,7 @@ func bootstrapped(t *testing.T, eng engine.Engine) (m *Machine, apply func(comma
 // Ensure that deletions of many bytes each which are applied in one call are not all in memory at once.
 func TestMachine_Apply_manyLargeDeletions(t *testing.T) {
 	const ranges, keys, keyLen = 16, 64, 16 << 10
-	mem, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
+	mem, err := engine.OpenMem(engine.MemOptions{FS: filestest.NewMem(), Dir: "store"})
 	if err != nil {
 		t.Fatal(err)
 	}

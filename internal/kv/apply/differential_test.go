@@ -10,7 +10,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 var sameResults = cmp.Options{cmpopts.EquateEmpty(), cmpopts.EquateErrors()}
@@ -269,7 +269,7 @@ func (b *bench) crash(rng *rand.Rand) {
 	if err := b.eng.Close(); err != nil {
 		b.t.Fatal(err)
 	}
-	b.fs = b.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: randv2.New(randv2.NewPCG(rng.Uint64(), 0))})
+	b.fs = b.fs.CrashClone(filestest.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: randv2.New(randv2.NewPCG(rng.Uint64(), 0))})
 	b.openEngine()
 	b.openWith(hub)
 	if got := b.m.Applied(); got != durable {

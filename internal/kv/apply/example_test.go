@@ -3,17 +3,16 @@ package apply_test
 import (
 	"fmt"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // A proposal that was retried is in the log twice and applied once.
 func ExampleMachine_Apply() {
-	eng, _ := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
+	eng, _ := engine.OpenMem(engine.MemOptions{FS: filestest.NewMem(), Dir: "store"})
 	_ = apply.Bootstrap(eng, 1, consensus.Config{Voters: []consensus.MemberID{9}})
 	m, _ := apply.Open(eng, apply.Options{})
 

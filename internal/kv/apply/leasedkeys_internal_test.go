@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/census"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // The keys of leases lie on disk: neither attaching them nor a restart needs memory for them.
@@ -70,7 +69,7 @@ func TestMachine_leasedKeysLieOnDisk(t *testing.T) {
 // Ensure that a key which was loaded with a lease that did not exist does not count as one of a lease that gets this id later:
 // neither when it is deleted nor when it is put again, also within one batch.
 func TestMachine_loadedKeyOfNoLease(t *testing.T) {
-	eng, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
+	eng, err := engine.OpenMem(engine.MemOptions{FS: filestest.NewMem(), Dir: "store"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +136,7 @@ func (s *scans) Scan(lower, upper []byte, visit func(key []byte) bool) error {
 // Ensure that the end of a lease searches no keys after the last one: keys that were detached from it are deleted rows, which
 // may stay on disk in any number, and every member would step over them before it applies other writes.
 func TestMachine_revokeLooksNoFurther(t *testing.T) {
-	eng, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
+	eng, err := engine.OpenMem(engine.MemOptions{FS: filestest.NewMem(), Dir: "store"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,19 +5,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/nextlevel"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // newLeveledBench is a member of voters 1 and 2 and learner 3, whose build knows level own, in a cluster with the next level.
 func newLeveledBench(t *testing.T, own level.Level) *bench {
-	b := &bench{t: t, fs: vfs.NewCrashableMem()}
+	b := &bench{t: t, fs: filestest.NewCrashableMem()}
 	b.openEngine()
 	config := consensus.Config{Voters: []consensus.MemberID{1, 2}, Learners: []consensus.MemberID{3},
 		Members: []consensus.Member{{ID: 1}, {ID: 2, Name: "two"}, {ID: 3}}}

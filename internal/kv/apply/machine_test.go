@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // bench is a machine on an engine in memory, or on Pebble on a disk in memory, with a log that its helper methods
@@ -21,7 +21,7 @@ import (
 type bench struct {
 	t     testing.TB
 	lsm   bool
-	fs    *vfs.MemFS
+	fs    *filestest.MemFS
 	eng   engine.Engine
 	m     *apply.Machine
 	index consensus.Index
@@ -32,7 +32,7 @@ type bench struct {
 func newBench(t testing.TB) *bench { return newBenchOn(t, false) }
 
 func newBenchOn(t testing.TB, lsm bool) *bench {
-	b := &bench{t: t, fs: vfs.NewCrashableMem(), lsm: lsm}
+	b := &bench{t: t, fs: filestest.NewCrashableMem(), lsm: lsm}
 	b.openEngine()
 	if err := apply.Bootstrap(b.eng, 77, consensus.Config{Voters: []consensus.MemberID{1}}); err != nil {
 		t.Fatal(err)
@@ -459,7 +459,7 @@ func TestMachine_Published(t *testing.T) {
 }
 
 func TestBootstrap_errors(t *testing.T) {
-	b := &bench{t: t, fs: vfs.NewCrashableMem()}
+	b := &bench{t: t, fs: filestest.NewCrashableMem()}
 	b.openEngine()
 	if _, err := apply.Open(b.eng, apply.Options{}); !errors.Is(err, apply.ErrNotBootstrapped) {
 		t.Errorf("an empty store: %v", err)

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // packBench is a table of sessions on an engine, with a batch for each step.
@@ -25,7 +25,7 @@ func (b *batchRows) DeleteRaw(key []byte)               { b.Delete(key) }
 func (b *batchRows) DeleteRawRange(lower, upper []byte) { b.DeleteRange(lower, upper) }
 
 func newPackBench(t *testing.T) *packBench {
-	eng, err := engine.OpenMem(engine.MemOptions{FS: env.Disk, Dir: t.TempDir()})
+	eng, err := engine.OpenMem(engine.MemOptions{FS: files.Disk, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

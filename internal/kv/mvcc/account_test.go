@@ -9,10 +9,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // full is an account without room. It notes the bytes that were asked for, and how much memory was in use by then.
@@ -38,7 +37,7 @@ func (f *full) Release() {}
 func TestStore_RangeWithin_takesBeforeItReads(t *testing.T) {
 	const size = 8 << 20
 	for _, o := range openers {
-		s, eng := openStore(t, o, vfs.NewMem(), -1) // without a cache, which would share the value
+		s, eng := openStore(t, o, filestest.NewMem(), -1) // without a cache, which would share the value
 		put(t, s, "large", string(bytes.Repeat([]byte{1}, size)), 0)
 		for name, op := range map[string]kv.RangeOp{
 			"now": {Key: []byte("large")}, "then": {Key: []byte("large"), Revision: 2},
@@ -100,7 +99,7 @@ func (w *weary) Walk(n int) error {
 func TestStore_walks_end(t *testing.T) {
 	const keys = 1000
 	for _, o := range openers {
-		s, eng := openStore(t, o, vfs.NewMem(), 1<<20)
+		s, eng := openStore(t, o, filestest.NewMem(), 1<<20)
 		for i := range keys {
 			put(t, s, fmt.Sprintf("gone/%04d", i), "v", 0)
 			put(t, s, fmt.Sprintf("here/%04d", i), "v", 0)
@@ -185,7 +184,7 @@ func TestStore_walks_end(t *testing.T) {
 func TestStore_CheckAt_large(t *testing.T) {
 	const size = 8 << 20
 	inMemory := slices.IndexFunc(openers, func(o opener) bool { return o.name == "mem" }) // reads without copies
-	s, eng := openStore(t, openers[inMemory], vfs.NewMem(), -1)
+	s, eng := openStore(t, openers[inMemory], filestest.NewMem(), -1)
 	defer func() { _ = eng.Close() }()
 	put(t, s, "large", string(bytes.Repeat([]byte{1}, size)), 0)
 	w := s.Begin()

@@ -6,11 +6,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 func TestWriter_Compact_refuses(t *testing.T) {
@@ -163,7 +162,7 @@ func TestStore_HashKV_agrees(t *testing.T) {
 func TestWriter_Set_sameBatch(t *testing.T) {
 	for _, o := range openers {
 		t.Run(o.name, func(t *testing.T) {
-			s, eng := openStore(t, o, vfs.NewMem(), 0)
+			s, eng := openStore(t, o, filestest.NewMem(), 0)
 			check := func(when string, want map[string]bool) {
 				t.Helper()
 				for key, want := range want {
@@ -245,7 +244,7 @@ func (it *countedIter) Next() bool {
 func TestStore_CompactStep_reads_changes_once(t *testing.T) {
 	const keys, versions = 1500, 12
 	for _, batch := range []int{1000, 1 << 20} {
-		eng, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
+		eng, err := engine.OpenMem(engine.MemOptions{FS: filestest.NewMem(), Dir: "store"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,9 +6,8 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // taken is an account with room for left bytes.
@@ -34,7 +33,7 @@ func TestStore_RangeWithin_limitedTakesLittle(t *testing.T) {
 		limits = limits[:1]
 	}
 	for _, o := range openers {
-		s, _ := openStore(t, o, vfs.NewMem(), -1)
+		s, _ := openStore(t, o, filestest.NewMem(), -1)
 		for i := range keys {
 			n := i * 7919 % keys
 			put(t, s, fmt.Sprintf("k%05d", n), fmt.Sprintf("%0*d", size, i%50), 0)

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // A hash from before a compaction at that very revision stays the same, and its compact revision says which history it covers.
@@ -36,7 +35,7 @@ func TestStore_HashKV_acrossCompaction(t *testing.T) {
 // Ensure that hashing, which takes seconds on a large store, ends with the life of the store.
 func TestStore_Hash_lifeEnds(t *testing.T) {
 	life, end := context.WithCancel(t.Context())
-	eng, err := openers[1].open(vfs.NewMem())
+	eng, err := openers[1].open(filestest.NewMem())
 	if err != nil {
 		t.Fatal(err)
 	}

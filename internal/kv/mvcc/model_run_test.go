@@ -6,30 +6,30 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/census"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // opener opens an engine of one kind on a file system.
 type opener struct {
 	name string
-	open func(fs vfs.FS) (engine.Engine, error)
+	open func(fs env.FS) (engine.Engine, error)
 }
 
 var openers = []opener{
-	{"pebble", func(fs vfs.FS) (engine.Engine, error) {
+	{"pebble", func(fs env.FS) (engine.Engine, error) {
 		return engine.Open(engine.Options{FS: fs, Dir: "/store", CacheBytes: 1 << 20, MemTableBytes: 256 << 10})
 	}},
-	{"mem", func(fs vfs.FS) (engine.Engine, error) {
+	{"mem", func(fs env.FS) (engine.Engine, error) {
 		return engine.OpenMem(engine.MemOptions{FS: fs, Dir: "/store"})
 	}},
 }
 
-func openStore(t *testing.T, o opener, fs vfs.FS, cacheBytes int) (*mvcc.Store, engine.Engine) {
+func openStore(t *testing.T, o opener, fs env.FS, cacheBytes int) (*mvcc.Store, engine.Engine) {
 	t.Helper()
 	eng, err := o.open(fs)
 	if err != nil {
@@ -45,7 +45,7 @@ func openStore(t *testing.T, o opener, fs vfs.FS, cacheBytes int) (*mvcc.Store, 
 // newStore opens a fresh store that is closed with the test.
 func newStore(t *testing.T, o opener) *mvcc.Store {
 	t.Helper()
-	s, eng := openStore(t, o, vfs.NewMem(), 0)
+	s, eng := openStore(t, o, filestest.NewMem(), 0)
 	t.Cleanup(func() {
 		if err := eng.Close(); err != nil {
 			t.Error(err)
@@ -75,7 +75,7 @@ func TestStore_againstModel(t *testing.T) {
 
 func runModel(t *testing.T, o opener, seed uint64, cache, rounds int) {
 	d := &driver{t: t, r: rand.New(rand.NewPCG(seed, 7)), model: newModel()}
-	fs := vfs.NewCrashableMem()
+	fs := filestest.NewCrashableMem()
 	var eng engine.Engine
 	d.store, eng = openStore(t, o, fs, cache)
 	commits := []*model{d.model.clone()} // since the last flush
@@ -109,10 +109,10 @@ func runModel(t *testing.T, o opener, seed uint64, cache, rounds int) {
 
 // crash loses writes that were not synced and finds the commit that the store recovered.
 func (d *driver) crash(
-	o opener, fs *vfs.MemFS, eng engine.Engine, cache int, commits []*model,
-) (*vfs.MemFS, engine.Engine) {
+	o opener, fs *filestest.MemFS, eng engine.Engine, cache int, commits []*model,
+) (*filestest.MemFS, engine.Engine) {
 	d.t.Helper()
-	clone := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: d.r.IntN(101), RNG: d.r})
+	clone := fs.CrashClone(filestest.CrashCloneCfg{UnsyncedDataPercent: d.r.IntN(101), RNG: d.r})
 	if err := eng.Close(); err != nil {
 		d.t.Fatal(err)
 	}

@@ -9,10 +9,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // runsOver is a pack at the greatest revision, whose second change overflows and comes before its first.
@@ -88,7 +87,7 @@ func FuzzOpenPack(f *testing.F) {
 func TestWriter_packs(t *testing.T) {
 	const batch, keys, wantRows, most = 100, 10, 5, 1 << 10
 	for _, named := range []bool{true, false} {
-		eng, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
+		eng, err := engine.OpenMem(engine.MemOptions{FS: filestest.NewMem(), Dir: "store"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +181,7 @@ func TestPack_takes(t *testing.T) {
 
 // Ensure that a pack whose changes overflow their keys is reported as damage, by a watch and by a compaction.
 func TestStore_packRunsOver(t *testing.T) {
-	eng, err := engine.Open(engine.Options{FS: vfs.NewMem(), Dir: "store"})
+	eng, err := engine.Open(engine.Options{FS: filestest.NewMem(), Dir: "store"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // versionsCounter counts the moves over the table of versions.
@@ -35,7 +34,7 @@ func (it *movesIter) NextPrefix() bool {
 // Each page of a long range has the number of keys behind it, at the revision of the first; only the first page counts them.
 func TestStore_Range_pagesCountOnce(t *testing.T) {
 	const keys, page = 1000, 10
-	mem, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
+	mem, err := engine.OpenMem(engine.MemOptions{FS: filestest.NewMem(), Dir: "store"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,12 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // source is a store and a hub, with the part of the state machine that uses them.
@@ -31,7 +30,7 @@ func newSource(t testing.TB, options watch.Options) *source {
 }
 
 func newStore(t testing.TB) *mvcc.Store {
-	eng, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
+	eng, err := engine.OpenMem(engine.MemOptions{FS: filestest.NewMem(), Dir: "store"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,10 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // Ensure that an operator's address counts until a later configuration gives the member other URLs, and that older and undone
@@ -78,7 +77,7 @@ func TestDialled_unknown(t *testing.T) {
 
 // Ensure that former URLs are dialled as well, and that the file is gone once the operator's addresses are taken back.
 func TestWriteAddresses(t *testing.T) {
-	options := datadir.Options{FS: vfs.NewMem(), Dir: "d"}
+	options := datadir.Options{FS: filestest.NewMem(), Dir: "d"}
 	if err := options.FS.MkdirAll("d", 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -4,18 +4,18 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/datadir/datatest"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 // removing is a file system whose RemoveAll removes one file after another and stops early, as if the process were killed.
 type removing struct {
-	vfs.FS
+	env.FS
 	left int // files that may still be removed
 }
 
@@ -50,7 +50,7 @@ func TestCreate_killedWhileDiscarding(t *testing.T) {
 	identity := wal.Identity{Cluster: 9, Member: 1, Storage: wal.StorageID{1}}
 	killed := 0
 	for files := 0; ; files++ {
-		fs := &removing{FS: vfs.NewMem(), left: 1 << 20}
+		fs := &removing{FS: filestest.NewMem(), left: 1 << 20}
 		options := datatest.Options()
 		options.FS = fs
 		options.OpenEngine = func(dir string) (engine.Engine, error) {

@@ -6,15 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/datadir/datatest"
 	"github.com/quorate/quorate/internal/storage/durable"
 )
 
 // edit replaces the first bytes of a file, as a later build would write them or as damage would leave them.
-func edit(t *testing.T, fs vfs.FS, path, from, to string) {
+func edit(t *testing.T, fs env.FS, path, from, to string) {
 	t.Helper()
 	file, err := fs.Open(path)
 	if err != nil {
@@ -24,7 +23,7 @@ func edit(t *testing.T, fs vfs.FS, path, from, to string) {
 	if err = errors.Join(err, file.Close()); err != nil || !strings.HasPrefix(string(content), from) {
 		t.Fatalf("%s begins with %q, not %q: %v", path, content[:min(len(content), 20)], from, err)
 	}
-	out, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	out, err := fs.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +33,7 @@ func edit(t *testing.T, fs vfs.FS, path, from, to string) {
 	}
 }
 
-func seal(t *testing.T, fs vfs.FS, path, text string) {
+func seal(t *testing.T, fs env.FS, path, text string) {
 	t.Helper()
 	if err := durable.WriteSealed(fs, path, text); err != nil {
 		t.Fatal(err)
@@ -46,19 +45,19 @@ func TestCheckFormat(t *testing.T) {
 	const log = "data/wal/0000000000000001.wal"
 	for _, row := range []struct {
 		name string
-		make func(t *testing.T, fs vfs.FS)
+		make func(t *testing.T, fs env.FS)
 		want error
 	}{
-		{"a later log", func(t *testing.T, fs vfs.FS) {
+		{"a later log", func(t *testing.T, fs env.FS) {
 			edit(t, fs, log, "QUORWAL\n\x01", "QUORWAL\n\x02")
 		}, datadir.ErrNewerBuild},
-		{"later boots", func(t *testing.T, fs vfs.FS) {
+		{"later boots", func(t *testing.T, fs env.FS) {
 			seal(t, fs, "data/boots", "quorate boots 2\n")
 		}, datadir.ErrNewerBuild},
-		{"a later record of the store", func(t *testing.T, fs vfs.FS) {
+		{"a later record of the store", func(t *testing.T, fs env.FS) {
 			seal(t, fs, "data/stores/CURRENT", "quorate store 12\n")
 		}, datadir.ErrNewerBuild},
-		{"damaged boots", func(t *testing.T, fs vfs.FS) {
+		{"damaged boots", func(t *testing.T, fs env.FS) {
 			edit(t, fs, "data/boots", "quorate boots 1", "quorate bootz 1")
 		}, datadir.ErrDamaged},
 	} {

@@ -3,10 +3,9 @@ package datadir
 import (
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/storage/durable"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // A boots file is read as it was written, or it is refused.
@@ -30,7 +29,7 @@ func FuzzReadRecord(f *testing.F) {
 	f.Add(`{"reason":4,"text":"x"}`)
 	f.Add(`{"Epoch":{"Number":1},"Dropped":[{"ID":2,"PeerURLs":["http://a:1"]}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		fs := vfs.NewMem()
+		fs := filestest.NewMem()
 		options := Options{FS: fs, Dir: "d"}
 		if err := fs.MkdirAll("d", 0o755); err != nil {
 			t.Fatal(err)

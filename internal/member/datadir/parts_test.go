@@ -3,15 +3,16 @@ package datadir_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/datadir/datatest"
 	"github.com/quorate/quorate/internal/storage/durable"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -38,13 +39,29 @@ func fillData(t *testing.T, o datadir.Options, identity wal.Identity) {
 	datatest.Close(t, data)
 }
 
-func clone(t *testing.T, fs vfs.FS, from, to string) {
+func clone(t *testing.T, fs env.FS, from, to string) {
 	t.Helper()
-	if err := fs.RemoveAll(to); err != nil {
+	info, err := fs.Stat(from)
+	if err := errors.Join(err, fs.RemoveAll(to)); err != nil {
 		t.Fatal(err)
 	}
-	if ok, err := vfs.Clone(fs, fs, from, to); !ok || err != nil {
-		t.Fatal(ok, err)
+	if !info.IsDir() {
+		file, err := fs.Open(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(file)
+		if err := errors.Join(err, file.Close(), durable.WriteFile(fs, to, content)); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	names, err := fs.List(from)
+	if err := errors.Join(err, fs.MkdirAll(to, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		clone(t, fs, fs.PathJoin(from, name), fs.PathJoin(to, name))
 	}
 }
 
@@ -80,7 +97,7 @@ func TestOpen_partsOfOthers(t *testing.T) {
 	} {
 		for _, part := range []string{"wal", "stores", "boots"} {
 			t.Run(part+" "+name, func(t *testing.T) {
-				fs := vfs.NewMem()
+				fs := filestest.NewMem()
 				a, b := datatest.OptionsIn(fs, "a"), datatest.OptionsIn(fs, "b")
 				mine := own
 				if other.identity.Epoch.Number > 0 {
@@ -105,7 +122,7 @@ func TestOpen_rolledBack(t *testing.T) {
 		{"boots", "a/boots counts 1 starts"},
 	} {
 		t.Run(row.part, func(t *testing.T) {
-			fs := vfs.NewMem()
+			fs := filestest.NewMem()
 			o := datatest.OptionsIn(fs, "a")
 			fillData(t, o, wal.Identity{Cluster: 9, Member: 1, Storage: wal.StorageID{1}})
 			clone(t, fs, "a/"+row.part, "old")
@@ -128,7 +145,7 @@ func TestOpen_rolledBack(t *testing.T) {
 // Ensure that the other parts take over the epoch that a recovery wrote to the log, and that a log from before the recovery is
 // refused from then on.
 func TestOpen_epochOfTheLog(t *testing.T) {
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	o := datatest.OptionsIn(fs, "a")
 	fillData(t, o, wal.Identity{Cluster: 9, Member: 1, Storage: wal.StorageID{1}})
 	clone(t, fs, "a", "before")
@@ -150,7 +167,7 @@ func TestOpen_epochOfTheLog(t *testing.T) {
 }
 
 func TestOpen_damagedBoots(t *testing.T) {
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	o := datatest.OptionsIn(fs, "a")
 	fillData(t, o, wal.Identity{Cluster: 9, Member: 1, Storage: wal.StorageID{1}})
 	text, err := durable.ReadSealed(fs, "a/boots")
@@ -177,14 +194,14 @@ func TestOpen_damagedBoots(t *testing.T) {
 // A member that sends anything has its life on disk, in the log and in the boots file. A power loss between the two writes does
 // not look like a log that was put back.
 func TestOpen_powerLossAtStart(t *testing.T) {
-	fs := vfs.NewCrashableMem()
+	fs := filestest.NewCrashableMem()
 	o := datatest.OptionsIn(fs, "/data/member")
 	fillData(t, o, wal.Identity{Cluster: 9, Member: 1, Storage: wal.StorageID{1}})
 	data := datatest.Open(t, o)
 	if err := data.WAL.Append(wal.Batch{Boots: data.Boots + 1}); err != nil { // the next start stopped here
 		t.Fatal(err)
 	}
-	again := datatest.Open(t, datatest.OptionsIn(fs.CrashClone(vfs.CrashCloneCfg{}), "/data/member"))
+	again := datatest.Open(t, datatest.OptionsIn(fs.CrashClone(filestest.CrashCloneCfg{}), "/data/member"))
 	if again.Boots != data.Boots+1 {
 		t.Errorf("boots is %d, want %d", again.Boots, data.Boots+1)
 	}
@@ -199,7 +216,7 @@ func TestOpen_powerLossAtStart(t *testing.T) {
 func TestCreate_directoriesAreDurable(t *testing.T) {
 	for _, made := range []string{"", "/var/quorate", "/mnt/log"} {
 		t.Run(fmt.Sprintf("made %q", made), func(t *testing.T) {
-			fs := vfs.NewCrashableMem()
+			fs := filestest.NewCrashableMem()
 			if made != "" {
 				if err := fs.MkdirAll(made, 0o700); err != nil {
 					t.Fatal(err)
@@ -208,7 +225,7 @@ func TestCreate_directoriesAreDurable(t *testing.T) {
 			o := datatest.OptionsIn(fs, "/var/quorate/member")
 			o.WALDir = "/mnt/log/q"
 			fillData(t, o, wal.Identity{Cluster: 9, Member: 1, Storage: wal.StorageID{1}})
-			left := datatest.OptionsIn(fs.CrashClone(vfs.CrashCloneCfg{}), "/var/quorate/member")
+			left := datatest.OptionsIn(fs.CrashClone(filestest.CrashCloneCfg{}), "/var/quorate/member")
 			left.WALDir = o.WALDir
 			if exists, err := datadir.Exists(left); err != nil || !exists {
 				t.Fatalf("after a power loss: exists %v, %v", exists, err)

@@ -8,13 +8,12 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/datadir/datatest"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -30,7 +29,7 @@ func leaderOf50(t *testing.T) *datadir.Data {
 }
 
 // behind is data on fs that has applied 10 of the 20 entries in its log.
-func behind(t *testing.T, fs vfs.FS) *datadir.Data {
+func behind(t *testing.T, fs env.FS) *datadir.Data {
 	t.Helper()
 	data := datatest.Create(t, datatest.OptionsIn(fs, "data"), 1)
 	log := datatest.Puts(1, 20, 2)
@@ -62,14 +61,14 @@ func install(data *datadir.Data, meta consensus.SnapshotMeta, dir string) error 
 func TestData_Replace_powerLossAtEveryOperation(t *testing.T) {
 	leader := leaderOf50(t)
 	meta := leader.Machine.SnapshotMeta()
-	disk := vfs.NewCrashableMem()
-	var lost []*vfs.MemFS
+	disk := filestest.NewCrashableMem()
+	var lost []*filestest.MemFS
 	armed := false
 	rng := rand.New(rand.NewPCG(1, 2))
-	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if armed && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+	fs := filestest.Wrap(disk, filestest.InjectorFunc(func(op filestest.Op) error {
+		if armed && op.Kind.ReadOrWrite() == filestest.OpIsWrite {
 			for _, percent := range []int{0, 50, 100} {
-				lost = append(lost, disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng}))
+				lost = append(lost, disk.CrashClone(filestest.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng}))
 			}
 		}
 		return nil
@@ -108,8 +107,8 @@ func TestData_Replace_everyOperationFails(t *testing.T) {
 	leader := leaderOf50(t)
 	meta := leader.Machine.SnapshotMeta()
 	for at := 0; ; at++ {
-		disk, left := vfs.NewMem(), -1
-		fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		disk, left := filestest.NewMem(), -1
+		fs := filestest.Wrap(disk, filestest.InjectorFunc(func(op filestest.Op) error {
 			if left > 0 {
 				if left--; left == 0 {
 					return syscall.EIO
@@ -150,8 +149,8 @@ func TestData_Replace_everyOperationFails(t *testing.T) {
 func TestData_Replace_realStore(t *testing.T) {
 	leader := leaderOf50(t)
 	var bad atomic.Bool // the store's own goroutines read it, too
-	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if bad.Load() && op.Kind == errorfs.OpRename {
+	fs := filestest.Wrap(filestest.NewMem(), filestest.InjectorFunc(func(op filestest.Op) error {
+		if bad.Load() && op.Kind == filestest.OpRename {
 			return syscall.EIO
 		}
 		return nil
@@ -180,7 +179,7 @@ func TestData_Replace_realStore(t *testing.T) {
 // otherwise writes that were acknowledged since could be lost unnoticed.
 func TestOpen_olderLogAfterInstallation(t *testing.T) {
 	leader := leaderOf50(t)
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	data := behind(t, fs)
 	clone(t, fs, "data/wal", "old")
 	if err := install(data, leader.Machine.SnapshotMeta(), datatest.Receive(t, data.Options, leader)); err != nil {
@@ -210,7 +209,7 @@ func TestOpen_olderLogAfterInstallation(t *testing.T) {
 // A snapshot that this version cannot read is refused where it was received; a member of the older version goes on.
 func TestData_Check_newerFormat(t *testing.T) {
 	leader := leaderOf50(t)
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	data := behind(t, fs)
 	dir := datatest.Receive(t, data.Options, leader)
 	meta := leader.Machine.SnapshotMeta()
@@ -222,7 +221,7 @@ func TestData_Check_newerFormat(t *testing.T) {
 		t.Errorf("got %v, want ErrNewer", err)
 	}
 	data.Options.OpenView = nil
-	foreign := datatest.OptionsIn(vfs.NewMem(), "other")
+	foreign := datatest.OptionsIn(filestest.NewMem(), "other")
 	fillData(t, foreign, wal.Identity{Cluster: 10, Member: 2, Storage: wal.StorageID{2}})
 	other := datatest.Open(t, foreign)
 	defer datatest.Close(t, other)

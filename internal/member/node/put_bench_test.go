@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
@@ -16,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/member/node"
 	"github.com/quorate/quorate/internal/member/offers"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // BenchmarkPut takes batches of 64 puts of 256 bytes through all members of a cluster: encoded, proposed, logged, sent,
@@ -117,7 +116,7 @@ func newPutMember(
 	b.Helper()
 	m := &putMember{c: c, id: id}
 	var err error
-	if m.engine, err = engine.Open(engine.Options{FS: vfs.NewMem(), Dir: "store"}); err == nil {
+	if m.engine, err = engine.Open(engine.Options{FS: filestest.NewMem(), Dir: "store"}); err == nil {
 		if err = apply.Bootstrap(m.engine, 1, config); err == nil {
 			m.machine, err = apply.Open(m.engine, apply.Options{})
 		}

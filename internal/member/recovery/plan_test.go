@@ -10,11 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/base/testnet"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
@@ -24,6 +23,7 @@ import (
 	"github.com/quorate/quorate/internal/member/datadir/datatest"
 	"github.com/quorate/quorate/internal/member/recovery"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -228,28 +228,28 @@ func TestSurvivor_Plan_refuses(t *testing.T) {
 	}
 }
 
-func memoryEngine(fs vfs.FS) func(string) (engine.Engine, error) {
+func memoryEngine(fs env.FS) func(string) (engine.Engine, error) {
 	return func(dir string) (engine.Engine, error) { return engine.OpenMem(engine.MemOptions{FS: fs, Dir: dir}) }
 }
 
 // crashAt lets all operations of a file system fail from the given write on, and gives what a crash there leaves.
-func crashAt(fs *vfs.MemFS, cut int) (left func() *vfs.MemFS, failing vfs.FS) {
-	var crashed *vfs.MemFS
+func crashAt(fs *filestest.MemFS, cut int) (left func() *filestest.MemFS, failing env.FS) {
+	var crashed *filestest.MemFS
 	done := 0
-	failing = errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if op.Kind.ReadOrWrite() == errorfs.OpIsRead {
+	failing = filestest.Wrap(fs, filestest.InjectorFunc(func(op filestest.Op) error {
+		if op.Kind.ReadOrWrite() == filestest.OpIsRead {
 			return nil
 		}
 		if done++; done <= cut {
 			return nil
 		}
 		if crashed == nil {
-			half := vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rand.New(rand.NewPCG(uint64(cut), 1))}
+			half := filestest.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rand.New(rand.NewPCG(uint64(cut), 1))}
 			crashed = fs.CrashClone(half)
 		}
 		return errors.New("crashed")
 	}))
-	return func() *vfs.MemFS { return crashed }, failing
+	return func() *filestest.MemFS { return crashed }, failing
 }
 
 // Ensure that after a crash at any moment of the one write the log says the old or the new, and nothing between.
@@ -258,7 +258,7 @@ func TestPlan_Write_crash(t *testing.T) {
 		Protocol: consensus.ProtocolSingle, Config: membersOf(ids{2, 3}), Tombs: ids{1},
 	})
 	for cut := 0; ; cut++ {
-		fs := vfs.NewCrashableMem()
+		fs := filestest.NewCrashableMem()
 		options := datatest.Options()
 		options.FS, options.OpenEngine = fs, memoryEngine(fs)
 		data := datatest.Create(t, options, 1)

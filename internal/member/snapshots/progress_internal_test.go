@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/storage/durable"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // handClock is moved by hand.
@@ -22,7 +22,7 @@ type handClock struct {
 func (c *handClock) Now() time.Time { return c.now }
 
 func TestTransfers_of(t *testing.T) {
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	if err := fs.MkdirAll("snap", 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -7,12 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -71,7 +70,7 @@ type reclaiming struct {
 func newReclaiming(t *testing.T) *reclaiming {
 	t.Helper()
 	g := &reclaiming{t: t, disk: &heldDisk{}}
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	g.options = datadir.Options{FS: fs, Dir: "d", Logger: slog.New(slog.DiscardHandler),
 		OpenEngine: func(dir string) (opened engine.Engine, err error) {
 			if opened, err = engine.OpenMem(engine.MemOptions{FS: fs, Dir: dir}); err == nil {

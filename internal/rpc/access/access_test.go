@@ -23,12 +23,13 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/rpc/access"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // machine is a state machine with the user root, and authentication enabled.
 func machine(t *testing.T) *apply.Machine {
 	t.Helper()
-	store, err := engine.OpenMem(engine.MemOptions{FS: env.Disk, Dir: t.TempDir()})
+	store, err := engine.OpenMem(engine.MemOptions{FS: files.Disk, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

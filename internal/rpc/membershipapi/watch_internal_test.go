@@ -19,6 +19,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // fakeCluster is a member and the leader that it asks, in a bubble of time. Its view counts the questions.
@@ -59,7 +60,7 @@ func threeMembers() []membership.MemberView {
 // newMachine makes a state machine outside of any bubble: its store has goroutines that outlive a test's.
 func newMachine(t *testing.T) *apply.Machine {
 	t.Helper()
-	store, err := engine.OpenMem(engine.MemOptions{FS: env.Disk, Dir: t.TempDir()})
+	store, err := engine.OpenMem(engine.MemOptions{FS: files.Disk, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

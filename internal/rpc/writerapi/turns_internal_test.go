@@ -20,6 +20,7 @@ import (
 	"github.com/quorate/quorate/internal/member/proposals"
 	"github.com/quorate/quorate/internal/rpc/wire"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // fullMember has a state machine, and gives turns.
@@ -74,7 +75,7 @@ func (m *fullMember) Admit(context.Context, *quoratepb.Proposal) (*kv.Command, e
 
 func openMachine(t *testing.T) *apply.Machine {
 	t.Helper()
-	store, err := engine.OpenMem(engine.MemOptions{FS: env.Disk, Dir: t.TempDir()})
+	store, err := engine.OpenMem(engine.MemOptions{FS: files.Disk, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/quorate/quorate/internal/base/env"
 )
 
 var (
@@ -275,5 +275,5 @@ func (f *FS) syncDir(dir *inode) {
 	f.meta = rest
 }
 
-var _ vfs.FS = (*FS)(nil)
+var _ env.FS = (*FS)(nil)
 var _ io.Closer = (*lock)(nil)

@@ -8,14 +8,12 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/sim/disk"
 )
 
 func write(t *testing.T, fs *disk.FS, name, text string, sync bool) {
 	t.Helper()
-	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
+	f, err := fs.Create(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +95,7 @@ func TestFS_Crash_torn(t *testing.T) {
 		fs := disk.New()
 		write(t, fs, "log", "", true)
 		syncDir(t, fs, "/")
-		f, err := fs.OpenReadWrite("log", vfs.WriteCategoryUnspecified)
+		f, err := fs.OpenReadWrite("log")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +125,7 @@ func TestFS_Crash_torn(t *testing.T) {
 func TestFS_faults(t *testing.T) {
 	fs := disk.New()
 	write(t, fs, "file", "abc", false)
-	f, err := fs.OpenReadWrite("file", vfs.WriteCategoryUnspecified)
+	f, err := fs.OpenReadWrite("file")
 	if err != nil {
 		t.Fatal(err)
 	}

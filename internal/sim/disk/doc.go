@@ -1,6 +1,6 @@
 // Package disk is a virtual disk: a file system in memory that knows which bytes would survive a power loss.
 //
-// It implements env.FS (Pebble's vfs.FS) for one member. Pebble's own crashable file system was not used because its
+// It implements env.FS for one member. Pebble's own crashable file system was not used because its
 // crash clone draws from the random stream in map order, so one seed would give many outcomes. FS is not a model of
 // any one file system; it promises as little as POSIX on a journaling one does:
 //

@@ -6,8 +6,6 @@ import (
 	"os"
 	"slices"
 	"time"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // file is an open file or directory.
@@ -21,10 +19,10 @@ type file struct {
 
 var errReadOnly = errors.New("disk: file is not open for writing")
 
-// Close implements vfs.File.
+// Close implements env.File.
 func (o *file) Close() error { return nil }
 
-// Read implements vfs.File.
+// Read implements env.File.
 func (o *file) Read(p []byte) (int, error) {
 	n, err := o.ReadAt(p, int64(o.at))
 	o.at += n
@@ -34,7 +32,7 @@ func (o *file) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadAt implements vfs.File.
+// ReadAt implements env.File.
 func (o *file) ReadAt(p []byte, at int64) (int, error) {
 	if o.fs.dead {
 		return 0, ErrDead
@@ -49,14 +47,14 @@ func (o *file) ReadAt(p []byte, at int64) (int, error) {
 	return n, nil
 }
 
-// Write implements vfs.File.
+// Write implements env.File.
 func (o *file) Write(p []byte) (int, error) {
 	n, err := o.WriteAt(p, int64(o.at))
 	o.at += n
 	return n, err
 }
 
-// WriteAt implements vfs.File.
+// WriteAt implements env.File.
 func (o *file) WriteAt(p []byte, at int64) (int, error) {
 	if !o.writable {
 		return 0, errReadOnly
@@ -82,7 +80,7 @@ func (o *file) put(p []byte, at int) {
 	o.node.pending = append(o.node.pending, write{at: at, data: slices.Clone(p)})
 }
 
-// Preallocate implements vfs.File. The virtual disk does not need it.
+// Preallocate implements env.File. The virtual disk does not need it.
 func (o *file) Preallocate(int64, int64) error {
 	if o.fs.Full {
 		return errNoSpace
@@ -90,10 +88,10 @@ func (o *file) Preallocate(int64, int64) error {
 	return nil
 }
 
-// Stat implements vfs.File.
-func (o *file) Stat() (vfs.FileInfo, error) { return info{name: o.name, node: o.node}, nil }
+// Stat implements env.File.
+func (o *file) Stat() (os.FileInfo, error) { return info{name: o.name, node: o.node}, nil }
 
-// Sync implements vfs.File.
+// Sync implements env.File.
 func (o *file) Sync() error {
 	if err := o.fs.change(); err != nil {
 		return err
@@ -110,29 +108,19 @@ func (o *file) Sync() error {
 	return nil
 }
 
-// SyncData implements vfs.File.
+// SyncData implements env.File.
 func (o *file) SyncData() error { return o.Sync() }
-
-// SyncTo implements vfs.File: it promises nothing, as the interface allows.
-func (o *file) SyncTo(int64) (bool, error) { return false, nil }
-
-// Prefetch implements vfs.File.
-func (o *file) Prefetch(int64, int64) error { return nil }
-
-// Fd implements vfs.File.
-func (o *file) Fd() uintptr { return vfs.InvalidFd }
 
 type info struct {
 	name string
 	node *inode
 }
 
-func (i info) Name() string           { return i.name }
-func (i info) Size() int64            { return int64(len(i.node.data)) }
-func (i info) IsDir() bool            { return i.node.names != nil }
-func (i info) ModTime() time.Time     { return time.Time{} }
-func (i info) Sys() any               { return nil }
-func (i info) DeviceID() vfs.DeviceID { return vfs.DeviceID{} }
+func (i info) Name() string       { return i.name }
+func (i info) Size() int64        { return int64(len(i.node.data)) }
+func (i info) IsDir() bool        { return i.node.names != nil }
+func (i info) ModTime() time.Time { return time.Time{} }
+func (i info) Sys() any           { return nil }
 
 func (i info) Mode() os.FileMode {
 	if i.IsDir() {

@@ -6,11 +6,11 @@ import (
 	"os"
 	"path"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/quorate/quorate/internal/base/env"
 )
 
-// Create implements vfs.FS.
-func (f *FS) Create(name string, _ vfs.DiskWriteCategory) (vfs.File, error) {
+// Create implements env.FS.
+func (f *FS) Create(name string) (env.File, error) {
 	if err := f.change(); err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (f *FS) Create(name string, _ vfs.DiskWriteCategory) (vfs.File, error) {
 	return &file{fs: f, node: n, name: base, writable: true}, nil
 }
 
-// Link implements vfs.FS.
+// Link implements env.FS.
 func (f *FS) Link(oldname, newname string) error {
 	if err := f.change(); err != nil {
 		return err
@@ -49,8 +49,8 @@ func (f *FS) Link(oldname, newname string) error {
 	return nil
 }
 
-// Open implements vfs.FS.
-func (f *FS) Open(name string, _ ...vfs.OpenOption) (vfs.File, error) {
+// Open implements env.FS.
+func (f *FS) Open(name string) (env.File, error) {
 	if f.dead {
 		return nil, ErrDead
 	}
@@ -61,11 +61,14 @@ func (f *FS) Open(name string, _ ...vfs.OpenOption) (vfs.File, error) {
 	return &file{fs: f, node: n, name: path.Base(name)}, nil
 }
 
-// OpenReadWrite implements vfs.FS.
-func (f *FS) OpenReadWrite(name string, category vfs.DiskWriteCategory, _ ...vfs.OpenOption) (vfs.File, error) {
+// OpenSequential implements env.FS.
+func (f *FS) OpenSequential(name string) (env.File, error) { return f.Open(name) }
+
+// OpenReadWrite implements env.FS.
+func (f *FS) OpenReadWrite(name string) (env.File, error) {
 	n, err := f.lookup("open", name)
 	if errors.Is(err, os.ErrNotExist) {
-		return f.Create(name, category)
+		return f.Create(name)
 	}
 	if err != nil {
 		return nil, err
@@ -73,10 +76,10 @@ func (f *FS) OpenReadWrite(name string, category vfs.DiskWriteCategory, _ ...vfs
 	return &file{fs: f, node: n, name: path.Base(name), writable: true}, nil
 }
 
-// OpenDir implements vfs.FS.
-func (f *FS) OpenDir(name string) (vfs.File, error) { return f.Open(name) }
+// OpenDir implements env.FS.
+func (f *FS) OpenDir(name string) (env.File, error) { return f.Open(name) }
 
-// Remove implements vfs.FS.
+// Remove implements env.FS.
 func (f *FS) Remove(name string) error {
 	if err := f.change(); err != nil {
 		return err
@@ -93,7 +96,7 @@ func (f *FS) Remove(name string) error {
 	return nil
 }
 
-// RemoveAll implements vfs.FS. It is not atomic: it removes one name after another, the deepest first.
+// RemoveAll implements env.FS. It is not atomic: it removes one name after another, the deepest first.
 func (f *FS) RemoveAll(name string) error {
 	n, err := f.lookup("remove", name)
 	if err != nil {
@@ -107,7 +110,7 @@ func (f *FS) RemoveAll(name string) error {
 	return f.Remove(name)
 }
 
-// Rename implements vfs.FS.
+// Rename implements env.FS.
 func (f *FS) Rename(oldname, newname string) error {
 	if err := f.change(); err != nil {
 		return err
@@ -128,19 +131,7 @@ func (f *FS) Rename(oldname, newname string) error {
 	return nil
 }
 
-// ReuseForWrite implements vfs.FS.
-func (f *FS) ReuseForWrite(oldname, newname string, _ vfs.DiskWriteCategory) (vfs.File, error) {
-	if err := f.Rename(oldname, newname); err != nil {
-		return nil, err
-	}
-	n, err := f.lookup("open", newname)
-	if err != nil {
-		return nil, err
-	}
-	return &file{fs: f, node: n, name: path.Base(newname), writable: true}, nil
-}
-
-// MkdirAll implements vfs.FS.
+// MkdirAll implements env.FS.
 func (f *FS) MkdirAll(name string, _ os.FileMode) error {
 	clean := path.Clean("/" + name)
 	if clean == "/" {
@@ -170,10 +161,10 @@ type lock struct{}
 
 func (*lock) Close() error { return nil }
 
-// Lock implements vfs.FS. A virtual disk has one user, so it always succeeds; the lock file is made as others do.
+// Lock implements env.FS. A virtual disk has one user, so it always succeeds; the lock file is made as others do.
 func (f *FS) Lock(name string) (io.Closer, error) {
 	if _, err := f.lookup("lock", name); err != nil {
-		created, err := f.Create(name, vfs.WriteCategoryUnspecified)
+		created, err := f.Create(name)
 		if err != nil {
 			return nil, err
 		}
@@ -184,7 +175,7 @@ func (f *FS) Lock(name string) (io.Closer, error) {
 	return &lock{}, nil
 }
 
-// List implements vfs.FS. The names are sorted.
+// List implements env.FS. The names are sorted.
 func (f *FS) List(name string) ([]string, error) {
 	n, err := f.lookup("list", name)
 	if err != nil {
@@ -196,8 +187,8 @@ func (f *FS) List(name string) ([]string, error) {
 	return sortedNames(n.names), nil
 }
 
-// Stat implements vfs.FS.
-func (f *FS) Stat(name string) (vfs.FileInfo, error) {
+// Stat implements env.FS.
+func (f *FS) Stat(name string) (os.FileInfo, error) {
 	n, err := f.lookup("stat", name)
 	if err != nil {
 		return nil, err
@@ -205,24 +196,21 @@ func (f *FS) Stat(name string) (vfs.FileInfo, error) {
 	return info{name: path.Base(name), node: n}, nil
 }
 
-// PathBase implements vfs.FS.
+// PathBase implements env.FS.
 func (*FS) PathBase(p string) string { return path.Base(p) }
 
-// PathJoin implements vfs.FS.
+// PathJoin implements env.FS.
 func (*FS) PathJoin(elem ...string) string { return path.Join(elem...) }
 
-// PathDir implements vfs.FS.
+// PathDir implements env.FS.
 func (*FS) PathDir(p string) string { return path.Dir(p) }
 
-// GetDiskUsage implements vfs.FS.
-func (f *FS) GetDiskUsage(string) (vfs.DiskUsage, error) {
+// DiskUsage implements env.FS.
+func (f *FS) DiskUsage(string) (env.DiskUsage, error) {
 	const total = 1 << 30
-	usage := vfs.DiskUsage{TotalBytes: total, AvailBytes: total / 2, UsedBytes: total / 2}
+	usage := env.DiskUsage{TotalBytes: total, AvailBytes: total / 2, UsedBytes: total / 2}
 	if f.Full {
 		usage.AvailBytes, usage.UsedBytes = 0, total
 	}
 	return usage, nil
 }
-
-// Unwrap implements vfs.FS.
-func (*FS) Unwrap() vfs.FS { return nil }

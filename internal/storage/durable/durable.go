@@ -8,8 +8,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/base/env"
 )
 
@@ -81,7 +79,7 @@ func WriteFile(fs env.FS, path string, content []byte) error {
 }
 
 func writeSynced(fs env.FS, path string, content []byte) error {
-	file, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	file, err := fs.Create(path)
 	if err != nil {
 		return err
 	}

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/storage/durable"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
-func read(t *testing.T, fs vfs.FS, path string) string {
+func read(t *testing.T, fs env.FS, path string) string {
 	t.Helper()
 	file, err := fs.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -31,20 +31,20 @@ func read(t *testing.T, fs vfs.FS, path string) string {
 
 // Every level was made by another process, which did not sync: only the deepest one would be if the others were skipped.
 func TestMakeDir_levelsThereAlready(t *testing.T) {
-	fs := vfs.NewCrashableMem()
+	fs := filestest.NewCrashableMem()
 	if err := fs.MkdirAll("/a/b", 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := durable.MakeDir(fs, "/a/b/c/d"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fs.CrashClone(vfs.CrashCloneCfg{}).Stat("/a/b/c/d"); err != nil {
+	if _, err := fs.CrashClone(filestest.CrashCloneCfg{}).Stat("/a/b/c/d"); err != nil {
 		t.Errorf("after a power loss: %v", err)
 	}
 }
 
 func TestMakeDir_fileInTheWay(t *testing.T) {
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	if err := durable.WriteFile(fs, "file", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -55,15 +55,15 @@ func TestMakeDir_fileInTheWay(t *testing.T) {
 
 // crashes is a file system that copies what a power loss would leave before every change.
 type crashes struct {
-	*vfs.MemFS
-	left []*vfs.MemFS
+	*filestest.MemFS
+	left []*filestest.MemFS
 }
 
-func (c *crashes) note() { c.left = append(c.left, c.CrashClone(vfs.CrashCloneCfg{})) }
+func (c *crashes) note() { c.left = append(c.left, c.CrashClone(filestest.CrashCloneCfg{})) }
 
-func (c *crashes) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+func (c *crashes) Create(name string) (env.File, error) {
 	c.note()
-	return c.MemFS.Create(name, category)
+	return c.MemFS.Create(name)
 }
 
 func (c *crashes) Rename(from, to string) error {
@@ -73,7 +73,7 @@ func (c *crashes) Rename(from, to string) error {
 }
 
 func TestWriteFile_powerLoss(t *testing.T) {
-	fs := &crashes{MemFS: vfs.NewCrashableMem()}
+	fs := &crashes{MemFS: filestest.NewCrashableMem()}
 	if err := durable.MakeDir(fs, "/d"); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestWriteFile_powerLoss(t *testing.T) {
 }
 
 func TestReadSealed_everyFlipIsFound(t *testing.T) {
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	const text = "number 1\nname x\n"
 	if err := durable.WriteSealed(fs, "f", text); err != nil {
 		t.Fatal(err)

@@ -8,10 +8,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // Ensure that a flush fails with an error of the disk, or that the engine says that it cannot go on, whichever write, sync or close
@@ -31,8 +29,8 @@ func TestEngine_Flush_anyWriteOfValuesFails(t *testing.T) {
 // were.
 func flushWithFailure(t *testing.T, nth int64) int64 {
 	var changes atomic.Int64
-	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && strings.HasSuffix(op.Path, ".blob") && op.Kind != errorfs.OpCreate &&
+	fs := filestest.Wrap(filestest.NewMem(), filestest.InjectorFunc(func(op filestest.Op) error {
+		if op.Kind.ReadOrWrite() == filestest.OpIsWrite && strings.HasSuffix(op.Path, ".blob") && op.Kind != filestest.OpCreate &&
 			changes.Add(1) >= nth {
 			return &errnoError{syscall.EIO}
 		}

@@ -5,15 +5,14 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // Ensure that the first and last keys of tables are counted, after a restart too, and are gone with their tables.
 func TestStats_BoundBytes(t *testing.T) {
 	const keyLen = 100 << 10
-	fs := vfs.NewCrashableMem()
+	fs := filestest.NewCrashableMem()
 	open := func() engine.Engine {
 		eng, err := engine.Open(engine.Options{FS: fs, Dir: "store"})
 		if err != nil {

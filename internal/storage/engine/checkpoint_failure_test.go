@@ -7,10 +7,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // Ensure that a checkpoint fails with an error of the disk, whichever write, sync or rename in its directory fails, and that
@@ -18,8 +16,8 @@ import (
 func TestEngine_Checkpoint_anyWriteFails(t *testing.T) {
 	for nth := int64(1); ; nth++ {
 		var changes atomic.Int64
-		fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-			if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && strings.HasPrefix(op.Path, "/copy") && changes.Add(1) == nth {
+		fs := filestest.Wrap(filestest.NewMem(), filestest.InjectorFunc(func(op filestest.Op) error {
+			if op.Kind.ReadOrWrite() == filestest.OpIsWrite && strings.HasPrefix(op.Path, "/copy") && changes.Add(1) == nth {
 				return &errnoError{syscall.EIO}
 			}
 			return nil

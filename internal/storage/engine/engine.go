@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // LocalTable is the first byte of the keys that differ between members which hold the same state.
@@ -138,7 +139,7 @@ const (
 
 func (o Options) withDefaults() Options {
 	if o.FS == nil {
-		o.FS = env.Disk
+		o.FS = files.Disk
 	}
 	if o.CacheBytes <= 0 {
 		o.CacheBytes = DefaultCacheBytes

@@ -10,16 +10,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // pair drives both engines with the same operations.
 type pair struct {
 	t    *testing.T
 	r    *rand.Rand
-	fs   [2]*vfs.MemFS
+	fs   [2]*filestest.MemFS
 	both [2]engine.Engine
 }
 
@@ -175,7 +175,7 @@ func TestEngine_memoryEqualsPebble(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
-			p := &pair{t: t, r: rand.New(rand.NewPCG(seed, 3)), fs: [2]*vfs.MemFS{vfs.NewCrashableMem(), vfs.NewCrashableMem()}}
+			p := &pair{t: t, r: rand.New(rand.NewPCG(seed, 3)), fs: [2]*filestest.MemFS{filestest.NewCrashableMem(), filestest.NewCrashableMem()}}
 			p.open()
 			for range 400 {
 				p.write()
@@ -189,7 +189,7 @@ func TestEngine_memoryEqualsPebble(t *testing.T) {
 				case 2:
 					p.each(func(e engine.Engine) error { return errors.Join(e.Flush(), e.Close()) })
 					for i := range p.fs {
-						p.fs[i] = p.fs[i].CrashClone(vfs.CrashCloneCfg{})
+						p.fs[i] = p.fs[i].CrashClone(filestest.CrashCloneCfg{})
 					}
 					p.open()
 				}
@@ -199,7 +199,7 @@ func TestEngine_memoryEqualsPebble(t *testing.T) {
 	}
 }
 
-func openOnly(t *testing.T, kind string, fs vfs.FS, onFlush func()) engine.Engine {
+func openOnly(t *testing.T, kind string, fs env.FS, onFlush func()) engine.Engine {
 	t.Helper()
 	var e engine.Engine
 	var err error
@@ -244,7 +244,7 @@ func TestEngine_crash_leavesPrefix(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/seed=%d", kind, seed), func(t *testing.T) {
 				t.Parallel()
 				r := rand.New(rand.NewPCG(seed, 5))
-				fs := vfs.NewCrashableMem()
+				fs := filestest.NewCrashableMem()
 				e := openOnly(t, kind, fs, nil)
 				last := uint64(0)
 				for range 6 {
@@ -261,7 +261,7 @@ func TestEngine_crash_leavesPrefix(t *testing.T) {
 						}
 					}
 					durable := number(t, e.GetDurable)
-					clone := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: r.IntN(101), RNG: r})
+					clone := fs.CrashClone(filestest.CrashCloneCfg{UnsyncedDataPercent: r.IntN(101), RNG: r})
 					if err := e.Close(); err != nil {
 						t.Fatal(err)
 					}
@@ -299,7 +299,7 @@ func TestEngine_crash_leavesPrefix(t *testing.T) {
 func TestEngine_Checkpoint_isStoreOfItsOwn(t *testing.T) {
 	for _, kind := range []string{"pebble", "mem"} {
 		t.Run(kind, func(t *testing.T) {
-			fs := vfs.NewMem()
+			fs := filestest.NewMem()
 			flushes := 0
 			e := openOnly(t, kind, fs, func() { flushes++ })
 			set(t, e, 7, 10)
@@ -337,7 +337,7 @@ func TestEngine_Checkpoint_isStoreOfItsOwn(t *testing.T) {
 func TestIterator_isSnapshot(t *testing.T) {
 	for _, kind := range []string{"pebble", "mem"} {
 		t.Run(kind, func(t *testing.T) {
-			e := openOnly(t, kind, vfs.NewMem(), nil)
+			e := openOnly(t, kind, filestest.NewMem(), nil)
 			for i := range uint64(50) {
 				set(t, e, i, 10)
 			}
@@ -366,7 +366,7 @@ func TestIterator_isSnapshot(t *testing.T) {
 
 // Large values lie apart from their keys, and small ones do not.
 func TestEngine_largeValuesLieApart(t *testing.T) {
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	for round, size := range []int{100, 4096, 4096} {
 		e := openOnly(t, "pebble", fs, nil)
 		before := valueFiles(t, fs)
@@ -380,7 +380,7 @@ func TestEngine_largeValuesLieApart(t *testing.T) {
 	}
 }
 
-func valueFiles(t *testing.T, fs vfs.FS) (count int) {
+func valueFiles(t *testing.T, fs env.FS) (count int) {
 	t.Helper()
 	names, err := fs.List("/s")
 	if err != nil {
@@ -396,7 +396,7 @@ func valueFiles(t *testing.T, fs vfs.FS) (count int) {
 
 // The promises of Defragment hold for values that lie apart from their keys, too.
 func TestEngine_Defragment_separatedValues(t *testing.T) {
-	e := openOnly(t, "pebble", vfs.NewMem(), nil)
+	e := openOnly(t, "pebble", filestest.NewMem(), nil)
 	const rows = 400
 	r := rand.New(rand.NewPCG(1, 1))
 	value := make([]byte, 4096)

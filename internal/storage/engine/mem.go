@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/storage/durable"
+	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // MemOptions of OpenMem.
@@ -45,7 +46,7 @@ func newMemTree() *memTree {
 // OpenMem opens or creates a store in memory whose durable state is one file in Dir.
 func OpenMem(options MemOptions) (*Mem, error) {
 	if options.FS == nil {
-		options.FS = env.Disk
+		options.FS = files.Disk
 	}
 	if err := durable.MakeDir(options.FS, options.Dir); err != nil {
 		return nil, diskError(options.Dir, err)

@@ -5,10 +5,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // Ensure that Open fails with an error of the disk, or says that the engine cannot go on, whichever write, sync or rename
@@ -16,7 +15,7 @@ import (
 func TestOpen_anyWriteFails(t *testing.T) {
 	for _, existed := range []bool{false, true} {
 		for nth := 1; ; nth++ {
-			disk := vfs.NewMem()
+			disk := filestest.NewMem()
 			if existed {
 				e, err := engine.Open(engine.Options{FS: disk, Dir: "/s"})
 				if err == nil {
@@ -34,11 +33,11 @@ func TestOpen_anyWriteFails(t *testing.T) {
 }
 
 // openWithFailure opens a store while the nth change of the disk fails. It reports whether there were fewer.
-func openWithFailure(t *testing.T, disk vfs.FS, nth int) (fewer bool) {
+func openWithFailure(t *testing.T, disk env.FS, nth int) (fewer bool) {
 	changes := make(chan int, 1)
 	changes <- 0
-	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
+	fs := filestest.Wrap(disk, filestest.InjectorFunc(func(op filestest.Op) error {
+		if op.Kind.ReadOrWrite() != filestest.OpIsWrite {
 			return nil
 		}
 		n := <-changes + 1

@@ -18,6 +18,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // formatKey and formatValue mark a store as ours. The row is written and flushed before anything else, and its table
@@ -128,7 +129,7 @@ func exists(fs env.FS, dir string) (bool, error) {
 	if _, err := fs.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
-	found, err := pebble.Peek(dir, fs)
+	found, err := pebble.Peek(dir, files.ToPebble(fs))
 	if err != nil {
 		return false, err
 	}
@@ -153,7 +154,7 @@ func refuseLeftovers(fs env.FS, dir string) error {
 
 func (e *lsm) pebbleOptions() *pebble.Options {
 	events := e.listener()
-	fs := &storeFS{FS: e.options.FS, dir: e.options.Dir, failed: e.onPanicAhead}
+	fs := &storeFS{FS: files.ToPebble(e.options.FS), dir: e.options.Dir, failed: e.onPanicAhead}
 	o := &pebble.Options{
 		FS:                          fs,
 		Cache:                       e.cache,

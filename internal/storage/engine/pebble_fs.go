@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"github.com/quorate/quorate/internal/base/env"
 )
 
 // storeFS is the file system that Pebble gets. Pebble panics when it cannot sync the directory of the store after it has
@@ -16,7 +14,7 @@ import (
 // called before. It is called for every sync of the directory that fails, also for a table: it is not known what is in the
 // directory then.
 type storeFS struct {
-	env.FS
+	vfs.FS
 	dir    string
 	failed func(error)
 	pacers map[vfs.DiskWriteCategory]*pacer // by category; nil unless Options.Paced

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 func TestPace_after(t *testing.T) {
@@ -136,7 +138,7 @@ func TestEngine_Paced(t *testing.T) {
 	for _, isPaced := range []bool{true, false} {
 		flushed := make(chan struct{}, 100)
 		var last atomic.Int64 // how long the last flush worked
-		opened, err := Open(Options{FS: vfs.NewMem(), Dir: "store", MemTableBytes: 1 << 20, Paced: isPaced,
+		opened, err := Open(Options{FS: filestest.NewMem(), Dir: "store", MemTableBytes: 1 << 20, Paced: isPaced,
 			Flushed: func(took time.Duration) { last.Store(int64(took)) },
 			OnFlush: func() { flushed <- struct{}{} }})
 		if err != nil {
@@ -220,7 +222,7 @@ func TestEngine_Paced(t *testing.T) {
 func TestPacing_committed(t *testing.T) {
 	const memTable = 4 << 20
 	for _, sizes := range [][2]int{{9, 0}, {17, 8}, {30, 256}, {30, 1000}} {
-		opened, err := Open(Options{FS: vfs.NewMem(), Dir: "store", MemTableBytes: memTable})
+		opened, err := Open(Options{FS: filestest.NewMem(), Dir: "store", MemTableBytes: memTable})
 		if err != nil {
 			t.Fatal(err)
 		}

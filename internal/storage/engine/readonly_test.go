@@ -7,14 +7,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // Ensure that a store that is only looked at stays as it is, and that looking makes none.
 func TestOpen_readOnly(t *testing.T) {
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	open := func(readOnly bool) (engine.Engine, error) {
 		return engine.Open(engine.Options{FS: fs, Dir: "/s", ReadOnly: readOnly})
 	}
@@ -30,7 +30,7 @@ func TestOpen_readOnly(t *testing.T) {
 	if err := errors.Join(batch.Commit(), batch.Close(), e.Flush(), e.Close()); err != nil {
 		t.Fatal(err)
 	}
-	before := files(t, fs)
+	before := filesIn(t, fs)
 	if e, err = open(true); err != nil {
 		t.Fatal(err)
 	}
@@ -40,13 +40,13 @@ func TestOpen_readOnly(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if after := files(t, fs); after != before {
+	if after := filesIn(t, fs); after != before {
 		t.Errorf("before: %s\nafter: %s", before, after)
 	}
 }
 
 // files lists a store by name and size.
-func files(t *testing.T, fs vfs.FS) (all string) {
+func filesIn(t *testing.T, fs env.FS) (all string) {
 	t.Helper()
 	names := find(t, fs, "")
 	slices.Sort(names)

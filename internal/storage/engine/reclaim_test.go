@@ -6,16 +6,15 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // A deleted row leaves the disk without further writes, and without a rest if a caller is in a hurry; after a start, too,
 // which knows how much there is on the disk.
 func TestEngine_Reclaim(t *testing.T) {
 	for _, tc := range []struct{ hurried, restarted bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
-		fs := vfs.NewMem()
+		fs := filestest.NewMem()
 		e := openOnly(t, "pebble", fs, nil)
 		const rows = 4000
 		r := rand.New(rand.NewPCG(1, 1))

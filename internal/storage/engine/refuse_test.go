@@ -11,13 +11,14 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
-func overwrite(t *testing.T, fs vfs.FS, name string, change func([]byte) []byte) {
+func overwrite(t *testing.T, fs env.FS, name string, change func([]byte) []byte) {
 	t.Helper()
 	f, err := fs.Open(name)
 	if err != nil {
@@ -27,7 +28,7 @@ func overwrite(t *testing.T, fs vfs.FS, name string, change func([]byte) []byte)
 	if err := errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	out, err := fs.Create(name, vfs.WriteCategoryUnspecified)
+	out, err := fs.Create(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func overwrite(t *testing.T, fs vfs.FS, name string, change func([]byte) []byte)
 	}
 }
 
-func find(t *testing.T, fs vfs.FS, part string) (found []string) {
+func find(t *testing.T, fs env.FS, part string) (found []string) {
 	t.Helper()
 	names, err := fs.List("/s")
 	if err != nil {
@@ -57,34 +58,34 @@ func find(t *testing.T, fs vfs.FS, part string) (found []string) {
 func TestOpen_refuses(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		spoil func(t *testing.T, fs vfs.FS)
+		spoil func(t *testing.T, fs env.FS)
 		want  error
 		says  string
 	}{
-		{"a manifest that is cut", func(t *testing.T, fs vfs.FS) {
+		{"a manifest that is cut", func(t *testing.T, fs env.FS) {
 			for _, name := range find(t, fs, "MANIFEST-") {
 				if !strings.Contains(name, "marker") {
 					overwrite(t, fs, name, func(b []byte) []byte { return b[:3] })
 				}
 			}
 		}, engine.ErrCorrupt, "replace this member"},
-		{"a table that is gone", func(t *testing.T, fs vfs.FS) {
+		{"a table that is gone", func(t *testing.T, fs env.FS) {
 			if err := fs.Remove(find(t, fs, ".sst")[0]); err != nil {
 				t.Fatal(err)
 			}
 		}, engine.ErrCorrupt, "replace this member"},
-		{"a file of values that is gone", func(t *testing.T, fs vfs.FS) {
+		{"a file of values that is gone", func(t *testing.T, fs env.FS) {
 			if err := fs.Remove(find(t, fs, ".blob")[0]); err != nil {
 				t.Fatal(err)
 			}
 		}, engine.ErrCorrupt, "replace this member"},
-		{"a newer format of the tables", func(t *testing.T, fs vfs.FS) {
+		{"a newer format of the tables", func(t *testing.T, fs env.FS) {
 			from := find(t, fs, "marker.format-version")[0]
 			if err := fs.Rename(from, "/s/marker.format-version.000999.999"); err != nil {
 				t.Fatal(err)
 			}
 		}, engine.ErrNewer, "start the version that wrote it"},
-		{"a newer format of ours", func(t *testing.T, fs vfs.FS) {
+		{"a newer format of ours", func(t *testing.T, fs env.FS) {
 			e := openOnly(t, "pebble", fs, nil)
 			b := e.NewBatch()
 			b.Set([]byte("\x00quorate/format"), []byte("3"))
@@ -94,7 +95,7 @@ func TestOpen_refuses(t *testing.T) {
 		}, engine.ErrNewer, "start the version that wrote it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			fs := vfs.NewMem()
+			fs := filestest.NewMem()
 			e := openOnly(t, "pebble", fs, nil)
 			set(t, e, 1, 5000)
 			if err := errors.Join(e.Flush(), e.Close()); err != nil {
@@ -115,7 +116,7 @@ func TestOpen_refuses(t *testing.T) {
 // A new store bears format 1, and one of another format is refused, for reading only, too, with what to do.
 func TestOpen_marks(t *testing.T) {
 	mark := []byte("\x00quorate/format")
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	for _, format := range []string{"1", "2"} {
 		e := openOnly(t, "pebble", fs, nil)
 		if got, _, err := e.Get(mark); err != nil || string(got) != "1" {
@@ -136,8 +137,8 @@ func TestOpen_marks(t *testing.T) {
 }
 
 func TestOpen_refuses_foreignStore(t *testing.T) {
-	fs := vfs.NewMem()
-	db, err := pebble.Open("/s", &pebble.Options{FS: fs})
+	fs := filestest.NewMem()
+	db, err := pebble.Open("/s", &pebble.Options{FS: files.ToPebble(fs)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +165,7 @@ func TestOpen_refuses_secondProcess(t *testing.T) {
 }
 
 func TestOpenMem_refuses_everyFlippedByte(t *testing.T) {
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	e := openOnly(t, "mem", fs, nil)
 	set(t, e, 1, 20)
 	if err := errors.Join(e.Flush(), e.Close()); err != nil {
@@ -185,8 +186,8 @@ func TestOpenMem_refuses_everyFlippedByte(t *testing.T) {
 // A full disk is an error of the next flush and of every commit after it; nothing hangs and nothing dies.
 func TestEngine_Commit_fullDisk(t *testing.T) {
 	var full atomic.Bool
-	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if full.Load() && op.Kind == errorfs.OpFileWrite && strings.HasSuffix(op.Path, ".sst") {
+	fs := filestest.Wrap(filestest.NewMem(), filestest.InjectorFunc(func(op filestest.Op) error {
+		if full.Load() && op.Kind == filestest.OpFileWrite && strings.HasSuffix(op.Path, ".sst") {
 			return &errnoError{syscall.ENOSPC}
 		}
 		return nil

@@ -8,20 +8,18 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 // Ensure that a view opens and reads on a disk that takes no write, and that one that does not open is an error and no
 // panic: it is no member's only copy.
 func TestOpenView_fullDisk(t *testing.T) {
-	mem := vfs.NewMem()
+	mem := filestest.NewMem()
 	var full atomic.Bool
-	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+	fs := filestest.Wrap(mem, filestest.InjectorFunc(func(op filestest.Op) error {
 		switch op.Kind {
-		case errorfs.OpFileWrite, errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFilePreallocate:
+		case filestest.OpFileWrite, filestest.OpFileSync, filestest.OpFileSyncData, filestest.OpFilePreallocate:
 			if full.Load() {
 				return syscall.ENOSPC
 			}

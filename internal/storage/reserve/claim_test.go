@@ -4,14 +4,13 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/reserve"
 )
 
 // Ensure that what files still need is compared with what the disk has beside its reserve, over all of them.
 func TestWatch_Claim(t *testing.T) {
-	d := &disks{FS: vfs.NewMem(), room: map[string]uint64{"data": 1000}}
+	d := &disks{FS: filestest.NewMem(), room: map[string]uint64{"data": 1000}}
 	w := reserve.New(d, 400, "data")
 	claim := func(bytes int64, want error) *reserve.Claim {
 		t.Helper()
@@ -51,7 +50,7 @@ func TestWatch_Claim(t *testing.T) {
 // Ensure that a member without a reserve, and one whose disk cannot tell, have room.
 func TestWatch_Claim_unknown(t *testing.T) {
 	var none *reserve.Watch
-	for _, w := range []*reserve.Watch{none, reserve.New(&disks{FS: vfs.NewMem(), err: vfs.ErrUnsupported}, 1<<30, "data")} {
+	for _, w := range []*reserve.Watch{none, reserve.New(&disks{FS: filestest.NewMem(), err: errors.ErrUnsupported}, 1<<30, "data")} {
 		c, err := w.Claim(1 << 40)
 		if err == nil {
 			err = c.Written(1 << 41)

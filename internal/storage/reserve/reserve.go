@@ -7,8 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/base/env"
 )
 
@@ -49,8 +47,8 @@ func (w *Watch) Look() (changed bool, err error) {
 func (w *Watch) ask() (available uint64, err error) {
 	available = math.MaxUint64
 	for _, dir := range w.dirs {
-		usage, err := w.fs.GetDiskUsage(dir)
-		if errors.Is(err, vfs.ErrUnsupported) {
+		usage, err := w.fs.DiskUsage(dir)
+		if errors.Is(err, errors.ErrUnsupported) {
 			continue
 		}
 		if err != nil {

@@ -4,24 +4,24 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/reserve"
 )
 
 // disks answers how much room there is.
 type disks struct {
-	vfs.FS
+	env.FS
 	room map[string]uint64
 	err  error
 }
 
-func (d *disks) GetDiskUsage(dir string) (vfs.DiskUsage, error) {
-	return vfs.DiskUsage{AvailBytes: d.room[dir]}, d.err
+func (d *disks) DiskUsage(dir string) (env.DiskUsage, error) {
+	return env.DiskUsage{AvailBytes: d.room[dir]}, d.err
 }
 
 func TestWatch_Look(t *testing.T) {
-	d := &disks{FS: vfs.NewMem(), room: map[string]uint64{}}
+	d := &disks{FS: filestest.NewMem(), room: map[string]uint64{}}
 	w := reserve.New(d, 800, "data", "wal")
 	for _, step := range []struct {
 		data, wal uint64
@@ -47,14 +47,14 @@ func TestWatch_Look(t *testing.T) {
 	if _, err := w.Look(); err == nil || w.Low() {
 		t.Errorf("a disk that does not answer changed what is known, or went unnoticed: %v", err)
 	}
-	d.err = vfs.ErrUnsupported
+	d.err = errors.ErrUnsupported
 	if _, err := w.Look(); err != nil || w.Low() {
 		t.Errorf("a file system that cannot tell: %v, low %v", err, w.Low())
 	}
 	if (*reserve.Watch)(nil).Low() {
 		t.Error("no watch is low")
 	}
-	none := reserve.New(&disks{FS: vfs.NewMem()}, 0, "data")
+	none := reserve.New(&disks{FS: filestest.NewMem()}, 0, "data")
 	if _, err := none.Look(); err != nil || none.Low() {
 		t.Errorf("without a reserve a full disk is low: %v", err)
 	}

@@ -7,13 +7,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/base/env"
 )
-
-// diskCategory is how the disk accounting of the file system files our writes.
-const diskCategory = vfs.WriteCategoryUnspecified
 
 const copyBytes = 256 << 10
 
@@ -62,7 +57,7 @@ func seal(fs env.FS, dir string) error {
 
 // copyFile copies a file into w, the whole of it if limit is negative, and sums what it copies.
 func copyFile(fs env.FS, path string, w io.Writer, limit int64, buffer []byte) (size int64, sum uint32, err error) {
-	file, err := fs.Open(path, vfs.SequentialReadsOption)
+	file, err := fs.OpenSequential(path)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -134,9 +129,27 @@ func Clone(fs env.FS, dir, view string) error {
 		if isImmutable(f.Name) && fs.Link(from, to) == nil {
 			continue
 		}
-		if err := vfs.Copy(fs, from, to); err != nil {
+		if err := duplicate(fs, from, to); err != nil {
 			return errors.Join(fmt.Errorf("snapshot: clone %s: %w", f.Name, err), fs.RemoveAll(view))
 		}
 	}
 	return nil
+}
+
+// duplicate makes the file at to a copy of the one at from, and syncs its content.
+func duplicate(fs env.FS, from, to string) (err error) {
+	source, err := fs.OpenSequential(from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	target, err := fs.Create(to)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, target.Close()) }()
+	if _, err := io.Copy(target, source); err != nil {
+		return err
+	}
+	return target.Sync()
 }

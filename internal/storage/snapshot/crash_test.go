@@ -7,12 +7,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/storage/durable"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 )
 
@@ -21,7 +19,7 @@ var oldFiles = map[string]string{"000009.sst": "old table", "MANIFEST-7": "old m
 var position = consensus.Position{Index: 4711, Term: 3}
 
 // preparedDisk has an old store and a received snapshot, both durable.
-func preparedDisk(t *testing.T) *vfs.MemFS {
+func preparedDisk(t *testing.T) *filestest.MemFS {
 	t.Helper()
 	fs := newDisk(t)
 	storeOld(t, fs)
@@ -66,21 +64,21 @@ func holds(fs env.FS, dir string, files map[string]string) error {
 }
 
 // crashes runs work on disk and yields what a crash before each of its operations could leave.
-func crashes(disk *vfs.MemFS, percents []int, rng *rand.Rand, work func(env.FS) error,
-	yield func(step int, after *vfs.MemFS)) error {
+func crashes(disk *filestest.MemFS, percents []int, rng *rand.Rand, work func(env.FS) error,
+	yield func(step int, after *filestest.MemFS)) error {
 	step := 0
-	err := work(errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if op.Kind.ReadOrWrite() == errorfs.OpIsRead && op.Kind != errorfs.OpOpenDir {
+	err := work(filestest.Wrap(disk, filestest.InjectorFunc(func(op filestest.Op) error {
+		if op.Kind.ReadOrWrite() == filestest.OpIsRead && op.Kind != filestest.OpOpenDir {
 			return nil
 		}
 		for _, percent := range percents {
-			yield(step, disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng}))
+			yield(step, disk.CrashClone(filestest.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng}))
 		}
 		step++
 		return nil
 	})))
 	for _, percent := range percents {
-		yield(step, disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng}))
+		yield(step, disk.CrashClone(filestest.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng}))
 	}
 	return err
 }
@@ -129,16 +127,16 @@ func TestSwitch_crashAtEveryOperation(t *testing.T) {
 	counts := map[bool]int{}
 	for range 10 {
 		disk := preparedDisk(t)
-		check(t, crashes(disk, percents, rng, install, func(step int, after *vfs.MemFS) {
+		check(t, crashes(disk, percents, rng, install, func(step int, after *filestest.MemFS) {
 			// The machine may crash again at each operation of the recovery, and the next recovery must do.
-			first := after.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rng})
+			first := after.CrashClone(filestest.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rng})
 			installed := wantOneStore(t, first, fmt.Sprintf("crash at %d", step))
 			counts[installed]++
 			recovering := func(fs env.FS) error {
 				_, err := snapshot.Recover(fs, dataDir)
 				return err
 			}
-			check(t, crashes(after, []int{0, 50, 100}, rng, recovering, func(again int, twice *vfs.MemFS) {
+			check(t, crashes(after, []int{0, 50, 100}, rng, recovering, func(again int, twice *filestest.MemFS) {
 				what := fmt.Sprintf("crash at %d, then at %d of the recovery", step, again)
 				// Which one counts cannot change any more once a recovery has looked at it.
 				if got := wantOneStore(t, twice, what); got != installed {
@@ -146,7 +144,7 @@ func TestSwitch_crashAtEveryOperation(t *testing.T) {
 				}
 			}))
 		}))
-		if !wantOneStore(t, disk.CrashClone(vfs.CrashCloneCfg{}), "after the end") {
+		if !wantOneStore(t, disk.CrashClone(filestest.CrashCloneCfg{}), "after the end") {
 			t.Fatal("an installation that returned nil was lost")
 		}
 	}
@@ -172,7 +170,7 @@ func TestSwitch_failingDisk(t *testing.T) {
 	broken := errors.New("input/output error")
 	for at := 0; ; at++ {
 		disk, left := preparedDisk(t), at
-		fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(errorfs.Op) error {
+		fs := filestest.Wrap(disk, filestest.InjectorFunc(func(filestest.Op) error {
 			if left--; left == -1 {
 				return broken
 			}
@@ -198,13 +196,13 @@ func TestReceive_crashAtEveryOperation(t *testing.T) {
 		receiving := func(fs env.FS) error {
 			return snapshot.Receive(fs, bytes.NewReader(stream), path(fs, snapshot.WorkDir, "in"))
 		}
-		check(t, crashes(disk, percents, rng, receiving, func(step int, after *vfs.MemFS) {
+		check(t, crashes(disk, percents, rng, receiving, func(step int, after *filestest.MemFS) {
 			if wantOneStore(t, after, fmt.Sprintf("crash at %d", step)) {
 				t.Fatalf("crash at %d: installed without being asked", step)
 			}
 		}))
 		// Law 1: what Receive accepted survives a power loss, names and bytes.
-		lost := disk.CrashClone(vfs.CrashCloneCfg{})
+		lost := disk.CrashClone(filestest.CrashCloneCfg{})
 		if _, err := snapshot.Verify(lost, path(lost, snapshot.WorkDir, "in")); err != nil {
 			t.Fatalf("a received snapshot was lost: %v", err)
 		}

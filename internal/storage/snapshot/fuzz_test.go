@@ -3,9 +3,9 @@ package snapshot_test
 import (
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/storage/durable"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 )
 
@@ -15,14 +15,14 @@ func FuzzLoad(f *testing.F) {
 	f.Add("quorate store 1\ngeneration 18446744073709551615\ninstalled 0 0\n", true)
 	f.Add("quorate store 2\n", false)
 	f.Fuzz(func(t *testing.T, text string, sealed bool) {
-		fs := vfs.NewMem()
+		fs := filestest.NewMem()
 		name := fs.PathJoin(dataDir, snapshot.StoresDir, "CURRENT")
 		if err := fs.MkdirAll(fs.PathDir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		write := durable.WriteSealed
 		if !sealed {
-			write = func(fs vfs.FS, path, text string) error { return durable.WriteFile(fs, path, []byte(text)) }
+			write = func(fs env.FS, path, text string) error { return durable.WriteFile(fs, path, []byte(text)) }
 		}
 		if err := write(fs, name, text); err != nil {
 			t.Fatal(err)

@@ -172,7 +172,7 @@ func loadManifest(fs env.FS, dir string) (m Manifest, err error) {
 
 // writeFile writes a small file and syncs it, but not its name.
 func writeFile(fs env.FS, path string, content []byte) error {
-	file, err := fs.Create(path, diskCategory)
+	file, err := fs.Create(path)
 	if err != nil {
 		return err
 	}

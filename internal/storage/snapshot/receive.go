@@ -64,7 +64,7 @@ func receive(fs env.FS, r io.Reader, partial, dir string, reserve int64) error {
 
 // checkSpace refuses at once what could only fail later. Not every file system can tell.
 func checkSpace(fs env.FS, dir string, need, reserve int64) error {
-	usage, err := fs.GetDiskUsage(dir)
+	usage, err := fs.DiskUsage(dir)
 	if err == nil && (usage.AvailBytes < uint64(reserve) || usage.AvailBytes-uint64(reserve) < uint64(need)) {
 		return fmt.Errorf("%w: %d bytes needed beside a reserve of %d, %d available", ErrNoSpace, need, reserve,
 			usage.AvailBytes)
@@ -73,7 +73,7 @@ func checkSpace(fs env.FS, dir string, need, reserve int64) error {
 }
 
 func receiveFile(fs env.FS, r io.Reader, path string, f File, buffer []byte) (err error) {
-	file, err := fs.Create(path, diskCategory)
+	file, err := fs.Create(path)
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 )
 
@@ -32,9 +30,9 @@ func check(t *testing.T, err error) {
 }
 
 // newDisk has an empty, durable data directory.
-func newDisk(t *testing.T) *vfs.MemFS {
+func newDisk(t *testing.T) *filestest.MemFS {
 	t.Helper()
-	fs := vfs.NewCrashableMem()
+	fs := filestest.NewCrashableMem()
 	check(t, fs.MkdirAll(dataDir, 0o755))
 	sync(t, fs, "/")
 	return fs
@@ -161,7 +159,7 @@ func sortedNames(files map[string]string) []string {
 }
 
 func put(fs env.FS, path, content string) error {
-	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	f, err := fs.Create(path)
 	if err != nil {
 		return err
 	}
@@ -176,7 +174,7 @@ var newFiles = map[string]string{
 // newStream is a small stream.
 func newStream(t testing.TB) []byte {
 	t.Helper()
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	var stream bytes.Buffer
 	err := snapshot.Build(copyingEngine{fs: fs, files: newFiles}.Checkpoint, fs, "/work/1")
 	if err = errors.Join(err, snapshot.Write(&stream, fs, "/work/1")); err != nil {
@@ -268,9 +266,9 @@ func TestReceive_fullDisk(t *testing.T) {
 	for after := 0; ; after++ {
 		disk, allowed := newDisk(t), after
 		// From the operation on, nothing that needs space works; removing still does.
-		fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		fs := filestest.Wrap(disk, filestest.InjectorFunc(func(op filestest.Op) error {
 			switch op.Kind {
-			case errorfs.OpCreate, errorfs.OpMkdirAll, errorfs.OpFileWrite, errorfs.OpFileSync, errorfs.OpRename:
+			case filestest.OpCreate, filestest.OpMkdirAll, filestest.OpFileWrite, filestest.OpFileSync, filestest.OpRename:
 				if allowed--; allowed < 0 {
 					return full
 				}
@@ -295,7 +293,7 @@ func TestReceive_fullDisk(t *testing.T) {
 
 func TestReceive_knowsTheRoomBefore(t *testing.T) {
 	fs := newDisk(t)
-	fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 10})
+	fs.SetDiskUsage(env.DiskUsage{AvailBytes: 10})
 	err := snapshot.Receive(fs, bytes.NewReader(newStream(t)), path(fs, snapshot.WorkDir, "in"))
 	if !errors.Is(err, snapshot.ErrNoSpace) {
 		t.Fatalf("got %v, want %v", err, snapshot.ErrNoSpace)
@@ -312,7 +310,7 @@ func TestReceiveBeside_reserve(t *testing.T) {
 		reserve   int64
 		room      bool
 	}{{1 << 20, 0, true}, {1 << 20, 1 << 19, true}, {1 << 20, 1<<20 - 10, false}, {1 << 20, 1 << 21, false}} {
-		fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: c.available})
+		fs.SetDiskUsage(env.DiskUsage{AvailBytes: c.available})
 		err := snapshot.ReceiveBeside(fs, bytes.NewReader(stream), path(fs, snapshot.WorkDir, "in"), c.reserve)
 		if c.room != (err == nil) || err != nil && !errors.Is(err, snapshot.ErrNoSpace) {
 			t.Errorf("%d bytes are free, %d in reserve: got %v", c.available, c.reserve, err)
@@ -347,8 +345,8 @@ func TestBuild_failureLeavesNothing(t *testing.T) {
 	broken := errors.New("input/output error")
 	for at := 0; ; at++ {
 		disk, left := newDisk(t), at
-		fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
-			if op.Kind == errorfs.OpRemoveAll {
+		fs := filestest.Wrap(disk, filestest.InjectorFunc(func(op filestest.Op) error {
+			if op.Kind == filestest.OpRemoveAll {
 				return nil
 			}
 			if left--; left == -1 {
@@ -375,7 +373,7 @@ func FuzzReceive(f *testing.F) {
 	f.Add(newStream(f))
 	f.Add(forged("a", "b"))
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		fs := vfs.NewMem()
+		fs := filestest.NewMem()
 		if err := fs.MkdirAll(dataDir, 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/files"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -51,7 +50,7 @@ func BenchmarkWAL_Append(b *testing.B) {
 
 func benchmarkAppend(b *testing.B, recycled bool, entries int) {
 	// Reserved but young: 64 MiB are never filled here. Recycled: segments of 4 MiB, made before the clock starts.
-	o := wal.Options{FS: env.Disk, Dir: diskDir(b), SegmentBytes: 64 << 20, PackFrom: wal.AsTheyAre}
+	o := wal.Options{FS: files.Disk, Dir: diskDir(b), SegmentBytes: 64 << 20, PackFrom: wal.AsTheyAre}
 	if recycled {
 		o.SegmentBytes = 4 << 20
 	}
@@ -98,7 +97,7 @@ func benchmarkAppend(b *testing.B, recycled bool, entries int) {
 
 // BenchmarkWAL_Append_memory measures the CPU and the allocations of an Append without a disk.
 func BenchmarkWAL_Append_memory(b *testing.B) {
-	w := must(wal.Create(wal.Options{FS: vfs.NewMem(), Dir: "wal", SegmentBytes: 1 << 30, PackFrom: wal.AsTheyAre}, identity))
+	w := must(wal.Create(wal.Options{FS: filestest.NewMem(), Dir: "wal", SegmentBytes: 1 << 30, PackFrom: wal.AsTheyAre}, identity))
 	batch := wal.Batch{Entries: make([]consensus.Entry, 64)}
 	for i := range batch.Entries {
 		batch.Entries[i] = consensus.Entry{Index: consensus.Index(i + 1), Term: 1, Payload: make([]byte, 256),
@@ -121,7 +120,7 @@ func BenchmarkDisk(b *testing.B) {
 	const reserve = 64 << 20
 	for _, kind := range []string{"growing", "reserved", "overwritten"} {
 		b.Run(kind, func(b *testing.B) {
-			file := must(env.Disk.OpenReadWrite(env.Disk.PathJoin(diskDir(b), "file"), vfs.WriteCategoryUnspecified))
+			file := must(files.Disk.OpenReadWrite(files.Disk.PathJoin(diskDir(b), "file")))
 			defer func() { _ = file.Close() }()
 			switch kind {
 			case "reserved":
@@ -152,7 +151,7 @@ func BenchmarkDisk(b *testing.B) {
 
 // BenchmarkOpen reads 100,000 entries of 256 B.
 func BenchmarkOpen(b *testing.B) {
-	o := wal.Options{FS: env.Disk, Dir: diskDir(b), NoSync: true, PackFrom: wal.AsTheyAre}
+	o := wal.Options{FS: files.Disk, Dir: diskDir(b), NoSync: true, PackFrom: wal.AsTheyAre}
 	w := must(wal.Create(o, identity))
 	var batch wal.Batch
 	for i := range 100_000 {

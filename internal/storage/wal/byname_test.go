@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -33,7 +32,7 @@ func forget(r consensus.Record) []wal.WitnessRecord {
 	return []wal.WitnessRecord{{Attempt: consensus.AttemptIDOf(r.Attempt), Forget: true}}
 }
 
-func dumped(t *testing.T, fs *vfs.MemFS) string {
+func dumped(t *testing.T, fs *filestest.MemFS) string {
 	t.Helper()
 	var out bytes.Buffer
 	if err := wal.Dump(&out, fs, dir); err != nil {
@@ -101,7 +100,7 @@ func TestWAL_Append_byName(t *testing.T) {
 			[]wal.Batch{{Reset: &consensus.SnapshotMeta{Position: consensus.Position{Index: 6, Term: 1}}, Entries: one(entryOf(7, a))}}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			fs := vfs.NewMem()
+			fs := filestest.NewMem()
 			w, m := must(wal.Create(options(fs, 0), identity)), model{}
 			for i := range c.before {
 				m.append(&c.before[i])
@@ -132,7 +131,7 @@ func TestWAL_Append_byName(t *testing.T) {
 // Ensure that entries by name outlive the segments in which their records were added, and records the segments in which entries
 // refer to them, wherever a rotation comes between.
 func TestWAL_Append_byNameOverSegments(t *testing.T) {
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	w, m := must(wal.Create(options(fs, 4<<10), identity)), model{}
 	rotations, lastSegments := 0, 1
 	step := func(batches ...wal.Batch) {
@@ -187,7 +186,7 @@ func TestWAL_Append_byNameOverSegments(t *testing.T) {
 
 // Ensure that a record keeps its bytes from the Append, although the caller may reuse its buffer.
 func TestWAL_Append_byNameOfCopy(t *testing.T) {
-	fs, r, o := vfs.NewMem(), recordOf(1, "put k v"), recordOf(2, "put k w")
+	fs, r, o := filestest.NewMem(), recordOf(1, "put k v"), recordOf(2, "put k w")
 	w := must(wal.Create(options(fs, 0), identity))
 	var m model
 	for i, b := range []wal.Batch{{Witness: keep(o)}, {Witness: slices.Concat(keep(r), keep(o))}} {
@@ -212,7 +211,7 @@ func TestWAL_Append_byNameOfCopy(t *testing.T) {
 // Ensure that a log which was opened writes entries by the names of the records that it recovered, and that the recovered
 // records stay the same while they are replaced and forgotten.
 func TestOpen_byNameOfRecovered(t *testing.T) {
-	fs, r := vfs.NewMem(), recordOf(1, "put k v")
+	fs, r := filestest.NewMem(), recordOf(1, "put k v")
 	w, m := must(wal.Create(options(fs, 0), identity)), model{}
 	batches := []wal.Batch{{Witness: keep(r)}, {Entries: []consensus.Entry{entryOf(1, r)}}}
 	for i := range batches {
@@ -260,7 +259,7 @@ func TestOpen_byNameOfNothing(t *testing.T) {
 		"held here": {[][]byte{first, wal.SealedAfter(identity, 2, first, slices.Concat(wal.Carried(), kept),
 			wal.Named(bare))}, ""},
 	} {
-		log := files{}
+		log := contents{}
 		for i, segment := range c.segments {
 			log[fmt.Sprintf("%016x.wal", i+1)] = segment
 		}
@@ -286,7 +285,7 @@ func TestOpen_byNameOfNothing(t *testing.T) {
 // Ensure that Dump prints which entries are by name, and how long their payloads are, also behind a part that it cannot read.
 func TestDump_byName(t *testing.T) {
 	r, s := recordOf(1, "put k v"), recordOf(2, "put k w")
-	log := files{"0000000000000001.wal": wal.Sealed(identity, wal.Carried(), wal.Items(wal.Batch{Witness: keep(r)},
+	log := contents{"0000000000000001.wal": wal.Sealed(identity, wal.Carried(), wal.Items(wal.Batch{Witness: keep(r)},
 		wal.Batch{Entries: []consensus.Entry{entryOf(1, r)}}))}
 	const want = "entry    1.2 command, 7 bytes, proposal 3/9/1, exact revision 9, by name\n"
 	if got := dumped(t, log.with("", nil)); !strings.Contains(got, want) {
@@ -342,7 +341,7 @@ func TestWAL_Append_byNameBytes(t *testing.T) {
 // bytesPerEntry appends n entries of 1 KiB, one by one, and returns the average bytes of each, heads of records included.
 func bytesPerEntry(tb testing.TB, named bool, n int) float64 {
 	tb.Helper()
-	w := must(wal.Create(wal.Options{FS: vfs.NewMem(), Dir: "wal", SegmentBytes: 1 << 30, PackFrom: wal.AsTheyAre}, identity))
+	w := must(wal.Create(wal.Options{FS: filestest.NewMem(), Dir: "wal", SegmentBytes: 1 << 30, PackFrom: wal.AsTheyAre}, identity))
 	bytes := uint64(0)
 	for i := range uint64(n) {
 		r := recordOf(i, strings.Repeat("x", 1<<10))

@@ -8,11 +8,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -101,7 +99,7 @@ func match(states []model, acked int, got *wal.Recovered) int {
 
 // survive opens the log on fs as after a crash, checks its contents, and that it has exactly these after the next crash, in
 // which all unsynced writes are lost, and that it can be written.
-func survive(fs *vfs.MemFS, o wal.Options, states []model, acked int) error {
+func survive(fs *filestest.MemFS, o wal.Options, states []model, acked int) error {
 	o.FS = fs
 	w, got, err := wal.Open(o)
 	if errors.Is(err, wal.ErrNoLog) && acked == 0 {
@@ -114,7 +112,7 @@ func survive(fs *vfs.MemFS, o wal.Options, states []model, acked int) error {
 	if k < 0 {
 		return fmt.Errorf("acked %d of %d: %s", acked, len(states)-1, states[acked].differs(&got))
 	}
-	o.FS = fs.CrashClone(vfs.CrashCloneCfg{})
+	o.FS = fs.CrashClone(filestest.CrashCloneCfg{})
 	_, got, err = wal.Open(o)
 	if err != nil || states[k].differs(&got) != "" {
 		return fmt.Errorf("after a second crash: %v: %s", err, states[k].differs(&got))
@@ -130,7 +128,7 @@ func survive(fs *vfs.MemFS, o wal.Options, states []model, acked int) error {
 			return fmt.Errorf("append after the crash: %w", err)
 		}
 	}
-	o.FS = fs.CrashClone(vfs.CrashCloneCfg{})
+	o.FS = fs.CrashClone(filestest.CrashCloneCfg{})
 	if _, got, err = wal.Open(o); o.NoSync && err == nil {
 		if match([]model{{}, states[k], m}, 1, &got) < 0 && len(got.Entries) > len(m.Entries) {
 			return errors.New("after a third crash, more is there than was written")
@@ -143,7 +141,7 @@ func survive(fs *vfs.MemFS, o wal.Options, states []model, acked int) error {
 	return nil
 }
 
-func changesDisk(op errorfs.Op) bool { return op.Kind.ReadOrWrite() == errorfs.OpIsWrite }
+func changesDisk(op filestest.Op) bool { return op.Kind.ReadOrWrite() == filestest.OpIsWrite }
 
 // Ensure that a power loss before any operation that changes the disk, with any part of the unsynced writes lost, leaves a
 // state that is not older than the last acknowledged one.
@@ -194,12 +192,12 @@ func crashEverywhere(t *testing.T, percent int, seed uint64, noSync bool) {
 		s.options.PackFrom = 1
 	}
 	ops := 0
-	s.options.FS = errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+	s.options.FS = filestest.Wrap(fs, filestest.InjectorFunc(func(op filestest.Op) error {
 		if !changesDisk(op) || t.Failed() {
 			return nil
 		}
 		ops++
-		clone := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng})
+		clone := fs.CrashClone(filestest.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng})
 		acked := s.acked
 		if noSync && acked > 0 {
 			acked = 1
@@ -233,12 +231,12 @@ func TestOpen_crash_duringRecovery(t *testing.T) {
 	for seed := range seeds {
 		fs := memory()
 		rng := rand.New(rand.NewPCG(seed, 3))
-		cfg := vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rng}
+		cfg := filestest.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rng}
 		s := &script{seed: seed, steps: 40, options: options(nil, 8<<10)}
 		left := rng.IntN(120) + 20
-		var crashed *vfs.MemFS
+		var crashed *filestest.MemFS
 		var acked, attempted int
-		s.options.FS = errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		s.options.FS = filestest.Wrap(fs, filestest.InjectorFunc(func(op filestest.Op) error {
 			if changesDisk(op) {
 				if left--; left == 0 {
 					crashed, acked, attempted = fs.CrashClone(cfg), s.acked, len(s.states)
@@ -250,7 +248,7 @@ func TestOpen_crash_duringRecovery(t *testing.T) {
 			t.Fatalf("seed %d: crashed %v, err %v", seed, crashed != nil, err)
 		}
 		o, states := options(nil, 8<<10), s.states[:attempted]
-		o.FS = errorfs.Wrap(crashed, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		o.FS = filestest.Wrap(crashed, filestest.InjectorFunc(func(op filestest.Op) error {
 			if changesDisk(op) {
 				if err := survive(crashed.CrashClone(cfg), o, states, acked); err != nil {
 					t.Errorf("seed %d: crash before operation %d on %s of the recovery: %v", seed, op.Kind, op.Path, err)
@@ -270,9 +268,9 @@ func TestWAL_errorAtEveryOperation(t *testing.T) {
 	for _, cause := range []error{syscall.EIO, syscall.ENOSPC} {
 		for n := 0; ; n += stride() {
 			fs := memory()
-			left, hit := n, errorfs.Op{}
+			left, hit := n, filestest.Op{}
 			s := &script{seed: 5, steps: 40, options: options(nil, 8<<10)}
-			s.options.FS = errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			s.options.FS = filestest.Wrap(fs, filestest.InjectorFunc(func(op filestest.Op) error {
 				if left--; left == -1 {
 					hit = op
 					return cause
@@ -292,7 +290,7 @@ func TestWAL_errorAtEveryOperation(t *testing.T) {
 				continue
 			}
 			checkFailed(t, where, s, err, cause, changesDisk(hit))
-			for _, survivor := range []*vfs.MemFS{fs.CrashClone(vfs.CrashCloneCfg{}), fs} {
+			for _, survivor := range []*filestest.MemFS{fs.CrashClone(filestest.CrashCloneCfg{}), fs} {
 				if err := survive(survivor, options(nil, 8<<10), s.states, s.acked); err != nil {
 					t.Errorf("%s: %v", where, err)
 				}
@@ -340,8 +338,8 @@ func TestOpen_rewritesUnprovenTail(t *testing.T) {
 		}
 	}
 	var offsets []int64
-	traced := errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if op.Kind == errorfs.OpFileWriteAt {
+	traced := filestest.Wrap(fs, filestest.InjectorFunc(func(op filestest.Op) error {
+		if op.Kind == filestest.OpFileWriteAt {
 			offsets = append(offsets, op.Offset)
 		}
 		return nil

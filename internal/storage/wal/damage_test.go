@@ -10,10 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -46,11 +45,11 @@ func recordsIn(t *testing.T, fs env.FS) []place {
 	return places
 }
 
-// files is a log as bytes, so that a damaged copy of it is quick to make.
-type files map[string][]byte
+// contents is a log as bytes, so that a damaged copy of it is quick to make.
+type contents map[string][]byte
 
-func read(fs env.FS) files {
-	all := files{}
+func read(fs env.FS) contents {
+	all := contents{}
 	for _, name := range must(fs.List(dir)) {
 		f := must(fs.Open(fs.PathJoin(dir, name)))
 		all[name] = must(io.ReadAll(f))
@@ -59,8 +58,8 @@ func read(fs env.FS) files {
 }
 
 // with returns a file system with the log in it, in which one file is replaced.
-func (f files) with(name string, content []byte) *vfs.MemFS {
-	fs := vfs.NewMem()
+func (f contents) with(name string, content []byte) *filestest.MemFS {
+	fs := filestest.NewMem()
 	if err := fs.MkdirAll("member", 0o700); err != nil {
 		panic(err)
 	}
@@ -71,7 +70,7 @@ func (f files) with(name string, content []byte) *vfs.MemFS {
 		if other == name {
 			b = content
 		}
-		file := must(fs.Create(fs.PathJoin(dir, other), vfs.WriteCategoryUnspecified))
+		file := must(fs.Create(fs.PathJoin(dir, other)))
 		must(file.Write(slices.Clone(b)))
 	}
 	return fs
@@ -79,9 +78,9 @@ func (f files) with(name string, content []byte) *vfs.MemFS {
 
 // smallLog returns a log of three segments and its successive states. Its last append adds a record and holds two entries by
 // name: one of that record, one of a record that was added before. Records that get smaller are packed, if packed is set.
-func smallLog(t *testing.T, clean, packed bool) (files, []model) {
+func smallLog(t *testing.T, clean, packed bool) (contents, []model) {
 	t.Helper()
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	o, appends := options(fs, 4<<10), 40
 	if packed {
 		o.PackFrom, appends = 1, 60
@@ -169,7 +168,7 @@ func TestOpen_flipOfEveryByte(t *testing.T) {
 	}
 }
 
-func sortedNames(f files) []string {
+func sortedNames(f contents) []string {
 	var names []string
 	for name := range f {
 		names = append(names, name)
@@ -251,7 +250,7 @@ func TestOpen_tornAtEveryByte(t *testing.T) {
 // Ensure that a sealed segment is refused when its last record is damaged, even if the next segment would fit: here the record
 // replaced an entry by one of a later term, and without it the old one would be back.
 func TestOpen_flipInLastRecordOfSealedSegment(t *testing.T) {
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	w := must(wal.Create(options(fs, 4<<10), identity))
 	first, second, third := entries(1, 1, 1800), entries(1, 1, 1500), entries(2, 1, 1800)
 	second[0].Term, third[0].Term = 2, 2
@@ -274,7 +273,7 @@ func TestOpen_flipInLastRecordOfSealedSegment(t *testing.T) {
 // Ensure that bytes behind a cut never come back, although a new append ends exactly where they begin. Only without syncs can
 // whole records follow a hole.
 func TestOpen_clearsWhatFollowsTheCut(t *testing.T) {
-	o := wal.Options{Dir: dir, NoSync: true, FS: vfs.NewMem(), PackFrom: wal.AsTheyAre}
+	o := wal.Options{Dir: dir, NoSync: true, FS: filestest.NewMem(), PackFrom: wal.AsTheyAre}
 	w := must(wal.Create(o, identity))
 	for index := consensus.Index(1); index <= 3; index++ {
 		if err := w.Append(wal.Batch{Entries: entries(index, 1, 600)}); err != nil {

@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 func ExampleWAL() {
-	o := wal.Options{FS: vfs.NewMem(), Dir: "wal"}
+	o := wal.Options{FS: filestest.NewMem(), Dir: "wal"}
 	log, _ := wal.Create(o, wal.Identity{Cluster: 0xc, Member: 0xa, Storage: wal.StorageID{5}})
 	_ = log.Append(
 		wal.Batch{Hard: &consensus.HardState{Term: 1, Vote: 0xa}},

@@ -15,7 +15,7 @@ import (
 // checkOpened opens a log that may hold anything and checks the invariants of the result.
 func checkOpened(t *testing.T, segment []byte) {
 	t.Helper()
-	log := files{"0000000000000001.wal": segment}
+	log := contents{"0000000000000001.wal": segment}
 	_ = wal.Dump(io.Discard, log.with("", nil), dir)
 	fs := log.with("", nil)
 	w, got, err := wal.Open(options(fs, 4<<10))
@@ -86,8 +86,8 @@ func FuzzOpen_packed(f *testing.F) {
 		if len(block) == 0 || block[0] == wal.Packed(nil)[0] { // such items are not packed
 			return
 		}
-		plain := files{"0000000000000001.wal": wal.Sealed(identity, wal.Carried(), block)}
-		packed := files{"0000000000000001.wal": wal.Sealed(identity, wal.Carried(), wal.Packed(s2.Encode(nil, block)))}
+		plain := contents{"0000000000000001.wal": wal.Sealed(identity, wal.Carried(), block)}
+		packed := contents{"0000000000000001.wal": wal.Sealed(identity, wal.Carried(), wal.Packed(s2.Encode(nil, block)))}
 		_, want, err1 := wal.Open(options(plain.with("", nil), 4<<10))
 		_, got, err2 := wal.Open(options(packed.with("", nil), 4<<10))
 		m := model{Hard: want.Hard, Base: want.Base, Entries: want.Entries, Witness: want.Witness}
@@ -108,7 +108,7 @@ func FuzzOpen_segment(f *testing.F) {
 func TestOpen_newerVersion(t *testing.T) {
 	segment := wal.Sealed(identity, wal.Carried())
 	segment[8]++
-	log := files{"0000000000000001.wal": segment}
+	log := contents{"0000000000000001.wal": segment}
 	if _, _, err := wal.Open(options(log.with("", nil), 0)); !errors.Is(err, wal.ErrNewerVersion) {
 		t.Errorf("a newer format: %v", err)
 	}
@@ -116,7 +116,7 @@ func TestOpen_newerVersion(t *testing.T) {
 	if _, _, err := wal.Open(options(log.with("", nil), 0)); !errors.Is(err, wal.ErrCorrupt) {
 		t.Errorf("a format that there never was: %v", err)
 	}
-	log = files{"0000000000000001.wal": wal.Sealed(identity, wal.Carried(), []byte{99, 1, 2})}
+	log = contents{"0000000000000001.wal": wal.Sealed(identity, wal.Carried(), []byte{99, 1, 2})}
 	if _, _, err := wal.Open(options(log.with("", nil), 0)); !errors.Is(err, wal.ErrNewerVersion) {
 		t.Errorf("an unknown item: %v", err)
 	}

@@ -4,16 +4,14 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 // Ensure that Inspect finds the same as Open, and writes nothing.
 func TestInspect_readsOnly(t *testing.T) {
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	options := wal.Options{FS: fs, Dir: "w"}
 	w, err := wal.Create(options, identity)
 	if err != nil {
@@ -27,8 +25,8 @@ func TestInspect_readsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	writes := errors.New("it writes")
-	options.FS = errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+	options.FS = filestest.Wrap(fs, filestest.InjectorFunc(func(op filestest.Op) error {
+		if op.Kind.ReadOrWrite() == filestest.OpIsWrite {
 			return writes
 		}
 		return nil

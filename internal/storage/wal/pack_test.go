@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/klauspost/compress/s2"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -30,7 +30,7 @@ func randomEntries(first consensus.Index, n, payloadBytes, percent int) []consen
 
 // Ensure that only records which become smaller are packed, also after a restart, and that all are read.
 func TestWAL_packs(t *testing.T) {
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	o := wal.Options{FS: fs, Dir: dir}
 	w := must(wal.Create(o, identity))
 	var m model
@@ -100,7 +100,7 @@ func TestOpen_packedNonsense(t *testing.T) {
 		"a lie":             append(binary.AppendUvarint(nil, 1<<31), block[2:]...),
 		"too much":          large,
 	} {
-		log := files{"0000000000000001.wal": wal.Sealed(identity, wal.Carried(), wal.Packed(block))}
+		log := contents{"0000000000000001.wal": wal.Sealed(identity, wal.Carried(), wal.Packed(block))}
 		fs := log.with("", nil)
 		_, _, err := wal.Open(options(fs, 4<<10))
 		var corrupt *wal.CorruptError
@@ -112,7 +112,7 @@ func TestOpen_packedNonsense(t *testing.T) {
 			t.Errorf("%s: dump: %v", what, err)
 		}
 	}
-	log := files{"0000000000000001.wal": wal.Sealed(identity, wal.Carried(), wal.Packed(large))}
+	log := contents{"0000000000000001.wal": wal.Sealed(identity, wal.Carried(), wal.Packed(large))}
 	allocated := testing.Benchmark(func(b *testing.B) {
 		b.ReportAllocs()
 		for range b.N {

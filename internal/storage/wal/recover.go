@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/storage/durable"
 )
@@ -121,7 +119,7 @@ func (r *replay) recovered(c *carried) Recovered {
 func (w *WAL) resume(r *replay, stale, spares []uint64) error {
 	w.carried, w.segments = r.carried, r.segments
 	last := r.windows[len(r.windows)-1]
-	file, err := w.options.FS.OpenReadWrite(last.name, vfs.WriteCategoryUnspecified)
+	file, err := w.options.FS.OpenReadWrite(last.name)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", last.name, err)
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/quorate/quorate/internal/base/env"
 )
 
 // maxSpares bounds the files kept for reuse. Compaction frees several segments at once, up to where the store is durable, and
@@ -63,7 +63,7 @@ func (w *WAL) begin(number uint64, sealed int64) error {
 }
 
 // install writes head, syncs it, and gives the file its final name.
-func (w *WAL) install(file vfs.File, head []byte, spare, name string) error {
+func (w *WAL) install(file env.File, head []byte, spare, name string) error {
 	fs, dir := w.options.FS, w.options.Dir
 	w.counters.segmentBytes.Add(uint64(len(head)))
 	if _, err := file.WriteAt(head, 0); err != nil {
@@ -80,12 +80,12 @@ func (w *WAL) install(file vfs.File, head []byte, spare, name string) error {
 }
 
 // takeFile opens a spare, whose written bytes make later syncs cheap, or a new file with its space reserved.
-func (w *WAL) takeFile(number uint64) (file vfs.File, name string, size int64, err error) {
+func (w *WAL) takeFile(number uint64) (file env.File, name string, size int64, err error) {
 	fs := w.options.FS
 	if n := len(w.spares); n > 0 {
 		name = fs.PathJoin(w.options.Dir, spareName(w.spares[n-1]))
 		w.spares = w.spares[:n-1]
-		if file, err = fs.OpenReadWrite(name, vfs.WriteCategoryUnspecified); err != nil {
+		if file, err = fs.OpenReadWrite(name); err != nil {
 			return nil, "", 0, fmt.Errorf("open spare %s: %w", name, err)
 		}
 		info, err := file.Stat()
@@ -97,7 +97,7 @@ func (w *WAL) takeFile(number uint64) (file vfs.File, name string, size int64, e
 		return file, name, info.Size(), nil
 	}
 	name = fs.PathJoin(w.options.Dir, spareName(number))
-	if file, err = fs.OpenReadWrite(name, vfs.WriteCategoryUnspecified); err != nil {
+	if file, err = fs.OpenReadWrite(name); err != nil {
 		return nil, "", 0, fmt.Errorf("create %s: %w", name, err)
 	}
 	err = file.Preallocate(0, w.options.SegmentBytes)

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -39,7 +38,7 @@ func TestWAL_recycledBytesStayDead(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, got, err := wal.Open(options(fs.CrashClone(vfs.CrashCloneCfg{}), 8<<10))
+		_, got, err := wal.Open(options(fs.CrashClone(filestest.CrashCloneCfg{}), 8<<10))
 		if err != nil || got.CutBytes != 0 {
 			t.Fatalf("at entry %d: cut %d, %v", index, got.CutBytes, err)
 		}
@@ -54,7 +53,7 @@ func TestWAL_recycledBytesStayDead(t *testing.T) {
 
 // Ensure that compaction frees disk space, and keeps at most maxSpares spare files.
 func TestWAL_Compact_freesSpace(t *testing.T) {
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	w := must(wal.Create(options(fs, 8<<10), identity))
 	record := wal.WitnessRecord{Attempt: wal.AttemptID{1}, Payload: []byte("held")}
 	hard := &consensus.HardState{Term: 9, Vote: 4}
@@ -86,7 +85,7 @@ func TestWAL_Compact_freesSpace(t *testing.T) {
 
 // Ensure that a snapshot frees the segments that it replaces at once.
 func TestWAL_Append_resetFreesSpace(t *testing.T) {
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	w := must(wal.Create(options(fs, 8<<10), identity))
 	for index := consensus.Index(1); index <= 100; index++ {
 		if err := w.Append(wal.Batch{Entries: entries(index, 1, 600)}); err != nil {
@@ -108,7 +107,7 @@ func TestWAL_Append_resetFreesSpace(t *testing.T) {
 
 // Ensure that the configuration that a cluster begins with, which is in no entry, outlives rotations and restarts.
 func TestWAL_Append_resetBeforeFirstEntry(t *testing.T) {
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	w := must(wal.Create(options(fs, 8<<10), identity))
 	meta := newHistory(1, 1).meta(consensus.Position{})
 	if err := w.Append(wal.Batch{Reset: &meta}); err != nil {
@@ -131,7 +130,7 @@ func TestWAL_Append_resetBeforeFirstEntry(t *testing.T) {
 
 // Ensure that one entry may be larger than a segment, by far.
 func TestWAL_Append_largeEntry(t *testing.T) {
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	w := must(wal.Create(options(fs, 1<<20), identity))
 	if err := w.Append(wal.Batch{Entries: entries(1, 1, 100)}, wal.Batch{Entries: entries(2, 1, 65<<20)}); err != nil {
 		t.Fatal(err)
@@ -147,7 +146,7 @@ func TestWAL_Append_largeEntry(t *testing.T) {
 
 // Ensure that one Append is one sync, however many batches it takes.
 func TestWAL_Append_oneSync(t *testing.T) {
-	w := must(wal.Create(options(vfs.NewMem(), 0), identity))
+	w := must(wal.Create(options(filestest.NewMem(), 0), identity))
 	before := w.Stats().Syncs
 	hard := &consensus.HardState{Term: 2}
 	err := w.Append(wal.Batch{Entries: entries(1, 9, 10), Hard: hard}, wal.Batch{Entries: entries(5, 9, 10)}, wal.Batch{})
@@ -163,7 +162,7 @@ func TestWAL_Append_brokenLaw(t *testing.T) {
 		"a gap in the batch":    {Entries: append(entries(11, 1, 1), entries(13, 1, 1)...)},
 		"behind the compaction": {Entries: entries(5, 9, 1)},
 	} {
-		w := must(wal.Create(options(vfs.NewMem(), 0), identity))
+		w := must(wal.Create(options(filestest.NewMem(), 0), identity))
 		if err := errors.Join(w.Append(wal.Batch{Entries: entries(1, 10, 1)}), w.Compact(metaAt(5))); err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +178,7 @@ func TestWAL_Append_brokenLaw(t *testing.T) {
 }
 
 func TestCreate_exists(t *testing.T) {
-	fs := vfs.NewMem()
+	fs := filestest.NewMem()
 	if _, _, err := wal.Open(options(fs, 0)); !errors.Is(err, wal.ErrNoLog) {
 		t.Errorf("nothing there: %v", err)
 	}

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/storage/durable"
@@ -88,7 +86,7 @@ const windowBytes = 1 << 20
 // window reads a file through large buffers. A buffer is never written again once it was returned, so values decoded from it
 // may alias it for any time.
 type window struct {
-	file   vfs.File
+	file   env.File
 	name   string
 	size   int64
 	buf    []byte

@@ -7,10 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -31,8 +30,8 @@ func must[T any](v T, err error) T {
 }
 
 // memory returns a crashable file system in which the parent of the log directory exists durably.
-func memory() *vfs.MemFS {
-	fs := vfs.NewCrashableMem()
+func memory() *filestest.MemFS {
+	fs := filestest.NewCrashableMem()
 	if err := fs.MkdirAll("member", 0o700); err != nil {
 		panic(err)
 	}
@@ -264,7 +263,7 @@ func TestWAL_Open_equalsModel(t *testing.T) {
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			fs, h := vfs.NewMem(), newHistory(seed, 700)
+			fs, h := filestest.NewMem(), newHistory(seed, 700)
 			var m model
 			named, packed, from := uint64(0), uint64(0), []int{wal.AsTheyAre, 1, 0}[seed%3]
 			o := options(fs, 8<<10)

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/consensus"
@@ -59,7 +57,7 @@ type WAL struct {
 	spares   []uint64
 	failed   error
 
-	file    vfs.File // of the last segment
+	file    env.File // of the last segment
 	seed    uint32
 	first   int64 // end of the carried state: where appends begin
 	end     int64 // where the next record goes

@@ -5,21 +5,21 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 // Options place a member's data on a new file system in memory.
-func Options() datadir.Options { return OptionsIn(vfs.NewMem(), "data") }
+func Options() datadir.Options { return OptionsIn(filestest.NewMem(), "data") }
 
 // OptionsIn places a member's data on a file system that other members may share.
-func OptionsIn(fs vfs.FS, dir string) datadir.Options {
+func OptionsIn(fs env.FS, dir string) datadir.Options {
 	return datadir.Options{
 		FS: fs, Dir: dir, Logger: slog.New(slog.DiscardHandler),
 		OpenEngine: func(dir string) (engine.Engine, error) {
