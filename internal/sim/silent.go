@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/internal/nativeclient"
 )
 
-// clientPatience is how long a native client may be silent before its sessions are retired: longer than a client takes to notice
-// that a stream is dead, and less than faults last.
+// clientPatience is how long a native client may be silent before its sessions are retired: longer than a client takes to
+// notice that a stream is dead, and less than faults last.
 const clientPatience = 8 * time.Second
 
 // mostUnheard is how long it may take until the leader hears of a client: a ping, and two scans of members.
