@@ -181,14 +181,14 @@ func (l *link) serve() {
 	if !l.ask() {
 		return
 	}
+	var retry <-chan time.Time // of the writes that pause: those that are added meanwhile do not put it off
 	for {
 		trip := l.measured()
 		l.w.voters.update(trip.Distance())
 		if !l.pass() {
 			return
 		}
-		var retry <-chan time.Time
-		if l.w.table.pausing() {
+		if retry == nil && l.w.table.pausing() {
 			retry = time.After(nativeclient.RetryPause)
 		}
 		select {
@@ -197,6 +197,7 @@ func (l *link) serve() {
 			// takes all of them. No caller waits: with nothing else to run this does nothing.
 			runtime.Gosched()
 		case <-retry:
+			retry = nil
 			l.w.table.with((*nativeclient.Table).Retry)
 		case <-ping.C:
 			if !l.ask() || l.lostLeader() || l.w.members.deserted(l.endpoint) {

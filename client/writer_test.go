@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/protobuf/proto"
 
 	"go.uber.org/goleak"
 
@@ -92,6 +95,44 @@ func TestWriter_write_faults(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWriter_write_againUnderLoad asks again for a write that a member could not take, although other writes come all the time.
+func TestWriter_write_againUnderLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeCluster()
+		f.length = 1 << 20 // the others wait for no other session
+		refused := make(chan struct{})
+		f.fault = func(_ *fakeCluster, p *quoratepb.Proposal) fault {
+			put := new(pb.PutRequest)
+			if proto.Unmarshal(p.Request, put) == nil && string(put.Key) == "first" {
+				select {
+				case <-refused:
+				default:
+					close(refused)
+					return againBefore
+				}
+			}
+			return noFault
+		}
+		w := serveFake(t, &fakeMember{cluster: f, id: 1, leader: 1})
+		ctx := patience(t)
+		answered := make(chan error, 1)
+		go func() {
+			_, err := putOne(ctx, w, "first")
+			answered <- err
+		}()
+		<-refused
+		for n := 0; len(answered) == 0; n++ {
+			time.Sleep(nativeclient.RetryPause / 10)
+			if _, err := putOne(ctx, w, strconv.Itoa(n)); err != nil {
+				t.Fatalf("after %d other writes: got %v, and the first one is not answered", n, err)
+			}
+		}
+		if err := <-answered; err != nil || f.times("first") != 1 {
+			t.Errorf("the first write: got %v, applied %d times", err, f.times("first"))
+		}
+	})
 }
 
 // TestWriter_write_doubt tells what may have happened from what has not.

@@ -1,9 +1,13 @@
 package env
 
 import (
+	"errors"
 	"io"
 	"os"
 )
+
+// ErrNoDiskUsage is the error of a file system that has no disk of a size.
+var ErrNoDiskUsage = errors.New("env: the file system cannot tell how full its disk is")
 
 // FS is the only way to the disk: a tree of directories and files.
 //
@@ -48,7 +52,8 @@ type FS interface {
 	MkdirAll(name string, perm os.FileMode) error
 
 	// Lock makes the file, empties it, and takes the exclusive lock on it, which other processes respect. It fails at once if
-	// the lock is taken, also by this process. Close of the result gives the lock up; so does the end of the process.
+	// the lock is taken, also by this process under the same name. Close of the result gives the lock up; so does the end of the
+	// process, and on some systems the Close of any other open file of that name.
 	Lock(name string) (io.Closer, error)
 
 	// List returns the names in a directory, without the directory's own, in any order.
@@ -57,8 +62,8 @@ type FS interface {
 	// Stat describes a file or a directory.
 	Stat(name string) (os.FileInfo, error)
 
-	// DiskUsage tells how full the disk is that a file or a directory lies on. The error is errors.ErrUnsupported if the file
-	// system cannot tell.
+	// DiskUsage tells how full the disk is that a file or a directory lies on. The error is ErrNoDiskUsage if this file system
+	// never can tell. An operating system that does not tell is another error: how full the disk is, is not known then.
 	DiskUsage(name string) (DiskUsage, error)
 
 	// PathBase, PathDir and PathJoin are filepath.Base, filepath.Dir and filepath.Join by the rules of this file system.

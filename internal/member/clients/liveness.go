@@ -27,6 +27,7 @@ type liveness struct {
 	mu    sync.Mutex
 	fresh map[consensus.MemberID]struct{}  // this member received something from them since the last scan
 	heard map[consensus.MemberID]time.Time // last contact with any member, as far as the leader knows
+	since time.Time                        // the last look at the leader's record
 }
 
 // KeepClient records that this member received something from a native client.
@@ -69,6 +70,7 @@ func (r *liveness) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	clear(r.heard)
+	r.since = time.Time{}
 }
 
 // note records, at the leader, the last contact of clients that a member reports.
@@ -91,6 +93,10 @@ func (r *liveness) note(clients []consensus.MemberID, at time.Time) {
 func (r *liveness) silent(open []consensus.SessionID, now time.Time, patience time.Duration) []consensus.SessionID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !r.since.IsZero() && now.Sub(r.since) >= patience/2 {
+		clear(r.heard) // the process stood still, and its clients may have waited for it
+	}
+	r.since = now
 	kept := make(map[consensus.MemberID]time.Time, len(open))
 	for _, session := range open {
 		last, known := r.heard[session.Member]
@@ -113,7 +119,8 @@ func (r *liveness) silentOf(
 	sessions []consensus.SessionID, now time.Time, patience time.Duration,
 ) (silent []consensus.SessionID) {
 	for _, session := range sessions {
-		if last, known := r.heard[session.Member]; known && now.Sub(last) >= patience {
+		_, fresh := r.fresh[session.Member]
+		if last, known := r.heard[session.Member]; known && !fresh && now.Sub(last) >= patience {
 			silent = append(silent, session)
 		}
 	}

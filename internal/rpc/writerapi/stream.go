@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member/clients/streams"
+	"github.com/quorate/quorate/internal/nativeclient"
 )
 
 // proposeStream drives the stream of one client. The goroutine of the call sends, and one more receives.
@@ -80,7 +81,7 @@ func (p *proposeStream) take(request *quoratepb.ProposeRequest) bool {
 }
 
 // turn waits until a command may be proposed. Meanwhile nothing is read of the client, which counts as heard: that is not its
-// fault.
+// fault. The client hears of the member, which does not answer its pings, and so does not take the stream for dead.
 func (p *proposeStream) turn(command *kv.Command) (leave func(), err error) {
 	ctx := p.grpc.Context()
 	stop := func() {}
@@ -93,21 +94,19 @@ func (p *proposeStream) turn(command *kv.Command) (leave func(), err error) {
 	})
 }
 
-// keep counts the client as heard until ctx ends.
+// keep counts the client as heard, and lets it hear of the member, until ctx ends.
 func (p *proposeStream) keep(ctx context.Context) {
-	ticker := time.NewTicker(p.writer.options.Clients.ClientPatience() / keepsPerPatience)
+	ticker := time.NewTicker(nativeclient.PingInterval)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
 		p.writer.options.Clients.KeepClient(p.stream.Owner().ID)
+		p.stream.Remind()
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
 		}
 	}
 }
-
-// keepsPerPatience is how often a client counts as heard, in the time that it may be silent, while it waits for a turn.
-const keepsPerPatience = 4
 
 // send delivers what there is to say, until the stream ends.
 func (p *proposeStream) send() error {

@@ -18,6 +18,7 @@ import (
 	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/member/clients"
 	"github.com/quorate/quorate/internal/member/proposals"
+	"github.com/quorate/quorate/internal/nativeclient"
 	"github.com/quorate/quorate/internal/rpc/wire"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/files"
@@ -241,6 +242,30 @@ func TestStream_take_keepsClient(t *testing.T) {
 		<-time.After(m.ClientPatience())
 		if later := m.kept.Load(); kept < 10 || later != kept {
 			t.Errorf("the client was heard %d times in five times its patience, and %d times after its turn", kept, later-kept)
+		}
+	})
+}
+
+// Ensure that a client hears of the member while its stream is not read, so often that it does not take the stream for dead.
+func TestStream_take_reminds(t *testing.T) {
+	m := &fullMember{machine: openMachine(t), late: true}
+	synctest.Test(t, func(t *testing.T) {
+		p, session := openStream(t, m, m, m, noNetwork{})
+		p.stream.Next(t.Context(), time.Now()) // the first status
+		m.turn = func() (func(), error) {
+			for range 10 {
+				select {
+				case <-p.ready:
+				case <-time.After(nativeclient.DeafAfter):
+				}
+				if response, _, _ := p.stream.Next(t.Context(), time.Now()); response.GetStatus() == nil || response.Status.Ping != 0 {
+					t.Errorf("the client hears %v", response)
+				}
+			}
+			return func() {}, nil
+		}
+		if !p.take(&quoratepb.ProposeRequest{Proposals: puts(session, 1, 0)}) || m.proposed.Load() != 1 {
+			t.Fatal("it is not proposed")
 		}
 	})
 }

@@ -45,7 +45,7 @@ func TestOpen_readOnly(t *testing.T) {
 	}
 }
 
-// files lists a store by name and size.
+// filesIn lists a store by name and size.
 func filesIn(t *testing.T, fs env.FS) (all string) {
 	t.Helper()
 	names := find(t, fs, "")

@@ -38,6 +38,14 @@ func opened(f vfs.File, err error) (env.File, error) {
 	return diskFile{f}, nil
 }
 
+// ReadFrom implements io.ReaderFrom: from one file of the disk to another the operating system copies, which may share blocks.
+func (f diskFile) ReadFrom(from io.Reader) (int64, error) {
+	if file, ok := from.(diskFile); ok {
+		from = file.File
+	}
+	return io.Copy(f.File, from)
+}
+
 // Stat implements env.File.
 func (f diskFile) Stat() (os.FileInfo, error) { return f.File.Stat() }
 
@@ -90,7 +98,7 @@ func (f *diskFS) Stat(name string) (os.FileInfo, error) { return f.fs.Stat(name)
 func (f *diskFS) DiskUsage(name string) (env.DiskUsage, error) {
 	usage, err := f.fs.GetDiskUsage(name)
 	if errors.Is(err, vfs.ErrUnsupported) {
-		err = fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+		err = fmt.Errorf("%w: %w", env.ErrNoDiskUsage, err)
 	}
 	return env.DiskUsage(usage), err
 }
@@ -223,7 +231,7 @@ func (f *pebbleFS) Stat(name string) (vfs.FileInfo, error) { return infoForPebbl
 // GetDiskUsage implements vfs.FS.
 func (f *pebbleFS) GetDiskUsage(name string) (vfs.DiskUsage, error) {
 	usage, err := f.fs.DiskUsage(name)
-	if errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, vfs.ErrUnsupported) {
+	if errors.Is(err, env.ErrNoDiskUsage) && !errors.Is(err, vfs.ErrUnsupported) {
 		err = fmt.Errorf("%w: %w", vfs.ErrUnsupported, err)
 	}
 	return vfs.DiskUsage(usage), err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/reserve"
 )
@@ -50,7 +51,7 @@ func TestWatch_Claim(t *testing.T) {
 // Ensure that a member without a reserve, and one whose disk cannot tell, have room.
 func TestWatch_Claim_unknown(t *testing.T) {
 	var none *reserve.Watch
-	for _, w := range []*reserve.Watch{none, reserve.New(&disks{FS: filestest.NewMem(), err: errors.ErrUnsupported}, 1<<30, "data")} {
+	for _, w := range []*reserve.Watch{none, reserve.New(&disks{FS: filestest.NewMem(), err: env.ErrNoDiskUsage}, 1<<30, "data")} {
 		c, err := w.Claim(1 << 40)
 		if err == nil {
 			err = c.Written(1 << 41)

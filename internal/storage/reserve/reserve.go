@@ -48,7 +48,7 @@ func (w *Watch) ask() (available uint64, err error) {
 	available = math.MaxUint64
 	for _, dir := range w.dirs {
 		usage, err := w.fs.DiskUsage(dir)
-		if errors.Is(err, errors.ErrUnsupported) {
+		if errors.Is(err, env.ErrNoDiskUsage) {
 			continue
 		}
 		if err != nil {

@@ -2,6 +2,7 @@ package reserve_test
 
 import (
 	"errors"
+	"syscall"
 	"testing"
 
 	"github.com/quorate/quorate/internal/base/env"
@@ -43,11 +44,12 @@ func TestWatch_Look(t *testing.T) {
 		}
 	}
 	d.room["data"] = 0
-	d.err = errors.New("no answer")
-	if _, err := w.Look(); err == nil || w.Low() {
-		t.Errorf("a disk that does not answer changed what is known, or went unnoticed: %v", err)
+	for _, d.err = range []error{errors.New("no answer"), syscall.ENOSYS} { // ENOSYS is an errors.ErrUnsupported
+		if _, err := w.Look(); err == nil || w.Low() {
+			t.Errorf("a disk that does not answer changed what is known, or went unnoticed: %v", err)
+		}
 	}
-	d.err = errors.ErrUnsupported
+	d.err = env.ErrNoDiskUsage
 	if _, err := w.Look(); err != nil || w.Low() {
 		t.Errorf("a file system that cannot tell: %v, low %v", err, w.Low())
 	}

@@ -306,6 +306,16 @@ func (s *Stream) Opened(session consensus.SessionID, err error) {
 	s.driver.Ready()
 }
 
+// Remind lets Next say how the cluster is, without a ping of the client.
+func (s *Stream) Remind() {
+	s.mu.Lock()
+	if !s.asked {
+		s.asked, s.ping = true, 0
+	}
+	s.mu.Unlock()
+	s.driver.Ready()
+}
+
 // End says that no further message comes, and why: after io.EOF the client wants its answers.
 func (s *Stream) End(why error) {
 	s.mu.Lock()
