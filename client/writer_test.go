@@ -124,7 +124,7 @@ func TestWriter_write_againUnderLoad(t *testing.T) {
 		}()
 		<-refused
 		for n := 0; len(answered) == 0; n++ {
-			time.Sleep(nativeclient.RetryPause / 10)
+			<-time.After(nativeclient.RetryPause / 10)
 			if _, err := putOne(ctx, w, strconv.Itoa(n)); err != nil {
 				t.Fatalf("after %d other writes: got %v, and the first one is not answered", n, err)
 			}

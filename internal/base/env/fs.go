@@ -52,8 +52,8 @@ type FS interface {
 	MkdirAll(name string, perm os.FileMode) error
 
 	// Lock makes the file, empties it, and takes the exclusive lock on it, which other processes respect. It fails at once if
-	// the lock is taken, also by this process under the same name. Close of the result gives the lock up; so does the end of the
-	// process, and on some systems the Close of any other open file of that name.
+	// the lock is taken, also by this process under the same name. Close of the result gives the lock up; so does the end of
+	// the process, and on some systems the Close of any other open file of that name.
 	Lock(name string) (io.Closer, error)
 
 	// List returns the names in a directory, without the directory's own, in any order.
