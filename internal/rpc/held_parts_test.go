@@ -41,8 +41,8 @@ func TestServices_txn_partsAreHeld(t *testing.T) {
 	}
 	const total = 4 << 20
 	for _, cell := range []struct {
-		name string
-		lock bool
+		name   string
+		prevKV bool
 	}{{"without a goroutine", false}, {"with a goroutine", true}} {
 		t.Run(cell.name, func(t *testing.T) {
 			backend := &heavyBackend{newMachineBackend(t), make(chan int, 4096)}
@@ -54,7 +54,7 @@ func TestServices_txn_partsAreHeld(t *testing.T) {
 			const calls, ops = 200, 100
 			for i := range calls {
 				r := &pb.TxnRequest{Success: []*pb.RequestOp{{Request: &pb.RequestOp_RequestPut{RequestPut: &pb.PutRequest{
-					Key: fmt.Appendf(nil, "k%d", i), PrevKv: cell.lock}}}}}
+					Key: fmt.Appendf(nil, "k%d", i), PrevKv: cell.prevKV}}}}}
 				for n := range ops {
 					read := &pb.RangeRequest{Key: fmt.Appendf(nil, "r%d", n)}
 					r.Success = append(r.Success, &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: read}})

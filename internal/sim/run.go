@@ -63,10 +63,10 @@ type run struct {
 	routines routines.Set // code that blocks in a real member
 	joins    joins.Laws
 
-	calm     bool // the first phase is over
-	calmed   time.Duration
-	arriving bool // but the world still waits for processes that join
-	refusing bool // most disks are lost: nothing may serve
+	calm     bool          // the first phase is over
+	calmed   time.Duration // when that was
+	arriving bool          // but the world still waits for processes that join
+	refusing bool          // most disks are lost: nothing may serve
 	load     *workload.Load
 	// altered, a negative control, returns the entries that are applied in place of a batch; nil: the batch.
 	altered func([]consensus.Entry) []consensus.Entry

@@ -253,8 +253,8 @@ func (c *Call) Reserve() error {
 	return nil
 }
 
-// HoldParts counts so many bytes for the parts of the decoded message of a prompt call. If there is no room, it has changed
-// nothing.
+// HoldParts counts so many bytes for the parts of the decoded message of a prompt call: a few are counted only if the call gets
+// a goroutine. If there is no room, it has changed nothing.
 func (c *Call) HoldParts(bytes int) error {
 	if err := c.holdParts(c.held, bytes); err != nil {
 		return err

@@ -368,7 +368,7 @@ func (s *Stream) abandon(one *proposal) {
 	}
 }
 
-// closedMeanwhile reports whether Close came too early for what was just proposed: it is to be abandoned.
+// closedMeanwhile reports whether the stream has ended. Close did not see what was proposed after it: its proposer abandons it.
 func (s *Stream) closedMeanwhile() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
