@@ -20,13 +20,14 @@ func newRevoker(
 ) *expiry.Revoker {
 	return expiry.New(expiry.Options{
 		Stores: stores, Clock: o.Clock, Extend: o.electionTimeout(), Logger: o.Logger, Leads: leader.Leads,
-		Corrupt: checker.Marked, ReadIndex: requests.readIndex, Propose: requests.command,
+		Corrupt: checker.Marked, Requests: requests.Requests,
 	})
 }
 
 // leaseCalls are requests about leases. Only the leader can answer them, because its clock counts.
 type leaseCalls struct {
 	leader   *lanes.KnownLeader
+	requests *requests
 	revoker  *expiry.Revoker
 	caller   *peercall.Caller
 	renewals expiry.Batches
@@ -61,7 +62,7 @@ func (l *leaseCalls) askBatches(batch *expiry.Batch) {
 
 func (l *leaseCalls) renewBatch(ctx context.Context, ids []kv.LeaseID) ([]lease.Renewal, error) {
 	if l.leader.Leads() {
-		renewed, err := l.revoker.Renew(ctx, ids)
+		renewed, err := l.renewHere(ctx, ids)
 		if !expiry.Elsewhere(err) {
 			return renewed, err
 		}
@@ -76,9 +77,9 @@ func (l *leaseCalls) renewBatch(ctx context.Context, ids []kv.LeaseID) ([]lease.
 // timeToLive asks the leader for the remaining and the granted TTL, in seconds.
 func (l *leaseCalls) timeToLive(ctx context.Context, id kv.LeaseID) (remaining, granted int64, err error) {
 	if l.leader.Leads() {
-		remaining, granted, err := l.revoker.TimeToLive(ctx, id)
+		ttl, err := l.timeToLiveHere(ctx, id)
 		if !expiry.Elsewhere(err) {
-			return remaining, granted, err
+			return ttl.remaining, ttl.granted, err
 		}
 	}
 	ttl, err := peercall.AtLeader(ctx, l.caller, &methodTTL, id)
@@ -97,14 +98,20 @@ func (l *leaseCalls) renewHere(ctx context.Context, ids []kv.LeaseID) ([]lease.R
 	if !l.leader.Leads() {
 		return nil, ErrNotLeader
 	}
-	return l.revoker.Renew(ctx, ids)
+	if err := l.requests.readIndex(ctx); err != nil {
+		return nil, err
+	}
+	return l.revoker.Renew(ids)
 }
 
 func (l *leaseCalls) timeToLiveHere(ctx context.Context, id kv.LeaseID) (ttl leaseTTL, err error) {
 	if !l.leader.Leads() {
 		return ttl, ErrNotLeader
 	}
-	ttl.remaining, ttl.granted, err = l.revoker.TimeToLive(ctx, id)
+	if err := l.requests.readIndex(ctx); err != nil {
+		return ttl, err
+	}
+	ttl.remaining, ttl.granted, err = l.revoker.TimeToLive(id)
 	return ttl, err
 }
 

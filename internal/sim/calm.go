@@ -50,7 +50,7 @@ func (w *World) heal() {
 		spare = (len(config.Voters) - 1) / 2
 	}
 	for _, h := range w.cluster.list {
-		h.disk.Full, h.disk.Broken, h.frozen, h.slow = false, false, 0, 0
+		h.disk.Full, h.disk.Broken, h.frozen, h.slow, h.hung = false, false, 0, 0, 0
 		if h.run.plan.Upgrades && h.older {
 			upgrade(h, 0)
 		}

@@ -3,11 +3,13 @@ package sim
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/nextlevel"
 	"github.com/quorate/quorate/internal/member/applier"
@@ -58,6 +60,7 @@ type host struct {
 	// asksAgain is when a caller of another epoch may next make it ask that caller's identity; see called.
 	asksAgain time.Duration
 	slow      time.Duration // extra time of each write
+	hung      time.Duration // its store applies nothing before this time
 }
 
 const dataDir = "data"
@@ -191,6 +194,7 @@ func (h *host) newLife() *shell.Life {
 		Until:   h.until,
 		Ping:    func(to consensus.MemberID, answered func()) { h.cluster.net.ping(h, to, answered) },
 		Slow:    func() time.Duration { return h.slow },
+		Hangs:   func() bool { return h.run.Now() < h.hung },
 		Send:    func(messages []consensus.Message) { h.cluster.net.send(h, messages) },
 		Fail:    h.fail,
 		Note: func(what diary.Kind, a, b, c uint64, text func() string) {
@@ -211,7 +215,8 @@ func (h *host) processOptions(data *datadir.Data) *shell.Options {
 	o := &shell.Options{
 		Raft: core, FastPath: setting, Delay: h.run.plan.Delay, Extend: h.extension(),
 		RequestTimeout: h.requestTimeout(), Natives: h.natives(), TellHeard: h.tellHeard, Silent: h.judgeSilent,
-		Offers: h.run.broken.Offers, Log: h.run.broken.Log,
+		Revokes: h.judgeRevocation,
+		Offers:  h.run.broken.Offers, Log: h.run.broken.Log, Leases: h.run.broken.Leases,
 		Most: node.MostTicks(&h.run.plan.Raft),
 		Mute: h.mute, Stepped: h.stepped, Observe: h.observe, Carry: h.carry, Altered: h.run.altered,
 		Configure: func(c raft.ConfigInForce) { h.inForce = &c },
@@ -219,10 +224,15 @@ func (h *host) processOptions(data *datadir.Data) *shell.Options {
 	if h.run.plan.Mixed {
 		o.Most *= plan.Slowest
 	}
-	if h.run.broken.Leases {
-		o.Early = time.Second
-	}
 	return o
+}
+
+// judgeRevocation checks that no lease ends whose renewal the leader has not answered for long: its client may be alive.
+func (h *host) judgeRevocation(id kv.LeaseID, renewing bool) {
+	if renewing {
+		h.suite.Report("lease-renewing",
+			fmt.Sprintf("leader %v ends lease %x while a renewal of it waits there", h.id, int64(id)))
+	}
 }
 
 // requestTimeout is how long a request may take: at most as long as its client waits, if clients are impatient. In other worlds

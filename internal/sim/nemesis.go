@@ -26,6 +26,7 @@ var strikes = map[string]func(*World){
 	"oneway":             byFaults((*faults).strikeOneway),
 	"flap":               byFaults((*faults).strikeFlap),
 	"slowdisk":           byFaults((*faults).strikeSlowDisk),
+	"hung-store":         byFaults((*faults).strikeHungStore),
 	"fulldisk":           byFaults((*faults).strikeFullDisk),
 	"pause":              byFaults((*faults).strikePause),
 	"membership":         byOperators((*operators).strikeMembership),
@@ -161,6 +162,13 @@ func (f *faults) strikeSlowDisk() {
 		f.run.struck("slowdisk", fmt.Sprint(h.slot))
 		h.slow = dice.Between(f.rng, 10*time.Millisecond, 2*time.Second)
 		f.run.After(dice.Between(f.rng, 500*time.Millisecond, 10*time.Second), func() { h.slow = 0 })
+	}
+}
+
+func (f *faults) strikeHungStore() {
+	if h := f.cluster.victim(); h != nil {
+		f.run.struck("hung-store", fmt.Sprint(h.slot))
+		h.hung = f.run.Now() + dice.Between(f.rng, time.Second, 15*time.Second)
 	}
 }
 

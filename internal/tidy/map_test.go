@@ -27,7 +27,7 @@ var changes = []struct{ words, place string }{
 	{"columns of", "ctl/member/list.go"},
 	{"a metric", "server/metrics.go"},
 	{"TLS", "server/certs"},
-	{"end of leases", "member/expiry/revoker.go"},
+	{"end of leases", "member/expiry/{scanner,clock}.go"},
 	{"vote while a leader is alive", "consensus/raft/gate.go"},
 	{"field of a job", "membership/encode.go"},
 	{"campaigns", "consensus/raft/election.go"},

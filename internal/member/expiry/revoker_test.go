@@ -19,12 +19,15 @@ import (
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/datadir/datatest"
 	"github.com/quorate/quorate/internal/member/expiry"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
 // leader is a member that may lead, with a lease of ten seconds.
 type leader struct {
 	*expiry.Revoker
+	t              *testing.T
 	leads, corrupt bool
+	hangs          time.Duration // for so long its store answers no read
 	mu             sync.Mutex
 	revoked        []kv.LeaseRevokeOp
 	begun          []time.Time   // when each was proposed
@@ -67,19 +70,34 @@ func newLeader(t *testing.T) (l *leader, data *datadir.Data) {
 	t.Cleanup(func() { datatest.Close(t, data) })
 	var stores datadir.Stores
 	stores.Set(data.Generation)
-	l = &leader{machine: data.Machine}
+	l = &leader{t: t, machine: data.Machine}
 	l.apply(t, kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: 7, TTLSeconds: 10}})
 	l.Revoker = expiry.New(expiry.Options{
 		Stores: &stores, Clock: env.WallClock{}, Extend: time.Second, Logger: slog.New(slog.DiscardHandler),
-		Leads:     func() bool { return l.leads },
-		Corrupt:   func() bool { return l.corrupt },
-		ReadIndex: func(context.Context) error { return nil },
-		Propose: func(_ context.Context, command *kv.Command) (kv.Result, error) {
-			l.propose(t, command)
-			return kv.Result{}, nil
-		},
+		Leads:    func() bool { return l.leads },
+		Corrupt:  func() bool { return l.corrupt },
+		Requests: l,
 	})
 	return l, data
+}
+
+// Propose implements expiry.Requests.
+func (l *leader) Propose(command *kv.Command, done proposals.Completion) (abandon func() bool, err error) {
+	go func() {
+		l.propose(l.t, command)
+		done.Complete(kv.Result{}, nil)
+	}()
+	return nil, nil
+}
+
+// Read implements expiry.Requests.
+func (l *leader) Read(done proposals.Completion) (abandon func() bool, err error) {
+	hangs := l.hangs
+	go func() {
+		<-time.After(hangs)
+		done.Complete(kv.Result{}, nil)
+	}()
+	return nil, nil
 }
 
 // Ensure that a leader revokes a lease after its TTL and the time without a leader, in the term in which it began to
@@ -182,29 +200,76 @@ func TestRevoker_Run_rests(t *testing.T) {
 	}
 }
 
+// Ensure that no lease ends while renewals wait for a store that hangs, nor at once when it goes on: until a client could have
+// renewed its lease. The clock loses all of the time for which renewals waited but the first moment.
+func TestRevoker_Run_hungStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, data := newLeader(t)
+		l.leads = true
+		l.Lead(data.Machine, true, 5)
+		begun := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
+		defer cancel()
+		time.AfterFunc(8*time.Second, func() { l.hangs = 30 * time.Second })
+		time.AfterFunc(9*time.Second, func() { l.hangs = 0 })
+		time.AfterFunc(38*time.Second, func() {
+			if remaining, _, err := l.TimeToLive(7); err != nil || remaining != 2 {
+				t.Errorf("a lease with %d s left, %v, after it had 3 s for 30 s", remaining, err)
+			}
+		})
+		if err := l.Run(ctx); err != nil || len(l.begun) != 1 {
+			t.Fatalf("%d revocations, %v", len(l.begun), err)
+		}
+		if ended := l.begun[0].Sub(begun); ended < 40*time.Second || ended > 41500*time.Millisecond {
+			t.Errorf("the lease of 10 s ended %v after the begin of a term, 30 s of which nothing was applied", ended)
+		}
+	})
+}
+
+// Ensure that a lease that its client asked to renew while the store hung is renewed when it goes on, and not over.
+func TestRevoker_Renew_hungStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, data := newLeader(t)
+		l.leads = true
+		l.Lead(data.Machine, true, 5)
+		l.hangs = 60 * time.Second
+		time.AfterFunc(time.Second, func() { l.hangs = 0 })
+		ctx, cancel := context.WithTimeout(t.Context(), 61*time.Second)
+		defer cancel()
+		time.AfterFunc(60400*time.Millisecond, func() { // the renewal's own read was answered, the scan's not yet
+			if renewed, err := l.Renew([]kv.LeaseID{7}); err != nil || renewed[0].Err != nil {
+				t.Errorf("renewed: %v, %v", renewed, err)
+			}
+		})
+		if err := l.Run(ctx); err != nil || len(l.revoked) != 0 {
+			t.Errorf("%v ended, %v", l.revoked, err)
+		}
+	})
+}
+
 func TestRevoker_Renew(t *testing.T) {
 	l, data := newLeader(t)
 	one := []kv.LeaseID{7}
-	if _, err := l.Renew(t.Context(), one); !errors.Is(err, expiry.ErrNotLeader) || !expiry.Elsewhere(err) {
+	if _, err := l.Renew(one); !errors.Is(err, expiry.ErrNotLeader) || !expiry.Elsewhere(err) {
 		t.Errorf("a follower: %v", err)
 	}
 	l.leads = true
-	if _, err := l.Renew(t.Context(), one); err == nil || !expiry.Elsewhere(err) {
+	if _, err := l.Renew(one); err == nil || !expiry.Elsewhere(err) {
 		t.Errorf("a leader that has not begun to count: %v", err)
 	}
 	l.Lead(data.Machine, true, 5)
 	want := []lease.Renewal{{TTLSeconds: 10}, {Err: kv.ErrLeaseNotFound}, {TTLSeconds: 10}}
-	if got, err := l.Renew(t.Context(), []kv.LeaseID{7, 8, 7}); !slices.Equal(got, want) || err != nil {
+	if got, err := l.Renew([]kv.LeaseID{7, 8, 7}); !slices.Equal(got, want) || err != nil {
 		t.Errorf("renew: %v, %v; want %v", got, err, want)
 	}
 	if renewed := data.Machine.Counts().LeasesRenewed.Load(); renewed != 2 {
 		t.Errorf("%d renewals are counted, want 2", renewed)
 	}
-	if remaining, granted, err := l.TimeToLive(t.Context(), 7); granted != 10 || remaining > 10 || remaining < 9 || err != nil {
+	if remaining, granted, err := l.TimeToLive(7); granted != 10 || remaining > 10 || remaining < 9 || err != nil {
 		t.Errorf("time to live: %d of %d, %v", remaining, granted, err)
 	}
 	l.Lead(data.Machine, false, 6)
-	if _, err := l.Renew(t.Context(), one); err == nil {
+	if _, err := l.Renew(one); err == nil {
 		t.Error("one that leads no more renews")
 	}
 }

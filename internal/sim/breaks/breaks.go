@@ -6,11 +6,13 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/quorate/quorate/internal/consensus/rules"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/member/clients/streams"
+	"github.com/quorate/quorate/internal/member/expiry"
 	"github.com/quorate/quorate/internal/member/logwriter"
 	"github.com/quorate/quorate/internal/member/offers"
 	"github.com/quorate/quorate/internal/membership"
@@ -26,6 +28,7 @@ type Set struct {
 	Rules           identity.Rules
 	Offers          offers.Faults
 	Log             logwriter.Faults
+	Leases          expiry.Faults
 	Streams         streams.Faults
 	Membership      membership.Faults
 	Apply           apply.Faults
@@ -34,7 +37,6 @@ type Set struct {
 	LyingLog        bool // the log does not sync
 	LyingEngine     bool // the store does not sync, if it is Pebble
 	Sessions        bool // a retry goes out under another proposal id
-	Leases          bool // leases end a second early
 	OwnParts        bool // each member ends leases by a bound of its own
 	Watch           bool // a watcher loses some of its events
 	MovesUntold     bool // a member that moved does not report its new address
@@ -112,7 +114,10 @@ var others = []Break{
 	{Name: "no-sessions", About: "a retried proposal is not recognized", Law: "state-machine",
 		set: func(b *Set) { b.Sessions = true }},
 	{Name: "early-leases", About: "leases end a second early", Law: "lease-early",
-		set: func(b *Set) { b.Leases = true }},
+		set: func(b *Set) { b.Leases.Early = time.Second }},
+	{Name: "unstopped-leases", About: "deadlines of leases go on while renewals cannot be served", Law: "lease-renewing",
+		With: "--nemesis hung-store",
+		set:  func(b *Set) { b.Leases.RunsOn = true }},
 	{Name: "parts-of-own-size", About: "members delete as many keys of a lease that ends as each of them has memory for",
 		Law: "chain",
 		set: func(b *Set) { b.OwnParts = true }},

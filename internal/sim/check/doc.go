@@ -23,6 +23,7 @@
 //	linearizable          Herlihy and Wing; Porcupine               linearizable.go
 //	watch                 etcd API guarantees; docs/fast-path.md, L4  watches.go
 //	lease-early           etcd lease contract                       leases.go
+//	lease-renewing        package expiry (its clock)                package sim, host.go
 //	configuration         Raft thesis, 4.1 and 4.3;                 config.go (what is in force), succession.go
 //	                      membership.md                             (what may follow), removal.go (what is stored)
 //	settled               ADR 0009 (settled before told)            removal.go

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"errors"
+	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -25,8 +26,15 @@ func (a *applying) begin() {
 	a.After(dice.Exponential(a.Rng, a.Pace.Apply), a.run)
 }
 
+// hungLook is how often a store that hangs is looked at.
+const hungLook = 50 * time.Millisecond
+
 // run does the work that was queued when it began.
 func (a *applying) run() {
+	if a.Hangs() {
+		a.After(hungLook, a.run)
+		return
+	}
 	a.busy = false
 	if err := a.lanes.Apply(); err != nil {
 		a.Fail(err)

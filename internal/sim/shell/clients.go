@@ -2,6 +2,7 @@ package shell
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -19,6 +20,14 @@ type Clients struct {
 	recall   func(command *kv.Command, result *kv.Result) // reads again what a result left out
 
 	renewals expiry.Batches
+	term     func() consensus.Term
+	asked    map[kv.LeaseID]asked
+}
+
+// asked is when the oldest renewal of a lease that waits here was asked for, and in which term.
+type asked struct {
+	at   time.Duration
+	term consensus.Term
 }
 
 // Propose proposes a command in the session of this member.
@@ -80,7 +89,11 @@ func (c *Clients) Read(done func()) {
 // RenewLease renews a lease once a quorum has confirmed that this member leads. If it does not lead, done is not called: a
 // member asks elsewhere, until the client gives up.
 func (c *Clients) RenewLease(id kv.LeaseID, done func(ttlSeconds int64, err error)) {
+	if was, waits := c.asked[id]; !waits || was.term != c.term() {
+		c.asked[id] = asked{c.Now(), c.term()}
+	}
 	c.renew(c.renewals.Join([]kv.LeaseID{id}, func(renewed []lease.Renewal, err error) {
+		delete(c.asked, id)
 		if err == nil {
 			done(renewed[0].TTLSeconds, renewed[0].Err)
 		}
@@ -93,7 +106,7 @@ func (c *Clients) renew(batch *expiry.Batch) {
 		return
 	}
 	c.Read(func() {
-		renewed, err := c.leases.Extend(batch.IDs)
+		renewed, err := c.leases.Renew(batch.IDs)
 		c.renew(c.renewals.Answered(batch, renewed, err))
 	})
 }

@@ -6,48 +6,34 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/expiry"
+	"github.com/quorate/quorate/internal/member/lanes"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
-// leases runs the revoker of leases, from time to time.
-type leases struct {
-	*Life
-	revoker *expiry.Revoker
-	propose func(command *kv.Command) error
-	wake    func()
-	early   time.Duration // a negative control: leases end this much too early
-	scans   bool
-}
+// longRenewal is how long a renewal may wait at a leader before the leader may no longer end the lease: much longer than the
+// clock of leases runs on while renewals wait, and than batches of renewals take.
+const longRenewal = 3 * time.Second
 
-func newLeases(life *Life, stores *datadir.Stores, o *Options, leads func() bool) *leases {
-	l := &leases{Life: life, early: o.Early}
-	l.revoker = expiry.New(expiry.Options{
-		Stores: stores, Clock: clock{life, l.revokerTime}, Extend: o.Extend, Logger: discard,
+// newRevoker makes the part that revokes expired leases, as a member does.
+func newRevoker(life *Life, stores *datadir.Stores, o *Options, leads func() bool, clients *Clients) *expiry.Revoker {
+	return expiry.New(expiry.Options{
+		Stores: stores, Clock: clock{life, life.Clock}, Extend: o.Extend, Logger: discard,
 		Leads: leads, Corrupt: func() bool { return false },
+		Requests: revocations{clients.requests, clients, o.Revokes}, Faults: o.Leases,
 	})
-	return l
 }
 
-// revokerTime is the time that the revoker goes by.
-func (l *leases) revokerTime() time.Time {
-	now := l.Clock()
-	if l.scans {
-		now = now.Add(l.early)
-	}
-	return now
+// revocations are the requests of the revoker, which a law judges.
+type revocations struct {
+	*lanes.Requests
+	clients *Clients
+	revokes func(id kv.LeaseID, renewing bool)
 }
 
-// scan proposes the revocation of expired leases.
-func (l *leases) scan() {
-	l.After(expiry.ScanInterval, l.scan)
-	l.scans = true
-	due := l.revoker.Due()
-	l.scans = false
-	for i := range due {
-		if err := l.propose(&kv.Command{LeaseRevoke: &due[i]}); err != nil {
-			return
-		}
-	}
-	if len(due) > 0 {
-		l.wake()
-	}
+// Propose implements expiry.Requests.
+func (r revocations) Propose(command *kv.Command, done proposals.Completion) (abandon func() bool, err error) {
+	id := command.LeaseRevoke.ID
+	asked := r.clients.asked[id]
+	r.revokes(id, uint64(asked.term) == command.LeaseRevoke.Term && r.clients.Now()-asked.at >= longRenewal)
+	return r.Requests.Propose(command, done)
 }

@@ -44,6 +44,7 @@ type Life struct {
 	Clock  func() time.Time                             // the machine's clock
 	Until  func(due time.Time) time.Duration            // how long in virtual time until the clock shows a time
 	Slow   func() time.Duration                         // how much longer a write may take now
+	Hangs  func() bool                                  // the store applies nothing now
 	Send   func(messages []consensus.Message)           // to others
 	Fail   func(err error)                              // ends the life because of an operating error
 	Ping   func(to consensus.MemberID, answered func()) // to another member and back, or lost

@@ -5,6 +5,8 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member/expiry"
 	"github.com/quorate/quorate/internal/member/logwriter"
 	"github.com/quorate/quorate/internal/member/offers"
 )
@@ -20,6 +22,8 @@ type Options struct {
 	RequestTimeout time.Duration
 	Natives        Natives
 
+	// Revokes is called before the end of a lease is proposed. renewing says that a renewal of it has waited for long.
+	Revokes func(id kv.LeaseID, renewing bool)
 	// TellHeard tells the leader which native clients this process heard from.
 	TellHeard func(leader consensus.MemberID, heard []consensus.MemberID) error
 	Silent    func(session consensus.SessionID) // called before the session of a silent client is retired
@@ -32,6 +36,6 @@ type Options struct {
 	// Negative controls.
 	Offers  offers.Faults
 	Log     logwriter.Faults
-	Early   time.Duration                                   // leases end this much too early
+	Leases  expiry.Faults
 	Altered func(batch []consensus.Entry) []consensus.Entry // the entries that are applied in place of a batch; nil: the batch
 }

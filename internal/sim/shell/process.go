@@ -43,7 +43,7 @@ type Process struct {
 	log       logWriter
 	applying  applying
 	applied   applied
-	leases    *leases
+	leases    *expiry.Revoker
 	cleaner   cleaner
 }
 
@@ -63,14 +63,15 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	scrubber := upkeep.NewScrubber(&p.stores, upkeep.ScrubPace{Keys: 1 + life.Rng.IntN(200)})
 	reclaimer := upkeep.NewReclaimer(&p.stores, nil, reclaimPace, slog.New(slog.DiscardHandler))
 	p.cleaner = cleaner{Life: life, data: data, put: put, scrubber: scrubber, reclaimer: reclaimer}
-	p.leases = newLeases(life, &p.stores, o, p.Leads)
-	p.leases.wake, p.leases.propose = p.Wake, p.revoke
 	p.Snapshots = newSnapshots(life, data, &p.stores, o.Carry)
 	p.Snapshots.put = put
 	p.applied = applied{Life: life, data: data, altered: o.Altered}
 	p.Clients = &Clients{
-		Life: life, leases: p.leases.revoker, recall: p.applied.recall, requests: p.Lanes.Requests(),
+		Life: life, recall: p.applied.recall, requests: p.Lanes.Requests(), asked: map[kv.LeaseID]asked{},
+		term: func() consensus.Term { return p.Node.Replica().Term() },
 	}
+	p.leases = newRevoker(life, &p.stores, o, p.Leads, p.Clients)
+	p.Clients.leases = p.leases
 	p.natives = &natives{
 		Life: life, lanes: p.Lanes, stores: &p.stores, complete: p.applied.recall,
 		ctx:       context.Background(),
@@ -86,7 +87,7 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	err := p.Lanes.Start(node.Options{
 		Raft: o.Raft, FirstSession: data.Boots << 32, RetryTicks: 3 * o.Raft.ElectionTicks,
 		FastPath: o.FastPath, OfferFaults: o.Offers, CommitDelay: o.Delay,
-	}, data.Restored, lanes.Parts{Received: p.Snapshots.receiver, Leases: p.leases.revoker, Scrubber: scrubber})
+	}, data.Restored, lanes.Parts{Received: p.Snapshots.receiver, Leases: p.leases, Scrubber: scrubber})
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func (p *Process) Start() {
 	p.loop.begin()
 	p.After(0, p.distances.ping)
 	p.cleaner.flushLater()
-	p.After(expiry.ScanInterval, p.leases.scan)
+	p.leases.Begin()
 }
 
 // BeginScrub starts the periodic deletion of compacted revisions.
@@ -177,10 +178,6 @@ func (p *Process) FinishWrite() { _, _ = p.Lanes.Writer().Sync(p.log.writing) } 
 func (p *Process) propose(command *kv.Command, done proposals.Completion) error {
 	_, err := p.Lanes.Requests().Propose(command, done)
 	return err
-}
-
-func (p *Process) revoke(command *kv.Command) error {
-	return p.propose(command, Completion(func(kv.Result, error) {}))
 }
 
 func (p *Process) committed() {
