@@ -14,7 +14,6 @@ import (
 	"github.com/quorate/quorate/internal/member/peercall"
 	"github.com/quorate/quorate/internal/member/snapshots"
 	"github.com/quorate/quorate/internal/member/upkeep"
-	"github.com/quorate/quorate/internal/member/watchdog"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -26,7 +25,7 @@ type Member struct {
 	stores  datadir.Stores // current generation of the store; data.Generation is the same, for the goroutine that applies
 	config  appliedConfig
 	hub     *watch.Hub
-	dog     *watchdog.Watchdog // watches the loop, the log and the state machine
+	dog     *watchdog // watches the loop, the log and the state machine
 
 	lanes    *lanes.Lanes
 	turns    turns
@@ -45,7 +44,7 @@ type Member struct {
 	leases    leaseCalls
 	sender    *snapshots.Sender
 	integrity *integrity.Checker
-	scrubber  *upkeep.Scrubber
+	compactor *upkeep.Compactor
 	departure departure
 
 	tasks []task
@@ -62,7 +61,7 @@ func New(options Options) *Member {
 	if options.Answers == nil {
 		options.Answers = answers.New(0, 0)
 	}
-	m := &Member{options: options, data: options.Data, hub: options.Data.Machine.Hub(), dog: watchdog.New(options.Clock)}
+	m := &Member{options: options, data: options.Data, hub: options.Data.Machine.Hub(), dog: newWatchdog(options.Clock)}
 	o := &m.options
 	m.life.init()
 	m.turns.init()
@@ -97,7 +96,8 @@ func New(options Options) *Member {
 	})
 	m.integrity = newIntegrity(o, leader, &m.config, &m.requests, caller, inbox.Put)
 	m.leases = leaseCalls{
-		leader: leader, revoker: newRevoker(o, &m.stores, leader, &m.requests, m.integrity), caller: caller,
+		leader: leader, requests: &m.requests, caller: caller,
+		revoker: newRevoker(o, &m.stores, leader, &m.requests, m.integrity),
 	}
 	forClients := &clientPorts{
 		leader: leader, stores: &m.stores, requests: &m.requests, handler: &m.handler, peers: &m.peers,
@@ -129,7 +129,7 @@ func (m *Member) serveCalls(table *peercall.Table, clients *clientPorts) {
 // assemble lists the goroutines.
 func (m *Member) assemble() {
 	o := &m.options
-	m.scrubber = upkeep.NewScrubber(&m.stores, o.Scrub)
+	m.compactor = upkeep.NewCompactor(&m.stores, o.Compaction)
 	m.binder = &binder{
 		self: m.ID(), storage: o.Raft.Storage, config: &m.config, peers: &m.peers, changer: &m.members.changer,
 		life: &m.life, logger: o.Logger,
@@ -144,7 +144,7 @@ func (m *Member) assemble() {
 	}
 	m.tasks = []task{
 		{"integrity", m.integrity.Run}, {"loop", m.runLoop}, {"disk", m.runDisk}, {"apply", m.runApply},
-		{"fast", m.runAnswers}, {"leases", m.leases.revoker.Run}, {"scrub", m.scrubber.Run},
+		{"fast", m.runAnswers}, {"leases", m.leases.revoker.Run}, {"compact", m.compactor.Run},
 		{"reclaim", upkeep.NewReclaimer(&m.stores, o.diskLow, upkeep.ReclaimPace{}, o.Logger).Run},
 		{"promote", pilot.promoteLearners}, {"jobs", pilot.runJobs}, {"clients", m.clients.Watch},
 		{"addresses", pilot.keepAddresses}, {"learn", learner.run}, {"epochs", m.epochs.Run},
@@ -164,7 +164,7 @@ func (m *Member) Start(t *transport.Transport) error {
 		RetryTicks:   3 * m.options.Raft.ElectionTicks,
 		FastPath:     m.options.FastPath,
 		CommitDelay:  m.options.CommitDelay,
-	}, m.data.Restored, lanes.Parts{Received: m.handler.received, Leases: m.leases.revoker, Scrubber: m.scrubber})
+	}, m.data.Restored, lanes.Parts{Received: m.handler.received, Leases: m.leases.revoker, Compactor: m.compactor})
 	if err == nil && m.lanes.Node().Replica().Status().Removed {
 		err = ErrRemoved
 	}
