@@ -33,6 +33,10 @@ func (l *slowLogin) Authenticate(state *auth.State, token string) (auth.Credenti
 
 func (l *slowLogin) Quick() bool { return l.inner.Quick() }
 
+func (l *slowLogin) Again(state *auth.State, token string) func() bool {
+	return l.inner.Again(state, token)
+}
+
 func (l *slowLogin) Hash(ctx context.Context, password string) ([]byte, error) {
 	return l.inner.Hash(ctx, password)
 }

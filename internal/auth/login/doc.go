@@ -1,4 +1,4 @@
-// Package login says in whose name a request comes: it checks passwords, hands out tokens, and reads the user from a token or
+// Package login authenticates users: it checks passwords, hands out tokens, and reads the user from a token or
 // from a client's certificate. Package auth decides what that user may do.
 //
 // The main type is Login. It keeps no users: each call gets the State to judge by. Nothing that it hands out is replicated.

@@ -47,6 +47,8 @@ func newJWTs(o *JWT, clock env.Clock, logger *slog.Logger) (*jwts, error) {
 	)}, nil
 }
 
+func (*jwts) again(*auth.State, string) func() bool { return nil }
+
 func (j *jwts) issue(state *auth.State, u *auth.User) (string, error) {
 	key := j.keys.Get().sign
 	if key == nil {

@@ -40,7 +40,8 @@ type tokens interface {
 	issue(*auth.State, *auth.User) (string, error)
 	// check reports whether the token is good, and whose it is.
 	check(*auth.State, string) (auth.Credentials, bool)
-	quick() bool // check takes microseconds, and reads no file
+	again(*auth.State, string) func() bool // see Login.Again
+	quick() bool                           // check takes microseconds, and reads no file
 }
 
 // New returns a Login. It fails if the files of keys cannot be used.
@@ -121,6 +122,13 @@ func (l *Login) Authenticate(state *auth.State, token string) (auth.Credentials,
 		return auth.Credentials{}, ErrInvalidToken
 	}
 	return by, nil
+}
+
+// Again returns a function that does for a token what Authenticate does, as long as the State is the one by which the token was
+// found good: it reports whether the token is good still, and counts that as a use. If it reports false, or Again returns nil,
+// Authenticate must be asked.
+func (l *Login) Again(state *auth.State, token string) func() bool {
+	return l.tokens.again(state, token)
 }
 
 // Quick reports whether Authenticate takes microseconds and reads no file: of tokens that no key from a file signs.

@@ -69,24 +69,29 @@ func (s *simple) issue(state *auth.State, u *auth.User) (string, error) {
 
 func (s *simple) check(state *auth.State, token string) (auth.Credentials, bool) {
 	now := s.clock.Now()
-	by, known := s.uses.find(state.Secret(), token, now)
-	var c claim
-	if !known {
-		var signed bool
-		if c, signed = readClaim(state.Secret(), token); !signed {
-			return auth.Credentials{}, false
-		}
-		by = auth.Credentials{User: c.user, Revision: c.since}
+	if one := s.uses.find(state.Secret(), token, now); one != nil && isOf(state, one.by) && s.uses.again(one, now) {
+		return one.by, true
 	}
-	u, ok := state.User(by.User)
-	if !ok || u.Since != by.Revision {
+	c, signed := readClaim(state.Secret(), token)
+	by := auth.Credentials{User: c.user, Revision: c.since}
+	if !signed || !isOf(state, by) {
 		return auth.Credentials{}, false
 	}
-	if known {
-		s.uses.again(token, now)
-		return by, true
-	}
 	return by, s.uses.first(state.Secret(), token, by, c.issued, now)
+}
+
+// isOf reports whether credentials are those of a user with its present password.
+func isOf(state *auth.State, by auth.Credentials) bool {
+	u, ok := state.User(by.User)
+	return ok && u.Since == by.Revision
+}
+
+func (s *simple) again(state *auth.State, token string) func() bool {
+	one := s.uses.find(state.Secret(), token, s.clock.Now())
+	if one == nil {
+		return nil
+	}
+	return func() bool { return s.uses.again(one, s.clock.Now()) }
 }
 
 func (*simple) quick() bool { return true }

@@ -255,3 +255,38 @@ func TestLogin_shortSecret(t *testing.T) {
 		wantUser(t, l, s, login.Forge(secret, alice, newClock().now))
 	}
 }
+
+// Ensure that a token may be asked for again without a look at its text: as long as Authenticate would find it good by the same
+// State, and that this counts as a use.
+func TestLogin_Again(t *testing.T) {
+	const ttl = time.Minute
+	clock, s := newClock(), newState(t)
+	l := open(t, login.Options{TTL: ttl, Clock: clock})
+	token := tokenOf(t, l, s)
+	if l.Again(s, token) != nil {
+		t.Error("a token that was never found good")
+	}
+	wantUser(t, l, s, token)
+	again := l.Again(s, token)
+	for range 5 {
+		clock.turn(ttl)
+		if !again() {
+			t.Fatal("a token that is used in time is not good")
+		}
+	}
+	wantUser(t, l, s, token)
+	clock.turn(ttl + time.Nanosecond)
+	if again() {
+		t.Error("a token that has expired is good")
+	}
+	wantInvalid(t, l, s, token)
+
+	forgotten := open(t, login.Options{TTL: ttl, Clock: clock, UseBytes: 1})
+	first, second := tokenOf(t, forgotten, s), tokenOf(t, forgotten, s)
+	wantUser(t, forgotten, s, first)
+	again = forgotten.Again(s, first)
+	wantUser(t, forgotten, s, second)
+	if again == nil || again() {
+		t.Error("a token that was forgotten is good without a look at it")
+	}
+}

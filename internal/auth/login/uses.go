@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quorate/quorate/internal/auth"
@@ -13,8 +14,11 @@ import (
 // maxUseBytes bounds what is remembered of tokens: useBytes and the text of each. Options.UseBytes may be less.
 const (
 	maxUseBytes = 8 << 20
-	useBytes    = 176
+	useBytes    = 184
 )
+
+// usesPerTTL bounds how often the use of a token is noted that is used all the time: each TTL divided by it.
+const usesPerTTL = 100
 
 // tokenID tells a simple token from all others.
 type tokenID [16]byte
@@ -37,7 +41,8 @@ type uses struct {
 type use struct {
 	token string
 	by    auth.Credentials
-	at    time.Duration // after uses.begun
+	at    atomic.Int64 // nanoseconds after uses.begun
+	gone  atomic.Bool  // it is not remembered any more
 	place linked.Place[use]
 }
 
@@ -52,27 +57,40 @@ func newUses(ttl time.Duration, most int64, now time.Time) *uses {
 	return &uses{ttl: ttl, most: most, begun: now, last: map[string]*use{}}
 }
 
-// find returns whose token it is if it is remembered.
-func (u *uses) find(secret []byte, token string, now time.Time) (by auth.Credentials, known bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for oldest := u.order.First(); oldest != nil && now.Sub(u.begun)-oldest.at > u.ttl; oldest = u.order.First() {
-		u.forget(oldest)
-	}
-	one := u.last[token]
-	if one == nil || !bytes.Equal(u.secret, secret) {
-		return auth.Credentials{}, false
-	}
-	return one.by, true
+// expired reports whether the TTL has passed since a use.
+func (u *uses) expired(one *use, now time.Time) bool {
+	return now.Sub(u.begun)-time.Duration(one.at.Load()) > u.ttl
 }
 
-// again notes that a token that was found was used now. It may have been forgotten meanwhile.
-func (u *uses) again(token string, now time.Time) {
+// find returns the use of a token if it is remembered, else nil.
+func (u *uses) find(secret []byte, token string, now time.Time) *use {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if one := u.last[token]; one != nil {
-		u.note(one, now)
+	for oldest := u.order.First(); oldest != nil && u.expired(oldest, now); oldest = u.order.First() {
+		u.forget(oldest)
 	}
+	if !bytes.Equal(u.secret, secret) {
+		return nil
+	}
+	return u.last[token]
+}
+
+// again notes that a token that was found was used now, unless that was noted a moment ago. It reports false if the token has
+// expired or was forgotten meanwhile.
+func (u *uses) again(one *use, now time.Time) bool {
+	if one.gone.Load() || u.expired(one, now) {
+		return false
+	}
+	if now.Sub(u.begun)-time.Duration(one.at.Load()) < u.ttl/usesPerTTL {
+		return true
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if one.gone.Load() {
+		return false
+	}
+	u.note(one, now)
+	return true
 }
 
 // first reports whether a token that is signed and not remembered may be used now, and remembers it. The clocks of members
@@ -85,7 +103,10 @@ func (u *uses) first(secret []byte, token string, by auth.Credentials, issued, n
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !bytes.Equal(u.secret, secret) {
-		u.secret, u.bytes, u.order, u.last = secret, 0, linked.List[use]{}, map[string]*use{}
+		for u.order.First() != nil {
+			u.forget(u.order.First())
+		}
+		u.secret = secret
 	}
 	if before := u.last[token]; before != nil { // a call at the same time was faster
 		u.forget(before)
@@ -101,12 +122,13 @@ func (u *uses) first(secret []byte, token string, by auth.Credentials, issued, n
 
 // note makes a use the last one.
 func (u *uses) note(one *use, now time.Time) {
-	one.at = now.Sub(u.begun)
+	one.at.Store(int64(now.Sub(u.begun)))
 	one.place.Remove()
 	u.order.PushBack(&one.place, one)
 }
 
 func (u *uses) forget(one *use) {
+	one.gone.Store(true)
 	one.place.Remove()
 	delete(u.last, one.token)
 	u.bytes -= one.size()

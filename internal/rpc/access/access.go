@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"time"
+	"weak"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
@@ -20,6 +21,9 @@ import (
 // Tokens tells whose a token is: *login.Login.
 type Tokens interface {
 	Authenticate(state *auth.State, token string) (auth.Credentials, error)
+	// Again returns a function that reports, as long as users and roles are those of state, whether a token that was found good
+	// is so still, and counts that as a use of it; nil if Authenticate must be asked each time.
+	Again(state *auth.State, token string) func() bool
 	// Quick reports whether that takes microseconds, and reads no file.
 	Quick() bool
 }
@@ -262,8 +266,28 @@ func (c *Control) callerNow(ctx context.Context, state *auth.State) (auth.Creden
 	if c.TakesLong(ctx) {
 		return auth.Credentials{}, false
 	}
+	kept := incoming.Kept(ctx)
+	if kept == nil {
+		by, err := c.callerIn(ctx, state)
+		return by, err == nil
+	}
+	if known, ok := kept.Load().(*bearer); ok && known.state.Value() == state && known.again() {
+		return known.by, true
+	}
 	by, err := c.callerIn(ctx, state)
+	if token, ok := tokenOf(ctx); ok && err == nil {
+		if again := c.options.Tokens.Again(state, token); again != nil {
+			kept.Store(&bearer{weak.Make(state), by, again})
+		}
+	}
 	return by, err == nil
+}
+
+// bearer is the user whose token the calls of a connection bear.
+type bearer struct {
+	state weak.Pointer[auth.State] // by which the token was found good
+	by    auth.Credentials
+	again func() bool
 }
 
 // Propose signs a command and proposes it. A command that bears no user's name, because this member did not know yet that

@@ -22,6 +22,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/rpc/access"
+	"github.com/quorate/quorate/internal/rpc/incoming"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/files"
 )
@@ -98,6 +99,56 @@ func TestControl_Caller_certificate(t *testing.T) {
 			t.Errorf("%s: got %q, %v; want %q, %v", row.name, by.User, err, row.want, row.err)
 		}
 	}
+}
+
+// counted counts how often tokens are looked at. All of them are root's while good is set.
+type counted struct {
+	access.Tokens
+	looked int
+	good   bool
+}
+
+func (c *counted) Authenticate(*auth.State, string) (auth.Credentials, error) {
+	c.looked++
+	if !c.good {
+		return auth.Credentials{}, login.ErrInvalidToken
+	}
+	return auth.Credentials{User: "root", Revision: auth.AnyRevision}, nil
+}
+
+func (c *counted) Again(*auth.State, string) func() bool { return func() bool { return c.good } }
+
+// Ensure that a token that the calls of a connection bear is looked at once: until users or roles change, or it is not good any
+// more.
+func TestControl_ReadNow_kept(t *testing.T) {
+	m := machine(t)
+	users, tokens := m.Users(), &counted{good: true}
+	c := control(t, m, func(o *access.Options) {
+		tokens.Tokens = o.Tokens
+		o.Tokens, o.Users = tokens, func() *auth.State { return users }
+	})
+	ctx := incoming.NewContext(context.Background(), metadata.Pairs("token", "x"))
+	read := func(permitted bool, looked int) {
+		t.Helper()
+		if _, got := c.ReadNow(ctx, []byte("k"), nil); got != permitted || tokens.looked != looked {
+			t.Errorf("permitted: %t, looked at %d times; want %t, %d", got, tokens.looked, permitted, looked)
+		}
+	}
+	read(true, 1)
+	read(true, 1)
+	next, _, err := users.Next(&auth.Change{Kind: auth.RoleAdd, Role: "r"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	users = next
+	read(true, 2)
+	read(true, 2)
+	tokens.good = false
+	read(false, 3)
+	ctx = incoming.NewContext(context.Background(), metadata.Pairs("token", "x"))
+	read(false, 4)
+	tokens.good = true
+	read(true, 5)
 }
 
 // Ensure that refused calls ask the leader for at most so many at once, each for a bounded time, and that one host cannot take

@@ -1,4 +1,4 @@
-// Package access finds in whose name a call comes, and refuses what that user may not do.
+// Package access authenticates the caller of a call, and refuses what that user may not do.
 //
 // A token in the call's metadata counts first, then, if clients must show certificates, the common name of the certificate. A
 // call through the JSON gateway bears the gateway's certificate, which names no user (CVE-2018-16886).

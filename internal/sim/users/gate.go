@@ -80,6 +80,9 @@ func (g *Gate) Authenticate(state *auth.State, token string) (auth.Credentials, 
 	return by, err
 }
 
+// Again implements access.Tokens: each use of a token is judged.
+func (*Gate) Again(*auth.State, string) func() bool { return nil }
+
 // Quick implements access.Tokens.
 func (g *Gate) Quick() bool { return g.login.Quick() }
 
