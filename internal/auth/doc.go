@@ -1,5 +1,6 @@
-// Package auth is the users, roles and permissions of a cluster as replicated state: what a change makes of them, and who may
-// do what. It has etcd's rules (auth API of etcd 3.7); where etcd's answers leave a choice, an error is preferred to access.
+// Package auth is the users, roles and permissions of a cluster as replicated state: how changes alter them, and what each
+// user may do. It has etcd's rules (auth API of etcd 3.7); where etcd's answers leave a choice, an error is preferred to
+// access.
 //
 // A State is never changed: Next returns the one after a change, and what of it must be written. So readers keep one State for
 // as long as they need it, and compare it with the present one if they must know that nothing changed.
@@ -11,8 +12,8 @@
 //
 // Invariants:
 //  1. Credentials name a user and the revision at which it was authenticated. A user that is not in the State is refused, and
-//     so is one that was authenticated before it was added, or before it got its present password. Other changes are no
-//     reason: what counts is what the user may do in the State that checks. (etcd refuses any older revision.)
+//     so is one that was authenticated before it was added, or before it got its present password. No other
+//     change invalidates credentials: the State that checks says what the user may do. (etcd refuses any older revision.)
 //  2. A range is permitted if the union of what the user's roles permit covers it: no byte more.
 //  3. While authentication is enabled there is a user root that has the role root.
 //  4. Next is a function of State and Change. It uses no clock, no randomness and no order of a map.

@@ -120,7 +120,8 @@ var clusterSettings = []setting{
 	{name: "pre-vote", def: "true",
 		help:  "Ask the others before standing for election, so that a returning member does not disturb them.",
 		value: switches(func(c *Config) *bool { return &c.Consensus.PreVote })},
-	{name: "max-learners", def: "1", arg: "N", help: "How many learners the cluster may have at once.",
+	{name: "max-learners", def: "1", arg: "N",
+		help:  "How many learners that stay learners the cluster may have; those on their way to vote do not count.",
 		value: numbers(func(c *Config) *int { return &c.Consensus.MaxLearners }, 0, maxInt)},
 	{name: "leader-lease", def: "false",
 		help: "Let the leader answer reads without asking the others while its lease runs; relies on clocks that " +
@@ -224,7 +225,7 @@ var compactionSettings = []setting{
 		help:  "History to keep: a duration or a number of hours, or a number of revisions; 0 means all.",
 		value: texts(func(c *Config) *string { return &c.Compaction.Retention })},
 	{name: "compaction-batch-limit", def: "1000", arg: "N",
-		help:  "Revisions deleted in one step of a compaction, 4096 at most.",
+		help:  "Changes looked at in one step of a compaction, 4096 at most.",
 		value: numbers(func(c *Config) *int { return &c.Compaction.BatchLimit }, 1, maxInt)},
 	{name: "compaction-sleep-interval", def: "10ms", arg: "DURATION",
 		help:  "Pause between two steps of a compaction.",

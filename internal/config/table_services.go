@@ -130,7 +130,7 @@ var idleSettings = []setting{
 	ignored("memory-mlock", "false", "", switches(nil), "nothing is mapped into memory"),
 	ignored("backend-bbolt-freelist-type", "map", "TYPE", choices[string](nil, "map", "array"), "there is no bbolt file"),
 	ignored("backend-batch-interval", "0s", "DURATION", durations(nil), "the store batches by itself"),
-	ignored("initial-election-tick-advance", "true", "", switches(nil), "the first election waits as long as any other"),
+	ignored("initial-election-tick-advance", "true", "", switches(nil), "a starting member campaigns soon"),
 	ignored("downgrade-check-time", "5s", "DURATION", durations(nil), "there is no version to downgrade to"),
 	ignored("backend-batch-limit", "0", "N", counts(), "the store batches by itself"),
 	ignored("raft-read-timeout", "5s", "DURATION", durations(nil), "peer connections watch themselves"),

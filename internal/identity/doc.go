@@ -1,5 +1,5 @@
-// Package identity decides who is who between members: whose words count, who is refused and why, and when the members of a
-// new cluster may begin.
+// Package identity decides which processes may speak for which members, why one is refused, and when the members of a new
+// cluster may begin.
 //
 // A Claim is what a process says of itself: cluster, epoch, member id, the storage id of its data directory, and its life.
 // A Guard compares claims with the configuration and with what was seen before; a Founder does so while there is no
@@ -13,7 +13,7 @@
 //     have the same. Each writes that list once, so that no two lists can both be begun with.
 //  4. Of one storage id a life that is not above the highest proved is a copy from the past, and is refused for ever; one that
 //     is above it is refused while the one before still speaks. A life is proved by Evidence, not by what its process says:
-//     until then it ends no other life, and nothing that it says in a member's name is heard.
+//     until then the earlier process keeps its place, and nothing that this one says in the member's name is heard.
 //  5. Members of other epochs are told apart by name; nothing else passes between them.
 //  6. The claim of a process counts only as far as Evidence.Believed says, and a member is where Recognise says: all decisions
 //     about who is there, and who is not, are made by these two.

@@ -82,7 +82,7 @@ func (m *Member) Status() raft.Status { return m.status.ask(m.life.stopping, m.l
 // Stalled returns an error that names the loop, the log or the state machine if it has been at one piece of work for longer
 // than limit. The loop always has work: it ticks. The installation of a snapshot may rightly take long and does not count.
 // Stalled never waits for any of them.
-func (m *Member) Stalled(limit time.Duration) error { return m.dog.Stalled(limit) }
+func (m *Member) Stalled(limit time.Duration) error { return m.dog.stalled(limit) }
 
 // Superseded returns an *epoch.SupersededError while this member serves nothing because the cluster was recovered
 // without it.

@@ -27,7 +27,7 @@ type Options struct {
 	MaxRequestBytes int           // of an encoded command; zero: unlimited
 	OpenBytes       int           // of proposals that wait for their results; zero: the default of package proposals
 	Retention       upkeep.Retention
-	Scrub           upkeep.ScrubPace
+	Compaction      upkeep.CompactionPace
 	Integrity       integrity.Pace
 	FastPath        offers.Setting
 	CommitDelay     time.Duration     // longest time for which a leader waits for more proposals

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/member/lanes"
-	"github.com/quorate/quorate/internal/member/watchdog"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -42,22 +41,6 @@ func (t *turns) each(ctx context.Context, lane lanes.Lane, turn func() error) er
 	}
 }
 
-// watched are the watchdog's tasks: the loop, the log and the state machine.
-type watched struct{ loop, disk, apply *watchdog.Task }
-
-func (w *watched) init(dog *watchdog.Watchdog) {
-	w.loop, w.disk, w.apply = dog.Watch("the member's loop"), dog.Watch("writing the log"), dog.Watch("applying entries")
-}
-
-// applies notes whether the apply lane is busy.
-func (w *watched) applies(busy bool) {
-	if busy {
-		w.apply.Begin()
-	} else {
-		w.apply.Idle()
-	}
-}
-
 // runLoop is the goroutine of the loop.
 func (m *Member) runLoop(ctx context.Context) error {
 	ticker := time.NewTicker(m.options.TickInterval)
@@ -72,7 +55,7 @@ func (m *Member) runLoop(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		m.watched.loop.Begin()
+		m.watched.loop.begin()
 		due, waits, more := m.lanes.Step(m.lanes.Take())
 		if waits {
 			later.Reset(due.Sub(m.options.Clock.Now()))
@@ -86,9 +69,9 @@ func (m *Member) runLoop(ctx context.Context) error {
 // runDisk is the goroutine that writes the log.
 func (m *Member) runDisk(ctx context.Context) error {
 	return m.turns.each(ctx, lanes.Disk, func() error {
-		wrote, err := m.lanes.Write(m.watched.disk.Begin)
+		wrote, err := m.lanes.Write(m.watched.disk.begin)
 		if wrote && err == nil {
-			m.watched.disk.Idle()
+			m.watched.disk.idle()
 		}
 		return err
 	})

@@ -1,7 +1,6 @@
-// Package nativeclient is what a native client decides: under which ids its writes are sent, in which sessions, which of
-// them are offered to all voters at once and with which stamp, when voters have decided them, when they are sent again
-// through one member, and where members are looked for. Package client has the streams and goroutines around it, the
-// simulator has events.
+// Package nativeclient is the decision logic of a native client: ids and sessions of its writes, offers to all voters and
+// their stamps, when voters have decided a write, retries through one member, and where members are found. Package
+// client has the streams and goroutines around it, the simulator has events.
 //
 // The main type is Table: all writes of one client. Add takes a write; Next and Offer return the messages to send; the
 // other methods take what members said. RoundTrip measures how far away a member is, View is what members say of the

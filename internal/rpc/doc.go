@@ -1,5 +1,5 @@
-// Package rpc serves etcd's v3 gRPC API for one member. KV (call*.go, kv*.go), Watch, Lease, Cluster and Maintenance are
-// here; Auth is package authapi, Lock and Election are package lockapi.
+// Package rpc serves etcd's v3 gRPC API for one member. KV (call*.go, kv*.go), Watch, Lease, Cluster, Maintenance and
+// Auth are here; Lock and Election are package lockapi.
 //
 // A service turns etcd's messages into kv commands, passes them to the member, and turns results and errors back into etcd's
 // messages, codes and texts. It holds no state of the cluster and decides nothing about it: the answers come from the member

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/auth/login"
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
@@ -13,7 +14,6 @@ import (
 	"github.com/quorate/quorate/internal/limits/answers"
 	"github.com/quorate/quorate/internal/limits/memory"
 	"github.com/quorate/quorate/internal/rpc/access"
-	"github.com/quorate/quorate/internal/rpc/authapi"
 	"github.com/quorate/quorate/internal/rpc/membershipapi"
 	"github.com/quorate/quorate/internal/rpc/writerapi"
 	"github.com/quorate/quorate/internal/storage/reserve"
@@ -81,7 +81,8 @@ type Options struct {
 
 // Login checks passwords and tokens: *login.Login.
 type Login interface {
-	authapi.Login
+	Hash(ctx context.Context, password string) ([]byte, error)
+	Login(ctx context.Context, state *auth.State, user, password string) (token string, err error)
 	access.Tokens
 	Stats() login.Stats
 }

@@ -16,10 +16,8 @@ import (
 	"github.com/quorate/quorate/api/v3electionpb"
 	"github.com/quorate/quorate/api/v3lockpb"
 	"github.com/quorate/quorate/internal/base/tlsconn"
-	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/rpc/access"
-	"github.com/quorate/quorate/internal/rpc/authapi"
 	"github.com/quorate/quorate/internal/rpc/gate"
 	"github.com/quorate/quorate/internal/rpc/gateway"
 	"github.com/quorate/quorate/internal/rpc/health"
@@ -28,7 +26,6 @@ import (
 	"github.com/quorate/quorate/internal/rpc/lockapi"
 	"github.com/quorate/quorate/internal/rpc/membershipapi"
 	"github.com/quorate/quorate/internal/rpc/timings"
-	"github.com/quorate/quorate/internal/rpc/tokenapi"
 	"github.com/quorate/quorate/internal/rpc/wire"
 	"github.com/quorate/quorate/internal/rpc/writerapi"
 )
@@ -141,9 +138,7 @@ func (s *Services) Register(server *grpc.Server) {
 // RegisterWith adds the services to any registrar.
 func (s *Services) RegisterWith(timed grpc.ServiceRegistrar) {
 	s.registerEtcd(timed)
-	quoratepb.RegisterTokensServer(timed, tokenapi.New(tokenapi.Options{
-		Control: s.access, Propose: s.proposeUsers, CatchUp: s.readIndex, Clock: s.options.Clock, Logger: s.options.Logger,
-	}))
+	quoratepb.RegisterTokensServer(timed, &tokenService{shared: s.shared})
 	if s.membership != nil {
 		quoratepb.RegisterMembershipServer(timed, s.membership)
 	}
@@ -161,22 +156,9 @@ func (s *Services) registerEtcd(r grpc.ServiceRegistrar) {
 	r.RegisterService(leaseDesc(leases), leases)
 	pb.RegisterClusterServer(r, &clusterService{shared: s.shared})
 	pb.RegisterMaintenanceServer(r, &maintenanceService{shared: s.shared})
-	pb.RegisterAuthServer(r, s.authService())
+	pb.RegisterAuthServer(r, &authService{shared: s.shared})
 	v3lockpb.RegisterLockServer(r, lockapi.NewLock(s.store))
 	v3electionpb.RegisterElectionServer(r, lockapi.NewElection(s.store))
-}
-
-func (s *Services) authService() *authapi.Service {
-	return authapi.New(authapi.Options{
-		Control: s.access, Login: s.options.Login, Propose: s.proposeUsers, Replicate: s.replicate,
-		CatchUp: s.readIndex, Logger: s.options.Logger,
-		Header: func(revision kv.Revision) *pb.ResponseHeader {
-			if revision == 0 {
-				return s.headerNow().Message()
-			}
-			return s.headerAt(revision).Message()
-		},
-	})
 }
 
 // Sizes and counts chosen with BenchmarkServer_Unary. Workers keep their grown stacks, which saves a tenth of the

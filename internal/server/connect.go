@@ -40,7 +40,7 @@ func (s *Server) connect(ctx context.Context, options Options) error {
 		Retention:       s.budgets.logRetention(),
 		OpenBytes:       int(s.budgets.Proposals),
 		SessionBytes:    s.budgets.State.Admits().Sessions,
-		Scrub:           upkeep.ScrubPace{Keys: s.cfg.Compaction.BatchLimit, Pause: s.cfg.Compaction.SleepInterval},
+		Compaction:      upkeep.CompactionPace{Keys: s.cfg.Compaction.BatchLimit, Pause: s.cfg.Compaction.SleepInterval},
 		Integrity: integrity.Pace{Chains: s.cfg.Storage.CompactHashCheckTime,
 			Contents: s.cfg.Storage.CorruptCheckTime},
 		FastPath: offers.Setting(s.cfg.Consensus.FastPath),

@@ -170,7 +170,7 @@ func (h *host) start() {
 	if h.epochs != nil {
 		h.lookAround()
 	}
-	h.proc.BeginScrub()
+	h.proc.BeginCompaction()
 	if h.run.plan.Reconfigures {
 		h.after(promoteScan, h.promote)
 	}

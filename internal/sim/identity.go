@@ -12,7 +12,6 @@ import (
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/disk"
-	"github.com/quorate/quorate/internal/sim/epochs"
 	"github.com/quorate/quorate/internal/sim/guard"
 )
 
@@ -39,7 +38,7 @@ type credentials struct {
 	hears    map[consensus.Life]bool // the lives of members that it has accepted
 	claim    identity.Claim          // of this life
 	held     []check.Ack             // writes that a recovered member must keep
-	epochs   *epochs.Watch           // of this life; nil in worlds without recoveries
+	epochs   *epochWatch             // of this life; nil in worlds without recoveries
 	guard    *guard.Guard            // of this life; nil in worlds without faults of identity
 }
 
@@ -68,7 +67,7 @@ func (h *host) openGuard(data *datadir.Data) {
 	h.guard = guard.New(h.claim, seen, h.run.broken.Rules, h.deadAfter())
 	h.after(bindScan, h.bindMet)
 	if h.run.plan.Recovers {
-		h.epochs = epochs.New(h.claim, h.run.broken.Rules, h.extension())
+		h.epochs = newEpochWatch(h.claim, h.run.broken.Rules, h.extension())
 	}
 }
 

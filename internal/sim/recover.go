@@ -9,10 +9,10 @@ import (
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/recovery"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/disk"
-	"github.com/quorate/quorate/internal/sim/epochs"
 )
 
 // ofAnotherEpoch is the reason why a recovered member does not count for the cluster that it left.
@@ -21,7 +21,7 @@ const ofAnotherEpoch = "was recovered apart"
 // recoverAlone makes a member that does not run the only voter of its cluster, as `quorate recover` does.
 func (h *host) recoverAlone(others []datadir.Options) bool {
 	held, records := h.run.suite.HeldBy(h.id)
-	recovery, err := epochs.Recover(h.options(), others)
+	recovery, err := recoverData(h.options(), others)
 	if err != nil {
 		h.run.trace.Note(h.run.Now(), h.slot, diary.Fail, 2, 0, 0, err.Error)
 		return false // it is alone, or was removed, or never learned of a cluster
@@ -34,6 +34,29 @@ func (h *host) recoverAlone(others []datadir.Options) bool {
 	h.run.counts.Recoveries++
 	h.run.counts.Adopted += uint64(recovery.Adopted)
 	return true
+}
+
+// recoverData makes the member with this data the only voter of its cluster, in the next epoch. others are the directories
+// that the operator compares with it. None of the members may run. It writes what an operator's command does: one append to
+// the log.
+func recoverData(options datadir.Options, others []datadir.Options) (*recovery.Plan, error) {
+	survivor, err := recovery.Inspect(options)
+	if err != nil {
+		return nil, err
+	}
+	var compared []*recovery.Survivor
+	for _, other := range others {
+		s, err := recovery.Inspect(other)
+		if err != nil {
+			return nil, err
+		}
+		compared = append(compared, s)
+	}
+	plan, err := survivor.Plan(nil, compared...)
+	if err != nil {
+		return nil, err
+	}
+	return plan, plan.Write(options)
 }
 
 func (d *diskFaults) strikeRecover()      { d.loseQuorum("recover", 1) }

@@ -41,7 +41,6 @@ var layers = []struct {
 	{"internal/server/tracing", 1, "tracing"}, // spans of calls, for a collector
 	{"internal/auth/", 2, "auth"},
 	{"internal/consensus/", 2, "consensus"},
-	{"internal/member/watchdog", 2, "watchdog"},
 	{"internal/storage/", 2, "storage"},
 	{"internal/transport", 2, "transport"},
 	{"internal/kv/", 3, "kv"},

@@ -1,4 +1,4 @@
-// Package env holds the ports that the simulator cuts: Clock, FS and Transport, and the real clock.
+// Package env holds the interfaces that the simulator replaces, Clock, FS and Transport, and the real clock.
 //
 // Everything above takes these as parameters and never reaches for time.Now, os.Open or a socket by itself. FS has the methods
 // that the product calls and no other library's types, so one virtual disk serves the WAL and the store, and a program that

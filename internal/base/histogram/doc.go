@@ -1,4 +1,4 @@
-// Package histogram counts how large what was observed is, in atomics, so that observing costs next to nothing.
+// Package histogram is a histogram with buckets that double, in atomics: an observation costs next to nothing.
 //
 // It knows nothing of Prometheus, so that packages below the services can have histograms; internal/rpc/metrics shows them.
 // The main type is Histogram.

@@ -1,4 +1,4 @@
-// Package tlsconn finds how a connection is encrypted, whatever stands around it, and tells gRPC and net/http: our listeners
+// Package tlsconn finds the TLS state of a connection under any wrappers, and tells gRPC and net/http: our listeners
 // encrypt below both. It tells handlers of gRPC calls by which connection they came, too.
 //
 // It decides nothing about certificates: package server/certs admits connections, package rpc/access finds users, and package

@@ -6,7 +6,7 @@
 // it says is not decided here: the transport does. Judging changes nothing; all functions may be called concurrently.
 //
 // Invariants:
-//  1. No message of a sound member is dropped, but those of a term that is over.
+//  1. No message of a sound member is dropped, except those of an earlier term.
 //  2. A message that passes has no gap in its entries, and no number from which a sum could overflow.
-//  3. A non-member gets through only with what a member may send whom the receiver's log does not know yet.
+//  3. A sender that the receiver's log does not know passes only with the kinds of message that a new member must send.
 package filter

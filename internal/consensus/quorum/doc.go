@@ -3,8 +3,8 @@
 //
 // Invariants:
 //  1. Two majorities of the same voters share a voter (Raft paper, section 5.2).
-//  2. A superquorum meets every majority in at least a recovery quorum (CURP, appendix B.2, carried to any n): what a
-//     superquorum accepted is seen often enough by every new leader to be told from what it did not.
+//  2. A superquorum meets every majority in at least a recovery quorum (CURP, appendix B.2, carried to any n): every
+//     new leader can tell what a superquorum accepted from what it did not.
 //  3. An empty set of voters decides nothing and never agrees, so that a member without a configuration is harmless.
 //
 // All functions are pure and may be called concurrently.

@@ -8,10 +8,11 @@
 // interpret commands. The log, the configurations, the rules of a change, the fast path and the filter of messages are packages
 // beside this one: raftlog, configs, reconfig, fast, filter.
 //
-// All state is declared in state.go: Replica is the state of a member in every role, leader the state that it has only while it
-// leads. A leader is made when the member wins a term (becomeLeader) and dropped when it leads no more, so that nothing of it
-// survives its term. The knowledge of the leader's log (following) begins anew with each term. Only the methods of hardState
-// write the term and the vote, only journal.go the log and the configurations; a test of package tidy keeps that.
+// All state is declared in state.go: Replica is the state of a member in every role, leader the state that it has only
+// while it leads. A leader is made when the member wins a term (becomeLeader) and dropped when it leads no more, so that
+// nothing of it survives its term. The state following, a follower's knowledge of the leader's log, is reset in each term.
+// Only the methods of hardState write the term and the vote, only journal.go the log and the configurations; a test of
+// package tidy keeps that.
 //
 //	step.go          from inputs to the Output; gate.go: the messages that are dropped; outbox.go: the messages that leave
 //	hardstate.go     term, vote and promise; journal.go: log and configurations, changed together

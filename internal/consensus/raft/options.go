@@ -23,7 +23,9 @@ type Options struct {
 	TickMicros     uint64 // length of a tick, for promises to members whose ticks differ; zero counts as one
 	Seed           uint64 // of the generator that spreads election timeouts; mixed with ID
 
-	MaxMessageBytes     int // of entries in one append
+	// MaxMessageBytes bounds the entries of an append, the proposals of a message to the leader, and what a learner that has
+	// caught up may lack.
+	MaxMessageBytes     int
 	MaxInflightBytes    int // sent to one follower and not yet acknowledged
 	MaxInflightMessages int
 	MaxUncommittedBytes int // proposals beyond it are refused with ReasonBusy

@@ -10,9 +10,9 @@ import (
 	"github.com/quorate/quorate/internal/consensus/rules"
 )
 
-// A learner may be promoted if it lacks at most so many entries, and at most the bytes of one append, of the leader's log:
-// about what a busy heartbeat interval brings. A ratio of indexes would say nothing about time.
-const caughtUpEntries = 1000
+// CaughtUpEntries is how many entries of the leader's log a learner that may be promoted lacks at most, beside the bytes of one
+// append: about what a busy heartbeat interval brings. A ratio of indexes would say nothing about time.
+const CaughtUpEntries = 1000
 
 // syncPeers adds and drops peers as the configurations demand.
 func (l *leader) syncPeers() {
@@ -87,7 +87,7 @@ func (l *leader) caughtUp(p *progress.Peer) bool {
 	if p.State != progress.Replicate {
 		return false
 	}
-	near := l.log.Last()-p.Match <= caughtUpEntries && l.log.SizeAfter(p.Match) <= l.opts.MaxMessageBytes
+	near := l.log.Last()-p.Match <= CaughtUpEntries && l.log.SizeAfter(p.Match) <= l.opts.MaxMessageBytes
 	return near || (p.Match >= l.log.Commit() && l.started())
 }
 

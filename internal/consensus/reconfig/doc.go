@@ -22,7 +22,7 @@
 //  1. Outside a joint change the voters before and after differ by one member at most, so that their majorities meet.
 //  2. A change never leaves a cluster without a voter, and, if asked to be strict, never without a reachable majority.
 //  3. An id once removed is never in a configuration again.
-//  4. A joint configuration holds every member of both sides; Leave drops who is in neither set.
+//  4. A joint configuration holds every member of both sides; Leave drops members that are in neither set.
 //  5. A member is bound to one storage id, once and for ever, and where any is bound, no other becomes a voter.
 //
 // All functions are pure and may be called concurrently.

@@ -1,7 +1,7 @@
 // Package logging writes log/slog records in the shape of zap's production encoder, which is what etcd's operators
 // already parse:
 //
-//	{"level":"info","ts":"2026-05-01T12:00:00.000000Z","caller":"server/start.go:12","msg":"became leader","term":7}
+//	{"level":"info","ts":"2026-05-01T12:00:00.000000Z","caller":"server/server.go:12","msg":"became leader","term":7}
 //
 // and, with the console format, as tab-separated lines for people. It is only an encoder and a choice of outputs; what
 // is logged, and how much, is decided where it is logged. The main types are Handler, which makes a line of a record, and

@@ -5,8 +5,8 @@
 // no clock: the same observations give the same lines.
 //
 // Invariants:
-//  1. Durations are differences within one clock, the cluster's or this machine's. Only for a job that was under way
-//     before it was seen the two are compared, until it is heard of again.
+//  1. Durations are differences within one clock, the cluster's or this machine's. Only for a job that ran before it was first
+//     seen are the two clocks compared, until the next state comes.
 //
 // A Tracker belongs to one goroutine. Size and Duration write quantities for people, everywhere in the command line.
 package progress

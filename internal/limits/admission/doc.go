@@ -7,7 +7,7 @@
 //	Ledger         a limit of bytes for all hosts together, of which a host has as much as is free; nothing waits
 //	HostBound      a limit for all hosts together and one for each host; nothing waits
 //	Queue          a limit of calls that run, and one of calls that wait for their turn
-//	Turns          a limit of large work that runs: one processor is left to the rest; it waits
+//	Turns          a limit of large work that runs, which leaves one processor free; callers wait
 //	Unidentified   a limit of connections whose peer is not identified yet: a new one evicts an older one
 //	FirstMessages  a deadline for the first message of a call
 //	Abandoned      a limit of requests that the clients of a host leave unanswered by dropping their connections

@@ -10,7 +10,7 @@
 // Invariants:
 //  1. The shares of a limit never add up to more than what it leaves beside the program itself.
 //  2. A larger limit makes no share smaller.
-//  3. A process whose leases take no more than Starts of its limit fits it, and what State.Admits lets in is less than that.
+//  3. A process can start if its leases take no more than Starts of its limit; State.Admits admits less than that.
 //
 // All functions may be called concurrently; Govern is called once in a process.
 package memory

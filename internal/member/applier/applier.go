@@ -56,13 +56,13 @@ func fitting(entries []consensus.Entry, limit int) int {
 
 // Options say what an Applier works on, and whom it tells.
 type Options struct {
-	Data     *datadir.Data
-	Stores   *datadir.Stores
-	Received *snapshots.Receiver
-	Leases   *expiry.Revoker
-	Retainer *upkeep.Retainer
-	Scrubber *upkeep.Scrubber
-	Logger   *slog.Logger
+	Data      *datadir.Data
+	Stores    *datadir.Stores
+	Received  *snapshots.Receiver
+	Leases    *expiry.Revoker
+	Retainer  *upkeep.Retainer
+	Compactor *upkeep.Compactor
+	Logger    *slog.Logger
 
 	// Apply lets the state machine apply a batch.
 	Apply func(batch []consensus.Entry) ([]kv.Result, error)
@@ -148,7 +148,7 @@ func (a *Applier) apply(entries []consensus.Entry) error {
 			return err
 		}
 		store := o.Data.Machine.Store()
-		o.Scrubber.Consider(store.CompactRevision(), store.CountsDue())
+		o.Compactor.Consider(store.CompactRevision(), store.CountsDue())
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (a *Applier) install(meta consensus.SnapshotMeta) error {
 	o.Stores.Set(o.Data.Generation)
 	o.Background(func() { o.Data.Retire(old) })
 	o.Retainer.Replaced()
-	o.Scrubber.Wake() // the new store may be less scrubbed than the old one was
+	o.Compactor.Wake() // the new store may be less compacted than the old one was
 	if err := o.Restored(meta, machine); err != nil {
 		return err
 	}

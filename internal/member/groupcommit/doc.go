@@ -9,7 +9,7 @@
 //
 // Invariants:
 //  1. Nothing waits longer than the window after the batch before it.
-//  2. Nothing waits if no more can be expected: as many wait as were usually open at once, or enough.
+//  2. No proposal waits once as many wait as are usually open at once, or a full batch.
 //
 // Nothing here may be used concurrently.
 package groupcommit

@@ -19,7 +19,7 @@ type applying struct {
 func (l *Lanes) newApplier(parts Parts) *applier.Applier {
 	o := &l.options
 	return applier.New(applier.Options{
-		Data: o.Data, Stores: o.Stores, Received: parts.Received, Leases: parts.Leases, Scrubber: parts.Scrubber,
+		Data: o.Data, Stores: o.Stores, Received: parts.Received, Leases: parts.Leases, Compactor: parts.Compactor,
 		Logger: o.Logger,
 		Retainer: upkeep.NewRetainer(upkeep.RetainerOptions{
 			Retention:  o.Retention,

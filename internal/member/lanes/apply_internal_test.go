@@ -55,8 +55,8 @@ func applyingLanes(t *testing.T) (*Lanes, *datadir.Data) {
 		Received: snapshots.NewReceiver(snapshots.ReceiverOptions{
 			Stores: stores, Data: &data.Options, Check: data.Check, Logger: logger,
 		}),
-		Leases:   expiry.New(expiry.Options{Stores: stores, Clock: env.WallClock{}, Logger: logger}),
-		Scrubber: upkeep.NewScrubber(stores, upkeep.ScrubPace{}),
+		Leases:    expiry.New(expiry.Options{Stores: stores, Clock: env.WallClock{}, Logger: logger}),
+		Compactor: upkeep.NewCompactor(stores, upkeep.CompactionPace{}),
 	}
 	if err := l.Start(node.Options{Raft: raft.Defaults(1)}, raft.Restored{}, parts); err != nil {
 		t.Fatal(err)

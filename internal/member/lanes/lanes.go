@@ -45,9 +45,9 @@ type Options struct {
 
 // Parts are the parts of a member that follow the work of the apply lane.
 type Parts struct {
-	Received *snapshots.Receiver
-	Leases   *expiry.Revoker
-	Scrubber *upkeep.Scrubber
+	Received  *snapshots.Receiver
+	Leases    *expiry.Revoker
+	Compactor *upkeep.Compactor
 }
 
 // Lanes are the lanes of one member, with their queues.

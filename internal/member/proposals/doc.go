@@ -5,7 +5,7 @@
 // argument. It is not the protocol (package raft carries proposals), and it does not wait: a Completion is called.
 //
 // The main type is Table. It holds the member's own proposals, whose ids are in sessions of the member, and those of
-// native clients, which bear the ids that the clients gave them. Each verb is there once, for both. A Route says which
+// native clients, which bear the ids that the clients gave them. Both kinds have the same methods. A Route says which
 // way an answer came: through the leader, inferred, or fast.
 //
 // Invariants:

@@ -3,7 +3,7 @@
 // It reads the file (package storage/etcdbackup), and fills a store with what a cluster may begin with: all versions of all
 // keys since the compaction, so that revisions go on and watches may begin at earlier ones; leases, which begin anew; users
 // and roles. It leaves out what belongs to the cluster that wrote the file: members, alarms, the position in its log. It is
-// not the founding of the cluster: that is the first start of the members, who meet as those of any new cluster do.
+// not the founding of the cluster: that is the first start of the members, which bootstrap like any new cluster.
 //
 // The main function is Run.
 //

@@ -1,12 +1,12 @@
 // Package autopilot is what a leader does for the membership by itself: it accepts jobs and carries them out, replaces
 // dead voters, promotes learners, lets processes join, and checks peer URLs before they are changed.
 //
-// Functions of the time, the rows of jobs and the leader's View decide what to do: a Driver names the next step, and is told
-// what became of it. Package membership says what a job does; this package says which job has its turn, what is written before
-// a step is taken, and what a failure means. Requests and Runner carry that out over a Cluster and a Finder, which are the
-// ports: a member implements them, and so does a world without goroutines. Addresses checks peer URLs, Repair replaces dead
-// voters, RemovedSessions says whose sessions may be retired. Learned is for a member that hears no leader: when it asks
-// others where that may be, and what it believes of the answers.
+// Functions of the time, the rows of jobs and the leader's View decide what to do: a Driver names the next step, and is
+// told what became of it. Package membership says what a job does; this package says which job has its turn, what is
+// written before a step is taken, and what a failure means. Requests and Runner carry that out over a Cluster and a Finder,
+// which are the ports: a member implements them, and so does the explorer of package operators. Addresses checks peer URLs,
+// Repair replaces dead voters, RemovedSessions says whose sessions may be retired. Learned is for a member that hears no
+// leader: when it asks others for the leader's address, and which answers it believes.
 //
 // It is not the loop (package member) and no goroutine of its own: the caller of Runner.Turn decides when.
 //

@@ -9,9 +9,6 @@ import (
 	"github.com/quorate/quorate/internal/membership"
 )
 
-// promotionLag is how many entries a learner may be behind that waits to vote: about what one round trip brings.
-const promotionLag = 1000
-
 // AwaitsPromotion reports whether a learner is to vote once it has caught up.
 func AwaitsPromotion(config *consensus.Config) bool {
 	return slices.ContainsFunc(config.Members, func(m consensus.Member) bool { return awaitsPromotion(config, &m) })
@@ -22,12 +19,12 @@ func awaitsPromotion(config *consensus.Config, member *consensus.Member) bool {
 }
 
 // Promotable lists the learners of config that were added to vote and have caught up, as the leader sees it. Learners that an
-// unfinished job gives their role are left to it.
+// unfinished job gives their role are left to it. The leader's core refuses the promotion of one that has not caught up.
 func Promotable(config *consensus.Config, leader *raft.Status, rows []Row) []consensus.MemberID {
 	var ready []consensus.MemberID
 	for _, p := range leader.Progress {
 		member, ok := config.Member(p.ID)
-		near := p.RecentActive && p.Match > 0 && p.Match+promotionLag >= leader.LastIndex
+		near := p.RecentActive && p.Match > 0 && p.Match+raft.CaughtUpEntries >= leader.LastIndex
 		if ok && awaitsPromotion(config, &member) && near && !claimed(rows, &member) {
 			ready = append(ready, p.ID)
 		}

@@ -1,4 +1,4 @@
-// Package costly bounds what the commands that cost much may cost together while they are in the log and not applied.
+// Package costly bounds the total cost of expensive commands that are in the log and not applied yet.
 //
 // The members apply commands in the order of the log, and others' writes wait for one that compares, keeps or deletes much.
 // The cost of such a command is counted as kv.Account counts what is looked at. One that costs more than 64 KiB waits for its

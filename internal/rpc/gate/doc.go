@@ -1,5 +1,5 @@
-// Package gate is what every call passes: it admits it or not, counts it and, if the call asked for a leader, ends it when
-// there has been none for too long.
+// Package gate is the interceptor of every call: it admits or refuses the call, counts it and, if the call asked for a leader,
+// ends it when there has been none for too long.
 //
 // It knows of a method only its name and which members may serve it; what a call does is the service's.
 //

@@ -1,7 +1,7 @@
 // Package h2 is the server's side of HTTP/2 (RFC 9113), as far as gRPC needs it, for many connections with small calls.
 //
-// One goroutine reads each connection, takes all frames that are there, and hands them on. No goroutine owns the writing: one
-// that has answers appends them to what their connections write next, and then flushes each connection once. So a call costs
+// One goroutine reads each connection, takes all frames that are there, and hands them on. No goroutine is there to write: one
+// that has responses appends them to the buffers of their connections, and then flushes each connection once. So a call costs
 // one read and one write, or less if several are under way, and neither a goroutine nor a switch to one. There are no pushes,
 // no priorities and no trailers of requests. The package knows nothing of gRPC's messages: package rpc/front does.
 //

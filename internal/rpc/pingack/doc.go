@@ -4,7 +4,7 @@
 // answered (its bdpEstimator). To a client that has one small call after the other the server thus
 // writes twice for each call, and the second write wakes the client for nothing. Here such an answer waits: a tenth of a
 // second, or until so much was written that the client may learn something from it. Other pings, those of keep-alive first of
-// all, are answered at once: what answers means is in HTTP/2 (RFC 9113, section 6.7).
+// all, are answered at once, as HTTP/2 requires (RFC 9113, section 6.7).
 //
 // The package sees what a server writes as frames. It reads nothing, and knows nothing of calls.
 //

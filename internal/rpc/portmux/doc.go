@@ -3,7 +3,7 @@
 // It looks at the first bytes of a connection and hands it on. It does not encrypt, and bounds connections only until they
 // have said what they want; what both servers do with a connection is theirs.
 //
-// The main type is Mux. Credentials and ConnContext are for the servers behind it, Encrypted for HTTP handlers.
+// The main type is Mux. Package base/tlsconn tells the servers behind it how a connection is encrypted.
 //
 // Invariants:
 //  1. A connection is handed to exactly one server, or closed.

@@ -60,9 +60,9 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	p.loop.timer = timer{Life: life, fire: p.Wake}
 	p.log, p.applying = logWriter{Life: life, lanes: p.Lanes}, applying{Life: life, lanes: p.Lanes}
 	p.distances = distances{Life: life}
-	scrubber := upkeep.NewScrubber(&p.stores, upkeep.ScrubPace{Keys: 1 + life.Rng.IntN(200)})
+	compactor := upkeep.NewCompactor(&p.stores, upkeep.CompactionPace{Keys: 1 + life.Rng.IntN(200)})
 	reclaimer := upkeep.NewReclaimer(&p.stores, nil, reclaimPace, slog.New(slog.DiscardHandler))
-	p.cleaner = cleaner{Life: life, data: data, put: put, scrubber: scrubber, reclaimer: reclaimer}
+	p.cleaner = cleaner{Life: life, data: data, put: put, compactor: compactor, reclaimer: reclaimer}
 	p.Snapshots = newSnapshots(life, data, &p.stores, o.Carry)
 	p.Snapshots.put = put
 	p.applied = applied{Life: life, data: data, altered: o.Altered}
@@ -87,7 +87,7 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	err := p.Lanes.Start(node.Options{
 		Raft: o.Raft, FirstSession: data.Boots << 32, RetryTicks: 3 * o.Raft.ElectionTicks,
 		FastPath: o.FastPath, OfferFaults: o.Offers, CommitDelay: o.Delay,
-	}, data.Restored, lanes.Parts{Received: p.Snapshots.receiver, Leases: p.leases, Scrubber: scrubber})
+	}, data.Restored, lanes.Parts{Received: p.Snapshots.receiver, Leases: p.leases, Compactor: compactor})
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +131,8 @@ func (p *Process) Start() {
 	p.leases.Begin()
 }
 
-// BeginScrub starts the periodic deletion of compacted revisions.
-func (p *Process) BeginScrub() { p.cleaner.scrubLater() }
+// BeginCompaction starts the periodic deletion of compacted revisions.
+func (p *Process) BeginCompaction() { p.cleaner.compactLater() }
 
 // GainsByOffers reports whether the member, with the automatic setting, is so far from its leader and has so many other voters
 // that offers to all of them give it results sooner. Then it makes offers, unless it pauses.

@@ -12,14 +12,14 @@ import (
 	"github.com/quorate/quorate/internal/sim/dice"
 )
 
-const scrubPause = 200 * time.Millisecond
+const compactPause = 200 * time.Millisecond
 
 // cleaner makes the store durable, and removes from log and store what is not needed any more.
 type cleaner struct {
 	*Life
 	data      *datadir.Data
-	scrubber  *upkeep.Scrubber
-	scrubs    bool // there is more to delete
+	compactor *upkeep.Compactor
+	compacts  bool // there is more to delete
 	reclaimer *upkeep.Reclaimer
 	put       func(inputs ...raft.Input)
 }
@@ -47,17 +47,17 @@ func (u *cleaner) flushLater() { u.After(dice.Exponential(u.Rng, u.Pace.Flush), 
 // reclaimPace has bounds for stores as small as those of a simulated member.
 var reclaimPace = upkeep.ReclaimPace{Bytes: 64 << 10, LowBytes: 1 << 10, Retry: time.Second}
 
-// scrub deletes compacted revisions step by step, and returns the space of deleted keys to the disk.
-func (u *cleaner) scrub() {
-	u.scrubLater()
+// compact deletes compacted revisions step by step, and returns the space of deleted keys to the disk.
+func (u *cleaner) compact() {
+	u.compactLater()
 	u.reclaimer.Step(context.Background(), u.Clock())
-	if !u.scrubber.Due() && !u.scrubs {
+	if !u.compactor.Due() && !u.compacts {
 		return
 	}
-	done, err := u.scrubber.Step()
-	if u.scrubs = !done; err != nil {
+	done, err := u.compactor.Step()
+	if u.compacts = !done; err != nil {
 		u.Fail(err)
 	}
 }
 
-func (u *cleaner) scrubLater() { u.After(scrubPause, u.scrub) }
+func (u *cleaner) compactLater() { u.After(compactPause, u.compact) }

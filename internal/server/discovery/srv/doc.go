@@ -10,7 +10,7 @@
 // the server that was found.
 //
 // Invariants:
-//  1. Answers of DNS are not trusted: a name has 256 records at most, and a host that is none is an error.
+//  1. Answers of DNS are not trusted: a name has 256 records at most, and an invalid host name is an error.
 //  2. A list of servers is whole: if one of the two names cannot be asked, there is none. Members that saw different lists
 //     would found different clusters.
 //

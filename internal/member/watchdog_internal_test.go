@@ -1,11 +1,10 @@
-package watchdog_test
+package member
 
 import (
 	"testing"
 	"time"
 
 	"github.com/quorate/quorate/internal/base/env"
-	"github.com/quorate/quorate/internal/member/watchdog"
 )
 
 // handClock is moved by hand.
@@ -17,25 +16,25 @@ type handClock struct {
 func (c *handClock) Now() time.Time { return c.now }
 
 // Ensure that only a goroutine that is at one piece of work for too long is named, and that the next piece counts anew.
-func TestWatchdog_Stalled(t *testing.T) {
+func TestWatchdog_stalled(t *testing.T) {
 	clock := &handClock{now: time.Unix(1, 0)}
-	dog := watchdog.New(clock)
-	waiting, busy := dog.Watch("waiting"), dog.Watch("writing the log")
+	dog := newWatchdog(clock)
+	waiting, busy := dog.watch("waiting"), dog.watch("writing the log")
 	clock.now = clock.now.Add(time.Second)
-	waiting.Begin()
-	waiting.Idle()
-	busy.Begin()
+	waiting.begin()
+	waiting.idle()
+	busy.begin()
 	clock.now = clock.now.Add(time.Minute)
-	if err := dog.Stalled(time.Minute); err != nil {
+	if err := dog.stalled(time.Minute); err != nil {
 		t.Errorf("at the limit: %v", err)
 	}
 	clock.now = clock.now.Add(time.Second)
 	want := "member: writing the log has made no progress for 1m1s"
-	if err := dog.Stalled(time.Minute); err == nil || err.Error() != want {
+	if err := dog.stalled(time.Minute); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
-	busy.Begin()
-	if err := dog.Stalled(time.Minute); err != nil {
+	busy.begin()
+	if err := dog.stalled(time.Minute); err != nil {
 		t.Errorf("at its next work: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package authapi
+package rpc
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 )
 
 // RoleAdd adds a role that permits nothing yet.
-func (s *Service) RoleAdd(ctx context.Context, r *pb.AuthRoleAddRequest) (*pb.AuthRoleAddResponse, error) {
-	header, err := s.change(ctx, &auth.Change{Kind: auth.RoleAdd, Role: r.Name}, "role added", "role", r.Name)
+func (a *authService) RoleAdd(ctx context.Context, r *pb.AuthRoleAddRequest) (*pb.AuthRoleAddResponse, error) {
+	header, err := a.change(ctx, &auth.Change{Kind: auth.RoleAdd, Role: r.Name}, "role added", "role", r.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -19,8 +19,8 @@ func (s *Service) RoleAdd(ctx context.Context, r *pb.AuthRoleAddRequest) (*pb.Au
 }
 
 // RoleDelete deletes a role, and takes it from all users.
-func (s *Service) RoleDelete(ctx context.Context, r *pb.AuthRoleDeleteRequest) (*pb.AuthRoleDeleteResponse, error) {
-	header, err := s.change(ctx, &auth.Change{Kind: auth.RoleDelete, Role: r.Role}, "role deleted", "role", r.Role)
+func (a *authService) RoleDelete(ctx context.Context, r *pb.AuthRoleDeleteRequest) (*pb.AuthRoleDeleteResponse, error) {
+	header, err := a.change(ctx, &auth.Change{Kind: auth.RoleDelete, Role: r.Role}, "role deleted", "role", r.Role)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (s *Service) RoleDelete(ctx context.Context, r *pb.AuthRoleDeleteRequest) (
 }
 
 // RoleGrantPermission lets a role read or write a range.
-func (s *Service) RoleGrantPermission(
+func (a *authService) RoleGrantPermission(
 	ctx context.Context, r *pb.AuthRoleGrantPermissionRequest,
 ) (*pb.AuthRoleGrantPermissionResponse, error) {
 	if r.Perm == nil {
@@ -40,7 +40,7 @@ func (s *Service) RoleGrantPermission(
 	c := &auth.Change{Kind: auth.GrantPermission, Role: r.Name, Permission: auth.Permission{
 		Access: auth.Access(r.Perm.PermType), Key: r.Perm.Key, End: r.Perm.RangeEnd,
 	}}
-	header, err := s.change(ctx, c, "permission granted", "role", r.Name, "permission", r.Perm.PermType.String())
+	header, err := a.change(ctx, c, "permission granted", "role", r.Name, "permission", r.Perm.PermType.String())
 	if err != nil {
 		return nil, err
 	}
@@ -48,12 +48,12 @@ func (s *Service) RoleGrantPermission(
 }
 
 // RoleRevokePermission takes a range from a role.
-func (s *Service) RoleRevokePermission(
+func (a *authService) RoleRevokePermission(
 	ctx context.Context, r *pb.AuthRoleRevokePermissionRequest,
 ) (*pb.AuthRoleRevokePermissionResponse, error) {
 	c := &auth.Change{Kind: auth.RevokePermission, Role: r.Role,
 		Permission: auth.Permission{Key: r.Key, End: r.RangeEnd}}
-	header, err := s.change(ctx, c, "permission revoked", "role", r.Role)
+	header, err := a.change(ctx, c, "permission revoked", "role", r.Role)
 	if err != nil {
 		return nil, err
 	}
@@ -62,19 +62,19 @@ func (s *Service) RoleRevokePermission(
 
 // RoleGet shows the permissions of a role to root and to the users that have it. Of the role root it shows all keys, as in
 // etcd.
-func (s *Service) RoleGet(ctx context.Context, r *pb.AuthRoleGetRequest) (*pb.AuthRoleGetResponse, error) {
-	state, err := s.state(ctx)
+func (a *authService) RoleGet(ctx context.Context, r *pb.AuthRoleGetRequest) (*pb.AuthRoleGetResponse, error) {
+	state, err := a.state(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.rootOr(ctx, func(user string) bool { return state.HasRole(user, r.Role) }); err != nil {
+	if err := a.rootOr(ctx, func(user string) bool { return state.HasRole(user, r.Role) }); err != nil {
 		return nil, err
 	}
 	role, ok := state.Role(r.Role)
 	if !ok {
 		return nil, auth.ErrRoleNotFound
 	}
-	response := &pb.AuthRoleGetResponse{Header: s.options.Header(0), Perm: role.Message().KeyPermission}
+	response := &pb.AuthRoleGetResponse{Header: a.headerNow().Message(), Perm: role.Message().KeyPermission}
 	if r.Role == auth.RootRole {
 		response.Perm = []*authpb.Permission{{PermType: authpb.READWRITE, RangeEnd: []byte{0}}}
 	}
@@ -82,13 +82,13 @@ func (s *Service) RoleGet(ctx context.Context, r *pb.AuthRoleGetRequest) (*pb.Au
 }
 
 // RoleList lists all roles.
-func (s *Service) RoleList(ctx context.Context, _ *pb.AuthRoleListRequest) (*pb.AuthRoleListResponse, error) {
-	state, err := s.state(ctx)
+func (a *authService) RoleList(ctx context.Context, _ *pb.AuthRoleListRequest) (*pb.AuthRoleListResponse, error) {
+	state, err := a.state(ctx)
 	if err == nil {
-		err = s.options.Control.Root(ctx)
+		err = a.access.Root(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &pb.AuthRoleListResponse{Header: s.options.Header(0), Roles: state.Roles()}, nil
+	return &pb.AuthRoleListResponse{Header: a.headerNow().Message(), Roles: state.Roles()}, nil
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// Ensure that a new scrubber looks for work once, and then only when the compact revision has moved up.
-func TestScrubber_Consider(t *testing.T) {
-	s := NewScrubber(nil, ScrubPace{})
+// Ensure that a new compactor looks for work once, and then only when the compact revision has moved up.
+func TestCompactor_Consider(t *testing.T) {
+	s := NewCompactor(nil, CompactionPace{})
 	woken := func() bool {
 		select {
 		case <-s.signal:

@@ -1,4 +1,4 @@
-package authapi
+package rpc
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 )
 
 // UserAdd adds a user.
-func (s *Service) UserAdd(ctx context.Context, r *pb.AuthUserAddRequest) (*pb.AuthUserAddResponse, error) {
-	if err := s.options.Control.Root(ctx); err != nil { // before a processor is busy with the password
+func (a *authService) UserAdd(ctx context.Context, r *pb.AuthUserAddRequest) (*pb.AuthUserAddResponse, error) {
+	if err := a.access.Root(ctx); err != nil { // before a processor is busy with the password
 		return nil, err
 	}
 	if r.Name == "" {
@@ -18,13 +18,13 @@ func (s *Service) UserAdd(ctx context.Context, r *pb.AuthUserAddRequest) (*pb.Au
 	}
 	c := &auth.Change{Kind: auth.UserAdd, User: r.Name, NoPassword: r.Options.GetNoPassword()}
 	if !c.NoPassword {
-		hash, err := s.options.Login.Hash(ctx, r.Password)
+		hash, err := a.options.Login.Hash(ctx, r.Password)
 		if err != nil {
 			return nil, err
 		}
 		c.Hash = hash
 	}
-	header, err := s.change(ctx, c, "user added", "user", r.Name)
+	header, err := a.change(ctx, c, "user added", "user", r.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -32,8 +32,8 @@ func (s *Service) UserAdd(ctx context.Context, r *pb.AuthUserAddRequest) (*pb.Au
 }
 
 // UserDelete deletes a user.
-func (s *Service) UserDelete(ctx context.Context, r *pb.AuthUserDeleteRequest) (*pb.AuthUserDeleteResponse, error) {
-	header, err := s.change(ctx, &auth.Change{Kind: auth.UserDelete, User: r.Name}, "user deleted", "user", r.Name)
+func (a *authService) UserDelete(ctx context.Context, r *pb.AuthUserDeleteRequest) (*pb.AuthUserDeleteResponse, error) {
+	header, err := a.change(ctx, &auth.Change{Kind: auth.UserDelete, User: r.Name}, "user deleted", "user", r.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -41,21 +41,21 @@ func (s *Service) UserDelete(ctx context.Context, r *pb.AuthUserDeleteRequest) (
 }
 
 // UserChangePassword gives a user another password. An empty one, as in etcd, leaves the user without any.
-func (s *Service) UserChangePassword(
+func (a *authService) UserChangePassword(
 	ctx context.Context, r *pb.AuthUserChangePasswordRequest,
 ) (*pb.AuthUserChangePasswordResponse, error) {
-	if err := s.options.Control.Root(ctx); err != nil {
+	if err := a.access.Root(ctx); err != nil {
 		return nil, err
 	}
 	c := &auth.Change{Kind: auth.UserPassword, User: r.Name}
 	if r.Password != "" {
-		hash, err := s.options.Login.Hash(ctx, r.Password)
+		hash, err := a.options.Login.Hash(ctx, r.Password)
 		if err != nil {
 			return nil, err
 		}
 		c.Hash = hash
 	}
-	header, err := s.change(ctx, c, "password changed", "user", r.Name)
+	header, err := a.change(ctx, c, "password changed", "user", r.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -63,11 +63,11 @@ func (s *Service) UserChangePassword(
 }
 
 // UserGrantRole gives a user a role.
-func (s *Service) UserGrantRole(
+func (a *authService) UserGrantRole(
 	ctx context.Context, r *pb.AuthUserGrantRoleRequest,
 ) (*pb.AuthUserGrantRoleResponse, error) {
 	c := &auth.Change{Kind: auth.UserGrantRole, User: r.User, Role: r.Role}
-	header, err := s.change(ctx, c, "role granted", "user", r.User, "role", r.Role)
+	header, err := a.change(ctx, c, "role granted", "user", r.User, "role", r.Role)
 	if err != nil {
 		return nil, err
 	}
@@ -75,11 +75,11 @@ func (s *Service) UserGrantRole(
 }
 
 // UserRevokeRole takes a role from a user.
-func (s *Service) UserRevokeRole(
+func (a *authService) UserRevokeRole(
 	ctx context.Context, r *pb.AuthUserRevokeRoleRequest,
 ) (*pb.AuthUserRevokeRoleResponse, error) {
 	c := &auth.Change{Kind: auth.UserRevokeRole, User: r.Name, Role: r.Role}
-	header, err := s.change(ctx, c, "role revoked", "user", r.Name, "role", r.Role)
+	header, err := a.change(ctx, c, "role revoked", "user", r.Name, "role", r.Role)
 	if err != nil {
 		return nil, err
 	}
@@ -87,44 +87,44 @@ func (s *Service) UserRevokeRole(
 }
 
 // UserGet shows the roles of a user to root and to the user.
-func (s *Service) UserGet(ctx context.Context, r *pb.AuthUserGetRequest) (*pb.AuthUserGetResponse, error) {
-	state, err := s.state(ctx)
+func (a *authService) UserGet(ctx context.Context, r *pb.AuthUserGetRequest) (*pb.AuthUserGetResponse, error) {
+	state, err := a.state(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.rootOr(ctx, func(user string) bool { return user == r.Name }); err != nil {
+	if err := a.rootOr(ctx, func(user string) bool { return user == r.Name }); err != nil {
 		return nil, err
 	}
 	user, ok := state.User(r.Name)
 	if !ok {
 		return nil, auth.ErrUserNotFound
 	}
-	return &pb.AuthUserGetResponse{Header: s.options.Header(0), Roles: user.Roles}, nil
+	return &pb.AuthUserGetResponse{Header: a.headerNow().Message(), Roles: user.Roles}, nil
 }
 
 // UserList lists all users.
-func (s *Service) UserList(ctx context.Context, _ *pb.AuthUserListRequest) (*pb.AuthUserListResponse, error) {
-	state, err := s.state(ctx)
+func (a *authService) UserList(ctx context.Context, _ *pb.AuthUserListRequest) (*pb.AuthUserListResponse, error) {
+	state, err := a.state(ctx)
 	if err == nil {
-		err = s.options.Control.Root(ctx)
+		err = a.access.Root(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &pb.AuthUserListResponse{Header: s.options.Header(0), Users: state.Users()}, nil
+	return &pb.AuthUserListResponse{Header: a.headerNow().Message(), Users: state.Users()}, nil
 }
 
 // rootOr permits a call to root, and to a user that may is true of.
-func (s *Service) rootOr(ctx context.Context, may func(user string) bool) error {
-	refused := s.options.Control.Root(ctx)
+func (a *authService) rootOr(ctx context.Context, may func(user string) bool) error {
+	refused := a.access.Root(ctx)
 	if refused == nil {
 		return nil
 	}
-	by, err := s.options.Control.Caller(ctx)
+	by, err := a.access.Caller(ctx)
 	if err != nil {
 		return err
 	}
-	check := s.options.Control.State().Check(by)
+	check := a.access.State().Check(by)
 	if check.User() == nil && by.User != "" && may(by.User) {
 		return nil
 	}

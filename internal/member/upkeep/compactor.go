@@ -9,17 +9,17 @@ import (
 	"github.com/quorate/quorate/internal/member/datadir"
 )
 
-// ScrubPace bounds the rate at which history below the compact revision is deleted.
-type ScrubPace struct {
+// CompactionPace bounds the rate at which history below the compact revision is deleted.
+type CompactionPace struct {
 	Keys  int           // in one step
 	Pause time.Duration // between two steps
 }
 
-// Scrubber deletes in the background, in small steps, the versions that a compaction made invisible, and counts keys, so that
+// Compactor deletes in the background, in small steps, the versions that a compaction made invisible, and counts keys, so that
 // reads need not.
-type Scrubber struct {
+type Compactor struct {
 	stores *datadir.Stores
-	pace   ScrubPace
+	pace   CompactionPace
 	signal chan struct{}
 	idle   bool // the last step found nothing to do; of the goroutine that makes steps
 
@@ -27,49 +27,50 @@ type Scrubber struct {
 	wanted kv.Revision // the compact revision when last looked at; -1: there never was one, and 0 is one
 }
 
-// NewScrubber returns a Scrubber that goes on with what a restart interrupted.
-func NewScrubber(stores *datadir.Stores, pace ScrubPace) *Scrubber {
-	s := &Scrubber{stores: stores, pace: pace, signal: make(chan struct{}, 1), wanted: -1}
-	s.Wake()
-	return s
+// NewCompactor returns a Compactor that goes on with what a restart interrupted.
+func NewCompactor(stores *datadir.Stores, pace CompactionPace) *Compactor {
+	c := &Compactor{stores: stores, pace: pace, signal: make(chan struct{}, 1), wanted: -1}
+	c.Wake()
+	return c
 }
 
-// Consider wakes the scrubber if the compact revision has moved, or if there are keys to count. It is called after every batch.
-func (s *Scrubber) Consider(compacted kv.Revision, uncounted bool) {
-	s.mu.Lock()
-	moved := compacted > s.wanted
-	s.wanted = max(s.wanted, compacted)
-	s.mu.Unlock()
+// Consider wakes the compactor if the compact revision has moved, or if there are keys to count. It is called after every
+// batch.
+func (c *Compactor) Consider(compacted kv.Revision, uncounted bool) {
+	c.mu.Lock()
+	moved := compacted > c.wanted
+	c.wanted = max(c.wanted, compacted)
+	c.mu.Unlock()
 	if moved || uncounted {
-		s.Wake()
+		c.Wake()
 	}
 }
 
-// Wake makes the scrubber look for work.
-func (s *Scrubber) Wake() {
+// Wake makes the compactor look for work.
+func (c *Compactor) Wake() {
 	select {
-	case s.signal <- struct{}{}:
+	case c.signal <- struct{}{}:
 	default:
 	}
 }
 
 // Run works until ctx ends.
-func (s *Scrubber) Run(ctx context.Context) error {
+func (c *Compactor) Run(ctx context.Context) error {
 	for {
 		select {
-		case <-s.signal:
+		case <-c.signal:
 		case <-ctx.Done():
 			return nil
 		}
 		begun := time.Now()
 		for {
 			stepped := time.Now()
-			deleted, err := s.delete()
+			deleted, err := c.delete()
 			if err != nil {
 				return err
 			}
-			s.time(stepped, begun, deleted)
-			counted, err := s.count()
+			c.time(stepped, begun, deleted)
+			counted, err := c.count()
 			if err != nil {
 				return err
 			}
@@ -77,7 +78,7 @@ func (s *Scrubber) Run(ctx context.Context) error {
 				break
 			}
 			select {
-			case <-time.After(s.pace.Pause):
+			case <-time.After(c.pace.Pause):
 			case <-ctx.Done():
 				return nil
 			}
@@ -85,10 +86,10 @@ func (s *Scrubber) Run(ctx context.Context) error {
 	}
 }
 
-// Due reports whether a caller woke the scrubber since the last call.
-func (s *Scrubber) Due() bool {
+// Due reports whether a caller woke the compactor since the last call.
+func (c *Compactor) Due() bool {
 	select {
-	case <-s.signal:
+	case <-c.signal:
 		return true
 	default:
 		return false
@@ -96,40 +97,40 @@ func (s *Scrubber) Due() bool {
 }
 
 // Step does the next of what there is to do, and reports whether that was all.
-func (s *Scrubber) Step() (done bool, err error) {
-	deleted, err := s.delete()
+func (c *Compactor) Step() (done bool, err error) {
+	deleted, err := c.delete()
 	if err != nil {
 		return false, err
 	}
-	counted, err := s.count()
+	counted, err := c.count()
 	return deleted && counted, err
 }
 
 // count counts the next keys, and reports whether all are counted.
-func (s *Scrubber) count() (done bool, err error) {
-	machine, release := s.stores.Machine()
+func (c *Compactor) count() (done bool, err error) {
+	machine, release := c.stores.Machine()
 	defer release()
 	return machine.Store().CountStep()
 }
 
 // delete deletes the next of what is to be deleted, and reports whether that was all.
-func (s *Scrubber) delete() (done bool, err error) {
-	machine, release := s.stores.Machine()
+func (c *Compactor) delete() (done bool, err error) {
+	machine, release := c.stores.Machine()
 	defer release()
 	store, did := machine.Store(), &machine.Counts().Compaction
 	before := store.CompactedVersions()
-	s.idle = store.CompactedTo() >= store.CompactRevision()
-	done, err = store.CompactStep(s.pace.Keys)
+	c.idle = store.CompactedTo() >= store.CompactRevision()
+	done, err = store.CompactStep(c.pace.Keys)
 	did.Keys.Add(uint64(max(store.CompactedVersions()-before, 0)))
 	return done, err
 }
 
 // time takes note of how long a step took, and, with the last one, the whole compaction.
-func (s *Scrubber) time(stepped, begun time.Time, done bool) {
-	if s.idle {
+func (c *Compactor) time(stepped, begun time.Time, done bool) {
+	if c.idle {
 		return
 	}
-	did := &s.stores.Latest().Counts().Compaction
+	did := &c.stores.Latest().Counts().Compaction
 	now := time.Now()
 	did.Steps.Observe(milliseconds(now.Sub(stepped)))
 	if done {

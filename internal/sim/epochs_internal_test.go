@@ -1,4 +1,4 @@
-package epochs_test
+package sim
 
 import (
 	"testing"
@@ -6,17 +6,16 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/identity"
-	"github.com/quorate/quorate/internal/sim/epochs"
 )
 
 // Ensure that the checkers' view of a superseded member does not depend on the rule under test: a member that has met a newer
 // epoch without a quorum counts as one that knows it, until it is in contact with a leader of its own epoch.
-func TestWatch_Knew(t *testing.T) {
+func TestEpochWatch_Knew(t *testing.T) {
 	claim := func(number uint64) identity.Claim {
 		return identity.Claim{Cluster: 1, Member: 2, Epoch: consensus.Epoch{Number: number}, Life: consensus.Life{Boots: 1}}
 	}
 	for _, rules := range []identity.Rules{{}, {ServeSuperseded: true}} {
-		w := epochs.New(claim(1), rules, time.Second)
+		w := newEpochWatch(claim(1), rules, time.Second)
 		w.Led(time.Second)
 		w.Meet(claim(2), identity.Dialled, 2*time.Second)
 		if w.Knew(time.Minute) {
