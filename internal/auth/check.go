@@ -38,18 +38,20 @@ type Check struct {
 // Check begins the checks of a request.
 func (s *State) Check(by Credentials) Check {
 	c := Check{state: s}
-	switch {
-	case !s.enabled || by.Member:
-	case by.User == "" || by.Revision == 0:
+	if !s.enabled || by.Member {
+		return c
+	}
+	if by.User == "" || by.Revision == 0 {
 		c.err = ErrUserEmpty
-	case s.users[by.User] == nil:
+		return c
+	}
+	switch c.user = s.users[by.User]; {
+	case c.user == nil:
 		c.err = ErrPermissionDenied
+	case by.Revision < c.user.Since:
+		c.root, c.err = c.user.has(RootRole), ErrOldRevision
 	default:
-		c.user = s.users[by.User]
 		c.root = c.user.has(RootRole)
-		if by.Revision < c.user.Since {
-			c.err = ErrOldRevision
-		}
 	}
 	return c
 }

@@ -30,11 +30,15 @@ func BenchmarkUsers(b *testing.B) {
 		b.Run(fmt.Sprintf("%s/clients%d", row.method, row.clients), func(b *testing.B) {
 			var loads [2]*load // users off, users on
 			for i, user := range []string{"", "alice"} {
+				var store *seldomFlushed
 				m := startMemberOn(b, 100*time.Millisecond, func(dir string) (engine.Engine, error) {
-					return engine.OpenMem(engine.MemOptions{FS: files.Disk, Dir: dir})
+					mem, err := engine.OpenMem(engine.MemOptions{FS: files.Disk, Dir: dir})
+					store = &seldomFlushed{Mem: mem}
+					return store, err
 				})
 				publish(b, m)
 				fillForCalls(b, m)
+				store.fill()
 				s := serve(b, m, func(o *rpcOptions) { o.Clients = m.Clients() })
 				if user != "" {
 					enable(b, s)
