@@ -15,6 +15,9 @@ import (
 
 // The keys of leases lie on disk: neither attaching them nor a restart needs memory for them.
 func TestMachine_leasedKeysLieOnDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine with much memory: the race detector, which runs with -short, finds nothing")
+	}
 	const lease, keys, keyLen = 7, 1_000, 16 << 10
 	eng, err := engine.Open(engine.Options{Dir: t.TempDir(), CacheBytes: 1 << 20, MemTableBytes: 4 << 20})
 	if err != nil {
