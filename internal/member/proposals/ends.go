@@ -87,14 +87,14 @@ func (t *Table) Refuse(refusals []consensus.Refusal) {
 		p := t.find(r.ID)
 		switch {
 		case p == nil:
-		case r.Reason == consensus.ReasonNoLeader:
-			p.queue.postpone(p) // it did not enter the log
+		case r.Reason == consensus.ReasonNoLeader, r.Reason == consensus.ReasonBusy && !p.repeats():
+			p.queue.postpone(p) // it did not enter the log, and Resend repeats no change of the configuration
 		case r.Reason == consensus.ReasonStaleConfig && p.repeats():
 			// The core binds what it sends from now on to the configuration that the leader named.
 			if p.queue.enqueue(p) && p.queue == &t.own {
 				t.stale.Add(1)
 			}
-		case r.Reason == consensus.ReasonBusy || p.repeats(): // it goes out again with Resend
+		case p.repeats(): // it goes out again with Resend
 		default:
 			t.end(p, kv.Result{}, RouteLeader, &membership.RefusedError{Reason: r.Reason, Config: r.Config})
 		}

@@ -137,6 +137,8 @@ func TestTable_Refuse(t *testing.T) {
 		{name: "no leader for a change: it did not enter the log, goes out again", reason: consensus.ReasonNoLeader,
 			change: true, again: true},
 		{name: "busy: stays, another copy may be in the log", reason: consensus.ReasonBusy},
+		{name: "busy for a change: it did not enter the log, goes out again", reason: consensus.ReasonBusy, change: true,
+			again: true},
 		{name: "refused change: the caller is told why", reason: consensus.ReasonMemberExists, change: true,
 			want: &membership.RefusedError{Reason: consensus.ReasonMemberExists}},
 	} {
