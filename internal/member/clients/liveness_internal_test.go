@@ -8,24 +8,13 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/storage/engine"
-	"github.com/quorate/quorate/internal/storage/files"
+	"github.com/quorate/quorate/internal/kv/apply/applytest"
 )
 
 // machineWithSession is a state machine in which one session is open.
 func machineWithSession(t *testing.T, session consensus.SessionID) *apply.Machine {
 	t.Helper()
-	store, err := engine.OpenMem(engine.MemOptions{FS: files.Disk, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := apply.Bootstrap(store, 1, consensus.Config{}); err != nil {
-		t.Fatal(err)
-	}
-	m, err := apply.Open(store, apply.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := applytest.Open(t, 1, consensus.Config{})
 	open := kv.Command{SessionOpen: &kv.SessionOpenOp{Member: uint64(session.Member), Number: session.Number}}
 	results, err := m.Apply([]consensus.Entry{{Index: 1, Term: 1, Kind: consensus.EntryCommand,
 		Proposal: consensus.ProposalID{Session: session}, Payload: open.Append(nil)}})

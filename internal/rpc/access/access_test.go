@@ -21,26 +21,15 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/apply/applytest"
 	"github.com/quorate/quorate/internal/rpc/access"
 	"github.com/quorate/quorate/internal/rpc/incoming"
-	"github.com/quorate/quorate/internal/storage/engine"
-	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // machine is a state machine with the user root, and authentication enabled.
 func machine(t *testing.T) *apply.Machine {
 	t.Helper()
-	store, err := engine.OpenMem(engine.MemOptions{FS: files.Disk, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := apply.Bootstrap(store, 1, consensus.Config{}); err != nil {
-		t.Fatal(err)
-	}
-	m, err := apply.Open(store, apply.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := applytest.Open(t, 1, consensus.Config{})
 	for i, change := range []auth.Change{
 		{Kind: auth.UserAdd, User: "root", Hash: []byte("h")},
 		{Kind: auth.UserGrantRole, User: "root", Role: "root"},

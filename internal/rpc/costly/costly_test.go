@@ -19,9 +19,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/apply/applytest"
 	"github.com/quorate/quorate/internal/rpc/costly"
-	"github.com/quorate/quorate/internal/storage/engine"
-	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 const valueLen = 10_000
@@ -29,17 +28,7 @@ const valueLen = 10_000
 // machine has keys k0000 and so on with values of valueLen, and lease 7 on which they hang.
 func machine(t *testing.T, keys int) *apply.Machine {
 	t.Helper()
-	eng, err := engine.OpenMem(engine.MemOptions{FS: filestest.NewMem(), Dir: "store"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := apply.Bootstrap(eng, 1, consensus.Config{}); err != nil {
-		t.Fatal(err)
-	}
-	m, err := apply.Open(eng, apply.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := applytest.Open(t, 1, consensus.Config{})
 	commands := []kv.Command{{LeaseGrant: &kv.LeaseGrantOp{ID: 7, TTLSeconds: 60}}, {LeaseGrant: &kv.LeaseGrantOp{ID: 8, TTLSeconds: 60}}}
 	for i := range keys {
 		commands = append(commands, kv.Command{

@@ -17,9 +17,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/apply/applytest"
 	"github.com/quorate/quorate/internal/membership"
-	"github.com/quorate/quorate/internal/storage/engine"
-	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // fakeCluster is a member and the leader that it asks, in a bubble of time. Its view counts the questions.
@@ -60,18 +59,7 @@ func threeMembers() []membership.MemberView {
 // newMachine makes a state machine outside of any bubble: its store has goroutines that outlive a test's.
 func newMachine(t *testing.T) *apply.Machine {
 	t.Helper()
-	store, err := engine.OpenMem(engine.MemOptions{FS: files.Disk, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := apply.Bootstrap(store, 0xc1, threeVoters()); err != nil {
-		t.Fatal(err)
-	}
-	machine, err := apply.Open(store, apply.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return machine
+	return applytest.Open(t, 0xc1, threeVoters())
 }
 
 func newFakeCluster(machine *apply.Machine) *fakeCluster {

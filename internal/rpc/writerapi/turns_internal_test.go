@@ -15,13 +15,12 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/apply/applytest"
 	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/member/clients"
 	"github.com/quorate/quorate/internal/member/proposals"
 	"github.com/quorate/quorate/internal/nativeclient"
 	"github.com/quorate/quorate/internal/rpc/wire"
-	"github.com/quorate/quorate/internal/storage/engine"
-	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // fullMember has a state machine, and gives turns.
@@ -76,18 +75,7 @@ func (m *fullMember) Admit(context.Context, *quoratepb.Proposal) (*kv.Command, e
 
 func openMachine(t *testing.T) *apply.Machine {
 	t.Helper()
-	store, err := engine.OpenMem(engine.MemOptions{FS: files.Disk, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := apply.Bootstrap(store, 1, consensus.Config{}); err != nil {
-		t.Fatal(err)
-	}
-	m, err := apply.Open(store, apply.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return applytest.Open(t, 1, consensus.Config{})
 }
 
 type noNetwork struct {

@@ -5,8 +5,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/storage/engine"
-	"github.com/quorate/quorate/internal/storage/files"
+	"github.com/quorate/quorate/internal/kv/apply/applytest"
 )
 
 // Ensure that sessions of which much is kept get no more once all of them together are full, and others still do.
@@ -30,16 +29,5 @@ func TestStreams_roomForResult(t *testing.T) {
 
 func openMachine(t *testing.T) *apply.Machine {
 	t.Helper()
-	store, err := engine.OpenMem(engine.MemOptions{FS: files.Disk, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := apply.Bootstrap(store, 1, consensus.Config{}); err != nil {
-		t.Fatal(err)
-	}
-	m, err := apply.Open(store, apply.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return applytest.Open(t, 1, consensus.Config{})
 }
