@@ -23,6 +23,9 @@ func collectCounts(e *metrics.Emitter, c *counts.Counts) {
 		float64(c.LeasesRenewed.Load()))
 	e.Counter("etcd_debugging_server_lease_expired_total", "Leases that this member ended as the leader.",
 		float64(c.LeasesExpired.Load()))
+	e.Counter("quorate_leases_stood_seconds_total",
+		"For how long no lease could end at this member as the leader, because renewals could not be served.",
+		float64(c.LeasesStoodMillis.Load())/1e3)
 	e.Distribution("etcd_debugging_lease_ttl_total", "Times to live of the leases granted, in seconds.", c.GrantedTTLs)
 	for _, op := range counts.Ops() {
 		for _, success := range [...]bool{false, true} {

@@ -122,7 +122,7 @@ func TestHost_builds(t *testing.T) {
 			if got := h.proc.Data.Machine.ActiveLevel(); got != want {
 				t.Errorf("%s, %+v: level %d is active at member %d, want %d", nemesis, levels, got, h.slot, want)
 			}
-			if log := h.proc.Data.WAL.Stats(); log.Packed == 0 && log.Appends > 20 { // some worlds hardly write
+			if log := h.proc.Data.WAL.Stats(); log.Packed == 0 && log.Appends > 20 { // seed 1 hardly writes
 				t.Errorf("%s, %+v: none of %d records of member %d is packed", nemesis, levels, log.Appends, h.slot)
 			}
 		}

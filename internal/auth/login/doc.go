@@ -11,7 +11,8 @@
 //  2. Few hashes are computed at a time, at most maxWaiting wait, and more are refused. Logins have a line of their own, of
 //     which one host gets a quarter: neither do they hold up changes of passwords, nor one host the logins of another.
 //  3. A simple token is good as long as authentication was not enabled anew, its user is there with the same password, and it
-//     was issued, or last used at this member, no longer ago than its TTL. Uses that are forgotten only shorten this.
+//     was issued, or last used at this member, no longer ago than its TTL. Uses that are forgotten only shorten this, and so
+//     do those within a hundredth of the TTL after one that is remembered.
 //  4. A JWT is good if it is signed by the configured method and key, names a user and a revision, and is not expired. One
 //     without expiry is refused.
 //  5. While authentication is enabled, a token gives an error or names one user. No token leaves a call without a user, or

@@ -162,21 +162,24 @@ func (l *Lessor) TimeToLive(id kv.LeaseID, now time.Time) (Info, error) {
 		return Info{}, kv.ErrLeaseNotFound
 	}
 	l.begin(le, now)
-	return l.info(le, now), nil
+	info := l.info(le, now)
+	info.Remaining = max(info.Remaining, 0)
+	return info, nil
 }
 
 func (le *lease) ttl() time.Duration { return time.Duration(le.seconds()) * time.Second }
 
 func (le *lease) seconds() int64 { return max(le.ttlSeconds, 0) }
 
+// info is what there is to say of a lease; what remains of one that is past its deadline is negative.
 func (l *Lessor) info(le *lease, now time.Time) Info {
 	info := Info{ID: le.id, TTLSeconds: le.ttlSeconds, Remaining: le.ttl()}
 	switch {
 	case !l.primary:
 	case le.epoch == l.epoch:
-		info.Remaining = max(le.deadline.Sub(now), 0)
+		info.Remaining = le.deadline.Sub(now)
 	case le.granted != l.epoch:
-		info.Remaining = max(l.restart.Add(le.ttl()).Sub(now), 0)
+		info.Remaining = l.restart.Add(le.ttl()).Sub(now)
 	}
 	return info
 }
@@ -203,5 +206,8 @@ func (l *Lessor) Leases(now time.Time) []Info {
 	slices.SortFunc(list, func(a, b Info) int {
 		return cmp.Or(cmp.Compare(a.Remaining, b.Remaining), cmp.Compare(a.ID, b.ID))
 	})
+	for i := range list {
+		list[i].Remaining = max(list[i].Remaining, 0)
+	}
 	return list
 }

@@ -10,8 +10,8 @@
 //  3. A renewal needs no log entry: a quorum confirms that this member leads, and only the leader expires leases.
 //     The question begins after the last renewal of its batch came.
 //  4. A member that is marked corrupt revokes nothing: its leases may be wrong.
-//  5. No lease ends because renewals could not be served. Before leases end the leader makes the read that a renewal
-//     makes. While that has no answer, for the most part because the store hangs, the clock of leases stands still.
+//  5. No lease ends because renewals could not be served. Leases end only after a read that a renewal needs, too, was
+//     answered. While none is, for the most part because the store hangs, the clock of leases stands still.
 //
 // Lead and Continue belong to the goroutine that applies, so that the loop never waits for a store that is being
 // replaced. Everything else may be called concurrently. The scanner, which finds expired leases and revokes them, is a

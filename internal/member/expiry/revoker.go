@@ -105,6 +105,7 @@ func (r *Revoker) Renew(ids []kv.LeaseID) ([]lease.Renewal, error) {
 	if !r.options.Leads() {
 		return nil, ErrNotLeader
 	}
+	r.clock.serves(r.options.Clock.Now())
 	machine, release := r.options.Stores.Machine()
 	defer release()
 	renewals, err := machine.Leases().RenewAll(ids, r.clock.now())

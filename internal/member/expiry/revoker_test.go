@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,6 +29,11 @@ type leader struct {
 	t              *testing.T
 	leads, corrupt bool
 	hangs          time.Duration // for so long its store answers no read
+	failed         error         // of reads
+	reads          int
+	readsBefore    []int         // how many reads there were before each revocation
+	jumps          time.Duration // by how much the clock jumps after 250 revocations
+	jumped         atomic.Int64
 	mu             sync.Mutex
 	revoked        []kv.LeaseRevokeOp
 	begun          []time.Time   // when each was proposed
@@ -54,6 +60,9 @@ func (l *leader) apply(t *testing.T, commands ...kv.Command) {
 func (l *leader) propose(t *testing.T, command *kv.Command) {
 	l.mu.Lock()
 	l.revoked, l.begun = append(l.revoked, *command.LeaseRevoke), append(l.begun, time.Now())
+	if l.readsBefore = append(l.readsBefore, l.reads); len(l.revoked) == 250 {
+		l.jumped.Store(int64(l.jumps))
+	}
 	l.waiting++
 	l.most = max(l.most, l.waiting)
 	l.mu.Unlock()
@@ -73,12 +82,20 @@ func newLeader(t *testing.T) (l *leader, data *datadir.Data) {
 	l = &leader{t: t, machine: data.Machine}
 	l.apply(t, kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: 7, TTLSeconds: 10}})
 	l.Revoker = expiry.New(expiry.Options{
-		Stores: &stores, Clock: env.WallClock{}, Extend: time.Second, Logger: slog.New(slog.DiscardHandler),
+		Stores: &stores, Clock: l, Extend: time.Second, Logger: slog.New(slog.DiscardHandler),
 		Leads:    func() bool { return l.leads },
 		Corrupt:  func() bool { return l.corrupt },
 		Requests: l,
 	})
 	return l, data
+}
+
+// Now implements env.Clock.
+func (l *leader) Now() time.Time { return time.Now().Add(time.Duration(l.jumped.Load())) }
+
+// AfterFunc implements env.Clock.
+func (l *leader) AfterFunc(d time.Duration, f func()) env.Timer {
+	return env.WallClock{}.AfterFunc(d, f)
 }
 
 // Propose implements expiry.Requests.
@@ -92,10 +109,11 @@ func (l *leader) Propose(command *kv.Command, done proposals.Completion) (abando
 
 // Read implements expiry.Requests.
 func (l *leader) Read(done proposals.Completion) (abandon func() bool, err error) {
-	hangs := l.hangs
+	hangs, failed := l.hangs, l.failed
+	l.reads++
 	go func() {
 		<-time.After(hangs)
-		done.Complete(kv.Result{}, nil)
+		done.Complete(kv.Result{}, failed)
 	}()
 	return nil, nil
 }
@@ -220,8 +238,77 @@ func TestRevoker_Run_hungStore(t *testing.T) {
 		if err := l.Run(ctx); err != nil || len(l.begun) != 1 {
 			t.Fatalf("%d revocations, %v", len(l.begun), err)
 		}
-		if ended := l.begun[0].Sub(begun); ended < 40*time.Second || ended > 41500*time.Millisecond {
+		if ended := l.begun[0].Sub(begun); ended < 41*time.Second || ended > 42*time.Second {
 			t.Errorf("the lease of 10 s ended %v after the begin of a term, 30 s of which nothing was applied", ended)
+		}
+	})
+}
+
+// Ensure that a lease which would have ended in the second that its clock runs ahead is renewed when the store goes on, by a
+// renewal that waited, and by one whose batch came only then.
+func TestRevoker_Renew_aheadOfHungStore(t *testing.T) {
+	for _, later := range []time.Duration{0, 300 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			l, data := newLeader(t)
+			l.leads = true
+			l.Lead(data.Machine, true, 5) // it ends after 11 s
+			time.AfterFunc(10200*time.Millisecond, func() { l.hangs = 30 * time.Second })
+			time.AfterFunc(10700*time.Millisecond, func() { l.hangs = 0 })
+			ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
+			defer cancel()
+			time.AfterFunc(40400*time.Millisecond+later, func() {
+				if renewed, err := l.Renew([]kv.LeaseID{7}); err != nil || renewed[0].Err != nil {
+					t.Errorf("%v later: renewed %v, %v", later, renewed, err)
+				}
+			})
+			if err := l.Run(ctx); err != nil || len(l.revoked) != 0 {
+				t.Errorf("%v later: %v ended, %v", later, l.revoked, err)
+			}
+		})
+	}
+}
+
+// Ensure that no lease ends while reads fail, that this is counted, and that they end when reads work again.
+func TestRevoker_Run_failedReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, data := newLeader(t)
+		l.leads, l.hangs, l.failed = true, 7*time.Second, errors.New("no leader")
+		l.Lead(data.Machine, true, 5)
+		failing, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		if err := l.Run(failing); err != nil || len(l.revoked) != 0 {
+			t.Errorf("%v ended while reads failed, %v", l.revoked, err)
+		}
+		if stood := data.Machine.Counts().LeasesStoodMillis.Load(); stood < 50_000 || stood > 60_000 {
+			t.Errorf("the clock stood still for %d ms of a minute", stood)
+		}
+		synctest.Wait()
+		l.hangs, l.failed = 0, nil
+		working, stop := context.WithTimeout(t.Context(), 30*time.Second)
+		defer stop()
+		if err := l.Run(working); err != nil || len(l.revoked) != 1 {
+			t.Errorf("%v ended, %v", l.revoked, err)
+		}
+	})
+}
+
+// Ensure that a process that stood still between two parts of what ends asks whether renewals can be served before it goes on.
+func TestRevoker_Run_standsBetweenParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, data := newLeader(t)
+		for id := kv.LeaseID(100); id < 400; id++ {
+			l.apply(t, kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: id, TTLSeconds: 10}})
+		}
+		l.leads = true
+		l.Lead(data.Machine, true, 5)
+		l.jumps = 30 * time.Second
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+		defer cancel()
+		if err := l.Run(ctx); err != nil || len(l.revoked) != 301 {
+			t.Fatalf("%d ended, %v", len(l.revoked), err)
+		}
+		if before, after := l.readsBefore[249], l.readsBefore[250]; after <= before {
+			t.Errorf("%d reads before the process stood still, %d before it went on", before, after)
 		}
 	})
 }

@@ -31,7 +31,7 @@ const (
 //
 //	scan --- a read ---> confirmed -> revoke --- revocations ---> ended --- a pause ---> revoke
 //	 ^                                 |
-//	 +---------- ScanInterval ---------+  nothing is due
+//	 +---------- ScanInterval ---------+  nothing is due, or leases may not end yet
 //
 // The read is what a renewal needs, too. While it has no answer no lease ends, and the clock of leases stands still.
 type scanner struct {
@@ -41,12 +41,13 @@ type scanner struct {
 	begun   time.Time // when the scan began
 	revoked int       // leases in this scan
 	busy    time.Time // since when scans have found more to revoke; zero if all was revoked, or could not be
+	warned  bool      // the log says that the clock of leases stands still
 }
 
 // Begin begins to revoke what has expired. After stop has returned nothing more is proposed.
 func (r *Revoker) Begin() (stop func()) {
 	s := &scanner{Revoker: r}
-	s.clock.serves()
+	s.clock.serves(s.options.Clock.Now())
 	s.after(ScanInterval, s.scan)
 	return func() {
 		s.mu.Lock()
@@ -78,30 +79,51 @@ func (s *scanner) after(d time.Duration, step func()) {
 func (s *scanner) scan() {
 	s.begun, s.revoked = s.options.Clock.Now(), 0
 	if !s.options.Leads() || s.options.Stores.Latest().Leases().Len() == 0 {
-		s.clock.serves()
-	} else {
-		done := finished(func(_ kv.Result, err error) { s.after(0, func() { s.confirmed(err) }) })
-		if _, err := s.options.Requests.Read(done); err == nil {
-			return
-		}
+		s.clock.serves(s.begun)
+		s.end()
+		return
 	}
-	s.end()
+	if s.clock.isFresh() {
+		s.revoke()
+		return
+	}
+	done := finished(func(_ kv.Result, err error) {
+		at := s.options.Clock.Now()
+		s.after(0, func() { s.confirmed(at, err) })
+	})
+	if _, err := s.options.Requests.Read(done); err != nil {
+		s.confirmed(s.begun, err)
+	}
 }
 
-// confirmed goes on once renewals could be served, or could not be before the read timed out.
-func (s *scanner) confirmed(err error) {
+// confirmed goes on when the read was answered, or could not be before it timed out.
+func (s *scanner) confirmed(at time.Time, err error) {
+	stands, all := s.clock.standing()
+	s.options.Stores.Latest().Counts().LeasesStoodMillis.Store(uint64(all.Milliseconds()))
+	if stands >= longStand && !s.warned {
+		s.warned = true
+		s.options.Logger.Warn("no lease ends: renewals cannot be served, this leader applies nothing or hears no quorum",
+			"for", stands.Round(time.Second))
+	}
 	if err != nil {
 		s.end()
 		return
 	}
-	s.clock.serves()
+	s.clock.serves(at)
+	if s.warned {
+		s.warned = false
+		s.options.Logger.Info("renewals of leases can be served again")
+	}
 	s.revoke()
 }
+
+// longStand is how long the clock of leases stands still before the log says so.
+const longStand = 5 * time.Second
 
 // revoke revokes as much as may be in the log at once.
 func (s *scanner) revoke() {
 	var due []kv.LeaseRevokeOp
-	if s.revoked < maxRevokesInScan {
+	if s.revoked < maxRevokesInScan && s.clock.mayEnd() {
 		if due = s.Due(); len(due) == 0 {
 			s.busy = time.Time{}
 		}
@@ -119,7 +141,8 @@ func (s *scanner) revoke() {
 		done := finished(func(r kv.Result, err error) {
 			p.results[i] = result{r.Err, err}
 			if p.waiting.Add(-1) == 0 {
-				s.after(0, func() { s.ended(p) })
+				at := s.options.Clock.Now()
+				s.after(0, func() { s.ended(p, at) })
 			}
 		})
 		if _, err := s.options.Requests.Propose(&kv.Command{LeaseRevoke: &due[i]}, done); err != nil {
@@ -147,8 +170,8 @@ type finished func(r kv.Result, err error)
 func (f finished) Complete(r kv.Result, err error) { f(r, err) }
 
 // ended goes on after a part: at once if there has been more than that to revoke for long, else after a pause.
-func (s *scanner) ended(p *revocations) {
-	now, failed := s.options.Clock.Now(), false
+func (s *scanner) ended(p *revocations, now time.Time) {
+	failed := false
 	machine := s.options.Stores.Latest()
 	for i, got := range p.results {
 		id := p.due[i].ID
@@ -165,7 +188,7 @@ func (s *scanner) ended(p *revocations) {
 		s.end()
 		return
 	}
-	s.clock.serves() // the store has applied them
+	s.clock.serves(now) // the store has applied them
 	pause := min(restsPerPart*now.Sub(p.begun), longestRest)
 	if now.Sub(s.busy) > ScanInterval {
 		pause = 0

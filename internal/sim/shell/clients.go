@@ -1,7 +1,9 @@
 package shell
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -16,15 +18,16 @@ import (
 type Clients struct {
 	*Life
 	requests *lanes.Requests
+	revokes  func(id kv.LeaseID, renewing bool) // Options.Revokes
 	leases   *expiry.Revoker
 	recall   func(command *kv.Command, result *kv.Result) // reads again what a result left out
 
 	renewals expiry.Batches
 	term     func() consensus.Term
-	asked    map[kv.LeaseID]asked
+	asked    map[kv.LeaseID][]*asked // the renewals that wait here, the oldest first
 }
 
-// asked is when the oldest renewal of a lease that waits here was asked for, and in which term.
+// asked is when, and in which term of this leader, a renewal was asked for of a lease that had time left.
 type asked struct {
 	at   time.Duration
 	term consensus.Term
@@ -89,15 +92,28 @@ func (c *Clients) Read(done func()) {
 // RenewLease renews a lease once a quorum has confirmed that this member leads. If it does not lead, done is not called: a
 // member asks elsewhere, until the client gives up.
 func (c *Clients) RenewLease(id kv.LeaseID, done func(ttlSeconds int64, err error)) {
-	if was, waits := c.asked[id]; !waits || was.term != c.term() {
-		c.asked[id] = asked{c.Now(), c.term()}
+	one := &asked{at: c.Now()}
+	if remaining, _, err := c.leases.TimeToLive(id); err == nil && remaining > 0 {
+		one.term = c.term()
 	}
+	c.asked[id] = append(c.asked[id], one)
 	c.renew(c.renewals.Join([]kv.LeaseID{id}, func(renewed []lease.Renewal, err error) {
-		delete(c.asked, id)
+		c.asked[id] = slices.DeleteFunc(c.asked[id], func(a *asked) bool { return a == one })
+		if len(c.asked[id]) == 0 {
+			delete(c.asked, id)
+		}
+		if err == nil && errors.Is(renewed[0].Err, lease.ErrExpired) {
+			c.ends(id, one, c.term())
+		}
 		if err == nil {
 			done(renewed[0].TTLSeconds, renewed[0].Err)
 		}
 	}))
+}
+
+// ends tells the law what a leader ends in a term, or calls ended, while a renewal of it waits, or has waited until now.
+func (c *Clients) ends(id kv.LeaseID, waiting *asked, term consensus.Term) {
+	c.revokes(id, waiting.term == term && c.Now()-waiting.at >= longRenewal)
 }
 
 // renew sends a batch of renewals, and then those that came meanwhile.

@@ -3,6 +3,7 @@ package shell
 import (
 	"time"
 
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/expiry"
@@ -19,7 +20,7 @@ func newRevoker(life *Life, stores *datadir.Stores, o *Options, leads func() boo
 	return expiry.New(expiry.Options{
 		Stores: stores, Clock: clock{life, life.Clock}, Extend: o.Extend, Logger: discard,
 		Leads: leads, Corrupt: func() bool { return false },
-		Requests: revocations{clients.requests, clients, o.Revokes}, Faults: o.Leases,
+		Requests: revocations{clients.requests, clients}, Faults: o.Leases,
 	})
 }
 
@@ -27,13 +28,13 @@ func newRevoker(life *Life, stores *datadir.Stores, o *Options, leads func() boo
 type revocations struct {
 	*lanes.Requests
 	clients *Clients
-	revokes func(id kv.LeaseID, renewing bool)
 }
 
 // Propose implements expiry.Requests.
 func (r revocations) Propose(command *kv.Command, done proposals.Completion) (abandon func() bool, err error) {
 	id := command.LeaseRevoke.ID
-	asked := r.clients.asked[id]
-	r.revokes(id, uint64(asked.term) == command.LeaseRevoke.Term && r.clients.Now()-asked.at >= longRenewal)
+	for _, waiting := range r.clients.asked[id] {
+		r.clients.ends(id, waiting, consensus.Term(command.LeaseRevoke.Term))
+	}
 	return r.Requests.Propose(command, done)
 }

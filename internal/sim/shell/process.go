@@ -67,8 +67,9 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	p.Snapshots.put = put
 	p.applied = applied{Life: life, data: data, altered: o.Altered}
 	p.Clients = &Clients{
-		Life: life, recall: p.applied.recall, requests: p.Lanes.Requests(), asked: map[kv.LeaseID]asked{},
-		term: func() consensus.Term { return p.Node.Replica().Term() },
+		Life: life, recall: p.applied.recall, requests: p.Lanes.Requests(), asked: map[kv.LeaseID][]*asked{},
+		revokes: o.Revokes,
+		term:    func() consensus.Term { return p.Node.Replica().Term() },
 	}
 	p.leases = newRevoker(life, &p.stores, o, p.Leads, p.Clients)
 	p.Clients.leases = p.leases
