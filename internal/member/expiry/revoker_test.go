@@ -228,7 +228,7 @@ func TestRevoker_Run_hungStore(t *testing.T) {
 		begun := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
 		defer cancel()
-		time.AfterFunc(8*time.Second, func() { l.hangs = 30 * time.Second })
+		time.AfterFunc(8200*time.Millisecond, func() { l.hangs = 30 * time.Second })
 		time.AfterFunc(9*time.Second, func() { l.hangs = 0 })
 		time.AfterFunc(38*time.Second, func() {
 			if remaining, _, err := l.TimeToLive(7); err != nil || remaining != 2 {
@@ -238,7 +238,7 @@ func TestRevoker_Run_hungStore(t *testing.T) {
 		if err := l.Run(ctx); err != nil || len(l.begun) != 1 {
 			t.Fatalf("%d revocations, %v", len(l.begun), err)
 		}
-		if ended := l.begun[0].Sub(begun); ended < 41*time.Second || ended > 42*time.Second {
+		if ended := l.begun[0].Sub(begun); ended < 41500*time.Millisecond || ended > 42500*time.Millisecond {
 			t.Errorf("the lease of 10 s ended %v after the begin of a term, 30 s of which nothing was applied", ended)
 		}
 	})
