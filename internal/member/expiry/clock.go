@@ -29,6 +29,8 @@ const (
 	ahead = time.Second
 	// fresh is how old that word may be for leases to end without another one.
 	fresh = 100 * time.Millisecond
+	// grace is how long nothing ends after the clock has stood still.
+	grace = 500 * time.Millisecond
 )
 
 // now returns the time of this clock.
@@ -68,7 +70,7 @@ func (c *clock) mayEnd() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.clock.Now()
-	return c.stands(now) == 0 && (c.resumed.IsZero() || now.Sub(c.resumed) >= ScanInterval)
+	return c.stands(now) == 0 && (c.resumed.IsZero() || now.Sub(c.resumed) >= grace)
 }
 
 // isFresh reports whether renewals could be served just now.
