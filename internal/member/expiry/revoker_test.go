@@ -98,6 +98,28 @@ func (l *leader) AfterFunc(d time.Duration, f func()) env.Timer {
 	return env.WallClock{}.AfterFunc(d, f)
 }
 
+// hang sets for how long the store answers no read.
+func (l *leader) hang(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hangs = d
+}
+
+// outcome is what a leader has proposed.
+type outcome struct {
+	revoked     []kv.LeaseRevokeOp
+	begun       []time.Time
+	most        int
+	readsBefore []int
+}
+
+// got returns what the leader has proposed so far.
+func (l *leader) got() outcome {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return outcome{slices.Clone(l.revoked), slices.Clone(l.begun), l.most, slices.Clone(l.readsBefore)}
+}
+
 // Propose implements expiry.Requests.
 func (l *leader) Propose(command *kv.Command, done proposals.Completion) (abandon func() bool, err error) {
 	go func() {
@@ -109,8 +131,10 @@ func (l *leader) Propose(command *kv.Command, done proposals.Completion) (abando
 
 // Read implements expiry.Requests.
 func (l *leader) Read(done proposals.Completion) (abandon func() bool, err error) {
+	l.mu.Lock()
 	hangs, failed := l.hangs, l.failed
 	l.reads++
+	l.mu.Unlock()
 	go func() {
 		<-time.After(hangs)
 		done.Complete(kv.Result{}, failed)
@@ -128,8 +152,8 @@ func TestRevoker_Run(t *testing.T) {
 			l.Lead(data.Machine, true, 5)
 			early, cancel := context.WithTimeout(t.Context(), 10900*time.Millisecond)
 			defer cancel()
-			if err := l.Run(early); err != nil || len(l.revoked) != 0 {
-				t.Errorf("%v, revoked early: %v", err, l.revoked)
+			if err := l.Run(early); err != nil || len(l.got().revoked) != 0 {
+				t.Errorf("%v, revoked early: %v", err, l.got().revoked)
 			}
 			late, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
 			defer cancel()
@@ -137,10 +161,10 @@ func TestRevoker_Run(t *testing.T) {
 			switch {
 			case err != nil:
 				t.Error(err)
-			case corrupt && len(l.revoked) != 0:
-				t.Errorf("a corrupt member revoked %v", l.revoked)
-			case !corrupt && (len(l.revoked) == 0 || l.revoked[0] != kv.LeaseRevokeOp{ID: 7, Term: 5}):
-				t.Errorf("revoked %v", l.revoked)
+			case corrupt && len(l.got().revoked) != 0:
+				t.Errorf("a corrupt member revoked %v", l.got().revoked)
+			case !corrupt && (len(l.got().revoked) == 0 || l.got().revoked[0] != kv.LeaseRevokeOp{ID: 7, Term: 5}):
+				t.Errorf("revoked %v", l.got().revoked)
 			}
 		})
 	}
@@ -164,19 +188,19 @@ func TestRevoker_Run_piledUp(t *testing.T) {
 		defer cancel()
 		for seconds := 6; seconds <= 12; seconds++ {
 			until, stop := context.WithDeadline(ctx, begun.Add(time.Duration(seconds)*time.Second+time.Millisecond))
-			before := len(l.revoked)
+			before := len(l.got().revoked)
 			if err := l.Run(until); err != nil {
 				t.Fatal(err)
 			}
 			stop()
-			if revoked := len(l.revoked) - before; revoked > 1000 {
+			if revoked := len(l.got().revoked) - before; revoked > 1000 {
 				t.Errorf("%d leases are revoked in second %d", revoked, seconds)
 			}
 		}
-		if left := data.Machine.Leases().Len(); left != 0 || l.most > 250 || len(l.revoked) != 2002 {
-			t.Errorf("%d leases are left after %d revocations, %d at once", left, len(l.revoked), l.most)
+		if left := data.Machine.Leases().Len(); left != 0 || l.got().most > 250 || len(l.got().revoked) != 2002 {
+			t.Errorf("%d leases are left after %d revocations, %d at once", left, len(l.got().revoked), l.got().most)
 		}
-		if last := l.revoked[len(l.revoked)-1]; last.ID != 7 {
+		if last := l.got().revoked[len(l.got().revoked)-1]; last.ID != 7 {
 			t.Errorf("the last is %v, want the longest lease", last)
 		}
 	})
@@ -206,11 +230,11 @@ func TestRevoker_Run_rests(t *testing.T) {
 			l.Lead(data.Machine, true, 5)
 			ctx, cancel := context.WithTimeout(t.Context(), 9900*time.Millisecond)
 			defer cancel()
-			if err := l.Run(ctx); err != nil || len(l.begun) != 4 {
-				t.Fatalf("%d revocations, %v", len(l.begun), err)
+			if err := l.Run(ctx); err != nil || len(l.got().begun) != 4 {
+				t.Fatalf("%d revocations, %v", len(l.got().begun), err)
 			}
-			for i, at := range l.begun {
-				if got := at.Sub(l.begun[0]); got != tc.begun[i] {
+			for i, at := range l.got().begun {
+				if got := at.Sub(l.got().begun[0]); got != tc.begun[i] {
 					t.Errorf("revocation %d of those that take %v begins after %v, want %v", i, tc.takes, got, tc.begun[i])
 				}
 			}
@@ -228,17 +252,17 @@ func TestRevoker_Run_hungStore(t *testing.T) {
 		begun := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
 		defer cancel()
-		time.AfterFunc(8200*time.Millisecond, func() { l.hangs = 30 * time.Second })
-		time.AfterFunc(9*time.Second, func() { l.hangs = 0 })
+		time.AfterFunc(8200*time.Millisecond, func() { l.hang(30 * time.Second) })
+		time.AfterFunc(9*time.Second, func() { l.hang(0) })
 		time.AfterFunc(38*time.Second, func() {
 			if remaining, _, err := l.TimeToLive(7); err != nil || remaining != 2 {
 				t.Errorf("a lease with %d s left, %v, after it had 3 s for 30 s", remaining, err)
 			}
 		})
-		if err := l.Run(ctx); err != nil || len(l.begun) != 1 {
-			t.Fatalf("%d revocations, %v", len(l.begun), err)
+		if err := l.Run(ctx); err != nil || len(l.got().begun) != 1 {
+			t.Fatalf("%d revocations, %v", len(l.got().begun), err)
 		}
-		if ended := l.begun[0].Sub(begun); ended < 41500*time.Millisecond || ended > 42500*time.Millisecond {
+		if ended := l.got().begun[0].Sub(begun); ended < 41500*time.Millisecond || ended > 42500*time.Millisecond {
 			t.Errorf("the lease of 10 s ended %v after the begin of a term, 30 s of which nothing was applied", ended)
 		}
 	})
@@ -252,8 +276,8 @@ func TestRevoker_Renew_aheadOfHungStore(t *testing.T) {
 			l, data := newLeader(t)
 			l.leads = true
 			l.Lead(data.Machine, true, 5) // it ends after 11 s
-			time.AfterFunc(10200*time.Millisecond, func() { l.hangs = 30 * time.Second })
-			time.AfterFunc(10700*time.Millisecond, func() { l.hangs = 0 })
+			time.AfterFunc(10200*time.Millisecond, func() { l.hang(30 * time.Second) })
+			time.AfterFunc(10700*time.Millisecond, func() { l.hang(0) })
 			ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
 			defer cancel()
 			time.AfterFunc(40400*time.Millisecond+later, func() {
@@ -261,8 +285,8 @@ func TestRevoker_Renew_aheadOfHungStore(t *testing.T) {
 					t.Errorf("%v later: renewed %v, %v", later, renewed, err)
 				}
 			})
-			if err := l.Run(ctx); err != nil || len(l.revoked) != 0 {
-				t.Errorf("%v later: %v ended, %v", later, l.revoked, err)
+			if err := l.Run(ctx); err != nil || len(l.got().revoked) != 0 {
+				t.Errorf("%v later: %v ended, %v", later, l.got().revoked, err)
 			}
 		})
 	}
@@ -272,22 +296,25 @@ func TestRevoker_Renew_aheadOfHungStore(t *testing.T) {
 func TestRevoker_Run_failedReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, data := newLeader(t)
-		l.leads, l.hangs, l.failed = true, 7*time.Second, errors.New("no leader")
+		l.leads, l.failed = true, errors.New("no leader")
+		l.hang(7 * time.Second)
 		l.Lead(data.Machine, true, 5)
 		failing, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
-		if err := l.Run(failing); err != nil || len(l.revoked) != 0 {
-			t.Errorf("%v ended while reads failed, %v", l.revoked, err)
+		if err := l.Run(failing); err != nil || len(l.got().revoked) != 0 {
+			t.Errorf("%v ended while reads failed, %v", l.got().revoked, err)
 		}
 		if stood := data.Machine.Counts().LeasesStoodMillis.Load(); stood < 50_000 || stood > 60_000 {
 			t.Errorf("the clock stood still for %d ms of a minute", stood)
 		}
 		synctest.Wait()
+		l.mu.Lock()
 		l.hangs, l.failed = 0, nil
+		l.mu.Unlock()
 		working, stop := context.WithTimeout(t.Context(), 30*time.Second)
 		defer stop()
-		if err := l.Run(working); err != nil || len(l.revoked) != 1 {
-			t.Errorf("%v ended, %v", l.revoked, err)
+		if err := l.Run(working); err != nil || len(l.got().revoked) != 1 {
+			t.Errorf("%v ended, %v", l.got().revoked, err)
 		}
 	})
 }
@@ -304,10 +331,10 @@ func TestRevoker_Run_standsBetweenParts(t *testing.T) {
 		l.jumps = 30 * time.Second
 		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 		defer cancel()
-		if err := l.Run(ctx); err != nil || len(l.revoked) != 301 {
-			t.Fatalf("%d ended, %v", len(l.revoked), err)
+		if err := l.Run(ctx); err != nil || len(l.got().revoked) != 301 {
+			t.Fatalf("%d ended, %v", len(l.got().revoked), err)
 		}
-		if before, after := l.readsBefore[249], l.readsBefore[250]; after <= before {
+		if before, after := l.got().readsBefore[249], l.got().readsBefore[250]; after <= before {
 			t.Errorf("%d reads before the process stood still, %d before it went on", before, after)
 		}
 	})
@@ -319,8 +346,8 @@ func TestRevoker_Renew_hungStore(t *testing.T) {
 		l, data := newLeader(t)
 		l.leads = true
 		l.Lead(data.Machine, true, 5)
-		l.hangs = 60 * time.Second
-		time.AfterFunc(time.Second, func() { l.hangs = 0 })
+		l.hang(60 * time.Second)
+		time.AfterFunc(time.Second, func() { l.hang(0) })
 		ctx, cancel := context.WithTimeout(t.Context(), 61*time.Second)
 		defer cancel()
 		time.AfterFunc(60400*time.Millisecond, func() { // the renewal's own read was answered, the scan's not yet
@@ -328,8 +355,8 @@ func TestRevoker_Renew_hungStore(t *testing.T) {
 				t.Errorf("renewed: %v, %v", renewed, err)
 			}
 		})
-		if err := l.Run(ctx); err != nil || len(l.revoked) != 0 {
-			t.Errorf("%v ended, %v", l.revoked, err)
+		if err := l.Run(ctx); err != nil || len(l.got().revoked) != 0 {
+			t.Errorf("%v ended, %v", l.got().revoked, err)
 		}
 	})
 }
