@@ -24,7 +24,7 @@ func collectCounts(e *metrics.Emitter, c *counts.Counts) {
 	e.Counter("etcd_debugging_server_lease_expired_total", "Leases that this member ended as the leader.",
 		float64(c.LeasesExpired.Load()))
 	e.Counter("quorate_leases_stood_seconds_total",
-		"For how long no lease could end at this member as the leader, because renewals could not be served.",
+		"For how long the clock of leases stood still here, because renewals could not be served or the process stood still.",
 		float64(c.LeasesStoodMillis.Load())/1e3)
 	e.Distribution("etcd_debugging_lease_ttl_total", "Times to live of the leases granted, in seconds.", c.GrantedTTLs)
 	for _, op := range counts.Ops() {

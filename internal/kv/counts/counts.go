@@ -17,7 +17,7 @@ type Counts struct {
 
 	// Leases: Renewed and Expired at the leader only.
 	LeasesGranted, LeasesRevoked, LeasesRenewed, LeasesExpired atomic.Uint64
-	LeasesStoodMillis                                          atomic.Uint64        // for how long no lease could end
+	LeasesStoodMillis                                          atomic.Uint64        // while their clock stood still
 	GrantedTTLs                                                *histogram.Histogram // seconds
 
 	Compaction Compaction

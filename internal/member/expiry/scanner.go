@@ -79,10 +79,12 @@ func (s *scanner) after(d time.Duration, step func()) {
 func (s *scanner) scan() {
 	s.begun, s.revoked = s.options.Clock.Now(), 0
 	if !s.options.Leads() || s.options.Stores.Latest().Leases().Len() == 0 {
+		s.warned = false
 		s.clock.serves(s.begun)
 		s.end()
 		return
 	}
+	s.noteStanding()
 	if s.clock.isFresh() {
 		s.revoke()
 		return
@@ -98,23 +100,30 @@ func (s *scanner) scan() {
 
 // confirmed goes on when the read was answered, or could not be before it timed out.
 func (s *scanner) confirmed(at time.Time, err error) {
-	stands, all := s.clock.standing()
-	s.options.Stores.Latest().Counts().LeasesStoodMillis.Store(uint64(all.Milliseconds()))
-	if stands >= longStand && !s.warned {
-		s.warned = true
-		s.options.Logger.Warn("no lease ends: renewals cannot be served, this leader applies nothing or hears no quorum",
-			"for", stands.Round(time.Second))
+	if err == nil {
+		s.clock.serves(at)
 	}
+	s.noteStanding()
 	if err != nil {
 		s.end()
 		return
 	}
-	s.clock.serves(at)
-	if s.warned {
+	s.revoke()
+}
+
+// noteStanding counts for how long the clock of leases has stood still, and logs when that becomes long, and when it is over.
+func (s *scanner) noteStanding() {
+	stands, all := s.clock.standing()
+	s.options.Stores.Latest().Counts().LeasesStoodMillis.Store(uint64(all.Milliseconds()))
+	switch {
+	case stands >= longStand && !s.warned:
+		s.warned = true
+		s.options.Logger.Warn("no lease ends: renewals cannot be served, this leader applies nothing or hears no quorum",
+			"for", stands.Round(time.Second))
+	case stands == 0 && s.warned:
 		s.warned = false
 		s.options.Logger.Info("renewals of leases can be served again")
 	}
-	s.revoke()
 }
 
 // longStand is how long the clock of leases stands still before the log says so.
