@@ -49,6 +49,8 @@ const (
 	commandJob           = 12
 	commandAuth          = 13
 	commandRaise         = 14
+	commandLevelPolicy   = 15
+	commandSoak          = 16
 )
 
 // errMalformed is the cause inside ErrBadCommand and ErrBadResult.
@@ -97,7 +99,14 @@ func (c *Command) appendOperation(dst []byte, format byte) []byte {
 	case c.Auth != nil:
 		return appendChange(append(dst, commandAuth), c.Auth)
 	case c.Raise != nil:
-		return append(dst, commandRaise, byte(c.Raise.Level))
+		return append(dst, commandRaise, flag(c.Raise.Finalize, 1), byte(c.Raise.Level))
+	case c.LevelPolicy != nil:
+		policy := c.LevelPolicy.Policy
+		dst = append(dst, commandLevelPolicy, flag(c.LevelPolicy.Initial, 1), byte(policy.Kind))
+		return binary.AppendUvarint(dst, uint64(max(policy.Seconds, 0)))
+	case c.Soak != nil:
+		dst = append(dst, commandSoak, byte(c.Soak.Level))
+		return binary.AppendUvarint(dst, uint64(max(c.Soak.Seconds, 0)))
 	}
 	invariant.Broken("a command to encode has no operation")
 	return nil
@@ -149,7 +158,13 @@ func decodeCommand(src []byte, put *PutOp) (Command, error) {
 	case commandAuth:
 		c.Auth = r.change()
 	case commandRaise:
-		c.Raise = &RaiseOp{Level: level.Level(r.byte())}
+		c.Raise = &RaiseOp{Finalize: r.flags(1)&1 != 0, Level: level.Level(r.byte())}
+	case commandLevelPolicy:
+		initial := r.flags(1)&1 != 0
+		c.LevelPolicy = &LevelPolicyOp{Initial: initial,
+			Policy: level.Policy{Kind: level.PolicyKind(r.byte()), Seconds: r.seconds()}}
+	case commandSoak:
+		c.Soak = &SoakOp{Level: level.Level(r.byte()), Seconds: r.seconds()}
 	default:
 		r.fail()
 	}

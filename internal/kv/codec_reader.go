@@ -62,6 +62,18 @@ func (r *reader) varint() int64 {
 	return n
 }
 
+// maxSeconds bounds a time in the binary form: 68 years.
+const maxSeconds = 1<<31 - 1
+
+func (r *reader) seconds() int64 {
+	n := r.uvarint()
+	if n > maxSeconds {
+		r.fail()
+		return 0
+	}
+	return int64(n)
+}
+
 func (r *reader) revision() Revision { return Revision(r.varint()) }
 
 // bytes returns the next byte string, nil if it is empty. It aliases the input, capped so that appending to it copies.

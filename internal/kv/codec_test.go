@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv"
 )
 
@@ -47,6 +48,10 @@ func commands() map[string]kv.Command {
 		"publish all": {Publish: &kv.PublishOp{Member: 1, Name: "n", ClientURLs: []string{"u"}, Version: "3",
 			Build: "0.1.0", Level: 255}},
 		"raise":        {Raise: &kv.RaiseOp{Level: 255}},
+		"finalize":     {Raise: &kv.RaiseOp{Level: 2, Finalize: true}},
+		"soak":         {Soak: &kv.SoakOp{Level: 255, Seconds: 1<<31 - 1}},
+		"level policy": {LevelPolicy: &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicySoak, Seconds: 1<<31 - 1}}},
+		"first policy": {LevelPolicy: &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicyNow}, Initial: true}},
 		"session open": {SessionOpen: &kv.SessionOpenOp{Member: 1, Number: 2, Keep: []uint64{3, 1 << 63}}},
 		"job":          {Job: &kv.JobOp{ID: 1 << 63, Version: 1<<64 - 1, Body: pair("b"), Prune: []uint64{1, 1 << 63}}},
 		"new job":      {Job: &kv.JobOp{ID: 1, Body: pair("{}")}},

@@ -21,6 +21,8 @@ type Command struct {
 	Job           *JobOp
 	Auth          *auth.Change
 	Raise         *RaiseOp
+	LevelPolicy   *LevelPolicyOp
+	Soak          *SoakOp
 	// By are the credentials of the sender, a user or a member. They do not count for commands that only members propose:
 	// sessions, jobs, and what members publish.
 	By auth.Credentials
@@ -163,8 +165,27 @@ type PublishOp struct {
 	Memory     int64       // the memory limit of the process, in bytes
 }
 
-// RaiseOp makes a feature level the active one. It changes nothing unless all members have published that they know it.
-type RaiseOp struct{ Level level.Level }
+// RaiseOp makes a feature level the active one. It changes nothing unless all members have published that they know it, and the
+// policy allows it or an operator wants it all the same.
+type RaiseOp struct {
+	Level    level.Level
+	Finalize bool // on an operator's word, whatever the policy
+}
+
+// LevelPolicyOp sets the policy by which the active level rises. One that a leader proposes for a cluster that has none is
+// Initial, and changes nothing if there is one by then.
+type LevelPolicyOp struct {
+	Policy  level.Policy
+	Initial bool
+}
+
+// SoakOp notes for how long all members have run builds that know a level, by the clocks of the leaders. It changes nothing
+// unless all members have published that they know it. The first one for a level begins with zero, and a time shorter than
+// what is noted changes nothing.
+type SoakOp struct {
+	Level   level.Level
+	Seconds int64
+}
 
 // SessionOpenOp opens an exactly-once session of Member. Every other session of Member that is not in Keep is retired.
 type SessionOpenOp struct {

@@ -2,13 +2,13 @@ package kv
 
 import "github.com/quorate/quorate/internal/base/level"
 
-// kindLevels has the feature level of each kind of command, zero for a number without a kind. A RaiseOp needs only the first:
-// it raises the level.
+// kindLevels has the feature level of each kind of command, zero for a number without a kind. The commands
+// that raise the level need only the first.
 var kindLevels = [...]level.Level{
 	commandPut: level.First, commandDelete: level.First, commandTxn: level.First, commandCompact: level.First,
 	commandLeaseGrant: level.First, commandLeaseRevoke: level.First, commandAlarm: level.First, commandPublish: level.First,
 	commandSessionOpen: level.First, commandSessionRetire: level.First, commandJob: level.First, commandRaise: level.First,
-	commandAuth: level.First,
+	commandAuth: level.First, commandLevelPolicy: level.First, commandSoak: level.First,
 }
 
 // Needs returns the feature level below which an encoded command is not applied; false if this build knows no such command.

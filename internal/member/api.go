@@ -136,14 +136,21 @@ func (m *Member) Propose(ctx context.Context, command *kv.Command) (kv.Result, e
 	return m.requests.command(ctx, command)
 }
 
-// Prompt reports whether ProposeAsync and ReadAsync may be called: before a member has started, Propose and ReadIndex wait for
-// that, and Propose raises the feature level if a command needs a later one.
-func (m *Member) Prompt() bool {
+// Prompt reports whether ReadAsync may be called: before a member has started, ReadIndex waits for that.
+func (m *Member) Prompt() bool { return m.requests.Started() }
+
+// PromptFor reports whether ProposeAsync may be called with a command: before a member has started, Propose waits for that, and
+// it raises the feature level, if it may, for a command that needs a later one.
+func (m *Member) PromptFor(command *kv.Command) bool {
 	if !m.requests.Started() {
 		return false
 	}
 	machine := m.stores.Latest()
-	return machine.ActiveLevel() >= machine.OwnLevel()
+	if machine.ActiveLevel() >= machine.OwnLevel() {
+		return true
+	}
+	needs, known := machine.Needs(command.Append(nil))
+	return known && machine.ActiveLevel() >= needs
 }
 
 // ProposeAsync is Propose without waiting: done is told once how the command ended, by a goroutine that must not be held up,

@@ -1,6 +1,7 @@
 package member_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -47,7 +48,8 @@ type cluster struct {
 	clock   env.Clock // the machine's if nil
 	fast    offers.Setting
 	pace    integrity.Pace
-	build   level.Level // level of the first members, in a cluster with the next level (package nextlevel); zero: what ships
+	policy  level.Policy // of levels; zero: now
+	build   level.Level  // level of the first members, in a cluster with the next level (package nextlevel); zero: what ships
 }
 
 // node is one member of the cluster; Member is nil while it is down.
@@ -185,7 +187,7 @@ func (n *node) start() {
 	n.Member = member.New(member.Options{
 		Data: data, Raft: options, TickInterval: 5 * time.Millisecond, RequestTimeout: 10 * time.Second,
 		MaxRequestBytes: 1 << 20, Care: n.c.care, ClientPatience: n.c.clients, FastPath: n.c.fast, Clock: n.c.clock,
-		Logger: logger, PeerURLs: n.urls, Integrity: n.c.pace,
+		Logger: logger, PeerURLs: n.urls, Integrity: n.c.pace, LevelPolicy: cmp.Or(n.c.policy, level.Policy{Kind: level.PolicyNow}),
 	})
 	n.Membership = n.Member.Membership()
 	l := n.listen

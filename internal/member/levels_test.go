@@ -61,8 +61,9 @@ func TestMember_rollingUpgrade(t *testing.T) {
 				t.Fatalf("%d are upgraded: %v", upgraded, err)
 			}
 			var needs *lanes.NeedsLevelError
-			if _, err := n.ProposeAsync(userAdd("early"), nil); !errors.As(err, &needs) || n.Prompt() {
-				t.Fatalf("%d are upgraded: an asynchronous proposal: %v; prompt: %t", upgraded, err, n.Prompt())
+			if _, err := n.ProposeAsync(userAdd("early"), nil); !errors.As(err, &needs) || n.PromptFor(userAdd("early")) ||
+				!n.PromptFor(&kv.Command{Put: &kv.PutOp{Key: []byte("k")}}) {
+				t.Fatalf("%d are upgraded: an asynchronous proposal: %v; a put waits, or this does not", upgraded, err)
 			}
 			c.put(n, "k")
 		}
@@ -98,7 +99,8 @@ func (c *cluster) refusesEarlierBuild() {
 	down.build = level.Own
 	var low *level.TooLowError
 	if _, err := datadir.Open(down.data()); !errors.As(err, &low) || !errors.Is(err, apply.ErrNewer) ||
-		!strings.Contains(err.Error(), "feature level 2, and this build knows 1 at most: start the build that ran here before") {
+		!strings.Contains(err.Error(), "feature level 2, and this build knows 1 at most: start the build that ran here "+
+			"before") {
 		c.t.Errorf("an earlier build starts: %v", err)
 	}
 	url := c.reserve().url()
@@ -108,7 +110,8 @@ func (c *cluster) refusesEarlierBuild() {
 	if !errors.As(err, &spec) || !strings.Contains(err.Error(), "feature level 2, and this build knows 1") {
 		c.t.Errorf("an earlier build joins: %v", err)
 	}
-	if d, err := member.Describe(c.ctx, transport.Options{Logger: slog.New(slog.DiscardHandler)}, c.leader().url()); err != nil ||
+	if d, err := member.Describe(c.ctx, transport.Options{Logger: slog.New(slog.DiscardHandler)},
+		c.leader().url()); err != nil ||
 		d.Level != nextlevel.Level {
 		c.t.Errorf("who wants to join is told level %d, %v", d.Level, err)
 	}
@@ -119,7 +122,8 @@ func (c *cluster) refusesEarlierBuild() {
 func TestMember_level_raisedByLeader(t *testing.T) {
 	c := startWith(t, 2, &cluster{build: nextlevel.Level})
 	leader := c.leader()
-	joined, err := leader.Join(c.ctx, autopilot.JoinRequest{Name: "third", PeerURLs: []string{c.reserve().url()}, Learner: true})
+	joined, err := leader.Join(c.ctx, autopilot.JoinRequest{Name: "third", PeerURLs: []string{c.reserve().url()},
+		Learner: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,5 +147,48 @@ func TestMember_level_raisedByLeader(t *testing.T) {
 		if m.Level != nextlevel.Level {
 			t.Errorf("%+v", m)
 		}
+	}
+}
+
+// Ensure that the level waits for its policy, that a command of the next level says so, that ordinary writes do not wait, and
+// that a hold ends by an operator's word only.
+func TestMember_level_policy(t *testing.T) {
+	for policy, rises := range map[level.Policy]bool{
+		{Kind: level.PolicySoak, Seconds: 1}: true, {Kind: level.PolicySoak, Seconds: 3600}: false,
+		{Kind: level.PolicyHold}: false,
+	} {
+		c := startWith(t, 3, &cluster{build: level.Own, policy: policy})
+		for i, n := range c.nodes {
+			c.publish(n, n.id.String())
+			c.await("a policy", func(n *node) bool {
+				machine, release := n.Machine()
+				defer release()
+				return machine.Rise().Policy == policy && (i < 2 || machine.Rise().Born == level.Own)
+			}, n)
+		}
+		for _, n := range c.nodes {
+			n.stop()
+			n.build = nextlevel.Level
+			n.start()
+			c.together()
+			c.publish(n, n.id.String())
+		}
+		if rises {
+			c.await("the level", func(n *node) bool { return levelAt(n) == nextlevel.Level }, c.nodes...)
+			continue
+		}
+		var held *level.HeldError
+		if err := c.addUser(c.nodes[0], "root"); !errors.As(err, &held) || len(held.By) > 0 ||
+			!strings.Contains(err.Error(), "quorate upgrade finalize") {
+			t.Fatalf("%v: a command of the next level: %v", policy, err)
+		}
+		if n := c.nodes[0]; !n.PromptFor(&kv.Command{Put: &kv.PutOp{Key: []byte("k")}}) {
+			t.Errorf("%v: an ordinary put waits", policy)
+		}
+		result, err := c.nodes[1].Propose(c.ctx, &kv.Command{Raise: &kv.RaiseOp{Level: nextlevel.Level, Finalize: true}})
+		if err != nil || result.Err != nil {
+			t.Errorf("%v: finalize: %v, %v", policy, err, result.Err)
+		}
+		c.await("the level", func(n *node) bool { return levelAt(n) == nextlevel.Level }, c.nodes...)
 	}
 }

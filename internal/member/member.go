@@ -76,7 +76,8 @@ func New(options Options) *Member {
 		self: m.ID(), stopping: m.life.stopping, superseded: m.epochs.Superseded, started: make(chan struct{}),
 	}
 	m.requests.levels = &levels{
-		stores: &m.stores, readIndex: m.requests.readIndex, propose: m.requests.command, logger: o.Logger,
+		stores: &m.stores, clock: o.Clock, policy: o.LevelPolicy, readIndex: m.requests.readIndex, propose: m.requests.command,
+		logger: o.Logger,
 	}
 	m.lanes = lanes.New(lanes.Options{
 		Data: o.Data, Stores: &m.stores, Retention: o.Retention, Clock: o.Clock, Logger: o.Logger,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/limits/answers"
 	"github.com/quorate/quorate/internal/member/datadir"
@@ -32,6 +33,7 @@ type Options struct {
 	FastPath        offers.Setting
 	CommitDelay     time.Duration     // longest time for which a leader waits for more proposals
 	Care            membership.Policy // policy of repairs while this member leads; the zero value is off
+	LevelPolicy     level.Policy      // of raising the feature level, of a cluster that has none yet
 	Answers         *answers.Budget   // memory for results; nil: a budget of the default size
 	ClientPatience  time.Duration     // how long a native client may be silent; zero: DefaultClientPatience
 	SessionBytes    int64             // memory for sessions of native clients; zero: for 10,000 of them

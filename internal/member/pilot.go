@@ -70,9 +70,11 @@ const (
 func (p *pilot) promoteLearners(ctx context.Context) error {
 	var removed autopilot.RemovedSessions
 	return lookEvery(ctx, promoteScanInterval, func() {
-		if p.ports.leader.Leads() {
+		if !p.ports.leader.Leads() {
+			p.ports.requests.levels.restRaiser()
+		} else {
 			p.binder.bindMet(ctx)
-			p.ports.requests.levels.keepRaised(ctx)
+			p.ports.requests.levels.keepRaised(ctx, p.ports.status())
 			p.promoteReady(ctx)
 			p.retireRemoved(ctx, &removed)
 		}

@@ -30,8 +30,9 @@ type Backend interface {
 
 	Propose(ctx context.Context, command *kv.Command) (kv.Result, error)
 	ReadIndex(ctx context.Context) error
-	// Prompt reports whether the member can be asked without waiting, by ProposeAsync and ReadAsync.
+	// Prompt reports whether ReadAsync may be called, and PromptFor whether ProposeAsync may be called with a command.
 	Prompt() bool
+	PromptFor(command *kv.Command) bool
 	ProposeAsync(command *kv.Command, done proposals.Completion) (abandon func() bool, err error)
 	ReadAsync(done proposals.Completion) (abandon func() bool, err error)
 	ChangeConfig(ctx context.Context, request consensus.ChangeRequest) (consensus.Config, error)

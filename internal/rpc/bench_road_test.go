@@ -114,6 +114,8 @@ type answered struct {
 
 func (a *answeringBackend) Prompt() bool { return true }
 
+func (a *answeringBackend) PromptFor(*kv.Command) bool { return true }
+
 func (a *answeringBackend) ProposeAsync(command *kv.Command, done proposals.Completion) (func() bool, error) {
 	a.waiting <- &answered{payload: command.Append(nil), then: done.Complete}
 	return func() bool { return false }, nil

@@ -26,7 +26,7 @@ import (
 // Three parts exist twice: the sequence of the steps (asyncWrite and writeBlocking, asyncRead and rangeKeys), the way through
 // the gate (asyncCall.begin and leave; gate.Pass), and the signature of a write (shared.sign; access.Control.Propose). For the
 // member there is one request: Propose and ReadIndex wait for what ProposeAsync and ReadAsync ask. They also wait for Start,
-// and raise the feature level if the command needs that: where this may happen, Prompt is false.
+// and raise the feature level if the command needs that: where this may happen, PromptFor is false.
 
 // patience says whether a step of a call may wait.
 type patience bool

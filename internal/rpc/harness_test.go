@@ -364,6 +364,8 @@ func (b *machineBackend) Propose(_ context.Context, command *kv.Command) (kv.Res
 
 func (b *machineBackend) Prompt() bool { return true }
 
+func (b *machineBackend) PromptFor(*kv.Command) bool { return true }
+
 func (b *machineBackend) ProposeAsync(command *kv.Command, done proposals.Completion) (func() bool, error) {
 	done.Complete(b.Propose(context.Background(), command))
 	return func() bool { return false }, nil

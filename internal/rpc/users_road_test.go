@@ -22,6 +22,8 @@ type promptBackend struct {
 
 func (p *promptBackend) Prompt() bool { return true }
 
+func (p *promptBackend) PromptFor(*kv.Command) bool { return true }
+
 func (p *promptBackend) ProposeAsync(command *kv.Command, done proposals.Completion) (func() bool, error) {
 	p.asked.Add(1)
 	result, err := p.Propose(context.Background(), command)

@@ -7,6 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/nextlevel"
+	"github.com/quorate/quorate/internal/member/raising"
 	"github.com/quorate/quorate/internal/sim/dice"
 )
 
@@ -26,16 +27,18 @@ func (h *host) knowsLevel() level.Level {
 	return level.Own
 }
 
-// keepLevel publishes the level of this life's build, and, on the leader, raises the active level, as package member does. It
-// proposes nothing more before its last command has a result, so that proposals do not pile up in a cluster without a leader.
+// keepLevel publishes the level of this life's build, and, on the leader, raises the active level by the policy, as package
+// member does. It proposes nothing more before its last command has a result, so that proposals do not pile up in a cluster
+// without a leader.
 func keepLevel(h *host) {
 	if !h.run.plan.Rises {
 		return
 	}
 	waits := false
+	raiser := raising.Raiser{Hasty: h.run.broken.HastyLevel}
 	var look func()
 	look = func() {
-		if command, due := levelCommand(h); due && !waits {
+		if command, due := levelCommand(h, &raiser); due && !waits {
 			waits = true
 			h.proc.Clients.Propose(&command, func(kv.Result, error) { waits = false })
 		}
@@ -45,16 +48,25 @@ func keepLevel(h *host) {
 }
 
 // levelCommand returns the next command about levels.
-func levelCommand(h *host) (command kv.Command, due bool) {
+func levelCommand(h *host, raiser *raising.Raiser) (command kv.Command, due bool) {
 	machine := h.proc.Data.Machine
 	published, _ := machine.Published(h.id)
-	own, common := machine.OwnLevel(), machine.CommonLevel()
+	own, common, rise := machine.OwnLevel(), machine.CommonLevel(), machine.Rise()
 	switch {
 	case !h.serves():
+		raiser.Rest()
 	case published.Level != own:
+		raiser.Rest()
 		command.Publish, due = &kv.PublishOp{Member: uint64(h.id), Level: own}, true
-	case h.leads() && common > machine.ActiveLevel():
-		command.Raise, due = &kv.RaiseOp{Level: common}, true
+	case h.leads():
+		status := h.proc.Node.Replica().Status()
+		command, due = raiser.Look(h.clock(), &raising.View{Active: machine.ActiveLevel(), Common: common, Rise: rise,
+			Flag: h.run.plan.LevelPolicy, Well: raising.AllThere(&status)})
+	default:
+		raiser.Rest()
+		if rise.Policy.Kind == level.PolicyHold && common > machine.ActiveLevel() { // the operator, through any member
+			command.Raise, due = &kv.RaiseOp{Level: common, Finalize: true}, true
+		}
 	}
 	return command, due
 }

@@ -203,6 +203,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"reset-the-silent":      {Members: 5, Nemesis: "impatient"},
 		"no-sessions":           {Members: 3, Nemesis: "pause"},
 		"early-leases":          {Nemesis: "none"},
+		"hasty-level":           {Members: 3, Nemesis: "upgrade"},
 		"unstopped-leases":      {Members: 3, Nemesis: "hung-store"},
 		"parts-of-own-size":     {Members: 3, Nemesis: "none"},
 		"session-by-id":         {Members: 3, Nemesis: "none"},

@@ -64,11 +64,16 @@ func (h *Holder) String() string {
 type HeldError struct {
 	Needs, Active Level
 	By            []Holder
+	Why           string // if no member holds it back: see Rise.Waits
 }
 
-// Error names the members that hold the level back, at most a few of them.
+// Error names the members that hold the level back, at most a few of them, or says how long the policy does.
 func (e *HeldError) Error() string {
 	const most = 8
+	if len(e.By) == 0 {
+		return fmt.Sprintf("%s needs feature level %d, and the cluster is at %d: %s; `quorate upgrade finalize` raises it "+
+			"now, and ends the way back to the former build", e.Needs.Enables(), e.Needs, e.Active, e.Why)
+	}
 	var names []string
 	for i := range min(len(e.By), most) {
 		names = append(names, e.By[i].String())

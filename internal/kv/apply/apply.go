@@ -150,7 +150,10 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) (did effect, 
 	if decodeErr != nil {
 		*res = kv.Result{Err: kv.ErrBadCommand} // on every member: see levelTable.judge
 	} else if cmd.Raise != nil {
-		if res.Err, err = m.levels.raise(w, m.cluster, cmd.Raise); err != nil {
+		if res.Err = permit(x.auth.state.Load(), x.keys(), &cmd); res.Err == nil {
+			res.Err, err = m.levels.raise(w, m.cluster, cmd.Raise)
+		}
+		if err != nil {
 			return effect{}, fmt.Errorf("apply: entry %v: %w", e.Position(), err)
 		}
 		x.counts.Note(counts.ClusterVersionSet, res.Err)

@@ -16,6 +16,7 @@ type executor struct {
 	members  *memberTable
 	sessions *sessionTable
 	jobs     *jobTable
+	levels   *levelTable
 	auth     *authTable
 	counts   *counts.Counts
 
@@ -86,7 +87,13 @@ func (x *executor) attempt(cmd *kv.Command, res *kv.Result) {
 	case cmd.Alarm != nil:
 		res.Alarms = x.alarms.change(x.w, cmd.Alarm)
 	case cmd.Publish != nil:
-		x.members.publish(x.w, cmd.Publish)
+		if x.members.publish(x.w, cmd.Publish) {
+			x.levels.takePublished(x.w, cmd.Publish)
+		}
+	case cmd.LevelPolicy != nil:
+		res.Err = x.levels.setPolicy(x.w, cmd.LevelPolicy)
+	case cmd.Soak != nil:
+		res.Err = x.levels.soak(x.w, cmd.Soak)
 	case cmd.SessionOpen != nil:
 		res.Err = x.sessions.applyOpen(x.w, cmd.SessionOpen)
 	case cmd.SessionRetire != nil:

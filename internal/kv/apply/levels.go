@@ -4,10 +4,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/engine"
 )
 
 // levelTable holds the active feature level (package level). The goroutine that calls Apply changes it; any goroutine may read
@@ -19,10 +21,14 @@ type levelTable struct {
 	own     level.Level                                      // of this build
 	needs   func(payload []byte) (_ level.Level, known bool) // Options.Needs
 	ungated bool                                             // Faults.Ungated
+
+	unsoaked bool // Faults.Unsoaked
+
 	config  *configTable
 	members *memberTable
 	active  atomic.Uint32
-	raised  bool // by the batch under way; of the goroutine that calls Apply
+	rise    atomic.Pointer[level.Rise] // replaced, not changed
+	raised  bool                       // by the batch under way; of the goroutine that calls Apply
 }
 
 // identity is the row of a cluster's store at a level.
@@ -50,13 +56,13 @@ func (t *levelTable) judge(e *consensus.Entry) (rejected bool, err error) {
 	return needs > t.now() && !t.ungated, nil
 }
 
-// raise executes a RaiseOp: it changes nothing unless all members, learners too, have published that they know the level. The
-// error stops a member that has published so, and runs an earlier build since.
+// raise executes a RaiseOp: it changes nothing unless all members, learners too, have published that they know the level, and
+// the policy allows it. The error stops a member that has published so, and runs an earlier build since.
 func (t *levelTable) raise(w rowWriter, cluster consensus.ClusterID, op *kv.RaiseOp) (rejection, err error) {
 	switch {
 	case op.Level <= t.now():
 		return nil, nil
-	case len(t.heldBack(op.Level)) > 0:
+	case len(t.heldBack(op.Level)) > 0, !op.Finalize && !t.rise.Load().Allows(op.Level) && !t.unsoaked:
 		return kv.ErrBadCommand, nil // as on members that do not know the command
 	case op.Level > t.own:
 		return nil, &level.TooLowError{Own: t.own, Active: op.Level}
@@ -64,6 +70,9 @@ func (t *levelTable) raise(w rowWriter, cluster consensus.ClusterID, op *kv.Rais
 	w.Set(rowIdentity, identity(cluster, op.Level))
 	t.set(op.Level)
 	t.raised = true
+	rise := *t.rise.Load()
+	rise.Level, rise.Seconds = 0, 0
+	t.setRise(w, rise)
 	return nil, nil
 }
 
@@ -100,4 +109,114 @@ func (t *levelTable) heldBack(l level.Level) []level.Holder {
 		holders = append(holders, h)
 	}
 	return holders
+}
+
+// The row of level.Rise: kind of the policy, its seconds, the level that cluster is born at, that which soaks, and its seconds.
+
+func appendRise(dst []byte, r *level.Rise) []byte {
+	dst = binary.AppendUvarint(append(dst, byte(r.Policy.Kind)), uint64(r.Policy.Seconds))
+	return binary.AppendUvarint(append(dst, byte(r.Born), byte(r.Level)), uint64(r.Seconds))
+}
+
+func decodeRise(row []byte) (level.Rise, error) {
+	bad := fmt.Errorf("%w: rise of the level %x", ErrCorruptRow, row)
+	if len(row) == 0 {
+		return level.Rise{}, bad
+	}
+	r := level.Rise{Policy: level.Policy{Kind: level.PolicyKind(row[0])}}
+	soak, n := binary.Uvarint(row[1:])
+	if n <= 0 || len(row) < 1+n+3 {
+		return level.Rise{}, bad
+	}
+	rest := row[1+n:]
+	soaked, n := binary.Uvarint(rest[2:])
+	if n <= 0 || n != len(rest)-2 || max(soak, soaked) > uint64(maxNoted) {
+		return level.Rise{}, bad
+	}
+	r.Policy.Seconds, r.Seconds = int64(soak), int64(soaked)
+	r.Born, r.Level = level.Level(rest[0]), level.Level(rest[1])
+	return r, nil
+}
+
+// maxNoted bounds the seconds that are noted for a soak: past every policy's.
+const maxNoted = int64(2 * level.MaxSoak / time.Second)
+
+func (t *levelTable) loadRise(eng engine.Engine) error {
+	row, found, err := eng.Get(rowRise)
+	if err != nil {
+		return fmt.Errorf("apply: read the policy of levels: %w", err)
+	}
+	var rise level.Rise
+	if found {
+		if rise, err = decodeRise(row); err != nil {
+			return err
+		}
+	}
+	t.rise.Swap(&rise)
+	return nil
+}
+
+func (t *levelTable) setRise(w rowWriter, rise level.Rise) {
+	w.Set(rowRise, appendRise(nil, &rise))
+	t.rise.Swap(&rise)
+}
+
+// setPolicy executes a LevelPolicyOp.
+func (t *levelTable) setPolicy(w rowWriter, op *kv.LevelPolicyOp) error {
+	rise := *t.rise.Load()
+	switch {
+	case !op.Policy.Valid():
+		return kv.ErrBadCommand
+	case op.Policy == rise.Policy, op.Initial && rise.Policy.Kind != level.PolicyUnset:
+		return nil
+	}
+	rise.Policy = op.Policy
+	t.setRise(w, rise)
+	return nil
+}
+
+// soak executes a SoakOp.
+func (t *levelTable) soak(w rowWriter, op *kv.SoakOp) error {
+	rise := *t.rise.Load()
+	switch {
+	case op.Level <= t.now() || len(t.heldBack(op.Level)) > 0:
+		return kv.ErrBadCommand
+	case op.Level != rise.Level:
+		rise.Level, rise.Seconds = op.Level, 0
+	case op.Seconds <= rise.Seconds:
+		return nil
+	default:
+		rise.Seconds = min(op.Seconds, maxNoted)
+	}
+	t.setRise(w, rise)
+	return nil
+}
+
+// takePublished takes what the level that a member has published means for the rise. A member that went back to a build
+// without the level that soaks ends the soak. Once all members have published one for the first time, the cluster is born at
+// the lowest.
+func (t *levelTable) takePublished(w rowWriter, op *kv.PublishOp) {
+	rise := *t.rise.Load()
+	former := rise
+	if op.Level < rise.Level {
+		rise.Level, rise.Seconds = 0, 0
+	}
+	if rise.Born == 0 && len(t.heldBack(level.First)) == 0 {
+		rise.Born = t.lowest()
+	}
+	if rise != former {
+		t.setRise(w, rise)
+	}
+}
+
+// lowest returns the lowest level that a member has published, when all have.
+func (t *levelTable) lowest() level.Level {
+	lowest := level.Level(0)
+	config := t.config.last()
+	for _, id := range config.IDs() {
+		if p, started := t.members.publishedBy(id); started && (lowest == 0 || p.Level < lowest) {
+			lowest = p.Level
+		}
+	}
+	return lowest
 }

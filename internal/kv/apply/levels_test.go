@@ -24,7 +24,19 @@ func newLeveledBench(t *testing.T, own level.Level) *bench {
 		t.Fatal(err)
 	}
 	b.openAs(own)
+	b.policy("now")
 	return b
+}
+
+func (b *bench) policy(text string) {
+	b.t.Helper()
+	p, err := level.ParsePolicy(text)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if res := b.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: p}}); res.Err != nil {
+		b.t.Fatal(res.Err)
+	}
 }
 
 func (b *bench) openAs(own level.Level) {
@@ -168,7 +180,7 @@ func TestMachine_Apply_belowLevel(t *testing.T) {
 	if len(b.m.Users().Users()) > 0 || b.get("k") != nil {
 		t.Error("something was changed")
 	}
-	twin.apply(b.log...)
+	twin.apply(b.log[1:]...) // it has the policy
 	if b.m.Chain() != twin.m.Chain() {
 		t.Error("another chain")
 	}
@@ -218,13 +230,14 @@ func TestMachine_Apply_unknownCommand(t *testing.T) {
 		payload []byte
 	}{
 		"a later format":        {nextlevel.Level, []byte{3, 1, 0, 1, 'k', 0}},
-		"a later kind":          {nextlevel.Level, []byte{1, 15}},
+		"a later kind":          {nextlevel.Level, []byte{1, 17}},
 		"a kind inside of txns": {nextlevel.Level, []byte{1, 11, 0}},
 		"nothing":               {nextlevel.Level, nil},
 		"of a later level":      {level.Own, users.Append(nil)},
 	} {
 		b := newLeveledBench(t, row.own)
-		entries := []consensus.Entry{*b.entry(put("k", "v")), {Index: 2, Term: 1, Kind: consensus.EntryCommand, Payload: row.payload}}
+		first := b.entry(put("k", "v"))
+		entries := []consensus.Entry{*first, {Index: first.Index + 1, Term: 1, Kind: consensus.EntryCommand, Payload: row.payload}}
 		_, err := b.m.Apply(entries)
 		if !errors.Is(err, apply.ErrUnknownCommand) || !strings.Contains(err.Error(), entries[1].Position().String()) {
 			t.Errorf("%s: %v", name, err)

@@ -43,6 +43,7 @@ type Faults struct {
 	Unpermitted         bool // applied commands are not checked for permissions
 	EvaluateUnpermitted bool // evaluated commands are not, either
 	Ungated             bool // commands are applied below the level that they need
+	Unsoaked            bool // the level rises whatever its policy
 	PackForgets         bool // only the first result of a pack counts
 }
 
@@ -205,6 +206,9 @@ func (m *Machine) OwnLevel() level.Level { return m.levels.own }
 
 // CommonLevel returns the highest feature level that all members know, as far as this build knows levels.
 func (m *Machine) CommonLevel() level.Level { return m.levels.common() }
+
+// Rise returns what decides when the active level rises.
+func (m *Machine) Rise() level.Rise { return *m.levels.rise.Load() }
 
 // HeldBack returns the members that have not published that they know a level, in the order of their ids: voters, outgoing ones
 // and learners.

@@ -103,15 +103,16 @@ func (t *memberTable) publishedBy(id consensus.MemberID) (kv.PublishOp, bool) {
 	return op, found
 }
 
-// publish keeps what a member publishes of itself. A removed member is ignored.
-func (t *memberTable) publish(w rowWriter, op *kv.PublishOp) {
+// publish keeps what a member publishes of itself. A removed member is ignored: it returns false.
+func (t *memberTable) publish(w rowWriter, op *kv.PublishOp) bool {
 	id := consensus.MemberID(op.Member)
 	if _, removed := t.removed(id); removed {
-		return
+		return false
 	}
 	cmd := kv.Command{Publish: op}
 	w.Set(memberRow(rowPublished, id), cmd.Append(nil))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.published[id] = *op
+	return true
 }

@@ -51,7 +51,8 @@ func Bootstrap(eng engine.Engine, cluster consensus.ClusterID, config consensus.
 
 // Open reads the state of a bootstrapped store. The machine does not own the engine.
 func Open(eng engine.Engine, options Options) (*Machine, error) {
-	levels := &levelTable{own: cmp.Or(options.Level, level.Own), needs: options.Needs, ungated: options.Faults.Ungated}
+	levels := &levelTable{own: cmp.Or(options.Level, level.Own), needs: options.Needs, ungated: options.Faults.Ungated,
+		unsoaked: options.Faults.Unsoaked}
 	if levels.needs == nil {
 		levels.needs = kv.Needs
 	}
@@ -72,7 +73,7 @@ func Open(eng engine.Engine, options Options) (*Machine, error) {
 	m.sessions = newSessionTable(eng, m.members)
 	m.sessions.forgets = options.Faults.PackForgets
 	m.executor = executor{leases: m.leases, alarms: m.alarms, members: m.members, sessions: m.sessions, jobs: m.jobs,
-		auth: m.auth, counts: options.Counts, unpermitted: options.Faults.Unpermitted,
+		levels: levels, auth: m.auth, counts: options.Counts, unpermitted: options.Faults.Unpermitted,
 		endBytes: options.EndBytes, events: newEventBuffer(options.EventBytes)}
 	m.executor.rows.Reader, m.executor.rows.Prefix = committedRows{eng}, []byte{tableLease}
 	if m.executor.counts == nil {
@@ -103,7 +104,7 @@ func (m *Machine) load() error {
 		return err
 	}
 	for _, load := range []func(engine.Engine) error{m.config.load, m.members.load, m.alarms.load, m.jobs.load,
-		m.auth.load} {
+		m.auth.load, m.levels.loadRise} {
 		if err := load(m.engine); err != nil {
 			return err
 		}

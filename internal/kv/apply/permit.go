@@ -13,10 +13,10 @@ import (
 // permit rejects a command that its user may not do, before it changes anything. As in etcd both branches of a transaction
 // count, and all its compares, so that the answer reveals nothing of keys that the user may not read.
 //
-// Commands that only members propose name no user and are always permitted: sessions, jobs, what members publish, and the ends
-// of leases that a leader found expired. No request of a client becomes one of these. Clients and members propose alarms and
-// compactions; the credentials of members say so. A State without a secret gets one by a command without a user: see
-// auth.State.Next.
+// Commands that only members propose name no user and are always permitted: sessions, jobs, what members publish, the ends of
+// leases that a leader found expired, and those that raise the feature level by its policy. No request of a client becomes one
+// of these. Clients and members propose alarms and compactions; the credentials of members say so. A State without a secret
+// gets one by a command without a user: see auth.State.Next.
 func permit(state *auth.State, leases leasedKeys, cmd *kv.Command) error {
 	if !state.Enabled() || cmd.Auth != nil && cmd.Auth.Kind == auth.Enable && len(state.Secret()) == 0 {
 		return nil
@@ -29,7 +29,8 @@ func permit(state *auth.State, leases leasedKeys, cmd *kv.Command) error {
 		return p.mayDelete(cmd.Delete)
 	case cmd.Txn != nil:
 		return p.mayTxn(cmd.Txn)
-	case cmd.Compact != nil, cmd.Auth != nil, cmd.Alarm != nil:
+	case cmd.Compact != nil, cmd.Auth != nil, cmd.Alarm != nil, cmd.LevelPolicy != nil && !cmd.LevelPolicy.Initial,
+		cmd.Raise != nil && cmd.Raise.Finalize:
 		return p.user.Root()
 	case cmd.LeaseGrant != nil:
 		return p.user.User()

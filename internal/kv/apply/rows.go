@@ -18,6 +18,7 @@ import (
 //	's' 't' member(8)           -> index of its removal                  tombstones
 //	's' 'p' member(8)           -> publish command                       what members published
 //	's' 'w' member(8) kind(1)   -> (empty)                               raised alarms
+//	's' 'l'                     -> when the active level rises           (levels.go)
 //	's' 'j' job(8)              -> version, body                     jobs
 //	's' 'u' ...                 -> users and roles (package auth)
 //	's' 'n'                     -> the slot that the next session gets
@@ -48,6 +49,7 @@ var (
 	rowApplied  = []byte{tableState, 'a'}
 	rowConfig   = []byte{tableState, 'c'}
 	rowChain    = []byte{tableState, 'x'}
+	rowRise     = []byte{tableState, 'l'}
 	rowNextSlot = []byte{tableState, 'n'}
 	rowOwner    = []byte{tableLocal, 'o'}
 )

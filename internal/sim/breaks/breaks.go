@@ -48,6 +48,7 @@ type Set struct {
 	Stays           bool // native clients do not follow the members to new addresses
 	Client          bool // a native client accepts less than a superquorum
 	Untold          bool // members do not tell the leader which native clients they hear
+	HastyLevel      bool // a leader raises the feature level without asking for its policy
 	KeepsSilent     bool // sessions of silent native clients are not retired
 }
 
@@ -115,6 +116,10 @@ var others = []Break{
 		set: func(b *Set) { b.Sessions = true }},
 	{Name: "early-leases", About: "leases end a second early", Law: "lease-early",
 		set: func(b *Set) { b.Leases.Early = time.Second }},
+	{Name: "hasty-level", About: "the feature level rises as soon as all members know it, whatever the policy",
+		Law:  "state-machine",
+		With: "--nemesis upgrade",
+		set:  func(b *Set) { b.Apply.Unsoaked, b.HastyLevel = true, true }},
 	{Name: "unstopped-leases", About: "deadlines of leases go on while renewals cannot be served", Law: "lease-renewing",
 		With: "--nemesis hung-store",
 		set:  func(b *Set) { b.Leases.RunsOn = true }},

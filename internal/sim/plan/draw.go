@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/member/offers"
@@ -104,6 +105,8 @@ func (p *Plan) drawLevels() {
 	kind := p.Raft.Seed / 16 % 8
 	p.Rises = p.Users || kind > 0
 	p.Older = p.Upgrades || kind > 4 && !p.Users
+	p.LevelPolicy = [...]level.Policy{{Kind: level.PolicyNow}, {Kind: level.PolicyHold}, {Kind: level.PolicySoak, Seconds: 1},
+		{Kind: level.PolicySoak, Seconds: 4}}[p.Raft.Seed/256%4]
 }
 
 // LoadReads is a load of linearizable reads, with few writes on few keys between them.

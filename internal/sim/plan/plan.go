@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/member/offers"
@@ -62,10 +63,11 @@ type Reconfiguration struct {
 
 // Levels says which builds the members have. All have the one that ships, unless Rises.
 type Levels struct {
-	Rises    bool // members have a build of the next level (package nextlevel), and leaders raise the active level
-	Older    bool // but some of the first have the build that ships
-	Upgrades bool // these are upgraded
-	Parts    bool // leases with more than one or two keys end in parts
+	Rises       bool         // members have a build of the next level (package nextlevel), and leaders raise the active level
+	Older       bool         // but some of the first have the build that ships
+	Upgrades    bool         // these are upgraded
+	LevelPolicy level.Policy // if it is hold, an operator raises the active level
+	Parts       bool         // leases with more than one or two keys end in parts
 }
 
 // Identities says how members are identified and founded.
@@ -130,10 +132,10 @@ func (p *Plan) String() string {
 		names = append(names, fmt.Sprintf("by %v, switched off: %t", p.Protocols, p.SwitchOff))
 	}
 	return fmt.Sprintf("members=%d faults=%v tick=%v election=%d heartbeat=%d lease=%t fast-path=%s delay=%v disk=%v keep=%d "+
-		"clients=%d natives=%d direct=%t levels=%t older=%t parts=%t [%s]",
+		"clients=%d natives=%d direct=%t levels=%t older=%t level-policy=%v parts=%t [%s]",
 		p.Members, p.Faults.Round(time.Second), p.Tick, p.Raft.ElectionTicks, p.Raft.HeartbeatTicks, p.Raft.LeaderLease,
 		p.FastPath, p.Delay, p.Disk.Round(time.Microsecond), p.Keep, p.Mix.Clients, p.Mix.Natives, p.Mix.Direct,
-		p.Rises, p.Older, p.Parts,
+		p.Rises, p.Older, p.LevelPolicy, p.Parts,
 		strings.Join(names, " "))
 }
 

@@ -1,0 +1,130 @@
+package level
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// PolicyKind says when the active level rises once all members know a higher one. The numbers are on disk and in the log.
+type PolicyKind uint8
+
+const (
+	PolicyUnset PolicyKind = 0 // the cluster has none yet: the leader proposes that of its flag
+	PolicySoak  PolicyKind = 1 // once all members have run a build that knows it for a time
+	PolicyNow   PolicyKind = 2 // at once
+	PolicyHold  PolicyKind = 3 // only on an operator's word
+)
+
+// MaxSoak is the longest time of a PolicySoak, which is in whole seconds.
+const MaxSoak = 90 * 24 * time.Hour
+
+// Policy is a policy of raising the active level. The zero value is PolicyUnset.
+type Policy struct {
+	Kind    PolicyKind
+	Seconds int64 // of PolicySoak, zero of the others
+}
+
+// Soak returns how long all members must run a build before its level becomes active.
+func (p Policy) Soak() time.Duration { return time.Duration(p.Seconds) * time.Second }
+
+// errPolicy is the fault of a text that names no policy.
+var errPolicy = errors.New("want soak=DURATION, such as soak=24h, or now, or hold")
+
+// ParsePolicy reads what String prints.
+func ParsePolicy(text string) (Policy, error) {
+	switch text {
+	case "now":
+		return Policy{Kind: PolicyNow}, nil
+	case "hold":
+		return Policy{Kind: PolicyHold}, nil
+	}
+	duration, found := strings.CutPrefix(text, "soak=")
+	soak, err := time.ParseDuration(duration)
+	if !found || err != nil {
+		return Policy{}, errPolicy
+	}
+	p := Policy{Kind: PolicySoak, Seconds: int64(soak / time.Second)}
+	if !p.Valid() || soak%time.Second != 0 {
+		return Policy{}, fmt.Errorf("a soak lasts 1s to %s, in whole seconds", shortDuration(MaxSoak))
+	}
+	return p, nil
+}
+
+// Valid reports whether a cluster may have the policy.
+func (p Policy) Valid() bool {
+	switch p.Kind {
+	case PolicySoak:
+		return p.Seconds >= 1 && p.Soak() <= MaxSoak
+	case PolicyNow, PolicyHold:
+		return p.Seconds == 0
+	}
+	return false
+}
+
+func (p Policy) String() string {
+	switch p.Kind {
+	case PolicySoak:
+		return "soak=" + shortDuration(p.Soak())
+	case PolicyNow:
+		return "now"
+	case PolicyHold:
+		return "hold"
+	}
+	return "unset"
+}
+
+// shortDuration is a duration without the units that are zero: 24h, not 24h0m0s.
+func shortDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// Rise is the replicated state that decides when the active level rises.
+type Rise struct {
+	Policy Policy
+	// Born is the highest level that all members knew when all of them had published their level for the first time: the
+	// cluster never ran a build that does not know it, and so there is no way back that raising to it would end. Zero: that
+	// time has not come.
+	Born Level
+	// Level is the one that soaks, zero if none does, and Seconds for how long all members have run builds that know it.
+	Level   Level
+	Seconds int64
+}
+
+// Soaked returns for how long a level has soaked.
+func (r *Rise) Soaked(l Level) time.Duration {
+	if r.Level != l {
+		return 0
+	}
+	return time.Duration(r.Seconds) * time.Second
+}
+
+// Allows reports whether the policy lets the active level rise to one that all members know.
+func (r *Rise) Allows(to Level) bool {
+	switch {
+	case to <= r.Born, r.Policy.Kind == PolicyNow:
+		return true
+	case r.Policy.Kind == PolicySoak:
+		return r.Level == to && r.Seconds >= r.Policy.Seconds
+	}
+	return false
+}
+
+// Waits describes why the policy does not let the active level rise to one that all members know.
+func (r *Rise) Waits(to Level) string {
+	switch {
+	case r.Policy.Kind == PolicyHold:
+		return "it is held (`quorate upgrade hold`)"
+	case r.Policy.Kind != PolicySoak:
+		return "its policy is not known yet"
+	}
+	return fmt.Sprintf("members run it for %s more first", shortDuration(max(r.Policy.Soak()-r.Soaked(to), time.Second)))
+}

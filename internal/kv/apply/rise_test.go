@@ -1,0 +1,125 @@
+package apply_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/internal/base/level"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/nextlevel"
+)
+
+const next = nextlevel.Level
+
+// upgraded is a cluster that began with earlier builds, all of whose members run the next one now.
+func upgraded(t *testing.T, policy string) *bench {
+	b := newLeveledBench(t, next)
+	for _, l := range []level.Level{level.Own, next} {
+		for member := range uint64(3) {
+			b.knows(member+1, l)
+		}
+	}
+	b.policy(policy)
+	return b
+}
+
+// rises proposes to raise the level, and reports whether it rose.
+func (b *bench) rises(op kv.RaiseOp) bool {
+	b.t.Helper()
+	res := b.do(kv.Command{Raise: &op})
+	rose := b.m.ActiveLevel() == next
+	if rose != (res.Err == nil) || !rose && !errors.Is(res.Err, kv.ErrBadCommand) {
+		b.t.Fatalf("level %d, %v", b.m.ActiveLevel(), res.Err)
+	}
+	return rose
+}
+
+func (b *bench) soak(l level.Level, d time.Duration) error {
+	return b.do(kv.Command{Soak: &kv.SoakOp{Level: l, Seconds: int64(d / time.Second)}}).Err
+}
+
+// Ensure that the level rises by each policy when it may, and not before: what a leader proposes on an old picture of the
+// policy changes nothing.
+func TestMachine_Apply_raiseByPolicy(t *testing.T) {
+	ordinary, finalize := kv.RaiseOp{Level: next}, kv.RaiseOp{Level: next, Finalize: true}
+	if b := upgraded(t, "now"); !b.rises(ordinary) {
+		t.Error("now: it does not rise")
+	}
+	if b := upgraded(t, "hold"); b.soak(next, 0) != nil || b.soak(next, 1000*time.Hour) != nil || b.rises(ordinary) ||
+		!b.rises(finalize) {
+		t.Error("hold: it rises by itself, or not on an operator's word")
+	}
+	b := upgraded(t, "soak=1h")
+	if b.rises(ordinary) {
+		t.Fatal("it rises before the soak")
+	}
+	for _, d := range []time.Duration{2 * time.Hour, 30 * time.Minute, time.Minute, time.Hour - time.Second} {
+		if err := b.soak(next, d); err != nil || b.rises(ordinary) {
+			t.Fatalf("soaked for %v (%v): %+v", d, err, b.m.Rise()) // the first begins with zero
+		}
+	}
+	b.openAs(next)
+	if got, want := b.m.Rise(), (level.Rise{Policy: level.Policy{Kind: level.PolicySoak, Seconds: 3600}, Born: level.Own,
+		Level: next, Seconds: 3599}); got != want {
+		t.Fatalf("after a restart %+v, want %+v", got, want)
+	}
+	if b.soak(next, time.Hour) != nil || !b.rises(ordinary) {
+		t.Errorf("it does not rise after the soak: %+v", b.m.Rise())
+	}
+	if r := b.m.Rise(); r.Level != 0 || r.Seconds != 0 {
+		t.Errorf("it soaks on: %+v", r)
+	}
+	if err := b.soak(next, time.Hour); !errors.Is(err, kv.ErrBadCommand) {
+		t.Errorf("the active level soaks: %v", err)
+	}
+}
+
+// Ensure that a member that goes back to a build without the level ends its soak, and that members without it keep it from
+// beginning.
+func TestMachine_Apply_soakEnds(t *testing.T) {
+	b := upgraded(t, "soak=1h")
+	if b.soak(next, 0) != nil || b.soak(next, 59*time.Minute) != nil {
+		t.Fatalf("%+v", b.m.Rise())
+	}
+	b.knows(2, level.Own)
+	if err := b.soak(next, time.Hour); !errors.Is(err, kv.ErrBadCommand) {
+		t.Errorf("a member without the level: %v", err)
+	}
+	b.knows(2, next)
+	if b.rises(kv.RaiseOp{Level: next}) || b.soak(next, time.Hour) != nil || b.rises(kv.RaiseOp{Level: next}) {
+		t.Errorf("the soak went on over a member that went back: %+v", b.m.Rise())
+	}
+}
+
+// Ensure that a cluster all of whose first builds know a level rises to it at once, whatever its policy, and that one among the
+// first that does not keeps it from that.
+func TestMachine_Apply_born(t *testing.T) {
+	for _, first := range []level.Level{level.Own, next} {
+		b := newLeveledBench(t, next)
+		b.policy("hold")
+		b.knows(1, next)
+		b.knows(1, next)
+		b.knows(2, first)
+		b.knows(3, next)
+		b.knows(2, next)
+		if rose := b.rises(kv.RaiseOp{Level: next}); rose != (first == next) {
+			t.Errorf("the second member began with level %d: rose %t, %+v", first, rose, b.m.Rise())
+		}
+	}
+}
+
+// Ensure that policies of leaders do not replace that of an operator, and that one that is none is refused.
+func TestMachine_Apply_levelPolicy(t *testing.T) {
+	b := upgraded(t, "hold")
+	initial := &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicyNow}, Initial: true}
+	if res := b.do(kv.Command{LevelPolicy: initial}); res.Err != nil || b.m.Rise().Policy.Kind != level.PolicyHold {
+		t.Errorf("%v, %+v", res.Err, b.m.Rise())
+	}
+	for _, bad := range []level.Policy{{}, {Kind: 9}, {Kind: level.PolicySoak}, {Kind: level.PolicyNow, Seconds: 1},
+		{Kind: level.PolicySoak, Seconds: 90*24*3600 + 1}} {
+		if res := b.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: bad}}); !errors.Is(res.Err, kv.ErrBadCommand) {
+			t.Errorf("%v: %v", bad, res.Err)
+		}
+	}
+}

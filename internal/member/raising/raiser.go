@@ -1,0 +1,97 @@
+package raising
+
+import (
+	"slices"
+	"time"
+
+	"github.com/quorate/quorate/internal/base/level"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// View is what a leader knows of levels and members.
+type View struct {
+	Active, Common level.Level // of apply.Machine
+	Rise           level.Rise
+	Flag           level.Policy // this member's: the policy of a cluster that has none yet
+	// Well is true while every member of the configuration is there, in time, and nothing is wrong with the cluster.
+	Well bool
+}
+
+// AllThere reports whether a leader hears every member of the configuration, and each holds nearly all of its log.
+func AllThere(status *raft.Status) bool {
+	lacks := func(p raft.PeerProgress) bool { return !p.Leaving && (!p.RecentActive || !p.CaughtUp) }
+	return !slices.ContainsFunc(status.Progress, lacks)
+}
+
+// MostBetween is the longest time between two looks that counts: a process that stood still saw nothing of it.
+const MostBetween = 5 * time.Second
+
+// noteShare is how many parts of a soak are noted, each with an entry of the log, within leastNote and mostNote.
+const (
+	noteShare = 96
+	leastNote = time.Second
+	mostNote  = 15 * time.Minute
+)
+
+// Raiser decides for one leader. The zero value is ready; Rest ends a term.
+type Raiser struct {
+	Hasty bool // breaks invariant 1, for a control of the simulator: it asks for no policy
+
+	looked  time.Time     // zero: not since the term began
+	level   level.Level   // that soaks
+	noted   time.Duration // in the state machine, at the last look
+	pending time.Duration // counted and not noted there
+}
+
+// Rest forgets what was counted and not noted: this member does not lead.
+func (r *Raiser) Rest() { *r = Raiser{Hasty: r.Hasty} }
+
+// Look returns the command to propose now, if there is one.
+func (r *Raiser) Look(now time.Time, v *View) (command kv.Command, due bool) {
+	r.count(now, v)
+	switch born := min(v.Rise.Born, v.Common); {
+	case v.Rise.Policy.Kind == level.PolicyUnset && v.Flag.Valid():
+		command.LevelPolicy = &kv.LevelPolicyOp{Policy: v.Flag, Initial: true}
+	case v.Common <= v.Active:
+		return command, false
+	case v.Rise.Allows(v.Common), r.Hasty:
+		command.Raise = &kv.RaiseOp{Level: v.Common}
+	case born > v.Active:
+		command.Raise = &kv.RaiseOp{Level: born}
+	case v.Rise.Level != v.Common:
+		command.Soak = &kv.SoakOp{Level: v.Common}
+	case r.pending >= r.noteAfter(&v.Rise):
+		command.Soak = &kv.SoakOp{Level: v.Common, Seconds: int64((v.Rise.Soaked(v.Common) + r.pending) / time.Second)}
+	default:
+		return command, false
+	}
+	return command, true
+}
+
+// count adds the time since the last look to what is pending, and takes from it what the state machine has noted meanwhile.
+func (r *Raiser) count(now time.Time, v *View) {
+	passed := time.Duration(0)
+	if !r.looked.IsZero() {
+		passed = now.Sub(r.looked)
+	}
+	r.looked = now
+	noted := v.Rise.Soaked(v.Rise.Level)
+	if v.Rise.Level != r.level || noted < r.noted {
+		r.level, r.pending, r.noted = v.Rise.Level, 0, noted
+		return
+	}
+	r.pending, r.noted = max(0, r.pending-(noted-r.noted)), noted
+	if r.level != 0 && r.level == v.Common && v.Well && passed > 0 && passed <= MostBetween {
+		r.pending += passed
+	}
+}
+
+// noteAfter is how much time is noted at once.
+func (r *Raiser) noteAfter(rise *level.Rise) time.Duration {
+	if rise.Policy.Kind != level.PolicySoak {
+		return mostNote
+	}
+	part := min(max(rise.Policy.Soak()/noteShare, leastNote), mostNote)
+	return min(part, max(leastNote, rise.Policy.Soak()-rise.Soaked(rise.Level)))
+}
