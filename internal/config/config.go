@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/quorate/quorate/internal/base/level"
 )
 
 // Config has all settings of a member that have an effect, by topic. Others are only accepted or refused by name, see
@@ -18,6 +20,7 @@ type Config struct {
 	Bootstrap     Bootstrap
 	Consensus     Consensus
 	Care          Care
+	LevelPolicy   level.Policy // of a cluster that has none yet
 	Limits        Limits
 	Keepalive     Keepalive
 	GRPCTransport GRPCTransport

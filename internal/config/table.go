@@ -3,6 +3,8 @@ package config
 import (
 	"math"
 	"time"
+
+	"github.com/quorate/quorate/internal/base/level"
 )
 
 // settings is the whole table, in the order of the help.
@@ -72,6 +74,12 @@ var memberSettings = []setting{
 	{name: "election-timeout", def: "1000", arg: "MS",
 		help:  "Milliseconds without a leader until a member stands for election; at least 5 heartbeats.",
 		value: counted(func(c *Config) *time.Duration { return &c.Consensus.ElectionTimeout }, time.Millisecond)},
+	{name: "level-policy", def: "soak=24h", arg: "POLICY",
+		help: "When what a new build brings begins to be used, after which the former build cannot return: 'soak=DURATION' " +
+			"(once all members have run the new one that long), 'now', or 'hold' (only by quorate upgrade finalize). Read if " +
+			"the cluster has no policy yet; see quorate upgrade.",
+		value: field[level.Policy]{func(c *Config) *level.Policy { return &c.LevelPolicy }, level.ParsePolicy,
+			level.Policy.String, nil}},
 	{name: "feature-gates", arg: "GATE=BOOL,…", help: "Switches of features that are not final: " + gateNames() +
 		". Those without effect here say so.",
 		value: featureGates(func(c *Config) *FeatureGates { return &c.FeatureGates })},

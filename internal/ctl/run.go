@@ -17,6 +17,7 @@ import (
 	"github.com/quorate/quorate/internal/ctl/member"
 	"github.com/quorate/quorate/internal/ctl/mirror"
 	"github.com/quorate/quorate/internal/ctl/snapshot"
+	"github.com/quorate/quorate/internal/ctl/upgrade"
 )
 
 // Run executes a command line without the program's name, and returns the status to exit with. If the line is etcdctl's, it may
@@ -195,7 +196,7 @@ func newRoot(s command.Streams, tools Tools) *cobra.Command {
 		newDev(s),
 		newPut(s), newGet(s), newDel(s), newWatch(s), newCompact(s),
 		newStatus(s), newLatency(s), member.New(s), newLease(s), snapshot.New(s, tools.Restore),
-		mirror.Command(s), newToken(s),
+		mirror.Command(s), upgrade.New(s), newToken(s),
 		etcdutl.New(s, snapshot.New(s, tools.Restore)),
 		newGateway(s), newGRPCProxy(s, tools.GRPCProxy), newLog(s), newConfig(s), newVersion(s),
 	)

@@ -139,6 +139,7 @@ func (s *Services) Register(server *grpc.Server) {
 func (s *Services) RegisterWith(timed grpc.ServiceRegistrar) {
 	s.registerEtcd(timed)
 	quoratepb.RegisterTokensServer(timed, &tokenService{shared: s.shared})
+	quoratepb.RegisterUpgradeServer(timed, &upgradeService{shared: s.shared})
 	if s.membership != nil {
 		quoratepb.RegisterMembershipServer(timed, s.membership)
 	}

@@ -46,6 +46,7 @@ func (s *Server) connect(ctx context.Context, options Options) error {
 		FastPath: offers.Setting(s.cfg.Consensus.FastPath),
 		Care:     s.carePolicy(),
 
+		LevelPolicy: s.cfg.LevelPolicy,
 		CommitDelay: s.cfg.Consensus.CommitDelay,
 		Answers:     s.budgets.answers,
 		Clock:       env.WallClock{},

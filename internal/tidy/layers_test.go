@@ -26,12 +26,12 @@ var layers = []struct {
 	{"internal/base/testnet", 0, "testnet"},
 	{"internal/base/tlsconn", 0, "tlsconn"},
 	{"internal/base/typed", 0, "typed"}, // command lines that are printed for an operator
-	{"internal/config", 0, "config"},
 	{"internal/limits/memory", 0, "memory"},
 	{"internal/rpc/h2", 0, "h2"},
 	{"internal/auth", 1, "values"},
 	{"internal/base/env", 1, "env"},
 	{"internal/base/tlsfiles", 1, "tlsfiles"},
+	{"internal/config", 1, "config"},
 	{"internal/consensus", 1, "values"},
 	{"internal/consensus/rules", 1, "rules"}, // names and sentences
 	{"internal/identity", 1, "values"},

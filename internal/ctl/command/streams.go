@@ -1,6 +1,8 @@
 package command
 
 import (
+	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -66,6 +68,26 @@ func Unreachable(err error) error { return &Failure{StatusUnreachable, err} }
 
 // ErrQuiet ends a command with StatusRefused whose output has said everything already.
 var ErrQuiet = errors.New("ctl: said already")
+
+// Confirm asks whether to go on; the error of a refusal says that nothing was changed.
+func (s Streams) Confirm(ctx context.Context) error {
+	fmt.Fprint(s.Err, "Proceed? [y/N] ")
+	answer := make(chan string, 1)
+	go func() { // a read cannot be interrupted; it ends with the process
+		line, _ := bufio.NewReader(s.In).ReadString('\n')
+		answer <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case word := <-answer:
+		if word == "y" || word == "yes" {
+			return nil
+		}
+		return Refused(errors.New("nothing was changed"))
+	case <-ctx.Done():
+		fmt.Fprintln(s.Err, "\nnothing was changed")
+		return ctx.Err()
+	}
+}
 
 // AskSecret asks for a password on the terminal, which does not show it.
 func AskSecret(prompt string) (string, error) {

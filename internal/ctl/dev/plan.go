@@ -74,6 +74,7 @@ func (p plan) flags(s seat) []string {
 		"--initial-advertise-peer-urls=" + s.peerURL(),
 		"--initial-cluster=" + strings.Join(cluster, ","),
 		"--initial-cluster-token=quorate-dev",
+		"--level-policy=now",
 	}, p.geo.flags(seats, self)...)
 }
 

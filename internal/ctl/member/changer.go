@@ -1,13 +1,11 @@
 package member
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -183,22 +181,7 @@ func (c *changer) confirm(ctx context.Context) error {
 	if c.yes {
 		return nil
 	}
-	fmt.Fprint(c.Streams.Err, "Proceed? [y/N] ")
-	answer := make(chan string, 1)
-	go func() { // a read cannot be interrupted; it ends with the process
-		line, _ := bufio.NewReader(c.Streams.In).ReadString('\n')
-		answer <- strings.ToLower(strings.TrimSpace(line))
-	}()
-	select {
-	case word := <-answer:
-		if word == "y" || word == "yes" {
-			return nil
-		}
-		return command.Refused(errors.New("nothing was changed"))
-	case <-ctx.Done():
-		fmt.Fprintln(c.Streams.Err, "\nnothing was changed")
-		return ctx.Err()
-	}
+	return c.Streams.Confirm(ctx)
 }
 
 // start makes a job. The number that it draws lets it ask again without making two.

@@ -48,6 +48,7 @@ func newMethods() *methods {
 		&pb.Maintenance_ServiceDesc, &pb.Auth_ServiceDesc, &healthpb.Health_ServiceDesc,
 		&v3lockpb.Lock_ServiceDesc, &v3electionpb.Election_ServiceDesc,
 		&quoratepb.Membership_ServiceDesc, &quoratepb.Writer_ServiceDesc, &quoratepb.Tokens_ServiceDesc,
+		&quoratepb.Upgrade_ServiceDesc,
 	} {
 		for i := range desc.Methods {
 			m.add(desc.ServiceName, desc.Methods[i].MethodName, "unary")
@@ -104,7 +105,8 @@ func (m *Method) decideWhoCalls() {
 	switch m.name {
 	case pb.Maintenance_Status_FullMethodName, pb.Cluster_MemberList_FullMethodName,
 		quoratepb.Membership_Describe_FullMethodName, quoratepb.Membership_Plan_FullMethodName,
-		quoratepb.Membership_ListJobs_FullMethodName, quoratepb.Membership_Watch_FullMethodName:
+		quoratepb.Membership_ListJobs_FullMethodName, quoratepb.Membership_Watch_FullMethodName,
+		quoratepb.Upgrade_Status_FullMethodName:
 		m.callers = ofUsers
 	case pb.Cluster_MemberAdd_FullMethodName, pb.Cluster_MemberRemove_FullMethodName, pb.Cluster_MemberUpdate_FullMethodName,
 		pb.Cluster_MemberPromote_FullMethodName, pb.Maintenance_MoveLeader_FullMethodName,
@@ -121,7 +123,8 @@ func (m *Method) decideWhoServes() {
 	snapshot, status := m.name == pb.Maintenance_Snapshot_FullMethodName, m.name == pb.Maintenance_Status_FullMethodName
 	// An operator asks whichever member answers, and a learner asks the leader for what it does not know.
 	native := m.service == quoratepb.Membership_ServiceDesc.ServiceName
-	m.servedByLearner = native || snapshot || status
+	upgrade := m.service == quoratepb.Upgrade_ServiceDesc.ServiceName
+	m.servedByLearner = native || upgrade || snapshot || status
 	switch m.service {
 	case pb.Maintenance_ServiceDesc.ServiceName, pb.Cluster_ServiceDesc.ServiceName,
 		quoratepb.Membership_ServiceDesc.ServiceName, healthpb.Health_ServiceDesc.ServiceName:

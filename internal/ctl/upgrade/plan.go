@@ -1,0 +1,206 @@
+package upgrade
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/ctl/command"
+)
+
+// step is the restart of one member with the new build.
+type step struct {
+	Member string `json:"member"`
+	ID     string `json:"id"`
+	Role   string `json:"role"` // learner, follower or leader
+	Zone   string `json:"zone,omitempty"`
+	Build  string `json:"build"`
+	Do     string `json:"do"`
+}
+
+// plan is an order of restarts.
+type plan struct {
+	Steps []step `json:"steps"`
+	// Blockers are reasons not to begin, or not to go on.
+	Blockers []string `json:"blockers"`
+	Done     []string `json:"done"` // members that run the wanted build already
+}
+
+func newPlan(s command.Streams) *cobra.Command {
+	c := command.NewConnection(s)
+	var to string
+	cmd := c.AddTo(&cobra.Command{
+		Use:   "plan",
+		Short: "Print in which order to restart members with a new build; status 1 if one should not begin now",
+		Long: "Print in which order to restart members with a new build; status 1 if one should not begin now.\n\n" +
+			"Learners come first, for they do not vote; then followers, those of other zones than the leader's before those " +
+			"of " +
+			"its own; the leader comes last. Give the command again after each restart: with --to it leaves out members " +
+			"that run the new build, and says to wait while one has not caught up.",
+		Example: "  quorate upgrade plan --to 1.1.0",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cluster, jobs, err := describe(cmd.Context(), c)
+			if err != nil {
+				return err
+			}
+			return showPlan(c, planOf(cluster, jobs, to))
+		},
+	})
+	cmd.Flags().StringVar(&to, "to", "", "the new build, as `quorate version` names it: members that run it are left out")
+	return cmd
+}
+
+// describe returns the cluster and its unfinished jobs.
+func describe(
+	ctx context.Context, c *command.Connection,
+) (cluster *quoratepb.Cluster, unfinished []*quoratepb.Job, err error) {
+	err = c.Do(ctx, func(ctx context.Context, client *clientv3.Client) error {
+		api := quoratepb.NewMembershipClient(client.ActiveConnection())
+		described, err := api.Describe(ctx, &quoratepb.DescribeRequest{})
+		if err != nil {
+			return err
+		}
+		jobs, err := api.ListJobs(ctx, &quoratepb.ListJobsRequest{})
+		if err != nil {
+			return err
+		}
+		cluster = described.GetCluster()
+		for _, job := range jobs.GetJobs() {
+			if job.GetState() == "queued" || job.GetState() == "running" {
+				unfinished = append(unfinished, job)
+			}
+		}
+		return nil
+	})
+	return cluster, unfinished, err
+}
+
+// planOf makes the order for a cluster as it is.
+func planOf(cluster *quoratepb.Cluster, jobs []*quoratepb.Job, to string) *plan {
+	p := &plan{Steps: []step{}, Blockers: blockers(cluster, jobs), Done: []string{}}
+	members := slices.Clone(cluster.GetMembers())
+	leaderZone := ""
+	for _, m := range members {
+		if m.GetLeader() {
+			leaderZone = m.GetZone()
+		}
+	}
+	slices.SortStableFunc(members, func(a, b *quoratepb.Member) int {
+		return cmp.Compare(turn(a, leaderZone), turn(b,
+			leaderZone))
+	})
+	for _, m := range members {
+		switch {
+		case !m.GetStarted():
+			// Its first start may be with the new build.
+		case to != "" && m.GetBuild() == to:
+			p.Done = append(p.Done, m.GetName())
+		default:
+			p.Steps = append(p.Steps, stepOf(m))
+		}
+	}
+	return p
+}
+
+// turn orders members: the lower comes first.
+func turn(m *quoratepb.Member, leaderZone string) int {
+	switch {
+	case m.GetLeader():
+		return 3
+	case m.GetRole() == quoratepb.Role_ROLE_LEARNER, m.GetRole() == quoratepb.Role_ROLE_JOINING:
+		return 0
+	case m.GetZone() != leaderZone:
+		return 1
+	}
+	return 2
+}
+
+func stepOf(m *quoratepb.Member) step {
+	s := step{Member: m.GetName(), ID: command.HexID(m.GetId()), Zone: m.GetZone(), Build: m.GetBuild()}
+	switch turn(m, m.GetZone()) {
+	case 0:
+		s.Role, s.Do = "learner", "stop, start the new build"
+	case 3:
+		s.Role, s.Do = "leader", "stop (it hands leadership over first), start the new build"
+	default:
+		s.Role, s.Do = "follower", "stop, start the new build"
+	}
+	return s
+}
+
+// blockers are reasons not to stop any member now.
+func blockers(cluster *quoratepb.Cluster, jobs []*quoratepb.Job) []string {
+	found := []string{}
+	if cluster.GetLeader() == 0 {
+		found = append(found, "no leader is known: see `quorate status`")
+	}
+	for _, m := range cluster.GetMembers() {
+		switch {
+		case !m.GetStarted():
+			found = append(found, fmt.Sprintf("%s was added and has not started: start it, or remove it", nameOr(m)))
+		case !m.GetActive():
+			found = append(found, fmt.Sprintf("%s is silent: wait until it is back, or see `quorate status`", nameOr(m)))
+		case !m.GetCaughtUp() && !m.GetLeader():
+			found = append(found, fmt.Sprintf("%s has not caught up (%s, %d entries behind): wait", nameOr(m), m.GetState(),
+				m.GetLag()))
+		}
+	}
+	strength := cluster.GetStrength()
+	if voters := strength.GetVoters(); strength.GetTolerates() < 1 && voters > 2 {
+		found = append(found, fmt.Sprintf("no voter may fail now (%d of %d are up and have caught up): a restart would stop "+
+			"writes",
+			strength.GetActive(), voters))
+	}
+	if cluster.GetJoint() {
+		found = append(found, "the voters are being changed: wait until `quorate member list` shows one set")
+	}
+	for _, job := range jobs {
+		found = append(found, fmt.Sprintf("the job %x (%s) is under way: see `quorate member jobs`", job.GetId(),
+			job.GetState()))
+	}
+	return append(found, cluster.GetAlarms()...)
+}
+
+func nameOr(m *quoratepb.Member) string { return cmp.Or(m.GetName(), command.HexID(m.GetId())) }
+
+func showPlan(c *command.Connection, p *plan) error {
+	var err error
+	if c.JSON() {
+		err = command.PrintJSON(c.Streams.Out, p)
+	} else {
+		writePlan(c.Streams.Out, p)
+	}
+	if err == nil && len(p.Blockers) > 0 {
+		return command.ErrQuiet
+	}
+	return err
+}
+
+func writePlan(w io.Writer, p *plan) {
+	for _, b := range p.Blockers {
+		fmt.Fprintln(w, "not now: "+b)
+	}
+	if len(p.Done) > 0 {
+		fmt.Fprintln(w, "done: "+strings.Join(p.Done, ", "))
+	}
+	if len(p.Steps) == 0 {
+		fmt.Fprintln(w, "nothing is left to restart; `quorate upgrade status` says when the feature level rises")
+		return
+	}
+	t := &command.Table{}
+	t.Add("STEP", "MEMBER", "ROLE", "ZONE", "BUILD", "DO")
+	for i, s := range p.Steps {
+		t.Add(command.Number(uint64(i+1)), s.Member, s.Role, cmp.Or(s.Zone, "-"), s.Build, s.Do)
+	}
+	t.Print(w)
+	fmt.Fprintln(w, "After each step wait until `quorate upgrade plan` blocks nothing. With one or two voters writes pause "+
+		"meanwhile.")
+}

@@ -1,0 +1,264 @@
+package upgrade_test
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/ctltest"
+)
+
+// fakeCluster serves the services Upgrade and Membership with answers of a test.
+type fakeCluster struct {
+	quoratepb.UnimplementedUpgradeServer
+	quoratepb.UnimplementedMembershipServer
+	address string
+	status  *quoratepb.UpgradeStatus
+	cluster *quoratepb.Cluster
+	jobs    []*quoratepb.Job
+
+	policies  []string
+	finalized []uint32
+	refusal   error
+}
+
+func (f *fakeCluster) Status(context.Context, *quoratepb.UpgradeStatusRequest) (*quoratepb.UpgradeStatus, error) {
+	return f.status, f.refusal
+}
+
+func (f *fakeCluster) SetPolicy(_ context.Context, r *quoratepb.SetLevelPolicyRequest) (*quoratepb.UpgradeStatus, error) {
+	f.policies, f.status.Policy = append(f.policies, r.GetPolicy()), r.GetPolicy()
+	return f.status, f.refusal
+}
+
+func (f *fakeCluster) Finalize(_ context.Context, r *quoratepb.FinalizeUpgradeRequest) (*quoratepb.UpgradeStatus, error) {
+	f.finalized, f.status.Active = append(f.finalized, r.GetLevel()), r.GetLevel()
+	return f.status, f.refusal
+}
+
+func (f *fakeCluster) Describe(context.Context, *quoratepb.DescribeRequest) (*quoratepb.DescribeResponse, error) {
+	return &quoratepb.DescribeResponse{Cluster: f.cluster}, nil
+}
+
+func (f *fakeCluster) ListJobs(context.Context, *quoratepb.ListJobsRequest) (*quoratepb.ListJobsResponse, error) {
+	return &quoratepb.ListJobsResponse{Jobs: f.jobs}, nil
+}
+
+// startCluster serves five members in two zones, of which the fifth is a learner and runs the new build.
+func startCluster(t *testing.T) *fakeCluster {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fakeCluster{address: l.Addr().String(), status: &quoratepb.UpgradeStatus{
+		Active: 1, Common: 1, Policy: "soak=24h", SoakSeconds: 24 * 3600, Enables: "all that release 1.1.0 knows",
+	}, cluster: &quoratepb.Cluster{Leader: 0xa1, Settled: true, Strength: &quoratepb.Strength{Voters: 4, Active: 4,
+		Tolerates: 1}}}
+	for i, zone := range []string{"north", "north", "south", "south", "north"} {
+		id, name, build, known := uint64(0xa1+i), "m"+string(rune('1'+i)), "1.0.0", uint32(1)
+		role := quoratepb.Role_ROLE_VOTER
+		if i == 4 {
+			role, build, known = quoratepb.Role_ROLE_LEARNER, "1.1.0", 2
+		}
+		f.status.Members = append(f.status.Members, &quoratepb.MemberLevel{Id: id, Name: name, Build: build, Level: known})
+		f.cluster.Members = append(f.cluster.Members, &quoratepb.Member{Id: id, Name: name, Role: role, Zone: zone,
+			Started: true,
+			Active:  true, CaughtUp: true, Leader: i == 0, Build: build, State: "replicate"})
+	}
+	server := grpc.NewServer()
+	quoratepb.RegisterUpgradeServer(server, f)
+	quoratepb.RegisterMembershipServer(server, f)
+	go server.Serve(l)
+	t.Cleanup(server.Stop)
+	return f
+}
+
+func (f *fakeCluster) run(t *testing.T, args ...string) ctltest.Result {
+	t.Helper()
+	return ctltest.RunAt(t, f.address, append([]string{"upgrade"}, args...)...)
+}
+
+func same(t *testing.T, name, got, want string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+// allKnow makes all members run the new build.
+func (f *fakeCluster) allKnow(soaked int64) {
+	f.status.Common, f.status.SoakedSeconds = 2, soaked
+	for _, m := range f.status.Members {
+		m.Build, m.Level = "1.1.0", 2
+	}
+}
+
+// Ensure that a status says which members hold the level back, when it rises, and until when the former build may return.
+func TestRun_status(t *testing.T) {
+	f := startCluster(t)
+	f.status.Members[3] = &quoratepb.MemberLevel{Id: 0xa4, Name: "m4"}
+	same(t, "held back", f.run(t, "status").Out, `
+feature level 1 is active; policy soak=24h
+level 2 is held back by m1 (build 1.0.0), m2 (build 1.0.0), m3 (build 1.0.0), m4 (not started): start the new build there,
+	or remove them
+the former build may return at every member until the level rises
+MEMBER  ID  BUILD  LEVEL
+m1      a1  1.0.0  1
+m2      a2  1.0.0  1
+m3      a3  1.0.0  1
+m4      a4  -      not started
+m5      a5  1.1.0  2
+`[1:])
+	f.allKnow(3 * 3600)
+	soaks := f.run(t, "status").Out
+	for _, want := range []string{"all members know level 2: all that release 1.1.0 knows", "run it for 3h0m0s; the level " +
+		"rises in 21h0m0s",
+		"the former build may return until then"} {
+		if !strings.Contains(soaks, want) {
+			t.Errorf("%q is not in:\n%s", want, soaks)
+		}
+	}
+	var answer struct {
+		Active, Common uint32
+		SoakedSeconds  string `json:"soaked_seconds"`
+	}
+	if err := json.Unmarshal([]byte(f.run(t, "status", "-o", "json").Out), &answer); err != nil || answer.Common != 2 ||
+		answer.SoakedSeconds != "10800" {
+		t.Errorf("%+v, %v", answer, err)
+	}
+	f.status.Active = 2
+	if out := f.run(t, "status").Out; !strings.HasPrefix(out, "feature level 2 is active; policy soak=24h\nMEMBER") {
+		t.Errorf("after the rise:\n%s", out)
+	}
+}
+
+// Ensure that a policy is checked before the cluster is asked, and that finalize asks before it raises the level that was
+// shown.
+func TestRun_policyAndFinalize(t *testing.T) {
+	f := startCluster(t)
+	if r := f.run(t, "policy", "soak=1ms"); r.Status != command.StatusUsage || !strings.Contains(r.Err, "in whole seconds") {
+		t.Errorf("%+v", r)
+	}
+	if r := f.run(t, "policy", "soak=72h"); r.Status != 0 || !strings.Contains(r.Out, "policy soak=72h") {
+		t.Errorf("%+v", r)
+	}
+	if r := f.run(t, "finalize", "--yes"); r.Status != command.StatusRefused || !strings.Contains(r.Err, "nothing to "+
+		"finalize") ||
+		!strings.Contains(r.Err, "held back by m1") {
+		t.Errorf("%+v", r)
+	}
+	f.allKnow(0)
+	if r := f.run(t, "hold"); r.Status != 0 || !strings.Contains(r.Out, "policy hold: the level rises when") {
+		t.Errorf("%+v", r)
+	}
+	if r := f.run(t, "finalize"); r.Status != command.StatusRefused || !strings.Contains(r.Err, "cannot return") ||
+		!strings.Contains(r.Err, "nothing was changed") || len(f.finalized) > 0 {
+		t.Errorf("%+v, %v", r, f.finalized)
+	}
+	if r := f.run(t, "finalize", "--yes"); r.Status != 0 || !cmp.Equal(f.finalized, []uint32{2}) {
+		t.Errorf("%+v, %v", r, f.finalized)
+	}
+	f.refusal, f.status.Active = status.Error(codes.FailedPrecondition, "m9 was added"), 1
+	if r := f.run(t, "finalize", "--yes"); r.Status == 0 || !strings.Contains(r.Err, "m9 was added") {
+		t.Errorf("%+v", r)
+	}
+	if !cmp.Equal(f.policies, []string{"soak=72h", "hold"}) {
+		t.Errorf("policies %v", f.policies)
+	}
+}
+
+// Ensure that learners come first, the zone of the leader last, and the leader after all, without those that are done; and that
+// the plan tells to wait while a member is away or a job runs.
+func TestRun_plan(t *testing.T) {
+	f := startCluster(t)
+	same(t, "order", f.run(t, "plan", "--to", "1.1.0").Out, `
+done: m5
+STEP  MEMBER  ROLE      ZONE   BUILD  DO
+1     m3      follower  south  1.0.0  stop, start the new build
+2     m4      follower  south  1.0.0  stop, start the new build
+3     m2      follower  north  1.0.0  stop, start the new build
+4     m1      leader    north  1.0.0  stop (it hands leadership over first), start the new build
+After each step wait until `[1:]+"`quorate upgrade plan`"+` blocks nothing. With one or two voters writes pause meanwhile.
+`)
+	if out := f.run(t, "plan").Out; !strings.Contains(out, "1     m5      learner") {
+		t.Errorf("without a build to go to:\n%s", out)
+	}
+	f.cluster.Members[2].Active = false
+	f.cluster.Members[3].CaughtUp = false
+	f.cluster.Strength.Tolerates = 0
+	f.jobs = []*quoratepb.Job{{Id: 0x3f, State: "done"}, {Id: 0x2f, State: "running"}}
+	r := f.run(t, "plan", "-o", "json")
+	var answer struct{ Blockers []string }
+	if err := json.Unmarshal([]byte(r.Out), &answer); err != nil || r.Status != command.StatusRefused ||
+		len(answer.Blockers) != 4 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for i, want := range []string{"m3 is silent", "m4 has not caught up", "would stop writes", "job 2f (running)"} {
+		if !strings.Contains(answer.Blockers[i], want) {
+			t.Errorf("%q is not in %q", want, answer.Blockers[i])
+		}
+	}
+}
+
+// build writes a program that answers as the file of a build, or with anything else.
+func build(t *testing.T, mode os.FileMode, script string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "quorate-new")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Ensure that a new build is told apart from one that is too old or too new for the cluster, that runs already, and from files
+// that are no build; and that the file is asked for nothing but its version, in an empty environment.
+func TestRun_check(t *testing.T) {
+	f := startCluster(t)
+	says := func(version string, from, to string) string {
+		return `[ "$*" = "version -o json" ] && [ -z "$ETCD_NAME" ] &&
+			echo '{"version":"` + version + `","level":{"reads_from":` + from +
+			`,"reads_to":` + to + `}}'`
+	}
+	t.Setenv("ETCD_NAME", "m1")
+	f.status.Active, f.status.Common = 2, 2
+	for _, row := range []struct {
+		name, path string
+		status     int
+		want       string
+	}{
+		{"the next level", build(t, 0o755, says("1.2.0", "1", "3")), 0, "the cluster stays at 2, and the way back, until " +
+			"the policy (soak=24h)"},
+		{"the same level", build(t, 0o755, says("1.1.1", "1", "2")), 0, "the way back stays"},
+		{"too old", build(t, 0o755, says("1.0.0", "1", "1")), 1, "the cluster is at feature level 2, and build 1.0.0 knows " +
+			"1 at most"},
+		{"too new", build(t, 0o755, says("3.0.0", "3", "4")), 1, "upgrade to a build between first"},
+		{"no program", build(t, 0o755, "exit 3"), 1, "does not tell its version"},
+		{"another program", build(t, 0o755, "echo etcd Version: 3.7.3"), 1, "does not answer as a build of Quorate"},
+		{"a flood", build(t, 0o755, "yes"), 1, "does not tell its version"},
+		{"not executable", build(t, 0o644, ""), 1, "chmod +x"},
+		{"a directory", t.TempDir(), 1, "is no file"},
+		{"nothing", filepath.Join(t.TempDir(), "missing"), 1, "no such file"},
+	} {
+		r := f.run(t, "check", row.path)
+		if r.Status != row.status || !strings.Contains(r.Out+r.Err, row.want) {
+			t.Errorf("%s: %+v, want %q", row.name, r, row.want)
+		}
+	}
+	f.cluster.Members[2].Active = false
+	r := f.run(t, "check", build(t, 0o755, says("1.2.0", "1", "3")))
+	if r.Status != command.StatusRefused || !strings.Contains(r.Out, "NO  members  m3 is silent") {
+		t.Errorf("%+v", r)
+	}
+}
