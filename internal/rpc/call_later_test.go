@@ -3,7 +3,6 @@ package rpc_test
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -73,7 +72,7 @@ func (b *watchedBackend) putMany(t testing.TB, n int) {
 // await waits until ok returns true.
 func await(t *testing.T, ok func() bool) {
 	t.Helper()
-	for ctx := waitContext(t); !ok(); runtime.Gosched() {
+	for ctx := waitContext(t); !ok(); <-time.After(time.Millisecond) {
 		if ctx.Err() != nil {
 			t.Fatal("it did not come")
 		}

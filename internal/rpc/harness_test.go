@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -447,6 +446,6 @@ func (s *server) awaitMetric(t testing.TB, line string) {
 		if ctx.Err() != nil {
 			t.Fatalf("no line %s in\n%s", line, body)
 		}
-		runtime.Gosched()
+		<-time.After(2 * time.Millisecond)
 	}
 }

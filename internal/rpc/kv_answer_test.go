@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -79,7 +80,7 @@ func TestServices_range_answers_share_memory(t *testing.T) {
 	}
 	group.Wait()
 	for budget.UsedBytes() != 0 { // the last buffer is freed once it is sent
-		runtime.Gosched()
+		<-time.After(time.Millisecond)
 	}
 	kvs := 0
 	stream, err := pb.NewKVClient(s.conn(t)).RangeStream(waitContext(t),

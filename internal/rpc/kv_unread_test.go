@@ -67,7 +67,7 @@ func TestServices_answersUnread(t *testing.T) {
 		}
 		_ = hostile.Close()
 		for budget.UsedBytes() != 0 {
-			runtime.Gosched()
+			<-time.After(time.Millisecond)
 		}
 	}
 }
@@ -122,10 +122,10 @@ func TestServices_listsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for budget.UsedBytes() < 1<<20 {
-		runtime.Gosched()
+		<-time.After(time.Millisecond)
 	}
 	_ = hostile.Close()
 	for budget.UsedBytes() != 0 {
-		runtime.Gosched()
+		<-time.After(time.Millisecond)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime"
 	"testing"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc/codes"
@@ -38,7 +38,7 @@ func serveLiar(t testing.TB) *liarServer {
 // awaitNothingHeld waits until no offer, no proposal and no answer of a client is in memory any more.
 func (s *liarServer) awaitNothingHeld(t testing.TB) {
 	t.Helper()
-	for ctx := waitContext(t); ; runtime.Gosched() {
+	for ctx := waitContext(t); ; <-time.After(time.Millisecond) {
 		offered, answered := s.member.Clients().OfferedBytes(), s.answers.UsedBytes()
 		if offered == 0 && answered == 0 {
 			break

@@ -4,9 +4,9 @@ import (
 	"context"
 	"io"
 	"net"
-	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
@@ -78,17 +78,15 @@ func TestWatch_requestsOfAClientThatDoesNotRead(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- rpc.ServeWatch(services, grpc.ServerStream(deaf)) }()
 	for backend.Hub().Stats().WaitingBytes < 256*128 && ctx.Err() == nil {
-		runtime.Gosched()
+		<-time.After(time.Millisecond)
 	}
-	for range 1000 { // for a receiver that would continue
-		runtime.Gosched()
-	}
+	<-time.After(50 * time.Millisecond) // for a receiver that would continue
 	if deaf.early.Load() != 0 {
 		t.Errorf("%d requests were taken although hundreds of answers were unread", deaf.early.Load())
 	}
 	close(deaf.listens)
 	for deaf.sent.Load() < 5000 && ctx.Err() == nil {
-		runtime.Gosched()
+		<-time.After(time.Millisecond)
 	}
 	if deaf.sent.Load() != 5000 {
 		t.Errorf("%d answers, want one for each of 5000 requests", deaf.sent.Load())
@@ -121,9 +119,7 @@ func (h *halfClosed) SendMsg(m any) error {
 	if h.events.Add(1) == 2 { // after the answer
 		h.leave()
 	}
-	for range 100 {
-		runtime.Gosched()
-	}
+	<-time.After(5 * time.Millisecond)
 	return nil
 }
 

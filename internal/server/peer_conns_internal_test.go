@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
@@ -66,7 +65,7 @@ func wantEnd(t *testing.T, conn net.Conn) {
 
 func waitConnected(t *testing.T, from *transport.Transport, to consensus.MemberID) time.Time {
 	t.Helper()
-	for late := time.Now().Add(20 * time.Second); time.Now().Before(late); runtime.Gosched() {
+	for late := time.Now().Add(20 * time.Second); time.Now().Before(late); <-time.After(time.Millisecond) {
 		_, measured := from.RTT(to) // the other stream is up too
 		if since, up := from.ConnectedSince(to); up && measured {
 			return since

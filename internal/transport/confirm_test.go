@@ -3,7 +3,6 @@ package transport_test
 import (
 	"context"
 	"io"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -77,7 +76,7 @@ func TestTransport_receive_unknownID(t *testing.T) {
 	b.SetPeers(members)
 	b.waitFor(1)
 	b.Send([]consensus.Message{heartbeat(2, 1, 1)})
-	for late := time.Now().Add(patience); a.Refusals(identity.Unproved) == 0; runtime.Gosched() {
+	for late := time.Now().Add(patience); a.Refusals(identity.Unproved) == 0; <-time.After(time.Millisecond) {
 		if time.Now().After(late) {
 			t.Fatal("what is not heard is not counted")
 		}
@@ -98,7 +97,7 @@ func TestTransport_receive_unknownID(t *testing.T) {
 	b.waitFor(4)
 	before := starts.Refusals(identity.Unproved)
 	b.Send([]consensus.Message{heartbeat(2, 4, 9)})
-	for late := time.Now().Add(patience); starts.Refusals(identity.Unproved) == before; runtime.Gosched() {
+	for late := time.Now().Add(patience); starts.Refusals(identity.Unproved) == before; <-time.After(time.Millisecond) {
 		if time.Now().After(late) {
 			t.Fatal("what is not heard before the first configuration is not counted")
 		}

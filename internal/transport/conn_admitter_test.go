@@ -3,7 +3,6 @@ package transport_test
 import (
 	"context"
 	"net"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -98,7 +97,7 @@ func TestTransport_admitter_namedLater(t *testing.T) {
 		t.Error("a process that is in no configuration was admitted")
 	}
 	a.SetPeers([]consensus.Member{{ID: 2, PeerURLs: []string{b.url}}})
-	for late := time.Now().Add(patience); listener.admitted.Load() == 0; runtime.Gosched() {
+	for late := time.Now().Add(patience); listener.admitted.Load() == 0; <-time.After(time.Millisecond) {
 		if time.Now().After(late) {
 			t.Fatal("it was not admitted although the configuration names it now")
 		}
@@ -131,7 +130,7 @@ func TestTransport_admitter_holds(t *testing.T) {
 		}
 	}
 	const least, most = 2 * 40 << 10, 2 * 48 << 10 // what is left: the two streams of the member, their headers, an answer to a ping
-	for late := time.Now().Add(patience); ; runtime.Gosched() {
+	for late := time.Now().Add(patience); ; <-time.After(time.Millisecond) {
 		held := listener.held.Load()
 		if held >= least && held <= most {
 			break

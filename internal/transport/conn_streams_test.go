@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"net"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +56,7 @@ func TestTransport_Call_unreadCounts(t *testing.T) {
 	asked := transport.CallMessageForTesting(identity.Claim{Cluster: cluster}, "open")
 	await := func(what string, fits func(held int64) bool) {
 		t.Helper()
-		for late := time.Now().Add(patience); !fits(listener.held.Load()); runtime.Gosched() {
+		for late := time.Now().Add(patience); !fits(listener.held.Load()); <-time.After(time.Millisecond) {
 			if time.Now().After(late) {
 				t.Fatalf("%s: %d bytes are counted", what, listener.held.Load())
 			}
@@ -77,7 +76,7 @@ func TestTransport_Call_unreadCounts(t *testing.T) {
 		for range calls {
 			receive(t, answered, "an answer")
 		}
-		for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); runtime.Gosched() {
+		for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); <-time.After(time.Millisecond) {
 			if held := listener.held.Load(); held < calls*(header+answer) {
 				t.Fatalf("%d bytes are counted of %d calls that have not left", held, calls)
 			}
@@ -112,7 +111,7 @@ func TestTransport_Send_unreadCounts(t *testing.T) {
 	}
 	await := func(what string, fits func(held int64) bool) {
 		t.Helper()
-		for late := time.Now().Add(patience); !fits(listener.held.Load()); runtime.Gosched() {
+		for late := time.Now().Add(patience); !fits(listener.held.Load()); <-time.After(time.Millisecond) {
 			if time.Now().After(late) {
 				t.Fatalf("%s: %d bytes are counted", what, listener.held.Load())
 			}

@@ -264,7 +264,7 @@ func TestTransport_SendSnapshot_unknownSender(t *testing.T) {
 	if err := a.SendSnapshot(t.Context(), 2, meta, empty); err != nil {
 		t.Errorf("a member: got %v", err)
 	}
-	for late := time.Now().Add(patience); ; runtime.Gosched() {
+	for late := time.Now().Add(patience); ; <-time.After(time.Millisecond) {
 		err := d.SendSnapshot(t.Context(), 2, meta, empty)
 		if err == nil {
 			break

@@ -3,7 +3,6 @@ package transport_test
 import (
 	"context"
 	"net"
-	"runtime"
 	"testing"
 	"time"
 
@@ -40,7 +39,7 @@ func TestTransport_Call_unprovedCounts(t *testing.T) {
 	}
 	await := func(what string, held func(int64) bool) {
 		t.Helper()
-		for late := time.Now().Add(patience); !held(listener.held.Load()); runtime.Gosched() {
+		for late := time.Now().Add(patience); !held(listener.held.Load()); <-time.After(time.Millisecond) {
 			if time.Now().After(late) {
 				t.Fatalf("%s: %d bytes are counted", what, listener.held.Load())
 			}
@@ -48,7 +47,7 @@ func TestTransport_Call_unprovedCounts(t *testing.T) {
 	}
 	await("all have come", func(held int64) bool { return held >= 3*body })
 	await("all have been read", func(int64) bool { return a.Stats().Unmet == 0 })
-	for end := time.Now().Add(time.Second); time.Now().Before(end); runtime.Gosched() {
+	for end := time.Now().Add(time.Second); time.Now().Before(end); <-time.After(time.Millisecond) {
 		if held := listener.held.Load(); held < 3*body {
 			t.Fatalf("%d bytes are counted while three calls of %d wait", held, body)
 		}

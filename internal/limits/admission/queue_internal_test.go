@@ -3,8 +3,8 @@ package admission
 import (
 	"context"
 	"errors"
-	"runtime"
 	"testing"
+	"time"
 )
 
 // Ensure that a few calls run, a few more wait, the rest is refused, and that a call that gives up waits no more.
@@ -23,7 +23,7 @@ func TestQueue_Enter(t *testing.T) {
 			ended <- err
 		}()
 	}
-	for allWait := false; !allWait; runtime.Gosched() {
+	for allWait := false; !allWait; <-time.After(time.Millisecond) {
 		q.mu.Lock()
 		allWait = q.waiting == maxWaiting
 		q.mu.Unlock()

@@ -3,7 +3,6 @@ package h2
 import (
 	"errors"
 	"net"
-	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -123,7 +122,7 @@ func TestConn_weigh_noRoom(t *testing.T) {
 		c.tab = p
 		go func() {
 			for !c.behind() {
-				runtime.Gosched()
+				<-time.After(time.Millisecond)
 			}
 			under.open()
 		}()

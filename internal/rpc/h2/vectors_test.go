@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"net"
-	"runtime"
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 
@@ -143,7 +143,7 @@ func TestStream_Reply_lent(t *testing.T) {
 			}
 			c.conn.Close()
 			for e.returned.Load() != streams*parts || e.lent.Load() != streams*parts {
-				runtime.Gosched()
+				<-time.After(time.Millisecond)
 			}
 		})
 	}
@@ -165,7 +165,7 @@ func TestStream_Reply_lentAndLost(t *testing.T) {
 	}
 	c.conn.Close()
 	for e.returned.Load() != parts {
-		runtime.Gosched()
+		<-time.After(time.Millisecond)
 	}
 }
 
@@ -179,13 +179,13 @@ func TestStream_Reply_lentAndReset(t *testing.T) {
 		t.Fatal(err)
 	}
 	for e.lent.Load() != 1 {
-		runtime.Gosched()
+		<-time.After(time.Millisecond)
 	}
 	if err := errors.Join(c.WriteRSTStream(1, http2.ErrCodeCancel), c.request(3, true, "parts", "2")); err != nil {
 		t.Fatal(err)
 	}
 	for e.lent.Load() != 3 { // the reset was read
-		runtime.Gosched()
+		<-time.After(time.Millisecond)
 	}
 	for {
 		f, err := c.ReadFrame()
@@ -200,6 +200,6 @@ func TestStream_Reply_lentAndReset(t *testing.T) {
 		}
 	}
 	for e.returned.Load() != 3 {
-		runtime.Gosched()
+		<-time.After(time.Millisecond)
 	}
 }
