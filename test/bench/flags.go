@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -187,17 +186,14 @@ func listBy[T any](separator string, parse func(string) (T, error)) func(string)
 func (f *flags) servers() (named func() []cluster.Server) {
 	var servers []cluster.Server
 	var more []string // for all of them
-	f.set.Func("server", "NAME=PATH of a binary that takes etcd's flags, or PATH; repeat it, the first is the base of ratios",
+	f.set.Func("server", "NAME=PATH of a binary that takes etcd's flags, or PATH; repeat it, the first is the base of ratios; "+
+		"with ,users=on clients log in",
 		func(text string) error {
-			name, path, ok := strings.Cut(text, "=")
-			if !ok {
-				name, path = text[strings.LastIndexByte(text, '/')+1:], text
+			s, err := cluster.ParseServer(text)
+			if err == nil {
+				servers = append(servers, s)
 			}
-			if name == "" || path == "" {
-				return errors.New("want NAME=PATH")
-			}
-			servers = append(servers, cluster.Server{Name: name, Path: path})
-			return nil
+			return err
 		})
 	f.set.Func("flags", "NAME=FLAG,FLAG for the members of one server that is named before, or FLAG,FLAG for those of all",
 		func(text string) error {
@@ -228,6 +224,9 @@ func (f *flags) line(servers []cluster.Server, say []string) string {
 	text := "go run . " + f.set.Name()
 	for _, s := range servers {
 		text += fmt.Sprintf(" --server %s=PATH", s.Name)
+		if s.Users {
+			text += ",users=on"
+		}
 		if len(s.Flags) > 0 {
 			text += fmt.Sprintf(" --flags %s=%s", s.Name, strings.Join(s.Flags, ","))
 		}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -35,6 +34,20 @@ const ready = "ready to serve client requests"
 type Server struct {
 	Name, Path string
 	Flags      []string // beside those that all servers get
+	Users      bool     // authentication is enabled before anything is measured, and clients log in
+}
+
+// ParseServer reads NAME=PATH, or PATH, each also with ",users=on" behind.
+func ParseServer(text string) (Server, error) {
+	text, option, more := strings.Cut(text, ",")
+	name, path, ok := strings.Cut(text, "=")
+	if !ok {
+		name, path = text[strings.LastIndexByte(text, '/')+1:], text
+	}
+	if name == "" || path == "" || more && option != "users=on" {
+		return Server{}, errors.New("want NAME=PATH or NAME=PATH,users=on")
+	}
+	return Server{Name: name, Path: path, Users: more}, nil
 }
 
 // Conditions are what the members of a cluster run under. The zero Conditions are three members beside each other.
@@ -91,19 +104,6 @@ func (w *logWatch) end() string {
 
 // LastWords is the end of what the member wrote to its log.
 func (m *Member) LastWords() string { return m.log.end() }
-
-// ServerFlag lets a command line name servers.
-func ServerFlag(flags *flag.FlagSet, servers *[]Server) {
-	flags.Func("server", "NAME=PATH of a binary that takes etcd's flags; repeat it, the first is the base of ratios",
-		func(text string) error {
-			name, path, ok := strings.Cut(text, "=")
-			*servers = append(*servers, Server{Name: name, Path: path})
-			if !ok {
-				return errors.New("want NAME=PATH")
-			}
-			return nil
-		})
-}
 
 // Names are what servers are called, in their order.
 func Names(servers []Server) (all []string) {
@@ -186,7 +186,9 @@ func (c *Cluster) begin(ctx context.Context, on Conditions) (err error) {
 	for _, m := range c.Members {
 		endpoints = append(endpoints, m.ClientAddr)
 	}
-	c.Control, err = Connect(endpoints...)
+	if c.Control, err = Connect(endpoints...); err == nil && c.Server.Users {
+		err = c.enableUsers(ctx, endpoints)
+	}
 	return err
 }
 
@@ -384,7 +386,7 @@ func Pause(ctx context.Context, d time.Duration) {
 // ConnectAll opens connections that know all members.
 func (c *Cluster) ConnectAll(n int) (clients []*clientv3.Client, err error) {
 	for range n {
-		client, err := Connect(c.Control.Endpoints()...)
+		client, err := c.Connect(c.Control.Endpoints()...)
 		if err != nil {
 			return clients, err
 		}

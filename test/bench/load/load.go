@@ -55,7 +55,7 @@ type leases struct {
 func Open(ctx context.Context, c *cluster.Cluster, n int) ([]*Worker, error) {
 	workers := make([]*Worker, n)
 	for i := range workers {
-		client, err := cluster.Connect(c.Members[i%len(c.Members)].ClientAddr)
+		client, err := c.Connect(c.Members[i%len(c.Members)].ClientAddr)
 		if err != nil {
 			return nil, errors.Join(err, Close(workers[:i]))
 		}
