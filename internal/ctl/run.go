@@ -178,6 +178,7 @@ func WriteEtcdctl(w io.Writer) {
 type Tools struct {
 	Restore   snapshot.Restorer
 	GRPCProxy ProxyRunner
+	Preview   Preview
 }
 
 func newRoot(s command.Streams, tools Tools) *cobra.Command {
@@ -198,7 +199,7 @@ func newRoot(s command.Streams, tools Tools) *cobra.Command {
 		newStatus(s), newLatency(s), member.New(s), newLease(s), snapshot.New(s, tools.Restore),
 		mirror.Command(s), upgrade.New(s), newToken(s),
 		etcdutl.New(s, snapshot.New(s, tools.Restore)),
-		newGateway(s), newGRPCProxy(s, tools.GRPCProxy), newLog(s), newConfig(s), newVersion(s),
+		newGateway(s), newGRPCProxy(s, tools.GRPCProxy), newLog(s), newConfig(s, tools.Preview), newVersion(s),
 	)
 	explainArguments(root)
 	root.AddGroup(&cobra.Group{ID: etcdctlName, Title: "Commands of etcdctl:"})

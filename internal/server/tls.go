@@ -18,8 +18,7 @@ func (s *Server) openCerts(context.Context, Options) error {
 	if s.peerCerts, err = certs.Open(certs.Peer, &s.cfg, s.logger); err != nil {
 		return err
 	}
-	encrypted := slices.Concat(s.cfg.Listen.ClientURLs, s.cfg.Listen.ClientHTTPURLs, s.cfg.Listen.MetricsURLs)
-	if slices.ContainsFunc(encrypted, config.URL.Secure) {
+	if servesTLS(&s.cfg) {
 		s.clients.certs, err = certs.Open(certs.Client, &s.cfg, s.logger)
 	}
 	if err == nil {
@@ -27,6 +26,12 @@ func (s *Server) openCerts(context.Context, Options) error {
 		s.wg.Go(func() { watched.watch(s.ctx) })
 	}
 	return err
+}
+
+// servesTLS reports whether clients are served by TLS anywhere.
+func servesTLS(c *config.Config) bool {
+	return slices.ContainsFunc(slices.Concat(c.Listen.ClientURLs, c.Listen.ClientHTTPURLs, c.Listen.MetricsURLs),
+		config.URL.Secure)
 }
 
 func (s *Server) expiries() expiries { return expiries{s.clients.certs, s.peerCerts, s.logger} }
