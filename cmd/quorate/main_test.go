@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/ctl/command"
@@ -29,10 +30,13 @@ type fakeMember struct {
 	err     error
 	stopped chan struct{} // Stop returns when this is closed; nil: at once
 	onStop  func()
+	stalled error
 }
 
 func (m *fakeMember) Done() <-chan struct{} { return m.done }
 func (m *fakeMember) Err() error            { return m.err }
+
+func (m *fakeMember) Stalled(time.Duration) error { return m.stalled }
 
 func (m *fakeMember) Stop(context.Context) error {
 	if m.stopped != nil {

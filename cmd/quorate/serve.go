@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/coreos/go-systemd/v22/daemon"
 	"google.golang.org/grpc/grpclog"
 
 	"github.com/quorate/quorate/internal/base/logpace"
@@ -30,6 +29,8 @@ type member interface {
 	Stop(context.Context) error // hands leadership over and ends
 	Done() <-chan struct{}      // closed when the server has ended, for whatever reason
 	Err() error                 // why it ended; nil after Stop
+	// Stalled returns what has made no progress for longer than limit.
+	Stalled(limit time.Duration) error
 }
 
 // start starts the server of a configuration. Tests replace it.
@@ -176,6 +177,7 @@ func runMember(c config.Config, log *logging.Log, first, second <-chan os.Signal
 		return err
 	}
 	tellSupervisor(log.Logger)
+	defer tellWatchdog(m.Stalled, log.Logger)()
 	select {
 	case <-m.Done():
 		return m.Err()
@@ -206,15 +208,6 @@ func memoryLimit(given config.Memory, logger *slog.Logger) (int64, error) {
 			"memory-bytes", limit, "available-bytes", available)
 	}
 	return limit, nil
-}
-
-// tellSupervisor tells systemd, if it has started this process with Type=notify, that the member serves.
-func tellSupervisor(logger *slog.Logger) {
-	if told, err := daemon.SdNotify(false, daemon.SdNotifyReady); err != nil {
-		logger.Warn("could not tell systemd that this member serves", "err", err)
-	} else if told {
-		logger.Info("told systemd that this member serves")
-	}
 }
 
 // stopMember stops gracefully, unless a second signal says that the operator does not want to wait for that.

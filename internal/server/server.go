@@ -270,6 +270,9 @@ func (s *Server) ClientAddresses() []net.Addr { return s.clients.addresses() }
 // Member gives the running member, for tests and tools.
 func (s *Server) Member() *member.Member { return s.member }
 
+// Stalled names what has been at one piece of work for longer than limit: the member's loop, its log or its state machine.
+func (s *Server) Stalled(limit time.Duration) error { return s.member.Stalled(limit) }
+
 func (s *Server) String() string {
 	return fmt.Sprintf("%s (%v)", s.cfg.Name, s.member.ID())
 }

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/ctl/logging"
+)
+
+// Ensure that systemd's watchdog hears of a member that makes progress, hears nothing while it hangs, and hears of it again.
+func TestReportProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const interval = 40 * time.Second
+		var log bytes.Buffer
+		var hangs error
+		reports := 0
+		ctx, cancel := context.WithCancel(t.Context())
+		go reportProgress(ctx, interval, func(limit time.Duration) error {
+			if limit != interval/2 {
+				t.Errorf("a goroutine may hang for %v, want half of %v", limit, interval)
+			}
+			return hangs
+		}, slog.New(slog.NewTextHandler(&log, nil)), func(state string) error {
+			if state != "WATCHDOG=1" {
+				t.Errorf("told %q", state)
+			}
+			reports++
+			return nil
+		})
+		<-time.After(time.Second) // never at the moment of a report
+		for _, row := range []struct {
+			hangs error
+			want  int // in an interval
+		}{{nil, 4}, {errors.New("the loop hangs"), 0}, {nil, 4}} {
+			synctest.Wait()
+			hangs, reports = row.hangs, 0
+			<-time.After(interval)
+			synctest.Wait()
+			if reports != row.want {
+				t.Errorf("%d reports in an interval while %v, want %d", reports, row.hangs, row.want)
+			}
+		}
+		cancel()
+		if got := strings.Count(log.String(), "the loop hangs"); got != 1 {
+			t.Errorf("the log says it %d times:\n%s", got, &log)
+		}
+	})
+}
+
+// Ensure that a process which systemd started with a watchdog tells it so by the socket, and first that it serves.
+func TestRunMember_watchdog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = socket.Close() }()
+	t.Setenv("NOTIFY_SOCKET", path)
+	t.Setenv("WATCHDOG_USEC", "200000")
+	t.Setenv("WATCHDOG_PID", strconv.Itoa(os.Getpid()))
+	withMember(t, &fakeMember{}, nil)
+	first, ended := make(chan os.Signal, 1), make(chan error, 1)
+	go func() {
+		ended <- runMember(config.Default(), &logging.Log{Logger: slog.New(slog.DiscardHandler)}, first, nil)
+	}()
+	for _, want := range []string{"READY=1", "WATCHDOG=1", "WATCHDOG=1"} {
+		words := make([]byte, 64)
+		n, err := socket.Read(words)
+		if got := string(words[:n]); err != nil || got != want {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
+	}
+	first <- syscall.SIGTERM
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
