@@ -60,12 +60,3 @@ func showPreview(s command.Streams, preview Preview, c *config.Config) error {
 	}
 	return nil
 }
-
-func newVersion(s command.Streams) *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
-		Run:   func(*cobra.Command, []string) { config.WriteVersion(s.Out) },
-	}
-}

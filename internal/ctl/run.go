@@ -151,7 +151,7 @@ func names() []string {
 func WriteCommands(w io.Writer) {
 	cobra.EnableCommandSorting = false
 	for _, c := range newRoot(command.Streams{}, Tools{}).Commands() {
-		if c.GroupID != etcdctlName {
+		if ours(c) {
 			fmt.Fprintf(w, "  %-11s %s\n", c.Name(), c.Short)
 		}
 	}
@@ -199,7 +199,7 @@ func newRoot(s command.Streams, tools Tools) *cobra.Command {
 		newStatus(s), newLatency(s), member.New(s), newLease(s), snapshot.New(s, tools.Restore),
 		mirror.Command(s), upgrade.New(s), newToken(s),
 		etcdutl.New(s, snapshot.New(s, tools.Restore)),
-		newGateway(s), newGRPCProxy(s, tools.GRPCProxy), newLog(s), newConfig(s, tools.Preview), newVersion(s),
+		newGateway(s), newGRPCProxy(s, tools.GRPCProxy), newLog(s), newConfig(s, tools.Preview), newVersion(s), newDocs(s),
 	)
 	explainArguments(root)
 	root.AddGroup(&cobra.Group{ID: etcdctlName, Title: "Commands of etcdctl:"})
