@@ -1,0 +1,233 @@
+package main
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"debug/buildinfo"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
+	"github.com/blakesmith/ar"
+	"github.com/sassoftware/go-rpmutils"
+)
+
+// Claim is what a file of a release says of itself. Its name counts for nothing: users rename files.
+type Claim struct {
+	Kind    Kind
+	Target  Target
+	Commit  string
+	Version Version
+	Go      string    // go1.26.8
+	Time    time.Time // zero: it has no time
+	Dirty   bool
+}
+
+// errNoRelease is for files that are nothing of a release.
+var errNoRelease = errors.New("is no file of a release: it names no commit that it was made from")
+
+// mostBinary bounds what is read of a file that somebody gave.
+const mostBinary = 1 << 30
+
+// claimOf reads what a file says. It runs nothing.
+func claimOf(at string, p Product) (Claim, error) {
+	file, err := os.Open(at)
+	if err != nil {
+		return Claim{}, err
+	}
+	defer func() { _ = file.Close() }()
+	in := bufio.NewReader(file)
+	first, err := in.Peek(8)
+	if err != nil {
+		return Claim{}, errNoRelease
+	}
+	read := readers[magic(first)]
+	if read == nil {
+		return Claim{}, errNoRelease
+	}
+	claim, err := read(in, p)
+	switch {
+	case err != nil && !errors.Is(err, errNoRelease):
+		return Claim{}, fmt.Errorf("is damaged: %w", err)
+	case err != nil:
+		return Claim{}, err
+	case len(claim.Commit) != 40 || claim.Version == "" || claim.Go == "":
+		return Claim{}, errNoRelease
+	}
+	return claim, nil
+}
+
+var readers = map[string]func(io.Reader, Product) (Claim, error){
+	"elf": claimOfBinary, "mach-o": claimOfBinary, "gzip": claimOfArchive, "ar": claimOfDeb, "rpm": claimOfRPM,
+	"json": claimOfJSON, "tar": claimOfImage,
+}
+
+// magic names the format that bytes begin.
+func magic(first []byte) string {
+	for start, format := range map[string]string{"\x7fELF": "elf", "\xcf\xfa\xed\xfe": "mach-o", "\x1f\x8b": "gzip",
+		"!<arch>\n": "ar", "\xed\xab\xee\xdb": "rpm", "{\n": "json", "oci-layo": "tar"} {
+		if bytes.HasPrefix(first, []byte(start)) {
+			return format
+		}
+	}
+	return ""
+}
+
+func claimOfBinary(in io.Reader, p Product) (Claim, error) {
+	content, err := io.ReadAll(io.LimitReader(in, mostBinary))
+	if err != nil {
+		return Claim{}, err
+	}
+	info, err := buildinfo.Read(bytes.NewReader(content))
+	if err != nil {
+		return Claim{}, errNoRelease
+	}
+	return claimOfInfo(info, p), nil
+}
+
+// claimOfInfo reads what the go command wrote into a program. Its version is the tag that it found at the commit.
+func claimOfInfo(info *debug.BuildInfo, p Product) Claim {
+	set := map[string]string{}
+	for _, s := range info.Settings {
+		set[s.Key] = s.Value
+	}
+	version, _, _ := strings.Cut(info.GoVersion, " ")
+	c := Claim{Kind: Binary, Target: Target{set["GOOS"], set["GOARCH"]}, Commit: set["vcs.revision"], Go: version,
+		Dirty: set["vcs.modified"] == "true"}
+	if !strings.HasSuffix(info.Path, strings.TrimPrefix(p.Main, ".")) || len(c.Commit) != 40 {
+		return Claim{}
+	}
+	if tag, err := parseVersion(info.Main.Version); err == nil {
+		c.Version = tag
+	} else if at, err := time.Parse(time.RFC3339, set["vcs.time"]); err == nil {
+		c.Version = snapshotOf(c.Commit, at)
+	}
+	return c
+}
+
+func claimOfArchive(in io.Reader, p Product) (Claim, error) { return claimInTar(in, p, Archive) }
+
+// claimInTar finds the program in a compressed tar.
+func claimInTar(in io.Reader, p Product, kind Kind) (Claim, error) {
+	packed, err := gzip.NewReader(in)
+	if err != nil {
+		return Claim{}, err
+	}
+	for r := tar.NewReader(packed); ; {
+		header, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return Claim{}, errNoRelease
+		case err != nil:
+			return Claim{}, err
+		case header.Typeflag == tar.TypeReg && path.Base(header.Name) == p.Name && header.Mode&0o111 != 0:
+			c, err := claimOfBinary(r, p)
+			c.Kind, c.Time = kind, header.ModTime
+			return c, err
+		}
+	}
+}
+
+func claimOfDeb(in io.Reader, p Product) (Claim, error) {
+	for r := ar.NewReader(in); ; {
+		header, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return Claim{}, errNoRelease
+		case err != nil:
+			return Claim{}, err
+		case strings.TrimSuffix(header.Name, "/") == "data.tar.gz":
+			return claimInTar(r, p, Deb)
+		}
+	}
+}
+
+func claimOfRPM(in io.Reader, p Product) (Claim, error) {
+	r, err := rpmutils.ReadRpm(in)
+	if err != nil {
+		return Claim{}, err
+	}
+	files, err := r.PayloadReaderExtended()
+	if err != nil {
+		return Claim{}, err
+	}
+	for {
+		header, err := files.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return Claim{}, errNoRelease
+		case err != nil:
+			return Claim{}, err
+		case path.Base(header.Name()) == p.Name && header.Mode()&0o111 != 0 && header.Mode()&0o170000 == 0o100000:
+			c, err := claimOfBinary(files, p)
+			c.Kind, c.Time = RPM, time.Unix(int64(header.Mtime()), 0)
+			return c, err
+		}
+	}
+}
+
+// claimOfJSON reads a bill of materials or a statement of provenance.
+func claimOfJSON(in io.Reader, p Product) (Claim, error) {
+	var both struct {
+		Statement
+		cdx.BOM
+	}
+	if err := json.NewDecoder(io.LimitReader(in, mostBinary)).Decode(&both); err != nil {
+		return Claim{}, err
+	}
+	if both.PredicateType == predicateType {
+		definition := both.Predicate.BuildDefinition
+		seconds, err := strconv.ParseInt(definition.ExternalParameters["sourceDateEpoch"], 10, 64)
+		if err != nil || definition.BuildType != buildType {
+			return Claim{}, errNoRelease
+		}
+		return Claim{Kind: Provenance, Commit: definition.ExternalParameters["commit"], Go: definition.InternalParameters["go"],
+			Version: Version(definition.ExternalParameters["version"]), Time: time.Unix(seconds, 0),
+			Dirty: definition.InternalParameters["dirty"] == "true"}, nil
+	}
+	if both.Metadata == nil || both.Metadata.Component == nil || both.Metadata.Component.Properties == nil {
+		return Claim{}, errNoRelease
+	}
+	set := map[string]string{}
+	for _, property := range *both.Metadata.Component.Properties {
+		set[strings.TrimPrefix(property.Name, p.Name+":")] = property.Value
+	}
+	system, arch, _ := strings.Cut(set["platform"], "_")
+	at, err := time.Parse(time.RFC3339, both.Metadata.Timestamp)
+	return Claim{Kind: SBOM, Target: Target{system, arch}, Commit: set["commit"], Go: set["go"], Time: at,
+		Version: Version("v" + both.Metadata.Component.Version), Dirty: set["dirty"] == "true"}, err
+}
+
+// claimOfImage reads the annotations of the index in a layout.
+func claimOfImage(in io.Reader, _ Product) (Claim, error) {
+	const prefix = "org.opencontainers.image."
+	for r := tar.NewReader(in); ; {
+		header, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return Claim{}, errNoRelease
+		case err != nil:
+			return Claim{}, err
+		case !strings.HasPrefix(header.Name, "blobs/") || header.Size > 1<<20:
+			continue
+		}
+		var index struct{ Annotations map[string]string }
+		if json.NewDecoder(r).Decode(&index) != nil || index.Annotations[goAnnotation] == "" {
+			continue
+		}
+		set := index.Annotations
+		at, err := time.Parse(time.RFC3339, set[prefix+"created"])
+		return Claim{Kind: Image, Commit: set[prefix+"revision"], Version: Version(set[prefix+"version"]),
+			Go: set[goAnnotation], Time: at, Dirty: set[dirtyAnnotation] == "true"}, err
+	}
+}
