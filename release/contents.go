@@ -14,12 +14,12 @@ import (
 
 // Item is a file of an archive or a package.
 type Item struct {
-	Path   string // in a package
-	Plain  string // in an archive; empty: it is not there
-	From   string // where its content is now
+	Path   string      // in a package
+	Plain  string      // in an archive; empty: it is not there
+	From   string      // where its content is now
 	Mode   os.FileMode // zero: 0644
-	Config bool // the operator changes it, and keeps the changes
-	Only   Kind // that it is for one kind of package only; empty: for all
+	Config bool        // the operator changes it, and keeps the changes
+	Only   Kind        // that it is for one kind of package only; empty: for all
 }
 
 // items are the files of the packages and the archive for a target. They are sorted by their paths.
@@ -51,7 +51,8 @@ func (r *Release) items(ctx context.Context, target Target) ([]Item, error) {
 		{Path: units + name + "@.service", Plain: "systemd/" + name + "@.service", From: input(name + "@.service")},
 		{Path: "/usr/lib/sysusers.d/" + name + ".conf", Plain: "systemd/sysusers.conf", From: input("sysusers.conf")},
 		{Path: shared + "bash-completion/completions/" + name, Plain: "completions/bash", From: filepath.Join(docs, "bash")},
-		{Path: shared + "zsh/vendor-completions/_" + name, Plain: "completions/zsh", From: filepath.Join(docs, "zsh"), Only: Deb},
+		{Path: shared + "zsh/vendor-completions/_" + name, Plain: "completions/zsh", From: filepath.Join(docs, "zsh"),
+			Only: Deb},
 		{Path: shared + "zsh/site-functions/_" + name, From: filepath.Join(docs, "zsh"), Only: RPM},
 		{Path: shared + "fish/vendor_completions.d/" + name + ".fish", Plain: "completions/fish",
 			From: filepath.Join(docs, "fish")},

@@ -80,7 +80,7 @@ func (r *Release) annotations() map[string]string {
 		prefix + "title": r.Product.Name, prefix + "description": summary, prefix + "licenses": license,
 		prefix + "source": homepage, prefix + "revision": r.Tree.Commit, prefix + "version": string(r.Version),
 		prefix + "created": r.Time.Format(time.RFC3339),
-		goAnnotation: r.Go.version, dirtyAnnotation: fmt.Sprint(r.Tree.Dirty),
+		goAnnotation:       r.Go.version, dirtyAnnotation: fmt.Sprint(r.Tree.Dirty),
 	}
 }
 

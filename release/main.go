@@ -79,8 +79,8 @@ func makeCommand(p Product, log io.Writer) *cobra.Command {
 	c := &cobra.Command{
 		Use: "make --out DIR", Args: arguments(0),
 		Short: "Make all files of a release of the commit that is checked out",
-		Long: "Make all files of a release of the commit that is checked out, in a directory that is absent or empty. The same " +
-			"commit gives the same bytes, whoever makes it, where and when. Without --version it is that of the tag at the " +
+		Long: "Make all files of a release of the commit that is checked out, in a directory that is absent or empty. The " +
+			"same commit gives the same bytes, whoever makes it, where and when. Without --version it is that of the tag at the " +
 			"commit, and without a tag v0.0.0-dev with the time and the commit, which every release is above.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if out == "" {
@@ -136,8 +136,8 @@ func verifyCommand(p Product, out, log io.Writer) *cobra.Command {
 	c := &cobra.Command{
 		Use: "verify FILE-or-DIR", Args: arguments(1),
 		Short: "Make a file of a release again, or all in a directory, and compare",
-		Long: "Make a file of a release again, or all in a directory, from the commit that they name, with the toolchain that " +
-			"they name and the release program of that commit, and compare all bytes. A line says of each file what came of " +
+		Long: "Make a file of a release again, or all in a directory, from the commit that they name, with the toolchain " +
+			"that they name and the release program of that commit, and compare all bytes. A line says of each file what came of " +
 			"it. The exit status is 1 if a file differs, and otherwise 2 if one could not be checked.",
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := v.run(c.Context(), args[0]); err != nil {
