@@ -97,18 +97,18 @@ Upstream-Name: %s
 Source: %s
 
 Files: *
-Copyright: the authors of %[1]s
+Copyright: %[4]d the authors of %[1]s
 License: %[3]s
  On Debian systems, the text of the licence is in
  /usr/share/common-licenses/Apache-2.0. The licences of the modules that
  are in the program are in third-party-licenses.gz.
-`, name, homepage, license),
+`, name, homepage, license, r.Time.Year()),
 		"changelog.Debian": fmt.Sprintf(`%s (%s-1) stable; urgency=medium
 
   * Release %s. Its changes are in changelog.gz.
 
  -- %s  %s
-`, name, debianVersion(r.Version), r.Version.Number(), maintainer, r.Time.Format("Mon, 02 Jan 2006 15:04:05 -0700")),
+`, name, r.Version.Packaged(), r.Version.Number(), maintainer, r.Time.Format("Mon, 02 Jan 2006 15:04:05 -0700")),
 	}
 	for file, text := range texts {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {

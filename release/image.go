@@ -68,7 +68,7 @@ func (r *Release) makeImage(ctx context.Context, _ Target, path string) error {
 	return r.packLayout(dir, path)
 }
 
-// What the annotations of OCI do not have, and a later build needs to make the same image.
+// A later build needs both to make the same image, and OCI has no annotations for them.
 const (
 	goAnnotation    = "io.quorate.go"
 	dirtyAnnotation = "io.quorate.dirty"

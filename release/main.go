@@ -13,25 +13,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The exit statuses.
-const (
-	statusFailed = 1 // it could not be done; of verify: a file differs
-	statusUsage  = 2 // the command line is wrong; of verify: a file could not be checked
-)
-
 func main() {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	os.Exit(run(ctx, quorate, os.Args[1:], os.Stdout, os.Stderr))
 }
-
-// usage is an error of the command line.
-type usage struct{ error }
-
-// verdict is an exit status that was explained already.
-type verdict int
-
-func (v verdict) Error() string { return "verified" }
 
 // run executes a command line and returns the exit status.
 func run(ctx context.Context, p Product, args []string, out, errs io.Writer) int {
@@ -80,8 +66,8 @@ func makeCommand(p Product, log io.Writer) *cobra.Command {
 		Use: "make --out DIR", Args: arguments(0),
 		Short: "Make all files of a release of the commit that is checked out",
 		Long: "Make all files of a release of the commit that is checked out, in a directory that is absent or empty. The " +
-			"same commit gives the same bytes, whoever makes it, where and when. Without --version it is that of the tag at the " +
-			"commit, and without a tag v0.0.0-dev with the time and the commit, which every release is above.",
+			"same commit gives the same bytes, whoever makes it, where and when. Without --version it is that of the tag at " +
+			"the commit, and without a tag v0.0.0-dev with the time and the commit, which every release is above.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if out == "" {
 				return usage{errors.New("write: release make --out DIR")}
@@ -137,8 +123,8 @@ func verifyCommand(p Product, out, log io.Writer) *cobra.Command {
 		Use: "verify FILE-or-DIR", Args: arguments(1),
 		Short: "Make a file of a release again, or all in a directory, and compare",
 		Long: "Make a file of a release again, or all in a directory, from the commit that they name, with the toolchain " +
-			"that they name and the release program of that commit, and compare all bytes. A line says of each file what came of " +
-			"it. The exit status is 1 if a file differs, and otherwise 2 if one could not be checked.",
+			"that they name and the release program of that commit, and compare all bytes. A line says of each file what " +
+			"came of it. The exit status is 1 if a file differs, and otherwise 2 if one could not be checked.",
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := v.run(c.Context(), args[0]); err != nil {
 				return usage{err}

@@ -14,9 +14,6 @@ import (
 	_ "github.com/goreleaser/nfpm/v2/rpm" // registers itself
 )
 
-// debianVersion is a version as dpkg and rpm order it: one of before a release is below it.
-func debianVersion(v Version) string { return strings.Replace(v.Number(), "-", "~", 1) }
-
 func (r *Release) makeDeb(ctx context.Context, target Target, path string) error {
 	return r.makePackage(ctx, Deb, target, path)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 
@@ -48,8 +49,12 @@ func push(ctx context.Context, file, to string) (digest string, err error) {
 // reason is what a registry says, in a line.
 func reason(err error) string {
 	var refused *transport.Error
-	if errors.As(err, &refused) && len(refused.Errors) > 0 {
-		return fmt.Sprintf("%d, %s", refused.StatusCode, firstLine(refused.Errors[0].String()))
+	if errors.As(err, &refused) {
+		said := fmt.Sprintf("%d %s", refused.StatusCode, http.StatusText(refused.StatusCode))
+		if len(refused.Errors) > 0 {
+			said += ", " + firstLine(refused.Errors[0].String())
+		}
+		return said
 	}
 	return firstLine(err.Error())
 }

@@ -16,8 +16,7 @@ import (
 // Ensure that two builds of one commit have the same bytes: from another clone, at another path, of another user, with
 // other tags, settings, umask, time zone and number of processors.
 func TestMake_reproducible(t *testing.T) {
-	repo := standinRepo(t)
-	first := released(t, repo, "--version", "v1.0.0")
+	repo, first := sharedRelease(t).repo, sharedRelease(t).dir
 	elsewhere := filepath.Join(t.TempDir(), "a b", "clone")
 	gitIn(t, repo, "clone", "-q", repo, elsewhere)
 	gitIn(t, elsewhere, "tag", "v0.9.0")
@@ -36,9 +35,9 @@ func TestMake_reproducible(t *testing.T) {
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer umask(umask(0o077))
-	second := released(t, filepath.Join(elsewhere, "cmd"), "--version", "v1.0.0")
+	second := released(t, filepath.Join(elsewhere, "cmd"), "--version", "v1.0.0", "--key", sharedRelease(t).key)
 	names := sameFiles(t, first, second)
-	if len(names) != len((&Release{Product: standin, Version: "v1.0.0"}).artifacts()) {
+	if len(names) != len((&Release{Product: standin, Version: "v1.0.0"}).artifacts())+1 {
 		t.Errorf("made %q", names)
 	}
 }
@@ -143,8 +142,9 @@ func TestMake_dirty(t *testing.T) {
 	if status, _, errs := release(t, "make", "--repo", repo, "--out", out); status != 1 || !strings.Contains(errs, "changes that are in no commit") {
 		t.Errorf("got %d %q", status, errs)
 	}
-	dir := released(t, repo, "--dirty", "--version", "v1.0.0")
-	for _, path := range []string{dir, filepath.Join(dir, "quorate_1.0.0_"+host().String())} {
+	name := "quorate_1.0.0_" + host().String()
+	dir := released(t, repo, "--dirty", "--version", "v1.0.0", "--only", name, "--only", name+".cdx.json")
+	for _, path := range []string{dir, filepath.Join(dir, name), filepath.Join(dir, name+".cdx.json")} {
 		if v, said, err := verified(t, repo, "", path); err != nil || v.unchecked == 0 || !strings.Contains(said, "nobody can make it again") {
 			t.Errorf("%s: %v, %+v\n%s", path, err, v, said)
 		}
@@ -167,9 +167,7 @@ func TestMake_buildFails(t *testing.T) {
 
 // Ensure that an archive has one directory, sorted, of one owner and time.
 func TestMake_archive(t *testing.T) {
-	repo := standinRepo(t)
-	name := "quorate_1.0.0_" + host().String() + ".tar.gz"
-	file, err := os.Open(filepath.Join(released(t, repo, "--version", "v1.0.0", "--only", name), name))
+	file, err := os.Open(filepath.Join(sharedRelease(t).dir, "quorate_1.0.0_"+host().String()+".tar.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,34 +85,22 @@ func (r *Release) signSums(dir string, key minisign.PrivateKey) error {
 	return os.WriteFile(filepath.Join(dir, sumsName+".minisig"), signature, 0o644)
 }
 
-// judgeSignature checks the signature of the sums, and the sums of the files beside them.
-func (v *verification) judgeSignature(path string) {
-	name := filepath.Base(path)
-	if v.public == "" {
-		v.cannot(name, "--pub names no key")
-		return
-	}
-	key, err := publicKey(v.public)
+// signedBy tells whether a key has signed a file.
+func signedBy(key minisign.PublicKey, path, signature string) (bool, error) {
+	text, err := os.ReadFile(signature)
 	if err != nil {
-		v.cannot(name, "--pub %s: %v", v.public, err)
-		return
+		return false, err
 	}
-	signature, err := os.ReadFile(path)
+	file, err := os.Open(path)
 	if err != nil {
-		v.cannot(name, "%v", err)
-		return
+		return false, err
 	}
-	content, err := os.ReadFile(path[:len(path)-len(".minisig")])
-	if err != nil {
-		v.cannot(name, "%v", err)
-		return
+	defer func() { _ = file.Close() }()
+	in := minisign.NewReader(file)
+	if _, err := io.Copy(io.Discard, in); err != nil {
+		return false, err
 	}
-	in := minisign.NewReader(bytes.NewReader(content))
-	if _, err := io.Copy(io.Discard, in); err != nil || !in.Verify(key, signature) {
-		v.differs(name, "the key %X has not signed it", key.ID())
-		return
-	}
-	v.say("signed", name, "by the key %X", key.ID())
+	return in.Verify(key, text), nil
 }
 
 // publicKey is that of a text, or of a file.

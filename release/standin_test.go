@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // standin is a product of a few lines, with the packaging of the real one.
@@ -99,18 +100,79 @@ func verified(t *testing.T, repo, public, at string) (v *verification, said stri
 	return v, out.String(), err
 }
 
+// inProcess makes a release whole, once for all tests, and hands out its files.
 func inProcess(ctx context.Context, v *verification, work string, claim Claim, wanted map[string]bool) error {
-	r, err := open(ctx, v.product, Options{Repo: v.repo, Commit: claim.Commit, Version: claim.Version}, work, v.log)
+	tree, err := lookAt(ctx, v.repo, claim.Commit, false)
 	if err != nil {
 		return err
 	}
-	made := filepath.Join(work, "made")
-	if err := os.Mkdir(made, 0o755); err != nil {
-		return err
+	if claim.Time.IsZero() { // of a program
+		claim.Time = tree.Time
 	}
-	if !claim.Time.IsZero() {
+	again := filepath.Join(scratch, "again", claim.Commit+string(claim.Version)+claim.Time.UTC().Format(time.DateTime))
+	if _, err := os.Stat(again); err != nil {
+		if err := os.MkdirAll(again, 0o755); err != nil {
+			return err
+		}
+		r, err := open(ctx, v.product, Options{Repo: v.repo, Commit: claim.Commit, Version: claim.Version}, work, v.log)
+		if err != nil {
+			return err
+		}
 		r.Time = claim.Time.UTC()
+		if _, err := r.into(ctx, again, func(Artifact) bool { return true }); err != nil {
+			return err
+		}
 	}
-	_, err = r.into(ctx, made, func(a Artifact) bool { return wanted[a.Name] })
-	return err
+	return os.Symlink(again, filepath.Join(work, "made"))
+}
+
+// scratch is where tests share releases.
+var scratch string
+
+func TestMain(m *testing.M) {
+	var err error
+	if scratch, err = os.MkdirTemp("", "release-test-"); err != nil {
+		panic(err)
+	}
+	status := m.Run()
+	_ = os.RemoveAll(scratch)
+	os.Exit(status)
+}
+
+// signed is a repository and a release of it with a signature.
+type signed struct{ repo, dir, public, key string }
+
+var shared *signed
+
+// sharedRelease is one for tests that change nothing in it.
+func sharedRelease(t *testing.T) *signed {
+	t.Helper()
+	if shared != nil {
+		return shared
+	}
+	s := &signed{repo: filepath.Join(scratch, "repo"), dir: filepath.Join(scratch, "out"), key: filepath.Join(scratch, "key")}
+	if err := os.CopyFS(s.repo, os.DirFS(standinRepo(t))); err != nil {
+		t.Fatal(err)
+	}
+	status, out, errs := release(t, "key", s.key)
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if status != 0 || len(lines) != 2 {
+		t.Fatalf("got %d %q %q", status, out, errs)
+	}
+	s.public = lines[1]
+	if status, _, errs := release(t, "make", "--repo", s.repo, "--out", s.dir, "--version", "v1.0.0", "--key", s.key); status != 0 {
+		t.Fatalf("status %d: %s", status, errs)
+	}
+	shared = s
+	return s
+}
+
+// copied is the shared release in a directory of the test.
+func (s *signed) copied(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(s.dir)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }

@@ -74,7 +74,7 @@ func (v *verification) run(ctx context.Context, at string) error {
 			reference = &claim
 		}
 	}
-	if reference == nil {
+	if reference == nil && v.unchecked == 0 {
 		reference = v.claimBeside(at)
 	}
 	if reference == nil {
@@ -104,7 +104,7 @@ func filesIn(dir string) ([]string, error) {
 	return paths, nil
 }
 
-// claimBeside is the claim of the provenance beside a file that has none itself: of sums and their signature.
+// claimBeside is the claim of the provenance beside files that have none themselves: sums and their signature.
 func (v *verification) claimBeside(at string) *Claim {
 	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(at), "*_provenance.json"))
 	for _, path := range beside {
@@ -169,6 +169,28 @@ func (v *verification) judge(path, again string, claim, reference Claim) {
 		default:
 			v.say("same", name, "")
 		}
+	}
+}
+
+// judgeSignature prints the line of a signature: of the sums, and by them of the files beside them.
+func (v *verification) judgeSignature(path string) {
+	name := filepath.Base(path)
+	if v.public == "" {
+		v.cannot(name, "--pub names no key")
+		return
+	}
+	key, err := publicKey(v.public)
+	if err != nil {
+		v.cannot(name, "--pub %s: %v", v.public, err)
+		return
+	}
+	switch signed, err := signedBy(key, strings.TrimSuffix(path, ".minisig"), path); {
+	case err != nil:
+		v.cannot(name, "%v", err)
+	case !signed:
+		v.differs(name, "the key %X has not signed it", key.ID())
+	default:
+		v.say("signed", name, "by the key %X", key.ID())
 	}
 }
 

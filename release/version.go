@@ -42,3 +42,6 @@ func (v Version) Tag() string {
 
 // Number is the version as the product and packages have it, without the v.
 func (v Version) Number() string { return strings.TrimPrefix(string(v), "v") }
+
+// Packaged is the number as dpkg and rpm order it: one of before a release is below it.
+func (v Version) Packaged() string { return strings.Replace(v.Number(), "-", "~", 1) }

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
+)
+
+// Ensure that a release verifies, also when the commit has other tags by now, and file by file under other names.
+func TestVerify_same(t *testing.T) {
+	s := sharedRelease(t)
+	dir, repo, public := s.dir, filepath.Join(t.TempDir(), "clone"), s.public
+	gitIn(t, s.repo, "clone", "-q", s.repo, repo)
+	gitIn(t, repo, "tag", "v1.0.0")
+	gitIn(t, repo, "tag", "v1.0.1")
+	v, said, err := verified(t, repo, public, dir)
+	if err != nil || v.differences+v.unchecked != 0 || strings.Count(said, "\nsame ") != 8 || !strings.Contains(said, "signed ") {
+		t.Errorf("%v, %+v\n%s", err, v, said)
+	}
+	for _, suffix := range []string{"", ".cdx.json", ".tar.gz", ".deb", ".rpm"} {
+		renamed := filepath.Join(t.TempDir(), "download")
+		if err := copyFile(renamed, filepath.Join(dir, "quorate_1.0.0_"+host().String()+suffix), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		v, said, err := verified(t, repo, "", renamed)
+		if err != nil || v.differences+v.unchecked != 0 || !strings.Contains(said, "\nsame         download\n") {
+			t.Errorf("%q: %v, %+v\n%s", suffix, err, v, said)
+		}
+	}
+}
+
+// Ensure that a byte that was changed is found in each kind of file, and that the signature shows a change of the sums.
+func TestVerify_different(t *testing.T) {
+	s := sharedRelease(t)
+	dir, repo, public := s.copied(t), s.repo, s.public
+	paths, err := filesIn(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := bytes.Clone(content)
+		at := len(changed) - 10 // behind all that a file says of itself
+		switch {
+		case strings.HasSuffix(path, ".json"):
+			at = bytes.LastIndex(changed, []byte(`"`)) - 1
+		case strings.HasSuffix(path, ".tar.gz") || strings.HasSuffix(path, ".deb") || strings.HasSuffix(path, ".rpm"):
+			at = 9 // of a header that readers skip: their payload is found damaged before it is compared
+			if !strings.HasSuffix(path, ".tar.gz") {
+				at = 60
+			}
+		}
+		changed[at] ^= 1
+		if err := os.WriteFile(path, changed, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		v, said, err := verified(t, repo, public, dir)
+		if err != nil || v.differences == 0 && v.unchecked == 0 || v.differences+v.unchecked > 2 ||
+			!strings.Contains(said, filepath.Base(path)+":") {
+			t.Errorf("%s: %v, %d different, %d not checked\n%s", filepath.Base(path), err, v.differences, v.unchecked, said)
+		}
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Ensure that files of another commit or of none are told apart from those of the release.
+func TestVerify_foreign(t *testing.T) {
+	s := sharedRelease(t)
+	dir, repo, public := s.copied(t), filepath.Join(t.TempDir(), "clone"), s.public
+	gitIn(t, s.repo, "clone", "-q", s.repo, repo)
+	binary := filepath.Join(dir, "quorate_1.0.0_"+host().String())
+	write(t, filepath.Join(repo, "more.txt"), "x")
+	gitIn(t, repo, "add", ".")
+	gitIn(t, repo, "commit", "-q", "-m", "second")
+	other := filepath.Join(released(t, repo, "--version", "v1.0.0", "--only", filepath.Base(binary)), filepath.Base(binary))
+	if err := os.Rename(other, binary); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "letter.txt"), "a letter without a commit")
+	v, said, err := verified(t, repo, public, dir)
+	if err != nil || v.differences != 1 || v.unchecked != 1 || !strings.Contains(said, "DIFFERENT    "+filepath.Base(binary)+": is of v1.0.0") ||
+		!strings.Contains(said, "NOT CHECKED  letter.txt: is no file of a release") {
+		t.Errorf("%v, %+v\n%s", err, v, said)
+	}
+	other, err = writeKey(filepath.Join(t.TempDir(), "key"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, said, _ := verified(t, repo, other, filepath.Join(dir, sumsName+".minisig")); v.differences != 1 ||
+		!strings.Contains(said, "has not signed it") {
+		t.Errorf("the signature of another key: %+v\n%s", v, said)
+	}
+	elsewhere := standinRepo(t)
+	write(t, filepath.Join(elsewhere, "else.txt"), "x")
+	gitIn(t, elsewhere, "add", ".")
+	gitIn(t, elsewhere, "commit", "-q", "-m", "else")
+	if _, _, err := verified(t, elsewhere, "", binary); err == nil || !strings.Contains(err.Error(), "fetch it first") {
+		t.Errorf("a commit that the repository does not have: %v", err)
+	}
+}
+
+// Ensure that the statuses are those that the help promises.
+func TestVerify_status(t *testing.T) {
+	dir := t.TempDir()
+	letter := filepath.Join(dir, "letter")
+	write(t, letter, "no release, but long enough")
+	for _, row := range []struct {
+		at, want string
+	}{
+		{letter, "NOT CHECKED  letter: is no file of a release"},
+		{filepath.Join(dir, "absent"), "no such file"},
+		{t.TempDir(), "has no files"},
+		{os.Args[0], "is no file of a release"}, // this test: a program of Go, but another one
+	} {
+		status, out, errs := release(t, "verify", row.at)
+		if status != statusUsage || !strings.Contains(out+errs, row.want) || strings.Count(out+errs, "\n") != 1 {
+			t.Errorf("%s: got %d %q %q, want %d and %q", row.at, status, out, errs, statusUsage, row.want)
+		}
+	}
+}
+
+// Ensure that a bill of materials has the modules that the linker wrote into the program, and that it, and the provenance, name
+// the bytes of what they are of.
+func TestSBOM_modules(t *testing.T) {
+	info, err := buildinfo.ReadFile(os.Args[0]) // of this test: it has modules, as the stand-in has none
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Release{Product: standin, Version: "v1.0.0", Tree: &Tree{Commit: strings.Repeat("0", 40)}}
+	bom := r.bom(info, []byte("binary"), host())
+	var got, want []string
+	for _, c := range (*bom.Components)[1:] {
+		got = append(got, c.Name+"@"+c.Version)
+	}
+	for _, m := range modulesOf(info) {
+		want = append(want, m.Path+"@"+m.Version)
+	}
+	if len(want) < 5 || strings.Join(got, " ") != strings.Join(want, " ") || (*bom.Components)[0].Version != info.GoVersion {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestProvenance(t *testing.T) {
+	dir := sharedRelease(t).dir
+	content, err := os.ReadFile(filepath.Join(dir, "quorate_1.0.0_provenance.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s Statement
+	if err := json.Unmarshal(content, &s); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Subject) != 6 || s.Type != "https://in-toto.io/Statement/v1" || s.PredicateType != "https://slsa.dev/provenance/v1" {
+		t.Errorf("got %+v", s)
+	}
+	sums, err := os.ReadFile(filepath.Join(dir, sumsName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, subject := range s.Subject {
+		digest, err := sha256Of(filepath.Join(dir, subject.Name))
+		if err != nil || digest != subject.Digest["sha256"] || !strings.Contains(string(sums), digest+"  "+subject.Name+"\n") {
+			t.Errorf("%s: %v, %s", subject.Name, err, subject.Digest)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "quorate_1.0.0_"+host().String()+".cdx.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bom cdx.BOM
+	digest, _ := sha256Of(filepath.Join(dir, "quorate_1.0.0_"+host().String()))
+	if err := json.Unmarshal(text, &bom); err != nil || (*bom.Metadata.Component.Hashes)[0].Value != digest {
+		t.Errorf("the bill of materials is of other bytes: %v", err)
+	}
+}
+
+// Ensure that a key is not written over another one, and that a file that is no key is refused.
+func TestKey(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key")
+	if status, _, errs := release(t, "key", key); status != 0 {
+		t.Fatal(errs)
+	}
+	if stat, err := os.Stat(key); err != nil || stat.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", stat, err)
+	}
+	if status, _, errs := release(t, "key", key); status != 1 || !strings.Contains(errs, "must not be lost") {
+		t.Errorf("got %d %q", status, errs)
+	}
+	if _, err := readKey(key, ""); err != nil {
+		t.Error(err)
+	}
+	if _, err := readKey(key+".pub", ""); err == nil {
+		t.Error("the public half was taken for the key")
+	}
+}
