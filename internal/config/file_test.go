@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -240,4 +241,34 @@ func FuzzLoad_file(f *testing.F) {
 			t.Error("refused without a word")
 		}
 	})
+}
+
+// Ensure that a member takes the file that packages install, as it is without a warning, and with every line that is commented
+// out in it.
+func TestLoad_packaged(t *testing.T) {
+	content, err := os.ReadFile("../../release/packaging/quorate.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	setting := regexp.MustCompile(`(?m)^#((?:  )?[a-z-]+:)`)
+	whole := setting.ReplaceAllString(string(content), "$1")
+	if whole == string(content) {
+		t.Error("no line is commented out")
+	}
+	// A member that joins founds nothing, and a path of TLS is that of no URL with http.
+	whole = regexp.MustCompile(`(?m)^initial-cluster(-token)?:.*\n`).ReplaceAllString(whole, "")
+	whole = strings.ReplaceAll(whole, "http://127.0.0.1:23", "https://127.0.0.1:23")
+	for name, text := range map[string]string{"as it is": string(content), "whole": whole} {
+		path := filepath.Join(t.TempDir(), "quorate.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := config.Load([]string{"--config-file", path}, nil)
+		if err == nil {
+			err = c.Validate()
+		}
+		if err != nil || name == "as it is" && len(c.Warnings) > 0 {
+			t.Errorf("%s: %v, %q", name, err, c.Warnings)
+		}
+	}
 }
