@@ -23,7 +23,7 @@ HOLD = none:,deaf ranges,half-sent puts,long metadata,large reads,a long field,s
 	filtered ranges,keep large values,large leases,deletions,old watches,nested,slow:,churn:,native streams,bombs:
 
 # The modules whose tests CI runs.
-MODULES = . test/bench test/process/http2
+MODULES = . release test/bench test/process/http2
 
 # What has a goroutine, a lock or an atomic value, in its code or in its tests, but the simulator, which is one goroutine's. Elsewhere
 # the race detector finds nothing. Package ctl links etcdctl in, whose commands keep their flags in variables of its packages: tests that
@@ -34,7 +34,7 @@ RACED = $(shell grep -rlE --include='*.go' --exclude-dir=testdata '$(CONCURRENT)
 
 QUICK = ./internal/tidy ./internal/consensus/... ./internal/kv/... ./internal/storage/... ./internal/member/node
 
-.PHONY: drills check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short compat monitoring http2 api
+.PHONY: release-check drills check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short compat monitoring http2 api
 
 check:
 	@MAKE='$(MAKE)' .ci/stages $(STAGES)
@@ -58,11 +58,12 @@ build:
 	GOOS=js GOARCH=wasm $(GO) build ./internal/sim/lab ./internal/sim/check ./internal/sim/disk \
 		./internal/storage/wal ./internal/storage/snapshot ./internal/storage/reserve
 
-# README's `go test ./...`, beginning with the tests that wait longest. test/bench is a module of its own. No results are taken from Go's cache: it does not know what the processes are built of that
+# README's `go test ./...`, beginning with the tests that wait longest. test/bench and release are modules of their own. No results are taken from Go's cache: it does not know what the processes are built of that
 # tests start.
 test:
 	$(GO) test -p=$(AT_ONCE) -count=1 -timeout 20m $(FIRST) $(PACKAGES)
 	$(if $(filter ./...,$(PACKAGES)),cd test/bench && $(GO) test -count=1 -timeout 20m ./...)
+	$(if $(filter ./...,$(PACKAGES)),cd release && $(GO) vet -tags full . && $(GO) test -count=1 -timeout 20m .)
 
 race:
 	CGO_ENABLED=1 $(GO) test -p=$(AT_ONCE) -race -short -timeout 20m ./internal/rpc ./internal/member $(RACED)
@@ -82,6 +83,12 @@ drills:
 	@set -e; out=$$(mktemp -d); trap 'rm -rf $$out' EXIT; $(GO) build -o $$out/quorate ./cmd/quorate; cd test/bench; \
 		$(GO) run . memory --server quorate=$$out/quorate --dir $$out/data --memory 128MiB --workloads $(ATTACKS); \
 		$(GO) run . hold --server quorate=$$out/quorate --dir $$out/data --memory 128MiB --duration 4s --settle 1s --only '$(HOLD)'
+
+# The whole release, made twice in places that differ, and compared; judged by lintian, rpm and systemd; installed, upgraded and
+# removed; its image pushed, pulled and run. Wants root and those tools, and half an hour on two cores. With RELEASE_CHECK_DIR the
+# files stay there for the next run.
+release-check:
+	cd release && $(GO) test -count=1 -v -tags full -timeout 120m -run '^TestFull$$' .
 
 # etcd's alerts and dashboard, and ours, in Prometheus's query engine against a cluster that is filled and killed: 1 minute.
 monitoring:

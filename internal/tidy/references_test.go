@@ -24,7 +24,11 @@ var citesEtcd = []string{"docs/compatibility.md", "test/compat/README.md", "docs
 var elsewhere = []string{"server/start.go", "directory/file.go"} // examples of log lines
 
 // foreignFlags belong to other programs that the documents use.
-var foreignFlags = []string{"http2-prior-knowledge"} // curl
+var foreignFlags = []string{
+	"http2-prior-knowledge", // curl
+	"ignore-missing",        // sha256sum
+	"read-only", "cap-drop", // docker
+}
 
 // TestReferences follows what comments and documents cite: files, tests, decisions, flags.
 func TestReferences(t *testing.T) {
