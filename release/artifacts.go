@@ -18,6 +18,13 @@ type Artifact struct {
 	make   func(ctx context.Context, path string) error
 }
 
+func (a Artifact) mode() os.FileMode {
+	if a.Kind == Binary {
+		return 0o755
+	}
+	return 0o644
+}
+
 // artifacts are the files of a release, each after those that it is made from.
 func (r *Release) artifacts() []Artifact {
 	stem := r.Product.Name + "_" + r.Version.Number()
@@ -57,6 +64,9 @@ func (r *Release) into(ctx context.Context, dir string, wanted func(Artifact) bo
 		begun := time.Now()
 		if err := a.make(ctx, filepath.Join(dir, a.Name)); err != nil {
 			return nil, fmt.Errorf("%s: %w", a.Name, err)
+		}
+		if err := os.Chmod(filepath.Join(dir, a.Name), a.mode()); err != nil { // whatever the umask is
+			return nil, err
 		}
 		fmt.Fprintf(r.Log, "made %s in %v\n", a.Name, time.Since(begun).Round(100*time.Millisecond))
 		made = append(made, a)

@@ -51,13 +51,13 @@ func TestFull(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Fatal("chroots and mounts want root")
 	}
-	// Where the files may stay, so that a second run does not wait for them.
-	dir := cmp.Or(os.Getenv("RELEASE_CHECK_DIR"), t.TempDir())
+	repo := gitIn(t, ".", "rev-parse", "--show-toplevel")
+	// Where the files of a commit may stay, so that a second run does not wait for them.
+	dir := filepath.Join(cmp.Or(os.Getenv("RELEASE_CHECK_DIR"), t.TempDir()), gitIn(t, repo, "rev-parse", "HEAD"))
 	program := filepath.Join(t.TempDir(), "release")
 	command(t, []string{"GOFLAGS=-trimpath"}, "go", "build", "-o", program, ".")
 	key := filepath.Join(t.TempDir(), "key")
 	public := strings.Fields(command(t, []string{passwordVariable + "=secret"}, program, "key", key))
-	repo := gitIn(t, ".", "rev-parse", "--show-toplevel")
 	out := filepath.Join(dir, "v1.0.0")
 	makeIn := func(environ []string, repo, out, version string, more ...string) {
 		t.Helper()
