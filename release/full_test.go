@@ -259,6 +259,7 @@ type unit struct {
 	c      *exec.Cmd
 	socket *net.UnixConn
 	said   bytes.Buffer
+	words  chan string
 	ended  chan error
 }
 
@@ -273,7 +274,8 @@ func (in *inside) start(socket, program string, args ...string) *unit {
 	if err := os.Chown(path, int(in.uid), int(in.gid)); err != nil {
 		in.t.Fatal(err)
 	}
-	u := &unit{t: in.t, socket: conn, ended: make(chan error, 1)}
+	u := &unit{t: in.t, socket: conn, words: make(chan string, 8), ended: make(chan error, 1)}
+	go u.listen()
 	u.c = in.command(in.t.Context(), program, args...)
 	u.c.Env = append(u.c.Env, "NOTIFY_SOCKET="+socket, "WATCHDOG_USEC=2000000")
 	u.c.Stdout, u.c.Stderr = &u.said, &u.said
@@ -285,20 +287,38 @@ func (in *inside) start(socket, program string, args ...string) *unit {
 	return u
 }
 
-// waitFor waits until the process tells systemd a word.
-func (u *unit) waitFor(word string) {
-	u.t.Helper()
-	_ = u.socket.SetReadDeadline(time.Now().Add(patience))
+// listen reads as systemd does, all the time: a socket that is full would hold up the process.
+func (u *unit) listen() {
+	defer close(u.words)
 	for {
 		text := make([]byte, 256)
 		n, err := u.socket.Read(text)
 		if err != nil {
+			return
+		}
+		select {
+		case u.words <- string(text[:n]):
+		default: // the test waits for none now
+		}
+	}
+}
+
+// waitFor waits until the process tells systemd a word.
+func (u *unit) waitFor(word string) {
+	u.t.Helper()
+	late := time.After(patience)
+	for {
+		select {
+		case said := <-u.words:
+			if said == word {
+				return
+			}
+		case err := <-u.ended:
+			u.t.Fatalf("it ended before %s: %v\n%s", word, err, &u.said)
+		case <-late:
 			_ = u.c.Process.Kill()
 			<-u.ended
-			u.t.Fatalf("no %s: %v\n%s", word, err, &u.said)
-		}
-		if string(text[:n]) == word {
-			return
+			u.t.Fatalf("no %s\n%s", word, &u.said)
 		}
 	}
 }
@@ -317,5 +337,6 @@ func (u *unit) stop() {
 		}
 	case <-time.After(patience):
 		u.t.Error("it does not stop")
+		_ = u.c.Process.Kill()
 	}
 }

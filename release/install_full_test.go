@@ -39,6 +39,7 @@ func (rpm) purge(*inside)     {}
 func (in *inside) bring(file string) string {
 	in.t.Helper()
 	to := "/tmp/" + filepath.Base(file)
+	_ = os.Remove(filepath.Join(in.root, to))
 	if err := copyFile(filepath.Join(in.root, to), file, 0o644); err != nil {
 		in.t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func installed(t *testing.T, p pack) {
 		return u
 	}
 	u := start()
-	in.run("quorate", "--endpoints", clients, "put", "a", "kept")
+	in.run("/usr/bin/quorate", "--endpoints", clients, "put", "a", "kept")
 
 	_ = os.Remove(filepath.Join(in.root, "/systemctl.log"))
 	p.install(in, 1)
@@ -102,10 +103,10 @@ func installed(t *testing.T, p pack) {
 	}
 	u.stop()
 	u = start()
-	if got := in.run("quorate", "--endpoints", clients, "get", "a"); !strings.Contains(got, "kept") {
+	if got := in.run("/usr/bin/quorate", "--endpoints", clients, "get", "a"); !strings.Contains(got, "kept") {
 		t.Errorf("after the upgrade: %q", got)
 	}
-	if got := in.run("quorate", "version"); !strings.HasPrefix(got, "quorate Version: 1.0.1\n") {
+	if got := in.run("/usr/bin/quorate", "version"); !strings.HasPrefix(got, "quorate Version: 1.0.1\n") {
 		t.Errorf("after the upgrade: %q", got)
 	}
 	u.stop()
@@ -163,7 +164,8 @@ func machine(t *testing.T) *inside {
 	if err := os.Chmod(filepath.Join(root, "run"), 0o777); err != nil { // for the socket, which a user of the member writes to
 		t.Fatal(err)
 	}
-	fake := filepath.Join(root, "usr/local/sbin/systemctl")
+	fake := filepath.Join(root, "usr/bin/systemctl")
+	_ = os.Remove(fake) // of the copy
 	write(t, fake, fakeSystemctl)
 	if err := os.Chmod(fake, 0o755); err != nil {
 		t.Fatal(err)

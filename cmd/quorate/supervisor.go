@@ -18,7 +18,7 @@ func tellSupervisor(logger *slog.Logger) {
 }
 
 // tellWatchdog tells systemd from now on that the member makes progress, if the unit has WatchdogSec. The function that it
-// returns ends that.
+// returns ends that. It does not wait: a supervisor that reads nothing any more must not keep the process from ending.
 func tellWatchdog(stalled func(limit time.Duration) error, logger *slog.Logger) (end func()) {
 	interval, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
@@ -29,15 +29,11 @@ func tellWatchdog(stalled func(limit time.Duration) error, logger *slog.Logger) 
 	}
 	logger.Info("systemd watches whether this member makes progress", "interval", interval.String())
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		reportProgress(ctx, interval, stalled, logger, func(state string) error {
-			_, err := daemon.SdNotify(false, state)
-			return err
-		})
-	}()
-	return func() { cancel(); <-ended }
+	go reportProgress(ctx, interval, stalled, logger, func(state string) error {
+		_, err := daemon.SdNotify(false, state)
+		return err
+	})
+	return cancel
 }
 
 // reportProgress tells systemd four times in an interval that the process lives, as long as no important goroutine of the

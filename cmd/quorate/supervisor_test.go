@@ -59,15 +59,16 @@ func TestReportProgress(t *testing.T) {
 	})
 }
 
-// Ensure that a process which systemd started with a watchdog tells it so by the socket, and first that it serves.
+// Ensure that a process which systemd started with a watchdog tells it so by the socket, first that it serves, and that it ends
+// although systemd reads nothing any more.
 func TestRunMember_watchdog(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "notify")
-	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	address := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"), Net: "unixgram"}
+	socket, err := net.ListenUnixgram("unixgram", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = socket.Close() }()
-	t.Setenv("NOTIFY_SOCKET", path)
+	t.Setenv("NOTIFY_SOCKET", address.Name)
 	t.Setenv("WATCHDOG_USEC", "200000")
 	t.Setenv("WATCHDOG_PID", strconv.Itoa(os.Getpid()))
 	withMember(t, &fakeMember{}, nil)
@@ -82,8 +83,32 @@ func TestRunMember_watchdog(t *testing.T) {
 			t.Errorf("got %q, %v, want %q", got, err, want)
 		}
 	}
+	flood(t, address)
 	first <- syscall.SIGTERM
-	if err := <-ended; err != nil {
-		t.Error(err)
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the process waits for a supervisor that reads nothing")
+	}
+}
+
+// flood fills the queue of a socket, and waits until the next report of the process must be waiting for room.
+func flood(t *testing.T, address *net.UnixAddr) {
+	t.Helper()
+	conn, err := net.DialUnix("unixgram", nil, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	for err == nil { // it ends when nothing was read for several intervals
+		if err = conn.SetWriteDeadline(time.Now().Add(300 * time.Millisecond)); err == nil {
+			_, err = conn.Write([]byte("FULL=1"))
+		}
+	}
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatal(err)
 	}
 }
