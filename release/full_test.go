@@ -53,7 +53,8 @@ func TestFull(t *testing.T) {
 	}
 	repo := gitIn(t, ".", "rev-parse", "--show-toplevel")
 	// Where the files of a commit may stay, so that a second run does not wait for them.
-	dir := filepath.Join(cmp.Or(os.Getenv("RELEASE_CHECK_DIR"), t.TempDir()), gitIn(t, repo, "rev-parse", "HEAD"))
+	commit := gitIn(t, repo, "rev-parse", "HEAD")
+	dir := filepath.Join(cmp.Or(os.Getenv("RELEASE_CHECK_DIR"), t.TempDir()), commit)
 	program := filepath.Join(t.TempDir(), "release")
 	command(t, []string{"GOFLAGS=-trimpath"}, "go", "build", "-o", program, ".")
 	key := filepath.Join(t.TempDir(), "key")
@@ -64,8 +65,7 @@ func TestFull(t *testing.T) {
 		if _, err := os.Stat(out); err == nil {
 			return
 		}
-		args := append([]string{"make", "--repo", repo, "--commit", gitIn(t, repo, "rev-parse", "HEAD"), "--version", version,
-			"--out", out}, more...)
+		args := append([]string{"make", "--repo", repo, "--commit", commit, "--version", version, "--out", out}, more...)
 		command(t, append(environ, passwordVariable+"=secret"), program, args...)
 	}
 	makeIn(nil, repo, out, "v1.0.0", "--key", key)
