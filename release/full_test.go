@@ -43,7 +43,7 @@ func command(t *testing.T, environ []string, program string, args ...string) str
 // TestFull makes the real release twice, in places that differ in all that may differ, and tries everything that is in it.
 // It wants root, lintian, rpm, minisign and systemd-analyze.
 func TestFull(t *testing.T) {
-	for _, tool := range []string{"lintian", "rpm", "rpm2cpio", "minisign", "systemd-analyze", "dpkg-deb", "man"} {
+	for _, tool := range []string{"lintian", "rpm", "minisign", "systemd-analyze", "dpkg-deb", "man"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Fatalf("%v: install it", err)
 		}
