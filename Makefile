@@ -34,7 +34,8 @@ RACED = $(shell grep -rlE --include='*.go' --exclude-dir=testdata '$(CONCURRENT)
 
 QUICK = ./internal/tidy ./internal/consensus/... ./internal/kv/... ./internal/storage/... ./internal/member/node
 
-.PHONY: release-check drills check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short compat monitoring http2 api
+.PHONY: release-check drills doctor check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short \
+	compat monitoring http2 api
 
 check:
 	@MAKE='$(MAKE)' .ci/stages $(STAGES)
@@ -93,6 +94,11 @@ release-check:
 # etcd's alerts and dashboard, and ours, in Prometheus's query engine against a cluster that is filled and killed: 1 minute.
 monitoring:
 	cd test/process/monitoring && $(GO) vet . && $(GO) test -count=1 .
+
+# Faults of all kinds injected into real processes, and which finding of `quorate doctor` comes first: 6 minutes. It writes the
+# table of docs/doctor.md.
+doctor:
+	$(GO) test -count=1 -v -timeout 20m -run '^TestDoctor_' ./test/process -doctor-matrix=$(CURDIR)/docs/doctor.md
 
 # The transport of clients by h2spec and gRPC's interoperability cases: 10 seconds.
 http2:

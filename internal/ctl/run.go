@@ -12,6 +12,7 @@ import (
 
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/doctor"
 	"github.com/quorate/quorate/internal/ctl/etcdctl"
 	"github.com/quorate/quorate/internal/ctl/etcdutl"
 	"github.com/quorate/quorate/internal/ctl/member"
@@ -49,6 +50,8 @@ func RunWith(ctx context.Context, args []string, s command.Streams, t Tools) int
 		return command.StatusOK
 	case errors.As(err, &e):
 		return int(e)
+	case errors.As(err, &f) && errors.Is(f, command.ErrQuiet):
+		return f.Status
 	case errors.Is(err, command.ErrQuiet):
 		return command.StatusRefused
 	case errors.As(err, &f):
@@ -177,6 +180,7 @@ func WriteEtcdctl(w io.Writer) {
 // Tools are what a program adds to the commands: parts of the server, which they do not know.
 type Tools struct {
 	Restore   snapshot.Restorer
+	Inspect   doctor.Inspector
 	GRPCProxy ProxyRunner
 	Preview   Preview
 }
@@ -196,8 +200,8 @@ func newRoot(s command.Streams, tools Tools) *cobra.Command {
 	root.AddCommand(
 		newDev(s),
 		newPut(s), newGet(s), newDel(s), newWatch(s), newCompact(s),
-		newStatus(s), newLatency(s), member.New(s), newLease(s), snapshot.New(s, tools.Restore),
-		mirror.Command(s), upgrade.New(s), newToken(s),
+		newStatus(s), doctor.New(s, tools.Inspect), newLatency(s), member.New(s), newLease(s),
+		snapshot.New(s, tools.Restore), mirror.Command(s), upgrade.New(s), newToken(s),
 		etcdutl.New(s, snapshot.New(s, tools.Restore)),
 		newGateway(s), newGRPCProxy(s, tools.GRPCProxy), newLog(s), newConfig(s, tools.Preview), newVersion(s), newDocs(s),
 	)

@@ -65,6 +65,16 @@ func turnsOf(most int) *admission.HostTurns {
 	return admission.NewHostTurns(int64(most), most+maxTurnsWaited, maxHostTurns)
 }
 
+// turnedAway counts the calls and streams that clients could not have.
+func (b *bounds) turnedAway() (all uint64) {
+	for _, counts := range []func() (open int, refused uint64){b.backups.Counts, b.streams, b.waiting.Counts, b.scans.Counts,
+		b.moves.Counts, b.costly.Counts} {
+		_, refused := counts()
+		all += refused
+	}
+	return all + b.held.Stats().Refused
+}
+
 func (b *bounds) collect(e *metrics.Emitter) {
 	for _, row := range []struct {
 		call   string

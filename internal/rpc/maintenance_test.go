@@ -14,10 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quorate/quorate/internal/base/env"
-	"github.com/quorate/quorate/internal/rpc"
-	"github.com/quorate/quorate/internal/storage/files"
-	"github.com/quorate/quorate/internal/storage/reserve"
 	"go.etcd.io/bbolt"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -28,6 +24,11 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/rpc"
+	"github.com/quorate/quorate/internal/storage/files"
+	"github.com/quorate/quorate/internal/storage/reserve"
 )
 
 func TestMaintenance_statusHashAndAlarms(t *testing.T) {

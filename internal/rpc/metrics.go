@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -27,6 +28,24 @@ func (s *Services) Collector() prometheus.Collector {
 		parts = append(parts, s.writer.Collect)
 	}
 	return metrics.Collector(parts...)
+}
+
+// Tally has counts of the services since the member started.
+type Tally struct {
+	LeaderChanges   uint64
+	Writes          uint64        // commands that succeeded
+	WritesTook      time.Duration // together
+	FailedProposals uint64
+	Pending         int64  // proposals that wait for their results now
+	CallsRefused    uint64 // calls and streams beyond the bounds of clients
+}
+
+// Tally returns the counts of this moment.
+func (s *Services) Tally() Tally {
+	c := Tally{LeaderChanges: s.gate.LeaderChanges(), FailedProposals: s.stats.failedProposals.Load(),
+		Pending: s.stats.pending.Load(), CallsRefused: s.bounds.turnedAway()}
+	c.Writes, c.WritesTook = s.timings.Commands()
+	return c
 }
 
 func (s *shared) collectServer(e *metrics.Emitter) {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/auth/login"
 	"github.com/quorate/quorate/internal/base/env"
@@ -73,6 +74,8 @@ type Options struct {
 	// Troubles returns the sentences that Status shows beside alarms: one for each member of another epoch of the cluster, for
 	// each running process of another history of it, and for a disk that is nearly full.
 	Troubles func() []string
+	// Observe returns what the member observes of itself and its peers, at once; nil leaves the Doctor service out.
+	Observe func(ctx context.Context) *quoratepb.Observation
 	// Defragment frees disk space; nil if the store does not need it.
 	Defragment func(context.Context) error
 	// ExtensiveMetrics adds a histogram of latencies for every method.

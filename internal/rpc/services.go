@@ -140,6 +140,9 @@ func (s *Services) RegisterWith(timed grpc.ServiceRegistrar) {
 	s.registerEtcd(timed)
 	quoratepb.RegisterTokensServer(timed, &tokenService{shared: s.shared})
 	quoratepb.RegisterUpgradeServer(timed, &upgradeService{shared: s.shared})
+	if s.options.Observe != nil {
+		quoratepb.RegisterDoctorServer(timed, &doctorService{observe: s.options.Observe})
+	}
 	if s.membership != nil {
 		quoratepb.RegisterMembershipServer(timed, s.membership)
 	}
@@ -147,6 +150,17 @@ func (s *Services) RegisterWith(timed grpc.ServiceRegistrar) {
 		quoratepb.RegisterWriterServer(timed, s.writer)
 	}
 	healthpb.RegisterHealthServer(timed, s.health.Server())
+}
+
+// doctorService is the native Doctor service: what a member observes, for a program that judges it.
+type doctorService struct {
+	quoratepb.UnsafeDoctorServer
+	observe func(ctx context.Context) *quoratepb.Observation
+}
+
+// Observe tells what this member observes.
+func (d *doctorService) Observe(ctx context.Context, _ *quoratepb.ObserveRequest) (*quoratepb.Observation, error) {
+	return d.observe(ctx), nil
 }
 
 // registerEtcd adds etcd's services.

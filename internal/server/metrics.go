@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/quorate/quorate/internal/base/histogram"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/filter"
 	"github.com/quorate/quorate/internal/identity"
@@ -19,11 +20,11 @@ import (
 
 // timings are the histograms that the member fills while it works.
 type timings struct {
-	sync       prometheus.Histogram
+	sync       *histogram.Histogram // seconds, as write and apply
 	write      prometheus.Histogram
 	syncing    time.Time // when the write under way was about to be synced; of the goroutine that writes the log
 	counts     *counts.Counts
-	apply      prometheus.Histogram
+	apply      *histogram.Histogram
 	flush      prometheus.Histogram
 	slow       prometheus.Counter
 	begun      time.Time
@@ -33,19 +34,13 @@ type timings struct {
 func newTimings() *timings {
 	buckets := prometheus.ExponentialBuckets(0.0001, 2, 16) // 0.1 ms to 3.3 s
 	return &timings{
-		sync: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "etcd_disk_wal_fsync_duration_seconds", Buckets: buckets,
-			Help: "Time of one sync of the log. A slow disk shows here first.",
-		}),
+		sync: histogram.New(0.0001, 16),
 		write: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "etcd_disk_wal_write_duration_seconds", Buckets: buckets,
 			Help: "Time of one write of the log, without its sync.",
 		}),
 		counts: counts.New(),
-		apply: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "quorate_apply_duration_seconds", Buckets: buckets,
-			Help: "Time of one batch of applied entries, in memory: the store writes them to disk beside it.",
-		}),
+		apply:  histogram.New(0.0001, 16),
 		flush: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "etcd_disk_backend_commit_duration_seconds", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
 			Help: "Time in which the store made durable on disk what it held in memory.",
@@ -56,6 +51,13 @@ func newTimings() *timings {
 		}),
 		begun: time.Now(),
 	}
+}
+
+// collect shows the histograms that the doctor reads, too.
+func (t *timings) collect(e *metrics.Emitter) {
+	e.Distribution("etcd_disk_wal_fsync_duration_seconds", "Time of one sync of the log. A slow disk shows here first.", t.sync)
+	e.Distribution("quorate_apply_duration_seconds",
+		"Time of one batch of applied entries, in memory: the store writes them to disk beside it.", t.apply)
 }
 
 // written is told when a write of the log is about to be synced, synced how long it took in all.
@@ -83,8 +85,8 @@ func (s *Server) register(registry *prometheus.Registry) {
 			func(e *metrics.Emitter) {
 				collectMemory(e, &s.budgets, s.member, s.conns.peers, s.transport.PackingBytes())
 			}),
-		metrics.Collector(s.expiries().collect),
-		s.timings.sync, s.timings.write, s.timings.apply, s.timings.flush, s.timings.slow,
+		metrics.Collector(s.expiries().collect, s.timings.collect, s.observer.Collect),
+		s.timings.write, s.timings.flush, s.timings.slow,
 	)
 	s.registerEtcd(registry)
 	registry.MustRegister(s.reserveMetrics()...)

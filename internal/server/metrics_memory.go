@@ -2,7 +2,9 @@ package server
 
 import (
 	"runtime/metrics"
+	"slices"
 
+	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/watch"
@@ -24,16 +26,29 @@ type memoryUser interface {
 
 // collectMemory shows what each part may have of --memory, and what it has: docs/limits.md.
 func collectMemory(e *emit.Emitter, b *budgets, user memoryUser, peers *admission.Unidentified, packing int64) {
+	e.Gauge("quorate_memory_limit_bytes", "Memory of this process, by --memory.", float64(b.Limit))
+	for _, row := range memoryParts(b, user, peers, packing) {
+		e.Gauge("quorate_memory_part_bytes",
+			"Memory that a part of the member has; runtime is all that the Go runtime took from the system, for all parts.",
+			float64(row.has), "part", row.part)
+		e.Gauge("quorate_memory_part_limit_bytes", "Memory that this part may have.",
+			float64(row.most), "part", row.part)
+	}
+}
+
+// memoryPart is a part of a member, with what it may have and what it has.
+type memoryPart struct {
+	part      string
+	most, has int64
+}
+
+func memoryParts(b *budgets, user memoryUser, peers *admission.Unidentified, packing int64) []memoryPart {
 	_, store := user.StorageStats()
 	own, clients := user.ProposalBytes()
 	machine, release := user.Machine()
 	versions := machine.Store().CacheStats().Bytes
 	release()
-	e.Gauge("quorate_memory_limit_bytes", "Memory of this process, by --memory.", float64(b.Limit))
-	for _, row := range []struct {
-		part      string
-		most, has int64
-	}{
+	return []memoryPart{
 		{"runtime", b.Heap, runtimeBytes()},
 		{"memtables", memory.MemTables * b.MemTable, int64(store.MemTableBytes)},
 		{"blocks", b.Blocks, store.CacheBytes},
@@ -45,13 +60,21 @@ func collectMemory(e *emit.Emitter, b *budgets, user memoryUser, peers *admissio
 		{"watches", b.Watch.Total, user.Hub().Stats().WaitingBytes},
 		{"packing", b.Packing, packing},
 		{"proposals", 2 * b.Proposals, int64(own + clients)},
-	} {
-		e.Gauge("quorate_memory_part_bytes",
-			"Memory that a part of the member has; runtime is all that the Go runtime took from the system, for all parts.",
-			float64(row.has), "part", row.part)
-		e.Gauge("quorate_memory_part_limit_bytes", "Memory that this part may have.",
-			float64(row.most), "part", row.part)
 	}
+}
+
+// boundedParts are those whose clients wait or are refused once they are full. Caches, tables and the log use all that they
+// may have; watches have bounds of their own.
+var boundedParts = []string{"answers", "clients", "peers", "proposals"}
+
+// observedParts are these parts for the doctor.
+func observedParts(b *budgets, user memoryUser, peers *admission.Unidentified) (all []*quoratepb.ObservedPart) {
+	for _, part := range memoryParts(b, user, peers, 0) {
+		if slices.Contains(boundedParts, part.part) {
+			all = append(all, &quoratepb.ObservedPart{Name: part.part, Bytes: part.has, LimitBytes: part.most})
+		}
+	}
+	return all
 }
 
 // runtimeBytes is what the Go runtime took from the system and has not given back: what its limit bounds.

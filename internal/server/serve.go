@@ -7,14 +7,18 @@ import (
 	"net/http/pprof"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/rpc/h2"
+	"github.com/quorate/quorate/internal/server/certs"
+	"github.com/quorate/quorate/internal/server/observe"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 )
 
@@ -33,6 +37,7 @@ func (s *Server) serve(context.Context, Options) error {
 	if err != nil {
 		return err
 	}
+	s.observer = observe.New(s.observed())
 	s.services = rpc.New(rpc.Options{
 		Member:          s.member,
 		Membership:      s.member.Membership(),
@@ -63,6 +68,7 @@ func (s *Server) serve(context.Context, Options) error {
 		Troubles:              s.member.Alarms,
 		Defragment:            s.defragment,
 		LowDisk:               s.lowDisk,
+		Observe:               s.observer.Observe,
 		Room:                  s.reserve,
 		BackupBytes:           s.budgets.Backups,
 		DeletionBytes:         s.budgets.Deletion,
@@ -74,6 +80,7 @@ func (s *Server) serve(context.Context, Options) error {
 	}
 	server := s.newGRPCServer()
 	s.wg.Go(func() { s.services.KeepQuota(s.ctx) })
+	s.wg.Go(func() { s.observer.Run(s.ctx) })
 	registry := prometheus.NewRegistry()
 	s.register(registry)
 	api := s.services.HTTP()
@@ -128,3 +135,26 @@ func (s *Server) addHandlers(mux *http.ServeMux) {
 
 // defragment gives back the space of deleted keys. Nothing waits for it: the store does the same by itself, later.
 func (s *Server) defragment(ctx context.Context) error { return s.member.Defragment(ctx) }
+
+// observed are the parts of this process that the doctor judges.
+func (s *Server) observed() observe.Options {
+	return observe.Options{
+		Config: &s.cfg, Member: s.member, Transport: s.transport, Reserve: s.reserve, Shares: &s.budgets.Shares,
+		Syncs: s.timings.sync, Applies: s.timings.apply, Counted: s.timings.counts, OpenFiles: openFiles(),
+		Services: func() rpc.Tally { return s.services.Tally() },
+		Refused: func() uint64 {
+			_, clients := s.conns.clients.Counts()
+			_, http := s.conns.http.Counts()
+			return clients + http
+		},
+		Dropped: func() uint64 {
+			if s.dropped == nil {
+				return 0
+			}
+			return s.dropped()
+		},
+		Parts:     func() []*quoratepb.ObservedPart { return observedParts(&s.budgets, s.member, s.conns.peers) },
+		Expiries:  func() []certs.Expiry { return s.expiries().all() },
+		OwnAlarms: func() []string { return append(s.expiries().late(s.cfg.Name, time.Now()), s.lowDisk()) },
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/server/certs"
 	"github.com/quorate/quorate/internal/server/discovery/srv"
+	"github.com/quorate/quorate/internal/server/observe"
 	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/reserve"
 	"github.com/quorate/quorate/internal/transport"
@@ -59,6 +60,7 @@ type Server struct {
 	services  *rpc.Services
 	clients   *clientPorts
 	conns     connLimits
+	observer  *observe.Observer
 
 	nameBefore string // by which this member was known when it was started; empty: not known
 

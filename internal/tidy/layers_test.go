@@ -34,6 +34,7 @@ var layers = []struct {
 	{"internal/config", 1, "config"},
 	{"internal/consensus", 1, "values"},
 	{"internal/consensus/rules", 1, "rules"}, // names and sentences
+	{"internal/doctor", 1, "doctor"},         // a verdict on what members observe
 	{"internal/identity", 1, "values"},
 	{"internal/kv", 1, "values"},
 	{"internal/limits/admission", 1, "admission"},

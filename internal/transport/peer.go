@@ -49,11 +49,13 @@ type peer struct {
 	first            atomic.Uint32
 	in               counters
 	failures, losses atomic.Uint64
+	snapshots        atomic.Uint64 // whose sending began
 
 	mu       sync.Mutex
 	urls     []string
 	inUse    string // the URL that the ordered stream is connected to
 	reported string // the last trouble that was logged, until a connection is up again
+	faulty   string // the same in a word: see PeerStats.Fault
 }
 
 func newPeer(t *Transport, m *consensus.Member) *peer {
@@ -177,6 +179,27 @@ func troubleOf(err error) string {
 	return unreachable
 }
 
+// faultOf is a trouble in a word.
+func faultOf(kind string, err error) string {
+	if kind == unreachable || kind == untrusted {
+		return kind
+	}
+	if told := identity.Read(status.Convert(err).Message()); told != nil {
+		return told.Reason.String()
+	}
+	return "refused"
+}
+
+// faultWord is why connecting to the peer failed last, while it is not connected.
+func (p *peer) faultWord() string {
+	if _, up := p.ordered.upSince(); up {
+		return ""
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.faulty
+}
+
 // report logs trouble with connecting, of each kind once until the peer is up again or the kind changes.
 func (p *peer) report(err error) {
 	p.failures.Add(1)
@@ -186,7 +209,7 @@ func (p *peer) report(err error) {
 	if kind == untrusted && strings.Contains(err.Error(), "x509: ") { // this member refuses the certificate, not the peer ours
 		p.t.guard.refusals[identity.WrongCertificate].Add(1)
 	}
-	p.reported = kind
+	p.reported, p.faulty = kind, faultOf(kind, err)
 	p.mu.Unlock()
 	if told := p.refusedFor(err); told != nil && !p.t.options.Identity.Refused(p.id, told) {
 		if text := p.t.guard.contradicted(p.id); text != "" {
@@ -220,7 +243,7 @@ func (p *peer) connected(kind streamKind, url string) {
 		return
 	}
 	p.mu.Lock()
-	p.reported, p.inUse = "", url
+	p.reported, p.faulty, p.inUse = "", "", url
 	p.mu.Unlock()
 	p.t.logger.Info("peer connected", "peer", p.id.String(), "url", url)
 }

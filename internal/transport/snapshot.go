@@ -72,6 +72,7 @@ func (t *Transport) stream(ctx context.Context, p *peer, conn *dialed, meta *con
 	if err != nil {
 		return err
 	}
+	p.snapshots.Add(1)
 	transfer, done := t.progress.begin(p.id, true)
 	defer done()
 	w := &snapshotWriter{t: t, ctx: ctx, to: p.id, stream: s, transfer: transfer,

@@ -19,16 +19,20 @@ type Stats struct {
 
 // PeerStats is what passed between us and one peer.
 type PeerStats struct {
-	Peer            consensus.MemberID
-	ConnectedSince  time.Time     // zero while the ordered stream is down
-	RTT             time.Duration // zero while unknown
-	RoundTrips      Trips
-	Sent            Traffic
-	SentExpress     Traffic // of Sent, what took the express stream
-	Received        Traffic
-	Dropped         uint64 // messages that found the queue full, that a new term made void in it, or that could not be sent
-	Failures        uint64 // attempts to connect that came to nothing
-	Losses          uint64 // calls of PeerLost
+	Peer           consensus.MemberID
+	ConnectedSince time.Time     // zero while the ordered stream is down
+	RTT            time.Duration // zero while unknown
+	RoundTrips     Trips
+	Sent           Traffic
+	SentExpress    Traffic // of Sent, what took the express stream
+	Received       Traffic
+	Dropped        uint64 // messages that found the queue full, that a new term made void in it, or that could not be sent
+	Failures       uint64 // attempts to connect that came to nothing
+	Losses         uint64 // calls of PeerLost
+	Snapshots      uint64 // whose sending began
+	// Fault is why connecting failed last, in a word: unreachable, untrusted, or the name of an identity.Reason for which the
+	// peer refused us; empty: the peer is connected, or was never tried.
+	Fault           string
 	WaitingMessages int
 	WaitingBytes    int
 }
@@ -70,6 +74,8 @@ func (p *peer) stats() PeerStats {
 		Received:    p.in.traffic(),
 		Failures:    p.failures.Load(),
 		Losses:      p.losses.Load(),
+		Snapshots:   p.snapshots.Load(),
+		Fault:       p.faultWord(),
 	}
 	s.ConnectedSince, _ = p.ordered.upSince()
 	ordered := p.ordered.count.traffic()

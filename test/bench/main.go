@@ -8,7 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/quorate/quorate/test/bench/slowsync"
+	"github.com/quorate/quorate/test/slowsync"
 )
 
 func main() {

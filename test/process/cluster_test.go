@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -28,17 +29,20 @@ import (
 
 // node is one member's process and the proxy in front of its peer port.
 type node struct {
-	name   string
-	client string // URL
-	peer   string // address it listens on
-	proxy  *proxy // what the others dial
-	dir    string
-	log    string
-	flags  []string // more of them, for this member alone
+	name    string
+	client  string // URL
+	peer    string // address it listens on
+	proxy   *proxy // what the others dial
+	dir     string
+	log     string
+	flags   []string // more of them, for this member alone
+	program string   // empty: that of the cluster
 	// prepare, if set, changes the command before it is started.
 	prepare func(cmd *exec.Cmd)
-	cmd     *exec.Cmd
-	exited  chan struct{}
+	// begin, if set, starts the command in the place of its own Start.
+	begin  func(cmd *exec.Cmd) error
+	cmd    *exec.Cmd
+	exited chan struct{}
 }
 
 // cluster is three processes on loopback.
@@ -47,6 +51,7 @@ type cluster struct {
 	binary string
 	nodes  []*node
 	flags  []string // more of them, for every member
+	certs  string   // where dressInTLS has put the certificates of members
 }
 
 // inferring makes members count who holds what they propose: on one machine they are too near for it by themselves.
@@ -155,7 +160,7 @@ func (c *cluster) start(n *node) {
 		"--listen-client-urls=" + n.client, "--advertise-client-urls=" + n.client,
 		"--listen-peer-urls=http://" + n.peer, "--initial-advertise-peer-urls=http://" + n.proxy.address(),
 		"--initial-cluster=" + c.initialCluster(), "--heartbeat-interval=50", "--election-timeout=500", inferring},
-		c.flags...)...)
+		slices.Concat(c.flags, n.flags)...)...)
 }
 
 // run starts n's process; its output is added to n's log.
@@ -166,12 +171,16 @@ func (c *cluster) run(n *node, args ...string) {
 		c.t.Fatal(err)
 	}
 	defer log.Close()
-	n.cmd = exec.Command(c.binary, args...)
+	n.cmd = exec.Command(cmp.Or(n.program, c.binary), args...)
 	n.cmd.Stdout, n.cmd.Stderr = log, log
 	if n.prepare != nil {
 		n.prepare(n.cmd)
 	}
-	if err := n.cmd.Start(); err != nil {
+	launch := n.cmd.Start
+	if n.begin != nil {
+		launch = func() error { return n.begin(n.cmd) }
+	}
+	if err := launch(); err != nil {
 		c.t.Fatal(err)
 	}
 	exited := make(chan struct{})

@@ -340,6 +340,9 @@ func (s *gatedStream) RecvMsg(m any) error {
 	return err
 }
 
+// LeaderChanges counts the leaders that this member has seen take over.
+func (g *Gate) LeaderChanges() uint64 { return g.leaderChanges.Load() }
+
 // watchLeader ends the streams that require a leader once there was none for noLeaderTimeouts election timeouts.
 func (g *Gate) watchLeader() {
 	defer close(g.done)

@@ -88,6 +88,7 @@ func TestPass_whoServes(t *testing.T) {
 		{pb.Maintenance_Alarm_FullMethodName, false, true, false},
 		{pb.Maintenance_Snapshot_FullMethodName, true, false, false},
 		{quoratepb.Membership_Describe_FullMethodName, true, true, true},
+		{quoratepb.Doctor_Observe_FullMethodName, true, true, true},
 		{quoratepb.Writer_Propose_FullMethodName, false, false, false},
 		{v3lockpb.Lock_Lock_FullMethodName, false, false, false},
 		{v3electionpb.Election_Observe_FullMethodName, false, false, false},
@@ -106,7 +107,7 @@ func TestPass_whoServes(t *testing.T) {
 // Ensure that every method that no table names is root's, and which ones are not.
 func TestPass_whoCalls(t *testing.T) {
 	users := []string{
-		pb.Maintenance_Status_FullMethodName, pb.Cluster_MemberList_FullMethodName, quoratepb.Membership_Describe_FullMethodName,
+		pb.Maintenance_Status_FullMethodName, pb.Cluster_MemberList_FullMethodName, quoratepb.Membership_Describe_FullMethodName, quoratepb.Doctor_Observe_FullMethodName,
 		quoratepb.Membership_Plan_FullMethodName, quoratepb.Membership_ListJobs_FullMethodName,
 		quoratepb.Membership_Watch_FullMethodName, quoratepb.Upgrade_Status_FullMethodName,
 	}

@@ -48,7 +48,7 @@ func newMethods() *methods {
 		&pb.Maintenance_ServiceDesc, &pb.Auth_ServiceDesc, &healthpb.Health_ServiceDesc,
 		&v3lockpb.Lock_ServiceDesc, &v3electionpb.Election_ServiceDesc,
 		&quoratepb.Membership_ServiceDesc, &quoratepb.Writer_ServiceDesc, &quoratepb.Tokens_ServiceDesc,
-		&quoratepb.Upgrade_ServiceDesc,
+		&quoratepb.Upgrade_ServiceDesc, &quoratepb.Doctor_ServiceDesc,
 	} {
 		for i := range desc.Methods {
 			m.add(desc.ServiceName, desc.Methods[i].MethodName, "unary")
@@ -106,7 +106,7 @@ func (m *Method) decideWhoCalls() {
 	case pb.Maintenance_Status_FullMethodName, pb.Cluster_MemberList_FullMethodName,
 		quoratepb.Membership_Describe_FullMethodName, quoratepb.Membership_Plan_FullMethodName,
 		quoratepb.Membership_ListJobs_FullMethodName, quoratepb.Membership_Watch_FullMethodName,
-		quoratepb.Upgrade_Status_FullMethodName:
+		quoratepb.Upgrade_Status_FullMethodName, quoratepb.Doctor_Observe_FullMethodName:
 		m.callers = ofUsers
 	case pb.Cluster_MemberAdd_FullMethodName, pb.Cluster_MemberRemove_FullMethodName, pb.Cluster_MemberUpdate_FullMethodName,
 		pb.Cluster_MemberPromote_FullMethodName, pb.Maintenance_MoveLeader_FullMethodName,
@@ -122,12 +122,13 @@ func (m *Method) decideWhoCalls() {
 func (m *Method) decideWhoServes() {
 	snapshot, status := m.name == pb.Maintenance_Snapshot_FullMethodName, m.name == pb.Maintenance_Status_FullMethodName
 	// An operator asks whichever member answers, and a learner asks the leader for what it does not know.
-	native := m.service == quoratepb.Membership_ServiceDesc.ServiceName
+	native := m.service == quoratepb.Membership_ServiceDesc.ServiceName || m.service == quoratepb.Doctor_ServiceDesc.ServiceName
 	upgrade := m.service == quoratepb.Upgrade_ServiceDesc.ServiceName
 	m.servedByLearner = native || upgrade || snapshot || status
 	switch m.service {
 	case pb.Maintenance_ServiceDesc.ServiceName, pb.Cluster_ServiceDesc.ServiceName,
-		quoratepb.Membership_ServiceDesc.ServiceName, healthpb.Health_ServiceDesc.ServiceName:
+		quoratepb.Membership_ServiceDesc.ServiceName, quoratepb.Doctor_ServiceDesc.ServiceName,
+		healthpb.Health_ServiceDesc.ServiceName:
 		m.servedByCorrupt = !snapshot
 	}
 	m.waits = m.name == v3lockpb.Lock_Lock_FullMethodName || m.name == v3electionpb.Election_Campaign_FullMethodName

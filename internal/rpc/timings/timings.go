@@ -132,6 +132,16 @@ func (t *Timings) Command(command *kv.Command, begun time.Time, err error) {
 	t.requests[counts.OpOf(command).String()].observe(t.since(begun), err == nil)
 }
 
+// Commands returns how many commands that went through the log have succeeded, and how long these took together.
+func (t *Timings) Commands() (count uint64, sum time.Duration) {
+	for _, op := range counts.Ops() {
+		n, seconds, _ := t.requests[op.String()][1].Read()
+		count += n
+		sum += time.Duration(seconds * float64(time.Second))
+	}
+	return count, sum
+}
+
 // Range notes how long it took to read a range from the store.
 func (t *Timings) Range(begun time.Time, err error) { t.ranges.observe(t.since(begun), err == nil) }
 

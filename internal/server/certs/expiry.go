@@ -13,6 +13,9 @@ type Expiry struct {
 	from time.Time // since when; zero: not known
 }
 
+// From is since when it is good; the zero time: not known.
+func (e *Expiry) From() time.Time { return e.from }
+
 // The names of certificates and lists that expire.
 const (
 	ofCertificate       = "certificate"        // shown to clients and peers that connect

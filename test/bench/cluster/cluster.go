@@ -18,7 +18,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/quorate/quorate/test/bench/slowsync"
+	"github.com/quorate/quorate/test/slowsync"
 )
 
 const (

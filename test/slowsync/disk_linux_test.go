@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quorate/quorate/test/bench/slowsync"
+	"github.com/quorate/quorate/test/slowsync"
 )
 
 const child = "SLOWSYNC_TEST_FILE"

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/quorate/quorate/internal/doctor"
+	"github.com/quorate/quorate/internal/server"
+)
+
+// inspectStopped reads the data directory of a stopped member, for `quorate doctor --offline`. It is locked for that moment
+// only, and nothing in it is changed.
+func inspectStopped(dataDir, walDir string) (doctor.Stopped, error) {
+	stopped, err := server.OpenStopped(dataDir, walDir)
+	if err != nil {
+		return doctor.Stopped{}, err
+	}
+	s, err := stopped.Inspect()
+	if err = errors.Join(err, stopped.Close()); err != nil {
+		return doctor.Stopped{}, place{dataDir, walDir}.explainOffline(err)
+	}
+	out := doctor.Stopped{Dir: dataDir, WALDir: walDir, Cluster: s.Identity.Cluster.String(), ID: s.Identity.Member.String(),
+		Name: s.NameOf(s.Identity.Member), Epoch: uint64(s.Identity.Epoch.Number), Term: uint64(s.Term),
+		LastTerm: uint64(s.Last.Term), LastIndex: uint64(s.Last.Index), Commit: uint64(s.Commit), Revision: int64(s.Revision),
+		WrittenMS: s.Written.UnixMilli(), Removed: slices.Contains(s.Tombstones, s.Identity.Member)}
+	for _, id := range s.Config.Voters {
+		out.Voters = append(out.Voters, id.String())
+	}
+	return out, nil
+}
+
+// explainOffline is explain for a directory that --offline names.
+func (p place) explainOffline(err error) error { return fmt.Errorf("%v: %w", p, err) }

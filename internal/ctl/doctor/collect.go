@@ -1,0 +1,158 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/doctor"
+)
+
+// mostAnswer bounds what a member may answer, in bytes.
+const mostAnswer = 4 << 20
+
+// target is a member to ask.
+type target struct {
+	id       uint64
+	name     string
+	endpoint string // empty: it never said where it serves clients
+}
+
+// collect asks all members at once, within the timeout of the command line.
+func collect(ctx context.Context, c *command.Connection) (*quoratepb.Collected, error) {
+	client, err := c.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	bounded, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	reachable, release := command.CancelIfRefused(bounded, client.Endpoints())
+	defer release()
+	list, err := client.MemberList(reachable, clientv3.WithSerializable())
+	if err != nil {
+		return nil, c.Explain(ctx, err, client.Endpoints())
+	}
+	targets := targetsOf(list.Members)
+	out := &quoratepb.Collected{AtMs: time.Now().UnixMilli(), Members: make([]*quoratepb.CollectedMember, len(targets))}
+	// The list has taken its part of the time; a member that is slow gets all of it again.
+	asking, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range targets {
+		all.Go(func() { out.Members[i] = ask(asking, c, &targets[i], list.Header.GetClusterId()) })
+	}
+	all.Wait()
+	return doctor.Trimmed(out), nil
+}
+
+// targetsOf are the members of a list, as far as it may be long.
+func targetsOf(members []*pb.Member) (all []target) {
+	for _, m := range members {
+		t := target{id: m.ID, name: m.Name}
+		if t.name == "" {
+			t.name = command.HexID(m.ID)
+		}
+		if len(m.ClientURLs) > 0 {
+			t.endpoint = strings.TrimPrefix(strings.TrimPrefix(m.ClientURLs[0], "http://"), "https://")
+		}
+		all = append(all, t)
+	}
+	return all[:min(len(all), mostMembers)]
+}
+
+// mostMembers is how many members are asked.
+const mostMembers = 256
+
+// ask asks one member what it observes.
+func ask(ctx context.Context, c *command.Connection, t *target, cluster uint64) *quoratepb.CollectedMember {
+	m := &quoratepb.CollectedMember{Id: t.id, Name: t.name, Endpoint: t.endpoint}
+	if t.endpoint == "" {
+		m.Fault, m.FaultText = doctor.FaultNoEndpoint, "it never said where it serves clients"
+		return m
+	}
+	if err := command.Probe(ctx, t.endpoint); err != nil {
+		m.Fault, m.FaultText = doctor.FaultUnreachable, command.RootCause(err)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			m.Fault = doctor.FaultRefused
+		}
+		return m
+	}
+	client, err := c.Dial(ctx, []string{t.endpoint})
+	if err == nil {
+		defer client.Close()
+		err = observe(ctx, client, m)
+	}
+	if err != nil {
+		m.Fault, m.FaultText = faultOf(err)
+		return m
+	}
+	if o := m.Observation; o.GetMemberId() != t.id || o.GetClusterId() != cluster {
+		m.Fault = doctor.FaultOther
+		m.FaultText = fmt.Sprintf("it is member %x of cluster %x", o.GetMemberId(), o.GetClusterId())
+		m.Observation = nil
+	}
+	return m
+}
+
+// observe asks, and notes when by the clock of this machine. The first question opens the connection: only the second one tells
+// how far away the member is.
+func observe(ctx context.Context, client *clientv3.Client, m *quoratepb.CollectedMember) error {
+	api := quoratepb.NewDoctorClient(client.ActiveConnection())
+	bound := grpc.MaxCallRecvMsgSize(mostAnswer)
+	if _, err := api.Observe(ctx, &quoratepb.ObserveRequest{}, bound); err != nil {
+		return err
+	}
+	begun := time.Now()
+	o, err := api.Observe(ctx, &quoratepb.ObserveRequest{}, bound)
+	if err != nil {
+		return err
+	}
+	took := time.Since(begun)
+	m.Observation, m.AskedMs, m.RoundTripUs = o, begun.Add(took/2).UnixMilli(), took.Microseconds()
+	return nil
+}
+
+// faultOf says in a word why a member did not answer, and in a sentence.
+func faultOf(err error) (word, text string) {
+	text = command.PlainText(err)
+	certificates := []string{"x509: ", "tls: "}
+	switch code := status.Code(err); {
+	case strings.Contains(text, "unknown authority"):
+		return doctor.FaultAuthority, text
+	case slices.ContainsFunc(certificates, func(part string) bool { return strings.Contains(text, part) }):
+		return doctor.FaultTLS, text
+	case code == codes.Unimplemented:
+		return doctor.FaultUnsupported, text
+	case code == codes.PermissionDenied, code == codes.Unauthenticated, errors.Is(rpctypes.Error(err), rpctypes.ErrUserEmpty),
+		errors.Is(rpctypes.Error(err), rpctypes.ErrPermissionDenied), strings.Contains(text, "log in as"):
+		return doctor.FaultDenied, text
+	case command.Silent(err):
+		return doctor.FaultSilent, "it accepts connections and does not answer"
+	}
+	return doctor.FaultSilent, text
+}
+
+// clusterOf is the cluster that most members say they are of; they were asked as members of one.
+func clusterOf(c *quoratepb.Collected) uint64 {
+	for _, m := range c.GetMembers() {
+		if id := m.GetObservation().GetClusterId(); id != 0 {
+			return id
+		}
+	}
+	return 0
+}

@@ -1,0 +1,243 @@
+package doctor_test
+
+import (
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/doctor"
+)
+
+var faultsOfMembers = []fault{
+	{"a follower is killed", 0, func(h hospital) { h.gone(3, doctor.FaultRefused) }, doctor.MemberDown, 2,
+		"m3 is down, for 65 s: m3:2379 says connection refused, and the leader does not hear it", nil},
+	{"one of five is killed", 5, func(h hospital) { h.gone(3, doctor.FaultRefused) }, doctor.MemberDown, 3, "m3 is down", nil},
+	{"a follower is stopped", 0, func(h hospital) { h.gone(2, doctor.FaultSilent) }, doctor.MemberHangs, 2,
+		"m2 hangs, for 65 s: its process accepts connections and does not answer", nil},
+	{"two of three are killed", 0, func(h hospital) {
+		h.gone(1, doctor.FaultRefused)
+		h.gone(2, doctor.FaultRefused)
+		h.unled()
+	}, doctor.NoQuorum, 1, "2 of 3 voters are down (m1, m2), and 2 must be up: nothing can be written until 1 more runs",
+		[]doctor.Code{doctor.NoLeader, doctor.MemberDown}},
+	{"the client port of one is closed", 0, func(h hospital) {
+		h.Members[1].Observation, h.Members[1].Fault, h.Members[1].FaultText = nil, doctor.FaultUnreachable, "no route to host"
+	}, doctor.ClientURLWrong, 3, "m2 is not reached at m2:2379 (no route to host), though other members hear it", nil},
+	{"the client port of the leader is closed", 0, func(h hospital) {
+		h.Members[0].Observation, h.Members[0].Fault, h.Members[0].FaultText = nil, doctor.FaultRefused, "connection refused"
+	}, doctor.ClientURLWrong, 3, "m1 is not reached at m1:2379 (connection refused), though other members hear it", nil},
+	{"a disk is lost", 0, func(h hospital) {
+		h.gone(3, doctor.FaultRefused)
+		h.peer(1, 3).State = "lost its disk"
+	}, doctor.DiskLost, 2, "m3 has lost its data, and the others refuse it", nil},
+	{"a member is corrupt", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) { o.Alarms = []*quoratepb.ObservedAlarm{{Kind: "CORRUPT", Member: 2}} })
+		h.of(2).Core.Corrupt = true
+	}, doctor.MemberCorrupt, 2, "the data of m2 differ from those of the majority", nil},
+	{"the members differ", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) {
+			o.Alarms, o.Core.Corrupt = []*quoratepb.ObservedAlarm{{Kind: "CORRUPT"}}, true
+		})
+	}, doctor.CorruptCluster, 1, "no majority agrees", nil},
+	{"the quota is reached", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) {
+			o.Alarms = []*quoratepb.ObservedAlarm{{Kind: "NOSPACE", Member: 1}}
+			o.Store.SizeBytes = o.Store.QuotaBytes - 1
+		})
+	}, doctor.NoSpace, 1, "the store of m1 reached its quota, and no member takes writes that grow (2047 MiB of 2048 MiB)",
+		[]doctor.Code{doctor.QuotaNear}},
+	{"the quota is near", 0, func(h hospital) { h.of(2).Store.SizeBytes = 2 << 30 / 100 * 95 }, doctor.QuotaNear, 2, "the store of m2 has 94 % of its quota", nil},
+	{"no member leads", 0, func(h hospital) { h.unled() }, doctor.NoLeader, 1, "no member leads, for 20 s: 3 of 3 voters answer", nil},
+	{"a member knows no leader", 0, func(h hospital) { h.of(3).Core.Leader, h.of(3).Core.LeaderlessMs = 0, 20_000 }, doctor.CutOff, 3,
+		"m3 has known no leader for 20 s, and m1 leads", nil},
+	{"a recovery dropped a member", 0, func(h hospital) { h.of(3).Core.Superseded = "recovered without it" }, doctor.Superseded, 3,
+		"m3 serves nothing, because the cluster was recovered without it", nil},
+	{"a process of another history", 0, func(h hospital) { h.of(2).Troubles = []string{"a process of another history runs"} },
+		doctor.ForeignProcess, 3, "another history", nil},
+	{"another build", 0, func(h hospital) {
+		h.Members[2].Observation, h.Members[2].Fault = nil, doctor.FaultUnsupported
+	}, doctor.NotObserved, 4, "m3 runs a build that does not say what it observes", nil},
+	{"a user that may not ask", 0, func(h hospital) {
+		h.Members[2].Observation, h.Members[2].Fault, h.Members[2].FaultText = nil, doctor.FaultDenied, "permission denied"
+	}, doctor.NotObserved, 4, "permission denied", nil},
+	{"another cluster answers", 0, func(h hospital) {
+		h.Members[2].Observation, h.Members[2].Fault, h.Members[2].FaultText = nil, doctor.FaultOther, "it is of cluster 5"
+	}, doctor.ClustersMixed, 3, "another process answers at m3:2379, where m3 should: it is of cluster 5", nil},
+	{"a voter that never started", 0, func(h hospital) {
+		h.gone(3, doctor.FaultNoEndpoint)
+		h.known(3, func(m *quoratepb.ObservedMember) { m.Started = false })
+	}, doctor.VoterNotStarted, 2, "m3 votes and has never started", nil},
+	{"a learner that never started", 4, func(h hospital) {
+		h.gone(4, doctor.FaultNoEndpoint)
+		h.known(4, func(m *quoratepb.ObservedMember) { m.Started, m.Voter, m.Joining = false, false, true })
+	}, doctor.NotStarted, 4, "m4 was added and has never started", nil},
+}
+
+var faultsOfLinks = []fault{
+	{"one-way", 0, func(h hospital) { h.cut(2, 3, "unreachable") }, doctor.LinkOneWay, 3,
+		"m2 does not reach m3 (unreachable, 40 attempts of the window failed), though m3 reaches m2", nil},
+	{"a link is down", 0, func(h hospital) {
+		h.cut(2, 3, "unreachable")
+		h.cut(3, 2, "unreachable")
+	}, doctor.LinkDown, 3, "m2 and m3 have no connection (unreachable, 40 attempts of the window failed), while others reach both", nil},
+	{"a partition", 5, func(h hospital) {
+		for _, a := range []int{1, 2, 3} {
+			for _, b := range []int{4, 5} {
+				h.cut(a, b, "unreachable")
+				h.cut(b, a, "unreachable")
+			}
+		}
+		for _, n := range []int{4, 5} {
+			h.of(n).Core.Leader, h.of(n).Core.LeaderlessMs = 0, 9000
+			p := h.peer(1, n)
+			p.Active, p.SilentMs = false, 9000
+		}
+	}, doctor.Partition, 2, "m1, m2 and m3 on one side, m4 and m5 on the other", []doctor.Code{doctor.CutOff}},
+	{"a slow link", 0, func(h hospital) { h.peer(1, 2).RoundTripUs, h.peer(2, 1).RoundTripUs = 120_000, 118_000 }, doctor.LinkSlow, 3,
+		"the link between m1 and m2 is slow: a round trip takes 120 ms, more than a tenth of the election timeout of 1.0 s", nil},
+	{"a wrong peer URL", 0, func(h hospital) {
+		h.cut(1, 3, "unreachable")
+		h.cut(2, 3, "unreachable")
+	}, doctor.PeerURLWrong, 3, "no member reaches m3 at its peer URL http://m3:2380, though it runs and reaches others", nil},
+	{"an update to a wrong URL", 0, func(h hospital) { h.known(3, func(m *quoratepb.ObservedMember) { m.Moved = true }) },
+		doctor.PeerURLWrong, 3, "m3 was not found at its new peer URL http://m3:2380", nil},
+	{"another member at a URL", 0, func(h hospital) {
+		h.cut(1, 3, "wrong-member")
+		h.cut(2, 3, "wrong-member")
+	}, doctor.PeerURLWrong, 3, "m3", nil},
+	{"wrong authority between members", 0, func(h hospital) {
+		for _, n := range []int{1, 2} {
+			h.cut(n, 3, "untrusted")
+			h.cut(3, n, "untrusted")
+		}
+		h.peer(1, 3).Active = false
+		h.of(3).Core.Leader, h.of(3).Core.LeaderlessMs = 0, 9000
+	}, doctor.WrongAuthority, 2, "m1 and m3 do not take each other's certificates", []doctor.Code{doctor.Partition, doctor.CutOff}},
+	{"wrong authority of the collector", 0, func(h hospital) {
+		h.Members[1].Observation, h.Members[1].Fault, h.Members[1].FaultText = nil, doctor.FaultAuthority, "unknown authority"
+	}, doctor.WrongAuthority, 3, "the certificate of m2 is not taken here: unknown authority", nil},
+	{"a certificate of a year has 3 days left", 0, func(h hospital) {
+		c := h.of(2).Certificates[0]
+		c.UntilMs, c.FromMs = h.of(2).NowMs+3*day, h.of(2).NowMs-362*day
+	}, doctor.CertNear, 2, "the certificate of m2 for peers expires in 3 days, of 365 days", nil},
+	{"a certificate of a year has a month left", 0, func(h hospital) {
+		c := h.of(2).Certificates[0]
+		c.UntilMs, c.FromMs = h.of(2).NowMs+30*day, h.of(2).NowMs-335*day
+	}, doctor.CertNear, 4, "expires in 30 days", nil},
+	{"a revocation list has expired", 0, func(h hospital) {
+		c := h.of(2).Certificates[0]
+		c.UntilMs, c.FromMs, c.What = h.of(2).NowMs-3*3600_000, 0, "revocation-list"
+	}, doctor.CertExpired, 2, "the revocation list of m2 for peers expired 3 hours ago", nil},
+	{"a clock is off", 0, func(h hospital) { h.of(2).NowMs += 10_000 }, doctor.ClockOff, 3, "the clock of m2 is 10.0 s ahead of those of the others", nil},
+	{"a clock is late", 0, func(h hospital) { h.of(3).NowMs -= 5_000 }, doctor.ClockOff, 3, "the clock of m3 is 5.0 s behind those of the others", nil},
+}
+
+var faultsOfMachines = []fault{
+	{"a slow disk", 0, func(h hospital) {
+		h.of(1).Disk.SyncP99Us, h.of(1).Disk.SyncMeanUs, h.of(1).Work.WriteMeanUs = 700_000, 150_000, 160_000
+		h.of(1).Core.LeaderChanges = 9
+	}, doctor.DiskSlow, 3,
+		"the disk of m1 is slow: one sync of its log in a hundred takes 700 ms, of an election timeout of 1.0 s, and 150 ms on average of the 160 ms",
+		[]doctor.Code{doctor.LeaderChanges}},
+	{"a slow disk of a follower", 0, func(h hospital) {
+		h.of(3).Disk.SyncP99Us, h.of(3).Disk.SyncMeanUs = 90_000, 85_000
+		p := h.peer(1, 3)
+		p.CaughtUp, p.Match = false, 88_000
+	}, doctor.DiskSlow, 2, "the disk of m3 is slow", []doctor.Code{doctor.VoterBehind}},
+	{"a disk hangs", 0, func(h hospital) {
+		h.of(2).Core.Stalled, h.of(2).Core.StalledMs = "writing the log has made no progress for 4s", 4000
+	}, doctor.DiskHangs, 2, "the disk of m2 hangs: a write of its log has not come back for more than 4.0 s", nil},
+	{"the leader's disk hangs", 0, func(h hospital) {
+		h.of(1).Core.Stalled, h.of(1).Core.StalledMs = "writing the log has made no progress for 4s", 4000
+	}, doctor.DiskHangs, 1, "the disk of m1 hangs", nil},
+	{"the state machine hangs", 0, func(h hospital) { h.of(2).Core.Stalled, h.of(2).Core.StalledMs = "applying entries", 4000 },
+		doctor.MemberStalls, 2, "m2 makes no progress for more than 4.0 s: applying entries", nil},
+	{"a full disk", 0, func(h hospital) { h.of(2).Disk.Low, h.of(2).Disk.AvailableBytes = true, 100<<20 }, doctor.DiskFull, 2,
+		"the disk of m2 is nearly full (100 MiB free, reserve 256 MiB)", nil},
+	{"all disks are full", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) { o.Disk.Low, o.Disk.AvailableBytes = true, 100<<20 })
+	}, doctor.DiskFull, 1, "the disk of m1 is nearly full (100 MiB free, reserve 256 MiB)", nil},
+	{"a disk is filling", 0, func(h hospital) { h.of(2).Disk.AvailableBytes = 400 << 20 }, doctor.DiskNear, 3, "the disk of m2 has 400 MiB left", nil},
+	{"no syncs", 0, func(h hospital) { h.of(2).Disk.UnsafeNoSync = true }, doctor.NoSync, 2, "m2 does not sync its log", nil},
+	{"a store that does not keep up", 0, func(h hospital) {
+		h.of(2).Store.Stalls = 3
+		h.of(2).Core.Applied = 60_000
+	}, doctor.StoreStalls, 3, "the store of m2 does not keep up: writes waited for it 3 times", []doctor.Code{doctor.ApplyBehind}},
+	{"a reclaim that fails", 0, func(h hospital) { h.of(2).Store.ReclaimFailures = 4 }, doctor.ReclaimFails, 3, "m2 failed 4 times to give back the space", nil},
+	{"late applies", 0, func(h hospital) { h.of(3).Core.Applied = 80_000 }, doctor.ApplyBehind, 3,
+		"m3 applies late: 10000 entries wait, which took 100 s to commit", nil},
+	{"open files", 0, func(h hospital) { h.of(2).Process.OpenFiles = 60_000 }, doctor.FilesNear, 2, "m2 has 60000 of 65536 files open", nil},
+	{"too much memory", 0, func(h hospital) { h.of(2).Process.MemoryBytes = 5 << 30 }, doctor.MemoryOver, 3,
+		"m2 has 5120 MiB of memory, and 4096 MiB by --memory", nil},
+	{"a part is full", 0, func(h hospital) { h.of(2).Process.Parts[0].Bytes = 250 << 20 }, doctor.MemoryPartFull, 3,
+		"m2 has 250 MiB of the 256 MiB that it may have for watches", nil},
+	{"late heartbeats", 0, func(h hospital) { h.of(1).Core.LateHeartbeats = 50 }, doctor.HeartbeatsLate, 3,
+		"m1 leads and was late with 50 of about 600 heartbeats", nil},
+	{"a lost log", 0, func(h hospital) { h.of(2).Process.LogLinesDropped = 5 }, doctor.LogLinesDropped, 4, "m2 dropped 5 lines of its log", nil},
+}
+
+var faultsOfClients = []fault{
+	{"an unread watcher", 0, func(h hospital) { h.of(2).Work.OverdrawnStreams, h.of(2).Work.WatchWaitingBytes = 2, 60<<20 },
+		doctor.WatcherUnread, 3, "clients of m2 do not read their watches: 60 MiB wait for them, of 64 MiB", nil},
+	{"a lease storm", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) { o.Work.Granted, o.Work.Leases = 5000, 4000 })
+	}, doctor.LeaseStorm, 3, "5000 leases were granted within 60 s, beside 4000 that live: they are 83 % of what commits", nil},
+	{"leases stand still", 0, func(h hospital) { h.of(1).Work.StoodMs = 9000 }, doctor.LeasesStood, 3,
+		"the clock of leases stood still at m1 for 9.0 s of the last 60 s", nil},
+	{"leases are many", 0, func(h hospital) { h.of(1).Work.LeaseBytes = 95 << 20 }, doctor.LeasesFull, 2, "900 leases have 95 MiB of the 100 MiB that m1 has", nil},
+	{"huge values", 0, func(h hospital) { h.of(1).Work.PutBytes = 5800 * 200 << 10 }, doctor.ValuesHuge, 4,
+		"the 5800 puts of the last 60 s have 200 KiB on average", nil},
+	{"no compaction", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) { o.Store.Versions, o.Store.CompactRevision = 75_000, 0 })
+	}, doctor.HistoryKept, 4, "the store keeps 75000 versions of 5000 keys, and was last compacted at revision 0 of 80000", nil},
+	{"writes fail", 0, func(h hospital) { h.of(2).Work.FailedProposals = 300 }, doctor.ProposalsFail, 3, "300 of 2000 writes at m2 ended without a result", nil},
+	{"clients are refused", 0, func(h hospital) { h.of(2).Work.ConnectionsRefused = 7 }, doctor.ClientsRefused, 3, "m2 refused 7 connections and 0 calls", nil},
+	{"passwords in clear", 0, func(h hospital) { h.of(2).Security.ClientsEncrypted = false }, doctor.PasswordsClear, 4, "clients log in at m2", nil},
+	{"peers in clear", 0, func(h hospital) { h.of(2).Security.PeersEncrypted = false }, doctor.PeersInClear, 4,
+		"m2 speaks with other machines' members unencrypted", nil},
+	{"peers without certificates", 0, func(h hospital) { h.of(2).Security.PeersCertified = false }, doctor.PeersUncertain, 4,
+		"the peer port of m2 asks for no certificates", nil},
+}
+
+var faultsOfTheWhole = []fault{
+	{"one voter", 1, func(hospital) {}, doctor.OneVoter, 4, "m1 is the only voter", nil},
+	{"two voters", 2, func(hospital) {}, doctor.TwoVoters, 2, "there are two voters, m1 and m2", nil},
+	{"four voters", 4, func(hospital) {}, doctor.EvenVoters, 4, "4 voters survive as many failures as 3 would", nil},
+	{"two zones", 0, func(h hospital) {
+		for n, zone := range []string{"a", "a", "b"} {
+			h.known(n+1, func(m *quoratepb.ObservedMember) { m.Zone = zone })
+		}
+	}, doctor.ZonesUneven, 4, "zone a has 2 of 3 voters, so that its failure stops all writes", nil},
+	{"three zones of five", 5, func(h hospital) {
+		for n, zone := range []string{"a", "a", "a", "b", "c"} {
+			h.known(n+1, func(m *quoratepb.ObservedMember) { m.Zone = zone })
+		}
+	}, doctor.ZonesUneven, 3, "zone a has 3 of 5 voters", nil},
+	{"all cordoned", 0, func(h hospital) {
+		for n := range 3 {
+			h.known(n+1, func(m *quoratepb.ObservedMember) { m.Cordoned = true })
+		}
+	}, doctor.CordonedAll, 3, "all 3 voters are cordoned", nil},
+	{"two builds", 0, func(h hospital) { h.known(3, func(m *quoratepb.ObservedMember) { m.Build = "0.9" }) }, doctor.BuildsMixed, 4,
+		"members run 2 builds, 0.9 and 1.0", nil},
+	{"a level is held", 0, func(h hospital) {
+		for n := range 2 {
+			h.known(n+1, func(m *quoratepb.ObservedMember) { m.Level = 4 })
+		}
+	}, doctor.LevelHeld, 4, "feature level 3 is active and 4 is known: m3 holds it back", nil},
+	{"leaders change", 0, func(h hospital) { h.of(2).Core.LeaderChanges = 12 }, doctor.LeaderChanges, 3,
+		"the leader changed 12 times within 10 minutes, as m2 saw", nil},
+	{"a voter lags", 5, func(h hospital) { h.peer(1, 3).CaughtUp, h.peer(1, 3).Match = false, 70_000 }, doctor.VoterBehind, 3,
+		"m3 lacks 20000 entries, which took 3 minutes to commit", nil},
+	{"a learner is stuck", 4, func(h hospital) {
+		h.known(4, func(m *quoratepb.ObservedMember) { m.Voter = false })
+		p := h.peer(1, 4)
+		p.CaughtUp, p.Match, p.Gained = false, 500, 0
+	}, doctor.LearnerStuck, 3, "learner m4 lacks 89500 entries and got none for 60 s", nil},
+	{"snapshots are repeated", 4, func(h hospital) {
+		h.known(4, func(m *quoratepb.ObservedMember) { m.Voter = false })
+		p := h.peer(1, 4)
+		p.CaughtUp, p.Match, p.Gained, p.Snapshots = false, 500, 0, 4
+	}, doctor.SnapshotRepeats, 3, "m4 has been sent the state 4 times within 10 minutes", []doctor.Code{doctor.LearnerStuck}},
+	{"a job is stuck", 0, func(h hospital) {
+		h.of(1).Jobs = []*quoratepb.ObservedJob{{Id: 0x3f, Kind: "replace", State: "running", Phase: "catch up",
+			Message: "m4 has not started yet", QuietMs: 600_000, Turn: true}}
+	}, doctor.JobStuck, 3, "membership job 3f (replace) has not moved for 10 minutes: m4 has not started yet", nil},
+}

@@ -1,0 +1,205 @@
+package doctor
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/quorate/quorate/api/quoratepb"
+)
+
+// Faults are why the collector got no observation of a member.
+const (
+	FaultRefused     = "refused"     // no process accepts connections there
+	FaultUnreachable = "unreachable" // nothing answers at all
+	FaultSilent      = "silent"      // a process accepts connections and says nothing
+	FaultAuthority   = "authority"   // its certificate is of no authority that the collector trusts
+	FaultTLS         = "tls"         // another failure of TLS
+	FaultNoEndpoint  = "no-endpoint" // it never said where it serves clients
+	FaultUnsupported = "unsupported" // it knows no such call
+	FaultDenied      = "denied"      // the user of the collector may not ask
+	FaultOther       = "other"       // another process answers: of another cluster, or another member
+)
+
+// PeerUntrusted is the fault of a link whose other end shows a certificate that is not taken, or does not take ours.
+const PeerUntrusted = "untrusted"
+
+// away are the faults of a member that may be down.
+var away = []string{FaultRefused, FaultUnreachable, FaultSilent}
+
+// patient is a cluster under examination: what was collected, put side by side.
+type patient struct {
+	alone   bool
+	seats   []*seat
+	config  *quoratepb.ObservedConfig // the latest that any member knows; never nil
+	voters  []*seat
+	leader  *seat // that answered, of the highest term; nil: none did
+	fit     int   // voters that a commit can count on
+	quorum  int
+	clocked int64 // election timeout in milliseconds, the longest that a member has
+}
+
+// seat is a member of the configuration, with what it says itself.
+type seat struct {
+	*quoratepb.CollectedMember
+	known  *quoratepb.ObservedMember // in the configuration; nil: it is not there
+	o      *quoratepb.Observation    // nil: it did not answer
+	asked  bool
+	absent bool // it does not take part in commits, as far as is known
+}
+
+// examine puts observations side by side.
+func examine(c *quoratepb.Collected) *patient {
+	c = Trimmed(c)
+	p := &patient{alone: c.GetAlone(), config: &quoratepb.ObservedConfig{}}
+	for _, m := range c.GetMembers() {
+		if o := m.GetObservation(); o != nil && m.GetFault() == "" {
+			p.clocked = max(p.clocked, o.GetElectionMs())
+			if o.GetConfig().GetIndex() >= p.config.GetIndex() && o.GetConfig() != nil {
+				p.config = o.GetConfig()
+			}
+		}
+	}
+	if p.clocked == 0 {
+		p.clocked = 1000
+	}
+	for _, known := range p.config.GetMembers() {
+		p.seats = append(p.seats, &seat{known: known, CollectedMember: &quoratepb.CollectedMember{Id: known.Id,
+			Name: known.Name}})
+	}
+	for _, m := range c.GetMembers() {
+		p.take(m)
+	}
+	slices.SortStableFunc(p.seats, func(a, b *seat) int { return cmp.Compare(a.name(), b.name()) })
+	for _, s := range p.seats {
+		if s.known.GetVoter() {
+			p.voters = append(p.voters, s)
+		}
+		leads := s.o.GetCore().GetLeader() == s.Id && s.o != nil && s.Id != 0
+		if leads && (p.leader == nil || s.o.GetCore().GetTerm() > p.leader.o.GetCore().GetTerm()) {
+			p.leader = s
+		}
+	}
+	p.quorum = len(p.voters)/2 + 1
+	p.countFit()
+	return p
+}
+
+// take gives a seat what was collected of it. Of what is not in the configuration only the answer counts.
+func (p *patient) take(m *quoratepb.CollectedMember) {
+	at := slices.IndexFunc(p.seats, func(s *seat) bool { return m.GetId() != 0 && s.Id == m.GetId() && !s.asked })
+	if at < 0 {
+		if m.GetFault() == FaultOther || len(p.config.GetMembers()) == 0 {
+			s := &seat{CollectedMember: m, asked: true}
+			if m.GetFault() == "" {
+				s.o = m.GetObservation()
+			}
+			p.seats = append(p.seats, s)
+		}
+		return
+	}
+	s := p.seats[at]
+	name := s.name()
+	s.CollectedMember, s.asked = m, true
+	if m.GetName() == "" {
+		s.CollectedMember = &quoratepb.CollectedMember{Id: m.GetId(), Name: name, Endpoint: m.GetEndpoint(),
+			Fault:     m.GetFault(),
+			FaultText: m.GetFaultText(), AskedMs: m.GetAskedMs(), RoundTripUs: m.GetRoundTripUs(),
+			Observation: m.GetObservation()}
+	}
+	if m.GetFault() == "" {
+		s.o = m.GetObservation()
+	}
+}
+
+// countFit counts the voters that a commit can count on: the leader's word is worth more than the collector's.
+func (p *patient) countFit() {
+	for _, s := range p.voters {
+		peer := p.followed(s)
+		switch {
+		case s == p.leader:
+		case peer != nil:
+			s.absent = !peer.GetActive()
+		case p.leader != nil, p.follow(s): // the leader does not tell, or it is the leader that does not answer
+			s.absent = false
+		case p.alone:
+			s.absent = false
+		default:
+			s.absent = s.o == nil && s.asked && slices.Contains(away, s.GetFault())
+		}
+		if !s.absent {
+			p.fit++
+		}
+	}
+}
+
+// follow reports whether members that answered follow a member: they hear it, whether the collector does or not.
+func (p *patient) follow(s *seat) bool {
+	return slices.ContainsFunc(p.answered(), func(other *seat) bool {
+		return other.o.GetCore().GetLeader() == s.Id && other.peer(s.Id).GetConnected()
+	})
+}
+
+// followed is what the leader knows of a member; nil: nothing.
+func (p *patient) followed(s *seat) *quoratepb.ObservedPeer {
+	if p.leader == nil || s == p.leader {
+		return nil
+	}
+	if peer := p.leader.peer(s.Id); peer.GetFollowed() {
+		return peer
+	}
+	return nil
+}
+
+// tolerates is how many more voters may fail.
+func (p *patient) tolerates() int { return p.fit - p.quorum }
+
+// weight is the severity of a voter that does not take part, or of a learner.
+func (p *patient) weight(s *seat) Severity {
+	if s.known.GetVoter() && p.tolerates() <= 0 && len(p.voters) > 1 {
+		return NextFailure
+	}
+	return SlowerThanIs
+}
+
+// answered are the seats with an observation.
+func (p *patient) answered() []*seat {
+	return slices.DeleteFunc(slices.Clone(p.seats), func(s *seat) bool { return s.o == nil })
+}
+
+// name is how a member is called.
+func (s *seat) name() string {
+	return cmp.Or(s.CollectedMember.GetName(), s.known.GetName(), s.o.GetName(), strconv.FormatUint(s.Id, 16),
+		s.GetEndpoint())
+}
+
+// peer is what a member knows of another one; nil: nothing.
+func (s *seat) peer(id uint64) *quoratepb.ObservedPeer {
+	for _, peer := range s.o.GetPeers() {
+		if peer.GetId() == id {
+			return peer
+		}
+	}
+	return nil
+}
+
+// nameOf is how the member of an id is called.
+func (p *patient) nameOf(id uint64) string {
+	for _, s := range p.seats {
+		if s.Id == id {
+			return s.name()
+		}
+	}
+	return strconv.FormatUint(id, 16)
+}
+
+// grown reports whether a member runs for so many election timeouts, before which it may not have met the others.
+func (p *patient) grown(s *seat, elections int64) bool { return s.o.GetUpMs() >= elections*p.clocked }
+
+// names are the names of seats.
+func names(seats []*seat) (out []string) {
+	for _, s := range seats {
+		out = append(out, s.name())
+	}
+	return out
+}

@@ -1,0 +1,93 @@
+package doctor
+
+// watchers are clients that do not read what they asked for.
+func (p *patient) watchers() (all []Finding) {
+	for _, s := range p.answered() {
+		work := s.o.GetWork()
+		waiting, host := work.GetWatchWaitingBytes(), work.GetWatchHostBytes()
+		// A client that reads catches up within a window, however much it is sent.
+		stuck := work.GetWatchersBehindLeast() > 0 && waiting > 0 && s.o.GetWindowMs() >= 10*p.clocked
+		if work.GetOverdrawnStreams() == 0 && !stuck && (host == 0 || waiting < host/2) {
+			continue
+		}
+		all = append(all, found(WatcherUnread, SlowerThanIs, []string{s.name()}, cureStatus, "clients of %s do not read "+
+			"their "+
+			"watches: %s wait for them, of %s that one client host may have, %d of %d watchers are behind and %d "+
+			"streams wait for "+
+			"others; `ss -tn` there shows which connections do not read: restart these clients", s.name(), size(waiting),
+			size(host),
+			work.GetWatchersBehind(), work.GetWatchers(), work.GetOverdrawnStreams()))
+	}
+	return all
+}
+
+// leases are their number, and whether their clock goes.
+func (p *patient) leases() (all []Finding) {
+	told := false // all members grant the same leases
+	for _, s := range p.answered() {
+		work, one := s.o.GetWork(), []string{s.name()}
+		granted, committed := int64(work.GetGranted()), int64(s.o.GetCore().GetCommitted())
+		storm := granted >= least*least && granted >= work.GetLeases()/2 && granted*2 >= committed
+		if storm && !told {
+			told = true
+			all = append(all, found(LeaseStorm, SlowerThanIs, nil, "quorate lease list", "%d leases were granted within "+
+				"%s, beside %d "+
+				"that live: they are %d %% of what commits; some client grants a lease for each thing that it does, "+
+				"instead of "+
+				"renewing one", granted, span(s.o.GetWindowMs()), work.GetLeases(), percent(granted, committed)))
+		}
+		if stood := work.GetStoodMs(); stood > 0 && stood*20 >= s.o.GetWindowMs() {
+			all = append(all, found(LeasesStood, SlowerThanIs, one, cureStatus, "the clock of leases stood still at %s "+
+				"for %s of the "+
+				"last %s, so that leases live longer than they should: renewals could not be served", s.name(), span(stood),
+				span(s.o.GetWindowMs())))
+		}
+		if most := work.GetLeaseLimitBytes(); most > 0 && work.GetLeaseBytes() >= most/10*9 {
+			all = append(all, found(LeasesFull, NextFailure, one, "quorate lease list", "%d leases have %s of the %s "+
+				"that %s has for "+
+				"them: soon no more are granted; end those that no client needs, or give every member more --memory",
+				work.GetLeases(), size(work.GetLeaseBytes()), size(most), s.name()))
+		}
+	}
+	return all
+}
+
+// puts are the sizes of what is written. All members apply the same puts.
+func (p *patient) puts() []Finding {
+	for _, s := range p.answered() {
+		work := s.o.GetWork()
+		if work.GetPuts() < least || work.GetMaxRequestBytes() == 0 {
+			continue
+		}
+		mean := int64(work.GetPutBytes() / work.GetPuts())
+		if mean*16 < work.GetMaxRequestBytes() {
+			continue
+		}
+		return []Finding{found(ValuesHuge, Advice, nil, "quorate get PREFIX --prefix --keys-only", "the %d puts of the "+
+			"last %s have "+
+			"%s on average, of requests of at most %s: each is written by every member, and all small writes wait behind it",
+			work.GetPuts(), span(s.o.GetWindowMs()), size(mean), size(work.GetMaxRequestBytes()))}
+	}
+	return nil
+}
+
+// refusals are calls and writes that a member does not serve.
+func (p *patient) refusals() (all []Finding) {
+	for _, s := range p.answered() {
+		work, one := s.o.GetWork(), []string{s.name()}
+		if failed := work.GetFailedProposals(); failed >= least && failed*20 >= work.GetWrites() {
+			all = append(all, found(ProposalsFail, SlowerThanIs, one, cureStatus, "%d of %d writes at %s ended without "+
+				"a result within "+
+				"%s: there was no leader for them, or no answer in time", failed, max(failed, work.GetWrites()), s.name(),
+				span(s.o.GetWindowMs())))
+		}
+		if n := work.GetConnectionsRefused() + work.GetCallsRefused(); n > 0 {
+			all = append(all, found(ClientsRefused, SlowerThanIs, one, cureStatus, "%s refused %d connections and %d "+
+				"calls within %s, "+
+				"because some client host has too many: docs/limits.md has the bounds", s.name(),
+				work.GetConnectionsRefused(),
+				work.GetCallsRefused(), span(s.o.GetWindowMs())))
+		}
+	}
+	return all
+}

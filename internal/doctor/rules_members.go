@@ -1,0 +1,243 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quorate/quorate/internal/base/typed"
+)
+
+const (
+	cureStatus = "quorate status"
+	cureList   = "quorate member list"
+)
+
+// alarms are those that the cluster stores, and the marks of corrupt members.
+func (p *patient) alarms() (all []Finding) {
+	told := map[string]bool{}
+	for _, s := range p.answered() {
+		for _, alarm := range s.o.GetAlarms() {
+			key := fmt.Sprint(alarm.GetKind(), alarm.GetMember())
+			if told[key] {
+				continue
+			}
+			told[key] = true
+			name := p.nameOf(alarm.GetMember())
+			switch {
+			case alarm.GetKind() == "NOSPACE":
+				all = append(all, found(NoSpace, CannotWrite, []string{name}, "quorate compact REVISION",
+					"the store of %s reached its quota, and no member takes writes that grow%s: delete keys and compact, or "+
+						"raise --quota-backend-bytes", name, p.quotaText(name)))
+			case alarm.GetKind() == "CORRUPT" && alarm.GetMember() == 0:
+				all = append(all, found(CorruptCluster, CannotWrite, nil, "quorate endpoint hashkv --cluster",
+					"the data of the members differ and no majority agrees, so that none serves: keep every data directory, "+
+						"any may hold the only copy of acknowledged writes"))
+			case alarm.GetKind() == "CORRUPT":
+				all = append(all, p.corrupt(name))
+			}
+		}
+		if s.o.GetCore().GetCorrupt() && !told["CORRUPT0"] && !told[fmt.Sprint("CORRUPT", s.Id)] {
+			told[fmt.Sprint("CORRUPT", s.Id)] = true
+			all = append(all, p.corrupt(s.name()))
+		}
+	}
+	return all
+}
+
+func (p *patient) corrupt(name string) Finding {
+	severity := SlowerThanIs
+	for _, s := range p.voters {
+		if s.name() == name && p.tolerates() <= 1 {
+			severity = NextFailure
+		}
+	}
+	return found(MemberCorrupt, severity, []string{name}, cureStatus, "the data of %s differ from those of the "+
+		"majority, and "+
+		"it serves nothing: `quorate status` says how to give it the data of the others, once these are well", name)
+}
+
+// quotaText is how much of its quota a member has used, in brackets.
+func (p *patient) quotaText(name string) string {
+	for _, s := range p.answered() {
+		if store := s.o.GetStore(); s.name() == name && store.GetQuotaBytes() > 0 {
+			return fmt.Sprintf(" (%s of %s)", size(store.GetSizeBytes()), size(store.GetQuotaBytes()))
+		}
+	}
+	return ""
+}
+
+// quorumLost is that too few voters are up for anything to be written.
+func (p *patient) quorumLost() []Finding {
+	if p.alone || len(p.voters) == 0 || p.fit >= p.quorum {
+		return nil
+	}
+	var down []string
+	for _, s := range p.voters {
+		if s.absent {
+			down = append(down, s.name())
+		}
+	}
+	return []Finding{found(NoQuorum, CannotWrite, down, cureStatus, "%d of %d voters are down (%s), and %d must be up: "+
+		"nothing "+
+		"can be written until %d more %s: start them again with their data", len(down), len(p.voters),
+		strings.Join(down, ", "), p.quorum, p.quorum-p.fit, plural(down[:p.quorum-p.fit], "runs", "run"))}
+}
+
+// membersDown are members that neither the collector nor the leader hears.
+func (p *patient) membersDown() (all []Finding) {
+	for _, s := range p.seats {
+		if s.known == nil || s.o != nil {
+			continue
+		}
+		peer := p.followed(s)
+		if strings.Contains(peer.GetState(), " ") { // the leader says what is wrong with it: see identities
+			continue
+		}
+		unheard := (peer == nil || !peer.GetActive()) && !p.follow(s)
+		since := ""
+		if ms := peer.GetSilentMs(); ms > 0 {
+			since = ", for " + span(ms)
+		}
+		one, cure := []string{s.name()}, cureList
+		switch {
+		case !s.known.GetStarted():
+			all = append(all, p.notStarted(s))
+		case !s.asked && peer == nil:
+		case !s.asked && !peer.GetActive(), s.asked && slices.Contains([]string{FaultRefused, FaultUnreachable},
+			s.GetFault()) &&
+			unheard && p.heardByNone(s):
+			all = append(all, found(MemberDown, p.weight(s), one, cure, "%s is down%s: %s; start it again with its data",
+				s.name(), since, p.downText(s)))
+		case s.GetFault() == FaultSilent && unheard:
+			all = append(all, found(MemberHangs, p.weight(s), one, cure, "%s hangs%s: its process accepts connections and "+
+				"does not answer; see whether it is stopped, swapped out, or waits for its disk", s.name(), since))
+		case s.asked && slices.Contains(away, s.GetFault()) && !unheard:
+			all = append(all, found(ClientURLWrong, SlowerThanIs, one, cure, "%s is not reached at %s (%s), though other "+
+				"members hear it: see its --advertise-client-urls, and the network from here", s.name(), s.GetEndpoint(),
+				s.GetFaultText()))
+		}
+	}
+	return all
+}
+
+// heardByNone reports whether no member that answered has a connection to a member.
+func (p *patient) heardByNone(s *seat) bool {
+	return !slices.ContainsFunc(p.answered(), func(other *seat) bool {
+		peer := other.peer(s.Id)
+		return peer.GetConnected() && peer.GetReceived() > 0 && peer.GetActive()
+	})
+}
+
+func (p *patient) downText(s *seat) string {
+	if s.GetFault() == "" {
+		return "the leader does not hear it"
+	}
+	text := s.GetEndpoint() + " says " + s.GetFaultText()
+	if p.leader != nil {
+		text += ", and the leader does not hear it"
+	}
+	return text
+}
+
+func (p *patient) notStarted(s *seat) Finding {
+	one := []string{s.name()}
+	if s.known.GetVoter() {
+		return found(VoterNotStarted, p.weight(s), one, cureList, "%s votes and has never started: it counts in every "+
+			"majority "+
+			"and helps none; start it with --join", s.name())
+	}
+	return found(NotStarted, Advice, one, "quorate member jobs", "%s was added and has never started: start it with --join",
+		s.name())
+}
+
+// leaderless is that members know no leader.
+func (p *patient) leaderless() (all []Finding) {
+	var seeking []*seat
+	led := false
+	for _, s := range p.answered() {
+		core := s.o.GetCore()
+		led = led || core.GetLeader() != 0
+		// An election is over within a few timeouts.
+		if core.GetLeader() == 0 && core.GetSuperseded() == "" && p.grown(s, 5) && core.GetLeaderlessMs() > 3*p.clocked {
+			seeking = append(seeking, s)
+		}
+	}
+	for _, s := range seeking {
+		if led || p.alone {
+			severity := p.weight(s)
+			if p.alone {
+				severity = CannotWrite // its own clients cannot; whether others can is not known
+			}
+			all = append(all, found(CutOff, severity, []string{s.name()}, cureStatus, "%s has known no leader for %s%s",
+				s.name(), span(s.o.GetCore().GetLeaderlessMs()), p.elsewhere()))
+		}
+	}
+	if !led && !p.alone && len(seeking) > 0 {
+		longest := slices.MaxFunc(seeking, func(a, b *seat) int {
+			return int(a.o.GetCore().GetLeaderlessMs() - b.o.GetCore().GetLeaderlessMs())
+		})
+		all = append(all, found(NoLeader, CannotWrite, names(seeking), cureStatus, "no member leads, for %s: %d of %d "+
+			"voters "+
+			"answer and elect none", span(longest.o.GetCore().GetLeaderlessMs()), p.fit, len(p.voters)))
+	}
+	return all
+}
+
+func (p *patient) elsewhere() string {
+	if p.leader == nil {
+		return ""
+	}
+	return ", and " + p.leader.name() + " leads: it serves neither writes nor linearizable reads"
+}
+
+// identities are members whose data the others refuse, and processes that should not run.
+func (p *patient) identities() (all []Finding) {
+	for _, s := range p.seats {
+		peer := p.followed(s)
+		switch state := peer.GetState(); state {
+		case "lost its disk", "rolled back":
+			words := map[string]string{"lost its disk": "has lost its data", "rolled back": "has older data than it " +
+				"had"}[state]
+			all = append(all, found(DiskLost, p.weight(s), []string{s.name()},
+				typed.Line("quorate", "member", "reset", s.name(), "--dry-run"), "%s %s, and the others refuse it: if "+
+					"its disk "+
+					"was moved give it that disk back, else plan to give its place to an empty directory", s.name(), words))
+		case "marked corrupt":
+			if s.o == nil {
+				all = append(all, p.corrupt(s.name()))
+			}
+		}
+		if s.o == nil {
+			continue
+		}
+		if text := s.o.GetCore().GetSuperseded(); text != "" {
+			all = append(all, found(Superseded, SlowerThanIs, []string{s.name()}, cureList, "%s serves nothing, because the "+
+				"cluster was recovered without it: stop it, and keep its data until no writes are missed", s.name()))
+			continue
+		}
+		for _, text := range s.o.GetTroubles() {
+			all = append(all, found(ForeignProcess, SlowerThanIs, []string{s.name()}, cureStatus, "%s", text))
+		}
+	}
+	return all
+}
+
+// unobserved are members that answer and do not say what they observe.
+func (p *patient) unobserved() (all []Finding) {
+	for _, s := range p.seats {
+		switch s.GetFault() {
+		case FaultUnsupported:
+			all = append(all, found(NotObserved, Advice, []string{s.name()}, "quorate member list",
+				"%s runs a build that does not say what it observes, so that it is judged by the others alone", s.name()))
+		case FaultDenied:
+			all = append(all, found(NotObserved, Advice, []string{s.name()}, "quorate doctor --user NAME",
+				"%s does not let this user ask: %s", s.name(), s.GetFaultText()))
+		case FaultOther:
+			all = append(all, found(ClustersMixed, SlowerThanIs, []string{s.name()}, cureStatus, "another process "+
+				"answers at "+
+				"%s, where %s should: %s", s.GetEndpoint(), s.name(), s.GetFaultText()))
+		}
+	}
+	return all
+}

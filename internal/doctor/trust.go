@@ -1,0 +1,84 @@
+package doctor
+
+import (
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/quorate/quorate/api/quoratepb"
+)
+
+// Bounds of what is taken from an answer: any process may have sent it, or any person made the bundle.
+const (
+	// mostNumber is above whatever is counted or measured, and leaves room to compute with. Unix times in milliseconds fit.
+	mostNumber = 1 << 45
+	mostText   = 400  // characters of a text
+	mostList   = 1024 // elements of a list
+)
+
+// identifiers are numbers that name something, and are not computed with.
+var identifiers = []protoreflect.Name{"id", "member_id", "cluster_id", "leader", "member"}
+
+// Trimmed returns a copy in which nothing exceeds a bound: no number is negative, no text is long or moves a cursor, no list is
+// long.
+func Trimmed(c *quoratepb.Collected) *quoratepb.Collected {
+	c = proto.CloneOf(c)
+	trim(c.ProtoReflect())
+	return c
+}
+
+func trim(m protoreflect.Message) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		at := fields.Get(i)
+		switch {
+		case !m.Has(at):
+		case at.IsList():
+			trimList(m.Mutable(at).List(), at)
+		case at.Kind() == protoreflect.MessageKind:
+			trim(m.Mutable(at).Message())
+		default:
+			m.Set(at, trimmed(at, m.Get(at)))
+		}
+	}
+	m.SetUnknown(nil)
+}
+
+func trimList(l protoreflect.List, at protoreflect.FieldDescriptor) {
+	l.Truncate(min(l.Len(), mostList))
+	for i := range l.Len() {
+		if at.Kind() == protoreflect.MessageKind {
+			trim(l.Get(i).Message())
+		} else {
+			l.Set(i, trimmed(at, l.Get(i)))
+		}
+	}
+}
+
+// trimmed is a value within its bounds.
+func trimmed(at protoreflect.FieldDescriptor, v protoreflect.Value) protoreflect.Value {
+	switch at.Kind() {
+	case protoreflect.Int64Kind:
+		return protoreflect.ValueOfInt64(min(max(v.Int(), 0), mostNumber))
+	case protoreflect.Uint64Kind:
+		if !slices.Contains(identifiers, at.Name()) {
+			return protoreflect.ValueOfUint64(min(v.Uint(), mostNumber))
+		}
+	case protoreflect.DoubleKind:
+		return protoreflect.ValueOfFloat64(min(max(v.Float(), 0), mostNumber))
+	case protoreflect.StringKind:
+		text := []rune(strings.Map(printable, v.String()))
+		return protoreflect.ValueOfString(string(text[:min(len(text), mostText)]))
+	}
+	return v
+}
+
+// printable drops what moves the cursor of a terminal.
+func printable(r rune) rune {
+	if r < ' ' || r >= 0x7f && r < 0xa0 {
+		return -1
+	}
+	return r
+}

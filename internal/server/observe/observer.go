@@ -1,0 +1,177 @@
+package observe
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/doctor"
+	"github.com/quorate/quorate/internal/rpc/metrics"
+)
+
+const (
+	// tallyPause is between two tallies, and judgePause between two verdicts.
+	tallyPause = 5 * time.Second
+	judgePause = 15 * time.Second
+	// window is what the rates of an observation are of; history is for what is rare.
+	window  = time.Minute
+	history = 10 * time.Minute
+)
+
+// Observer remembers what the member counted lately, and judges it now and then.
+type Observer struct {
+	o     Options
+	begun time.Time
+
+	mu         sync.Mutex
+	tallies    []tallies // of history, oldest first
+	leaderless time.Time // since when no leader is known; zero: one is
+	files      uint64    // open at the last verdict: a process may have very many, and counting them takes time
+	resident   int64
+	findings   []doctor.Finding
+}
+
+// New returns the observer of a member that was just started.
+func New(o Options) *Observer { return &Observer{o: o, begun: time.Now()} }
+
+// Run tallies and judges until ctx ends.
+func (w *Observer) Run(ctx context.Context) {
+	tally, judge := time.NewTicker(tallyPause), time.NewTicker(judgePause)
+	defer tally.Stop()
+	defer judge.Stop()
+	w.remember()
+	w.measure()
+	for {
+		changed := w.o.Member.LeaderChanged()
+		w.noteLeader()
+		select {
+		case <-tally.C:
+			w.remember()
+		case <-judge.C:
+			w.measure()
+			w.judge(ctx)
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// noteLeader notes since when there is no leader.
+func (w *Observer) noteLeader() {
+	led := w.o.Member.Leader() != consensus.NoMember
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case led:
+		w.leaderless = time.Time{}
+	case w.leaderless.IsZero():
+		w.leaderless = time.Now()
+	}
+}
+
+// remember adds a tally, and forgets those that no window needs.
+func (w *Observer) remember() {
+	now := w.o.tally(time.Now())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tallies = append(w.tallies, now)
+	for len(w.tallies) > 1 && now.at.Sub(w.tallies[1].at) >= history {
+		w.tallies = w.tallies[1:]
+	}
+}
+
+func (w *Observer) measure() {
+	files, resident := filesOpen(), residentBytes()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.files, w.resident = files, resident
+}
+
+// before returns the tallies with which the window and the history begin.
+func (w *Observer) before(now time.Time) (recent, long tallies, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.tallies) == 0 {
+		return recent, long, false
+	}
+	long = w.tallies[0]
+	recent = long
+	for i := range w.tallies {
+		if now.Sub(w.tallies[i].at) >= window {
+			recent = w.tallies[i]
+		}
+	}
+	return recent, long, true
+}
+
+// leastBehind is how many watchers were behind at each tally of the window, and now.
+func (w *Observer) leastBehind(now *tallies) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	least := now.behind
+	for i := range w.tallies {
+		if now.at.Sub(w.tallies[i].at) < window {
+			least = min(least, w.tallies[i].behind)
+		}
+	}
+	return int64(least)
+}
+
+// judge finds what is wrong by what this member knows alone.
+func (w *Observer) judge(ctx context.Context) {
+	o := w.Observe(ctx)
+	found := doctor.Judge(&quoratepb.Collected{Alone: true, AtMs: o.NowMs, Members: []*quoratepb.CollectedMember{{
+		Id: o.MemberId, Name: o.Name, AskedMs: o.NowMs, Observation: o,
+	}}})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.findings = found
+}
+
+// Collect shows the findings of the last verdict. A code that is not found is zero.
+func (w *Observer) Collect(e *metrics.Emitter) {
+	w.mu.Lock()
+	found := w.findings
+	w.mu.Unlock()
+	show := func(code doctor.Code, severity string, members int) {
+		e.Gauge("quorate_doctor_findings",
+			"How many members a finding is about, by code and severity, of what this member knows alone: see docs/doctor.md.",
+			float64(members), "code", string(code), "severity", severity)
+	}
+	seen := map[string]bool{}
+	for i := range found {
+		severity := strconv.Itoa(int(found[i].Severity))
+		seen[string(found[i].Code)+severity] = true
+		show(found[i].Code, severity, max(1, len(found[i].Members)))
+	}
+	for _, row := range doctor.Codes() { // zero from the start: an alert on a series that is not there says nothing
+		if worst := row.Impact[:1]; !seen[string(row.Code)+worst] {
+			show(row.Code, worst, 0)
+		}
+	}
+}
+
+// Observe tells what this member knows at this moment of itself and its peers.
+func (w *Observer) Observe(ctx context.Context) *quoratepb.Observation {
+	now := time.Now()
+	o := w.o.observation(ctx, now)
+	o.UpMs = now.Sub(w.begun).Milliseconds()
+	w.mu.Lock()
+	o.Process.OpenFiles, o.Process.MemoryBytes = w.files, w.resident
+	if !w.leaderless.IsZero() {
+		o.Core.LeaderlessMs = max(1, now.Sub(w.leaderless).Milliseconds())
+	}
+	w.mu.Unlock()
+	fresh := w.o.tally(now)
+	if recent, long, known := w.before(now); known {
+		fillWindow(o, &recent, &fresh)
+		fillHistory(o, &long, &fresh)
+	}
+	o.Work.WatchersBehindLeast = w.leastBehind(&fresh)
+	o.Work.PendingProposals = fresh.services.Pending
+	return o
+}

@@ -1,0 +1,91 @@
+package observe
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quorate/quorate/internal/base/histogram"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/rpc"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+// tallies are counts since the member started. The difference of two says what happened between them.
+type tallies struct {
+	at                        time.Time
+	commit, late              uint64
+	withheld, outrun          uint64
+	syncs, applies            readings
+	stalls, reclaimFailures   uint64
+	puts, putBytes            uint64
+	granted, revoked, stoodMS uint64
+	services                  rpc.Tally
+	connectionsRefused        uint64
+	linesDropped              uint64
+	behind                    int // watchers, at that moment
+	peers                     map[consensus.MemberID]peerTallies
+}
+
+// peerTallies are the same of a peer. match is how far its log is known to be.
+type peerTallies struct {
+	transport.PeerStats
+	match uint64
+}
+
+// readings are what a histogram has counted.
+type readings struct {
+	count   uint64
+	seconds float64
+	within  map[float64]uint64
+}
+
+func read(h *histogram.Histogram) (r readings) {
+	r.count, r.seconds, r.within = h.Read()
+	return r
+}
+
+// since are the observations after an earlier reading.
+func (r readings) since(before readings) (count uint64, mean time.Duration, p99 time.Duration) {
+	count = r.count - before.count
+	if count == 0 {
+		return 0, 0, 0
+	}
+	mean = time.Duration((r.seconds - before.seconds) / float64(count) * float64(time.Second))
+	wanted := float64(count) * 0.99
+	lower, below := 0.0, 0.0
+	for _, bound := range slices.Sorted(maps.Keys(r.within)) {
+		up := float64(r.within[bound] - before.within[bound])
+		if up >= wanted { // between two bounds they are taken for spread evenly
+			return count, mean, time.Duration((lower + (bound-lower)*(wanted-below)/(up-below)) * float64(time.Second))
+		}
+		lower, below = bound, up
+	}
+	return count, mean, time.Duration(lower * float64(time.Second)) // beyond the last bound
+}
+
+// residentBytes is the memory that this process has, by the system; 0: not known.
+func residentBytes() int64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	fields := strings.Fields(string(text))
+	if err != nil || len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return pages * int64(os.Getpagesize())
+}
+
+// filesOpen is how many files this process has open; 0: not known.
+func filesOpen() uint64 {
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	return uint64(len(open))
+}
