@@ -1,0 +1,280 @@
+package process_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/api/quoratepb"
+)
+
+// runsBuild makes a member run a program from its next start on.
+func runsBuild(n *node, binary string) { n.program = binary }
+
+// moveTo restarts a member with another build: in the middle of its work, or as an operator would.
+func (e *elastic) moveTo(n *node, binary string, random *rand.Rand) {
+	e.t.Helper()
+	if random.IntN(2) == 0 {
+		n.kill()
+	} else {
+		_ = n.cmd.Process.Signal(syscall.SIGTERM)
+		<-n.exited
+	}
+	runsBuild(n, binary)
+	e.launch(n, "existing")
+	e.waitReady(n)
+	e.waitPlan()
+}
+
+// waitPlan waits until an upgrade may go on.
+func (e *elastic) waitPlan() {
+	e.t.Helper()
+	until(e.t, "the plan blocks nothing", func(ctx context.Context) bool {
+		return exec.CommandContext(ctx, e.binary, e.upgrade("plan")...).Run() == nil
+	})
+}
+
+func (e *elastic) upgrade(words ...string) []string {
+	var endpoints []string
+	for _, n := range e.nodes {
+		endpoints = append(endpoints, n.client)
+	}
+	return append(append([]string{"upgrade"}, words...), "--endpoints="+strings.Join(endpoints, ","))
+}
+
+// nextInPlan is the member that the plan for a build names first, nil if none is left.
+func (e *elastic) nextInPlan(build string) *node {
+	e.t.Helper()
+	var plan struct {
+		Steps []struct{ Member, Role string }
+	}
+	if err := json.Unmarshal([]byte(e.quorate(0, e.upgrade("plan", "--to="+build, "-o", "json"))), &plan); err != nil {
+		e.t.Fatal(err)
+	}
+	for i, step := range plan.Steps {
+		if step.Role == "leader" && i < len(plan.Steps)-1 {
+			e.t.Errorf("the leader is not the last one: %+v", plan.Steps)
+		}
+	}
+	if len(plan.Steps) == 0 {
+		return nil
+	}
+	return e.nodes[slices.IndexFunc(e.nodes, func(n *node) bool { return n.name == plan.Steps[0].Member })]
+}
+
+// upgradeStatus asks the cluster.
+func (e *elastic) upgradeStatus() *quoratepb.UpgradeStatus {
+	e.t.Helper()
+	var status *quoratepb.UpgradeStatus
+	until(e.t, "the status of the upgrade", func(ctx context.Context) bool {
+		var err error
+		status, err = quoratepb.NewUpgradeClient(e.client.ActiveConnection()).Status(ctx, &quoratepb.UpgradeStatusRequest{})
+		return err == nil
+	})
+	return status
+}
+
+// upgradeLoad is what clients do during an upgrade beside reads and writes: a watch, a lease that is kept alive, native clients
+// and changes of users.
+type upgradeLoad struct {
+	e      *elastic
+	cancel context.CancelFunc
+	wait   sync.WaitGroup
+	lease  clientv3.LeaseID
+	native *counters
+
+	mu     sync.Mutex
+	events map[string]int64 // of each key, how many
+	last   int64            // revision of the last event
+	gaps   []string
+}
+
+func (e *elastic) startUpgradeLoad() *upgradeLoad {
+	e.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &upgradeLoad{e: e, cancel: cancel, native: &counters{puts: map[string]int64{}}, events: map[string]int64{}}
+	granted, err := e.client.Grant(ctx, 5)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	l.lease = granted.ID
+	if _, err := e.client.Put(ctx, "alive", "", clientv3.WithLease(l.lease)); err != nil {
+		e.t.Fatal(err)
+	}
+	kept, err := e.client.KeepAlive(ctx, l.lease)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	l.wait.Go(func() {
+		for range kept {
+		}
+	})
+	events := e.client.Watch(ctx, "put", clientv3.WithPrefix(), clientv3.WithRev(1))
+	l.wait.Go(func() {
+		for answer := range events {
+			l.take(answer)
+		}
+	})
+	for id := range 3 {
+		client := e.connectNative()
+		l.wait.Go(func() {
+			defer client.Close()
+			if id == 2 {
+				l.native.swap(ctx, client)
+			} else {
+				l.native.put(ctx, client, fmt.Sprintf("put%d", id))
+			}
+		})
+	}
+	return l
+}
+
+func (l *upgradeLoad) take(answer clientv3.WatchResponse) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := answer.Err(); err != nil {
+		l.gaps = append(l.gaps, err.Error())
+	}
+	for _, event := range answer.Events {
+		key := string(event.Kv.Key)
+		l.events[key]++
+		if event.Kv.ModRevision < l.last || event.Kv.Version != l.events[key] {
+			l.gaps = append(l.gaps, fmt.Sprintf("%s version %d at %d, as the %d. event, after %d", key, event.Kv.Version,
+				event.Kv.ModRevision, l.events[key], l.last))
+		}
+		l.last = event.Kv.ModRevision
+	}
+}
+
+// end stops the load, and checks what its clients saw.
+func (l *upgradeLoad) end() {
+	l.e.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	got, err := l.e.client.Get(ctx, "alive")
+	if err != nil || len(got.Kvs) != 1 {
+		l.e.t.Errorf("the key of a lease that was kept alive: %v, %v", got, err)
+	}
+	until(l.e.t, "the watch has as many events as there were writes", func(context.Context) bool {
+		l.native.mu.Lock()
+		defer l.native.mu.Unlock()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return len(l.native.puts) == 2 && l.events["put0"] > 0 && l.events["put1"] > 0
+	})
+	l.cancel()
+	l.wait.Wait()
+	l.native.check(l.e.t, l.e.cluster)
+	if len(l.native.doubts)+len(l.native.failures)+len(l.gaps) > 0 {
+		l.e.t.Errorf("in doubt: %v; failed: %v; gaps in the watch: %v", l.native.doubts, l.native.failures, l.gaps)
+	}
+}
+
+// TestUpgrade_upAndDown upgrades three members under load to a build that knows a feature level more, and goes back, with crashes
+// between any two steps; replaces a member in the middle; goes up again, and lets the level rise. The former build refuses then
+// with a sentence that says what to do, and each member has the same contents.
+func TestUpgrade_upAndDown(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 0))
+	t.Logf("seed %d", seed)
+	next := anotherBinary(t, nextBuild)
+	e := startVoters(t, 3, "--level-policy=hold")
+	e.use()
+	for _, n := range e.nodes {
+		e.waitPublished(n)
+	}
+	stop, load := e.witness(2, e.nodes...), e.startUpgradeLoad()
+	e.quorate(0, e.upgrade("check", next), "ok  level", "stays at 1, and the way back", "ok  members")
+	e.quorate(1, e.upgrade("check", e.binary), "run build")
+
+	e.moveTo(e.nextInPlan("9.9.0"), next, random)
+	e.quorate(0, e.upgrade("status"), "level 2 is held back by", "(build ", "the former build may return")
+	e.moveTo(e.nextInPlan("9.9.0"), next, random)
+	former := e.nextInPlan("9.9.0")
+	heir := e.ranged("m4") // a replacement in the middle, by the new build
+	runsBuild(heir, next)
+	command := e.begin(e.member("replace", former.name, "--name=m4", "--peer-urls=http://"+heir.peer, "--yes")...)
+	e.job("running", "start")
+	former.kill()
+	e.leave(former)
+	e.enter(heir, e.nodes...)
+	e.finish(command, 0, "done in ")
+	e.checkVoters()
+	e.quorate(0, e.upgrade("status"), "all members know level 2", "policy hold")
+
+	for _, n := range slices.Clone(e.nodes) { // all the way back
+		e.moveTo(n, e.binary, random)
+	}
+	if s := e.upgradeStatus(); s.GetActive() != 1 || s.GetCommon() != 1 {
+		t.Errorf("all the way back: %v", s)
+	}
+	for n := e.nextInPlan("9.9.0"); n != nil; n = e.nextInPlan("9.9.0") {
+		e.moveTo(n, next, random)
+	}
+	e.quorate(1, e.upgrade("finalize"), "cannot return", "nothing was changed")
+	e.quorate(0, e.upgrade("policy", "soak=2s"), "policy soak=2s")
+	until(t, "the level rises", func(context.Context) bool { return e.upgradeStatus().GetActive() == 2 })
+	e.quorate(1, e.upgrade("check", e.binary), "knows 1 at most: it would refuse to start")
+
+	back := e.others(e.leader())[0]
+	back.kill()
+	runsBuild(back, e.binary)
+	e.launch(back, "existing")
+	select {
+	case <-back.exited:
+	case <-time.After(patience):
+		t.Fatal("the former build goes on at a level that it does not know")
+	}
+	if end := tail(back.log, 2000); !strings.Contains(end, "feature level 2, and this build knows 1 at most") {
+		t.Errorf("the former build says: %s", end)
+	}
+	runsBuild(back, next)
+	e.launch(back, "existing")
+	e.waitReady(back)
+	load.end()
+	stop()
+	e.checkHashes()
+}
+
+// TestUpgrade_tableClaimsTooLittle runs one member with a build that executes a command otherwise and has no level for it. The
+// comparison of members finds it: the members that agree go on, and the other one serves nothing.
+func TestUpgrade_tableClaimsTooLittle(t *testing.T) {
+	t.Parallel()
+	other := anotherBinary(t, faultyBuild)
+	e := startVoters(t, 3, "--compact-hash-check-time=1s")
+	odd := e.others(e.leader())[0]
+	odd.kill()
+	runsBuild(odd, other)
+	e.launch(odd, "existing")
+	e.waitReady(odd)
+	id := e.status(odd).Header.MemberId
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if _, err := e.client.Grant(ctx, 60); err != nil { // one that both grant
+		t.Fatal(err)
+	}
+	if ids, err := e.corrupt(ctx); err != nil || len(ids) > 0 {
+		t.Fatalf("corrupt before they differ: %v, %v", ids, err)
+	}
+	client := e.quiet(e.leader())
+	defer client.Close()
+	if _, err := client.Grant(ctx, 4242); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the alarm", func(ctx context.Context) bool {
+		ids, err := e.corrupt(ctx)
+		return err == nil && slices.Equal(ids, []uint64{id})
+	})
+	e.checkServes(e.leader())
+}
