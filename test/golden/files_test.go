@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -183,9 +182,8 @@ func ofFiles(t *testing.T) (values []frozen.Value) {
 	options.Nonce = func() uint64 { return 1 }
 	data, err := datadir.Open(options)
 	must(t, err)
-	peer := identity.Seen{}
-	fill(reflect.ValueOf(&peer).Elem())
-	must(t, data.WriteSeenPeers([]identity.Seen{peer}))
+	must(t, data.WriteSeenPeers([]identity.Seen{{Member: 77, Storage: ofStorage().Storage, Lost: true,
+		Life: consensus.Life{Boots: 300, Nonce: 5}}}))
 	must(t, data.MarkLost(&datadir.LostError{Reason: identity.Cloned, Text: "another copy runs"}))
 	must(t, data.Close())
 	must(t, datadir.WriteFounding(options, datadir.Founding{Storage: ofStorage().Storage, Excluded: true,
@@ -207,31 +205,6 @@ func ofFiles(t *testing.T) (values []frozen.Value) {
 	must(t, snapshot.Write(&stream, fs, "snapshot"))
 	return append(values, frozen.Value{Name: "manifest of a snapshot", Bytes: readFile(t, fs, "snapshot/SNAPSHOT")},
 		frozen.Value{Name: "stream of a snapshot", Bytes: stream.Bytes()})
-}
-
-// fill sets every field to something.
-func fill(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(v.Field(i))
-		}
-	case reflect.Array:
-		for i := range v.Len() {
-			fill(v.Index(i))
-		}
-	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		fill(v.Index(0))
-	case reflect.String:
-		v.SetString("text")
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Int, reflect.Int64:
-		v.SetInt(300)
-	default:
-		v.SetUint(77)
-	}
 }
 
 // ofTheNativeAPI are the numbers and kinds of the fields of each message of the native API, and the names of its methods.
