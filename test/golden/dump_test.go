@@ -26,7 +26,13 @@ func (d *dumper) linef(format string, args ...any) { fmt.Fprintf(&d.text, format
 // directory.
 func dump(t *testing.T, dir string) string {
 	t.Helper()
-	data, err := datadir.Open(place(dir))
+	return dumpBy(t, place(dir))
+}
+
+// dumpBy is dump by the build whose options these are.
+func dumpBy(t *testing.T, options datadir.Options) string {
+	t.Helper()
+	data, err := datadir.Open(options)
 	must(t, err)
 	defer func() { must(t, data.Close()) }()
 	d := &dumper{t: t}

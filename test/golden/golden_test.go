@@ -3,6 +3,7 @@ package golden_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -19,7 +20,9 @@ import (
 	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/nextlevel"
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/recovery"
 	"github.com/quorate/quorate/internal/server"
@@ -98,6 +101,57 @@ func TestGolden_madeAnew(t *testing.T) {
 	}
 }
 
+// Ensure that a build which knows one level more applies the log of 1.0 as 1.0 does, and writes the same forms, as long as the
+// level has not risen: its policy wants more time. Once an operator has raised it, this build refuses the directory, says why,
+// and takes nothing from it.
+func TestGolden_nextBuild(t *testing.T) {
+	dir := t.TempDir()
+	unpack(t, filepath.Join(archives, "member.tar.gz"), dir)
+	next := place(dir)
+	next.Apply.Level = nextlevel.Level
+	checkText(t, "member", dumpBy(t, next))
+	if got := forms(t, dir); !slices.Equal(got, formsOf10) {
+		t.Errorf("below the level the next build has written %q, want %q", got, formsOf10)
+	}
+	data := opened(t, next)
+	var errs []error
+	for _, finalize := range []bool{false, true} {
+		raise := kv.Command{Raise: &kv.RaiseOp{Level: nextlevel.Level, Finalize: finalize}, By: auth.Credentials{Member: true}}
+		e := []consensus.Entry{{Index: data.Machine.Applied().Index + 1, Term: 2, Kind: consensus.EntryCommand, Payload: raise.Append(nil)}}
+		must(t, data.WAL.Append(wal.Batch{Entries: e}))
+		results, err := data.Machine.Apply(e)
+		must(t, err)
+		errs = append(errs, results[0].Err)
+	}
+	if l := data.Machine.ActiveLevel(); errs[0] != kv.ErrBadCommand || errs[1] != nil || l != nextlevel.Level {
+		t.Errorf("before its time a rise ends with %v, on an operator's word with %v, and the level is %d", errs[0], errs[1], l)
+	}
+	left, boots := data.Machine.Chain(), data.Boots
+	must(t, data.Close())
+
+	_, err := datadir.Open(place(dir))
+	if want := fmt.Sprintf("at feature level %d, and this build knows %d at most", nextlevel.Level, level.Own); err == nil ||
+		!errors.Is(err, apply.ErrNewer) || datadir.Damaged(err) || !strings.Contains(err.Error(), want) {
+		t.Errorf("a directory of a higher level is opened with %v", err)
+	}
+	data = opened(t, next)
+	if now := data.Machine.Chain(); now != left || data.Boots != boots+1 {
+		t.Errorf("after the refusal the directory holds %+v, opened %d times, want %+v and %d", now, data.Boots, left, boots+1)
+	}
+	must(t, data.Close())
+}
+
+// opened opens the directory of a member that is alone, and applies what its log holds: all of it is committed.
+func opened(t *testing.T, options datadir.Options) *datadir.Data {
+	t.Helper()
+	data, err := datadir.Open(options)
+	must(t, err)
+	r := &data.Restored
+	_, err = data.Machine.Apply(r.Entries[data.Machine.Applied().Index-r.Base.Position.Index:])
+	must(t, err)
+	return data
+}
+
 // Ensure that the archives have a log in which records are packed, entries go by name and segments follow each other, and values
 // that lie apart: no dump of the contents shows it.
 func TestGolden_forms(t *testing.T) {
@@ -128,9 +182,14 @@ func (s *set) write(t *testing.T, archive string) {
 // checkDump compares the contents of a directory, which it changes, with those that the archive had.
 func (s *set) checkDump(t *testing.T, dir string) {
 	t.Helper()
-	want, err := os.ReadFile(filepath.Join(archives, s.name+".txt"))
+	checkText(t, s.name, s.dump(t, dir))
+}
+
+func checkText(t *testing.T, name, text string) {
+	t.Helper()
+	want, err := os.ReadFile(filepath.Join(archives, name+".txt"))
 	must(t, err)
-	got, lines := strings.Split(s.dump(t, dir), "\n"), strings.Split(string(want), "\n")
+	got, lines := strings.Split(text, "\n"), strings.Split(string(want), "\n")
 	for i, line := range lines {
 		if i >= len(got) || got[i] != line {
 			t.Fatalf("line %d of the dump is %q, want %q", i+1, strings.Join(got[min(i, len(got)):min(i+1, len(got))], ""), line)
@@ -179,15 +238,8 @@ func (s *set) serve(t *testing.T, archive string) {
 // checkLeft reads what the member left: the level that it had, and what was written.
 func (s *set) checkLeft(t *testing.T, dir string, revision int64) {
 	t.Helper()
-	data, err := datadir.Open(place(dir))
-	must(t, err)
+	data := opened(t, place(dir))
 	defer func() { must(t, data.Close()) }()
-	for _, e := range data.Restored.Entries {
-		if e.Index > data.Machine.Applied().Index { // all are committed: the member is alone
-			_, err := data.Machine.Apply([]consensus.Entry{e})
-			must(t, err)
-		}
-	}
 	found, err := data.Machine.Store().Get([]byte("written today"))
 	if err != nil || found == nil || int64(found.ModRevision) != revision || len(found.Value) != 2000 {
 		t.Errorf("what was written at revision %d: %v, %v", revision, found, err)
