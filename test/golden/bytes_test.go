@@ -46,6 +46,27 @@ func TestBytes_everyCommand(t *testing.T) {
 	}
 }
 
+// Ensure that the table has every rejection that this build knows: their numbers are on disk, and their texts in the chain.
+func TestBytes_everyRejection(t *testing.T) {
+	var listed []error
+	for _, r := range results() {
+		if r.value.Err != nil {
+			listed = append(listed, r.value.Err)
+		}
+	}
+	encoded := (&kv.Result{Revision: 3, Err: kv.ErrCompacted}).Append(nil)
+	for n := 1; n < 256; n++ {
+		encoded[len(encoded)-1] = byte(n)
+		result, err := kv.DecodeResult(encoded)
+		switch {
+		case err == nil && (n > len(listed) || listed[n-1] != result.Err):
+			t.Errorf("rejection %d, %q, is not in its place in the table", n, result.Err)
+		case err != nil && n <= len(listed):
+			t.Errorf("rejection %d, %q, does not decode", n, listed[n-1])
+		}
+	}
+}
+
 // Ensure that no field of what is replicated or sent between members lacks a value in the table.
 func TestBytes_everyField(t *testing.T) {
 	seen := fields{}
