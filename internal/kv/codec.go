@@ -99,14 +99,15 @@ func (c *Command) appendOperation(dst []byte, format byte) []byte {
 	case c.Auth != nil:
 		return appendChange(append(dst, commandAuth), c.Auth)
 	case c.Raise != nil:
-		return append(dst, commandRaise, flag(c.Raise.Finalize, 1), byte(c.Raise.Level))
+		dst = append(dst, commandRaise, flag(c.Raise.Finalize, 1), byte(c.Raise.Level))
+		return c.Raise.Of.append(dst)
 	case c.LevelPolicy != nil:
 		policy := c.LevelPolicy.Policy
 		dst = append(dst, commandLevelPolicy, flag(c.LevelPolicy.Initial, 1), byte(policy.Kind))
-		return binary.AppendUvarint(dst, uint64(max(policy.Seconds, 0)))
+		return c.LevelPolicy.Of.append(binary.AppendUvarint(dst, uint64(max(policy.Seconds, 0))))
 	case c.Soak != nil:
 		dst = append(dst, commandSoak, byte(c.Soak.Level))
-		return binary.AppendUvarint(dst, uint64(max(c.Soak.Seconds, 0)))
+		return c.Soak.Of.append(binary.AppendUvarint(dst, uint64(max(c.Soak.Seconds, 0))))
 	}
 	invariant.Broken("a command to encode has no operation")
 	return nil
@@ -158,13 +159,13 @@ func decodeCommand(src []byte, put *PutOp) (Command, error) {
 	case commandAuth:
 		c.Auth = r.change()
 	case commandRaise:
-		c.Raise = &RaiseOp{Finalize: r.flags(1)&1 != 0, Level: level.Level(r.byte())}
+		c.Raise = &RaiseOp{Finalize: r.flags(1)&1 != 0, Level: level.Level(r.byte()), Of: r.membersAt()}
 	case commandLevelPolicy:
 		initial := r.flags(1)&1 != 0
 		c.LevelPolicy = &LevelPolicyOp{Initial: initial,
-			Policy: level.Policy{Kind: level.PolicyKind(r.byte()), Seconds: r.seconds()}}
+			Policy: level.Policy{Kind: level.PolicyKind(r.byte()), Seconds: r.seconds()}, Of: r.membersAt()}
 	case commandSoak:
-		c.Soak = &SoakOp{Level: level.Level(r.byte()), Seconds: r.seconds()}
+		c.Soak = &SoakOp{Level: level.Level(r.byte()), Seconds: r.seconds(), Of: r.membersAt()}
 	default:
 		r.fail()
 	}
@@ -202,6 +203,25 @@ func (r *reader) publish() *PublishOp {
 	op.Version, op.Zone, op.Build = string(r.bytes()), string(r.bytes()), string(r.bytes())
 	op.Level, op.Memory = level.Level(r.byte()), r.varint()
 	return op
+}
+
+func (m *MembersAt) append(dst []byte) []byte {
+	dst = binary.AppendUvarint(binary.AppendUvarint(dst, m.Config), uint64(len(m.IDs)))
+	for _, id := range m.IDs {
+		dst = binary.AppendUvarint(dst, id)
+	}
+	return dst
+}
+
+func (r *reader) membersAt() MembersAt {
+	m := MembersAt{Config: r.uvarint()}
+	if n := r.count(1); n > 0 {
+		m.IDs = make([]uint64, n)
+		for i := range m.IDs {
+			m.IDs[i] = r.uvarint()
+		}
+	}
+	return m
 }
 
 func (op *SessionOpenOp) append(dst []byte) []byte {

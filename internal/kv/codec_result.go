@@ -70,7 +70,7 @@ func (res *Result) Append(dst []byte) []byte {
 	}
 	dst = appendRevision(append(dst, head), res.Revision)
 	if res.Err != nil {
-		dst = append(dst, rejectionNumber(res.Err))
+		dst = append(dst, RejectionNumber(res.Err))
 	}
 	switch head & resultKindMask {
 	case resultPut:
@@ -91,7 +91,8 @@ func (res *Result) Append(dst []byte) []byte {
 	return dst
 }
 
-func rejectionNumber(err error) byte {
+// RejectionNumber returns the number that stands for a rejection on disk and in sums. The error must be one of errors.go.
+func RejectionNumber(err error) byte {
 	for i, known := range rejections {
 		if err == known {
 			return byte(i + 1)

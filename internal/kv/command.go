@@ -165,26 +165,38 @@ type PublishOp struct {
 	Memory     int64       // the memory limit of the process, in bytes
 }
 
-// RaiseOp makes a feature level the active one. It changes nothing unless all members have published that they know it, and the
-// policy allows it or an operator wants it all the same.
+// MembersAt are the members of a configuration, in a command whose effect depends on them. The state machine does not take them
+// from its own configuration: no entry of the log has the first one of a cluster, and a member that joins later replays the log
+// without it.
+type MembersAt struct {
+	Config uint64   // index of the entry that brought the configuration; zero: the first one
+	IDs    []uint64 // voters, outgoing ones and learners
+}
+
+// RaiseOp makes a feature level the active one. It changes nothing unless the configuration is still that of Of, all its
+// members have published that they know the level, and the policy allows it or an operator wants it all the same.
 type RaiseOp struct {
 	Level    level.Level
 	Finalize bool // on an operator's word, whatever the policy
+	Of       MembersAt
 }
 
-// LevelPolicyOp sets the policy by which the active level rises. One that a leader proposes for a cluster that has none is
-// Initial, and changes nothing if there is one by then.
+// LevelPolicyOp sets the policy by which the active level rises. A leader proposes an Initial one once all members have
+// published their levels: it sets the policy if there is none, and the level that the cluster is born at (level.Rise), once.
+// It changes nothing if the configuration is not that of Of any more.
 type LevelPolicyOp struct {
 	Policy  level.Policy
 	Initial bool
+	Of      MembersAt // of an Initial one
 }
 
 // SoakOp notes for how long all members have run builds that know a level, by the clocks of the leaders. It changes nothing
-// unless all members have published that they know it. The first one for a level begins with zero, and a time shorter than
-// what is noted changes nothing.
+// unless the configuration is that of Of, and all its members have published that they know the level. The first one for a
+// level begins with zero, and a time shorter than what is noted changes nothing.
 type SoakOp struct {
 	Level   level.Level
 	Seconds int64
+	Of      MembersAt
 }
 
 // SessionOpenOp opens an exactly-once session of Member. Every other session of Member that is not in Keep is retired.

@@ -185,7 +185,10 @@ func TestMember_level_policy(t *testing.T) {
 		if n := c.nodes[0]; !n.PromptFor(&kv.Command{Put: &kv.PutOp{Key: []byte("k")}}) {
 			t.Errorf("%v: an ordinary put waits", policy)
 		}
-		result, err := c.nodes[1].Propose(c.ctx, &kv.Command{Raise: &kv.RaiseOp{Level: nextlevel.Level, Finalize: true}})
+		machine, release := c.nodes[1].Machine()
+		finalize := &kv.RaiseOp{Level: nextlevel.Level, Finalize: true, Of: machine.MembersAt()}
+		release()
+		result, err := c.nodes[1].Propose(c.ctx, &kv.Command{Raise: finalize})
 		if err != nil || result.Err != nil {
 			t.Errorf("%v: finalize: %v, %v", policy, err, result.Err)
 		}

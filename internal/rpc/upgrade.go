@@ -57,13 +57,14 @@ func (u *upgradeService) Finalize(
 		return nil, err
 	}
 	to := level.Level(min(r.GetLevel(), uint32(^level.Level(0))))
-	if err := u.mayFinalize(to); err != nil {
+	of, err := u.mayFinalize(to)
+	if err != nil {
 		return nil, err
 	}
-	_, err := u.propose(ctx, &kv.Command{Raise: &kv.RaiseOp{Level: to, Finalize: true}})
+	_, err = u.propose(ctx, &kv.Command{Raise: &kv.RaiseOp{Level: to, Finalize: true, Of: of}})
 	if errors.Is(err, kv.ErrBadCommand) { // a member was added, or went back to an earlier build, meanwhile
-		if held := u.mayFinalize(to); held != nil {
-			err = held
+		if _, err = u.mayFinalize(to); err == nil {
+			err = status.Error(codes.Aborted, "the members were changed meanwhile: nothing happened, try again")
 		}
 	}
 	if err != nil {
@@ -73,16 +74,18 @@ func (u *upgradeService) Finalize(
 	return u.Status(ctx, nil)
 }
 
-func (u *upgradeService) mayFinalize(to level.Level) error {
+// mayFinalize returns the members of now, if they all know a level.
+func (u *upgradeService) mayFinalize(to level.Level) (of kv.MembersAt, err error) {
 	machine, release := u.options.Member.Machine()
 	defer release()
 	if active := machine.ActiveLevel(); to <= active {
-		return status.Errorf(codes.FailedPrecondition, "the cluster is at feature level %d already, and no level falls", active)
+		return of, status.Errorf(codes.FailedPrecondition, "the cluster is at feature level %d already, and no level falls",
+			active)
 	}
 	if by := machine.HeldBack(to); len(by) > 0 {
-		return &level.HeldError{Needs: to, Active: machine.ActiveLevel(), By: by}
+		return of, &level.HeldError{Needs: to, Active: machine.ActiveLevel(), By: by}
 	}
-	return nil
+	return machine.MembersAt(), nil
 }
 
 func upgradeStatus(machine *apply.Machine) *quoratepb.UpgradeStatus {

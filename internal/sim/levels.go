@@ -61,11 +61,12 @@ func levelCommand(h *host, raiser *raising.Raiser) (command kv.Command, due bool
 	case h.leads():
 		status := h.proc.Node.Replica().Status()
 		command, due = raiser.Look(h.clock(), &raising.View{Active: machine.ActiveLevel(), Common: common, Rise: rise,
+			Members: machine.MembersAt(), AllPublished: len(machine.HeldBack(level.First)) == 0,
 			Flag: h.run.plan.LevelPolicy, Well: raising.AllThere(&status)})
 	default:
 		raiser.Rest()
 		if rise.Policy.Kind == level.PolicyHold && common > machine.ActiveLevel() { // the operator, through any member
-			command.Raise, due = &kv.RaiseOp{Level: common, Finalize: true}, true
+			command.Raise, due = &kv.RaiseOp{Level: common, Finalize: true, Of: machine.MembersAt()}, true
 		}
 	}
 	return command, due

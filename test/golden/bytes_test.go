@@ -46,7 +46,7 @@ func TestBytes_everyCommand(t *testing.T) {
 	}
 }
 
-// Ensure that the table has every rejection that this build knows: their numbers are on disk, and their texts in the chain.
+// Ensure that the table has every rejection that this build knows: their numbers are on disk, and in the chain.
 func TestBytes_everyRejection(t *testing.T) {
 	var listed []error
 	for _, r := range results() {

@@ -90,7 +90,7 @@ func shortDuration(d time.Duration) string {
 // Rise is the replicated state that decides when the active level rises.
 type Rise struct {
 	Policy Policy
-	// Born is the highest level that all members knew when all of them had published their level for the first time: the
+	// Born is the highest level that all members knew when a leader first saw that all of them had published their levels: the
 	// cluster never ran a build that does not know it, and so there is no way back that raising to it would end. Zero: that
 	// time has not come.
 	Born Level

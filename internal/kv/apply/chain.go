@@ -56,7 +56,7 @@ func (c *chain) add(e *consensus.Entry, revision kv.Revision, did *effect) {
 		uint64(e.Proposal.Session.Member), e.Proposal.Session.Number, e.Proposal.Sequence, uint64(e.ExactRevision),
 		uint64(revision), xxhash.Sum64(e.Payload))
 	if did.err != nil {
-		b = append(b, did.err.Error()...)
+		b = append(b, kv.RejectionNumber(did.err)) // a build may word it otherwise
 	}
 	if did.users != 0 {
 		b = appendNumbers(b, did.users)

@@ -44,6 +44,14 @@ func (t *configTable) last() consensus.Config {
 	return t.meta.Config
 }
 
+// entry returns the index of the last configuration entry, zero if none has been applied. The first configuration of a cluster
+// is in no entry, and a member that joins later replays the log without it.
+func (t *configTable) entry() consensus.Index {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.meta.ConfigID.Index
+}
+
 // settled reports whether the last change is complete: no further entry of it is to come.
 func (t *configTable) settled() bool {
 	t.mu.RLock()

@@ -62,7 +62,7 @@ func (t *levelTable) raise(w rowWriter, cluster consensus.ClusterID, op *kv.Rais
 	switch {
 	case op.Level <= t.now():
 		return nil, nil
-	case len(t.heldBack(op.Level)) > 0, !op.Finalize && !t.rise.Load().Allows(op.Level) && !t.unsoaked:
+	case t.lowest(&op.Of) < op.Level, !op.Finalize && !t.rise.Load().Allows(op.Level) && !t.unsoaked:
 		return kv.ErrBadCommand, nil // as on members that do not know the command
 	case op.Level > t.own:
 		return nil, &level.TooLowError{Own: t.own, Active: op.Level}
@@ -164,14 +164,19 @@ func (t *levelTable) setRise(w rowWriter, rise level.Rise) {
 // setPolicy executes a LevelPolicyOp.
 func (t *levelTable) setPolicy(w rowWriter, op *kv.LevelPolicyOp) error {
 	rise := *t.rise.Load()
-	switch {
-	case !op.Policy.Valid():
+	former := rise
+	switch lowest := t.lowest(&op.Of); {
+	case !op.Policy.Valid(), op.Initial && lowest == 0:
 		return kv.ErrBadCommand
-	case op.Policy == rise.Policy, op.Initial && rise.Policy.Kind != level.PolicyUnset:
-		return nil
+	case op.Initial && rise.Born == 0:
+		rise.Born = lowest
 	}
-	rise.Policy = op.Policy
-	t.setRise(w, rise)
+	if !op.Initial || rise.Policy.Kind == level.PolicyUnset {
+		rise.Policy = op.Policy
+	}
+	if rise != former {
+		t.setRise(w, rise)
+	}
 	return nil
 }
 
@@ -179,7 +184,7 @@ func (t *levelTable) setPolicy(w rowWriter, op *kv.LevelPolicyOp) error {
 func (t *levelTable) soak(w rowWriter, op *kv.SoakOp) error {
 	rise := *t.rise.Load()
 	switch {
-	case op.Level <= t.now() || len(t.heldBack(op.Level)) > 0:
+	case op.Level <= t.now() || t.lowest(&op.Of) < op.Level:
 		return kv.ErrBadCommand
 	case op.Level != rise.Level:
 		rise.Level, rise.Seconds = op.Level, 0
@@ -192,31 +197,37 @@ func (t *levelTable) soak(w rowWriter, op *kv.SoakOp) error {
 	return nil
 }
 
-// takePublished takes what the level that a member has published means for the rise. A member that went back to a build
-// without the level that soaks ends the soak. Once all members have published one for the first time, the cluster is born at
-// the lowest.
+// takePublished ends the soak if a member went back to a build without the level that soaks.
 func (t *levelTable) takePublished(w rowWriter, op *kv.PublishOp) {
-	rise := *t.rise.Load()
-	former := rise
-	if op.Level < rise.Level {
+	if rise := *t.rise.Load(); op.Level < rise.Level {
 		rise.Level, rise.Seconds = 0, 0
-	}
-	if rise.Born == 0 && len(t.heldBack(level.First)) == 0 {
-		rise.Born = t.lowest()
-	}
-	if rise != former {
 		t.setRise(w, rise)
 	}
 }
 
-// lowest returns the lowest level that a member has published, when all have.
-func (t *levelTable) lowest() level.Level {
-	lowest := level.Level(0)
-	config := t.config.last()
-	for _, id := range config.IDs() {
-		if p, started := t.members.publishedBy(id); started && (lowest == 0 || p.Level < lowest) {
-			lowest = p.Level
-		}
+// lowest returns the lowest level that the members of a configuration have published: zero if one has published none, or was
+// removed, or another configuration entry has been applied since. It does not look at the members of the configuration here:
+// see kv.MembersAt.
+func (t *levelTable) lowest(of *kv.MembersAt) level.Level {
+	if len(of.IDs) == 0 || t.config.entry() != consensus.Index(of.Config) {
+		return 0
+	}
+	lowest := ^level.Level(0)
+	for _, id := range of.IDs {
+		published, _ := t.members.publishedBy(consensus.MemberID(id))
+		lowest = min(lowest, published.Level)
 	}
 	return lowest
+}
+
+// membersAt returns the members now, for a command: those of the configuration that was applied last, which are not removed.
+func (t *levelTable) membersAt() kv.MembersAt {
+	config := t.config.last()
+	of := kv.MembersAt{Config: uint64(t.config.entry())}
+	for _, id := range config.IDs() {
+		if _, removed := t.members.removed(id); !removed {
+			of.IDs = append(of.IDs, uint64(id))
+		}
+	}
+	return of
 }

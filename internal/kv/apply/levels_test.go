@@ -68,7 +68,10 @@ func (b *bench) knows(member uint64, l level.Level) {
 	}
 }
 
-func raise(l level.Level) kv.Command { return kv.Command{Raise: &kv.RaiseOp{Level: l}} }
+// raise is what a leader proposes now.
+func (b *bench) raise(l level.Level) kv.Command {
+	return kv.Command{Raise: &kv.RaiseOp{Level: l, Of: b.m.MembersAt()}}
+}
 
 func addUser(name string) kv.Command {
 	return kv.Command{Auth: &auth.Change{Kind: auth.UserAdd, User: name, Hash: []byte("h")}}
@@ -79,7 +82,7 @@ func TestMachine_Apply_raise(t *testing.T) {
 	b := newLeveledBench(t, nextlevel.Level)
 	refused := func(what string, names ...string) {
 		t.Helper()
-		if res := b.do(raise(nextlevel.Level)); !errors.Is(res.Err, kv.ErrBadCommand) || b.m.ActiveLevel() != level.Own {
+		if res := b.do(b.raise(nextlevel.Level)); !errors.Is(res.Err, kv.ErrBadCommand) || b.m.ActiveLevel() != level.Own {
 			t.Fatalf("%s: level %d, %v", what, b.m.ActiveLevel(), res.Err)
 		}
 		held := level.HeldError{Needs: nextlevel.Level, By: b.m.HeldBack(nextlevel.Level)}
@@ -104,7 +107,7 @@ func TestMachine_Apply_raise(t *testing.T) {
 	if b.m.CommonLevel() != nextlevel.Level || len(b.m.HeldBack(nextlevel.Level)) > 0 {
 		t.Fatalf("common level %d, held back by %v", b.m.CommonLevel(), b.m.HeldBack(nextlevel.Level))
 	}
-	res := b.do(raise(nextlevel.Level))
+	res := b.do(b.raise(nextlevel.Level))
 	if durable, err := b.m.DurableApplied(); err != nil || durable.Index != b.index {
 		t.Errorf("after a power loss an earlier build starts from %v, before the level, %v", durable, err)
 	}
@@ -113,7 +116,7 @@ func TestMachine_Apply_raise(t *testing.T) {
 	}
 	b.knows(3, level.Own)
 	for _, again := range []level.Level{nextlevel.Level, level.Own, 0} {
-		if res := b.do(raise(again)); res.Err != nil || b.m.ActiveLevel() != nextlevel.Level {
+		if res := b.do(b.raise(again)); res.Err != nil || b.m.ActiveLevel() != nextlevel.Level {
 			t.Errorf("to %d once more: level %d, %v", again, b.m.ActiveLevel(), res.Err)
 		}
 	}
@@ -149,7 +152,7 @@ func TestMachine_Apply_raiseAfterActivate(t *testing.T) {
 	if _, removed := b.m.Removed(2); !removed || b.m.CommonLevel() != nextlevel.Level {
 		t.Errorf("removed: %t, held back by %v", removed, b.m.HeldBack(nextlevel.Level))
 	}
-	if res := b.do(raise(nextlevel.Level)); res.Err != nil || b.m.ActiveLevel() != nextlevel.Level {
+	if res := b.do(b.raise(nextlevel.Level)); res.Err != nil || b.m.ActiveLevel() != nextlevel.Level {
 		t.Errorf("level %d, %v", b.m.ActiveLevel(), res.Err)
 	}
 }
@@ -164,7 +167,7 @@ func TestMachine_Apply_belowLevel(t *testing.T) {
 	id := openSession(b, 1, 5)
 	for i, command := range []kv.Command{
 		addUser("alice"), put("k", "v"), {Put: &kv.PutOp{Key: []byte("k")}, By: auth.Credentials{User: "alice", Revision: 1}},
-		{Put: &kv.PutOp{Key: []byte("k")}, By: auth.Credentials{Member: true}}, raise(nextlevel.Level),
+		{Put: &kv.PutOp{Key: []byte("k")}, By: auth.Credentials{Member: true}}, b.raise(nextlevel.Level),
 	} {
 		e := b.entry(command)
 		e.Proposal = id(uint64(i) + 2)
@@ -187,7 +190,7 @@ func TestMachine_Apply_belowLevel(t *testing.T) {
 	for id := range uint64(3) {
 		b.knows(id+1, nextlevel.Level)
 	}
-	b.do(raise(nextlevel.Level))
+	b.do(b.raise(nextlevel.Level))
 	if res := b.do(addUser("alice")); res.Err != nil || len(b.m.Users().Users()) != 1 {
 		t.Errorf("at its level: %v", res.Err)
 	}
@@ -207,7 +210,7 @@ func TestOpen_belowLevel(t *testing.T) {
 		b.knows(id+1, nextlevel.Level) // it ran a later build before
 	}
 	var low *level.TooLowError
-	if _, err := b.m.Apply([]consensus.Entry{*b.entry(raise(nextlevel.Level))}); !errors.As(err, &low) {
+	if _, err := b.m.Apply([]consensus.Entry{*b.entry(b.raise(nextlevel.Level))}); !errors.As(err, &low) {
 		t.Fatalf("it goes on: %v", err)
 	}
 	b.openAs(level.Own)

@@ -207,6 +207,9 @@ func (m *Machine) OwnLevel() level.Level { return m.levels.own }
 // CommonLevel returns the highest feature level that all members know, as far as this build knows levels.
 func (m *Machine) CommonLevel() level.Level { return m.levels.common() }
 
+// MembersAt returns the members now, for a command whose effect depends on them.
+func (m *Machine) MembersAt() kv.MembersAt { return m.levels.membersAt() }
+
 // Rise returns what decides when the active level rises.
 func (m *Machine) Rise() level.Rise { return *m.levels.rise.Load() }
 

@@ -6,8 +6,11 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/base/level"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/nextlevel"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
 
 const next = nextlevel.Level
@@ -19,14 +22,28 @@ func upgraded(t *testing.T, policy string) *bench {
 		for member := range uint64(3) {
 			b.knows(member+1, l)
 		}
+		if err := b.first("now"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	b.policy(policy)
 	return b
 }
 
+// first proposes what a leader does when it sees that all members have published their levels.
+func (b *bench) first(policy string) error {
+	b.t.Helper()
+	p, err := level.ParsePolicy(policy)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return b.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: p, Initial: true, Of: b.m.MembersAt()}}).Err
+}
+
 // rises proposes to raise the level, and reports whether it rose.
 func (b *bench) rises(op kv.RaiseOp) bool {
 	b.t.Helper()
+	op.Of = b.m.MembersAt()
 	res := b.do(kv.Command{Raise: &op})
 	rose := b.m.ActiveLevel() == next
 	if rose != (res.Err == nil) || !rose && !errors.Is(res.Err, kv.ErrBadCommand) {
@@ -36,7 +53,7 @@ func (b *bench) rises(op kv.RaiseOp) bool {
 }
 
 func (b *bench) soak(l level.Level, d time.Duration) error {
-	return b.do(kv.Command{Soak: &kv.SoakOp{Level: l, Seconds: int64(d / time.Second)}}).Err
+	return b.do(kv.Command{Soak: &kv.SoakOp{Level: l, Seconds: int64(d / time.Second), Of: b.m.MembersAt()}}).Err
 }
 
 // Ensure that the level rises by each policy when it may, and not before: what a leader proposes on an old picture of the
@@ -101,8 +118,17 @@ func TestMachine_Apply_born(t *testing.T) {
 		b.knows(1, next)
 		b.knows(1, next)
 		b.knows(2, first)
+		if err := b.first("now"); !errors.Is(err, kv.ErrBadCommand) {
+			t.Errorf("a member has not published its level: %v", err)
+		}
 		b.knows(3, next)
+		if err := b.first("now"); err != nil {
+			t.Fatal(err)
+		}
 		b.knows(2, next)
+		if err := b.first("now"); err != nil {
+			t.Fatal(err)
+		}
 		if rose := b.rises(kv.RaiseOp{Level: next}); rose != (first == next) {
 			t.Errorf("the second member began with level %d: rose %t, %+v", first, rose, b.m.Rise())
 		}
@@ -112,14 +138,46 @@ func TestMachine_Apply_born(t *testing.T) {
 // Ensure that policies of leaders do not replace that of an operator, and that one that is none is refused.
 func TestMachine_Apply_levelPolicy(t *testing.T) {
 	b := upgraded(t, "hold")
-	initial := &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicyNow}, Initial: true}
-	if res := b.do(kv.Command{LevelPolicy: initial}); res.Err != nil || b.m.Rise().Policy.Kind != level.PolicyHold {
-		t.Errorf("%v, %+v", res.Err, b.m.Rise())
+	if err := b.first("now"); err != nil || b.m.Rise().Policy.Kind != level.PolicyHold {
+		t.Errorf("%v, %+v", err, b.m.Rise())
 	}
 	for _, bad := range []level.Policy{{}, {Kind: 9}, {Kind: level.PolicySoak}, {Kind: level.PolicyNow, Seconds: 1},
 		{Kind: level.PolicySoak, Seconds: 90*24*3600 + 1}} {
 		if res := b.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: bad}}); !errors.Is(res.Err, kv.ErrBadCommand) {
 			t.Errorf("%v: %v", bad, res.Err)
 		}
+	}
+}
+
+// Ensure that a member that joined, and replays the log without the first configuration of the cluster, decides as a founder does:
+// about the level that the cluster is born at, about a soak, and about a raise that is refused.
+func TestMachine_Apply_riseWithoutFirstConfig(t *testing.T) {
+	founder := newLeveledBench(t, next)
+	joined := &bench{t: t, fs: filestest.NewCrashableMem()}
+	joined.openEngine()
+	if err := apply.Bootstrap(joined.eng, 77, consensus.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	joined.openAs(next)
+	b := founder
+	b.knows(1, next)
+	b.do(b.raise(next)) // two members have not published anything
+	b.knows(2, level.Own)
+	b.knows(3, next)
+	if err := b.first("now"); err != nil {
+		t.Fatal(err)
+	}
+	b.do(b.raise(next))
+	b.policy("soak=1h")
+	b.knows(2, next)
+	_, _ = b.soak(next, 0), b.soak(next, time.Hour-time.Second)
+	b.do(b.raise(next))
+	joined.apply(founder.log...)
+	if founder.m.Rise() != joined.m.Rise() || founder.m.Chain() != joined.m.Chain() || founder.m.ActiveLevel() != joined.m.ActiveLevel() {
+		t.Errorf("a founder has %+v, chain %v, level %d; a member that joined %+v, %v, %d", founder.m.Rise(), founder.m.Chain(),
+			founder.m.ActiveLevel(), joined.m.Rise(), joined.m.Chain(), joined.m.ActiveLevel())
+	}
+	if r := founder.m.Rise(); r.Born != level.Own || r.Seconds != 3599 || founder.m.ActiveLevel() != level.Own {
+		t.Errorf("%+v, level %d", r, founder.m.ActiveLevel())
 	}
 }

@@ -13,6 +13,8 @@ import (
 type View struct {
 	Active, Common level.Level // of apply.Machine
 	Rise           level.Rise
+	Members        kv.MembersAt
+	AllPublished   bool         // all members have published a level
 	Flag           level.Policy // this member's: the policy of a cluster that has none yet
 	// Well is true while every member of the configuration is there, in time, and nothing is wrong with the cluster.
 	Well bool
@@ -51,18 +53,19 @@ func (r *Raiser) Rest() { *r = Raiser{Hasty: r.Hasty} }
 func (r *Raiser) Look(now time.Time, v *View) (command kv.Command, due bool) {
 	r.count(now, v)
 	switch born := min(v.Rise.Born, v.Common); {
-	case v.Rise.Policy.Kind == level.PolicyUnset && v.Flag.Valid():
-		command.LevelPolicy = &kv.LevelPolicyOp{Policy: v.Flag, Initial: true}
+	case (v.Rise.Policy.Kind == level.PolicyUnset || v.Rise.Born == 0) && v.AllPublished && v.Flag.Valid():
+		command.LevelPolicy = &kv.LevelPolicyOp{Policy: v.Flag, Initial: true, Of: v.Members}
 	case v.Common <= v.Active:
 		return command, false
 	case v.Rise.Allows(v.Common), r.Hasty:
-		command.Raise = &kv.RaiseOp{Level: v.Common}
+		command.Raise = &kv.RaiseOp{Level: v.Common, Of: v.Members}
 	case born > v.Active:
-		command.Raise = &kv.RaiseOp{Level: born}
+		command.Raise = &kv.RaiseOp{Level: born, Of: v.Members}
 	case v.Rise.Level != v.Common:
-		command.Soak = &kv.SoakOp{Level: v.Common}
+		command.Soak = &kv.SoakOp{Level: v.Common, Of: v.Members}
 	case r.pending >= r.noteAfter(&v.Rise):
-		command.Soak = &kv.SoakOp{Level: v.Common, Seconds: int64((v.Rise.Soaked(v.Common) + r.pending) / time.Second)}
+		command.Soak = &kv.SoakOp{Level: v.Common, Of: v.Members,
+			Seconds: int64((v.Rise.Soaked(v.Common) + r.pending) / time.Second)}
 	default:
 		return command, false
 	}

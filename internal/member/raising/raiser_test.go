@@ -26,7 +26,7 @@ func newCluster(t *testing.T, policy string) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &cluster{t: t, now: time.Unix(1000, 0), view: raising.View{Active: old, Common: next, Flag: p, Well: true,
+	return &cluster{t: t, now: time.Unix(1000, 0), view: raising.View{Active: old, Common: next, Flag: p, Well: true, AllPublished: true,
 		Rise: level.Rise{Born: old}}}
 }
 

@@ -128,8 +128,9 @@ func TestSender_Begin_unreadable(t *testing.T) {
 			}
 		}
 	}
-	apply(publish(1, nextlevel.Level), publish(2, nextlevel.Level), publish(3, nextlevel.Level),
-		kv.Command{Raise: &kv.RaiseOp{Level: nextlevel.Level}}, publish(1, level.Own))
+	apply(publish(1, nextlevel.Level), publish(2, nextlevel.Level), publish(3, nextlevel.Level))
+	apply(kv.Command{Raise: &kv.RaiseOp{Level: nextlevel.Level, Finalize: true, Of: p.leader.Machine.MembersAt()}},
+		publish(1, level.Own))
 	for range 3 {
 		var unreadable *snapshots.UnreadableError
 		if _, err := logging.Begin(t.Context(), 1)(); !errors.As(err, &unreadable) ||

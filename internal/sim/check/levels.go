@@ -27,29 +27,36 @@ func (l *levels) rejects(payload []byte) bool {
 	return needs > max(l.active, level.First)
 }
 
-// apply returns the result of a command about levels, with the configuration before it.
-func (l *levels) apply(config *consensus.Config, c *kv.Command) (about bool, err error) {
+// before is the configuration that counts for a command: that of the last configuration entry before it.
+type before struct {
+	config *consensus.Config
+	entry  consensus.Index // zero: the first configuration, which is in no entry
+}
+
+// apply returns the result of a command about levels.
+func (l *levels) apply(at before, c *kv.Command) (about bool, err error) {
 	switch {
 	case c.Publish != nil:
-		l.publish(config, c.Publish)
+		l.publish(at.config, c.Publish)
 		return true, nil
 	case c.LevelPolicy != nil:
-		if !c.LevelPolicy.Initial || l.policy == (level.Policy{}) {
-			l.policy = c.LevelPolicy.Policy
-		}
-		return true, nil
+		return true, l.setPolicy(at, c.LevelPolicy)
 	case c.Soak != nil:
-		return true, l.soak(config, c.Soak)
+		return true, l.soak(at, c.Soak)
 	case c.Raise != nil:
-		return true, l.raise(config, c.Raise)
+		return true, l.raise(at, c.Raise)
 	}
 	return false, nil
 }
 
-// lowest is the lowest level that the members have published, zero if one has published none.
-func (l *levels) lowest(config *consensus.Config) level.Level {
+// lowest is the lowest level that the members have published, zero if one has published none, or if the command is of another
+// configuration.
+func (l *levels) lowest(at before, of kv.MembersAt) level.Level {
+	if consensus.Index(of.Config) != at.entry || len(of.IDs) == 0 {
+		return 0
+	}
 	lowest := ^level.Level(0)
-	for _, id := range config.IDs() {
+	for _, id := range at.config.IDs() {
 		lowest = min(lowest, l.published[id])
 	}
 	return lowest
@@ -61,19 +68,27 @@ func (l *levels) publish(config *consensus.Config, op *kv.PublishOp) {
 		l.published = map[consensus.MemberID]level.Level{}
 	}
 	l.published[id] = op.Level
-	if !slices.Contains(config.IDs(), id) {
-		return // it was removed
-	}
-	if op.Level < l.soaks {
+	if op.Level < l.soaks && slices.Contains(config.IDs(), id) { // else it was removed
 		l.soaks, l.seconds = 0, 0
-	}
-	if l.born == 0 {
-		l.born = l.lowest(config)
 	}
 }
 
-func (l *levels) soak(config *consensus.Config, op *kv.SoakOp) error {
-	if op.Level <= max(l.active, level.First) || l.lowest(config) < op.Level {
+func (l *levels) setPolicy(at before, op *kv.LevelPolicyOp) error {
+	lowest := l.lowest(at, op.Of)
+	if op.Initial && lowest == 0 {
+		return kv.ErrBadCommand
+	}
+	if op.Initial && l.born == 0 {
+		l.born = lowest
+	}
+	if !op.Initial || l.policy == (level.Policy{}) {
+		l.policy = op.Policy
+	}
+	return nil
+}
+
+func (l *levels) soak(at before, op *kv.SoakOp) error {
+	if op.Level <= max(l.active, level.First) || l.lowest(at, op.Of) < op.Level {
 		return kv.ErrBadCommand
 	}
 	if l.soaks != op.Level {
@@ -84,12 +99,12 @@ func (l *levels) soak(config *consensus.Config, op *kv.SoakOp) error {
 	return nil
 }
 
-func (l *levels) raise(config *consensus.Config, op *kv.RaiseOp) error {
+func (l *levels) raise(at before, op *kv.RaiseOp) error {
 	soaked := l.policy.Kind == level.PolicySoak && l.soaks == op.Level && l.seconds >= l.policy.Seconds
 	switch {
 	case op.Level <= max(l.active, level.First):
 		return nil // the same level again, perhaps with a member that has not published anything yet
-	case l.lowest(config) < op.Level:
+	case l.lowest(at, op.Of) < op.Level:
 		return kv.ErrBadCommand
 	case !op.Finalize && op.Level > l.born && l.policy.Kind != level.PolicyNow && !soaked:
 		return kv.ErrBadCommand

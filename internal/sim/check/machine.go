@@ -177,7 +177,7 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 }
 
 // configBefore is the configuration of the last configuration entry before an index.
-func configBefore(s *Suite, index consensus.Index) *consensus.Config {
+func configBefore(s *Suite, index consensus.Index) before {
 	lineage := s.removals.lineage
 	at := len(lineage) - 1
 	for at > 0 && lineage[at].id.Index >= index {
@@ -185,9 +185,9 @@ func configBefore(s *Suite, index consensus.Index) *consensus.Config {
 	}
 	if c := &lineage[at]; c.activates() && c.doneAt(index-1) {
 		settled := c.config.Settle()
-		return &settled
+		return before{&settled, c.id.Index}
 	}
-	return &lineage[at].config
+	return before{&lineage[at].config, lineage[at].id.Index}
 }
 
 // abort returns the result of an abort.
