@@ -206,7 +206,8 @@ func (r *reader) publish() *PublishOp {
 }
 
 func (m *MembersAt) append(dst []byte) []byte {
-	dst = binary.AppendUvarint(binary.AppendUvarint(dst, m.Config), uint64(len(m.IDs)))
+	dst = binary.AppendUvarint(binary.AppendUvarint(dst, m.Generation), m.Config)
+	dst = binary.AppendUvarint(dst, uint64(len(m.IDs)))
 	for _, id := range m.IDs {
 		dst = binary.AppendUvarint(dst, id)
 	}
@@ -214,7 +215,7 @@ func (m *MembersAt) append(dst []byte) []byte {
 }
 
 func (r *reader) membersAt() MembersAt {
-	m := MembersAt{Config: r.uvarint()}
+	m := MembersAt{Generation: r.uvarint(), Config: r.uvarint()}
 	if n := r.count(1); n > 0 {
 		m.IDs = make([]uint64, n)
 		for i := range m.IDs {

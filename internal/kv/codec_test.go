@@ -52,7 +52,7 @@ func commands() map[string]kv.Command {
 		"soak":         {Soak: &kv.SoakOp{Level: 255, Seconds: 1<<31 - 1, Of: kv.MembersAt{IDs: []uint64{3}}}},
 		"level policy": {LevelPolicy: &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicySoak, Seconds: 1<<31 - 1}}},
 		"first policy": {LevelPolicy: &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicyNow}, Initial: true,
-			Of: kv.MembersAt{Config: 7, IDs: []uint64{1, 2}}}},
+			Of: kv.MembersAt{Config: 7, IDs: []uint64{1, 2}, Generation: 1 << 63}}},
 		"session open": {SessionOpen: &kv.SessionOpenOp{Member: 1, Number: 2, Keep: []uint64{3, 1 << 63}}},
 		"job":          {Job: &kv.JobOp{ID: 1 << 63, Version: 1<<64 - 1, Body: pair("b"), Prune: []uint64{1, 1 << 63}}},
 		"new job":      {Job: &kv.JobOp{ID: 1, Body: pair("{}")}},

@@ -165,12 +165,14 @@ type PublishOp struct {
 	Memory     int64       // the memory limit of the process, in bytes
 }
 
-// MembersAt are the members of a configuration, in a command whose effect depends on them. The state machine does not take them
-// from its own configuration: no entry of the log has the first one of a cluster, and a member that joins later replays the log
-// without it.
+// MembersAt is what the sender of a command about levels saw: the members of a configuration, and the generation of the
+// policy. The state machine does not take them from its own configuration: no entry of the log has the first one of a
+// cluster, and a member that joins later replays the log without it.
 type MembersAt struct {
 	Config uint64   // index of the entry that brought the configuration; zero: the first one
 	IDs    []uint64 // voters, outgoing ones and learners
+	// Generation is that of level.Rise: what was asked for under another policy, and was delayed, changes nothing.
+	Generation uint64
 }
 
 // RaiseOp makes a feature level the active one. It changes nothing unless the configuration is still that of Of, all its
@@ -187,7 +189,7 @@ type RaiseOp struct {
 type LevelPolicyOp struct {
 	Policy  level.Policy
 	Initial bool
-	Of      MembersAt // of an Initial one
+	Of      MembersAt // of one that is not Initial, only the generation counts
 }
 
 // SoakOp notes for how long all members have run builds that know a level, by the clocks of the leaders. It changes nothing

@@ -77,8 +77,9 @@ func (l *levels) keepRaised(ctx context.Context, status raft.Status) {
 	if due {
 		attempt, cancel := context.WithTimeout(ctx, promotePatience)
 		defer cancel()
+		former := machine.ActiveLevel()
 		result, err := l.propose(attempt, &command)
-		if raise := command.Raise; raise != nil && err == nil && result.Err == nil {
+		if raise := command.Raise; raise != nil && err == nil && result.Err == nil && former < machine.ActiveLevel() {
 			l.logger.Info("raised the feature level", "to", int(raise.Level), "enables", raise.Level.Enables())
 		}
 	}

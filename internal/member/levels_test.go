@@ -158,14 +158,14 @@ func TestMember_level_policy(t *testing.T) {
 		{Kind: level.PolicyHold}: false,
 	} {
 		c := startWith(t, 3, &cluster{build: level.Own, policy: policy})
-		for i, n := range c.nodes {
+		for _, n := range c.nodes {
 			c.publish(n, n.id.String())
-			c.await("a policy", func(n *node) bool {
-				machine, release := n.Machine()
-				defer release()
-				return machine.Rise().Policy == policy && (i < 2 || machine.Rise().Born == level.Own)
-			}, n)
 		}
+		c.await("a policy", func(n *node) bool {
+			machine, release := n.Machine()
+			defer release()
+			return machine.Rise().Policy == policy && machine.Rise().Born == level.Own
+		}, c.nodes...)
 		for _, n := range c.nodes {
 			n.stop()
 			n.build = nextlevel.Level

@@ -42,11 +42,29 @@ func (u *upgradeService) SetPolicy(ctx context.Context, r *quoratepb.SetLevelPol
 	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "policy %.40q: %v", r.GetPolicy(), err)
 	}
-	if _, err := u.propose(ctx, &kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: policy}}); err != nil {
+	if err := u.readIndex(ctx); err != nil {
+		return nil, err
+	}
+	_, err = u.propose(ctx, &kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: policy, Of: u.membersAt()}})
+	if errors.Is(err, kv.ErrBadCommand) {
+		err = errUpgradeRaced
+	}
+	if err != nil {
 		return nil, err
 	}
 	u.options.Logger.InfoContext(ctx, "the policy by which the feature level rises is set", "policy", policy.String())
 	return u.Status(ctx, nil)
+}
+
+// errUpgradeRaced refuses what was decided on what is not so any more: another operator, or a leader, was first.
+var errUpgradeRaced = status.Error(codes.Aborted, "the policy, a soak or the members changed meanwhile: nothing happened, " +
+	"look at "+
+	"`quorate upgrade status` and try again")
+
+func (u *upgradeService) membersAt() kv.MembersAt {
+	machine, release := u.options.Member.Machine()
+	defer release()
+	return machine.MembersAt()
 }
 
 // Finalize raises the level.
@@ -64,7 +82,7 @@ func (u *upgradeService) Finalize(
 	_, err = u.propose(ctx, &kv.Command{Raise: &kv.RaiseOp{Level: to, Finalize: true, Of: of}})
 	if errors.Is(err, kv.ErrBadCommand) { // a member was added, or went back to an earlier build, meanwhile
 		if _, err = u.mayFinalize(to); err == nil {
-			err = status.Error(codes.Aborted, "the members were changed meanwhile: nothing happened, try again")
+			err = errUpgradeRaced
 		}
 	}
 	if err != nil {

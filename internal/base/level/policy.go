@@ -90,9 +90,14 @@ func shortDuration(d time.Duration) string {
 // Rise is the replicated state that decides when the active level rises.
 type Rise struct {
 	Policy Policy
-	// Born is the highest level that all members knew when a leader first saw that all of them had published their levels: the
-	// cluster never ran a build that does not know it, and so there is no way back that raising to it would end. Zero: that
-	// time has not come.
+	// Generation changes with the policy, and where a soak ends or begins anew. What a leader or an operator asks for names the
+	// one that they saw: a request that was delayed changes nothing.
+	Generation uint64
+	// Lowest is the lowest level that any member has ever published, also one that was removed. Zero: none has.
+	Lowest Level
+	// Born is the highest level that all members knew when a leader first saw that all of them had published their levels, and at
+	// most Lowest: the cluster never ran a build that does not know it, and so there is no way back that raising to it would end.
+	// Zero: that time has not come.
 	Born Level
 	// Level is the one that soaks, zero if none does, and Seconds for how long all members have run builds that know it.
 	Level   Level

@@ -72,6 +72,7 @@ func (t *levelTable) raise(w rowWriter, cluster consensus.ClusterID, op *kv.Rais
 	t.raised = true
 	rise := *t.rise.Load()
 	rise.Level, rise.Seconds = 0, 0
+	rise.Generation++
 	t.setRise(w, rise)
 	return nil, nil
 }
@@ -111,11 +112,13 @@ func (t *levelTable) heldBack(l level.Level) []level.Holder {
 	return holders
 }
 
-// The row of level.Rise: kind of the policy, its seconds, the level that cluster is born at, that which soaks, and its seconds.
+// The row of level.Rise: kind of the policy, its seconds, the level that the cluster is born at, the lowest one
+// ever, that which soaks, its seconds, and the generation.
 
 func appendRise(dst []byte, r *level.Rise) []byte {
 	dst = binary.AppendUvarint(append(dst, byte(r.Policy.Kind)), uint64(r.Policy.Seconds))
-	return binary.AppendUvarint(append(dst, byte(r.Born), byte(r.Level)), uint64(r.Seconds))
+	dst = binary.AppendUvarint(append(dst, byte(r.Born), byte(r.Lowest), byte(r.Level)), uint64(r.Seconds))
+	return binary.AppendUvarint(dst, r.Generation)
 }
 
 func decodeRise(row []byte) (level.Rise, error) {
@@ -125,16 +128,20 @@ func decodeRise(row []byte) (level.Rise, error) {
 	}
 	r := level.Rise{Policy: level.Policy{Kind: level.PolicyKind(row[0])}}
 	soak, n := binary.Uvarint(row[1:])
-	if n <= 0 || len(row) < 1+n+3 {
+	if n <= 0 || len(row) < 1+n+5 {
 		return level.Rise{}, bad
 	}
 	rest := row[1+n:]
-	soaked, n := binary.Uvarint(rest[2:])
-	if n <= 0 || n != len(rest)-2 || max(soak, soaked) > uint64(maxNoted) {
+	soaked, n := binary.Uvarint(rest[3:])
+	if n <= 0 || max(soak, soaked) > uint64(maxNoted) {
 		return level.Rise{}, bad
 	}
 	r.Policy.Seconds, r.Seconds = int64(soak), int64(soaked)
-	r.Born, r.Level = level.Level(rest[0]), level.Level(rest[1])
+	r.Born, r.Lowest, r.Level = level.Level(rest[0]), level.Level(rest[1]), level.Level(rest[2])
+	rest = rest[3+n:]
+	if r.Generation, n = binary.Uvarint(rest); n <= 0 || n != len(rest) {
+		return level.Rise{}, bad
+	}
 	return r, nil
 }
 
@@ -164,19 +171,18 @@ func (t *levelTable) setRise(w rowWriter, rise level.Rise) {
 // setPolicy executes a LevelPolicyOp.
 func (t *levelTable) setPolicy(w rowWriter, op *kv.LevelPolicyOp) error {
 	rise := *t.rise.Load()
-	former := rise
-	switch lowest := t.lowest(&op.Of); {
-	case !op.Policy.Valid(), op.Initial && lowest == 0:
+	lowest := t.lowest(&op.Of)
+	switch {
+	case !op.Policy.Valid(), op.Of.Generation != rise.Generation, op.Initial && lowest == 0:
 		return kv.ErrBadCommand
 	case op.Initial && rise.Born == 0:
-		rise.Born = lowest
+		rise.Born = min(lowest, rise.Lowest)
 	}
 	if !op.Initial || rise.Policy.Kind == level.PolicyUnset {
 		rise.Policy = op.Policy
 	}
-	if rise != former {
-		t.setRise(w, rise)
-	}
+	rise.Generation++
+	t.setRise(w, rise)
 	return nil
 }
 
@@ -188,6 +194,7 @@ func (t *levelTable) soak(w rowWriter, op *kv.SoakOp) error {
 		return kv.ErrBadCommand
 	case op.Level != rise.Level:
 		rise.Level, rise.Seconds = op.Level, 0
+		rise.Generation++
 	case op.Seconds <= rise.Seconds:
 		return nil
 	default:
@@ -197,19 +204,27 @@ func (t *levelTable) soak(w rowWriter, op *kv.SoakOp) error {
 	return nil
 }
 
-// takePublished ends the soak if a member went back to a build without the level that soaks.
+// takePublished notes the lowest level, and ends the soak if a member went back to a build without the level that soaks.
 func (t *levelTable) takePublished(w rowWriter, op *kv.PublishOp) {
-	if rise := *t.rise.Load(); op.Level < rise.Level {
+	rise := *t.rise.Load()
+	former := rise
+	if rise.Lowest == 0 || op.Level < rise.Lowest {
+		rise.Lowest = op.Level
+	}
+	if op.Level < rise.Level {
 		rise.Level, rise.Seconds = 0, 0
+		rise.Generation++
+	}
+	if rise != former {
 		t.setRise(w, rise)
 	}
 }
 
 // lowest returns the lowest level that the members of a configuration have published: zero if one has published none, or was
-// removed, or another configuration entry has been applied since. It does not look at the members of the configuration here:
-// see kv.MembersAt.
+// removed, or if another configuration entry has been applied since, or the policy is of another generation. It does not look
+// at the members of the configuration here: see kv.MembersAt.
 func (t *levelTable) lowest(of *kv.MembersAt) level.Level {
-	if len(of.IDs) == 0 || t.config.entry() != consensus.Index(of.Config) {
+	if len(of.IDs) == 0 || t.config.entry() != consensus.Index(of.Config) || of.Generation != t.rise.Load().Generation {
 		return 0
 	}
 	lowest := ^level.Level(0)
@@ -223,7 +238,7 @@ func (t *levelTable) lowest(of *kv.MembersAt) level.Level {
 // membersAt returns the members now, for a command: those of the configuration that was applied last, which are not removed.
 func (t *levelTable) membersAt() kv.MembersAt {
 	config := t.config.last()
-	of := kv.MembersAt{Config: uint64(t.config.entry())}
+	of := kv.MembersAt{Config: uint64(t.config.entry()), Generation: t.rise.Load().Generation}
 	for _, id := range config.IDs() {
 		if _, removed := t.members.removed(id); !removed {
 			of.IDs = append(of.IDs, uint64(id))

@@ -34,7 +34,7 @@ func (b *bench) policy(text string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if res := b.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: p}}); res.Err != nil {
+	if res := b.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: p, Of: b.m.MembersAt()}}); res.Err != nil {
 		b.t.Fatal(res.Err)
 	}
 }

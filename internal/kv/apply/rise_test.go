@@ -78,7 +78,7 @@ func TestMachine_Apply_raiseByPolicy(t *testing.T) {
 	}
 	b.openAs(next)
 	if got, want := b.m.Rise(), (level.Rise{Policy: level.Policy{Kind: level.PolicySoak, Seconds: 3600}, Born: level.Own,
-		Level: next, Seconds: 3599}); got != want {
+		Lowest: level.Own, Level: next, Seconds: 3599, Generation: b.m.Rise().Generation}); got != want {
 		t.Fatalf("after a restart %+v, want %+v", got, want)
 	}
 	if b.soak(next, time.Hour) != nil || !b.rises(ordinary) {
@@ -143,7 +143,7 @@ func TestMachine_Apply_levelPolicy(t *testing.T) {
 	}
 	for _, bad := range []level.Policy{{}, {Kind: 9}, {Kind: level.PolicySoak}, {Kind: level.PolicyNow, Seconds: 1},
 		{Kind: level.PolicySoak, Seconds: 90*24*3600 + 1}} {
-		if res := b.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: bad}}); !errors.Is(res.Err, kv.ErrBadCommand) {
+		if res := b.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: bad, Of: b.m.MembersAt()}}); !errors.Is(res.Err, kv.ErrBadCommand) {
 			t.Errorf("%v: %v", bad, res.Err)
 		}
 	}
@@ -179,5 +179,48 @@ func TestMachine_Apply_riseWithoutFirstConfig(t *testing.T) {
 	}
 	if r := founder.m.Rise(); r.Born != level.Own || r.Seconds != 3599 || founder.m.ActiveLevel() != level.Own {
 		t.Errorf("%+v, level %d", r, founder.m.ActiveLevel())
+	}
+}
+
+// Ensure that what was asked for under another policy, or before a soak began anew, changes nothing when it arrives: a hold that was
+// answered holds.
+func TestMachine_Apply_delayed(t *testing.T) {
+	b := upgraded(t, "soak=1h")
+	if b.soak(next, 0) != nil || b.soak(next, time.Minute) != nil {
+		t.Fatalf("%+v", b.m.Rise())
+	}
+	delayed := b.m.MembersAt()
+	b.policy("hold")
+	now := level.Policy{Kind: level.PolicyNow}
+	for what, command := range map[string]kv.Command{
+		"finalize": {Raise: &kv.RaiseOp{Level: next, Finalize: true, Of: delayed}},
+		"a policy": {LevelPolicy: &kv.LevelPolicyOp{Policy: now, Of: delayed}},
+		"a soak":   {Soak: &kv.SoakOp{Level: next, Seconds: 3600, Of: delayed}},
+	} {
+		former := b.m.Rise()
+		if res := b.do(command); !errors.Is(res.Err, kv.ErrBadCommand) || b.m.Rise() != former || b.m.ActiveLevel() == next {
+			t.Errorf("%s: %v, %+v", what, res.Err, b.m.Rise())
+		}
+	}
+	delayed = b.m.MembersAt()
+	b.knows(2, level.Own)
+	b.knows(2, next)
+	if res := b.do(kv.Command{Soak: &kv.SoakOp{Level: next, Seconds: 3600, Of: delayed}}); !errors.Is(res.Err, kv.ErrBadCommand) {
+		t.Errorf("a soak from before it ended: %v, %+v", res.Err, b.m.Rise())
+	}
+}
+
+// Ensure that a cluster is not born at a level that some member once did not know: a member that starts for the first time after an
+// upgrade of the others makes no way back end.
+func TestMachine_Apply_bornLate(t *testing.T) {
+	b := newLeveledBench(t, next)
+	for _, l := range []level.Level{level.Own, next} {
+		b.knows(1, l)
+		b.knows(2, l)
+	}
+	b.policy("hold")
+	b.knows(3, next)
+	if err := b.first("now"); err != nil || b.rises(kv.RaiseOp{Level: next}) || b.m.Rise().Born != level.Own {
+		t.Errorf("%v, %+v", err, b.m.Rise())
 	}
 }

@@ -16,6 +16,8 @@ type levels struct {
 	active    level.Level
 	published map[consensus.MemberID]level.Level
 	policy    level.Policy
+	changed   uint64      // how often the policy changed, or a soak began or ended
+	least     level.Level // ever published; zero: none
 	born      level.Level // that all knew when all had published for the first time
 	soaks     level.Level // zero: none
 	seconds   int64       // that it has soaked
@@ -52,7 +54,7 @@ func (l *levels) apply(at before, c *kv.Command) (about bool, err error) {
 // lowest is the lowest level that the members have published, zero if one has published none, or if the command is of another
 // configuration.
 func (l *levels) lowest(at before, of kv.MembersAt) level.Level {
-	if consensus.Index(of.Config) != at.entry || len(of.IDs) == 0 {
+	if consensus.Index(of.Config) != at.entry || len(of.IDs) == 0 || of.Generation != l.changed {
 		return 0
 	}
 	lowest := ^level.Level(0)
@@ -68,18 +70,26 @@ func (l *levels) publish(config *consensus.Config, op *kv.PublishOp) {
 		l.published = map[consensus.MemberID]level.Level{}
 	}
 	l.published[id] = op.Level
-	if op.Level < l.soaks && slices.Contains(config.IDs(), id) { // else it was removed
+	if !slices.Contains(config.IDs(), id) {
+		return // it was removed
+	}
+	if l.least == 0 || op.Level < l.least {
+		l.least = op.Level
+	}
+	if op.Level < l.soaks {
 		l.soaks, l.seconds = 0, 0
+		l.changed++
 	}
 }
 
 func (l *levels) setPolicy(at before, op *kv.LevelPolicyOp) error {
 	lowest := l.lowest(at, op.Of)
-	if op.Initial && lowest == 0 {
+	if op.Of.Generation != l.changed || op.Initial && lowest == 0 {
 		return kv.ErrBadCommand
 	}
+	l.changed++
 	if op.Initial && l.born == 0 {
-		l.born = lowest
+		l.born = min(lowest, l.least)
 	}
 	if !op.Initial || l.policy == (level.Policy{}) {
 		l.policy = op.Policy
@@ -93,6 +103,7 @@ func (l *levels) soak(at before, op *kv.SoakOp) error {
 	}
 	if l.soaks != op.Level {
 		l.soaks, l.seconds = op.Level, 0
+		l.changed++
 	} else {
 		l.seconds = max(l.seconds, op.Seconds)
 	}
@@ -110,5 +121,6 @@ func (l *levels) raise(at before, op *kv.RaiseOp) error {
 		return kv.ErrBadCommand
 	}
 	l.active, l.soaks, l.seconds = max(l.active, op.Level), 0, 0
+	l.changed++
 	return nil
 }
