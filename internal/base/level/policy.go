@@ -95,9 +95,9 @@ type Rise struct {
 	Generation uint64
 	// Lowest is the lowest level that any member has ever published, also one that was removed. Zero: none has.
 	Lowest Level
-	// Born is the highest level that all members knew when a leader first saw that all of them had published their levels, and at
-	// most Lowest: the cluster never ran a build that does not know it, and so there is no way back that raising to it would end.
-	// Zero: that time has not come.
+	// Born is the highest level that all members knew when a leader first saw that all of them had published their levels,
+	// and at most Lowest: the cluster never ran a build that does not know it, and so there is no way back that raising to it
+	// would end. Zero: that time has not come.
 	Born Level
 	// Level is the one that soaks, zero if none does, and Seconds for how long all members have run builds that know it.
 	Level   Level

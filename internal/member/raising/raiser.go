@@ -26,8 +26,8 @@ func AllThere(status *raft.Status) bool {
 	return !slices.ContainsFunc(status.Progress, lacks)
 }
 
-// MostBetween is the longest time between two looks that counts: a process that stood still saw nothing of it. Between two looks a
-// leader may wait for other duties, each for a few seconds.
+// MostBetween is the longest time between two looks that counts: a process that stood still saw nothing of it. Between two
+// looks a leader may wait for other duties, each for a few seconds.
 const MostBetween = 20 * time.Second
 
 // noteShare is how many parts of a soak are noted, each with an entry of the log, within leastNote and mostNote.
