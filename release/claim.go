@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"regexp"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/blakesmith/ar"
 	"github.com/sassoftware/go-rpmutils"
+	"github.com/sassoftware/go-rpmutils/cpio"
 )
 
 // Claim is what a file of a release says of itself. Its name counts for nothing: users rename files.
@@ -36,8 +38,34 @@ type Claim struct {
 // errNoRelease is for files that are nothing of a release.
 var errNoRelease = errors.New("is no file of a release: it names no commit that it was made from")
 
-// mostBinary bounds what is read of a file that somebody gave.
-const mostBinary = 1 << 30
+// What a claim may name: it reaches git and the go command.
+var (
+	commits    = regexp.MustCompile(`^[0-9a-f]{40}$`)
+	toolchains = regexp.MustCompile(`^go1\.\d+(\.\d+)?$`)
+)
+
+// most bounds what is read of a file that somebody gave, and again what is unpacked of it.
+const most = 256 << 20
+
+// bounded reads so much of a stream and then fails: what is skipped counts, too.
+type bounded struct {
+	io.Reader
+	left int64
+}
+
+var errLarge = fmt.Errorf("it is, or unpacks to, more than %d MiB", most>>20)
+
+// within begins the bound of a stream.
+func within(r io.Reader) *bounded { return &bounded{r, most} }
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errLarge
+	}
+	n, err := b.Reader.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
 
 // claimOf reads what a file says. It runs nothing.
 func claimOf(at string, p Product) (Claim, error) {
@@ -55,16 +83,27 @@ func claimOf(at string, p Product) (Claim, error) {
 	if read == nil {
 		return Claim{}, errNoRelease
 	}
-	claim, err := read(in, p)
+	claim, err := read(within(in), p)
 	switch {
 	case err != nil && !errors.Is(err, errNoRelease):
 		return Claim{}, fmt.Errorf("is damaged: %w", err)
 	case err != nil:
 		return Claim{}, err
-	case len(claim.Commit) != 40 || claim.Version == "" || claim.Go == "":
-		return Claim{}, errNoRelease
 	}
-	return claim, nil
+	return claim, claim.check()
+}
+
+// check wants the forms of a commit, a version and a toolchain.
+func (c Claim) check() error {
+	switch version, err := parseVersion(string(c.Version)); {
+	case !commits.MatchString(c.Commit) || c.Version == "" || c.Go == "":
+		return errNoRelease
+	case err != nil || version != c.Version:
+		return fmt.Errorf("names the version %q, which is none of a release", c.Version)
+	case !toolchains.MatchString(c.Go):
+		return fmt.Errorf("names the toolchain %q, which is no release of Go", c.Go)
+	}
+	return nil
 }
 
 var readers = map[string]func(io.Reader, Product) (Claim, error){
@@ -84,7 +123,7 @@ func magic(first []byte) string {
 }
 
 func claimOfBinary(in io.Reader, p Product) (Claim, error) {
-	content, err := io.ReadAll(io.LimitReader(in, mostBinary))
+	content, err := io.ReadAll(in)
 	if err != nil {
 		return Claim{}, err
 	}
@@ -104,7 +143,7 @@ func claimOfInfo(info *debug.BuildInfo, p Product) Claim {
 	version, _, _ := strings.Cut(info.GoVersion, " ")
 	c := Claim{Kind: Binary, Target: Target{set["GOOS"], set["GOARCH"]}, Commit: set["vcs.revision"], Go: version,
 		Dirty: set["vcs.modified"] == "true"}
-	if !strings.HasSuffix(info.Path, strings.TrimPrefix(p.Main, ".")) || len(c.Commit) != 40 {
+	if !strings.HasSuffix(info.Path, strings.TrimPrefix(p.Main, ".")) || !commits.MatchString(c.Commit) {
 		return Claim{}
 	}
 	if tag, err := parseVersion(info.Main.Version); err == nil {
@@ -123,7 +162,7 @@ func claimInTar(in io.Reader, p Product, kind Kind) (Claim, error) {
 	if err != nil {
 		return Claim{}, err
 	}
-	for r := tar.NewReader(packed); ; {
+	for r := tar.NewReader(within(packed)); ; {
 		header, err := r.Next()
 		switch {
 		case errors.Is(err, io.EOF):
@@ -157,21 +196,35 @@ func claimOfRPM(in io.Reader, p Product) (Claim, error) {
 	if err != nil {
 		return Claim{}, err
 	}
-	files, err := r.PayloadReaderExtended()
+	infos, err := r.Header.GetFiles()
 	if err != nil {
 		return Claim{}, err
 	}
-	for {
+	for _, info := range infos {
+		if path.Base(info.Name()) == p.Name && info.Mode()&0o111 != 0 && info.Mode()&0o170000 == 0o100000 {
+			c, err := claimInPayload(in, info.Name(), p)
+			c.Kind, c.Time = RPM, time.Unix(int64(info.Mtime()), 0)
+			return c, err
+		}
+	}
+	return Claim{}, errNoRelease
+}
+
+// claimInPayload finds the program of a name in the payload of an rpm, which a release packs with gzip.
+func claimInPayload(in io.Reader, name string, p Product) (Claim, error) {
+	packed, err := gzip.NewReader(in)
+	if err != nil {
+		return Claim{}, err
+	}
+	for files := cpio.NewReader(within(packed)); ; {
 		header, err := files.Next()
 		switch {
 		case errors.Is(err, io.EOF):
 			return Claim{}, errNoRelease
 		case err != nil:
 			return Claim{}, err
-		case path.Base(header.Name()) == p.Name && header.Mode()&0o111 != 0 && header.Mode()&0o170000 == 0o100000:
-			c, err := claimOfBinary(files, p)
-			c.Kind, c.Time = RPM, time.Unix(int64(header.Mtime()), 0)
-			return c, err
+		case strings.TrimPrefix(header.Filename(), ".") == name:
+			return claimOfBinary(files, p)
 		}
 	}
 }
@@ -182,7 +235,7 @@ func claimOfJSON(in io.Reader, p Product) (Claim, error) {
 		Statement
 		cdx.BOM
 	}
-	if err := json.NewDecoder(io.LimitReader(in, mostBinary)).Decode(&both); err != nil {
+	if err := json.NewDecoder(in).Decode(&both); err != nil {
 		return Claim{}, err
 	}
 	if both.PredicateType == predicateType {

@@ -79,7 +79,7 @@ func lookAt(ctx context.Context, repo, commit string, dirty bool) (*Tree, error)
 		}
 		commit = "HEAD"
 	}
-	said, err := git(ctx, root, "log", "-1", "--no-show-signature", "--format=%H %ct", commit+"^{commit}")
+	said, err := git(ctx, root, "log", "-1", "--no-show-signature", "--format=%H %ct", "--end-of-options", commit+"^{commit}")
 	if err != nil {
 		return nil, fmt.Errorf("the repository %s has no commit %s: fetch it first (%w)", root, commit, err)
 	}
