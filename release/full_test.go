@@ -82,22 +82,27 @@ func TestFull(t *testing.T) {
 			t.Errorf("only %q", names)
 		}
 	})
-	t.Run("verify", func(t *testing.T) { checkVerify(t, program, repo, out, public[len(public)-1]) })
+	t.Run("verify", func(t *testing.T) { checkVerify(t, program, repo, commit, out, public[len(public)-1]) })
 	t.Run("packages", func(t *testing.T) { checkPackages(t, out) })
 	t.Run("deb", func(t *testing.T) {
-		installed(t, deb{filepath.Join(out, "quorate_1.0.0_linux_amd64.deb"), filepath.Join(next, "quorate_1.0.1_linux_amd64.deb")})
+		installed(t, deb{filepath.Join(out, "quorate_1.0.0_linux_amd64.deb"), filepath.Join(next,
+			"quorate_1.0.1_linux_amd64.deb")})
 	})
 	t.Run("rpm", func(t *testing.T) {
-		installed(t, rpm{filepath.Join(out, "quorate_1.0.0_linux_amd64.rpm"), filepath.Join(next, "quorate_1.0.1_linux_amd64.rpm")})
+		installed(t, rpm{filepath.Join(out, "quorate_1.0.0_linux_amd64.rpm"), filepath.Join(next,
+			"quorate_1.0.1_linux_amd64.rpm")})
 	})
 	t.Run("image", func(t *testing.T) { checkImage(t, filepath.Join(out, "quorate_1.0.0_image.tar")) })
 }
 
 // checkVerify verifies files by the program of the commit, and lets other tools check sums and signature.
-func checkVerify(t *testing.T, program, repo, out, public string) {
+func checkVerify(t *testing.T, program, repo, commit, out, public string) {
+	clone := filepath.Join(t.TempDir(), "clone") // the tag of the version is in no other
+	gitIn(t, repo, "clone", "-q", "--no-tags", "--shared", repo, clone)
+	gitIn(t, clone, "tag", "v1.0.0", commit)
 	for _, file := range []string{"quorate_1.0.0_linux_arm64.deb", "quorate_1.0.0_image.tar"} {
-		said := command(t, nil, program, "verify", "--repo", repo, filepath.Join(out, file))
-		if !strings.Contains(said, "\nsame         "+file+"\n") {
+		said := command(t, nil, program, "verify", "--repo", clone, filepath.Join(out, file))
+		if !strings.Contains(said, "\nsame         "+file+": v1.0.0, commit "+commit+"\n") {
 			t.Error(said)
 		}
 	}
@@ -195,7 +200,8 @@ func checkImage(t *testing.T, file string) {
 		t.Errorf("etcdctl version: %s", got)
 	}
 	clients, peers := "http://"+freeAddress(t), "http://"+freeAddress(t)
-	m := in.start("/var/lib/quorate/notify", "/usr/local/bin/etcd", "--data-dir", "/var/lib/quorate/d", "--listen-client-urls", clients,
+	m := in.start("/var/lib/quorate/notify", "/usr/local/bin/etcd", "--data-dir", "/var/lib/quorate/d", "--listen-client-urls",
+		clients,
 		"--advertise-client-urls", clients, "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
 		"--initial-cluster", "default="+peers)
 	m.waitFor("READY=1")

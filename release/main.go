@@ -124,7 +124,9 @@ func verifyCommand(p Product, out, log io.Writer) *cobra.Command {
 		Short: "Make a file of a release again, or all in a directory, and compare",
 		Long: "Make a file of a release again, or all in a directory, from the commit that they name, with the toolchain " +
 			"that they name and the release program of that commit, and compare all bytes. A line says of each file what " +
-			"came of it. The exit status is 1 if a file differs, and otherwise 2 if one could not be checked.",
+			"came of it. The commit must be the one that the tag of the version names in --repo; of a version that is " +
+			"no release, one that --trust has: its program runs. The exit status is 1 if a file differs, and otherwise 2 if " +
+			"one could not be checked.",
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := v.run(c.Context(), args[0]); err != nil {
 				return usage{err}
@@ -139,6 +141,8 @@ func verifyCommand(p Product, out, log io.Writer) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&v.public, "pub", "", "check signatures with this public key of minisign: its file or its text")
+	c.Flags().StringVar(&v.trust, "trust", "HEAD", "a ref of --repo: files of its commits that are no release may be made "+
+		"again")
 	c.Flags().StringVar(&v.repo, "repo", ".", "a directory of the repository that has the commit")
 	return c
 }

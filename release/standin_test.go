@@ -37,7 +37,8 @@ func standinRepo(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range map[string]string{
-		"go.mod": "module example.org/standin\n\ngo 1.26.0\n", "go.sum": "", "LICENSE": "a licence\n", "CHANGELOG.md": "# Changelog\n",
+		"go.mod": "module example.org/standin\n\ngo 1.26.0\n", "go.sum": "", "LICENSE": "a licence\n", "CHANGELOG.md": "# " +
+			"Changelog\n",
 		"cmd/quorate/main.go": standinMain,
 	} {
 		write(t, filepath.Join(dir, name), content)
@@ -63,7 +64,8 @@ func write(t *testing.T, path, content string) {
 
 func gitIn(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=m", "-c", "user.email=m@example.org",
+	c := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=m", "-c",
+		"user.email=m@example.org",
 		"-c", "commit.gpgsign=false"}, args...)...)
 	c.Env = append(without(os.Environ(), "GIT_"), "GIT_COMMITTER_DATE=2026-11-29T12:00:00Z", "GIT_CONFIG_GLOBAL=/dev/null")
 	out, err := c.CombinedOutput()
@@ -94,8 +96,14 @@ func released(t *testing.T, repo string, args ...string) (dir string) {
 // verified verifies by making again in this process: the stand-in has no release program of its own.
 func verified(t *testing.T, repo, public, at string) (v *verification, said string, err error) {
 	t.Helper()
+	return verifiedBy(t, repo, public, "HEAD", at)
+}
+
+// verifiedBy does so with a ref that is trusted.
+func verifiedBy(t *testing.T, repo, public, trust, at string) (v *verification, said string, err error) {
+	t.Helper()
 	var out strings.Builder
-	v = &verification{product: standin, repo: repo, public: public, out: &out, log: &out, remake: inProcess}
+	v = &verification{product: standin, repo: repo, public: public, trust: trust, out: &out, log: &out, remake: inProcess}
 	err = v.run(t.Context(), at)
 	return v, out.String(), err
 }
@@ -160,9 +168,11 @@ func sharedRelease(t *testing.T) *signed {
 		t.Fatalf("got %d %q %q", status, out, errs)
 	}
 	s.public = lines[1]
-	if status, _, errs := release(t, "make", "--repo", s.repo, "--out", s.dir, "--version", "v1.0.0", "--key", s.key); status != 0 {
+	if status, _, errs := release(t, "make", "--repo", s.repo, "--out", s.dir, "--version", "v1.0.0", "--key",
+		s.key); status != 0 {
 		t.Fatalf("status %d: %s", status, errs)
 	}
+	gitIn(t, s.repo, "tag", "v1.0.0")
 	shared = s
 	return s
 }

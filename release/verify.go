@@ -18,6 +18,7 @@ type verification struct {
 	product Product
 	repo    string
 	public  string // the key, or a file with it; empty: signatures are not checked
+	trust   string // a ref: its commits may be made again though no tag says that they are a release
 	out     io.Writer
 	log     io.Writer
 
@@ -135,6 +136,14 @@ func (v *verification) compare(ctx context.Context, paths []string, claims map[s
 		}
 	}
 	if len(wanted) > 0 {
+		why, differs, err := v.tied(ctx, reference)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			v.refuse(paths, claims, why, differs)
+			return nil
+		}
 		fmt.Fprintf(v.log, "making %s again from commit %s with %s\n", reference.Version, reference.Commit, reference.Go)
 		if err := v.remake(ctx, v, work, reference, wanted); err != nil {
 			return fmt.Errorf("the release cannot be made again: %w", err)
@@ -144,6 +153,21 @@ func (v *verification) compare(ctx context.Context, paths []string, claims map[s
 		v.judge(path, again[path], claims[path], reference)
 	}
 	return nil
+}
+
+// refuse prints the lines of files whose claim is not believed.
+func (v *verification) refuse(paths []string, claims map[string]Claim, why string, differs bool) {
+	say := v.cannot
+	if differs {
+		say = v.differs
+	}
+	for _, path := range paths {
+		if name := filepath.Base(path); claims[path].Kind != "" || name == sumsName {
+			say(name, "%s", why)
+		} else if strings.HasSuffix(name, ".minisig") {
+			v.judgeSignature(path)
+		}
+	}
 }
 
 // judge prints the line of a file.
@@ -167,9 +191,16 @@ func (v *verification) judge(path, again string, claim, reference Claim) {
 		case at >= 0:
 			v.differs(name, "it differs from what commit %.12s makes, from byte %d on", reference.Commit, at)
 		default:
-			v.say("same", name, "")
+			v.say("same", name, "%s, commit %s%s", reference.Version, reference.Commit, noRelease(reference.Version))
 		}
 	}
+}
+
+func noRelease(version Version) string {
+	if version.Tag() == "" {
+		return ", no release: no tag names it"
+	}
+	return ""
 }
 
 // judgeSignature prints the line of a signature: of the sums, and by them of the files beside them.
@@ -195,7 +226,7 @@ func (v *verification) judgeSignature(path string) {
 }
 
 // byItsProgram makes files of a release again in work/made, by the release program of the commit: how files are packed is
-// part of the commit as well. The commit is one that the operator's repository has.
+// part of the commit as well. The commit is one that is tied.
 func byItsProgram(ctx context.Context, v *verification, work string, claim Claim, wanted map[string]bool) error {
 	out := filepath.Join(work, "made")
 	tree, err := lookAt(ctx, v.repo, claim.Commit, false)
@@ -209,9 +240,9 @@ func byItsProgram(ctx context.Context, v *verification, work string, claim Claim
 	if err != nil {
 		return err
 	}
-	environ := without(g.environ, "SOURCE_DATE_EPOCH=")
-	if !claim.Time.IsZero() {
-		environ = append(environ, fmt.Sprintf("SOURCE_DATE_EPOCH=%d", claim.Time.Unix()))
+	environ, err := g.environment(work, claim)
+	if err != nil {
+		return err
 	}
 	program := filepath.Join(tree.Dir, "release")
 	if _, err := os.Stat(filepath.Join(program, "go.mod")); err != nil {

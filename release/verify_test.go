@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"debug/buildinfo"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
@@ -17,10 +20,10 @@ func TestVerify_same(t *testing.T) {
 	s := sharedRelease(t)
 	dir, repo, public := s.dir, filepath.Join(t.TempDir(), "clone"), s.public
 	gitIn(t, s.repo, "clone", "-q", s.repo, repo)
-	gitIn(t, repo, "tag", "v1.0.0")
 	gitIn(t, repo, "tag", "v1.0.1")
 	v, said, err := verified(t, repo, public, dir)
-	if err != nil || v.differences+v.unchecked != 0 || strings.Count(said, "\nsame ") != 8 || !strings.Contains(said, "signed ") {
+	if err != nil || v.differences+v.unchecked != 0 || strings.Count(said, "\nsame ") != 8 || !strings.Contains(said,
+		"signed ") {
 		t.Errorf("%v, %+v\n%s", err, v, said)
 	}
 	for _, suffix := range []string{"", ".cdx.json", ".tar.gz", ".deb", ".rpm"} {
@@ -29,7 +32,8 @@ func TestVerify_same(t *testing.T) {
 			t.Fatal(err)
 		}
 		v, said, err := verified(t, repo, "", renamed)
-		if err != nil || v.differences+v.unchecked != 0 || !strings.Contains(said, "\nsame         download\n") {
+		if err != nil || v.differences+v.unchecked != 0 || !strings.Contains(said, "\nsame         download: v1.0.0, commit "+
+			""+gitIn(t, repo, "rev-parse", "HEAD")+"\n") {
 			t.Errorf("%q: %v, %+v\n%s", suffix, err, v, said)
 		}
 	}
@@ -89,7 +93,8 @@ func TestVerify_foreign(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "letter.txt"), "a letter without a commit")
 	v, said, err := verified(t, repo, public, dir)
-	if err != nil || v.differences != 1 || v.unchecked != 1 || !strings.Contains(said, "DIFFERENT    "+filepath.Base(binary)+": is of v1.0.0") ||
+	if err != nil || v.differences != 1 || v.unchecked != 1 || !strings.Contains(said, "DIFFERENT    "+
+		""+filepath.Base(binary)+": is of v1.0.0") ||
 		!strings.Contains(said, "NOT CHECKED  letter.txt: is no file of a release") {
 		t.Errorf("%v, %+v\n%s", err, v, said)
 	}
@@ -161,7 +166,8 @@ func TestProvenance(t *testing.T) {
 	if err := json.Unmarshal(content, &s); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Subject) != 6 || s.Type != "https://in-toto.io/Statement/v1" || s.PredicateType != "https://slsa.dev/provenance/v1" {
+	if len(s.Subject) != 6 || s.Type != "https://in-toto.io/Statement/v1" ||
+		s.PredicateType != "https://slsa.dev/provenance/v1" {
 		t.Errorf("got %+v", s)
 	}
 	sums, err := os.ReadFile(filepath.Join(dir, sumsName))
@@ -202,5 +208,126 @@ func TestKey(t *testing.T) {
 	}
 	if _, err := readKey(key+".pub", ""); err == nil {
 		t.Error("the public half was taken for the key")
+	}
+}
+
+// Ensure that a version is that of the commit: the tag in the operator's repository says so, and not the file.
+func TestVerify_versionOfCommit(t *testing.T) {
+	repo := standinRepo(t)
+	old := gitIn(t, repo, "rev-parse", "HEAD")
+	write(t, filepath.Join(repo, "more.txt"), "x")
+	gitIn(t, repo, "add", ".")
+	gitIn(t, repo, "commit", "-q", "-m", "second")
+	name := "quorate_1.4.0_" + host().String()
+	file := filepath.Join(released(t, repo, "--version", "v1.4.0", "--commit", old, "--only", name), name)
+	if v, said, err := verified(t, repo, "", file); err != nil || v.unchecked != 1 || v.differences != 0 ||
+		!strings.Contains(said, "NOT CHECKED  "+name+": the repository has no tag v1.4.0") {
+		t.Errorf("without the tag: %v, %+v\n%s", err, v, said)
+	}
+	gitIn(t, repo, "branch", "v1.4.0", old) // no tag
+	if v, said, err := verified(t, repo, "", file); err != nil || v.unchecked != 1 {
+		t.Errorf("a branch for a tag: %v, %+v\n%s", err, v, said)
+	}
+	gitIn(t, repo, "tag", "-a", "-m", "release", "v1.4.0", "HEAD")
+	if v, said, err := verified(t, repo, "", file); err != nil || v.differences != 1 || v.unchecked != 0 ||
+		!strings.Contains(said, "DIFFERENT    "+name+": the tag v1.4.0 names commit "+gitIn(t, repo, "rev-parse", "HEAD")) {
+		t.Errorf("the tag of another commit: %v, %+v\n%s", err, v, said)
+	}
+	gitIn(t, repo, "tag", "-f", "-a", "-m", "release", "v1.4.0", old)
+	if v, said, err := verified(t, repo, "", file); err != nil || v.differences+v.unchecked != 0 ||
+		!strings.Contains(said, "same         "+name+": v1.4.0, commit "+old+"\n") {
+		t.Errorf("the tag of the commit: %v, %+v\n%s", err, v, said)
+	}
+}
+
+// Ensure that a commit that no tag of a release names is made only if it is part of what the operator trusts, as is its
+// program.
+func TestVerify_trust(t *testing.T) {
+	repo := standinRepo(t)
+	gitIn(t, repo, "checkout", "-q", "-b", "proposal")
+	write(t, filepath.Join(repo, "more.txt"), "x")
+	gitIn(t, repo, "add", ".")
+	gitIn(t, repo, "commit", "-q", "-m", "of a stranger")
+	commit := gitIn(t, repo, "rev-parse", "HEAD")
+	name := "quorate_0.0.0-dev.20261129120000.g" + commit[:12] + "_" + host().String()
+	file := filepath.Join(released(t, repo, "--only", name), name)
+	gitIn(t, repo, "checkout", "-q", "main")
+	for _, row := range []struct{ ref, want string }{
+		{"HEAD", "NOT CHECKED  " + name + ": commit " + commit + " is no ancestor of HEAD"},
+		{"absent", "NOT CHECKED  " + name + ": --trust absent"},
+		{"--output=" + filepath.Join(t.TempDir(), "x"), "NOT CHECKED  " + name + ": --trust --output"},
+		{"proposal", "same         " + name + ": v0.0.0-dev.20261129120000.g" + commit[:12] + ", commit " + commit + ", no " +
+			"release: "},
+	} {
+		v, said, err := verifiedBy(t, repo, "", row.ref, file)
+		if err != nil || (v.unchecked == 0) != strings.HasPrefix(row.want, "same") || !strings.Contains(said, row.want) {
+			t.Errorf("--trust %s: %v, %+v\n%s", row.ref, err, v, said)
+		}
+		if strings.Contains(said, "making ") != (v.unchecked == 0) {
+			t.Errorf("--trust %s: it was made\n%s", row.ref, said)
+		}
+	}
+	claim := Claim{Commit: commit, Version: "v0.0.0-dev.20200101000000.g" + Version(commit[:12]), Go: "go1.26.8"}
+	if why, _, err := (&verification{repo: repo, trust: "proposal"}).tied(t.Context(), claim); err != nil ||
+		!strings.Contains(why, "it is of") {
+		t.Errorf("the snapshot of another time: %q, %v", why, err)
+	}
+}
+
+const snoop = `package main
+
+import "os"
+import "strings"
+
+func main() {
+	for i, arg := range os.Args {
+		if arg == "--out" {
+			_ = os.WriteFile(os.Args[i+1], []byte(strings.Join(os.Environ(), "\n")), 0o644)
+		}
+	}
+}
+`
+
+// Ensure that the program of the commit gets nothing of the operator but where the go command finds modules.
+func TestByItsProgram_environment(t *testing.T) {
+	repo := standinRepo(t)
+	write(t, filepath.Join(repo, "release/go.mod"), "module example.org/standin/release\n\ngo 1.26.0\n")
+	write(t, filepath.Join(repo, "release/main.go"), snoop)
+	gitIn(t, repo, "add", ".")
+	gitIn(t, repo, "commit", "-q", "-m", "second")
+	t.Setenv("RELEASE_TEST_SECRET", "s3cret")
+	t.Setenv("SSH_AUTH_SOCK", "/s3cret")
+	t.Setenv("GOAUTH", "off")
+	t.Setenv("GOFLAGS", "-tags=s3cret")
+	g, err := newGolang(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	work, user := t.TempDir(), os.Getenv("HOME")
+	v := &verification{repo: repo, log: io.Discard}
+	claim := Claim{Commit: gitIn(t, repo, "rev-parse", "HEAD"), Version: "v1.0.0", Go: g.version, Time: time.Unix(7, 0)}
+	if err := byItsProgram(t.Context(), v, work, claim, nil); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(filepath.Join(work, "made"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for line := range strings.Lines(string(content)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		got[name] = value
+	}
+	allowed := []string{"PATH", "HOME", "TMPDIR", "PWD", "LC_ALL", "TZ", "SOURCE_DATE_EPOCH", "CGO_ENABLED", "GOCACHE",
+		"GOMODCACHE",
+		"GOPROXY", "GOSUMDB", "GOFLAGS", "GOTOOLCHAIN", "GOENV", "GOWORK", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM"}
+	for name := range got {
+		if !slices.Contains(allowed, name) && !strings.HasPrefix(name, "GOTOOLCHAIN_INTERNAL") {
+			t.Errorf("it sees %s=%s", name, got[name])
+		}
+	}
+	if strings.Contains(string(content), "s3cret") || got["HOME"] == user || !strings.HasPrefix(got["HOME"], work) ||
+		got["GOFLAGS"] != "" || got["GOTOOLCHAIN"] != g.version || got["SOURCE_DATE_EPOCH"] != "7" {
+		t.Errorf("got\n%s", content)
 	}
 }
