@@ -140,7 +140,8 @@ func verifyCommand(p Product, out, log io.Writer) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&v.public, "pub", "", "check signatures with this public key of minisign: its file or its text")
+	c.Flags().StringVar(&v.public, "pub", "", "want a signature of the sums, and in them the file, by this public key of "+
+		"minisign: its file or its text")
 	c.Flags().StringVar(&v.trust, "trust", "HEAD", "a ref of --repo: files of its commits that are no release may be made "+
 		"again")
 	c.Flags().StringVar(&v.repo, "repo", ".", "a directory of the repository that has the commit")

@@ -85,18 +85,18 @@ func (r *Release) signSums(dir string, key minisign.PrivateKey) error {
 	return os.WriteFile(filepath.Join(dir, sumsName+".minisig"), signature, 0o644)
 }
 
-// signedBy tells whether a key has signed a file.
-func signedBy(key minisign.PublicKey, path, signature string) (bool, error) {
-	text, err := os.ReadFile(signature)
-	if err != nil {
-		return false, err
-	}
-	file, err := os.Open(path)
+// signedBy tells whether a key has made the signature of a content.
+func signedBy(key minisign.PublicKey, content io.Reader, signature string) (bool, error) {
+	file, err := os.Open(signature)
 	if err != nil {
 		return false, err
 	}
 	defer func() { _ = file.Close() }()
-	in := minisign.NewReader(file)
+	text, err := io.ReadAll(io.LimitReader(file, mostSums))
+	if err != nil {
+		return false, err
+	}
+	in := minisign.NewReader(content)
 	if _, err := io.Copy(io.Discard, in); err != nil {
 		return false, err
 	}

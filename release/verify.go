@@ -58,6 +58,15 @@ func (v *verification) run(ctx context.Context, at string) error {
 			return err
 		}
 	}
+	if err := v.contents(ctx, at, paths); err != nil {
+		return err
+	}
+	v.signatures(at, stat.IsDir(), paths)
+	return nil
+}
+
+// contents prints the lines of all files but signatures.
+func (v *verification) contents(ctx context.Context, at string, paths []string) error {
 	claims := map[string]Claim{}
 	var reference *Claim
 	for _, path := range paths {
@@ -164,8 +173,6 @@ func (v *verification) refuse(paths []string, claims map[string]Claim, why strin
 	for _, path := range paths {
 		if name := filepath.Base(path); claims[path].Kind != "" || name == sumsName {
 			say(name, "%s", why)
-		} else if strings.HasSuffix(name, ".minisig") {
-			v.judgeSignature(path)
 		}
 	}
 }
@@ -174,8 +181,6 @@ func (v *verification) refuse(paths []string, claims map[string]Claim, why strin
 func (v *verification) judge(path, again string, claim, reference Claim) {
 	name := filepath.Base(path)
 	switch {
-	case strings.HasSuffix(name, ".minisig"):
-		v.judgeSignature(path)
 	case again == "":
 		if claim.Kind != "" {
 			v.differs(name, "release %s has no such file", reference.Version)
@@ -201,28 +206,6 @@ func noRelease(version Version) string {
 		return ", no release: no tag names it"
 	}
 	return ""
-}
-
-// judgeSignature prints the line of a signature: of the sums, and by them of the files beside them.
-func (v *verification) judgeSignature(path string) {
-	name := filepath.Base(path)
-	if v.public == "" {
-		v.cannot(name, "--pub names no key")
-		return
-	}
-	key, err := publicKey(v.public)
-	if err != nil {
-		v.cannot(name, "--pub %s: %v", v.public, err)
-		return
-	}
-	switch signed, err := signedBy(key, strings.TrimSuffix(path, ".minisig"), path); {
-	case err != nil:
-		v.cannot(name, "%v", err)
-	case !signed:
-		v.differs(name, "the key %X has not signed it", key.ID())
-	default:
-		v.say("signed", name, "by the key %X", key.ID())
-	}
 }
 
 // byItsProgram makes files of a release again in work/made, by the release program of the commit: how files are packed is

@@ -331,3 +331,62 @@ func TestByItsProgram_environment(t *testing.T) {
 		t.Errorf("got\n%s", content)
 	}
 }
+
+// Ensure that with a key no file passes whose sums or signature were taken away.
+func TestVerify_signatureTakenAway(t *testing.T) {
+	s := sharedRelease(t)
+	file := "quorate_1.0.0_" + host().String() + ".deb"
+	for _, row := range []struct{ taken, at, want string }{
+		{sumsName, ".", "NOT CHECKED  SHA256SUMS: is absent"},
+		{sumsName + ".minisig", ".", "NOT CHECKED  SHA256SUMS.minisig: is absent"},
+		{sumsName, file, "NOT CHECKED  SHA256SUMS: is absent"},
+		{sumsName + ".minisig", file, "NOT CHECKED  SHA256SUMS.minisig: is absent"},
+		{sumsName + ".minisig", sumsName, "NOT CHECKED  SHA256SUMS.minisig: is absent"},
+		{sumsName, sumsName + ".minisig", "NOT CHECKED  SHA256SUMS"},
+	} {
+		dir := s.copied(t)
+		if err := os.Remove(filepath.Join(dir, row.taken)); err != nil {
+			t.Fatal(err)
+		}
+		v, said, err := verified(t, s.repo, s.public, filepath.Join(dir, row.at))
+		if err != nil || v.differences != 0 || v.unchecked != 1 || !strings.Contains(said, row.want) {
+			t.Errorf("%s without %s: %v, %+v\n%s", row.at, row.taken, err, v, said)
+		}
+	}
+}
+
+// Ensure that with a key the line of a file is checked in the sums beside it, which the key has signed.
+func TestVerify_signedFile(t *testing.T) {
+	s := sharedRelease(t)
+	file := "quorate_1.0.0_" + host().String() + ".deb"
+	dir := s.copied(t)
+	sums := filepath.Join(dir, sumsName)
+	check := func(public, at string, differences, unchecked int, want string) {
+		t.Helper()
+		v, said, err := verified(t, s.repo, public, filepath.Join(dir, at))
+		if err != nil || v.differences != differences || v.unchecked != unchecked || !strings.Contains(said, want) {
+			t.Errorf("%s: %v, %d different, %d not checked, want %d, %d and %q\n%s", at, err, v.differences, v.unchecked,
+				differences,
+				unchecked, want, said)
+		}
+	}
+	check(s.public, file, 0, 0, "signed       "+file+": by the key ")
+	check(s.public, sumsName, 0, 0, "signed       SHA256SUMS.minisig: by the key ")
+	other, err := writeKey(filepath.Join(t.TempDir(), "key"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(other, file, 1, 0, "DIFFERENT    SHA256SUMS.minisig: the key ")
+	check("absent", file, 0, 1, "NOT CHECKED  SHA256SUMS.minisig: --pub absent")
+	if err := os.Rename(filepath.Join(dir, file), filepath.Join(dir, "renamed")); err != nil {
+		t.Fatal(err)
+	}
+	check(s.public, "renamed", 0, 1, "NOT CHECKED  renamed: SHA256SUMS has no line for it")
+	archive := strings.TrimSuffix(file, ".deb") + ".tar.gz" // of the release, but not of that line
+	if err := os.Rename(filepath.Join(dir, archive), filepath.Join(dir, file)); err != nil {
+		t.Fatal(err)
+	}
+	check(s.public, file, 1, 0, "DIFFERENT    "+file+": SHA256SUMS has another sum for it")
+	write(t, sums, "")
+	check(s.public, file, 1, 0, "DIFFERENT    SHA256SUMS.minisig: the key ")
+}
