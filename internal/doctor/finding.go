@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Severity is the impact of a finding; the smaller the worse.
@@ -57,8 +59,9 @@ func found(code Code, severity Severity, members []string, cure, format string, 
 func order(all []Finding) []Finding {
 	all = merge(all)
 	because := make([]int, len(all)) // the place of the cause, or -1
+	known := indexed(all)
 	for i := range all {
-		because[i] = causeOf(all, i)
+		because[i] = known.of(&all[i])
 	}
 	for i := range all { // a cause is as bad as the worst of its effects
 		for at, hops := because[i], 0; at >= 0 && hops < len(all); at, hops = because[at], hops+1 {
@@ -70,10 +73,12 @@ func order(all []Finding) []Finding {
 			all[i].Because = all[because[i]].Code
 		}
 	}
-	roots := make([]int, 0, len(all))
+	roots, effects := make([]int, 0, len(all)), make([][]int, len(all))
 	for i := range all {
 		if because[i] < 0 {
 			roots = append(roots, i)
+		} else {
+			effects[because[i]] = append(effects[because[i]], i)
 		}
 	}
 	before := func(a, b int) int {
@@ -85,14 +90,8 @@ func order(all []Finding) []Finding {
 	var follow func(at int)
 	follow = func(at int) {
 		out = append(out, all[at])
-		var effects []int
-		for i := range all {
-			if because[i] == at {
-				effects = append(effects, i)
-			}
-		}
-		slices.SortStableFunc(effects, before)
-		for _, i := range effects {
+		slices.SortStableFunc(effects[at], before)
+		for _, i := range effects[at] {
 			follow(i)
 		}
 	}
@@ -102,63 +101,130 @@ func order(all []Finding) []Finding {
 	return out
 }
 
-// causeOf returns the place of the finding that explains one, or -1. Causes stand before effects in the table of codes, so
-// that no two explain each other.
-func causeOf(all []Finding, effect int) int {
-	best := -1
-	for i := range all {
-		if i == effect || rank(all[i].Code) >= rank(all[effect].Code) || !explains(&all[i], &all[effect]) {
-			continue
-		}
-		if best < 0 || rank(all[i].Code) < rank(all[best].Code) {
-			best = i
-		}
-	}
-	return best
+// causes finds quickly which finding explains another one.
+type causes struct {
+	first map[Code]int         // the first finding of a code
+	about map[causeOfMember]int // the same, of those about a member
 }
 
-// explains reports whether a cause and an effect are about the same members, as far as that matters for the cause.
-func explains(cause, effect *Finding) bool {
-	row := codes[rank(cause.Code)]
-	if slices.Contains(row.everywhere, effect.Code) {
-		return true
-	}
-	return slices.Contains(row.explains, effect.Code) && slices.ContainsFunc(cause.Members, func(name string) bool {
-		return slices.Contains(effect.Members, name)
-	})
+type causeOfMember struct {
+	code Code
+	name string
 }
 
-// merge makes one finding of those that have code and severity in common. The first sentence stays, and names the others.
-func merge(all []Finding) []Finding {
-	var out []Finding
-	for i := range all {
-		f := all[i]
-		at := slices.IndexFunc(out, func(o Finding) bool { return o.Code == f.Code && o.Severity == f.Severity })
-		if at < 0 {
-			out = append(out, f)
-			continue
+func indexed(all []Finding) causes {
+	c := causes{map[Code]int{}, map[causeOfMember]int{}}
+	for i := range slices.Backward(all) {
+		c.first[all[i].Code] = i
+		for _, name := range all[i].Members {
+			c.about[causeOfMember{all[i].Code, name}] = i
 		}
-		same := &out[at]
-		var more []string
-		for _, name := range f.Members {
-			if !slices.Contains(same.Members, name) {
-				more = append(more, name)
+	}
+	return c
+}
+
+// of returns the place of the finding that explains one, or -1. Causes stand before effects in the table of codes, so that no
+// two explain each other.
+func (c causes) of(effect *Finding) int {
+	for _, row := range codes[:rank(effect.Code)] {
+		at, found := c.first[row.Code]
+		switch {
+		case !found:
+		case slices.Contains(row.everywhere, effect.Code):
+			return at
+		case slices.Contains(row.explains, effect.Code): // of the same members
+			best := -1
+			for _, name := range effect.Members {
+				if at, found := c.about[causeOfMember{row.Code, name}]; found && (best < 0 || at < best) {
+					best = at
+				}
+			}
+			if best >= 0 {
+				return best
 			}
 		}
-		if len(more) == 0 {
+	}
+	return -1
+}
+
+// mostNamed is how many members, or pairs of them, a sentence names behind "the same of".
+const mostNamed = 16
+
+// merge makes one finding of those that say the same of different members: code, severity, cure, and the sentence but for the
+// names agree. The first sentence stays, and names the others. What differs in a word stands by itself.
+func merge(all []Finding) []Finding {
+	type key struct {
+		code           Code
+		severity       Severity
+		cure, sentence string
+	}
+	places, told := map[key]int{}, map[string]bool{}
+	var out []Finding
+	var also [][]string // of each finding of out
+	for i := range all {
+		f := all[i]
+		at, again := places[key{f.Code, f.Severity, f.Cure, nameless(&f)}]
+		if !again {
+			at = len(out)
+			places[key{f.Code, f.Severity, f.Cure, nameless(&f)}] = at
+			out, also = append(out, f), append(also, nil)
+		}
+		members := fmt.Sprintf("%d %q", at, f.Members)
+		if again && !told[members] {
+			also[at] = append(also[at], list(f.Members))
+			out[at].Members = append(out[at].Members, f.Members...)
+		}
+		told[members] = true
+	}
+	for i, names := range also {
+		if len(names) == 0 {
 			continue
 		}
-		const also = "; the same of "
-		if text, list, others := strings.Cut(same.Sentence, also); others {
-			same.Sentence = text + also + list + ", " + strings.Join(more, ", ")
-		} else {
-			same.Sentence += also + strings.Join(more, ", ")
+		text := strings.Join(names[:min(len(names), mostNamed)], ", ")
+		if more := len(names) - mostNamed; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
 		}
-		same.Members = append(same.Members, more...)
-		slices.Sort(same.Members)
+		out[i].Sentence += "; the same of " + text
+		slices.Sort(out[i].Members)
+		out[i].Members = slices.Compact(out[i].Members)
 	}
 	return out
 }
+
+// nameless is a sentence without the names of the members that it is about.
+func nameless(f *Finding) string {
+	text := f.Sentence
+	for _, name := range f.Members {
+		text = without(text, name)
+	}
+	return text
+}
+
+// without puts a sign in the places of a name that are words of their own.
+func without(text, name string) string {
+	if name == "" {
+		return text
+	}
+	var out strings.Builder
+	for {
+		at := strings.Index(text, name)
+		if at < 0 {
+			return out.String() + text
+		}
+		end := at + len(name)
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		after, _ := utf8.DecodeRuneInString(text[end:])
+		out.WriteString(text[:at])
+		if inWord(before) || inWord(after) {
+			out.WriteString(name)
+		} else {
+			out.WriteString("\x00") // a sentence has none
+		}
+		text = text[end:]
+	}
+}
+
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // Worst is the severity of the worst finding; zero: there is none.
 func Worst(all []Finding) (worst Severity) {
