@@ -103,7 +103,7 @@ func order(all []Finding) []Finding {
 
 // causes finds quickly which finding explains another one.
 type causes struct {
-	first map[Code]int         // the first finding of a code
+	first map[Code]int          // the first finding of a code
 	about map[causeOfMember]int // the same, of those about a member
 }
 

@@ -37,6 +37,8 @@ type patient struct {
 	fit     int   // voters that a commit can count on
 	quorum  int
 	clocked int64 // election timeout in milliseconds, the longest that a member has
+	byID    map[uint64]*seat
+	mesh    []*seat // see meshed
 }
 
 // seat is a member of the configuration, with what it says itself.
@@ -46,6 +48,8 @@ type seat struct {
 	o      *quoratepb.Observation    // nil: it did not answer
 	asked  bool
 	absent bool // it does not take part in commits, as far as is known
+	peers  map[uint64]*quoratepb.ObservedPeer
+	missed bool // see unreached
 }
 
 // examine puts observations side by side.
@@ -71,6 +75,7 @@ func examine(c *quoratepb.Collected) *patient {
 		p.take(m)
 	}
 	slices.SortStableFunc(p.seats, func(a, b *seat) int { return cmp.Compare(a.name(), b.name()) })
+	p.index()
 	for _, s := range p.seats {
 		if s.known.GetVoter() {
 			p.voters = append(p.voters, s)
@@ -82,7 +87,27 @@ func examine(c *quoratepb.Collected) *patient {
 	}
 	p.quorum = len(p.voters)/2 + 1
 	p.countFit()
+	p.mesh = p.meshed()
+	for _, s := range p.answered() {
+		s.missed = p.unreached(s)
+	}
 	return p
+}
+
+// index makes seats, and what each knows of the others, be found by id. Of two with one id the first counts.
+func (p *patient) index() {
+	p.byID = make(map[uint64]*seat, len(p.seats))
+	for _, s := range p.seats {
+		if p.byID[s.Id] == nil {
+			p.byID[s.Id] = s
+		}
+		s.peers = make(map[uint64]*quoratepb.ObservedPeer, len(s.o.GetPeers()))
+		for _, peer := range s.o.GetPeers() {
+			if s.peers[peer.GetId()] == nil {
+				s.peers[peer.GetId()] = peer
+			}
+		}
+	}
 }
 
 // take gives a seat what was collected of it. Of what is not in the configuration only the answer counts.
@@ -174,21 +199,12 @@ func (s *seat) name() string {
 }
 
 // peer is what a member knows of another one; nil: nothing.
-func (s *seat) peer(id uint64) *quoratepb.ObservedPeer {
-	for _, peer := range s.o.GetPeers() {
-		if peer.GetId() == id {
-			return peer
-		}
-	}
-	return nil
-}
+func (s *seat) peer(id uint64) *quoratepb.ObservedPeer { return s.peers[id] }
 
 // nameOf is how the member of an id is called.
 func (p *patient) nameOf(id uint64) string {
-	for _, s := range p.seats {
-		if s.Id == id {
-			return s.name()
-		}
+	if s := p.byID[id]; s != nil {
+		return s.name()
 	}
 	return strconv.FormatUint(id, 16)
 }

@@ -30,8 +30,8 @@ func (p *patient) links() (all []Finding) {
 	if p.alone {
 		return nil
 	}
-	seats := p.meshed()
-	if parts := p.parts(seats); len(parts) > 1 && !p.wrongURLs(seats) {
+	seats := p.mesh
+	if parts := p.parts(seats); len(parts) > 1 && !slices.ContainsFunc(seats, func(s *seat) bool { return s.missed }) {
 		var words []string
 		var members []string
 		for _, part := range parts {
@@ -48,7 +48,7 @@ func (p *patient) links() (all []Finding) {
 			back, known2 := p.link(b, a)
 			pair := []string{a.name(), b.name()}
 			switch {
-			case !known1 || !known2 || there && back || p.unreached(a, seats) || p.unreached(b, seats):
+			case !known1 || !known2 || there && back || a.missed || b.missed:
 			case !there && !back:
 				all = append(all, found(LinkDown, SlowerThanIs, pair, cureList, "%s and %s have no connection%s, while "+
 					"others "+
@@ -110,9 +110,9 @@ func (p *patient) parts(seats []*seat) (parts [][]*seat) {
 }
 
 // unreached reports whether all others that answered fail to reach a member, which reaches one of them.
-func (p *patient) unreached(s *seat, seats []*seat) bool {
+func (p *patient) unreached(s *seat) bool {
 	others, reaches := 0, false
-	for _, other := range seats {
+	for _, other := range p.mesh {
 		if other == s {
 			continue
 		}
@@ -127,13 +127,8 @@ func (p *patient) unreached(s *seat, seats []*seat) bool {
 	return others > 1 && reaches
 }
 
-func (p *patient) wrongURLs(seats []*seat) bool {
-	return slices.ContainsFunc(seats, func(s *seat) bool { return p.unreached(s, seats) })
-}
-
 // addresses are peer URLs at which members are not found.
 func (p *patient) addresses() (all []Finding) {
-	seats := p.meshed()
 	for _, s := range p.seats {
 		if s.known == nil {
 			continue
@@ -145,7 +140,7 @@ func (p *patient) addresses() (all []Finding) {
 			all = append(all, found(PeerURLWrong, p.weight(s), []string{s.name()}, cure, "%s was not found at its new "+
 				"peer URL "+
 				"%s: start it there, or correct the URL", s.name(), urls))
-		case !p.alone && s.o != nil && p.unreached(s, seats):
+		case !p.alone && s.missed:
 			all = append(all, found(PeerURLWrong, p.weight(s), []string{s.name()}, cure, "no member reaches %s at its "+
 				"peer URL "+
 				"%s, though it runs and reaches others: the URL is wrong, or the way to it is closed", s.name(), urls))
@@ -165,12 +160,18 @@ func (p *patient) addresses() (all []Finding) {
 
 // authorities are certificates that are not taken.
 func (p *patient) authorities() (all []Finding) {
+	told := map[[2]string]bool{} // each end says the same
 	for _, s := range p.answered() {
 		for _, peer := range s.o.GetPeers() {
 			if peer.GetConnected() || peer.GetFault() != PeerUntrusted && peer.GetFault() != "wrong-certificate" {
 				continue
 			}
 			pair := []string{s.name(), p.nameOf(peer.GetId())}
+			key := [2]string{min(pair[0], pair[1]), max(pair[0], pair[1])}
+			if told[key] {
+				continue
+			}
+			told[key] = true
 			severity := SlowerThanIs
 			if p.tolerates() <= 0 && len(p.voters) > 1 {
 				severity = NextFailure

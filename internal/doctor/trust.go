@@ -6,16 +6,14 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-
-	"github.com/quorate/quorate/api/quoratepb"
 )
 
 // Bounds of what is taken from an answer: any process may have sent it, or any person made the bundle.
 const (
 	// mostNumber is above whatever is counted or measured, and leaves room to compute with. Unix times in milliseconds fit.
 	mostNumber = 1 << 45
-	mostText   = 400  // characters of a text
-	mostList   = 1024 // elements of a list
+	mostText   = 400 // characters of a text
+	mostList   = 128 // elements of a list, such as members or their peers
 )
 
 // identifiers are numbers that name something, and are not computed with.
@@ -23,10 +21,10 @@ var identifiers = []protoreflect.Name{"id", "member_id", "cluster_id", "leader",
 
 // Trimmed returns a copy in which nothing exceeds a bound: no number is negative, no text is long or moves a cursor, no list is
 // long.
-func Trimmed(c *quoratepb.Collected) *quoratepb.Collected {
-	c = proto.CloneOf(c)
-	trim(c.ProtoReflect())
-	return c
+func Trimmed[M proto.Message](m M) M {
+	m = proto.CloneOf(m)
+	trim(m.ProtoReflect())
+	return m
 }
 
 func trim(m protoreflect.Message) {
