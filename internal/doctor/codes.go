@@ -197,6 +197,6 @@ var codes = []Row{
 	{PeersUncertain, "4", "The peer port asks for no certificates: any process that reaches it may claim to be a member.",
 		nil, nil},
 	{PasswordsClear, "4", "Clients log in over connections that are not encrypted.", nil, nil},
-	{NotObserved, "4", "A member answers and does not say what it observes: another build, or a user without permission.",
-		nil, nil},
+	{NotObserved, "4", "A member answers and does not say what it observes: another build, a user without permission, or too " +
+		"long an answer.", nil, nil},
 }

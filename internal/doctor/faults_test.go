@@ -57,6 +57,9 @@ var faultsOfMembers = []fault{
 	{"a user that may not ask", 0, func(h hospital) {
 		h.Members[2].Observation, h.Members[2].Fault, h.Members[2].FaultText = nil, doctor.FaultDenied, "permission denied"
 	}, doctor.NotObserved, 4, "permission denied", nil},
+	{"an endless answer", 0, func(h hospital) {
+		h.Members[2].Observation, h.Members[2].Fault, h.Members[2].FaultText = nil, doctor.FaultLong, "its answer has more than 9 KiB"
+	}, doctor.NotObserved, 4, "m3 is judged by the others alone: its answer has more than 9 KiB", nil},
 	{"another cluster answers", 0, func(h hospital) {
 		h.Members[2].Observation, h.Members[2].Fault, h.Members[2].FaultText = nil, doctor.FaultOther, "it is of cluster 5"
 	}, doctor.ClustersMixed, 3, "another process answers at m3:2379, where m3 should: it is of cluster 5", nil},

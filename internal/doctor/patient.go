@@ -18,6 +18,7 @@ const (
 	FaultNoEndpoint  = "no-endpoint" // it never said where it serves clients
 	FaultUnsupported = "unsupported" // it knows no such call
 	FaultDenied      = "denied"      // the user of the collector may not ask
+	FaultLong        = "long"        // its answer is longer than any that a member gives
 	FaultOther       = "other"       // another process answers: of another cluster, or another member
 )
 

@@ -233,6 +233,9 @@ func (p *patient) unobserved() (all []Finding) {
 		case FaultDenied:
 			all = append(all, found(NotObserved, Advice, []string{s.name()}, "quorate doctor --user NAME",
 				"%s does not let this user ask: %s", s.name(), s.GetFaultText()))
+		case FaultLong:
+			all = append(all, found(NotObserved, Advice, []string{s.name()}, cureList,
+				"%s is judged by the others alone: %s, which is more than any member has to say", s.name(), s.GetFaultText()))
 		case FaultOther:
 			all = append(all, found(ClustersMixed, SlowerThanIs, []string{s.name()}, cureStatus, "another process "+
 				"answers at "+

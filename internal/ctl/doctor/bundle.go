@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/config"
@@ -29,9 +30,13 @@ const (
 	collectedFile = "collected.json"
 	verdictFile   = "verdict.json"
 	bundleFormat  = "quorate doctor bundle 1"
-	// mostPacked bounds a bundle that is read, and mostFile a file of it. A member answers with some ten KiB.
-	mostPacked = 32 << 20
-	mostFile   = 64 << 20
+	// Bounds of a bundle that is read, of which a member's part is some ten KiB. Three bytes of a text become a message of
+	// hundreds, so that these are counted, too.
+	mostPacked    = 8 << 20
+	mostManifest  = 64 << 10
+	mostCollected = 4 << 20
+	mostMessages  = 1 << 17
+	mostShort     = 6 << 10 // of a member without its observation: three texts, and escapes in them
 )
 
 // manifest says what a bundle holds, and what not.
@@ -50,9 +55,61 @@ type manifest struct {
 var leftOut = []string{"keys and values, and prefixes of them", "users, passwords, tokens and keys of TLS",
 	"addresses of clients", "logs and configuration files of members", "metrics", "names of leases and of locks"}
 
+// fits reports whether a text of what was collected is within the bounds.
+func fits(text []byte) bool {
+	return len(text) <= mostCollected && bytes.Count(text, []byte("{")) <= mostMessages
+}
+
+var asText = protojson.MarshalOptions{UseProtoNames: true, Multiline: true}
+
+// textOf writes what was collected. Where all has no room the longest answers are left out.
+func textOf(c *quoratepb.Collected) (*quoratepb.Collected, []byte, error) {
+	c = proto.CloneOf(c)
+	const indented = 8 // a line of a member within the list of them
+	sizes, bytesOf, messages := make([][2]int, len(c.GetMembers())), 1<<10, 0
+	for i, m := range c.GetMembers() {
+		text, err := asText.Marshal(m)
+		if err != nil {
+			return nil, nil, err
+		}
+		sizes[i] = [2]int{len(text) + indented*(bytes.Count(text, []byte("\n"))+2), bytes.Count(text, []byte("{"))}
+		bytesOf, messages = bytesOf+sizes[i][0], messages+sizes[i][1]
+	}
+	for bytesOf > mostCollected || messages > mostMessages-1 {
+		longest := -1
+		for i, m := range c.GetMembers() {
+			if m.GetObservation() != nil && (longest < 0 || sizes[i][0] > sizes[longest][0]) {
+				longest = i
+			}
+		}
+		if longest < 0 {
+			break
+		}
+		m := c.GetMembers()[longest]
+		m.Observation, m.Fault, m.FaultText = nil, doctor.FaultLong, "its answer has no room in a bundle"
+		bytesOf, messages = bytesOf-sizes[longest][0]+mostShort, messages-sizes[longest][1]+1
+	}
+	text, err := asText.Marshal(c)
+	if err == nil && !fits(text) {
+		err = fmt.Errorf("what was collected has more than %d MiB", mostCollected>>20)
+	}
+	return c, text, err
+}
+
+// manifestText writes a manifest, which names as many members as it has room for.
+func manifestText(m *manifest) ([]byte, error) {
+	for {
+		text, err := json.MarshalIndent(m, "", "  ")
+		if err != nil || len(text) <= mostManifest || len(m.Members)+len(m.Silent) == 0 {
+			return text, err
+		}
+		m.Members, m.Silent = m.Members[:len(m.Members)/2], m.Silent[:len(m.Silent)/2]
+	}
+}
+
 // writeBundle writes what was collected. The file appears once it is whole.
 func writeBundle(path string, c *quoratepb.Collected) error {
-	collected, err := protojson.MarshalOptions{UseProtoNames: true, Multiline: true}.Marshal(c)
+	c, collected, err := textOf(c)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
@@ -73,7 +130,7 @@ func writeBundle(path string, c *quoratepb.Collected) error {
 		name string
 		make func() ([]byte, error)
 	}{
-		{manifestFile, func() ([]byte, error) { return json.MarshalIndent(m, "", "  ") }},
+		{manifestFile, func() ([]byte, error) { return manifestText(&m) }},
 		{collectedFile, func() ([]byte, error) { return collected, nil }},
 		{verdictFile, func() ([]byte, error) { return json.MarshalIndent(verdictOf(c, found, nil), "", "  ") }},
 	} {
@@ -135,35 +192,38 @@ func unpack(in io.Reader) (*quoratepb.Collected, error) {
 	}
 	t := tar.NewReader(z)
 	var m manifest
-	text, err := nextFile(t, manifestFile)
+	text, err := nextFile(t, manifestFile, mostManifest)
 	if err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(text, &m); err != nil || m.Format != bundleFormat {
-		return nil, fmt.Errorf("its manifest is of the format %q, and this program reads %q", m.Format, bundleFormat)
+		return nil, fmt.Errorf("its manifest is of the format %.100q, and this program reads %q", m.Format, bundleFormat)
 	}
-	text, err = nextFile(t, collectedFile)
+	text, err = nextFile(t, collectedFile, mostCollected)
 	if err != nil {
 		return nil, err
 	}
 	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != m.Sum {
 		return nil, fmt.Errorf("%s is not what its manifest tells of", collectedFile)
 	}
+	if !fits(text) {
+		return nil, fmt.Errorf("%s has more than %d messages", collectedFile, mostMessages)
+	}
 	c := &quoratepb.Collected{}
 	// A bundle of a later build may have fields that this one does not know.
 	return c, protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(text, c)
 }
 
-// nextFile reads the next file, which must have this name.
-func nextFile(t *tar.Reader, name string) ([]byte, error) {
+// nextFile reads the next file, which must have this name, and at most so many bytes.
+func nextFile(t *tar.Reader, name string, most int64) ([]byte, error) {
 	head, err := t.Next()
 	switch {
 	case err != nil:
 		return nil, err
 	case head.Name != name:
-		return nil, fmt.Errorf("it has %q where %s should be", head.Name, name)
-	case head.Size > mostFile:
-		return nil, fmt.Errorf("%s has more than %d MiB", name, mostFile>>20)
+		return nil, fmt.Errorf("it has %.100q where %s should be", head.Name, name)
+	case head.Size > most:
+		return nil, fmt.Errorf("%s has more than %d KiB", name, most>>10)
 	}
-	return io.ReadAll(io.LimitReader(t, mostFile))
+	return io.ReadAll(io.LimitReader(t, most))
 }

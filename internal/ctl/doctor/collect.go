@@ -22,9 +22,6 @@ import (
 	"github.com/quorate/quorate/internal/doctor"
 )
 
-// mostAnswer bounds what a member may answer, in bytes.
-const mostAnswer = 4 << 20
-
 // target is a member to ask.
 type target struct {
 	id       uint64
@@ -53,8 +50,9 @@ func collect(ctx context.Context, c *command.Connection) (*quoratepb.Collected, 
 	asking, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	var all sync.WaitGroup
+	answers := &codec{}
 	for i := range targets {
-		all.Go(func() { out.Members[i] = ask(asking, c, &targets[i], list.Header.GetClusterId()) })
+		all.Go(func() { out.Members[i] = ask(asking, c, &targets[i], list.Header.GetClusterId(), answers) })
 	}
 	all.Wait()
 	return doctor.Trimmed(out), nil
@@ -76,10 +74,10 @@ func targetsOf(members []*pb.Member) (all []target) {
 }
 
 // mostMembers is how many members are asked.
-const mostMembers = 256
+const mostMembers = 128
 
 // ask asks one member what it observes.
-func ask(ctx context.Context, c *command.Connection, t *target, cluster uint64) *quoratepb.CollectedMember {
+func ask(ctx context.Context, c *command.Connection, t *target, cluster uint64, answers *codec) *quoratepb.CollectedMember {
 	m := &quoratepb.CollectedMember{Id: t.id, Name: t.name, Endpoint: t.endpoint}
 	if t.endpoint == "" {
 		m.Fault, m.FaultText = doctor.FaultNoEndpoint, "it never said where it serves clients"
@@ -95,7 +93,7 @@ func ask(ctx context.Context, c *command.Connection, t *target, cluster uint64) 
 	client, err := c.Dial(ctx, []string{t.endpoint})
 	if err == nil {
 		defer client.Close()
-		err = observe(ctx, client, m)
+		err = observe(ctx, client, m, answers)
 	}
 	if err != nil {
 		m.Fault, m.FaultText = faultOf(err)
@@ -111,14 +109,14 @@ func ask(ctx context.Context, c *command.Connection, t *target, cluster uint64) 
 
 // observe asks, and notes when by the clock of this machine. The first question opens the connection: only the second one tells
 // how far away the member is.
-func observe(ctx context.Context, client *clientv3.Client, m *quoratepb.CollectedMember) error {
+func observe(ctx context.Context, client *clientv3.Client, m *quoratepb.CollectedMember, answers *codec) error {
 	api := quoratepb.NewDoctorClient(client.ActiveConnection())
-	bound := grpc.MaxCallRecvMsgSize(mostAnswer)
-	if _, err := api.Observe(ctx, &quoratepb.ObserveRequest{}, bound); err != nil {
+	bound := []grpc.CallOption{grpc.MaxCallRecvMsgSize(mostAnswer), grpc.ForceCodec(answers)}
+	if _, err := api.Observe(ctx, &quoratepb.ObserveRequest{}, bound...); err != nil {
 		return err
 	}
 	begun := time.Now()
-	o, err := api.Observe(ctx, &quoratepb.ObserveRequest{}, bound)
+	o, err := api.Observe(ctx, &quoratepb.ObserveRequest{}, bound...)
 	if err != nil {
 		return err
 	}
@@ -136,6 +134,8 @@ func faultOf(err error) (word, text string) {
 		return doctor.FaultAuthority, text
 	case slices.ContainsFunc(certificates, func(part string) bool { return strings.Contains(text, part) }):
 		return doctor.FaultTLS, text
+	case code == codes.ResourceExhausted && strings.Contains(text, "larger than max"): // gRPC's word for it
+		return doctor.FaultLong, fmt.Sprintf("its answer has more than %d KiB", mostAnswer>>10)
 	case code == codes.Unimplemented:
 		return doctor.FaultUnsupported, text
 	case code == codes.PermissionDenied, code == codes.Unauthenticated, errors.Is(rpctypes.Error(err), rpctypes.ErrUserEmpty),
