@@ -151,7 +151,7 @@ func (c causes) of(effect *Finding) int {
 const mostNamed = 16
 
 // merge makes one finding of those that say the same of different members: code, severity, cure, and the sentence but for the
-// names agree. The first sentence stays, and names the others. What differs in a word stands by itself.
+// names agree. The first sentence stays, and names the others. A finding that differs in a word stands by itself.
 func merge(all []Finding) []Finding {
 	type key struct {
 		code           Code
@@ -171,7 +171,7 @@ func merge(all []Finding) []Finding {
 		}
 		members := fmt.Sprintf("%d %q", at, f.Members)
 		if again && !told[members] {
-			also[at] = append(also[at], list(f.Members))
+			also[at] = append(also[at], strings.Join(f.Members, " and "))
 			out[at].Members = append(out[at].Members, f.Members...)
 		}
 		told[members] = true

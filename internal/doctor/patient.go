@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/quorate/quorate/api/quoratepb"
 )
@@ -136,6 +137,40 @@ func (p *patient) take(m *quoratepb.CollectedMember) {
 	if m.GetFault() == "" {
 		s.o = m.GetObservation()
 	}
+}
+
+// link is whether one member that answered reaches another one that did.
+func (p *patient) link(from, to *seat) (up, known bool) {
+	peer := from.peer(to.Id)
+	if peer == nil || !p.grown(from, 10) || !p.grown(to, 10) {
+		return false, false
+	}
+	return peer.GetConnected(), true
+}
+
+// meshed are the members of the configuration that answered and are not left out by all the others for their data.
+func (p *patient) meshed() []*seat {
+	return slices.DeleteFunc(p.answered(), func(s *seat) bool {
+		return s.known == nil || s.o.GetCore().GetSuperseded() != "" || strings.Contains(p.followed(s).GetState(), " ")
+	})
+}
+
+// unreached reports whether all others that answered fail to reach a member, which reaches one of them.
+func (p *patient) unreached(s *seat) bool {
+	others, reaches := 0, false
+	for _, other := range p.mesh {
+		if other == s {
+			continue
+		}
+		up, known := p.link(other, s)
+		if up || !known || slices.Contains([]string{"", PeerUntrusted}, other.peer(s.Id).GetFault()) {
+			return false
+		}
+		back, _ := p.link(s, other)
+		reaches = reaches || back
+		others++
+	}
+	return others > 1 && reaches
 }
 
 // countFit counts the voters that a commit can count on: the leader's word is worth more than the collector's.

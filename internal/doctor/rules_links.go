@@ -9,22 +9,6 @@ import (
 	"github.com/quorate/quorate/internal/base/typed"
 )
 
-// link is whether one member that answered reaches another one that did.
-func (p *patient) link(from, to *seat) (up, known bool) {
-	peer := from.peer(to.Id)
-	if peer == nil || !p.grown(from, 10) || !p.grown(to, 10) {
-		return false, false
-	}
-	return peer.GetConnected(), true
-}
-
-// meshed are the members of the configuration that answered and are not left out by all the others for their data.
-func (p *patient) meshed() []*seat {
-	return slices.DeleteFunc(p.answered(), func(s *seat) bool {
-		return s.known == nil || s.o.GetCore().GetSuperseded() != "" || strings.Contains(p.followed(s).GetState(), " ")
-	})
-}
-
 // links are connections between two members that answer.
 func (p *patient) links() (all []Finding) {
 	if p.alone {
@@ -107,24 +91,6 @@ func (p *patient) parts(seats []*seat) (parts [][]*seat) {
 		}
 	}
 	return parts
-}
-
-// unreached reports whether all others that answered fail to reach a member, which reaches one of them.
-func (p *patient) unreached(s *seat) bool {
-	others, reaches := 0, false
-	for _, other := range p.mesh {
-		if other == s {
-			continue
-		}
-		up, known := p.link(other, s)
-		if up || !known || slices.Contains([]string{"", PeerUntrusted}, other.peer(s.Id).GetFault()) {
-			return false
-		}
-		back, _ := p.link(s, other)
-		reaches = reaches || back
-		others++
-	}
-	return others > 1 && reaches
 }
 
 // addresses are peer URLs at which members are not found.

@@ -89,14 +89,13 @@ func (p *patient) syncs() (all []Finding) {
 
 // stores are the quota, the history and the flushes of a store.
 func (p *patient) stores() (all []Finding) {
+	cure, distance := p.compaction()
 	for _, s := range p.answered() {
 		store, one := s.o.GetStore(), []string{s.name()}
 		if quota := store.GetQuotaBytes(); quota > 0 && store.GetSizeBytes() >= quota/10*9 {
-			all = append(all, found(QuotaNear, NextFailure, one, "quorate compact REVISION", "the store of %s has %d %% "+
-				"of its "+
-				"quota (%s of %s): at the quota no member takes writes that grow", s.name(), percent(store.GetSizeBytes(),
-				quota),
-				size(store.GetSizeBytes()), size(quota)))
+			all = append(all, found(QuotaNear, NextFailure, one, cure, "the store of %s has %d %% of its quota (%s of %s): "+
+				"at the quota no member takes writes that grow; %s", s.name(), percent(store.GetSizeBytes(), quota),
+				size(store.GetSizeBytes()), size(quota), distance))
 		}
 		if store.GetStalls() > 0 {
 			all = append(all, found(StoreStalls, SlowerThanIs, one, cureStatus, "the store of %s does not keep up: "+
@@ -105,9 +104,9 @@ func (p *patient) stores() (all []Finding) {
 				store.GetStalls(), store.GetPressure()))
 		}
 		if store.GetReclaimFailures() > 0 {
-			all = append(all, found(ReclaimFails, SlowerThanIs, one, "quorate log dump DIR", "%s failed %d times to "+
-				"give back the "+
-				"space of what was compacted: its log says why", s.name(), store.GetReclaimFailures()))
+			all = append(all, found(ReclaimFails, SlowerThanIs, one, cureLog, "%s failed %d times to give back the space of "+
+				"what was compacted: its log says why, in lines about garbage that stays on disk", s.name(),
+				store.GetReclaimFailures()))
 		}
 	}
 	return append(all, p.history()...)
@@ -123,10 +122,11 @@ func (p *patient) history() []Finding {
 		if store.GetAutoCompaction() || !never || past < 9*max(store.GetKeys(), leastKeys) {
 			continue
 		}
-		return []Finding{found(HistoryKept, Advice, nil, "quorate compact REVISION", "the store keeps %d versions of %d "+
-			"keys, "+
-			"and was last compacted at revision %d of %d: compact, or set --auto-compaction-retention", store.GetVersions(),
-			store.GetKeys(), store.GetCompactRevision(), store.GetRevision())}
+		cure, distance := p.compaction()
+		return []Finding{found(HistoryKept, Advice, nil, cure, "the store keeps %d versions of %d keys, and was last "+
+			"compacted "+
+			"at revision %d of %d: compact, or set --auto-compaction-retention; %s", store.GetVersions(), store.GetKeys(),
+			store.GetCompactRevision(), store.GetRevision(), distance)}
 	}
 	return nil
 }

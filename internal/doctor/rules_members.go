@@ -11,11 +11,13 @@ import (
 const (
 	cureStatus = "quorate status"
 	cureList   = "quorate member list"
+	cureLog    = "journalctl --grep 'garbage stays on disk'"
 )
 
 // alarms are those that the cluster stores, and the marks of corrupt members.
 func (p *patient) alarms() (all []Finding) {
 	told := map[string]bool{}
+	cure, distance := p.compaction()
 	for _, s := range p.answered() {
 		for _, alarm := range s.o.GetAlarms() {
 			key := fmt.Sprint(alarm.GetKind(), alarm.GetMember())
@@ -26,9 +28,9 @@ func (p *patient) alarms() (all []Finding) {
 			name := p.nameOf(alarm.GetMember())
 			switch {
 			case alarm.GetKind() == "NOSPACE":
-				all = append(all, found(NoSpace, CannotWrite, []string{name}, "quorate compact REVISION",
+				all = append(all, found(NoSpace, CannotWrite, []string{name}, cure,
 					"the store of %s reached its quota, and no member takes writes that grow%s: delete keys and compact, or "+
-						"raise --quota-backend-bytes", name, p.quotaText(name)))
+						"raise --quota-backend-bytes; %s", name, p.quotaText(name), distance))
 			case alarm.GetKind() == "CORRUPT" && alarm.GetMember() == 0:
 				all = append(all, found(CorruptCluster, CannotWrite, nil, "quorate endpoint hashkv --cluster",
 					"the data of the members differ and no majority agrees, so that none serves: keep every data directory, "+

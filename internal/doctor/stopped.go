@@ -20,9 +20,10 @@ type Stopped struct {
 	LastTerm  uint64   `json:"last_term"`  // of the last entry of its log
 	LastIndex uint64   `json:"last_index"` // the same
 	Commit    uint64   `json:"commit"`
-	Revision  int64    `json:"revision"`   // of its store, which the log may be ahead of
-	WrittenMS int64    `json:"written_ms"` // Unix time at which its log was written last
-	Voters    []string `json:"voters"`     // ids, by the last configuration of its log
+	Revision  int64    `json:"revision"`           // of its store, which the log may be ahead of
+	WrittenMS int64    `json:"written_ms"`         // Unix time at which its log was written last
+	Voters    []string `json:"voters"`             // ids, by the last configuration of its log
+	Outgoing  []string `json:"outgoing,omitempty"` // the same, while a change of members is half done: they must agree, too
 	Removed   bool     `json:"removed,omitempty"`
 }
 
@@ -68,27 +69,27 @@ func JudgeStopped(all []Stopped) Autopsy {
 			say("%s is of %s, which was removed from the cluster for ever: nothing starts from it", s.Dir, s.called())
 		}
 	}
-	present := 0
-	for _, id := range best.Voters {
-		if slices.ContainsFunc(a.Ranked, func(s Stopped) bool { return s.ID == id && !s.Removed && s.Epoch == best.Epoch }) {
-			present++
-		}
+	here := a.counted(best.Voters)
+	outgoing := a.counted(best.Outgoing)
+	a.Majority = here.enough() && (len(best.Outgoing) == 0 || outgoing.enough())
+	present := here.text("voters")
+	if len(best.Outgoing) > 0 { // both sets agree to each entry
+		present += " and " + outgoing.text("outgoing voters")
 	}
-	quorum := len(best.Voters)/2 + 1
-	a.Majority = present >= quorum && len(best.Voters) > 0
 	say("%s (%s) has the most recent log: epoch %d, term %d, entry %d%s", best.called(), best.Dir, best.Epoch, best.LastTerm,
 		best.LastIndex, behindIt(a.Ranked))
 	if a.Majority {
-		say("%d of %d voters are here, a majority: start them with their directories and flags, and nothing is lost", present,
-			len(best.Voters))
+		say("%s are here, a majority: start them with their directories and flags, and nothing is lost", present)
 		a.Cure = "quorate status"
 		return a
 	}
-	say("%d of %d voters are here and %d make a majority: look for the directories of the others first; any of them may "+
-		"hold "+
-		"acknowledged writes that these lack. Only if they are lost for ever recover from %s", present, len(best.Voters),
-		quorum,
-		best.called())
+	need := fmt.Sprintf("%d make a majority", here.quorum())
+	if len(best.Outgoing) > 0 {
+		need = fmt.Sprintf("%d and %d make a majority", here.quorum(), outgoing.quorum())
+	}
+	say("%s are here and %s: look for the directories of the others first; any of them may hold acknowledged writes that "+
+		"these "+
+		"lack. Only if they are lost for ever recover from %s", present, need, best.called())
 	line := []string{"quorate", "recover", "--data-dir", best.Dir}
 	if best.WALDir != "" {
 		line = append(line, "--wal-dir", best.WALDir)
@@ -105,6 +106,27 @@ func JudgeStopped(all []Stopped) Autopsy {
 	}
 	a.Cure = typed.Line(append(line, "--dry-run")...)
 	return a
+}
+
+// count is how many of some voters there are, and how many have their directories here.
+type count struct{ here, all int }
+
+func (c count) quorum() int             { return c.all/2 + 1 }
+func (c count) enough() bool            { return c.all > 0 && c.here >= c.quorum() }
+func (c count) text(what string) string { return fmt.Sprintf("%d of %d %s", c.here, c.all, what) }
+
+// counted counts the voters of which there is a directory that may start, of the epoch of the best one.
+func (a *Autopsy) counted(voters []string) count {
+	c := count{all: len(voters)}
+	for _, id := range voters {
+		if slices.ContainsFunc(a.Ranked, func(s Stopped) bool {
+			return s.ID == id && !s.Removed &&
+				s.Epoch == a.Ranked[0].Epoch
+		}) {
+			c.here++
+		}
+	}
+	return c
 }
 
 // compareLogs orders logs by what they hold.
