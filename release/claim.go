@@ -38,7 +38,7 @@ type Claim struct {
 // errNoRelease is for files that are nothing of a release.
 var errNoRelease = errors.New("is no file of a release: it names no commit that it was made from")
 
-// What a claim may name: it reaches git and the go command.
+// A claim may name no more than this, for it reaches git and the go command.
 var (
 	commits    = regexp.MustCompile(`^[0-9a-f]{40}$`)
 	toolchains = regexp.MustCompile(`^go1\.\d+(\.\d+)?$`)

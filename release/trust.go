@@ -55,7 +55,7 @@ func (v *verification) trusted(ctx context.Context, tree *Tree) string {
 }
 
 // environment is that of the program of a commit: nothing of the operator's but where the go command is and where it finds
-// modules. What is written goes below work.
+// modules. The program writes below work.
 func (g *golang) environment(work string, c Claim) ([]string, error) {
 	home, scratch := filepath.Join(work, "home"), filepath.Join(work, "tmp")
 	for _, dir := range []string{home, scratch} {

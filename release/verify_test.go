@@ -247,7 +247,7 @@ func TestVerify_trust(t *testing.T) {
 	gitIn(t, repo, "checkout", "-q", "-b", "proposal")
 	write(t, filepath.Join(repo, "more.txt"), "x")
 	gitIn(t, repo, "add", ".")
-	gitIn(t, repo, "commit", "-q", "-m", "of a stranger")
+	gitIn(t, repo, "commit", "-q", "-m", "of a outsider")
 	commit := gitIn(t, repo, "rev-parse", "HEAD")
 	name := "quorate_0.0.0-dev.20261129120000.g" + commit[:12] + "_" + host().String()
 	file := filepath.Join(released(t, repo, "--only", name), name)

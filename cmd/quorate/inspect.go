@@ -27,6 +27,9 @@ func inspectStopped(dataDir, walDir string) (doctor.Stopped, error) {
 	for _, id := range s.Config.Voters {
 		out.Voters = append(out.Voters, id.String())
 	}
+	for _, id := range s.Config.Outgoing {
+		out.Outgoing = append(out.Outgoing, id.String())
+	}
 	return out, nil
 }
 

@@ -90,8 +90,8 @@ func shortDuration(d time.Duration) string {
 // Rise is the replicated state that decides when the active level rises.
 type Rise struct {
 	Policy Policy
-	// Generation changes with the policy, and where a soak ends or begins anew. What a leader or an operator asks for names the
-	// one that they saw: a request that was delayed changes nothing.
+	// Generation changes with the policy, and where a soak ends or begins anew. A request of a leader or an operator names the
+	// one that it was decided on: if it was delayed, it changes nothing.
 	Generation uint64
 	// Lowest is the lowest level that any member has ever published, also one that was removed. Zero: none has.
 	Lowest Level

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -142,11 +143,18 @@ func (w *Observer) Collect(e *metrics.Emitter) {
 			"How many members a finding is about, by code and severity, of what this member knows alone: see docs/doctor.md.",
 			float64(members), "code", string(code), "severity", severity)
 	}
-	seen := map[string]bool{}
+	// Several findings may have code and severity in common: they are one series, of the members of all.
+	seen, members := map[string]bool{}, map[string][]string{}
+	key := func(f *doctor.Finding) string { return string(f.Code) + strconv.Itoa(int(f.Severity)) }
 	for i := range found {
-		severity := strconv.Itoa(int(found[i].Severity))
-		seen[string(found[i].Code)+severity] = true
-		show(found[i].Code, severity, max(1, len(found[i].Members)))
+		members[key(&found[i])] = append(members[key(&found[i])], found[i].Members...)
+	}
+	for i := range found {
+		if f := &found[i]; !seen[key(f)] {
+			seen[key(f)] = true
+			names := slices.Compact(slices.Sorted(slices.Values(members[key(f)])))
+			show(f.Code, strconv.Itoa(int(f.Severity)), max(1, len(names)))
+		}
 	}
 	for _, row := range doctor.Codes() { // zero from the start: an alert on a series that is not there says nothing
 		if worst := row.Impact[:1]; !seen[string(row.Code)+worst] {
