@@ -215,7 +215,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"hasty-client":          {Members: 7, Nemesis: "last-word", Seed: 176},
 		"read-txn-free":         {Members: 3, Nemesis: "auth"},
 		"apply-unpermitted":     {Members: 5, Nemesis: "auth", Seed: 2},
-		"evaluate-unpermitted":  {Members: 5, Nemesis: "auth", Seed: 3},
+		"evaluate-unpermitted":  {Members: 5, Nemesis: "auth", Seed: 10},
 		"read-early":            {Members: 3, Nemesis: "auth,slowdisk,delay", Seed: 9},
 		"former-passwords":      {Members: 3, Nemesis: "auth"},
 		"ungated":               {Members: 3, Nemesis: "upgrade"},

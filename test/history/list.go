@@ -63,12 +63,17 @@ func (l *Lists) addAppend(key, element string, begin, revision int64, unknown bo
 	l.appends[key] = append(l.appends[key], a)
 }
 
-func (l *Lists) addRead(key, value string, begin int64) {
+// addRead notes a read, and reports whether it may be trusted. A process whose power was lost may answer with a write that no
+// disk has: a later life gives its revision to another write, and a transaction that compares with that revision would
+// replace it.
+func (l *Lists) addRead(key, value string, begin int64) (trusted bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.doubt.holds(begin) {
-		l.reads[key] = append(l.reads[key], listRead{elementsOf(value), begin, l.since()})
+	if l.doubt.holds(begin) {
+		return false
 	}
+	l.reads[key] = append(l.reads[key], listRead{elementsOf(value), begin, l.since()})
+	return true
 }
 
 // Acked returns how many appends were acknowledged.
@@ -120,7 +125,9 @@ func (l *Lists) appendOne(client *clientv3.Client, key, element string) {
 	if len(got.Kvs) > 0 {
 		value, mod = string(got.Kvs[0].Value), got.Kvs[0].ModRevision
 	}
-	l.addRead(key, value, begin)
+	if !l.addRead(key, value, begin) {
+		return
+	}
 	longer := strings.TrimPrefix(value+","+element, ",")
 	begin = l.since()
 	txn, err := client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", mod)).

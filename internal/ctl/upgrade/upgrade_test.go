@@ -111,8 +111,7 @@ func TestRun_status(t *testing.T) {
 	f.status.Members[3] = &quoratepb.MemberLevel{Id: 0xa4, Name: "m4"}
 	same(t, "held back", f.run(t, "status").Out, `
 feature level 1 is active; policy soak=24h
-level 2 is held back by m1 (build 1.0.0), m2 (build 1.0.0), m3 (build 1.0.0), m4 (not started): start the new build there,
-	or remove them
+level 2 is held back by m1 (build 1.0.0), m2 (build 1.0.0), m3 (build 1.0.0), m4 (not started): start the new build there, or remove them
 the former build may return at every member until the level rises
 MEMBER  ID  BUILD  LEVEL
 m1      a1  1.0.0  1
