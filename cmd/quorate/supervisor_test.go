@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -24,35 +25,38 @@ func TestReportProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const interval = 40 * time.Second
 		var log bytes.Buffer
-		var hangs error
-		reports := 0
+		var hangs atomic.Pointer[error] // time alone does not order what the goroutines do
+		var reports atomic.Int64
+		hangs.Store(new(error))
 		ctx, cancel := context.WithCancel(t.Context())
 		go reportProgress(ctx, interval, func(limit time.Duration) error {
 			if limit != interval/2 {
 				t.Errorf("a goroutine may hang for %v, want half of %v", limit, interval)
 			}
-			return hangs
+			return *hangs.Load()
 		}, slog.New(slog.NewTextHandler(&log, nil)), func(state string) error {
 			if state != "WATCHDOG=1" {
 				t.Errorf("told %q", state)
 			}
-			reports++
+			reports.Add(1)
 			return nil
 		})
 		<-time.After(time.Second) // never at the moment of a report
 		for _, row := range []struct {
 			hangs error
-			want  int // in an interval
+			want  int64 // in an interval
 		}{{nil, 4}, {errors.New("the loop hangs"), 0}, {nil, 4}} {
 			synctest.Wait()
-			hangs, reports = row.hangs, 0
+			hangs.Store(&row.hangs)
+			reports.Store(0)
 			<-time.After(interval)
 			synctest.Wait()
-			if reports != row.want {
-				t.Errorf("%d reports in an interval while %v, want %d", reports, row.hangs, row.want)
+			if got := reports.Load(); got != row.want {
+				t.Errorf("%d reports in an interval while %v, want %d", got, row.hangs, row.want)
 			}
 		}
 		cancel()
+		synctest.Wait()
 		if got := strings.Count(log.String(), "the loop hangs"); got != 1 {
 			t.Errorf("the log says it %d times:\n%s", got, &log)
 		}

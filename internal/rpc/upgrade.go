@@ -75,21 +75,42 @@ func (u *upgradeService) Finalize(
 		return nil, err
 	}
 	to := level.Level(min(r.GetLevel(), uint32(^level.Level(0))))
-	of, err := u.mayFinalize(to)
-	if err != nil {
-		return nil, err
-	}
-	_, err = u.propose(ctx, &kv.Command{Raise: &kv.RaiseOp{Level: to, Finalize: true, Of: of}})
-	if errors.Is(err, kv.ErrBadCommand) { // a member was added, or went back to an earlier build, meanwhile
-		if _, err = u.mayFinalize(to); err == nil {
-			err = errUpgradeRaced
-		}
-	}
-	if err != nil {
+	if err := u.finalize(ctx, to); err != nil {
 		return nil, err
 	}
 	u.options.Logger.InfoContext(ctx, "an operator raised the feature level", "to", int(to))
 	return u.Status(ctx, nil)
+}
+
+// finalizeAttempts is how often a raise is proposed that found a soak begun, or another configuration, under the same policy.
+const finalizeAttempts = 4
+
+// finalize raises the level under the policy of now. Under another one it does not: an operator may have said hold meanwhile.
+func (u *upgradeService) finalize(ctx context.Context, to level.Level) error {
+	policy := u.policy()
+	for range finalizeAttempts {
+		of, err := u.mayFinalize(to)
+		if err != nil {
+			return err
+		}
+		_, err = u.propose(ctx, &kv.Command{Raise: &kv.RaiseOp{Level: to, Finalize: true, Of: of}})
+		if !errors.Is(err, kv.ErrBadCommand) {
+			return err
+		}
+		if err := u.readIndex(ctx); err != nil {
+			return err
+		}
+		if u.policy() != policy {
+			break
+		}
+	}
+	return errUpgradeRaced
+}
+
+func (u *upgradeService) policy() level.Policy {
+	machine, release := u.options.Member.Machine()
+	defer release()
+	return machine.Rise().Policy
 }
 
 // mayFinalize returns the members of now, if they all know a level.
