@@ -58,8 +58,7 @@ func (u *upgradeService) SetPolicy(ctx context.Context, r *quoratepb.SetLevelPol
 
 // errUpgradeRaced refuses what was decided on what is not so any more: another operator, or a leader, was first.
 var errUpgradeRaced = status.Error(codes.Aborted, "the policy, a soak or the members changed meanwhile: nothing happened, "+
-	"look at "+
-	"`quorate upgrade status` and try again")
+	"look at `quorate upgrade status` and try again")
 
 func (u *upgradeService) membersAt() kv.MembersAt {
 	machine, release := u.options.Member.Machine()

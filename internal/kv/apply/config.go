@@ -52,6 +52,13 @@ func (t *configTable) entry() consensus.Index {
 	return t.meta.ConfigID.Index
 }
 
+// lastWithEntry returns last and entry of one moment.
+func (t *configTable) lastWithEntry() (consensus.Config, consensus.Index) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.meta.Config, t.meta.ConfigID.Index
+}
+
 // settled reports whether the last change is complete: no further entry of it is to come.
 func (t *configTable) settled() bool {
 	t.mu.RLock()

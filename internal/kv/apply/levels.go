@@ -237,8 +237,9 @@ func (t *levelTable) lowest(of *kv.MembersAt) level.Level {
 
 // membersAt returns the members now, for a command: those of the configuration that was applied last, which are not removed.
 func (t *levelTable) membersAt() kv.MembersAt {
-	config := t.config.last()
-	of := kv.MembersAt{Config: uint64(t.config.entry()), Generation: t.rise.Load().Generation}
+	generation := t.rise.Load().Generation
+	config, entry := t.config.lastWithEntry() // of one moment: the members of one must not go with the entry of another
+	of := kv.MembersAt{Config: uint64(entry), Generation: generation}
 	for _, id := range config.IDs() {
 		if _, removed := t.members.removed(id); !removed {
 			of.IDs = append(of.IDs, uint64(id))
