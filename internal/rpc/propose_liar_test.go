@@ -288,6 +288,10 @@ func TestServices_Propose_liar(t *testing.T) {
 		}
 		return all
 	}
+	times := 10_000
+	if testing.Short() {
+		times = 1000
+	}
 	one := func(int) uint64 { return 1 }
 	each := func(i int) uint64 { return uint64(i + 1) }
 	for _, tc := range []struct {
@@ -296,10 +300,10 @@ func TestServices_Propose_liar(t *testing.T) {
 		messages func(session uint64) []*quoratepb.ProposeRequest
 		ends     codes.Code
 	}{
-		{name: "one message 10,000 times", times: 10_000, messages: func(session uint64) []*quoratepb.ProposeRequest {
+		{name: "one message very often", times: times, messages: func(session uint64) []*quoratepb.ProposeRequest {
 			return []*quoratepb.ProposeRequest{{Proposals: many(1, false, session, one)}}
 		}},
-		{name: "one message 10,000 times, said to be again", times: 10_000, messages: func(session uint64) []*quoratepb.ProposeRequest {
+		{name: "one message very often, said to be again", times: times, messages: func(session uint64) []*quoratepb.ProposeRequest {
 			return []*quoratepb.ProposeRequest{{Proposals: many(1, true, session, one)}}
 		}},
 		{name: "one id 10,000 times in a message", messages: func(session uint64) []*quoratepb.ProposeRequest {

@@ -247,11 +247,11 @@ func TestUpgrade_upAndDown(t *testing.T) {
 	e.checkHashes()
 }
 
-// TestUpgrade_tableClaimsTooLittle runs one member with a build that executes a command otherwise and has no level for it. The
+// TestUpgrade_tableClaimsTooLittle runs one member with a build that executes a command otherwise and has no level for that. The
 // comparison of members finds it: the members that agree go on, and the other one serves nothing.
 func TestUpgrade_tableClaimsTooLittle(t *testing.T) {
 	t.Parallel()
-	other := anotherBinary(t, faultyBuild)
+	other := anotherBinary(t, nextBuild)
 	e := startVoters(t, 3, "--compact-hash-check-time=1s")
 	odd := e.others(e.leader())[0]
 	odd.kill()
@@ -269,7 +269,7 @@ func TestUpgrade_tableClaimsTooLittle(t *testing.T) {
 	}
 	client := e.quiet(e.leader())
 	defer client.Close()
-	if _, err := client.Grant(ctx, 4242); err != nil {
+	if _, err := client.Grant(ctx, otherTTL); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the alarm", func(ctx context.Context) bool {

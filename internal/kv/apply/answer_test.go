@@ -63,6 +63,9 @@ func allocated(f func()) int {
 // Ensure that a transaction that reads half a GiB costs almost nothing where no client waits for its answer, a bounded amount
 // where one does, and nothing in the store that grows with the answer.
 func TestMachine_ApplyFor_many_ranges(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: the race detector finds nothing here")
+	}
 	b := newBenchOn(t, true)
 	id := openSession(b, 1, 1)
 	b.fill(4)

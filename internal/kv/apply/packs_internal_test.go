@@ -69,6 +69,9 @@ func (b *packBench) want(when string, id consensus.ProposalID, found bool) {
 // Ensure that each result is found in its batch, in the store, and after a restart, in whatever order proposals came, and
 // however many a batch has; and that no row is left of a retired session.
 func TestSessionTable_packs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: the race detector finds nothing here")
+	}
 	b := newPackBench(t)
 	one, other := sessionID(7, 1), sessionID(8, 1)
 	b.batch(func(w rowWriter) {

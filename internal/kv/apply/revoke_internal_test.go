@@ -82,6 +82,9 @@ func TestExecutor_revoke_largeValues(t *testing.T) {
 
 // All deletions of a transaction together keep no more than watchers get at once, of ranges or of single keys.
 func TestExecutor_txn_largeValues(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: the race detector finds nothing here")
+	}
 	const keys, ranges = 100, 10
 	value := bytes.Repeat([]byte("v"), 1<<20)
 	for _, wanted := range []bool{false, true} {

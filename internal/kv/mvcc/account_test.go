@@ -35,6 +35,9 @@ func (f *full) Release() {}
 
 // Ensure that a read that waits for room for a large value does not hold that value meanwhile.
 func TestStore_RangeWithin_takesBeforeItReads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: the race detector finds nothing here")
+	}
 	const size = 8 << 20
 	for _, o := range openers {
 		s, eng := openStore(t, o, filestest.NewMem(), -1) // without a cache, which would share the value
