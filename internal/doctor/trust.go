@@ -2,10 +2,11 @@ package doctor
 
 import (
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/quorate/quorate/internal/base/printable"
 )
 
 // Bounds of what is taken from an answer: any process may have sent it, or any person made the bundle.
@@ -67,16 +68,7 @@ func trimmed(at protoreflect.FieldDescriptor, v protoreflect.Value) protoreflect
 	case protoreflect.DoubleKind:
 		return protoreflect.ValueOfFloat64(min(max(v.Float(), 0), mostNumber))
 	case protoreflect.StringKind:
-		text := []rune(strings.Map(printable, v.String()))
-		return protoreflect.ValueOfString(string(text[:min(len(text), mostText)]))
+		return protoreflect.ValueOfString(printable.Text(v.String(), mostText))
 	}
 	return v
-}
-
-// printable drops what moves the cursor of a terminal.
-func printable(r rune) rune {
-	if r < ' ' || r >= 0x7f && r < 0xa0 {
-		return -1
-	}
-	return r
 }

@@ -22,6 +22,7 @@ var layers = []struct {
 	{"internal/base/linked", 0, "linked"},
 	{"internal/base/logpace", 0, "logpace"},
 	{"internal/base/monotime", 0, "monotime"},
+	{"internal/base/printable", 0, "printable"},
 	{"internal/base/reload", 0, "reload"},
 	{"internal/base/testnet", 0, "testnet"},
 	{"internal/base/tlsconn", 0, "tlsconn"},

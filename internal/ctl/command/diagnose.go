@@ -17,6 +17,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
+	"github.com/quorate/quorate/internal/base/printable"
 	"github.com/quorate/quorate/internal/ctl/survey"
 )
 
@@ -201,16 +202,11 @@ func faultsOf(in *bufio.Reader) string {
 	var faults []string
 	for line := range strings.Lines(string(body)) {
 		if fault, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "[-]"); ok {
-			faults = append(faults, strings.Map(printable, fault))
+			faults = append(faults, printable.Text(fault, mostFault))
 		}
 	}
 	return strings.Join(slices.Compact(faults), "; ")
 }
 
-// printable drops what would move a terminal's cursor.
-func printable(r rune) rune {
-	if r < ' ' || r == 0x7f {
-		return -1
-	}
-	return r
-}
+// mostFault bounds a fault that a process at an endpoint says, in characters.
+const mostFault = 300

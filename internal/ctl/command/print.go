@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/quorate/quorate/internal/base/printable"
 )
 
 // HexID writes an id as tables show it.
@@ -26,7 +28,16 @@ func PrintJSON(w io.Writer, v any) error {
 type Table struct{ rows [][]string }
 
 // Add adds a row.
-func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
+func (t *Table) Add(cells ...string) {
+	row := make([]string, len(cells))
+	for i, cell := range cells {
+		row[i] = printable.Text(cell, mostCell)
+	}
+	t.rows = append(t.rows, row)
+}
+
+// mostCell bounds a cell, in characters.
+const mostCell = 4096
 
 // Len is the number of rows.
 func (t *Table) Len() int { return len(t.rows) }

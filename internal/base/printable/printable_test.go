@@ -1,0 +1,30 @@
+package printable_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/quorate/quorate/internal/base/printable"
+)
+
+func TestText(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"", ""},
+		{"a member, größer als 8 GiB 日本", "a member, größer als 8 GiB 日本"},
+		{"\x1b[2Jgone\r\nnext\x07", "[2Jgonenext"},
+		{"one\u009b31mred", "one31mred"},     // the same begin of a sequence, in one character
+		{"safe\u202egpj.exe", "safegpj.exe"}, // the order of what follows is turned
+		{"cut\xff\xfe", "cut"},
+		{"zero\u200bwidth", "zerowidth"},
+	} {
+		if got := printable.Text(c.text, 100); got != c.want {
+			t.Errorf("%q: got %q, want %q", c.text, got, c.want)
+		}
+	}
+	if got := printable.Text(strings.Repeat("ä", 1<<20), 3); got != "äää..." {
+		t.Errorf("a long text: %q", got)
+	}
+	if got := printable.Text("äää\n", 3); got != "äää" {
+		t.Errorf("a text of just as many: %q", got)
+	}
+}
