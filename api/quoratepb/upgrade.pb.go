@@ -156,6 +156,7 @@ type UpgradeStatus struct {
 	SoakSeconds   int64                  `protobuf:"varint,5,opt,name=soak_seconds,json=soakSeconds,proto3" json:"soak_seconds,omitempty"`       // for how long they must; 0: the policy asks for no time
 	Members       []*MemberLevel         `protobuf:"bytes,6,rep,name=members,proto3" json:"members,omitempty"`                                   // in the order of their ids
 	Enables       string                 `protobuf:"bytes,7,opt,name=enables,proto3" json:"enables,omitempty"`                                   // what the common level enables
+	PausedBy      string                 `protobuf:"bytes,8,opt,name=paused_by,json=pausedBy,proto3" json:"paused_by,omitempty"`                 // why no time counts now, by the leader; empty: it counts, no level soaks, or the leader did not answer
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -239,6 +240,13 @@ func (x *UpgradeStatus) GetEnables() string {
 	return ""
 }
 
+func (x *UpgradeStatus) GetPausedBy() string {
+	if x != nil {
+		return x.PausedBy
+	}
+	return ""
+}
+
 type MemberLevel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -317,7 +325,7 @@ const file_quoratepb_upgrade_proto_rawDesc = "" +
 	"\x15SetLevelPolicyRequest\x12\x16\n" +
 	"\x06policy\x18\x01 \x01(\tR\x06policy\".\n" +
 	"\x16FinalizeUpgradeRequest\x12\x14\n" +
-	"\x05level\x18\x01 \x01(\rR\x05level\"\xee\x01\n" +
+	"\x05level\x18\x01 \x01(\rR\x05level\"\x8b\x02\n" +
 	"\rUpgradeStatus\x12\x16\n" +
 	"\x06active\x18\x01 \x01(\rR\x06active\x12\x16\n" +
 	"\x06common\x18\x02 \x01(\rR\x06common\x12\x16\n" +
@@ -325,7 +333,8 @@ const file_quoratepb_upgrade_proto_rawDesc = "" +
 	"\x0esoaked_seconds\x18\x04 \x01(\x03R\rsoakedSeconds\x12!\n" +
 	"\fsoak_seconds\x18\x05 \x01(\x03R\vsoakSeconds\x121\n" +
 	"\amembers\x18\x06 \x03(\v2\x17.quorate.v1.MemberLevelR\amembers\x12\x18\n" +
-	"\aenables\x18\a \x01(\tR\aenables\"]\n" +
+	"\aenables\x18\a \x01(\tR\aenables\x12\x1b\n" +
+	"\tpaused_by\x18\b \x01(\tR\bpausedBy\"]\n" +
 	"\vMemberLevel\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +

@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/member/integrity"
 	"github.com/quorate/quorate/internal/member/lanes"
 	"github.com/quorate/quorate/internal/member/peercall"
+	"github.com/quorate/quorate/internal/member/raising"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/membership/autopilot"
 	"github.com/quorate/quorate/internal/transport"
@@ -49,6 +50,9 @@ var (
 	methodHeard = peercall.Method[[]consensus.MemberID, peercall.Nothing]{
 		Name: "clients.heard", Question: memberIDsCodec, Answer: peercall.Empty(), MostAnswer: errorAnswer,
 	}
+	methodPaused = peercall.Method[peercall.Nothing, pausedAnswer]{
+		Name: "levels.paused", Question: peercall.Empty(), Answer: peercall.JSON[pausedAnswer](), MostAnswer: errorAnswer,
+	}
 	methodView = peercall.Method[peercall.Nothing, clusterAnswer]{
 		Name: "membership.view", Fenced: true, Question: peercall.Empty(), Answer: peercall.JSON[clusterAnswer](),
 		MostAnswer: viewAnswer,
@@ -84,6 +88,9 @@ var (
 		Name: "cluster.moved", Question: peercall.JSON[movedQuestion](), Answer: peercall.Empty(), MostAnswer: errorAnswer,
 	}
 	// Calls to any member, which answers them itself.
+	methodVerdict = peercall.Method[peercall.Nothing, raising.Verdict]{
+		Name: "levels.verdict", Question: peercall.Empty(), Answer: peercall.JSON[raising.Verdict](), MostAnswer: errorAnswer,
+	}
 	methodDescribe = peercall.Method[peercall.Nothing, Description]{
 		Name: "cluster.describe", Question: peercall.Empty(), Answer: peercall.JSON[Description](),
 		MostAnswer: configAnswer,

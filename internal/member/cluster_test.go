@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/integrity"
 	"github.com/quorate/quorate/internal/member/offers"
+	"github.com/quorate/quorate/internal/member/raising"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/files/filestest"
@@ -64,6 +66,7 @@ type node struct {
 	urls   []string // peer URLs that it gets at its next start
 	stored *datadir.Data
 	build  level.Level  // its level, in a cluster with the next level; zero: what ships
+	finds  atomic.Value // string: what its doctor finds; nothing: none
 	listen net.Listener // held until the first start, so that no other process takes the port
 }
 
@@ -188,6 +191,7 @@ func (n *node) start() {
 		Data: data, Raft: options, TickInterval: 5 * time.Millisecond, RequestTimeout: 10 * time.Second,
 		MaxRequestBytes: 1 << 20, Care: n.c.care, ClientPatience: n.c.clients, FastPath: n.c.fast, Clock: n.c.clock,
 		Logger: logger, PeerURLs: n.urls, Integrity: n.c.pace, LevelPolicy: cmp.Or(n.c.policy, level.Policy{Kind: level.PolicyNow}),
+		Verdict: n.verdict,
 	})
 	n.Membership = n.Member.Membership()
 	l := n.listen
@@ -207,6 +211,11 @@ func (n *node) start() {
 	if err != nil {
 		n.c.t.Fatal(err)
 	}
+}
+
+func (n *node) verdict() raising.Verdict {
+	finding, _ := n.finds.Load().(string)
+	return raising.Verdict{Judged: true, Finding: finding}
 }
 
 // stop ends a node as a crash does, without a message to the others.

@@ -23,6 +23,7 @@ type levels struct {
 	readIndex func(ctx context.Context) error
 	propose   func(ctx context.Context, command *kv.Command) (kv.Result, error)
 	logger    *slog.Logger
+	verdicts  *verdicts
 	raiser    raising.Raiser // of the goroutine that calls keepRaised and restRaiser
 	told      string         // last reason that keepRaised logged
 }
@@ -72,7 +73,7 @@ func (l *levels) keepRaised(ctx context.Context, status raft.Status) {
 	command, due := l.raiser.Look(l.clock.Now(), &raising.View{
 		Active: machine.ActiveLevel(), Common: machine.CommonLevel(), Rise: machine.Rise(), Flag: l.policy,
 		Members: machine.MembersAt(), AllPublished: len(machine.HeldBack(level.First)) == 0,
-		Well: raising.AllThere(&status) && len(machine.Alarms()) == 0,
+		Paused: l.verdicts.paused(machine, &status),
 	})
 	if due {
 		attempt, cancel := context.WithTimeout(ctx, promotePatience)

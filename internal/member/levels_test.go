@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/base/level"
@@ -151,50 +152,86 @@ func TestMember_level_raisedByLeader(t *testing.T) {
 }
 
 // Ensure that the level waits for its policy, that a command of the next level says so, that ordinary writes do not wait, and
-// that a hold ends by an operator's word only.
+// that a hold ends by an operator's word only; and that no time of a soak counts while a member finds something wrong.
 func TestMember_level_policy(t *testing.T) {
 	for policy, rises := range map[level.Policy]bool{
 		{Kind: level.PolicySoak, Seconds: 1}: true, {Kind: level.PolicySoak, Seconds: 3600}: false,
 		{Kind: level.PolicyHold}: false,
 	} {
-		c := startWith(t, 3, &cluster{build: level.Own, policy: policy})
-		for _, n := range c.nodes {
-			c.publish(n, n.id.String())
-		}
-		c.await("a policy", func(n *node) bool {
-			machine, release := n.Machine()
-			defer release()
-			return machine.Rise().Policy == policy && machine.Rise().Born == level.Own
-		}, c.nodes...)
-		for _, n := range c.nodes {
-			n.stop()
-			n.build = nextlevel.Level
-			n.start()
-			c.together()
-			c.publish(n, n.id.String())
-		}
-		if rises {
-			c.await("the level", func(n *node) bool { return levelAt(n) == nextlevel.Level }, c.nodes...)
-			continue
-		}
-		var held *level.HeldError
-		if err := c.addUser(c.nodes[0], "root"); !errors.As(err, &held) || len(held.By) > 0 ||
-			!strings.Contains(err.Error(), "quorate upgrade finalize") {
-			t.Fatalf("%v: a command of the next level: %v", policy, err)
-		}
-		if n := c.nodes[0]; !n.PromptFor(&kv.Command{Put: &kv.PutOp{Key: []byte("k")}}) {
-			t.Errorf("%v: an ordinary put waits", policy)
-		}
-		for raised := false; !raised; { // again, if the leader has begun a soak meanwhile
-			machine, release := c.nodes[1].Machine()
-			finalize := &kv.RaiseOp{Level: nextlevel.Level, Finalize: true, Of: machine.MembersAt()}
-			release()
-			result, err := c.nodes[1].Propose(c.ctx, &kv.Command{Raise: finalize})
-			if err != nil || result.Err != nil && !errors.Is(result.Err, kv.ErrBadCommand) {
-				t.Fatalf("%v: finalize: %v, %v", policy, err, result.Err)
+		t.Run(policy.String(), func(t *testing.T) {
+			t.Parallel()
+			c := startWith(t, 3, &cluster{build: level.Own, policy: policy})
+			c.nodes[2].finds.Store("DISK_SLOW: the disk of m3 is slow")
+			c.upgradeAll(policy)
+			if rises {
+				c.risesWithoutFinding(c.nodes[2])
+			} else {
+				c.risesByWord(policy)
 			}
-			raised = result.Err == nil
+			c.await("the level", func(n *node) bool { return levelAt(n) == nextlevel.Level }, c.nodes...)
+		})
+	}
+}
+
+// upgradeAll restarts all members with the next build, once the cluster has its policy.
+func (c *cluster) upgradeAll(policy level.Policy) {
+	c.t.Helper()
+	for _, n := range c.nodes {
+		c.publish(n, n.id.String())
+	}
+	c.await("a policy", func(n *node) bool {
+		machine, release := n.Machine()
+		defer release()
+		return machine.Rise().Policy == policy && machine.Rise().Born == level.Own
+	}, c.nodes...)
+	for _, n := range c.nodes {
+		n.stop()
+		n.build = nextlevel.Level
+		n.start()
+		c.together()
+		c.publish(n, n.id.String())
+	}
+}
+
+// risesWithoutFinding checks that no time counts before a member finds nothing any more.
+func (c *cluster) risesWithoutFinding(ill *node) {
+	c.t.Helper()
+	c.await("all say why the soak stands", func(n *node) bool {
+		why, err := n.SoakPausedBy(c.ctx)
+		return err == nil && strings.Contains(why, "finds DISK_SLOW")
+	}, c.nodes...)
+	begun := time.Now()
+	c.await("more time than the soak has", func(*node) bool { return time.Since(begun) > 1500*time.Millisecond }, ill)
+	for _, n := range c.nodes {
+		machine, release := n.Machine()
+		rise := machine.Rise()
+		release()
+		if rise.Seconds > 0 || levelAt(n) != level.Own {
+			c.t.Errorf("member %v has soaked for %d s, at level %d, while a member finds a fault", n.id, rise.Seconds, levelAt(n))
 		}
-		c.await("the level", func(n *node) bool { return levelAt(n) == nextlevel.Level }, c.nodes...)
+	}
+	ill.finds.Store("")
+}
+
+// risesByWord checks that the level does not rise by itself, and raises it as an operator does.
+func (c *cluster) risesByWord(policy level.Policy) {
+	c.t.Helper()
+	var held *level.HeldError
+	if err := c.addUser(c.nodes[0], "root"); !errors.As(err, &held) || len(held.By) > 0 ||
+		!strings.Contains(err.Error(), "quorate upgrade finalize") {
+		c.t.Fatalf("%v: a command of the next level: %v", policy, err)
+	}
+	if n := c.nodes[0]; !n.PromptFor(&kv.Command{Put: &kv.PutOp{Key: []byte("k")}}) {
+		c.t.Errorf("%v: an ordinary put waits", policy)
+	}
+	for raised := false; !raised; { // again, if the leader has begun a soak meanwhile
+		machine, release := c.nodes[1].Machine()
+		finalize := &kv.RaiseOp{Level: nextlevel.Level, Finalize: true, Of: machine.MembersAt()}
+		release()
+		result, err := c.nodes[1].Propose(c.ctx, &kv.Command{Raise: finalize})
+		if err != nil || result.Err != nil && !errors.Is(result.Err, kv.ErrBadCommand) {
+			c.t.Fatalf("%v: finalize: %v, %v", policy, err, result.Err)
+		}
+		raised = result.Err == nil
 	}
 }

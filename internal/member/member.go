@@ -44,6 +44,7 @@ type Member struct {
 	leases    leaseCalls
 	sender    *snapshots.Sender
 	integrity *integrity.Checker
+	verdicts  verdicts
 	compactor *upkeep.Compactor
 	departure departure
 
@@ -77,7 +78,7 @@ func New(options Options) *Member {
 	}
 	m.requests.levels = &levels{
 		stores: &m.stores, clock: o.Clock, policy: o.LevelPolicy, readIndex: m.requests.readIndex, propose: m.requests.command,
-		logger: o.Logger,
+		logger: o.Logger, verdicts: &m.verdicts,
 	}
 	m.lanes = lanes.New(lanes.Options{
 		Data: o.Data, Stores: &m.stores, Retention: o.Retention, Clock: o.Clock, Logger: o.Logger,
@@ -90,6 +91,7 @@ func New(options Options) *Member {
 	context.AfterFunc(m.life.stopping, inbox.Close)
 	m.sender = newSender(o, &m.stores, &m.peers)
 	caller := newCaller(o, m.life.stopping, callPorts{leader, &m.config, &m.peers}, &m.members.views)
+	m.verdicts = verdicts{own: o.Verdict, config: &m.config, leader: leader, caller: caller, status: m.Status, clock: o.Clock}
 	m.members.init(o, &membershipPorts{
 		leader: leader, requests: &m.requests, config: &m.config, peers: &m.peers, caller: caller,
 		status: m.Status, put: inbox.Put, progress: m.sender.Progress, alarms: m.Alarms,
@@ -120,6 +122,7 @@ func (m *Member) serveCalls(table *peercall.Table, clients *clientPorts) {
 	clients.serve(table, m.clients)
 	greeter.serve(table)
 	serveIntegrity(table, m.integrity)
+	m.verdicts.serve(table)
 	m.members.serve(table)
 	m.handler = PeerHandler{
 		inbox: m.lanes.Inbox(), epochs: m.epochs, received: newReceiver(&m.options, &m.stores), calls: table, greeter: greeter,
@@ -149,6 +152,7 @@ func (m *Member) assemble() {
 		{"reclaim", upkeep.NewReclaimer(&m.stores, o.diskLow, upkeep.ReclaimPace{}, o.Logger).Run},
 		{"promote", pilot.promoteLearners}, {"jobs", pilot.runJobs}, {"clients", m.clients.Watch},
 		{"addresses", pilot.keepAddresses}, {"learn", learner.run}, {"epochs", m.epochs.Run},
+		{"verdicts", m.verdicts.run},
 	}
 	if o.Care.On() {
 		m.tasks = append(m.tasks, task{"care", pilot.repairVoters})

@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/integrity"
 	"github.com/quorate/quorate/internal/member/offers"
+	"github.com/quorate/quorate/internal/member/raising"
 	"github.com/quorate/quorate/internal/member/upkeep"
 	"github.com/quorate/quorate/internal/membership"
 )
@@ -34,14 +35,16 @@ type Options struct {
 	CommitDelay     time.Duration     // longest time for which a leader waits for more proposals
 	Care            membership.Policy // policy of repairs while this member leads; the zero value is off
 	LevelPolicy     level.Policy      // of raising the feature level, of a cluster that has none yet
-	Answers         *answers.Budget   // memory for results; nil: a budget of the default size
-	ClientPatience  time.Duration     // how long a native client may be silent; zero: DefaultClientPatience
-	SessionBytes    int64             // memory for sessions of native clients; zero: for 10,000 of them
-	Clock           env.Clock
-	Expiring        func() []string // returns the TLS files that expire soon; nil: none do
-	LowDisk         func() string   // returns the alarm text while the disk reserve is used up; nil: it never is
-	DiskReserve     int64           // bytes of the disk that a received snapshot must leave free
-	Logger          *slog.Logger
+	// Verdict returns what this member's doctor finds, by what the member knows alone; nil: there is no doctor.
+	Verdict        func() raising.Verdict
+	Answers        *answers.Budget // memory for results; nil: a budget of the default size
+	ClientPatience time.Duration   // how long a native client may be silent; zero: DefaultClientPatience
+	SessionBytes   int64           // memory for sessions of native clients; zero: for 10,000 of them
+	Clock          env.Clock
+	Expiring       func() []string // returns the TLS files that expire soon; nil: none do
+	LowDisk        func() string   // returns the alarm text while the disk reserve is used up; nil: it never is
+	DiskReserve    int64           // bytes of the disk that a received snapshot must leave free
+	Logger         *slog.Logger
 	// Synced and Applied, if set, are called with the time that each write of the log and each applied batch took.
 	Synced, Applied func(took time.Duration)
 }

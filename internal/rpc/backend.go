@@ -39,5 +39,7 @@ type Backend interface {
 	TransferLeadership(ctx context.Context, to consensus.MemberID) error
 	RenewLeases(ctx context.Context, ids []kv.LeaseID) ([]lease.Renewal, error)
 	LeaseTimeToLive(ctx context.Context, id kv.LeaseID) (remaining, granted int64, err error)
+	// SoakPausedBy asks the leader why no time counts towards the next feature level; empty: it counts.
+	SoakPausedBy(ctx context.Context) (string, error)
 	Backup(ctx context.Context, f func(ctx context.Context, machine *apply.Machine) error) error
 }

@@ -399,6 +399,11 @@ func (b *machineBackend) LeaseTimeToLive(_ context.Context, id kv.LeaseID) (rema
 	return int64(info.Remaining / time.Second), info.TTLSeconds, err
 }
 
+// SoakPausedBy implements rpc.Backend.
+func (b *machineBackend) SoakPausedBy(context.Context) (string, error) {
+	return "m1 finds a fault", nil
+}
+
 func (b *machineBackend) Backup(ctx context.Context, f func(context.Context, *apply.Machine) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

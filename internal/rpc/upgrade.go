@@ -32,9 +32,20 @@ func (u *upgradeService) Status(ctx context.Context, _ *quoratepb.UpgradeStatusR
 		return nil, err
 	}
 	machine, release := u.options.Member.Machine()
-	defer release()
-	return upgradeStatus(machine), nil
+	answer := upgradeStatus(machine)
+	release()
+	if answer.GetCommon() > answer.GetActive() {
+		ctx, cancel := context.WithTimeout(ctx, pausePatience)
+		defer cancel()
+		if why, err := u.options.Member.SoakPausedBy(ctx); err == nil {
+			answer.PausedBy = why
+		}
+	}
+	return answer, nil
 }
+
+// pausePatience bounds how long a status waits for the leader's word about a soak.
+const pausePatience = 2 * time.Second
 
 // SetPolicy changes the policy.
 func (u *upgradeService) SetPolicy(ctx context.Context, r *quoratepb.SetLevelPolicyRequest) (*quoratepb.UpgradeStatus, error) {

@@ -47,6 +47,7 @@ func (s *Server) connect(ctx context.Context, options Options) error {
 		Care:     s.carePolicy(),
 
 		LevelPolicy: s.cfg.LevelPolicy,
+		Verdict:     s.verdict,
 		CommitDelay: s.cfg.Consensus.CommitDelay,
 		Answers:     s.budgets.answers,
 		Clock:       env.WallClock{},

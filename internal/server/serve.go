@@ -15,6 +15,7 @@ import (
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/member/raising"
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/rpc/h2"
 	"github.com/quorate/quorate/internal/server/certs"
@@ -37,7 +38,8 @@ func (s *Server) serve(context.Context, Options) error {
 	if err != nil {
 		return err
 	}
-	s.observer = observe.New(s.observed())
+	observer := observe.New(s.observed())
+	s.observer.Store(observer)
 	s.services = rpc.New(rpc.Options{
 		Member:          s.member,
 		Membership:      s.member.Membership(),
@@ -68,7 +70,7 @@ func (s *Server) serve(context.Context, Options) error {
 		Troubles:              s.member.Alarms,
 		Defragment:            s.defragment,
 		LowDisk:               s.lowDisk,
-		Observe:               s.observer.Observe,
+		Observe:               observer.Observe,
 		Room:                  s.reserve,
 		BackupBytes:           s.budgets.Backups,
 		DeletionBytes:         s.budgets.Deletion,
@@ -80,7 +82,7 @@ func (s *Server) serve(context.Context, Options) error {
 	}
 	server := s.newGRPCServer()
 	s.wg.Go(func() { s.services.KeepQuota(s.ctx) })
-	s.wg.Go(func() { s.observer.Run(s.ctx) })
+	s.wg.Go(func() { observer.Run(s.ctx) })
 	registry := prometheus.NewRegistry()
 	s.register(registry)
 	api := s.services.HTTP()
@@ -131,6 +133,14 @@ func (s *Server) addHandlers(mux *http.ServeMux) {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+}
+
+// verdict is what the member's doctor finds.
+func (s *Server) verdict() (v raising.Verdict) {
+	if observer := s.observer.Load(); observer != nil {
+		v.Judged, v.Finding = observer.Verdict()
+	}
+	return v
 }
 
 // defragment gives back the space of deleted keys. Nothing waits for it: the store does the same by itself, later.

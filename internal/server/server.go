@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quorate/quorate/internal/base/env"
@@ -60,7 +61,7 @@ type Server struct {
 	services  *rpc.Services
 	clients   *clientPorts
 	conns     connLimits
-	observer  *observe.Observer
+	observer  atomic.Pointer[observe.Observer] // nil until clients are served; the member asks for verdicts before
 
 	nameBefore string // by which this member was known when it was started; empty: not known
 

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/base/level"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/nextlevel"
 	"github.com/quorate/quorate/internal/member/raising"
@@ -62,7 +64,7 @@ func levelCommand(h *host, raiser *raising.Raiser) (command kv.Command, due bool
 		status := h.proc.Node.Replica().Status()
 		command, due = raiser.Look(h.clock(), &raising.View{Active: machine.ActiveLevel(), Common: common, Rise: rise,
 			Members: machine.MembersAt(), AllPublished: len(machine.HeldBack(level.First)) == 0,
-			Flag: h.run.plan.LevelPolicy, Well: raising.AllThere(&status)})
+			Flag: h.run.plan.LevelPolicy, Paused: pausedBy(h, &status)})
 	default:
 		raiser.Rest()
 		if rise.Policy.Kind == level.PolicyHold && common > machine.ActiveLevel() { // the operator, through any member
@@ -70,6 +72,33 @@ func levelCommand(h *host, raiser *raising.Raiser) (command kv.Command, due bool
 		}
 	}
 	return command, due
+}
+
+// findsEvery is how many spans of findsFor pass between two in which a member finds something wrong.
+const (
+	findsFor   = 4 * time.Second
+	findsEvery = 7
+)
+
+// verdictOf is what a member's doctor finds at a moment of virtual time.
+func verdictOf(id consensus.MemberID, now time.Time) (said raising.Verdict) {
+	said.Judged = true
+	if (now.UnixNano()/int64(findsFor)+int64(id%findsEvery))%findsEvery == 0 {
+		said.Finding = "DISK_SLOW"
+	}
+	return said
+}
+
+// pausedBy says why no time counts towards the next level. The leader hears the verdicts of those that run.
+func pausedBy(h *host, status *raft.Status) string {
+	var verdicts raising.Verdicts
+	ids, now := status.Config.IDs(), h.clock()
+	for _, other := range h.cluster.list {
+		if other.serves() {
+			verdicts.Note(ids, other.id, verdictOf(other.id, now), now)
+		}
+	}
+	return raising.Paused(status, len(h.proc.Data.Machine.Alarms()), &verdicts, now, consensus.MemberID.String)
 }
 
 // mayUseNext reports whether commands of the next level may be proposed here, as package member asks before it proposes one.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/base/level"
+	"github.com/quorate/quorate/internal/base/printable"
 	"github.com/quorate/quorate/internal/ctl/command"
 )
 
@@ -73,6 +74,9 @@ func writeStatus(w io.Writer, status *quoratepb.UpgradeStatus) {
 	t.Print(w)
 }
 
+// mostWhy bounds what the cluster says of a soak that stands, in characters.
+const mostWhy = 600
+
 func nameOf(m *quoratepb.MemberLevel) string {
 	if m.GetName() == "" {
 		return "-"
@@ -98,15 +102,15 @@ func sentences(status *quoratepb.UpgradeStatus) []string {
 	case policy.Kind == level.PolicyNow:
 		lines = append(lines, "policy now: the level rises in a moment")
 	default:
-		left := max(policy.Soak()-time.Duration(status.GetSoakedSeconds())*time.Second, 0)
+		soaked := time.Duration(status.GetSoakedSeconds()) * time.Second
 		lines = append(lines, fmt.Sprintf("policy %s: all members have run it for %v; the level rises in %v, counted while "+
-			"every "+
-			"member is up and has caught up and no alarm stands", policy, time.Duration(status.GetSoakedSeconds())*time.Second,
-			left))
+			"every member is there and finds nothing wrong", policy, soaked, max(policy.Soak()-soaked, 0)))
+		if why := status.GetPausedBy(); why != "" {
+			lines = append(lines, "no time counts now: "+printable.Text(why, mostWhy)+"; see `quorate doctor`")
+		}
 	}
-	return append(lines, "the former build may return until then; afterwards the way back is a snapshot or `quorate "+
-		"mirror`, into "+
-		"a new cluster of that build")
+	return append(lines, "the former build may return until then; afterwards the way back is a snapshot or `quorate mirror`, "+
+		"into a new cluster of that build")
 }
 
 // atRest says which members hold the highest known level back, if the members do not know the same one.

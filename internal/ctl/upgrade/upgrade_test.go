@@ -121,10 +121,11 @@ m4      a4  -      not started
 m5      a5  1.1.0  2
 `[1:])
 	f.allKnow(3 * 3600)
+	f.status.PausedBy = "m3 finds DISK_SLOW: \x1b[2Ja slow disk"
 	soaks := f.run(t, "status").Out
-	for _, want := range []string{"all members know level 2: all that release 1.1.0 knows", "run it for 3h0m0s; the level " +
-		"rises in 21h0m0s",
-		"the former build may return until then"} {
+	for _, want := range []string{"all members know level 2: all that release 1.1.0 knows",
+		"run it for 3h0m0s; the level rises in 21h0m0s", "the former build may return until then",
+		"no time counts now: m3 finds DISK_SLOW: [2Ja slow disk; see `quorate doctor`"} {
 		if !strings.Contains(soaks, want) {
 			t.Errorf("%q is not in:\n%s", want, soaks)
 		}

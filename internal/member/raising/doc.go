@@ -3,8 +3,8 @@
 //
 // A Raiser proposes commands and waits for none. The state machine keeps policy and time (level.Rise), so that another leader
 // goes on where the last one was. Time is that of the leader's own monotonic clock: no member's wall clock can end a soak. It
-// counts only while the leader looks, and while every member is there and well. A change of leaders loses at most what was not
-// noted yet.
+// counts only while the leader looks, and while every member is there and finds nothing wrong (Paused). A change of leaders
+// loses at most what was not noted yet.
 //
 // The main type is Raiser. The simulator runs it as members do.
 //

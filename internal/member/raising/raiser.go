@@ -1,11 +1,9 @@
 package raising
 
 import (
-	"slices"
 	"time"
 
 	"github.com/quorate/quorate/internal/base/level"
-	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
 )
 
@@ -16,14 +14,8 @@ type View struct {
 	Members        kv.MembersAt
 	AllPublished   bool         // all members have published a level
 	Flag           level.Policy // this member's: the policy of a cluster that has none yet
-	// Well is true while every member of the configuration is there, in time, and nothing is wrong with the cluster.
-	Well bool
-}
-
-// AllThere reports whether a leader hears every member of the configuration, and each holds nearly all of its log.
-func AllThere(status *raft.Status) bool {
-	lacks := func(p raft.PeerProgress) bool { return !p.Leaving && (!p.RecentActive || !p.CaughtUp) }
-	return !slices.ContainsFunc(status.Progress, lacks)
+	// Paused says why no time counts now; empty: it counts. See function Paused.
+	Paused string
 }
 
 // MostBetween is the longest time between two looks that counts: a process that stood still saw nothing of it. Between two
@@ -86,7 +78,7 @@ func (r *Raiser) count(now time.Time, v *View) {
 		return
 	}
 	r.pending, r.noted = max(0, r.pending-(noted-r.noted)), noted
-	if r.level != 0 && r.level == v.Common && v.Well && passed > 0 && passed <= MostBetween {
+	if r.level != 0 && r.level == v.Common && v.Paused == "" && passed > 0 && passed <= MostBetween {
 		r.pending += passed
 	}
 }

@@ -26,7 +26,7 @@ func newCluster(t *testing.T, policy string) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &cluster{t: t, now: time.Unix(1000, 0), view: raising.View{Active: old, Common: next, Flag: p, Well: true, AllPublished: true,
+	return &cluster{t: t, now: time.Unix(1000, 0), view: raising.View{Active: old, Common: next, Flag: p, AllPublished: true,
 		Rise: level.Rise{Born: old}}}
 }
 
@@ -88,11 +88,11 @@ func TestRaiser_Look_whatCounts(t *testing.T) {
 	if rose, _ := c.run(leader, time.Second, 30*time.Minute); rose >= 0 {
 		t.Fatalf("rose after %v", rose)
 	}
-	c.view.Well = false
+	c.view.Paused = "m2 finds a fault"
 	if rose, _ := c.run(leader, time.Second, 2*time.Hour); rose >= 0 {
 		t.Errorf("rose after %v without a member", rose)
 	}
-	c.view.Well = true
+	c.view.Paused = ""
 	c.now = c.now.Add(time.Hour) // the process stood still
 	c.run(leader, time.Second, time.Second)
 	c.now = c.now.Add(-2 * time.Hour)

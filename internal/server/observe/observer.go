@@ -33,6 +33,7 @@ type Observer struct {
 	files      uint64    // open at the last verdict: a process may have very many, and counting them takes time
 	resident   int64
 	findings   []doctor.Finding
+	judged     bool
 }
 
 // New returns the observer of a member that was just started.
@@ -130,7 +131,19 @@ func (w *Observer) judge(ctx context.Context) {
 	}}})
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.findings = found
+	w.findings, w.judged = found, true
+}
+
+// Verdict returns the worst finding above advice of the last verdict, and whether there was a verdict yet.
+func (w *Observer) Verdict() (judged bool, worst string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range w.findings {
+		if f := &w.findings[i]; f.Severity < doctor.Advice {
+			return w.judged, string(f.Code) + ": " + f.Sentence
+		}
+	}
+	return w.judged, ""
 }
 
 // Collect shows the findings of the last verdict. A code that is not found is zero.

@@ -1,0 +1,75 @@
+package raising
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quorate/quorate/internal/base/printable"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+)
+
+// Verdict is what a member's doctor finds, by what that member knows alone.
+type Verdict struct {
+	Judged  bool   `json:"judged"`            // false: not since the process started
+	Finding string `json:"finding,omitempty"` // the worst one that is above advice; empty: there is none
+}
+
+const (
+	// VerdictLasts is for how long a verdict counts that the leader has heard.
+	VerdictLasts = MostBetween
+	// mostFinding bounds a finding that is kept, in characters: a member says it.
+	mostFinding = 400
+)
+
+// Verdicts are the last verdicts of members, as the leader has heard them. The zero value is ready.
+type Verdicts struct {
+	heard map[consensus.MemberID]heard
+}
+
+type heard struct {
+	verdict Verdict
+	at      time.Time
+}
+
+// Note keeps a verdict of a member, and forgets those of members that are not among ids.
+func (v *Verdicts) Note(ids []consensus.MemberID, of consensus.MemberID, verdict Verdict, now time.Time) {
+	if v.heard == nil {
+		v.heard = map[consensus.MemberID]heard{}
+	}
+	for id := range v.heard {
+		if !slices.Contains(ids, id) {
+			delete(v.heard, id)
+		}
+	}
+	verdict.Finding = printable.Text(verdict.Finding, mostFinding)
+	v.heard[of] = heard{verdict, now}
+}
+
+// Paused says why no time counts towards a soak, as the leader of a cluster sees it; empty: time counts.
+func Paused(status *raft.Status, alarms int, v *Verdicts, now time.Time, nameOf func(consensus.MemberID) string) string {
+	for i := range status.Progress {
+		switch p := &status.Progress[i]; {
+		case p.Leaving:
+		case !p.RecentActive:
+			return nameOf(p.ID) + " is not there"
+		case !p.CaughtUp:
+			return nameOf(p.ID) + " has not caught up"
+		}
+	}
+	if alarms > 0 {
+		return fmt.Sprintf("%d alarms stand: see `quorate alarm list`", alarms)
+	}
+	for _, id := range status.Config.IDs() {
+		switch said, known := v.heard[id]; {
+		case !known, now.Sub(said.at) > VerdictLasts:
+			return nameOf(id) + " has not said lately what its doctor finds"
+		case !said.verdict.Judged:
+			return nameOf(id) + " has not looked for findings yet since it started"
+		case said.verdict.Finding != "":
+			return nameOf(id) + " finds " + said.verdict.Finding
+		}
+	}
+	return ""
+}
