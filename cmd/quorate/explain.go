@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"strconv"
 	"syscall"
 
@@ -33,10 +34,12 @@ func explain(c config.Config, err error) error {
 	case errors.Is(err, wal.ErrNoSpace), errors.Is(err, engine.ErrNoSpace):
 		return fmt.Errorf("%w; nothing is lost", err) // what to do is said already
 	case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, transport.ErrAddressUsed):
-		return fmt.Errorf("%w; stop the process that listens there, or choose other --listen-client-urls and "+
-			"--listen-peer-urls", err)
+		return fmt.Errorf("%w; stop the process that listens there, or choose another port", err)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Errorf("%w; --listen-client-urls and --listen-peer-urls must name addresses of this machine", err)
+		return fmt.Errorf("%w; the URL must name an address of this machine", err)
+	case errors.As(err, new(*net.OpError)) && errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w; the user that runs this server may not listen there: ports below 1024 need root or "+
+			"CAP_NET_BIND_SERVICE, and sockets a directory that the user may write to", err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w; make %s writable for the user that runs this server", err, c.Storage.DataDir)
 	case errors.Is(err, syscall.ENOSPC):

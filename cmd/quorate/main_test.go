@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -107,7 +108,9 @@ func TestServe_startError(t *testing.T) {
 		{errors.New("data belongs to cluster a"), "quorate: data belongs to cluster a"},
 		{fmt.Errorf("listen on 127.0.0.1:2379: %w", syscall.EADDRINUSE),
 			"quorate: listen on 127.0.0.1:2379: address already in use; stop the process that listens there, or choose"},
-		{fmt.Errorf("listen: %w", syscall.EADDRNOTAVAIL), "must name addresses of this machine"},
+		{fmt.Errorf("listen: %w", syscall.EADDRNOTAVAIL), "must name an address of this machine"},
+		{fmt.Errorf("--listen-client-urls http://127.0.0.1:79: %w", &net.OpError{Op: "listen", Err: fs.ErrPermission}),
+			"may not listen there"},
 		{&wal.CorruptError{File: "1.wal"}, "Never put a file back from a copy"},
 		{fmt.Errorf("open: %w", snapshot.ErrStoreMissing), "move default.etcd aside, run `quorate member reset default"},
 		{fmt.Errorf("open: %w", wal.ErrNoLog), "Only if the log is lost for ever: Never put a file back"},

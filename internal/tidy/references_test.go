@@ -25,6 +25,7 @@ var elsewhere = []string{"server/start.go", "directory/file.go"} // examples of 
 
 // foreignFlags belong to other programs that the documents use.
 var foreignFlags = []string{
+	"no-password",           // of etcdctl user add
 	"http2-prior-knowledge", // curl
 	"ignore-missing",        // sha256sum
 	"read-only", "cap-drop", // docker

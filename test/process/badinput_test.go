@@ -289,7 +289,7 @@ func badInputElsewhere(t *testing.T, binary string) {
 		"it", "--data-dir="+dir)
 	refused("the client port is taken", "already in use; stop the process", "--listen-client-urls="+holder.client)
 	refused("the peer port is taken", "stop the process that listens", "--listen-peer-urls=http://"+holder.peer)
-	refused("an address of another machine", "must name addresses of this machine",
+	refused("an address of another machine", "must name an address of this machine",
 		"--listen-client-urls=http://192.0.2.1:33333")
 	refused("the data directory is a file", "cannot be created: not a directory", "--data-dir="+file)
 	holder.kill()

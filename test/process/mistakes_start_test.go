@@ -57,7 +57,7 @@ func TestMistakes_start(t *testing.T) {
 		{"its own name is missing", []string{"--initial-cluster=m1=" + peer}, "--initial-cluster does not name this member: add new="},
 		{"the name of another", []string{"--join=" + peer, "--name=m1"}, "the name m1 belongs to member "},
 		{"an address of another host", []string{"--listen-peer-urls=http://192.0.2.1:2380", "--initial-cluster=new=OWN"},
-			"must name addresses of this machine"},
+			"must name an address of this machine"},
 		{"a port in use", []string{"--listen-client-urls=" + client, "--initial-cluster=new=OWN"},
 			"stop the process that listens there"},
 		{"no scheme", []string{"--initial-cluster=new=" + m1.peer}, "lacks a scheme: write http://" + m1.peer},
