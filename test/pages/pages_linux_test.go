@@ -162,6 +162,9 @@ type block struct{ on, script string }
 // refusals are the lines whose command must fail. A shell that ends where a command fails passes over them otherwise.
 var refusals = regexp.MustCompile(`(?m)^! (.*)$`)
 
+// masked are commands whose failure ends no shell. A loop that tries one thing after the other may have them.
+var masked = regexp.MustCompile(`&&( [^b]|$)|\|\|`)
+
 // blocks finds the blocks for bash. The first line says where they run. All other fenced blocks are an error: this page has
 // nothing that no test runs.
 func blocks(t *testing.T, text string) (all []block) {
@@ -176,6 +179,9 @@ func blocks(t *testing.T, text string) (all []block) {
 		if kind != "bash" || !where {
 			t.Fatalf("a block does not say where it runs:\n%s", part)
 		}
+		if masked.MatchString(script) {
+			t.Fatalf("a shell passes over what fails before && or ||: write two lines:\n%s", script)
+		}
 		all = append(all, block{on, refusals.ReplaceAllString(script, "if $1; then echo 'this should be refused'; exit 1; fi")})
 	}
 	if len(all) == 0 {
@@ -188,7 +194,7 @@ func blocks(t *testing.T, text string) (all []block) {
 func startMachine(t *testing.T, work, name string, number int) *machine {
 	t.Helper()
 	dir := filepath.Join(work, name)
-	script := `set -e
+	script := `set -e -o pipefail
 hostname ` + name + `
 for d in etc var root; do
   mkdir -p ` + dir + `/$d-up ` + dir + `/$d-work
