@@ -187,6 +187,7 @@ func TestRun_status(t *testing.T) {
 	f.troubles = []string{"memberID:161  alarm:NOSPACE", "disk of m1 nearly full"}
 	got = f.run(t, "status")
 	if got.Status != command.StatusRefused || !strings.Contains(got.Out, "m1 reports: alarm NOSPACE of m1 (a1): ") ||
+		!strings.Contains(got.Out, "`quorate doctor` names the command") || strings.Contains(got.Out, "compact REVISION") ||
 		!strings.Contains(got.Out, "m1 reports: disk of m1 nearly full\n") {
 		t.Errorf("a leader with alarms: got %d\n%s", got.Status, got.Out)
 	}

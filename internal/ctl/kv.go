@@ -14,6 +14,7 @@ import (
 
 func newPut(s command.Streams) *cobra.Command {
 	c := command.NewConnection(s)
+	c.MostAnswer = command.LargeAnswer
 	var lease string
 	cmd := &cobra.Command{
 		Use:   "put KEY [VALUE]",
@@ -124,6 +125,7 @@ func (g *getFlags) options(args []string) ([]clientv3.OpOption, error) {
 
 func newGet(s command.Streams) *cobra.Command {
 	c := command.NewConnection(s)
+	c.MostAnswer = command.LargeAnswer
 	var g getFlags
 	cmd := &cobra.Command{
 		Use:   "get KEY [END]",
@@ -179,6 +181,7 @@ func (g *getFlags) print(c *command.Connection, answer *clientv3.GetResponse) er
 
 func newDel(s command.Streams) *cobra.Command {
 	c := command.NewConnection(s)
+	c.MostAnswer = command.LargeAnswer
 	var r rangeFlags
 	cmd := &cobra.Command{
 		Use:   "del KEY [END]",

@@ -12,6 +12,7 @@ import (
 
 func newWatch(s command.Streams) *cobra.Command {
 	c := command.NewConnection(s)
+	c.MostAnswer = command.LargeAnswer
 	var r rangeFlags
 	var revision int64
 	var previous bool

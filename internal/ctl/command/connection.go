@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,15 @@ type Connection struct {
 	Timeout   time.Duration
 	Output    string
 	formats   []string // that output may name, the default first
+	// MostAnswer bounds one answer, in bytes; zero: 64 MiB. The process at an endpoint may be any process.
+	MostAnswer int
 }
+
+const (
+	mostAnswer = 64 << 20
+	// LargeAnswer is for commands that read keys: a member answers with at most --max-response-bytes.
+	LargeAnswer = 1 << 30
+)
 
 func NewConnection(s Streams) *Connection {
 	return &Connection{Streams: s, formats: []string{"text", "json"}}
@@ -131,7 +140,8 @@ func (c *Connection) Dial(ctx context.Context, endpoints []string) (*clientv3.Cl
 		Endpoints: endpoints, Context: ctx, DialTimeout: c.loginTimeout(ctx, user, endpoints), Logger: zap.NewNop(),
 		Username: user, Password: password, TLS: encryption,
 		DialKeepAliveTime: keepAliveTime, DialKeepAliveTimeout: keepAliveTimeout,
-		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect})},
+		MaxCallRecvMsgSize: cmp.Or(c.MostAnswer, mostAnswer),
+		DialOptions:        []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect})},
 	})
 	switch {
 	case err == nil:

@@ -34,6 +34,7 @@ const example = `  quorate mirror --from 10.0.0.1:2379 --to 10.0.1.1:2379
 // Command makes `quorate mirror`.
 func Command(s command.Streams) *cobra.Command {
 	from, to := command.NewConnection(s), command.NewConnection(s)
+	from.MostAnswer, to.MostAnswer = command.LargeAnswer, command.LargeAnswer
 	options := Options{}
 	var format string
 	c := &cobra.Command{

@@ -92,8 +92,9 @@ func explainAlarm(kind string, id uint64, members []Member) string {
 	switch {
 	case kind == pb.AlarmType_NOSPACE.String():
 		return fmt.Sprintf("alarm NOSPACE of %s: its store has reached --quota-backend-bytes, and no member takes writes "+
-			"that grow. Delete keys and compact (`quorate compact REVISION`), which ends the alarm by itself in about a "+
-			"minute; or start the members again with a larger --quota-backend-bytes, then `quorate alarm disarm`", about)
+			"that grow. Delete keys and compact, which ends the alarm by itself in about a minute (`quorate doctor` names "+
+			"the command with a revision that leaves some history: watches that lag behind it end); or start "+
+			"the members again with a larger --quota-backend-bytes, then `quorate alarm disarm`", about)
 	case kind == pb.AlarmType_CORRUPT.String() && id == 0:
 		return "alarm CORRUPT of no member in particular: the members' data differ and no majority agrees, so that none " +
 			"serves. Any of them may have the only copy of acknowledged writes: empty no data directory. Stop the clients, " +
