@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/quorate/quorate/internal/kv"
@@ -83,6 +84,36 @@ func TestStore_RangeInto_beginsAgain(t *testing.T) {
 	page, err := s.RangeInto(&kv.RangeOp{Key: []byte("k01"), End: []byte("k92"), Limit: 2}, true, unlimited{}, &r)
 	if err != nil || r.resets != 2 || len(r.kvs) != 2 || page.Given != 2 || page.Result.Count != 91 || !page.Result.More {
 		t.Errorf("%v, %d attempts, %d pairs, %+v", err, r.resets, len(r.kvs), page)
+	}
+}
+
+// Ensure that the last key of a page is the caller's own: RangeStream appends to it, and while it does so others read the same keys
+// (etcd 3.7.3 fixes that: there the room behind the key was the index's).
+func TestStore_RangeInto_lastIsTheCallers(t *testing.T) {
+	for _, open := range openers {
+		s := newStore(t, open)
+		for i := range 20 {
+			put(t, s, fmt.Sprintf("k%02d", i), "value", 0)
+		}
+		for _, keysOnly := range []bool{false, true} {
+			op := kv.RangeOp{Key: []byte("k"), End: []byte("l"), Limit: 7, KeysOnly: keysOnly}
+			want, _, err := rangeInto(t, s, &op)
+			if err != nil {
+				t.Fatal(err)
+			}
+			page, err := s.RangeInto(&op, true, unlimited{}, &rows{})
+			if err != nil || len(page.Last) == 0 {
+				t.Fatalf("%+v, %v", page, err)
+			}
+			room := page.Last[:cap(page.Last)]
+			for i := range room {
+				room[i] = 0xff
+			}
+			got, _, err := rangeInto(t, s, &op)
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("keys only %v: got %+v, %v; want %+v", keysOnly, got, err, want)
+			}
+		}
 	}
 }
 
