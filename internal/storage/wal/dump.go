@@ -10,8 +10,9 @@ import (
 )
 
 // Dump prints every record of the log in dir, one line per item, and continues past damage as far as it can. It opens no file
-// for writing, so it may read the log of a running member, whose last record may then be half written. The error is one of
-// reading or of w; damage is printed, and reported as ErrCorrupt at the end.
+// for writing, so it may read the log of a running member, whose last record may then be half written, and which may free segments,
+// and write over them, before or while they are read. The error is one of reading or of w; damage is printed, and reported as
+// ErrCorrupt at the end.
 func Dump(w io.Writer, fs env.FS, dir string) error {
 	l, err := list(fs, dir)
 	if err != nil {
@@ -30,7 +31,12 @@ func Dump(w io.Writer, fs env.FS, dir string) error {
 		sealed[i-1] = d.sealedBy(run[i])
 	}
 	for i, number := range run {
-		if err := d.segment(number, sealed[i]); err != nil {
+		damaged := d.damaged
+		err := d.segment(number, sealed[i])
+		if (err != nil || d.damaged != damaged) && d.freed(number) {
+			d.damaged = damaged
+			d.printf("%s: freed by its member before it was read in full\n", segmentName(number))
+		} else if err != nil {
 			return err
 		}
 	}
@@ -41,6 +47,16 @@ func Dump(w io.Writer, fs env.FS, dir string) error {
 		return fmt.Errorf("%w: see the listing", ErrCorrupt)
 	}
 	return d.err
+}
+
+// freed reports whether a segment, which was part of the log, is so no more: the log begins behind it by now.
+func (d *dumper) freed(number uint64) bool {
+	l, err := list(d.fs, d.dir)
+	if err != nil || len(l.segments) == 0 {
+		return false
+	}
+	run, _ := l.youngestRun()
+	return run[0] > number
 }
 
 type dumper struct {
