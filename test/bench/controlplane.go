@@ -71,6 +71,8 @@ func controlPlaneFlags(f *flags) func() *controlPlane {
 	eventTTL := f.duration("event-ttl", "10s", "how long events are kept at least; an hour in Kubernetes", leastTTL)
 	listEvery := f.duration("list-every", "3s", "a list of all pods, by turns paged and streamed", 1)
 	compactEvery := f.duration("compact-every", "10s", "compactions; five minutes in Kubernetes", 1)
+	checkEvery := f.duration("check-every", "5m", "each API server compares each of its caches with the store after so long, "+
+		"to half as long again", 1)
 	findMax := f.yes("find-max", "look for the highest rate at which the p99 of mutations is below --bound")
 	bound := f.duration("bound", "100ms", "find-max: what the p99 of mutations stays below", 1)
 	step := f.duration("step", "6s", "find-max: measured part of each step, after a second that does not count", 1)
@@ -78,7 +80,8 @@ func controlPlaneFlags(f *flags) func() *controlPlane {
 	return func() *controlPlane {
 		return &controlPlane{
 			load: k8s.Options{Nodes: *nodes, Pods: cmp.Or(*pods, podsPerNode**nodes), PodBytes: *podBytes,
-				Random: *values == "random", EventTTL: *eventTTL, ListEvery: *listEvery, CompactEvery: *compactEvery},
+				Random: *values == "random", EventTTL: *eventTTL, ListEvery: *listEvery, CompactEvery: *compactEvery,
+				CheckEvery: *checkEvery},
 			rate: cmp.Or(*rate, k8s.NaturalRate(*nodes)), warm: *w.warm, length: *w.length, findMax: *findMax,
 			limits: searchLimits{*bound, *step, *total},
 		}

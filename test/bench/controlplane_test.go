@@ -12,7 +12,8 @@ func TestControlPlaneFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := given()
-	if p.load.Pods != 1000 || p.rate < 109.9 || p.rate > 110.1 || !p.load.Random || p.load.CompactEvery != 10*time.Second {
+	if p.load.Pods != 1000 || p.rate < 109.9 || p.rate > 110.1 || !p.load.Random || p.load.CompactEvery != 10*time.Second ||
+		p.load.CheckEvery != 5*time.Minute {
 		t.Errorf("got %+v", p)
 	}
 }

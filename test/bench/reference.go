@@ -12,7 +12,7 @@ import (
 
 const (
 	referenceModule  = "go.etcd.io/etcd/server/v3"
-	referenceVersion = "v3.7.1"
+	referenceVersion = "v3.7.3"
 )
 
 // buildReference builds etcd as its authors published it, in a module that is gone afterwards, so that none of its

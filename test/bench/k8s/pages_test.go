@@ -36,12 +36,14 @@ func store(n int, spoil func(page int, answer *clientv3.GetResponse)) (getPage, 
 	}, &asked
 }
 
+var paged = pages{resource: pods, limit: pageLimit}
+
 // All pages but the first ask for the first one's revision.
 func TestWalk(t *testing.T) {
 	for _, row := range []struct{ keys, pages int }{{0, 1}, {1, 1}, {500, 1}, {501, 2}, {4000, 8}} {
 		get, asked := store(row.keys, nil)
 		timed := 0
-		l, err := walk(context.Background(), pods, get, func(kvs []*mvccpb.KeyValue, _ time.Duration) { timed++ })
+		l, err := walk(context.Background(), paged, get, func(kvs []*mvccpb.KeyValue, _ time.Duration) { timed++ })
 		if err != nil || l.count != row.keys || timed != row.pages || l.revision != int64(row.keys+5) {
 			t.Errorf("%d keys: got %+v, %d pages, %v", row.keys, l, timed, err)
 		}
@@ -79,7 +81,7 @@ func TestWalk_wrong(t *testing.T) {
 		}, "a page of 501 keys"},
 	} {
 		get, _ := store(600, row.spoil)
-		l, err := walk(context.Background(), pods, get, nil)
+		l, err := walk(context.Background(), paged, get, nil)
 		if !errors.Is(err, errWrong) || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: got %+v, %v, want %q", row.name, l, err, row.want)
 		}

@@ -147,10 +147,11 @@ func (s *Session) list(ctx context.Context, r *recorder) {
 		var l *listing
 		var err error
 		if class == List {
-			l, err = walk(limited, pods, pager(client, pods), func(_ []*mvccpb.KeyValue, took time.Duration) {
+			p := pages{resource: pods, limit: pageLimit}
+			l, err = walk(limited, p, pager(client, pods, pageLimit), func(_ []*mvccpb.KeyValue, took time.Duration) {
 				r.took(Page, due, took)
 			})
-		} else if l, err = stream(limited, pods, client); status.Code(err) == codes.Unimplemented {
+		} else if l, err = stream(limited, pages{resource: pods}, client, nil); status.Code(err) == codes.Unimplemented {
 			s.noStream.Store(true)
 			cancel()
 			continue

@@ -13,6 +13,7 @@ const (
 	Page                // one page of a list of pods
 	List                // such a list as a whole
 	Stream              // all pods by RangeStream
+	Check               // an API server compares a cache with the store
 	classes
 )
 
@@ -20,7 +21,7 @@ const (
 const Mutations = int(Event) + 1
 
 func (c Class) String() string {
-	return [classes]string{"lease renewal", "pod change", "event", "list page", "paged list", "streamed list"}[c]
+	return [classes]string{"lease renewal", "pod change", "event", "list page", "paged list", "streamed list", "cache check"}[c]
 }
 
 // A node renews its lease every ten seconds; a pod per hundred nodes is born each second, and one dies. A cycle is one of

@@ -14,7 +14,6 @@ import (
 
 const (
 	apiServers   = 6
-	requestLimit = 10 * time.Second
 	catchUpLimit = 30 * time.Second // for watchers, after the last mutation
 	fillTogether = 256 << 10        // bytes of objects in a transaction, of which etcd takes 1.5 MiB
 	fillMost     = 100              // objects in a transaction, of which etcd takes 128
@@ -30,6 +29,7 @@ type Options struct {
 	EventTTL     time.Duration // at least; a lease is shared, and lives half as long again
 	ListEvery    time.Duration // a list of all pods, by turns paged and streamed
 	CompactEvery time.Duration // up to where the store was one such time ago
+	CheckEvery   time.Duration // at least, and at most half as long again: each API server's check of each of its caches
 }
 
 // apiServer has a client for each resource, as kube-apiserver does.
@@ -58,18 +58,6 @@ type Session struct {
 	noStream   atomic.Bool // the server has no RangeStream
 	stop       context.CancelFunc
 	running    sync.WaitGroup
-}
-
-// lists are those whose content is still to be compared.
-type lists struct {
-	mu  sync.Mutex
-	all []*listing
-}
-
-func (l *lists) keep(one *listing) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.all = append(l.all, one)
 }
 
 // Open fills an empty cluster with the nodes' leases and the pods, and starts watches, compactions and requests for progress.
@@ -162,9 +150,14 @@ func (s *Session) begin(ctx context.Context) error {
 	for _, w := range s.watches {
 		s.running.Go(func() { w.run(background) })
 		s.running.Go(func() { w.askForProgress(background) })
+		s.running.Go(func() { s.checks().run(background, w) })
 	}
 	s.running.Go(func() { s.compact(background) })
 	return nil
+}
+
+func (s *Session) checks() *cacheChecks {
+	return &cacheChecks{every: s.options.CheckEvery, violations: &s.violations, lists: &s.lists, step: &s.step}
 }
 
 // compact deletes history older than one or two periods, as kube-apiserver does: up to where the store was last time.
@@ -214,17 +207,21 @@ func (s *Session) settle(ctx context.Context, revision int64, limit time.Duratio
 	}
 }
 
-// Check lists everything a last time, ends the watches, compares all that was written, told and listed, and returns the first
-// violations and how many there are. The session does nothing afterwards but Close.
+// Check lists everything a last time, has an API server check its caches, ends the watches, compares all that was written,
+// told and listed, and returns the first violations and how many there are. The session does nothing afterwards but Close.
 func (s *Session) Check(ctx context.Context) (texts []string, count int, err error) {
 	to := s.latest.Load()
 	for r := range resources {
-		l, err := walk(ctx, r, pager(s.servers[1].clients[r], r), nil)
+		l, err := walk(ctx, pages{resource: r, limit: pageLimit}, pager(s.servers[1].clients[r], r, pageLimit), nil)
 		if err != nil {
 			return nil, 0, fmt.Errorf("last list of %v: %w", r, err)
 		}
 		s.lists.keep(l)
-		to = max(to, l.revision)
+		at, err := s.checks().once(ctx, s.watches[int(r)*apiServers]) // of one API server
+		if err != nil {
+			return nil, 0, fmt.Errorf("last check of %v: %w", r, err)
+		}
+		to = max(to, l.revision, at)
 	}
 	if s.settle(ctx, to, catchUpLimit) > 0 {
 		for _, w := range s.watches {

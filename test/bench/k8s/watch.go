@@ -13,6 +13,7 @@ import (
 const (
 	progressEvery = 100 * time.Millisecond
 	retryAfter    = 50 * time.Millisecond
+	requestLimit  = 10 * time.Second
 )
 
 // watch is one API server's watch of one resource.
