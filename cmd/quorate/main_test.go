@@ -73,7 +73,7 @@ func TestRun_requests(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"--version"}, {"version"}} {
-		if status, out, _ := runWith(t, args...); status != 0 || !strings.Contains(out, "\netcd Version: 3.7.1\n") {
+		if status, out, _ := runWith(t, args...); status != 0 || !strings.Contains(out, "\netcd Version: 3.7.3\n") {
 			t.Errorf("%q: got %d %q", args, status, out)
 		}
 	}

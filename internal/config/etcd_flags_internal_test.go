@@ -11,7 +11,7 @@ var ourDefaults = map[string]string{
 	"max-concurrent-streams": "a client that opens four billion streams takes all memory: docs/limits.md",
 }
 
-// Ensure that every flag of etcd 3.7.1 is in the table, with etcd's default. The file has the flags and defaults that etcd's own
+// Ensure that every flag of etcd 3.7.3 is in the table, with etcd's default. The file has the flags and defaults that etcd's own
 // help shows; a default that etcd derives from other flags is empty there.
 func TestSettings_haveEtcdsFlags(t *testing.T) {
 	text, err := os.ReadFile("testdata/etcd-flags.txt")

@@ -192,7 +192,7 @@ func TestWriteVersion(t *testing.T) {
 	var out bytes.Buffer
 	config.WriteVersion(&out)
 	lines := strings.Split(out.String(), "\n")
-	if !strings.HasPrefix(lines[0], "quorate Version: ") || lines[1] != "etcd Version: 3.7.1" {
+	if !strings.HasPrefix(lines[0], "quorate Version: ") || lines[1] != "etcd Version: 3.7.3" {
 		t.Errorf("got %q", lines[:2])
 	}
 	for i, prefix := range []string{"Git SHA: ", "Go Version: ", "Go OS/Arch: "} {

@@ -11,7 +11,7 @@ import (
 )
 
 // EtcdVersion is the version of etcd whose API and flags this program speaks. Clients parse it.
-const EtcdVersion = "3.7.1"
+const EtcdVersion = "3.7.3"
 
 // Version is Quorate's own version; the release build sets it with -ldflags "-X …config.Version=1.2.3".
 var Version = "0.1.0-dev"

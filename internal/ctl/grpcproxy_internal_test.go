@@ -11,7 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/ctl/logging"
 )
 
-// Ensure that the proxy and the gateway have every flag of those of etcd 3.7.1, with its default. The file has what their help
+// Ensure that the proxy and the gateway have every flag of those of etcd 3.7.3, with its default. The file has what their help
 // shows.
 func TestProxies_haveEtcdsFlags(t *testing.T) {
 	text, err := os.ReadFile("testdata/etcd-proxy-flags.txt")

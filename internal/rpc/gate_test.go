@@ -129,7 +129,7 @@ func TestHandler_endpoints(t *testing.T) {
 		"/readyz/linearizable_read":   "ok\n",
 		"/readyz/non_learner":         "ok\n",
 		"/readyz?exclude=non_learner": "ok\n",
-		"/version":                    `{"etcdserver":"3.7.1","etcdcluster":"3.7.0","storage":"3.7.0"}`,
+		"/version":                    `{"etcdserver":"3.7.3","etcdcluster":"3.7.0","storage":"3.7.0"}`,
 	} {
 		if code, body := s.get(t, path); code != 200 || body != want {
 			t.Errorf("%s: got %d %q, want 200 %q", path, code, body, want)
@@ -141,7 +141,7 @@ func TestHandler_endpoints(t *testing.T) {
 	_, metrics := s.get(t, "/metrics")
 	for _, line := range []string{
 		"etcd_server_has_leader 1", "etcd_server_is_leader 1", "etcd_server_is_learner 0",
-		"etcd_mvcc_put_total 1", "etcd_debugging_mvcc_keys_total 1", `etcd_server_version{server_version="3.7.1"} 1`,
+		"etcd_mvcc_put_total 1", "etcd_debugging_mvcc_keys_total 1", `etcd_server_version{server_version="3.7.3"} 1`,
 		`etcd_cluster_version{cluster_version="3.7"} 1`, "etcd_server_quota_backend_bytes 2.147483648e+09",
 		fmt.Sprintf(`etcd_server_id{server_id="%x"} 1`, uint64(testMember)),
 		`grpc_server_handled_total{grpc_code="OK",grpc_method="Put",` +

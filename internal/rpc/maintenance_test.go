@@ -41,7 +41,7 @@ func TestMaintenance_statusHashAndAlarms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Version != "3.7.1" || got.StorageVersion != "3.7.0" || got.Leader != uint64(testMember) || got.RaftTerm == 0 ||
+	if got.Version != "3.7.3" || got.StorageVersion != "3.7.0" || got.Leader != uint64(testMember) || got.RaftTerm == 0 ||
 		got.RaftIndex == 0 || got.RaftAppliedIndex == 0 || got.DbSizeQuota != 2<<30 || got.IsLearner ||
 		len(got.Errors) != 0 || got.Header.Revision != 2 || got.DbSize == 0 || got.DbSizeInUse == 0 {
 		t.Errorf("status: got %v", got)

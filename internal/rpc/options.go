@@ -102,7 +102,7 @@ type Limits struct {
 
 // Version is the version that this server reports.
 type Version struct {
-	Server  string // etcd's version whose behaviour we keep, as "3.7.1"
+	Server  string // etcd's version whose behaviour we keep, as "3.7.3"
 	Cluster string // as "3.7.0"
 	Storage string // as "3.7.0"
 }
@@ -125,7 +125,7 @@ const (
 )
 
 // DefaultVersion is the etcd that this server behaves like.
-var DefaultVersion = Version{Server: "3.7.1", Cluster: "3.7.0", Storage: "3.7.0"}
+var DefaultVersion = Version{Server: "3.7.3", Cluster: "3.7.0", Storage: "3.7.0"}
 
 func (o *Options) setDefaults() {
 	setDefault(&o.MaxRequestBytes, defaultMaxRequestBytes)

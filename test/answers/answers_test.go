@@ -44,7 +44,7 @@ const (
 	meantFile    = "testdata/meant.txt"
 )
 
-// Ensure that what clients get wrong is answered as by etcd 3.7.1, but for what is meant.
+// Ensure that what clients get wrong is answered as by etcd 3.7.3, but for what is meant.
 func TestAnswers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -63,7 +63,7 @@ func TestAnswers(t *testing.T) {
 		if *endpoint == "" {
 			t.Fatal("-rewrite needs -endpoint: the answers to record are those of a real etcd")
 		}
-		head := "# What etcd 3.7.1 answers to the rows of requests.txt. Written by go test ./test/answers -rewrite.\n"
+		head := "# What etcd 3.7.3 answers to the rows of requests.txt. Written by go test ./test/answers -rewrite.\n"
 		if err := os.WriteFile(etcdFile, []byte(head+record.String()), 0o600); err != nil {
 			t.Fatal(err)
 		}

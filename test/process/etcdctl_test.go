@@ -28,7 +28,8 @@ var etcdctlLines = []struct{ line, input string }{
 	{line: "lease keep-alive --once 1234"}, {line: "lease revoke 1234"},
 	{line: "member list"}, {line: "member list -w table"}, {line: "member list --hex"}, {line: "member list -w fields"},
 	{line: "member add m9"}, {line: "member remove zz"}, {line: "member update 1"}, {line: "member promote 1"},
-	{line: "endpoint health"}, {line: "endpoint status"}, {line: "endpoint status -w table"}, {line: "endpoint hashkv"},
+	{line: "endpoint health"}, {line: "endpoint status"}, {line: "endpoint status -w table"}, {line: "endpoint status -w fields"},
+	{line: "endpoint hashkv"},
 	{line: "move-leader 1"}, {line: "defrag"}, {line: "alarm list"}, {line: "alarm disarm"},
 	{line: "downgrade validate x"}, {line: "downgrade validate 3.5"}, {line: "downgrade cancel"},
 	{line: "lock l echo held"}, {line: "make-mirror"}, {line: "snapshot save"},
@@ -108,4 +109,5 @@ var widths = regexp.MustCompile(`(─)─+|( ) +`)
 
 // Ids, hashes, sizes, times and terms.
 var varying = regexp.MustCompile(`[0-9a-f]{12,}|[0-9.]+ ?(µs|ms|s|kB|MB|B)\b|` +
-	`"(hash|dbSize|dbSizeInUse|raftIndex|raftAppliedIndex|raft_term|raftTerm|took)":"?[0-9a-zµ.]+"?`)
+	`"(hash|dbSize|dbSizeInUse|raftIndex|raftAppliedIndex|raft_term|raftTerm|took)":"?[0-9a-zµ.]+"?|` +
+	`"(RaftTerm|RaftIndex|RaftAppliedIndex|DBSize|DBSizeInUse)" : [0-9]+`)

@@ -11,7 +11,7 @@ import (
 
 // The version of the release of etcd that this etcdctl matches, and that of its API.
 const (
-	version    = "3.7.1"
+	version    = "3.7.3"
 	apiVersion = "3.7"
 )
 

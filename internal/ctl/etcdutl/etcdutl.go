@@ -17,7 +17,7 @@ import (
 
 // The version of the release of etcd that these commands match, and those of its API and its storage.
 const (
-	version        = "3.7.1"
+	version        = "3.7.3"
 	apiVersion     = "3.7"
 	storageVersion = "3.7"
 )

@@ -70,5 +70,5 @@ func TestDataDirectories(t *testing.T) {
 	run(t, "migrate", "--data-dir="+ours, "--target-version=3.6").Want(t, command.StatusRefused, "", "`quorate snapshot save`")
 	run(t, "migrate", "--data-dir="+ours, "--target-version=3.7", "--force").Want(t, command.StatusRefused, "", "no version")
 	run(t, "migrate", "--data-dir="+theirs, "--target-version=3.7").Want(t, command.StatusRefused, "", "data directory of etcd")
-	run(t, "version").Want(t, 0, "etcdutl version: 3.7.1\nAPI version: 3.7\n", "")
+	run(t, "version").Want(t, 0, "etcdutl version: 3.7.3\nAPI version: 3.7\n", "")
 }

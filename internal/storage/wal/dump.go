@@ -10,9 +10,9 @@ import (
 )
 
 // Dump prints every record of the log in dir, one line per item, and continues past damage as far as it can. It opens no file
-// for writing, so it may read the log of a running member, whose last record may then be half written, and which may free segments,
-// and write over them, before or while they are read. The error is one of reading or of w; damage is printed, and reported as
-// ErrCorrupt at the end.
+// for writing, so it may read the log of a running member, whose last record may then be half written, and which may free
+// segments, and write over them, before or while they are read. The error is one of reading or of w; damage is printed, and
+// reported as ErrCorrupt at the end.
 func Dump(w io.Writer, fs env.FS, dir string) error {
 	l, err := list(fs, dir)
 	if err != nil {

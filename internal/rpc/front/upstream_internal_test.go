@@ -1,6 +1,7 @@
 package front
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -99,5 +100,30 @@ func TestServer_noAuthority(t *testing.T) {
 	}
 	if md := <-asked; len(md.Get(":authority")) != 1 || md.Get(":authority")[0] != "named" || len(md.Get("host")) != 0 {
 		t.Errorf("with a name in host: the service saw %v", md)
+	}
+}
+
+// Ensure that the largest number of streams is a number like any other (net/http takes one above 2^31-1 for none, and allows 250, which
+// etcd 3.7.3 has to prevent).
+func TestServer_mostStreams(t *testing.T) {
+	const open = 600
+	c := serve(t, func(o *Options) { o.HTTP2.MaxStreams = math.MaxUint32 })
+	for said := false; !said; {
+		f, err := c.ReadFrame()
+		c.must(err)
+		if s, ok := f.(*http2.SettingsFrame); ok && !s.IsAck() {
+			said = true
+			if n, ok := s.Value(http2.SettingMaxConcurrentStreams); !ok || n != math.MaxUint32 {
+				t.Errorf("the server says that it allows %d streams, %v", n, ok)
+			}
+		}
+	}
+	for n := range uint32(open) {
+		c.call(2*n+1, "/t.S/Both")
+	}
+	c.call(2*open+1, "/t.S/Echo")
+	c.send(2*open+1, true, "x")
+	if got := c.status(2*open + 1); got != "0" {
+		t.Errorf("a call beside %d streams: got status %s", open, got)
 	}
 }
