@@ -197,7 +197,9 @@ func (s *Stream) plan(compacted kv.Revision) chunk {
 			return looked, true
 		}
 		s.lag()
-		spans, c.next = h.history.since(c.from, catchUpBytes)
+		if !c.prev || c.from > compacted { // else the store leaves out the previous pairs that are compacted
+			spans, c.next = h.history.since(c.from, catchUpBytes)
+		}
 		return looked, false
 	})
 	for i := range spans {

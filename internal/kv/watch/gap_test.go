@@ -119,3 +119,27 @@ func TestStream_falls_behind_over_gaps(t *testing.T) {
 		})
 	}
 }
+
+// Ensure that a watch which begins at the compaction gets no previous pair with the event of that very revision, whether the event is
+// read from the store or was kept for a watch that was there before: that pair is compacted.
+func TestStream_compaction_previous(t *testing.T) {
+	for _, kept := range []bool{false, true} {
+		src := newSource(t, watch.Options{})
+		if kept {
+			before := src.hub.Open()
+			defer before.Close()
+			before.Create(watch.Request{Key: []byte("a"), PrevKV: true})
+			poll(t, before)
+		}
+		src.write("a=1")
+		src.write("a=2")
+		src.write("a=3")
+		src.compact(3)
+		s := src.hub.Open()
+		defer s.Close()
+		s.Create(watch.Request{Key: []byte("a"), Start: 3, PrevKV: true})
+		s.Create(watch.Request{Key: []byte("a"), Start: 4, PrevKV: true})
+		want(t, fmt.Sprintf("kept: %v", kept), sorted(poll(t, s)),
+			"0@4 a=2@3 a=3@4(2@3)", "0@4 created", "1@4 a=3@4(2@3)", "1@4 created")
+	}
+}
