@@ -294,6 +294,7 @@ func TestKV_RangeStream_chunksAddUpToTheRange(t *testing.T) {
 		{"one key", &pb.RangeRequest{Key: []byte("k001")}},
 		{"nothing", &pb.RangeRequest{Key: []byte("x"), RangeEnd: []byte("y")}},
 		{"only keys", &pb.RangeRequest{Key: []byte("k"), RangeEnd: []byte("l"), KeysOnly: true}},
+		{"only keys, with a limit", &pb.RangeRequest{Key: []byte("k"), RangeEnd: []byte("l"), KeysOnly: true, Limit: 123}},
 		{"only the count", &pb.RangeRequest{Key: []byte("k"), RangeEnd: []byte("l"), CountOnly: true}},
 		{"an old revision", &pb.RangeRequest{Key: []byte("k"), RangeEnd: []byte("l"), Revision: 100}},
 		{"a target without an order that one chunk holds", &pb.RangeRequest{
