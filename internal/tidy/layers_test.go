@@ -15,6 +15,7 @@ var layers = []struct {
 }{
 	{"api/", 0, "api"},
 	{"internal/base/broadcast", 0, "broadcast"},
+	{"internal/base/heavy", 0, "heavy"},
 	{"internal/base/histogram", 0, "histogram"},
 	{"internal/base/invariant", 0, "invariant"},
 	{"internal/base/keyrange", 0, "keyrange"},

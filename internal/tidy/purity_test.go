@@ -15,7 +15,7 @@ var impure = []string{"time", "sync", "sync/atomic", "context", "os", "net", "lo
 func pure(f *file) bool {
 	return !f.test && (strings.HasPrefix(f.dir, "internal/consensus") || f.dir == "internal/kv" ||
 		f.dir == "internal/base/keyrange" || f.dir == "internal/base/invariant" || f.dir == "internal/membership" || f.dir == "internal/identity" ||
-		f.dir == "internal/doctor")
+		f.dir == "internal/doctor" || f.dir == "internal/base/heavy")
 }
 
 // TestPurity keeps the core a function of its inputs: no clock, I/O, lock, goroutine, channel or map order.
