@@ -66,12 +66,15 @@ func (a *account) release(b *Batch) {
 	}
 }
 
+// nameless begins the names of accounts of streams that were opened without a client's name.
+const nameless = "\x00"
+
 // openAccount returns the account of a client, which its streams share; a stream without a client's name gets its own. Hub.mu
 // is held.
 func (h *Hub) openAccount(client string) *account {
 	if client == "" {
 		h.opened++
-		client = "\x00" + strconv.FormatUint(h.opened, 16)
+		client = nameless + strconv.FormatUint(h.opened, 16)
 	}
 	a := h.accounts[client]
 	if a == nil {

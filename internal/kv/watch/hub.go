@@ -72,7 +72,7 @@ type Hub struct {
 	stepping      linked.List[party] // the same
 	sleepers      sleepers           // streams with watchers that start after rev
 	accounts      map[string]*account
-	streams       int
+	open          map[*Stream]struct{}
 	watcherBytes  int64
 	opened        uint64    // streams opened without a client's name, ever
 	watchers      int       // of all streams
@@ -91,7 +91,7 @@ type Hub struct {
 func NewHub(options Options) *Hub {
 	options = options.withDefaults()
 	h := &Hub{
-		options: options, inStep: newDirectory(), accounts: map[string]*account{},
+		options: options, inStep: newDirectory(), accounts: map[string]*account{}, open: map[*Stream]struct{}{},
 		history: history{limitBytes: options.HistoryBytes}, reads: make(chan struct{}, 2*reads(options.TotalBytes)),
 	}
 	h.overdrafts.options = &h.options
@@ -141,7 +141,7 @@ type Stats struct {
 func (h *Hub) Stats() Stats {
 	h.enter()
 	defer h.exit()
-	s := Stats{Streams: h.streams, Watchers: h.watchers, Behind: h.behind,
+	s := Stats{Streams: len(h.open), Watchers: h.watchers, Behind: h.behind,
 		WaitingEvents: h.waitingEvents.Load(), Overdrawn: h.overdrafts.queued.Load()}
 	for _, a := range h.accounts {
 		s.WatcherBytes += a.watchers

@@ -26,6 +26,7 @@ type Stream struct {
 	futures  futures
 	asleep   int // place in hub.sleepers
 	nextID   int64
+	user     string // for Sample
 	ticks    uint64 // of progress
 	waits    bool   // in hub.waiting
 
@@ -64,7 +65,6 @@ func (h *Hub) Open() *Stream { return h.OpenFor("") }
 func (h *Hub) OpenFor(client string) *Stream {
 	h.enter()
 	defer h.exit()
-	h.streams++
 	s := &Stream{
 		hub: h, account: h.openAccount(client), byID: map[int64]*watcher{}, ticks: 1,
 		parties: map[standing]*party{}, asleep: nowhere,
@@ -72,6 +72,7 @@ func (h *Hub) OpenFor(client string) *Stream {
 		reader: reader{revisions: firstCatchUpRevisions},
 	}
 	s.overdraft.account, s.overdraft.wake = s.account, s.wake
+	h.open[s] = struct{}{}
 	return s
 }
 
@@ -99,7 +100,7 @@ func (s *Stream) Close() {
 		for ; removed < watchersPerHold; removed++ {
 			last := len(s.watchers) - 1
 			if last < 0 {
-				h.streams--
+				delete(h.open, s)
 				h.closeAccount(s.account)
 				return removed, false
 			}
