@@ -35,6 +35,7 @@ type Shares struct {
 	Proposals int64 // that wait for their results: those of this member, and as much for native clients
 	Backups   int64 // that are being written, all of them
 	Tokens    int64 // what is remembered of the use of simple tokens
+	Top       int64 // counts of the busiest prefixes and clients
 	// Deletion is of the keys that one command deletes. Applying holds up to ten times that for a moment, the rest of it of
 	// what other parts do not use.
 	Deletion int64
@@ -102,7 +103,7 @@ func Divide(limit int64) Shares {
 		Heap:     (limit - program) / units * (units - 2), // the runtime may miss its limit by some percent
 		MemTable: part(2, 32<<20),
 		Blocks:   part(3, 32<<20) + max(0, limit-DefaultMost)/2,
-		Versions: part(2, 24<<20),
+		Versions: part(7, 96<<20) / 4,
 		Counts:   part(1, 8<<20),
 		Log: Log{
 			CatchUp:     part(1, 16<<20),
@@ -131,6 +132,7 @@ func Divide(limit int64) Shares {
 		Proposals: part(2, 256<<20),
 		Backups:   part(5, 512<<20) / 4,
 		Tokens:    part(1, 32<<20) / 4,
+		Top:       part(1, 8<<20) / 4,
 		Deletion:  part(1, 256<<20),
 		State: State{
 			Users:    part(1, 256<<20) / 4,
