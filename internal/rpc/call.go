@@ -56,6 +56,7 @@ type asyncCall struct {
 	begun   time.Time
 	err     error       // of the member
 	abandon func() bool // ends the wait for the member's answer
+	note    *note       // nil: the call is not counted, or is a read, which is counted when it is answered
 }
 
 // steps are the steps of an asyncCall that differ between a write and a read.
@@ -108,10 +109,20 @@ func (c *asyncCall) leave(err error) error {
 
 // answer ends the call. The answer is not flushed.
 func (c *asyncCall) answer(message h2.Message, err error) {
+	size := 0
 	if err = c.leave(err); err == nil {
-		c.kv.stats.sentBytes.Add(uint64(message.SizeWire()))
+		size = message.SizeWire()
+		c.kv.stats.sentBytes.Add(uint64(size))
 	}
+	c.took(size)
 	c.front.Answer(message, err)
+}
+
+// took counts a write.
+func (c *asyncCall) took(sent int) {
+	if c.note != nil {
+		c.kv.took(c.front.Context(), c.note, c.note.User, sent)
+	}
 }
 
 // later finishes a call in a goroutine, if a step has to wait, or has memory that is counted. The call must have reserved it
@@ -120,6 +131,7 @@ func (c *asyncCall) later(finish func(ctx context.Context) (h2.Message, error)) 
 	c.front.Go(c.kv.options.Clock.Now().Sub(c.begun), func(ctx context.Context) {
 		defer c.front.Flush()
 		message, err := finish(ctx)
+		c.took(sizeOf(message, err))
 		if err = c.leave(err); err != nil {
 			c.front.Answer(nil, err)
 			return

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/limits/answers"
 	"github.com/quorate/quorate/internal/rpc/h2"
 	"github.com/quorate/quorate/internal/rpc/timings"
+	"github.com/quorate/quorate/internal/rpc/top"
 	"github.com/quorate/quorate/internal/rpc/validate"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
@@ -18,7 +20,9 @@ import (
 // rangeRequest is a Range request, with the state of its steps.
 type rangeRequest struct {
 	wire.RangeCall
-	known    *auth.State // the users by which it was permitted; nil: it was not yet
+	known    *auth.State   // the users by which it was permitted; nil: it was not yet
+	by       string        // the user, if it was permitted patiently
+	took     time.Duration // in the store
 	small    answers.Small
 	response wire.RangeResponse
 }
@@ -35,7 +39,16 @@ func (s *kvService) rangeKeys(ctx context.Context, r *rangeRequest) (_ h2.Messag
 	if err := s.awaitState(ctx, r.Serializable); err != nil {
 		return nil, err
 	}
-	return r.show(ctx, s, patiently)
+	message, err := r.show(ctx, s, patiently)
+	r.count(ctx, s, message, err)
+	return message, err
+}
+
+// count counts a range that is being answered.
+func (r *rangeRequest) count(ctx context.Context, s *kvService, message h2.Message, err error) {
+	s.tookRead(ctx, top.Range, r.Op.Key, r.took, sizeOf(message, err), func() string {
+		return cmp.Or(r.by, s.access.NameNow(ctx))
+	})
 }
 
 // awaitState waits until this member's state may be read: for a linearizable read until it has all acknowledged writes, else
@@ -87,7 +100,8 @@ func (r *rangeRequest) admit(ctx context.Context, s *kvService, p patience) erro
 // permit refuses a caller that may not read the range.
 func (r *rangeRequest) permit(ctx context.Context, s *kvService, p patience) (err error) {
 	if p == patiently {
-		r.known, err = s.access.Read(ctx, r.Op.Key, r.Op.End)
+		by, users, err := s.access.ReadBy(ctx, r.Op.Key, r.Op.End)
+		r.by, r.known = by.User, users
 		return err
 	}
 	users, permitted := s.access.ReadNow(ctx, r.Op.Key, r.Op.End)
@@ -129,25 +143,25 @@ func (r *rangeRequest) show(ctx context.Context, s *kvService, p patience) (h2.M
 func (r *rangeRequest) build(ctx context.Context, s *kvService, p patience) error {
 	if p == patiently {
 		return s.unanswered(s.options.Answers.Build(ctx, 0, func(account kv.Account) error {
-			return s.readInto(&r.response, &r.RangeCall, account)
+			return r.read(s, account)
 		}))
 	}
-	err := s.readInto(&r.response, &r.RangeCall, &r.small)
+	err := r.read(s, &r.small)
 	if r.small.Exceeded {
 		return errWaits
 	}
 	return err
 }
 
-// readInto reads a range from the store.
-func (s *kvService) readInto(response *wire.RangeResponse, call *wire.RangeCall, account kv.Account) error {
+// read reads the range from the store.
+func (r *rangeRequest) read(s *kvService, account kv.Account) error {
 	machine, release := s.options.Member.Machine()
 	defer release()
 	begun := s.timings.Now()
-	page, err := fill(response, account, machine.Store(), &call.Op, true)
-	s.timings.Range(begun, err)
+	page, err := fill(&r.response, account, machine.Store(), &r.Op, true)
+	r.took += s.timings.Range(begun, err)
 	machine.Counts().Ranges.Add(1)
-	response.Header = s.headerAt(page.Revision)
+	r.response.Header = s.headerAt(page.Revision)
 	return err
 }
 
@@ -213,9 +227,11 @@ func (r *asyncRead) finish() {
 		r.known = nil
 		r.later(func(ctx context.Context) (h2.Message, error) {
 			message, err := r.show(ctx, s, patiently)
+			r.count(ctx, s, message, err)
 			return message, r.timed(err)
 		})
 		return
 	}
+	r.count(r.front.Context(), s, message, err)
 	r.answer(message, r.timed(err))
 }

@@ -19,10 +19,20 @@ type writeRequest interface {
 	admit(ctx context.Context, s *kvService, check growthCheck) error
 	// respond returns the response for the applied result.
 	respond(s *kvService, result *kv.Result) h2.Message
+	// size is the size of the request as it came.
+	size() int
 }
 
 // writeBlocking takes the steps of a write in a goroutine, which waits.
 func (s *kvService) writeBlocking(ctx context.Context, r writeRequest) (h2.Message, error) {
+	command := r.command()
+	note := noteWrite(command, r.size())
+	message, err := s.write(ctx, r)
+	s.took(ctx, note, command.By.User, sizeOf(message, err))
+	return message, err
+}
+
+func (s *kvService) write(ctx context.Context, r writeRequest) (h2.Message, error) {
 	if err := r.admit(ctx, s, s.firstCheck(patiently)); err != nil {
 		return nil, err
 	}
@@ -114,6 +124,9 @@ func (w *asyncWrite) start(r writeRequest, received int) bool {
 	refused := w.admit(w.front.Context())
 	if refused == errWaits {
 		return false
+	}
+	if w.note = noteWrite(r.command(), received); w.note != nil {
+		w.note.User = r.command().By.User
 	}
 	err := w.begin(w, received)
 	if err == nil { // the gate's refusal takes precedence

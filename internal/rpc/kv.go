@@ -104,6 +104,9 @@ func (*putRequest) respond(s *kvService, result *kv.Result) h2.Message {
 	return response
 }
 
+// size implements writeRequest.
+func (r *putRequest) size() int { return r.Size }
+
 func beginPut(c asyncCall, message []byte) bool {
 	w := &struct {
 		asyncWrite
@@ -143,6 +146,9 @@ func (*deleteRequest) respond(s *kvService, result *kv.Result) h2.Message {
 	}
 	return response
 }
+
+// size implements writeRequest.
+func (r *deleteRequest) size() int { return r.Size }
 
 func (s *kvService) compact(ctx context.Context, r *pb.CompactionRequest) (*pb.CompactionResponse, error) {
 	op := &kv.CompactOp{Revision: kv.Revision(r.Revision)}

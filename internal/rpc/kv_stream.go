@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/rpc/top"
 	"github.com/quorate/quorate/internal/rpc/validate"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
@@ -29,24 +30,31 @@ func (s *kvService) serveRangeStream(_ any, stream grpc.ServerStream) error {
 	if err := s.awaitState(ctx, call.Serializable); err != nil {
 		return err
 	}
-	users, err := s.access.Read(ctx, call.Op.Key, call.Op.End)
+	by, users, err := s.access.ReadBy(ctx, call.Op.Key, call.Op.End)
 	if err != nil {
 		return err
 	}
 	sendPlain(ctx) // like large answers (uncompressed)
-	return s.rangeStream(ctx, call.Op, func(chunk any) (err error) {
+	begun, sent := s.timings.Now(), 0
+	err = s.rangeStream(ctx, call.Op, func(chunk *wire.RangeChunk) (err error) {
 		if !s.access.Unchanged(users) {
 			if users, err = s.access.Read(ctx, call.Op.Key, call.Op.End); err != nil {
 				return err
 			}
 		}
-		return stream.SendMsg(chunk)
+		sent += chunk.SizeWire()
+		paused := s.timings.Now()
+		err = stream.SendMsg(chunk)
+		begun = begun.Add(s.timings.Now().Sub(paused))
+		return err
 	})
+	s.tookRead(ctx, top.Range, call.Op.Key, s.timings.Now().Sub(begun), sent, func() string { return by.User })
+	return err
 }
 
 // rangeStream sends a range in chunks. Put together they are the response that Range would have given at the revision of the
 // first chunk. Only the last chunk has a header, a count and the field More.
-func (s *kvService) rangeStream(ctx context.Context, op kv.RangeOp, send func(any) error) error {
+func (s *kvService) rangeStream(ctx context.Context, op kv.RangeOp, send func(*wire.RangeChunk) error) error {
 	if op.CountOnly {
 		return s.streamCount(ctx, op, send)
 	}
@@ -107,7 +115,7 @@ func (s *kvService) closeStream(
 }
 
 // streamCount answers a stream that only counts with its only message.
-func (s *kvService) streamCount(ctx context.Context, op kv.RangeOp, send func(any) error) error {
+func (s *kvService) streamCount(ctx context.Context, op kv.RangeOp, send func(*wire.RangeChunk) error) error {
 	found, revision, err := s.count(ctx, &op)
 	if err != nil {
 		return err

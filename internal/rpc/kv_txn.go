@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/rpc/h2"
 	"github.com/quorate/quorate/internal/rpc/timings"
+	"github.com/quorate/quorate/internal/rpc/top"
 	"github.com/quorate/quorate/internal/rpc/validate"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
@@ -83,6 +85,9 @@ func (*txnRequest) respond(s *kvService, result *kv.Result) h2.Message {
 	return response
 }
 
+// size implements writeRequest.
+func (r *txnRequest) size() int { return r.Size }
+
 func beginTxn(c asyncCall, message []byte) bool {
 	w := &struct {
 		asyncWrite
@@ -107,10 +112,12 @@ func (s *kvService) readTxn(ctx context.Context, call *wire.TxnCall) (_ h2.Messa
 		return nil, err
 	}
 	response := &wire.TxnResponse{}
+	var took time.Duration
 	err = s.options.Answers.Build(ctx, maxTxnAnswerBytes, func(account kv.Account) error {
 		machine, release := s.options.Member.Machine()
 		defer release()
-		revision := machine.Store().Revision()
+		revision, begun := machine.Store().Revision(), s.timings.Now()
+		defer func() { took = s.timings.Now().Sub(begun) }()
 		result, err := readTxnAt(machine.Store(), &call.Op, revision, account)
 		if result != nil {
 			machine.Counts().Done(0, 0, uint64(len(result.Responses)))
@@ -130,6 +137,7 @@ func (s *kvService) readTxn(ctx context.Context, call *wire.TxnCall) (_ h2.Messa
 			return nil, err
 		}
 	}
+	s.tookRead(ctx, top.Txn, firstKey(&call.Op), took, response.SizeWire(), func() string { return s.access.NameNow(ctx) })
 	uncompressed(ctx, response.Memory)
 	return response, nil
 }

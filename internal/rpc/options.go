@@ -56,6 +56,8 @@ type Options struct {
 	BackupBytes int64
 	// DeletionBytes bounds the keys that one command deletes, and those of one lease, with deletedKeyBytes for each.
 	DeletionBytes int64
+	// TopBytes bounds the counts of the busiest prefixes and clients.
+	TopBytes int64
 	// State bounds replicated state in memory; zero: of the default size.
 	State                 memory.State
 	WatchProgressInterval time.Duration // between progress notifications of a quiet watcher
@@ -141,6 +143,7 @@ func (o *Options) setDefaults() {
 	}
 	setDefault(&o.BackupBytes, memory.Divide(memory.DefaultMost).Backups)
 	setDefault(&o.DeletionBytes, memory.Divide(memory.DefaultMost).Deletion)
+	setDefault(&o.TopBytes, memory.Divide(memory.DefaultMost).Top)
 	setDefault(&o.State, memory.Divide(memory.DefaultMost).State)
 	setDefault(&o.MaxConcurrentStreams, defaultMaxConcurrentStreams)
 	setDefault(&o.FirstMessage, defaultFirstMessage)

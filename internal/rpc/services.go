@@ -26,6 +26,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc/lockapi"
 	"github.com/quorate/quorate/internal/rpc/membershipapi"
 	"github.com/quorate/quorate/internal/rpc/timings"
+	"github.com/quorate/quorate/internal/rpc/top"
 	"github.com/quorate/quorate/internal/rpc/wire"
 	"github.com/quorate/quorate/internal/rpc/writerapi"
 )
@@ -60,6 +61,7 @@ func New(options Options) *Services {
 			bounds:  newBounds(&options),
 			timings: timings.New(options.Clock),
 			adding:  make(chan struct{}, 1),
+			top:     top.New(top.CountersFor(options.TopBytes), options.Clock.Now()),
 		},
 		first: newFirstMessages(options.FirstMessage),
 		turns: admission.NewTurns(),
@@ -140,6 +142,7 @@ func (s *Services) RegisterWith(timed grpc.ServiceRegistrar) {
 	s.registerEtcd(timed)
 	quoratepb.RegisterTokensServer(timed, &tokenService{shared: s.shared})
 	quoratepb.RegisterUpgradeServer(timed, &upgradeService{shared: s.shared})
+	quoratepb.RegisterTopServer(timed, &topService{shared: s.shared, answers: map[asked]made{}})
 	if s.options.Observe != nil {
 		quoratepb.RegisterDoctorServer(timed, &doctorService{observe: s.options.Observe})
 	}

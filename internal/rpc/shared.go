@@ -4,6 +4,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/rpc/access"
 	"github.com/quorate/quorate/internal/rpc/timings"
+	"github.com/quorate/quorate/internal/rpc/top"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
@@ -20,6 +21,7 @@ type shared struct {
 	own     ownWrites
 	grants  grants
 	adding  chan struct{} // holds one token while a change adds to users and roles
+	top     *top.Meter
 }
 
 // headerAt is this member's header for an answer given at revision.

@@ -95,13 +95,16 @@ func (w *watchStream) receive() {
 		}
 		switch {
 		case request.GetCreateRequest() != nil:
-			permitted, err := w.mayWatch(request.GetCreateRequest())
+			by, permitted, err := w.mayWatch(request.GetCreateRequest())
 			if err != nil {
 				w.watches.Reject(err)
 				continue
 			}
 			if request.GetCreateRequest().StartRevision == 0 && w.s.showOwn(w.grpc.Context()) != nil {
 				continue // the stream has ended
+			}
+			if by.User != "" {
+				w.watches.SetUser(by.User)
 			}
 			w.watches.Create(watchRequest(request.GetCreateRequest()))
 			if !w.s.access.Unchanged(permitted) {
@@ -116,12 +119,12 @@ func (w *watchStream) receive() {
 }
 
 // mayWatch checks the permission for the range of a watch: without a key, all keys from the first.
-func (w *watchStream) mayWatch(r *pb.WatchCreateRequest) (*auth.State, error) {
+func (w *watchStream) mayWatch(r *pb.WatchCreateRequest) (auth.Credentials, *auth.State, error) {
 	key := r.Key
 	if len(key) == 0 {
 		key = []byte{0}
 	}
-	return w.s.access.Read(w.grpc.Context(), key, r.RangeEnd)
+	return w.s.access.ReadBy(w.grpc.Context(), key, r.RangeEnd)
 }
 
 func watchRequest(r *pb.WatchCreateRequest) watch.Request {
@@ -214,6 +217,7 @@ func (w *watchStream) sendOne(r *watch.Response) error {
 		return w.writer.Send(&w.response)
 	}
 	w.response.Events = r.Batch.Encoded(encodeBatch)
+	w.s.tookWatch(w.grpc.Context(), r.Batch, len(w.response.Events), w.limits.by.User)
 	if r.Fragment && w.response.SizeWire() >= w.s.options.maxMessageBytes() && len(r.Batch.Events) > 1 {
 		return w.sendFragments(r.Batch)
 	}

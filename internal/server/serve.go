@@ -74,6 +74,7 @@ func (s *Server) serve(context.Context, Options) error {
 		Room:                  s.reserve,
 		BackupBytes:           s.budgets.Backups,
 		DeletionBytes:         s.budgets.Deletion,
+		TopBytes:              s.budgets.Top,
 		State:                 s.budgets.State,
 		ExtensiveMetrics:      s.cfg.Monitoring.Metrics == "extensive",
 	})

@@ -143,17 +143,24 @@ func certificateOf(ctx context.Context) (user string, ok bool) {
 
 // permit returns the State by which a call is permitted, and in whose name it comes.
 func (c *Control) permit(ctx context.Context, check func(*auth.Check) error) (*auth.State, error) {
-	by, state, err := c.caller(ctx)
+	_, state, err := c.permitBy(ctx, check)
+	return state, err
+}
+
+func (c *Control) permitBy(
+	ctx context.Context, check func(*auth.Check) error,
+) (by auth.Credentials, state *auth.State, err error) {
+	by, state, err = c.caller(ctx)
 	if err != nil || !state.Enabled() {
-		return state, err
+		return by, state, err
 	}
 	checked := state.Check(by)
 	if err = check(&checked); err == nil || c.catchUp(ctx) != nil {
-		return state, err
+		return by, state, err
 	}
 	state = c.State()
 	checked = state.Check(by)
-	return state, check(&checked)
+	return by, state, check(&checked)
 }
 
 // Root permits a call only to those who have the role root.
@@ -184,10 +191,27 @@ func (c *Control) User(ctx context.Context) error {
 
 // Read permits to read a range. The result may be answered if Unchanged(state), or if the reading is permitted again.
 func (c *Control) Read(ctx context.Context, key, end []byte) (state *auth.State, err error) {
+	_, state, err = c.ReadBy(ctx, key, end)
+	return state, err
+}
+
+// ReadBy is Read, and says in whose name the call comes.
+func (c *Control) ReadBy(ctx context.Context, key, end []byte) (by auth.Credentials, state *auth.State, err error) {
 	if state := c.State(); !state.Enabled() {
-		return state, nil
+		return auth.Credentials{}, state, nil
 	}
-	return c.permit(ctx, func(check *auth.Check) error { return check.Read(key, end) })
+	return c.permitBy(ctx, func(check *auth.Check) error { return check.Read(key, end) })
+}
+
+// NameNow returns the user of a call, without waiting: empty if there is none, if the call's token is not good, or if it takes
+// long to see whose it is.
+func (c *Control) NameNow(ctx context.Context) string {
+	state := c.State()
+	if !state.Enabled() {
+		return ""
+	}
+	by, _ := c.callerNow(ctx, state)
+	return by.User
 }
 
 // ReadTxn permits a transaction that only reads. The result may be answered if Unchanged(state), or if the reading is

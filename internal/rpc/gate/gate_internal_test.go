@@ -89,6 +89,7 @@ func TestPass_whoServes(t *testing.T) {
 		{pb.Maintenance_Snapshot_FullMethodName, true, false, false},
 		{quoratepb.Membership_Describe_FullMethodName, true, true, true},
 		{quoratepb.Doctor_Observe_FullMethodName, true, true, true},
+		{quoratepb.Top_Get_FullMethodName, true, false, false},
 		{quoratepb.Writer_Propose_FullMethodName, false, false, false},
 		{v3lockpb.Lock_Lock_FullMethodName, false, false, false},
 		{v3electionpb.Election_Observe_FullMethodName, false, false, false},

@@ -48,7 +48,7 @@ func newMethods() *methods {
 		&pb.Maintenance_ServiceDesc, &pb.Auth_ServiceDesc, &healthpb.Health_ServiceDesc,
 		&v3lockpb.Lock_ServiceDesc, &v3electionpb.Election_ServiceDesc,
 		&quoratepb.Membership_ServiceDesc, &quoratepb.Writer_ServiceDesc, &quoratepb.Tokens_ServiceDesc,
-		&quoratepb.Upgrade_ServiceDesc, &quoratepb.Doctor_ServiceDesc,
+		&quoratepb.Upgrade_ServiceDesc, &quoratepb.Doctor_ServiceDesc, &quoratepb.Top_ServiceDesc,
 	} {
 		for i := range desc.Methods {
 			m.add(desc.ServiceName, desc.Methods[i].MethodName, "unary")
@@ -124,7 +124,8 @@ func (m *Method) decideWhoServes() {
 	// An operator asks whichever member answers, and a learner asks the leader for what it does not know.
 	native := m.service == quoratepb.Membership_ServiceDesc.ServiceName || m.service == quoratepb.Doctor_ServiceDesc.ServiceName
 	upgrade := m.service == quoratepb.Upgrade_ServiceDesc.ServiceName
-	m.servedByLearner = native || upgrade || snapshot || status
+	top := m.service == quoratepb.Top_ServiceDesc.ServiceName
+	m.servedByLearner = native || upgrade || top || snapshot || status
 	switch m.service {
 	case pb.Maintenance_ServiceDesc.ServiceName, pb.Cluster_ServiceDesc.ServiceName,
 		quoratepb.Membership_ServiceDesc.ServiceName, quoratepb.Doctor_ServiceDesc.ServiceName,

@@ -142,8 +142,12 @@ func (t *Timings) Commands() (count uint64, sum time.Duration) {
 	return count, sum
 }
 
-// Range notes how long it took to read a range from the store.
-func (t *Timings) Range(begun time.Time, err error) { t.ranges.observe(t.since(begun), err == nil) }
+// Range notes, and returns, how long it took to read a range from the store.
+func (t *Timings) Range(begun time.Time, err error) time.Duration {
+	took := t.since(begun)
+	t.ranges.observe(took, err == nil)
+	return took
+}
 
 // Read notes how a wait for the leader's word ended. That a client gave up is no failure.
 func (t *Timings) Read(begun time.Time, err error) {
