@@ -89,9 +89,12 @@ func (s *Sketch) Add(key []byte, w Weights) {
 
 // AddItem counts what another sketch, which ranks by the same kind and has this floor, knows of an item. AddRest completes it.
 func (s *Sketch) AddItem(item Item, floor uint64) {
-	// The floor is added for every item, by AddRest.
-	if beside := max(item.Most, floor) - floor; max(beside, item.Tally[s.by]) > 0 {
-		s.add(item.Key, item.Tally, max(beside, item.Tally[s.by]))
+	// The floor is added for every item, by AddRest. An item that weighs no more takes no counter from another one.
+	beside := max(item.Most, floor) - floor
+	if i, known := s.at[item.Key]; known {
+		s.count(i, item.Tally, beside)
+	} else if beside > 0 || len(s.items) < cap(s.items) {
+		s.enter(item.Key, item.Tally, beside)
 	}
 }
 
@@ -108,14 +111,6 @@ func (s *Sketch) Fold(other *Sketch) {
 		s.AddItem(other.item(i), floor)
 	}
 	s.AddRest(other.total, floor)
-}
-
-func (s *Sketch) add(key string, w Weights, count uint64) {
-	if i, known := s.at[key]; known {
-		s.count(i, w, count)
-		return
-	}
-	s.enter(key, w, count)
 }
 
 func (s *Sketch) count(i int, w Weights, count uint64) {

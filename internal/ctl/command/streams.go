@@ -97,6 +97,15 @@ func AskSecret(prompt string) (string, error) {
 	return string(text), err
 }
 
+// TerminalHeight returns the lines of the terminal, 0 if they are unknown.
+func TerminalHeight() int {
+	_, height, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil {
+		return 0
+	}
+	return height
+}
+
 // TerminalWidth returns the columns of the terminal, 0 if they are unknown.
 func TerminalWidth() int {
 	width, _, err := term.GetSize(int(os.Stdout.Fd()))

@@ -27,6 +27,13 @@ func Run(t *testing.T, ctx context.Context, s command.Streams, input string, arg
 	return Result{status, out.String(), errs.String()}
 }
 
+// RunTo runs a command line whose output goes to out, and returns its status.
+func RunTo(t *testing.T, ctx context.Context, s command.Streams, out io.Writer, args ...string) int {
+	t.Helper()
+	s.In, s.Out, s.Err = strings.NewReader(""), out, io.Discard
+	return ctl.Run(ctx, args, s)
+}
+
 // RunAt runs a command line without input against the member at an address.
 func RunAt(t *testing.T, address string, args ...string) Result {
 	t.Helper()

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/doctor"
 )
 
@@ -135,7 +136,7 @@ func TestObserve_bombs(t *testing.T) {
 		defer client.Close()
 		m := &quoratepb.CollectedMember{}
 		got := ""
-		if err := observe(t.Context(), client, m, &codec{}); err != nil {
+		if err := observe(t.Context(), client, m, &command.Answers{}); err != nil {
 			word, text := faultOf(err)
 			got = word + ": " + text
 		}

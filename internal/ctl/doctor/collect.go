@@ -50,7 +50,7 @@ func collect(ctx context.Context, c *command.Connection) (*quoratepb.Collected, 
 	asking, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	var all sync.WaitGroup
-	answers := &codec{}
+	answers := &command.Answers{}
 	for i := range targets {
 		all.Go(func() { out.Members[i] = ask(asking, c, &targets[i], list.Header.GetClusterId(), answers) })
 	}
@@ -77,7 +77,9 @@ func targetsOf(members []*pb.Member) (all []target) {
 const mostMembers = 128
 
 // ask asks one member what it observes.
-func ask(ctx context.Context, c *command.Connection, t *target, cluster uint64, answers *codec) *quoratepb.CollectedMember {
+func ask(
+	ctx context.Context, c *command.Connection, t *target, cluster uint64, answers *command.Answers,
+) *quoratepb.CollectedMember {
 	m := &quoratepb.CollectedMember{Id: t.id, Name: t.name, Endpoint: t.endpoint}
 	if t.endpoint == "" {
 		m.Fault, m.FaultText = doctor.FaultNoEndpoint, "it never said where it serves clients"
@@ -109,9 +111,9 @@ func ask(ctx context.Context, c *command.Connection, t *target, cluster uint64, 
 
 // observe asks, and notes when by the clock of this machine. The first question opens the connection: only the second one tells
 // how far away the member is.
-func observe(ctx context.Context, client *clientv3.Client, m *quoratepb.CollectedMember, answers *codec) error {
+func observe(ctx context.Context, client *clientv3.Client, m *quoratepb.CollectedMember, answers *command.Answers) error {
 	api := quoratepb.NewDoctorClient(client.ActiveConnection())
-	bound := []grpc.CallOption{grpc.MaxCallRecvMsgSize(mostAnswer), grpc.ForceCodec(answers)}
+	bound := []grpc.CallOption{grpc.MaxCallRecvMsgSize(command.MostAnswer), grpc.ForceCodec(answers)}
 	if _, err := api.Observe(ctx, &quoratepb.ObserveRequest{}, bound...); err != nil {
 		return err
 	}
@@ -135,7 +137,7 @@ func faultOf(err error) (word, text string) {
 	case slices.ContainsFunc(certificates, func(part string) bool { return strings.Contains(text, part) }):
 		return doctor.FaultTLS, text
 	case code == codes.ResourceExhausted && strings.Contains(text, "larger than max"): // gRPC's word for it
-		return doctor.FaultLong, fmt.Sprintf("its answer has more than %d KiB", mostAnswer>>10)
+		return doctor.FaultLong, fmt.Sprintf("its answer has more than %d KiB", command.MostAnswer>>10)
 	case code == codes.Unimplemented:
 		return doctor.FaultUnsupported, text
 	case code == codes.PermissionDenied, code == codes.Unauthenticated, errors.Is(rpctypes.Error(err), rpctypes.ErrUserEmpty),

@@ -1,4 +1,4 @@
-package doctor
+package command
 
 import (
 	"fmt"
@@ -9,18 +9,18 @@ import (
 	"github.com/quorate/quorate/internal/doctor"
 )
 
-// mostAnswer bounds what a member may answer, in bytes.
-const mostAnswer = 256 << 10
+// MostAnswer bounds the bytes that a member may answer about itself.
+const MostAnswer = 256 << 10
 
-// codec reads answers of members of which any may be hostile: two bytes of one become a message of hundreds. So one answer is
-// read at a time, and only what fits the bounds stays.
-type codec struct{ turn sync.Mutex }
+// Answers is the codec for answers of members, any of which may be hostile: two bytes of one become a message of hundreds. So
+// one answer is read at a time, and only what fits the bounds stays.
+type Answers struct{ turn sync.Mutex }
 
 // Name implements encoding.Codec.
-func (*codec) Name() string { return "proto" }
+func (*Answers) Name() string { return "proto" }
 
 // Marshal implements encoding.Codec.
-func (*codec) Marshal(v any) ([]byte, error) {
+func (*Answers) Marshal(v any) ([]byte, error) {
 	m, ok := v.(proto.Message)
 	if !ok {
 		return nil, fmt.Errorf("%T is no message", v)
@@ -29,7 +29,7 @@ func (*codec) Marshal(v any) ([]byte, error) {
 }
 
 // Unmarshal implements encoding.Codec.
-func (c *codec) Unmarshal(data []byte, v any) error {
+func (c *Answers) Unmarshal(data []byte, v any) error {
 	c.turn.Lock()
 	defer c.turn.Unlock()
 	into, ok := v.(proto.Message)

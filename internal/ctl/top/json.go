@@ -1,0 +1,67 @@
+package top
+
+import "github.com/quorate/quorate/internal/ctl/command"
+
+// output is what programs get.
+type output struct {
+	By       string         `json:"by"`
+	Covers   float64        `json:"covers_s"`
+	OneOf    uint32         `json:"one_of"`         // of so many small calls one was counted, as so many
+	Watchers uint32         `json:"one_watcher_of"` // of so many watchers one was counted
+	Members  []outputMember `json:"members"`
+	Total    outputRow      `json:"total"`
+	Rows     []outputRow    `json:"rows"`
+	NotShown float64        `json:"not_shown_at_most"` // what is in no row has at most so much of what rows are ranked by
+}
+
+type outputMember struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Endpoint string `json:"endpoint,omitempty"`
+	Error    string `json:"error,omitempty"`
+}
+
+// outputRow has rates a second.
+type outputRow struct {
+	Prefix     *string `json:"prefix,omitempty"` // quoted if it is no plain text
+	Operation  string  `json:"operation,omitempty"`
+	User       string  `json:"user,omitempty"`
+	Host       string  `json:"host,omitempty"`
+	Operations float64 `json:"ops"`
+	Bytes      float64 `json:"bytes"`
+	Processors float64 `json:"cpu"` // estimated
+	Watchers   float64 `json:"watchers"`
+	Share      float64 `json:"share"`
+	Most       float64 `json:"at_most"` // of what rows are ranked by
+}
+
+func outputOf(s *summary, v *view) output {
+	_, beyond := s.beyond(v, v.rows)
+	o := output{By: v.by, Covers: s.covers.Seconds(), OneOf: s.oneOf, Watchers: s.watchers, NotShown: beyond,
+		Rows: []outputRow{}}
+	for _, list := range [][]source{s.answered, s.missing} {
+		for i := range list {
+			m := outputMember{ID: command.HexID(list[i].id), Name: plain(list[i].name), Endpoint: plain(list[i].endpoint)}
+			if list[i].answer == nil {
+				m.Error = sentence(list[i].reason())
+			}
+			o.Members = append(o.Members, m)
+		}
+	}
+	o.Total = outputRowOf(&s.total)
+	o.Total.Share, o.Total.Most = 1, v.ranked(&s.total)
+	for i := range s.rows[:min(v.rows, len(s.rows))] {
+		r := outputRowOf(&s.rows[i])
+		if !v.clients {
+			prefix := plain(s.rows[i].prefix)
+			r.Prefix = &prefix
+		}
+		o.Rows = append(o.Rows, r)
+	}
+	return o
+}
+
+func outputRowOf(r *row) outputRow {
+	return outputRow{Operation: plain(r.operation), User: plain(r.user), Host: plain(r.host), Operations: r.operations,
+		Bytes: r.bytes, Processors: r.processors, Watchers: r.watchers, Share: r.share, Most: r.most}
+}
