@@ -1,6 +1,9 @@
 package top
 
-import "github.com/quorate/quorate/internal/ctl/command"
+import (
+	"github.com/quorate/quorate/internal/base/printable"
+	"github.com/quorate/quorate/internal/ctl/command"
+)
 
 // output is what programs get.
 type output struct {
@@ -43,7 +46,7 @@ func outputOf(s *summary, v *view) output {
 		for i := range list {
 			m := outputMember{ID: command.HexID(list[i].id), Name: plain(list[i].name), Endpoint: plain(list[i].endpoint)}
 			if list[i].answer == nil {
-				m.Error = sentence(list[i].reason())
+				m.Error = printable.Text(list[i].reason(), mostSentence)
 			}
 			o.Members = append(o.Members, m)
 		}

@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/quorate/quorate/internal/base/printable"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
 )
@@ -33,7 +34,7 @@ func lines(s *summary, v *view, rows int) []string {
 	out = append(out, "")
 	out = append(out, footnotes(s, v, rows)...)
 	for i := range s.missing {
-		out = append(out, fmt.Sprintf("%s is not counted: %s", plain(s.missing[i].name), sentence(s.missing[i].reason())))
+		out = append(out, fmt.Sprintf("%s is not counted: %s", plain(s.missing[i].name), printable.Text(s.missing[i].reason(), mostSentence)))
 	}
 	return out
 }
@@ -156,18 +157,7 @@ func plain(name string) string {
 	return name
 }
 
-// sentence is a text without what a terminal would not show, and not too long.
-func sentence(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || !unicode.IsPrint(r) {
-			return -1
-		}
-		return r
-	}, text)
-	return text[:min(len(text), mostSentence)]
-}
-
-// mostSentence is the most bytes of what a member says why it does not answer.
+// mostSentence bounds why a member does not answer, in characters.
 const mostSentence = 400
 
 // table has columns of numbers, which are aligned on the right, and others behind them.
