@@ -34,7 +34,8 @@ func lines(s *summary, v *view, rows int) []string {
 	out = append(out, "")
 	out = append(out, footnotes(s, v, rows)...)
 	for i := range s.missing {
-		out = append(out, fmt.Sprintf("%s is not counted: %s", plain(s.missing[i].name), printable.Text(s.missing[i].reason(), mostSentence)))
+		out = append(out, fmt.Sprintf("%s is not counted: %s", plain(s.missing[i].name), printable.Text(s.missing[i].reason(),
+			mostSentence)))
 	}
 	return out
 }
