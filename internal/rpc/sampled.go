@@ -89,13 +89,24 @@ func firstKey(op *kv.TxnOp) []byte {
 	return nil
 }
 
-func partsOf(op *kv.TxnOp) int { return len(op.Compares) + len(op.Then) + len(op.Else) }
+// partsOf counts comparisons and operations, also those of the transactions in it.
+func partsOf(op *kv.TxnOp) int {
+	parts := len(op.Compares) + len(op.Then) + len(op.Else)
+	for _, list := range [2][]kv.Op{op.Then, op.Else} {
+		for i := range list {
+			if list[i].Txn != nil {
+				parts += partsOf(list[i].Txn)
+			}
+		}
+	}
+	return parts
+}
 
 // took counts a write that was answered, by so many bytes.
 func (s *shared) took(ctx context.Context, n *note, by string, sent int) {
 	if n != nil {
 		n.User = by
-		s.count(ctx, n, n.received+sent, top.CostOfWrite(n.parts, n.received, sent))
+		s.count(admission.CallerOf(ctx).Host, n, n.received+sent, top.CostOfWrite(n.parts, n.received, sent))
 	}
 }
 
@@ -107,22 +118,22 @@ func (s *shared) tookRead(ctx context.Context, op top.Op, key []byte, in time.Du
 		return
 	}
 	n := &note{Call: top.Call{Op: op, Prefix: top.Prefix(key), User: by()}, times: times}
-	s.count(ctx, n, len(key)+sent, top.CostOfRead(in, sent))
+	s.count(admission.CallerOf(ctx).Host, n, len(key)+sent, top.CostOfRead(in, sent))
 }
 
-// tookWatch counts a message of events to a watcher, by the prefix of the first one.
-func (s *shared) tookWatch(ctx context.Context, batch *watch.Batch, sent int, by string) {
+// tookWatch counts a message of events to a watcher of a host, by the prefix of the first one.
+func (s *shared) tookWatch(host string, batch *watch.Batch, sent int, by string) {
 	times := timesOf(sent >= largeBytes)
 	if times == 0 || len(batch.Events) == 0 {
 		return
 	}
 	n := &note{Call: top.Call{Op: top.Watch, Prefix: top.Prefix(batch.Events[0].KV.Key), User: by}, times: times}
-	s.count(ctx, n, sent, top.CostOfMessage(sent))
+	s.count(host, n, sent, top.CostOfMessage(sent))
 }
 
 // count counts a call as often as its note stands for.
-func (s *shared) count(ctx context.Context, n *note, moved int, cost time.Duration) {
-	n.Host = admission.CallerOf(ctx).Host
+func (s *shared) count(host string, n *note, moved int, cost time.Duration) {
+	n.Host = host
 	n.Weights = heavy.Weights{top.Operations: 1, top.Bytes: uint64(moved), top.Processor: uint64(cost)}.Times(n.times)
 	s.top.Take(s.options.Clock.Now(), &n.Call)
 }

@@ -19,7 +19,8 @@ import (
 //
 // Invariants:
 //  1. Only root asks while authentication is enabled: the gate asks.
-//  2. An answer has at most top.MaxCounters rows in each of its rankings, and takes no longer for more keys or watchers.
+//  2. An answer has at most top.MaxCounters rows in each of its rankings, and takes no longer for more keys; with more
+//     streams of watches it does, in short holds of their lock.
 type topService struct {
 	quoratepb.UnsafeTopServer
 	*shared

@@ -41,6 +41,7 @@ func watchDesc(s *shared) *grpc.ServiceDesc {
 type watchStream struct {
 	s        *shared
 	grpc     grpc.ServerStream
+	host     string // of the client
 	watches  *watch.Stream
 	writer   *burst.Writer
 	response wire.WatchResponse // reused: it is encoded before Send returns
@@ -52,8 +53,9 @@ type watchStream struct {
 }
 
 func (s *shared) serveWatch(_ any, stream grpc.ServerStream) error {
+	host := admission.CallerOf(stream.Context()).Host
 	w := &watchStream{
-		s: s, grpc: stream, watches: s.options.Member.Hub().OpenFor(admission.CallerOf(stream.Context()).Host),
+		s: s, grpc: stream, host: host, watches: s.options.Member.Hub().OpenFor(host),
 		writer: burst.New(stream, &s.stats.sentBytes),
 	}
 	defer w.writer.Close()
@@ -217,7 +219,7 @@ func (w *watchStream) sendOne(r *watch.Response) error {
 		return w.writer.Send(&w.response)
 	}
 	w.response.Events = r.Batch.Encoded(encodeBatch)
-	w.s.tookWatch(w.grpc.Context(), r.Batch, len(w.response.Events), w.limits.by.User)
+	w.s.tookWatch(w.host, r.Batch, len(w.response.Events), w.limits.by.User)
 	if r.Fragment && w.response.SizeWire() >= w.s.options.maxMessageBytes() && len(r.Batch.Events) > 1 {
 		return w.sendFragments(r.Batch)
 	}

@@ -2,7 +2,7 @@ package top
 
 import "time"
 
-// Costs that are estimated, as BenchmarkCall finds them for a member that serves many clients at once, rounded: what members do
+// Costs that are estimated, in the proportions of what BenchmarkRoad and BenchmarkCall show, rounded: what members do
 // for a call is spread over goroutines that work for many, and no clock counts it apart. Only what a call reads from the store
 // is measured. They are of one machine: shares of them mean more than their sum.
 const (
