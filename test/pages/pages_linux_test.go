@@ -28,13 +28,15 @@ const (
 	patience = 2 * time.Minute
 )
 
-// TestMain lets the programs systemctl and scp of the machines be this one.
+// TestMain lets the programs systemctl, scp and chown of the machines be this one.
 func TestMain(m *testing.M) {
 	switch filepath.Base(os.Args[0]) {
 	case "systemctl":
 		os.Exit(exit(systemctl(os.Args[1:])))
 	case "scp":
 		os.Exit(exit(scp(os.Args[1:])))
+	case "chown":
+		os.Exit(exit(chown(os.Args[1:])))
 	}
 	os.Exit(m.Run())
 }
@@ -95,7 +97,7 @@ func programs(t *testing.T, self string) string {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for name, target := range map[string]string{"etcdctl": "quorate", "systemctl": self, "scp": self} {
+	for name, target := range map[string]string{"etcdctl": "quorate", "systemctl": self, "scp": self, "chown": self} {
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -159,11 +161,12 @@ func runPage(t *testing.T, page string, names ...string) {
 // block is a fenced block of a page.
 type block struct{ on, script string }
 
-// refusals are the lines whose command must fail. A shell that ends where a command fails passes over them otherwise.
-var refusals = regexp.MustCompile(`(?m)^! (.*)$`)
+// refusals are the lines whose command must fail, and say what stands in the comment. A shell that ends where a command fails
+// passes over them otherwise.
+var refusals = regexp.MustCompile(`(?m)^! (.*?) +# (.*)$`)
 
 // masked are commands whose failure ends no shell. A loop that tries one thing after the other may have them.
-var masked = regexp.MustCompile(`&&( [^b]|$)|\|\|`)
+var masked = regexp.MustCompile(`(?m)&&( [^b]|$)|\|\||^! [^#]*$`)
 
 // blocks finds the blocks for bash. The first line says where they run. All other fenced blocks are an error: this page has
 // nothing that no test runs.
@@ -182,7 +185,8 @@ func blocks(t *testing.T, text string) (all []block) {
 		if masked.MatchString(script) {
 			t.Fatalf("a shell passes over what fails before && or ||: write two lines:\n%s", script)
 		}
-		all = append(all, block{on, refusals.ReplaceAllString(script, "if $1; then echo 'this should be refused'; exit 1; fi")})
+		all = append(all, block{on, refusals.ReplaceAllString(script, `if out=$$($1 2>&1); then echo 'this should be refused'; exit 1; fi
+case "$$out" in *"$2"*) ;; *) echo "$$out"; echo 'this is another refusal'; exit 1;; esac`)})
 	}
 	if len(all) == 0 {
 		t.Fatal("the page has no commands")
@@ -196,6 +200,7 @@ func startMachine(t *testing.T, work, name string, number int) *machine {
 	dir := filepath.Join(work, name)
 	script := `set -e -o pipefail
 hostname ` + name + `
+ulimit -c 0
 for d in etc var root; do
   mkdir -p ` + dir + `/$d-up ` + dir + `/$d-work
   mount -t overlay none -o lowerdir=/$d,upperdir=` + dir + `/$d-up,workdir=` + dir + `/$d-work /$d
@@ -255,7 +260,7 @@ const blockEnds = "the block has ended"
 
 // run runs a script in the shell of the machine, which ends where a command fails.
 func (m *machine) run(script string) {
-	if _, err := io.WriteString(m.in, script+"\necho '"+blockEnds+"'\n"); err != nil {
+	if _, err := io.WriteString(m.in, script+"\nprintf '\\n%s\\n' '"+blockEnds+"'\n"); err != nil {
 		m.t.Errorf("%s: the shell takes no block: %v", m.name, err)
 		return
 	}

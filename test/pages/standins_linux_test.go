@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,7 +27,7 @@ func systemctl(args []string) error {
 	switch words {
 	case "enable --now quorate", "start quorate":
 		return startUnit()
-	case "stop quorate":
+	case "stop quorate", "disable --now quorate":
 		return stopUnit()
 	case "restart quorate":
 		if err := stopUnit(); err != nil {
@@ -56,6 +58,9 @@ func setting(key string) ([]string, error) {
 func startUnit() error {
 	words, err := setting("ExecStart")
 	if err != nil {
+		return err
+	}
+	if err := readable(); err != nil {
 		return err
 	}
 	state, err := setting("StateDirectory")
@@ -197,4 +202,43 @@ func copyFile(from, to string) error {
 	}
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close())
+}
+
+// keysDir is where the pages keep the files of TLS of a member.
+const keysDir = "/etc/quorate/tls"
+
+// chown notes the files that a user is given: there is one user on the machine of a test. A file that is overwritten stays the
+// user's.
+func chown(args []string) error {
+	if len(args) != 3 || args[0] != "-R" || !strings.HasSuffix(args[1], ":") {
+		return fmt.Errorf("chown %v: the stand-in does not know it", args)
+	}
+	owned, err := os.OpenFile(stateFile("owned-by-"+strings.TrimSuffix(args[1], ":")), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(filepath.WalkDir(args[2], func(path string, _ fs.DirEntry, err error) error {
+		if err == nil {
+			_, err = fmt.Fprintln(owned, path)
+		}
+		return err
+	}), owned.Close())
+}
+
+// readable refuses to start a unit whose user cannot read the keys.
+func readable() error {
+	user, err := setting("User")
+	if err != nil {
+		return err
+	}
+	owned, err := os.ReadFile(stateFile("owned-by-" + user[0]))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return filepath.WalkDir(keysDir, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && !slices.Contains(strings.Split(string(owned), "\n"), path) {
+			err = fmt.Errorf("the user %s of the unit cannot read %s", user[0], path)
+		}
+		return err
+	})
 }
