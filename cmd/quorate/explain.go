@@ -26,6 +26,7 @@ func numberOrText(text string) any {
 
 // explain adds to an error that ended the server what the operator can do about it.
 func explain(c config.Config, err error) error {
+	var listener *net.OpError
 	switch {
 	case errors.Is(err, wal.ErrNoLog):
 		return fmt.Errorf("%w. Only if the log is lost for ever: %s", err, replaceAdvice(c))
@@ -37,7 +38,7 @@ func explain(c config.Config, err error) error {
 		return fmt.Errorf("%w; stop the process that listens there, or choose another port", err)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return fmt.Errorf("%w; the URL must name an address of this machine", err)
-	case errors.As(err, new(*net.OpError)) && errors.Is(err, fs.ErrPermission):
+	case errors.As(err, &listener) && listener.Op == "listen" && errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w; the user that runs this server may not listen there: ports below 1024 need root or "+
 			"CAP_NET_BIND_SERVICE, and sockets a directory that the user may write to", err)
 	case errors.Is(err, fs.ErrPermission):

@@ -184,11 +184,11 @@ func TestRun_status(t *testing.T) {
 	if got.Status != 0 || !strings.Contains(got.Out, "leader  7     12     11       1    1         2.0 KiB  3.7.1") {
 		t.Errorf("a leader alone: got %d\n%s", got.Status, got.Out)
 	}
-	f.troubles = []string{"memberID:161  alarm:NOSPACE", "disk of m1 nearly full"}
+	f.troubles = []string{"memberID:161  alarm:NOSPACE", "disk of m1 \x1b[2Jnearly full"}
 	got = f.run(t, "status")
 	if got.Status != command.StatusRefused || !strings.Contains(got.Out, "m1 reports: alarm NOSPACE of m1 (a1): ") ||
 		!strings.Contains(got.Out, "`quorate doctor` names the command") || strings.Contains(got.Out, "compact REVISION") ||
-		!strings.Contains(got.Out, "m1 reports: disk of m1 nearly full\n") {
+		!strings.Contains(got.Out, "m1 reports: disk of m1 [2Jnearly full\n") {
 		t.Errorf("a leader with alarms: got %d\n%s", got.Status, got.Out)
 	}
 	f.full, f.events = 1, append(f.events, &mvccpb.Event{Kv: &mvccpb.KeyValue{}})

@@ -56,12 +56,12 @@ func RunWith(ctx context.Context, args []string, s command.Streams, t Tools) int
 	case errors.Is(err, command.ErrQuiet):
 		return command.StatusRefused
 	case errors.As(err, &f):
-		fmt.Fprintf(s.Err, "quorate: %v\n", err)
+		command.Say(s.Err, "quorate: "+err.Error())
 		return f.Status
 	case ctx.Err() != nil:
 		return command.StatusInterrupted
 	default: // what cobra itself reports: unknown flags, missing arguments
-		fmt.Fprintf(s.Err, "quorate: %v\n", err)
+		command.Say(s.Err, "quorate: "+err.Error())
 		return command.StatusUsage
 	}
 }

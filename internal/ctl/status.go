@@ -48,7 +48,7 @@ func showStatus(ctx context.Context, c *command.Connection) error {
 	}
 	divided := divided(members, cluster, func(earlier, later survey.Member) bool { return apart(ctx, c, earlier, later) })
 	for _, text := range divided {
-		fmt.Fprintln(c.Streams.Err, text)
+		command.Say(c.Streams.Err, text)
 	}
 	_, led := survey.LeaderOf(members)
 	if !led || countDown(members) > 0 || len(survey.CutOff(members)) > 0 || len(divided) > 0 || survey.Alarmed(members) {
@@ -94,7 +94,7 @@ func printStatus(ctx context.Context, c *command.Connection, members []survey.Me
 		notes = append(notes, cutOff(m, members))
 	}
 	for _, note := range notes {
-		fmt.Fprintln(c.Streams.Out, note)
+		command.Say(c.Streams.Out, note)
 	}
 }
 

@@ -64,7 +64,7 @@ func newTokenCreate(s command.Streams) *cobra.Command {
 				if answer.GetNotNeeded() {
 					note += "; authentication is disabled: no token is asked for yet, and this one ends when it is"
 				}
-				fmt.Fprintln(s.Err, note)
+				command.Say(s.Err, note)
 				_, err = fmt.Fprintln(s.Out, answer.GetToken())
 				return err
 			})

@@ -200,3 +200,14 @@ var codes = []Row{
 	{NotObserved, "4", "A member answers and does not say what it observes: another build, a user without permission, or too " +
 		"long an answer.", nil, nil},
 }
+
+// ofBuilds are the codes that a build may be the cause of. The others stand for long where there is nothing to fix (two
+// voters), are about the machines around (certificates, addresses, clocks), or are made by clients.
+var ofBuilds = []Code{
+	CorruptCluster, NoQuorum, MemberCorrupt, MemberDown, MemberHangs, DiskHangs, DiskFull, DiskSlow, Partition, LinkDown,
+	LinkOneWay, MemberStalls, FilesNear, MemoryOver, HeartbeatsLate, StoreStalls, ApplyBehind, SnapshotRepeats, LeaderChanges,
+	NoLeader, CutOff, VoterBehind, LearnerStuck, JobStuck, LeasesStood, ReclaimFails,
+}
+
+// OfBuild reports whether a finding of a code may have its cause in the build that members run.
+func OfBuild(code Code) bool { return slices.Contains(ofBuilds, code) }

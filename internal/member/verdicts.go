@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -22,7 +23,7 @@ const (
 
 // verdicts tells other members what this one finds, and asks them, while this member leads: no time counts towards the next
 // feature level while a member finds something wrong (package raising). A member that lies holds the level back, and can do no
-// more; so can one that does not publish its level.
+// more; so can one that does not publish its level, and clients that make all members slow.
 type verdicts struct {
 	own    func() raising.Verdict // nil: there is no doctor
 	config *appliedConfig
@@ -51,11 +52,17 @@ func (v *verdicts) serve(t *peercall.Table) {
 		status := v.status()
 		machine, release := v.config.stores.Machine()
 		defer release()
-		if machine.CommonLevel() > machine.ActiveLevel() {
+		if soaks(machine) {
 			answer.Why = v.paused(machine, &status)
 		}
 		return answer, nil
 	})
+}
+
+// soaks reports whether time counts towards the next level while nothing is wrong.
+func soaks(machine *apply.Machine) bool {
+	rise := machine.Rise()
+	return rise.Policy.Kind == level.PolicySoak && machine.CommonLevel() > machine.ActiveLevel()
 }
 
 func (v *verdicts) ofSelf() raising.Verdict {
@@ -76,7 +83,7 @@ func (v *verdicts) paused(machine *apply.Machine, status *raft.Status) string {
 func (v *verdicts) run(ctx context.Context) error {
 	return lookEvery(ctx, verdictInterval, func() {
 		machine, release := v.config.stores.Machine()
-		rises := machine.CommonLevel() > machine.ActiveLevel()
+		rises := soaks(machine)
 		release()
 		if rises && v.leader.Leads() {
 			v.ask(ctx)

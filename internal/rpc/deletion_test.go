@@ -85,7 +85,7 @@ func TestKV_DeleteRange_tooManyKeyBytes(t *testing.T) {
 // changes nothing; one such deletion alone is executed.
 func TestKV_Txn_passesOverMuch(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one client waits for each answer: the race detector finds nothing here")
+		t.Skip("its calls come one after the other, and take half a minute under the race detector")
 	}
 	const dead, most = 2200, 127
 	s := serveNative(t, func(*rpcOptions) {})

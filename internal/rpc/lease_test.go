@@ -270,7 +270,7 @@ func TestLease_KeepAlive_behindAnExpiredLease(t *testing.T) {
 // Lists of leases and of their keys are refused if they exceed the bound of an answer.
 func TestLease_lists_bounded(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one client waits for each answer: the race detector finds nothing here")
+		t.Skip("its calls come one after the other, and take long under the race detector")
 	}
 	const most, leases, keys = 256 << 10, 6_000, 200
 	budget := answers.New(0, most)

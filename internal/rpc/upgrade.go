@@ -34,7 +34,7 @@ func (u *upgradeService) Status(ctx context.Context, _ *quoratepb.UpgradeStatusR
 	machine, release := u.options.Member.Machine()
 	answer := upgradeStatus(machine)
 	release()
-	if answer.GetCommon() > answer.GetActive() {
+	if answer.GetCommon() > answer.GetActive() && answer.GetSoakSeconds() > 0 {
 		ctx, cancel := context.WithTimeout(ctx, pausePatience)
 		defer cancel()
 		if why, err := u.options.Member.SoakPausedBy(ctx); err == nil {

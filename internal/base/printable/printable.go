@@ -1,5 +1,5 @@
 // Package printable makes texts that another process said safe to print: on a terminal some characters move the cursor, hide
-// what stands before them or turn the order of what follows.
+// what stands before them or turn the order of what follows. Letters stay, also those that look like others.
 package printable
 
 import (
@@ -25,4 +25,13 @@ func Text(text string, most int) string {
 		kept.WriteString("...")
 	}
 	return kept.String()
+}
+
+// Lines is Text for each line of a text.
+func Lines(text string, most int) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = Text(lines[i], most)
+	}
+	return strings.Join(lines, "\n")
 }

@@ -27,4 +27,7 @@ func TestText(t *testing.T) {
 	if got := printable.Text("äää\n", 3); got != "äää" {
 		t.Errorf("a text of just as many: %q", got)
 	}
+	if got := printable.Lines("one\x1b[2J\n\rtwo\n", 100); got != "one[2J\ntwo\n" {
+		t.Errorf("lines: %q", got)
+	}
 }

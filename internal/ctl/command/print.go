@@ -24,6 +24,9 @@ func PrintJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
+// Say writes a text of one or more lines, in which other processes may have had their say, for people to read.
+func Say(w io.Writer, text string) { fmt.Fprintln(w, printable.Lines(text, mostCell)) }
+
 // Table collects rows and prints them with aligned columns.
 type Table struct{ rows [][]string }
 

@@ -46,8 +46,8 @@ func (p *patient) judgeStopped(words []string) error {
 	}
 	t.Print(p.Streams.Out)
 	for _, text := range a.Sentences {
-		fmt.Fprintln(p.Streams.Out, text)
+		command.Say(p.Streams.Out, text)
 	}
-	fmt.Fprintf(p.Streams.Out, "→ %s\n", a.Cure)
+	command.Say(p.Streams.Out, "→ "+a.Cure)
 	return nil
 }

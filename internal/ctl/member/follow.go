@@ -191,12 +191,12 @@ func (f *follower) outcome(cancelled bool) error {
 		} else if removed := job.Spec.GetRemove(); len(removed) > 0 {
 			text += " · may be switched off: " + f.list(removed)
 		}
-		fmt.Fprintln(f.Report(), text)
+		command.Say(f.Report(), text)
 		printUndo(f.Report(), job.Undo)
 		return nil
 	case membership.StateCancelled:
 		if cancelled {
-			fmt.Fprintln(f.Report(), text)
+			command.Say(f.Report(), text)
 			return nil
 		}
 	}

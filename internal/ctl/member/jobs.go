@@ -178,7 +178,7 @@ func listJobs(ctx context.Context, c *command.Connection) error {
 func (s *session) describeForNames(ctx context.Context) (*quoratepb.Cluster, error) {
 	cluster, err := s.describe(ctx)
 	if f, ok := errors.AsType[*command.Failure](err); ok && f.Status == command.StatusUnreachable && ctx.Err() == nil {
-		fmt.Fprintf(s.Streams.Err, "no job moves on at the moment: %v\n", f.Err)
+		command.Say(s.Streams.Err, fmt.Sprintf("no job moves on at the moment: %v", f.Err))
 		return &quoratepb.Cluster{}, nil
 	}
 	return cluster, err
@@ -190,7 +190,7 @@ func (s *session) showJob(cluster *quoratepb.Cluster, job *quoratepb.Job) {
 	tracker := progress.New(now, job)
 	tracker.Observe(now, cluster, nil)
 	for _, line := range tracker.Block(now, 0) {
-		fmt.Fprintln(s.Streams.Out, line)
+		command.Say(s.Streams.Out, line)
 	}
 	t := &command.Table{}
 	row := func(key, text string) {

@@ -95,10 +95,10 @@ func isNative(cluster *quoratepb.Cluster) bool { return cluster.Strength != nil 
 func writeCluster(w io.Writer, cluster *quoratepb.Cluster) {
 	native := isNative(cluster)
 	if native {
-		fmt.Fprintln(w, clusterLine(cluster))
+		command.Say(w, clusterLine(cluster))
 	}
 	for _, trouble := range troubles(cluster) {
-		fmt.Fprintln(w, trouble)
+		command.Say(w, trouble)
 	}
 	zoned := slices.ContainsFunc(cluster.Members, func(m *quoratepb.Member) bool { return m.Zone != "" })
 	t := &command.Table{}

@@ -16,7 +16,7 @@ import (
 // writePlan writes what a change will do: a line about the cluster, a row for each step with what it takes to write
 // while it is under way and after it, and what speaks against it.
 func writePlan(w io.Writer, cluster *quoratepb.Cluster, plan *quoratepb.PlanResponse) {
-	fmt.Fprintln(w, planLine(cluster, plan))
+	command.Say(w, planLine(cluster, plan))
 	t := &command.Table{}
 	t.Add("", "", "QUORUM", "SUPERQUORUM", "TOLERATES")
 	t.Add("  now", "", quorumText(plan.Now), superquorumText(plan.Now), toleranceText(plan.Now))
@@ -37,19 +37,19 @@ func writePlan(w io.Writer, cluster *quoratepb.Cluster, plan *quoratepb.PlanResp
 		}
 	}
 	for i, line := range t.Lines() {
-		fmt.Fprintln(w, line)
+		command.Say(w, line)
 		if detail, some := details[i]; some {
-			fmt.Fprintln(w, "      "+detail)
+			command.Say(w, "      "+detail)
 		}
 	}
 	for _, blocker := range plan.Blockers {
-		fmt.Fprintln(w, "blocked: "+blocker)
+		command.Say(w, "blocked: "+blocker)
 	}
 	if len(plan.Blockers) > 0 {
 		return // what it would take, and how to undo it, must not be done
 	}
 	for _, warning := range plan.Warnings {
-		fmt.Fprintln(w, "warning: "+warning)
+		command.Say(w, "warning: "+warning)
 	}
 	printUndo(w, plan.Undo)
 }

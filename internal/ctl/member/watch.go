@@ -47,7 +47,7 @@ func (s *session) watchEvents(parent context.Context, r *quoratepb.WatchRequest)
 		case seen.end != nil:
 			return seen.end
 		case seen.lost != nil:
-			fmt.Fprintf(s.Streams.Err, "connection lost (%s); trying again\n", command.PlainText(seen.lost))
+			command.Say(s.Streams.Err, fmt.Sprintf("connection lost (%s); trying again", command.PlainText(seen.lost)))
 		default:
 			if err := s.printEvent(seen.event); err != nil {
 				return err

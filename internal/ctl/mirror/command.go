@@ -156,7 +156,7 @@ func (o *output) warn(err error) {
 	}
 	o.said, o.saidAt = text, time.Now()
 	o.clear()
-	fmt.Fprintf(o.Err, "%v; trying again\n", err)
+	command.Say(o.Err, fmt.Sprintf("%v; trying again", err))
 }
 
 func (o *output) conclude(v *Verdict) error {

@@ -186,7 +186,7 @@ func showPlan(c *command.Connection, p *plan) error {
 
 func writePlan(w io.Writer, p *plan) {
 	for _, b := range p.Blockers {
-		fmt.Fprintln(w, "not now: "+b)
+		command.Say(w, "not now: "+b)
 	}
 	if len(p.Done) > 0 {
 		fmt.Fprintln(w, "done: "+strings.Join(p.Done, ", "))

@@ -60,7 +60,7 @@ func show(c *command.Connection, status *quoratepb.UpgradeStatus) error {
 
 func writeStatus(w io.Writer, status *quoratepb.UpgradeStatus) {
 	for _, line := range sentences(status) {
-		fmt.Fprintln(w, line)
+		command.Say(w, line)
 	}
 	t := &command.Table{}
 	t.Add("MEMBER", "ID", "BUILD", "LEVEL")
@@ -106,7 +106,8 @@ func sentences(status *quoratepb.UpgradeStatus) []string {
 		lines = append(lines, fmt.Sprintf("policy %s: all members have run it for %v; the level rises in %v, counted while "+
 			"every member is there and finds nothing wrong", policy, soaked, max(policy.Soak()-soaked, 0)))
 		if why := status.GetPausedBy(); why != "" {
-			lines = append(lines, "no time counts now: "+printable.Text(why, mostWhy)+"; see `quorate doctor`")
+			lines = append(lines, "no time counts now: "+printable.Text(why, mostWhy)+"; see `quorate doctor`. "+
+				"`quorate upgrade finalize` does not wait")
 		}
 	}
 	return append(lines, "the former build may return until then; afterwards the way back is a snapshot or `quorate mirror`, "+

@@ -36,7 +36,7 @@ func (f *full) Release() {}
 // Ensure that a read that waits for room for a large value does not hold that value meanwhile.
 func TestStore_RangeWithin_takesBeforeItReads(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one goroutine: the race detector finds nothing here")
+		t.Skip("its calls come one after the other, and take long under the race detector")
 	}
 	const size = 8 << 20
 	for _, o := range openers {

@@ -12,8 +12,9 @@ import (
 
 // Verdict is what a member's doctor finds, by what that member knows alone.
 type Verdict struct {
-	Judged  bool   `json:"judged"`            // false: not since the process started
-	Finding string `json:"finding,omitempty"` // the worst one that is above advice; empty: there is none
+	Judged bool `json:"judged"` // false: not lately, or not since the process started
+	// Finding is the worst one above advice that a build may be the cause of; empty: there is none.
+	Finding string `json:"finding,omitempty"`
 }
 
 const (
@@ -66,7 +67,7 @@ func Paused(status *raft.Status, alarms int, v *Verdicts, now time.Time, nameOf 
 		case !known, now.Sub(said.at) > VerdictLasts:
 			return nameOf(id) + " has not said lately what its doctor finds"
 		case !said.verdict.Judged:
-			return nameOf(id) + " has not looked for findings yet since it started"
+			return nameOf(id) + " has not judged itself lately, or not yet since it started"
 		case said.verdict.Finding != "":
 			return nameOf(id) + " finds " + said.verdict.Finding
 		}

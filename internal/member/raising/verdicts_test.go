@@ -39,7 +39,7 @@ func TestPaused(t *testing.T) {
 	for _, id := range ids {
 		verdicts.Note(ids, id, raising.Verdict{Judged: id != 3}, now)
 	}
-	check("m3 has not looked")
+	check("m3 has not judged itself")
 	verdicts.Note(ids, 3, raising.Verdict{Judged: true}, now)
 	check("")
 	verdicts.Note(ids, 2, raising.Verdict{Judged: true, Finding: "DISK_SLOW: \x1b[2Ja disk"}, now)

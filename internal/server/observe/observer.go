@@ -33,7 +33,7 @@ type Observer struct {
 	files      uint64    // open at the last verdict: a process may have very many, and counting them takes time
 	resident   int64
 	findings   []doctor.Finding
-	judged     bool
+	judged     time.Time // when they were found; zero: not yet
 }
 
 // New returns the observer of a member that was just started.
@@ -131,19 +131,30 @@ func (w *Observer) judge(ctx context.Context) {
 	}}})
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.findings, w.judged = found, true
+	w.findings, w.judged = found, time.Now()
 }
 
-// Verdict returns the worst finding above advice of the last verdict, and whether there was a verdict yet.
+// verdictLasts is for how long a verdict is one: an observer that hangs has none.
+const verdictLasts = 3 * judgePause
+
+// Verdict returns the worst finding above advice that a build may be the cause of, and whether this member has judged itself
+// lately.
 func (w *Observer) Verdict() (judged bool, worst string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i := range w.findings {
-		if f := &w.findings[i]; f.Severity < doctor.Advice {
-			return w.judged, string(f.Code) + ": " + f.Sentence
+	return verdictOf(w.findings, w.judged, time.Now())
+}
+
+func verdictOf(findings []doctor.Finding, at, now time.Time) (judged bool, worst string) {
+	if at.IsZero() || now.Sub(at) > verdictLasts {
+		return false, ""
+	}
+	for i := range findings { // the worst is first
+		if f := &findings[i]; f.Severity < doctor.Advice && doctor.OfBuild(f.Code) {
+			return true, string(f.Code) + ": " + f.Sentence
 		}
 	}
-	return w.judged, ""
+	return true, ""
 }
 
 // Collect shows the findings of the last verdict. A code that is not found is zero.
