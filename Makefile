@@ -25,12 +25,13 @@ HOLD = none:,deaf ranges,half-sent puts,long metadata,large reads,a long field,s
 # The modules whose tests CI runs.
 MODULES = . release test/bench test/process/http2
 
-# What has a goroutine, a lock or an atomic value, in its code or in its tests, but the simulator, which is one goroutine's. Elsewhere
+# What has a goroutine, a lock or an atomic value, in its code or in its tests, but the simulator, which is one goroutine's, and
+# the programs of maintainers that run it, and that change sources: the latter takes its time in compilers. Elsewhere
 # the race detector finds nothing. Package ctl links etcdctl in, whose commands keep their flags in variables of its packages: tests that
 # run beside each other race there, and a process runs one command. Package tidy reads the tree, in one goroutine but for its first look.
 CONCURRENT = ^[[:space:]]*go (func|[A-Za-z_])|\.Go\(|\.Parallel\(|sync\.(Mutex|RWMutex|WaitGroup|Pool|Map|Cond|Once)|AfterFunc\(|atomic\.|synctest\.
 RACED = $(shell grep -rlE --include='*.go' --exclude-dir=testdata '$(CONCURRENT)' client cmd internal | sed 's,/[^/]*$$,,;s,^,./,' | \
-	sort -u | grep -vE '^./internal/(sim(/|$$)|ctl$$|tidy$$)')
+	sort -u | grep -vE '^./internal/(sim(/|$$)|ctl$$|tidy$$)|^./cmd/quorate(sim|mutate)$$')
 
 QUICK = ./internal/tidy ./internal/consensus/... ./internal/kv/... ./internal/storage/... ./internal/member/node
 
