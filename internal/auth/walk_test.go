@@ -42,7 +42,7 @@ func TestState_Next_walk(t *testing.T) {
 	accepted := map[auth.Kind]int{}
 	seeds := uint64(8)
 	if testing.Short() {
-		seeds = 3
+		seeds = 1
 	}
 	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 0))
