@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/base/env"
-	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -52,18 +51,14 @@ func (v *verdicts) serve(t *peercall.Table) {
 		status := v.status()
 		machine, release := v.config.stores.Machine()
 		defer release()
-		if soaks(machine) {
-			answer.Why = v.paused(machine, &status)
-		}
+		answer.Why = v.paused(machine, &status)
 		return answer, nil
 	})
 }
 
-// soaks reports whether time counts towards the next level while nothing is wrong.
-func soaks(machine *apply.Machine) bool {
-	rise := machine.Rise()
-	return rise.Policy.Kind == level.PolicySoak && machine.CommonLevel() > machine.ActiveLevel()
-}
+// soaks reports whether time counts towards the next level while nothing is wrong. Under a hold it counts, too: the policy may
+// become a soak.
+func soaks(machine *apply.Machine) bool { return machine.CommonLevel() > machine.ActiveLevel() }
 
 func (v *verdicts) ofSelf() raising.Verdict {
 	if v.own == nil {
@@ -72,8 +67,11 @@ func (v *verdicts) ofSelf() raising.Verdict {
 	return v.own()
 }
 
-// paused says why no time counts now; empty: it counts.
+// paused says why no time counts now; empty: it counts, or there is no level that it would count for.
 func (v *verdicts) paused(machine *apply.Machine, status *raft.Status) string {
+	if !soaks(machine) {
+		return ""
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return raising.Paused(status, len(machine.Alarms()), &v.heard, v.clock.Now(), v.config.nameOf)

@@ -149,7 +149,7 @@ func verdictOf(findings []doctor.Finding, at, now time.Time) (judged bool, worst
 	if at.IsZero() || now.Sub(at) > verdictLasts {
 		return false, ""
 	}
-	for i := range findings { // the worst is first
+	for i := range findings { // causes are first, the worst before the others
 		if f := &findings[i]; f.Severity < doctor.Advice && doctor.OfBuild(f.Code) {
 			return true, string(f.Code) + ": " + f.Sentence
 		}
