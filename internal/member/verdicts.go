@@ -94,8 +94,8 @@ func (v *verdicts) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, verdictPatience)
 	defer cancel()
 	config := v.config.now()
-	ids := config.IDs()
-	v.note(ids, v.leader.Self(), v.ofSelf())
+	ids, asked := config.IDs(), v.clock.Now()
+	v.note(ids, v.leader.Self(), v.ofSelf(), asked)
 	var asking sync.WaitGroup
 	for _, id := range ids {
 		if id == v.leader.Self() {
@@ -103,17 +103,17 @@ func (v *verdicts) ask(ctx context.Context) {
 		}
 		asking.Go(func() {
 			if said, err := peercall.Ask(ctx, v.caller, id, &methodVerdict, peercall.Nothing{}); err == nil {
-				v.note(ids, id, said)
+				v.note(ids, id, said, asked)
 			}
 		})
 	}
 	asking.Wait()
 }
 
-func (v *verdicts) note(ids []consensus.MemberID, of consensus.MemberID, verdict raising.Verdict) {
+func (v *verdicts) note(ids []consensus.MemberID, of consensus.MemberID, verdict raising.Verdict, asked time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.heard.Note(ids, of, verdict, v.clock.Now())
+	v.heard.Note(ids, of, verdict, asked)
 }
 
 // SoakPausedBy asks the leader why no time counts towards the next feature level; empty: it counts, or none is to rise.

@@ -118,6 +118,9 @@ func (h *host) clock() time.Time {
 	return h.wall.At(h.run.Now()).Add(h.date)
 }
 
+// monotonic is the time of the member's monotonic clock.
+func (h *host) monotonic() time.Time { return h.wall.At(h.run.Now()) }
+
 // until returns how long in virtual time it takes until the member's own clock shows a time.
 func (h *host) until(due time.Time) time.Duration {
 	return h.wall.Until(due.Add(-h.date), h.run.Now())

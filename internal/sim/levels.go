@@ -6,7 +6,6 @@ import (
 
 	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/nextlevel"
 	"github.com/quorate/quorate/internal/member/raising"
@@ -37,10 +36,12 @@ func keepLevel(h *host) {
 		return
 	}
 	waits := false
-	raiser := raising.Raiser{Hasty: h.run.broken.HastyLevel}
+	raiser := raising.Raiser{Hasty: h.run.broken.HastyLevel, Heedless: h.run.broken.IgnoreFindings}
+	verdicts := raising.Verdicts{Lasts: verdictLasts}
 	var look func()
 	look = func() {
-		if command, due := levelCommand(h, &raiser); due && !waits {
+		hearVerdicts(h, &verdicts)
+		if command, due := levelCommand(h, &raiser, &verdicts); due && !waits {
 			waits = true
 			h.proc.Clients.Propose(&command, func(kv.Result, error) { waits = false })
 		}
@@ -50,7 +51,7 @@ func keepLevel(h *host) {
 }
 
 // levelCommand returns the next command about levels.
-func levelCommand(h *host, raiser *raising.Raiser) (command kv.Command, due bool) {
+func levelCommand(h *host, raiser *raising.Raiser, verdicts *raising.Verdicts) (command kv.Command, due bool) {
 	machine := h.proc.Data.Machine
 	published, _ := machine.Published(h.id)
 	own, common, rise := machine.OwnLevel(), machine.CommonLevel(), machine.Rise()
@@ -62,9 +63,10 @@ func levelCommand(h *host, raiser *raising.Raiser) (command kv.Command, due bool
 		command.Publish, due = &kv.PublishOp{Member: uint64(h.id), Level: own}, true
 	case h.leads():
 		status := h.proc.Node.Replica().Status()
-		command, due = raiser.Look(h.clock(), &raising.View{Active: machine.ActiveLevel(), Common: common, Rise: rise,
+		command, due = raiser.Look(h.monotonic(), &raising.View{Active: machine.ActiveLevel(), Common: common, Rise: rise,
 			Members: machine.MembersAt(), AllPublished: len(machine.HeldBack(level.First)) == 0,
-			Flag: h.run.plan.LevelPolicy, Paused: pausedBy(h, &status)})
+			Flag:   h.run.plan.LevelPolicy,
+			Paused: raising.Paused(&status, len(machine.Alarms()), verdicts, h.monotonic(), consensus.MemberID.String)})
 	default:
 		raiser.Rest()
 		if rise.Policy.Kind == level.PolicyHold && common > machine.ActiveLevel() { // the operator, through any member
@@ -72,33 +74,6 @@ func levelCommand(h *host, raiser *raising.Raiser) (command kv.Command, due bool
 		}
 	}
 	return command, due
-}
-
-// findsEvery is how many spans of findsFor pass between two in which a member finds something wrong.
-const (
-	findsFor   = 4 * time.Second
-	findsEvery = 7
-)
-
-// verdictOf is what a member's doctor finds at a moment of virtual time.
-func verdictOf(id consensus.MemberID, now time.Time) (said raising.Verdict) {
-	said.Judged = true
-	if (now.UnixNano()/int64(findsFor)+int64(id%findsEvery))%findsEvery == 0 {
-		said.Finding = "DISK_SLOW"
-	}
-	return said
-}
-
-// pausedBy says why no time counts towards the next level. The leader hears the verdicts of those that run.
-func pausedBy(h *host, status *raft.Status) string {
-	var verdicts raising.Verdicts
-	ids, now := status.Config.IDs(), h.clock()
-	for _, other := range h.cluster.list {
-		if other.serves() {
-			verdicts.Note(ids, other.id, verdictOf(other.id, now), now)
-		}
-	}
-	return raising.Paused(status, len(h.proc.Data.Machine.Alarms()), &verdicts, now, consensus.MemberID.String)
 }
 
 // mayUseNext reports whether commands of the next level may be proposed here, as package member asks before it proposes one.

@@ -207,6 +207,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"no-sessions":           {Members: 3, Nemesis: "pause"},
 		"early-leases":          {Nemesis: "none"},
 		"hasty-level":           {Members: 3, Nemesis: "upgrade", Seed: 5},
+		"ignore-findings":       {Members: 3, Nemesis: "upgrade", Seed: 5},
 		"unstopped-leases":      {Members: 3, Nemesis: "hung-store"},
 		"parts-of-own-size":     {Members: 3, Nemesis: "none", Seed: 4},
 		"session-by-id":         {Members: 3, Nemesis: "none"},

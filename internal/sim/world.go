@@ -116,6 +116,7 @@ func newWorld(o Options) (*World, error) {
 	}
 	r.After(cureScan, w.operators.foundAgain)
 	w.startUsers()
+	w.startSoaks()
 	w.load = workload.Start(surroundings{r, c}, r.suite, r.plan.Mix, dice.Stream(o.Seed, streamLoad))
 	r.load = w.load
 	for _, n := range p.Named {

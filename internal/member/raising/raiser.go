@@ -31,7 +31,8 @@ const (
 
 // Raiser decides for one leader. The zero value is ready; Rest ends a term.
 type Raiser struct {
-	Hasty bool // breaks invariant 1, for a control of the simulator: it asks for no policy
+	Hasty    bool // breaks invariant 1, for a control of the simulator: it asks for no policy
+	Heedless bool // breaks invariant 3, for another one: it counts whatever members find
 
 	looked  time.Time     // zero: not since the term began
 	level   level.Level   // that soaks
@@ -40,7 +41,7 @@ type Raiser struct {
 }
 
 // Rest forgets what was counted and not noted: this member does not lead.
-func (r *Raiser) Rest() { *r = Raiser{Hasty: r.Hasty} }
+func (r *Raiser) Rest() { *r = Raiser{Hasty: r.Hasty, Heedless: r.Heedless} }
 
 // Look returns the command to propose now, if there is one.
 func (r *Raiser) Look(now time.Time, v *View) (command kv.Command, due bool) {
@@ -78,7 +79,8 @@ func (r *Raiser) count(now time.Time, v *View) {
 		return
 	}
 	r.pending, r.noted = max(0, r.pending-(noted-r.noted)), noted
-	if r.level != 0 && r.level == v.Common && v.Paused == "" && passed > 0 && passed <= MostBetween {
+	paused := v.Paused != "" && !r.Heedless
+	if !paused && r.level != 0 && r.level == v.Common && passed > 0 && passed <= MostBetween {
 		r.pending += passed
 	}
 }

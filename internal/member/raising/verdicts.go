@@ -1,6 +1,7 @@
 package raising
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -18,7 +19,7 @@ type Verdict struct {
 }
 
 const (
-	// VerdictLasts is for how long a verdict counts that the leader has heard.
+	// VerdictLasts is for how long a verdict counts, from the moment when the leader asked for it.
 	VerdictLasts = MostBetween
 	// mostFinding bounds a finding that is kept, in characters: a member says it.
 	mostFinding = 400
@@ -26,16 +27,19 @@ const (
 
 // Verdicts are the last verdicts of members, as the leader has heard them. The zero value is ready.
 type Verdicts struct {
+	Lasts time.Duration // zero: VerdictLasts
+
 	heard map[consensus.MemberID]heard
 }
 
 type heard struct {
 	verdict Verdict
-	at      time.Time
+	asked   time.Time
 }
 
-// Note keeps a verdict of a member, and forgets those of members that are not among ids.
-func (v *Verdicts) Note(ids []consensus.MemberID, of consensus.MemberID, verdict Verdict, now time.Time) {
+// Note keeps a verdict of a member for which the leader asked at a time, and forgets those of members that are not among ids.
+// The answer may have been on its way for long: the member judged after it was asked.
+func (v *Verdicts) Note(ids []consensus.MemberID, of consensus.MemberID, verdict Verdict, asked time.Time) {
 	if v.heard == nil {
 		v.heard = map[consensus.MemberID]heard{}
 	}
@@ -45,7 +49,9 @@ func (v *Verdicts) Note(ids []consensus.MemberID, of consensus.MemberID, verdict
 		}
 	}
 	verdict.Finding = printable.Text(verdict.Finding, mostFinding)
-	v.heard[of] = heard{verdict, now}
+	if last, known := v.heard[of]; !known || !asked.Before(last.asked) {
+		v.heard[of] = heard{verdict, asked}
+	}
 }
 
 // Paused says why no time counts towards a soak, as the leader of a cluster sees it; empty: time counts.
@@ -64,7 +70,7 @@ func Paused(status *raft.Status, alarms int, v *Verdicts, now time.Time, nameOf 
 	}
 	for _, id := range status.Config.IDs() {
 		switch said, known := v.heard[id]; {
-		case !known, now.Sub(said.at) > VerdictLasts:
+		case !known, now.Sub(said.asked) > cmp.Or(v.Lasts, VerdictLasts):
 			return nameOf(id) + " has not said lately what its doctor finds"
 		case !said.verdict.Judged:
 			return nameOf(id) + " has not judged itself lately, or not yet since it started"

@@ -50,6 +50,8 @@ func TestPaused(t *testing.T) {
 	}
 	verdicts.Note(ids, 2, raising.Verdict{Judged: true}, now)
 	check("")
+	verdicts.Note(ids, 2, raising.Verdict{Judged: true, Finding: "late"}, now.Add(-time.Second))
+	check("") // an answer that was overtaken by a later one
 	alarms = 1
 	check("1 alarms stand")
 	alarms = 0

@@ -50,6 +50,7 @@ type Set struct {
 	Untold          bool // members do not tell the leader which native clients they hear
 	HastyLevel      bool // a leader raises the feature level without asking for its policy
 	KeepsSilent     bool // sessions of silent native clients are not retired
+	IgnoreFindings  bool // a leader counts time towards the next level while a member finds something wrong
 }
 
 // Break is a negative control: with it, the checkers must report a violation.
@@ -120,6 +121,9 @@ var others = []Break{
 		Law:  "state-machine",
 		With: "--nemesis upgrade",
 		set:  func(b *Set) { b.Apply.Unsoaked, b.HastyLevel = true, true }},
+	{Name: "ignore-findings", About: "time counts towards the next feature level while a member finds something wrong",
+		Law: "soak", With: "--nemesis upgrade",
+		set: func(b *Set) { b.IgnoreFindings = true }},
 	{Name: "unstopped-leases", About: "deadlines of leases go on while renewals cannot be served", Law: "lease-renewing",
 		With: "--nemesis hung-store",
 		set:  func(b *Set) { b.Leases.RunsOn = true }},

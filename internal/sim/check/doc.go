@@ -37,6 +37,7 @@
 //	address               ADR 0017, ADR 0058 (where members are)    package sim, addresses.go, moves.go
 //	superseded            ADR 0012                                  package sim, recover.go
 //	permission            ADR 0025 (users)                          package permits; machine.go
+//	soak                  package raising, invariant 3              soaks.go; package sim, verdicts.go
 //	sent-once             ADR 0048                                  sentonce.go
 //	offer-wait            package offers, invariant 2               offers.go
 //	offers-resume         docs/fast-path.md, "When several members  package sim, resume.go

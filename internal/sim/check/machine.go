@@ -152,6 +152,9 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 		}
 	}
 	leveled, heldBack := m.levels.apply(configBefore(s, e.Index), &command)
+	if wrong := s.Soaks.applied(m.levels.soaks, m.levels.seconds); wrong != "" {
+		s.report("soak", "%s", wrong)
+	}
 	switch {
 	case rejected:
 		result = kv.Result{Err: kv.ErrBadCommand, Revision: m.model.Revision}

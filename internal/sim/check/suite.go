@@ -36,6 +36,7 @@ type Suite struct {
 	Bindings Bindings
 	Jobs     Jobs
 	Offers   Offers
+	Soaks    Soaks
 	SentOnce SentOnce
 	Permits  permits.Laws
 

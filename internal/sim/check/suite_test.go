@@ -1,12 +1,14 @@
 package check_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/nextlevel"
 	"github.com/quorate/quorate/internal/sim/check"
 )
 
@@ -221,6 +223,26 @@ func TestSuite_notices(t *testing.T) {
 			end.Index, end.Proposal = 3, consensus.ProposalID{Session: session, Sequence: 2}
 			s.Applied(1, []consensus.Entry{open, grant, end}, []kv.Result{{Revision: 1},
 				{Revision: 1, Lease: &kv.LeaseResult{ID: 7, TTLSeconds: 10}}, {Revision: 1}})
+		}},
+		{"soak", func(s *check.Suite) {
+			s.Recovered(1, consensus.HardState{}, first, nil, 0)
+			s.Soaks.Counted = time.Minute
+			session, all := consensus.SessionID{Member: 1, Number: 1}, kv.MembersAt{IDs: []uint64{1, 2, 3}}
+			soaks := kv.MembersAt{IDs: all.IDs, Generation: 1}
+			var entries []consensus.Entry
+			for i, c := range []kv.Command{
+				{SessionOpen: &kv.SessionOpenOp{Member: 1, Number: 1}}, {Publish: &kv.PublishOp{Member: 1, Level: nextlevel.Level}},
+				{Publish: &kv.PublishOp{Member: 2, Level: nextlevel.Level}}, {Publish: &kv.PublishOp{Member: 3, Level: nextlevel.Level}},
+				{Soak: &kv.SoakOp{Level: nextlevel.Level, Of: all}}, {Soak: &kv.SoakOp{Level: nextlevel.Level, Seconds: 3, Of: soaks}},
+			} {
+				e := command(consensus.Index(i+1), &c)
+				e.Proposal = consensus.ProposalID{Session: session, Sequence: uint64(i)}
+				entries = append(entries, e)
+			}
+			results := slices.Repeat([]kv.Result{{Revision: 1}}, len(entries))
+			s.Applied(1, entries[:5], results[:5])
+			s.Soaks.Counted += time.Second
+			s.Applied(1, entries[5:], results[5:])
 		}},
 		{"configuration", func(s *check.Suite) {
 			s.Recovered(1, consensus.HardState{}, first, nil, 0)

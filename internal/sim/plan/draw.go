@@ -82,7 +82,9 @@ func Draw(o *Options, streams Streams) (*Plan, error) {
 	p.drawDisks(o, streams.Identity)
 	p.drawLevels()
 	// Worlds with named nemeses stay as they were: negative controls depend on their seeds.
-	p.Parts = (o.Nemesis == "" || o.Nemesis == "all") && p.Raft.Seed/512%2 == 1
+	unnamed := o.Nemesis == "" || o.Nemesis == "all"
+	p.Parts = unnamed && p.Raft.Seed/512%2 == 1
+	p.Asks = unnamed || p.Upgrades
 	p.drawDelay()
 	return p, nil
 }

@@ -66,6 +66,7 @@ type Levels struct {
 	Rises       bool         // members have a build of the next level (package nextlevel), and leaders raise the active level
 	Older       bool         // but some of the first have the build that ships
 	Upgrades    bool         // these are upgraded
+	Asks        bool         // leaders ask over the network what members find, else they know it at once
 	LevelPolicy level.Policy // if it is hold, an operator raises the active level
 	Parts       bool         // leases with more than one or two keys end in parts
 }
