@@ -88,6 +88,10 @@ func TestFull(t *testing.T) {
 		installed(t, deb{filepath.Join(out, "quorate_1.0.0_linux_amd64.deb"), filepath.Join(next,
 			"quorate_1.0.1_linux_amd64.deb")})
 	})
+	t.Run("cluster", func(t *testing.T) {
+		checkCluster(t, deb{filepath.Join(out, "quorate_1.0.0_linux_amd64.deb"), filepath.Join(next,
+			"quorate_1.0.1_linux_amd64.deb")})
+	})
 	t.Run("rpm", func(t *testing.T) {
 		installed(t, rpm{filepath.Join(out, "quorate_1.0.0_linux_amd64.rpm"), filepath.Join(next,
 			"quorate_1.0.1_linux_amd64.rpm")})

@@ -63,10 +63,7 @@ const fakeSystemctl = "#!/bin/sh\necho \"$@\" >>/systemctl.log\n"
 func installed(t *testing.T, p pack) {
 	in := machine(t)
 	p.install(in, 0)
-	passwd := regexp.MustCompile(`(?m)^quorate:[^:]*:(\d+):(\d+):.*nologin$`).FindStringSubmatch(in.read("/etc/passwd"))
-	if passwd == nil {
-		t.Fatalf("no user was made:\n%s", in.read("/etc/passwd"))
-	}
+	uid, gid := in.owner()
 	if got := in.read("/systemctl.log"); got != "daemon-reload\n" {
 		t.Errorf("a first installation asked systemd for %q: it must start nothing", got)
 	}
@@ -75,7 +72,7 @@ func installed(t *testing.T, p pack) {
 	write(t, filepath.Join(in.root, "/etc/quorate/quorate.yaml"), configured)
 
 	as := *in
-	as.uid, as.gid = number(t, passwd[1]), number(t, passwd[2])
+	as.uid, as.gid = uid, gid
 	state := filepath.Join(in.root, "/var/lib/quorate") // what StateDirectory does
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		t.Fatal(err)
@@ -171,6 +168,16 @@ func machine(t *testing.T) *inside {
 		t.Fatal(err)
 	}
 	return &inside{t: t, root: root}
+}
+
+// owner is the user of the package.
+func (in *inside) owner() (uid, gid uint32) {
+	in.t.Helper()
+	passwd := regexp.MustCompile(`(?m)^quorate:[^:]*:(\d+):(\d+):.*nologin$`).FindStringSubmatch(in.read("/etc/passwd"))
+	if passwd == nil {
+		in.t.Fatalf("no user was made:\n%s", in.read("/etc/passwd"))
+	}
+	return number(in.t, passwd[1]), number(in.t, passwd[2])
 }
 
 func number(t *testing.T, text string) uint32 {
