@@ -16,6 +16,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/test/history"
 )
 
 // runsBuild makes a member run a program from its next start on.
@@ -208,66 +209,115 @@ func (e *elastic) awaitRise() {
 // with a sentence that says what to do, and each member has the same contents.
 func TestUpgrade_upAndDown(t *testing.T) {
 	t.Parallel()
+	u := beginUpgrade(t)
+	u.up()
+	u.replaceInTheMiddle()
+	u.allTheWayBack()
+	u.upAgainUntilItRises()
+	u.formerIsRefused()
+	u.end()
+}
+
+// upgradeStory is a cluster under load that goes from one build to the next and back. Its methods are the
+// chapters, each of which begins where the last one ended.
+type upgradeStory struct {
+	*elastic
+	next   string // file of the next build, which calls itself 9.9.0
+	random *rand.Rand
+	load   *upgradeLoad
+	stop   func() *history.Recorder
+}
+
+func beginUpgrade(t *testing.T) *upgradeStory {
 	seed := uint64(time.Now().UnixNano())
-	random := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d", seed)
-	next := anotherBinary(t, nextBuild)
-	e := startVoters(t, 3, "--level-policy=hold")
-	e.use()
-	for _, n := range e.nodes {
-		e.waitPublished(n)
+	u := &upgradeStory{next: anotherBinary(t, nextBuild), random: rand.New(rand.NewPCG(seed, 0))}
+	u.elastic = startVoters(t, 3, "--level-policy=hold")
+	u.use()
+	for _, n := range u.nodes {
+		u.waitPublished(n)
 	}
-	stop, load := e.witness(2, e.nodes...), e.startUpgradeLoad()
-	e.quorate(0, e.upgrade("check", next), "ok  level", "stays at 1, and the way back", "ok  members")
-	e.quorate(1, e.upgrade("check", e.binary), "run build")
+	u.stop, u.load = u.witness(2, u.nodes...), u.startUpgradeLoad()
+	return u
+}
 
-	e.moveTo(e.nextInPlan("9.9.0"), next, random)
-	e.quorate(0, e.upgrade("status"), "level 2 is held back by", "(build ", "the former build may return")
-	e.moveTo(e.nextInPlan("9.9.0"), next, random)
-	former := e.nextInPlan("9.9.0")
-	heir := e.ranged("m4") // a replacement in the middle, by the new build
-	runsBuild(heir, next)
-	command := e.begin(e.member("replace", former.name, "--name=m4", "--peer-urls=http://"+heir.peer, "--yes")...)
-	e.job("running", "start")
+// nextMember is the member that the plan names first, nil if none is left.
+func (u *upgradeStory) nextMember() *node { return u.nextInPlan("9.9.0") }
+
+// up moves two of three members to the next build.
+func (u *upgradeStory) up() {
+	u.t.Helper()
+	u.quorate(0, u.upgrade("check", u.next), "ok  level", "stays at 1, and the way back", "ok  members")
+	u.quorate(1, u.upgrade("check", u.binary), "run build")
+	u.moveTo(u.nextMember(), u.next, u.random)
+	u.quorate(0, u.upgrade("status"), "level 2 is held back by", "(build ", "the former build may return")
+	u.moveTo(u.nextMember(), u.next, u.random)
+}
+
+// replaceInTheMiddle puts a newcomer with the next build into the place of the last member with the former one.
+func (u *upgradeStory) replaceInTheMiddle() {
+	u.t.Helper()
+	former, heir := u.nextMember(), u.ranged("m4")
+	runsBuild(heir, u.next)
+	command := u.begin(u.member("replace", former.name, "--name=m4", "--peer-urls=http://"+heir.peer, "--yes")...)
+	u.job("running", "start")
 	former.kill()
-	e.leave(former)
-	e.enter(heir, e.nodes...)
-	e.finish(command, 0, "done in ")
-	e.checkVoters()
-	e.quorate(0, e.upgrade("status"), "all members know level 2", "policy hold")
+	u.leave(former)
+	u.enter(heir, u.nodes...)
+	u.finish(command, 0, "done in ")
+	u.checkVoters()
+	u.quorate(0, u.upgrade("status"), "all members know level 2", "policy hold")
+}
 
-	for _, n := range slices.Clone(e.nodes) { // all the way back
-		e.moveTo(n, e.binary, random)
+// allTheWayBack moves all members to the former build.
+func (u *upgradeStory) allTheWayBack() {
+	u.t.Helper()
+	for _, n := range slices.Clone(u.nodes) {
+		u.moveTo(n, u.binary, u.random)
 	}
-	if s := e.upgradeStatus(); s.GetActive() != 1 || s.GetCommon() != 1 {
-		t.Errorf("all the way back: %v", s)
+	if s := u.upgradeStatus(); s.GetActive() != 1 || s.GetCommon() != 1 {
+		u.t.Errorf("all the way back: %v", s)
 	}
-	for n := e.nextInPlan("9.9.0"); n != nil; n = e.nextInPlan("9.9.0") {
-		e.moveTo(n, next, random)
-	}
-	e.quorate(1, e.upgrade("finalize"), "cannot return", "nothing was changed")
-	e.quorate(0, e.upgrade("policy", "soak=2s"), "policy soak=2s")
-	e.awaitRise()
-	e.quorate(1, e.upgrade("check", e.binary), "knows 1 at most: it would refuse to start")
+}
 
-	back := e.others(e.leader())[0]
+// upAgainUntilItRises moves all members to the next build, and lets the level rise by a soak.
+func (u *upgradeStory) upAgainUntilItRises() {
+	u.t.Helper()
+	for n := u.nextMember(); n != nil; n = u.nextMember() {
+		u.moveTo(n, u.next, u.random)
+	}
+	u.quorate(1, u.upgrade("finalize"), "cannot return", "nothing was changed")
+	u.quorate(0, u.upgrade("policy", "soak=2s"), "policy soak=2s")
+	u.awaitRise()
+	u.quorate(1, u.upgrade("check", u.binary), "knows 1 at most: it would refuse to start")
+}
+
+// formerIsRefused starts the former build on the directory of a member, and then the next one again.
+func (u *upgradeStory) formerIsRefused() {
+	u.t.Helper()
+	back := u.others(u.leader())[0]
 	back.kill()
-	runsBuild(back, e.binary)
-	e.launch(back, "existing")
+	runsBuild(back, u.binary)
+	u.launch(back, "existing")
 	select {
 	case <-back.exited:
 	case <-time.After(patience):
-		t.Fatal("the former build goes on at a level that it does not know")
+		u.t.Fatal("the former build goes on at a level that it does not know")
 	}
 	if end := tail(back.log, 2000); !strings.Contains(end, "feature level 2, and this build knows 1 at most") {
-		t.Errorf("the former build says: %s", end)
+		u.t.Errorf("the former build says: %s", end)
 	}
-	runsBuild(back, next)
-	e.launch(back, "existing")
-	e.waitReady(back)
-	load.end()
-	stop()
-	e.checkHashes()
+	runsBuild(back, u.next)
+	u.launch(back, "existing")
+	u.waitReady(back)
+}
+
+// end stops the load, and compares what clients saw and what members have.
+func (u *upgradeStory) end() {
+	u.t.Helper()
+	u.load.end()
+	u.stop()
+	u.checkHashes()
 }
 
 // TestUpgrade_tableClaimsTooLittle runs one member with a build that executes a command otherwise and has no level for that. The
