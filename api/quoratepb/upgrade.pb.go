@@ -157,6 +157,8 @@ type UpgradeStatus struct {
 	Members       []*MemberLevel         `protobuf:"bytes,6,rep,name=members,proto3" json:"members,omitempty"`                                   // in the order of their ids
 	Enables       string                 `protobuf:"bytes,7,opt,name=enables,proto3" json:"enables,omitempty"`                                   // what the common level enables
 	PausedBy      string                 `protobuf:"bytes,8,opt,name=paused_by,json=pausedBy,proto3" json:"paused_by,omitempty"`                 // why no time counts now, by the leader; empty: it counts, no level soaks, or the leader did not answer
+	DowngradeTo   string                 `protobuf:"bytes,9,opt,name=downgrade_to,json=downgradeTo,proto3" json:"downgrade_to,omitempty"`        // the release, such as 0.1, that an operator goes back to by etcd's Downgrade; empty: none
+	PolicyBefore  string                 `protobuf:"bytes,10,opt,name=policy_before,json=policyBefore,proto3" json:"policy_before,omitempty"`    // while one does: the policy that comes back when the downgrade ends
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -247,6 +249,20 @@ func (x *UpgradeStatus) GetPausedBy() string {
 	return ""
 }
 
+func (x *UpgradeStatus) GetDowngradeTo() string {
+	if x != nil {
+		return x.DowngradeTo
+	}
+	return ""
+}
+
+func (x *UpgradeStatus) GetPolicyBefore() string {
+	if x != nil {
+		return x.PolicyBefore
+	}
+	return ""
+}
+
 type MemberLevel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -325,7 +341,7 @@ const file_quoratepb_upgrade_proto_rawDesc = "" +
 	"\x15SetLevelPolicyRequest\x12\x16\n" +
 	"\x06policy\x18\x01 \x01(\tR\x06policy\".\n" +
 	"\x16FinalizeUpgradeRequest\x12\x14\n" +
-	"\x05level\x18\x01 \x01(\rR\x05level\"\x8b\x02\n" +
+	"\x05level\x18\x01 \x01(\rR\x05level\"\xd3\x02\n" +
 	"\rUpgradeStatus\x12\x16\n" +
 	"\x06active\x18\x01 \x01(\rR\x06active\x12\x16\n" +
 	"\x06common\x18\x02 \x01(\rR\x06common\x12\x16\n" +
@@ -334,7 +350,10 @@ const file_quoratepb_upgrade_proto_rawDesc = "" +
 	"\fsoak_seconds\x18\x05 \x01(\x03R\vsoakSeconds\x121\n" +
 	"\amembers\x18\x06 \x03(\v2\x17.quorate.v1.MemberLevelR\amembers\x12\x18\n" +
 	"\aenables\x18\a \x01(\tR\aenables\x12\x1b\n" +
-	"\tpaused_by\x18\b \x01(\tR\bpausedBy\"]\n" +
+	"\tpaused_by\x18\b \x01(\tR\bpausedBy\x12!\n" +
+	"\fdowngrade_to\x18\t \x01(\tR\vdowngradeTo\x12#\n" +
+	"\rpolicy_before\x18\n" +
+	" \x01(\tR\fpolicyBefore\"]\n" +
 	"\vMemberLevel\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +

@@ -131,7 +131,7 @@ var idleSettings = []setting{
 	ignored("backend-bbolt-freelist-type", "map", "TYPE", choices[string](nil, "map", "array"), "there is no bbolt file"),
 	ignored("backend-batch-interval", "0s", "DURATION", durations(nil), "the store batches by itself"),
 	ignored("initial-election-tick-advance", "true", "", switches(nil), "a starting member campaigns soon"),
-	ignored("downgrade-check-time", "5s", "DURATION", durations(nil), "there is no version to downgrade to"),
+	ignored("downgrade-check-time", "5s", "DURATION", durations(nil), "leaders look all the time"),
 	ignored("backend-batch-limit", "0", "N", counts(), "the store batches by itself"),
 	ignored("raft-read-timeout", "5s", "DURATION", durations(nil), "peer connections watch themselves"),
 	ignored("raft-write-timeout", "5s", "DURATION", durations(nil), "peer connections watch themselves"),

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/quorate/quorate/internal/base/invariant"
@@ -102,9 +103,7 @@ func (c *Command) appendOperation(dst []byte, format byte) []byte {
 		dst = append(dst, commandRaise, flag(c.Raise.Finalize, 1), byte(c.Raise.Level))
 		return c.Raise.Of.append(dst)
 	case c.LevelPolicy != nil:
-		policy := c.LevelPolicy.Policy
-		dst = append(dst, commandLevelPolicy, flag(c.LevelPolicy.Initial, 1), byte(policy.Kind))
-		return c.LevelPolicy.Of.append(binary.AppendUvarint(dst, uint64(max(policy.Seconds, 0))))
+		return c.LevelPolicy.append(append(dst, commandLevelPolicy))
 	case c.Soak != nil:
 		dst = append(dst, commandSoak, byte(c.Soak.Level))
 		return c.Soak.Of.append(binary.AppendUvarint(dst, uint64(max(c.Soak.Seconds, 0))))
@@ -161,9 +160,7 @@ func decodeCommand(src []byte, put *PutOp) (Command, error) {
 	case commandRaise:
 		c.Raise = &RaiseOp{Finalize: r.flags(1)&1 != 0, Level: level.Level(r.byte()), Of: r.membersAt()}
 	case commandLevelPolicy:
-		initial := r.flags(1)&1 != 0
-		c.LevelPolicy = &LevelPolicyOp{Initial: initial,
-			Policy: level.Policy{Kind: level.PolicyKind(r.byte()), Seconds: r.seconds()}, Of: r.membersAt()}
+		c.LevelPolicy = r.levelPolicy()
 	case commandSoak:
 		c.Soak = &SoakOp{Level: level.Level(r.byte()), Seconds: r.seconds(), Of: r.membersAt()}
 	default:
@@ -203,6 +200,47 @@ func (r *reader) publish() *PublishOp {
 	op.Version, op.Zone, op.Build = string(r.bytes()), string(r.bytes()), string(r.bytes())
 	op.Level, op.Memory = level.Level(r.byte()), r.varint()
 	return op
+}
+
+// Flags of a level policy.
+const (
+	policyInitial  = 1
+	policyTarget   = 2 // the release follows
+	policyReturned = 4
+)
+
+func (op *LevelPolicyOp) append(dst []byte) []byte {
+	targets := !op.Target.IsZero()
+	dst = append(dst, flag(op.Initial, policyInitial)|flag(targets, policyTarget)|flag(op.Returned, policyReturned),
+		byte(op.Policy.Kind))
+	dst = op.Of.append(binary.AppendUvarint(dst, uint64(max(op.Policy.Seconds, 0))))
+	if targets {
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(op.Target.Major)), uint64(op.Target.Minor))
+	}
+	return dst
+}
+
+func (r *reader) levelPolicy() *LevelPolicyOp {
+	flags := r.flags(policyInitial | policyTarget | policyReturned)
+	op := &LevelPolicyOp{Initial: flags&policyInitial != 0, Returned: flags&policyReturned != 0,
+		Policy: level.Policy{Kind: level.PolicyKind(r.byte()), Seconds: r.seconds()}, Of: r.membersAt()}
+	if flags&policyTarget != 0 {
+		op.Target = level.Release{Major: r.number(), Minor: r.number()}
+		if op.Target.IsZero() {
+			r.fail()
+		}
+	}
+	return op
+}
+
+// number reads an unsigned number of 32 bits.
+func (r *reader) number() uint32 {
+	n := r.uvarint()
+	if n > math.MaxUint32 {
+		r.fail()
+		return 0
+	}
+	return uint32(n)
 }
 
 func (m *MembersAt) append(dst []byte) []byte {

@@ -186,10 +186,16 @@ type RaiseOp struct {
 // LevelPolicyOp sets the policy by which the active level rises. A leader proposes an Initial one once all members have
 // published their levels: it sets the policy if there is none, and the level that the cluster is born at (level.Rise), once.
 // It changes nothing if the configuration is not that of Of any more.
+//
+// An operator who goes back to a former release by etcd's Downgrade proposes one with a Target: the policy is a hold, and the
+// former policy is kept. A leader proposes one that has Returned once all members run builds of that release or of earlier
+// ones, which puts the former policy back. A level that rises does the same; an operator's next policy ends a downgrade, too.
 type LevelPolicyOp struct {
-	Policy  level.Policy
-	Initial bool
-	Of      MembersAt // of one that is not Initial, only the generation counts
+	Policy   level.Policy // zero if Returned
+	Initial  bool
+	Target   level.Release // zero: no downgrade begins
+	Returned bool
+	Of       MembersAt // of one that is neither Initial nor Returned, only the generation counts
 }
 
 // SoakOp notes for how long all members have run builds that know a level, by the clocks of the leaders. It changes nothing

@@ -73,7 +73,7 @@ func (l *levels) keepRaised(ctx context.Context, status raft.Status) {
 	command, due := l.raiser.Look(l.clock.Now(), &raising.View{
 		Active: machine.ActiveLevel(), Common: machine.CommonLevel(), Rise: machine.Rise(), Flag: l.policy,
 		Members: machine.MembersAt(), AllPublished: len(machine.HeldBack(level.First)) == 0,
-		Paused: l.verdicts.paused(machine, &status),
+		Returned: machine.HasReturned(), Paused: l.verdicts.paused(machine, &status),
 	})
 	if due {
 		attempt, cancel := context.WithTimeout(ctx, promotePatience)

@@ -292,6 +292,11 @@ type machineBackend struct {
 
 func newMachineBackend(t testing.TB) *machineBackend {
 	t.Helper()
+	return newMachineBackendOf(t, apply.Options{})
+}
+
+func newMachineBackendOf(t testing.TB, options apply.Options) *machineBackend {
+	t.Helper()
 	store, err := engine.OpenMem(engine.MemOptions{FS: files.Disk, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -299,7 +304,7 @@ func newMachineBackend(t testing.TB) *machineBackend {
 	if err := apply.Bootstrap(store, testCluster, initialConfig()); err != nil {
 		t.Fatal(err)
 	}
-	machine, err := apply.Open(store, apply.Options{})
+	machine, err := apply.Open(store, options)
 	if err != nil {
 		t.Fatal(err)
 	}

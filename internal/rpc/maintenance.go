@@ -3,8 +3,6 @@ package rpc
 import (
 	"context"
 	"slices"
-	"strconv"
-	"strings"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -152,7 +150,7 @@ func (m *maintenanceService) Status(context.Context, *pb.StatusRequest) (*pb.Sta
 		RaftAppliedIndex: uint64(machine.Applied().Index),
 		RaftTerm:         uint64(member.Term()),
 		IsLearner:        member.Learner(),
-		DowngradeInfo:    &pb.DowngradeInfo{},
+		DowngradeInfo:    downgradeInfo(machine),
 	}
 	if member.Leader() == consensus.NoMember {
 		response.Errors = append(response.Errors, rpctypes.ErrorDesc(rpctypes.ErrGRPCNoLeader))
@@ -254,39 +252,4 @@ func (m *maintenanceService) MoveLeader(
 		return nil, err
 	}
 	return &pb.MoveLeaderResponse{}, nil
-}
-
-// Downgrade answers that no version is a valid target, as there is no older server that could take over the data. Cancelling
-// always succeeds: there is nothing to cancel.
-func (m *maintenanceService) Downgrade(
-	ctx context.Context, r *pb.DowngradeRequest,
-) (*pb.DowngradeResponse, error) {
-	switch r.Action {
-	case pb.DowngradeRequest_VALIDATE, pb.DowngradeRequest_ENABLE:
-		if !isVersion(r.Version) {
-			return nil, rpctypes.ErrGRPCWrongDowngradeVersionFormat
-		}
-		if err := m.readIndex(ctx); err != nil {
-			return nil, err
-		}
-		return nil, rpctypes.ErrGRPCInvalidDowngradeTargetVersion
-	case pb.DowngradeRequest_CANCEL:
-		version := majorMinor(m.options.Version.Cluster)
-		return &pb.DowngradeResponse{Header: m.headerNow().Message(), Version: version}, nil
-	}
-	return nil, errUnknownMethod
-}
-
-// isVersion accepts "3.6" and "3.6.0".
-func isVersion(text string) bool {
-	parts := strings.Split(text, ".")
-	if len(parts) != 2 && len(parts) != 3 {
-		return false
-	}
-	for _, part := range parts {
-		if _, err := strconv.ParseUint(part, 10, 32); err != nil {
-			return false
-		}
-	}
-	return true
 }

@@ -66,7 +66,7 @@ func TestMaintenance_statusHashAndAlarms(t *testing.T) {
 	if !errors.Is(err, rpctypes.ErrWrongDowngradeVersionFormat) {
 		t.Errorf("downgrade to x: got %v, want %v", err, rpctypes.ErrWrongDowngradeVersionFormat)
 	}
-	_, err = c.Downgrade(ctx, clientv3.DowngradeEnable, "3.6.0")
+	_, err = c.Downgrade(ctx, clientv3.DowngradeEnable, "3.5.0")
 	if !errors.Is(err, rpctypes.ErrInvalidDowngradeTargetVersion) {
 		t.Errorf("downgrade: got %v, want %v", err, rpctypes.ErrInvalidDowngradeTargetVersion)
 	}

@@ -97,12 +97,17 @@ const finalizeAttempts = 4
 
 // finalize raises the level under the policy of now. Under another one it does not: an operator may have said hold meanwhile.
 func (u *upgradeService) finalize(ctx context.Context, to level.Level) error {
-	policy := u.policy()
+	policy := u.rise().Policy
 	for range finalizeAttempts {
+		rise := u.rise() // before the members: what is decided on another policy changes nothing
+		if rise.Policy != policy {
+			break
+		}
 		of, err := u.mayFinalize(to)
 		if err != nil {
 			return err
 		}
+		of.Generation = rise.Generation
 		_, err = u.propose(ctx, &kv.Command{Raise: &kv.RaiseOp{Level: to, Finalize: true, Of: of}})
 		if !errors.Is(err, kv.ErrBadCommand) {
 			return err
@@ -110,17 +115,14 @@ func (u *upgradeService) finalize(ctx context.Context, to level.Level) error {
 		if err := u.readIndex(ctx); err != nil {
 			return err
 		}
-		if u.policy() != policy {
-			break
-		}
 	}
 	return errUpgradeRaced
 }
 
-func (u *upgradeService) policy() level.Policy {
+func (u *upgradeService) rise() level.Rise {
 	machine, release := u.options.Member.Machine()
 	defer release()
-	return machine.Rise().Policy
+	return machine.Rise()
 }
 
 // mayFinalize returns the members of now, if they all know a level.
@@ -142,6 +144,9 @@ func upgradeStatus(machine *apply.Machine) *quoratepb.UpgradeStatus {
 	answer := &quoratepb.UpgradeStatus{
 		Active: uint32(machine.ActiveLevel()), Common: uint32(common), Policy: rise.Policy.String(), Enables: common.Enables(),
 		SoakSeconds: rise.Policy.Seconds,
+	}
+	if !rise.Target.IsZero() {
+		answer.DowngradeTo, answer.PolicyBefore = rise.Target.String(), rise.Before.String()
 	}
 	answer.SoakedSeconds = int64(rise.Soaked(common) / time.Second)
 	config, _ := machine.Config()

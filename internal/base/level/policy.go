@@ -102,6 +102,17 @@ type Rise struct {
 	// Level is the one that soaks, zero if none does, and Seconds for how long all members have run builds that know it.
 	Level   Level
 	Seconds int64
+	// Target is the release that an operator goes back to by etcd's Downgrade, and Before the policy in whose place the hold
+	// for that has come. Zero: no downgrade is under way.
+	Target Release
+	Before Policy
+}
+
+// EndDowngrade puts the policy back that stood before a downgrade, if one is under way.
+func (r *Rise) EndDowngrade() {
+	if !r.Target.IsZero() {
+		r.Policy, r.Target, r.Before = r.Before, Release{}, Policy{}
+	}
 }
 
 // Soaked returns for how long a level has soaked.

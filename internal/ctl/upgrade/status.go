@@ -59,7 +59,12 @@ func show(c *command.Connection, status *quoratepb.UpgradeStatus) error {
 }
 
 func writeStatus(w io.Writer, status *quoratepb.UpgradeStatus) {
-	for _, line := range sentences(status) {
+	lines := sentences(status)
+	if to := status.GetDowngradeTo(); to != "" {
+		lines = append(lines, fmt.Sprintf("a downgrade to release %s is under way: start its build on every member; then, "+
+			"or by `etcdctl downgrade cancel`, policy %s comes back", to, status.GetPolicyBefore()))
+	}
+	for _, line := range lines {
 		command.Say(w, line)
 	}
 	t := &command.Table{}

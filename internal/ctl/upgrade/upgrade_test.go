@@ -138,6 +138,15 @@ m5      a5  1.1.0  2
 		answer.SoakedSeconds != "10800" {
 		t.Errorf("%+v, %v", answer, err)
 	}
+	f.status.Policy, f.status.DowngradeTo, f.status.PolicyBefore, f.status.PausedBy = "hold", "1.0", "soak=24h", ""
+	back := f.run(t, "status").Out
+	for _, want := range []string{"policy hold: the level rises when `quorate upgrade finalize` says so",
+		"a downgrade to release 1.0 is under way", "`etcdctl downgrade cancel`, policy soak=24h comes back"} {
+		if !strings.Contains(back, want) {
+			t.Errorf("%q is not in:\n%s", want, back)
+		}
+	}
+	f.status.Policy, f.status.DowngradeTo, f.status.PolicyBefore = "soak=24h", "", ""
 	f.status.Active = 2
 	if out := f.run(t, "status").Out; !strings.HasPrefix(out, "feature level 2 is active; policy soak=24h\nMEMBER") {
 		t.Errorf("after the rise:\n%s", out)

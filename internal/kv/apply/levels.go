@@ -3,6 +3,7 @@ package apply
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -73,6 +74,7 @@ func (t *levelTable) raise(w rowWriter, cluster consensus.ClusterID, op *kv.Rais
 	rise := *t.rise.Load()
 	rise.Level, rise.Seconds = 0, 0
 	rise.Generation++
+	rise.EndDowngrade() // the former build cannot return any more
 	t.setRise(w, rise)
 	return nil, nil
 }
@@ -113,37 +115,63 @@ func (t *levelTable) heldBack(l level.Level) []level.Holder {
 }
 
 // The row of level.Rise: kind of the policy, its seconds, the level that the cluster is born at, the lowest one
-// ever, that which soaks, its seconds, and the generation.
+// ever, that which soaks, its seconds, and the generation; while a downgrade is under way, also the numbers of its target, the
+// kind of the policy before it, and its seconds.
 
 func appendRise(dst []byte, r *level.Rise) []byte {
 	dst = binary.AppendUvarint(append(dst, byte(r.Policy.Kind)), uint64(r.Policy.Seconds))
 	dst = binary.AppendUvarint(append(dst, byte(r.Born), byte(r.Lowest), byte(r.Level)), uint64(r.Seconds))
-	return binary.AppendUvarint(dst, r.Generation)
+	dst = binary.AppendUvarint(dst, r.Generation)
+	if r.Target.IsZero() {
+		return dst
+	}
+	dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(r.Target.Major)), uint64(r.Target.Minor))
+	return binary.AppendUvarint(append(dst, byte(r.Before.Kind)), uint64(r.Before.Seconds))
 }
 
 func decodeRise(row []byte) (level.Rise, error) {
-	bad := fmt.Errorf("%w: rise of the level %x", ErrCorruptRow, row)
-	if len(row) == 0 {
-		return level.Rise{}, bad
+	d := riseReader{rest: row}
+	r := level.Rise{Policy: level.Policy{Kind: level.PolicyKind(d.byte()), Seconds: d.seconds()}}
+	r.Born, r.Lowest, r.Level = level.Level(d.byte()), level.Level(d.byte()), level.Level(d.byte())
+	r.Seconds, r.Generation = d.seconds(), d.uvarint(math.MaxUint64)
+	if len(d.rest) > 0 {
+		r.Target = level.Release{Major: uint32(d.uvarint(math.MaxUint32)), Minor: uint32(d.uvarint(math.MaxUint32))}
+		r.Before = level.Policy{Kind: level.PolicyKind(d.byte()), Seconds: d.seconds()}
+		d.bad = d.bad || r.Target.IsZero() || !r.Before.Valid()
 	}
-	r := level.Rise{Policy: level.Policy{Kind: level.PolicyKind(row[0])}}
-	soak, n := binary.Uvarint(row[1:])
-	if n <= 0 || len(row) < 1+n+5 {
-		return level.Rise{}, bad
-	}
-	rest := row[1+n:]
-	soaked, n := binary.Uvarint(rest[3:])
-	if n <= 0 || max(soak, soaked) > uint64(maxNoted) {
-		return level.Rise{}, bad
-	}
-	r.Policy.Seconds, r.Seconds = int64(soak), int64(soaked)
-	r.Born, r.Lowest, r.Level = level.Level(rest[0]), level.Level(rest[1]), level.Level(rest[2])
-	rest = rest[3+n:]
-	if r.Generation, n = binary.Uvarint(rest); n <= 0 || n != len(rest) {
-		return level.Rise{}, bad
+	if d.bad || len(d.rest) > 0 {
+		return level.Rise{}, fmt.Errorf("%w: rise of the level %x", ErrCorruptRow, row)
 	}
 	return r, nil
 }
+
+// riseReader takes numbers from a row. Once one is absent or too large, it is bad.
+type riseReader struct {
+	rest []byte
+	bad  bool
+}
+
+func (d *riseReader) byte() byte {
+	if len(d.rest) == 0 {
+		d.bad = true
+		return 0
+	}
+	b := d.rest[0]
+	d.rest = d.rest[1:]
+	return b
+}
+
+func (d *riseReader) uvarint(most uint64) uint64 {
+	v, n := binary.Uvarint(d.rest)
+	if n <= 0 || v > most {
+		d.bad, d.rest = true, nil
+		return 0
+	}
+	d.rest = d.rest[n:]
+	return v
+}
+
+func (d *riseReader) seconds() int64 { return int64(d.uvarint(uint64(maxNoted))) }
 
 // maxNoted bounds the seconds that are noted for a soak: past every policy's.
 const maxNoted = int64(2 * level.MaxSoak / time.Second)
@@ -173,17 +201,48 @@ func (t *levelTable) setPolicy(w rowWriter, op *kv.LevelPolicyOp) error {
 	rise := *t.rise.Load()
 	lowest := t.lowest(&op.Of)
 	switch {
-	case !op.Policy.Valid(), op.Of.Generation != rise.Generation, op.Initial && lowest == 0:
+	case op.Of.Generation != rise.Generation, op.Initial && lowest == 0:
 		return kv.ErrBadCommand
-	case op.Initial && rise.Born == 0:
-		rise.Born = min(lowest, rise.Lowest)
-	}
-	if !op.Initial || rise.Policy.Kind == level.PolicyUnset {
-		rise.Policy = op.Policy
+	case op.Returned:
+		if lowest == 0 || !t.returned(&op.Of) {
+			return kv.ErrBadCommand
+		}
+		rise.EndDowngrade()
+	case !op.Policy.Valid():
+		return kv.ErrBadCommand
+	case op.Initial:
+		if rise.Born == 0 {
+			rise.Born = min(lowest, rise.Lowest)
+		}
+		if rise.Policy.Kind == level.PolicyUnset {
+			rise.Policy = op.Policy
+		}
+	case op.Target.IsZero():
+		rise.Policy, rise.Target, rise.Before = op.Policy, level.Release{}, level.Policy{}
+	case !rise.Target.IsZero(), !rise.Policy.Valid(), op.Policy.Kind != level.PolicyHold:
+		return kv.ErrBadCommand
+	default:
+		rise.Policy, rise.Target, rise.Before = op.Policy, op.Target, rise.Policy
 	}
 	rise.Generation++
 	t.setRise(w, rise)
 	return nil
+}
+
+// returned reports whether a downgrade is under way that is complete: all members run builds of its target or of earlier
+// releases.
+func (t *levelTable) returned(of *kv.MembersAt) bool {
+	target := t.rise.Load().Target
+	if target.IsZero() || len(of.IDs) == 0 {
+		return false
+	}
+	for _, id := range of.IDs {
+		published, _ := t.members.publishedBy(consensus.MemberID(id))
+		if release, ok := level.ParseRelease(published.Build); !ok || release.Compare(target) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // soak executes a SoakOp.

@@ -210,6 +210,15 @@ func (m *Machine) CommonLevel() level.Level { return m.levels.common() }
 // MembersAt returns the members now, for a command whose effect depends on them.
 func (m *Machine) MembersAt() kv.MembersAt { return m.levels.membersAt() }
 
+// HasReturned reports whether a downgrade is under way, and all members run builds that it goes back to.
+func (m *Machine) HasReturned() bool {
+	if m.levels.rise.Load().Target.IsZero() {
+		return false
+	}
+	of := m.levels.membersAt()
+	return m.levels.returned(&of)
+}
+
 // Rise returns what decides when the active level rises.
 func (m *Machine) Rise() level.Rise { return *m.levels.rise.Load() }
 

@@ -29,7 +29,7 @@ func permit(state *auth.State, leases leasedKeys, cmd *kv.Command) error {
 		return p.mayDelete(cmd.Delete)
 	case cmd.Txn != nil:
 		return p.mayTxn(cmd.Txn)
-	case cmd.Compact != nil, cmd.Auth != nil, cmd.Alarm != nil, cmd.LevelPolicy != nil && !cmd.LevelPolicy.Initial,
+	case cmd.Compact != nil, cmd.Auth != nil, cmd.Alarm != nil, cmd.LevelPolicy != nil && !byLeader(cmd.LevelPolicy),
 		cmd.Raise != nil && cmd.Raise.Finalize:
 		return p.user.Root()
 	case cmd.LeaseGrant != nil:
@@ -39,6 +39,9 @@ func permit(state *auth.State, leases leasedKeys, cmd *kv.Command) error {
 	}
 	return nil
 }
+
+// byLeader reports whether leaders propose such a command, and no request of a client becomes one.
+func byLeader(op *kv.LevelPolicyOp) bool { return op.Initial || op.Returned }
 
 // permission is the state of the checks of one command.
 type permission struct {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -222,5 +223,139 @@ func TestMachine_Apply_bornLate(t *testing.T) {
 	b.knows(3, next)
 	if err := b.first("now"); err != nil || b.rises(kv.RaiseOp{Level: next}) || b.m.Rise().Born != level.Own {
 		t.Errorf("%v, %+v", err, b.m.Rise())
+	}
+}
+
+// downgrade proposes to hold the level for the way back to a release.
+func (b *bench) downgrade(text string) error {
+	b.t.Helper()
+	release, ok := level.ParseRelease(text)
+	if !ok {
+		b.t.Fatal(text)
+	}
+	return b.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicyHold}, Target: release,
+		Of: b.m.MembersAt()}}).Err
+}
+
+// runs publishes builds of all members, which know the next level unless they are of release 0.1.
+func (b *bench) runs(builds ...string) {
+	b.t.Helper()
+	for i, build := range builds {
+		op := &kv.PublishOp{Member: uint64(i + 1), Name: "m", Version: "3.7.1", Build: build, Level: next}
+		if release, _ := level.ParseRelease(build); release.Minor == 1 {
+			op.Level = level.Own
+		}
+		if res := b.do(kv.Command{Publish: op}); res.Err != nil {
+			b.t.Fatal(res.Err)
+		}
+	}
+}
+
+// Ensure that a downgrade holds the level, and that the policy before it comes back, also after a restart: once all members have
+// returned and not before, by the next policy, or as the level rises.
+func TestMachine_Apply_downgrade(t *testing.T) {
+	soak := level.Policy{Kind: level.PolicySoak, Seconds: 3600}
+	hold := level.Policy{Kind: level.PolicyHold}
+	target := level.Release{Minor: 1}
+	returned := func(b *bench) error {
+		return b.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Returned: true, Of: b.m.MembersAt()}}).Err
+	}
+	for name, row := range map[string]struct {
+		end    func(b *bench) error
+		policy level.Policy
+	}{
+		"all return": {func(b *bench) error {
+			for _, builds := range [][]string{{"0.2.0"}, {"0.1.3", "0.1.0", "9.9.9"}, {"0.1.3", "0.1.0", "b"}} {
+				if b.runs(builds...); b.m.HasReturned() || !errors.Is(returned(b), kv.ErrBadCommand) {
+					t.Errorf("it is over with builds %v", builds)
+				}
+			}
+			if b.runs("0.1.3", "0.1.0", "0.1.0-dev+20261124.3f"); !b.m.HasReturned() {
+				t.Error("nobody sees that all have returned")
+			}
+			return returned(b)
+		}, soak},
+		"another policy": {func(b *bench) error { b.policy("now"); return nil }, level.Policy{Kind: level.PolicyNow}},
+		"the level rises": {func(b *bench) error {
+			if !b.rises(kv.RaiseOp{Level: next, Finalize: true}) {
+				t.Error("it does not rise")
+			}
+			return nil
+		}, soak},
+	} {
+		b := upgraded(t, "soak=1h")
+		b.runs("0.2.0", "0.2.0", "0.2.0")
+		if err := b.downgrade("0.1"); err != nil {
+			t.Fatal(err)
+		}
+		b.openAs(next)
+		if r := b.m.Rise(); r.Policy != hold || r.Target != target || r.Before != soak || b.rises(kv.RaiseOp{Level: next}) {
+			t.Errorf("%s: under way: %+v", name, r)
+		}
+		if err := b.downgrade("0.2"); !errors.Is(err, kv.ErrBadCommand) {
+			t.Errorf("%s: another one begins: %v", name, err)
+		}
+		if err := row.end(b); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		b.openAs(next)
+		if r := b.m.Rise(); r.Policy != row.policy || !r.Target.IsZero() || r.Before != (level.Policy{}) || b.m.HasReturned() {
+			t.Errorf("%s: afterwards: %+v", name, r)
+		}
+		if err := returned(b); !errors.Is(err, kv.ErrBadCommand) {
+			t.Errorf("%s: it is over once more: %v", name, err)
+		}
+	}
+}
+
+// Ensure that a downgrade is refused that holds nothing, that puts no policy back, or that was decided on another picture.
+func TestMachine_Apply_downgradeRefused(t *testing.T) {
+	b := upgraded(t, "now")
+	delayed := b.m.MembersAt()
+	b.policy("hold")
+	target, hold := level.Release{Minor: 1}, level.Policy{Kind: level.PolicyHold}
+	for name, op := range map[string]kv.LevelPolicyOp{
+		"it holds nothing": {Policy: level.Policy{Kind: level.PolicyNow}, Target: target, Of: b.m.MembersAt()},
+		"it has no policy": {Target: target, Of: b.m.MembersAt()},
+		"it was delayed":   {Policy: hold, Target: target, Of: delayed},
+	} {
+		former := b.m.Rise()
+		if res := b.do(kv.Command{LevelPolicy: &op}); !errors.Is(res.Err, kv.ErrBadCommand) || b.m.Rise() != former {
+			t.Errorf("%s: %v, %+v", name, res.Err, b.m.Rise())
+		}
+	}
+	fresh := newBench(t)
+	fresh.openAs(next)
+	if err := fresh.downgrade("0.1"); !errors.Is(err, kv.ErrBadCommand) {
+		t.Errorf("a cluster without a policy: %v, %+v", err, fresh.m.Rise())
+	}
+}
+
+// Ensure that only root begins a downgrade, and that a leader, which has no user, ends it.
+func TestMachine_Apply_downgradeByRoot(t *testing.T) {
+	b := upgraded(t, "soak=1h")
+	b.rises(kv.RaiseOp{Level: next, Finalize: true}) // changes of users need that level in this cluster
+	for _, change := range []auth.Change{
+		{Kind: auth.UserAdd, User: "root", Hash: []byte("h")}, {Kind: auth.UserGrantRole, User: "root", Role: "root"},
+		{Kind: auth.Enable, Secret: []byte("0123456789abcdef0123456789abcdef")},
+	} {
+		if res := b.do(kv.Command{Auth: &change}); res.Err != nil {
+			t.Fatalf("%v: %v", change.Kind, res.Err)
+		}
+	}
+	b.runs("0.2.0", "0.2.0", "0.2.0")
+	begin := kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicyHold}, Target: level.Release{Minor: 1},
+		Of: b.m.MembersAt()}}
+	if res := b.do(begin); res.Err == nil || !b.m.Rise().Target.IsZero() {
+		t.Errorf("nobody begins a downgrade: %v", res.Err)
+	}
+	begin.By = auth.Credentials{User: "root", Revision: b.m.Users().Revision()}
+	if res := b.do(begin); res.Err != nil {
+		t.Fatal(res.Err)
+	}
+	b.runs("0.1.0", "0.1.0", "0.1.0")
+	end := kv.Command{LevelPolicy: &kv.LevelPolicyOp{Returned: true, Of: b.m.MembersAt()}}
+	if res := b.do(end); res.Err != nil || !b.m.Rise().Target.IsZero() {
+		t.Errorf("a leader ends it: %v, %+v", res.Err, b.m.Rise())
 	}
 }

@@ -14,6 +14,7 @@ type View struct {
 	Members        kv.MembersAt
 	AllPublished   bool         // all members have published a level
 	Flag           level.Policy // this member's: the policy of a cluster that has none yet
+	Returned       bool         // a downgrade is under way, and all members run builds that it goes back to
 	// Paused says why no time counts now; empty: it counts. See function Paused.
 	Paused string
 }
@@ -49,6 +50,8 @@ func (r *Raiser) Look(now time.Time, v *View) (command kv.Command, due bool) {
 	switch born := min(v.Rise.Born, v.Common); {
 	case (v.Rise.Policy.Kind == level.PolicyUnset || v.Rise.Born == 0) && v.AllPublished && v.Flag.Valid():
 		command.LevelPolicy = &kv.LevelPolicyOp{Policy: v.Flag, Initial: true, Of: v.Members}
+	case v.Returned:
+		command.LevelPolicy = &kv.LevelPolicyOp{Returned: true, Of: v.Members}
 	case v.Common <= v.Active:
 		return command, false
 	case v.Rise.Allows(v.Common), r.Hasty:

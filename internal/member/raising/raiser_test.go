@@ -135,3 +135,17 @@ func TestRaiser_Look_soakEnds(t *testing.T) {
 		t.Errorf("rose %v after the soak had ended", rose)
 	}
 }
+
+// Ensure that the policy before a downgrade comes back once all members have returned, and that nothing else is proposed then.
+func TestRaiser_Look_returned(t *testing.T) {
+	c := newCluster(t, "now")
+	c.view.Rise.Policy, c.view.Rise.Target = level.Policy{Kind: level.PolicyHold}, level.Release{Minor: 1}
+	r := new(raising.Raiser)
+	if command, _ := r.Look(c.now, &c.view); command.LevelPolicy != nil {
+		t.Errorf("before all have returned: %+v", command.LevelPolicy)
+	}
+	c.view.Returned, c.view.Common = true, old
+	if command, due := r.Look(c.now, &c.view); !due || command.LevelPolicy == nil || !command.LevelPolicy.Returned {
+		t.Errorf("all have returned: %+v", command)
+	}
+}
