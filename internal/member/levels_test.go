@@ -235,3 +235,38 @@ func (c *cluster) risesByWord(policy level.Policy) {
 		raised = result.Err == nil
 	}
 }
+
+// Ensure that time counts under a hold: an operator who lets the level rise after a soak does not wait once more for what all
+// members have run already.
+func TestMember_level_countsUnderHold(t *testing.T) {
+	hold := level.Policy{Kind: level.PolicyHold}
+	c := startWith(t, 3, &cluster{build: level.Own, policy: hold})
+	c.upgradeAll(hold)
+	c.await("nothing keeps time from counting", func(n *node) bool {
+		machine, release := n.Machine()
+		soaks := machine.Rise().Level == nextlevel.Level
+		release()
+		why, err := n.SoakPausedBy(c.ctx)
+		return err == nil && why == "" && soaks
+	}, c.nodes...)
+	begun := time.Now()
+	c.await("some time under the hold", func(*node) bool { return time.Since(begun) > 6*time.Second }, c.nodes[0])
+	leader := c.leader()
+	c.await("the policy is a soak", func(n *node) bool { // a leader may have noted time meanwhile: then the command is late
+		machine, release := n.Machine()
+		soak := &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicySoak, Seconds: 90}, Of: machine.MembersAt()}
+		release()
+		result, err := n.Propose(c.ctx, &kv.Command{LevelPolicy: soak})
+		return err == nil && result.Err == nil
+	}, leader)
+	noted := int64(0)
+	c.await("time is noted", func(n *node) bool {
+		machine, release := n.Machine()
+		defer release()
+		noted = machine.Rise().Seconds
+		return noted > 0
+	}, leader)
+	if noted < 4 {
+		t.Errorf("%d s are noted first, and all members ran the next build for 6 s under the hold", noted)
+	}
+}

@@ -288,6 +288,7 @@ type machineBackend struct {
 	leader  consensus.MemberID
 	changed chan struct{}
 	learner bool
+	pause   func(context.Context) (string, error) // SoakPausedBy
 }
 
 func newMachineBackend(t testing.TB) *machineBackend {
@@ -405,8 +406,11 @@ func (b *machineBackend) LeaseTimeToLive(_ context.Context, id kv.LeaseID) (rema
 }
 
 // SoakPausedBy implements rpc.Backend.
-func (b *machineBackend) SoakPausedBy(context.Context) (string, error) {
-	return "m1 finds a fault", nil
+func (b *machineBackend) SoakPausedBy(ctx context.Context) (string, error) {
+	if b.pause == nil {
+		return "", nil
+	}
+	return b.pause(ctx)
 }
 
 func (b *machineBackend) Backup(ctx context.Context, f func(context.Context, *apply.Machine) error) error {

@@ -1,7 +1,10 @@
 package rpc_test
 
 import (
+	"context"
+	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -9,6 +12,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/nextlevel"
+	"github.com/quorate/quorate/internal/member"
 )
 
 // Ensure that every user sees the levels, that only root decides about them, and that invalid requests are refused with what
@@ -36,7 +42,8 @@ func TestUpgrade(t *testing.T) {
 		}
 	}
 	upgrade := as(root)
-	for _, wrong := range []string{"", "soon", "soak=", "soak=0s", "soak=1ms", "soak=10000h", strings.Repeat("x", 1<<16)} {
+	for _, wrong := range []string{"", "soon", "soak=", "soak=0", "soak=0s", "soak=1ms", "soak=10000h",
+		"soak=-1h", "soak=1000000h", "soak=9999999999h", "soak=1h ", "SOAK=1h", "hold\n", "soak=nan", strings.Repeat("x", 1<<16)} {
 		_, err := upgrade.SetPolicy(ctx, &quoratepb.SetLevelPolicyRequest{Policy: wrong})
 		if status.Code(err) != codes.InvalidArgument || len(err.Error()) > 300 {
 			t.Errorf("policy %.40q: %.400v", wrong, err)
@@ -55,4 +62,76 @@ func TestUpgrade(t *testing.T) {
 			t.Errorf("level %d: %v", level, err)
 		}
 	}
+}
+
+// Ensure that a status says what the leader says of a soak that stands, while one does; and that a leader that does not answer, or
+// takes its time, keeps no status back.
+func TestUpgrade_Status_pausedBy(t *testing.T) {
+	b, c := twoBuilds(t)
+	upgrade := quoratepb.NewUpgradeClient(c.ActiveConnection())
+	asked := 0
+	says := func(answer string, err error) {
+		b.pause = func(context.Context) (string, error) { asked++; return answer, err }
+	}
+	check := func(name, want string, asks int) {
+		t.Helper()
+		asked = 0
+		got, err := upgrade.Status(waitContext(t), &quoratepb.UpgradeStatusRequest{})
+		if err != nil || got.GetPausedBy() != want || asked != asks {
+			t.Errorf("%s: paused by %q, %v, asked %d times", name, got.GetPausedBy(), err, asked)
+		}
+	}
+	says("m1 finds a fault", nil)
+	check("a fault", "m1 finds a fault", 1)
+	says("", nil)
+	check("nothing", "", 1)
+	says("", member.ErrNoLeader)
+	check("no leader", "", 1)
+	b.pause = func(ctx context.Context) (string, error) { asked++; <-ctx.Done(); return "late", ctx.Err() }
+	check("a leader that hangs", "", 1)
+	says("m1 finds a fault", nil)
+	if _, err := upgrade.SetPolicy(waitContext(t), &quoratepb.SetLevelPolicyRequest{Policy: "hold"}); err != nil {
+		t.Fatal(err)
+	}
+	check("a hold asks for no time", "", 0)
+	b.do(t, &kv.Command{Raise: &kv.RaiseOp{Level: nextlevel.Level, Finalize: true, Of: b.machine.MembersAt()}})
+	if _, err := upgrade.SetPolicy(waitContext(t), &quoratepb.SetLevelPolicyRequest{Policy: "soak=1h"}); err != nil {
+		t.Fatal(err)
+	}
+	check("nothing waits", "", 0)
+}
+
+// Ensure that of two operators who hold and finalize at the same moment, each gets what he asked for and is told so, or is told that
+// the other was first and that nothing happened.
+func TestUpgrade_twoOperators(t *testing.T) {
+	raced := 0
+	for range 40 {
+		b, c := twoBuilds(t)
+		upgrade := quoratepb.NewUpgradeClient(c.ActiveConnection())
+		ctx := waitContext(t)
+		var held, raised *quoratepb.UpgradeStatus
+		var holds, raises error
+		var both sync.WaitGroup
+		both.Go(func() { held, holds = upgrade.SetPolicy(ctx, &quoratepb.SetLevelPolicyRequest{Policy: "hold"}) })
+		both.Go(func() { raised, raises = upgrade.Finalize(ctx, &quoratepb.FinalizeUpgradeRequest{Level: 2}) })
+		both.Wait()
+		for _, err := range []error{holds, raises} {
+			if err != nil && (status.Code(err) != codes.Aborted || !strings.Contains(err.Error(), "nothing happened, look at")) {
+				t.Fatalf("another refusal than that the other was first: %v", err)
+			}
+		}
+		rise := b.machine.Rise()
+		switch rose := b.machine.ActiveLevel() == nextlevel.Level; {
+		case rose != (raises == nil), (rise.Policy.String() == "hold") != (holds == nil):
+			t.Errorf("level %d, policy %v; the hold was answered %v, the finalize %v", b.machine.ActiveLevel(), rise.Policy, holds,
+				raises)
+		case holds != nil && raises != nil:
+			t.Errorf("both were refused: %v", errors.Join(holds, raises))
+		case holds == nil && held.GetPolicy() != "hold", raises == nil && raised.GetActive() != uint32(nextlevel.Level):
+			t.Errorf("the answers are %v and %v", held, raised)
+		case holds != nil || raises != nil:
+			raced++
+		}
+	}
+	t.Logf("in %d of 40 the other one was first", raced)
 }
