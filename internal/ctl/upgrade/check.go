@@ -8,19 +8,23 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/base/printable"
 	"github.com/quorate/quorate/internal/ctl/command"
 )
 
 // Bounds of what a file that is asked for its version may take.
 const (
-	fileBytes = 1 << 20
-	fileTime  = 10 * time.Second
+	fileBytes   = 1 << 20
+	fileTime    = 10 * time.Second
+	mostVersion = 100 // characters of the version that it tells
 )
 
 // fileVersion is what `version -o json` of a build prints, as far as this package reads it.
@@ -69,7 +73,7 @@ func newCheck(s command.Streams) *cobra.Command {
 	})
 }
 
-// askFile starts a file with `version -o json`. The error is for an operator.
+// askFile starts a file with `version -o json`, and ends what it has started. The error is for an operator.
 func askFile(ctx context.Context, path string) (*fileVersion, error) {
 	if !strings.ContainsRune(path, os.PathSeparator) {
 		path = "." + string(os.PathSeparator) + path // a file, not a command of the search path
@@ -78,6 +82,8 @@ func askFile(ctx context.Context, path string) (*fileVersion, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read the new build: %w", err)
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a directory: name the file of the new build in it", path)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is no file", path)
 	case info.Mode()&0o111 == 0:
@@ -89,28 +95,55 @@ func askFile(ctx context.Context, path string) (*fileVersion, error) {
 	run.Env, run.WaitDelay = []string{}, time.Second
 	out := &head{most: fileBytes}
 	run.Stdout = out
-	if err := run.Run(); err != nil {
+	end := inGroup(run)
+	err = run.Run()
+	end()
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case out.overflowed:
+		return nil, fmt.Errorf("%s is no build of Quorate: asked for its version, it prints more than %d KiB", path,
+			fileBytes>>10)
+	case bounded.Err() != nil:
+		return nil, fmt.Errorf("%s is no build of Quorate: asked for its version, it did not end within %v, and was "+
+			"killed", path, fileTime)
+	case errors.Is(err, syscall.ENOEXEC):
+		return nil, fmt.Errorf("%s does not run on this machine (%s/%s): it is a build for another one, damaged, or no program",
+			path, runtime.GOOS, runtime.GOARCH)
+	case err != nil:
 		return nil, fmt.Errorf("%s does not tell its version (%w): it is no build of Quorate for this machine, or one from "+
-			"before "+
-			"`version -o json`", path, err)
+			"before `version -o json`", path, err)
 	}
+	return readVersion(path, out.kept)
+}
+
+// readVersion reads what a file printed.
+func readVersion(path string, printed []byte) (*fileVersion, error) {
 	var version fileVersion
-	if err := json.Unmarshal(out.kept, &version); err != nil || version.Version == "" || version.Level.ReadsTo == 0 {
+	err := json.Unmarshal(printed, &version)
+	switch {
+	case err != nil || version.Version == "":
 		return nil, fmt.Errorf("%s does not answer as a build of Quorate", path)
+	case version.Level.ReadsTo == 0 || version.Level.ReadsFrom > version.Level.ReadsTo:
+		return nil, fmt.Errorf("%s does not say which feature levels it knows: it is a build of Quorate from before "+
+			"these, or none", path)
 	}
+	version.Version = printable.Text(version.Version, mostVersion)
 	return &version, nil
 }
 
 // head keeps the first bytes of an output, and refuses the rest.
 type head struct {
-	kept []byte
-	most int
+	kept       []byte
+	most       int
+	overflowed bool
 }
 
 var errLong = errors.New("the output is too long")
 
 func (h *head) Write(p []byte) (int, error) {
 	if len(h.kept)+len(p) > h.most {
+		h.overflowed = true
 		return 0, errLong
 	}
 	h.kept = append(h.kept, p...)
@@ -145,11 +178,21 @@ func levelVerdict(file *fileVersion, status *quoratepb.UpgradeStatus) verdict {
 	case reads.ReadsTo == active:
 		v.Good, v.Says = true, fmt.Sprintf("build %s knows level %d, as the cluster: the way back stays", file.Version, active)
 	default:
-		v.Good, v.Says = true, fmt.Sprintf("build %s knows level %d; the cluster stays at %d, and the way back, until the "+
-			"policy "+
-			"(%s) raises it", file.Version, reads.ReadsTo, active, status.GetPolicy())
+		v.Good, v.Says = true, fmt.Sprintf("build %s knows level %d; the cluster stays at %d, and the way back, until %s",
+			file.Version, reads.ReadsTo, active, riseOf(status.GetPolicy()))
 	}
 	return v
+}
+
+// riseOf says what raises the level under a policy.
+func riseOf(policy string) string {
+	switch policy {
+	case "hold":
+		return "`quorate upgrade finalize` raises it (policy hold)"
+	case "now":
+		return "the last member runs it: the policy is now, and `quorate upgrade hold` keeps the way back"
+	}
+	return "the policy (" + policy + ") raises it"
 }
 
 func buildVerdict(file *fileVersion, status *quoratepb.UpgradeStatus) verdict {

@@ -7,12 +7,15 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/survey"
 )
 
 // step is the restart of one member with the new build.
@@ -47,6 +50,10 @@ func newPlan(s command.Streams) *cobra.Command {
 		Example: "  quorate upgrade plan --to 1.1.0",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, ok := level.ParseRelease(to); !ok && cmd.Flags().Changed("to") {
+				return command.Usagef("--to %.40q: want a build as `quorate version` of the new file names it, such as "+
+					"1.1.0", to)
+			}
 			cluster, jobs, err := describe(cmd.Context(), c)
 			if err != nil {
 				return err
@@ -58,7 +65,8 @@ func newPlan(s command.Streams) *cobra.Command {
 	return cmd
 }
 
-// describe returns the cluster and its unfinished jobs.
+// describe returns the cluster and its unfinished jobs. Its alarms are those that any member reports: each member knows of its
+// own disk alone.
 func describe(
 	ctx context.Context, c *command.Connection,
 ) (cluster *quoratepb.Cluster, unfinished []*quoratepb.Job, err error) {
@@ -73,6 +81,7 @@ func describe(
 			return err
 		}
 		cluster = described.GetCluster()
+		cluster.Alarms = reports(ctx, client, cluster.GetAlarms())
 		for _, job := range jobs.GetJobs() {
 			if job.GetState() == "queued" || job.GetState() == "running" {
 				unfinished = append(unfinished, job)
@@ -81,6 +90,26 @@ func describe(
 		return nil
 	})
 	return cluster, unfinished, err
+}
+
+// surveyTime bounds how long a member that may be down is waited for.
+const surveyTime = 2 * time.Second
+
+// reports adds to alarms what the members report themselves. A member that does not answer is silent to its leader, too.
+func reports(ctx context.Context, client *clientv3.Client, alarms []string) []string {
+	ctx, cancel := context.WithTimeout(ctx, surveyTime)
+	defer cancel()
+	_, seats, err := survey.Seats(ctx, client)
+	if err != nil {
+		return alarms
+	}
+	notes := survey.Notes(survey.Listed(survey.Ask(ctx, client, seats)))
+	for _, alarm := range alarms {
+		if !slices.ContainsFunc(notes, func(note string) bool { return strings.Contains(note, alarm) }) {
+			notes = append(notes, alarm)
+		}
+	}
+	return notes
 }
 
 // planOf makes the order for a cluster as it is.
@@ -147,7 +176,8 @@ func blockers(cluster *quoratepb.Cluster, jobs []*quoratepb.Job) []string {
 		case !m.GetStarted():
 			found = append(found, fmt.Sprintf("%s was added and has not started: start it, or remove it", nameOr(m)))
 		case !m.GetActive():
-			found = append(found, fmt.Sprintf("%s is silent: wait until it is back, or see `quorate status`", nameOr(m)))
+			found = append(found, fmt.Sprintf("%s is silent: wait if it starts, else start it, with either build, or replace "+
+				"it (`quorate member replace`)", nameOr(m)))
 		case !m.GetCaughtUp() && !m.GetLeader():
 			found = append(found, fmt.Sprintf("%s has not caught up (%s, %d entries behind): wait", nameOr(m), m.GetState(),
 				m.GetLag()))

@@ -10,27 +10,59 @@ import (
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/base/level"
+	"github.com/quorate/quorate/internal/base/printable"
 	"github.com/quorate/quorate/internal/ctl/command"
 )
 
 func newPolicy(s command.Streams) *cobra.Command {
 	c := command.NewObjectConnection(s)
-	return c.AddTo(&cobra.Command{
+	yes := false
+	cmd := c.AddTo(&cobra.Command{
 		Use:   "policy POLICY",
 		Short: "Set when the feature level rises: soak=DURATION after all members run the new build, now, or hold",
 		Long: "Set when the feature level rises: soak=DURATION after all members run the new build, now, or hold.\n\n" +
 			"Members of --level-policy only set it for a cluster that has none. Until the level rises, each member may go " +
-			"back " +
-			"to the former build.",
+			"back to the former build. A policy by which it rises at once is asked about first.",
 		Example: "  quorate upgrade policy soak=72h",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := level.ParsePolicy(args[0]); err != nil {
-				return command.Usagef("policy %q: %v", args[0], err)
+			policy, err := level.ParsePolicy(args[0])
+			if err != nil {
+				return command.Usagef("policy %.40q: %v", args[0], err)
+			}
+			if !yes {
+				if err := askFirst(cmd.Context(), c, policy); err != nil {
+					return err
+				}
 			}
 			return setPolicy(cmd.Context(), c, args[0])
 		},
 	})
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask; needed where there is no terminal to ask on")
+	return cmd
+}
+
+// askFirst asks an operator about a policy by which the level rises at once: that cannot be undone.
+func askFirst(ctx context.Context, c *command.Connection, policy level.Policy) error {
+	if policy.Kind == level.PolicyHold {
+		return nil
+	}
+	status, err := call(ctx, c, askStatus)
+	if err != nil {
+		return err
+	}
+	waits := policy.Kind == level.PolicySoak && policy.Seconds > status.GetSoakedSeconds()
+	if status.GetCommon() <= status.GetActive() || waits {
+		return nil
+	}
+	return confirmRise(ctx, c, status)
+}
+
+// confirmRise says what a rise ends, and asks.
+func confirmRise(ctx context.Context, c *command.Connection, status *quoratepb.UpgradeStatus) error {
+	fmt.Fprintf(c.Streams.Err, "level %d becomes active: %s\nBuilds that do not know it cannot return to these members.\n",
+		status.GetCommon(), printable.Text(status.GetEnables(), mostWhy))
+	return c.Streams.Confirm(ctx)
 }
 
 func newHold(s command.Streams) *cobra.Command {
@@ -77,13 +109,15 @@ func finalize(ctx context.Context, c *command.Connection, yes bool) error {
 	}
 	to := before.GetCommon()
 	if to <= before.GetActive() {
+		held, who := atRest(before), "no member knows"
+		if len(held) > 1 {
+			who = "not all members know"
+		}
 		return command.Refused(errors.New(strings.Join(append([]string{fmt.Sprintf("there is nothing to finalize: feature "+
-			"level %d is active, and not all members know a higher one", before.GetActive())}, atRest(before)...), "\n")))
+			"level %d is active, and %s a higher one", before.GetActive(), who)}, held...), "\n")))
 	}
 	if !yes {
-		fmt.Fprintf(c.Streams.Err, "level %d becomes active: %s\nBuilds that do not know it cannot return to these members.\n",
-			to, before.GetEnables())
-		if err := c.Streams.Confirm(ctx); err != nil {
+		if err := confirmRise(ctx, c, before); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -128,7 +129,7 @@ func atRest(status *quoratepb.UpgradeStatus) []string {
 	for _, m := range status.GetMembers() {
 		switch {
 		case m.GetLevel() == 0:
-			behind = append(behind, nameOf(m)+" (not started)")
+			behind = append(behind, cmp.Or(m.GetName(), command.HexID(m.GetId()))+" (not started)")
 		case m.GetLevel() < highest:
 			behind = append(behind, fmt.Sprintf("%s (build %s)", nameOf(m), m.GetBuild()))
 		}

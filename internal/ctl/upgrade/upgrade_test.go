@@ -6,10 +6,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -27,6 +29,8 @@ type fakeCluster struct {
 	status  *quoratepb.UpgradeStatus
 	cluster *quoratepb.Cluster
 	jobs    []*quoratepb.Job
+
+	troubles []string // that members report of themselves
 
 	policies  []string
 	finalized []uint32
@@ -55,6 +59,25 @@ func (f *fakeCluster) ListJobs(context.Context, *quoratepb.ListJobsRequest) (*qu
 	return &quoratepb.ListJobsResponse{Jobs: f.jobs}, nil
 }
 
+// fakeMembers are the same members by etcd's API: all of them serve clients at the address of the test.
+type fakeMembers struct {
+	pb.UnimplementedClusterServer
+	pb.UnimplementedMaintenanceServer
+	*fakeCluster
+}
+
+func (f *fakeMembers) MemberList(context.Context, *pb.MemberListRequest) (*pb.MemberListResponse, error) {
+	answer := &pb.MemberListResponse{Header: &pb.ResponseHeader{ClusterId: 1}}
+	for _, m := range f.cluster.GetMembers() {
+		answer.Members = append(answer.Members, &pb.Member{ID: m.GetId(), Name: m.GetName(), ClientURLs: []string{"http://" + f.address}})
+	}
+	return answer, nil
+}
+
+func (f *fakeMembers) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
+	return &pb.StatusResponse{Header: &pb.ResponseHeader{ClusterId: 1, MemberId: 0xa1}, Leader: 0xa1, Errors: f.troubles}, nil
+}
+
 // startCluster serves five members in two zones, of which the fifth is a learner and runs the new build.
 func startCluster(t *testing.T) *fakeCluster {
 	t.Helper()
@@ -78,6 +101,8 @@ func startCluster(t *testing.T) *fakeCluster {
 			Active:  true, CaughtUp: true, Leader: i == 0, Build: build, State: "replicate"})
 	}
 	server := grpc.NewServer()
+	pb.RegisterClusterServer(server, &fakeMembers{fakeCluster: f})
+	pb.RegisterMaintenanceServer(server, &fakeMembers{fakeCluster: f})
 	quoratepb.RegisterUpgradeServer(server, f)
 	quoratepb.RegisterMembershipServer(server, f)
 	go server.Serve(l)
@@ -109,9 +134,10 @@ func (f *fakeCluster) allKnow(soaked int64) {
 func TestRun_status(t *testing.T) {
 	f := startCluster(t)
 	f.status.Members[3] = &quoratepb.MemberLevel{Id: 0xa4, Name: "m4"}
+	f.status.Members = append(f.status.Members, &quoratepb.MemberLevel{Id: 0xa6})
 	same(t, "held back", f.run(t, "status").Out, `
 feature level 1 is active; policy soak=24h
-level 2 is held back by m1 (build 1.0.0), m2 (build 1.0.0), m3 (build 1.0.0), m4 (not started): start the new build there, or remove them
+level 2 is held back by m1 (build 1.0.0), m2 (build 1.0.0), m3 (build 1.0.0), m4 (not started), a6 (not started): start the new build there, or remove them
 the former build may return at every member until the level rises
 MEMBER  ID  BUILD  LEVEL
 m1      a1  1.0.0  1
@@ -119,7 +145,9 @@ m2      a2  1.0.0  1
 m3      a3  1.0.0  1
 m4      a4  -      not started
 m5      a5  1.1.0  2
+-       a6  -      not started
 `[1:])
+	f.status.Members = f.status.Members[:5]
 	f.allKnow(3 * 3600)
 	f.status.PausedBy = "m3 finds DISK_SLOW: \x1b[2Ja slow disk"
 	soaks := f.run(t, "status").Out
@@ -168,6 +196,10 @@ func TestRun_policyAndFinalize(t *testing.T) {
 		!strings.Contains(r.Err, "held back by m1") {
 		t.Errorf("%+v", r)
 	}
+	f.status.Members[4].Level = 1
+	if r := f.run(t, "finalize", "--yes"); r.Status != command.StatusRefused || !strings.Contains(r.Err, "no member knows a higher one") {
+		t.Errorf("%+v", r)
+	}
 	f.allKnow(0)
 	if r := f.run(t, "hold"); r.Status != 0 || !strings.Contains(r.Out, "policy hold: the level rises when") {
 		t.Errorf("%+v", r)
@@ -214,7 +246,15 @@ After each step wait until `[1:]+"`quorate upgrade plan`"+` blocks nothing. With
 		len(answer.Blockers) != 4 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	for i, want := range []string{"m3 is silent", "m4 has not caught up", "would stop writes", "job 2f (running)"} {
+	f.troubles = []string{"disk of m1 nearly full", "memberID:161 alarm:NOSPACE "}
+	f.cluster.Alarms = []string{"disk of m1 nearly full", "a member of another epoch"}
+	full := f.run(t, "plan").Out
+	for _, want := range []string{"report: disk of m1 nearly full", "alarm NOSPACE of m", "not now: a member of another epoch"} {
+		if strings.Count(full, want) != 1 {
+			t.Errorf("not once: %q in\n%s", want, full)
+		}
+	}
+	for i, want := range []string{"m3 is silent: wait if it starts, else start it", "m4 has not caught up", "would stop writes", "job 2f (running)"} {
 		if !strings.Contains(answer.Blockers[i], want) {
 			t.Errorf("%q is not in %q", want, answer.Blockers[i])
 		}
@@ -249,19 +289,36 @@ func TestRun_check(t *testing.T) {
 	}{
 		{"the next level", build(t, 0o755, says("1.2.0", "1", "3")), 0, "the cluster stays at 2, and the way back, until " +
 			"the policy (soak=24h)"},
+		{"the next level, now", build(t, 0o755, says("1.2.0", "1", "3")), 0, "until the last member runs it: the policy is now, and " +
+			"`quorate upgrade hold` keeps the way back"},
+		{"the next level, on hold", build(t, 0o755, says("1.2.0", "1", "3")), 0, "until `quorate upgrade finalize` raises it"},
 		{"the same level", build(t, 0o755, says("1.1.1", "1", "2")), 0, "the way back stays"},
 		{"too old", build(t, 0o755, says("1.0.0", "1", "1")), 1, "the cluster is at feature level 2, and build 1.0.0 knows " +
 			"1 at most"},
 		{"too new", build(t, 0o755, says("3.0.0", "3", "4")), 1, "upgrade to a build between first"},
-		{"no program", build(t, 0o755, "exit 3"), 1, "does not tell its version"},
+		{"no levels", build(t, 0o755, `echo '{"version":"0.0.9"}'`), 1, "from before these, or none"},
+		{"levels that are none", build(t, 0o755, says("1.0.0", "3", "2")), 1, "does not say which feature levels it knows"},
+		{"a version without end", build(t, 0o755, `printf '{"version":"'; head -c 900000 /dev/zero | tr '\0' 'v'
+			echo '","level":{"reads_from":1,"reads_to":3}}'`), 0, "build vvvvvvv"},
+		{"no program", build(t, 0o755, "exit 3"), 1, "does not tell its version (exit status 3)"},
+		{"a build from before the output", build(t, 0o755, "echo unknown flag: -o >&2; exit 2"), 1, "from before `version -o json`"},
+		{"one for another machine", foreignBuild(t), 1, "does not run on this machine (" + runtime.GOOS + "/"},
+		{"an empty file", emptyFile(t), 1, "or no program"},
 		{"another program", build(t, 0o755, "echo etcd Version: 3.7.3"), 1, "does not answer as a build of Quorate"},
-		{"a flood", build(t, 0o755, "yes"), 1, "does not tell its version"},
+		{"a flood", build(t, 0o755, "yes"), 1, "it prints more than 1024 KiB"},
+		{"a flood that goes on", build(t, 0o755, "trap '' PIPE; (yes) & yes"), 1, "it prints more than 1024 KiB"},
 		{"not executable", build(t, 0o644, ""), 1, "chmod +x"},
-		{"a directory", t.TempDir(), 1, "is no file"},
+		{"a directory", t.TempDir(), 1, "is a directory"},
+		{"a device", os.DevNull, 1, "is no file"},
 		{"nothing", filepath.Join(t.TempDir(), "missing"), 1, "no such file"},
 	} {
+		f.status.Policy = "soak=24h"
+		if _, policy, ok := strings.Cut(row.name, ", "); ok {
+			f.status.Policy = strings.TrimPrefix(policy, "on ")
+		}
 		r := f.run(t, "check", row.path)
-		if r.Status != row.status || !strings.Contains(r.Out+r.Err, row.want) {
+		if r.Status != row.status || !strings.Contains(r.Out+r.Err, row.want) || len(r.Out+r.Err) > 2000 ||
+			row.status != 0 && strings.Count(r.Out+r.Err, "\n") > 3 {
 			t.Errorf("%s: %+v, want %q", row.name, r, row.want)
 		}
 	}
@@ -269,5 +326,81 @@ func TestRun_check(t *testing.T) {
 	r := f.run(t, "check", build(t, 0o755, says("1.2.0", "1", "3")))
 	if r.Status != command.StatusRefused || !strings.Contains(r.Out, "NO  members  m3 is silent") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// foreignBuild is a file in the form of a program for a processor that there is not.
+func foreignBuild(t *testing.T) string {
+	t.Helper()
+	header := append([]byte("\x7fELF\x02\x01\x01"), make([]byte, 57)...)
+	header[16], header[18], header[19] = 2, 0xff, 0xee
+	path := filepath.Join(t.TempDir(), "quorate-foreign")
+	if err := os.WriteFile(path, header, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func emptyFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(path, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Ensure that nonsense is refused before the cluster is asked.
+func TestRun_nonsense(t *testing.T) {
+	f := startCluster(t)
+	f.refusal = status.Error(codes.Internal, "the cluster was asked")
+	for _, row := range []struct{ args, want string }{
+		{"policy soak=-1h", "a soak lasts 1s to 2160h, in whole seconds"},
+		{"policy soak=0", "a soak lasts 1s to 2160h"},
+		{"policy soak=1000000h", "a soak lasts 1s to 2160h"},
+		{"policy soak=99999999999h", "want soak=DURATION, such as soak=24h, or now, or hold"},
+		{"policy soak", "want soak=DURATION"},
+		{"policy " + strings.Repeat("x", 1<<16), "want soak=DURATION"},
+		{"policy", "write: quorate upgrade policy POLICY"},
+		{"plan --to latest", "want a build as `quorate version` of the new file names it"},
+		{"plan --to v1.1.0", "want a build as"},
+		{"plan --to=", "want a build as"},
+		{"check", "write: quorate upgrade check FILE"},
+		{"finalize now", "write: quorate upgrade finalize"},
+	} {
+		r := f.run(t, strings.Split(row.args, " ")...)
+		if r.Status != command.StatusUsage || !strings.Contains(r.Err, row.want) || len(r.Err) > 1000 || r.Out != "" {
+			t.Errorf("%.40s: %+v", row.args, r)
+		}
+	}
+	if len(f.policies)+len(f.finalized) > 0 {
+		t.Errorf("something was changed: %v, %v", f.policies, f.finalized)
+	}
+}
+
+// Ensure that a policy by which the level rises at once is asked about, and no other one.
+func TestRun_policyAsks(t *testing.T) {
+	f := startCluster(t)
+	for _, policy := range []string{"now", "soak=1s"} { // no level waits
+		if r := f.run(t, "policy", policy); r.Status != 0 {
+			t.Errorf("%s: %+v", policy, r)
+		}
+	}
+	f.allKnow(3600)
+	f.policies = nil
+	for _, policy := range []string{"now", "soak=1h", "soak=1s"} {
+		r := f.run(t, "policy", policy)
+		if r.Status != command.StatusRefused || !strings.Contains(r.Err, "level 2 becomes active") ||
+			!strings.Contains(r.Err, "nothing was changed") || len(f.policies) > 0 {
+			t.Errorf("%s: %+v, %v", policy, r, f.policies)
+		}
+	}
+	for _, args := range [][]string{{"policy", "soak=3601s"}, {"policy", "hold"}, {"policy", "now", "--yes"}} {
+		if r := f.run(t, args...); r.Status != 0 {
+			t.Errorf("%v: %+v", args, r)
+		}
+	}
+	if !cmp.Equal(f.policies, []string{"soak=3601s", "hold", "now"}) {
+		t.Errorf("%v", f.policies)
 	}
 }
