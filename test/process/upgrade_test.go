@@ -212,6 +212,7 @@ func TestUpgrade_upAndDown(t *testing.T) {
 	u := beginUpgrade(t)
 	u.up()
 	u.replaceInTheMiddle()
+	u.downgradeBegins()
 	u.allTheWayBack()
 	u.upAgainUntilItRises()
 	u.formerIsRefused()
@@ -269,7 +270,26 @@ func (u *upgradeStory) replaceInTheMiddle() {
 	u.quorate(0, u.upgrade("status"), "all members know level 2", "policy hold")
 }
 
-// allTheWayBack moves all members to the former build.
+// downgrade is etcdctl's command.
+func (u *upgradeStory) downgrade(words ...string) []string {
+	return append([]string{"etcdctl", "downgrade"}, append(words, "--endpoints="+u.nodes[0].client)...)
+}
+
+// downgradeBegins holds the level for the way back, by etcd's command.
+func (u *upgradeStory) downgradeBegins() {
+	u.t.Helper()
+	u.quorate(0, u.upgrade("policy", "soak=24h"), "policy soak=24h")
+	u.quorate(1, u.downgrade("validate", "3.6"), "no etcd reads the data", "until level 2 rises by the policy soak=24h")
+	u.quorate(0, u.downgrade("validate", "0.1"), "success")
+	u.quorate(0, u.downgrade("enable", "0.1"), "success")
+	u.quorate(1, u.downgrade("enable", "0.1"), "downgrade job in progress")
+	u.quorate(0, u.upgrade("status"), "policy hold", "a downgrade to release 0.1 is under way", "policy soak=24h comes back")
+	if info := u.status(u.nodes[0]).DowngradeInfo; !info.Enabled || info.TargetVersion != "0.1.0" {
+		u.t.Errorf("etcd's status tells of the downgrade: %v", info)
+	}
+}
+
+// allTheWayBack moves all members to the former build: that ends the downgrade.
 func (u *upgradeStory) allTheWayBack() {
 	u.t.Helper()
 	for _, n := range slices.Clone(u.nodes) {
@@ -278,6 +298,12 @@ func (u *upgradeStory) allTheWayBack() {
 	if s := u.upgradeStatus(); s.GetActive() != 1 || s.GetCommon() != 1 {
 		u.t.Errorf("all the way back: %v", s)
 	}
+	until(u.t, "the policy from before the downgrade comes back", func(context.Context) bool {
+		s := u.upgradeStatus()
+		return s.GetDowngradeTo() == "" && s.GetPolicy() == "soak=24h"
+	})
+	u.quorate(0, u.downgrade("cancel"), "success") // nothing is left to cancel
+	u.quorate(0, u.upgrade("hold"), "policy hold")
 }
 
 // upAgainUntilItRises moves all members to the next build, and lets the level rise by a soak.
@@ -290,6 +316,7 @@ func (u *upgradeStory) upAgainUntilItRises() {
 	u.quorate(0, u.upgrade("policy", "soak=2s"), "policy soak=2s")
 	u.awaitRise()
 	u.quorate(1, u.upgrade("check", u.binary), "knows 1 at most: it would refuse to start")
+	u.quorate(1, u.downgrade("enable", "0.1"), "the cluster has risen to 2: it cannot return", "quorate mirror")
 }
 
 // formerIsRefused starts the former build on the directory of a member, and then the next one again.
