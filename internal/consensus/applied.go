@@ -5,9 +5,9 @@ import "fmt"
 // ApplyConfig takes over the configuration of a configuration entry that is applied. It was in force in consensus before, so
 // there is nothing to refuse. It returns the members that are removed for ever.
 func (m *SnapshotMeta) ApplyConfig(e *Entry) (removed []MemberID, err error) {
-	change, rest, err := DecodeConfigChange(e.Payload)
-	if err != nil || len(rest) != 0 {
-		return nil, fmt.Errorf("configuration %v: %w", e.Position(), ErrCorrupt)
+	change, err := DecodeConfigChange(e.Payload)
+	if err != nil {
+		return nil, fmt.Errorf("configuration %v: %w", e.Position(), err)
 	}
 	*m = SnapshotMeta{
 		Position: e.Position(), Config: change.Config, ConfigID: ConfigID{Index: e.Index, Term: e.Term},
@@ -30,9 +30,9 @@ func (m *SnapshotMeta) ApplyNoop(e *Entry) (removed []MemberID, settled bool, er
 	if len(e.Payload) == 0 {
 		return nil, false, nil
 	}
-	id, rest, err := DecodeConfigID(e.Payload)
-	if err != nil || len(rest) != 0 {
-		return nil, false, fmt.Errorf("no-op %v: %w", e.Position(), ErrCorrupt)
+	id, err := DecodeConfigID(e.Payload)
+	if err != nil {
+		return nil, false, fmt.Errorf("no-op %v: %w", e.Position(), err)
 	}
 	if !m.Open || m.ConfigID.Index != id.Index {
 		return nil, false, nil

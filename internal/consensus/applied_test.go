@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 )
 
@@ -62,11 +63,14 @@ func TestSnapshotMeta_apply(t *testing.T) {
 			t.Errorf("%s: removed %v, %+v", tc.name, removed, meta)
 		}
 		before := meta.Position
-		damaged := &consensus.Entry{Index: 9, Term: 2, Payload: []byte("?")}
+		damaged := &consensus.Entry{Index: 9, Term: 2, Payload: []byte{1}}
+		later := &consensus.Entry{Index: 9, Term: 2, Payload: []byte{2}}
 		_, first := meta.ApplyConfig(damaged)
 		_, _, second := meta.ApplyNoop(damaged)
-		if !errors.Is(first, consensus.ErrCorrupt) || !errors.Is(second, consensus.ErrCorrupt) || meta.Position != before {
-			t.Errorf("%s: entries that nobody can read: %v, %v, %+v", tc.name, first, second, meta)
+		_, third := meta.ApplyConfig(later)
+		if !errors.Is(first, consensus.ErrCorrupt) || !errors.Is(second, consensus.ErrCorrupt) || !errors.Is(third, level.ErrLater) ||
+			meta.Position != before {
+			t.Errorf("%s: entries that nobody can read: %v, %v, %v, %+v", tc.name, first, second, third, meta)
 		}
 	}
 }

@@ -2,7 +2,10 @@ package consensus
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+
+	"github.com/quorate/quorate/internal/base/level"
 )
 
 // AttemptID names a witness record on disk: a proposal id and a revision.
@@ -56,8 +59,11 @@ func WitnessRecords(changes []RecordChange) []WitnessRecord {
 func DecodeRecords(held []WitnessRecord) ([]Record, error) {
 	records := make([]Record, 0, len(held))
 	for i := range held {
-		record, rest, err := DecodeRecord(held[i].Payload)
-		if err != nil || len(rest) > 0 || AttemptIDOf(record.Attempt) != held[i].Attempt {
+		record, err := DecodeRecord(held[i].Payload)
+		if errors.Is(err, level.ErrLater) {
+			return nil, fmt.Errorf("record %x of another member's proposal: %w", held[i].Attempt[:], err)
+		}
+		if err != nil || AttemptIDOf(record.Attempt) != held[i].Attempt {
 			return nil, fmt.Errorf("record %x of another member's proposal does not decode", held[i].Attempt[:])
 		}
 		records = append(records, record)

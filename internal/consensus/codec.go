@@ -1,23 +1,65 @@
 package consensus
 
-import "encoding/binary"
+import (
+	"encoding/binary"
 
-// The encoding of the words is our own: little-endian, unsigned varints for numbers that are small in practice
-// (indexes, terms, lengths), eight fixed bytes for ids, which are random. Every AppendX writes into a buffer of the
-// caller; every DecodeX returns what follows the value, and the byte slices inside the value alias the source, which
-// therefore must never be written to again. Decoders never panic, and they allocate no more than a small multiple of
-// the source: a count is believed only if that many of the smallest elements could still follow.
+	"github.com/quorate/quorate/internal/base/level"
+)
+
+// The encoding of the words is our own: little-endian, unsigned varints for numbers that are small in practice (indexes,
+// terms, lengths), eight fixed bytes for ids, which are random. Every AppendX writes into a buffer of the caller; every
+// DecodeX returns what follows the value, and the byte slices inside the value alias the source, which therefore must never be
+// written to again. Decoders never panic, and they allocate no more than a small multiple of the source: a count is believed
+// only if that many of the smallest elements could still follow. A number, a kind or a flag that this build does not know is
+// level.ErrLater, all else that no encoder writes is ErrCorrupt. A value that stands alone, as the payload of an entry, takes
+// every byte.
 
 // reader consumes src. After the first fault all reads return zero, so that decoders check once, at the end.
 type reader struct {
 	src     []byte
 	bad     bool
+	later   bool // the first fault is something of a later build
 	bounded bool // what is made of src may take room bytes more
 	room    int
 }
 
 func (r *reader) fail() {
 	r.src, r.bad = nil, true
+}
+
+// unknown is fail for what a later build may have written.
+func (r *reader) unknown() {
+	r.later = r.later || !r.bad
+	r.fail()
+}
+
+// known returns v if this build knows it: it is at most last.
+func known[T ~uint8](r *reader, v, last T) T {
+	if v > last {
+		r.unknown()
+		return 0
+	}
+	return v
+}
+
+// flags returns a byte of booleans, of which this build knows those of mask.
+func (r *reader) flags(mask byte) byte {
+	b := r.octet()
+	if b&^mask != 0 {
+		r.unknown()
+		return 0
+	}
+	return b
+}
+
+// form reads the number at the front of a form of which this build knows one.
+func (r *reader) form(own byte) {
+	switch n := r.octet(); {
+	case n > own:
+		r.unknown()
+	case n < own:
+		r.fail()
+	}
 }
 
 func (r *reader) uvarint() uint64 {
@@ -104,12 +146,24 @@ const (
 // MessageSize is what a Message takes in memory, without its lists.
 const MessageSize = 392
 
-// end returns what every decoder returns beside its value.
+// end returns what a decoder of a value that others follow returns beside it.
 func (r *reader) end() (rest []byte, err error) {
-	if r.bad {
+	switch {
+	case r.later:
+		return nil, level.ErrLater
+	case r.bad:
 		return nil, ErrCorrupt
 	}
 	return r.src, nil
+}
+
+// alone is end for a value that nothing may follow.
+func (r *reader) alone() error {
+	rest, err := r.end()
+	if err == nil && len(rest) > 0 {
+		return ErrCorrupt
+	}
+	return err
 }
 
 func (r *reader) member() MemberID { return MemberID(r.fixed()) }
@@ -129,7 +183,7 @@ func (r *reader) position() Position {
 }
 
 func (r *reader) configID() ConfigID {
-	return ConfigID{Index: Index(r.uvarint()), Term: Term(r.uvarint()), Stage: r.octet()}
+	return ConfigID{Index: Index(r.uvarint()), Term: Term(r.uvarint()), Stage: known(r, r.octet(), lastStage)}
 }
 
 func (r *reader) proposalID() ProposalID {
@@ -260,23 +314,43 @@ func DecodeEntry(src []byte) (e Entry, rest []byte, err error) {
 // entry decodes in place: an Entry is large, and appends carry hundreds.
 func (r *reader) entry(e *Entry) {
 	head := r.octet()
-	e.Kind = EntryKind(head & entryKindMask)
+	e.Kind = known(r, EntryKind(head&entryKindMask), EntryAbort)
 	e.Index = Index(r.uvarint())
 	e.Term = Term(r.uvarint())
-	if head&entryHasProposal != 0 {
-		e.Proposal = r.proposalID()
-	}
-	if head&entryHasProposer != 0 {
-		e.Proposer = r.member()
-	}
-	if head&entryProposerIsOwn != 0 {
-		e.Proposer = e.Proposal.Session.Member
-	}
+	e.Proposal, e.Proposer = r.proposed(head)
 	if head&entryHasAnswered != 0 {
 		e.Answered = r.member()
 	}
 	if head&entryHasExact != 0 {
 		e.ExactRevision = r.uvarint()
 	}
+	if head&entryHasAnswered != 0 && e.Answered == NoMember || head&entryHasExact != 0 && e.ExactRevision == 0 {
+		r.fail() // no encoder writes a zero
+	}
 	e.Payload = r.blob()
+}
+
+// proposed reads what the heads of entries and of proposals announce alike.
+func (r *reader) proposed(head byte) (id ProposalID, proposer MemberID) {
+	if head&entryHasProposal != 0 {
+		id = r.proposalID()
+	}
+	switch head & (entryHasProposer | entryProposerIsOwn) {
+	case 0:
+		proposer = NoMember
+	case entryHasProposer:
+		if proposer = r.member(); proposer == NoMember || proposer == id.Session.Member {
+			r.fail()
+		}
+	case entryProposerIsOwn:
+		if proposer = id.Session.Member; proposer == NoMember {
+			r.fail()
+		}
+	default:
+		r.fail()
+	}
+	if head&entryHasProposal != 0 && id.IsZero() {
+		r.fail()
+	}
+	return id, proposer
 }

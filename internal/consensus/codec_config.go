@@ -1,6 +1,24 @@
 package consensus
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/quorate/quorate/internal/base/level"
+)
+
+// configForm is the number at the front of a configuration change, a change request and snapshot metadata. It covers the
+// configuration and the members in them. It rises with a new field, and so does it with a new flag of a member, if a build that
+// ignores the flag would decide otherwise: all unknown ones are refused.
+const configForm = 1
+
+// Flags of a member.
+const (
+	memberPromote  = 1
+	memberJoining  = 2
+	memberFormer   = 4 // its former URLs follow
+	memberStorage  = 8 // its storage id follows
+	memberCordoned = 16
+)
 
 func appendIDs(dst []byte, ids []MemberID) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(ids)))
@@ -32,7 +50,8 @@ func appendAttributes(dst []byte, m *Member) []byte {
 	if !m.Storage.IsZero() {
 		storage = m.Storage[:]
 	}
-	dst = append(dst, flag(m.Promote)|flag(m.Joining)<<1|flag(moves)<<2|flag(storage != nil)<<3|flag(m.Cordoned)<<4)
+	dst = append(dst, flag(m.Promote)*memberPromote|flag(m.Joining)*memberJoining|flag(moves)*memberFormer|
+		flag(storage != nil)*memberStorage|flag(m.Cordoned)*memberCordoned)
 	if moves {
 		dst = appendTexts(dst, m.FormerURLs)
 	}
@@ -57,12 +76,12 @@ func flag(set bool) byte {
 
 func (r *reader) attributes() Member {
 	m := Member{ID: r.member(), Name: string(r.blob()), PeerURLs: r.texts()}
-	positions := r.octet()
-	m.Promote, m.Joining, m.Cordoned = positions&1 != 0, positions&2 != 0, positions&16 != 0
-	if positions&4 != 0 {
+	flags := r.flags(memberPromote | memberJoining | memberFormer | memberStorage | memberCordoned)
+	m.Promote, m.Joining, m.Cordoned = flags&memberPromote != 0, flags&memberJoining != 0, flags&memberCordoned != 0
+	if flags&memberFormer != 0 {
 		m.FormerURLs = r.texts()
 	}
-	if positions&8 != 0 {
+	if flags&memberStorage != 0 {
 		m.Storage = r.storage()
 	}
 	return m
@@ -106,25 +125,25 @@ func (r *reader) config() Config {
 
 // AppendConfigChange encodes c after dst: the payload of an EntryConfig.
 func AppendConfigChange(dst []byte, c *ConfigChange) []byte {
-	dst = append(dst, byte(c.Protocol), flag(c.Abort))
+	dst = append(dst, configForm, byte(c.Protocol), flag(c.Abort))
 	dst = appendConfigID(dst, c.Replaces)
 	dst = AppendConfig(dst, &c.Config)
 	return appendIDs(dst, c.Tombs)
 }
 
-// DecodeConfigChange reads what AppendConfigChange wrote.
-func DecodeConfigChange(src []byte) (c ConfigChange, rest []byte, err error) {
+// DecodeConfigChange reads what AppendConfigChange wrote, and nothing after it. The error is level.ErrLater or ErrCorrupt.
+func DecodeConfigChange(src []byte) (ConfigChange, error) {
 	r := reader{src: src}
-	c = ConfigChange{
-		Protocol: Protocol(r.octet()), Abort: r.octet()&1 != 0, Replaces: r.configID(), Config: r.config(), Tombs: r.ids(),
+	r.form(configForm)
+	c := ConfigChange{
+		Protocol: r.protocol(), Abort: r.flags(1) != 0, Replaces: r.configID(), Config: r.config(), Tombs: r.ids(),
 	}
-	rest, err = r.end()
-	return c, rest, err
+	return c, r.alone()
 }
 
 // AppendChangeRequest encodes c after dst: the payload of a Proposal of kind EntryConfig.
 func AppendChangeRequest(dst []byte, c *ChangeRequest) []byte {
-	dst = append(dst, byte(c.Protocol), flag(c.Abort))
+	dst = append(dst, configForm, byte(c.Protocol), flag(c.Abort))
 	dst = appendConfigID(dst, c.Expected)
 	dst = binary.AppendUvarint(dst, uint64(len(c.Steps)))
 	for i := range c.Steps {
@@ -134,33 +153,35 @@ func AppendChangeRequest(dst []byte, c *ChangeRequest) []byte {
 	return dst
 }
 
-// DecodeChangeRequest reads what AppendChangeRequest wrote.
-func DecodeChangeRequest(src []byte) (c ChangeRequest, rest []byte, err error) {
+// DecodeChangeRequest reads what AppendChangeRequest wrote, and nothing after it. The error is level.ErrLater or ErrCorrupt.
+func DecodeChangeRequest(src []byte) (ChangeRequest, error) {
 	r := reader{src: src}
-	c = ChangeRequest{Protocol: Protocol(r.octet()), Abort: r.octet()&1 != 0, Expected: r.configID()}
+	r.form(configForm)
+	c := ChangeRequest{Protocol: r.protocol(), Abort: r.flags(1) != 0, Expected: r.configID()}
 	if n := r.count(memberMinBytes+1, stepSize); n > 0 {
 		c.Steps = make([]ChangeStep, n)
 		for i := range c.Steps {
-			c.Steps[i] = ChangeStep{Kind: ChangeKind(r.octet()), Member: r.attributes()}
+			c.Steps[i] = ChangeStep{Kind: known(&r, ChangeKind(r.octet()), ChangeUncordon), Member: r.attributes()}
 		}
 	}
-	rest, err = r.end()
-	return c, rest, err
+	return c, r.alone()
 }
+
+func (r *reader) protocol() Protocol { return known(r, Protocol(r.octet()), lastProtocol) }
 
 // AppendConfigID encodes id after dst: the payload of an EntryNoop that settles the configuration id.
 func AppendConfigID(dst []byte, id ConfigID) []byte { return appendConfigID(dst, id) }
 
-// DecodeConfigID reads what AppendConfigID wrote.
-func DecodeConfigID(src []byte) (id ConfigID, rest []byte, err error) {
+// DecodeConfigID reads what AppendConfigID wrote, and nothing after it.
+func DecodeConfigID(src []byte) (ConfigID, error) {
 	r := reader{src: src}
-	id = r.configID()
-	rest, err = r.end()
-	return id, rest, err
+	id := r.configID()
+	return id, r.alone()
 }
 
 // AppendSnapshotMeta encodes s after dst.
 func AppendSnapshotMeta(dst []byte, s *SnapshotMeta) []byte {
+	dst = append(dst, configForm)
 	dst = appendPosition(dst, s.Position)
 	dst = AppendConfig(dst, &s.Config)
 	dst = appendConfigID(dst, s.ConfigID)
@@ -168,7 +189,7 @@ func AppendSnapshotMeta(dst []byte, s *SnapshotMeta) []byte {
 	return appendIDs(dst, s.Tombs)
 }
 
-// DecodeSnapshotMeta reads what AppendSnapshotMeta wrote.
+// DecodeSnapshotMeta reads what AppendSnapshotMeta wrote. The error is level.ErrLater or ErrCorrupt.
 func DecodeSnapshotMeta(src []byte) (s SnapshotMeta, rest []byte, err error) {
 	r := reader{src: src}
 	s = r.snapshotMeta()
@@ -177,8 +198,25 @@ func DecodeSnapshotMeta(src []byte) (s SnapshotMeta, rest []byte, err error) {
 }
 
 func (r *reader) snapshotMeta() SnapshotMeta {
+	r.form(configForm)
 	return SnapshotMeta{
 		Position: r.position(), Config: r.config(), ConfigID: r.configID(),
-		Protocol: Protocol(r.octet()), Open: r.octet()&1 != 0, Tombs: r.ids(),
+		Protocol: r.protocol(), Open: r.flags(1) != 0, Tombs: r.ids(),
 	}
+}
+
+// CheckEntry returns an error if this build cannot follow an entry that is to be in its log: the entry is of a later kind, or
+// brings a configuration, or settles one, in a form that does not decode. A member that has such an entry, and ignored it,
+// would count by an older configuration than the others. Commands are judged where they are applied. The error is
+// level.ErrLater or ErrCorrupt.
+func CheckEntry(e *Entry) (err error) {
+	switch {
+	case e.Kind == EntryConfig:
+		_, err = DecodeConfigChange(e.Payload)
+	case e.Kind == EntryNoop && len(e.Payload) > 0:
+		_, err = DecodeConfigID(e.Payload)
+	case e.Kind > EntryAbort:
+		err = level.ErrLater
+	}
+	return err
 }

@@ -1,6 +1,10 @@
 package consensus
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/quorate/quorate/internal/base/level"
+)
 
 // A message is: kind (1 byte), present fields (varint, a bit each), from, to (8 bytes each), term (varint), then the
 // present fields in the order of their bits. Absent fields are zero.
@@ -176,16 +180,21 @@ func DecodeMessageWithin(src []byte, room int) (m Message, rest []byte, left int
 }
 
 func decodeMessage(r reader) (m Message, rest []byte, left int, err error) {
-	m.Kind = MessageKind(r.octet())
+	m.Kind = known(&r, MessageKind(r.octet()), lastMessage)
 	f := r.uvarint()
-	r.bad = r.bad || f >= pastFields
+	if f >= pastFields {
+		r.unknown()
+	}
 	m.From, m.To, m.Term = r.member(), r.member(), Term(r.uvarint())
 	r.numbers(&m, f)
 	r.positions(&m, f)
 	m.Reject, m.Force, m.Unlogged = f&hasReject != 0, f&hasForce != 0, f&hasUnlogged != 0
 	r.lists(&m, f)
-	if rest, err = r.end(); err != nil || r.bounded && r.room < 0 {
-		return Message{}, nil, 0, ErrCorrupt
+	if rest, err = r.end(); err == nil && r.bounded && r.room < 0 {
+		err = ErrCorrupt
+	}
+	if err != nil {
+		return Message{}, nil, 0, err
 	}
 	return m, rest, r.room, nil
 }
@@ -241,12 +250,26 @@ func (r *reader) positions(m *Message, f uint64) {
 	}
 }
 
+// followed refuses an entry that this build cannot follow: a member must not acknowledge it.
+func (r *reader) followed(e *Entry) {
+	if r.bad || e.Kind == EntryCommand {
+		return
+	}
+	switch err := CheckEntry(e); {
+	case err == level.ErrLater:
+		r.unknown()
+	case err != nil:
+		r.fail()
+	}
+}
+
 func (r *reader) lists(m *Message, f uint64) {
 	if f&hasEntries != 0 {
 		if n := r.count(entryMinBytes, entrySize); n > 0 {
 			m.Entries = make([]Entry, n)
 			for i := 0; i < n && !r.bad; i++ {
 				r.entry(&m.Entries[i])
+				r.followed(&m.Entries[i])
 			}
 		}
 	}
@@ -262,7 +285,9 @@ func (r *reader) lists(m *Message, f uint64) {
 		if n := r.count(refusalMinBytes, refusalSize); n > 0 {
 			m.Refusals = make([]Refusal, n)
 			for i := range m.Refusals {
-				m.Refusals[i] = Refusal{ID: r.proposalID(), Reason: RefusalReason(r.octet()), Config: r.configID()}
+				m.Refusals[i] = Refusal{
+					ID: r.proposalID(), Reason: known(r, RefusalReason(r.octet()), lastReason), Config: r.configID(),
+				}
 			}
 		}
 	}
@@ -319,16 +344,8 @@ func appendProposal(dst []byte, p *Proposal) []byte {
 }
 
 func (r *reader) proposal(p *Proposal) {
-	head := r.octet()
-	p.Kind = EntryKind(head & entryKindMask)
-	if head&entryHasProposal != 0 {
-		p.ID = r.proposalID()
-	}
-	if head&entryHasProposer != 0 {
-		p.Proposer = r.member()
-	}
-	if head&entryProposerIsOwn != 0 {
-		p.Proposer = p.ID.Session.Member
-	}
+	head := r.flags(entryKindMask | entryHasProposal | entryHasProposer | entryProposerIsOwn)
+	p.Kind = known(r, EntryKind(head&entryKindMask), EntryAbort)
+	p.ID, p.Proposer = r.proposed(head)
 	p.Payload = r.blob()
 }

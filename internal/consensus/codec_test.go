@@ -34,7 +34,7 @@ func sampleEntries() []consensus.Entry {
 		{Index: 3, Term: 1, Kind: consensus.EntryCommand, Proposal: id, Proposer: 8, Answered: 9, ExactRevision: 1 << 40},
 		{Index: math.MaxUint64, Term: math.MaxUint64, Kind: consensus.EntryConfig, Proposal: consensus.ProposalID{
 			Session: consensus.SessionID{Member: 1, Number: 2}, Sequence: math.MaxUint64,
-		}, Proposer: 2, Answered: 3, ExactRevision: math.MaxUint64, Payload: bytes.Repeat([]byte("x"), 200)},
+		}, Proposer: 2, Answered: 3, ExactRevision: math.MaxUint64, Payload: consensus.AppendConfigChange(nil, &consensus.ConfigChange{Config: sampleConfig})},
 	}
 }
 
@@ -127,25 +127,25 @@ func TestCodec_roundTrip(t *testing.T) {
 		consensus.AppendConfig, consensus.DecodeConfig)
 	check(t, "config", sampleConfig, consensus.AppendConfig, consensus.DecodeConfig)
 	check(t, "empty config", consensus.Config{}, consensus.AppendConfig, consensus.DecodeConfig)
-	check(t, "change", consensus.ConfigChange{
+	checkAlone(t, "change", consensus.ConfigChange{
 		Protocol: consensus.ProtocolSingle, Replaces: consensus.ConfigID{Index: 3, Term: 2, Stage: 1},
 		Config: sampleConfig, Tombs: []consensus.MemberID{9},
 	}, consensus.AppendConfigChange, consensus.DecodeConfigChange)
-	check(t, "abort", consensus.ConfigChange{
+	checkAlone(t, "abort", consensus.ConfigChange{
 		Protocol: consensus.ProtocolJoint, Abort: true, Config: sampleConfig,
 	}, consensus.AppendConfigChange, consensus.DecodeConfigChange)
-	check(t, "request", consensus.ChangeRequest{
+	checkAlone(t, "request", consensus.ChangeRequest{
 		Steps: []consensus.ChangeStep{
 			{Kind: consensus.ChangeAddLearner, Member: sampleConfig.Members[0]},
 			{Kind: consensus.ChangeRemove, Member: consensus.Member{ID: 7}},
 		},
 		Protocol: consensus.ProtocolActivate, Expected: consensus.ConfigID{Index: 1, Term: 1, Stage: 1},
 	}, consensus.AppendChangeRequest, consensus.DecodeChangeRequest)
-	check(t, "abort request", consensus.ChangeRequest{Abort: true}, consensus.AppendChangeRequest,
+	checkAlone(t, "abort request", consensus.ChangeRequest{Abort: true}, consensus.AppendChangeRequest,
 		consensus.DecodeChangeRequest)
 	appendID := func(dst []byte, id *consensus.ConfigID) []byte { return consensus.AppendConfigID(dst, *id) }
-	check(t, "config id", consensus.ConfigID{Index: 1 << 40, Term: 3, Stage: 1}, appendID, consensus.DecodeConfigID)
-	check(t, "request of nothing", consensus.ChangeRequest{}, consensus.AppendChangeRequest, consensus.DecodeChangeRequest)
+	checkAlone(t, "config id", consensus.ConfigID{Index: 1 << 40, Term: 3, Stage: 1}, appendID, consensus.DecodeConfigID)
+	checkAlone(t, "request of nothing", consensus.ChangeRequest{}, consensus.AppendChangeRequest, consensus.DecodeChangeRequest)
 	check(t, "snapshot", consensus.SnapshotMeta{Position: consensus.Position{Index: 3, Term: 4}, Config: sampleConfig},
 		consensus.AppendSnapshotMeta, consensus.DecodeSnapshotMeta)
 	check(t, "snapshot amid a change", consensus.SnapshotMeta{
@@ -173,12 +173,12 @@ func TestCodec_roundTrip_shortest(t *testing.T) {
 	for i, m := range ofLists(many) {
 		check(t, fmt.Sprintf("list %d", i), m, consensus.AppendMessage, consensus.DecodeMessage)
 	}
-	check(t, "ids", consensus.ConfigChange{Tombs: make([]consensus.MemberID, many)},
+	checkAlone(t, "ids", consensus.ConfigChange{Tombs: make([]consensus.MemberID, many)},
 		consensus.AppendConfigChange, consensus.DecodeConfigChange)
 	check(t, "members", consensus.Config{Members: make([]consensus.Member, many)}, consensus.AppendConfig, consensus.DecodeConfig)
 	check(t, "texts", consensus.Config{Members: []consensus.Member{{PeerURLs: make([]string, many), FormerURLs: make([]string, many)}}},
 		consensus.AppendConfig, consensus.DecodeConfig)
-	check(t, "steps", consensus.ChangeRequest{Steps: make([]consensus.ChangeStep, many)},
+	checkAlone(t, "steps", consensus.ChangeRequest{Steps: make([]consensus.ChangeStep, many)},
 		consensus.AppendChangeRequest, consensus.DecodeChangeRequest)
 }
 
@@ -213,6 +213,24 @@ func check[T any](t *testing.T, name string, value T, encode func([]byte, *T) []
 	}
 	for cut := range enc {
 		if _, _, err := decode(enc[:cut:cut]); !errors.Is(err, consensus.ErrCorrupt) {
+			t.Fatalf("%s cut at %d of %d: got error %v", name, cut, len(enc), err)
+		}
+	}
+}
+
+// checkAlone is check for a value that takes every byte.
+func checkAlone[T any](t *testing.T, name string, value T, encode func([]byte, *T) []byte, decode func([]byte) (T, error)) {
+	t.Helper()
+	enc := encode([]byte("before"), &value)[len("before"):]
+	got, err := decode(enc)
+	if diff := cmp.Diff(value, got); err != nil || diff != "" {
+		t.Fatalf("%s: error %v, -want +got\n%s", name, err, diff)
+	}
+	if _, err := decode(append(bytes.Clone(enc), 0)); !errors.Is(err, consensus.ErrCorrupt) {
+		t.Fatalf("%s with a byte behind it: error %v", name, err)
+	}
+	for cut := range enc {
+		if _, err := decode(enc[:cut:cut]); !errors.Is(err, consensus.ErrCorrupt) {
 			t.Fatalf("%s cut at %d of %d: got error %v", name, cut, len(enc), err)
 		}
 	}
@@ -257,6 +275,14 @@ func fuzz[T any](f *testing.F, encode func([]byte, *T) []byte, decode func([]byt
 	})
 }
 
+// followed is a decoder of a value that stands alone as one of a value that nothing follows.
+func followed[T any](decode func([]byte) (T, error)) func([]byte) (T, []byte, error) {
+	return func(src []byte) (value T, rest []byte, err error) {
+		value, err = decode(src)
+		return value, nil, err
+	}
+}
+
 func FuzzDecodeEntry(f *testing.F) {
 	for _, e := range sampleEntries() {
 		f.Add(consensus.AppendEntry(nil, &e))
@@ -279,17 +305,17 @@ func FuzzDecodeHardState(f *testing.F) {
 
 func FuzzDecodeConfigChange(f *testing.F) {
 	f.Add(consensus.AppendConfigChange(nil, &consensus.ConfigChange{Config: sampleConfig, Tombs: []consensus.MemberID{1}}))
-	fuzz(f, consensus.AppendConfigChange, consensus.DecodeConfigChange)
+	fuzz(f, consensus.AppendConfigChange, followed(consensus.DecodeConfigChange))
 }
 
 func FuzzDecodeChangeRequest(f *testing.F) {
 	f.Add(consensus.AppendChangeRequest(nil, &consensus.ChangeRequest{Steps: []consensus.ChangeStep{{Kind: 1, Member: sampleConfig.Members[0]}}}))
-	fuzz(f, consensus.AppendChangeRequest, consensus.DecodeChangeRequest)
+	fuzz(f, consensus.AppendChangeRequest, followed(consensus.DecodeChangeRequest))
 }
 
 func FuzzDecodeRecord(f *testing.F) {
 	f.Add(consensus.AppendRecord(nil, &consensus.Record{Term: 3, Payload: []byte("p")}))
-	fuzz(f, consensus.AppendRecord, consensus.DecodeRecord)
+	fuzz(f, consensus.AppendRecord, followed(consensus.DecodeRecord))
 }
 
 func FuzzDecodeConfig(f *testing.F) {
@@ -300,7 +326,7 @@ func FuzzDecodeConfig(f *testing.F) {
 func FuzzDecodeConfigID(f *testing.F) {
 	f.Add(consensus.AppendConfigID(nil, consensus.ConfigID{Index: 7, Term: 3, Stage: 1}))
 	encode := func(dst []byte, id *consensus.ConfigID) []byte { return consensus.AppendConfigID(dst, *id) }
-	fuzz(f, encode, consensus.DecodeConfigID)
+	fuzz(f, encode, followed(consensus.DecodeConfigID))
 }
 
 func FuzzDecodeSnapshotMeta(f *testing.F) {

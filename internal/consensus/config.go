@@ -28,6 +28,8 @@ const (
 	// ProtocolApply takes effect when the entry is applied, and not before (etcd-raft's ConfChangeV2 with automatic
 	// leave).
 	ProtocolApply Protocol = 5
+
+	lastProtocol = ProtocolApply
 )
 
 // protocolNames are the names as users write them, by number.

@@ -29,6 +29,9 @@ type ConfigID struct {
 	Stage uint8
 }
 
+// lastStage is the last stage that this build knows.
+const lastStage = 1
+
 // FoundingID names the configuration that a cluster starts with: no entry introduced it. The zero ConfigID is no name: a
 // member that knows no configuration yet says it, and a caller that expects none in particular.
 func FoundingID() ConfigID { return ConfigID{Term: 1} }

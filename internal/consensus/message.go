@@ -29,6 +29,8 @@ const (
 	MsgFastPropose    MessageKind = 24 // proposer -> leader: Proposals to answer before they have committed, if it can be
 	MsgFast           MessageKind = 25 // leader -> proposer: Verdicts with replies; its log has them durably
 	MsgOrphans        MessageKind = 26 // voter -> leader: Verdicts that name proposals recorded long ago
+
+	lastMessage = MsgOrphans
 )
 
 // Message is anything one member says to another. One struct serves all kinds: a field that a kind does not name is
@@ -178,6 +180,8 @@ const (
 	ReasonBound           RefusalReason = 18 // the member is bound to another storage id
 	ReasonUnbound         RefusalReason = 19 // others are bound, and the member that is to vote is not
 	ReasonAllCordoned     RefusalReason = 20 // every voter would be cordoned
+
+	lastReason = ReasonAllCordoned
 )
 
 // FromLeader reports whether only the leader of its term sends this kind.

@@ -66,12 +66,11 @@ func AppendRecord(dst []byte, r *Record) []byte {
 	return appendBlob(dst, r.Payload)
 }
 
-// DecodeRecord reads what AppendRecord wrote. The payload aliases src.
-func DecodeRecord(src []byte) (record Record, rest []byte, err error) {
+// DecodeRecord reads what AppendRecord wrote, and nothing after it. The payload aliases src.
+func DecodeRecord(src []byte) (Record, error) {
 	r := reader{src: src}
-	record = r.record()
-	rest, err = r.end()
-	return record, rest, err
+	record := r.record()
+	return record, r.alone()
 }
 
 func (r *reader) record() Record {
@@ -102,7 +101,7 @@ func appendVerdict(dst []byte, v *Verdict) []byte {
 func (r *reader) verdict() Verdict {
 	v := Verdict{Attempt: Attempt{Proposal: r.proposalID(), Revision: r.uvarint()}}
 	head := r.octet()
-	v.Refusal = Refused(head &^ verdictHasDigest)
+	v.Refusal = known(r, Refused(head&^verdictHasDigest), RefusedReasons-1)
 	if head&verdictHasDigest != 0 {
 		v.Digest = r.digest()
 		r.bad = r.bad || v.Digest == (Digest{})

@@ -52,6 +52,8 @@ const (
 	commandRaise         = 14
 	commandLevelPolicy   = 15
 	commandSoak          = 16
+
+	lastCommand = commandSoak
 )
 
 // errMalformed is the cause inside ErrBadCommand and ErrBadResult.
@@ -112,7 +114,8 @@ func (c *Command) appendOperation(dst []byte, format byte) []byte {
 	return nil
 }
 
-// DecodeCommand reads the binary form; the keys and values of the Command alias src. The error is ErrBadCommand.
+// DecodeCommand reads the binary form; the keys and values of the Command alias src. The error is ErrBadCommand, and
+// level.ErrLater, too, if a later build may have written it: an entry with it must not be passed over.
 func DecodeCommand(src []byte) (Command, error) { return decodeCommand(src, nil) }
 
 // Decoder reads commands one after the other, puts into the same memory. The zero value is ready.
@@ -124,11 +127,12 @@ func (d *Decoder) Decode(src []byte) (Command, error) { return decodeCommand(src
 func decodeCommand(src []byte, put *PutOp) (Command, error) {
 	r := reader{src: src}
 	format := r.byte()
-	if format != formatCommand && format != formatSigned {
+	r.known(format <= formatSigned)
+	if format < formatCommand {
 		r.fail()
 	}
 	var c Command
-	switch r.byte() {
+	switch kind := r.byte(); kind {
 	case commandPut:
 		if put == nil {
 			put = new(PutOp)
@@ -147,6 +151,7 @@ func decodeCommand(src []byte, put *PutOp) (Command, error) {
 		c.LeaseRevoke = &LeaseRevokeOp{ID: LeaseID(r.varint()), Term: r.uvarint()}
 	case commandAlarm:
 		c.Alarm = &AlarmOp{Activate: r.flags(1)&1 != 0, Kind: AlarmKind(r.byte()), Member: r.uvarint()}
+		r.known(c.Alarm.Kind.known())
 	case commandPublish:
 		c.Publish = r.publish()
 	case commandSessionOpen:
@@ -164,6 +169,7 @@ func decodeCommand(src []byte, put *PutOp) (Command, error) {
 	case commandSoak:
 		c.Soak = &SoakOp{Level: level.Level(r.byte()), Seconds: r.seconds(), Of: r.membersAt()}
 	default:
+		r.known(kind <= lastCommand)
 		r.fail()
 	}
 	if format == formatSigned {
@@ -224,6 +230,7 @@ func (r *reader) levelPolicy() *LevelPolicyOp {
 	flags := r.flags(policyInitial | policyTarget | policyReturned)
 	op := &LevelPolicyOp{Initial: flags&policyInitial != 0, Returned: flags&policyReturned != 0,
 		Policy: level.Policy{Kind: level.PolicyKind(r.byte()), Seconds: r.seconds()}, Of: r.membersAt()}
+	r.known(op.Policy.Kind <= level.PolicyHold)
 	if flags&policyTarget != 0 {
 		op.Target = level.Release{Major: r.number(), Minor: r.number()}
 		if op.Target.IsZero() {

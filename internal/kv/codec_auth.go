@@ -58,13 +58,16 @@ func (r *reader) token(c *auth.Change) {
 func (r *reader) change() *auth.Change {
 	c := &auth.Change{Kind: auth.Kind(r.byte()), NoPassword: r.flags(1) != 0}
 	c.Permission.Access = auth.Access(r.byte())
+	switch {
+	case c.Kind == 0:
+		r.fail()
+	case !knownChange(c):
+		r.unknown()
+	}
 	c.User, c.Role, c.Hash = string(r.bytes()), string(r.bytes()), r.bytes()
 	c.Permission.Key, c.Permission.End, c.Secret = r.bytes(), r.bytes(), r.bytes()
 	if c.Kind.OfJoinToken() {
 		r.token(c)
-	}
-	if !c.Kind.Valid() || c.Permission.Access > auth.ReadWrite {
-		r.fail()
 	}
 	return c
 }

@@ -39,6 +39,7 @@ func (r *reader) put() PutOp {
 	}
 	if flags&putLease != 0 {
 		op.Lease = LeaseID(r.varint())
+		r.shown(op.Lease != 0)
 	}
 	return op
 }
@@ -94,11 +95,14 @@ func (r *reader) rangeOp() *RangeOp {
 	}
 	if flags&rangeSort != 0 {
 		op.Order, op.Target = SortOrder(r.byte()), SortTarget(r.byte())
+		r.known(op.known())
+		r.shown(op.Order != 0 || op.Target != 0)
 	}
 	if flags&rangeBounds != 0 {
 		for _, bound := range [...]*Revision{&op.MinMod, &op.MaxMod, &op.MinCreate, &op.MaxCreate} {
 			*bound = Revision(r.varint())
 		}
+		r.shown(op.MinMod != 0 || op.MaxMod != 0 || op.MinCreate != 0 || op.MaxCreate != 0)
 	}
 	return op
 }
@@ -156,7 +160,7 @@ func (r *reader) ops() []Op {
 	}
 	ops := make([]Op, n)
 	for i := 0; i < n && !r.bad; i++ {
-		switch r.byte() {
+		switch kind := r.byte(); kind {
 		case commandRange:
 			ops[i].Range = r.rangeOp()
 		case commandPut:
@@ -167,6 +171,7 @@ func (r *reader) ops() []Op {
 		case commandTxn:
 			ops[i].Txn = r.txn()
 		default:
+			r.known(kind <= lastCommand)
 			r.fail()
 		}
 	}
@@ -188,7 +193,7 @@ func (c *Compare) append(dst []byte) []byte {
 }
 
 func (r *reader) compare() Compare {
-	return Compare{
+	c := Compare{
 		Target: CompareTarget(r.byte()),
 		Result: CompareResult(r.byte()),
 		Key:    r.bytes(),
@@ -196,4 +201,6 @@ func (r *reader) compare() Compare {
 		Number: r.varint(),
 		Value:  r.bytes(),
 	}
+	r.known(c.known())
+	return c
 }

@@ -1,12 +1,17 @@
 package kv
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/quorate/quorate/internal/base/level"
+)
 
 // reader takes fields off the front of src. After the first fault every method returns zero, so that a decoder reads all fields
 // and checks once, at the end.
 type reader struct {
 	src   []byte
 	bad   bool
+	later bool // the first fault is something of a later build
 	depth int
 }
 
@@ -15,8 +20,31 @@ func (r *reader) fail() {
 	r.src = nil
 }
 
-// finish reports a fault, or bytes that are left over.
+// unknown is fail for what a later build may have written.
+func (r *reader) unknown() {
+	r.later = r.later || !r.bad
+	r.fail()
+}
+
+// known is unknown unless ok.
+func (r *reader) known(ok bool) {
+	if !ok {
+		r.unknown()
+	}
+}
+
+// shown fails for a field that a flag announces, and that is zero: no encoder writes it.
+func (r *reader) shown(ok bool) {
+	if !ok {
+		r.fail()
+	}
+}
+
+// finish reports a fault, or bytes that are left over: level.ErrLater, or errMalformed.
 func (r *reader) finish() error {
+	if r.later {
+		return level.ErrLater
+	}
 	if r.bad || len(r.src) != 0 {
 		return errMalformed
 	}
@@ -37,7 +65,7 @@ func (r *reader) byte() byte {
 func (r *reader) flags(known byte) byte {
 	b := r.byte()
 	if b&^known != 0 {
-		r.fail()
+		r.unknown()
 	}
 	return b
 }

@@ -109,9 +109,11 @@ func DecodeResult(src []byte) (Result, error) {
 	if head&^resultKindMask == resultLeft {
 		return decodeLeft(head&resultKindMask, &r)
 	}
-	if head&^(resultKindMask|resultError|resultPrev) != resultFormat {
+	if format := head &^ (resultKindMask | resultError | resultPrev); format != resultFormat {
+		r.known(format < resultFormat)
 		r.fail()
 	}
+	r.known(head&resultPrev == 0 || head&resultKindMask == resultPut)
 	res := Result{Revision: r.revision()}
 	if head&resultError != 0 {
 		res.Err = r.rejection()
@@ -130,9 +132,10 @@ func DecodeResult(src []byte) (Result, error) {
 		res.Alarms = make([]Alarm, r.count(2))
 		for i := range res.Alarms {
 			res.Alarms[i] = Alarm{Kind: AlarmKind(r.byte()), Member: r.uvarint()}
+			r.known(res.Alarms[i].Kind.known())
 		}
 	default:
-		r.fail()
+		r.unknown()
 	}
 	if err := r.finish(); err != nil {
 		return Result{}, fmt.Errorf("%w: %w", ErrBadResult, err)
@@ -171,7 +174,7 @@ func decodeLeft(kind byte, r *reader) (Result, error) {
 	case resultTxn:
 		res.Txn = &TxnResult{}
 	default:
-		r.fail()
+		r.unknown()
 	}
 	if err := r.finish(); err != nil {
 		return Result{}, fmt.Errorf("%w: %w", ErrBadResult, err)
@@ -182,6 +185,7 @@ func decodeLeft(kind byte, r *reader) (Result, error) {
 func (r *reader) rejection() error {
 	n := int(r.byte())
 	if n == 0 || n > len(rejections) {
+		r.known(n == 0)
 		r.fail()
 		return nil
 	}
@@ -258,6 +262,7 @@ func (o *OpResult) append(dst []byte) []byte {
 
 func (r *reader) opResult() OpResult {
 	head := r.flags(resultKindMask | resultPrev)
+	r.known(head&resultPrev == 0 || head&resultKindMask == resultPut || head&resultKindMask == resultRange)
 	o := OpResult{Revision: r.revision()}
 	switch head & resultKindMask {
 	case resultNone:
@@ -270,7 +275,7 @@ func (r *reader) opResult() OpResult {
 	case resultTxn:
 		o.Txn = r.txnResult()
 	default:
-		r.fail()
+		r.unknown()
 	}
 	return o
 }

@@ -85,6 +85,11 @@ const (
 	CompareValue   CompareTarget = 3
 	CompareLease   CompareTarget = 4
 
+	// CompareNoTarget and CompareNoResult are for numbers of a client that etcd does not have. A key compares as equal under
+	// the one, and any outcome holds under the other.
+	CompareNoTarget CompareTarget = 255
+	CompareNoResult CompareResult = 255
+
 	CompareEqual    CompareResult = 0
 	CompareGreater  CompareResult = 1
 	CompareLess     CompareResult = 2

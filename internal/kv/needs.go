@@ -1,6 +1,9 @@
 package kv
 
-import "github.com/quorate/quorate/internal/base/level"
+import (
+	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/base/level"
+)
 
 // kindLevels has the feature level of each kind of command, zero for a number without a kind. The commands
 // that raise the level need only the first.
@@ -11,11 +14,55 @@ var kindLevels = [...]level.Level{
 	commandAuth: level.First, commandLevelPolicy: level.First, commandSoak: level.First,
 }
 
+// Commands that have a kind of their own inside: its place in the encoding, and the feature level of each, zero for a number
+// without a kind. The other enumerations of commands (those of Check) have no level: a value that is added to one needs a kind
+// or format of its own, which earlier builds refuse.
+var (
+	authLevels = [...]level.Level{
+		auth.Enable: level.First, auth.Disable: level.First, auth.UserAdd: level.First, auth.UserDelete: level.First,
+		auth.UserPassword: level.First, auth.UserGrantRole: level.First, auth.UserRevokeRole: level.First,
+		auth.RoleAdd: level.First, auth.RoleDelete: level.First, auth.GrantPermission: level.First,
+		auth.RevokePermission: level.First, auth.JoinTokenAdd: level.First, auth.JoinTokenDelete: level.First,
+		auth.JoinTokenUse: level.First,
+	}
+	alarmLevels  = [...]level.Level{AlarmNone: level.First, AlarmNoSpace: level.First, AlarmCorrupt: level.First}
+	policyLevels = [...]level.Level{level.PolicyUnset: level.First, level.PolicySoak: level.First, level.PolicyNow: level.First,
+		level.PolicyHold: level.First}
+)
+
+const (
+	authKindAt   = 2
+	alarmKindAt  = 3
+	policyKindAt = 3
+)
+
 // Needs returns the feature level below which an encoded command is not applied; false if this build knows no such command.
 func Needs(payload []byte) (level.Level, bool) {
 	kind := int(kindOf(payload))
 	if kind >= len(kindLevels) || kindLevels[kind] == 0 {
 		return 0, false
 	}
-	return kindLevels[kind], true
+	inner := level.First
+	switch kind {
+	case commandAuth:
+		inner = innerLevel(authLevels[:], payload, authKindAt)
+	case commandAlarm:
+		inner = innerLevel(alarmLevels[:], payload, alarmKindAt)
+	case commandLevelPolicy:
+		inner = innerLevel(policyLevels[:], payload, policyKindAt)
+	}
+	return max(inner, kindLevels[kind]), inner != 0
+}
+
+// innerLevel returns the level of the kind at a place of a payload, zero if there is no such kind. A payload that is too short
+// is no command of any build, and changes nothing.
+func innerLevel(levels []level.Level, payload []byte, at int) level.Level {
+	if len(payload) <= at {
+		return level.First
+	}
+	kind := int(payload[at])
+	if kind >= len(levels) {
+		return 0
+	}
+	return levels[kind]
 }

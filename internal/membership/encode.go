@@ -8,11 +8,15 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/internal/base/invariant"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 )
 
 // maxJobBytes bounds what DecodeJob reads; a Job whose Spec is valid is far smaller.
 const maxJobBytes = 1 << 20
+
+// jobForm is the number of the form of a job: it rises with a field that an earlier build must not ignore.
+const jobForm = 1
 
 // Encode returns the replicated form of j: JSON that people can read, with ids in hex, as everywhere else.
 func (j *Job) Encode() []byte {
@@ -21,7 +25,8 @@ func (j *Job) Encode() []byte {
 	return encoded
 }
 
-// DecodeJob reads what Encode wrote. Fields that it does not know are a later version's, and are passed over.
+// DecodeJob reads what Encode wrote. Fields that it does not know are a later build's, and are passed over; a later number of
+// the form is level.ErrLater.
 func DecodeJob(encoded []byte) (Job, error) {
 	if len(encoded) > maxJobBytes {
 		return Job{}, fmt.Errorf("decode job: %d bytes are more than %d", len(encoded), maxJobBytes)
@@ -193,6 +198,7 @@ type namedRecord struct {
 
 // jobRecord hides the fields that consensus's words are in.
 type jobRecord struct {
+	Form int `json:"form"`
 	*jobFields
 	Names  []namedRecord `json:"names,omitempty"`
 	Config configText    `json:"config,omitzero"`
@@ -201,7 +207,7 @@ type jobRecord struct {
 
 // MarshalJSON writes ids as people do.
 func (j Job) MarshalJSON() ([]byte, error) {
-	r := jobRecord{jobFields: (*jobFields)(&j), Config: configText(j.Config), Final: configText(j.Final)}
+	r := jobRecord{Form: jobForm, jobFields: (*jobFields)(&j), Config: configText(j.Config), Final: configText(j.Final)}
 	for _, n := range j.Names {
 		r.Names = append(r.Names, namedRecord{memberText(n.ID), n.Name})
 	}
@@ -213,6 +219,12 @@ func (j *Job) UnmarshalJSON(encoded []byte) error {
 	r := jobRecord{jobFields: (*jobFields)(j)}
 	if err := json.Unmarshal(encoded, &r); err != nil {
 		return err
+	}
+	switch {
+	case r.Form > jobForm:
+		return fmt.Errorf("a job of form %d, this build knows %d: %w", r.Form, jobForm, level.ErrLater)
+	case r.Form < jobForm:
+		return fmt.Errorf("there is no job of form %d", r.Form)
 	}
 	j.Config, j.Final, j.Names = consensus.ConfigID(r.Config), consensus.ConfigID(r.Final), nil
 	for _, n := range r.Names {

@@ -2,6 +2,7 @@ package membership_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/membership"
 )
@@ -145,21 +147,29 @@ func TestJob_Encode_readable(t *testing.T) {
 	if err != nil || string(again) != string(encoded) {
 		t.Errorf("it has two forms: %s, %v", again, err)
 	}
+	later := strings.Replace(string(encoded), `"form":1`, `"form":2`, 1)
+	if _, err := membership.DecodeJob([]byte(later)); !errors.Is(err, level.ErrLater) {
+		t.Errorf("a job of a later form: %v", err)
+	}
+	if _, err := membership.DecodeJob([]byte(strings.Replace(string(encoded), `"form":1,`, "", 1))); err == nil ||
+		errors.Is(err, level.ErrLater) {
+		t.Errorf("a job without a form: %v", err)
+	}
 	least := membership.Job{ID: 1}
-	if got := string(least.Encode()); got != `{"id":"1","spec":{"kind":"","protocol":"auto"},"state":"","created":0,"updated":0}` {
+	if got := string(least.Encode()); got != `{"form":1,"id":"1","spec":{"kind":"","protocol":"auto"},"state":"","created":0,"updated":0}` {
 		t.Errorf("the least job is %s", got)
 	}
 }
 
 func TestDecodeJob_tolerant(t *testing.T) {
-	got, err := membership.DecodeJob([]byte(`{"id":"2a","later":{"x":1},"spec":{"kind":"drain","drain":["3f"],"more":[1]},"state":"queued"}`))
+	got, err := membership.DecodeJob([]byte(`{"form":1,"id":"2a","later":{"x":1},"spec":{"kind":"drain","drain":["3f"],"more":[1]},"state":"queued"}`))
 	want := membership.Job{ID: 0x2a, State: membership.StateQueued, Spec: membership.Spec{Kind: membership.KindDrain, Drain: ids{0x3f}}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v, %s", err, diff)
 	}
 	for _, broken := range []string{
-		``, `{}`, `[]`, `{"id":"0"}`, `{"id":"xyz"}`, `{"id":"1","spec":{"protocol":"magic"}}`, `{"id":"1","config":"1.2"}`,
-		`{"id":"1","config":"1.2.300"}`, `{"id":"1","spec":{"remove":["-1"]}}`, `{"id":"1","message":"` + strings.Repeat("a", 1<<20) + `"}`,
+		``, `{}`, `[]`, `{"form":1,"id":"0"}`, `{"form":1,"id":"xyz"}`, `{"form":1,"id":"1","spec":{"protocol":"magic"}}`, `{"form":1,"id":"1","config":"1.2"}`,
+		`{"form":1,"id":"1","config":"1.2.300"}`, `{"form":1,"id":"1","spec":{"remove":["-1"]}}`, `{"form":1,"id":"1","message":"` + strings.Repeat("a", 1<<20) + `"}`,
 	} {
 		if got, err := membership.DecodeJob([]byte(broken)); err == nil {
 			t.Errorf("%.60s is a job: %+v", broken, got)
@@ -187,7 +197,7 @@ func TestSpec_Validate_boundsJob(t *testing.T) {
 
 // A job that decodes means the same after another round.
 func FuzzDecodeJob(f *testing.F) {
-	f.Add([]byte(`{"id":"2a","spec":{"kind":"replace","add":[{"peer_urls":["http://a:1"]}],"remove":["3f"]},"config":"1.2.0"}`))
+	f.Add([]byte(`{"form":1,"id":"2a","spec":{"kind":"replace","add":[{"peer_urls":["http://a:1"]}],"remove":["3f"]},"config":"1.2.0"}`))
 	f.Fuzz(func(t *testing.T, encoded []byte) {
 		job, err := membership.DecodeJob(encoded)
 		if err != nil {

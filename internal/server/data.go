@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -38,15 +39,25 @@ func (s *Server) dataOptions() datadir.Options {
 	}
 }
 
+// checkData refuses the directory of a later build before it is locked: it stays as it is, without a lock file if it has none.
+// The store is opened for that only if there is none, and so no process can have the store open.
+func (s *Server) checkData(context.Context, Options) error {
+	options := s.dataOptions()
+	if err := datadir.CheckFormat(options); err != nil {
+		return err
+	}
+	if _, err := s.fs.Stat(filepath.Join(s.cfg.Storage.DataDir, lockName)); errors.Is(err, os.ErrNotExist) {
+		return datadir.CheckStore(options)
+	}
+	return nil
+}
+
 // openData opens this member's data, or, at its first start, makes it: for a new cluster from --initial-cluster, for
 // a running one from what its members say.
 func (s *Server) openData(ctx context.Context, o Options) error {
 	options := s.dataOptions()
 	first := s.firstStart(options)
 	first.resolver = o.Resolver
-	if err := datadir.CheckFormat(options); err != nil {
-		return err
-	}
 	var lost *datadir.LostError
 	if err := datadir.CheckLost(options); errors.As(err, &lost) {
 		return first.waitAsLost(ctx, lost)

@@ -12,12 +12,14 @@ import (
 	"github.com/quorate/quorate/internal/base/env"
 )
 
+const lockName = "LOCK"
+
 // dirLock keeps a second process out of a data directory.
 type dirLock struct{ closer io.Closer }
 
 func (l *dirLock) release() error { return l.closer.Close() }
 
-// lockData creates and locks the data directory, before anything in it is read.
+// lockData creates and locks the data directory, before anything in it is read but what checkData reads.
 func (s *Server) lockData(context.Context, Options) error {
 	dir := s.cfg.Storage.DataDir
 	if err := s.fs.MkdirAll(dir, 0o700); err != nil {
@@ -30,7 +32,7 @@ func (s *Server) lockData(context.Context, Options) error {
 
 // takeLock locks a data directory that exists.
 func takeLock(fs env.FS, dir string) (*dirLock, error) {
-	closer, err := fs.Lock(filepath.Join(dir, "LOCK"))
+	closer, err := fs.Lock(filepath.Join(dir, lockName))
 	switch {
 	case err == nil:
 		return &dirLock{closer}, nil

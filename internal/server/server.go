@@ -99,8 +99,8 @@ func Start(ctx context.Context, cfg config.Config, options Options) (*Server, er
 	s.ctx, s.background = context.WithCancel(context.Background())
 	s.clients = newClientPorts(s.ctx, &s.cfg, s.conns, &s.budgets, s.logger)
 	steps := []func(context.Context, Options) error{
-		s.lockData, s.openCerts, s.listenClients, s.openData, s.watchDisks, s.connect, s.watchNames, s.serve, s.startCompactor,
-		s.publish, s.defragmentAtStart,
+		s.checkData, s.lockData, s.openCerts, s.listenClients, s.openData, s.watchDisks, s.connect, s.watchNames, s.serve,
+		s.startCompactor, s.publish, s.defragmentAtStart,
 	}
 	for _, step := range steps {
 		if err := step(ctx, options); err != nil {

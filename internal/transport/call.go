@@ -175,7 +175,7 @@ func call(ctx context.Context, conn *grpc.ClientConn, h hello, method string, bo
 		return nil, err
 	}
 	if kind != frameAnswer {
-		return nil, fmt.Errorf("%w: frame kind %d instead of an answer", ErrCorruptFrame, kind)
+		return nil, outOfPlace(kind, "instead of an answer")
 	}
 	return answered, nil
 }
@@ -253,7 +253,7 @@ func decodeCall(frame []byte) (h hello, method string, body []byte, err error) {
 		return hello{}, "", nil, err
 	}
 	if kind != frameCall {
-		return hello{}, "", nil, fmt.Errorf("%w: frame kind %d instead of a call", ErrCorruptFrame, kind)
+		return hello{}, "", nil, outOfPlace(kind, "instead of a call")
 	}
 	if h, rest, err = decodeHello(rest); err != nil {
 		return hello{}, "", nil, err

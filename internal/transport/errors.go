@@ -1,11 +1,15 @@
 package transport
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/quorate/quorate/internal/base/level"
+)
 
 // Errors of the handshake, beside those of identity.Refusal. Both sides see them: the one that refuses, and as a grpc status
 // the one that is refused.
 var (
-	ErrNewerVersion = errors.New("transport: peer speaks a newer protocol version")
+	ErrNewerVersion = level.Later("transport: peer speaks a later version of the protocol")
 	ErrWrongMember  = errors.New("transport: another member answers at this address")
 	ErrHandshake    = errors.New("transport: peer does not speak this protocol")
 )

@@ -2,10 +2,12 @@ package transport
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"math"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 )
 
@@ -32,7 +34,17 @@ const (
 	frameCall      frameKind = 9  // hello, method, body
 	frameAnswer    frameKind = 10 // body
 	framePacked    frameKind = 11 // another frame, packed: see pack.go
+
+	lastFrame = framePacked
 )
+
+// outOfPlace is the error for a frame of a kind that may not come here, or that this build does not know.
+func outOfPlace(kind frameKind, where string) error {
+	if kind > lastFrame {
+		return fmt.Errorf("transport: frame kind %d %s: %w", kind, where, level.ErrLater)
+	}
+	return fmt.Errorf("%w: frame kind %d %s", ErrCorruptFrame, kind, where)
+}
 
 const (
 	frameHeaderBytes = 5
@@ -109,7 +121,9 @@ func decodeWithin(body []byte, room int) (messages []consensus.Message, taken in
 	left := room
 	for i := range count {
 		var m consensus.Message
-		if m, body, left, err = consensus.DecodeMessageWithin(body, left); err != nil {
+		if m, body, left, err = consensus.DecodeMessageWithin(body, left); errors.Is(err, level.ErrLater) {
+			return nil, 0, fmt.Errorf("transport: message %d of %d: %w", i+1, count, err)
+		} else if err != nil {
 			return nil, 0, fmt.Errorf("%w: message %d of %d: %w", ErrCorruptFrame, i+1, count, err)
 		}
 		messages = append(messages, m)

@@ -96,7 +96,9 @@ func decodeHello(src []byte) (h hello, rest []byte, err error) {
 	if len(src) < helloMinBytes || len(src) < helloMinBytes+int(src[helloMinBytes-1]) {
 		return hello{}, nil, fmt.Errorf("%w: short hello", ErrHandshake)
 	}
-	h.kind = streamKind(src[6])
+	if h.kind = streamKind(src[6]); h.kind > streamExpress {
+		return h, nil, fmt.Errorf("%w: a stream of kind %d", ErrNewerVersion, h.kind)
+	}
 	h.to = consensus.MemberID(binary.LittleEndian.Uint64(src[23:]))
 	end := helloMinBytes + int(src[helloMinBytes-1])
 	h.claim = identity.Claim{

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/base/monotime"
 	"github.com/quorate/quorate/internal/base/tlsconn"
 	"github.com/quorate/quorate/internal/consensus"
@@ -156,8 +157,11 @@ func (t *Transport) serveMessages(opened grpc.ServerStream) error {
 	if errors.As(err, &named) {
 		return refusal(err)
 	}
-	if errors.Is(err, ErrCorruptFrame) {
+	switch {
+	case errors.Is(err, ErrCorruptFrame):
 		return status.Error(codes.DataLoss, err.Error())
+	case errors.Is(err, level.ErrLater):
+		return status.Error(codes.Unimplemented, err.Error())
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/base/broadcast"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/identity"
 )
@@ -192,7 +193,7 @@ func (w *snapshotWriter) finish() error {
 	}
 	kind, _, err := openFrame(answer.bytes)
 	if err == nil && kind != frameInstalled {
-		err = fmt.Errorf("%w: frame kind %d after a snapshot", ErrCorruptFrame, kind)
+		err = outOfPlace(kind, "after a snapshot")
 	}
 	return err
 }
@@ -234,6 +235,9 @@ func (t *Transport) serveSnapshot(opened grpc.ServerStream) error {
 		return status.Error(codes.DataLoss, "transport: snapshot without a head")
 	}
 	meta, rest, err := consensus.DecodeSnapshotMeta(body)
+	if errors.Is(err, level.ErrLater) {
+		return status.Error(codes.Unimplemented, "transport: the head of a snapshot: "+err.Error())
+	}
 	if err != nil || len(rest) != 0 {
 		return status.Error(codes.DataLoss, "transport: snapshot with a damaged head")
 	}
@@ -331,7 +335,7 @@ func (r *snapshotReader) next() error {
 		r.ended = true
 		return io.EOF
 	}
-	return fmt.Errorf("%w: frame kind %d in a snapshot", ErrCorruptFrame, kind)
+	return outOfPlace(kind, "in a snapshot")
 }
 
 // pace spreads bytes over time: it tells how long to wait before more may be sent.

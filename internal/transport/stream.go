@@ -228,7 +228,7 @@ func (r *reader) run() error {
 				r.pong(number)
 			}
 		default:
-			return fmt.Errorf("%w: frame kind %d among messages", ErrCorruptFrame, kind)
+			return outOfPlace(kind, "among messages")
 		}
 	}
 }

@@ -58,14 +58,15 @@ func records() []consensus.Record {
 }
 
 func entries() []named[consensus.Entry] {
-	payload := []byte("payload")
+	payload, change := []byte("payload"), aChange()
 	return []named[consensus.Entry]{
 		{"first of a term", consensus.Entry{Index: 1, Term: 1, Kind: consensus.EntryNoop}},
 		{"command", consensus.Entry{Index: 300, Term: 7, Kind: consensus.EntryCommand, Proposal: aProposal,
 			Proposer: aSession.Member, Payload: payload}},
 		{"command of another proposer, on the fast path", consensus.Entry{Index: 300, Term: 7, Kind: consensus.EntryCommand,
 			Proposal: ofAClient, Proposer: 2, Answered: 3, ExactRevision: 300, Payload: payload}},
-		{"configuration", consensus.Entry{Index: 2, Term: 1, Kind: consensus.EntryConfig, Payload: payload}},
+		{"configuration", consensus.Entry{Index: 2, Term: 1, Kind: consensus.EntryConfig,
+			Payload: consensus.AppendConfigChange(nil, &change)}},
 		{"abort", consensus.Entry{Index: 2, Term: 1, Kind: consensus.EntryAbort, Proposal: aProposal}},
 	}
 }

@@ -78,9 +78,9 @@ func (h *History) Append(e *consensus.Entry) (proven consensus.Index) {
 	if e.Kind != consensus.EntryConfig {
 		return 0
 	}
-	change, _, err := consensus.DecodeConfigChange(e.Payload)
+	change, err := consensus.DecodeConfigChange(e.Payload)
 	if err != nil {
-		return 0 // it changes nothing, here as on every other member
+		return 0 // no message and no log brings one: see consensus.CheckEntry
 	}
 	h.records = append(h.records, Record{
 		ID:       consensus.ConfigID{Index: e.Index, Term: e.Term},
@@ -104,7 +104,7 @@ func (h *History) noteSettling(e *consensus.Entry) (proven consensus.Index) {
 	if len(e.Payload) == 0 {
 		return 0
 	}
-	id, _, err := consensus.DecodeConfigID(e.Payload)
+	id, err := consensus.DecodeConfigID(e.Payload)
 	c := h.Last()
 	if err != nil || c.ID.Index != id.Index || c.SettledBy != 0 {
 		return 0

@@ -37,7 +37,7 @@ func entriesFormed(m *consensus.Message) bool {
 		switch {
 		case e.Index != before.Index+1 || e.Term < before.Term || e.Term > m.Term || e.Term == 0:
 			return false
-		case e.Kind < consensus.EntryCommand || e.Kind > consensus.EntryAbort:
+		case e.Kind < consensus.EntryCommand || e.Kind != consensus.EntryCommand && consensus.CheckEntry(e) != nil:
 			return false
 		case e.ExactRevision != 0 && (e.Kind != consensus.EntryCommand || e.Proposal.IsZero() || e.ExactRevision > MaxNumber):
 			return false

@@ -22,8 +22,8 @@ import (
 
 // proposeChange turns a request into a configuration entry, or returns its refusal.
 func (l *leader) proposeChange(p *consensus.Proposal) consensus.RefusalReason {
-	request, rest, err := consensus.DecodeChangeRequest(p.Payload)
-	if err != nil || len(rest) > 0 {
+	request, err := consensus.DecodeChangeRequest(p.Payload)
+	if err != nil {
 		return consensus.ReasonBadRequest
 	}
 	l.advanceCommit()

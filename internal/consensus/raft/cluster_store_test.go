@@ -37,7 +37,7 @@ func (s *store) apply(e *entry) {
 	case consensus.EntryAbort:
 		s.keys.abort(e)
 	case consensus.EntryConfig:
-		change, _, err := consensus.DecodeConfigChange(e.Payload)
+		change, err := consensus.DecodeConfigChange(e.Payload)
 		if err != nil {
 			panic(err)
 		}
@@ -47,7 +47,7 @@ func (s *store) apply(e *entry) {
 		}
 		s.settle()
 	case consensus.EntryNoop:
-		if id, _, err := consensus.DecodeConfigID(e.Payload); err == nil && id.Index == s.about.ConfigID.Index {
+		if id, err := consensus.DecodeConfigID(e.Payload); err == nil && id.Index == s.about.ConfigID.Index {
 			s.about.Open = false
 			s.settle()
 		}

@@ -107,7 +107,7 @@ func describeProposal(p *consensus.Proposal) string {
 	if p.Kind != consensus.EntryConfig {
 		return string(p.Payload)
 	}
-	request, _, err := consensus.DecodeChangeRequest(p.Payload)
+	request, err := consensus.DecodeChangeRequest(p.Payload)
 	if err != nil {
 		return err.Error()
 	}
@@ -127,12 +127,12 @@ func describeProposal(p *consensus.Proposal) string {
 func describeEntry(e *entry) string {
 	switch e.Kind {
 	case consensus.EntryNoop:
-		if id, _, err := consensus.DecodeConfigID(e.Payload); err == nil {
+		if id, err := consensus.DecodeConfigID(e.Payload); err == nil {
 			return fmt.Sprintf("%v:settles %v", e.Position(), id)
 		}
 		return fmt.Sprintf("%v", e.Position())
 	case consensus.EntryConfig:
-		change, _, err := consensus.DecodeConfigChange(e.Payload)
+		change, err := consensus.DecodeConfigChange(e.Payload)
 		if err != nil {
 			return fmt.Sprintf("%v:%v", e.Position(), err)
 		}

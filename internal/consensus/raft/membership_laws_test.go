@@ -59,7 +59,7 @@ func configOf(e *entry) (consensus.ConfigChange, bool) {
 	if e.Kind != consensus.EntryConfig {
 		return consensus.ConfigChange{}, false
 	}
-	change, _, err := consensus.DecodeConfigChange(e.Payload)
+	change, err := consensus.DecodeConfigChange(e.Payload)
 	return change, err == nil
 }
 

@@ -1,9 +1,11 @@
 package apply
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/quorate/quorate/internal/base/invariant"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/counts"
@@ -113,7 +115,7 @@ func (m *Machine) applyEntry(e *consensus.Entry, res *kv.Result) (effect, error)
 	case consensus.EntryAbort:
 		return effect{}, m.applyAbort(e, res)
 	}
-	return effect{}, fmt.Errorf("%w: entry %v has kind %d", ErrBadEntry, e.Position(), e.Kind)
+	return effect{}, fmt.Errorf("%w: entry %v has kind %d", unread(consensus.CheckEntry(e)), e.Position(), e.Kind)
 }
 
 // applyCommand follows docs/fast-path.md, "Applying": the proposal's session decides first, then the exact revision, then the
@@ -139,6 +141,8 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) (did effect, 
 	cmd, decodeErr := x.decoder.Decode(e.Payload)
 	if rejected {
 		cmd, decodeErr = kv.Command{}, kv.ErrBadCommand
+	} else if errors.Is(decodeErr, level.ErrLater) {
+		return effect{}, fmt.Errorf("%w: entry %v", ErrUnknownCommand, e.Position())
 	}
 	if s == nil && !e.Proposal.IsZero() {
 		if s = m.sessions.openFor(w, e, &cmd); s == nil {

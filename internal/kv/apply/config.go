@@ -1,10 +1,12 @@
 package apply
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
@@ -23,6 +25,9 @@ func (t *configTable) load(eng engine.Engine) error {
 		return fmt.Errorf("%w: no configuration: %w", ErrCorruptRow, err)
 	}
 	meta, rest, err := consensus.DecodeSnapshotMeta(row)
+	if errors.Is(err, level.ErrLater) {
+		return fmt.Errorf("%w: its configuration", ErrNewer)
+	}
 	if err != nil || len(rest) != 0 {
 		return fmt.Errorf("%w: configuration: %w", ErrCorruptRow, err)
 	}
@@ -80,10 +85,18 @@ func (t *configTable) snapshotMeta(position consensus.Position) consensus.Snapsh
 func (t *configTable) applyChange(w rowWriter, e *consensus.Entry) (removed []consensus.MemberID, err error) {
 	var meta consensus.SnapshotMeta
 	if removed, err = meta.ApplyConfig(e); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrBadEntry, err)
+		return nil, fmt.Errorf("%w: %w", unread(err), err)
 	}
 	t.set(w, &meta)
 	return removed, nil
+}
+
+// unread is the error for an entry that consensus does not read: a later build's, or one that is damaged.
+func unread(err error) error {
+	if errors.Is(err, level.ErrLater) {
+		return ErrLaterEntry
+	}
+	return ErrBadEntry
 }
 
 // applyNoop settles the configuration that a no-op names, if it names one. It returns the members that are removed for ever.
@@ -94,7 +107,7 @@ func (t *configTable) applyNoop(w rowWriter, e *consensus.Entry) (removed []cons
 	meta := t.snapshotMeta(e.Position())
 	removed, settled, err := meta.ApplyNoop(e)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrBadEntry, err)
+		return nil, fmt.Errorf("%w: %w", unread(err), err)
 	}
 	if settled {
 		t.set(w, &meta)

@@ -237,6 +237,11 @@ func TestMachine_Apply_unknownCommand(t *testing.T) {
 		"a kind inside of txns": {nextlevel.Level, []byte{1, 11, 0}},
 		"nothing":               {nextlevel.Level, nil},
 		"of a later level":      {level.Own, users.Append(nil)},
+		"a change of users":     {nextlevel.Level, []byte{1, 13, 15, 0, 0, 0, 0, 0, 0, 0, 0}},
+		"an alarm":              {nextlevel.Level, []byte{1, 7, 1, 3, 0}},
+		"a flag":                {nextlevel.Level, []byte{1, 1, 16, 1, 'k', 0}},
+		"a compare target":      {nextlevel.Level, []byte{1, 3, 1, 5, 0, 1, 'k', 0, 0, 0, 0, 0}},
+		"an operation":          {nextlevel.Level, []byte{1, 3, 0, 1, 17, 0, 0, 0, 0}},
 	} {
 		b := newLeveledBench(t, row.own)
 		first := b.entry(put("k", "v"))

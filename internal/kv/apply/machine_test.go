@@ -436,12 +436,28 @@ func TestMachine_Apply_noop_and_garbage(t *testing.T) {
 		t.Errorf("applied %v, want %v", got, garbage.Position())
 	}
 	b.index++
-	bad := consensus.Entry{Index: b.index, Term: 2, Kind: consensus.EntryConfig, Payload: []byte("what?")}
+	bad := consensus.Entry{Index: b.index, Term: 2, Kind: consensus.EntryConfig, Payload: []byte{1, 0}}
 	if _, err := b.m.Apply([]consensus.Entry{bad}); !errors.Is(err, apply.ErrBadEntry) {
 		t.Errorf("a configuration that does not decode: %v", err)
 	}
 	if _, err := b.m.Apply([]consensus.Entry{garbage}); !errors.Is(err, apply.ErrBadEntry) {
 		t.Errorf("after an operating error: %v", err)
+	}
+}
+
+// Ensure that an entry of a later build that is not a command, or brings a configuration of a later form, stops the member with
+// what to do.
+func TestMachine_Apply_laterEntry(t *testing.T) {
+	for name, e := range map[string]consensus.Entry{
+		"kind":          {Kind: consensus.EntryAbort + 1},
+		"configuration": {Kind: consensus.EntryConfig, Payload: []byte{2}},
+		"notice":        {Kind: consensus.EntryNoop, Payload: []byte{1, 1, 2}},
+	} {
+		b := newBench(t)
+		e.Index, e.Term = b.m.Applied().Index+1, 2
+		if _, err := b.m.Apply([]consensus.Entry{e}); !errors.Is(err, apply.ErrLaterEntry) || errors.Is(err, apply.ErrBadEntry) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

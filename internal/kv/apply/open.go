@@ -2,6 +2,7 @@ package apply
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/quorate/quorate/internal/base/level"
@@ -113,6 +114,16 @@ func (m *Machine) load() error {
 		return err
 	}
 	return scan(m.engine, []byte{tableLease}, m.leases.Load)
+}
+
+// CheckLevel returns ErrNewer, with a *level.TooLowError, if the store is at a level that the build of options does not know.
+// It reads nothing else; a store without a level is no error of it.
+func CheckLevel(eng engine.Engine, options Options) error {
+	_, err := readIdentity(eng, &levelTable{own: cmp.Or(options.Level, level.Own)})
+	if errors.Is(err, ErrNewer) {
+		return err
+	}
+	return nil
 }
 
 func readIdentity(eng engine.Engine, levels *levelTable) (consensus.ClusterID, error) {

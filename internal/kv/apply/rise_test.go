@@ -142,7 +142,7 @@ func TestMachine_Apply_levelPolicy(t *testing.T) {
 	if err := b.first("now"); err != nil || b.m.Rise().Policy.Kind != level.PolicyHold {
 		t.Errorf("%v, %+v", err, b.m.Rise())
 	}
-	for _, bad := range []level.Policy{{}, {Kind: 9}, {Kind: level.PolicySoak}, {Kind: level.PolicyNow, Seconds: 1},
+	for _, bad := range []level.Policy{{}, {Kind: level.PolicySoak}, {Kind: level.PolicyNow, Seconds: 1},
 		{Kind: level.PolicySoak, Seconds: 90*24*3600 + 1}} {
 		if res := b.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: bad, Of: b.m.MembersAt()}}); !errors.Is(res.Err, kv.ErrBadCommand) {
 			t.Errorf("%v: %v", bad, res.Err)

@@ -23,8 +23,9 @@ const Level = level.Own + 1
 
 // Needs is kv.Needs, but for changes of users and roles, which need the next level.
 func Needs(payload []byte) (_ level.Level, known bool) {
-	if kv.IsAuth(payload) {
-		return Level, true
+	needs, known := kv.Needs(payload)
+	if known && kv.IsAuth(payload) {
+		needs = Level
 	}
-	return kv.Needs(payload)
+	return needs, known
 }

@@ -101,7 +101,7 @@ func (c *Counter) end(e *consensus.Entry) {
 		c.open = consensus.ProtocolAuto
 		return
 	}
-	change, _, err := consensus.DecodeConfigChange(e.Payload)
+	change, err := consensus.DecodeConfigChange(e.Payload)
 	switch {
 	case err != nil: // the entry changes nothing
 	case change.Abort:

@@ -28,6 +28,12 @@ type bootsRecord struct {
 //	boots 3
 const bootsFormat = "quorate boots 1\ncluster %x\nmember %x\nstorage %s\nepoch %d %s\nboots %d\n"
 
+// bootsName and bootsForm are in its first line.
+const (
+	bootsName = "boots"
+	bootsForm = 1
+)
+
 func (r *bootsRecord) text() string {
 	i := &r.identity
 	return fmt.Sprintf(bootsFormat, uint64(i.Cluster), uint64(i.Member), i.Storage, i.Epoch.Number,

@@ -2,7 +2,9 @@ package datadir
 
 import (
 	"errors"
+	"fmt"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/storage/engine"
@@ -39,4 +41,16 @@ func Damaged(err error) bool {
 		}
 	}
 	return false
+}
+
+// ErrNewerBuild means that a later build wrote the directory. It says nothing about damage: see Damaged.
+var ErrNewerBuild = level.Later("this data directory was written by a later build, in a form that this build does not read. " +
+	"Nothing is damaged and nothing was changed: start this member with that build, or a later one")
+
+// newerBuild makes an error that says that a later build wrote something one that says what to do. It returns others unchanged.
+func newerBuild(err error) error {
+	if !errors.Is(err, level.ErrLater) || errors.Is(err, ErrNewerBuild) {
+		return err
+	}
+	return fmt.Errorf("%w (%w)", ErrNewerBuild, err)
 }

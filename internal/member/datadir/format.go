@@ -3,52 +3,62 @@ package datadir
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
+	"github.com/quorate/quorate/internal/base/level"
+	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/storage/durable"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// ErrNewerBuild means that a later build wrote the directory. It says nothing about damage: see Damaged.
-var ErrNewerBuild = errors.New("this data directory was written by a later build, in a form that this build does not read. " +
-	"Nothing is damaged and nothing was changed: start this member with that build")
+// smallFiles are all files of readRecord, and smallForm is the number of the form of each. A field that an earlier build may
+// ignore needs no new number. Any other change does; the table then gets a number for each file.
+var smallFiles = [...]string{seenFile, lostFile, foundingFile, droppedFile, forcedFile, addressesFile, restoredFile}
 
-// CheckFormat returns ErrNewerBuild if a later build wrote the directory in another form. Call it before anything else is read:
-// to a build that expects its own form, another form looks like damage.
+// CheckFormat returns ErrNewerBuild if a file says that a later build wrote it in another form. Call it before anything else is
+// read, or written: to a build that expects its own form, another form looks like damage. It reads the numbers of forms alone,
+// and takes no lock; Open looks at the rest.
 func CheckFormat(options Options) error {
-	if _, err := options.FS.Stat(options.bootsFile()); err != nil {
-		return nil // see Exists
+	fs, current := options.FS, snapshot.CurrentPath(options.FS, options.Dir)
+	errs := []error{
+		durable.CheckHead(fs, options.bootsFile(), bootsName, bootsForm),
+		durable.CheckHead(fs, current, snapshot.CurrentName, snapshot.CurrentForm),
 	}
-	current := snapshot.CurrentPath(options.FS, options.Dir)
-	if err := checkVersion(&options, "boots file", options.bootsFile(), bootsFormat); err != nil {
-		return err
+	for _, name := range smallFiles {
+		errs = append(errs, durable.CheckHead(fs, fs.PathJoin(options.Dir, name), name, smallForm))
 	}
-	if err := checkVersion(&options, "record of the store", current, snapshot.CurrentFormat); err != nil {
-		return err
-	}
-	if err := wal.CheckVersion(options.WAL()); errors.Is(err, wal.ErrNewerVersion) {
-		return fmt.Errorf("%s: %w (%w)", options.Dir, ErrNewerBuild, err)
+	for _, err := range append(errs, wal.CheckVersion(options.WAL())) {
+		if err != nil {
+			return newerBuild(fmt.Errorf("%s: %w", options.Dir, err))
+		}
 	}
 	return nil
 }
 
-// checkVersion compares the number at the end of the first line of a file with that of format. It accepts a file that is
-// damaged or begins otherwise: the code that reads the file reports that.
-func checkVersion(options *Options, what, path, format string) error {
-	text, err := durable.ReadSealed(options.FS, path)
+// CheckStore returns an error if a later build wrote the store that counts, or raised its feature level. It opens the store for
+// reading alone, where options can: opening it otherwise writes the engine's manifest anew. Other errors are left to Open.
+func CheckStore(options Options) error {
+	if options.OpenView == nil {
+		return nil
+	}
+	current, err := snapshot.Load(options.FS, options.Dir)
 	if err != nil {
+		return newerOnly(options.Dir, err)
+	}
+	dir := options.storeDir(current.Generation)
+	if _, err := options.FS.Stat(dir); err != nil {
 		return nil
 	}
-	line, _, _ := strings.Cut(text, "\n")
-	mine, _, _ := strings.Cut(format, "\n")
-	at := strings.LastIndex(mine, " ") + 1
-	own, _ := strconv.Atoi(mine[at:]) // format is a constant
-	digits, ok := strings.CutPrefix(line, mine[:at])
-	number, err := strconv.Atoi(digits)
-	if !ok || err != nil || number <= own {
+	view, err := options.OpenView(dir)
+	if err != nil {
+		return newerOnly(dir, err)
+	}
+	return newerOnly(dir, errors.Join(apply.CheckLevel(view, options.Apply), view.Close()))
+}
+
+func newerOnly(dir string, err error) error {
+	if !errors.Is(err, level.ErrLater) {
 		return nil
 	}
-	return fmt.Errorf("%s: %w (%s of version %d, this build reads %d)", options.Dir, ErrNewerBuild, what, number, own)
+	return newerBuild(fmt.Errorf("%s: %w", dir, err))
 }

@@ -40,7 +40,10 @@ func Inspect(options Options) (*Contents, error) {
 	}
 	log, written, err := wal.Inspect(options.WAL())
 	if err != nil {
-		return nil, options.noLog(err)
+		return nil, options.noLog(newerBuild(err))
+	}
+	if err := checkLog(&options, &log); err != nil {
+		return nil, err
 	}
 	c := &Contents{Log: log, Written: written, Names: map[consensus.MemberID]string{}}
 	if err := c.readStore(options); err != nil {
@@ -72,7 +75,7 @@ func refuseForeign(options Options) error {
 func (c *Contents) readStore(options Options) (err error) {
 	current, err := snapshot.Load(options.FS, options.Dir)
 	if err != nil {
-		return err
+		return newerBuild(err)
 	}
 	dir := options.storeDir(current.Generation)
 	if _, err := options.FS.Stat(dir); oserror.IsNotExist(err) {

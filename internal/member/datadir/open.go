@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
@@ -38,13 +39,21 @@ func Open(options Options) (*Data, error) {
 	if err := CheckFormat(options); err != nil {
 		return nil, err
 	}
-	current, err := snapshot.Recover(options.FS, options.Dir)
-	if err != nil {
+	if err := CheckStore(options); err != nil {
 		return nil, err
 	}
-	log, recovered, err := wal.Open(options.WAL())
+	if _, err := snapshot.Find(options.FS, options.Dir); err != nil {
+		return nil, newerBuild(err)
+	}
+	ofLog := options.WAL()
+	ofLog.Check = func(log *wal.Recovered) error { return checkLog(&options, log) }
+	log, recovered, err := wal.Open(ofLog)
 	if err != nil {
-		return nil, options.noLog(err)
+		return nil, options.noLog(newerBuild(err))
+	}
+	current, err := snapshot.Recover(options.FS, options.Dir)
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
 	}
 	boots, err := readBoots(&options)
 	if err != nil {
@@ -160,9 +169,28 @@ func additions(records []consensus.Record) []consensus.WitnessRecord {
 	return consensus.WitnessRecords(changes)
 }
 
+// checkLog returns an error if the log holds what this build cannot follow: it is called before anything of it is changed.
+func checkLog(options *Options, log *wal.Recovered) error {
+	for i := range log.Entries {
+		e := &log.Entries[i]
+		err := consensus.CheckEntry(e)
+		switch {
+		case errors.Is(err, level.ErrLater):
+			return newerBuild(fmt.Errorf("the log in %s: entry %v: %w", options.walDir(), e.Position(), err))
+		case err != nil:
+			return fmt.Errorf("datadir: the log in %s: %w: entry %v: %w", options.walDir(), ErrDamaged, e.Position(), err)
+		}
+	}
+	_, err := records(options, log)
+	return err
+}
+
 // records decodes the log's records of proposals.
 func records(options *Options, log *wal.Recovered) ([]consensus.Record, error) {
 	records, err := consensus.DecodeRecords(log.Witness)
+	if errors.Is(err, level.ErrLater) {
+		return nil, newerBuild(fmt.Errorf("the log in %s: %w", options.walDir(), err))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("datadir: the log in %s: %w: %w", options.walDir(), ErrDamaged, err)
 	}

@@ -70,7 +70,8 @@ func former(t *testing.T, options datadir.Options) (data *datadir.Data, want []c
 	answeredBy(&log[55], 2, 56) // answered by another leader
 	// An entry of the slow path stands for no promise.
 	log[56].Proposal = consensus.ProposalID{Session: consensus.SessionID{Member: 3, Number: 1}, Sequence: 57} // slow
-	log[57] = consensus.Entry{Index: 58, Term: 1, Kind: consensus.EntryConfig, Payload: []byte("any")}
+	log[57] = consensus.Entry{Index: 58, Term: 1, Kind: consensus.EntryConfig,
+		Payload: consensus.AppendConfigChange(nil, &consensus.ConfigChange{})}
 	answeredBy(&log[58], 1, 58)
 	held := heldRecord(&datatest.Puts(90, 1, 1)[0], consensus.ConfigID{})
 	held.Attempt = consensus.Attempt{

@@ -11,7 +11,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/durable"
 )
 
-// Small files beside the log, each a line of JSON and a line with its checksum.
+// Small files beside the log, each a line with its name and the number of its form, a line of JSON, and a line with its
+// checksum.
 const (
 	seenFile     = "peers"    // what this member knows of the data directories of other members
 	lostFile     = "lost"     // this member's data can never be used again
@@ -19,6 +20,9 @@ const (
 	droppedFile  = "dropped"  // the members that the recovery of this directory dropped
 	forcedFile   = "forced"   // a start with --force-new-cluster was requested
 )
+
+// smallForm is the number of the form of each of them: see smallFiles.
+const smallForm = 1
 
 // LostError says that a data directory can never be used by its member again.
 type LostError struct {
@@ -139,6 +143,9 @@ func readRecord(options *Options, name string, into any) (found bool, err error)
 	if err != nil {
 		return false, fmt.Errorf("datadir: %w", err)
 	}
+	if text, err = durable.CutHead(text, name, smallForm); err != nil {
+		return false, newerBuild(fmt.Errorf("datadir: read %s: %w", path, err))
+	}
 	if err := json.Unmarshal([]byte(text), into); err != nil {
 		return false, fmt.Errorf("datadir: read %s: %w", path, err)
 	}
@@ -150,7 +157,8 @@ func writeRecord(options *Options, name string, record any) error {
 	if err != nil {
 		return err
 	}
-	if err := durable.WriteSealed(options.FS, options.FS.PathJoin(options.Dir, name), string(text)+"\n"); err != nil {
+	if err := durable.WriteSealed(options.FS, options.FS.PathJoin(options.Dir, name),
+		durable.Head(name, smallForm)+string(text)+"\n"); err != nil {
 		return fmt.Errorf("datadir: %w", err)
 	}
 	return nil

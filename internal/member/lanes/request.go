@@ -17,6 +17,9 @@ const requestSweep = 250 * time.Millisecond
 // Propose replicates a command. done is called once with the result, by a goroutine that it must not block, unless abandon has
 // returned true. After an error nothing happened, and done is not called.
 func (r *Requests) Propose(command *kv.Command, done proposals.Completion) (abandon func() bool, err error) {
+	if err := command.Check(); err != nil {
+		return nil, err
+	}
 	payload := command.Append(nil)
 	if r.maxBytes > 0 && len(payload) > r.maxBytes {
 		return nil, proposals.ErrTooLarge

@@ -85,7 +85,7 @@ func (s *Survivor) readConfigs() {
 		if e.Kind != consensus.EntryConfig {
 			continue
 		}
-		change, _, err := consensus.DecodeConfigChange(e.Payload)
+		change, err := consensus.DecodeConfigChange(e.Payload)
 		if err != nil {
 			continue // it changes nothing, as in the core
 		}

@@ -94,12 +94,11 @@ type RangeCall struct {
 // DecodeWire implements Decoder.
 func (c *RangeCall) DecodeWire(src []byte) error { return decodeRange(&c.Op, &c.Serializable, src) }
 
-// Enum values that etcd does not know are kept apart from those that it knows: validation refuses these.
+// Enum values that etcd does not know are kept apart from those that it knows: validation refuses these. See also
+// kv.CompareNoTarget.
 const (
-	UnknownSortOrder     = kv.SortOrder(255)
-	UnknownSortTarget    = kv.SortTarget(255)
-	unknownCompareTarget = kv.CompareTarget(255)
-	unknownCompareResult = kv.CompareResult(255)
+	UnknownSortOrder  = kv.SortOrder(255)
+	UnknownSortTarget = kv.SortTarget(255)
 )
 
 // decodeRange reads RangeRequest: key=1 range_end=2 limit=3 revision=4 sort_order=5 sort_target=6 serializable=7

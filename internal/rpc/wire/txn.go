@@ -150,12 +150,12 @@ func decodeCompare(src []byte) (kv.Compare, error) {
 		src = rest
 		switch {
 		case f.number == 1 && f.isVarint():
-			c.Result = unknownCompareResult
+			c.Result = kv.CompareNoResult
 			if v := int32(f.varint); v >= 0 && v <= int32(kv.CompareNotEqual) {
 				c.Result = kv.CompareResult(v)
 			}
 		case f.number == 2 && f.isVarint():
-			c.Target = unknownCompareTarget
+			c.Target = kv.CompareNoTarget
 			if v := int32(f.varint); v >= 0 && v <= int32(kv.CompareLease) {
 				c.Target = kv.CompareTarget(v)
 			}

@@ -45,7 +45,7 @@ func rangeOf(r *pb.RangeRequest) kv.RangeOp {
 func txnOf(r *pb.TxnRequest) kv.TxnOp {
 	var op kv.TxnOp
 	for _, c := range r.Compare {
-		out := kv.Compare{Key: c.Key, End: c.RangeEnd, Result: unknownCompareResult, Target: unknownCompareTarget}
+		out := kv.Compare{Key: c.Key, End: c.RangeEnd, Result: kv.CompareNoResult, Target: kv.CompareNoTarget}
 		if _, ok := pb.Compare_CompareResult_name[int32(c.Result)]; ok {
 			out.Result = kv.CompareResult(c.Result)
 		}

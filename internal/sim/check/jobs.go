@@ -163,7 +163,7 @@ func voting(spec *membership.Spec) []consensus.MemberID {
 func (j *Jobs) judgeVoters(s *Suite, e *consensus.Entry, voters []consensus.MemberID) {
 	before := j.voters
 	j.voters = slices.Clone(voters)
-	change, _, err := consensus.DecodeConfigChange(e.Payload)
+	change, err := consensus.DecodeConfigChange(e.Payload)
 	if len(voters) >= len(before) || err != nil || change.Abort { // an abort restores the earlier voters
 		return
 	}

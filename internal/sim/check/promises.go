@@ -88,7 +88,7 @@ func (s *Suite) Recording(member consensus.MemberID, term consensus.Term, applie
 		if c.Forget {
 			continue // until all are judged: the next one may have been promised while it was there
 		}
-		record, _, err := consensus.DecodeRecord(c.Payload)
+		record, err := consensus.DecodeRecord(c.Payload)
 		if err != nil {
 			continue
 		}

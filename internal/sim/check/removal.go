@@ -138,11 +138,11 @@ func (s *Suite) configCommitted(e *consensus.Entry) {
 	switch {
 	case e.Index <= max(last.id.Index, last.settledBy):
 	case e.Kind == consensus.EntryNoop && len(e.Payload) > 0:
-		if id, _, err := consensus.DecodeConfigID(e.Payload); err == nil && id.Index == last.id.Index {
+		if id, err := consensus.DecodeConfigID(e.Payload); err == nil && id.Index == last.id.Index {
 			last.settledBy = max(last.settledBy, e.Index)
 		}
 	case e.Kind == consensus.EntryConfig:
-		if now, _, err := consensus.DecodeConfigChange(e.Payload); err == nil {
+		if now, err := consensus.DecodeConfigChange(e.Payload); err == nil {
 			r.lineage = append(r.lineage, change{
 				id: consensus.ConfigID{Index: e.Index, Term: e.Term}, protocol: now.Protocol, abort: now.Abort,
 				config: now.Config.Clone(), tombs: slices.Clone(now.Tombs),

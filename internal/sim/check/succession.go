@@ -10,7 +10,7 @@ import (
 // followed only by its second entry or by an abort; and outside of joint configurations the voters before and after differ by
 // one.
 func (s *Suite) configAppended(member consensus.MemberID, w *shadow, e *consensus.Entry) {
-	now, _, err := consensus.DecodeConfigChange(e.Payload)
+	now, err := consensus.DecodeConfigChange(e.Payload)
 	if err != nil {
 		s.report("configuration", "member %v: entry %v does not decode: %v", member, e.Position(), err)
 		return
@@ -39,7 +39,7 @@ func (s *Suite) configAppended(member consensus.MemberID, w *shadow, e *consensu
 
 // noticed notes a no-op that says that the change before it is in force.
 func (w *shadow) noticed(e *consensus.Entry) {
-	id, _, err := consensus.DecodeConfigID(e.Payload)
+	id, err := consensus.DecodeConfigID(e.Payload)
 	if c := w.lastChange(); len(e.Payload) > 0 && err == nil && c.id.Index == id.Index && c.settledBy == 0 {
 		c.settledBy = e.Index
 	}

@@ -46,7 +46,7 @@ func changeOf(e *entry) (consensus.ConfigChange, bool) {
 	if !isConfig(*e) {
 		return consensus.ConfigChange{}, false
 	}
-	change, _, err := consensus.DecodeConfigChange(e.Payload)
+	change, err := consensus.DecodeConfigChange(e.Payload)
 	return change, err == nil
 }
 

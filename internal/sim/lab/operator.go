@@ -133,7 +133,7 @@ func decidesEarly(p consensus.Protocol) bool {
 func (o *operator) decided(m *member, id consensus.ConfigID) {
 	for i := range m.log {
 		if e := &m.log[i]; e.Index == id.Index && isConfig(*e) && o.phase == phaseLogged && !tookBack(m) {
-			change, _, err := consensus.DecodeConfigChange(e.Payload)
+			change, err := consensus.DecodeConfigChange(e.Payload)
 			if err == nil && decidesEarly(change.Protocol) && change.Config.IsJoint() {
 				o.phase = phaseDone
 				o.done(m, false)
@@ -184,7 +184,7 @@ func (o *operator) lostAt(in *raft.Status) bool {
 func tookBack(m *member) bool {
 	for _, e := range slices.Backward(m.log) {
 		if isConfig(e) {
-			change, _, err := consensus.DecodeConfigChange(e.Payload)
+			change, err := consensus.DecodeConfigChange(e.Payload)
 			return err == nil && change.Abort
 		}
 	}

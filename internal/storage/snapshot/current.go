@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/storage/durable"
 )
@@ -33,11 +34,16 @@ type Current struct {
 	Installed consensus.Position
 }
 
-// CurrentFormat is the text of the file that names the store that counts.
-const CurrentFormat = "quorate store 1\ngeneration %d\ninstalled %d %d\n"
+const currentFormat = "quorate store 1\ngeneration %d\ninstalled %d %d\n"
+
+// CurrentName and CurrentForm are in the first line of that file.
+const (
+	CurrentName = "store"
+	CurrentForm = 1
+)
 
 func (c Current) text() string {
-	return fmt.Sprintf(CurrentFormat, c.Generation, uint64(c.Installed.Index), uint64(c.Installed.Term))
+	return fmt.Sprintf(currentFormat, c.Generation, uint64(c.Installed.Index), uint64(c.Installed.Term))
 }
 
 // Load reads which generation counts.
@@ -49,9 +55,12 @@ func Load(fs env.FS, dataDir string) (c Current, err error) {
 	case err != nil:
 		return c, fmt.Errorf("%w: which store counts is not known: replace this member: %w", ErrCorrupt, err)
 	}
-	if _, err := fmt.Sscanf(text, CurrentFormat, &c.Generation, &c.Installed.Index, &c.Installed.Term); err != nil ||
+	if _, err := durable.CutHead(text, CurrentName, CurrentForm); errors.Is(err, level.ErrLater) {
+		return c, fmt.Errorf("%w: %s: %w", ErrNewer, CurrentPath(fs, dataDir), err)
+	}
+	if _, err := fmt.Sscanf(text, currentFormat, &c.Generation, &c.Installed.Index, &c.Installed.Term); err != nil ||
 		c.text() != text {
-		return Current{}, fmt.Errorf("%w: %s holds %q: start the version that wrote it", ErrForeign,
+		return Current{}, fmt.Errorf("%w: %s holds %q, which no build has written: replace this member", ErrForeign,
 			CurrentPath(fs, dataDir), text)
 	}
 	return c, nil
@@ -125,19 +134,29 @@ func Generations(fs env.FS, dataDir string) ([]uint64, error) {
 	return all, nil
 }
 
+// Find is Load, and returns ErrStoreMissing if the generation that counts is not there. It changes nothing.
+func Find(fs env.FS, dataDir string) (Current, error) {
+	current, err := Load(fs, dataDir)
+	if err != nil {
+		return current, err
+	}
+	path := StorePath(fs, dataDir, current.Generation)
+	if _, err := fs.Stat(path); errors.Is(err, iofs.ErrNotExist) {
+		return current, fmt.Errorf("%w: %s", ErrStoreMissing, path)
+	}
+	return current, nil
+}
+
 // Recover removes the snapshots that were being built or received when the member stopped, and every generation but the
 // one that counts. It must run before the store is opened. It removes no generation if it cannot tell which one counts.
 func Recover(fs env.FS, dataDir string) (Current, error) {
-	current, err := Load(fs, dataDir)
+	current, err := Find(fs, dataDir)
 	if err != nil {
 		return current, err
 	}
 	all, err := Generations(fs, dataDir)
 	if err != nil {
 		return current, err
-	}
-	if _, err := fs.Stat(StorePath(fs, dataDir, current.Generation)); errors.Is(err, iofs.ErrNotExist) {
-		return current, fmt.Errorf("%w: %s", ErrStoreMissing, StorePath(fs, dataDir, current.Generation))
 	}
 	for _, generation := range all {
 		if generation == current.Generation {

@@ -91,8 +91,11 @@ func readManifest(r io.Reader) (Manifest, error) {
 	if string(encoded[:len(manifestMagic)]) != manifestMagic {
 		return Manifest{}, fmt.Errorf("%w: no snapshot begins like this", ErrForeign)
 	}
-	if version := binary.LittleEndian.Uint32(encoded[8:]); version != formatVersion {
-		return Manifest{}, fmt.Errorf("%w: version %d, this program knows %d", ErrForeign, version, formatVersion)
+	switch version := binary.LittleEndian.Uint32(encoded[8:]); {
+	case version > formatVersion:
+		return Manifest{}, fmt.Errorf("%w: version %d, this program knows %d", ErrNewer, version, formatVersion)
+	case version < formatVersion:
+		return Manifest{}, fmt.Errorf("%w: there is no version %d", ErrForeign, version)
 	}
 	length := binary.LittleEndian.Uint32(encoded[12:])
 	if length > maxManifestSize {

@@ -209,8 +209,11 @@ func TestReceive_damagedStream(t *testing.T) {
 		flipped := slices.Clone(whole)
 		flipped[i] ^= 0x10
 		want := snapshot.ErrCorrupt
-		if i < 12 {
+		switch {
+		case i < 8:
 			want = snapshot.ErrForeign
+		case i < 12:
+			want = snapshot.ErrNewer
 		}
 		try(fmt.Sprintf("byte %d flipped", i), flipped, want)
 	}

@@ -14,8 +14,8 @@ import (
 // commandOf returns the payload of the entry that r stands for, aliasing r, or nil if r is not an encoded record of its
 // attempt. While r is held, such an entry may be written by name.
 func commandOf(r *WitnessRecord) []byte {
-	record, rest, err := consensus.DecodeRecord(r.Payload)
-	if err != nil || len(rest) > 0 || consensus.AttemptIDOf(record.Attempt) != r.Attempt {
+	record, err := consensus.DecodeRecord(r.Payload)
+	if err != nil || consensus.AttemptIDOf(record.Attempt) != r.Attempt {
 		return nil
 	}
 	return record.Payload

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 )
 
@@ -97,7 +98,7 @@ func (d *dumper) segment(number uint64, sealed int64) error {
 	defer func() { _ = w.file.Close() }()
 	h, err := w.header()
 	switch {
-	case errors.Is(err, errDamagedHeader), errors.Is(err, ErrNewerVersion):
+	case errors.Is(err, errDamagedHeader), errors.Is(err, level.ErrLater):
 		d.damaged = true
 		d.printf("%s: %v\n", segmentName(number), err)
 		return nil

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+
+	"github.com/quorate/quorate/internal/base/level"
 )
 
 // Errors of opening and creating.
@@ -14,8 +16,8 @@ var (
 	ErrExists = errors.New("wal: log exists already")
 	// ErrCorrupt says that bytes that were durable are damaged or gone. Errors that match it are *CorruptError.
 	ErrCorrupt = errors.New("wal: log is corrupt")
-	// ErrNewerVersion says that a newer release wrote this log. Nothing was changed.
-	ErrNewerVersion = errors.New("wal: log was written by a newer version, start that one")
+	// ErrNewerVersion says that a later build wrote this log. Nothing was changed.
+	ErrNewerVersion = level.Later("wal: log was written by a later build: start that build, or a later one")
 )
 
 // Errors of a running log.

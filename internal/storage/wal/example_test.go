@@ -31,7 +31,7 @@ func ExampleWAL() {
 	// 1.1 noop
 	// 2.2 noop
 	// 0000000000000001.wal: cluster c member a storage 05000000000000000000000000000000 segment 1, file of 1048784 bytes, the segment before has 0
-	//         72 record of 68 bytes, durable 72
+	//         72 record of 69 bytes, durable 72
 	//            carried  last entry 0
 	//            hard     term 0 vote 0 commit 0
 	//            base     after 0.0 config 0.0.0

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 )
 
@@ -104,7 +105,9 @@ func decodeItem(it *item, src []byte) (rest []byte, err error) {
 		if len(src) < 1 {
 			return nil, errShortItem
 		}
-		it.why, rest = src[0], src[1:]
+		if it.why, rest = src[0], src[1:]; it.why > markClosed {
+			return nil, fmt.Errorf("mark of unknown kind %d: %w", it.why, level.ErrLater)
+		}
 	case itemBoots:
 		if len(src) < 8 {
 			return nil, errShortItem
@@ -125,7 +128,7 @@ func decodeItem(it *item, src []byte) (rest []byte, err error) {
 }
 
 func unknownKind(kind itemKind) error {
-	return fmt.Errorf("%w: item of unknown kind %d", ErrNewerVersion, kind)
+	return fmt.Errorf("item of unknown kind %d: %w", kind, level.ErrLater)
 }
 
 func decodeWitness(r *WitnessRecord, src []byte, forget bool) (rest []byte, err error) {

@@ -6,38 +6,10 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/storage/durable"
 )
-
-// Recovered is the contents of the log when it was opened.
-type Recovered struct {
-	Identity Identity
-	Hard     consensus.HardState
-	Base     consensus.SnapshotMeta // the log begins after Base.Position; zero if it was never compacted or reset
-	Entries  []consensus.Entry      // from Base.Position.Index+1 on, no gap; payloads share large buffers, also with Witness
-	Witness  []WitnessRecord        // held records, oldest first
-	Boots    uint64                 // how many times the data was opened, by the last Batch with Boots
-	CutBytes int64                  // of an append that was never acknowledged and is not complete on the disk
-}
-
-// Last is the last position of the log.
-func (r *Recovered) Last() consensus.Position {
-	if n := len(r.Entries); n > 0 {
-		return r.Entries[n-1].Position()
-	}
-	return r.Base.Position
-}
-
-// Holds reports whether mark is a position of the log. An entry of another term at its index does not count.
-func (r *Recovered) Holds(mark consensus.Position) bool {
-	base := r.Base.Position
-	if mark.Index <= base.Index {
-		return mark == base
-	}
-	at := mark.Index - base.Index - 1
-	return at < consensus.Index(len(r.Entries)) && r.Entries[at].Term == mark.Term
-}
 
 // Create makes an empty log, durably, in a directory without a log.
 func Create(o Options, identity Identity) (*WAL, error) {
@@ -73,7 +45,7 @@ func newWAL(o Options, identity Identity) *WAL {
 }
 
 // Open reads the log in the directory, cuts the rest of an unfinished append at its end, and makes all that it returns durable.
-// It refuses a log that lost bytes which were durable once, and then changes nothing.
+// It refuses a log that lost bytes which were durable once, or that Options.Check refuses, and then changes nothing.
 func Open(o Options) (*WAL, Recovered, error) {
 	if err := o.fill(); err != nil {
 		return nil, Recovered{}, err
@@ -90,6 +62,12 @@ func Open(o Options) (*WAL, Recovered, error) {
 	defer r.close()
 	if err := r.read(run); err != nil {
 		return nil, Recovered{}, err
+	}
+	if o.Check != nil {
+		found := r.recovered(&r.carried)
+		if err := o.Check(&found); err != nil {
+			return nil, Recovered{}, err
+		}
 	}
 	w := newWAL(o, r.headers[0].identity)
 	if err := w.resume(&r, stale, l.spares); err != nil {
@@ -319,8 +297,8 @@ func (r *replay) record(i int, items []byte) error {
 
 // damage is the error for items that do not decode.
 func damage(err error) error {
-	if errors.Is(err, ErrNewerVersion) {
-		return err
+	if errors.Is(err, level.ErrLater) {
+		return fmt.Errorf("%w: %w", ErrNewerVersion, err)
 	}
 	return fault(err.Error())
 }

@@ -204,7 +204,7 @@ func (h *history) records() (changes []wal.WitnessRecord) {
 // adopt makes h continue with the contents of m.
 func (h *history) adopt(m *model) {
 	for i := range m.Witness {
-		record, _, err := consensus.DecodeRecord(m.Witness[i].Payload)
+		record, err := consensus.DecodeRecord(m.Witness[i].Payload)
 		if err != nil || consensus.AttemptIDOf(record.Attempt) != m.Witness[i].Attempt {
 			record = consensus.Record{}
 		}

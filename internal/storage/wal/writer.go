@@ -30,6 +30,8 @@ type Options struct {
 	Logger *slog.Logger // nothing is logged if nil
 	// Written, if set, is called by Append between its write and its sync.
 	Written func()
+	// Check, if set, is called by Open with what it has read, before it changes anything; an error of it ends Open.
+	Check func(*Recovered) error
 	// PackFrom is the least size of a record that is packed, in bytes of items; 512 if zero.
 	PackFrom int
 }
