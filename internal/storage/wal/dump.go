@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,8 @@ import (
 // Dump prints every record of the log in dir, one line per item, and continues past damage as far as it can. It opens no file
 // for writing, so it may read the log of a running member, whose last record may then be half written, and which may free
 // segments, and write over them, before or while they are read. The error is one of reading or of w; damage is printed, and
-// reported as ErrCorrupt at the end.
+// reported as ErrCorrupt at the end. A segment that is freed while it is read is not called damaged: damage is printed once
+// the segment is known to be there still.
 func Dump(w io.Writer, fs env.FS, dir string) error {
 	l, err := list(fs, dir)
 	if err != nil {
@@ -32,10 +34,9 @@ func Dump(w io.Writer, fs env.FS, dir string) error {
 		sealed[i-1] = d.sealedBy(run[i])
 	}
 	for i, number := range run {
-		damaged := d.damaged
 		err := d.segment(number, sealed[i])
-		if (err != nil || d.damaged != damaged) && d.freed(number) {
-			d.damaged = damaged
+		gone := (err != nil || d.held != nil) && d.freed(number)
+		if d.conclude(gone); gone {
 			d.printf("%s: freed by its member before it was read in full\n", segmentName(number))
 		} else if err != nil {
 			return err
@@ -60,8 +61,27 @@ func (d *dumper) freed(number uint64) bool {
 	return run[0] > number
 }
 
+// harm says that what follows of the segment is damage. It is held back until it is known that the member has not freed the
+// segment meanwhile: then it was written over, and nothing is damaged.
+func (d *dumper) harm() {
+	if d.held == nil {
+		d.held = &bytes.Buffer{}
+	}
+}
+
+// conclude prints what was held back, unless the segment is gone.
+func (d *dumper) conclude(gone bool) {
+	held := d.held
+	if d.held = nil; held == nil || gone {
+		return
+	}
+	d.damaged = true
+	d.printf("%s", held.Bytes())
+}
+
 type dumper struct {
 	out     io.Writer
+	held    *bytes.Buffer // of a segment, from its first damage on
 	fs      env.FS
 	dir     string
 	damaged bool
@@ -71,7 +91,11 @@ type dumper struct {
 }
 
 func (d *dumper) printf(format string, args ...any) {
-	if _, err := fmt.Fprintf(d.out, format, args...); err != nil && d.err == nil {
+	out := d.out
+	if d.held != nil {
+		out = d.held
+	}
+	if _, err := fmt.Fprintf(out, format, args...); err != nil && d.err == nil {
 		d.err = err
 	}
 }
@@ -99,16 +123,18 @@ func (d *dumper) segment(number uint64, sealed int64) error {
 	h, err := w.header()
 	switch {
 	case errors.Is(err, errDamagedHeader), errors.Is(err, level.ErrLater):
-		d.damaged = true
+		d.harm()
 		d.printf("%s: %v\n", segmentName(number), err)
 		return nil
 	case err != nil:
 		return err
 	}
+	if h.number != number {
+		d.harm()
+	}
 	d.printf("%s: cluster %v member %v storage %v segment %d, file of %d bytes, the segment before has %d\n",
 		segmentName(number), h.identity.Cluster, h.identity.Member, h.identity.Storage, h.number, w.size, h.sealed)
 	if h.number != number {
-		d.damaged = true
 		d.printf("  damaged: the file holds another segment\n")
 	}
 	return d.records(w, h.seed(), sealed)
@@ -152,7 +178,7 @@ func (d *dumper) gap(w *window, seed uint32, offset, sealed int64) (next int64, 
 	case err != nil:
 		return 0, err
 	case proof || sealed > 0:
-		d.damaged = true
+		d.harm()
 		d.printf("%10d damaged: no valid record, though one was durable here\n", offset)
 	case next > 0 || torn > 0:
 		d.printf("%10d end of the log, then traces of an unfinished append\n", offset)
@@ -170,7 +196,7 @@ func (d *dumper) record(offset int64, h recordHeader, held []byte) {
 	}
 	d.printf("%10d record of %d bytes, durable %d%s\n", offset, h.length, h.durable, kind)
 	if err != nil {
-		d.damaged = true
+		d.harm()
 		d.printf("           %v\n", err)
 		return
 	}
@@ -182,7 +208,7 @@ func (d *dumper) items(items []byte) {
 	for len(items) > 0 {
 		rest, err := decodeItem(&it, items)
 		if err != nil {
-			d.damaged = true
+			d.harm()
 			d.printf("           %v, %d bytes not read\n", err, len(items))
 			return
 		}
@@ -201,7 +227,7 @@ func (d *dumper) unfilled(reason string) {
 		d.printf("           %s, unless in what was not read\n", reason)
 		return
 	}
-	d.damaged = true
+	d.harm()
 	d.printf("           damaged: %s\n", reason)
 }
 

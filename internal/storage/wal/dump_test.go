@@ -64,6 +64,9 @@ func TestDump_freedMeanwhile(t *testing.T) {
 			if opens = disk.opens; err != nil {
 				t.Fatalf("open %d of %d, after it: %v: %v\n%s", at, opens, after, err, out.String())
 			}
+			if strings.Contains(out.String(), "damaged") {
+				t.Fatalf("open %d of %d, after it: %v: a log that is whole is called damaged:\n%s", at, opens, after, out.String())
+			}
 			if at == 1 && !strings.Contains(out.String(), "freed") {
 				t.Errorf("it is not said that segments are gone:\n%s", out.String())
 			}
