@@ -41,7 +41,7 @@ func run(ctx context.Context, p Product, args []string, out, errs io.Writer) int
 	case errors.As(err, &said):
 		return int(said)
 	}
-	fmt.Fprintf(errs, "release: %v\n", err)
+	fmt.Fprintf(errs, "release: %s\n", printableLines(err.Error()))
 	if errors.As(err, &wrong) {
 		return statusUsage
 	}

@@ -33,7 +33,7 @@ func (v *verification) say(verdict, name, format string, args ...any) {
 	if why := fmt.Sprintf(format, args...); why != "" {
 		name += ": " + why
 	}
-	fmt.Fprintf(v.out, "%-12s %s\n", verdict, name)
+	fmt.Fprintf(v.out, "%-12s %s\n", verdict, printable(name))
 }
 
 func (v *verification) differs(name, format string, args ...any) {
@@ -153,7 +153,8 @@ func (v *verification) compare(ctx context.Context, paths []string, claims map[s
 			v.refuse(paths, claims, why, differs)
 			return nil
 		}
-		fmt.Fprintf(v.log, "making %s again from commit %s with %s\n", reference.Version, reference.Commit, reference.Go)
+		fmt.Fprintf(v.log, "making %s again from commit %s with %s\n", printable(string(reference.Version)),
+			printable(reference.Commit), printable(reference.Go))
 		if err := v.remake(ctx, v, work, reference, wanted); err != nil {
 			return fmt.Errorf("the release cannot be made again: %w", err)
 		}
