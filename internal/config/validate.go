@@ -38,8 +38,8 @@ func (c *Config) nameFaults() Faults {
 	if c.Name == "" {
 		faults = append(faults, "--name must not be empty")
 	}
-	if strings.ContainsAny(c.Name, "=,") {
-		faults = append(faults, fmt.Sprintf("--name %q must not contain = or ,", c.Name))
+	if err := CheckName(c.Name); err != nil {
+		faults = append(faults, "--name "+err.Error())
 	}
 	if c.Storage.WALDir != "" && filepath.Clean(c.Storage.WALDir) == filepath.Clean(c.Storage.DataDir) {
 		faults = append(faults, "--wal-dir and --data-dir must be different directories")
@@ -215,6 +215,12 @@ func (c *Config) clusterFaults() Faults {
 	}
 	if c.Bootstrap.JoinToken != "" {
 		faults = append(faults, "--join-token needs --join")
+	}
+	for i := range c.Bootstrap.InitialCluster {
+		m := &c.Bootstrap.InitialCluster[i]
+		if err := CheckName(m.Name); err != nil && m.Name != c.Name {
+			faults = append(faults, "--initial-cluster: name "+err.Error())
+		}
 	}
 	owner := map[URL]string{}
 	for _, m := range c.Bootstrap.InitialCluster {

@@ -67,6 +67,13 @@ func TestConfig_Validate(t *testing.T) {
 		{"default among others", "--log-outputs=default,stdout", []string{"--log-outputs: 'default' cannot"}},
 		{"log and data in one directory", "--wal-dir=x/../d --data-dir=d", []string{"--wal-dir and --data-dir must"}},
 		{"a name that cannot be written", "--name=a=b", []string{`--name "a=b" must not contain`}},
+		{"a name that moves the cursor", "--name=a\x1b[2J", []string{`--name "a\x1b[2J" must be printable text`}},
+		{"a name that turns the order", "--name=a\u202eb", []string{`--name "a\u202eb" must be printable text`}},
+		{"a name of bytes", "--name=a\xff", []string{`--name "a\xff" must be printable text`}},
+		{"a long name", "--name=" + strings.Repeat("a", 129), []string{"--name must have at most 128 bytes"}},
+		{"a name of people", "--name=größer日本", nil},
+		{"a member of a name that cannot be printed", "--name=m1 --initial-cluster=m1=http://localhost:2380,b\x07=http://b:1",
+			[]string{`--initial-cluster: name "b\a" must be printable text`}},
 
 		{"joining by an address", "--name=m4 --join=http://a:1,http://b:1 --initial-advertise-peer-urls=http://d:1", nil},
 		{"joining by a list that has this member too", "--join=http://localhost:2380,http://b:1", nil},

@@ -60,8 +60,14 @@ func TestSpec_Validate_faults(t *testing.T) {
 		{"replace by a learner", membership.Spec{Kind: membership.KindReplace, Remove: ids{1}, Promote: ids{2}}, ""},
 		{"too many", many, "70 members are named, more than 64: make several changes of it"},
 		{"too long", membership.Spec{Add: []membership.Newcomer{named(strings.Repeat("a", 200), "http://"+strings.Repeat("b", 600)+":1")}},
-			"newcomer " + strings.Repeat("a", 200) + " has a name of more than 128 bytes\n" +
+			"newcomer " + strings.Repeat("a", 200) + " has a name that cannot be: name must have at most 128 bytes\n" +
 				"newcomer " + strings.Repeat("a", 200) + " has a peer URL of more than 512 bytes"},
+		{"a name that cannot be printed", membership.Spec{Add: []membership.Newcomer{named("a\n\x1b[2J", "http://b:1")}},
+			`newcomer a[2J has a name that cannot be: name "a\n\x1b[2J" must be printable text`},
+		{"a name that --name refuses", membership.Spec{Add: []membership.Newcomer{named("a=b", "http://b:1")}},
+			`newcomer a=b has a name that cannot be: name "a=b" must not contain = or ,`},
+		{"a member that has such a name already", membership.Spec{Update: []consensus.Member{{ID: 1, Name: "a\n",
+			PeerURLs: []string{"http://b:1"}}}}, ""},
 		{"too many URLs", membership.Spec{Add: []membership.Newcomer{named("a", strings.Split(strings.Repeat("http://a:1 ", 8)+"http://b:1", " ")...)}},
 			"newcomer a has 9 peer URLs, more than 8"},
 	} {

@@ -6,16 +6,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorate/quorate/internal/base/printable"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 )
 
 // Limits keep a job small: it is replicated, and shown.
 const (
-	maxMembers   = 64 // that one Spec names
-	MaxURLs      = 8  // of one member
-	maxURLBytes  = 512
-	maxNameBytes = 128
+	maxMembers  = 64 // that one Spec names
+	MaxURLs     = 8  // of one member
+	maxURLBytes = 512
 
 	dayMS     = 24 * hourMS
 	maxJoinMS = 30 * dayMS
@@ -114,7 +114,7 @@ func repeatFaults(ids []consensus.MemberID) []error {
 
 // cut shortens what others gave for a message: it stands in many.
 func cut(text string) string {
-	const most = 2 * maxNameBytes
+	const most = 2 * config.MaxNameBytes
 	if len(text) <= most {
 		return text
 	}
@@ -127,16 +127,13 @@ func FitsURL(url string) bool { return len(url) <= maxURLBytes }
 func (s *Spec) urlFaults() []error {
 	var faults []error
 	var seen, names []string
-	check := func(who, name string, urls []string) {
+	check := func(who string, urls []string) {
 		switch {
 		case len(urls) == 0:
 			faults = append(faults, fmt.Errorf("%s has no peer URL: say where it listens for other members", who))
 		case len(urls) > MaxURLs:
 			faults = append(faults, fmt.Errorf("%s has %d peer URLs, more than %d", who, len(urls), MaxURLs))
 			return
-		}
-		if len(name) > maxNameBytes {
-			faults = append(faults, fmt.Errorf("%s has a name of more than %d bytes", who, maxNameBytes))
 		}
 		for _, url := range urls {
 			if slices.Contains(seen, url) {
@@ -157,14 +154,17 @@ func (s *Spec) urlFaults() []error {
 			faults = append(faults, fmt.Errorf("two newcomers are called %s", cut(n.Name)))
 		}
 		names = append(names, n.Name)
-		who := "newcomer " + cut(n.Name)
+		who := "newcomer " + cut(printable.Text(n.Name, maxURLBytes))
 		if n.Name == "" {
 			who = fmt.Sprintf("newcomer %d", i+1)
 		}
-		check(who, n.Name, n.PeerURLs)
+		if err := config.CheckName(n.Name); err != nil { // of a member that is known any name is taken
+			faults = append(faults, fmt.Errorf("%s has a name that cannot be: name %w", who, err))
+		}
+		check(who, n.PeerURLs)
 	}
 	for i := range s.Update {
-		check("member "+s.Update[i].ID.String(), s.Update[i].Name, s.Update[i].PeerURLs)
+		check("member "+s.Update[i].ID.String(), s.Update[i].PeerURLs)
 	}
 	return faults
 }

@@ -43,6 +43,11 @@ func (b *bootstrap) discover(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("discovery: what is registered under the token is no list of members: %w", err)
 	}
+	for i := range members {
+		if err := config.CheckName(members[i].Name); err != nil {
+			return fmt.Errorf("discovery: the name of a member that is registered under the token %w", err)
+		}
+	}
 	b.logger.Info("found the members of the new cluster", "members", len(members))
 	b.cfg.Bootstrap.InitialCluster = members
 	at := slices.IndexFunc(members, func(m config.InitialMember) bool { return m.Name == b.cfg.Name })
