@@ -63,8 +63,7 @@ func TestAnswers(t *testing.T) {
 		if *endpoint == "" {
 			t.Fatal("-rewrite needs -endpoint: the answers to record are those of a real etcd")
 		}
-		head := "# What etcd 3.7.3 answers to the rows of requests.txt. Written by go test ./test/answers -rewrite.\n"
-		if err := os.WriteFile(etcdFile, []byte(head+record.String()), 0o600); err != nil {
+		if err := os.WriteFile(etcdFile, []byte(headOf(client.version(ctx))+record.String()), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -84,6 +83,31 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%s: answered as by etcd, and should not be: %s", row.name, reason)
 		}
 	}
+}
+
+// headOf is the first line of the record: it has the version that the server says it is when the record is written.
+func headOf(version string) string {
+	return fmt.Sprintf("# What etcd %s answers to the rows of requests.txt. Written by go test ./test/answers -rewrite.\n", version)
+}
+
+// Ensure that the record is that of the etcd whose API members say that they serve.
+func TestRecordedVersion(t *testing.T) {
+	text, err := os.ReadFile(etcdFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := headOf(config.EtcdVersion); !strings.HasPrefix(string(text), want) {
+		t.Errorf("%s begins with %.80q, want %q: record the answers of that version", etcdFile, text, want)
+	}
+}
+
+// version asks the server for its version.
+func (a *asker) version(ctx context.Context) string {
+	status, err := pb.NewMaintenanceClient(a.conn).Status(ctx, &pb.StatusRequest{})
+	if err != nil {
+		return "of unknown version: " + err.Error()
+	}
+	return status.Version
 }
 
 // asker sends rows of the table to one server.
