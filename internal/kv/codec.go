@@ -163,11 +163,11 @@ func decodeCommand(src []byte, put *PutOp) (Command, error) {
 	case commandAuth:
 		c.Auth = r.change()
 	case commandRaise:
-		c.Raise = &RaiseOp{Finalize: r.flags(1)&1 != 0, Level: level.Level(r.byte()), Of: r.membersAt()}
+		c.Raise = &RaiseOp{Finalize: r.flags(1)&1 != 0, Level: level.Level(r.byte()), Of: r.levelView()}
 	case commandLevelPolicy:
 		c.LevelPolicy = r.levelPolicy()
 	case commandSoak:
-		c.Soak = &SoakOp{Level: level.Level(r.byte()), Seconds: r.seconds(), Of: r.membersAt()}
+		c.Soak = &SoakOp{Level: level.Level(r.byte()), Seconds: r.seconds(), Of: r.levelView()}
 	default:
 		r.known(kind <= lastCommand)
 		r.fail()
@@ -229,7 +229,7 @@ func (op *LevelPolicyOp) append(dst []byte) []byte {
 func (r *reader) levelPolicy() *LevelPolicyOp {
 	flags := r.flags(policyInitial | policyTarget | policyReturned)
 	op := &LevelPolicyOp{Initial: flags&policyInitial != 0, Returned: flags&policyReturned != 0,
-		Policy: level.Policy{Kind: level.PolicyKind(r.byte()), Seconds: r.seconds()}, Of: r.membersAt()}
+		Policy: level.Policy{Kind: level.PolicyKind(r.byte()), Seconds: r.seconds()}, Of: r.levelView()}
 	r.known(op.Policy.Kind <= level.PolicyHold)
 	if flags&policyTarget != 0 {
 		op.Target = level.Release{Major: r.number(), Minor: r.number()}
@@ -250,7 +250,7 @@ func (r *reader) number() uint32 {
 	return uint32(n)
 }
 
-func (m *MembersAt) append(dst []byte) []byte {
+func (m *LevelView) append(dst []byte) []byte {
 	dst = binary.AppendUvarint(binary.AppendUvarint(dst, m.Generation), m.Config)
 	dst = binary.AppendUvarint(dst, uint64(len(m.IDs)))
 	for _, id := range m.IDs {
@@ -259,8 +259,8 @@ func (m *MembersAt) append(dst []byte) []byte {
 	return dst
 }
 
-func (r *reader) membersAt() MembersAt {
-	m := MembersAt{Generation: r.uvarint(), Config: r.uvarint()}
+func (r *reader) levelView() LevelView {
+	m := LevelView{Generation: r.uvarint(), Config: r.uvarint()}
 	if n := r.count(1); n > 0 {
 		m.IDs = make([]uint64, n)
 		for i := range m.IDs {

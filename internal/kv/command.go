@@ -170,10 +170,10 @@ type PublishOp struct {
 	Memory     int64       // the memory limit of the process, in bytes
 }
 
-// MembersAt is what the sender of a command about levels saw: the members of a configuration, and the generation of the
+// LevelView is what the sender of a command about levels saw: the members of a configuration, and the generation of the
 // policy. The state machine does not take them from its own configuration: no entry of the log has the first one of a
 // cluster, and a member that joins later replays the log without it.
-type MembersAt struct {
+type LevelView struct {
 	Config uint64   // index of the entry that brought the configuration; zero: the first one
 	IDs    []uint64 // voters, outgoing ones and learners
 	// Generation is that of level.Rise: what was asked for under another policy, and was delayed, changes nothing.
@@ -185,7 +185,7 @@ type MembersAt struct {
 type RaiseOp struct {
 	Level    level.Level
 	Finalize bool // on an operator's word, whatever the policy
-	Of       MembersAt
+	Of       LevelView
 }
 
 // LevelPolicyOp sets the policy by which the active level rises. A leader proposes an Initial one once all members have
@@ -200,7 +200,7 @@ type LevelPolicyOp struct {
 	Initial  bool
 	Target   level.Release // zero: no downgrade begins
 	Returned bool
-	Of       MembersAt // of one that is neither Initial nor Returned, only the generation counts
+	Of       LevelView // of one that is neither Initial nor Returned, only the generation counts
 }
 
 // SoakOp notes for how long all members have run builds that know a level, by the clocks of the leaders. It changes nothing
@@ -209,7 +209,7 @@ type LevelPolicyOp struct {
 type SoakOp struct {
 	Level   level.Level
 	Seconds int64
-	Of      MembersAt
+	Of      LevelView
 }
 
 // SessionOpenOp opens an exactly-once session of Member. Every other session of Member that is not in Keep is retired.

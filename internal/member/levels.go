@@ -43,7 +43,7 @@ func (l *levels) await(ctx context.Context, needs level.Level) error {
 	machine := l.stores.Latest()
 	rise := machine.Rise()
 	if machine.ActiveLevel() < needs && len(machine.HeldBack(needs)) == 0 && rise.Allows(needs) {
-		result, err := l.propose(ctx, &kv.Command{Raise: &kv.RaiseOp{Level: needs, Of: machine.MembersAt()}})
+		result, err := l.propose(ctx, &kv.Command{Raise: &kv.RaiseOp{Level: needs, Of: machine.LevelView()}})
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (l *levels) keepRaised(ctx context.Context, status raft.Status) {
 	machine := l.stores.Latest()
 	command, due := l.raiser.Look(l.clock.Now(), &raising.View{
 		Active: machine.ActiveLevel(), Common: machine.CommonLevel(), Rise: machine.Rise(), Flag: l.policy,
-		Members: machine.MembersAt(), AllPublished: len(machine.HeldBack(level.First)) == 0,
+		Members: machine.LevelView(), AllPublished: len(machine.HeldBack(level.First)) == 0,
 		Returned: machine.HasReturned(), Paused: l.verdicts.paused(machine, &status),
 	})
 	if due {

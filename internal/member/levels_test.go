@@ -226,7 +226,7 @@ func (c *cluster) risesByWord(policy level.Policy) {
 	}
 	for raised := false; !raised; { // again, if the leader has begun a soak meanwhile
 		machine, release := c.nodes[1].Machine()
-		finalize := &kv.RaiseOp{Level: nextlevel.Level, Finalize: true, Of: machine.MembersAt()}
+		finalize := &kv.RaiseOp{Level: nextlevel.Level, Finalize: true, Of: machine.LevelView()}
 		release()
 		result, err := c.nodes[1].Propose(c.ctx, &kv.Command{Raise: finalize})
 		if err != nil || result.Err != nil && !errors.Is(result.Err, kv.ErrBadCommand) {
@@ -254,7 +254,7 @@ func TestMember_level_countsUnderHold(t *testing.T) {
 	leader := c.leader()
 	c.await("the policy is a soak", func(n *node) bool { // a leader may have noted time meanwhile: then the command is late
 		machine, release := n.Machine()
-		soak := &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicySoak, Seconds: 90}, Of: machine.MembersAt()}
+		soak := &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicySoak, Seconds: 90}, Of: machine.LevelView()}
 		release()
 		result, err := n.Propose(c.ctx, &kv.Command{LevelPolicy: soak})
 		return err == nil && result.Err == nil

@@ -66,7 +66,7 @@ func (m *maintenanceService) downgrade(ctx context.Context, version string, enab
 }
 
 // mayDowngrade returns the members of now, if the cluster may go back to a release.
-func (m *maintenanceService) mayDowngrade(target level.Release) (of kv.MembersAt, err error) {
+func (m *maintenanceService) mayDowngrade(target level.Release) (of kv.LevelView, err error) {
 	machine, release := m.options.Member.Machine()
 	defer release()
 	rise := machine.Rise() // first: if the level rises meanwhile, its generation is another one
@@ -80,7 +80,7 @@ func (m *maintenanceService) mayDowngrade(target level.Release) (of kv.MembersAt
 		return of, status.Error(codes.FailedPrecondition, "the cluster has no policy of feature levels yet, its leader sets "+
 			"one in a moment: try again")
 	}
-	of = machine.MembersAt()
+	of = machine.LevelView()
 	of.Generation = rise.Generation
 	return of, nil
 }
@@ -149,7 +149,7 @@ func (m *maintenanceService) cancelDowngrade(ctx context.Context) error {
 		return err
 	}
 	machine, release := m.options.Member.Machine()
-	rise, of := machine.Rise(), machine.MembersAt()
+	rise, of := machine.Rise(), machine.LevelView()
 	release()
 	if rise.Target.IsZero() {
 		return nil

@@ -23,7 +23,7 @@ func twoBuilds(t *testing.T) (*machineBackend, *clientv3.Client) {
 	b := newMachineBackendOf(t, apply.Options{Level: nextlevel.Level, Needs: nextlevel.Needs})
 	b.runs(t, "0.1.0", level.Own)
 	b.do(t, &kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicySoak, Seconds: 24 * 3600},
-		Initial: true, Of: b.machine.MembersAt()}})
+		Initial: true, Of: b.machine.LevelView()}})
 	b.runs(t, "0.2.0", nextlevel.Level)
 	return b, serve(t, b, nil).client(t)
 }
@@ -104,7 +104,7 @@ func TestDowngrade(t *testing.T) {
 
 // finishDowngrade proposes what a leader does once all members have returned.
 func (b *machineBackend) finishDowngrade(t *testing.T) error {
-	result, err := b.Propose(t.Context(), &kv.Command{LevelPolicy: &kv.LevelPolicyOp{Returned: true, Of: b.machine.MembersAt()}})
+	result, err := b.Propose(t.Context(), &kv.Command{LevelPolicy: &kv.LevelPolicyOp{Returned: true, Of: b.machine.LevelView()}})
 	return errors.Join(err, result.Err)
 }
 
@@ -148,7 +148,7 @@ func TestDowngrade_refused(t *testing.T) {
 	if _, err := c.Downgrade(waitContext(t), clientv3.DowngradeEnable, "0.1"); err != nil {
 		t.Fatal(err)
 	}
-	b.do(t, &kv.Command{Raise: &kv.RaiseOp{Level: nextlevel.Level, Finalize: true, Of: b.machine.MembersAt()}})
+	b.do(t, &kv.Command{Raise: &kv.RaiseOp{Level: nextlevel.Level, Finalize: true, Of: b.machine.LevelView()}})
 	wantDowngrade(t, c, "soak=24h", "") // it is over, too
 	refused("0.1", codes.FailedPrecondition, "release 0.1 knows feature level 1 at most, and the cluster has risen to 2",
 		"`quorate mirror`")

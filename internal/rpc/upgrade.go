@@ -56,7 +56,7 @@ func (u *upgradeService) SetPolicy(ctx context.Context, r *quoratepb.SetLevelPol
 	if err := u.readIndex(ctx); err != nil {
 		return nil, err
 	}
-	_, err = u.propose(ctx, &kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: policy, Of: u.membersAt()}})
+	_, err = u.propose(ctx, &kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: policy, Of: u.levelView()}})
 	if errors.Is(err, kv.ErrBadCommand) {
 		err = errUpgradeRaced
 	}
@@ -71,10 +71,10 @@ func (u *upgradeService) SetPolicy(ctx context.Context, r *quoratepb.SetLevelPol
 var errUpgradeRaced = status.Error(codes.Aborted, "the policy, a soak or the members changed meanwhile: nothing happened, "+
 	"look at `quorate upgrade status` and try again")
 
-func (u *upgradeService) membersAt() kv.MembersAt {
+func (u *upgradeService) levelView() kv.LevelView {
 	machine, release := u.options.Member.Machine()
 	defer release()
-	return machine.MembersAt()
+	return machine.LevelView()
 }
 
 // Finalize raises the level.
@@ -126,7 +126,7 @@ func (u *upgradeService) rise() level.Rise {
 }
 
 // mayFinalize returns the members of now, if they all know a level.
-func (u *upgradeService) mayFinalize(to level.Level) (of kv.MembersAt, err error) {
+func (u *upgradeService) mayFinalize(to level.Level) (of kv.LevelView, err error) {
 	machine, release := u.options.Member.Machine()
 	defer release()
 	if active := machine.ActiveLevel(); to <= active {
@@ -136,7 +136,7 @@ func (u *upgradeService) mayFinalize(to level.Level) (of kv.MembersAt, err error
 	if by := machine.HeldBack(to); len(by) > 0 {
 		return of, &level.HeldError{Needs: to, Active: machine.ActiveLevel(), By: by}
 	}
-	return machine.MembersAt(), nil
+	return machine.LevelView(), nil
 }
 
 func upgradeStatus(machine *apply.Machine) *quoratepb.UpgradeStatus {

@@ -94,7 +94,7 @@ func TestUpgrade_Status_pausedBy(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("a hold asks for no time", "", 0)
-	b.do(t, &kv.Command{Raise: &kv.RaiseOp{Level: nextlevel.Level, Finalize: true, Of: b.machine.MembersAt()}})
+	b.do(t, &kv.Command{Raise: &kv.RaiseOp{Level: nextlevel.Level, Finalize: true, Of: b.machine.LevelView()}})
 	if _, err := upgrade.SetPolicy(waitContext(t), &quoratepb.SetLevelPolicyRequest{Policy: "soak=1h"}); err != nil {
 		t.Fatal(err)
 	}

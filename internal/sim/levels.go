@@ -64,13 +64,13 @@ func levelCommand(h *host, raiser *raising.Raiser, verdicts *raising.Verdicts) (
 	case h.leads():
 		status := h.proc.Node.Replica().Status()
 		command, due = raiser.Look(h.monotonic(), &raising.View{Active: machine.ActiveLevel(), Common: common, Rise: rise,
-			Members: machine.MembersAt(), AllPublished: len(machine.HeldBack(level.First)) == 0,
+			Members: machine.LevelView(), AllPublished: len(machine.HeldBack(level.First)) == 0,
 			Flag:   h.run.plan.LevelPolicy,
 			Paused: raising.Paused(&status, len(machine.Alarms()), verdicts, h.monotonic(), consensus.MemberID.String)})
 	default:
 		raiser.Rest()
 		if rise.Policy.Kind == level.PolicyHold && common > machine.ActiveLevel() { // the operator, through any member
-			command.Raise, due = &kv.RaiseOp{Level: common, Finalize: true, Of: machine.MembersAt()}, true
+			command.Raise, due = &kv.RaiseOp{Level: common, Finalize: true, Of: machine.LevelView()}, true
 		}
 	}
 	return command, due

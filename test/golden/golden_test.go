@@ -116,7 +116,7 @@ func TestGolden_nextBuild(t *testing.T) {
 	data := opened(t, next)
 	var errs []error
 	for _, finalize := range []bool{false, true} {
-		raise := kv.Command{Raise: &kv.RaiseOp{Level: nextlevel.Level, Finalize: finalize, Of: data.Machine.MembersAt()},
+		raise := kv.Command{Raise: &kv.RaiseOp{Level: nextlevel.Level, Finalize: finalize, Of: data.Machine.LevelView()},
 			By: auth.Credentials{Member: true}}
 		e := []consensus.Entry{{Index: data.Machine.Applied().Index + 1, Term: 2, Kind: consensus.EntryCommand, Payload: raise.Append(nil)}}
 		must(t, data.WAL.Append(wal.Batch{Entries: e}))

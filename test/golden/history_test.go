@@ -86,9 +86,9 @@ func (s *script) publish(id uint64, build string, l level.Level) {
 		ClientURLs: []string{fmt.Sprintf("http://127.0.0.1:%d", 2370+id)}, Zone: "z1", Memory: 1 << 30}})
 }
 
-// membersAt are the members, for a command whose effect depends on them.
-func (s *script) membersAt(generation uint64) kv.MembersAt {
-	of := kv.MembersAt{Config: uint64(s.configID.Index), Generation: generation}
+// levelView are the members, for a command whose effect depends on them.
+func (s *script) levelView(generation uint64) kv.LevelView {
+	of := kv.LevelView{Config: uint64(s.configID.Index), Generation: generation}
 	for _, id := range s.config.IDs() {
 		of.IDs = append(of.IDs, uint64(id))
 	}
@@ -110,7 +110,7 @@ func (s *script) begin(large bool) {
 	}
 	s.open(client)
 	s.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicySoak, Seconds: 86400}, Initial: true,
-		Of: s.membersAt(0)}})
+		Of: s.levelView(0)}})
 	s.do(kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: 7, TTLSeconds: 1 << 30}})
 	s.do(kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: -7, TTLSeconds: 1 << 30}})
 	s.do(kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: 8, TTLSeconds: 60}})
@@ -197,8 +197,8 @@ func (s *script) configure(change *consensus.ConfigChange) {
 // end has an upgrade of member 1 that was not finished, users, and an alarm: nothing that makes the store grow comes after it.
 func (s *script) end(large bool) {
 	s.publish(1, "0.2.0", 255) // whatever the next level of a later build is, it may be raised
-	s.do(kv.Command{Soak: &kv.SoakOp{Level: level.First + 1, Of: s.membersAt(1)}})
-	s.do(kv.Command{Soak: &kv.SoakOp{Level: level.First + 1, Seconds: 900, Of: s.membersAt(2)}})
+	s.do(kv.Command{Soak: &kv.SoakOp{Level: level.First + 1, Of: s.levelView(1)}})
+	s.do(kv.Command{Soak: &kv.SoakOp{Level: level.First + 1, Seconds: 900, Of: s.levelView(2)}})
 	all := auth.Permission{Access: auth.ReadWrite, Key: []byte("alice/"), End: []byte("alice0")}
 	s.users(
 		&auth.Change{Kind: auth.UserAdd, User: auth.RootUser, Hash: []byte(rootHash)},

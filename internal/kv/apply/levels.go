@@ -18,6 +18,12 @@ import (
 //
 // On disk it is the format of the store, so that a build which does not know the level refuses to open the store, or a snapshot
 // of it.
+//
+// The level is shown from the moment that its entry is applied here, which is before the store is flushed. It never sinks
+// again: the entry has committed, so a quorum has it on disk, and this member applies it again after a crash. An earlier build
+// that is started on the directory before the flush finds the former level in the store, comes to the entry in the log, and
+// stops there (raise), before any row of the level is written: commit flushes the entry's batch before it applies the next
+// one.
 type levelTable struct {
 	own     level.Level                                      // of this build
 	needs   func(payload []byte) (_ level.Level, known bool) // Options.Needs
@@ -231,7 +237,7 @@ func (t *levelTable) setPolicy(w rowWriter, op *kv.LevelPolicyOp) error {
 
 // returned reports whether a downgrade is under way that is complete: all members run builds of its target or of earlier
 // releases.
-func (t *levelTable) returned(of *kv.MembersAt) bool {
+func (t *levelTable) returned(of *kv.LevelView) bool {
 	target := t.rise.Load().Target
 	if target.IsZero() || len(of.IDs) == 0 {
 		return false
@@ -281,8 +287,8 @@ func (t *levelTable) takePublished(w rowWriter, op *kv.PublishOp) {
 
 // lowest returns the lowest level that the members of a configuration have published: zero if one has published none, or was
 // removed, or if another configuration entry has been applied since, or the policy is of another generation. It does not look
-// at the members of the configuration here: see kv.MembersAt.
-func (t *levelTable) lowest(of *kv.MembersAt) level.Level {
+// at the members of the configuration here: see kv.LevelView.
+func (t *levelTable) lowest(of *kv.LevelView) level.Level {
 	if len(of.IDs) == 0 || t.config.entry() != consensus.Index(of.Config) || of.Generation != t.rise.Load().Generation {
 		return 0
 	}
@@ -294,11 +300,12 @@ func (t *levelTable) lowest(of *kv.MembersAt) level.Level {
 	return lowest
 }
 
-// membersAt returns the members now, for a command: those of the configuration that was applied last, which are not removed.
-func (t *levelTable) membersAt() kv.MembersAt {
+// levelView returns what a command about levels names: the generation of the policy, and the members now, those of the
+// configuration that was applied last, which are not removed.
+func (t *levelTable) levelView() kv.LevelView {
 	generation := t.rise.Load().Generation
 	config, entry := t.config.lastWithEntry() // of one moment: the members of one must not go with the entry of another
-	of := kv.MembersAt{Config: uint64(entry), Generation: generation}
+	of := kv.LevelView{Config: uint64(entry), Generation: generation}
 	for _, id := range config.IDs() {
 		if _, removed := t.members.removed(id); !removed {
 			of.IDs = append(of.IDs, uint64(id))

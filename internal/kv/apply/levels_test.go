@@ -34,7 +34,7 @@ func (b *bench) policy(text string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if res := b.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: p, Of: b.m.MembersAt()}}); res.Err != nil {
+	if res := b.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: p, Of: b.m.LevelView()}}); res.Err != nil {
 		b.t.Fatal(res.Err)
 	}
 }
@@ -70,7 +70,7 @@ func (b *bench) knows(member uint64, l level.Level) {
 
 // raise is what a leader proposes now.
 func (b *bench) raise(l level.Level) kv.Command {
-	return kv.Command{Raise: &kv.RaiseOp{Level: l, Of: b.m.MembersAt()}}
+	return kv.Command{Raise: &kv.RaiseOp{Level: l, Of: b.m.LevelView()}}
 }
 
 func addUser(name string) kv.Command {

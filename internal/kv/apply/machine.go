@@ -207,15 +207,15 @@ func (m *Machine) OwnLevel() level.Level { return m.levels.own }
 // CommonLevel returns the highest feature level that all members know, as far as this build knows levels.
 func (m *Machine) CommonLevel() level.Level { return m.levels.common() }
 
-// MembersAt returns the members now, for a command whose effect depends on them.
-func (m *Machine) MembersAt() kv.MembersAt { return m.levels.membersAt() }
+// LevelView returns the members and the policy now, for a command whose effect depends on them.
+func (m *Machine) LevelView() kv.LevelView { return m.levels.levelView() }
 
 // HasReturned reports whether a downgrade is under way, and all members run builds that it goes back to.
 func (m *Machine) HasReturned() bool {
 	if m.levels.rise.Load().Target.IsZero() {
 		return false
 	}
-	of := m.levels.membersAt()
+	of := m.levels.levelView()
 	return m.levels.returned(&of)
 }
 

@@ -38,13 +38,13 @@ func (b *bench) first(policy string) error {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return b.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: p, Initial: true, Of: b.m.MembersAt()}}).Err
+	return b.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: p, Initial: true, Of: b.m.LevelView()}}).Err
 }
 
 // rises proposes to raise the level, and reports whether it rose.
 func (b *bench) rises(op kv.RaiseOp) bool {
 	b.t.Helper()
-	op.Of = b.m.MembersAt()
+	op.Of = b.m.LevelView()
 	res := b.do(kv.Command{Raise: &op})
 	rose := b.m.ActiveLevel() == next
 	if rose != (res.Err == nil) || !rose && !errors.Is(res.Err, kv.ErrBadCommand) {
@@ -54,7 +54,7 @@ func (b *bench) rises(op kv.RaiseOp) bool {
 }
 
 func (b *bench) soak(l level.Level, d time.Duration) error {
-	return b.do(kv.Command{Soak: &kv.SoakOp{Level: l, Seconds: int64(d / time.Second), Of: b.m.MembersAt()}}).Err
+	return b.do(kv.Command{Soak: &kv.SoakOp{Level: l, Seconds: int64(d / time.Second), Of: b.m.LevelView()}}).Err
 }
 
 // Ensure that the level rises by each policy when it may, and not before: what a leader proposes on an old picture of the
@@ -144,7 +144,7 @@ func TestMachine_Apply_levelPolicy(t *testing.T) {
 	}
 	for _, bad := range []level.Policy{{}, {Kind: level.PolicySoak}, {Kind: level.PolicyNow, Seconds: 1},
 		{Kind: level.PolicySoak, Seconds: 90*24*3600 + 1}} {
-		if res := b.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: bad, Of: b.m.MembersAt()}}); !errors.Is(res.Err, kv.ErrBadCommand) {
+		if res := b.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: bad, Of: b.m.LevelView()}}); !errors.Is(res.Err, kv.ErrBadCommand) {
 			t.Errorf("%v: %v", bad, res.Err)
 		}
 	}
@@ -190,7 +190,7 @@ func TestMachine_Apply_delayed(t *testing.T) {
 	if b.soak(next, 0) != nil || b.soak(next, time.Minute) != nil {
 		t.Fatalf("%+v", b.m.Rise())
 	}
-	delayed := b.m.MembersAt()
+	delayed := b.m.LevelView()
 	b.policy("hold")
 	now := level.Policy{Kind: level.PolicyNow}
 	for what, command := range map[string]kv.Command{
@@ -203,7 +203,7 @@ func TestMachine_Apply_delayed(t *testing.T) {
 			t.Errorf("%s: %v, %+v", what, res.Err, b.m.Rise())
 		}
 	}
-	delayed = b.m.MembersAt()
+	delayed = b.m.LevelView()
 	b.knows(2, level.Own)
 	b.knows(2, next)
 	if res := b.do(kv.Command{Soak: &kv.SoakOp{Level: next, Seconds: 3600, Of: delayed}}); !errors.Is(res.Err, kv.ErrBadCommand) {
@@ -234,7 +234,7 @@ func (b *bench) downgrade(text string) error {
 		b.t.Fatal(text)
 	}
 	return b.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicyHold}, Target: release,
-		Of: b.m.MembersAt()}}).Err
+		Of: b.m.LevelView()}}).Err
 }
 
 // runs publishes builds of all members, which know the next level unless they are of release 0.1.
@@ -258,7 +258,7 @@ func TestMachine_Apply_downgrade(t *testing.T) {
 	hold := level.Policy{Kind: level.PolicyHold}
 	target := level.Release{Minor: 1}
 	returned := func(b *bench) error {
-		return b.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Returned: true, Of: b.m.MembersAt()}}).Err
+		return b.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Returned: true, Of: b.m.LevelView()}}).Err
 	}
 	for name, row := range map[string]struct {
 		end    func(b *bench) error
@@ -311,12 +311,12 @@ func TestMachine_Apply_downgrade(t *testing.T) {
 // Ensure that a downgrade is refused that holds nothing, that puts no policy back, or that was decided on another picture.
 func TestMachine_Apply_downgradeRefused(t *testing.T) {
 	b := upgraded(t, "now")
-	delayed := b.m.MembersAt()
+	delayed := b.m.LevelView()
 	b.policy("hold")
 	target, hold := level.Release{Minor: 1}, level.Policy{Kind: level.PolicyHold}
 	for name, op := range map[string]kv.LevelPolicyOp{
-		"it holds nothing": {Policy: level.Policy{Kind: level.PolicyNow}, Target: target, Of: b.m.MembersAt()},
-		"it has no policy": {Target: target, Of: b.m.MembersAt()},
+		"it holds nothing": {Policy: level.Policy{Kind: level.PolicyNow}, Target: target, Of: b.m.LevelView()},
+		"it has no policy": {Target: target, Of: b.m.LevelView()},
 		"it was delayed":   {Policy: hold, Target: target, Of: delayed},
 	} {
 		former := b.m.Rise()
@@ -345,7 +345,7 @@ func TestMachine_Apply_downgradeByRoot(t *testing.T) {
 	}
 	b.runs("0.2.0", "0.2.0", "0.2.0")
 	begin := kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicyHold}, Target: level.Release{Minor: 1},
-		Of: b.m.MembersAt()}}
+		Of: b.m.LevelView()}}
 	if res := b.do(begin); res.Err == nil || !b.m.Rise().Target.IsZero() {
 		t.Errorf("nobody begins a downgrade: %v", res.Err)
 	}
@@ -354,7 +354,7 @@ func TestMachine_Apply_downgradeByRoot(t *testing.T) {
 		t.Fatal(res.Err)
 	}
 	b.runs("0.1.0", "0.1.0", "0.1.0")
-	end := kv.Command{LevelPolicy: &kv.LevelPolicyOp{Returned: true, Of: b.m.MembersAt()}}
+	end := kv.Command{LevelPolicy: &kv.LevelPolicyOp{Returned: true, Of: b.m.LevelView()}}
 	if res := b.do(end); res.Err != nil || !b.m.Rise().Target.IsZero() {
 		t.Errorf("a leader ends it: %v, %+v", res.Err, b.m.Rise())
 	}

@@ -11,7 +11,7 @@ import (
 type View struct {
 	Active, Common level.Level // of apply.Machine
 	Rise           level.Rise
-	Members        kv.MembersAt
+	Members        kv.LevelView
 	AllPublished   bool         // all members have published a level
 	Flag           level.Policy // this member's: the policy of a cluster that has none yet
 	Returned       bool         // a downgrade is under way, and all members run builds that it goes back to

@@ -129,7 +129,7 @@ func TestSender_Begin_unreadable(t *testing.T) {
 		}
 	}
 	apply(publish(1, nextlevel.Level), publish(2, nextlevel.Level), publish(3, nextlevel.Level))
-	apply(kv.Command{Raise: &kv.RaiseOp{Level: nextlevel.Level, Finalize: true, Of: p.leader.Machine.MembersAt()}},
+	apply(kv.Command{Raise: &kv.RaiseOp{Level: nextlevel.Level, Finalize: true, Of: p.leader.Machine.LevelView()}},
 		publish(1, level.Own))
 	for range 3 {
 		var unreadable *snapshots.UnreadableError

@@ -18,7 +18,7 @@ func TestLevels_apply_again(t *testing.T) {
 	l := levels{active: nextlevel.Level, published: map[consensus.MemberID]level.Level{1: higher}}
 	config := consensus.Config{Voters: []consensus.MemberID{1, 2}, Members: []consensus.Member{{ID: 1}, {ID: 2}}}
 	raise := func(to level.Level) error {
-		about, err := l.apply(before{config: &config}, &kv.Command{Raise: &kv.RaiseOp{Level: to, Of: kv.MembersAt{IDs: []uint64{1, 2}}}})
+		about, err := l.apply(before{config: &config}, &kv.Command{Raise: &kv.RaiseOp{Level: to, Of: kv.LevelView{IDs: []uint64{1, 2}}}})
 		if !about {
 			t.Errorf("raising to %d is not about levels", to)
 		}

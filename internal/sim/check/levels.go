@@ -53,7 +53,7 @@ func (l *levels) apply(at before, c *kv.Command) (about bool, err error) {
 
 // lowest is the lowest level that the members have published, zero if one has published none, or if the command is of another
 // configuration.
-func (l *levels) lowest(at before, of kv.MembersAt) level.Level {
+func (l *levels) lowest(at before, of kv.LevelView) level.Level {
 	if consensus.Index(of.Config) != at.entry || len(of.IDs) == 0 || of.Generation != l.changed {
 		return 0
 	}

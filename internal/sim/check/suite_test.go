@@ -227,8 +227,8 @@ func TestSuite_notices(t *testing.T) {
 		{"soak", func(s *check.Suite) {
 			s.Recovered(1, consensus.HardState{}, first, nil, 0)
 			s.Soaks.Counted = time.Minute
-			session, all := consensus.SessionID{Member: 1, Number: 1}, kv.MembersAt{IDs: []uint64{1, 2, 3}}
-			soaks := kv.MembersAt{IDs: all.IDs, Generation: 1}
+			session, all := consensus.SessionID{Member: 1, Number: 1}, kv.LevelView{IDs: []uint64{1, 2, 3}}
+			soaks := kv.LevelView{IDs: all.IDs, Generation: 1}
 			var entries []consensus.Entry
 			for i, c := range []kv.Command{
 				{SessionOpen: &kv.SessionOpenOp{Member: 1, Number: 1}}, {Publish: &kv.PublishOp{Member: 1, Level: nextlevel.Level}},
