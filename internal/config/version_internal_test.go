@@ -21,12 +21,12 @@ func TestBuildOf(t *testing.T) {
 		info    *debug.BuildInfo
 		want    string
 	}{
-		{"0.1.0-dev", set(commit...), "0.1.0-dev+20261125.3f1448cbc1f2"},
-		{"0.1.0-dev", set(append(commit[:4:4], "vcs.modified", "true")...), "0.1.0-dev+20261125.3f1448cbc1f2-dirty"},
-		{"0.1.0-dev", set(commit[:2]...), "0.1.0-dev+3f1448cbc1f2"},
-		{"0.1.0-dev", set(), "0.1.0-dev"},
-		{"0.1.0-dev", nil, "0.1.0-dev"},
-		{"0.2.0", set(commit...), "0.2.0"},
+		{"1.0.0-dev", set(commit...), "1.0.0-dev+20261125.3f1448cbc1f2"},
+		{"1.0.0-dev", set(append(commit[:4:4], "vcs.modified", "true")...), "1.0.0-dev+20261125.3f1448cbc1f2-dirty"},
+		{"1.0.0-dev", set(commit[:2]...), "1.0.0-dev+3f1448cbc1f2"},
+		{"1.0.0-dev", set(), "1.0.0-dev"},
+		{"1.0.0-dev", nil, "1.0.0-dev"},
+		{"1.1.0", set(commit...), "1.1.0"},
 	} {
 		got := buildOf(tc.version, sourceOf(tc.info, tc.info != nil))
 		if got != tc.want || strings.Contains(got, " ") {

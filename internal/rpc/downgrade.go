@@ -18,7 +18,7 @@ import (
 // Downgrade prepares the way back to a former release of this server, which is there until the feature level has risen to one
 // that the release does not know. VALIDATE says whether it is; ENABLE holds the level, and keeps the policy that stood before;
 // CANCEL puts that policy back, and so does the leader once all members run the release. The version names a release of this
-// server, such as 0.1: no etcd reads its data.
+// server, such as 1.0: no etcd reads its data.
 //
 // The errors are etcd's: InvalidArgument for a version that is none or no target, FailedPrecondition while a downgrade is
 // under way, and once the level has risen. Aborted: another operator was first.
@@ -95,7 +95,7 @@ func (m *maintenanceService) checkTarget(machine *apply.Machine, target level.Re
 	switch {
 	case target == oneBelow:
 		return invalidTarget("no etcd reads the data of this server: a snapshot, or `quorate mirror`, brings it into a "+
-			"new cluster of etcd. A target is a release of this server, such as 0.1. %s", wayBack(machine))
+			"new cluster of etcd. A target is a release of this server, such as 1.0. %s", wayBack(machine))
 	case target.Major >= etcd.Major:
 		return rpctypes.ErrGRPCInvalidDowngradeTargetVersion
 	case !known:

@@ -17,14 +17,14 @@ import (
 	"github.com/quorate/quorate/internal/kv/nextlevel"
 )
 
-// twoBuilds is a cluster whose only member ran release 0.1 and runs 0.2, which knows a level more, under the policy soak=24h.
+// twoBuilds is a cluster whose only member ran release 1.0 and runs 1.1, which knows a level more, under the policy soak=24h.
 func twoBuilds(t *testing.T) (*machineBackend, *clientv3.Client) {
 	t.Helper()
 	b := newMachineBackendOf(t, apply.Options{Level: nextlevel.Level, Needs: nextlevel.Needs})
-	b.runs(t, "0.1.0", level.Own)
+	b.runs(t, "1.0.0", level.Own)
 	b.do(t, &kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicySoak, Seconds: 24 * 3600},
 		Initial: true, Of: b.machine.LevelView()}})
-	b.runs(t, "0.2.0", nextlevel.Level)
+	b.runs(t, "1.1.0", nextlevel.Level)
 	return b, serve(t, b, nil).client(t)
 }
 
@@ -68,7 +68,7 @@ func TestDowngrade(t *testing.T) {
 		}
 		return err
 	}
-	for _, version := range []string{"0.1", "0.1.0", "0.1.0-dev+20261124.3f1448cbc1f2"} {
+	for _, version := range []string{"1.0", "1.0.0", "1.0.0-dev+20261124.3f1448cbc1f2"} {
 		if err := ask(clientv3.DowngradeValidate, version); err != nil {
 			t.Errorf("validate %s: %v", version, err)
 		}
@@ -76,15 +76,15 @@ func TestDowngrade(t *testing.T) {
 	wantDowngrade(t, c, "soak=24h", "")
 	for _, ends := range []func() error{
 		func() error { return ask(clientv3.DowngradeCancel, "") },
-		func() error { b.runs(t, "0.1.0", level.Own); return b.finishDowngrade(t) },
+		func() error { b.runs(t, "1.0.0", level.Own); return b.finishDowngrade(t) },
 	} {
-		b.runs(t, "0.2.0", nextlevel.Level)
-		if err := ask(clientv3.DowngradeEnable, "0.1"); err != nil {
+		b.runs(t, "1.1.0", nextlevel.Level)
+		if err := ask(clientv3.DowngradeEnable, "1.0"); err != nil {
 			t.Fatal(err)
 		}
-		wantDowngrade(t, c, "hold", "0.1")
+		wantDowngrade(t, c, "hold", "1.0")
 		for _, action := range []clientv3.DowngradeAction{clientv3.DowngradeValidate, clientv3.DowngradeEnable} {
-			if err := ask(action, "0.1"); !errors.Is(err, rpctypes.ErrDowngradeInProcess) {
+			if err := ask(action, "1.0"); !errors.Is(err, rpctypes.ErrDowngradeInProcess) {
 				t.Errorf("a downgrade is under way: %v", err)
 			}
 		}
@@ -141,16 +141,16 @@ func TestDowngrade_refused(t *testing.T) {
 		refused(version, codes.InvalidArgument, rpctypes.ErrInvalidDowngradeTargetVersion.Error())
 	}
 	refused("0.0", codes.InvalidArgument, invalid, "there is no release 0.0 of this server", waits)
-	refused("0.2", codes.InvalidArgument, invalid, "release 0.2 is not before the newest that members run (0.2.0)", waits)
-	refused("1.0.0", codes.InvalidArgument, invalid, "not before the newest", waits)
+	refused("1.1", codes.InvalidArgument, invalid, "release 1.1 is not before the newest that members run (1.1.0)", waits)
+	refused("2.0.0", codes.InvalidArgument, invalid, "not before the newest", waits)
 	wantDowngrade(t, c, "soak=24h", "")
 
-	if _, err := c.Downgrade(waitContext(t), clientv3.DowngradeEnable, "0.1"); err != nil {
+	if _, err := c.Downgrade(waitContext(t), clientv3.DowngradeEnable, "1.0"); err != nil {
 		t.Fatal(err)
 	}
 	b.do(t, &kv.Command{Raise: &kv.RaiseOp{Level: nextlevel.Level, Finalize: true, Of: b.machine.LevelView()}})
 	wantDowngrade(t, c, "soak=24h", "") // it is over, too
-	refused("0.1", codes.FailedPrecondition, "release 0.1 knows feature level 1 at most, and the cluster has risen to 2",
+	refused("1.0", codes.FailedPrecondition, "release 1.0 knows feature level 1 at most, and the cluster has risen to 2",
 		"`quorate mirror`")
 	refused("3.6", codes.InvalidArgument, "Feature level 2 is active, and a build that knows it may return. See")
 	wantDowngrade(t, c, "soak=24h", "")

@@ -20,8 +20,8 @@ type edit struct{ file, from, to string }
 // the fault would cost CI a minute.
 var nextLevel = []edit{
 	{"internal/base/level/level.go", "	Own = First\n", "	Own Level = 2\n"},
-	{"internal/base/level/level.go", `	{First, "0.1.0", "all that release 0.1.0 knows"},` + "\n",
-		`	{First, "0.1.0", "all that release 0.1.0 knows"},` + "\n" + `	{2, "9.9.0", "nothing: it is made up"},` + "\n"},
+	{"internal/base/level/level.go", `	{First, "1.0.0", "all that release 1.0.0 knows"},` + "\n",
+		`	{First, "1.0.0", "all that release 1.0.0 knows"},` + "\n" + `	{2, "9.9.0", "nothing: it is made up"},` + "\n"},
 	{"internal/kv/apply/execute.go", "	case x.leases.Exists(op.ID):\n",
 		fmt.Sprintf("	case x.leases.Exists(op.ID), op.TTLSeconds == %d:\n", otherTTL)},
 }

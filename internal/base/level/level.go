@@ -26,7 +26,7 @@ type Step struct {
 // table has a row for each level. To add one: a constant, a row, and the level of the new command in kv.Needs, or, for a format
 // of the store, the change that package kv/apply makes when it is raised. Package nextlevel then stands for the level after it.
 var table = [...]Step{
-	{First, "0.1.0", "all that release 0.1.0 knows"},
+	{First, "1.0.0", "all that release 1.0.0 knows"},
 }
 
 // Enables describes what a level enables.

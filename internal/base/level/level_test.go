@@ -10,7 +10,7 @@ import (
 // Ensure that the table has a row for each level, in order, and nothing beyond.
 func TestLevel_Enables(t *testing.T) {
 	for l := level.First; l <= level.Own; l++ {
-		if !strings.HasPrefix(l.Builds(), "build 0.") || strings.Contains(l.Enables(), "does not know") {
+		if !strings.HasPrefix(l.Builds(), "build 1.") || strings.Contains(l.Enables(), "does not know") {
 			t.Errorf("level %d: %q, of %q", l, l.Enables(), l.Builds())
 		}
 	}
@@ -23,11 +23,11 @@ func TestLevel_Enables(t *testing.T) {
 
 // Ensure that a refusal names the members that hold the level back, says what to do, and does not grow with the cluster.
 func TestHeldError(t *testing.T) {
-	for needs, release := range map[level.Level]string{level.First: "build 0.1.0 or later", level.Own + 1: "a build that knows it"} {
+	for needs, release := range map[level.Level]string{level.First: "build 1.0.0 or later", level.Own + 1: "a build that knows it"} {
 		held := level.HeldError{Needs: needs, Active: level.First, By: []level.Holder{
-			{Name: "m1", Build: "0.1.3", Level: 1, Started: true}, {Name: "m2"},
+			{Name: "m1", Build: "1.0.3", Level: 1, Started: true}, {Name: "m2"},
 		}}
-		for _, want := range []string{"at 1", "m1 (build 0.1.3, level 1)", "m2 (never started)", "with " + release, "quorate member list"} {
+		for _, want := range []string{"at 1", "m1 (build 1.0.3, level 1)", "m2 (never started)", "with " + release, "quorate member list"} {
 			if !strings.Contains(held.Error(), want) {
 				t.Errorf("%q is not in %q", want, held.Error())
 			}

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Release is a release of this server by its first two numbers, such as 0.1. The zero value is none.
+// Release is a release of this server by its first two numbers, such as 1.0. The zero value is none.
 type Release struct{ Major, Minor uint32 }
 
-// ParseRelease reads the release of a version or a build: 0.1, 0.1.0 and 0.1.0-dev+20261124.3f1448cbc1f2 are 0.1. It reports
+// ParseRelease reads the release of a version or a build: 1.0, 1.0.0 and 1.0.0-dev+20261124.3f1448cbc1f2 are 1.0. It reports
 // false for a text of another form.
 func ParseRelease(text string) (r Release, ok bool) {
 	numbers, _, _ := strings.Cut(text, "+")

@@ -28,7 +28,7 @@ func TestParseRelease(t *testing.T) {
 // Ensure that a release knows the levels since it and before it, and that each level comes with a release, not with a patch of one:
 // a release is named by two numbers.
 func TestRelease_Knows(t *testing.T) {
-	for text, want := range map[string]level.Level{"0.0": 0, "0.1": level.First, "0.2": level.Own, "7.0": level.Own} {
+	for text, want := range map[string]level.Level{"0.0": 0, "0.9": 0, "1.0": level.First, "1.1": level.Own, "7.0": level.Own} {
 		release, _ := level.ParseRelease(text)
 		if got, ok := release.Knows(); got != want || ok != (want > 0) {
 			t.Errorf("%s knows %d, %t, want %d", text, got, ok, want)

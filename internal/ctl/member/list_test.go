@@ -43,14 +43,14 @@ func TestRun_memberList_builds(t *testing.T) {
 	f := startCluster(t)
 	f.cluster.Level = 1
 	f.cluster.Members = append(f.cluster.Members[:2], &quoratepb.Member{Id: 0xa4, Name: "m4", Role: quoratepb.Role_ROLE_JOINING})
-	f.cluster.Members[0].Build, f.cluster.Members[0].Level = "0.2.0", 2
-	f.cluster.Members[1].Build, f.cluster.Members[1].Level = "0.1.0", 1
+	f.cluster.Members[0].Build, f.cluster.Members[0].Level = "1.1.0", 2
+	f.cluster.Members[1].Build, f.cluster.Members[1].Level = "1.0.0", 1
 	same(t, "a table", f.run(t, "member", "list").Out, `
 cluster 1f · configuration 41.7.0 · joint-early, settled · leader m1 · quorum 2 of 3 · superquorum 3 of 3 · tolerates 0 more failures · feature level 1
 feature level 1 until all members know the next one: upgrade, start or remove m2, m4
 ID  NAME  ROLE     STATE        LAG    LAST-CONTACT  PEER-URLS             CLIENT-URLS           BUILD
-a1  m1    voter    leader       0      -             http://10.0.4.1:2380  http://10.0.4.1:2379  0.2.0 (level 2)
-a2  m2    voter    silent       18240  7m12s ago     http://10.0.4.2:2380  http://10.0.4.2:2379  0.1.0 (level 1)
+a1  m1    voter    leader       0      -             http://10.0.4.1:2380  http://10.0.4.1:2379  1.1.0 (level 2)
+a2  m2    voter    silent       18240  7m12s ago     http://10.0.4.2:2380  http://10.0.4.2:2379  1.0.0 (level 1)
 a4  m4    joining  not started  -      never         -                     -                     -
 `[1:])
 }

@@ -237,12 +237,12 @@ func (b *bench) downgrade(text string) error {
 		Of: b.m.LevelView()}}).Err
 }
 
-// runs publishes builds of all members, which know the next level unless they are of release 0.1.
+// runs publishes builds of all members, which know the next level unless they are of release 1.0.
 func (b *bench) runs(builds ...string) {
 	b.t.Helper()
 	for i, build := range builds {
 		op := &kv.PublishOp{Member: uint64(i + 1), Name: "m", Version: "3.7.1", Build: build, Level: next}
-		if release, _ := level.ParseRelease(build); release.Minor == 1 {
+		if release, _ := level.ParseRelease(build); release.Major == 1 && release.Minor == 0 {
 			op.Level = level.Own
 		}
 		if res := b.do(kv.Command{Publish: op}); res.Err != nil {
@@ -256,7 +256,7 @@ func (b *bench) runs(builds ...string) {
 func TestMachine_Apply_downgrade(t *testing.T) {
 	soak := level.Policy{Kind: level.PolicySoak, Seconds: 3600}
 	hold := level.Policy{Kind: level.PolicyHold}
-	target := level.Release{Minor: 1}
+	target := level.Release{Major: 1}
 	returned := func(b *bench) error {
 		return b.do(kv.Command{LevelPolicy: &kv.LevelPolicyOp{Returned: true, Of: b.m.LevelView()}}).Err
 	}
@@ -265,12 +265,12 @@ func TestMachine_Apply_downgrade(t *testing.T) {
 		policy level.Policy
 	}{
 		"all return": {func(b *bench) error {
-			for _, builds := range [][]string{{"0.2.0"}, {"0.1.3", "0.1.0", "9.9.9"}, {"0.1.3", "0.1.0", "b"}} {
+			for _, builds := range [][]string{{"1.1.0"}, {"1.0.3", "1.0.0", "9.9.9"}, {"1.0.3", "1.0.0", "b"}} {
 				if b.runs(builds...); b.m.HasReturned() || !errors.Is(returned(b), kv.ErrBadCommand) {
 					t.Errorf("it is over with builds %v", builds)
 				}
 			}
-			if b.runs("0.1.3", "0.1.0", "0.1.0-dev+20261124.3f"); !b.m.HasReturned() {
+			if b.runs("1.0.3", "1.0.0", "1.0.0-dev+20261124.3f"); !b.m.HasReturned() {
 				t.Error("nobody sees that all have returned")
 			}
 			return returned(b)
@@ -284,15 +284,15 @@ func TestMachine_Apply_downgrade(t *testing.T) {
 		}, soak},
 	} {
 		b := upgraded(t, "soak=1h")
-		b.runs("0.2.0", "0.2.0", "0.2.0")
-		if err := b.downgrade("0.1"); err != nil {
+		b.runs("1.1.0", "1.1.0", "1.1.0")
+		if err := b.downgrade("1.0"); err != nil {
 			t.Fatal(err)
 		}
 		b.openAs(next)
 		if r := b.m.Rise(); r.Policy != hold || r.Target != target || r.Before != soak || b.rises(kv.RaiseOp{Level: next}) {
 			t.Errorf("%s: under way: %+v", name, r)
 		}
-		if err := b.downgrade("0.2"); !errors.Is(err, kv.ErrBadCommand) {
+		if err := b.downgrade("1.1"); !errors.Is(err, kv.ErrBadCommand) {
 			t.Errorf("%s: another one begins: %v", name, err)
 		}
 		if err := row.end(b); err != nil {
@@ -313,7 +313,7 @@ func TestMachine_Apply_downgradeRefused(t *testing.T) {
 	b := upgraded(t, "now")
 	delayed := b.m.LevelView()
 	b.policy("hold")
-	target, hold := level.Release{Minor: 1}, level.Policy{Kind: level.PolicyHold}
+	target, hold := level.Release{Major: 1}, level.Policy{Kind: level.PolicyHold}
 	for name, op := range map[string]kv.LevelPolicyOp{
 		"it holds nothing": {Policy: level.Policy{Kind: level.PolicyNow}, Target: target, Of: b.m.LevelView()},
 		"it has no policy": {Target: target, Of: b.m.LevelView()},
@@ -326,7 +326,7 @@ func TestMachine_Apply_downgradeRefused(t *testing.T) {
 	}
 	fresh := newBench(t)
 	fresh.openAs(next)
-	if err := fresh.downgrade("0.1"); !errors.Is(err, kv.ErrBadCommand) {
+	if err := fresh.downgrade("1.0"); !errors.Is(err, kv.ErrBadCommand) {
 		t.Errorf("a cluster without a policy: %v, %+v", err, fresh.m.Rise())
 	}
 }
@@ -343,8 +343,8 @@ func TestMachine_Apply_downgradeByRoot(t *testing.T) {
 			t.Fatalf("%v: %v", change.Kind, res.Err)
 		}
 	}
-	b.runs("0.2.0", "0.2.0", "0.2.0")
-	begin := kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicyHold}, Target: level.Release{Minor: 1},
+	b.runs("1.1.0", "1.1.0", "1.1.0")
+	begin := kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicyHold}, Target: level.Release{Major: 1},
 		Of: b.m.LevelView()}}
 	if res := b.do(begin); res.Err == nil || !b.m.Rise().Target.IsZero() {
 		t.Errorf("nobody begins a downgrade: %v", res.Err)
@@ -353,7 +353,7 @@ func TestMachine_Apply_downgradeByRoot(t *testing.T) {
 	if res := b.do(begin); res.Err != nil {
 		t.Fatal(res.Err)
 	}
-	b.runs("0.1.0", "0.1.0", "0.1.0")
+	b.runs("1.0.0", "1.0.0", "1.0.0")
 	end := kv.Command{LevelPolicy: &kv.LevelPolicyOp{Returned: true, Of: b.m.LevelView()}}
 	if res := b.do(end); res.Err != nil || !b.m.Rise().Target.IsZero() {
 		t.Errorf("a leader ends it: %v, %+v", res.Err, b.m.Rise())
