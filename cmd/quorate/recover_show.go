@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member/recovery"
 	"github.com/quorate/quorate/internal/transport"
@@ -104,12 +105,14 @@ func (r *recovering) showPlan(plan *recovery.Plan) {
 		fmt.Fprintf(r.Out, "  %s may stay, learning from it.\n", r.names(plan.Config.Learners))
 	}
 	if plan.Adopted > 0 {
-		fmt.Fprintf(r.Out, "  %d writes that are in no log yet are kept: they may have been acknowledged on the fast path.\n",
-			plan.Adopted)
+		fmt.Fprintf(r.Out, "  %s in no log yet %s kept: %s may have been acknowledged on the fast path.\n",
+			plural.Of(plan.Adopted, "write that is", "writes that are"), plural.Word(plan.Adopted, "is", "are"),
+			plural.Word(plan.Adopted, "it", "they"))
 	}
 	if plan.Conflicting > 0 {
-		fmt.Fprintf(r.Out, "  %d others conflict with those and are given up. Show more survivors with --compare to know "+
-			"better which were acknowledged.\n", plan.Conflicting)
+		fmt.Fprintf(r.Out, "  %s with those and %s given up. Show more survivors with --compare to know "+
+			"better which were acknowledged.\n", plural.Of(plan.Conflicting, "other conflicts", "others conflict"),
+			plural.Word(plan.Conflicting, "is", "are"))
 	}
 	if plan.Undone > 0 {
 		fmt.Fprintf(r.Out, "  The change in entry %d, not known to be committed, would remove this member: it is undone.\n",

@@ -141,7 +141,7 @@ func TestRun_lease(t *testing.T) {
 	f.run(t, "lease", "grant", "60").Want(t, 0, "beef\n", "")
 	f.run(t, "lease", "list").Want(t, 0, "beef\n", "")
 	f.run(t, "lease", "list", "-o", "json").Want(t, 0, `[{"id":"beef"}]`+"\n", "")
-	f.run(t, "lease", "show", "beef").Want(t, 0, "beef lasts 60 s of 60 s, 1 keys\n  k\n", "")
+	f.run(t, "lease", "show", "beef").Want(t, 0, "beef lasts 60 s of 60 s, 1 key\n  k\n", "")
 	f.run(t, "put", "k", "v", "--lease=beef").Want(t, 0, "OK\n", "")
 	f.run(t, "put", "k", "v", "--lease=dead").Want(t, command.StatusRefused, "", "requested lease not found")
 	f.run(t, "lease", "keepalive", "beef", "--once").Want(t, 0, "beef lasts 60 s\n", "")

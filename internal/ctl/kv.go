@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/ctl/command"
 )
 
@@ -174,7 +175,7 @@ func (g *getFlags) print(c *command.Connection, answer *clientv3.GetResponse) er
 		}
 	}
 	if answer.More {
-		fmt.Fprintf(c.Streams.Err, "%d of %d keys; ask for more with --from-key\n", len(answer.Kvs), answer.Count)
+		fmt.Fprintf(c.Streams.Err, "%d of %s; ask for more with --from-key\n", len(answer.Kvs), plural.Of(answer.Count, "key"))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/ctl/command"
 )
 
@@ -132,7 +133,8 @@ func printLease(c *command.Connection, answer *clientv3.LeaseTimeToLiveResponse)
 	if c.JSON() {
 		return command.PrintJSON(c.Streams.Out, line)
 	}
-	fmt.Fprintf(c.Streams.Out, "%s lasts %d s of %d s, %d keys\n", line.ID, line.TTL, line.Granted, len(line.Keys))
+	fmt.Fprintf(c.Streams.Out, "%s lasts %d s of %d s, %s\n", line.ID, line.TTL, line.Granted,
+		plural.Of(len(line.Keys), "key"))
 	for _, k := range line.Keys {
 		fmt.Fprintf(c.Streams.Out, "  %s\n", k)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/member/datadir"
@@ -69,7 +70,7 @@ func (l *leaseCalls) renewBatch(ctx context.Context, ids []kv.LeaseID) ([]lease.
 	}
 	renewed, err := peercall.AtLeader(ctx, l.caller, &methodRenew, ids)
 	if err == nil && len(renewed) != len(ids) {
-		err = fmt.Errorf("member: the leader answered for %d leases instead of %d", len(renewed), len(ids))
+		err = fmt.Errorf("member: the leader answered for %s instead of %d", plural.Of(len(renewed), "lease"), len(ids))
 	}
 	return renewed, err
 }

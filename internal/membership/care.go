@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/consensus"
 )
@@ -61,13 +62,13 @@ func (c *diagnosis) advise() Advice {
 	switch n := len(c.dead); {
 	case n > 0:
 		return c.held(Advice{Problem: fmt.Sprintf("%s %s been silent for more than %s", c.goal.names.list(c.dead),
-			plural(n, "has", "have"), limit)}, c.swap)
+			plural.Word(n, "has", "have"), limit)}, c.swap)
 	case len(c.back) > 0:
 		return Advice{Problem: fmt.Sprintf("%s %s silent for more than %s", c.goal.names.list(c.back),
-			plural(len(c.back), "was", "were"), limit), Held: c.backWords()}
+			plural.Word(len(c.back), "was", "were"), limit), Held: c.backWords()}
 	case missing > 0:
 		return c.held(Advice{Problem: fmt.Sprintf("there are %s, and there should be %d",
-			count(len(c.goal.config.Voters), "voter"), c.policy.Voters)}, c.grow)
+			plural.Of(len(c.goal.config.Voters), "voter"), c.policy.Voters)}, c.grow)
 	}
 	return Advice{}
 }
@@ -121,7 +122,7 @@ func (c *diagnosis) held(a Advice, cure func(*Advice)) Advice {
 	case why != "":
 	case c.spent():
 		why = fmt.Sprintf("%s were begun within an hour, which is as many as may be",
-			count(c.policy.MaxPerHour, "automatic change"))
+			plural.Of(c.policy.MaxPerHour, "automatic change"))
 	case len(plan.Blockers) > 0:
 		why = strings.Join(plan.Blockers, "; ")
 	}
@@ -193,7 +194,7 @@ func (c *diagnosis) grow(a *Advice) {
 		return
 	case n == 0:
 		a.Held = fmt.Sprintf("%s stand no more failures than %d, and there is one standby learner only: add another",
-			count(len(voters)+1, "voter"), len(voters))
+			plural.Of(len(voters)+1, "voter"), len(voters))
 		if c.view.MaxLearners == 1 {
 			a.Held += ", after raising --max-learners"
 		}
@@ -258,7 +259,7 @@ func (c *diagnosis) standbys() []consensus.MemberID {
 func (c *diagnosis) noStandby(purpose string) string {
 	standbys := c.standbys()
 	if n := len(standbys); n > 0 {
-		return fmt.Sprintf("%s %s not been up and caught up for %s", c.goal.names.list(standbys), plural(n, "has", "have"),
+		return fmt.Sprintf("%s %s not been up and caught up for %s", c.goal.names.list(standbys), plural.Word(n, "has", "have"),
 			seconds(c.policy.StableMS))
 	}
 	return fmt.Sprintf("there is no standby learner %s: add one with `quorate member add NAME --peer-urls URL --learner`",

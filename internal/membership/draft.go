@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/reconfig"
 )
@@ -276,7 +277,7 @@ func (g *goal) titles(phase Phase, change *consensus.ConfigChange) (title, detai
 			}
 			words = append(words, urls)
 		}
-		return "add " + join(words) + " as " + plural(len(words), "a learner", "learners"),
+		return "add " + join(words) + " as " + plural.Word(len(words), "a learner", "learners"),
 			"learners count in no quorum"
 	case PhaseCordon:
 		return g.cordonMarks.words(&g.names, ""), ""

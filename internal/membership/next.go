@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/reconfig"
 )
@@ -73,7 +74,8 @@ func (g *goal) advance(j *Job, begins bool) Action {
 			return g.fail(phase, "a newcomer has no id: one is drawn when a job is accepted")
 		}
 		ids := g.arrivals.missing().ids()
-		return g.propose(phase, g.joinRequest(), "adds "+g.names.list(ids)+" as "+plural(len(ids), "a learner", "learners"))
+		return g.propose(phase, g.joinRequest(), "adds "+g.names.list(ids)+" as "+plural.Word(len(ids), "a learner",
+			"learners"))
 	case PhaseStart, PhaseSnapshot, PhaseCatchUp:
 		return Action{Phase: phase, Message: g.awaiting(), Wait: true}
 	case PhaseCordon:
@@ -223,8 +225,8 @@ func (g *goal) yields() bool {
 
 func (g *goal) fail(phase Phase, why string) Action {
 	if left := g.own(); len(left) > 0 {
-		why += "; " + g.names.list(left) + plural(len(left), " stays a learner", " stay learners") +
-			": remove " + plural(len(left), "it", "them") + ", or ask for the change again"
+		why += "; " + g.names.list(left) + plural.Word(len(left), " stays a learner", " stay learners") +
+			": remove " + plural.Word(len(left), "it", "them") + ", or ask for the change again"
 	}
 	return Action{Phase: phase, Message: why, End: StateFailed}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/consensus"
 )
@@ -95,8 +96,5 @@ func lag(v *View, m *MemberView) string {
 		return "less than a round trip"
 	}
 	n := uint64(v.Last - m.Match)
-	if n == 1 {
-		return "1 entry"
-	}
-	return fmt.Sprintf("%d entries", n)
+	return plural.Of(n, "entry", "entries")
 }

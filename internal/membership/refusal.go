@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/quorum"
 	"github.com/quorate/quorate/internal/consensus/reconfig"
@@ -27,12 +28,12 @@ func (r *refusal) words(reason consensus.RefusalReason) string {
 		return r.quorumWords()
 	case consensus.ReasonLastVoter:
 		return fmt.Sprintf("this would leave no voter at all: %s %s the last; add or promote another in the same change",
-			r.names.list(r.config.Voters), plural(len(r.config.Voters), "is", "are"))
+			r.names.list(r.config.Voters), plural.Word(len(r.config.Voters), "is", "are"))
 	case consensus.ReasonProtocol:
 		return r.protocolWords()
 	case consensus.ReasonTooManyLearners:
 		return fmt.Sprintf("the cluster may have %s (--max-learners), and this needs %d: raise the limit, add fewer "+
-			"members at a time, or remove a learner first", count(r.view.MaxLearners, "learner"),
+			"members at a time, or remove a learner first", plural.Of(r.view.MaxLearners, "learner"),
 			len(r.config.Learners)+len(r.asked.Steps))
 	case consensus.ReasonUnbound:
 		return "the learners to be bound to their data directories: " + r.waits
@@ -85,11 +86,11 @@ func (r *refusal) quorumWords() string {
 		only = "none"
 	}
 	silent, late := r.unfit(voters)
-	verb := plural(max(ready, 1), "answers", "answer")
+	verb := plural.Word(max(ready, 1), "answers", "answer")
 	if len(late) > 0 {
-		verb += plural(max(ready, 1), " and has", " and have") + " caught up"
+		verb += plural.Word(max(ready, 1), " and has", " and have") + " caught up"
 	}
-	words += fmt.Sprintf("%s of which %s %s: ", count(len(voters), "voter"), only, verb)
+	words += fmt.Sprintf("%s of which %s %s: ", plural.Of(len(voters), "voter"), only, verb)
 	words += r.readyWords(silent, late)
 	if dead := slices.Concat(silent, late); r.mayGoInstead(dead) {
 		words += ", or remove " + r.names.label(dead[0]) + " instead"

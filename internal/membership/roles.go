@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/consensus"
 )
 
@@ -34,13 +35,13 @@ func (r *roles) words(n *memberNames, swap, make, remove, change string) string 
 		words = append(words, fmt.Sprintf("%s %s for %s", swap, n.list(r.remove), n.list(r.promote)))
 	default:
 		if count := len(r.promote); count > 0 {
-			words = append(words, fmt.Sprintf("%s %s %s", make, n.list(r.promote), plural(count, "a voter", "voters")))
+			words = append(words, fmt.Sprintf("%s %s %s", make, n.list(r.promote), plural.Word(count, "a voter", "voters")))
 		}
 		if len(r.remove) > 0 {
 			words = append(words, remove+" "+n.list(r.remove))
 		}
 		if count := len(r.demote); count > 0 {
-			words = append(words, fmt.Sprintf("%s %s %s", make, n.list(r.demote), plural(count, "a learner", "learners")))
+			words = append(words, fmt.Sprintf("%s %s %s", make, n.list(r.demote), plural.Word(count, "a learner", "learners")))
 		}
 	}
 	for i := range r.update {

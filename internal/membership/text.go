@@ -12,15 +12,6 @@ func join(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-func plural(n int, one, more string) string {
-	if n == 1 {
-		return one
-	}
-	return more
-}
-
-func count(n int, what string) string { return fmt.Sprintf("%d %s", n, plural(n, what, what+"s")) }
-
 func seconds(ms int64) string {
 	if ms < 10_000 {
 		return fmt.Sprintf("%d.%d s", ms/1000, ms%1000/100)

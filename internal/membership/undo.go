@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/consensus"
 )
@@ -109,5 +110,5 @@ func (g *goal) cancelledWords() string {
 		return words
 	}
 	return fmt.Sprintf("%s %s removed before and cannot come back; %s", g.names.list(gone),
-		plural(len(gone), "was", "were"), words)
+		plural.Word(len(gone), "was", "were"), words)
 }

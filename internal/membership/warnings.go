@@ -3,6 +3,7 @@ package membership
 import (
 	"slices"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/consensus"
 )
 
@@ -77,5 +78,5 @@ func stands(s Strength) string {
 	if s.Tolerates == 0 {
 		return "stands no failure"
 	}
-	return "stands " + count(s.Tolerates, "failure")
+	return "stands " + plural.Of(s.Tolerates, "failure")
 }

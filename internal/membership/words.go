@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/consensus"
 )
 
@@ -47,15 +48,16 @@ func (g *goal) noSuccessorWords() string {
 	})
 	if len(others) == 0 && len(held) > 0 {
 		return fmt.Sprintf("%s cannot hand leadership over: of the others %s %s cordoned; uncordon one first",
-			g.names.label(g.view.Leader), g.names.list(held), plural(len(held), "is", "are"))
+			g.names.label(g.view.Leader), g.names.list(held), plural.Word(len(held), "is", "are"))
 	}
 	if len(others) == 0 {
 		return fmt.Sprintf("%s cannot hand leadership over: every voter is to be drained; leave one out",
 			g.names.label(g.view.Leader))
 	}
 	return fmt.Sprintf("%s cannot hand leadership over: %s %s not answer or %s behind; start %s, or wait",
-		g.names.label(g.view.Leader), g.names.list(others), plural(len(others), "does", "do"), plural(len(others), "is", "are"),
-		plural(len(others), "it", "one of them"))
+		g.names.label(g.view.Leader), g.names.list(others), plural.Word(len(others), "does", "do"), plural.Word(len(others),
+			"is", "are"),
+		plural.Word(len(others), "it", "one of them"))
 }
 
 func (g *goal) yieldWords() string {
@@ -119,12 +121,12 @@ func (g *goal) resets() bool {
 
 // doneWords tell how the cluster is now, and who may be switched off.
 func (g *goal) doneWords() string {
-	words := fmt.Sprintf("%s %s", g.names.list(g.config.Voters), plural(len(g.config.Voters), "votes", "vote"))
+	words := fmt.Sprintf("%s %s", g.names.list(g.config.Voters), plural.Word(len(g.config.Voters), "votes", "vote"))
 	if n := len(g.config.Learners); n > 0 {
-		words += fmt.Sprintf(", %s %s", g.names.list(g.config.Learners), plural(n, "learns", "learn"))
+		words += fmt.Sprintf(", %s %s", g.names.list(g.config.Learners), plural.Word(n, "learns", "learn"))
 	}
 	if n := len(g.spec.Cordon); n > 0 {
-		words += fmt.Sprintf("; %s %s cordoned", g.names.list(g.spec.Cordon), plural(n, "is", "are"))
+		words += fmt.Sprintf("; %s %s cordoned", g.names.list(g.spec.Cordon), plural.Word(n, "is", "are"))
 	}
 	if slices.Contains(g.spec.Cordon, g.view.Leader) {
 		words += fmt.Sprintf(": %s leads on until another voter can", g.names.label(g.view.Leader))
@@ -136,7 +138,7 @@ func (g *goal) doneWords() string {
 	case gone != "" && g.inItsOwnPlace():
 		words += "; the former data directory of " + g.names.nameOf(g.spec.Remove[0]) + " may be deleted"
 	case gone != "":
-		words += "; " + gone + ", and " + plural(len(g.spec.Remove), "its unit", "their units") + " must not keep " +
+		words += "; " + gone + ", and " + plural.Word(len(g.spec.Remove), "its unit", "their units") + " must not keep " +
 			"--initial-cluster: with that and empty directories former members found another, empty cluster under the same " +
 			"id; they come back with --join only"
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
@@ -80,8 +81,8 @@ func matchMembers(cfg *config.Config, p *place) error {
 			"`etcdctl member add %s --peer-urls=%s`", own, typed.Word(cfg.Name), typed.Word(own))
 	}
 	if len(cfg.Bootstrap.InitialCluster) != len(d.Members) {
-		return fmt.Errorf("cannot join: member count is unequal: --initial-cluster names %d members, the cluster "+
-			"has %d: %s", len(cfg.Bootstrap.InitialCluster), len(d.Members), formatMembers(d.Members))
+		return fmt.Errorf("cannot join: member count is unequal: --initial-cluster names %s, the cluster "+
+			"has %d: %s", plural.Of(len(cfg.Bootstrap.InitialCluster), "member"), len(d.Members), formatMembers(d.Members))
 	}
 	for _, m := range d.Members {
 		known := slices.ContainsFunc(cfg.Bootstrap.InitialCluster, func(i config.InitialMember) bool {

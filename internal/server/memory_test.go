@@ -48,7 +48,7 @@ func TestStart_tooLittleMemory(t *testing.T) {
 	if s, err = start(leases - 1); err == nil {
 		_ = s.Stop(context.Background())
 		t.Error("it started with memory for one lease less")
-	} else if !strings.Contains(err.Error(), "--memory=") || !strings.Contains(err.Error(), "3 leases") {
+	} else if !strings.Contains(err.Error(), "--memory=") || !strings.Contains(err.Error(), "the leases (3) take") {
 		t.Errorf("with memory for one lease less: %v", err)
 	}
 	if s, err = start(leases); err != nil {

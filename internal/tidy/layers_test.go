@@ -23,6 +23,7 @@ var layers = []struct {
 	{"internal/base/linked", 0, "linked"},
 	{"internal/base/logpace", 0, "logpace"},
 	{"internal/base/monotime", 0, "monotime"},
+	{"internal/base/plural", 0, "plural"}, // how many there are, in words
 	{"internal/base/printable", 0, "printable"},
 	{"internal/base/reload", 0, "reload"},
 	{"internal/base/testnet", 0, "testnet"},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/doctor"
 )
@@ -66,7 +67,8 @@ func (p *patient) print(c *quoratepb.Collected, loud, muted []doctor.Finding) {
 	if v.Cluster == "" {
 		cluster = "cluster unknown"
 	}
-	fmt.Fprintf(out, "%s · %d of %d members answered · %s · %s\n", cluster, v.Answered, v.Members, leader, summary(loud))
+	fmt.Fprintf(out, "%s · %d of %s answered · %s · %s\n", cluster, v.Answered, plural.Of(v.Members, "member"), leader,
+		summary(loud))
 	for i := range loud {
 		f := &loud[i]
 		if f.Because != "" {

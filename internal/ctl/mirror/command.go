@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
 )
@@ -125,8 +126,8 @@ func (o *output) show(p Progress) {
 		_ = command.PrintJSON(o.Out, p) // a broken pipe ends the program elsewhere
 		return
 	}
-	line := fmt.Sprintf("%s: revision %d, %d behind (%s), %d leases, %d changes written", p.Stage, p.Revision, p.Behind,
-		progress.Duration(p.Lag), p.Leases, p.Written)
+	line := fmt.Sprintf("%s: revision %d, %d behind (%s), %s, %s written", p.Stage, p.Revision, p.Behind,
+		progress.Duration(p.Lag), plural.Of(p.Leases, "lease"), plural.Of(p.Written, "change"))
 	if p.SameRevs {
 		line += ", same revisions"
 	}
@@ -174,7 +175,8 @@ func (o *output) conclude(v *Verdict) error {
 }
 
 func printVerdict(s command.Streams, v *Verdict) {
-	fmt.Fprintf(s.Out, "compared %d keys and %d leases at revision %d of the source\n", v.Keys, v.Leases, v.SourceRevision)
+	fmt.Fprintf(s.Out, "compared %s and %s at revision %d of the source\n", plural.Of(v.Keys, "key"),
+		plural.Of(v.Leases, "lease"), v.SourceRevision)
 	fmt.Fprintf(s.Out, "users and roles: %s\n", v.Users)
 	if v.SameRevisions {
 		fmt.Fprintln(s.Out, "revisions: equal; clients may watch on from the revision that they have seen")
@@ -189,5 +191,5 @@ func printVerdict(s command.Streams, v *Verdict) {
 			"the source again")
 		return
 	}
-	fmt.Fprintf(s.Out, "NOT SAFE: %d differences; clients must stay at the source\n", v.Differences)
+	fmt.Fprintf(s.Out, "NOT SAFE: %s; clients must stay at the source\n", plural.Of(v.Differences, "difference"))
 }

@@ -41,13 +41,13 @@ func TestOutput_conclude(t *testing.T) {
 		err     error
 	}{
 		{Verdict{SourceRevision: 9, SameRevisions: true, Keys: 3, Leases: 1, Users: "equal", Safe: true},
-			"compared 3 keys and 1 leases at revision 9 of the source\nusers and roles: equal\n" +
+			"compared 3 keys and 1 lease at revision 9 of the source\nusers and roles: equal\n" +
 				"revisions: equal; clients may watch on from the revision that they have seen\n" +
 				"SAFE: the target has all that the source has; clients may be switched. Do not let any write to the source again\n", nil},
 		{Verdict{SourceRevision: 9, Keys: 3, Users: "equal", Differences: 1, Examples: []string{`key "a" is missing at the target`}},
 			"compared 3 keys and 0 leases at revision 9 of the source\nusers and roles: equal\n" +
 				"revisions: new; clients that watch must list again\n  key \"a\" is missing at the target\n" +
-				"NOT SAFE: 1 differences; clients must stay at the source\n", command.ErrQuiet},
+				"NOT SAFE: 1 difference; clients must stay at the source\n", command.ErrQuiet},
 	} {
 		var out bytes.Buffer
 		o := output{Streams: command.Streams{Out: &out, Err: &out}}

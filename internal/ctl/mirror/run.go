@@ -7,6 +7,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/internal/base/plural"
 )
 
 // Run mirrors until ctx ends, or, with Cutover, until there is a verdict.
@@ -111,9 +113,9 @@ func (m *Mirror) isCopy(ctx context.Context, head int64) (bool, error) {
 		return true, m.leases.look(ctx)
 	}
 	if now.Count > 0 && !m.options.Overwrite {
-		return false, refusal(fmt.Errorf("the target holds %d keys and is no copy of the source at revision %d, or the "+
+		return false, refusal(fmt.Errorf("the target holds %s and is no copy of the source at revision %d, or the "+
 			"source's history from there on is compacted: choose an empty target, or one made from a new snapshot of the "+
-			"source; --overwrite makes it equal, and deletes what the source does not have", now.Count, at))
+			"source; --overwrite makes it equal, and deletes what the source does not have", plural.Of(now.Count, "key"), at))
 	}
 	return false, nil
 }

@@ -11,6 +11,8 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/internal/base/plural"
 )
 
 // maxExamples is how many differences are named.
@@ -120,7 +122,8 @@ func (v *Verdict) differInLeases(from, to map[clientv3.LeaseID]int64) {
 		if other, there := to[id]; !there {
 			v.differ("lease %x is missing at the target", int64(id))
 		} else if ttl != other {
-			v.differ("lease %x is granted for %d seconds at the source, and for %d at the target", int64(id), ttl, other)
+			v.differ("lease %x is granted for %s at the source, and for %d at the target", int64(id),
+				plural.Of(ttl, "second"), other)
 		}
 	}
 	for id := range to {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/base/plural"
 )
 
 // Tracker follows one job.
@@ -149,13 +150,10 @@ func (t *Tracker) Line(now time.Time) string {
 }
 
 func behind(jobs uint32) string {
-	switch jobs {
-	case 0:
+	if jobs == 0 {
 		return ""
-	case 1:
-		return " behind 1 job"
 	}
-	return fmt.Sprintf(" behind %d jobs", jobs)
+	return " behind " + plural.Of(jobs, "job")
 }
 
 func withColon(what, why string) string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
@@ -156,11 +157,11 @@ func printRestored(s command.Streams, from string, d *Restored) error {
 	}
 	fmt.Fprintf(s.Out, "restored %s from %s\n", d.DataDir, from)
 	fmt.Fprintf(s.Out, "  contents  revision %d, with %s; %s, %s\n", d.Revision, history,
-		counted(d.Keys, "key"), counted(d.Leases, "lease"))
-	fmt.Fprintf(s.Out, "  users     %s, %s; %s\n", counted(d.Users, "user"), counted(d.Roles, "role"), security)
+		plural.Of(d.Keys, "key"), plural.Of(d.Leases, "lease"))
+	fmt.Fprintf(s.Out, "  users     %s, %s; %s\n", plural.Of(d.Users, "user"), plural.Of(d.Roles, "role"), security)
 	fmt.Fprintf(s.Out, "  member    %s (%s), of %d; cluster %s\n", d.Member, d.MemberID, d.Members, d.ClusterID)
 	if d.Alarms > 0 {
-		fmt.Fprintf(s.Out, "  left out  %s of the members that wrote the file\n", counted(d.Alarms, "alarm"))
+		fmt.Fprintf(s.Out, "  left out  %s of the members that wrote the file\n", plural.Of(d.Alarms, "alarm"))
 	}
 	next := "start it"
 	if d.Members > 1 {
@@ -171,11 +172,4 @@ func printRestored(s command.Streams, from string, d *Restored) error {
 	}
 	_, err := fmt.Fprintf(s.Out, "next: %s; this one with --data-dir %s\n", next, d.DataDir)
 	return err
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

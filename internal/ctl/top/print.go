@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/base/printable"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
@@ -41,9 +42,10 @@ func lines(s *summary, v *view, rows int) []string {
 }
 
 func headline(s *summary, v *view) string {
-	return fmt.Sprintf("%d of %d members, the last %v, by %s: %s ops/s, %s/s, %s CPU, %s watchers", len(s.answered),
-		len(s.answered)+len(s.missing), s.covers.Round(time.Second/10), v.by, number(s.total.operations), size(s.total.bytes),
-		percent(s.total.processors), whole(s.total.watchers))
+	return fmt.Sprintf("%d of %s, the last %v, by %s: %s ops/s, %s/s, %s CPU, %s %s", len(s.answered),
+		plural.Of(len(s.answered)+len(s.missing), "member"), s.covers.Round(time.Second/10), v.by, number(s.total.operations),
+		size(s.total.bytes),
+		percent(s.total.processors), whole(s.total.watchers), plural.Word(int64(min(s.total.watchers, 1<<60)+0.5), "watcher"))
 }
 
 func cells(r *row, v *view) []string {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/base/level"
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/survey"
 )
@@ -179,8 +180,8 @@ func blockers(cluster *quoratepb.Cluster, jobs []*quoratepb.Job) []string {
 			found = append(found, fmt.Sprintf("%s is silent: wait if it starts, else start it, with either build, or replace "+
 				"it (`quorate member replace`)", nameOr(m)))
 		case !m.GetCaughtUp() && !m.GetLeader():
-			found = append(found, fmt.Sprintf("%s has not caught up (%s, %d entries behind): wait", nameOr(m), m.GetState(),
-				m.GetLag()))
+			found = append(found, fmt.Sprintf("%s has not caught up (%s, %s behind): wait", nameOr(m), m.GetState(),
+				plural.Of(m.GetLag(), "entry", "entries")))
 		}
 	}
 	strength := cluster.GetStrength()

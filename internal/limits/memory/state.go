@@ -47,6 +47,6 @@ func CheckLeases(count, held, most int64) error {
 }
 
 func (e *LeasesError) Error() string {
-	return fmt.Sprintf("too little memory for what the cluster holds: this process needs --memory=%dMiB or more: %d leases "+
-		"take %d bytes, and it has memory for %d", Needed(e.Held)>>20, e.Count, e.Held, e.Most)
+	return fmt.Sprintf("too little memory for what the cluster holds: this process needs --memory=%dMiB or more: the "+
+		"leases (%d) take %d bytes, and it has memory for %d", Needed(e.Held)>>20, e.Count, e.Held, e.Most)
 }

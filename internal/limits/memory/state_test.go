@@ -26,7 +26,7 @@ func TestNeeded(t *testing.T) {
 func TestCheckLeases(t *testing.T) {
 	err := memory.CheckLeases(40_960, 10*mib, memory.Divide(memory.MinLimit).Starts())
 	var refused *memory.LeasesError
-	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "--memory=") || !strings.Contains(err.Error(), "40960 leases") {
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "--memory=") || !strings.Contains(err.Error(), "the leases (40960) take") {
 		t.Errorf("got %v", err)
 	}
 	if err := memory.CheckLeases(1, 10*mib, 0); err != nil {

@@ -3,6 +3,7 @@ package datadir
 import (
 	"fmt"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
@@ -53,11 +54,11 @@ func checkParts(options *Options, boots *bootsRecord, log *wal.Recovered, store 
 func checkBoots(options *Options, file, log uint64) error {
 	switch {
 	case log < file:
-		return fmt.Errorf("datadir: %w: the log in %s was opened %d times, this directory %d times, as %s says",
-			ErrRolledBack, options.walDir(), log, file, options.bootsFile())
+		return fmt.Errorf("datadir: %w: the log in %s was opened %s, this directory %s, as %s says",
+			ErrRolledBack, options.walDir(), plural.Of(log, "time"), plural.Of(file, "time"), options.bootsFile())
 	case log > file+1:
-		return fmt.Errorf("datadir: %w: %s counts %d starts, the log in %s %d",
-			ErrRolledBack, options.bootsFile(), file, options.walDir(), log)
+		return fmt.Errorf("datadir: %w: %s counts %s, the log in %s %d",
+			ErrRolledBack, options.bootsFile(), plural.Of(file, "start"), options.walDir(), log)
 	}
 	return nil
 }

@@ -118,8 +118,8 @@ func TestOpen_partsOfOthers(t *testing.T) {
 // Ensure that a part from an earlier life of the same directory is detected, and that the newest parts open after all.
 func TestOpen_rolledBack(t *testing.T) {
 	for _, row := range []struct{ part, word string }{
-		{"wal", "the log in a/wal was opened 1 times"},
-		{"boots", "a/boots counts 1 starts"},
+		{"wal", "the log in a/wal was opened 1 time"},
+		{"boots", "a/boots counts 1 start"},
 	} {
 		t.Run(row.part, func(t *testing.T) {
 			fs := filestest.NewMem()

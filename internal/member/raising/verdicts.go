@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/base/printable"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
@@ -66,7 +67,8 @@ func Paused(status *raft.Status, alarms int, v *Verdicts, now time.Time, nameOf 
 		}
 	}
 	if alarms > 0 {
-		return fmt.Sprintf("%d alarms stand: see `quorate alarm list`", alarms)
+		return fmt.Sprintf("%s %s: see `quorate alarm list`", plural.Of(alarms, "alarm"), plural.Word(alarms, "stands",
+			"stand"))
 	}
 	for _, id := range status.Config.IDs() {
 		switch said, known := v.heard[id]; {

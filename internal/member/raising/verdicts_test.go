@@ -53,7 +53,7 @@ func TestPaused(t *testing.T) {
 	verdicts.Note(ids, 2, raising.Verdict{Judged: true, Finding: "late"}, now.Add(-time.Second))
 	check("") // an answer that was overtaken by a later one
 	alarms = 1
-	check("1 alarms stand")
+	check("1 alarm stands")
 	alarms = 0
 	status.Progress[0].CaughtUp = false
 	check("m2 has not caught up")

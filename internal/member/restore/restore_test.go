@@ -124,7 +124,7 @@ func TestRun_tooLittleMemory(t *testing.T) {
 	less := datatest.Options()
 	less.Apply.MostLeases = 2*lease.EachBytes - 1
 	_, err := restore.Run(context.Background(), less, request(file, 1))
-	if err == nil || !strings.Contains(err.Error(), "--memory=") || !strings.Contains(err.Error(), "2 leases") {
+	if err == nil || !strings.Contains(err.Error(), "--memory=") || !strings.Contains(err.Error(), "the leases (2) take") {
 		t.Errorf("too many leases: %v", err)
 	}
 	if _, err := less.FS.Stat(less.Dir + ".partial"); err == nil {

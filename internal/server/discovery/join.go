@@ -15,6 +15,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorate/quorate/internal/base/broadcast"
+	"github.com/quorate/quorate/internal/base/plural"
 )
 
 const (
@@ -61,8 +62,8 @@ func Join(ctx context.Context, o Options, id, entry string) (string, error) {
 		members, size, err := j.look(ctx)
 		if err == nil && !members.has(j.own) {
 			if len(members) >= size {
-				return "", fmt.Errorf("%w: %d members have registered under this token, and it asks for %d: take another "+
-					"token, or join the running cluster", ErrFull, len(members), size)
+				return "", fmt.Errorf("%w: %s registered under this token, and it asks for %d: take another "+
+					"token, or join the running cluster", ErrFull, plural.Of(len(members), "member has", "members have"), size)
 			}
 			if err = j.register(ctx, entry); err == nil {
 				continue // what others have registered meanwhile may have been first
@@ -147,8 +148,8 @@ func (r registered) has(key string) bool {
 func (r registered) first(size int, own string) (string, error) {
 	r = r[:size]
 	if !r.has(own) {
-		return "", fmt.Errorf("%w: %d others registered before this member: take another token, or join the running cluster",
-			ErrFull, size)
+		return "", fmt.Errorf("%w: %s registered before this member: take another token, or join the running cluster",
+			ErrFull, plural.Of(size, "other"))
 	}
 	entries := make([]string, size)
 	for i, kv := range r {
