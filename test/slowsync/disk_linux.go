@@ -1,82 +1,52 @@
 package slowsync
 
 import (
-	"errors"
+	"os/exec"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/quorate/quorate/test/interpose"
 )
 
 // Disk holds up the syncs of the programs that it started. The zero Disk holds none up and counts them.
 type Disk struct {
 	delay atomic.Int64 // time.Duration
 	syncs atomic.Int64
+	fails atomic.Int64 // unix.Errno
 }
+
+// Main returns, unless this process was started by Start: then it becomes the program, or exits with 1.
+func Main() { interpose.Main() }
 
 // Delay sets how much longer each sync takes that begins from now on.
 func (d *Disk) Delay(each time.Duration) { d.delay.Store(int64(each)) }
 
+// Fail makes each sync that begins from now on end with an error: EROFS is that of a disk that the kernel has made read-only,
+// EIO of one that is broken. Zero: they succeed.
+func (d *Disk) Fail(with unix.Errno) { d.fails.Store(int64(with)) }
+
 // Syncs is how many have begun.
 func (d *Disk) Syncs() int64 { return d.syncs.Load() }
 
-// notification is what the kernel tells of a call: struct seccomp_notif of linux/seccomp.h.
-type notification struct {
-	id        uint64
-	pid       uint32
-	flags     uint32
-	number    int32
-	arch      uint32
-	at        uint64
-	arguments [6]uint64
-}
-
-// answer lets a call go on or end: struct seccomp_notif_resp of linux/seccomp.h.
-type answer struct {
-	id    uint64
-	value int64
-	errno int32
-	flags uint32
-}
-
-// serve answers what the kernel asks until no process with the filter is left.
-func (d *Disk) serve(listener int) {
-	defer unix.Close(listener)
-	for {
-		ready := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}
-		if _, err := unix.Poll(ready, -1); errors.Is(err, unix.EINTR) {
-			continue
-		} else if err != nil || ready[0].Revents&unix.POLLIN == 0 {
-			return // hung up: all have ended
-		}
-		var asked notification // the kernel wants zeros
-		if err := control(listener, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&asked)); err != nil {
-			continue // that thread was killed meanwhile
-		}
+// Start starts a command, as its own Start does, with its syncs under the disk. A Disk may have several programs. The error is
+// interpose.ErrNoListener where the system allows none.
+func (d *Disk) Start(command *exec.Cmd) error {
+	var calls []interpose.Call
+	for _, number := range []uint32{unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_SYNCFS, unix.SYS_SYNC_FILE_RANGE} {
+		calls = append(calls, interpose.Call{Number: number, First: -1})
+	}
+	return interpose.Start(command, calls, func(a *interpose.Asked) {
 		d.syncs.Add(1)
-		goOn := func() {
-			reply := answer{id: asked.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-			_ = control(listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&reply)) // fails if the thread was killed
+		if with := unix.Errno(d.fails.Load()); with != 0 {
+			a.Return(0, with)
+			return
 		}
 		if delay := time.Duration(d.delay.Load()); delay > 0 {
-			time.AfterFunc(delay, goOn)
+			time.AfterFunc(delay, a.GoOn)
 		} else {
-			goOn()
+			a.GoOn()
 		}
-	}
-}
-
-func control(file int, request uintptr, argument unsafe.Pointer) error {
-	for {
-		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(file), request, uintptr(argument))
-		switch errno {
-		case 0:
-			return nil
-		case unix.EINTR:
-			continue
-		default:
-			return errno
-		}
-	}
+	})
 }

@@ -1,13 +1,14 @@
 package slowsync_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/quorate/quorate/test/interpose"
 	"github.com/quorate/quorate/test/slowsync"
 )
 
@@ -49,7 +50,7 @@ func TestDisk(t *testing.T) {
 	disk.Delay(delay)
 	begun := time.Now()
 	if err := disk.Start(command); err != nil {
-		if strings.Contains(err.Error(), "launcher failed") {
+		if errors.Is(err, interpose.ErrNoListener) {
 			t.Skip("this kernel or container allows no seccomp listener")
 		}
 		t.Fatal(err)
