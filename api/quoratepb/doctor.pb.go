@@ -668,7 +668,7 @@ type ObservedPeer struct {
 	Losses             uint64                 `protobuf:"varint,7,opt,name=losses,proto3" json:"losses,omitempty"`      // connections of the window that broke
 	Failures           uint64                 `protobuf:"varint,8,opt,name=failures,proto3" json:"failures,omitempty"`  // attempts to connect in the window that failed
 	Dropped            uint64                 `protobuf:"varint,9,opt,name=dropped,proto3" json:"dropped,omitempty"`    // messages of the window that were not sent
-	Fault              string                 `protobuf:"bytes,10,opt,name=fault,proto3" json:"fault,omitempty"`        // the last reason why connecting failed, as a word: see doctor's FaultKinds; empty: it did not
+	Fault              string                 `protobuf:"bytes,10,opt,name=fault,proto3" json:"fault,omitempty"`        // the last reason why connecting failed, as a word: see PeerStats.Fault of package transport; empty: it did not
 	Refused            string                 `protobuf:"bytes,11,opt,name=refused,proto3" json:"refused,omitempty"`    // why the member refuses the peer, by the name of the reason; empty: it does not
 	Followed           bool                   `protobuf:"varint,12,opt,name=followed,proto3" json:"followed,omitempty"` // the fields below are known: this member leads
 	Active             bool                   `protobuf:"varint,13,opt,name=active,proto3" json:"active,omitempty"`
@@ -1119,8 +1119,11 @@ type ObservedWork struct {
 	WatchersBehindLeast int64                  `protobuf:"varint,22,opt,name=watchers_behind_least,json=watchersBehindLeast,proto3" json:"watchers_behind_least,omitempty"` // watchers that were behind at each look of the window: the least of these numbers
 	ConnectionsRefused  uint64                 `protobuf:"varint,20,opt,name=connections_refused,json=connectionsRefused,proto3" json:"connections_refused,omitempty"`      // of the window
 	CallsRefused        uint64                 `protobuf:"varint,21,opt,name=calls_refused,json=callsRefused,proto3" json:"calls_refused,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// How many hundredths of the processor time of clients' calls go to calls for one prefix of keys, in the last ten seconds; which
+	// prefix that is, is not said. 0: there were no calls.
+	BusiestPercent int64 `protobuf:"varint,23,opt,name=busiest_percent,json=busiestPercent,proto3" json:"busiest_percent,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ObservedWork) Reset() {
@@ -1307,6 +1310,13 @@ func (x *ObservedWork) GetCallsRefused() uint64 {
 	return 0
 }
 
+func (x *ObservedWork) GetBusiestPercent() int64 {
+	if x != nil {
+		return x.BusiestPercent
+	}
+	return 0
+}
+
 type ObservedProcess struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	MemoryLimitBytes int64                  `protobuf:"varint,1,opt,name=memory_limit_bytes,json=memoryLimitBytes,proto3" json:"memory_limit_bytes,omitempty"`
@@ -1315,6 +1325,8 @@ type ObservedProcess struct {
 	OpenFiles        uint64                 `protobuf:"varint,4,opt,name=open_files,json=openFiles,proto3" json:"open_files,omitempty"`
 	OpenFilesLimit   uint64                 `protobuf:"varint,5,opt,name=open_files_limit,json=openFilesLimit,proto3" json:"open_files_limit,omitempty"`    // 0: not known
 	LogLinesDropped  uint64                 `protobuf:"varint,6,opt,name=log_lines_dropped,json=logLinesDropped,proto3" json:"log_lines_dropped,omitempty"` // of the window
+	ProcessorUs      int64                  `protobuf:"varint,7,opt,name=processor_us,json=processorUs,proto3" json:"processor_us,omitempty"`               // that the process used in the window, of all its processors; 0: not known
+	Processors       int64                  `protobuf:"varint,8,opt,name=processors,proto3" json:"processors,omitempty"`                                    // that it may use at once
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1387,6 +1399,20 @@ func (x *ObservedProcess) GetOpenFilesLimit() uint64 {
 func (x *ObservedProcess) GetLogLinesDropped() uint64 {
 	if x != nil {
 		return x.LogLinesDropped
+	}
+	return 0
+}
+
+func (x *ObservedProcess) GetProcessorUs() int64 {
+	if x != nil {
+		return x.ProcessorUs
+	}
+	return 0
+}
+
+func (x *ObservedProcess) GetProcessors() int64 {
+	if x != nil {
+		return x.Processors
 	}
 	return 0
 }
@@ -2020,7 +2046,7 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\fapply_p99_us\x18\v \x01(\x03R\n" +
 	"applyP99Us\x12'\n" +
 	"\x0fauto_compaction\x18\f \x01(\bR\x0eautoCompaction\x12)\n" +
-	"\x10reclaim_failures\x18\r \x01(\x04R\x0freclaimFailures\"\xb5\x06\n" +
+	"\x10reclaim_failures\x18\r \x01(\x04R\x0freclaimFailures\"\xde\x06\n" +
 	"\fObservedWork\x12\x12\n" +
 	"\x04puts\x18\x01 \x01(\x04R\x04puts\x12\x1b\n" +
 	"\tput_bytes\x18\x02 \x01(\x04R\bputBytes\x12*\n" +
@@ -2045,7 +2071,8 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\x11overdrawn_streams\x18\x13 \x01(\x03R\x10overdrawnStreams\x122\n" +
 	"\x15watchers_behind_least\x18\x16 \x01(\x03R\x13watchersBehindLeast\x12/\n" +
 	"\x13connections_refused\x18\x14 \x01(\x04R\x12connectionsRefused\x12#\n" +
-	"\rcalls_refused\x18\x15 \x01(\x04R\fcallsRefused\"\x87\x02\n" +
+	"\rcalls_refused\x18\x15 \x01(\x04R\fcallsRefused\x12'\n" +
+	"\x0fbusiest_percent\x18\x17 \x01(\x03R\x0ebusiestPercent\"\xca\x02\n" +
 	"\x0fObservedProcess\x12,\n" +
 	"\x12memory_limit_bytes\x18\x01 \x01(\x03R\x10memoryLimitBytes\x12!\n" +
 	"\fmemory_bytes\x18\x02 \x01(\x03R\vmemoryBytes\x12.\n" +
@@ -2053,7 +2080,11 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\n" +
 	"open_files\x18\x04 \x01(\x04R\topenFiles\x12(\n" +
 	"\x10open_files_limit\x18\x05 \x01(\x04R\x0eopenFilesLimit\x12*\n" +
-	"\x11log_lines_dropped\x18\x06 \x01(\x04R\x0flogLinesDropped\"Y\n" +
+	"\x11log_lines_dropped\x18\x06 \x01(\x04R\x0flogLinesDropped\x12!\n" +
+	"\fprocessor_us\x18\a \x01(\x03R\vprocessorUs\x12\x1e\n" +
+	"\n" +
+	"processors\x18\b \x01(\x03R\n" +
+	"processors\"Y\n" +
 	"\fObservedPart\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x1f\n" +

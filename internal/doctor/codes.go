@@ -19,8 +19,11 @@ const (
 	DiskHangs       Code = "DISK_HANGS"
 	DiskFull        Code = "DISK_FULL"
 	DiskSlow        Code = "DISK_SLOW"
+	ClockOff        Code = "CLOCK_OFF"
+	HotPrefix       Code = "HOT_PREFIX"
 	CertExpired     Code = "CERTIFICATE_EXPIRED"
 	WrongAuthority  Code = "WRONG_AUTHORITY"
+	NameUnresolved  Code = "NAME_UNRESOLVED"
 	PeerURLWrong    Code = "PEER_URL_WRONG"
 	Partition       Code = "PARTITION"
 	LinkDown        Code = "LINK_DOWN"
@@ -33,7 +36,6 @@ const (
 	MemoryPartFull  Code = "MEMORY_PART_FULL"
 	HeartbeatsLate  Code = "HEARTBEATS_LATE"
 	StoreStalls     Code = "STORE_STALLS"
-	ClockOff        Code = "CLOCK_OFF"
 	WatcherUnread   Code = "WATCHER_UNREAD"
 	LeaseStorm      Code = "LEASE_STORM"
 	ApplyBehind     Code = "APPLY_BEHIND"
@@ -122,6 +124,8 @@ var codes = []Row{
 	{MemberCorrupt, "2, 3", "The data of a member differ from those of the majority: it serves nothing.", unheard, nil},
 	{ForeignProcess, "3", "A process runs that belongs to another epoch or history of the cluster.", unheard, nil},
 	{Superseded, "3", "A member serves nothing because the cluster was recovered without it.", unheard, nil},
+	{NameUnresolved, "2, 3", "A host name in the URL of a member does not resolve, at others or where the doctor runs.",
+		append([]Code{MemberDown, PeerURLWrong}, unheard...), append([]Code{JobStuck}, electing...)},
 	{MemberDown, "2, 3", "A member is down: no process accepts connections, and the leader does not hear it.", unheard,
 		append([]Code{JobStuck}, electing...)},
 	{MemberHangs, "2, 3", "A member accepts connections and does not answer, and the leader does not hear it.", unheard,
@@ -133,7 +137,9 @@ var codes = []Row{
 	{DiskSlow, "3", "Syncs of the log take a large part of an election timeout, or most of a heartbeat interval.",
 		append([]Code{LeasesStood}, lagging...), electing},
 	{ClockOff, "3", "The clock of a member differs from those of the others by more than an election timeout.",
-		[]Code{CertExpired, CertNear, WrongAuthority}, nil},
+		[]Code{CertExpired, CertNear, WrongAuthority}, []Code{JobStuck}},
+	{HotPrefix, "4", "A member uses half of its processors or more, and half of what it does for clients is for one prefix.",
+		[]Code{ApplyBehind, HeartbeatsLate, LinkSlow, StoreStalls, VoterBehind}, electing},
 	{CertExpired, "2", "A certificate, an authority or a revocation list has expired.",
 		append([]Code{WrongAuthority, CertNear}, unheard...), nil},
 	{WrongAuthority, "2, 3", "Members do not take each other's certificates, or the collector not theirs.", unheard,

@@ -20,6 +20,15 @@ var faultsOfMembers = []fault{
 	{"the client port of one is closed", 0, func(h hospital) {
 		h.Members[1].Observation, h.Members[1].Fault, h.Members[1].FaultText = nil, doctor.FaultUnreachable, "no route to host"
 	}, doctor.ClientURLWrong, 3, "m2 is not reached at m2:2379 (no route to host), though other members hear it", nil},
+	{"the client port of one says nothing", 0, func(h hospital) {
+		h.Members[1].Observation, h.Members[1].Fault, h.Members[1].FaultText = nil, doctor.FaultSilent, "it does not answer"
+	}, doctor.ClientURLWrong, 3, "m2:2379 accepts connections and does not answer, though other members hear m2", nil},
+	{"the client port of one is full", 0, func(h hospital) {
+		h.Members[1].Observation, h.Members[1].Fault, h.Members[1].FaultText = nil, doctor.FaultClosed, "it closes connections"
+	}, doctor.ClientsRefused, 3, "m2:2379 accepts connections and closes them at once: m2 has as many as it may", nil},
+	{"a client URL has an unknown name", 0, func(h hospital) {
+		h.Members[1].Observation, h.Members[1].Fault, h.Members[1].FaultText = nil, doctor.FaultUnresolved, "no such host"
+	}, doctor.NameUnresolved, 3, "the name in the client URL of m2, m2:2379, does not resolve here (no such host)", nil},
 	{"the client port of the leader is closed", 0, func(h hospital) {
 		h.Members[0].Observation, h.Members[0].Fault, h.Members[0].FaultText = nil, doctor.FaultRefused, "connection refused"
 	}, doctor.ClientURLWrong, 3, "m1 is not reached at m1:2379 (connection refused), though other members hear it", nil},
@@ -99,6 +108,17 @@ var faultsOfLinks = []fault{
 		h.cut(1, 3, "unreachable")
 		h.cut(2, 3, "unreachable")
 	}, doctor.PeerURLWrong, 3, "no member reaches m3 at its peer URL http://m3:2380, though it runs and reaches others", nil},
+	{"a name that no member resolves", 0, func(h hospital) {
+		h.cut(1, 3, "unresolved")
+		h.cut(2, 3, "unresolved")
+	}, doctor.NameUnresolved, 3, "the name in the peer URL of m3, http://m3:2380, does not resolve at m1 and m2: see their DNS",
+		[]doctor.Code{doctor.PeerURLWrong}},
+	{"a name that one member does not resolve", 0, func(h hospital) { h.cut(2, 3, "unresolved") }, doctor.NameUnresolved, 3,
+		"the name in the peer URL of m3, http://m3:2380, does not resolve at m2: see their DNS", []doctor.Code{doctor.LinkOneWay}},
+	{"a name that went with its process", 0, func(h hospital) {
+		h.gone(3, doctor.FaultUnresolved)
+		h.peer(1, 3).Fault, h.peer(2, 3).Fault = "unresolved", "unresolved"
+	}, doctor.NameUnresolved, 2, "does not resolve at m1 and m2, nor does that of m3:2379 here", []doctor.Code{doctor.MemberDown}},
 	{"an update to a wrong URL", 0, func(h hospital) { h.known(3, func(m *quoratepb.ObservedMember) { m.Moved = true }) },
 		doctor.PeerURLWrong, 3, "m3 was not found at its new peer URL http://m3:2380", nil},
 	{"another member at a URL", 0, func(h hospital) {
@@ -173,6 +193,11 @@ var faultsOfMachines = []fault{
 		"m2 has 250 MiB of the 256 MiB that it may have for watches", nil},
 	{"late heartbeats", 0, func(h hospital) { h.of(1).Core.LateHeartbeats = 50 }, doctor.HeartbeatsLate, 3,
 		"m1 leads and was late with 50 of about 600 heartbeats", nil},
+	{"a hot prefix", 0, func(h hospital) { h.of(1).Process.ProcessorUs = 230_000_000 }, doctor.HotPrefix, 4,
+		"m1 has used 95 % of its processors for 60 s, and calls for one prefix of keys take 70 % of the time", nil},
+	{"a hot prefix at the leader", 0, func(h hospital) {
+		h.of(1).Process.ProcessorUs, h.of(1).Core.LateHeartbeats = 230_000_000, 50
+	}, doctor.HotPrefix, 3, "m1 has used 95 % of its processors", []doctor.Code{doctor.HeartbeatsLate}},
 	{"a lost log", 0, func(h hospital) { h.of(2).Process.LogLinesDropped = 5 }, doctor.LogLinesDropped, 4, "m2 dropped 5 lines of its log", nil},
 }
 
@@ -191,7 +216,8 @@ var faultsOfClients = []fault{
 		h.everywhere(func(o *quoratepb.Observation) { o.Store.Versions, o.Store.CompactRevision = 75_000, 0 })
 	}, doctor.HistoryKept, 4, "the store keeps 75000 versions of 5000 keys, and was last compacted at revision 0 of 80000", nil},
 	{"writes fail", 0, func(h hospital) { h.of(2).Work.FailedProposals = 300 }, doctor.ProposalsFail, 3, "300 of 2000 writes at m2 ended without a result", nil},
-	{"clients are refused", 0, func(h hospital) { h.of(2).Work.ConnectionsRefused = 7 }, doctor.ClientsRefused, 3, "m2 refused 7 connections and 0 calls", nil},
+	{"clients are refused", 0, func(h hospital) { h.of(2).Work.ConnectionsRefused = 7 }, doctor.ClientsRefused, 3,
+		"m2 refused 7 connections and 0 calls within 60 s", nil},
 	{"passwords in clear", 0, func(h hospital) { h.of(2).Security.ClientsEncrypted = false }, doctor.PasswordsClear, 4, "clients log in at m2", nil},
 	{"peers in clear", 0, func(h hospital) { h.of(2).Security.PeersEncrypted = false }, doctor.PeersInClear, 4,
 		"m2 speaks with other machines' members unencrypted", nil},
@@ -240,7 +266,24 @@ var faultsOfTheWhole = []fault{
 		p.CaughtUp, p.Match, p.Gained, p.Snapshots = false, 500, 0, 4
 	}, doctor.SnapshotRepeats, 3, "m4 has been sent the state 4 times within 10 minutes", []doctor.Code{doctor.LearnerStuck}},
 	{"a job is stuck", 0, func(h hospital) {
-		h.of(1).Jobs = []*quoratepb.ObservedJob{{Id: 0x3f, Kind: "replace", State: "running", Phase: "catch up",
-			Message: "m4 has not started yet", QuietMs: 600_000, Turn: true}}
-	}, doctor.JobStuck, 3, "membership job 3f (replace) has not moved for 10 minutes: m4 has not started yet", nil},
+		h.of(1).Jobs = []*quoratepb.ObservedJob{{Id: 0x3f, Kind: "replace", State: "running", Phase: "swap",
+			Message: "waits, for a voter is not heard", QuietMs: 600_000, Turn: true}}
+	}, doctor.JobStuck, 3, "membership job 3f (replace) has not moved for 10 minutes: waits, for a voter is not heard", nil},
+	{"a job whose newcomer died", 4, func(h hospital) {
+		h.known(4, func(m *quoratepb.ObservedMember) { m.Voter, m.Joining = false, true })
+		h.gone(4, doctor.FaultRefused)
+		h.of(1).Jobs = []*quoratepb.ObservedJob{{Id: 0x3f, Kind: "replace", State: "running", Phase: "start", QuietMs: 600_000,
+			Turn: true}}
+	}, doctor.MemberDown, 3, "m4 is down, for 65 s", []doctor.Code{doctor.JobStuck}},
+	{"a job whose newcomer nobody started", 4, func(h hospital) {
+		h.gone(4, doctor.FaultNoEndpoint)
+		h.known(4, func(m *quoratepb.ObservedMember) { m.Started, m.Voter, m.Joining = false, false, true })
+		h.of(1).Jobs = []*quoratepb.ObservedJob{{Id: 0x3f, Kind: "replace", State: "running", Phase: "start", QuietMs: 600_000,
+			Turn: true}}
+	}, doctor.NotStarted, 4, "m4 was added and has never started", nil},
+	{"a job of which a clock is off", 0, func(h hospital) {
+		h.of(1).NowMs += 100_000
+		h.of(1).Jobs = []*quoratepb.ObservedJob{{Id: 0x3f, Kind: "replace", State: "running", Phase: "swap", QuietMs: 100_000,
+			Turn: true}}
+	}, doctor.ClockOff, 3, "the clock of m1 is 99 s ahead", []doctor.Code{doctor.JobStuck}},
 }

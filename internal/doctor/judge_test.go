@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -36,8 +37,9 @@ func healthy(n int) *quoratepb.Collected {
 				QuotaBytes: 2 << 30, Pressure: 0.3, Applies: 3000, ApplyMeanUs: 200, ApplyP99Us: 2000},
 			Work: &quoratepb.ObservedWork{Puts: 5800, PutBytes: 5800 * 200, MaxRequestBytes: 1536 << 10, Writes: 2000, WriteMeanUs: 4000,
 				Leases: 900, LeaseBytes: 900 * 500, LeaseLimitBytes: 100 << 20, Granted: 60, Revoked: 50, Watchers: 700,
-				WatchLimitBytes: 256 << 20, WatchHostBytes: 64 << 20},
+				WatchLimitBytes: 256 << 20, WatchHostBytes: 64 << 20, BusiestPercent: 70},
 			Process: &quoratepb.ObservedProcess{MemoryLimitBytes: 4 << 30, MemoryBytes: 1 << 30, OpenFiles: 900, OpenFilesLimit: 65536,
+				ProcessorUs: 72_000_000, Processors: 4,
 				Parts: []*quoratepb.ObservedPart{{Name: "watches", Bytes: 1 << 20, LimitBytes: 256 << 20}}},
 			Certificates: []*quoratepb.ObservedCertificate{{Port: "peer", What: "certificate", FromMs: now - 100*day, UntilMs: now + 265*day}},
 			Security:     &quoratepb.ObservedSecurity{PeersEncrypted: true, PeersCertified: true, ClientsEncrypted: true, Users: true},
@@ -227,6 +229,65 @@ func TestJudge_cures(t *testing.T) {
 					t.Errorf("%s: the cure of %s changes members at once: %q", row.name, f.Code, f.Cure)
 				}
 			}
+		}
+	}
+}
+
+// Ensure that a job is not stuck while its newcomer gets what it lacks, and that sentences count as people do.
+func TestJudge_jobGoesOn(t *testing.T) {
+	h := hospital{healthy(4)}
+	h.known(4, func(m *quoratepb.ObservedMember) { m.Voter, m.Joining = false, true })
+	h.of(1).Jobs = []*quoratepb.ObservedJob{{Id: 7, Kind: "replace", State: "running", Phase: "catch-up", QuietMs: 600_000, Turn: true}}
+	h.peer(1, 4).CaughtUp, h.peer(1, 4).Match = false, 500
+	if got := doctor.Judge(h.Collected); len(got) > 0 {
+		t.Errorf("a newcomer that catches up: %v", got)
+	}
+	h.peer(1, 4).Gained, h.peer(1, 4).SnapshotTotalBytes = 0, 1<<30
+	if got := doctor.Judge(h.Collected); len(got) > 0 {
+		t.Errorf("a newcomer that is sent the state: %v", got)
+	}
+	h.peer(1, 4).CaughtUp, h.peer(1, 4).Gained, h.peer(1, 4).SnapshotTotalBytes = true, 6000, 0
+	if got := doctor.Judge(h.Collected); len(got) != 1 || got[0].Code != doctor.JobStuck {
+		t.Errorf("a newcomer that has all, and a job that does not go on: %v", got)
+	}
+}
+
+// Ensure that a sentence about one thing does not speak of several.
+func TestJudge_oneOfAll(t *testing.T) {
+	plurals := regexp.MustCompile(`\b1 (connections|calls|lines|times|entries|attempts|voters|streams|leases|watchers|writes|keys|versions)\b`)
+	h := hospital{healthy(5)}
+	h.everywhere(func(o *quoratepb.Observation) {
+		o.Work.ConnectionsRefused, o.Work.CallsRefused, o.Work.OverdrawnStreams, o.Work.Watchers, o.Work.WatchersBehind = 1, 1, 1, 1, 1
+		o.Work.Leases, o.Work.LeaseBytes, o.Process.LogLinesDropped, o.Store.Stalls, o.Store.ReclaimFailures = 1, 1<<40, 1, 1, 1
+	})
+	h.cut(1, 2, "unreachable")
+	h.peer(1, 2).Failures = 1
+	found := doctor.Judge(h.Collected)
+	for _, f := range found {
+		if at := plurals.FindString(f.Sentence); at != "" {
+			t.Errorf("%s says %q: %s", f.Code, at, f.Sentence)
+		}
+	}
+	if len(found) < 6 {
+		t.Errorf("found only %v", found)
+	}
+}
+
+// Ensure that what a member applies again as it starts, or catches up, is not taken for what clients do now.
+func TestJudge_replay(t *testing.T) {
+	for _, row := range []struct {
+		name          string
+		up, committed int64
+	}{{"one that has just started", 900, 53}, {"one that catches up", 3600_000, 400}} {
+		h := hospital{healthy(3)}
+		o := h.of(3)
+		o.UpMs, o.WindowMs = row.up, min(row.up, 60_000)
+		o.Work.Granted, o.Work.Leases, o.Core.Committed = 476, 0, uint64(row.committed)
+		if row.up < o.WindowMs+1 {
+			o.Work.PutBytes = o.Work.Puts * 300 << 10
+		}
+		if got := doctor.Judge(h.Collected); len(got) > 0 {
+			t.Errorf("%s: %v", row.name, got)
 		}
 	}
 }

@@ -14,6 +14,8 @@ const (
 	FaultRefused     = "refused"     // no process accepts connections there
 	FaultUnreachable = "unreachable" // nothing answers at all
 	FaultSilent      = "silent"      // a process accepts connections and says nothing
+	FaultClosed      = "closed"      // a process accepts connections and closes them before it says anything
+	FaultUnresolved  = "unresolved"  // the name of its endpoint does not resolve
 	FaultAuthority   = "authority"   // its certificate is of no authority that the collector trusts
 	FaultTLS         = "tls"         // another failure of TLS
 	FaultNoEndpoint  = "no-endpoint" // it never said where it serves clients
@@ -26,8 +28,11 @@ const (
 // PeerUntrusted is the fault of a link whose other end shows a certificate that is not taken, or does not take ours.
 const PeerUntrusted = "untrusted"
 
+// peerUnresolved is the fault of a link to a member whose name does not resolve.
+const peerUnresolved = "unresolved"
+
 // away are the faults of a member that may be down.
-var away = []string{FaultRefused, FaultUnreachable, FaultSilent}
+var away = []string{FaultRefused, FaultUnreachable, FaultSilent, FaultClosed, FaultUnresolved}
 
 // patient is a cluster under examination: what was collected, put side by side.
 type patient struct {
@@ -247,6 +252,10 @@ func (p *patient) nameOf(id uint64) string {
 
 // grown reports whether a member runs for so many election timeouts, before which it may not have met the others.
 func (p *patient) grown(s *seat, elections int64) bool { return s.o.GetUpMs() >= elections*p.clocked }
+
+// settled reports whether what a member applied in its window is what committed in it: one that has started within the window,
+// or catches up, applies what committed before.
+func (p *patient) settled(s *seat) bool { return s.o.GetUpMs() >= s.o.GetWindowMs()+10*p.clocked }
 
 // names are the names of seats.
 func names(seats []*seat) (out []string) {

@@ -1,5 +1,7 @@
 package doctor
 
+import "github.com/quorate/quorate/internal/base/plural"
+
 // watchers are clients that do not read what they asked for.
 func (p *patient) watchers() (all []Finding) {
 	for _, s := range p.answered() {
@@ -12,11 +14,12 @@ func (p *patient) watchers() (all []Finding) {
 		}
 		all = append(all, found(WatcherUnread, SlowerThanIs, []string{s.name()}, cureStatus, "clients of %s do not read "+
 			"their "+
-			"watches: %s wait for them, of %s that one client host may have, %d of %d watchers are behind and %d "+
-			"streams wait for "+
+			"watches: %s wait for them, of %s that one client host may have, %d of %s %s behind and %s for "+
 			"others; `ss -tn` there shows which connections do not read: restart these clients", s.name(), size(waiting),
 			size(host),
-			work.GetWatchersBehind(), work.GetWatchers(), work.GetOverdrawnStreams()))
+			work.GetWatchersBehind(), plural.Of(work.GetWatchers(), "watcher"), plural.Word(work.GetWatchersBehind(), "is",
+				"are"),
+			plural.Of(work.GetOverdrawnStreams(), "stream waits", "streams wait")))
 	}
 	return all
 }
@@ -27,8 +30,8 @@ func (p *patient) leases() (all []Finding) {
 	for _, s := range p.answered() {
 		work, one := s.o.GetWork(), []string{s.name()}
 		granted, committed := int64(work.GetGranted()), int64(s.o.GetCore().GetCommitted())
-		storm := granted >= least*least && granted >= work.GetLeases()/2 && granted*2 >= committed
-		if storm && !told {
+		storm := granted >= least*least && granted >= work.GetLeases()/2 && granted*2 >= committed && granted <= committed
+		if storm && !told && p.settled(s) {
 			told = true
 			all = append(all, found(LeaseStorm, SlowerThanIs, nil, "quorate lease list", "%d leases were granted within "+
 				"%s, beside %d "+
@@ -43,10 +46,11 @@ func (p *patient) leases() (all []Finding) {
 				span(s.o.GetWindowMs())))
 		}
 		if most := work.GetLeaseLimitBytes(); most > 0 && work.GetLeaseBytes() >= most/10*9 {
-			all = append(all, found(LeasesFull, NextFailure, one, "quorate lease list", "%d leases have %s of the %s "+
-				"that %s has for "+
-				"them: soon no more are granted; end those that no client needs, or give every member more --memory",
-				work.GetLeases(), size(work.GetLeaseBytes()), size(most), s.name()))
+			all = append(all, found(LeasesFull, NextFailure, one, "quorate lease list", "%s %s %s of the %s "+
+				"that %s has for them: soon no more are granted; end those that no client needs, or give every member more "+
+				"--memory",
+				plural.Of(work.GetLeases(), "lease"), plural.Word(work.GetLeases(), "has", "have"), size(work.GetLeaseBytes()),
+				size(most), s.name()))
 		}
 	}
 	return all
@@ -56,7 +60,7 @@ func (p *patient) leases() (all []Finding) {
 func (p *patient) puts() []Finding {
 	for _, s := range p.answered() {
 		work := s.o.GetWork()
-		if work.GetPuts() < least || work.GetMaxRequestBytes() == 0 {
+		if work.GetPuts() < least || work.GetMaxRequestBytes() == 0 || !p.settled(s) {
 			continue
 		}
 		mean := int64(work.GetPutBytes() / work.GetPuts())
@@ -76,17 +80,17 @@ func (p *patient) refusals() (all []Finding) {
 	for _, s := range p.answered() {
 		work, one := s.o.GetWork(), []string{s.name()}
 		if failed := work.GetFailedProposals(); failed >= least && failed*20 >= work.GetWrites() {
-			all = append(all, found(ProposalsFail, SlowerThanIs, one, cureStatus, "%d of %d writes at %s ended without "+
+			all = append(all, found(ProposalsFail, SlowerThanIs, one, cureStatus, "%d of %s at %s ended without "+
 				"a result within "+
-				"%s: there was no leader for them, or no answer in time", failed, max(failed, work.GetWrites()), s.name(),
+				"%s: there was no leader for them, or no answer in time", failed, plural.Of(max(failed, work.GetWrites()),
+				"write"), s.name(),
 				span(s.o.GetWindowMs())))
 		}
 		if n := work.GetConnectionsRefused() + work.GetCallsRefused(); n > 0 {
-			all = append(all, found(ClientsRefused, SlowerThanIs, one, cureStatus, "%s refused %d connections and %d "+
-				"calls within %s, "+
+			all = append(all, found(ClientsRefused, SlowerThanIs, one, cureStatus, "%s refused %s and %s within %s, "+
 				"because some client host has too many: docs/limits.md has the bounds", s.name(),
-				work.GetConnectionsRefused(),
-				work.GetCallsRefused(), span(s.o.GetWindowMs())))
+				plural.Of(work.GetConnectionsRefused(), "connection"), plural.Of(work.GetCallsRefused(), "call"),
+				span(s.o.GetWindowMs())))
 		}
 	}
 	return all

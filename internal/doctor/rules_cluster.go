@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/base/typed"
 )
 
@@ -20,11 +22,9 @@ func (p *patient) followers() (all []Finding) {
 		}
 		one := []string{s.name()}
 		if peer.GetSnapshots() >= 3 {
-			all = append(all, found(SnapshotRepeats, SlowerThanIs, one, cureList, "%s has been sent the state %d times "+
-				"within %s: "+
-				"the log outruns each snapshot; see its disk and its link, and --snapshot-send-rate", s.name(),
-				peer.GetSnapshots(),
-				span(p.leader.o.GetHistoryMs())))
+			all = append(all, found(SnapshotRepeats, SlowerThanIs, one, cureList, "%s has been sent the state %s "+
+				"within %s: the log outruns each snapshot; see its disk and its link, and --snapshot-send-rate", s.name(),
+				plural.Of(peer.GetSnapshots(), "time"), span(p.leader.o.GetHistoryMs())))
 		}
 		if !peer.GetActive() || peer.GetMatch() == 0 && s.known.GetVoter() || core.GetLastIndex() <= peer.GetMatch() {
 			continue
@@ -34,16 +34,14 @@ func (p *patient) followers() (all []Finding) {
 		if core.GetCommitted() > 0 {
 			behind = lastingMS(lag, window, core.GetCommitted())
 		}
-		moving := peer.GetGained() > 0 || peer.GetSnapshotTotalBytes() > 0
 		switch {
 		case s.known.GetVoter() && !peer.GetCaughtUp() && behind > p.clocked:
-			all = append(all, found(VoterBehind, p.weightBehind(), one, cureList, "%s lacks %d entries, which took %s "+
-				"to commit: it "+
-				"helps no majority until it has them", s.name(), lag, span(behind)))
-		case !s.known.GetVoter() && s.known.GetStarted() && !peer.GetCaughtUp() && !moving && window >= 10*p.clocked:
-			all = append(all, found(LearnerStuck, SlowerThanIs, one, "quorate member jobs", "learner %s lacks %d "+
-				"entries and got none "+
-				"for %s, though the leader hears it: see its log", s.name(), lag, span(window)))
+			all = append(all, found(VoterBehind, p.weightBehind(), one, cureList, "%s lacks %s, which took %s "+
+				"to commit: it helps no majority until then", s.name(), plural.Of(lag, "entry", "entries"), span(behind)))
+		case !s.known.GetVoter() && s.known.GetStarted() && !peer.GetCaughtUp() && !moves(peer) && window >= 10*p.clocked:
+			all = append(all, found(LearnerStuck, SlowerThanIs, one, "quorate member jobs", "learner %s lacks %s and got "+
+				"none for %s, though the leader hears it: see its log", s.name(), plural.Of(lag, "entry", "entries"),
+				span(window)))
 		}
 	}
 	return all
@@ -64,7 +62,7 @@ func (p *patient) jobs() (all []Finding) {
 		return nil
 	}
 	for _, job := range from.o.GetJobs() {
-		if !job.GetTurn() || job.GetQuietMs() < 60*p.clocked {
+		if !job.GetTurn() || job.GetQuietMs() < 60*p.clocked || p.goesOn(job) {
 			continue
 		}
 		waits := job.GetMessage()
@@ -76,6 +74,27 @@ func (p *patient) jobs() (all []Finding) {
 			"%s", job.GetId(), job.GetKind(), span(job.GetQuietMs()), waits))
 	}
 	return all
+}
+
+// goesOn reports whether a job whose row has not changed for long moves nevertheless: it writes one for a phase, not for what a
+// newcomer gets within it, nor while it waits for a newcomer that an operator has not started, which is a finding of its own.
+func (p *patient) goesOn(job *quoratepb.ObservedJob) bool {
+	for _, s := range p.seats {
+		peer := p.followed(s)
+		switch {
+		case s.known == nil || s.known.GetVoter():
+		case job.GetPhase() == "start" && !s.known.GetStarted():
+			return true
+		case s.known.GetStarted() && peer.GetActive() && !peer.GetCaughtUp() && moves(peer):
+			return true
+		}
+	}
+	return false
+}
+
+// moves reports whether a member that is behind gets entries, or the state.
+func moves(peer *quoratepb.ObservedPeer) bool {
+	return peer.GetGained() > 0 || peer.GetSnapshotTotalBytes() > 0
 }
 
 // elections are leaders that do not stay.
@@ -177,8 +196,7 @@ func (p *patient) zones() []Finding {
 			severity, more = SlowerThanIs, ": spread them better"
 		}
 		return []Finding{found(ZonesUneven, severity, nil, "quorate member list", "zone %s has %d of %d voters, so that "+
-			"its failure "+
-			"stops all writes%s", zone, count[zone], len(p.voters), more)}
+			"its failure stops all writes%s", zone, count[zone], len(p.voters), more)}
 	}
 	return nil
 }
@@ -206,7 +224,7 @@ func (p *patient) levels() (all []Finding) {
 		slices.Sort(back)
 		all = append(all, found(LevelHeld, Advice, back, cureList, "feature level %d is active and %d is known: %s %s "+
 			"it back; "+
-			"upgrade, start or remove", active, higher, list(back), plural(back, "holds", "hold")))
+			"upgrade, start or remove", active, higher, list(back), plural.Word(len(back), "holds", "hold")))
 	}
 	return all
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/base/typed"
 )
 
@@ -58,7 +59,7 @@ func faultText(peer *quoratepb.ObservedPeer) string {
 	if peer.GetFault() == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (%s, %d attempts of the window failed)", peer.GetFault(), peer.GetFailures())
+	return fmt.Sprintf(" (%s, %s of the window failed)", peer.GetFault(), plural.Of(peer.GetFailures(), "attempt"))
 }
 
 // parts are the sets of members that reach each other, in either direction.
@@ -124,6 +125,34 @@ func (p *patient) addresses() (all []Finding) {
 	return all
 }
 
+// unresolved are names in the URLs of members that mean no address, at other members or for the collector.
+func (p *patient) unresolved() (all []Finding) {
+	for _, s := range p.seats {
+		if s.known == nil {
+			continue
+		}
+		at := slices.DeleteFunc(p.answered(), func(other *seat) bool { return other.peer(s.Id).GetFault() != peerUnresolved })
+		here := s.asked && s.GetFault() == FaultUnresolved
+		urls := strings.Join(s.known.GetPeerUrls(), ",")
+		switch {
+		case len(at) > 0:
+			also := ""
+			if here {
+				also = ", nor does that of " + s.GetEndpoint() + " here"
+			}
+			all = append(all, found(NameUnresolved, p.weight(s), []string{s.name()}, cureList,
+				"the name in the peer URL of %s, %s, does not resolve at %s%s: see their DNS and hosts files, or correct "+
+					"the URL; where names come and go with processes, start %s", s.name(), urls, list(names(at)), also,
+				s.name()))
+		case here:
+			all = append(all, found(NameUnresolved, SlowerThanIs, []string{s.name()}, cureList,
+				"the name in the client URL of %s, %s, does not resolve here (%s): see DNS, or its "+
+					"--advertise-client-urls", s.name(), s.GetEndpoint(), s.GetFaultText()))
+		}
+	}
+	return all
+}
+
 // authorities are certificates that are not taken.
 func (p *patient) authorities() (all []Finding) {
 	told := map[[2]string]bool{} // each end says the same
@@ -144,9 +173,8 @@ func (p *patient) authorities() (all []Finding) {
 			}
 			all = append(all, found(WrongAuthority, severity, pair, cureStatus, "%s and %s do not take each other's "+
 				"certificates "+
-				"(%d attempts of the window failed): see --peer-trusted-ca-file and --peer-cert-file of both", pair[0],
-				pair[1],
-				peer.GetFailures()))
+				"(%s of the window failed): see --peer-trusted-ca-file and --peer-cert-file of both", pair[0],
+				pair[1], plural.Of(peer.GetFailures(), "attempt")))
 		}
 	}
 	for _, s := range p.seats {

@@ -3,6 +3,8 @@ package doctor
 import (
 	"slices"
 	"strings"
+
+	"github.com/quorate/quorate/internal/base/plural"
 )
 
 // least is from how many observations on a mean or a percentile says something.
@@ -100,13 +102,13 @@ func (p *patient) stores() (all []Finding) {
 		if store.GetStalls() > 0 {
 			all = append(all, found(StoreStalls, SlowerThanIs, one, cureStatus, "the store of %s does not keep up: "+
 				"writes waited "+
-				"for it %d times in the window, and its pressure is %.2f; it needs a faster disk or processor", s.name(),
-				store.GetStalls(), store.GetPressure()))
+				"for it %s in the window, and its pressure is %.2f; it needs a faster disk or processor", s.name(),
+				plural.Of(store.GetStalls(), "time"), store.GetPressure()))
 		}
 		if store.GetReclaimFailures() > 0 {
-			all = append(all, found(ReclaimFails, SlowerThanIs, one, cureLog, "%s failed %d times to give back the space of "+
+			all = append(all, found(ReclaimFails, SlowerThanIs, one, cureLog, "%s failed %s to give back the space of "+
 				"what was compacted: its log says why, in lines about garbage that stays on disk", s.name(),
-				store.GetReclaimFailures()))
+				plural.Of(store.GetReclaimFailures(), "time")))
 		}
 	}
 	return append(all, p.history()...)
@@ -123,9 +125,10 @@ func (p *patient) history() []Finding {
 			continue
 		}
 		cure, distance := p.compaction()
-		return []Finding{found(HistoryKept, Advice, nil, cure, "the store keeps %d versions of %d keys, and was last "+
+		return []Finding{found(HistoryKept, Advice, nil, cure, "the store keeps %d versions of %s, and was last "+
 			"compacted "+
-			"at revision %d of %d: compact, or set --auto-compaction-retention; %s", store.GetVersions(), store.GetKeys(),
+			"at revision %d of %d: compact, or set --auto-compaction-retention; %s", store.GetVersions(),
+			plural.Of(store.GetKeys(), "key"),
 			store.GetCompactRevision(), store.GetRevision(), distance)}
 	}
 	return nil
@@ -143,10 +146,26 @@ func (p *patient) applies() (all []Finding) {
 		if behind <= s.o.GetElectionMs() {
 			continue
 		}
-		all = append(all, found(ApplyBehind, SlowerThanIs, []string{s.name()}, cureStatus, "%s applies late: %d entries "+
-			"wait, "+
-			"which took %s to commit; a batch takes it %s on average", s.name(), gap, span(behind),
+		all = append(all, found(ApplyBehind, SlowerThanIs, []string{s.name()}, cureStatus, "%s applies late: %s, "+
+			"which took %s to commit; a batch takes it %s on average", s.name(), plural.Of(gap, "entry waits", "entries wait"),
+			span(behind),
 			micros(s.o.GetStore().GetApplyMeanUs())))
+	}
+	return all
+}
+
+// hotPrefix is a member that has little processor time left, so that calls wait for each other, most of whose calls are for
+// one prefix of keys. Which prefix that is, is told by a member only to those who may read it.
+func (p *patient) hotPrefix() (all []Finding) {
+	for _, s := range p.answered() {
+		process, share, window := s.o.GetProcess(), s.o.GetWork().GetBusiestPercent(), s.o.GetWindowMs()
+		used, most := process.GetProcessorUs(), window*process.GetProcessors()*1000
+		if share < 50 || window < 10*p.clocked || most <= 0 || used < most/2 {
+			continue
+		}
+		all = append(all, found(HotPrefix, Advice, []string{s.name()}, "quorate top --by cpu", "%s has used %d %% of its "+
+			"processors for %s, and calls for one prefix of keys take %d %% of the time that it works for clients: `quorate "+
+			"top` says for which, and who calls", s.name(), min(percent(used, most), 100), span(window), min(share, 100)))
 	}
 	return all
 }
@@ -182,9 +201,9 @@ func (p *patient) processes() (all []Finding) {
 				"heartbeats of the window: it lacks a processor, or its disk holds it up", s.name(), late, beats))
 		}
 		if n := process.GetLogLinesDropped(); n > 0 {
-			all = append(all, found(LogLinesDropped, Advice, one, cureStatus, "%s dropped %d lines of its log in the "+
+			all = append(all, found(LogLinesDropped, Advice, one, cureStatus, "%s dropped %s of its log in the "+
 				"window: its "+
-				"output is not read fast enough", s.name(), n))
+				"output is not read fast enough", s.name(), plural.Of(n, "line")))
 		}
 	}
 	return all

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/base/typed"
 )
 
@@ -80,10 +81,11 @@ func (p *patient) quorumLost() []Finding {
 			down = append(down, s.name())
 		}
 	}
-	return []Finding{found(NoQuorum, CannotWrite, down, cureStatus, "%d of %d voters are down (%s), and %d must be up: "+
-		"nothing "+
-		"can be written until %d more %s: start them again with their data", len(down), len(p.voters),
-		strings.Join(down, ", "), p.quorum, p.quorum-p.fit, plural(down[:p.quorum-p.fit], "runs", "run"))}
+	return []Finding{found(NoQuorum, CannotWrite, down, cureStatus, "%d of %s %s down (%s), and %d must be up: nothing "+
+		"can be written until %d more %s: start them again with their data", len(down),
+		plural.Of(len(p.voters), "voter"), plural.Word(len(down), "is", "are"), strings.Join(down, ", "), p.quorum,
+		p.quorum-p.fit,
+		plural.Word(p.quorum-p.fit, "runs", "run"))}
 }
 
 // membersDown are members that neither the collector nor the leader hears.
@@ -106,21 +108,36 @@ func (p *patient) membersDown() (all []Finding) {
 		case !s.known.GetStarted():
 			all = append(all, p.notStarted(s))
 		case !s.asked && peer == nil:
-		case !s.asked && !peer.GetActive(), s.asked && slices.Contains([]string{FaultRefused, FaultUnreachable},
+		case !s.asked && !peer.GetActive(), s.asked && slices.Contains([]string{FaultRefused, FaultUnreachable,
+			FaultUnresolved},
 			s.GetFault()) &&
 			unheard && p.heardByNone(s):
 			all = append(all, found(MemberDown, p.weight(s), one, cure, "%s is down%s: %s; start it again with its data",
 				s.name(), since, p.downText(s)))
+		case s.GetFault() == FaultClosed:
+			all = append(all, p.closed(s))
 		case s.GetFault() == FaultSilent && unheard:
 			all = append(all, found(MemberHangs, p.weight(s), one, cure, "%s hangs%s: its process accepts connections and "+
 				"does not answer; see whether it is stopped, swapped out, or waits for its disk", s.name(), since))
-		case s.asked && slices.Contains(away, s.GetFault()) && !unheard:
+		case s.asked && s.GetFault() == FaultSilent:
+			all = append(all, found(ClientURLWrong, SlowerThanIs, one, cure, "%s accepts connections and does not answer, "+
+				"though other members hear %s: another program may have that address, or %s lacks a processor",
+				s.GetEndpoint(), s.name(), s.name()))
+		case s.asked && s.GetFault() != FaultUnresolved && slices.Contains(away, s.GetFault()) && !unheard:
 			all = append(all, found(ClientURLWrong, SlowerThanIs, one, cure, "%s is not reached at %s (%s), though other "+
 				"members hear it: see its --advertise-client-urls, and the network from here", s.name(), s.GetEndpoint(),
 				s.GetFaultText()))
 		}
 	}
 	return all
+}
+
+// closed is a client port that is full, or has nothing behind it.
+func (p *patient) closed(s *seat) Finding {
+	return found(ClientsRefused, SlowerThanIs, []string{s.name()}, cureStatus,
+		"%s accepts connections and closes them at once: "+
+			"%s has as many as it may, of this host or of all (docs/limits.md), or a proxy in front of it reaches no member",
+		s.GetEndpoint(), s.name())
 }
 
 // heardByNone reports whether no member that answered has a connection to a member.
@@ -179,9 +196,8 @@ func (p *patient) leaderless() (all []Finding) {
 		longest := slices.MaxFunc(seeking, func(a, b *seat) int {
 			return int(a.o.GetCore().GetLeaderlessMs() - b.o.GetCore().GetLeaderlessMs())
 		})
-		all = append(all, found(NoLeader, CannotWrite, names(seeking), cureStatus, "no member leads, for %s: %d of %d "+
-			"voters "+
-			"answer and elect none", span(longest.o.GetCore().GetLeaderlessMs()), p.fit, len(p.voters)))
+		all = append(all, found(NoLeader, CannotWrite, names(seeking), cureStatus, "no member leads, for %s: %d of %s "+
+			"answer and elect none", span(longest.o.GetCore().GetLeaderlessMs()), p.fit, plural.Of(len(p.voters), "voter")))
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/base/typed"
 )
 
@@ -25,6 +26,12 @@ type Stopped struct {
 	Voters    []string `json:"voters"`             // ids, by the last configuration of its log
 	Outgoing  []string `json:"outgoing,omitempty"` // the same, while a change of members is half done: they must agree, too
 	Removed   bool     `json:"removed,omitempty"`
+	ReadOnly  bool     `json:"read_only,omitempty"` // the disk is mounted read-only
+}
+
+func (s *Stopped) readOnly() string {
+	return fmt.Sprintf("%s is on a disk that is mounted read-only, as the kernel does with one that fails: %s cannot start "+
+		"there; see the kernel's log, and give it that directory on a disk that can be written to", s.Dir, s.called())
 }
 
 func (s *Stopped) called() string { return cmp.Or(s.Name, s.ID) }
@@ -65,6 +72,9 @@ func JudgeStopped(all []Stopped) Autopsy {
 			a.Cure = "quorate doctor --offline DIR"
 			return a
 		}
+		if s.ReadOnly {
+			say("%s", s.readOnly())
+		}
 		if s.Removed {
 			say("%s is of %s, which was removed from the cluster for ever: nothing starts from it", s.Dir, s.called())
 		}
@@ -72,14 +82,14 @@ func JudgeStopped(all []Stopped) Autopsy {
 	here := a.counted(best.Voters)
 	outgoing := a.counted(best.Outgoing)
 	a.Majority = here.enough() && (len(best.Outgoing) == 0 || outgoing.enough())
-	present := here.text("voters")
+	present := here.text("voter")
 	if len(best.Outgoing) > 0 { // both sets agree to each entry
-		present += " and " + outgoing.text("outgoing voters")
+		present += " and " + outgoing.text("outgoing voter")
 	}
 	say("%s (%s) has the most recent log: epoch %d, term %d, entry %d%s", best.called(), best.Dir, best.Epoch, best.LastTerm,
 		best.LastIndex, behindIt(a.Ranked))
 	if a.Majority {
-		say("%s are here, a majority: start them with their directories and flags, and nothing is lost", present)
+		say("%s %s here, a majority: start them with their directories and flags, and nothing is lost", present, here.verb())
 		a.Cure = "quorate status"
 		return a
 	}
@@ -87,9 +97,9 @@ func JudgeStopped(all []Stopped) Autopsy {
 	if len(best.Outgoing) > 0 {
 		need = fmt.Sprintf("%d and %d make a majority", here.quorum(), outgoing.quorum())
 	}
-	say("%s are here and %s: look for the directories of the others first; any of them may hold acknowledged writes that "+
+	say("%s %s here and %s: look for the directories of the others first; any of them may hold acknowledged writes that "+
 		"these "+
-		"lack. Only if they are lost for ever recover from %s", present, need, best.called())
+		"lack. Only if they are lost for ever recover from %s", present, here.verb(), need, best.called())
 	line := []string{"quorate", "recover", "--data-dir", best.Dir}
 	if best.WALDir != "" {
 		line = append(line, "--wal-dir", best.WALDir)
@@ -111,9 +121,12 @@ func JudgeStopped(all []Stopped) Autopsy {
 // count is how many of some voters there are, and how many have their directories here.
 type count struct{ here, all int }
 
-func (c count) quorum() int             { return c.all/2 + 1 }
-func (c count) enough() bool            { return c.all > 0 && c.here >= c.quorum() }
-func (c count) text(what string) string { return fmt.Sprintf("%d of %d %s", c.here, c.all, what) }
+func (c count) quorum() int  { return c.all/2 + 1 }
+func (c count) enough() bool { return c.all > 0 && c.here >= c.quorum() }
+func (c count) text(what string) string {
+	return fmt.Sprintf("%d of %s", c.here, plural.Of(c.all, what))
+}
+func (c count) verb() string { return plural.Word(c.here, "is", "are") }
 
 // counted counts the voters of which there is a directory that may start, of the epoch of the best one.
 func (a *Autopsy) counted(voters []string) count {
@@ -143,7 +156,7 @@ func behindIt(ranked []Stopped) (text string) {
 		case compareLogs(s, &ranked[0]) == 0:
 			text += "; " + s.called() + " has the same"
 		case s.Epoch == ranked[0].Epoch && s.LastTerm == ranked[0].LastTerm:
-			text += fmt.Sprintf("; %s lacks %d entries of it", s.called(), ranked[0].LastIndex-s.LastIndex)
+			text += "; " + s.called() + " lacks " + plural.Of(ranked[0].LastIndex-s.LastIndex, "entry", "entries") + " of it"
 		default:
 			text += fmt.Sprintf("; %s ends at epoch %d, term %d, entry %d", s.called(), s.Epoch, s.LastTerm, s.LastIndex)
 		}

@@ -57,14 +57,6 @@ func list(names []string) string {
 	}
 }
 
-// plural is "is" or "are".
-func plural(names []string, one, more string) string {
-	if len(names) == 1 {
-		return one
-	}
-	return more
-}
-
 // percent is the share of a part, rounded down.
 func percent(part, whole int64) int64 {
 	if whole <= 0 {

@@ -48,6 +48,10 @@ func (s *Services) Tally() Tally {
 	return c
 }
 
+// Busiest is how many hundredths of the processor time of clients' calls go to one prefix of keys, lately; 0: there were no
+// calls.
+func (s *Services) Busiest() int64 { return s.top.Busiest(s.options.Clock.Now()) }
+
 func (s *shared) collectServer(e *metrics.Emitter) {
 	o := &s.options
 	status := o.Member.Status()

@@ -152,7 +152,7 @@ func (s *Server) observed() observe.Options {
 	return observe.Options{
 		Config: &s.cfg, Member: s.member, Transport: s.transport, Reserve: s.reserve, Shares: &s.budgets.Shares,
 		Syncs: s.timings.sync, Applies: s.timings.apply, Counted: s.timings.counts, OpenFiles: openFiles(),
-		Services: func() rpc.Tally { return s.services.Tally() },
+		Services: func() rpc.Tally { return s.services.Tally() }, Busiest: func() int64 { return s.services.Busiest() },
 		Refused: func() uint64 {
 			_, clients := s.conns.clients.Counts()
 			_, http := s.conns.http.Counts()

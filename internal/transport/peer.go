@@ -49,6 +49,7 @@ type peer struct {
 	first            atomic.Uint32
 	in               counters
 	failures, losses atomic.Uint64
+	unresolved       atomic.Bool   // the last attempt ended because no name of its URLs resolves
 	snapshots        atomic.Uint64 // whose sending began
 
 	mu       sync.Mutex
@@ -165,6 +166,7 @@ func (p *peer) lost(generation uint64, err error) {
 const (
 	unreachable = "unreachable"
 	untrusted   = "untrusted"
+	unresolved  = "unresolved"
 )
 
 // troubleOf returns of what kind an error of connecting is: of each the first one is logged.
@@ -181,7 +183,7 @@ func troubleOf(err error) string {
 
 // faultOf is a trouble in a word.
 func faultOf(kind string, err error) string {
-	if kind == unreachable || kind == untrusted {
+	if kind == unreachable || kind == untrusted || kind == unresolved {
 		return kind
 	}
 	if told := identity.Read(status.Convert(err).Message()); told != nil {
@@ -204,6 +206,9 @@ func (p *peer) faultWord() string {
 func (p *peer) report(err error) {
 	p.failures.Add(1)
 	kind := troubleOf(err)
+	if kind == unreachable && p.unresolved.Load() {
+		kind = unresolved
+	}
 	p.mu.Lock()
 	fresh := p.reported != kind
 	if kind == untrusted && strings.Contains(err.Error(), "x509: ") { // this member refuses the certificate, not the peer ours
@@ -218,7 +223,9 @@ func (p *peer) report(err error) {
 		return
 	}
 	switch {
-	case !fresh || (kind == unreachable || kind == untrusted) && p.t.isClosed():
+	case !fresh || (kind == unreachable || kind == untrusted || kind == unresolved) && p.t.isClosed():
+	case kind == unresolved:
+		p.t.logger.Warn("the name of a peer does not resolve", "peer", p.id.String(), "err", err)
 	case kind == unreachable, kind == untrusted:
 		p.t.logger.Warn("peer unreachable", "peer", p.id.String(), "err", err)
 	default:
@@ -289,9 +296,16 @@ func (p *peer) dial() (*dialed, error) {
 			}
 			all = append(all, err)
 		}
+		p.unresolved.Store(!slices.ContainsFunc(all, func(err error) bool { return !isLookup(err) }))
 		return nil, errors.Join(all...)
 	}, time.Duration(len(urls))*p.t.options.Times.Dial, streamWindowBytes)
 	return d, err
+}
+
+// isLookup reports whether an error is of a name that does not resolve, or that no server answered for.
+func isLookup(err error) bool {
+	var lookup *net.DNSError
+	return errors.As(err, &lookup)
 }
 
 // newConn prepares a connection. Its calls and streams say how large a message is that comes back: the process that answers may

@@ -30,8 +30,8 @@ type PeerStats struct {
 	Failures       uint64 // attempts to connect that came to nothing
 	Losses         uint64 // calls of PeerLost
 	Snapshots      uint64 // whose sending began
-	// Fault is why connecting failed last, in a word: unreachable, untrusted, or the name of an identity.Reason for which the
-	// peer refused us; empty: the peer is connected, or was never tried.
+	// Fault is why connecting failed last, in a word: unreachable, unresolved (its name), untrusted, or the name of an
+	// identity.Reason for which the peer refused us; empty: the peer is connected, or was never tried.
 	Fault           string
 	WaitingMessages int
 	WaitingBytes    int

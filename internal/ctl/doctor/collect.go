@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -87,8 +88,12 @@ func ask(
 	}
 	if err := command.Probe(ctx, t.endpoint); err != nil {
 		m.Fault, m.FaultText = doctor.FaultUnreachable, command.RootCause(err)
-		if errors.Is(err, syscall.ECONNREFUSED) {
+		var lookup *net.DNSError
+		switch {
+		case errors.Is(err, syscall.ECONNREFUSED):
 			m.Fault = doctor.FaultRefused
+		case errors.As(err, &lookup):
+			m.Fault = doctor.FaultUnresolved
 		}
 		return m
 	}
@@ -99,6 +104,9 @@ func ask(
 	}
 	if err != nil {
 		m.Fault, m.FaultText = faultOf(err)
+		if m.Fault == doctor.FaultSilent && closes(ctx, t.endpoint) {
+			m.Fault, m.FaultText = doctor.FaultClosed, "it closes connections at once"
+		}
 		return m
 	}
 	if o := m.Observation; o.GetMemberId() != t.id || o.GetClusterId() != cluster {
@@ -107,6 +115,25 @@ func ask(
 		m.Observation = nil
 	}
 	return m
+}
+
+// closePatience is how long a port may take to close a connection that it does not want. Ports that want it wait for longer.
+const closePatience = time.Second
+
+// closes reports whether a port accepts a connection and closes it before anything is said, as one does that has too many. A
+// member waits for what a client says first.
+func closes(ctx context.Context, endpoint string) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", endpoint)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	_ = conn.SetReadDeadline(time.Now().Add(closePatience))
+	_, err = conn.Read(make([]byte, 1))
+	var late net.Error
+	return err != nil && !(errors.As(err, &late) && late.Timeout())
 }
 
 // observe asks, and notes when by the clock of this machine. The first question opens the connection: only the second one tells

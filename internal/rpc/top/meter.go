@@ -224,6 +224,22 @@ func (m *Meter) Report(now time.Time, window time.Duration, by int) Report {
 	return Report{Covers: covers, Prefixes: m.rank(merged[ofPrefixes]), Clients: m.rank(merged[ofClients])}
 }
 
+// Busiest is how many hundredths of the processor time of the short window go to one prefix of keys, whatever is done with
+// them; 0: there were no calls.
+func (m *Meter) Busiest(now time.Time) int64 {
+	r := m.Report(now, Short, Processor).Prefixes
+	of, most := map[string]uint64{}, uint64(0)
+	for _, item := range r.Items {
+		_, prefix := Prefixed(item.Key)
+		of[prefix] += item.Tally[Processor]
+		most = max(most, of[prefix])
+	}
+	if r.Total[Processor] == 0 {
+		return 0
+	}
+	return int64(float64(most) / float64(r.Total[Processor]) * 100)
+}
+
 func (m *Meter) rank(s *heavy.Sketch) (r Ranking) {
 	r.Items, r.Floor = s.Heaviest(m.counters)
 	r.Total = s.Total()

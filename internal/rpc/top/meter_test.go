@@ -216,3 +216,21 @@ func BenchmarkMeter_Take(b *testing.B) {
 		})
 	}
 }
+
+// Ensure that the share of the busiest prefix is of all that is done with its keys.
+func TestMeter_Busiest(t *testing.T) {
+	m := top.New(16, begun)
+	if got := m.Busiest(begun); got != 0 {
+		t.Errorf("without calls: %d", got)
+	}
+	for _, op := range []top.Op{top.Put, top.Range} {
+		m.Take(begun.Add(time.Second), &top.Call{Op: op, Prefix: []byte("hot/"), Host: "h", Weights: heavy.Weights{1, 1, 300}})
+	}
+	m.Take(begun.Add(time.Second), &top.Call{Op: top.Put, Prefix: []byte("cold/"), Host: "h", Weights: heavy.Weights{900, 9000, 200}})
+	if got := m.Busiest(begun.Add(2 * time.Second)); got != 75 {
+		t.Errorf("got %d, want 75", got)
+	}
+	if got := m.Busiest(begun.Add(time.Minute)); got != 0 {
+		t.Errorf("a minute later: %d", got)
+	}
+}

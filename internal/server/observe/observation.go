@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +26,7 @@ func (p *Options) tally(now time.Time) tallies {
 	status := m.Status()
 	t := tallies{at: now, commit: uint64(status.Commit), late: m.LateHeartbeats(), withheld: uint64(core.Log.Withheld),
 		outrun: uint64(core.Log.Outrun), syncs: read(p.Syncs), applies: read(p.Applies), services: p.Services(),
-		connectionsRefused: p.Refused(), linesDropped: p.Dropped(),
+		connectionsRefused: p.Refused(), linesDropped: p.Dropped(), processor: processorTime(),
 		behind: m.Hub().Stats().Behind, peers: map[consensus.MemberID]peerTallies{}}
 	_, store := m.StorageStats()
 	t.stalls, t.reclaimFailures = store.Stalls, p.Counted.Compaction.Failed.Load()
@@ -56,7 +57,8 @@ func (p *Options) observation(ctx context.Context, now time.Time) *quoratepb.Obs
 			Commit: uint64(status.Commit), Applied: uint64(status.Applied), LastIndex: uint64(status.LastIndex),
 			Corrupt: m.Corrupt()},
 		Troubles: p.foreignProcesses(), Security: p.security(), Certificates: p.certificates(), Disk: p.disk(),
-		Process: &quoratepb.ObservedProcess{MemoryLimitBytes: p.Shares.Limit, OpenFilesLimit: p.OpenFiles, Parts: p.Parts()},
+		Process: &quoratepb.ObservedProcess{MemoryLimitBytes: p.Shares.Limit, OpenFilesLimit: p.OpenFiles, Parts: p.Parts(),
+			Processors: int64(runtime.GOMAXPROCS(0))},
 	}
 	if err := m.Superseded(); err != nil {
 		o.Core.Superseded = err.Error()
@@ -183,7 +185,7 @@ func (p *Options) store(machine *apply.Machine) *quoratepb.ObservedStore {
 
 func (p *Options) work(machine *apply.Machine) *quoratepb.ObservedWork {
 	watches := p.Member.Hub().Stats()
-	return &quoratepb.ObservedWork{MaxRequestBytes: int64(p.Config.Limits.MaxRequestBytes),
+	return &quoratepb.ObservedWork{BusiestPercent: p.Busiest(), MaxRequestBytes: int64(p.Config.Limits.MaxRequestBytes),
 		Leases: int64(machine.Leases().Len()), LeaseBytes: machine.LeaseBytes(),
 		LeaseLimitBytes: p.Shares.State.Admits().Leases,
 		Watchers:        int64(watches.Watchers), WatchersBehind: int64(watches.Behind),

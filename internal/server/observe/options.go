@@ -24,6 +24,7 @@ type Options struct {
 	Applies   *histogram.Histogram // seconds of batches that were applied
 	Counted   *counts.Counts
 	Services  func() rpc.Tally
+	Busiest   func() int64  // hundredths of the processor time of calls that go to one prefix of keys
 	Refused   func() uint64 // connections of clients that were refused
 	Dropped   func() uint64 // lines of the log that no output took
 	Parts     func() []*quoratepb.ObservedPart

@@ -26,7 +26,8 @@ type tallies struct {
 	services                  rpc.Tally
 	connectionsRefused        uint64
 	linesDropped              uint64
-	behind                    int // watchers, at that moment
+	processor                 time.Duration // that the process has used; zero: not known
+	behind                    int           // watchers, at that moment
 	peers                     map[consensus.MemberID]peerTallies
 }
 
@@ -79,6 +80,26 @@ func residentBytes() int64 {
 		return 0
 	}
 	return pages * int64(os.Getpagesize())
+}
+
+// processorTime is the time for which processors have worked for this process; zero: not known.
+func processorTime() time.Duration {
+	const tick = time.Second / 100 // USER_HZ, which is the same on all of Linux
+	text, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return 0
+	}
+	_, after, found := strings.Cut(string(text), ") ") // the name of the program may have blanks
+	fields := strings.Fields(after)
+	if !found || len(fields) < 13 {
+		return 0
+	}
+	user, err1 := strconv.ParseInt(fields[11], 10, 64)
+	system, err2 := strconv.ParseInt(fields[12], 10, 64)
+	if err1 != nil || err2 != nil {
+		return 0
+	}
+	return time.Duration(user+system) * tick
 }
 
 // filesOpen is how many files this process has open; 0: not known.

@@ -26,6 +26,7 @@ func fillWindow(o *quoratepb.Observation, before, now *tallies) {
 	work.FailedProposals = now.services.FailedProposals - before.services.FailedProposals
 	work.ConnectionsRefused = now.connectionsRefused - before.connectionsRefused
 	work.CallsRefused = grown(now.services.CallsRefused, before.services.CallsRefused)
+	o.Process.ProcessorUs = max(0, now.processor-before.processor).Microseconds()
 	o.Process.LogLinesDropped = now.linesDropped - before.linesDropped
 	for _, p := range o.Peers {
 		id := consensus.MemberID(p.Id)
