@@ -63,7 +63,7 @@ func readOthers(places []place, dataDir string, mine consensus.Identity) (others
 		if samePlace(at.dataDir, dataDir) {
 			return nil, fmt.Errorf("--compare %v: is the directory of this member itself", at)
 		}
-		stopped, err := server.OpenStopped(at.dataDir, at.walDir)
+		stopped, err := server.OpenToRead(at.dataDir, at.walDir)
 		if err != nil {
 			return nil, fmt.Errorf("--compare: %s", strings.Replace(err.Error(), "--data-dir ", "", 1))
 		}

@@ -12,7 +12,7 @@ import (
 // inspectStopped reads the data directory of a stopped member, for `quorate doctor --offline`. It is locked for that moment
 // only, and nothing in it is changed.
 func inspectStopped(dataDir, walDir string) (doctor.Stopped, error) {
-	stopped, err := server.OpenStopped(dataDir, walDir)
+	stopped, err := server.OpenToRead(dataDir, walDir)
 	if err != nil {
 		return doctor.Stopped{}, err
 	}
@@ -23,7 +23,8 @@ func inspectStopped(dataDir, walDir string) (doctor.Stopped, error) {
 	out := doctor.Stopped{Dir: dataDir, WALDir: walDir, Cluster: s.Identity.Cluster.String(), ID: s.Identity.Member.String(),
 		Name: s.NameOf(s.Identity.Member), Epoch: uint64(s.Identity.Epoch.Number), Term: uint64(s.Term),
 		LastTerm: uint64(s.Last.Term), LastIndex: uint64(s.Last.Index), Commit: uint64(s.Commit), Revision: int64(s.Revision),
-		WrittenMS: s.Written.UnixMilli(), Removed: slices.Contains(s.Tombstones, s.Identity.Member)}
+		WrittenMS: s.Written.UnixMilli(), Removed: slices.Contains(s.Tombstones, s.Identity.Member),
+		ReadOnly: stopped.Unwritable}
 	for _, id := range s.Config.Voters {
 		out.Voters = append(out.Voters, id.String())
 	}

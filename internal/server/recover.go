@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/recovery"
@@ -16,8 +17,22 @@ import (
 
 // Stopped is the data of a member that does not run, locked so that it cannot be started meanwhile.
 type Stopped struct {
+	// Unwritable says that the data are on a disk that is mounted read-only.
+	Unwritable bool
+
 	options datadir.Options
 	lock    *dirLock
+}
+
+// OpenToRead is OpenStopped for a caller that only inspects: the data may be on a disk that is mounted read-only.
+func OpenToRead(dataDir, walDir string) (*Stopped, error) {
+	s, err := OpenStopped(dataDir, walDir)
+	if !errors.Is(err, syscall.EROFS) {
+		return s, err
+	}
+	s.options.FS, s.Unwritable = unwritableFS{files.Disk}, true
+	s.lock, err = takeLock(s.options.FS, dataDir)
+	return s, err
 }
 
 // OpenStopped locks the data of a member. Nothing is created: a directory that is not one is refused.

@@ -3,8 +3,10 @@ package process_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -91,6 +93,60 @@ func (c *cluster) unread() {
 	}
 }
 
+// fewFiles makes a member run with so few file descriptors.
+func fewFiles(most int) func(cmd *exec.Cmd) {
+	return func(cmd *exec.Cmd) {
+		cmd.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, most), cmd.Path}, cmd.Args[1:]...)
+		cmd.Path = "/bin/sh"
+	}
+}
+
+// hold keeps so many connections to the last member open, each of which has asked something.
+func (c *cluster) hold(connections int) {
+	for range connections {
+		client := c.connect(c.nodes[len(c.nodes)-1])
+		c.t.Cleanup(func() { _ = client.Close() })
+		ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Second)
+		_, err := client.Get(ctx, "k")
+		cancel()
+		if err != nil {
+			return // it takes no more
+		}
+	}
+}
+
+// scan lets a follower look for keys that are not there, in a range that is large, until the test ends: it works, and clients do not.
+func (c *cluster) scan() {
+	follower := c.leaderFirst()[2]
+	c.use(func(ctx context.Context, client *clientv3.Client) error {
+		for i := range 100 {
+			var ops []clientv3.Op
+			for j := range 100 {
+				ops = append(ops, clientv3.OpPut(fmt.Sprintf("/hot/%d/%d", i, j), "v"))
+			}
+			if _, err := client.Txn(ctx).Then(ops...).Commit(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var wait sync.WaitGroup
+	c.t.Cleanup(func() {
+		cancel()
+		wait.Wait()
+	})
+	for range 8 {
+		client := c.connect(follower)
+		wait.Go(func() {
+			defer client.Close()
+			for ctx.Err() == nil {
+				_, _ = client.Get(ctx, "/hot/", clientv3.WithPrefix(), clientv3.WithSerializable(), clientv3.WithMinModRev(1<<40))
+			}
+		})
+	}
+}
+
 // ailments are faults that need nothing of the system but processes.
 var ailments = []ailment{
 	{name: "a follower is killed", inject: func(c *cluster) { c.leaderFirst()[2].kill() }, code: doctor.MemberDown, status: 5,
@@ -135,6 +191,15 @@ var ailments = []ailment{
 	{name: "a client URL is that of another member", dress: func(c *cluster) {
 		c.nodes[2].flags = []string{"--advertise-client-urls=" + c.nodes[0].client}
 	}, code: doctor.ClustersMixed, status: 1, words: "another process answers"},
+	{name: "a client URL has a name that does not resolve", flagsOf: map[int][]string{3: {"--advertise-client-urls=http://m3.invalid:1"}},
+		code: doctor.NameUnresolved, status: 1, words: "the name in the client URL of m3, m3.invalid:1, does not resolve here"},
+	{name: "a client port is full", dress: func(c *cluster) { c.nodes[2].prepare = fewFiles(200) }, inject: func(c *cluster) { c.hold(120) },
+		code: doctor.ClientsRefused, status: 1, words: "accepts connections and closes them at once: m3 has as many as it may"},
+	{name: "a hot prefix", dress: func(c *cluster) {
+		for _, n := range c.nodes {
+			n.prepare = func(cmd *exec.Cmd) { cmd.Env = append(os.Environ(), "GOMAXPROCS=1") }
+		}
+	}, inject: func(c *cluster) { c.scan() }, code: doctor.HotPrefix, status: 0, words: "calls for one prefix of keys take"},
 	{name: "slow links", flagsOf: map[int][]string{3: {"--peer-delay=130ms"}}, code: doctor.LinkSlow, status: 1, words: "a round trip takes 1"},
 	{name: "a learner that never starts", flags: []string{"--strict-reconfig-check=false"}, inject: func(c *cluster) {
 		c.use(func(ctx context.Context, client *clientv3.Client) error {
