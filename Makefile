@@ -35,7 +35,7 @@ RACED = $(shell grep -rlE --include='*.go' --exclude-dir=testdata '$(CONCURRENT)
 
 QUICK = ./internal/tidy ./internal/consensus/... ./internal/kv/... ./internal/storage/... ./internal/member/node
 
-.PHONY: release-check drills doctor check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short \
+.PHONY: release-check drills doctor doctor-healthy check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short \
 	compat monitoring http2 api
 
 check:
@@ -96,10 +96,14 @@ release-check:
 monitoring:
 	cd test/process/monitoring && $(GO) vet . && $(GO) test -count=1 .
 
-# Faults of all kinds injected into real processes, and which finding of `quorate doctor` comes first: 6 minutes. It writes the
-# table of docs/doctor.md.
+# Faults of all kinds injected into real processes, and which finding of `quorate doctor` comes first: 8 minutes. It writes the
+# table of docs/doctor.md. Wants Linux on amd64, a seccomp listener and mount namespaces.
 doctor:
 	$(GO) test -count=1 -v -timeout 20m -run '^TestDoctor_' ./test/process -doctor-matrix=$(CURDIR)/docs/doctor.md
+
+# A cluster that works while its operator moves leaders, replaces and upgrades members, and a doctor that must find nothing: 30 minutes.
+doctor-healthy:
+	$(GO) test -count=1 -v -timeout 60m -run '^TestDoctor_healthyDay$$' ./test/process -doctor-healthy=30m
 
 # The transport of clients by h2spec and gRPC's interoperability cases: 10 seconds.
 http2:
