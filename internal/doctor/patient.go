@@ -255,7 +255,9 @@ func (p *patient) grown(s *seat, elections int64) bool { return s.o.GetUpMs() >=
 
 // settled reports whether what a member applied in its window is what committed in it: one that has started within the window,
 // or catches up, applies what committed before.
-func (p *patient) settled(s *seat) bool { return s.o.GetUpMs() >= s.o.GetWindowMs()+10*p.clocked }
+func (p *patient) settled(s *seat) bool {
+	return s.o.GetUpMs() >= s.o.GetWindowMs()+10*s.o.GetElectionMs()
+}
 
 // names are the names of seats.
 func names(seats []*seat) (out []string) {

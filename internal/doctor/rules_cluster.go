@@ -111,7 +111,7 @@ func (p *patient) elections() []Finding {
 	}
 	return []Finding{found(LeaderChanges, SlowerThanIs, nil, cureStatus, "the leader changed %d times within %s, as %s "+
 		"saw: each "+
-		"time writes wait for about an election timeout (%s)", most.o.GetCore().GetLeaderChanges(),
+		"time writes wait for up to about an election timeout (%s)", most.o.GetCore().GetLeaderChanges(),
 		span(most.o.GetHistoryMs()),
 		most.name(), span(p.clocked))}
 }

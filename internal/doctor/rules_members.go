@@ -112,7 +112,8 @@ func (p *patient) membersDown() (all []Finding) {
 			FaultUnresolved},
 			s.GetFault()) &&
 			unheard && p.heardByNone(s):
-			all = append(all, found(MemberDown, p.weight(s), one, cure, "%s is down%s: %s; start it again with its data",
+			all = append(all, found(MemberDown, p.weight(s), one, cure,
+				"%s is down%s: %s; its log says why, start it again with its data",
 				s.name(), since, p.downText(s)))
 		case s.GetFault() == FaultClosed:
 			all = append(all, p.closed(s))

@@ -185,7 +185,7 @@ func (p *Options) store(machine *apply.Machine) *quoratepb.ObservedStore {
 
 func (p *Options) work(machine *apply.Machine) *quoratepb.ObservedWork {
 	watches := p.Member.Hub().Stats()
-	return &quoratepb.ObservedWork{BusiestPercent: p.Busiest(), MaxRequestBytes: int64(p.Config.Limits.MaxRequestBytes),
+	return &quoratepb.ObservedWork{MaxRequestBytes: int64(p.Config.Limits.MaxRequestBytes),
 		Leases: int64(machine.Leases().Len()), LeaseBytes: machine.LeaseBytes(),
 		LeaseLimitBytes: p.Shares.State.Admits().Leases,
 		Watchers:        int64(watches.Watchers), WatchersBehind: int64(watches.Behind),

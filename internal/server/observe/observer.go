@@ -20,6 +20,9 @@ const (
 	// window is what the rates of an observation are of; history is for what is rare.
 	window  = time.Minute
 	history = 10 * time.Minute
+	// settling is for how many election timeouts after the start a member applies what its log has, and what it missed: no
+	// window has that, once another one can be had. Package doctor knows the number, too.
+	settling = 10
 )
 
 // Observer remembers what the member counted lately, and judges it now and then.
@@ -32,6 +35,7 @@ type Observer struct {
 	leaderless time.Time // since when no leader is known; zero: one is
 	files      uint64    // open at the last verdict: a process may have very many, and counting them takes time
 	resident   int64
+	busiest    int64 // see Options.Busiest: anybody may ask for an observation, and to rank prefixes takes time, too
 	findings   []doctor.Finding
 	judged     time.Time // when they were found; zero: not yet
 }
@@ -87,10 +91,10 @@ func (w *Observer) remember() {
 }
 
 func (w *Observer) measure() {
-	files, resident := filesOpen(), residentBytes()
+	files, resident, busiest := filesOpen(), residentBytes(), w.o.Busiest()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.files, w.resident = files, resident
+	w.files, w.resident, w.busiest = files, resident, busiest
 }
 
 // before returns the tallies with which the window and the history begin.
@@ -100,14 +104,21 @@ func (w *Observer) before(now time.Time) (recent, long tallies, known bool) {
 	if len(w.tallies) == 0 {
 		return recent, long, false
 	}
-	long = w.tallies[0]
-	recent = long
-	for i := range w.tallies {
-		if now.Sub(w.tallies[i].at) >= window {
-			recent = w.tallies[i]
+	starts := w.begun.Add(settling * w.o.Config.Consensus.ElectionTimeout)
+	return windowBegins(w.tallies, starts, now), w.tallies[0], true
+}
+
+// windowBegins is the tally with which the window begins that ends now: of a minute ago, if the process has settled by then;
+// else the first one since it has, once that says anything; else the first one.
+func windowBegins(all []tallies, settled, now time.Time) tallies {
+	recent := all[0]
+	for i := range all {
+		age, at := now.Sub(all[i].at), all[i].at
+		if age >= window || age >= tallyPause && recent.at.Before(settled) && !at.Before(settled) {
+			recent = all[i]
 		}
 	}
-	return recent, long, true
+	return recent
 }
 
 // leastBehind is how many watchers were behind at each tally of the window, and now.
@@ -193,7 +204,7 @@ func (w *Observer) Observe(ctx context.Context) *quoratepb.Observation {
 	o := w.o.observation(ctx, now)
 	o.UpMs = now.Sub(w.begun).Milliseconds()
 	w.mu.Lock()
-	o.Process.OpenFiles, o.Process.MemoryBytes = w.files, w.resident
+	o.Process.OpenFiles, o.Process.MemoryBytes, o.Work.BusiestPercent = w.files, w.resident, w.busiest
 	if !w.leaderless.IsZero() {
 		o.Core.LeaderlessMs = max(1, now.Sub(w.leaderless).Milliseconds())
 	}

@@ -34,3 +34,22 @@ func TestVerdictOf(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a window leaves out what a member applies as it starts, as soon as it can, and is a minute afterwards.
+func TestWindowBegins(t *testing.T) {
+	begun := time.Unix(1000, 0)
+	settled := begun.Add(10 * time.Second)
+	for _, row := range []struct{ now, want time.Duration }{
+		{3 * time.Second, 0}, {9 * time.Second, 0}, {10 * time.Second, 0}, {14 * time.Second, 0}, {15 * time.Second, 10 * time.Second},
+		{60 * time.Second, 10 * time.Second}, {69 * time.Second, 10 * time.Second}, {75 * time.Second, 15 * time.Second},
+		{200 * time.Second, 140 * time.Second},
+	} {
+		var all []tallies
+		for at := time.Duration(0); at <= row.now; at += 5 * time.Second {
+			all = append(all, tallies{at: begun.Add(at)})
+		}
+		if got := windowBegins(all, settled, begun.Add(row.now)); !got.at.Equal(begun.Add(row.want)) {
+			t.Errorf("after %v: it begins after %v, want %v", row.now, got.at.Sub(begun), row.want)
+		}
+	}
+}
