@@ -96,7 +96,7 @@ release-check:
 monitoring:
 	cd test/process/monitoring && $(GO) vet . && $(GO) test -count=1 .
 
-# Faults of all kinds injected into real processes, and which finding of `quorate doctor` comes first: 8 minutes. It writes the
+# Faults of all kinds injected into real processes, and which finding of `quorate doctor` comes first: 3 minutes. It writes the
 # table of docs/doctor.md. Wants Linux on amd64, a seccomp listener and mount namespaces.
 doctor:
 	$(GO) test -count=1 -v -timeout 20m -run '^TestDoctor_' ./test/process -doctor-matrix=$(CURDIR)/docs/doctor.md

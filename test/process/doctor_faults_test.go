@@ -49,12 +49,21 @@ func (c *cluster) command(words ...string) {
 // moveLeader hands leadership to another member.
 func (c *cluster) moveLeader() {
 	c.t.Helper()
-	n := c.leaderFirst()
-	client := c.connect(n[0])
+	c.lead(c.leaderFirst()[1])
+}
+
+// lead lets a member lead.
+func (c *cluster) lead(n *node) {
+	c.t.Helper()
+	first := c.leaderFirst()[0]
+	if first == n {
+		return
+	}
+	client := c.connect(first)
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	_, err := client.MoveLeader(ctx, c.memberID(n[1]))
+	_, err := client.MoveLeader(ctx, c.memberID(n))
 	c.must(err)
 }
 
@@ -147,6 +156,9 @@ func (c *cluster) scan() {
 	}
 }
 
+// untilSettled is how long after its start a member counts what it applies for what its log had, and as much again.
+const untilSettled = 20 * time.Second
+
 // ailments are faults that need nothing of the system but processes.
 var ailments = []ailment{
 	{name: "a follower is killed", inject: func(c *cluster) { c.leaderFirst()[2].kill() }, code: doctor.MemberDown, status: 5,
@@ -224,6 +236,7 @@ var ailments = []ailment{
 		}
 	}, code: doctor.LeaderChanges, status: 1, words: "the leader changed "},
 	{name: "a lease storm", inject: func(c *cluster) {
+		last(untilSettled)
 		c.use(func(ctx context.Context, client *clientv3.Client) error {
 			for range 300 {
 				if _, err := client.Grant(ctx, 600); err != nil {
@@ -233,7 +246,10 @@ var ailments = []ailment{
 			return nil
 		})
 	}, code: doctor.LeaseStorm, status: 1, words: "300 leases were granted within"},
-	{name: "huge values", inject: func(c *cluster) { c.fill(300<<10, 15) }, code: doctor.ValuesHuge, status: 0, words: "KiB on average"},
+	{name: "huge values", inject: func(c *cluster) {
+		last(untilSettled)
+		c.fill(300<<10, 15)
+	}, code: doctor.ValuesHuge, status: 0, words: "KiB on average"},
 	{name: "a watch that no client reads", flags: []string{"--memory=128MiB"}, inject: func(c *cluster) {
 		c.unread()
 		c.fill(100<<10, 60)
@@ -261,6 +277,8 @@ var ailments = []ailment{
 	}, code: doctor.PeersInClear, status: 0, words: "m1 speaks with other machines' members unencrypted"},
 	{name: "a certificate near its end", dress: func(c *cluster) { c.dressInTLS(99*time.Hour, 30*time.Minute) },
 		code: doctor.CertNear, status: 5, words: "the certificate of m3 for peers expires in "},
+	{name: "a certificate expires", dress: func(c *cluster) { c.dressInTLS(99*time.Hour, 30*time.Second) },
+		code: doctor.CertExpired, status: 5, words: "the certificate of m3 for peers expired "},
 	{name: "a peer with a certificate of another authority", dress: func(c *cluster) { c.dressInTLS(time.Hour, 24*time.Hour) },
 		inject: func(c *cluster) {
 			n := c.nodes[2]
