@@ -291,3 +291,26 @@ func TestJudge_replay(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a member which stops, or starts, neither hangs nor applies late, and that one which goes on so does.
+func TestJudge_restart(t *testing.T) {
+	h := hospital{healthy(3)}
+	h.of(3).Core.Applied, h.of(3).UpMs = 60_000, 2000
+	if got := doctor.Judge(h.Collected); len(got) > 0 {
+		t.Errorf("one that applies its log again: %v", got)
+	}
+	h.of(3).UpMs = 10_000
+	if got := doctor.Judge(h.Collected); len(got) != 1 || got[0].Code != doctor.ApplyBehind {
+		t.Errorf("one that still does: %v", got)
+	}
+	h = hospital{healthy(3)}
+	h.gone(3, doctor.FaultSilent)
+	h.peer(1, 3).SilentMs = 260
+	if got := doctor.Judge(h.Collected); len(got) > 0 {
+		t.Errorf("one that is silent for less than an election timeout: %v", got)
+	}
+	h.peer(1, 3).SilentMs = 1001
+	if got := doctor.Judge(h.Collected); len(got) == 0 || got[0].Code != doctor.MemberHangs {
+		t.Errorf("one that is silent for longer: %v", got)
+	}
+}

@@ -138,7 +138,8 @@ func (p *patient) history() []Finding {
 func (p *patient) applies() (all []Finding) {
 	for _, s := range p.answered() {
 		core, window := s.o.GetCore(), s.o.GetWindowMs()
-		if core.GetCommitted() == 0 || core.GetCommit() <= core.GetApplied() || window == 0 {
+		// A member that starts applies its log again first.
+		if core.GetCommitted() == 0 || core.GetCommit() <= core.GetApplied() || window == 0 || !p.grown(s, 10) {
 			continue
 		}
 		gap := core.GetCommit() - core.GetApplied()

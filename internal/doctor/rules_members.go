@@ -117,6 +117,7 @@ func (p *patient) membersDown() (all []Finding) {
 				s.name(), since, p.downText(s)))
 		case s.GetFault() == FaultClosed:
 			all = append(all, p.closed(s))
+		case s.GetFault() == FaultSilent && unheard && peer != nil && peer.GetSilentMs() <= p.clocked: // it stops, or starts
 		case s.GetFault() == FaultSilent && unheard:
 			all = append(all, found(MemberHangs, p.weight(s), one, cure, "%s hangs%s: its process accepts connections and "+
 				"does not answer; see whether it is stopped, swapped out, or waits for its disk", s.name(), since))
