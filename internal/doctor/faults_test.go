@@ -21,8 +21,8 @@ var faultsOfMembers = []fault{
 		h.Members[1].Observation, h.Members[1].Fault, h.Members[1].FaultText = nil, doctor.FaultUnreachable, "no route to host"
 	}, doctor.ClientURLWrong, 3, "m2 is not reached at m2:2379 (no route to host), though other members hear it", nil},
 	{"the client port of one says nothing", 0, func(h hospital) {
-		h.Members[1].Observation, h.Members[1].Fault, h.Members[1].FaultText = nil, doctor.FaultSilent, "it does not answer"
-	}, doctor.ClientURLWrong, 3, "m2:2379 accepts connections and does not answer, though other members hear m2", nil},
+		h.Members[1].Observation, h.Members[1].Fault, h.Members[1].FaultText = nil, doctor.FaultSilent, "context deadline exceeded"
+	}, doctor.ClientURLWrong, 3, "m2:2379 accepts connections and gives no answer (context deadline exceeded), though other members hear m2", nil},
 	{"the client port of one is full", 0, func(h hospital) {
 		h.Members[1].Observation, h.Members[1].Fault, h.Members[1].FaultText = nil, doctor.FaultClosed, "it closes connections"
 	}, doctor.ClientsRefused, 3, "m2:2379 accepts connections and closes them at once: m2 has as many as it may", nil},

@@ -122,9 +122,10 @@ func (p *patient) membersDown() (all []Finding) {
 			all = append(all, found(MemberHangs, p.weight(s), one, cure, "%s hangs%s: its process accepts connections and "+
 				"does not answer; see whether it is stopped, swapped out, or waits for its disk", s.name(), since))
 		case s.asked && s.GetFault() == FaultSilent:
-			all = append(all, found(ClientURLWrong, SlowerThanIs, one, cure, "%s accepts connections and does not answer, "+
-				"though other members hear %s: another program may have that address, or %s lacks a processor",
-				s.GetEndpoint(), s.name(), s.name()))
+			all = append(all, found(ClientURLWrong, SlowerThanIs, one, cure,
+				"%s accepts connections and gives no answer (%s), "+
+					"though other members hear %s: another program may have that address, or %s lacks a processor",
+				s.GetEndpoint(), s.GetFaultText(), s.name(), s.name()))
 		case s.asked && s.GetFault() != FaultUnresolved && slices.Contains(away, s.GetFault()) && !unheard:
 			all = append(all, found(ClientURLWrong, SlowerThanIs, one, cure, "%s is not reached at %s (%s), though other "+
 				"members hear it: see its --advertise-client-urls, and the network from here", s.name(), s.GetEndpoint(),

@@ -170,8 +170,6 @@ func faultOf(err error) (word, text string) {
 	case code == codes.PermissionDenied, code == codes.Unauthenticated, errors.Is(rpctypes.Error(err), rpctypes.ErrUserEmpty),
 		errors.Is(rpctypes.Error(err), rpctypes.ErrPermissionDenied), strings.Contains(text, "log in as"):
 		return doctor.FaultDenied, text
-	case command.Silent(err):
-		return doctor.FaultSilent, "it accepts connections and does not answer"
 	}
 	return doctor.FaultSilent, text
 }
