@@ -144,7 +144,7 @@ const (
 )
 
 // MessageSize is what a Message takes in memory, without its lists.
-const MessageSize = 392
+const MessageSize = 408
 
 // end returns what a decoder of a value that others follow returns beside it.
 func (r *reader) end() (rest []byte, err error) {

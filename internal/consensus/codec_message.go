@@ -2,6 +2,7 @@ package consensus
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/quorate/quorate/internal/base/level"
 )
@@ -34,6 +35,9 @@ const (
 	hasRecords
 	hasUnlogged // the bit is the value
 	hasPatience
+	hasWaitedFor
+	hasDiskTook
+	hasAllTook
 	pastFields // no bit from here on
 )
 
@@ -69,6 +73,9 @@ func (m *Message) fields() uint64 {
 	set(len(m.Records) > 0, hasRecords)
 	set(m.Unlogged, hasUnlogged)
 	set(m.Patience != 0, hasPatience)
+	set(m.WaitedFor != NoMember, hasWaitedFor)
+	set(m.DiskTook != 0, hasDiskTook)
+	set(m.AllTook != 0, hasAllTook)
 	return f
 }
 
@@ -95,6 +102,7 @@ func (m *Message) appendNumbers(dst []byte, f uint64) []byte {
 	}{
 		{hasCommit, uint64(m.Commit)}, {hasDurable, uint64(m.Durable)}, {hasRound, m.Round},
 		{hasReceived, uint64(m.Received)}, {hasDue, m.Due}, {hasQuery, m.Query}, {hasPatience, m.Patience},
+		{hasDiskTook, uint64(m.DiskTook)}, {hasAllTook, uint64(m.AllTook)},
 	} {
 		if f&field.bit != 0 {
 			dst = binary.AppendUvarint(dst, field.value)
@@ -102,6 +110,9 @@ func (m *Message) appendNumbers(dst []byte, f uint64) []byte {
 	}
 	if f&hasTarget != 0 {
 		dst = appendMember(dst, m.Target)
+	}
+	if f&hasWaitedFor != 0 {
+		dst = appendMember(dst, m.WaitedFor)
 	}
 	return dst
 }
@@ -224,9 +235,27 @@ func (r *reader) numbers(m *Message, f uint64) {
 	if f&hasPatience != 0 {
 		m.Patience = r.uvarint()
 	}
+	if f&hasDiskTook != 0 {
+		m.DiskTook = r.micros()
+	}
+	if f&hasAllTook != 0 {
+		m.AllTook = r.micros()
+	}
 	if f&hasTarget != 0 {
 		m.Target = r.member()
 	}
+	if f&hasWaitedFor != 0 {
+		m.WaitedFor = r.member()
+	}
+}
+
+// micros reads a time of a Waited.
+func (r *reader) micros() uint32 {
+	n := r.uvarint()
+	if n > math.MaxUint32 {
+		r.fail()
+	}
+	return uint32(n)
 }
 
 func (r *reader) positions(m *Message, f uint64) {

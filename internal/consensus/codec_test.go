@@ -101,6 +101,7 @@ func sampleMessages() []consensus.Message {
 			Match:         consensus.Position{Index: 8, Term: 3},
 			Mismatch:      consensus.Mismatch{Refused: consensus.Position{Index: 2, Term: 1}, Hint: consensus.Position{Index: 1}},
 			FollowerState: consensus.FollowerState{Received: 11, Patience: 1 << 30}, Due: math.MaxUint64,
+			Waited:    consensus.Waited{WaitedFor: 12, DiskTook: math.MaxUint32, AllTook: 1},
 			LogQuery:  consensus.LogQuery{Query: 1 << 40, Unlogged: true},
 			Proposals: []consensus.Proposal{{Kind: consensus.EntryCommand, Proposer: 3, Payload: []byte("p")}, {}},
 			Refusals:  []consensus.Refusal{{Reason: consensus.ReasonBusy, Config: consensus.ConfigID{Index: 4}}},

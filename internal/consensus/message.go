@@ -61,6 +61,7 @@ type Message struct {
 	Reject bool // the answer is no
 	Mismatch
 	FollowerState
+	Waited
 	Ballot
 	LogQuery
 	// Proposals travel to the leader, or to voters that are to record them; Refusals back to the proposer.
@@ -95,6 +96,20 @@ type FollowerState struct {
 	// Patience is for how long after it heard the leader it helps to elect no other member, in microseconds; zero if it
 	// promises nothing. A leader lease rests on that.
 	Patience uint64
+}
+
+// Waited says what the news of a message waited for. It is for spans and the log of slow requests: nothing else rests on it.
+// The times are what one member says of itself, at most about an hour.
+type Waited struct {
+	// WaitedFor is the member whose word was the last that the leader needed: for Commit, in an append and a heartbeat, and
+	// for the reads of a MsgReadReply. NoMember: the leader does not say.
+	WaitedFor MemberID
+	// DiskTook is how long a write to a log took, in microseconds, from when it was asked for until it was on disk: in an
+	// answer that waited for the sender's disk, of that disk; beside WaitedFor, of the disk of that member. Zero: it is not
+	// known, or no disk was waited for.
+	DiskTook uint32
+	// AllTook is, beside WaitedFor, how long the leader waited for the commit, in microseconds, from when it had the entry.
+	AllTook uint32
 }
 
 // Ballot is what votes and their answers carry beside Last.
@@ -183,6 +198,11 @@ const (
 
 	lastReason = ReasonAllCordoned
 )
+
+// WaitsForDisk reports whether a message says how long the sender's disk took, if it waited for that.
+func (k MessageKind) WaitsForDisk() bool {
+	return k == MsgAppendReply || k == MsgAcknowledged || k == MsgRecorded || k == MsgFast
+}
 
 // FromLeader reports whether only the leader of its term sends this kind.
 func (k MessageKind) FromLeader() bool {

@@ -28,6 +28,12 @@ func (c *cluster) putEverywhere(round, count int) []toldPut {
 	return wait()
 }
 
+// passed takes the passage of a request of one goroutine.
+type passed struct{ proposals.Passage }
+
+// Passed implements member.PassageTaker.
+func (p *passed) Passed(by proposals.Passage) { p.Passage = by }
+
 // beginPuts is putEverywhere while the test goes on. underway is closed once a put was acknowledged.
 func (c *cluster) beginPuts(round, count int) (underway <-chan struct{}, wait func() []toldPut) {
 	c.t.Helper()
@@ -41,7 +47,8 @@ func (c *cluster) beginPuts(round, count int) (underway <-chan struct{}, wait fu
 		writing.Go(func() {
 			defer begun()
 			for i := range count {
-				ctx, route := member.WantRoute(c.ctx)
+				took := &passed{}
+				ctx := context.WithValue(c.ctx, member.PassageKey{}, took)
 				key := fmt.Sprintf("%d/%v/%d", round, id, i)
 				result, err := through.Propose(ctx, &kv.Command{Put: &kv.PutOp{Key: []byte(key), Value: []byte("v")}})
 				if err = errors.Join(err, result.Err); err != nil {
@@ -52,9 +59,7 @@ func (c *cluster) beginPuts(round, count int) (underway <-chan struct{}, wait fu
 				}
 				mu.Lock()
 				told := toldPut{key: key, revision: result.Revision}
-				if r := route.Load(); r != nil {
-					told.route = *r
-				}
+				told.route = took.Route
 				acked = append(acked, told)
 				mu.Unlock()
 				begun()

@@ -28,7 +28,7 @@ func (r *requests) open() { close(r.started) }
 // waiter is a Completion that a goroutine waits for.
 type waiter struct {
 	result kv.Result
-	route  proposals.Route
+	by     proposals.Passage
 	err    error
 	done   chan struct{}
 }
@@ -39,8 +39,11 @@ func (w *waiter) Complete(result kv.Result, err error) {
 	w.done <- struct{}{}
 }
 
-// Via notes the route by which the result comes.
-func (w *waiter) Via(route proposals.Route) { w.route = route }
+// CompleteAfter implements proposals.Passenger.
+func (w *waiter) CompleteAfter(by proposals.Passage, result kv.Result, err error) {
+	w.by = by
+	w.Complete(result, err)
+}
 
 // wait begins a request and waits until it, ctx or the member ends.
 func (r *requests) wait(
@@ -65,10 +68,10 @@ func (r *requests) wait(
 		if err != nil {
 			<-w.done // it is just being completed
 		}
-		noteRoute(ctx, w.route)
+		notePassage(ctx, w.by)
 		result, err = w.result, w.err
 	}
-	w.result, w.route, w.err = kv.Result{}, "", nil
+	w.result, w.by, w.err = kv.Result{}, proposals.Passage{}, nil
 	r.waiters.Put(w)
 	return result, err
 }

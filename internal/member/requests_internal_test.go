@@ -147,10 +147,10 @@ func TestRequests_command(t *testing.T) {
 		{"no connection to the leader", follow(2), follow(2), false, ErrConnectionLost},
 		{"it left for a leader that is gone", follow(2), func(a *asking) {
 			table := a.Proposals()
-			open := table.Take(1, false).Commands[0] // the opening of the session is first
+			open := table.Take(1, time.Time{}, false).Commands[0] // the opening of the session is first
 			entry := consensus.Entry{Index: 1, Kind: open.Kind, Proposal: open.ID, Payload: open.Payload}
 			table.Resolve([]consensus.Entry{entry}, make([]kv.Result, 1))
-			table.Take(2, false)
+			table.Take(2, time.Time{}, false)
 			follow(0)(a)
 		}, true, ErrLeaderFailed},
 		{"the member stops", follow(2), func(a *asking) { a.endMember() }, true, ErrStopped},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/quorate/quorate/internal/member/proposals"
 	"github.com/quorate/quorate/internal/rpc/front"
 	"github.com/quorate/quorate/internal/rpc/gate"
 	"github.com/quorate/quorate/internal/rpc/h2"
@@ -56,7 +57,8 @@ type asyncCall struct {
 	begun   time.Time
 	err     error       // of the member
 	abandon func() bool // ends the wait for the member's answer
-	note    *note       // nil: the call is not counted, or is a read, which is counted when it is answered
+	passage proposals.Passage
+	note    *note // nil: the call is not counted, or is a read, which is counted when it is answered
 }
 
 // steps are the steps of an asyncCall that differ between a write and a read.
@@ -65,6 +67,8 @@ type steps interface {
 	finish()
 	// ended counts the member's answer, or the client's departure before it, and returns the error for the client.
 	ended() error
+	// readFor is how long the call read the store.
+	readFor() time.Duration
 }
 
 // begin counts the call and passes it through the gate. s are the steps of this call, received is the size of its message.
@@ -104,7 +108,12 @@ func (c *asyncCall) lost() {
 
 // leave passes the call out through the gate, and returns the error for the client.
 func (c *asyncCall) leave(err error) error {
-	return c.method.Leave(c.kv.gate, c.front.Context(), c.begun, err)
+	return c.method.Leave(c.kv.gate, c.front.Context(), c.begun, err, c)
+}
+
+// Inside implements gate.Insider.
+func (c *asyncCall) Inside() (p proposals.Passage, read time.Duration) {
+	return c.passage, c.steps.readFor()
 }
 
 // answer ends the call. The answer is not flushed.

@@ -10,7 +10,9 @@ import (
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/limits/answers"
+	"github.com/quorate/quorate/internal/member/proposals"
 	"github.com/quorate/quorate/internal/rpc/h2"
+	"github.com/quorate/quorate/internal/rpc/split"
 	"github.com/quorate/quorate/internal/rpc/timings"
 	"github.com/quorate/quorate/internal/rpc/top"
 	"github.com/quorate/quorate/internal/rpc/validate"
@@ -32,7 +34,11 @@ func (r *rangeRequest) servedByLearner() bool { return r.Serializable }
 
 // rangeKeys takes the steps of a Range in a goroutine, which waits.
 func (s *kvService) rangeKeys(ctx context.Context, r *rangeRequest) (_ h2.Message, err error) {
-	defer s.timings.Request(timings.Range, s.timings.Now(), &err)
+	begun := s.timings.Now()
+	defer func() {
+		s.timings.Request(timings.Range, begun, &err)
+		s.exemplify(ctx, timings.Range, begun, err)
+	}()
 	if err := r.admit(ctx, s, patiently); err != nil {
 		return nil, err
 	}
@@ -46,6 +52,7 @@ func (s *kvService) rangeKeys(ctx context.Context, r *rangeRequest) (_ h2.Messag
 
 // count counts a range that is being answered.
 func (r *rangeRequest) count(ctx context.Context, s *kvService, message h2.Message, err error) {
+	split.Of(ctx).Read(r.took)
 	s.tookRead(ctx, top.Range, r.Op.Key, r.took, sizeOf(message, err), func() string {
 		return cmp.Or(r.by, s.access.NameNow(ctx))
 	})
@@ -201,11 +208,20 @@ func (r *asyncRead) Complete(_ kv.Result, err error) {
 	r.front.DoneButRead()
 }
 
+// CompleteAfter implements proposals.Passenger.
+func (r *asyncRead) CompleteAfter(by proposals.Passage, result kv.Result, err error) {
+	r.passage = by
+	r.Complete(result, err)
+}
+
 // timed times the range.
 func (r *asyncRead) timed(err error) error {
 	r.kv.timings.Request(timings.Range, r.begun, &err)
 	return err
 }
+
+// readFor implements steps.
+func (r *asyncRead) readFor() time.Duration { return r.rangeRequest.took }
 
 // ended implements steps.
 func (r *asyncRead) ended() error { return r.timed(r.kv.indexRead(r.begun, r.err)) }

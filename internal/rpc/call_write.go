@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member/proposals"
 	"github.com/quorate/quorate/internal/rpc/costly"
 	"github.com/quorate/quorate/internal/rpc/h2"
+	"github.com/quorate/quorate/internal/rpc/timings"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
@@ -54,13 +56,25 @@ func (s *shared) replicate(ctx context.Context, command *kv.Command) (kv.Result,
 		return kv.Result{}, err
 	}
 	p := s.beginProposal(command)
-	ctx, tell := routed(ctx)
+	tell := routed(ctx)
 	result, err := s.bounds.costly.Propose(ctx, command, s.options.Member.Propose)
 	tell()
-	if err = p.end(&result, err); err == nil {
+	outcome := p.end(&result, err)
+	s.exemplify(ctx, timings.KindOf(command), p.proposed, err)
+	if err = outcome; err == nil {
 		err = s.complete(ctx, command, &result, patiently)
 	}
 	return result, err
+}
+
+// exemplify has the time of a request be known by the trace of its call, if that is recorded.
+func (s *shared) exemplify(ctx context.Context, kind string, begun time.Time, err error) {
+	if s.options.Tracer == nil {
+		return
+	}
+	if trace := s.options.Tracer.TraceOf(ctx); trace != "" {
+		s.timings.Traced(kind, begun, err, trace)
+	}
 }
 
 // makeRoom waits for room for the answer to a command that asks for pairs: an executed command can not be undone.
@@ -162,6 +176,15 @@ func (w *asyncWrite) Complete(result kv.Result, err error) {
 	w.result, w.err = result, err
 	w.front.Done()
 }
+
+// CompleteAfter implements proposals.Passenger.
+func (w *asyncWrite) CompleteAfter(by proposals.Passage, result kv.Result, err error) {
+	w.passage = by
+	w.Complete(result, err)
+}
+
+// readFor implements steps: what a write reads is a part of its being applied.
+func (w *asyncWrite) readFor() time.Duration { return 0 }
 
 // ended implements steps.
 func (w *asyncWrite) ended() error { return w.end(&w.result, w.err) }

@@ -229,3 +229,12 @@ func memberMessages(machine *apply.Machine, config consensus.Config) []*pb.Membe
 	}
 	return members
 }
+
+// nameOf is the name of a member; its id if the configuration in force has none.
+func (s *shared) nameOf(id consensus.MemberID) string {
+	config := s.options.Member.Status().Config
+	if m, known := config.Member(id); known && m.Name != "" {
+		return m.Name
+	}
+	return id.String()
+}

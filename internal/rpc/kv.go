@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc/front"
 	"github.com/quorate/quorate/internal/rpc/gate"
 	"github.com/quorate/quorate/internal/rpc/h2"
+	"github.com/quorate/quorate/internal/rpc/split"
 	"github.com/quorate/quorate/internal/rpc/validate"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
@@ -38,13 +39,17 @@ func direct[Call, Response any](
 ) grpc.MethodHandler {
 	method := s.gate.Method(name)
 	return func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-		call := new(Call)
+		c := &struct { // one allocation
+			split split.Call
+			call  Call
+		}{split: split.Call{Context: ctx}}
+		call := &c.call
 		s.limitParts(call)
 		if err := decode(call); err != nil {
 			return nil, err
 		}
 		byLearner := learnersServe != nil && learnersServe(call)
-		return gate.Pass(s.gate, ctx, method, byLearner, func() (Response, error) { return serve(ctx, call) })
+		return gate.Pass(s.gate, &c.split, method, byLearner, func() (Response, error) { return serve(&c.split, call) })
 	}
 }
 

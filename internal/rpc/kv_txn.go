@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/rpc/h2"
+	"github.com/quorate/quorate/internal/rpc/split"
 	"github.com/quorate/quorate/internal/rpc/timings"
 	"github.com/quorate/quorate/internal/rpc/top"
 	"github.com/quorate/quorate/internal/rpc/validate"
@@ -103,7 +104,11 @@ func beginTxn(c asyncCall, message []byte) bool {
 // readTxn serves a transaction that writes nothing and nests nothing, without the log. It is linearizable unless every range of
 // it is serializable; one that only compares is always linearizable.
 func (s *kvService) readTxn(ctx context.Context, call *wire.TxnCall) (_ h2.Message, err error) {
-	defer s.timings.Request(timings.ReadonlyTxn, s.timings.Now(), &err)
+	begun := s.timings.Now()
+	defer func() {
+		s.timings.Request(timings.ReadonlyTxn, begun, &err)
+		s.exemplify(ctx, timings.ReadonlyTxn, begun, err)
+	}()
 	if err := s.awaitState(ctx, call.Linearizable == 0 && call.Serializable > 0); err != nil {
 		return nil, err
 	}
@@ -137,6 +142,7 @@ func (s *kvService) readTxn(ctx context.Context, call *wire.TxnCall) (_ h2.Messa
 			return nil, err
 		}
 	}
+	split.Of(ctx).Read(took)
 	s.tookRead(ctx, top.Txn, firstKey(&call.Op), took, response.SizeWire(), func() string { return s.access.NameNow(ctx) })
 	uncompressed(ctx, response.Memory)
 	return response, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/limits/answers"
 	"github.com/quorate/quorate/internal/limits/memory"
 	"github.com/quorate/quorate/internal/rpc/access"
+	"github.com/quorate/quorate/internal/rpc/gate"
 	"github.com/quorate/quorate/internal/rpc/membershipapi"
 	"github.com/quorate/quorate/internal/rpc/writerapi"
 	"github.com/quorate/quorate/internal/storage/reserve"
@@ -62,6 +63,7 @@ type Options struct {
 	State                 memory.State
 	WatchProgressInterval time.Duration // between progress notifications of a quiet watcher
 	SlowRequest           time.Duration // requests that take longer are logged
+	Tracer                gate.Tracer   // records what happens inside of some calls; nil: nothing is recorded
 	// AllowedHosts are the names by which HTTP requests that are not encrypted may address this member, AllowedOrigins the
 	// pages whose scripts may read the answers. None, or "*", means all.
 	AllowedHosts, AllowedOrigins []string

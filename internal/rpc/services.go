@@ -74,7 +74,7 @@ func New(options Options) *Services {
 		Member: options.Member, Access: s.access, Superseded: options.Superseded,
 		Held: options.Held, Renewals: options.Renewals,
 		ElectionTimeout: options.ElectionTimeout, SlowRequest: options.SlowRequest, Histograms: options.ExtensiveMetrics,
-		Clock: options.Clock, Logger: options.Logger,
+		Clock: options.Clock, Logger: options.Logger, Tracer: options.Tracer, NameOf: s.nameOf,
 	})
 	s.bounds.streams = s.gate.StreamCounts
 	s.kv = &kvService{s.shared, s.gate}

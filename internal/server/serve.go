@@ -38,6 +38,9 @@ func (s *Server) serve(context.Context, Options) error {
 	if err != nil {
 		return err
 	}
+	if err := s.clients.spans.start(s.ctx, &s.cfg.Tracing, s.logger); err != nil {
+		return err
+	}
 	observer := observe.New(s.observed())
 	s.observer.Store(observer)
 	s.services = rpc.New(rpc.Options{
@@ -62,6 +65,7 @@ func (s *Server) serve(context.Context, Options) error {
 		Renewals:              s.budgets.renewals,
 		WatchProgressInterval: s.cfg.WatchProgressNotifyInterval,
 		SlowRequest:           s.cfg.Monitoring.WarningRequestDuration,
+		Tracer:                s.clients.spans.tracer(),
 		TempDir:               backups,
 		AllowedHosts:          s.cfg.HTTP.HostWhitelist,
 		AllowedOrigins:        s.cfg.HTTP.CORS,
@@ -78,9 +82,6 @@ func (s *Server) serve(context.Context, Options) error {
 		State:                 s.budgets.State,
 		ExtensiveMetrics:      s.cfg.Monitoring.Metrics == "extensive",
 	})
-	if err := s.clients.spans.start(s.ctx, &s.cfg.Tracing, s.logger); err != nil {
-		return err
-	}
 	server := s.newGRPCServer()
 	s.wg.Go(func() { s.services.KeepQuota(s.ctx) })
 	s.wg.Go(func() { observer.Run(s.ctx) })

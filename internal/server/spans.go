@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/rpc/gate"
 	"github.com/quorate/quorate/internal/server/tracing"
 )
 
@@ -38,6 +39,14 @@ func (s *spans) calls() stats.Handler {
 		return nil
 	}
 	return s.exporter.Calls()
+}
+
+// tracer records what happens inside of calls; nil: no calls are traced.
+func (s *spans) tracer() gate.Tracer {
+	if s.exporter == nil {
+		return nil
+	}
+	return s.exporter
 }
 
 // stop sends the spans that wait, if the collector takes them within the time given.

@@ -1,13 +1,18 @@
 package server_test
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 
@@ -15,19 +20,20 @@ import (
 	"github.com/quorate/quorate/internal/config"
 )
 
-// spanNames passes on the names of all spans.
-type spanNames struct {
+// spans passes on all spans.
+type spans struct {
 	collector.UnimplementedTraceServiceServer
-	names chan string
+	got chan *tracepb.Span
+	all map[string][]*tracepb.Span // those that were looked at, by their parents
 }
 
 // Export implements the collector's only call.
-func (s *spanNames) Export(ctx context.Context, r *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
+func (s *spans) Export(ctx context.Context, r *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
 	for _, resource := range r.ResourceSpans {
 		for _, scope := range resource.ScopeSpans {
 			for _, span := range scope.Spans {
 				select {
-				case s.names <- span.Name:
+				case s.got <- span:
 				case <-ctx.Done():
 				}
 			}
@@ -49,7 +55,7 @@ func testTracing(t *testing.T, transport string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := &spanNames{names: make(chan string, 100)}
+	got := &spans{got: make(chan *tracepb.Span, 100), all: map[string][]*tracepb.Span{}}
 	to := grpc.NewServer()
 	collector.RegisterTraceServiceServer(to, got)
 	go to.Serve(l)
@@ -67,7 +73,48 @@ func testTracing(t *testing.T, transport string) {
 	if _, err := c.Put(t.Context(), "k", "v"); err != nil {
 		t.Fatal(err)
 	}
-	for name := ""; name != "etcdserverpb.KV/Put"; {
-		name = <-got.names
+	if _, err := c.Get(t.Context(), "k"); err != nil {
+		t.Fatal(err)
 	}
+	for _, row := range [][2]string{
+		{"etcdserverpb.KV/Put", "apply network queue"}, {"etcdserverpb.KV/Range", "apply network queue read"},
+	} {
+		if has := got.inside(row[0], row[1]); has != row[1] {
+			t.Errorf("inside of %s there are %q, want %q", row[0], has, row[1])
+		}
+	}
+}
+
+// inside waits until a call has spans of these names inside of it, and returns those of the last call that has any if that does not
+// come. Spans come in no order, and a call that came before there was a leader has none.
+func (s *spans) inside(call, want string) (has string) {
+	late := time.After(30 * time.Second)
+	for {
+		for _, of := range s.all[""] {
+			if names := s.within(of); of.Name == call && names != "" {
+				if has = names; has == want {
+					return has
+				}
+			}
+		}
+		select {
+		case span := <-s.got:
+			s.all[string(span.ParentSpanId)] = append(s.all[string(span.ParentSpanId)], span)
+		case <-late:
+			return has
+		}
+	}
+}
+
+// within returns the names of the spans in one, sorted.
+func (s *spans) within(of *tracepb.Span) string {
+	var names []string
+	for _, inside := range s.all[string(of.SpanId)] {
+		if bytes.Equal(inside.TraceId, of.TraceId) && inside.StartTimeUnixNano >= of.StartTimeUnixNano &&
+			inside.EndTimeUnixNano <= of.EndTimeUnixNano {
+			names = append(names, inside.Name)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, " ")
 }

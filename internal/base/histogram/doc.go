@@ -5,7 +5,8 @@
 //
 // Invariants:
 //  1. Each bound is twice the one before; what is larger than the last counts in the total only.
-//  2. An observation counts once, in the first bound that is not less.
+//  2. One exemplar is kept for each bucket at most; without any there is no memory for them.
+//  3. An observation counts once, in the first bound that is not less.
 //
 // All methods may be called concurrently. A reader may miss observations that are made meanwhile.
 package histogram

@@ -318,9 +318,37 @@ func TestPath_TakeWins(t *testing.T) {
 	if wins := b.path.TakeDecided(); len(wins) != 0 {
 		t.Fatalf("decided before the own record is durable: %+v", wins)
 	}
-	b.path.CountOwn(7)
-	if wins := b.path.TakeDecided(); len(wins) != 1 || wins[0].Revision != 101 || string(wins[0].Reply) != "r" {
+	b.path.CountOwn(7, 50)
+	if wins := b.path.TakeDecided(); len(wins) != 1 || wins[0].Revision != 101 || string(wins[0].Reply) != "r" ||
+		wins[0].Waited != (consensus.Waited{WaitedFor: 2, DiskTook: 50}) {
 		t.Errorf("decided: %+v", wins)
+	}
+}
+
+// Ensure that a decision names the member whose answer was the last, with what that says of its disk.
+func TestPath_TakeDecided_waited(t *testing.T) {
+	for _, last := range []consensus.MemberID{1, 3} {
+		b := newBench(2, rules.Set{})
+		p := proposalOf(1, "a")
+		b.path.Propose([]consensus.Proposal{p})
+		b.path.RecordOwn(&b.view, &consensus.Message{
+			Kind: consensus.MsgRecord, From: 2, Term: 2, Config: b.configs.ID(), Proposals: []consensus.Proposal{p},
+		})
+		b.path.StampOwn(7, 7)
+		for _, from := range []consensus.MemberID{4 - last, last} {
+			answer := consensus.Verdict{Attempt: consensus.Attempt{Proposal: p.ID, Revision: 101}, Reply: []byte("r")}
+			m := &consensus.Message{From: from, Term: 2, Config: b.configs.ID(), Verdicts: []consensus.Verdict{answer},
+				Waited: consensus.Waited{DiskTook: uint32(from)}}
+			if from == 1 {
+				b.path.Answered(&b.view, m)
+			} else {
+				b.path.Recorded(&b.view, m)
+			}
+		}
+		want := consensus.Waited{WaitedFor: last, DiskTook: uint32(last)}
+		if got := b.path.TakeDecided(); len(got) != 1 || got[0].Waited != want {
+			t.Errorf("decided: %+v, want that it waited for %+v", got, want)
+		}
 	}
 }
 
@@ -404,7 +432,7 @@ func TestPath_ResetTally_ownRecords(t *testing.T) {
 		b.path.Recorded(&b.view, said(3, given))
 		given.Reply = []byte("reply")
 		b.path.Answered(&b.view, said(1, given))
-		b.path.CountOwn(1)
+		b.path.CountOwn(1, 0)
 		if decided := b.path.TakeDecided(); (len(decided) == 1) == next {
 			t.Errorf("in the next term: %t; decided %+v", next, decided)
 		}

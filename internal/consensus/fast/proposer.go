@@ -49,14 +49,15 @@ func (f *Path) StampOwn(seq, durable uint64) {
 	for i := len(f.own) - 1; i >= 0 && f.own[i].seq == 0; i-- {
 		f.own[i].seq = seq
 	}
-	f.CountOwn(durable)
+	f.CountOwn(durable, 0)
 }
 
-// CountOwn counts the own records whose persist requests are durable.
-func (f *Path) CountOwn(durable uint64) {
+// CountOwn counts the own records whose persist requests are durable. took is how long the last request took, in microseconds.
+func (f *Path) CountOwn(durable uint64, took uint32) {
 	n := 0
 	for n < len(f.own) && f.own[n].seq != 0 && (f.own[n].seq <= durable || f.dropped[rules.WitnessVolatile]) {
-		f.decide(f.tally.Accepted(f.settings.Self, f.own[n].attempt))
+		w, decided := f.tally.Accepted(f.settings.Self, f.own[n].attempt)
+		f.decide(w, decided, consensus.Waited{WaitedFor: f.settings.Self, DiskTook: took})
 		n++
 	}
 	f.own = append(f.own[:0], f.own[n:]...)
@@ -71,7 +72,8 @@ func (f *Path) Recorded(v *View, m *consensus.Message) {
 		if given := &m.Verdicts[i]; given.Refusal != consensus.RefusedNot {
 			f.noteRefused(given.Refusal)
 		} else {
-			f.decide(f.tally.Accepted(m.From, given.Attempt))
+			w, decided := f.tally.Accepted(m.From, given.Attempt)
+			f.decide(w, decided, waitedFor(m))
 		}
 	}
 }
@@ -86,7 +88,8 @@ func (f *Path) Answered(v *View, m *consensus.Message) {
 			f.noteRefused(given.Refusal)
 			f.tally.Close(given.Proposal)
 		} else {
-			f.decide(f.tally.Answered(m.From, *given))
+			w, decided := f.tally.Answered(m.From, *given)
+			f.decide(w, decided, waitedFor(m))
 		}
 	}
 }
@@ -101,11 +104,16 @@ func (f *Path) noteRefused(why consensus.Refused) {
 	}
 }
 
-// decide keeps a decided proposal for TakeDecided.
-func (f *Path) decide(w tally.Decision, decided bool) {
+// waitedFor is what a decision waited for that the answers in m have completed.
+func waitedFor(m *consensus.Message) consensus.Waited {
+	return consensus.Waited{WaitedFor: m.From, DiskTook: m.DiskTook}
+}
+
+// decide keeps a decided proposal for TakeDecided, with what it waited for.
+func (f *Path) decide(w tally.Decision, decided bool, waited consensus.Waited) {
 	if decided {
 		f.counts.Decided++
-		w.Config = f.configs.ID()
+		w.Config, w.Waited = f.configs.ID(), waited
 		f.decided = append(f.decided, w)
 	}
 }

@@ -13,15 +13,17 @@ type match struct {
 	index consensus.Index
 }
 
-// Note takes what a member reports. Less than it reported before changes nothing.
-func (m *Matches) Note(id consensus.MemberID, index consensus.Index) {
+// Note takes what a member reports, and says whether it is more than the member reported before: else it changes nothing.
+func (m *Matches) Note(id consensus.MemberID, index consensus.Index) (more bool) {
 	for i := range m.list {
 		if m.list[i].id == id {
+			more = index > m.list[i].index
 			m.list[i].index = max(m.list[i].index, index)
-			return
+			return more
 		}
 	}
 	m.list = append(m.list, match{id, index})
+	return true
 }
 
 // Of returns how far a member's log is known, zero if it is not.

@@ -46,8 +46,8 @@ func (r *Replica) handleAppend(m *consensus.Message) {
 	if r.opts.Dropped[rules.SkipBelowCommit] {
 		r.follow.matched = max(r.follow.matched, r.log.Commit())
 	}
-	r.noteDurable(m.From, m.Durable)
-	r.commitTo(min(m.Commit, r.follow.matched))
+	r.noteDurable(m.From, m.Durable, 0)
+	r.commitFor(min(m.Commit, r.follow.matched), m.Waited)
 	if len(entries) == 0 && (offered > 0 || r.log.Full()) {
 		r.follow.echoDue = r.follow.echoDue || fresh // an acknowledgement would let the leader stream again
 		return
@@ -119,8 +119,8 @@ func (r *Replica) handleHeartbeat(m *consensus.Message) {
 	if r.hearRound(m.Round) {
 		r.follow.echoDue = true
 	}
-	r.noteDurable(m.From, m.Durable)
-	r.commitTo(min(m.Commit, r.follow.matched))
+	r.noteDurable(m.From, m.Durable, 0)
+	r.commitFor(min(m.Commit, r.follow.matched), m.Waited)
 }
 
 // hearRound reports whether a round is new: the leader waits for the echoes of new rounds only.

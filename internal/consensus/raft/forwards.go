@@ -117,7 +117,7 @@ func (r *Replica) handleReadReply(m *consensus.Message) {
 		if m.Reject {
 			r.out.FailedReads = append(r.out.FailedReads, answer.ID)
 		} else {
-			r.out.Reads = append(r.out.Reads, answer)
+			r.out.Reads, r.out.ReadsWaited = append(r.out.Reads, answer), m.Waited
 		}
 	}
 }

@@ -47,10 +47,15 @@ func (r *Replica) reportMatch(known consensus.Index, after bool) {
 }
 
 // noteDurable notes how much of the log another member, or the leader, has on disk in this term.
-func (r *Replica) noteDurable(id consensus.MemberID, index consensus.Index) {
-	if r.role == Follower && index > 0 {
-		r.follow.logs.Note(id, index)
+func (r *Replica) noteDurable(id consensus.MemberID, index consensus.Index, diskTook uint32) {
+	if r.role == Follower && index > 0 && r.follow.logs.Note(id, index) {
+		r.noteLog(id, diskTook)
 	}
+}
+
+// counts reports whether acknowledgements that this member counts by itself may commit something.
+func (r *Replica) counts() bool {
+	return r.follow.logs.Len() > 0 && r.follow.matched > r.log.Commit() && r.configs.Stable()
 }
 
 // logOf returns up to which index a member's log is known to equal the leader's.
@@ -63,7 +68,7 @@ func (r *Replica) logOf(id consensus.MemberID) uint64 {
 
 // inferCommit commits the entries that a majority is known to have.
 func (r *Replica) inferCommit() {
-	if r.follow.logs.Len() == 0 || r.follow.matched <= r.log.Commit() || !r.configs.Stable() {
+	if !r.counts() {
 		return
 	}
 	index := min(consensus.Index(r.reached(r.logOf)), r.follow.matched)
@@ -81,6 +86,13 @@ func (r *Replica) inferCommit() {
 	if own > 0 || len(r.forwards.forwarded) > 0 { // else no proposal here waits, and the leader's notice brings larger batches
 		r.inferred += own
 		r.out.Inferred = &[2]consensus.Index{r.log.Commit(), index}
-		r.commitTo(index)
+		r.commitFor(index, r.follow.word.of(uint64(index)))
+	}
+}
+
+// noteLog notes that more of the leader's log is on the disk of a member, at a follower that counts by itself.
+func (r *Replica) noteLog(from consensus.MemberID, diskTook uint32) {
+	if r.counts() {
+		r.follow.word.note(r.reached(r.logOf), from, diskTook)
 	}
 }

@@ -30,8 +30,12 @@ type (
 	// ChangeConfig proposes a membership change: Kind is EntryConfig, the payload an encoded ChangeRequest.
 	ChangeConfig struct{ Proposal consensus.Proposal }
 
-	// Persisted says that the persist request Seq, and all before it, are durable.
-	Persisted struct{ Seq uint64 }
+	// Persisted says that the persist request Seq, and all before it, are durable. Took is how long that took from the request
+	// on, in microseconds; zero if it is not known. Nothing but what operators are shown rests on it.
+	Persisted struct {
+		Seq  uint64
+		Took uint32
+	}
 
 	// Applied says that the state machine has applied all entries up to Index, and is at Revision then.
 	Applied struct {

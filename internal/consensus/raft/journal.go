@@ -104,10 +104,10 @@ func (r *Replica) handOut() {
 }
 
 // persisted notes that the persist requests up to seq are durable.
-func (r *Replica) persisted(seq uint64) {
+func (r *Replica) persisted(seq uint64, took uint32) {
 	r.hard.done(seq)
 	r.log.Persisted(seq)
-	r.fast.CountOwn(r.hard.doneSeq)
+	r.fast.CountOwn(r.hard.doneSeq, took)
 	r.releaseHeld()
 }
 
@@ -157,8 +157,17 @@ func (r *Replica) commitTo(index consensus.Index) {
 	if index <= r.log.Commit() {
 		return
 	}
+	r.out.Commit = Commit{Upto: index}
 	r.log.CommitTo(index)
 	r.advanceConfigs()
+}
+
+// commitFor is commitTo, with what the commit waited for.
+func (r *Replica) commitFor(index consensus.Index, waited consensus.Waited) {
+	if index > r.log.Commit() {
+		r.commitTo(index)
+		r.out.Commit.Waited = waited
+	}
 }
 
 // advanceConfigs reports the configurations that the commit index committed or settled, and the members that they removed.

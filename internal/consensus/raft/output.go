@@ -13,6 +13,10 @@ type Output struct {
 	// may be for members that only this configuration names.
 	Config *ConfigInForce
 
+	// Commit is what this Step committed: for what operators are shown only. It comes before Send, whose messages say how long
+	// the commit took.
+	Commit Commit
+
 	// Send may leave at once, before a write is durable.
 	Send []consensus.Message
 
@@ -42,6 +46,10 @@ type Output struct {
 	// index, up to the second. It is for counts only, and comes before Apply, with which the proposals among them end.
 	Inferred *[2]consensus.Index
 
+	// Ready is up to where the log is committed and durable here: for what operators are shown only. It comes before Apply,
+	// with which the proposals among the entries end.
+	Ready consensus.Index
+
 	// Apply is committed and durable here, consecutive, and handed out once; answered by Applied.
 	Apply []consensus.Entry
 
@@ -56,6 +64,7 @@ type Output struct {
 	Decided []tally.Decision
 
 	Reads       []consensus.ReadIndex // answered: the caller serves each once applied >= Index
+	ReadsWaited consensus.Waited      // for which member Reads waited; for what operators are shown only
 	FailedReads []uint64              // not answered, and never will be: the caller asks again
 	Refusals    []consensus.Refusal   // of this member's own proposals
 

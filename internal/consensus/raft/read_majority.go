@@ -54,6 +54,7 @@ func (r *Replica) knowsAll() bool {
 
 func (r *Replica) handleLogQueryReply(m *consensus.Message) {
 	if r.configs.Config().IsVoter(m.From) {
+		r.forwards.answeredBy = m.From
 		r.forwards.logEnds.Note(readindex.Answer{
 			Voter: m.From, Query: m.Query, Last: m.Last.Index, Unlogged: m.Unlogged, Term: m.Term, Config: m.Config,
 		})
@@ -67,9 +68,13 @@ func (r *Replica) readFromMajority() {
 		(!r.knowsAll() && !r.opts.Dropped[rules.ReadLeaderIndex]) {
 		return
 	}
-	keep := r.forwards.forwarded[:0]
+	keep, waited := r.forwards.forwarded[:0], r.out.Commit.Waited
+	if from := r.forwards.answeredBy; from != consensus.NoMember {
+		waited = consensus.Waited{WaitedFor: from}
+	}
 	for _, id := range r.forwards.forwarded {
 		if index, known := r.indexFor(id); known && index <= r.log.Commit() {
+			r.out.ReadsWaited = waited
 			r.out.Reads = append(r.out.Reads, consensus.ReadIndex{ID: id, Index: index})
 		} else {
 			keep = append(keep, id)

@@ -55,7 +55,10 @@ func (l *leader) answerReads() {
 // noteEnd notes the round that a member echoes and, if the echo reports it, the durable end of its log: all entries that the
 // member acknowledged, to any member, before it heard that round lie at or below the end, unless it has lost some of them.
 func (l *leader) noteEnd(p *progress.Peer, round uint64, durable consensus.Index) {
-	p.Round = max(p.Round, round)
+	if round > p.Round {
+		p.Round = round
+		l.noteRound(p.ID)
+	}
 	if from := p.EndRound; durable > 0 && round > from && (!p.Lost(durable, round) || l.opts.Dropped[rules.TrustDenial]) {
 		p.End, p.EndRound = durable, round
 		if l.configs.Stable() || l.opts.Dropped[rules.ReadWhileChanging] {
@@ -88,7 +91,7 @@ func (l *leader) mayBeAnswered(round uint64) consensus.Index {
 func (l *leader) answerRead(read *readindex.Pending) {
 	answer := consensus.ReadIndex{ID: read.ID, Index: read.Index}
 	if read.From == l.opts.ID {
-		l.out.Reads = append(l.out.Reads, answer)
+		l.out.Reads, l.out.ReadsWaited = append(l.out.Reads, answer), l.readsWaited()
 		return
 	}
 	if len(l.reads.reply.Reads) > 0 && l.reads.reply.To != read.From {
@@ -99,7 +102,7 @@ func (l *leader) answerRead(read *readindex.Pending) {
 }
 
 func (l *leader) flushReply() {
-	l.reads.reply.Kind = consensus.MsgReadReply
+	l.reads.reply.Kind, l.reads.reply.Waited = consensus.MsgReadReply, l.readsWaited()
 	l.sendInTerm(l.reads.reply)
 	l.reads.reply = consensus.Message{}
 }
@@ -115,4 +118,13 @@ func (l *leader) failReads() {
 			Kind: consensus.MsgReadReply, To: read.From, Reject: true, Reads: []consensus.ReadIndex{{ID: read.ID}},
 		}, false)
 	})
+}
+
+// readsWaited returns for which member the reads waited that are answered in this Step: the one that completed a round, or
+// the one that completed a commit.
+func (l *leader) readsWaited() consensus.Waited {
+	if l.reads.heard {
+		return l.reads.word.waited
+	}
+	return l.out.Commit.Waited
 }

@@ -114,6 +114,9 @@ func (l *leader) stamp(p *progress.Peer, m *consensus.Message) {
 	if l.opts.Dropped[rules.DurableTooSoon] {
 		m.Durable = l.log.Last()
 	}
+	if m.Commit > p.CommitSent {
+		m.Waited = l.matchWord.of(uint64(m.Commit))
+	}
 	p.CommitSent, p.RoundSent, p.DurableSent, p.HeartbeatBy = m.Commit, m.Round, m.Durable, false
 }
 
@@ -176,7 +179,11 @@ func (l *leader) denies(p *progress.Peer, m *consensus.Message) bool {
 }
 
 func (l *leader) acknowledged(p *progress.Peer, m *consensus.Message) {
+	before := p.Match
 	p.Acknowledged(m.Match.Index, l.rounds.last)
+	if p.Match > max(before, l.log.Commit()) {
+		l.noteMatch(p.ID, m.DiskTook)
+	}
 	switch {
 	case p.State == progress.Probe && m.Kind == consensus.MsgAppendReply && m.Round >= p.Since:
 		p.BecomeReplicate()
@@ -256,5 +263,12 @@ func (l *leader) advanceCommit() {
 	if index < l.noop && !l.opts.Dropped[rules.CommitOldTerm] {
 		return
 	}
-	l.commitTo(index)
+	l.commitFor(index, l.matchWord.of(uint64(index)))
+}
+
+// noteMatch notes that more of the log is on a member's disk.
+func (l *leader) noteMatch(from consensus.MemberID, diskTook uint32) {
+	if l.log.Last() > l.log.Commit() { // else nothing waits for it
+		l.matchWord.note(l.reached(l.matchOf), from, diskTook)
+	}
 }

@@ -76,7 +76,7 @@ func (l *leader) beginRound() {
 }
 
 // endRound notes that the messages of the last round have left.
-func (l *leader) endRound() { l.rounds.open = false }
+func (l *leader) endRound() { l.rounds.open, l.reads.heard = false, false }
 
 // confirmed returns the highest round that a quorum has echoed.
 func (l *leader) confirmed() uint64 { return l.reached(l.echoOf) }
@@ -109,4 +109,11 @@ func (l *leader) confirmedBy(asker consensus.MemberID) uint64 {
 		}
 		return l.echoOf(id)
 	})
+}
+
+// noteRound notes that a member has echoed a later round than before.
+func (l *leader) noteRound(from consensus.MemberID) {
+	before := l.reads.word.upto
+	l.reads.word.note(l.confirmed(), from, 0)
+	l.reads.heard = l.reads.heard || l.reads.word.upto > before
 }

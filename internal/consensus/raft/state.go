@@ -56,6 +56,7 @@ type leader struct {
 	reads       leaderReads
 	transfer    transfer
 	repeats     repeats
+	matchWord   lastWord // of what is on the disks of a quorum
 }
 
 // started reports whether an entry of this leader's term has committed. Before, the leader does not know the commit index.
@@ -124,6 +125,7 @@ type following struct {
 	conflictReported bool             // a LogConflict was reported
 	logs             progress.Matches // the index up to which logs of voters equal the leader's, as reported
 	reported         consensus.Index  // the index up to which this member reported its acknowledgements to proposers
+	word             lastWord         // of what is on the disks of a quorum, as far as this member counts it itself
 }
 
 // forwards holds the requests of this member to the leader: those of this Step, and the reads without an answer.
@@ -132,6 +134,8 @@ type forwards struct {
 	offered   []consensus.Proposal // of this Step, for the leader and all other voters
 	forwarded []uint64             // reads sent to the leader and not answered yet
 	logEnds   readindex.Majority
+	// answeredBy is the voter that told the end of its log last in this Step.
+	answeredBy consensus.MemberID
 }
 
 // forwardBox gathers what this member forwards to the leader in one Step.
@@ -157,6 +161,8 @@ type leaderReads struct {
 	waiting readindex.Waiting
 	reply   consensus.Message // to the reader that is being answered
 	early   consensus.Index   // the last entry of this term that may be answered before it has committed
+	word    lastWord          // of the rounds that a quorum has echoed
+	heard   bool              // a quorum has echoed a later round in this Step
 }
 
 // transfer is the transfer of leadership that a leader has begun.

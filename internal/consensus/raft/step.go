@@ -37,7 +37,12 @@ func (r *Replica) take(input Input) {
 		p.Kind = consensus.EntryConfig
 		r.propose([]consensus.Proposal{p})
 	case Persisted:
-		r.persisted(in.Seq)
+		r.persisted(in.Seq, in.Took)
+		if r.lead != nil {
+			r.lead.noteMatch(r.opts.ID, in.Took)
+		} else {
+			r.noteLog(r.opts.ID, in.Took)
+		}
 	case Applied:
 		r.applied(in.Index, in.Revision)
 	case SnapshotInstalled:
@@ -248,7 +253,7 @@ func (r *Replica) receiveCurrent(m *consensus.Message) {
 	case consensus.MsgTimeoutNow:
 		r.handleTimeoutNow(m.Force)
 	case consensus.MsgAcknowledged:
-		r.noteDurable(m.From, m.Match.Index)
+		r.noteDurable(m.From, m.Match.Index, m.DiskTook)
 	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply:
 		if p := r.noteHeard(m.From); p != nil {
 			r.lead.handleReply(p, m)
@@ -263,6 +268,7 @@ func (r *Replica) finish() {
 	}
 	r.inferCommit()
 	r.readFromMajority()
+	r.forwards.answeredBy = consensus.NoMember
 	r.flushForwards()
 	r.flushOffers()
 	r.flushVerdicts()
@@ -273,4 +279,5 @@ func (r *Replica) finish() {
 	r.out.Decided = r.fast.TakeDecided()
 	r.acknowledge()
 	r.handOut()
+	r.out.Ready = min(r.log.Commit(), r.log.Durable())
 }

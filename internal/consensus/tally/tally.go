@@ -40,6 +40,7 @@ type Decision struct {
 	consensus.Attempt
 	Reply  []byte
 	Config consensus.ConfigID // under which it was decided; the user of the Tally knows it
+	Waited consensus.Waited   // whose answer was the last; the user of the Tally knows it
 }
 
 // Len returns how many proposals are under way.

@@ -20,10 +20,18 @@ func (l *Lanes) newWriter() *logwriter.Writer {
 	}
 	return logwriter.New(logwriter.Options{
 		Append: o.Append, Persisted: o.Data.Persisted, Compact: o.Data.WAL.Compact,
-		Deliver: l.host.Deliver, Put: l.inbox.Put, Synced: l.checks.Synced,
+		Deliver: l.host.Deliver, Put: l.inbox.Put, Synced: l.checks.Synced, Took: l.took,
 		Compacted: l.checks.Compacted, Faults: o.LogFaults,
 		Evaluate: func(evaluations []raft.Evaluation) { l.answers.queue.Put(evaluations...) },
 	})
+}
+
+// took is how long a request took that is on disk now, in microseconds.
+func (l *Lanes) took(request *node.Persist) uint32 {
+	if request.Asked.IsZero() {
+		return 0
+	}
+	return node.Micros(l.options.Clock.Now().Sub(request.Asked))
 }
 
 // Write writes all queued batches with one sync, and does the work that waits for it. It calls begin first, unless the queue is

@@ -112,22 +112,20 @@ func (q *request) settle() bool {
 	return true
 }
 
-// Via notes the route by which the result comes.
-func (q *request) Via(route proposals.Route) { q.route = route }
-
 // Complete implements proposals.Completion.
 func (q *request) Complete(result kv.Result, err error) {
-	if !q.settle() {
-		return
+	q.CompleteAfter(proposals.Passage{}, result, err)
+}
+
+// CompleteAfter implements proposals.Passenger.
+func (q *request) CompleteAfter(by proposals.Passage, result kv.Result, err error) {
+	if q.settle() {
+		proposals.Tell(q.done, by, result, err)
 	}
-	if done, wants := q.done.(interface{ Via(route proposals.Route) }); wants && q.route != "" {
-		done.Via(q.route)
-	}
-	q.done.Complete(result, err)
 }
 
 // Shown completes a read: the state here is recent enough.
-func (q *request) Shown() { q.Complete(kv.Result{}, nil) }
+func (q *request) Shown(by proposals.Passage) { q.CompleteAfter(by, kv.Result{}, nil) }
 
 // abandon reports whether the Completion was not called before. After true it is never called.
 func (q *request) abandon() bool {

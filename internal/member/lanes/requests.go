@@ -54,8 +54,7 @@ type request struct {
 	done     proposals.Completion
 	proposal *proposals.Pending // of a command
 	reads    bool
-	reader   node.Reader     // of a read
-	route    proposals.Route // by which the result comes
+	reader   node.Reader // of a read
 	settled  atomic.Bool
 	begun    time.Time // by the member's clock
 	place    linked.Place[request]

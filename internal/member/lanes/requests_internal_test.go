@@ -72,7 +72,7 @@ func TestRequests_Propose(t *testing.T) {
 		}
 		table := proposals.New(1, 1, 0)
 		a.Open(deafLoop{table})
-		open := table.Take(1, false).Commands[0] // the opening of the session
+		open := table.Take(1, time.Time{}, false).Commands[0] // the opening of the session
 		table.Resolve([]consensus.Entry{{Index: 1, Kind: open.Kind, Proposal: open.ID, Payload: open.Payload}},
 			make([]kv.Result, 1))
 		done, given := make(ending, 2), make(ending, 2)
@@ -88,7 +88,7 @@ func TestRequests_Propose(t *testing.T) {
 			t.Error("it can be given up once")
 		}
 		var entries []consensus.Entry
-		for _, p := range table.Take(2, false).Commands {
+		for _, p := range table.Take(2, time.Time{}, false).Commands {
 			entries = append(entries, consensus.Entry{Index: 2, Kind: p.Kind, Proposal: p.ID, Payload: p.Payload})
 		}
 		table.Resolve(entries, make([]kv.Result, len(entries)))
@@ -163,7 +163,7 @@ func TestRequests_Read(t *testing.T) {
 			t.Fatalf("woken %d times, %v", a.host.woken.Load(), err)
 		}
 		for _, r := range loop.take() {
-			r.To.Shown()
+			r.To.Shown(proposals.Passage{})
 			loop.DropReader(r)
 		}
 		if err := <-shown; err != nil || abandon() {
@@ -180,7 +180,7 @@ func TestRequests_Read(t *testing.T) {
 		if err := <-late; !errors.Is(err, proposals.ErrNoLeader) || len(loop.take()) != 0 {
 			t.Errorf("it took too long: %v, %d readers", err, len(loop.take()))
 		}
-		reader.To.Shown() // at the same moment
+		reader.To.Shown(proposals.Passage{}) // at the same moment
 		<-time.After(2 * a.timeout)
 		if len(shown)+len(given)+len(late) != 0 {
 			t.Error("they were told again")

@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/internal/member/node"
 )
 
-// Options say where a Writer writes, and who takes what leaves. All but Synced and Compacted must be set.
+// Options say where a Writer writes, and who takes what leaves. All but Synced, Took and Compacted must be set.
 type Options struct {
 	// Append writes batches to the log and returns once they are on disk.
 	Append func(batches ...consensus.Batch) error
@@ -15,7 +15,10 @@ type Options struct {
 	// Compact has the log forget what lies at or before a base.
 	Compact func(base consensus.SnapshotMeta) error
 	// Synced, if set, is told of the requests that are on disk now, before anything of them leaves.
-	Synced   func(requests []node.Persist)
+	Synced func(requests []node.Persist)
+	// Took, if set, says how long a request took that is on disk now, in microseconds. The core is told, and the messages that
+	// leave say so.
+	Took     func(request *node.Persist) uint32
 	Deliver  func(messages []consensus.Message)
 	Evaluate func(evaluations []raft.Evaluation)
 	Put      func(inputs ...raft.Input) // to the core
@@ -41,6 +44,7 @@ type Writer struct {
 type release struct {
 	requests []node.Persist
 	seq      uint64 // what the core is to be told; zero: nothing
+	took     uint32 // how long its request took
 	at       int    // the request whose messages and evaluations leave next
 	sent     bool   // its messages have
 }
@@ -70,8 +74,31 @@ func (w *Writer) Begin(requests []node.Persist) error {
 	if w.options.Synced != nil {
 		w.options.Synced(requests)
 	}
-	w.after = release{requests: requests, seq: seq}
+	w.after = release{requests: requests, seq: seq, took: w.timed(requests)}
 	return nil
+}
+
+// timed has what leaves with requests say how long they took, and returns the time of the last one that was written.
+func (w *Writer) timed(requests []node.Persist) (last uint32) {
+	if w.options.Took == nil {
+		return 0
+	}
+	for i := range requests {
+		request := &requests[i]
+		took := w.options.Took(request)
+		if request.Seq != 0 {
+			last = took
+		}
+		for j := range request.After {
+			if m := &request.After[j]; m.Kind.WaitsForDisk() {
+				m.DiskTook = took
+			}
+		}
+		for j := range request.Evaluate {
+			request.Evaluate[j].Message.DiskTook = took
+		}
+	}
+	return last
 }
 
 // Step does the next thing that the requests of Begin ask for, and reports whether there may be more.
@@ -107,7 +134,7 @@ func (w *Writer) tell() bool {
 	seq := w.after.seq
 	w.after.seq = 0
 	if seq != 0 {
-		w.options.Put(raft.Persisted{Seq: seq})
+		w.options.Put(raft.Persisted{Seq: seq, Took: w.after.took})
 	}
 	return seq != 0
 }

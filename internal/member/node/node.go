@@ -41,6 +41,7 @@ type Persist struct {
 	After []consensus.Message
 	// Evaluate is to be answered then, too: Answer says how.
 	Evaluate []raft.Evaluation
+	Asked    time.Time // by the member's clock; zero: not known
 	// Base, if set, lets the log on disk forget what lies at or before it, after the write.
 	Base *consensus.SnapshotMeta
 }
@@ -88,6 +89,8 @@ type Node struct {
 	term      consensus.Term
 	inputs    []raft.Input
 	gathering gathering
+	waits     waits
+	now       time.Time // of this step
 }
 
 // paceMessages is how many full appends of what is proposed here may always be on their way: so many that a link is not idle
@@ -148,6 +151,7 @@ func (n *Node) Read(done func()) { n.AddReader(&Reader{To: told(done)}) }
 // member's clock shows; it decides nothing that safety depends on.
 func (n *Node) Step(now time.Time, inputs ...raft.Input) {
 	ticked := false
+	n.now = now
 	n.inputs = n.inputs[:0]
 	for _, input := range inputs {
 		switch input := input.(type) {
@@ -238,13 +242,13 @@ func (n *Node) collect(proposes bool) {
 	if proposes {
 		n.propose()
 	}
-	if id := n.reads.take(n.ticks); id != 0 {
+	if id := n.reads.take(n.ticks, n.now); id != 0 {
 		n.inputs = append(n.inputs, raft.Read{IDs: []uint64{id}, Spread: n.counts})
 	}
 }
 
 func (n *Node) propose() {
-	out := n.proposals.Take(n.ticks, n.fast)
+	out := n.proposals.Take(n.ticks, n.now, n.fast)
 	for _, change := range out.Changes {
 		n.inputs = append(n.inputs, raft.ChangeConfig{Proposal: change})
 	}
@@ -263,12 +267,16 @@ func (n *Node) perform(out *raft.Output) {
 	if out.Config != nil {
 		n.ports.Configure(*out.Config)
 	}
+	n.waits.committed(n.now, out.Commit, n.leads())
 	if len(out.Send) > 0 {
+		n.waits.say(out.Send)
 		n.ports.Send(out.Send)
 	}
 	if request, asks := PersistOf(out); asks {
+		request.Asked = n.now
 		n.ports.Persist(request)
 		n.gathering.wrote(out.Entries)
+		n.waits.logged(n.now, out.Entries, n.leads())
 	}
 	if out.Install != nil {
 		n.ports.Install(*out.Install)
@@ -276,6 +284,7 @@ func (n *Node) perform(out *raft.Output) {
 	if out.Inferred != nil {
 		n.proposals.NoteInferred(*out.Inferred)
 	}
+	n.progressed(out.Ready)
 	if len(out.Apply) > 0 {
 		n.ports.Apply(out.Apply)
 	}
@@ -291,10 +300,10 @@ func (n *Node) perform(out *raft.Output) {
 		if n.ports.Decided != nil {
 			n.ports.Decided(out.Decided)
 		}
-		n.proposals.Decided(out.Decided)
+		n.proposals.Decided(n.now, n.leader, out.Decided)
 	}
 	if len(out.Reads) > 0 {
-		n.reads.answered(out.Reads)
+		n.reads.answered(out.Reads, proposals.Passage{Known: n.now, Waited: out.ReadsWaited, Leader: n.leader})
 	}
 	if len(out.FailedReads) > 0 {
 		n.reads.failed(out.FailedReads)
@@ -306,6 +315,21 @@ func (n *Node) perform(out *raft.Output) {
 	if len(out.Events) > 0 {
 		n.ports.Observe(out.Events)
 	}
+}
+
+// leads reports whether this member leads.
+func (n *Node) leads() bool { return n.replica.Leader() == n.options.Raft.ID }
+
+// progressed notes, for the passages of proposals, what the step committed, and up to where it is durable here.
+func (n *Node) progressed(ready consensus.Index) {
+	w := &n.waits
+	if w.commit.Upto == 0 && ready == w.ready {
+		return
+	}
+	w.ready = ready
+	n.proposals.Progressed(n.now, proposals.Progress{
+		Commit: w.commit.Upto, Waited: w.commit.Waited, Leader: n.replica.Leader(), Ready: ready,
+	})
 }
 
 // follow notices a new leader, to whom everything unanswered is repeated.

@@ -65,12 +65,19 @@ func (o *observed) hears(leader consensus.MemberID, term consensus.Term) {
 // waiter waits for a proposal.
 type waiter struct {
 	routes []proposals.Route
+	by     proposals.Passage
 	told   int
 }
 
+func (w *waiter) Shown(by proposals.Passage) { w.CompleteAfter(by, kv.Result{}, nil) }
+
 func (w *waiter) Complete(kv.Result, error) { w.told++ }
 
-func (w *waiter) Via(route proposals.Route) { w.routes = append(w.routes, route) }
+func (w *waiter) CompleteAfter(by proposals.Passage, _ kv.Result, _ error) {
+	w.told++
+	w.by = by
+	w.routes = append(w.routes, by.Route)
+}
 
 // clientProposal is what a native client has under way through this node.
 func clientProposal(o *observed, w *waiter) consensus.ProposalID {
@@ -122,12 +129,26 @@ func TestNode_perform_everyField(t *testing.T) {
 			o.Resolve([]consensus.Entry{{Index: 2, Term: 1, Proposal: clientProposal(o, w)}}, make([]kv.Result, 1))
 			return slices.Equal(w.routes, []proposals.Route{proposals.RouteInferred})
 		}},
+		"Commit": {raft.Output{
+			Commit: raft.Commit{Upto: 2, Waited: consensus.Waited{WaitedFor: 2, DiskTook: 3, AllTook: 4}}, Ready: 1,
+		}, "", func(o *observed) bool {
+			w := &waiter{}
+			o.Resolve([]consensus.Entry{{Index: 2, Term: 1, Proposal: clientProposal(o, w)}}, make([]kv.Result, 1))
+			return w.by.Waited == consensus.Waited{WaitedFor: 2, DiskTook: 3, AllTook: 4} && w.by.Known.Equal(o.now) && w.by.Ready.IsZero()
+		}},
+		"Ready": {raft.Output{Ready: 2}, "", func(o *observed) bool {
+			w := &waiter{}
+			o.Resolve([]consensus.Entry{{Index: 2, Term: 1, Proposal: clientProposal(o, w)}}, make([]kv.Result, 1))
+			return w.by.Ready.Equal(o.now) && w.by.Known.IsZero()
+		}},
 		"Decided":     {raft.Output{}, "Decided", nil}, // the rest needs what is under way
 		"Reads":       {raft.Output{}, "", nil},
+		"ReadsWaited": {raft.Output{ReadsWaited: consensus.Waited{WaitedFor: 2}}, "", nil},
 		"FailedReads": {raft.Output{}, "", nil},
 		"Refusals":    {raft.Output{}, "", nil},
 	} {
 		o, w := newObserved(t, 1, 2), &waiter{}
+		o.now = time.Unix(1000, 0)
 		switch field {
 		case "Decided":
 			decision := tally.Decision{}
@@ -137,12 +158,14 @@ func TestNode_perform_everyField(t *testing.T) {
 		case "Refusals":
 			row.out.Refusals = []consensus.Refusal{{ID: clientProposal(o, w), Reason: consensus.ReasonStaleConfig}}
 			row.check = func(o *observed) bool { return o.proposals.Unsent() == 1 }
-		case "Reads", "FailedReads":
-			o.Read(func() { w.told++ })
-			id := o.reads.take(1)
-			if field == "Reads" {
+		case "Reads", "ReadsWaited", "FailedReads":
+			o.AddReader(&Reader{To: w})
+			id := o.reads.take(1, time.Time{})
+			if field != "FailedReads" {
 				row.out.Reads = []consensus.ReadIndex{{ID: id}}
-				row.check = func(*observed) bool { return w.told == 1 }
+				row.check = func(o *observed) bool {
+					return w.told == 1 && w.by.Known.Equal(o.now) && w.by.Waited == row.out.ReadsWaited
+				}
 			} else {
 				row.out.FailedReads = []uint64{id}
 				row.check = func(o *observed) bool { return o.reads.waiting() }
@@ -191,7 +214,7 @@ func TestNode_follow_asksAgain(t *testing.T) {
 	if o.Step(time.Unix(1000, 0), vote); o.leader != consensus.NoMember || o.term != 3 {
 		t.Fatalf("leader %v in term %d", o.leader, o.term)
 	}
-	o.reads.take(0) // which the core gave up
+	o.reads.take(0, time.Time{}) // which the core gave up
 	if o.proposals.Unsent() > 0 {
 		t.Error("asked again without a leader")
 	}
@@ -232,7 +255,7 @@ func TestNode_Restored_unreadable(t *testing.T) {
 	o, shown := newObserved(t, 1, 2), false
 	clientProposal(o, &waiter{})
 	o.Read(func() { shown = true })
-	o.reads.answered([]consensus.ReadIndex{{ID: o.reads.take(1), Index: 5}})
+	o.reads.answered([]consensus.ReadIndex{{ID: o.reads.take(1, time.Time{}), Index: 5}}, proposals.Passage{})
 	meta := consensus.SnapshotMeta{Position: consensus.Position{Index: 9, Term: 1}}
 	if err := o.Restored(meta, failing{}); !errors.Is(err, errUnreadable) || shown {
 		t.Errorf("got %v; a read was served: %t", err, shown)

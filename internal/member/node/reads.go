@@ -4,22 +4,24 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/quorate/quorate/internal/base/linked"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
 // Reader waits for a read index without a goroutine.
 type Reader struct {
 	// To is told once, by a goroutine that must not be held up.
-	To    interface{ Shown() }
+	To    interface{ Shown(by proposals.Passage) }
 	place linked.Place[Reader]
 }
 
 // told is a function as what a Reader tells.
 type told func()
 
-func (f told) Shown() { f() }
+func (f told) Shown(proposals.Passage) { f() }
 
 // readGroup is the readers that share one question to the leader.
 type readGroup struct {
@@ -27,12 +29,13 @@ type readGroup struct {
 	readers  linked.List[Reader]
 	index    consensus.Index
 	sentTick uint64
+	passage  proposals.Passage
 }
 
 func (g *readGroup) finish() {
 	for r := g.readers.First(); r != nil; r = g.readers.First() {
 		r.place.Remove()
-		r.To.Shown()
+		r.To.Shown(g.passage)
 	}
 }
 
@@ -74,7 +77,7 @@ func (r *reads) leave(reader *Reader) {
 }
 
 // take moves the forming group to the asked ones and returns its id, or zero if no read waits.
-func (r *reads) take(tick uint64) uint64 {
+func (r *reads) take(tick uint64, now time.Time) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	g := r.forming
@@ -83,13 +86,15 @@ func (r *reads) take(tick uint64) uint64 {
 	}
 	r.forming = nil
 	r.lastID++
-	g.id, g.sentTick = r.lastID, tick
+	if g.id, g.sentTick = r.lastID, tick; g.passage.Left.IsZero() {
+		g.passage.Left = now
+	}
 	r.asked = append(r.asked, g)
 	return g.id
 }
 
-// answered parks or finishes the groups whose index is known now.
-func (r *reads) answered(answers []consensus.ReadIndex) {
+// answered parks or finishes the groups whose index is known now. by is what they waited for.
+func (r *reads) answered(answers []consensus.ReadIndex, by proposals.Passage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, a := range answers {
@@ -100,6 +105,7 @@ func (r *reads) answered(answers []consensus.ReadIndex) {
 		g := r.asked[at]
 		r.asked = slices.Delete(r.asked, at, at+1)
 		g.index = a.Index
+		g.passage.Known, g.passage.Ready, g.passage.Waited, g.passage.Leader = by.Known, by.Known, by.Waited, by.Leader
 		if g.index <= r.applied {
 			g.finish()
 			continue

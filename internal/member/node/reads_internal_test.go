@@ -2,8 +2,10 @@ package node
 
 import (
 	"testing"
+	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/member/proposals"
 )
 
 // awaited is a reader, and whether it was told.
@@ -24,15 +26,15 @@ func done(a *awaited) bool { return a.told }
 func TestReads_join_sharesOneQuestion(t *testing.T) {
 	r := &reads{}
 	a, b := r.begin(), r.begin()
-	first := r.take(1)
+	first := r.take(1, time.Time{})
 	if r.waiting() {
 		t.Error("two reads that came together ask twice")
 	}
 	c := r.begin()
-	if second := r.take(1); second == first {
+	if second := r.take(1, time.Time{}); second == first {
 		t.Error("two questions have one id")
 	}
-	r.answered([]consensus.ReadIndex{{ID: first, Index: 0}})
+	r.answered([]consensus.ReadIndex{{ID: first, Index: 0}}, proposals.Passage{})
 	if !done(a) || !done(b) || done(c) {
 		t.Errorf("told: %v and %v of the question, %v of the next one", done(a), done(b), done(c))
 	}
@@ -41,8 +43,8 @@ func TestReads_join_sharesOneQuestion(t *testing.T) {
 func TestReads_answered_waitsForApply(t *testing.T) {
 	r := &reads{applied: 4}
 	g := r.begin()
-	id := r.take(1)
-	r.answered([]consensus.ReadIndex{{ID: id, Index: 6}})
+	id := r.take(1, time.Time{})
+	r.answered([]consensus.ReadIndex{{ID: id, Index: 6}}, proposals.Passage{})
 	if r.advance(5); done(g) {
 		t.Fatal("served at 5, the read index is 6")
 	}
@@ -54,7 +56,7 @@ func TestReads_answered_waitsForApply(t *testing.T) {
 func TestReads_answered_atOnce(t *testing.T) {
 	r := &reads{applied: 9}
 	g := r.begin()
-	r.answered([]consensus.ReadIndex{{ID: r.take(1), Index: 9}})
+	r.answered([]consensus.ReadIndex{{ID: r.take(1, time.Time{}), Index: 9}}, proposals.Passage{})
 	if !done(g) {
 		t.Error("everything is applied, and the read waits")
 	}
@@ -66,15 +68,15 @@ func TestReads_failed_asksAgain(t *testing.T) {
 	g := &awaited{}
 	g.To = told(func() { g.told = true; called++ })
 	r.join(&g.Reader)
-	old := r.take(1)
+	old := r.take(1, time.Time{})
 	later := r.begin()
 	r.failed([]uint64{old})
-	r.take(2)
-	r.answered([]consensus.ReadIndex{{ID: old, Index: 0}}) // a late answer, too low for the later one
+	r.take(2, time.Time{})
+	r.answered([]consensus.ReadIndex{{ID: old, Index: 0}}, proposals.Passage{}) // a late answer, too low for the later one
 	if done(later) {
 		t.Fatal("served by the answer to a question that was given up")
 	}
-	r.answered([]consensus.ReadIndex{{ID: r.lastID, Index: 0}})
+	r.answered([]consensus.ReadIndex{{ID: r.lastID, Index: 0}}, proposals.Passage{})
 	if !done(g) || !done(later) || called != 1 {
 		t.Errorf("after the answer: first %v, later %v, called %d times", done(g), done(later), called)
 	}
@@ -83,7 +85,7 @@ func TestReads_failed_asksAgain(t *testing.T) {
 func TestReads_resend_onlyOld(t *testing.T) {
 	r := &reads{}
 	r.begin()
-	r.take(5)
+	r.take(5, time.Time{})
 	if r.resend(4); r.waiting() {
 		t.Error("asked again before its time")
 	}
@@ -97,7 +99,7 @@ func TestReads_advance_inOrderOfIndex(t *testing.T) {
 	var groups []*awaited
 	for _, index := range []consensus.Index{5, 3, 4} {
 		groups = append(groups, r.begin())
-		r.answered([]consensus.ReadIndex{{ID: r.take(1), Index: index}})
+		r.answered([]consensus.ReadIndex{{ID: r.take(1, time.Time{}), Index: index}}, proposals.Passage{})
 	}
 	r.advance(4)
 	if done(groups[0]) || !done(groups[1]) || !done(groups[2]) {
@@ -113,14 +115,14 @@ func TestReads_leave(t *testing.T) {
 	stays, leaves := reader(), reader()
 	r.join(stays)
 	r.join(leaves)
-	id := r.take(1)
+	id := r.take(1, time.Time{})
 	r.join(reader())
 	r.failed([]uint64{id}) // the group is asked again with the one that is forming
 	r.leave(leaves)
 	if r.forming.readers.Len() != 2 {
 		t.Errorf("%d readers are left", r.forming.readers.Len())
 	}
-	r.answered([]consensus.ReadIndex{{ID: r.take(2), Index: 0}})
+	r.answered([]consensus.ReadIndex{{ID: r.take(2, time.Time{}), Index: 0}}, proposals.Passage{})
 	r.leave(stays)
 	if called != 2 {
 		t.Errorf("%d readers were told", called)
@@ -133,7 +135,7 @@ func TestReads_leave_nothingBehind(t *testing.T) {
 	r := &reads{}
 	for tick := range uint64(1000) {
 		gone := r.begin()
-		r.take(tick)
+		r.take(tick, time.Time{})
 		r.leave(&gone.Reader)
 		r.resend(tick)
 	}
@@ -142,11 +144,11 @@ func TestReads_leave_nothingBehind(t *testing.T) {
 	}
 	for tick := range uint64(1000) {
 		gone := r.begin()
-		id := r.take(tick)
+		id := r.take(tick, time.Time{})
 		r.leave(&gone.Reader)
-		r.answered([]consensus.ReadIndex{{ID: id, Index: consensus.Index(tick + 1)}})
+		r.answered([]consensus.ReadIndex{{ID: id, Index: consensus.Index(tick + 1)}}, proposals.Passage{})
 		r.begin()
-		r.answered([]consensus.ReadIndex{{ID: r.take(tick), Index: 2000}})
+		r.answered([]consensus.ReadIndex{{ID: r.take(tick, time.Time{}), Index: 2000}}, proposals.Passage{})
 	}
 	if len(r.parked) != 1 || r.parked[0].readers.Len() != 1000 {
 		t.Errorf("%d groups wait to be applied, the first one with %d readers", len(r.parked), r.parked[0].readers.Len())

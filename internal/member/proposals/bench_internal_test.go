@@ -2,6 +2,7 @@ package proposals
 
 import (
 	"testing"
+	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -18,7 +19,7 @@ func BenchmarkTable_put(b *testing.B) {
 	t.sessions.length = 1 << 62
 	done, payload := &ignored{}, (&kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: make([]byte, 100)}}).Append(nil)
 	entries, results := make([]consensus.Entry, batch), make([]kv.Result, batch)
-	entries[0].Proposal = t.Take(1, true).Commands[0].ID
+	entries[0].Proposal = t.Take(1, time.Time{}, true).Commands[0].ID
 	t.Resolve(entries[:1], results[:1])
 	b.ReportAllocs()
 	for b.Loop() {
@@ -27,7 +28,7 @@ func BenchmarkTable_put(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		for i, p := range t.Take(1, true).Offers {
+		for i, p := range t.Take(1, time.Time{}, true).Offers {
 			entries[i].Proposal = p.ID
 			t.Awaits(p.ID)
 		}

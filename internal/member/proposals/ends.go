@@ -2,6 +2,7 @@ package proposals
 
 import (
 	"errors"
+	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/tally"
@@ -33,15 +34,34 @@ func (t *Table) resolveOf(q *queue, entries []consensus.Entry, results []kv.Resu
 		if id := entries[i].Proposal; t.queueOf(id) == q {
 			if p := t.find(id); p != nil {
 				q.told(p, t.tick)
-				t.resolve(p, results[i], t.inferred.routeOf(entries[i].Index))
+				t.resolve(p, results[i], t.passageOf(p, entries[i].Index))
 			}
 		}
 	}
 	q.proceedAll(t.tick)
 }
 
+// Progressed notes how far the log has come at a time, before the entries are applied.
+func (t *Table) Progressed(now time.Time, p Progress) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p.Commit > 0 {
+		t.passages.commits.push(passing{upto: p.Commit, at: now, waited: p.Waited, leader: p.Leader})
+	}
+	t.passages.readies.push(passing{upto: p.Ready, at: now})
+}
+
+// passageOf returns the passage of a proposal whose entry is applied now.
+func (t *Table) passageOf(p *Pending, index consensus.Index) Passage {
+	commit, ready := t.passages.commits.of(index), t.passages.readies.of(index)
+	return Passage{
+		Route: t.inferred.routeOf(index), Left: p.left, Known: commit.at, Ready: ready.at,
+		Waited: commit.waited, Leader: commit.leader,
+	}
+}
+
 // resolve handles the result of one entry of a proposal.
-func (t *Table) resolve(p *Pending, result kv.Result, route Route) {
+func (t *Table) resolve(p *Pending, result kv.Result, by Passage) {
 	own := p.queue == &t.own
 	switch {
 	case p == t.sessions.opening:
@@ -54,14 +74,14 @@ func (t *Table) resolve(p *Pending, result kv.Result, route Route) {
 	case own && errors.Is(result.Err, kv.ErrAborted):
 		t.renew(p)
 	default:
-		t.end(p, result, route, nil)
+		t.end(p, result, by, nil)
 	}
 }
 
 // end settles a proposal and completes it.
-func (t *Table) end(p *Pending, result kv.Result, route Route, err error) {
+func (t *Table) end(p *Pending, result kv.Result, by Passage, err error) {
 	t.settle(p)
-	p.tell(result, route, err)
+	p.tell(result, by, err)
 }
 
 // renew proposes under another id what was given up because no member could tell whether it was still wanted. It has never
@@ -96,14 +116,14 @@ func (t *Table) Refuse(refusals []consensus.Refusal) {
 			}
 		case p.repeats(): // it goes out again with Resend
 		default:
-			t.end(p, kv.Result{}, RouteLeader, &membership.RefusedError{Reason: r.Reason, Config: r.Config})
+			t.end(p, kv.Result{}, Passage{Left: p.left}, &membership.RefusedError{Reason: r.Reason, Config: r.Config})
 		}
 	}
 }
 
 // Decided completes own proposals that are decided and not applied here yet. They stay in their session, and are repeated under
 // their id, until they are: the session must not end before.
-func (t *Table) Decided(decided []tally.Decision) {
+func (t *Table) Decided(now time.Time, leader consensus.MemberID, decided []tally.Decision) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range decided {
@@ -115,7 +135,9 @@ func (t *Table) Decided(decided []tally.Decision) {
 		if err != nil {
 			continue // a leader of a later version: its entry will say the same
 		}
-		p.tell(result, RouteFast, nil)
+		p.tell(result, Passage{
+			Route: RouteFast, Left: p.left, Known: now, Ready: now, Waited: decided[i].Waited, Leader: leader,
+		}, nil)
 	}
 }
 
@@ -132,7 +154,7 @@ func (t *Table) Restored(table ResultTable) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if o := t.sessions.opening; o != nil && table.SessionOpen(o.ID.Session) {
-		t.resolve(o, kv.Result{}, RouteLeader)
+		t.resolve(o, kv.Result{}, Passage{})
 	}
 	for _, p := range append(t.own.all(), t.clients.all()...) {
 		if p.resolved { // the opening, if it was applied; else no result of it is found
@@ -143,9 +165,9 @@ func (t *Table) Restored(table ResultTable) error {
 		case err != nil:
 			return err
 		case found:
-			t.resolve(p, result, RouteLeader)
+			t.resolve(p, result, Passage{Route: RouteLeader, Left: p.left})
 		case p.queue == &t.clients && p.ID.Sequence != 0 && table.SessionEnded(p.ID.Session):
-			t.end(p, kv.Result{}, RouteLeader, ErrSessionLost)
+			t.end(p, kv.Result{}, Passage{Left: p.left}, ErrSessionLost)
 		}
 	}
 	if s := t.sessions.previous; s != nil && !table.SessionOpen(s.id) {
@@ -159,7 +181,7 @@ func (t *Table) Restored(table ResultTable) error {
 func (t *Table) lose(id consensus.SessionID) {
 	for _, p := range t.own.all() {
 		if p.ID.Session == id {
-			t.end(p, kv.Result{}, RouteLeader, ErrLeaderFailed)
+			t.end(p, kv.Result{}, Passage{Left: p.left}, ErrLeaderFailed)
 		}
 	}
 	t.sessions.lose(id)
@@ -171,7 +193,7 @@ func (t *Table) FailAll(err error) {
 	defer t.mu.Unlock()
 	for _, q := range []*queue{&t.own, &t.clients} {
 		for _, p := range append(q.all(), q.waiting()...) {
-			t.end(p, kv.Result{}, RouteLeader, err)
+			t.end(p, kv.Result{}, Passage{Left: p.left}, err)
 		}
 		q.unsent, q.postponed = nil, nil
 	}

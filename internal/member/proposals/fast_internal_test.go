@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/tally"
@@ -16,7 +17,10 @@ type routed struct {
 	route Route
 }
 
-func (r *routed) Via(route Route) { r.route = route }
+func (r *routed) CompleteAfter(by Passage, result kv.Result, err error) {
+	r.route = by.Route
+	r.Complete(result, err)
+}
 
 // addPut proposes what may be decided on the fast path.
 func addPut(t *testing.T, p *Table) (*Pending, *routed) {
@@ -58,7 +62,7 @@ func TestTable_Won_answersOnceAndIsRepeated(t *testing.T) {
 	p := opened(t)
 	_, o := addPut(t, p)
 	sent := takeOne(t, p, 1)
-	p.Decided([]tally.Decision{winOf(sent, 9)})
+	p.Decided(time.Time{}, 1, []tally.Decision{winOf(sent, 9)})
 	if o.times != 1 || o.err != nil || o.result.Revision != 9 || o.result.Put == nil || o.route != RouteFast {
 		t.Fatalf("got %+v, want the leader's reply, once, by the fast path", o)
 	}
@@ -70,7 +74,7 @@ func TestTable_Won_answersOnceAndIsRepeated(t *testing.T) {
 			t.Fatalf("got %+v, want %v again, the slow way", again, sent.ID)
 		}
 	}
-	p.Decided([]tally.Decision{winOf(sent, 9)})
+	p.Decided(time.Time{}, 1, []tally.Decision{winOf(sent, 9)})
 	applied(p, []left{sent}, kv.Result{Revision: 9})
 	p.Resend(9)
 	if left := leave(p, 9); len(left) != 0 || o.times != 1 {
@@ -88,12 +92,12 @@ func TestTable_Won_ignores(t *testing.T) {
 	noSession.Proposal.Sequence = 77
 	unknown := winOf(sent, 9)
 	unknown.Proposal.Session.Number++
-	p.Decided([]tally.Decision{unreadable, noSession, unknown})
+	p.Decided(time.Time{}, 1, []tally.Decision{unreadable, noSession, unknown})
 	if o.times != 0 {
 		t.Fatalf("got %+v, want no answer by what cannot be read or is not known", o)
 	}
 	applied(p, []left{sent}, kv.Result{Revision: 9})
-	p.Decided([]tally.Decision{winOf(sent, 9)})
+	p.Decided(time.Time{}, 1, []tally.Decision{winOf(sent, 9)})
 	if o.times != 1 || o.route != RouteLeader {
 		t.Errorf("got %+v, want the answer of its entry alone", o)
 	}
@@ -107,7 +111,7 @@ func TestTable_Won_holdsSessionOpen(t *testing.T) {
 	p.sessions.length = 1
 	_, o := addPut(t, p)
 	sent := takeOne(t, p, 1)
-	p.Decided([]tally.Decision{winOf(sent, 9)})
+	p.Decided(time.Time{}, 1, []tally.Decision{winOf(sent, 9)})
 	applied(p, []left{takeOne(t, p, 2)}) // opens the next session
 	for tick := uint64(3); tick < 6; tick++ {
 		p.Resend(tick)
@@ -130,7 +134,7 @@ func TestTable_Won_thenAbandoned(t *testing.T) {
 	q, o := addPut(t, p)
 	_, other := addPut(t, p)
 	sent := leave(p, 1)
-	p.Decided([]tally.Decision{winOf(sent[0], 9)})
+	p.Decided(time.Time{}, 1, []tally.Decision{winOf(sent[0], 9)})
 	p.Abandon(q)
 	checkOpen(t, p, 1)
 	p.Resend(2)
@@ -160,7 +164,7 @@ func TestTable_Won_endsOnce(t *testing.T) {
 			p := opened(t)
 			_, o := addPut(t, p)
 			sent := takeOne(t, p, 1)
-			p.Decided([]tally.Decision{winOf(sent, 9)})
+			p.Decided(time.Time{}, 1, []tally.Decision{winOf(sent, 9)})
 			end(p, sent)
 			if o.times != 1 || o.err != nil {
 				t.Errorf("got %+v, want the one answer of the win", o)
@@ -292,7 +296,7 @@ func TestTable_aborted(t *testing.T) {
 				applied(p, []left{sent}, kv.Result{Revision: 8}) // no caller waits for a result of the old id
 				sent = again
 			}
-			p.Decided([]tally.Decision{winOf(sent, 9)})
+			p.Decided(time.Time{}, 1, []tally.Decision{winOf(sent, 9)})
 			applied(p, []left{sent}, kv.Result{Revision: 9})
 			if o.times != 1 || o.result.Revision != 9 || o.route != RouteFast {
 				t.Errorf("got %+v, want the answer of the last id", o)

@@ -2,6 +2,7 @@ package proposals
 
 import (
 	"slices"
+	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -25,9 +26,10 @@ type Pending struct {
 	done          Completion   // nil once it was told or abandoned
 	more          []Completion // others that wait: a client came back before its former stream was known to be dead
 	sentTick      uint64
-	turn          uint64   // when it left last, among all of its queue
-	paced                  // what its lane knows of it
-	renewed       *Pending // that took its place, if it was aborted
+	left          time.Time // when it left first
+	turn          uint64    // when it left last, among all of its queue
+	paced                   // what its lane knows of it
+	renewed       *Pending  // that took its place, if it was aborted
 }
 
 // repeats reports whether a proposal may go out again by itself. A configuration change may not: its refusal by a second
@@ -57,16 +59,16 @@ func (p *Pending) latest() *Pending {
 }
 
 // tell completes p for all that wait.
-func (p *Pending) tell(result kv.Result, route Route, err error) {
+func (p *Pending) tell(result kv.Result, by Passage, err error) {
 	if !p.awaited() {
 		return
 	}
 	p.queue.release(p)
 	done, more := p.done, p.more
 	p.done, p.more = nil, nil
-	tell(done, result, route, err)
+	Tell(done, by, result, err)
 	for _, done := range more {
-		tell(done, result, route, err)
+		Tell(done, by, result, err)
 	}
 }
 
@@ -158,11 +160,11 @@ func (q *queue) again(due func(p *Pending) bool) {
 	}
 }
 
-// leaves notes that a proposal is sent.
-func (q *queue) leaves(p *Pending, tick uint64) {
+// leaves notes that a proposal is sent, at a tick, and by a clock that only passages are told by.
+func (q *queue) leaves(p *Pending, tick uint64, now time.Time) {
 	q.turns++
 	if p.repeated = p.sent; !p.sent {
-		p.ends = q.laneOf(p).ended
+		p.ends, p.left = q.laneOf(p).ended, now
 	}
 	p.queued, p.sent, p.sentTick, p.turn = false, true, tick, q.turns
 }

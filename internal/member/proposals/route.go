@@ -1,9 +1,6 @@
 package proposals
 
-import (
-	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/kv"
-)
+import "github.com/quorate/quorate/internal/consensus"
 
 // Route says by which way an answer came.
 type Route string
@@ -14,14 +11,6 @@ const (
 	RouteInferred Route = "inferred" // this member counted that it committed
 	RouteFast     Route = "fast"     // a superquorum holds it at its revision
 )
-
-// tell completes a proposal, and says how to those who want to know.
-func tell(done Completion, result kv.Result, route Route, err error) {
-	if r, wants := done.(interface{ Via(route Route) }); wants && err == nil {
-		r.Via(route)
-	}
-	done.Complete(result, err)
-}
 
 // inferredSpans are the stretches of the log that this member found committed by itself lately, for those who ask by which
 // way they were answered.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 )
@@ -31,6 +32,7 @@ type Table struct {
 	clients   queue
 	ofClients map[consensus.ProposalID]*Pending
 	inferred  inferredSpans
+	passages  passages
 	pace      Pace
 	stale     atomic.Uint64 // own commands that were bound to a configuration no longer in force
 }
@@ -155,7 +157,7 @@ func (t *Table) addFor(id consensus.ProposalID, payload []byte, done Completion,
 	t.ofClients[id] = p
 	t.clients.pushBack(p)
 	if sent {
-		t.clients.leaves(p, t.tick)
+		t.clients.leaves(p, t.tick, time.Time{})
 	} else {
 		t.clients.enqueue(p)
 	}
@@ -252,18 +254,19 @@ func (t *Table) Unsent() int {
 }
 
 // Take returns what has to be sent now: a session to open first, then the own proposals, then those of clients. Own commands
-// that may be decided on the fast path are among the Offers if the member offers. The lists are the caller's.
-func (t *Table) Take(tick uint64, offers bool) Outgoing {
+// that may be decided on the fast path are among the Offers if the member offers. The lists are the caller's. now is for their
+// passages.
+func (t *Table) Take(tick uint64, now time.Time, offers bool) Outgoing {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.turnSession()
 	var out Outgoing
-	t.takeFrom(&t.own, &out, tick, offers)
-	t.takeFrom(&t.clients, &out, tick, false)
+	t.takeFrom(&t.own, &out, tick, now, offers)
+	t.takeFrom(&t.clients, &out, tick, now, false)
 	return out
 }
 
-func (t *Table) takeFrom(q *queue, out *Outgoing, tick uint64, offers bool) {
+func (t *Table) takeFrom(q *queue, out *Outgoing, tick uint64, now time.Time, offers bool) {
 	if len(q.unsent) == 0 {
 		return
 	}
@@ -295,7 +298,7 @@ func (t *Table) takeFrom(q *queue, out *Outgoing, tick uint64, offers bool) {
 			*list = make([]consensus.Proposal, 0, len(q.unsent)-i)
 		}
 		*list = append(*list, p.Proposal)
-		q.leaves(p, tick)
+		q.leaves(p, tick, now)
 	}
 	clear(q.unsent[len(keep):])
 	q.unsent = keep

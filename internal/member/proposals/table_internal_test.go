@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -34,7 +35,7 @@ type left struct {
 
 // leave takes what leaves from a member that offers.
 func leave(p *Table, tick uint64) (all []left) {
-	out := p.Take(tick, true)
+	out := p.Take(tick, time.Time{}, true)
 	for _, one := range append(out.Changes, out.Commands...) {
 		all = append(all, left{Proposal: one})
 	}

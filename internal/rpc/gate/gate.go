@@ -16,14 +16,18 @@ import (
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/limits/admission"
+	"github.com/quorate/quorate/internal/member/proposals"
 	"github.com/quorate/quorate/internal/rpc/etcderr"
 	"github.com/quorate/quorate/internal/rpc/incoming"
+	"github.com/quorate/quorate/internal/rpc/split"
+	"github.com/quorate/quorate/internal/server/tracing"
 )
 
 // Member is what the gate asks of a member.
 type Member interface {
 	Leader() consensus.MemberID
 	LeaderChanged() <-chan struct{}
+	ID() consensus.MemberID
 	// Learner is true for a member that was added as a learner. One that was added as a voter serves from the start, as
 	// clients expect of a member that says it is ready; it forwards what it may not decide.
 	Learner() bool
@@ -48,8 +52,22 @@ type Options struct {
 	ElectionTimeout time.Duration
 	SlowRequest     time.Duration // calls that take longer are logged
 	Histograms      bool          // of the latencies of each method
+	Tracer          Tracer        // nil: no call is traced
+	NameOf          func(id consensus.MemberID) string
 	Clock           env.Clock
 	Logger          *slog.Logger
+}
+
+// Tracer records what happens inside of some calls: *tracing.Exporter.
+type Tracer interface {
+	// TraceOf returns the id of the trace of a call that is recorded; nothing if it is not.
+	TraceOf(ctx context.Context) string
+	Inside(ctx context.Context, spans []tracing.Span)
+}
+
+// Insider knows where the time of a call went: *split.Call, or a call without a goroutine.
+type Insider interface {
+	Inside() (p proposals.Passage, read time.Duration)
 }
 
 // Gate is what every call passes.
@@ -146,23 +164,27 @@ func (g *Gate) Unary(
 	ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
 ) (any, error) {
 	method := g.methods.find(info.FullMethod)
-	return Pass(g, ctx, method, method.servedByLearner, func() (any, error) {
-		return handle(ctx, request)
-	})
+	begun, call := g.options.Clock.Now(), &split.Call{Context: ctx}
+	var response any
+	err := method.Enter(g, ctx, method.servedByLearner)
+	if err == nil {
+		response, err = handle(call, request)
+	}
+	err = method.Leave(g, ctx, begun, err, call)
+	return response, err
 }
 
 // Pass runs one unary call: admitted, counted and, if slow, logged. Some calls of a method that learners do not serve are
-// served by them.
-func Pass[R any](
-	g *Gate, ctx context.Context, method *Method, servedByLearner bool, serve func() (R, error),
-) (R, error) {
+// served by them. call is the context that serve uses.
+func Pass[R any](g *Gate, call *split.Call, method *Method, servedByLearner bool, serve func() (R, error)) (R, error) {
+	ctx := call.Context
 	begun := g.options.Clock.Now()
 	var response R
 	err := method.Enter(g, ctx, servedByLearner)
 	if err == nil {
 		response, err = serve()
 	}
-	err = method.Leave(g, ctx, begun, err)
+	err = method.Leave(g, ctx, begun, err, call)
 	return response, err
 }
 
@@ -183,18 +205,40 @@ func (m *Method) Enter(g *Gate, ctx context.Context, servedByLearner bool) error
 }
 
 // Leave is what Pass does afterwards. It returns the error for the client.
-func (m *Method) Leave(g *Gate, ctx context.Context, begun time.Time, err error) error {
+func (m *Method) Leave(g *Gate, ctx context.Context, begun time.Time, err error, call Insider) error {
 	err = etcderr.Wire(err)
-	took := g.options.Clock.Now().Sub(begun)
-	m.end(err, took, g.options.Histograms)
-	if took > g.options.SlowRequest && !m.waits {
-		g.logSlow(ctx, m, begun, took, err)
+	now := g.options.Clock.Now()
+	trace := g.traced(ctx, begun, now, call)
+	m.end(err, begun, now, g.options.Histograms, trace)
+	if took := now.Sub(begun); took > g.options.SlowRequest && !m.waits {
+		g.logSlow(ctx, m, begun, took, err, call)
 	}
 	return err
 }
 
+// traced adds spans to the one of a call that is recorded, and returns the id of its trace; nothing if it is not recorded.
+func (g *Gate) traced(ctx context.Context, begun, now time.Time, call Insider) (trace string) {
+	if g.options.Tracer == nil {
+		return ""
+	}
+	if trace = g.options.Tracer.TraceOf(ctx); trace == "" {
+		return ""
+	}
+	if s, known := g.split(begun, now, call); known {
+		g.options.Tracer.Inside(ctx, s.Spans(g.options.NameOf))
+	}
+	return trace
+}
+
+func (g *Gate) split(begun, now time.Time, call Insider) (split.Split, bool) {
+	passage, read := call.Inside()
+	return split.New(g.options.Member.ID(), begun, now, passage, read)
+}
+
 // logSlow reports a slow request in etcd's words, but not each of a flood: a warning that drowns the log warns no operator.
-func (g *Gate) logSlow(ctx context.Context, method *Method, begun time.Time, took time.Duration, err error) {
+func (g *Gate) logSlow(
+	ctx context.Context, method *Method, begun time.Time, took time.Duration, err error, call Insider,
+) {
 	suppressed, ok := g.slow.note(g.options.Clock.Now())
 	if !ok {
 		return
@@ -203,8 +247,12 @@ func (g *Gate) logSlow(ctx context.Context, method *Method, begun time.Time, too
 	if p, ok := peer.FromContext(ctx); ok {
 		remote = p.Addr.String()
 	}
-	g.options.Logger.WarnContext(ctx, "request stats", "start time", begun, "time spent", took, "remote", remote,
-		"response type", method.name, "expected", g.options.SlowRequest, "suppressed", suppressed, "err", err)
+	line := []any{"start time", begun, "time spent", took, "remote", remote,
+		"response type", method.name, "expected", g.options.SlowRequest, "suppressed", suppressed, "err", err}
+	if s, known := g.split(begun, begun.Add(took), call); known {
+		line = append(line, s.Log(g.options.NameOf)...)
+	}
+	g.options.Logger.WarnContext(ctx, "request stats", line...)
 }
 
 // Stream is the interceptor of all streams.
@@ -226,7 +274,7 @@ func (g *Gate) Stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 		err = g.runBounded(srv, ss, method, requiresLeader, handle)
 	}
 	err = etcderr.Wire(err)
-	method.end(err, g.options.Clock.Now().Sub(begun), g.options.Histograms)
+	method.end(err, begun, g.options.Clock.Now(), g.options.Histograms, "")
 	return err
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/limits/admission"
+	"github.com/quorate/quorate/internal/rpc/split"
 )
 
 // standIn is a member as the gate sees it.
@@ -29,6 +30,9 @@ type standIn struct {
 	learner, corrupt bool
 	superseded       error
 }
+
+// ID implements Member.
+func (s *standIn) ID() consensus.MemberID { return 1 }
 
 func (s *standIn) Leader() consensus.MemberID     { return s.leader }
 func (s *standIn) LeaderChanged() <-chan struct{} { return nil }
@@ -66,7 +70,7 @@ func (s *standIn) gateFor(t *testing.T, caller callerIs) *Gate {
 
 func call(ctx context.Context, g *Gate, method string) (served bool, err error) {
 	m := g.Method(method)
-	return Pass(g, ctx, m, m.servedByLearner, func() (bool, error) { return true, nil })
+	return Pass(g, &split.Call{Context: ctx}, m, m.servedByLearner, func() (bool, error) { return true, nil })
 }
 
 // Ensure which members serve what.

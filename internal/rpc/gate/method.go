@@ -141,7 +141,7 @@ func (m *Method) begin() {
 	m.received.Add(1)
 }
 
-func (m *Method) end(err error, took time.Duration, histogram bool) {
+func (m *Method) end(err error, begun, now time.Time, histogram bool, trace string) {
 	code := codes.OK
 	if err != nil {
 		code = status.Code(err)
@@ -152,7 +152,7 @@ func (m *Method) end(err error, took time.Duration, histogram bool) {
 		m.handled[code].Add(1)
 	}
 	if histogram {
-		m.latency.Observe(took)
+		m.latency.Observe(now.Sub(begun), trace, now)
 	}
 }
 

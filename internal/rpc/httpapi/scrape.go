@@ -32,7 +32,8 @@ type scrapes struct {
 }
 
 func newScrapes(registry *prometheus.Registry, turn chan struct{}) http.HandlerFunc {
-	handler := promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: false})
+	// OpenMetrics, for those that ask for it, has exemplars.
+	handler := promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 	s := &scrapes{gather: handler.ServeHTTP, places: admission.NewLedger(maxScrapes), turn: turn}
 	return promhttp.InstrumentMetricHandler(registry, http.HandlerFunc(s.serve)).ServeHTTP
 }

@@ -43,21 +43,38 @@ func (e *Emitter) emit(kind prometheus.ValueType, name, help string, value float
 // Latencies writes a histogram of seconds.
 func (e *Emitter) Latencies(name, help string, l *Latencies, labels ...string) {
 	total, sum, buckets := l.cumulative()
-	e.Histogram(name, help, total, sum.Seconds(), buckets, labels...)
+	e.histogram(name, help, total, sum.Seconds(), buckets, l.traced.All(), labels)
 }
 
 // Distribution writes a histogram, in its unit.
 func (e *Emitter) Distribution(name, help string, h *histogram.Histogram, labels ...string) {
 	count, sum, buckets := h.Read()
-	e.Histogram(name, help, count, sum, buckets, labels...)
+	e.histogram(name, help, count, sum, buckets, h.Exemplars(), labels)
 }
 
 // Histogram writes count observations of this sum; buckets says how many of them were at most so large.
 func (e *Emitter) Histogram(
 	name, help string, count uint64, sum float64, buckets map[float64]uint64, labels ...string,
 ) {
+	e.histogram(name, help, count, sum, buckets, nil, labels)
+}
+
+// histogram is Histogram, with exemplars. Only an answer in OpenMetrics shows them.
+func (e *Emitter) histogram(
+	name, help string, count uint64, sum float64, buckets map[float64]uint64, traced []histogram.Exemplar, labels []string,
+) {
 	names, values := splitLabels(labels)
-	e.out <- prometheus.MustNewConstHistogram(prometheus.NewDesc(name, help, names, nil), count, sum, buckets, values...)
+	metric := prometheus.MustNewConstHistogram(prometheus.NewDesc(name, help, names, nil), count, sum, buckets, values...)
+	if len(traced) > 0 {
+		exemplars := make([]prometheus.Exemplar, len(traced))
+		for i, one := range traced {
+			exemplars[i] = prometheus.Exemplar{
+				Value: one.Value, Labels: prometheus.Labels{"trace_id": one.Trace}, Timestamp: one.At,
+			}
+		}
+		metric = prometheus.MustNewMetricWithExemplars(metric, exemplars...)
+	}
+	e.out <- metric
 }
 
 func splitLabels(labels []string) (names, values []string) {

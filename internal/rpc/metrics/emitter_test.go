@@ -13,7 +13,7 @@ import (
 func TestCollector(t *testing.T) {
 	var took metrics.Latencies
 	for _, d := range []time.Duration{0, time.Millisecond, 2 * time.Millisecond, time.Hour} {
-		took.Observe(d)
+		took.Observe(d, "", time.Time{})
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(metrics.Collector(

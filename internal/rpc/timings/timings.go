@@ -44,12 +44,13 @@ func newOutcomes(first float64, bounds int) *outcomes {
 	return &outcomes{histogram.New(first, bounds), histogram.New(first, bounds)}
 }
 
-func (o *outcomes) observe(took time.Duration, success bool) {
-	at := 0
+func (o *outcomes) observe(took time.Duration, success bool) { o.of(success).Observe(took.Seconds()) }
+
+func (o *outcomes) of(success bool) *histogram.Histogram {
 	if success {
-		at = 1
+		return o[1]
 	}
-	o[at].Observe(took.Seconds())
+	return o[0]
 }
 
 // collect shows those that have observed something.
@@ -131,6 +132,15 @@ func (t *Timings) Request(kind string, begun time.Time, err *error) {
 func (t *Timings) Command(command *kv.Command, begun time.Time, err error) {
 	t.requests[counts.OpOf(command).String()].observe(t.since(begun), err == nil)
 }
+
+// Traced has the time of a request of a kind be known by its trace: after Request, or Command.
+func (t *Timings) Traced(kind string, begun time.Time, err error, trace string) {
+	now := t.clock.Now()
+	t.requests[kind].of(err == nil).Exemplify(histogram.Exemplar{Value: now.Sub(begun).Seconds(), Trace: trace, At: now})
+}
+
+// KindOf is the kind of a command.
+func KindOf(command *kv.Command) string { return counts.OpOf(command).String() }
 
 // Commands returns how many commands that went through the log have succeeded, and how long these took together.
 func (t *Timings) Commands() (count uint64, sum time.Duration) {

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
+	oteltrace "go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/stats"
 
 	"github.com/quorate/quorate/internal/base/monotime"
@@ -27,6 +28,9 @@ const maxQueued = 2048
 
 // maxValueBytes bounds one attribute of a span: method and addresses, which fit, and what a client may lengthen.
 const maxValueBytes = 1024
+
+// scope is what the collector shows as the maker of spans inside of calls.
+const scope = "github.com/quorate/quorate"
 
 // complainEvery is how often the log says that the collector does not answer.
 const complainEvery = time.Minute
@@ -81,6 +85,43 @@ func (e *Exporter) Calls() stats.Handler {
 		otelgrpc.WithTracerProvider(e.provider),
 		otelgrpc.WithPropagators(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})),
 	)
+}
+
+// Span is a part of a call that has ended. Its attributes must not be texts of clients.
+type Span struct {
+	Name         string
+	Begun, Ended time.Time
+	Attributes   []Attribute
+	Inside       []Span
+}
+
+// Say adds an attribute.
+func (s *Span) Say(key, value string) { s.Attributes = append(s.Attributes, Attribute{key, value}) }
+
+// Attribute says something about a Span.
+type Attribute struct{ Key, Value string }
+
+// TraceOf returns the id of the trace of a call that is recorded, in hexadecimal; nothing if it is not.
+func (e *Exporter) TraceOf(ctx context.Context) string {
+	of := oteltrace.SpanContextFromContext(ctx)
+	if !of.IsSampled() {
+		return ""
+	}
+	return of.TraceID().String()
+}
+
+// Inside adds spans to the one of a call that is recorded. The call has not ended.
+func (e *Exporter) Inside(ctx context.Context, spans []Span) {
+	tracer := e.provider.Tracer(scope)
+	for i := range spans {
+		s := &spans[i]
+		inside, span := tracer.Start(ctx, s.Name, oteltrace.WithTimestamp(s.Begun))
+		for _, a := range s.Attributes {
+			span.SetAttributes(attribute.String(a.Key, a.Value))
+		}
+		e.Inside(inside, s.Inside)
+		span.End(oteltrace.WithTimestamp(s.Ended))
+	}
 }
 
 // Failed tells how often spans could not be sent: up to 512 were dropped each time.
