@@ -309,6 +309,8 @@ func TestSplit(t *testing.T) {
 					t.Errorf("%s: %s is named, and was not waited for: %+v", what, slow.name, r.spans)
 				}
 			}
+			// The leader waited for the other one, and the follower for the leader: by far longer.
+			callAt(t, slow, putSecret).waits(t, "a put at a follower that is far away", leader, "link", "network")
 			join(leader, slow, 0)
 			other.stop(t)
 			callAt(t, leader, putSecret)

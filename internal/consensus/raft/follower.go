@@ -47,7 +47,7 @@ func (r *Replica) handleAppend(m *consensus.Message) {
 		r.follow.matched = max(r.follow.matched, r.log.Commit())
 	}
 	r.noteDurable(m.From, m.Durable, 0)
-	r.commitFor(min(m.Commit, r.follow.matched), m.Waited)
+	r.hearCommit(m)
 	if len(entries) == 0 && (offered > 0 || r.log.Full()) {
 		r.follow.echoDue = r.follow.echoDue || fresh // an acknowledgement would let the leader stream again
 		return
@@ -120,7 +120,18 @@ func (r *Replica) handleHeartbeat(m *consensus.Message) {
 		r.follow.echoDue = true
 	}
 	r.noteDurable(m.From, m.Durable, 0)
-	r.commitFor(min(m.Commit, r.follow.matched), m.Waited)
+	r.hearCommit(m)
+}
+
+// hearCommit commits what the leader has committed, as far as this log equals the leader's. A heartbeat that tells of a commit,
+// and what it waited for, may overtake the entries.
+func (r *Replica) hearCommit(m *consensus.Message) {
+	told := &r.follow.told
+	if m.WaitedFor != consensus.NoMember && uint64(m.Commit) > told.upto {
+		told.upto, told.waited = uint64(m.Commit), m.Waited
+	}
+	index := min(m.Commit, r.follow.matched)
+	r.commitFor(index, told.of(uint64(index)))
 }
 
 // hearRound reports whether a round is new: the leader waits for the echoes of new rounds only.

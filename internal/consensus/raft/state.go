@@ -124,6 +124,7 @@ type following struct {
 	echoDue          bool             // heartbeats of this Step need an echo
 	conflictReported bool             // a LogConflict was reported
 	logs             progress.Matches // the index up to which logs of voters equal the leader's, as reported
+	told             lastWord         // of the leader, for whom its last commit waited
 	reported         consensus.Index  // the index up to which this member reported its acknowledgements to proposers
 	word             lastWord         // of what is on the disks of a quorum, as far as this member counts it itself
 }

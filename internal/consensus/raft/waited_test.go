@@ -73,6 +73,35 @@ func (c *cluster) hold(pass func(m *message) bool) (held []message) {
 	return held
 }
 
+// Ensure that a follower knows what a commit waited for if the heartbeat that tells of it overtakes the entries, and that it does
+// not take that for a later commit's.
+func TestReplica_Step_commitWaited_overtaken(t *testing.T) {
+	c := newCluster([]memberID{1, 2, 3}, nil, nil)
+	c.elect(1)
+	c.tick(2)
+	commits, _ := waitedIn(c)
+	f := c.node(2)
+	at, term := f.replica.Status().LastIndex, f.replica.Status().Term
+	entry := consensus.Entry{Index: at + 1, Term: term, Kind: consensus.EntryCommand, Payload: []byte("a")}
+	told := consensus.Waited{WaitedFor: 3, DiskTook: 4, AllTook: 5}
+	hear := func(m message) {
+		m.From, m.To, m.Term = 1, 2, term
+		f.step(raft.Receive{Message: m})
+	}
+	hear(message{Kind: consensus.MsgHeartbeat, Commit: at + 1, Waited: told})
+	hear(message{Kind: consensus.MsgAppend, Prev: consensus.Position{Index: at, Term: term}, Entries: []consensus.Entry{entry}})
+	hear(message{Kind: consensus.MsgHeartbeat, Commit: at + 1})
+	if commits[2] != told {
+		t.Errorf("waited for %+v, want %+v", commits[2], told)
+	}
+	next := entry
+	next.Index++
+	hear(message{Kind: consensus.MsgAppend, Prev: entry.Position(), Entries: []consensus.Entry{next}, Commit: at + 2})
+	if commits[2] != (consensus.Waited{}) {
+		t.Errorf("the next commit waited for %+v, which the leader did not say", commits[2])
+	}
+}
+
 // Ensure that the leader's own disk is named if it is the last.
 func TestReplica_Step_commitWaited_ownDisk(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3}, nil, nil)

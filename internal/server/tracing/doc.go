@@ -2,8 +2,9 @@
 // by OpenTelemetry's library, over OTLP and gRPC, without TLS.
 //
 // A call belongs to the trace that its client names in its metadata (W3C Trace Context), and is recorded if the client says
-// so; the others are sampled at the configured rate per million. It is not a log of what the members do: there is one span
-// for a call, with its method, its outcome and its time, and none for what happens inside.
+// so; the others are sampled at the configured rate per million. A call has a span with its method, its outcome and its time,
+// and those that the services add inside of it (Inside). They are no log of what the members do: a span has no key and no
+// value.
 //
 // The main type is Exporter:
 //
