@@ -114,9 +114,7 @@ func (l *leader) stamp(p *progress.Peer, m *consensus.Message) {
 	if l.opts.Dropped[rules.DurableTooSoon] {
 		m.Durable = l.log.Last()
 	}
-	if m.Commit > p.CommitSent {
-		m.Waited = l.matchWord.of(uint64(m.Commit))
-	}
+	m.Waited = l.matchWord.of(uint64(m.Commit)) // in each message: a heartbeat may overtake the one that tells of the commit
 	p.CommitSent, p.RoundSent, p.DurableSent, p.HeartbeatBy = m.Commit, m.Round, m.Durable, false
 }
 

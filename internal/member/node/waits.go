@@ -16,6 +16,7 @@ const maxWaits = 4096
 type waits struct {
 	batches []batch
 	commit  raft.Commit     // of this step
+	told    raft.Commit     // the last one, of which a leader's messages tell
 	ready   consensus.Index // as of the step before
 }
 
@@ -40,7 +41,7 @@ func (w *waits) logged(now time.Time, entries []consensus.Entry, leads bool) {
 func (w *waits) committed(now time.Time, commit raft.Commit, leads bool) {
 	w.commit = commit
 	if !leads {
-		w.batches = w.batches[:0]
+		w.batches, w.told = w.batches[:0], raft.Commit{}
 	}
 	if commit.Upto == 0 {
 		return
@@ -52,19 +53,20 @@ func (w *waits) committed(now time.Time, commit raft.Commit, leads bool) {
 	if n > 0 {
 		w.commit.Waited.AllTook = Micros(now.Sub(w.batches[n-1].at))
 		w.batches = append(w.batches[:0], w.batches[n:]...)
+		w.told = w.commit
 	}
 }
 
-// say has the messages of a leader that tell of the commit say how long it took.
+// say has the messages of a leader that tell of the last commit say how long it took.
 func (w *waits) say(messages []consensus.Message) {
-	if w.commit.Waited.AllTook == 0 {
+	if w.told.Upto == 0 {
 		return
 	}
 	for i := range messages {
 		m := &messages[i]
 		tells := m.Kind == consensus.MsgAppend || m.Kind == consensus.MsgHeartbeat
-		if tells && m.WaitedFor != consensus.NoMember && m.Commit == w.commit.Upto {
-			m.AllTook = w.commit.Waited.AllTook
+		if tells && m.WaitedFor != consensus.NoMember && m.Commit == w.told.Upto {
+			m.AllTook = w.told.Waited.AllTook
 		}
 	}
 }

@@ -34,6 +34,11 @@ func TestWaits(t *testing.T) {
 			t.Errorf("message %d says %d µs, want %d", i, got, want)
 		}
 	}
+	w.committed(at(40), raft.Commit{}, true)
+	messages[0].AllTook = 0
+	if w.say(messages); messages[0].AllTook != 20_000 { // a later message tells of it, too
+		t.Errorf("a later message says %d µs, want 20000", messages[0].AllTook)
+	}
 	if w.committed(at(50), commit(9), true); w.commit.Waited.AllTook != 30_000 {
 		t.Errorf("the last batch took %d µs, want 30000", w.commit.Waited.AllTook)
 	}
