@@ -74,6 +74,11 @@ func TestMember_rollingUpgrade(t *testing.T) {
 			restart(0, nextlevel.Level)
 		}
 	}
+	c.await("the policy", func(n *node) bool { // the leader sets it a moment after all have published
+		machine, release := n.Machine()
+		defer release()
+		return machine.Rise().Policy.Kind != level.PolicyUnset
+	}, c.nodes[0])
 	if err := c.addUser(c.nodes[0], "root"); err != nil {
 		t.Fatal(err)
 	}

@@ -4,9 +4,9 @@
 // Its twins for frames and calls between members lie beside the packages that write them (internal/transport, internal/member).
 // The archives are data directories and backups, made by the engine and the log that ship, each with a dump of its contents.
 //
-// The files of 1.0 are never rewritten: a later form gets a set of its own beside them. `go test ./test/golden -rewrite` appends
-// values of new kinds to the table and makes archives that are missing; it changes nothing that is there. docs/formats.md
-// describes the forms and says how one may change.
+// The files of 1.0 are never rewritten: a later form gets a set of its own beside them. `go test ./test/golden -rewrite`
+// appends values of new kinds to the table and makes archives that are missing; it changes nothing that is there.
+// docs/formats.md describes the forms and says how one may change.
 //
 // Invariants:
 //  1. A value of the table that is encoded otherwise, or is gone, fails a test, whatever else changed.
