@@ -48,3 +48,15 @@ func TestTooLowError(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that each reason to wait says what to do, and that the one which passes by itself tells nobody to end the way back.
+func TestRise_Waits(t *testing.T) {
+	for kind, want := range map[level.PolicyKind]string{level.PolicyHold: "quorate upgrade finalize",
+		level.PolicySoak: "quorate upgrade finalize", level.PolicyUnset: "try again"} {
+		rise := level.Rise{Policy: level.Policy{Kind: kind, Seconds: 60}}
+		held := level.HeldError{Needs: level.First + 1, Active: level.First, Why: rise.Waits(level.First + 1)}
+		if got := held.Error(); !strings.Contains(got, want) || kind == level.PolicyUnset && strings.Contains(got, "finalize") {
+			t.Errorf("policy %d: %s", kind, got)
+		}
+	}
+}

@@ -134,13 +134,14 @@ func (r *Rise) Allows(to Level) bool {
 	return false
 }
 
-// Waits describes why the policy does not let the active level rise to one that all members know.
+// Waits describes why the policy does not let the active level rise to one that all members know, and what to do.
 func (r *Rise) Waits(to Level) string {
+	const now = "; `quorate upgrade finalize` raises it now, and ends the way back to the former build"
 	switch {
 	case r.Policy.Kind == PolicyHold:
-		return "it is held (`quorate upgrade hold`)"
+		return "it is held (`quorate upgrade hold`)" + now
 	case r.Policy.Kind != PolicySoak:
-		return "its policy is not known yet"
+		return "the leader has not set a policy yet, which takes a moment: try again"
 	}
-	return fmt.Sprintf("members run it for %s more first", shortDuration(max(r.Policy.Soak()-r.Soaked(to), time.Second)))
+	return fmt.Sprintf("members run it for %s more first%s", shortDuration(max(r.Policy.Soak()-r.Soaked(to), time.Second)), now)
 }
