@@ -157,7 +157,7 @@ type UpgradeStatus struct {
 	Members       []*MemberLevel         `protobuf:"bytes,6,rep,name=members,proto3" json:"members,omitempty"`                                   // in the order of their ids
 	Enables       string                 `protobuf:"bytes,7,opt,name=enables,proto3" json:"enables,omitempty"`                                   // what the common level enables
 	PausedBy      string                 `protobuf:"bytes,8,opt,name=paused_by,json=pausedBy,proto3" json:"paused_by,omitempty"`                 // why no time counts now, by the leader; empty: it counts, no level soaks, or the leader did not answer
-	DowngradeTo   string                 `protobuf:"bytes,9,opt,name=downgrade_to,json=downgradeTo,proto3" json:"downgrade_to,omitempty"`        // the release, such as 0.1, that an operator goes back to by etcd's Downgrade; empty: none
+	DowngradeTo   string                 `protobuf:"bytes,9,opt,name=downgrade_to,json=downgradeTo,proto3" json:"downgrade_to,omitempty"`        // the release, such as 1.0, that an operator goes back to by etcd's Downgrade; empty: none
 	PolicyBefore  string                 `protobuf:"bytes,10,opt,name=policy_before,json=policyBefore,proto3" json:"policy_before,omitempty"`    // while one does: the policy that comes back when the downgrade ends
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

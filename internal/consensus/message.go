@@ -98,7 +98,7 @@ type FollowerState struct {
 	Patience uint64
 }
 
-// Waited says what the news of a message waited for. It is for spans and the log of slow requests: nothing else rests on it.
+// Waited says what the news of a message waited for. The protocol does not read it; only logs and spans do.
 // The times are what one member says of itself, at most about an hour.
 type Waited struct {
 	// WaitedFor is the member whose word was the last that the leader needed: for Commit, in an append and a heartbeat, and

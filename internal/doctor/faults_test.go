@@ -25,7 +25,7 @@ var faultsOfMembers = []fault{
 	}, doctor.ClientURLWrong, 3, "m2:2379 accepts connections and gives no answer (context deadline exceeded), though other members hear m2", nil},
 	{"the client port of one is full", 0, func(h hospital) {
 		h.Members[1].Observation, h.Members[1].Fault, h.Members[1].FaultText = nil, doctor.FaultClosed, "it closes connections"
-	}, doctor.ClientsRefused, 3, "m2:2379 accepts connections and closes them at once: m2 has as many as it may", nil},
+	}, doctor.ClientsRefused, 3, "m2:2379 accepts connections and closes them at once: the limit of connections of m2 is reached", nil},
 	{"a client URL has an unknown name", 0, func(h hospital) {
 		h.Members[1].Observation, h.Members[1].Fault, h.Members[1].FaultText = nil, doctor.FaultUnresolved, "no such host"
 	}, doctor.NameUnresolved, 3, "the name in the client URL of m2, m2:2379, does not resolve here (no such host)", nil},

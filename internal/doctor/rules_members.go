@@ -138,9 +138,8 @@ func (p *patient) membersDown() (all []Finding) {
 // closed is a client port that is full, or has nothing behind it.
 func (p *patient) closed(s *seat) Finding {
 	return found(ClientsRefused, SlowerThanIs, []string{s.name()}, cureStatus,
-		"%s accepts connections and closes them at once: "+
-			"%s has as many as it may, of this host or of all (docs/limits.md), or a proxy in front of it reaches no member",
-		s.GetEndpoint(), s.name())
+		"%s accepts connections and closes them at once: the limit of connections of %s is reached, for this host or in total "+
+			"(docs/limits.md), or a proxy in front of it reaches no member", s.GetEndpoint(), s.name())
 }
 
 // heardByNone reports whether no member that answered has a connection to a member.

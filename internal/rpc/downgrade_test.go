@@ -141,8 +141,8 @@ func TestDowngrade_refused(t *testing.T) {
 		refused(version, codes.InvalidArgument, rpctypes.ErrInvalidDowngradeTargetVersion.Error())
 	}
 	refused("0.0", codes.InvalidArgument, invalid, "there is no release 0.0 of this server", waits)
-	refused("1.1", codes.InvalidArgument, invalid, "release 1.1 is not before the newest that members run (1.1.0)", waits)
-	refused("2.0.0", codes.InvalidArgument, invalid, "not before the newest", waits)
+	refused("1.1", codes.InvalidArgument, invalid, "release 1.1 is not older than what members run (1.1.0): a downgrade goes to an earlier release", waits)
+	refused("2.0.0", codes.InvalidArgument, invalid, "is not older than", waits)
 	wantDowngrade(t, c, "soak=24h", "")
 
 	if _, err := c.Downgrade(waitContext(t), clientv3.DowngradeEnable, "1.0"); err != nil {

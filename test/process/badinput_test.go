@@ -191,7 +191,7 @@ func clear(path string) error {
 
 var damages = []damage{
 	{"the head of the log is damaged", "wal/*.wal", true, flip(2, 2), []string{"log is corrupt", "replace the member"}},
-	{"the log is of a newer format", "wal/*.wal", true, flip(8, 1), []string{"newer version, start that one"}},
+	{"the log is of a newer format", "wal/*.wal", true, flip(8, 1), []string{"was written by a later build", "nothing was changed"}},
 	{"the first segment is damaged", "wal/*.wal", true, flip(8<<20, 4), []string{"log is corrupt", "at offset"}},
 	{"the first segment is cut", "wal/*.wal", true, cut(5 << 20), []string{"log is corrupt", "at offset"}},
 	{"the first segment is missing", "wal/*.wal", true, remove, []string{"are missing, and so is the segment before"}},
@@ -213,7 +213,7 @@ var damages = []damage{
 	{"the store's marker is garbled", "stores/*/marker.manifest*", false, rename("marker.manifest.x"),
 		[]string{"store is corrupt"}},
 	{"the store is of a newer format", "stores/*/marker.format-version*", false,
-		rename("marker.format-version.000099.999"), []string{"newer or different version"}},
+		rename("marker.format-version.000099.999"), []string{"was written by a later build", "nothing was changed"}},
 	{"the store is missing", "stores/[0-9]*", false, remove, []string{"store is missing: replace this member"}},
 	{"all stores are missing", "stores", false, remove, []string{"store is missing: replace this member"}},
 	{"the store is an empty directory", "stores/[0-9]*", false, clear, []string{"has lost its contents: replace this member"}},

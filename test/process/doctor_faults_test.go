@@ -206,7 +206,7 @@ var ailments = []ailment{
 	{name: "a client URL has a name that does not resolve", flagsOf: map[int][]string{3: {"--advertise-client-urls=http://m3.invalid:1"}},
 		code: doctor.NameUnresolved, status: 1, words: "the name in the client URL of m3, m3.invalid:1, does not resolve here"},
 	{name: "a client port is full", dress: func(c *cluster) { c.nodes[2].prepare = fewFiles(200) }, inject: func(c *cluster) { c.hold(120) },
-		code: doctor.ClientsRefused, status: 1, words: "accepts connections and closes them at once: m3 has as many as it may"},
+		code: doctor.ClientsRefused, status: 1, words: "accepts connections and closes them at once: the limit of connections of m3 is reached"},
 	{name: "a hot prefix", dress: func(c *cluster) {
 		for _, n := range c.nodes {
 			n.prepare = func(cmd *exec.Cmd) { cmd.Env = append(os.Environ(), "GOMAXPROCS=1") }
@@ -288,4 +288,12 @@ var ailments = []ailment{
 		}, code: doctor.WrongAuthority, status: 5, words: "do not take each other's certificates"},
 	{name: "members of two builds", dress: func(c *cluster) { c.nodes[2].program = otherBuild(c.t) }, code: doctor.BuildsMixed, status: 0,
 		words: "members run 2 builds"},
+	{name: "a level is held back by one member", dress: func(c *cluster) {
+		for _, n := range c.nodes[:2] {
+			n.program = anotherBinary(c.t, nextBuild)
+		}
+	}, code: doctor.BuildsMixed, status: 0, words: "members run 2 builds", also: doctor.LevelHeld},
+	{name: "two at once: one of five is killed, and the client URL of another one is wrong", size: 5,
+		flagsOf: map[int][]string{3: {"--advertise-client-urls=http://127.0.0.1:1"}}, inject: func(c *cluster) { c.nodes[4].kill() },
+		code: doctor.MemberDown, status: 1, words: "m5 is down", also: doctor.ClientURLWrong},
 }

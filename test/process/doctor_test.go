@@ -81,7 +81,8 @@ type ailment struct {
 	inject  func(c *cluster)
 	code    doctor.Code
 	status  int
-	words   string // of the first sentence
+	words   string      // of the first sentence
+	also    doctor.Code // that another finding must have; empty: any may
 }
 
 var calm = []string{"--heartbeat-interval=100", "--election-timeout=1000"}
@@ -119,6 +120,14 @@ func TestDoctor_faults(t *testing.T) {
 	}
 }
 
+// found reports whether a verdict is what is wanted.
+func (a *ailment) found(v *verdict) bool {
+	if len(v.Findings) == 0 || v.Findings[0].Code != a.code || !strings.Contains(v.Findings[0].Sentence, a.words) || v.status != a.status {
+		return false
+	}
+	return a.also == "" || slices.ContainsFunc(v.Findings[1:], func(f doctor.Finding) bool { return f.Code == a.also })
+}
+
 func runAilment(t *testing.T, a *ailment) {
 	size := a.size
 	if size == 0 {
@@ -145,7 +154,7 @@ func runAilment(t *testing.T, a *ailment) {
 	deadline := time.Now().Add(doctorPatience)
 	for time.Now().Before(deadline) {
 		v = c.doctor()
-		if len(v.Findings) > 0 && v.Findings[0].Code == a.code && strings.Contains(v.Findings[0].Sentence, a.words) && v.status == a.status {
+		if a.found(&v) {
 			break
 		}
 		last(500 * time.Millisecond)
@@ -156,8 +165,8 @@ func runAilment(t *testing.T, a *ailment) {
 	if len(v.Findings) > 0 {
 		outcomes.rows[a.name] = string(v.Findings[0].Code)
 	}
-	if len(v.Findings) == 0 || v.Findings[0].Code != a.code || !strings.Contains(v.Findings[0].Sentence, a.words) || v.status != a.status {
-		t.Fatalf("%s: want %s first, with %q, and status %d; got %v", a.name, a.code, a.words, a.status, &v)
+	if !a.found(&v) {
+		t.Fatalf("%s: want %s first, with %q, and status %d, and %q; got %v", a.name, a.code, a.words, a.status, a.also, &v)
 	}
 	t.Logf("%s: %s: %s", a.name, v.Findings[0].Code, v.Findings[0].Sentence)
 }

@@ -44,10 +44,10 @@ func TestUpgrade_inTrouble(t *testing.T) {
 
 	down.kill()
 	until(t, "it is noticed", func(context.Context) bool { return e.described().Strength.Active == 2 })
-	fit(1, full, down.name+" is silent: wait if it starts, else start it, with either build, or replace it",
+	fit(1, full, "the leader does not hear "+down.name+": wait if it is starting, else start it with either build, or replace it",
 		"no voter may fail now (2 of 3 are up and have caught up): a restart would stop writes", "has not started")
 	e.quorate(0, e.upgrade("hold"), "policy hold") // a majority decides
 	e.quorate(1, e.upgrade("finalize", "--yes"), "no member knows a higher one")
 	e.quorate(1, []string{"etcdctl", "downgrade", "enable", "1.0", "--endpoints=" + low.client},
-		"release 1.0 is not before the newest that members run (1.0.0-dev", "Feature level 1 is active")
+		"release 1.0 is not older than what members run (1.0.0-dev", "Feature level 1 is active")
 }

@@ -31,7 +31,7 @@ type (
 	ChangeConfig struct{ Proposal consensus.Proposal }
 
 	// Persisted says that the persist request Seq, and all before it, are durable. Took is how long that took from the request
-	// on, in microseconds; zero if it is not known. Nothing but what operators are shown rests on it.
+	// on, in microseconds; zero if it is not known. The protocol does not read it; only logs and spans do.
 	Persisted struct {
 		Seq  uint64
 		Took uint32

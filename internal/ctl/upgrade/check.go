@@ -176,10 +176,11 @@ func levelVerdict(file *fileVersion, status *quoratepb.UpgradeStatus) verdict {
 			"between first",
 			file.Version, reads.ReadsFrom, active)
 	case reads.ReadsTo == active:
-		v.Good, v.Says = true, fmt.Sprintf("build %s knows level %d, as the cluster: the way back stays", file.Version, active)
+		v.Good, v.Says = true, fmt.Sprintf("build %s knows level %d, the active one: the former build may return at any "+
+			"time", file.Version, active)
 	default:
-		v.Good, v.Says = true, fmt.Sprintf("build %s knows level %d; the cluster stays at %d, and the way back, until %s",
-			file.Version, reads.ReadsTo, active, riseOf(status.GetPolicy()))
+		v.Good, v.Says = true, fmt.Sprintf("build %s knows level %d; the cluster stays at level %d, and the former build "+
+			"may return, until %s", file.Version, reads.ReadsTo, active, riseOf(status.GetPolicy()))
 	}
 	return v
 }

@@ -51,9 +51,9 @@ func newPlan(s command.Streams) *cobra.Command {
 		Example: "  quorate upgrade plan --to 1.1.0",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, ok := level.ParseRelease(to); !ok && cmd.Flags().Changed("to") {
-				return command.Usagef("--to %.40q: want a build as `quorate version` of the new file names it, such as "+
-					"1.1.0", to)
+			if _, ok := level.ParseRelease(to); (!ok || strings.Count(to, ".") < 2) && cmd.Flags().Changed("to") {
+				return command.Usagef("--to %.40q: want the whole version that `quorate version` of the new file prints, "+
+					"such as 1.1.0", to)
 			}
 			cluster, jobs, err := describe(cmd.Context(), c)
 			if err != nil {
@@ -177,8 +177,8 @@ func blockers(cluster *quoratepb.Cluster, jobs []*quoratepb.Job) []string {
 		case !m.GetStarted():
 			found = append(found, fmt.Sprintf("%s was added and has not started: start it, or remove it", nameOr(m)))
 		case !m.GetActive():
-			found = append(found, fmt.Sprintf("%s is silent: wait if it starts, else start it, with either build, or replace "+
-				"it (`quorate member replace`)", nameOr(m)))
+			found = append(found, fmt.Sprintf("the leader does not hear %s: wait if it is starting, else start it with "+
+				"either build, or replace it (`quorate member replace`)", nameOr(m)))
 		case !m.GetCaughtUp() && !m.GetLeader():
 			found = append(found, fmt.Sprintf("%s has not caught up (%s, %s behind): wait", nameOr(m), m.GetState(),
 				plural.Of(m.GetLag(), "entry", "entries")))

@@ -152,7 +152,7 @@ m5      a5  1.1.0  2
 	f.status.PausedBy = "m3 finds DISK_SLOW: \x1b[2Ja slow disk"
 	soaks := f.run(t, "status").Out
 	for _, want := range []string{"all members know level 2: all that release 1.1.0 knows",
-		"run it for 3h0m0s; the level rises in 21h0m0s", "the former build may return until then",
+		"run it for 3h0m0s; the level rises after 21h0m0s more", "the former build may return until then",
 		"no time counts now: m3 finds DISK_SLOW: [2Ja slow disk; see `quorate doctor`"} {
 		if !strings.Contains(soaks, want) {
 			t.Errorf("%q is not in:\n%s", want, soaks)
@@ -254,7 +254,7 @@ After each step wait until `[1:]+"`quorate upgrade plan`"+` blocks nothing. With
 			t.Errorf("not once: %q in\n%s", want, full)
 		}
 	}
-	for i, want := range []string{"m3 is silent: wait if it starts, else start it", "m4 has not caught up", "would stop writes", "job 2f (running)"} {
+	for i, want := range []string{"the leader does not hear m3: wait if it is starting, else start it", "m4 has not caught up", "would stop writes", "job 2f (running)"} {
 		if !strings.Contains(answer.Blockers[i], want) {
 			t.Errorf("%q is not in %q", want, answer.Blockers[i])
 		}
@@ -287,12 +287,12 @@ func TestRun_check(t *testing.T) {
 		status     int
 		want       string
 	}{
-		{"the next level", build(t, 0o755, says("1.2.0", "1", "3")), 0, "the cluster stays at 2, and the way back, until " +
+		{"the next level", build(t, 0o755, says("1.2.0", "1", "3")), 0, "the cluster stays at level 2, and the former build may return, until " +
 			"the policy (soak=24h)"},
 		{"the next level, now", build(t, 0o755, says("1.2.0", "1", "3")), 0, "until the last member runs it: the policy is now, and " +
 			"`quorate upgrade hold` keeps the way back"},
 		{"the next level, on hold", build(t, 0o755, says("1.2.0", "1", "3")), 0, "until `quorate upgrade finalize` raises it"},
-		{"the same level", build(t, 0o755, says("1.1.1", "1", "2")), 0, "the way back stays"},
+		{"the same level", build(t, 0o755, says("1.1.1", "1", "2")), 0, "the former build may return at any time"},
 		{"too old", build(t, 0o755, says("1.0.0", "1", "1")), 1, "the cluster is at feature level 2, and build 1.0.0 knows " +
 			"1 at most"},
 		{"too new", build(t, 0o755, says("3.0.0", "3", "4")), 1, "upgrade to a build between first"},
@@ -324,7 +324,7 @@ func TestRun_check(t *testing.T) {
 	}
 	f.cluster.Members[2].Active = false
 	r := f.run(t, "check", build(t, 0o755, says("1.2.0", "1", "3")))
-	if r.Status != command.StatusRefused || !strings.Contains(r.Out, "NO  members  m3 is silent") {
+	if r.Status != command.StatusRefused || !strings.Contains(r.Out, "NO  members  the leader does not hear m3") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -362,9 +362,10 @@ func TestRun_nonsense(t *testing.T) {
 		{"policy soak", "want soak=DURATION"},
 		{"policy " + strings.Repeat("x", 1<<16), "want soak=DURATION"},
 		{"policy", "write: quorate upgrade policy POLICY"},
-		{"plan --to latest", "want a build as `quorate version` of the new file names it"},
-		{"plan --to v1.1.0", "want a build as"},
-		{"plan --to=", "want a build as"},
+		{"plan --to latest", "want the whole version that `quorate version` of the new file prints"},
+		{"plan --to v1.1.0", "want the whole version"},
+		{"plan --to 1.1", "want the whole version"},
+		{"plan --to=", "want the whole version"},
 		{"check", "write: quorate upgrade check FILE"},
 		{"finalize now", "write: quorate upgrade finalize"},
 	} {
