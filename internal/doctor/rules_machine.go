@@ -166,7 +166,8 @@ func (p *patient) hotPrefix() (all []Finding) {
 		}
 		all = append(all, found(HotPrefix, Advice, []string{s.name()}, "quorate top --by cpu", "%s has used %d %% of its "+
 			"processors for %s, and calls for one prefix of keys take %d %% of the time that it works for clients: `quorate "+
-			"top` names the prefix, and `quorate top --clients` the callers", s.name(), min(percent(used, most), 100), span(window), min(share, 100)))
+			"top` names the prefix, and `quorate top --clients` the callers", s.name(),
+			min(percent(used, most), 100), span(window), min(share, 100)))
 	}
 	return all
 }

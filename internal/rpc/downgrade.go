@@ -101,8 +101,8 @@ func (m *maintenanceService) checkTarget(machine *apply.Machine, target level.Re
 	case !known:
 		return invalidTarget("there is no release %v of this server. %s", target, wayBack(machine))
 	case target.Compare(newest) >= 0:
-		return invalidTarget("release %v is not older than what members run (%s): a downgrade goes to an earlier release. %s", target, build,
-			wayBack(machine))
+		return invalidTarget("release %v is not older than what members run (%s): a downgrade goes to an earlier release. %s",
+			target, build, wayBack(machine))
 	case knows < active:
 		return status.Errorf(codes.FailedPrecondition, "etcdserver: release %v knows feature level %d at most, and the "+
 			"cluster has risen to %d: it cannot return. The way back is a snapshot or `quorate mirror`, into a new cluster "+

@@ -289,6 +289,8 @@ type machineBackend struct {
 	changed chan struct{}
 	learner bool
 	pause   func(context.Context) (string, error) // SoakPausedBy
+	// meanwhile is what happens before the next command is applied.
+	meanwhile func()
 }
 
 func newMachineBackend(t testing.TB) *machineBackend {
@@ -352,6 +354,10 @@ func (b *machineBackend) Hub() *watch.Hub                   { return b.machine.H
 
 func (b *machineBackend) Propose(_ context.Context, command *kv.Command) (kv.Result, error) {
 	payload := command.Append(nil)
+	if meanwhile := b.meanwhile; meanwhile != nil {
+		b.meanwhile = nil
+		meanwhile()
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.leader == consensus.NoMember {

@@ -50,8 +50,8 @@ func (t *topService) Get(_ context.Context, r *quoratepb.TopRequest) (*quoratepb
 	window, windowKnown := windows[r.GetWindow()]
 	by, weightKnown := weights[r.GetBy()]
 	if !windowKnown || !weightKnown {
-		return nil, status.Errorf(codes.InvalidArgument, "quorate: this member has no window %d, or no weight %d: ask with the "+
-			"build that it runs", r.GetWindow(), r.GetBy())
+		return nil, status.Errorf(codes.InvalidArgument, "quorate: this member has no window %d, or no weight %d: ask with "+
+			"the build that it runs", r.GetWindow(), r.GetBy())
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -97,10 +97,11 @@ const finalizeAttempts = 4
 
 // finalize raises the level under the policy of now. Under another one it does not: an operator may have said hold meanwhile.
 func (u *upgradeService) finalize(ctx context.Context, to level.Level) error {
-	policy := u.rise().Policy
+	first := u.rise()
 	for range finalizeAttempts {
-		rise := u.rise() // before the members: what is decided on another policy changes nothing
-		if rise.Policy != policy {
+		// The policy is read before the members: nothing that was decided under another one changes anything.
+		rise := u.rise()
+		if rise.Policy != first.Policy || rise.Target != first.Target {
 			break
 		}
 		of, err := u.mayFinalize(to)

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/nextlevel"
 	"github.com/quorate/quorate/internal/member"
@@ -134,4 +135,20 @@ func TestUpgrade_twoOperators(t *testing.T) {
 		}
 	}
 	t.Logf("in %d of 40 the other one was first", raced)
+}
+
+// Ensure that a finalize which meets a downgrade does not end it: the policy is a hold before and after that.
+func TestUpgrade_Finalize_duringDowngrade(t *testing.T) {
+	b, c := twoBuilds(t)
+	b.do(t, &kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicyHold}, Of: b.machine.LevelView()}})
+	b.meanwhile = func() {
+		if _, err := c.Downgrade(waitContext(t), clientv3.DowngradeEnable, "1.0"); err != nil {
+			t.Error(err)
+		}
+	}
+	upgrade := quoratepb.NewUpgradeClient(c.ActiveConnection())
+	_, err := upgrade.Finalize(waitContext(t), &quoratepb.FinalizeUpgradeRequest{Level: 2})
+	if rise := b.machine.Rise(); status.Code(err) != codes.Aborted || rise.Target.IsZero() || b.machine.ActiveLevel() != level.Own {
+		t.Errorf("%v; level %d, %+v", err, b.machine.ActiveLevel(), rise)
+	}
 }

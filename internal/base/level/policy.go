@@ -108,10 +108,12 @@ type Rise struct {
 	Before Policy
 }
 
-// EndDowngrade puts the policy back that stood before a downgrade, if one is under way.
+// EndDowngrade puts the policy back that stood before a downgrade, if one is under way. A soak begins anew: an operator who
+// cancels did not ask for the level to rise.
 func (r *Rise) EndDowngrade() {
 	if !r.Target.IsZero() {
 		r.Policy, r.Target, r.Before = r.Before, Release{}, Policy{}
+		r.Level, r.Seconds = 0, 0
 	}
 }
 
@@ -126,7 +128,7 @@ func (r *Rise) Soaked(l Level) time.Duration {
 // Allows reports whether the policy lets the active level rise to one that all members know.
 func (r *Rise) Allows(to Level) bool {
 	switch {
-	case to <= r.Born, r.Policy.Kind == PolicyNow:
+	case to <= r.Born && r.Target.IsZero(), r.Policy.Kind == PolicyNow:
 		return true
 	case r.Policy.Kind == PolicySoak:
 		return r.Level == to && r.Seconds >= r.Policy.Seconds

@@ -224,7 +224,8 @@ func (t *levelTable) setPolicy(w rowWriter, op *kv.LevelPolicyOp) error {
 			rise.Policy = op.Policy
 		}
 	case op.Target.IsZero():
-		rise.Policy, rise.Target, rise.Before = op.Policy, level.Release{}, level.Policy{}
+		rise.EndDowngrade()
+		rise.Policy = op.Policy
 	case !rise.Target.IsZero(), !rise.Policy.Valid(), op.Policy.Kind != level.PolicyHold:
 		return kv.ErrBadCommand
 	default:

@@ -359,3 +359,39 @@ func TestMachine_Apply_downgradeByRoot(t *testing.T) {
 		t.Errorf("a leader ends it: %v, %+v", res.Err, b.m.Rise())
 	}
 }
+
+// Ensure that a soak begins anew once a downgrade has been cancelled, however long the hold was.
+func TestMachine_Apply_downgradeCancelled(t *testing.T) {
+	b := upgraded(t, "soak=1h")
+	b.runs("1.1.0", "1.1.0", "1.1.0")
+	soak := func(seconds int64) {
+		t.Helper()
+		if err := b.do(kv.Command{Soak: &kv.SoakOp{Level: next, Seconds: seconds, Of: b.m.LevelView()}}).Err; err != nil {
+			t.Fatal(err)
+		}
+	}
+	soak(0)
+	if err := b.downgrade("1.0"); err != nil {
+		t.Fatal(err)
+	}
+	if b.m.Rise().Level != next {
+		soak(0)
+	}
+	soak(3600)
+	b.policy("soak=1h") // what etcd's CANCEL proposes
+	if r := b.m.Rise(); !r.Target.IsZero() || r.Level != 0 || r.Seconds != 0 || b.rises(kv.RaiseOp{Level: next}) {
+		t.Errorf("the soak goes on: %+v", r)
+	}
+}
+
+// Ensure that the level does not rise during a downgrade, not to the one either at which the cluster was born.
+func TestMachine_Apply_downgradeOfBorn(t *testing.T) {
+	rise := level.Rise{Policy: level.Policy{Kind: level.PolicyHold}, Born: next}
+	if !rise.Allows(next) {
+		t.Error("the level of birth is not reached")
+	}
+	rise.Target = level.Release{Major: 1}
+	if rise.Allows(next) {
+		t.Error("the level rises during a downgrade")
+	}
+}

@@ -24,6 +24,9 @@ func (t *Table) Resolve(entries []consensus.Entry, results []kv.Result) {
 	defer t.mu.Unlock()
 	t.resolveOf(&t.own, entries, results)
 	t.resolveOf(&t.clients, entries, results)
+	if n := len(entries); n > 0 {
+		t.passages.applied(entries[n-1].Index)
+	}
 }
 
 func (t *Table) resolveOf(q *queue, entries []consensus.Entry, results []kv.Result) {

@@ -1,6 +1,8 @@
 package proposals
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -45,7 +47,8 @@ type Progress struct {
 	Ready  consensus.Index // committed and durable here
 }
 
-// maxPassing is how many steps a passages keeps. They are forgotten as their entries are applied.
+// maxPassing is how many steps a passages keeps of each kind: beyond that it forgets the oldest ones. Steps are forgotten as their
+// entries are applied.
 const maxPassing = 4096
 
 // passages are the steps by which entries committed, and were durable here, that are not applied yet.
@@ -66,13 +69,18 @@ type passing struct {
 type fifo struct {
 	list []passing
 	head int
+	lost consensus.Index // of entries up to this one no step is known: there were too many
 }
 
-// push adds a step that reaches further than those before it. If it is full, the last one is taken to reach so far.
+// push adds a step that reaches further than those before it.
 func (f *fifo) push(p passing) {
-	if n := len(f.list); n > f.head && (f.list[n-1].upto >= p.upto || n-f.head >= maxPassing) {
-		f.list[n-1].upto = max(f.list[n-1].upto, p.upto)
+	n := len(f.list)
+	if n > f.head && f.list[n-1].upto >= p.upto {
 		return
+	}
+	if n-f.head >= maxPassing {
+		f.lost = f.list[f.head].upto
+		f.head++
 	}
 	if f.head > 0 && len(f.list) == cap(f.list) {
 		n := copy(f.list, f.list[f.head:])
@@ -81,14 +89,28 @@ func (f *fifo) push(p passing) {
 	f.list = append(f.list, p)
 }
 
-// of returns the step of an entry, and forgets those of the entries before it.
+// of returns the step of an entry: the first one that reached it. The zero value: it is not known.
 func (f *fifo) of(index consensus.Index) passing {
-	for f.head < len(f.list) && f.list[f.head].upto < index {
+	steps := f.list[f.head:]
+	at, _ := slices.BinarySearchFunc(steps, index, func(p passing, to consensus.Index) int { return cmp.Compare(p.upto, to) })
+	if at == len(steps) || index <= f.lost {
+		return passing{}
+	}
+	return steps[at]
+}
+
+// forget forgets the steps that reach no further than an entry.
+func (f *fifo) forget(upto consensus.Index) {
+	for f.head < len(f.list) && f.list[f.head].upto <= upto {
 		f.head++
 	}
 	if f.head == len(f.list) {
 		f.list, f.head = f.list[:0], 0
-		return passing{}
 	}
-	return f.list[f.head]
+}
+
+// applied forgets the steps of the entries up to one.
+func (p *passages) applied(upto consensus.Index) {
+	p.commits.forget(upto)
+	p.readies.forget(upto)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// Ensure that an entry has the first step that reached it, that steps are forgotten with their entries, and that there are never
-// more than so many.
+// Ensure that an entry has the first step that reached it, in whatever order entries are asked for; that there are never more than so
+// many steps; and that what was forgotten is not known, rather than an older step's.
 func TestFifo(t *testing.T) {
 	at := func(n int) time.Time { return time.Unix(int64(n), 0) }
 	f := &fifo{}
@@ -20,25 +20,42 @@ func TestFifo(t *testing.T) {
 	for _, row := range []struct {
 		index consensus.Index
 		want  int
-	}{{1, 1}, {10, 1}, {11, 2}, {45, 5}, {50, 5}} {
+	}{{45, 5}, {1, 1}, {10, 1}, {11, 2}, {50, 5}} {
 		if got := f.of(row.index); !got.at.Equal(at(row.want)) {
 			t.Errorf("entry %d: step of %v, want %v", row.index, got.at, at(row.want))
 		}
 	}
-	if got := f.of(51); !got.at.IsZero() || len(f.list) != 0 {
-		t.Errorf("an entry that no step reached: %+v, %d are kept", got, len(f.list))
+	if got := f.of(51); !got.at.IsZero() {
+		t.Errorf("an entry that no step reached: %+v", got)
+	}
+	if f.forget(50); len(f.list) != 0 {
+		t.Errorf("%d are kept", len(f.list))
 	}
 	for i := range 3 * maxPassing {
 		f.push(passing{upto: consensus.Index(100 + i), at: at(i)})
 		if i < maxPassing {
-			f.of(consensus.Index(100 + i)) // applied at once
+			f.forget(consensus.Index(100 + i)) // applied at once
 		}
 	}
 	if kept := len(f.list) - f.head; kept != maxPassing || cap(f.list) > 4*maxPassing {
 		t.Errorf("%d steps are kept, in room for %d", kept, cap(f.list))
 	}
-	if got := f.of(100 + 3*maxPassing - 1); !got.at.Equal(at(2*maxPassing - 2)) {
-		t.Errorf("the last entry: %+v", got)
+	for i, want := range map[int]time.Time{3*maxPassing - 1: at(3*maxPassing - 1), 2 * maxPassing: at(2 * maxPassing), 2*maxPassing - 1: {}} {
+		if got := f.of(consensus.Index(100 + i)); !got.at.Equal(want) {
+			t.Errorf("entry %d has the step of %v, want %v", 100+i, got.at, want)
+		}
+	}
+}
+
+// Ensure that a member which proposes nothing forgets the steps of what it applies, so that its next proposal has its own.
+func TestTable_Resolve_passagesOfOthers(t *testing.T) {
+	p := opened(t)
+	for i := range consensus.Index(3 * maxPassing) {
+		p.Progressed(time.Unix(int64(i), 0), Progress{Commit: i + 1, Ready: i + 1})
+		p.Resolve([]consensus.Entry{{Index: i + 1}}, make([]kv.Result, 1))
+	}
+	if n := len(p.passages.commits.list) + len(p.passages.readies.list); n > 0 || p.passages.commits.lost > 0 {
+		t.Errorf("%d steps are kept", n)
 	}
 }
 

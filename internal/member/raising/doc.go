@@ -12,7 +12,8 @@
 //  1. A Raiser never proposes to raise the level before all members have published that they know it and the policy allows it;
 //     the state machine checks both again.
 //  2. No time counts twice, and none in which the leader did not look.
-//  3. No time counts in which a member had found something for longer than a verdict lasts.
+//  3. No time counts once a member has found something for longer than a verdict lasts, but for what lies between two looks
+//     (MostBetween).
 //
 // A Raiser is for one goroutine.
 package raising

@@ -56,7 +56,7 @@ func (r *Raiser) Look(now time.Time, v *View) (command kv.Command, due bool) {
 		return command, false
 	case v.Rise.Allows(v.Common), r.Hasty:
 		command.Raise = &kv.RaiseOp{Level: v.Common, Of: v.Members}
-	case born > v.Active:
+	case born > v.Active && v.Rise.Target.IsZero():
 		command.Raise = &kv.RaiseOp{Level: born, Of: v.Members}
 	case v.Rise.Level != v.Common:
 		command.Soak = &kv.SoakOp{Level: v.Common, Of: v.Members}

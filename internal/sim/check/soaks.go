@@ -7,8 +7,8 @@ import (
 	"github.com/quorate/quorate/internal/base/level"
 )
 
-// Soaks is the law of the time that counts towards the next feature level: none in which a member finds something wrong
-// (package raising, invariant 3).
+// Soaks is the law of the time that counts towards the next feature level: since a soak began no more counts than there was
+// without a finding of a member (package raising, invariant 3). Time that could have counted and did not hides later faults.
 type Soaks struct {
 	// Counted is how much time may have counted since the run began, as the world sees it.
 	Counted time.Duration
