@@ -47,8 +47,8 @@ type Progress struct {
 	Ready  consensus.Index // committed and durable here
 }
 
-// maxPassing is how many steps a passages keeps of each kind: beyond that it forgets the oldest ones. Steps are forgotten as their
-// entries are applied.
+// maxPassing is how many steps a passages keeps of each kind: beyond that it forgets the oldest ones. Steps are forgotten as
+// their entries are applied.
 const maxPassing = 4096
 
 // passages are the steps by which entries committed, and were durable here, that are not applied yet.
