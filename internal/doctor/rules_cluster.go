@@ -37,7 +37,8 @@ func (p *patient) followers() (all []Finding) {
 		switch {
 		case s.known.GetVoter() && !peer.GetCaughtUp() && behind > p.clocked:
 			all = append(all, found(VoterBehind, p.weightBehind(), one, cureList, "%s lacks %s, which took %s "+
-				"to commit: until it has them no commit can count on it", s.name(), plural.Of(lag, "entry", "entries"), span(behind)))
+				"to commit: until it has them no commit can count on it", s.name(), plural.Of(lag, "entry", "entries"),
+				span(behind)))
 		case !s.known.GetVoter() && s.known.GetStarted() && !peer.GetCaughtUp() && !moves(peer) && window >= 10*p.clocked:
 			all = append(all, found(LearnerStuck, SlowerThanIs, one, "quorate member jobs", "learner %s lacks %s and got "+
 				"none for %s, though the leader hears it: see its log", s.name(), plural.Of(lag, "entry", "entries"),

@@ -21,8 +21,8 @@ func newPolicy(s command.Streams) *cobra.Command {
 		Use:   "policy POLICY",
 		Short: "Set when the feature level rises: soak=DURATION after all members run the new build, now, or hold",
 		Long: "Set when the feature level rises: soak=DURATION after all members run the new build, now, or hold.\n\n" +
-			"--level-policy of a member only sets the policy of a cluster that has none. Until the level rises, each member may go " +
-			"back to the former build. A policy by which it rises at once is asked about first.",
+			"--level-policy of a member only sets the policy of a cluster that has none. Until the level rises, each member " +
+			"may go back to the former build. A policy by which it rises at once is asked about first.",
 		Example: "  quorate upgrade policy soak=72h",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

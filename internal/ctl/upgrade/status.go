@@ -110,7 +110,8 @@ func sentences(status *quoratepb.UpgradeStatus) []string {
 	default:
 		soaked := time.Duration(status.GetSoakedSeconds()) * time.Second
 		lines = append(lines, fmt.Sprintf("policy %s: all members have run it for %v; the level rises after %v more. "+
-			"Time counts while all members are up, have caught up, and find no fault", policy, soaked, max(policy.Soak()-soaked, 0)))
+			"Time counts while all members are up, have caught up, and find no fault", policy, soaked,
+			max(policy.Soak()-soaked, 0)))
 		if why := status.GetPausedBy(); why != "" {
 			lines = append(lines, "no time counts now: "+printable.Text(why, mostWhy)+"; see `quorate doctor`. "+
 				"`quorate upgrade finalize` does not wait")
