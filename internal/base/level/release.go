@@ -13,9 +13,9 @@ const maxRelease = 64
 // Release is a release of this server by its first two numbers, such as 1.0. The zero value is none.
 type Release struct{ Major, Minor uint32 }
 
-// ParseRelease is a part of the state machine (package kv/apply ends downgrades by it): which texts it takes, and for which release,
-// must never change. It reads the release of a version or a build: 1.0, 1.0.0 and 1.0.0-dev+20261124.3f1448cbc1f2 are 1.0. It reports
-// false for a text of another form.
+// ParseRelease is a part of the state machine (package kv/apply ends downgrades by it): which texts it takes, and for which
+// release, must never change. It reads the release of a version or a build: 1.0, 1.0.0 and 1.0.0-dev+20261124.3f1448cbc1f2 are
+// 1.0. It reports false for a text of another form, or one of more than 64 bytes.
 func ParseRelease(text string) (r Release, ok bool) {
 	if len(text) > maxRelease {
 		return Release{}, false

@@ -7,8 +7,8 @@ import (
 	"github.com/quorate/quorate/internal/base/level"
 )
 
-// Ensure that versions and builds are read by their first two numbers, and that no other text is one. The rows must stay: members of all
-// builds must end a downgrade at the same entry.
+// Ensure that versions and builds are read by their first two numbers, and that no other text is one. The rows must stay:
+// members of all builds must end a downgrade at the same entry.
 func TestParseRelease(t *testing.T) {
 	for text, want := range map[string]level.Release{
 		"0.1": {Minor: 1}, "3.6.0": {Major: 3, Minor: 6}, "0.1.0-dev+20261124.3f1448cbc1f2": {Minor: 1}, "0.1.0-dev": {Minor: 1},
@@ -18,7 +18,8 @@ func TestParseRelease(t *testing.T) {
 			t.Errorf("%s: %v, %t, want %v", text, got, ok, want)
 		}
 	}
-	for _, text := range []string{"", "1", "1.0.0-dev+" + strings.Repeat("a", 55), "v1.2", "a.b", "1.2.3.4", "1.-2", "-1.2", "1.2.x", "4294967296.0", "1..2", " 1.2", "1.2\n",
+	for _, text := range []string{"", "1", "1.0.0-dev+" + strings.Repeat("a", 55),
+		"v1.2", "a.b", "1.2.3.4", "1.-2", "-1.2", "1.2.x", "4294967296.0", "1..2", " 1.2", "1.2\n",
 		strings.Repeat("1.", 1<<16), "b"} {
 		if got, ok := level.ParseRelease(text); ok {
 			t.Errorf("%.20q is %v", text, got)
