@@ -29,6 +29,7 @@ var foreignFlags = []string{
 	"http2-prior-knowledge", // curl
 	"ignore-missing",        // sha256sum
 	"read-only", "cap-drop", // docker
+	"oldpackage", // rpm
 }
 
 // TestReferences follows what comments and documents cite: files, tests, decisions, flags.

@@ -71,7 +71,8 @@ type HeldError struct {
 func (e *HeldError) Error() string {
 	const most = 8
 	if len(e.By) == 0 {
-		return fmt.Sprintf("%s needs feature level %d, and the cluster is at %d: %s", e.Needs.Enables(), e.Needs, e.Active, e.Why)
+		return fmt.Sprintf("%s needs feature level %d, and the cluster is at %d: %s", e.Needs.Enables(), e.Needs, e.Active,
+			e.Why)
 	}
 	var names []string
 	for i := range min(len(e.By), most) {
