@@ -154,7 +154,7 @@ var reasonTexts = [...]string{
 	ReasonLastVoter:       "the change would leave no voter",
 	ReasonQuorumLost:      "the change would leave no majority of voters that answer and have caught up",
 	ReasonTooManyLearners: "there are too many learners",
-	ReasonBadRequest:      "the request names no change, or a member twice",
+	ReasonBadRequest:      "the request names no change, or a member twice, or is no command that the leader knows",
 	ReasonProtocol:        "the protocol cannot make this change",
 	ReasonTooLate:         "the change can no longer be aborted",
 	ReasonNoChange:        "there is nothing to change, or no change to abort",

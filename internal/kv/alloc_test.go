@@ -16,6 +16,9 @@ func TestDecoder_Decode_allocations(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { _, _ = d.Decode(encoded) }); n != 0 {
 		t.Errorf("a put is decoded with %v allocations", n)
 	}
+	if n := testing.AllocsPerRun(100, func() { _ = kv.Readable(encoded) }); n != 0 {
+		t.Errorf("a leader reads a put with %v allocations", n)
+	}
 	if n := testing.AllocsPerRun(100, func() { _ = full.Append(nil) }); n != 1 {
 		t.Errorf("a put is encoded with %v allocations, want one", n)
 	}

@@ -118,6 +118,13 @@ func (c *Command) appendOperation(dst []byte, format byte) []byte {
 // level.ErrLater, too, if a later build may have written it: an entry with it must not be passed over.
 func DecodeCommand(src []byte) (Command, error) { return decodeCommand(src, nil) }
 
+// Readable reports whether DecodeCommand knows the command.
+func Readable(src []byte) bool {
+	var put PutOp
+	_, err := decodeCommand(src, &put)
+	return err == nil
+}
+
 // Decoder reads commands one after the other, puts into the same memory. The zero value is ready.
 type Decoder struct{ put PutOp }
 

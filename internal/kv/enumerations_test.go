@@ -116,6 +116,9 @@ func TestCommand_Check_enumerations(t *testing.T) {
 			payload := c.Append(nil)
 			_, decoded := kv.DecodeCommand(payload)
 			_, judged := kv.Needs(payload)
+			if kv.Readable(payload) != (decoded == nil) {
+				t.Errorf("%s decodes with %v, and is readable: %t", name, decoded, decoded != nil)
+			}
 			switch checked := c.Check(); {
 			case known[value] && (checked != nil || errors.Is(decoded, level.ErrLater) || !judged):
 				t.Errorf("%s: it is refused with %v, decodes with %v, and is known: %t", name, checked, decoded, judged)

@@ -51,18 +51,20 @@ func (l *leader) admit(proposals []consensus.Proposal, from consensus.MemberID) 
 		if l.opts.Dropped[rules.LogAnyOrder] {
 			p = &proposals[len(proposals)-1-i]
 		}
-		if reason := l.admitOne(p); reason != consensus.ReasonNone {
+		if reason := l.admitOne(p, from); reason != consensus.ReasonNone {
 			l.refuse(p.ID, from, reason)
 		}
 	}
 }
 
-func (l *leader) admitOne(p *consensus.Proposal) consensus.RefusalReason {
+func (l *leader) admitOne(p *consensus.Proposal, from consensus.MemberID) consensus.RefusalReason {
 	switch {
 	case l.transfers() || (p.Kind == consensus.EntryCommand && l.feedsSuccessor()):
 		return consensus.ReasonNoLeader
 	case p.Kind != consensus.EntryCommand && p.Kind != consensus.EntryConfig:
 		return consensus.ReasonBadRequest
+	case p.Kind == consensus.EntryCommand && from != l.opts.ID && l.opts.Readable != nil && !l.opts.Readable(p.Payload):
+		return consensus.ReasonBadRequest // its own commands were checked before they were encoded
 	case l.log.Uncommitted() > 0 && l.log.Uncommitted()+len(p.Payload) > l.opts.MaxUncommittedBytes,
 		l.log.Full() && p.Kind == consensus.EntryCommand:
 		return consensus.ReasonBusy

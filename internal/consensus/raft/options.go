@@ -51,6 +51,9 @@ type Options struct {
 	StrictReconfig bool // refuse changes that would leave no reachable quorum
 
 	Fast FastOptions
+	// Readable reports whether this build knows an encoded command: the same at every call. Nil: it knows all. A leader refuses
+	// others that come from elsewhere, since every member that comes to such an entry may have to stop.
+	Readable func(payload []byte) bool
 
 	// Dropped are the rules that a test drops, so that a checker must notice. Only tests set it.
 	Dropped rules.Set

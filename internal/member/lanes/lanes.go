@@ -84,6 +84,7 @@ func New(options Options, host Host) *Lanes {
 func (l *Lanes) Start(o node.Options, restored raft.Restored, parts Parts) error {
 	l.disk.writer, l.apply.applier = l.newWriter(), l.newApplier(parts)
 	o.Raft.Fast = raft.FastOptions{Footprint: kv.PayloadFootprint, Revises: kv.Revises, State: l.stateOf}
+	o.Raft.Readable = kv.Readable
 	body, err := node.New(o, restored, l.ports())
 	if err != nil {
 		return err

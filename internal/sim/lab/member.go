@@ -57,6 +57,7 @@ func (m *member) options() raft.Options {
 	// refuse that.
 	o.StrictReconfig = !m.w.broken.dropped[rules.ChangeInOldTerm]
 	o.Fast = raft.FastOptions{Footprint: kv.PayloadFootprint, Revises: kv.Revises, State: m.stateOf}
+	o.Readable = kv.Readable
 	return o
 }
 
