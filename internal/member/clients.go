@@ -29,8 +29,7 @@ type clientPorts struct {
 func newClients(o *Options, ports *clientPorts) *clients.Clients {
 	return clients.New(clients.Options{
 		ID: ports.leader.Self(), Patience: o.ClientPatience, RequestTimeout: o.RequestTimeout,
-		MaxRequestBytes: o.MaxRequestBytes,
-		SessionBytes:    o.SessionBytes, OfferedBytes: o.OpenBytes / 2,
+		SessionBytes: o.SessionBytes, OfferedBytes: o.OpenBytes / 2,
 		Stopping: ports.life.stopping, Clock: o.Clock, Logger: o.Logger,
 	}, ports)
 }
@@ -52,6 +51,10 @@ func (p *clientPorts) Receive(message consensus.Message) bool {
 func (p *clientPorts) AwaitStart(ctx context.Context) error { return p.requests.awaitStart(ctx) }
 
 func (p *clientPorts) Proposals() *proposals.Table { return p.requests.Proposals() }
+
+func (p *clientPorts) EncodeCommand(command *kv.Command) ([]byte, error) {
+	return p.requests.Encode(command)
+}
 
 func (p *clientPorts) Wake() { p.requests.Wake() }
 

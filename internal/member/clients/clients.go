@@ -22,6 +22,8 @@ type Member interface {
 	Receive(message consensus.Message) bool
 	// Proposals is nil before requests are served.
 	Proposals() *proposals.Table
+	// EncodeCommand encodes a command that may be proposed, as lanes.Requests.Encode. Proposals is not nil.
+	EncodeCommand(command *kv.Command) ([]byte, error)
 	// Wake makes the loop propose the queued commands.
 	Wake()
 	Send(messages []consensus.Message)
@@ -43,15 +45,14 @@ type Waits interface {
 
 // Options configure the Clients of one member.
 type Options struct {
-	ID              consensus.MemberID
-	Patience        time.Duration   // sessions of clients that are silent this long are retired; zero: DefaultClientPatience
-	RequestTimeout  time.Duration   // for opening a session
-	MaxRequestBytes int             // of an encoded command; zero: unlimited
-	SessionBytes    int64           // memory for all open sessions; zero: enough for maxClientSessions
-	OfferedBytes    int             // offers.Budget.Most
-	Stopping        context.Context // ends when the member stops
-	Clock           env.Clock
-	Logger          *slog.Logger
+	ID             consensus.MemberID
+	Patience       time.Duration   // sessions of clients that are silent this long are retired; zero: DefaultClientPatience
+	RequestTimeout time.Duration   // for opening a session
+	SessionBytes   int64           // memory for all open sessions; zero: enough for maxClientSessions
+	OfferedBytes   int             // offers.Budget.Most
+	Stopping       context.Context // ends when the member stops
+	Clock          env.Clock
+	Logger         *slog.Logger
 }
 
 // Clients is the part of a member that serves native clients.

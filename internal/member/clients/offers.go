@@ -88,16 +88,14 @@ func (c *Clients) ExpectFor(
 }
 
 // EncodeFor encodes a command of a client as a proposal, in the same way on every member. The error is proposals.ErrNoLeader
-// before the member has started, or proposals.ErrTooLarge.
-func (c *Clients) EncodeFor(id consensus.ProposalID, command *kv.Command) (consensus.Proposal, error) {
-	p := consensus.Proposal{ID: id, Kind: consensus.EntryCommand, Payload: command.Append(nil)}
-	switch limit := c.options.MaxRequestBytes; {
-	case c.member.Proposals() == nil:
+// before the member has started, or one of Member.EncodeCommand.
+func (c *Clients) EncodeFor(id consensus.ProposalID, command *kv.Command) (p consensus.Proposal, err error) {
+	p = consensus.Proposal{ID: id, Kind: consensus.EntryCommand}
+	if c.member.Proposals() == nil {
 		return p, proposals.ErrNoLeader
-	case limit > 0 && len(p.Payload) > limit:
-		return p, proposals.ErrTooLarge
 	}
-	return p, nil
+	p.Payload, err = c.member.EncodeCommand(command)
+	return p, err
 }
 
 // Offer passes an offer of a client to the core: of kind MsgFastPropose to the leader, or MsgRecord to another voter. The core

@@ -17,17 +17,27 @@ const requestSweep = 250 * time.Millisecond
 // Propose replicates a command. done is called once with the result, by a goroutine that it must not block, unless abandon has
 // returned true. After an error nothing happened, and done is not called.
 func (r *Requests) Propose(command *kv.Command, done proposals.Completion) (abandon func() bool, err error) {
+	payload, err := r.Encode(command)
+	if err != nil {
+		return nil, err
+	}
+	return r.Start(consensus.EntryCommand, payload, done)
+}
+
+// Encode encodes a command that may be proposed: every road from a client to the log begins here. The error is level.ErrLater
+// for a value that this build does not know, proposals.ErrTooLarge, or a *NeedsLevelError.
+func (r *Requests) Encode(command *kv.Command) (payload []byte, err error) {
 	if err := command.Check(); err != nil {
 		return nil, err
 	}
-	payload := command.Append(nil)
+	payload = command.Append(nil)
 	if r.maxBytes > 0 && len(payload) > r.maxBytes {
 		return nil, proposals.ErrTooLarge
 	}
 	if needs := r.host.Needs(payload); needs > level.First && !r.host.Active(needs) {
 		return nil, &NeedsLevelError{needs}
 	}
-	return r.Start(consensus.EntryCommand, payload, done)
+	return payload, nil
 }
 
 // Start is Propose for what is encoded.

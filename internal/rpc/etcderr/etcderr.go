@@ -17,6 +17,7 @@ import (
 	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/member/epoch"
+	"github.com/quorate/quorate/internal/member/lanes"
 	"github.com/quorate/quorate/internal/membership"
 )
 
@@ -181,6 +182,10 @@ func Wire(err error) error {
 	var held *level.HeldError
 	if errors.As(err, &held) {
 		return status.Error(codes.FailedPrecondition, "etcdserver: "+held.Error())
+	}
+	var needs *lanes.NeedsLevelError
+	if errors.As(err, &needs) {
+		return status.Error(codes.FailedPrecondition, "etcdserver: "+needs.Error())
 	}
 	var address *membership.AddressError
 	if errors.As(err, &address) {

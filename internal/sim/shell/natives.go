@@ -91,6 +91,11 @@ func (n *natives) Machine() (*apply.Machine, func()) { return n.stores.Machine()
 // Proposals implements clients.Member.
 func (n *natives) Proposals() *proposals.Table { return n.lanes.Requests().Proposals() }
 
+// EncodeCommand implements clients.Member.
+func (n *natives) EncodeCommand(command *kv.Command) ([]byte, error) {
+	return n.lanes.Requests().Encode(command)
+}
+
 // Receive implements clients.Member.
 func (n *natives) Receive(message consensus.Message) bool {
 	n.toCore(raft.Receive{Message: message})
