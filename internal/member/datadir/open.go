@@ -45,15 +45,19 @@ func Open(options Options) (*Data, error) {
 	if _, err := snapshot.Find(options.FS, options.Dir); err != nil {
 		return nil, newerBuild(err)
 	}
+	var current snapshot.Current
 	ofLog := options.WAL()
-	ofLog.Check = func(log *wal.Recovered) error { return checkLog(&options, log) }
+	ofLog.Check = func(log *wal.Recovered) (err error) {
+		if err = checkLog(&options, log); err == nil {
+			// Only now, since nothing is changed for a build that may not start; and before the log is written, since the room
+			// of the remains may be all that a full disk has.
+			current, err = snapshot.Recover(options.FS, options.Dir)
+		}
+		return err
+	}
 	log, recovered, err := wal.Open(ofLog)
 	if err != nil {
 		return nil, options.noLog(newerBuild(err))
-	}
-	current, err := snapshot.Recover(options.FS, options.Dir)
-	if err != nil {
-		return nil, errors.Join(err, log.Close())
 	}
 	boots, err := readBoots(&options)
 	if err != nil {
