@@ -19,6 +19,7 @@ var kindLevels = [...]level.Level{
 // or format of its own, which earlier builds refuse.
 var (
 	authLevels = [...]level.Level{
+		0:           level.First, // no kind, but damage: the decoder refuses it
 		auth.Enable: level.First, auth.Disable: level.First, auth.UserAdd: level.First, auth.UserDelete: level.First,
 		auth.UserPassword: level.First, auth.UserGrantRole: level.First, auth.UserRevokeRole: level.First,
 		auth.RoleAdd: level.First, auth.RoleDelete: level.First, auth.GrantPermission: level.First,
