@@ -26,6 +26,10 @@ var faultsOfMembers = []fault{
 	{"the client port of one is full", 0, func(h hospital) {
 		h.Members[1].Observation, h.Members[1].Fault, h.Members[1].FaultText = nil, doctor.FaultClosed, "it closes connections"
 	}, doctor.ClientsRefused, 3, "m2:2379 accepts connections and closes them at once: the limit of connections of m2 is reached", nil},
+	{"a member behind a proxy is killed", 0, func(h hospital) { h.gone(3, doctor.FaultClosed) }, doctor.MemberDown, 2,
+		"m3 is down, for 65 s: m3:2379 accepts connections and closes them: perhaps a proxy with nothing behind it, and the leader " +
+			"does not hear it", nil},
+	{"one of five behind proxies is killed", 5, func(h hospital) { h.gone(3, doctor.FaultClosed) }, doctor.MemberDown, 3, "m3 is down", nil},
 	{"a client URL has an unknown name", 0, func(h hospital) {
 		h.Members[1].Observation, h.Members[1].Fault, h.Members[1].FaultText = nil, doctor.FaultUnresolved, "no such host"
 	}, doctor.NameUnresolved, 3, "the name in the client URL of m2, m2:2379, does not resolve here (no such host)", nil},

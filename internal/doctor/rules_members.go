@@ -109,13 +109,12 @@ func (p *patient) membersDown() (all []Finding) {
 			all = append(all, p.notStarted(s))
 		case !s.asked && peer == nil:
 		case !s.asked && !peer.GetActive(), s.asked && slices.Contains([]string{FaultRefused, FaultUnreachable,
-			FaultUnresolved},
-			s.GetFault()) &&
+			FaultUnresolved, FaultClosed}, s.GetFault()) &&
 			unheard && p.heardByNone(s):
 			all = append(all, found(MemberDown, p.weight(s), one, cure,
 				"%s is down%s: %s; its log says why, start it again with its data",
 				s.name(), since, p.downText(s)))
-		case s.GetFault() == FaultClosed:
+		case s.GetFault() == FaultClosed: // a member hears it
 			all = append(all, p.closed(s))
 		case s.GetFault() == FaultSilent && unheard && peer != nil && peer.GetSilentMs() <= p.clocked: // it stops, or starts
 		case s.GetFault() == FaultSilent && unheard:
@@ -155,6 +154,9 @@ func (p *patient) downText(s *seat) string {
 		return "the leader does not hear it"
 	}
 	text := s.GetEndpoint() + " says " + s.GetFaultText()
+	if s.GetFault() == FaultClosed {
+		text = s.GetEndpoint() + " accepts connections and closes them: perhaps a proxy with nothing behind it"
+	}
 	if p.leader != nil {
 		text += ", and the leader does not hear it"
 	}
