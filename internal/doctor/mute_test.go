@@ -83,3 +83,32 @@ func TestJudgeStopped(t *testing.T) {
 		t.Errorf("of nothing: %v", got)
 	}
 }
+
+// Ensure that a directory on a disk that is mounted read-only is given up where a majority is without it, and copied with the
+// dangers named where it may be needed.
+func TestJudgeStopped_readOnly(t *testing.T) {
+	dir := func(id string, readOnly bool) doctor.Stopped {
+		return doctor.Stopped{Dir: "/data/" + id, Cluster: "c", ID: id, Name: id, Voters: []string{"a", "b", "c"}, ReadOnly: readOnly}
+	}
+	const needless, needed = "The other directories are those of a majority: start these", "If the other voters run and are a majority"
+	for _, row := range []struct {
+		name      string
+		all       []doctor.Stopped
+		want, not string
+	}{
+		{"two others", []doctor.Stopped{dir("a", true), dir("b", false), dir("c", false)}, needless, "copy"},
+		{"one other", []doctor.Stopped{dir("a", true), dir("b", false)}, needed, needless},
+		{"alone", []doctor.Stopped{dir("a", true)}, needed, needless},
+		{"another one of three", []doctor.Stopped{dir("a", true), dir("b", false), dir("c", true)}, needed, needless},
+	} {
+		said := doctor.JudgeStopped(row.all).Sentences[0]
+		if !strings.Contains(said, row.want) || strings.Contains(said, row.not) || !strings.Contains(said, "quorate member replace a --name NEW --peer-urls URL)") ||
+			!strings.Contains(said, "on purpose") {
+			t.Errorf("%s: %s", row.name, said)
+		}
+		if row.want == needed && (!strings.Contains(said, "read error makes the copy worthless") ||
+			!strings.Contains(said, "never start from the old one again")) {
+			t.Errorf("%s: a copy without its dangers: %s", row.name, said)
+		}
+	}
+}

@@ -29,9 +29,18 @@ type Stopped struct {
 	ReadOnly  bool     `json:"read_only,omitempty"` // the disk is mounted read-only
 }
 
-func (s *Stopped) readOnly() string {
-	return fmt.Sprintf("%s is on a disk that is mounted read-only, as the kernel does with one that fails: %s cannot start "+
-		"there; see the kernel's log, and give it that directory on a disk that can be written to", s.Dir, s.called())
+// readOnly says what to do with a directory on a disk that is mounted read-only. Needless says that a majority is here without
+// such directories.
+func (s *Stopped) readOnly(needless bool) string {
+	text := fmt.Sprintf("%s is on a disk that is mounted read-only, by the kernel because it fails (see its log), or by "+
+		"somebody on purpose: %s cannot start there. ", s.Dir, s.called())
+	replace := "give its place to an empty directory on another disk (" +
+		typed.Line("quorate", "member", "replace", s.called(), "--name", "NEW", "--peer-urls", "URL") + ")"
+	if needless {
+		return text + "The other directories are those of a majority: start these, and " + replace
+	}
+	return text + "If the other voters run and are a majority, " + replace + "; else copy all of this one to another disk: a " +
+		"single read error makes the copy worthless, and once the copy has started never start from the old one again"
 }
 
 func (s *Stopped) called() string { return cmp.Or(s.Name, s.ID) }
@@ -73,15 +82,14 @@ func JudgeStopped(all []Stopped) Autopsy {
 			return a
 		}
 		if s.ReadOnly {
-			say("%s", s.readOnly())
+			say("%s", s.readOnly(a.majority(true)))
 		}
 		if s.Removed {
 			say("%s is of %s, which was removed from the cluster for ever: nothing starts from it", s.Dir, s.called())
 		}
 	}
-	here := a.counted(best.Voters)
-	outgoing := a.counted(best.Outgoing)
-	a.Majority = here.enough() && (len(best.Outgoing) == 0 || outgoing.enough())
+	here, outgoing := a.counted(best.Voters, false), a.counted(best.Outgoing, false)
+	a.Majority = a.majority(false)
 	present := here.text("voter")
 	if len(best.Outgoing) > 0 { // both sets agree to each entry
 		present += " and " + outgoing.text("outgoing voter")
@@ -128,13 +136,19 @@ func (c count) text(what string) string {
 }
 func (c count) verb() string { return plural.Word(c.here, "is", "are") }
 
-// counted counts the voters of which there is a directory that may start, of the epoch of the best one.
-func (a *Autopsy) counted(voters []string) count {
+// majority reports whether the directories are those of a majority of the voters, of both sets while these change.
+func (a *Autopsy) majority(writable bool) bool {
+	best := &a.Ranked[0]
+	return a.counted(best.Voters, writable).enough() && (len(best.Outgoing) == 0 || a.counted(best.Outgoing, writable).enough())
+}
+
+// counted counts the voters of which there is a directory that may start, of the epoch of the best one. Writable leaves out
+// those on disks that are mounted read-only.
+func (a *Autopsy) counted(voters []string, writable bool) count {
 	c := count{all: len(voters)}
 	for _, id := range voters {
 		if slices.ContainsFunc(a.Ranked, func(s Stopped) bool {
-			return s.ID == id && !s.Removed &&
-				s.Epoch == a.Ranked[0].Epoch
+			return s.ID == id && !s.Removed && s.Epoch == a.Ranked[0].Epoch && !(writable && s.ReadOnly)
 		}) {
 			c.here++
 		}
