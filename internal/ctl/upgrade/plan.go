@@ -82,7 +82,7 @@ func describe(
 			return err
 		}
 		cluster = described.GetCluster()
-		cluster.Alarms = reports(ctx, client, cluster.GetAlarms())
+		cluster.Alarms = reports(ctx, client, cluster)
 		for _, job := range jobs.GetJobs() {
 			if job.GetState() == "queued" || job.GetState() == "running" {
 				unfinished = append(unfinished, job)
@@ -96,21 +96,51 @@ func describe(
 // surveyTime bounds how long a member that may be down is waited for.
 const surveyTime = 2 * time.Second
 
-// reports adds to alarms what the members report themselves. A member that does not answer is silent to its leader, too.
-func reports(ctx context.Context, client *clientv3.Client, alarms []string) []string {
+// reports are the alarms that the leader knows, what the members report themselves, and which of those that the leader hears
+// could not be asked: they may have something to report. Of others it is said that the leader does not hear them.
+func reports(ctx context.Context, client *clientv3.Client, cluster *quoratepb.Cluster) []string {
 	ctx, cancel := context.WithTimeout(ctx, surveyTime)
 	defer cancel()
-	_, seats, err := survey.Seats(ctx, client)
+	id, seats, err := survey.Seats(ctx, client)
 	if err != nil {
-		return alarms
+		return append(slices.Clone(cluster.GetAlarms()), fmt.Sprintf("the members could not be asked what they report (%s): "+
+			"give the command again", command.PlainText(err)))
 	}
-	notes := survey.Notes(survey.Listed(survey.Ask(ctx, client, seats)))
-	for _, alarm := range alarms {
+	asked := survey.Ask(ctx, client, seats)
+	unknown := unasked(cluster, id, asked)
+	notes := survey.Notes(survey.Listed(asked))
+	for _, alarm := range cluster.GetAlarms() {
 		if !slices.ContainsFunc(notes, func(note string) bool { return strings.Contains(note, alarm) }) {
 			notes = append(notes, alarm)
 		}
 	}
-	return notes
+	return append(notes, unknown...)
+}
+
+// unasked names the members that the leader hears and that did not say what they report.
+func unasked(cluster *quoratepb.Cluster, id uint64, asked []survey.Member) (texts []string) {
+	for _, m := range cluster.GetMembers() {
+		if !m.GetStarted() || !m.GetActive() || slices.ContainsFunc(asked, func(a survey.Member) bool {
+			return a.Role != survey.Down && a.ID == m.GetId() && a.Cluster == id
+		}) {
+			continue
+		}
+		why := "it is not in the list of members"
+		for _, a := range asked {
+			switch {
+			case a.Name != nameOr(m):
+			case a.Role != survey.Down:
+				why = fmt.Sprintf("%s is answered by member %s", a.Endpoint, command.HexID(a.ID))
+			case a.Endpoint == "":
+				why = "it has not said yet where it serves clients"
+			default:
+				why = a.Endpoint + ": " + command.PlainText(a.Err)
+			}
+		}
+		texts = append(texts, fmt.Sprintf("%s did not say what it reports (%s): see that its client URL is reached from here",
+			nameOr(m), why))
+	}
+	return texts
 }
 
 // planOf makes the order for a cluster as it is.

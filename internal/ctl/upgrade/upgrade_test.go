@@ -25,12 +25,16 @@ import (
 type fakeCluster struct {
 	quoratepb.UnimplementedUpgradeServer
 	quoratepb.UnimplementedMembershipServer
-	address string
-	status  *quoratepb.UpgradeStatus
-	cluster *quoratepb.Cluster
-	jobs    []*quoratepb.Job
+	address   string
+	addresses []string // of all members
+	status    *quoratepb.UpgradeStatus
+	cluster   *quoratepb.Cluster
+	jobs      []*quoratepb.Job
 
 	troubles []string // that members report of themselves
+	silent   string   // the name of a member at whose client URL no process listens
+	unlisted error    // why no member says which there are
+	confused bool     // the first member answers at all client URLs
 
 	policies  []string
 	finalized []uint32
@@ -59,33 +63,38 @@ func (f *fakeCluster) ListJobs(context.Context, *quoratepb.ListJobsRequest) (*qu
 	return &quoratepb.ListJobsResponse{Jobs: f.jobs}, nil
 }
 
-// fakeMembers are the same members by etcd's API: all of them serve clients at the address of the test.
+// fakeMembers are the same members by etcd's API: each serves clients at an address of its own, the first at that of the test.
 type fakeMembers struct {
 	pb.UnimplementedClusterServer
 	pb.UnimplementedMaintenanceServer
 	*fakeCluster
+	id uint64
 }
 
 func (f *fakeMembers) MemberList(context.Context, *pb.MemberListRequest) (*pb.MemberListResponse, error) {
 	answer := &pb.MemberListResponse{Header: &pb.ResponseHeader{ClusterId: 1}}
-	for _, m := range f.cluster.GetMembers() {
-		answer.Members = append(answer.Members, &pb.Member{ID: m.GetId(), Name: m.GetName(), ClientURLs: []string{"http://" + f.address}})
+	for i, m := range f.cluster.GetMembers() {
+		url := "http://" + f.addresses[i]
+		if m.GetName() == f.silent {
+			url = "http://127.0.0.1:1"
+		}
+		answer.Members = append(answer.Members, &pb.Member{ID: m.GetId(), Name: m.GetName(), ClientURLs: []string{url}})
 	}
-	return answer, nil
+	return answer, f.unlisted
 }
 
 func (f *fakeMembers) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
-	return &pb.StatusResponse{Header: &pb.ResponseHeader{ClusterId: 1, MemberId: 0xa1}, Leader: 0xa1, Errors: f.troubles}, nil
+	id := f.id
+	if f.confused {
+		id = 0xa1
+	}
+	return &pb.StatusResponse{Header: &pb.ResponseHeader{ClusterId: 1, MemberId: id}, Leader: 0xa1, Errors: f.troubles}, nil
 }
 
 // startCluster serves five members in two zones, of which the fifth is a learner and runs the new build.
 func startCluster(t *testing.T) *fakeCluster {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &fakeCluster{address: l.Addr().String(), status: &quoratepb.UpgradeStatus{
+	f := &fakeCluster{status: &quoratepb.UpgradeStatus{
 		Active: 1, Common: 1, Policy: "soak=24h", SoakSeconds: 24 * 3600, Enables: "all that release 1.1.0 knows",
 	}, cluster: &quoratepb.Cluster{Leader: 0xa1, Settled: true, Strength: &quoratepb.Strength{Voters: 4, Active: 4,
 		Tolerates: 1}}}
@@ -99,15 +108,27 @@ func startCluster(t *testing.T) *fakeCluster {
 		f.cluster.Members = append(f.cluster.Members, &quoratepb.Member{Id: id, Name: name, Role: role, Zone: zone,
 			Started: true,
 			Active:  true, CaughtUp: true, Leader: i == 0, Build: build, State: "replicate"})
+		f.addresses = append(f.addresses, f.serve(t, id))
+	}
+	f.address = f.addresses[0]
+	return f
+}
+
+// serve serves one member, and returns where.
+func (f *fakeCluster) serve(t *testing.T, id uint64) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
 	server := grpc.NewServer()
-	pb.RegisterClusterServer(server, &fakeMembers{fakeCluster: f})
-	pb.RegisterMaintenanceServer(server, &fakeMembers{fakeCluster: f})
+	pb.RegisterClusterServer(server, &fakeMembers{fakeCluster: f, id: id})
+	pb.RegisterMaintenanceServer(server, &fakeMembers{fakeCluster: f, id: id})
 	quoratepb.RegisterUpgradeServer(server, f)
 	quoratepb.RegisterMembershipServer(server, f)
 	go server.Serve(l)
 	t.Cleanup(server.Stop)
-	return f
+	return l.Addr().String()
 }
 
 func (f *fakeCluster) run(t *testing.T, args ...string) ctltest.Result {
@@ -258,6 +279,37 @@ After each step wait until `[1:]+"`quorate upgrade plan`"+` blocks nothing. With
 		if !strings.Contains(answer.Blockers[i], want) {
 			t.Errorf("%q is not in %q", want, answer.Blockers[i])
 		}
+	}
+}
+
+// Ensure that a member that the leader hears and that does not say what it reports keeps an upgrade from being begun.
+func TestRun_planUnasked(t *testing.T) {
+	for name, row := range map[string]struct {
+		change func(*fakeCluster)
+		want   string
+	}{
+		"no process": {func(f *fakeCluster) { f.silent = "m3" }, "m3 did not say what it reports (127.0.0.1:1: "},
+		"another member": {func(f *fakeCluster) { f.confused = true }, "is answered by member a1): see that its client URL " +
+			"is reached from here"},
+		"no list": {func(f *fakeCluster) { f.unlisted = status.Error(codes.Unavailable, "etcdserver: no list") },
+			"the members could not be asked what they report ("},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := startCluster(t)
+			row.change(f)
+			f.cluster.Alarms = []string{"a member of another epoch"}
+			r := f.run(t, "plan")
+			if r.Status != command.StatusRefused || !strings.Contains(r.Out, "not now: a member of another epoch") ||
+				!strings.Contains(r.Out, row.want) || strings.Contains(r.Out, "m1 did not say") {
+				t.Errorf("%+v, want %q", r, row.want)
+			}
+			f.cluster.Alarms = nil
+			f.cluster.Members[2].Active = false
+			if r := f.run(t, "plan"); strings.Contains(r.Out, "m3 did not say") {
+				t.Errorf("the leader does not hear it: %+v", r)
+			}
+		})
 	}
 }
 
