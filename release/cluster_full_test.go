@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -124,27 +125,36 @@ func (c *fleet) eventually(args []string, pleases func(said string, err error) b
 	}
 }
 
-// load writes until the function that it returns is called, which compares what was acknowledged with what is there.
+// load writes until the function that it returns is called, which compares what was acknowledged with what is there, or until
+// the test ends.
 func (c *fleet) load() (end func()) {
-	stop, done := make(chan struct{}), make(chan int)
+	stop, done, n := make(chan struct{}), make(chan struct{}), 0
+	halt := sync.OnceFunc(func() {
+		close(stop)
+		<-done
+	})
+	c.t.Cleanup(halt) // after Fatal, too: nothing is reported of a test that has ended
 	go func() {
-		n := 0
-		for ; ; n++ {
+		defer close(done)
+		for {
 			select {
 			case <-stop:
-				done <- n
 				return
 			default:
 			}
-			if said, err := c.quorate("put", fmt.Sprintf("load/%06d", n), fmt.Sprint(n)); err != nil {
+			said, err := c.quorate("put", fmt.Sprintf("load/%06d", n), fmt.Sprint(n))
+			if c.t.Context().Err() != nil { // it ends before the cleanup, and the command with it
+				return
+			}
+			if err != nil {
 				c.t.Errorf("put %d: %v: %s", n, err, said)
 			}
+			n++
 		}
 	}()
 	return func() {
 		c.t.Helper()
-		close(stop)
-		n := <-done
+		halt()
 		lines := strings.Split(strings.TrimSpace(c.must("get", "--prefix", "load/")), "\n")
 		if n < 20 || len(lines) != 2*n {
 			c.t.Errorf("%d puts were acknowledged, and %d lines of keys and values are there", n, len(lines))
