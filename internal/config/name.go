@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/base/printable"
 )
 
-// MaxNameBytes bounds the name of a member.
-const MaxNameBytes = 128
+// MaxNameBytes bounds the name of a member. kubeadm gives it the name of its node, which may have 253.
+const MaxNameBytes = 255
 
 // CheckName returns an error if a member may not get the name. It is shown wherever members are listed, so that it must not
 // move a cursor or end a line. A configuration may hold other names: they are read, and printed without what cannot be.

@@ -67,7 +67,7 @@ func fits[Q, A any](t *testing.T, m *peercall.Method[Q, A], answer A) {
 
 // Ensure that the bounds of answers leave room for large clusters, and for members with the longest names and URLs.
 func TestMostAnswer(t *testing.T) {
-	const longestName, mostURLs, longestURL = 128, membership.MaxURLs, 512
+	const longestName, mostURLs, longestURL = 255, membership.MaxURLs, 512
 	many := configOf(1000, 32, 1, 0, 64)
 	long := configOf(32, longestName, mostURLs, membership.MaxFormer, longestURL)
 	few := configOf(16, longestName, mostURLs, membership.MaxFormer, longestURL)

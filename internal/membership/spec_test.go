@@ -59,9 +59,9 @@ func TestSpec_Validate_faults(t *testing.T) {
 			"replace takes one member out and one in: name one to remove, and one to add or to promote"},
 		{"replace by a learner", membership.Spec{Kind: membership.KindReplace, Remove: ids{1}, Promote: ids{2}}, ""},
 		{"too many", many, "70 members are named, more than 64: make several changes of it"},
-		{"too long", membership.Spec{Add: []membership.Newcomer{named(strings.Repeat("a", 200), "http://"+strings.Repeat("b", 600)+":1")}},
-			"newcomer " + strings.Repeat("a", 200) + " has a name that cannot be: name must have at most 128 bytes\n" +
-				"newcomer " + strings.Repeat("a", 200) + " has a peer URL of more than 512 bytes"},
+		{"too long", membership.Spec{Add: []membership.Newcomer{named(strings.Repeat("a", 300), "http://"+strings.Repeat("b", 600)+":1")}},
+			"newcomer " + strings.Repeat("a", 255) + "… has a name that cannot be: name must have at most 255 bytes\n" +
+				"newcomer " + strings.Repeat("a", 255) + "… has a peer URL of more than 512 bytes"},
 		{"a name that cannot be printed", membership.Spec{Add: []membership.Newcomer{named("a\n\x1b[2J", "http://b:1")}},
 			`newcomer a[2J has a name that cannot be: name "a\n\x1b[2J" must be printable text`},
 		{"a name that --name refuses", membership.Spec{Add: []membership.Newcomer{named("a=b", "http://b:1")}},
@@ -186,7 +186,7 @@ func TestDecodeJob_tolerant(t *testing.T) {
 func TestSpec_Validate_boundsJob(t *testing.T) {
 	spec := membership.Spec{}
 	for i := range 64 {
-		n := membership.Newcomer{ID: consensus.MemberID(i + 1), Name: fmt.Sprintf("%d%s", i, strings.Repeat("<", 120))}
+		n := membership.Newcomer{ID: consensus.MemberID(i + 1), Name: fmt.Sprintf("%d%s", i, strings.Repeat("<", 253))}
 		for j := range 8 {
 			n.PeerURLs = append(n.PeerURLs, fmt.Sprintf("http://%s.%d.%d:2380", strings.Repeat("h", 480), i, j))
 		}

@@ -114,7 +114,7 @@ func repeatFaults(ids []consensus.MemberID) []error {
 
 // cut shortens what others gave for a message: it stands in many.
 func cut(text string) string {
-	const most = 2 * config.MaxNameBytes
+	const most = config.MaxNameBytes
 	if len(text) <= most {
 		return text
 	}
