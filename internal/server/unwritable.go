@@ -14,14 +14,21 @@ type unwritableFS struct{ env.FS }
 
 // Lock implements env.FS.
 func (unwritableFS) Lock(name string) (io.Closer, error) {
-	file, err := os.Open(name)
+	file, err := openLock(name)
 	if errors.Is(err, os.ErrNotExist) {
 		return io.NopCloser(nil), nil // and none can be made
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := lockShared(file); err != nil {
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no regular file: the disk is not that of a member, or was changed")
+	}
+	if err == nil {
+		err = lockShared(file)
+	}
+	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil

@@ -7,5 +7,8 @@ import (
 	"os"
 )
 
+// openLock would open a lock file.
+func openLock(string) (*os.File, error) { return nil, errors.ErrUnsupported }
+
 // lockShared would take the lock of readers.
 func lockShared(*os.File) error { return errors.ErrUnsupported }
