@@ -7,6 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member/proposals"
 	"github.com/quorate/quorate/internal/rpc/costly"
+	"github.com/quorate/quorate/internal/rpc/gate"
 	"github.com/quorate/quorate/internal/rpc/h2"
 	"github.com/quorate/quorate/internal/rpc/timings"
 	"github.com/quorate/quorate/internal/rpc/wire"
@@ -69,7 +70,7 @@ func (s *shared) replicate(ctx context.Context, command *kv.Command) (kv.Result,
 
 // exemplify has the time of a request be known by the trace of its call, if that is recorded.
 func (s *shared) exemplify(ctx context.Context, kind string, begun time.Time, err error) {
-	if s.options.Tracer == nil {
+	if s.options.Tracer == nil || gate.Refused(err) {
 		return
 	}
 	if trace := s.options.Tracer.TraceOf(ctx); trace != "" {

@@ -10,7 +10,9 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/base/env"
@@ -209,11 +211,24 @@ func (m *Method) Leave(g *Gate, ctx context.Context, begun time.Time, err error,
 	err = etcderr.Wire(err)
 	now := g.options.Clock.Now()
 	trace := g.traced(ctx, begun, now, call)
+	if m.callers == ofAll || Refused(err) {
+		trace = ""
+	}
 	m.end(err, begun, now, g.options.Histograms, trace)
 	if took := now.Sub(begun); took > g.options.SlowRequest && !m.waits {
 		g.logSlow(ctx, m, begun, took, err, call)
 	}
 	return err
+}
+
+// Refused reports whether a call ended as those of clients without a login do: etcd says InvalidArgument to them. No
+// histogram shows its trace, whose id the client chose.
+func Refused(err error) bool {
+	switch status.Code(etcderr.Wire(err)) {
+	case codes.Unauthenticated, codes.PermissionDenied, codes.InvalidArgument:
+		return true
+	}
+	return false
 }
 
 // traced adds spans to the one of a call that is recorded, and returns the id of its trace; nothing if it is not recorded.

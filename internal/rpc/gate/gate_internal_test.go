@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -21,7 +22,9 @@ import (
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/limits/admission"
+	"github.com/quorate/quorate/internal/rpc/metrics"
 	"github.com/quorate/quorate/internal/rpc/split"
+	"github.com/quorate/quorate/internal/server/tracing"
 )
 
 // standIn is a member as the gate sees it.
@@ -205,4 +208,60 @@ func TestSlowLog_note(t *testing.T) {
 	if n := l.total.Load(); n != 4 {
 		t.Errorf("%d were counted, want 4", n)
 	}
+}
+
+// named is a Tracer for which every call is recorded under an id that its client chose.
+type named struct{}
+
+func (named) TraceOf(context.Context) string         { return "0af7651916cd43dd8448eb211c80319c" }
+func (named) Inside(context.Context, []tracing.Span) {}
+
+// Ensure that a histogram shows the trace of a call that was permitted, whatever came of it, and of none that anybody may
+// make.
+func TestMethod_Leave_exemplars(t *testing.T) {
+	for _, row := range []struct {
+		method string
+		err    error
+		traced bool
+	}{
+		{pb.KV_Range_FullMethodName, nil, true},
+		{pb.KV_Range_FullMethodName, rpctypes.ErrGRPCTimeout, true},
+		{pb.KV_Range_FullMethodName, rpctypes.ErrGRPCUserEmpty, false},
+		{pb.KV_Range_FullMethodName, rpctypes.ErrGRPCInvalidAuthToken, false},
+		{pb.KV_Range_FullMethodName, rpctypes.ErrGRPCPermissionDenied, false},
+		{pb.Auth_Authenticate_FullMethodName, rpctypes.ErrGRPCAuthFailed, false},
+		{healthpb.Health_Check_FullMethodName, nil, false},
+	} {
+		g := (&standIn{leader: 1}).gate(t)
+		g.options.Tracer, g.options.Histograms = named{}, true
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(metrics.Collector(g.Collect))
+		m := g.Method(row.method)
+		_, err := Pass(g, &split.Call{Context: t.Context()}, m, true, func() (bool, error) { return true, row.err })
+		if !errors.Is(err, row.err) {
+			t.Errorf("%s, %v: ended with %v", row.method, row.err, err)
+		}
+		if got := exemplars(t, registry); (got > 0) != row.traced {
+			t.Errorf("%s, %v: %d exemplars, want some: %t", row.method, row.err, got, row.traced)
+		}
+	}
+}
+
+// exemplars counts those of all histograms.
+func exemplars(t *testing.T, registry *prometheus.Registry) (n int) {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			for _, bucket := range metric.GetHistogram().GetBucket() {
+				if bucket.GetExemplar() != nil {
+					n++
+				}
+			}
+		}
+	}
+	return n
 }
