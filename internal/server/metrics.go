@@ -80,6 +80,7 @@ func (s *Server) register(registry *prometheus.Registry) {
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		s.clients.spans.failures(),
+		s.clients.spans.dropped(),
 		s.services.Collector(),
 		metrics.Collector((&partCounters{member: s.member, transport: s.transport, peerCerts: s.peerCerts}).collect,
 			func(e *metrics.Emitter) {

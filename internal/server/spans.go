@@ -61,6 +61,19 @@ func (s *spans) stop(within time.Duration) {
 	}
 }
 
+// dropped is the metric of spans for which there was no room.
+func (s *spans) dropped() prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "quorate_tracing_dropped_spans_total",
+		Help: "Spans of calls that were dropped because 2048 waited for the collector.",
+	}, func() float64 {
+		if s.exporter == nil {
+			return 0
+		}
+		return float64(s.exporter.Dropped())
+	})
+}
+
 // failures is the metric of spans that were lost.
 func (s *spans) failures() prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{

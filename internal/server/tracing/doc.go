@@ -12,7 +12,8 @@
 //
 // Invariants:
 //  1. A collector that is slow, or away, harms no call: spans are dropped.
-//  2. Memory is bounded by the spans that wait, maxQueued, and the bounds of what a client may send in the head of a call.
+//  2. Memory is bounded by the spans that wait or are being sent, maxQueued, and the bounds of what a client may send in the
+//     head of a call.
 //  3. Without an Exporter nothing of this runs: a call is counted, and allocates, as if the package were not there.
 //
 // An Exporter may be used by any number of goroutines.

@@ -23,9 +23,6 @@ import (
 // Million is of how many calls Options.PerMillion says how many are recorded.
 const Million = 1_000_000
 
-// maxQueued is how many spans wait for the collector. More are dropped.
-const maxQueued = 2048
-
 // maxValueBytes bounds one attribute of a span: method and addresses, which fit, and what a client may lengthen.
 const maxValueBytes = 1024
 
@@ -47,6 +44,8 @@ type Options struct {
 // Exporter sends spans.
 type Exporter struct {
 	provider   *trace.TracerProvider
+	tracer     oteltrace.Tracer // of spans inside of calls
+	queue      *queue
 	complaints *complaints
 }
 
@@ -64,12 +63,14 @@ func Start(ctx context.Context, options Options) (*Exporter, error) {
 	}
 	limits := trace.NewSpanLimits()
 	limits.AttributeValueLengthLimit = maxValueBytes
-	return &Exporter{complaints: said, provider: trace.NewTracerProvider(
-		trace.WithBatcher(to, trace.WithMaxQueueSize(maxQueued)),
+	waiting := newQueue(to)
+	provider := trace.NewTracerProvider(
+		trace.WithSpanProcessor(waiting),
 		trace.WithResource(resource.NewSchemaless(names...)),
 		trace.WithRawSpanLimits(limits),
 		trace.WithSampler(trace.ParentBased(sampler(options.PerMillion))),
-	)}, nil
+	)
+	return &Exporter{complaints: said, provider: provider, tracer: provider.Tracer(scope), queue: waiting}, nil
 }
 
 func sampler(perMillion int) trace.Sampler {
@@ -110,12 +111,18 @@ func (e *Exporter) TraceOf(ctx context.Context) string {
 	return of.TraceID().String()
 }
 
-// Inside adds spans to the one of a call that is recorded. The call has not ended.
+// Inside adds spans to the one of a call that is recorded. The call has not ended. The client's tracestate, which may fill the
+// head of its call, is with the span of the call alone.
 func (e *Exporter) Inside(ctx context.Context, spans []Span) {
-	tracer := e.provider.Tracer(scope)
+	if len(spans) == 0 {
+		return
+	}
+	if of := oteltrace.SpanContextFromContext(ctx); of.TraceState().Len() > 0 {
+		ctx = oteltrace.ContextWithSpanContext(ctx, of.WithTraceState(oteltrace.TraceState{}))
+	}
 	for i := range spans {
 		s := &spans[i]
-		inside, span := tracer.Start(ctx, s.Name, oteltrace.WithTimestamp(s.Begun))
+		inside, span := e.tracer.Start(ctx, s.Name, oteltrace.WithTimestamp(s.Begun))
 		for _, a := range s.Attributes {
 			span.SetAttributes(attribute.String(a.Key, a.Value))
 		}
@@ -123,6 +130,9 @@ func (e *Exporter) Inside(ctx context.Context, spans []Span) {
 		span.End(oteltrace.WithTimestamp(s.Ended))
 	}
 }
+
+// Dropped tells how many spans were dropped because maxQueued waited.
+func (e *Exporter) Dropped() uint64 { return e.queue.dropped.Load() }
 
 // Failed tells how often spans could not be sent: up to 512 were dropped each time.
 func (e *Exporter) Failed() uint64 { return e.complaints.count.Load() }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel"
+	oteltrace "go.opentelemetry.io/otel/trace"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -26,10 +27,16 @@ type sink struct {
 	collector.UnimplementedTraceServiceServer
 	mu  sync.Mutex
 	got []string // resource and span, as text
+
+	states []string      // the tracestate of each span, with its name
+	hold   chan struct{} // if not nil: no call is answered until it is closed
 }
 
 // Export implements the collector's only call.
 func (s *sink) Export(_ context.Context, r *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
+	if s.hold != nil {
+		<-s.hold
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, resource := range r.ResourceSpans {
@@ -40,6 +47,7 @@ func (s *sink) Export(_ context.Context, r *collector.ExportTraceServiceRequest)
 		for _, scope := range resource.ScopeSpans {
 			for _, span := range scope.Spans {
 				s.got = append(s.got, of+span.Name)
+				s.states = append(s.states, span.Name+":"+span.TraceState)
 			}
 		}
 	}
@@ -164,5 +172,54 @@ func TestExporter_noCollector(t *testing.T) {
 	}
 	if n, failed := log.n.Load(), exporter.Failed(); n != 1 || failed < 3 {
 		t.Errorf("%d lines, %d failures", n, failed)
+	}
+}
+
+// Ensure that spans beyond those that may wait are dropped and counted, while a collector does not answer, and the others sent.
+func TestExporter_dropped(t *testing.T) {
+	const most, more = 2048, 300
+	got := &sink{hold: make(chan struct{})}
+	_, address := serve(t, func(s *grpc.Server) { collector.RegisterTraceServiceServer(s, got) })
+	exporter, err := tracing.Start(t.Context(), tracing.Options{Address: address, Service: "etcd", PerMillion: tracing.Million,
+		Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range most + more {
+		exporter.Inside(t.Context(), []tracing.Span{{Name: "sync"}})
+	}
+	if n := exporter.Dropped(); n != more {
+		t.Errorf("%d spans were dropped, want %d", n, more)
+	}
+	close(got.hold)
+	if err := exporter.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(got.got); n != most || exporter.Dropped() != more {
+		t.Errorf("%d spans were sent and %d dropped, want %d and %d", n, exporter.Dropped(), most, more)
+	}
+}
+
+// Ensure that spans inside of a call are in its trace and do not repeat the tracestate of the client, which may be long.
+func TestExporter_Inside_tracestate(t *testing.T) {
+	got := &sink{}
+	_, address := serve(t, func(s *grpc.Server) { collector.RegisterTraceServiceServer(s, got) })
+	exporter, err := tracing.Start(t.Context(), tracing.Options{Address: address, Service: "etcd", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := oteltrace.ParseTraceState("vendor=" + strings.Repeat("x", 200))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := oteltrace.NewSpanContext(oteltrace.SpanContextConfig{TraceID: oteltrace.TraceID{1}, SpanID: oteltrace.SpanID{2},
+		TraceFlags: oteltrace.FlagsSampled, TraceState: state})
+	exporter.Inside(oteltrace.ContextWithSpanContext(t.Context(), of), []tracing.Span{{Name: "sync",
+		Inside: []tracing.Span{{Name: "disk"}}}})
+	if err := exporter.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if said := strings.Join(got.states, " "); said != "disk: sync:" {
+		t.Errorf("got spans with tracestates %q", said)
 	}
 }
