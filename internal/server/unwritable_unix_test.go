@@ -5,6 +5,7 @@ package server
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,5 +41,21 @@ func TestUnwritableFS_Lock(t *testing.T) {
 		case <-time.After(10 * time.Second):
 			t.Errorf("%s: it waits for ever", name)
 		}
+	}
+}
+
+// Ensure that no command that reads the data of a stopped member takes a lock by a link, which would empty the file at its end.
+func TestOpenStopped_linkedLock(t *testing.T) {
+	other, dir := filepath.Join(t.TempDir(), "other"), t.TempDir()
+	member := filepath.Join(dir, memberDir)
+	for _, err := range []error{os.WriteFile(other, []byte("precious"), 0o600), os.Mkdir(member, 0o700),
+		os.WriteFile(filepath.Join(member, "boots"), nil, 0o600), os.Symlink(other, filepath.Join(dir, lockName))} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := OpenToRead(dir, "")
+	if got, _ := os.ReadFile(other); string(got) != "precious" || err == nil || !strings.Contains(err.Error(), "LOCK is no regular file") {
+		t.Errorf("%v, and the file at the end of the link has %q", err, got)
 	}
 }
