@@ -248,7 +248,7 @@ func (u *upgradeStory) nextMember() *node { return u.nextInPlan("9.9.0") }
 // up moves two of three members to the next build.
 func (u *upgradeStory) up() {
 	u.t.Helper()
-	u.quorate(0, u.upgrade("check", u.next), "ok  level", "stays at 1, and the way back", "ok  members")
+	u.quorate(0, u.upgrade("check", u.next), "ok  level", "stays at level 1, and the former build may return", "ok  members")
 	u.quorate(1, u.upgrade("check", u.binary), "run build")
 	u.moveTo(u.nextMember(), u.next, u.random)
 	u.quorate(0, u.upgrade("status"), "level 2 is held back by", "(build ", "the former build may return")
