@@ -294,8 +294,7 @@ func TestRun_planUnasked(t *testing.T) {
 		"no list": {func(f *fakeCluster) { f.unlisted = status.Error(codes.Unavailable, "etcdserver: no list") },
 			"the members could not be asked what they report ("},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, func(t *testing.T) { // one after the other: a process runs one command, and etcdctl's keep flags in variables
 			f := startCluster(t)
 			row.change(f)
 			f.cluster.Alarms = []string{"a member of another epoch"}
