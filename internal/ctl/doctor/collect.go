@@ -30,8 +30,29 @@ type target struct {
 	endpoint string // empty: it never said where it serves clients
 }
 
-// collect asks all members at once, within the timeout of the command line.
+// lookAgain is how long a member may take to stop or to start: while it does, others hear it and its client port is closed.
+const lookAgain = 2 * time.Second
+
+// collect asks all members at once, within the timeout of the command line. It asks once more if a client URL seems wrong: the
+// member may just have been stopping or starting.
 func collect(ctx context.Context, c *command.Connection) (*quoratepb.Collected, error) {
+	first, err := askAll(ctx, c)
+	if err != nil || !slices.ContainsFunc(doctor.Judge(first), func(f doctor.Finding) bool { return f.Code == doctor.ClientURLWrong }) {
+		return first, err
+	}
+	select {
+	case <-ctx.Done():
+		return first, nil
+	case <-time.After(min(lookAgain, c.Timeout)):
+	}
+	if again, err := askAll(ctx, c); err == nil {
+		return again, nil
+	}
+	return first, nil
+}
+
+// askAll asks all members once.
+func askAll(ctx context.Context, c *command.Connection) (*quoratepb.Collected, error) {
 	client, err := c.Open(ctx)
 	if err != nil {
 		return nil, err
