@@ -37,7 +37,8 @@ const lookAgain = 2 * time.Second
 // member may just have been stopping or starting.
 func collect(ctx context.Context, c *command.Connection) (*quoratepb.Collected, error) {
 	first, err := askAll(ctx, c)
-	if err != nil || !slices.ContainsFunc(doctor.Judge(first), func(f doctor.Finding) bool { return f.Code == doctor.ClientURLWrong }) {
+	wrong := func(f doctor.Finding) bool { return f.Code == doctor.ClientURLWrong }
+	if err != nil || !slices.ContainsFunc(doctor.Judge(first), wrong) {
 		return first, err
 	}
 	select {
