@@ -211,7 +211,7 @@ func (m *Method) Leave(g *Gate, ctx context.Context, begun time.Time, err error,
 	err = etcderr.Wire(err)
 	now := g.options.Clock.Now()
 	trace := g.traced(ctx, begun, now, call)
-	if m.callers == ofAll || Refused(err) {
+	if trace != "" && (m.callers == ofAll || Refused(err)) {
 		trace = ""
 	}
 	m.end(err, begun, now, g.options.Histograms, trace)
