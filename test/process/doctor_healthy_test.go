@@ -16,6 +16,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/doctor"
 )
 
@@ -92,7 +93,8 @@ func (w *weather) rough(at time.Time) bool {
 // day is a healthy cluster: clients work, and an operator does what operators do, and asks the doctor all the time.
 type day struct {
 	*elastic
-	sky weather
+	sky      weather
+	replaced int // members
 
 	mu       sync.Mutex
 	doing    string   // the operation of now
@@ -205,6 +207,11 @@ func (d *day) replace(old *node, name, binary string) {
 	heir := d.ranged(name)
 	runsBuild(heir, binary)
 	command := d.begin(d.member("replace", old.name, "--name="+name, "--peer-urls=http://"+heir.peer, "--yes")...)
+	// A newcomer that is started before its plan was accepted joins by itself, and the plan is of other members then.
+	d.replaced++
+	d.jobs("the plan is accepted", d.replaced, func(jobs []*quoratepb.Job) bool {
+		return jobs[len(jobs)-1].State == "running"
+	})
 	d.enter(heir, d.nodes...)
 	d.finish(command, 0, "done in ")
 	d.leave(old)
