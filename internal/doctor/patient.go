@@ -38,7 +38,7 @@ var away = []string{FaultRefused, FaultUnreachable, FaultSilent, FaultClosed, Fa
 type patient struct {
 	alone   bool
 	seats   []*seat
-	config  *quoratepb.ObservedConfig // the latest that any member knows; never nil
+	config  *quoratepb.ObservedConfig // the latest, of the member that has applied most; never nil
 	voters  []*seat
 	leader  *seat // that answered, of the highest term; nil: none did
 	fit     int   // voters that a commit can count on
@@ -63,11 +63,15 @@ type seat struct {
 func examine(c *quoratepb.Collected) *patient {
 	c = Trimmed(c)
 	p := &patient{alone: c.GetAlone(), config: &quoratepb.ObservedConfig{}}
+	applied := uint64(0) // by the member that config is of
 	for _, m := range c.GetMembers() {
 		if o := m.GetObservation(); o != nil && m.GetFault() == "" {
 			p.clocked = max(p.clocked, o.GetElectionMs())
-			if o.GetConfig().GetIndex() >= p.config.GetIndex() && o.GetConfig() != nil {
-				p.config = o.GetConfig()
+			// A member that has just started has the configuration from its log, and lacks what the others have published since.
+			later := cmp.Or(cmp.Compare(o.GetConfig().GetIndex(), p.config.GetIndex()),
+				cmp.Compare(o.GetCore().GetApplied(), applied))
+			if o.GetConfig() != nil && later >= 0 {
+				p.config, applied = o.GetConfig(), o.GetCore().GetApplied()
 			}
 		}
 	}
@@ -226,6 +230,36 @@ func (p *patient) weight(s *seat) Severity {
 		return NextFailure
 	}
 	return SlowerThanIs
+}
+
+// latest is the observation of the member that has applied most: of replicated state the others know less. Members that the
+// cluster was recovered without count only if no others answered.
+func (p *patient) latest() *quoratepb.Observation {
+	var best *quoratepb.Observation
+	rank := func(o *quoratepb.Observation) uint64 {
+		if o.GetCore().GetSuperseded() != "" {
+			return 0
+		}
+		return 1 + o.GetCore().GetApplied()
+	}
+	for _, s := range p.answered() {
+		if best == nil || rank(s.o) > rank(best) {
+			best = s.o
+		}
+	}
+	return best
+}
+
+// started reports whether a member has ever started, as far as any member knows: one that is behind does not know it yet.
+func (p *patient) started(s *seat) bool {
+	if s.known.GetStarted() || p.followed(s).GetActive() {
+		return true
+	}
+	return slices.ContainsFunc(p.answered(), func(other *seat) bool {
+		return slices.ContainsFunc(other.o.GetConfig().GetMembers(), func(m *quoratepb.ObservedMember) bool {
+			return m.GetId() == s.Id && m.GetStarted()
+		})
+	})
 }
 
 // answered are the seats with an observation.

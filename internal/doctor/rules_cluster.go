@@ -84,7 +84,7 @@ func (p *patient) goesOn(job *quoratepb.ObservedJob) bool {
 		peer := p.followed(s)
 		switch {
 		case s.known == nil || s.known.GetVoter():
-		case job.GetPhase() == "start" && !s.known.GetStarted():
+		case job.GetPhase() == "start" && !p.started(s):
 			return true
 		case s.known.GetStarted() && peer.GetActive() && !peer.GetCaughtUp() && moves(peer):
 			return true

@@ -19,27 +19,27 @@ const (
 func (p *patient) alarms() (all []Finding) {
 	told := map[string]bool{}
 	cure, distance := p.compaction()
-	for _, s := range p.answered() {
-		for _, alarm := range s.o.GetAlarms() {
-			key := fmt.Sprint(alarm.GetKind(), alarm.GetMember())
-			if told[key] {
-				continue
-			}
-			told[key] = true
-			name := p.nameOf(alarm.GetMember())
-			switch {
-			case alarm.GetKind() == "NOSPACE":
-				all = append(all, found(NoSpace, CannotWrite, []string{name}, cure,
-					"the store of %s reached its quota, and no member takes writes that grow%s: delete keys and compact, or "+
-						"raise --quota-backend-bytes; %s", name, p.quotaText(name), distance))
-			case alarm.GetKind() == "CORRUPT" && alarm.GetMember() == 0:
-				all = append(all, found(CorruptCluster, CannotWrite, nil, "quorate endpoint hashkv --cluster",
-					"the data of the members differ and no majority agrees, so that none serves: keep every data directory, "+
-						"any may hold the only copy of acknowledged writes"))
-			case alarm.GetKind() == "CORRUPT":
-				all = append(all, p.corrupt(name))
-			}
+	for _, alarm := range p.latest().GetAlarms() {
+		key := fmt.Sprint(alarm.GetKind(), alarm.GetMember())
+		if told[key] {
+			continue
 		}
+		told[key] = true
+		name := p.nameOf(alarm.GetMember())
+		switch {
+		case alarm.GetKind() == "NOSPACE":
+			all = append(all, found(NoSpace, CannotWrite, []string{name}, cure,
+				"the store of %s reached its quota, and no member takes writes that grow%s: delete keys and compact, or "+
+					"raise --quota-backend-bytes; %s", name, p.quotaText(name), distance))
+		case alarm.GetKind() == "CORRUPT" && alarm.GetMember() == 0:
+			all = append(all, found(CorruptCluster, CannotWrite, nil, "quorate endpoint hashkv --cluster",
+				"the data of the members differ and no majority agrees, so that none serves: keep every data directory, "+
+					"any may hold the only copy of acknowledged writes"))
+		case alarm.GetKind() == "CORRUPT":
+			all = append(all, p.corrupt(name))
+		}
+	}
+	for _, s := range p.answered() {
 		if s.o.GetCore().GetCorrupt() && !told["CORRUPT0"] && !told[fmt.Sprint("CORRUPT", s.Id)] {
 			told[fmt.Sprint("CORRUPT", s.Id)] = true
 			all = append(all, p.corrupt(s.name()))
@@ -105,7 +105,7 @@ func (p *patient) membersDown() (all []Finding) {
 		}
 		one, cure := []string{s.name()}, cureList
 		switch {
-		case !s.known.GetStarted():
+		case !p.started(s):
 			all = append(all, p.notStarted(s))
 		case !s.asked && peer == nil:
 		case !s.asked && !peer.GetActive(), s.asked && slices.Contains([]string{FaultRefused, FaultUnreachable,
