@@ -67,7 +67,7 @@ func examine(c *quoratepb.Collected) *patient {
 	for _, m := range c.GetMembers() {
 		if o := m.GetObservation(); o != nil && m.GetFault() == "" {
 			p.clocked = max(p.clocked, o.GetElectionMs())
-			// A member that has just started has the configuration from its log, and lacks what the others have published since.
+			// A member that has just started has the configuration from its log, and lacks what others have published since.
 			later := cmp.Or(cmp.Compare(o.GetConfig().GetIndex(), p.config.GetIndex()),
 				cmp.Compare(o.GetCore().GetApplied(), applied))
 			if o.GetConfig() != nil && later >= 0 {
