@@ -304,6 +304,15 @@ func TestJudge_restart(t *testing.T) {
 		t.Errorf("one that still does: %v", got)
 	}
 	h = hospital{healthy(3)}
+	h.peer(2, 3).RoundTripUs, h.peer(2, 3).ConnectedMs = 119_000, 900
+	if got := doctor.Judge(h.Collected); len(got) > 0 {
+		t.Errorf("one whose first round trip was slow: %v", got)
+	}
+	h.peer(2, 3).ConnectedMs = 10_000
+	if got := doctor.Judge(h.Collected); len(got) != 1 || got[0].Code != doctor.LinkSlow {
+		t.Errorf("one whose link is slow: %v", got)
+	}
+	h = hospital{healthy(3)}
 	h.gone(3, doctor.FaultSilent)
 	h.peer(1, 3).SilentMs = 260
 	if got := doctor.Judge(h.Collected); len(got) > 0 {

@@ -196,6 +196,9 @@ func (p *patient) slowLinks() (all []Finding) {
 			if us <= limit || limit == 0 || told[pair] || !peer.GetConnected() {
 				continue
 			}
+			if peer.GetConnectedMs() < 10*s.o.GetElectionMs() { // the mean is of one round trip, or of a few
+				continue
+			}
 			told[pair] = true
 			all = append(all, found(LinkSlow, SlowerThanIs, pair[:], "quorate latency", "the link between %s and %s is "+
 				"slow: a "+
