@@ -21,7 +21,7 @@ func (w *World) calmPhase() {
 	w.run.calm, w.run.calmed = true, w.run.Now()
 	w.heal()
 	if !w.addresses.settled(w) || !w.joinsSettled() || !w.addresses.settled(w) ||
-		!w.probe("after the faults") || !w.usersGetThrough() || !w.nativesFollow() ||
+		!w.probe("after the faults") || !w.goesBackAndForth() || !w.usersGetThrough() || !w.nativesFollow() ||
 		!w.nativesAnswered() || !w.silentForgotten() {
 		return
 	}
@@ -51,7 +51,7 @@ func (w *World) heal() {
 	}
 	for _, h := range w.cluster.list {
 		h.disk.Full, h.disk.Broken, h.frozen, h.slow, h.hung = false, false, 0, 0, 0
-		if h.run.plan.Upgrades && h.older {
+		if h.run.plan.Upgrades && h.older && w.returns == nil {
 			upgrade(h, 0)
 		}
 		switch {

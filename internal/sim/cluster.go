@@ -195,6 +195,8 @@ func (c *cluster) compareHashes() {
 		}
 		meta := h.proc.Data.Machine.SnapshotMeta()
 		c.run.suite.Stored(h.id, &meta, gone)
+		machine := h.proc.Data.Machine
+		c.run.suite.Leveled(h.id, machine.Applied().Index, machine.ActiveLevel(), machine.Rise())
 		store := h.proc.Data.Machine.Store()
 		if store.CompactRevision() >= least {
 			continue

@@ -28,6 +28,17 @@ func (h *host) knowsLevel() level.Level {
 	return level.Own
 }
 
+// build is the text of this life's build, where it counts: in worlds in which members go back to a former release.
+func (h *host) build() string {
+	switch {
+	case !h.run.plan.Downgrades:
+		return ""
+	case h.older:
+		return formerRelease.String() + ".0"
+	}
+	return nextRelease.String() + ".0"
+}
+
 // keepLevel publishes the level of this life's build, and, on the leader, raises the active level by the policy, as package
 // member does. It proposes nothing more before its last command has a result, so that proposals do not pile up in a cluster
 // without a leader.
@@ -60,16 +71,18 @@ func levelCommand(h *host, raiser *raising.Raiser, verdicts *raising.Verdicts) (
 		raiser.Rest()
 	case published.Level != own:
 		raiser.Rest()
-		command.Publish, due = &kv.PublishOp{Member: uint64(h.id), Level: own}, true
+		command.Publish, due = &kv.PublishOp{Member: uint64(h.id), Level: own, Build: h.build()}, true
 	case h.leads():
 		status := h.proc.Node.Replica().Status()
 		command, due = raiser.Look(h.monotonic(), &raising.View{Active: machine.ActiveLevel(), Common: common, Rise: rise,
 			Members: machine.LevelView(), AllPublished: len(machine.HeldBack(level.First)) == 0,
-			Flag:   h.run.plan.LevelPolicy,
-			Paused: raising.Paused(&status, len(machine.Alarms()), verdicts, h.monotonic(), consensus.MemberID.String)})
+			Flag:     h.run.plan.LevelPolicy,
+			Returned: machine.HasReturned() && !h.run.broken.DowngradeStays,
+			Paused:   raising.Paused(&status, len(machine.Alarms()), verdicts, h.monotonic(), consensus.MemberID.String)})
 	default:
 		raiser.Rest()
-		if rise.Policy.Kind == level.PolicyHold && common > machine.ActiveLevel() { // the operator, through any member
+		// The operator, through any member; not while members go back.
+		if rise.Policy.Kind == level.PolicyHold && rise.Target.IsZero() && common > machine.ActiveLevel() {
 			command.Raise, due = &kv.RaiseOp{Level: common, Finalize: true, Of: machine.LevelView()}, true
 		}
 	}
@@ -93,8 +106,11 @@ func (f *faults) strikeUpgrade() {
 }
 
 // upgrade ends the process, and starts it with the next build a while later.
-func upgrade(h *host, later time.Duration) {
-	h.older = false
+func upgrade(h *host, later time.Duration) { h.install(false, later) }
+
+// install ends the process, and starts it with another build a while later.
+func (h *host) install(older bool, later time.Duration) {
+	h.older = older
 	if h.alive {
 		h.crash()
 		h.startAfter(later)

@@ -35,6 +35,7 @@ const (
 	streamUsers
 	streamStrangers
 	streamPlaces
+	streamDowngrades
 	streamHosts  = 100
 	streamClocks = 200
 	streamDates  = 10_000

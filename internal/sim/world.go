@@ -31,6 +31,7 @@ type World struct {
 	addresses *addressFaults
 	disks     *diskFaults
 	operators *operators
+	returns   *downgrades // nil in worlds without downgrades
 }
 
 // Run runs one seed to its end or to the first violation.
@@ -117,6 +118,7 @@ func newWorld(o Options) (*World, error) {
 	r.After(cureScan, w.operators.foundAgain)
 	w.startUsers()
 	w.startSoaks()
+	w.startDowngrades(o.Seed)
 	w.load = workload.Start(surroundings{r, c}, r.suite, r.plan.Mix, dice.Stream(o.Seed, streamLoad))
 	r.load = w.load
 	for _, n := range p.Named {

@@ -25,11 +25,9 @@ import (
 // stops there (raise), before any row of the level is written: commit flushes the entry's batch before it applies the next
 // one.
 type levelTable struct {
-	own     level.Level                                      // of this build
-	needs   func(payload []byte) (_ level.Level, known bool) // Options.Needs
-	ungated bool                                             // Faults.Ungated
-
-	unsoaked bool // Faults.Unsoaked
+	own    level.Level                                      // of this build
+	needs  func(payload []byte) (_ level.Level, known bool) // Options.Needs
+	faults Faults                                           // Options.Faults
 
 	config  *configTable
 	members *memberTable
@@ -60,7 +58,7 @@ func (t *levelTable) judge(e *consensus.Entry) (rejected bool, err error) {
 		return false, fmt.Errorf("%w: entry %v, of feature level %d, and this build knows %d at most", ErrUnknownCommand,
 			e.Position(), needs, t.own)
 	}
-	return needs > t.now() && !t.ungated, nil
+	return needs > t.now() && !t.faults.Ungated, nil
 }
 
 // raise executes a RaiseOp: it changes nothing unless all members, learners too, have published that they know the level, and
@@ -69,7 +67,7 @@ func (t *levelTable) raise(w rowWriter, cluster consensus.ClusterID, op *kv.Rais
 	switch {
 	case op.Level <= t.now():
 		return nil, nil
-	case t.lowest(&op.Of) < op.Level, !op.Finalize && !t.rise.Load().Allows(op.Level) && !t.unsoaked:
+	case t.lowest(&op.Of) < op.Level, !op.Finalize && !t.rise.Load().Allows(op.Level) && !t.faults.Unsoaked:
 		return kv.ErrBadCommand, nil // as on members that do not know the command
 	case op.Level > t.own:
 		return nil, &level.TooLowError{Own: t.own, Active: op.Level}
@@ -80,7 +78,7 @@ func (t *levelTable) raise(w rowWriter, cluster consensus.ClusterID, op *kv.Rais
 	rise := *t.rise.Load()
 	rise.Level, rise.Seconds = 0, 0
 	rise.Generation++
-	rise.EndDowngrade() // the former build cannot return any more
+	t.endDowngrade(&rise) // the former build cannot return any more
 	t.setRise(w, rise)
 	return nil, nil
 }
@@ -213,7 +211,7 @@ func (t *levelTable) setPolicy(w rowWriter, op *kv.LevelPolicyOp) error {
 		if lowest == 0 || !t.returned(&op.Of) {
 			return kv.ErrBadCommand
 		}
-		rise.EndDowngrade()
+		t.endDowngrade(&rise)
 	case !op.Policy.Valid():
 		return kv.ErrBadCommand
 	case op.Initial:
@@ -224,16 +222,27 @@ func (t *levelTable) setPolicy(w rowWriter, op *kv.LevelPolicyOp) error {
 			rise.Policy = op.Policy
 		}
 	case op.Target.IsZero():
-		rise.EndDowngrade()
+		t.endDowngrade(&rise)
 		rise.Policy = op.Policy
 	case !rise.Target.IsZero(), !rise.Policy.Valid(), op.Policy.Kind != level.PolicyHold:
 		return kv.ErrBadCommand
+	case t.faults.Unheld:
+		rise.Target, rise.Before = op.Target, rise.Policy
 	default:
 		rise.Policy, rise.Target, rise.Before = op.Policy, op.Target, rise.Policy
 	}
 	rise.Generation++
 	t.setRise(w, rise)
 	return nil
+}
+
+// endDowngrade ends a downgrade, if one is under way.
+func (t *levelTable) endDowngrade(rise *level.Rise) {
+	soaks, seconds := rise.Level, rise.Seconds
+	rise.EndDowngrade()
+	if t.faults.KeepsSoak {
+		rise.Level, rise.Seconds = soaks, seconds
+	}
 }
 
 // returned reports whether a downgrade is under way that is complete: all members run builds of its target or of earlier

@@ -44,6 +44,8 @@ type Faults struct {
 	EvaluateUnpermitted bool // evaluated commands are not, either
 	Ungated             bool // commands are applied below the level that they need
 	Unsoaked            bool // the level rises whatever its policy
+	Unheld              bool // a downgrade does not hold the level
+	KeepsSoak           bool // what soaked before a downgrade counts after it
 	PackForgets         bool // only the first result of a pack counts
 }
 

@@ -52,8 +52,7 @@ func Bootstrap(eng engine.Engine, cluster consensus.ClusterID, config consensus.
 
 // Open reads the state of a bootstrapped store. The machine does not own the engine.
 func Open(eng engine.Engine, options Options) (*Machine, error) {
-	levels := &levelTable{own: cmp.Or(options.Level, level.Own), needs: options.Needs, ungated: options.Faults.Ungated,
-		unsoaked: options.Faults.Unsoaked}
+	levels := &levelTable{own: cmp.Or(options.Level, level.Own), needs: options.Needs, faults: options.Faults}
 	if levels.needs == nil {
 		levels.needs = kv.Needs
 	}

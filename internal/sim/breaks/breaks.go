@@ -51,6 +51,7 @@ type Set struct {
 	HastyLevel      bool // a leader raises the feature level without asking for its policy
 	KeepsSilent     bool // sessions of silent native clients are not retired
 	IgnoreFindings  bool // a leader counts time towards the next level while a member finds something wrong
+	DowngradeStays  bool // a leader does not see that all members have gone back to the former release
 }
 
 // Break is a negative control: with it, the checkers must report a violation.
@@ -124,6 +125,15 @@ var others = []Break{
 	{Name: "ignore-findings", About: "time counts towards the next feature level while a member finds something wrong",
 		Law: "soak", With: "--nemesis upgrade",
 		set: func(b *Set) { b.IgnoreFindings = true }},
+	{Name: "unheld-downgrade", About: "the level rises by the former policy while members go back to the former release",
+		Law: "state-machine", With: "--nemesis upgrade",
+		set: func(b *Set) { b.Apply.Unheld = true }},
+	{Name: "downgrade-keeps-soak", About: "the time that counted before a downgrade counts after its end",
+		Law: "state-machine", With: "--nemesis upgrade",
+		set: func(b *Set) { b.Apply.KeepsSoak = true }},
+	{Name: "downgrade-stays", About: "a leader does not see that all members have gone back to the former release",
+		Law: "downgrade", With: "--nemesis upgrade",
+		set: func(b *Set) { b.DowngradeStays = true }},
 	{Name: "unstopped-leases", About: "deadlines of leases go on while renewals cannot be served", Law: "lease-renewing",
 		With: "--nemesis hung-store",
 		set:  func(b *Set) { b.Leases.RunsOn = true }},

@@ -38,6 +38,7 @@
 //	superseded            ADR 0012                                  package sim, recover.go
 //	permission            ADR 0025 (users)                          package permits; machine.go
 //	soak                  package raising, invariant 3              soaks.go; package sim, verdicts.go
+//	downgrade             ADR 0075, 6 (it ends)                     package sim, downgrades.go
 //	sent-once             ADR 0048                                  sentonce.go
 //	offer-wait            package offers, invariant 2               offers.go
 //	offers-resume         docs/fast-path.md, "When several members  package sim, resume.go

@@ -151,10 +151,7 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 			m.newest[session.Member] = session.Number
 		}
 	}
-	leveled, heldBack := m.levels.apply(configBefore(s, e.Index), &command)
-	if wrong := s.Soaks.applied(m.levels.soaks, m.levels.seconds); wrong != "" {
-		s.report("soak", "%s", wrong)
-	}
+	leveled, heldBack := m.level(s, e.Index, &command)
 	switch {
 	case rejected:
 		result = kv.Result{Err: kv.ErrBadCommand, Revision: m.model.Revision}
@@ -177,6 +174,21 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 	}
 	m.results[e.Proposal] = result
 	return result, false
+}
+
+// level applies a command to the levels, if it is about them and its user may run it.
+func (m *machine) level(s *Suite, index consensus.Index, command *kv.Command) (about bool, err error) {
+	if command.LevelPolicy != nil || command.Raise != nil {
+		if err := m.model.permit(command); err != nil {
+			return true, err
+		}
+	}
+	about, err = m.levels.apply(configBefore(s, index), command)
+	m.levels.note(index)
+	if wrong := s.Soaks.applied(m.levels.soaks, m.levels.seconds); wrong != "" {
+		s.report("soak", "%s", wrong)
+	}
+	return about, err
 }
 
 // configBefore is the configuration of the last configuration entry before an index.

@@ -181,7 +181,8 @@ func needsOf(c *kv.Command) (n needs) {
 		n.remove(c.Delete)
 	case c.Txn != nil:
 		n.txn(c.Txn)
-	case c.Compact != nil, c.Auth != nil, c.Alarm != nil:
+	case c.Compact != nil, c.Auth != nil, c.Alarm != nil, c.Raise != nil && c.Raise.Finalize,
+		c.LevelPolicy != nil && !c.LevelPolicy.Initial && !c.LevelPolicy.Returned:
 		n.root = true
 	case c.LeaseGrant != nil:
 	case c.LeaseRevoke != nil && c.LeaseRevoke.Term == 0:

@@ -83,6 +83,7 @@ func Draw(o *Options, streams Streams) (*Plan, error) {
 	p.drawLevels()
 	// Worlds with named nemeses stay as they were: negative controls depend on their seeds.
 	unnamed := o.Nemesis == "" || o.Nemesis == "all"
+	p.drawDowngrades(unnamed)
 	p.Parts = unnamed && p.Raft.Seed/512%2 == 1
 	p.Asks = unnamed || p.Upgrades
 	p.drawDelay()
@@ -109,6 +110,14 @@ func (p *Plan) drawLevels() {
 	p.Older = p.Upgrades || kind > 4 && !p.Users
 	p.LevelPolicy = [...]level.Policy{{Kind: level.PolicyNow}, {Kind: level.PolicyHold}, {Kind: level.PolicySoak, Seconds: 1},
 		{Kind: level.PolicySoak, Seconds: 4}}[p.Raft.Seed/256%4]
+}
+
+// drawDowngrades lets members go back to the former release in three of four worlds with the named fault upgrade, and in one of
+// four with all faults, unless members are recovered: a recovered cluster may have lost that its operator wanted it, and the
+// operator does not know that. It draws nothing, so that the rest of the plan stays.
+func (p *Plan) drawDowngrades(unnamed bool) {
+	one := p.Raft.Seed/(1<<20)%4 == 0
+	p.Downgrades = p.Upgrades && !p.Recovers && one == unnamed
 }
 
 // LoadReads is a load of linearizable reads, with few writes on few keys between them.

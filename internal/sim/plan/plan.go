@@ -66,6 +66,7 @@ type Levels struct {
 	Rises       bool         // members have a build of the next level (package nextlevel), and leaders raise the active level
 	Older       bool         // but some of the first have the build that ships
 	Upgrades    bool         // these are upgraded
+	Downgrades  bool         // and an operator lets members go back, by etcd's Downgrade
 	Asks        bool         // leaders ask over the network what members find, else they know it at once
 	LevelPolicy level.Policy // if it is hold, an operator raises the active level
 	Parts       bool         // leases with more than one or two keys end in parts
@@ -128,6 +129,9 @@ func (p *Plan) String() string {
 	}
 	for _, n := range p.Disks {
 		names = append(names, n.Name)
+	}
+	if p.Downgrades {
+		names = append(names, "and back")
 	}
 	if p.Reconfigures {
 		names = append(names, fmt.Sprintf("by %v, switched off: %t", p.Protocols, p.SwitchOff))
