@@ -33,10 +33,17 @@ type target struct {
 // lookAgain is how long a member may take to stop or to start: while it does, others hear it and its client port is closed.
 const lookAgain = 2 * time.Second
 
-// collect asks all members at once, within the timeout of the command line. It asks once more if a client URL seems wrong: the
-// member may just have been stopping or starting.
+// collect asks all members at once, within the timeout of the command line, and once more if a client URL seems wrong.
 func collect(ctx context.Context, c *command.Connection) (*quoratepb.Collected, error) {
-	first, err := askAll(ctx, c)
+	return askTwice(ctx, min(lookAgain, c.Timeout), func() (*quoratepb.Collected, error) { return askAll(ctx, c) })
+}
+
+// askTwice asks, and once more after a pause if a client URL seems wrong: the member may just have been stopping or starting.
+// It returns what was answered last.
+func askTwice(
+	ctx context.Context, pause time.Duration, ask func() (*quoratepb.Collected, error),
+) (*quoratepb.Collected, error) {
+	first, err := ask()
 	wrong := func(f doctor.Finding) bool { return f.Code == doctor.ClientURLWrong }
 	if err != nil || !slices.ContainsFunc(doctor.Judge(first), wrong) {
 		return first, err
@@ -44,9 +51,9 @@ func collect(ctx context.Context, c *command.Connection) (*quoratepb.Collected, 
 	select {
 	case <-ctx.Done():
 		return first, nil
-	case <-time.After(min(lookAgain, c.Timeout)):
+	case <-time.After(pause):
 	}
-	if again, err := askAll(ctx, c); err == nil {
+	if again, err := ask(); err == nil {
 		return again, nil
 	}
 	return first, nil
