@@ -50,8 +50,52 @@ func TestWaits(t *testing.T) {
 	for i := range 3 * maxWaits {
 		w.logged(at(100+i), entries(consensus.Index(11+i)), true)
 	}
-	if len(w.batches) != maxWaits || w.batches[maxWaits-1].last != 10+3*maxWaits {
+	if len(w.batches) != maxWaits+1 || w.batches[maxWaits].last != 10+3*maxWaits {
 		t.Errorf("%d batches are kept, the last up to %d", len(w.batches), w.batches[len(w.batches)-1].last)
+	}
+}
+
+// Ensure that a leader tells the time of no batch for that of another one where more than it keeps have not committed, and times
+// those again that are logged once there is room.
+func TestWaits_many(t *testing.T) {
+	at := func(ms int) time.Time { return time.Unix(1000, 0).Add(time.Duration(ms) * time.Millisecond) }
+	const kept, all = maxWaits, maxWaits + 1000
+	for _, row := range []struct {
+		name  string
+		upto  []consensus.Index // of the commits, all at one time; only the last one counts
+		later int               // batches that are logged before the last commit
+		took  time.Duration     // of the last commit, whose batch was logged at its index in ms; zero: nothing is told
+	}{
+		{"the last one that was kept", []consensus.Index{kept}, 0, (all + 10 - kept) * time.Millisecond},
+		{"the first one that was not", []consensus.Index{kept + 1}, 0, 0},
+		{"one in the middle of those", []consensus.Index{kept + 500}, 0, 0},
+		{"one after a commit in their middle", []consensus.Index{kept + 500, kept + 600}, 0, 0},
+		{"the last one of those", []consensus.Index{all}, 0, 0},
+		{"one that was logged with the room of others", []consensus.Index{10, all + 1}, 1, 9 * time.Millisecond},
+		{"those that were not, with later ones behind them", []consensus.Index{10, all}, 1, 0},
+	} {
+		w := &waits{}
+		for i := range all {
+			w.logged(at(i+1), []consensus.Entry{{Index: consensus.Index(i + 1)}}, true)
+		}
+		now := at(all + 10)
+		for i, upto := range row.upto {
+			if i == len(row.upto)-1 {
+				for j := range row.later {
+					w.logged(at(all+1+j), []consensus.Entry{{Index: consensus.Index(all + 1 + j)}}, true)
+				}
+			}
+			w.committed(now, raft.Commit{Upto: upto, Waited: consensus.Waited{WaitedFor: 2}}, true)
+		}
+		want := uint32(row.took.Microseconds())
+		last := row.upto[len(row.upto)-1]
+		messages := []consensus.Message{{Kind: consensus.MsgAppend, Commit: last, Waited: consensus.Waited{WaitedFor: 2}}}
+		if w.say(messages); w.commit.Waited.AllTook != want || messages[0].AllTook != want {
+			t.Errorf("%s: took %d µs, and followers are told %d, want %d", row.name, w.commit.Waited.AllTook, messages[0].AllTook, want)
+		}
+		if len(w.batches) > maxWaits+1 {
+			t.Errorf("%s: %d batches are kept", row.name, len(w.batches))
+		}
 	}
 }
 
