@@ -15,7 +15,8 @@ type Settings struct {
 	ElectionTicks       int
 	MaxUncommittedBytes int // the most that a leader logs ahead of its commit index
 	Options             Options
-	Dropped             rules.Set // the rules that a test drops
+	Readable            func(payload []byte) bool // whether this build knows an encoded command; nil: it knows all
+	Dropped             rules.Set                 // the rules that a test drops
 }
 
 // View is what a Path sees of its replica, beside the log and the configurations.

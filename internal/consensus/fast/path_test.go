@@ -45,6 +45,7 @@ func newBench(self consensus.MemberID, dropped rules.Set) *bench {
 	b.configs.Revise()
 	b.path = fast.New(fast.Settings{
 		Self: self, ElectionTicks: 10, MaxUncommittedBytes: 1 << 20, Dropped: dropped,
+		Readable: func(payload []byte) bool { return string(payload) != "?" },
 		Options: fast.Options{
 			Footprint: func(payload []byte) consensus.Footprint {
 				b.decoded[string(payload)]++
@@ -296,6 +297,25 @@ func TestPath_Recover(t *testing.T) {
 	}
 	if again := b.path.Recover(); len(again) != 0 {
 		t.Errorf("recovered again: %+v", again)
+	}
+}
+
+// Ensure that a new leader recovers no command that its build does not know: neither one that only such records name, nor one in
+// place of the command that an honest voter recorded under the same attempt, whose record comes later.
+func TestPath_Recover_unreadable(t *testing.T) {
+	b := newBench(3, rules.Set{})
+	own, other := proposalOf(1, "a"), proposalOf(2, "b")
+	b.record(own)
+	record := func(p consensus.Proposal, revision uint64, payload string) consensus.Record {
+		return consensus.Record{Attempt: consensus.Attempt{Proposal: p.ID, Revision: revision}, Term: 2, Config: b.configs.ID(),
+			Payload: []byte(payload)}
+	}
+	b.path.StartElection()
+	b.path.AddBallot(2, []consensus.Record{record(own, 101, "?"), record(other, 102, "?"), record(proposalOf(3, "c"), 103, "?")})
+	b.path.AddBallot(1, []consensus.Record{record(own, 101, "a"), record(other, 102, "b"), record(proposalOf(3, "c"), 103, "?")})
+	entries := b.path.Recover()
+	if len(entries) != 1 || string(entries[0].Payload) != "a" {
+		t.Errorf("recovered %+v, want a alone", entries)
 	}
 }
 

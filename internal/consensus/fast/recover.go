@@ -77,7 +77,9 @@ func (f *Path) logged() map[consensus.Attempt]bool {
 }
 
 // recordedByEnough returns, by ascending revision, the attempts that a recovery quorum of the voters among the ballots have
-// recorded.
+// recorded. A record whose command this build does not know counts for nothing: no voter keeps one, as its footprint is a
+// barrier, and so no such command was decided. A peer that breaks the rules sends it, perhaps under the name of an attempt of
+// others, and an entry with it would stop every member.
 func (f *Path) recordedByEnough(ballots []ballot) []recovered {
 	last := f.configs.Last()
 	voters := last.Config.Voters
@@ -97,7 +99,8 @@ func (f *Path) recordedByEnough(ballots []ballot) []recovered {
 				key.Digest = consensus.Digest{}
 			}
 			underLast := record.Config.Index == last.ID.Index && record.Config.Term == last.ID.Term
-			if counted[key] || !underLast && !f.dropped[rules.AnyConfig] && !f.dropped[rules.ReuseConfigIDs] {
+			anyConfig := f.dropped[rules.AnyConfig] || f.dropped[rules.ReuseConfigIDs]
+			if counted[key] || !underLast && !anyConfig || !f.readable(record.Payload) {
 				continue
 			}
 			counted[key] = true
@@ -126,6 +129,11 @@ func (f *Path) recordedByEnough(ballots []ballot) []recovered {
 			cmp.Compare(x.Proposal.Sequence, y.Proposal.Sequence), bytes.Compare(x.Digest[:], y.Digest[:]))
 	})
 	return found
+}
+
+// readable reports whether this build knows a command.
+func (f *Path) readable(payload []byte) bool {
+	return f.settings.Readable == nil || f.settings.Readable(payload)
 }
 
 // AnsweredRecords returns the records of the entries that a member answered early as a leader. A shell that drops a log because

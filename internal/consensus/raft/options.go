@@ -52,7 +52,8 @@ type Options struct {
 
 	Fast FastOptions
 	// Readable reports whether this build knows an encoded command: the same at every call. Nil: it knows all. A leader refuses
-	// others that come from elsewhere, since every member that comes to such an entry may have to stop.
+	// others that come from elsewhere, also as records in votes, since every member that comes to such an entry may have to
+	// stop.
 	Readable func(payload []byte) bool
 
 	// Dropped are the rules that a test drops, so that a checker must notice. Only tests set it.
@@ -134,7 +135,7 @@ func (r *Restored) HasConfig() bool {
 func (o *Options) fastSettings() fast.Settings {
 	return fast.Settings{
 		Self: o.ID, ElectionTicks: o.ElectionTicks, MaxUncommittedBytes: o.MaxUncommittedBytes, Options: o.Fast,
-		Dropped: o.Dropped,
+		Readable: o.Readable, Dropped: o.Dropped,
 	}
 }
 

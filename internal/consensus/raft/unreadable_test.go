@@ -45,3 +45,34 @@ func TestReplica_Propose_unreadable(t *testing.T) {
 		})
 	}
 }
+
+// Ensure that a new leader logs no command of a record in a vote that its build does not know, also if all other voters send it.
+func TestReplica_handleVoteReply_unreadable(t *testing.T) {
+	c := newCluster([]memberID{1, 2, 3, 4, 5}, nil, func(o *raft.Options) {
+		o.Readable = func(payload []byte) bool { return !strings.HasPrefix(string(payload), "?") }
+		o.Fast.Footprint = footprintOf
+	})
+	c.elect(1)
+	c.tick(3)
+	id := consensus.ProposalID{Session: consensus.SessionID{Member: 2, Number: 1}, Sequence: 99}
+	votes := 0
+	c.node(1).step(raft.Transfer{To: 3})
+	c.deliverOnly(func(m *message) bool {
+		if m.Kind != consensus.MsgVoteReply || m.Reject {
+			return true
+		}
+		votes++
+		for i, payload := range []string{"?", "k=known"} {
+			id.Sequence += uint64(i)
+			m.Records = append(m.Records, consensus.Record{Attempt: consensus.AttemptOf(id, uint64(1000+i), []byte(payload)),
+				Term: m.Term, Config: c.node(3).replica.Status().ConfigID, Payload: []byte(payload)})
+		}
+		id.Sequence = 99
+		return true
+	})
+	c.elect(3)
+	c.tick(3)
+	if got := strings.Join(c.node(1).store.commands, " "); votes == 0 || got != "k=known" {
+		t.Errorf("%d votes, and member 1 has applied %q, want k=known alone", votes, got)
+	}
+}
