@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/storage/files"
 )
 
 const lockName = "LOCK"
@@ -36,6 +37,8 @@ func takeLock(fs env.FS, dir string) (*dirLock, error) {
 	switch {
 	case err == nil:
 		return &dirLock{closer}, nil
+	case errors.Is(err, files.ErrOtherKind):
+		return nil, fmt.Errorf("--data-dir %s: %s cannot be locked: %w", dir, lockName, bare(err))
 	case errors.Is(err, os.ErrPermission):
 		return nil, fmt.Errorf("--data-dir %s: not writable for this user: %w", dir, bare(err))
 	case !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.EACCES):

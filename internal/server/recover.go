@@ -44,11 +44,6 @@ func OpenStopped(dataDir, walDir string) (*Stopped, error) {
 	case !stat.IsDir():
 		return nil, fmt.Errorf("--data-dir %s is not a directory", dataDir)
 	}
-	// To take a lock empties its file.
-	if lock, err := os.Lstat(filepath.Join(dataDir, lockName)); err == nil && !lock.Mode().IsRegular() {
-		return nil, fmt.Errorf("--data-dir %s: %s is no regular file: the disk is not that of a member, or was changed",
-			dataDir, lockName)
-	}
 	s := &Stopped{options: datadir.Options{
 		FS: files.Disk, Dir: filepath.Join(dataDir, memberDir), WALDir: walDir, Logger: slog.New(slog.DiscardHandler),
 	}}

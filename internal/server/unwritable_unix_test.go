@@ -55,7 +55,8 @@ func TestOpenStopped_linkedLock(t *testing.T) {
 		}
 	}
 	_, err := OpenToRead(dir, "")
-	if got, _ := os.ReadFile(other); string(got) != "precious" || err == nil || !strings.Contains(err.Error(), "LOCK is no regular file") {
+	if got, _ := os.ReadFile(other); string(got) != "precious" || err == nil ||
+		!strings.Contains(err.Error(), "LOCK cannot be locked: it is a symbolic link, and no regular file") {
 		t.Errorf("%v, and the file at the end of the link has %q", err, got)
 	}
 }

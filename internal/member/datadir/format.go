@@ -7,6 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/storage/durable"
+	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
@@ -19,6 +20,9 @@ var smallFiles = [...]string{seenFile, lostFile, foundingFile, droppedFile, forc
 // read, or written: to a build that expects its own form, another form looks like damage. It reads the numbers of forms alone,
 // and takes no lock; Open looks at the rest.
 func CheckFormat(options Options) error {
+	if err := refuseLinks(&options); err != nil {
+		return err
+	}
 	fs, current := options.FS, snapshot.CurrentPath(options.FS, options.Dir)
 	errs := []error{
 		durable.CheckHead(fs, options.bootsFile(), bootsName, bootsForm),
@@ -30,6 +34,25 @@ func CheckFormat(options Options) error {
 	for _, err := range append(errs, wal.CheckVersion(options.WAL())) {
 		if err != nil {
 			return newerBuild(fmt.Errorf("%s: %w", options.Dir, err))
+		}
+	}
+	return nil
+}
+
+// refuseLinks refuses a link in the place of a directory in which a member removes files that it does not need. An operator may
+// link the directory above all of it, that of the member in it, and that of the log.
+func refuseLinks(options *Options) error {
+	fs := options.FS
+	if err := files.CheckDirectory(fs, fs.PathJoin(options.Dir, snapshot.StoresDir)); err != nil {
+		return fmt.Errorf("datadir: %w", err)
+	}
+	all, err := snapshot.Generations(fs, options.Dir)
+	if err != nil {
+		return err
+	}
+	for _, generation := range all {
+		if err := files.CheckDirectory(fs, options.storeDir(generation)); err != nil {
+			return fmt.Errorf("datadir: %w", err)
 		}
 	}
 	return nil

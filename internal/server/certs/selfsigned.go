@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/big"
@@ -18,6 +19,7 @@ import (
 	"github.com/quorate/quorate/internal/base/reload"
 	"github.com/quorate/quorate/internal/base/tlsfiles"
 	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // maker makes certificates that sign themselves.
@@ -31,6 +33,9 @@ type maker struct {
 // files returns the files of a certificate and its key: those of the last start, unless they have expired.
 func (m maker) files(now time.Time) (cert, key string, err error) {
 	cert, key = filepath.Join(m.dir, "cert.pem"), filepath.Join(m.dir, "key.pem")
+	if err := m.refuseOthers(cert, key); err != nil {
+		return "", "", fmt.Errorf("make a certificate: %w", err)
+	}
 	pair, err := tlsfiles.Pair(reload.File{Flag: "certificate", Path: cert}, reload.File{Flag: "key", Path: key})
 	if err == nil && now.Before(pair.Leaf.NotAfter) {
 		return cert, key, nil
@@ -39,6 +44,13 @@ func (m maker) files(now time.Time) (cert, key string, err error) {
 		return "", "", fmt.Errorf("make a certificate: %w", err)
 	}
 	return cert, key, nil
+}
+
+// refuseOthers refuses a link, a pipe and the like in the place of the files, and of the directories that they are in. These
+// are in the data directory, which may be a copy that anybody made: a key that this member makes must not be written elsewhere.
+func (m maker) refuseOthers(cert, key string) error {
+	return errors.Join(files.CheckDirectory(files.Disk, filepath.Dir(m.dir)), files.CheckDirectory(files.Disk, m.dir),
+		files.CheckRegular(cert), files.CheckRegular(key))
 }
 
 func (m maker) create(now time.Time, certFile, keyFile string) error {

@@ -4,6 +4,7 @@ import "errors"
 
 // Errors of a file.
 var (
+	errNoFile = errors.New("is not a file")
 	// ErrNoDatabase means that the file is none of etcd's: neither of its first pages is valid.
 	ErrNoDatabase = errors.New("this is no snapshot and no database of etcd: it does not begin as one, or was cut")
 	// ErrDamaged means that a part of the file contradicts another.

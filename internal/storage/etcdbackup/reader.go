@@ -25,6 +25,9 @@ type content interface {
 
 // Open opens a file. Whether its contents are what was saved, Verify says.
 func Open(name string) (f *File, err error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, &os.PathError{Op: "open", Path: name, Err: errNoFile} // to open a pipe may wait for ever
+	}
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -39,7 +42,7 @@ func Open(name string) (f *File, err error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("is not a file")
+		return nil, errNoFile
 	}
 	f, err = openContent(file, info.Size())
 	if err == nil && !f.sealed && inUse(file) {

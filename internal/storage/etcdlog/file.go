@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
+
+	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // A file is frames: 8 bytes, little-endian, of which the lower 56 bits are the length of the record and, if the highest bit is
@@ -25,7 +26,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // file reads one file. Only the last one may end in the middle of a record.
 func (r *reader) file(name string, last bool) error {
-	f, err := os.Open(name)
+	f, err := files.Disk.OpenSequential(name)
 	if err != nil {
 		return err
 	}

@@ -10,20 +10,21 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/files"
 )
 
 // Read reads the log in a directory. after is the last entry that the database has.
 func Read(ctx context.Context, dir string, after consensus.Index) (*Log, error) {
-	files, err := list(dir)
+	segments, err := list(dir)
 	if err != nil {
 		return nil, err
 	}
 	r := reader{after: after}
-	for i, name := range files {
+	for i, name := range segments {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := r.file(filepath.Join(dir, name), i == len(files)-1); err != nil {
+		if err := r.file(filepath.Join(dir, name), i == len(segments)-1); err != nil {
 			return nil, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
 		}
 	}
@@ -40,22 +41,22 @@ func Read(ctx context.Context, dir string, after consensus.Index) (*Log, error) 
 
 // list returns the files in order. Their names are NUMBER-INDEX.wal, in hexadecimal; none may be missing in the middle.
 func list(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
+	names, err := files.Disk.List(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	var files []string
-	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".wal") {
-			files = append(files, e.Name())
+	var segments []string
+	for _, name := range names {
+		if strings.HasSuffix(name, ".wal") {
+			segments = append(segments, name)
 		}
 	}
-	if len(files) == 0 {
+	if len(segments) == 0 {
 		return nil, fmt.Errorf("%s: %w", dir, ErrNoLog)
 	}
-	slices.Sort(files)
+	slices.Sort(segments)
 	var last uint64
-	for i, name := range files {
+	for i, name := range segments {
 		var number, index uint64
 		if n, err := fmt.Sscanf(name, "%016x-%016x.wal", &number, &index); n != 2 || err != nil {
 			return nil, fmt.Errorf("%w: file %s", ErrDamaged, name)
@@ -65,5 +66,5 @@ func list(dir string) ([]string, error) {
 		}
 		last = number
 	}
-	return files, nil
+	return segments, nil
 }

@@ -11,8 +11,22 @@ import (
 	"github.com/quorate/quorate/internal/base/env"
 )
 
-// Disk is the machine's file system.
-var Disk = FromPebble(vfs.Default)
+// Disk is the machine's file system. It opens regular files and directories alone, and follows no link to a file: see
+// ErrOtherKind.
+var Disk = FromPebble(regular)
+
+// CheckDirectory returns ErrOtherKind, in an os.PathError, if a name leads to something that is there and is no directory, or
+// is a link to one, where fs is the machine's disk. Other disks have no links.
+func CheckDirectory(fs env.FS, name string) error {
+	disk, ok := fs.(*diskFS)
+	if !ok || disk.fs != regular {
+		return nil
+	}
+	if info, err := os.Lstat(name); err == nil && !info.IsDir() {
+		return otherKind(name, info.Mode(), "directory")
+	}
+	return nil
+}
 
 // FromPebble returns a file system of Pebble as an env.FS.
 func FromPebble(fs vfs.FS) env.FS {

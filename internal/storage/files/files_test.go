@@ -19,7 +19,7 @@ import (
 
 // Ensure that Pebble gets its own file system and files, with all that they can do.
 func TestToPebble_itsOwn(t *testing.T) {
-	if got := files.ToPebble(files.Disk); got != vfs.Default {
+	if got := files.ToPebble(files.Disk); got.Unwrap() != vfs.Default {
 		t.Errorf("got %T for the machine's disk", got)
 	}
 	own := disk.New()
