@@ -90,10 +90,12 @@ func (s *Stores) Acquire() (*Generation, bool) {
 }
 
 // Machine returns the state machine for reading; release must be called when done. The caller must not keep the pointer: a
-// snapshot brings another machine. Once the store is closed, only the state that the machine has in memory can be read.
+// snapshot brings another machine. Once the store is closed, only the state that the machine has in memory can be read; while
+// it is being closed, Machine waits, since nothing may read it then.
 func (s *Stores) Machine() (machine *apply.Machine, release func()) {
 	store, held := s.Acquire()
 	if !held {
+		<-store.closed
 		return store.Machine, func() {}
 	}
 	return store.Machine, store.release

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/storage/engine"
@@ -82,5 +83,50 @@ func TestStores_Stop(t *testing.T) {
 		t.Error("who asks after the end gets no machine")
 	} else {
 		release()
+	}
+}
+
+// closingEngine is one whose Close waits.
+type closingEngine struct {
+	engine.Engine
+	closing chan struct{} // closed when Close has begun
+	goOn    chan struct{}
+}
+
+func (e *closingEngine) Close() error {
+	close(e.closing)
+	<-e.goOn
+	return e.Engine.Close()
+}
+
+// Ensure that nobody gets the machine of a store that is being closed: the engine may not know yet that it must refuse readers.
+func TestStores_Machine_whileClosing(t *testing.T) {
+	g := memoryStore(t)
+	store := &closingEngine{g.Engine, make(chan struct{}), make(chan struct{})}
+	g.Engine, g.Machine = store, new(apply.Machine)
+	var stores Stores
+	stores.Set(g)
+	go g.giveUp(nil)
+	<-store.closing
+	read := make(chan error, 1)
+	go func() {
+		machine, release := stores.Machine()
+		defer release()
+		_, _, err := store.Get([]byte("k"))
+		if machine != g.Machine {
+			err = errors.New("another machine")
+		}
+		read <- err
+	}()
+	select {
+	case err := <-read:
+		t.Errorf("a store that is being closed was read: %v", err)
+		close(store.goOn)
+		return
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(store.goOn)
+	if err := <-read; !errors.Is(err, engine.ErrClosed) {
+		t.Errorf("after the end: %v", err)
 	}
 }

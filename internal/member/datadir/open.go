@@ -210,10 +210,11 @@ func (d *Data) Tombstones() []consensus.MemberID {
 	return ids
 }
 
-// Close closes log and store, ends long work on the store and waits for its readers. It does not flush the store: the log has
-// the entries that the store lacks.
+// Close closes log and store, ends long work on the store and waits for its readers, streams of watchers that nobody waits for
+// any more among them. It does not flush the store: the log has the entries that the store lacks.
 func (d *Data) Close() error {
 	err := d.WAL.Close()
+	d.Machine.Detach()
 	d.giveUp(nil)
 	<-d.closed
 	d.retired.Wait()
