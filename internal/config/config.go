@@ -27,6 +27,7 @@ type Config struct {
 	HTTP          HTTP
 	Compaction    Compaction
 	Monitoring    Monitoring
+	Console       ConsoleMode
 	Tracing       Tracing
 	TLS           TLSSettings
 	Auth          Auth

@@ -23,6 +23,7 @@ type Listen struct {
 	ClientURLs     []URL
 	ClientHTTPURLs []URL // if there are any, ClientURLs serve gRPC only
 	MetricsURLs    []URL
+	ConsoleURLs    []URL // encrypted beyond this machine
 
 	ReusePort, ReuseAddress bool // SO_REUSEPORT and SO_REUSEADDR of the TCP ports above
 }

@@ -99,6 +99,9 @@ func (u URL) Network() string {
 // Secure tells whether the URL asks for TLS.
 func (u URL) Secure() bool { return u.Scheme == "https" || u.Scheme == "unixs" }
 
+// Host returns the host without its port, empty for a socket.
+func (u URL) Host() string { return u.host() }
+
 // host returns the host without its port, empty for a socket.
 func (u URL) host() string {
 	host, _, _ := net.SplitHostPort(u.Address)

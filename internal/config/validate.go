@@ -25,6 +25,7 @@ func (c *Config) faults() Faults {
 	var faults Faults
 	faults = append(faults, c.nameFaults()...)
 	faults = append(faults, c.listenFaults()...)
+	faults = append(faults, c.consoleFaults()...)
 	faults = append(faults, c.advertiseFaults()...)
 	faults = append(faults, c.tlsFaults()...)
 	faults = append(faults, c.timingFaults()...)
@@ -58,6 +59,7 @@ func (c *Config) listenLists() []urlList {
 		{"--listen-client-urls", c.Listen.ClientURLs},
 		{"--listen-client-http-urls", c.Listen.ClientHTTPURLs},
 		{"--listen-metrics-urls", c.Listen.MetricsURLs},
+		{"--listen-console-urls", c.Listen.ConsoleURLs},
 	}
 }
 

@@ -41,6 +41,7 @@ type Services struct {
 	health  *health.Watcher
 	http    *httpapi.API
 	channel *inproc.Channel // to etcd's services, for calls from inside
+	within  *inproc.Channel // to all services, for the console
 	store   *lockapi.Store
 	gateway *gateway.Gateway
 	turns   *admission.Turns // of large messages whose decoding or encoding is costly
@@ -100,6 +101,11 @@ func New(options Options) *Services {
 	})
 	s.store = lockapi.NewStore(s.channel, s.bounds.waiting)
 	s.registerEtcd(s.channel)
+	s.within = inproc.New(inproc.Options{
+		Unary: s.unary, Stream: s.stream, Codec: s.codec(),
+		MaxRequestBytes: options.maxMessageBytes(), MaxReplyBytes: maxInsideReplyBytes,
+	})
+	s.RegisterWith(s.within)
 	s.http = httpapi.New(httpapi.Options{
 		Health: s.checker, Version: httpapi.Version(options.Version), Logger: options.Logger,
 		AllowedHosts: options.AllowedHosts, AllowedOrigins: options.AllowedOrigins,

@@ -90,23 +90,41 @@ func (p *clientPorts) listen() error {
 		}
 		p.listeners = append(p.listeners, newRelay(p.secured(p.bounded(l, u, urls[i+1:]), u, urls[i+1:])))
 	}
-	for i, u := range slices.Concat(p.cfg.Listen.ClientHTTPURLs, p.cfg.Listen.MetricsURLs) {
-		l, err := listen(p.stopping, open, u)
-		if err != nil {
-			return fmt.Errorf("--listen-client-http-urls or --listen-metrics-urls %s: %w", u, err)
+	for _, row := range []struct {
+		flag string
+		urls []config.URL
+		of   httpPort
+	}{
+		{"--listen-client-http-urls", p.cfg.Listen.ClientHTTPURLs, httpPort{"HTTP clients", p.limits.http, p.budgets.held}},
+		{"--listen-metrics-urls", p.cfg.Listen.MetricsURLs, httpPort{metricsPort, p.limits.metrics, p.budgets.metrics}},
+		{"--listen-console-urls", p.cfg.Listen.ConsoleURLs, httpPort{consolePort, p.limits.console, p.budgets.held}},
+	} {
+		for _, u := range row.urls {
+			l, err := listen(p.stopping, open, u)
+			if err != nil {
+				return fmt.Errorf("%s %s: %w", row.flag, u, err)
+			}
+			l = row.of.held.Listen(row.of.limit.Listen(l), admission.HTTPConnBytes)
+			if u.Secure() {
+				l = p.certs.Listen(l, certs.HTTP)
+			}
+			p.plain = append(p.plain, plainListener{newRelay(l), row.of.serves})
 		}
-		metrics := i >= len(p.cfg.Listen.ClientHTTPURLs)
-		if metrics {
-			l = p.budgets.metrics.Listen(p.limits.metrics.Listen(l), admission.HTTPConnBytes)
-		} else {
-			l = p.budgets.held.Listen(p.limits.http.Listen(l), admission.HTTPConnBytes)
-		}
-		if u.Secure() {
-			l = p.certs.Listen(l, certs.HTTP)
-		}
-		p.plain = append(p.plain, plainListener{newRelay(l), metrics})
 	}
 	return nil
+}
+
+// The ports without gRPC beside those of HTTP clients.
+const (
+	metricsPort = "metrics and health"
+	consolePort = "the console"
+)
+
+// httpPort is what listeners without gRPC serve, and what bounds their connections.
+type httpPort struct {
+	serves string
+	limit  *admission.HostBound
+	held   *admission.Ledger
 }
 
 // bounded bounds the connections of a client listener.
@@ -121,7 +139,7 @@ func (p *clientPorts) bounded(l net.Listener, u config.URL, others []config.URL)
 // plainListener is one without gRPC.
 type plainListener struct {
 	net.Listener
-	metrics bool // and without anything but metrics and health
+	serves string
 }
 
 func listen(ctx context.Context, sockets *net.ListenConfig, u config.URL) (net.Listener, error) {
@@ -188,21 +206,24 @@ func (p *clientPorts) addresses() []net.Addr {
 	return addresses
 }
 
-// serve begins to answer clients. handler is for their HTTP requests, metrics for the metrics URLs.
-func (p *clientPorts) serve(server grpcServer, handler, metrics http.Handler) {
+// serve begins to answer clients. handler is for their HTTP requests, metrics for the metrics URLs, console for those of the
+// console.
+func (p *clientPorts) serve(server grpcServer, handler, metrics, console http.Handler) {
 	p.grpc = server
 	for _, l := range p.listeners {
 		p.serveClients(l, handler)
 		p.logger.Info("serving client traffic", "address", l.Addr().String())
 	}
 	for _, l := range p.plain {
-		if l.metrics {
+		switch l.serves {
+		case metricsPort:
 			p.serveHTTP(l, metrics)
-			p.logger.Info("serving metrics and health", "address", l.Addr().String())
-			continue
+		case consolePort:
+			p.serveHTTP(l, console)
+		default:
+			p.serveHTTP(l, handler)
 		}
-		p.serveHTTP(l, handler)
-		p.logger.Info("serving HTTP clients", "address", l.Addr().String())
+		p.logger.Info("serving "+l.serves, "address", l.Addr().String())
 	}
 }
 

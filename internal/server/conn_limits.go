@@ -12,12 +12,13 @@ const (
 	maxClientConns  = 32_768
 	maxHTTPConns    = 4_096 // of --listen-client-http-urls
 	maxMetricsConns = 512   // of --listen-metrics-urls
+	maxConsoleConns = 1_024 // of --listen-console-urls
 	reservedFiles   = 8_192 // for store, log, and whatever else this process opens
 )
 
 // connLimits are the bounds of all listeners, each with its own: a full port keeps no client from another.
 type connLimits struct {
-	clients, http, metrics *admission.HostBound
+	clients, http, metrics, console *admission.HostBound
 	// Connections beyond the share of the peer port are taken in, and of the address that holds most those are closed on which
 	// no member has a stream: processes that are no members evict each other, and members say who they are at once.
 	peers *admission.Unidentified
@@ -29,6 +30,7 @@ func newConnLimits(descriptors uint64, peers int64) connLimits {
 		clients: connBound(clients),
 		http:    connBound(min(maxHTTPConns, max(16, clients/8))),
 		metrics: connBound(min(maxMetricsConns, max(16, clients/8))),
+		console: connBound(min(maxConsoleConns, max(16, clients/8))),
 		peers:   admission.NewUnidentified(peers),
 	}
 }
@@ -57,7 +59,8 @@ func (s *Server) connMetrics() []prometheus.Collector {
 			Counts() (open int, refused uint64)
 		}
 	}{
-		{"client", s.conns.clients}, {"http", s.conns.http}, {"metrics", s.conns.metrics}, {"peer", s.conns.peers},
+		{"client", s.conns.clients}, {"http", s.conns.http}, {"metrics", s.conns.metrics},
+		{"console", s.conns.console}, {"peer", s.conns.peers},
 	} {
 		labels := prometheus.Labels{"kind": row.kind}
 		all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -88,7 +88,11 @@ func (s *Server) serve(context.Context, Options) error {
 	registry := prometheus.NewRegistry()
 	s.register(registry)
 	api := s.services.HTTP()
-	s.clients.serve(server, api.Handler(registry, s.addHandlers), api.MetricsHandler(registry))
+	shown, err := s.consoleHandler()
+	if err != nil {
+		return err
+	}
+	s.clients.serve(server, api.Handler(registry, s.addHandlers), api.MetricsHandler(registry), shown)
 	return nil
 }
 

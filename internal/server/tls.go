@@ -30,7 +30,8 @@ func (s *Server) openCerts(context.Context, Options) error {
 
 // servesTLS reports whether clients are served by TLS anywhere.
 func servesTLS(c *config.Config) bool {
-	return slices.ContainsFunc(slices.Concat(c.Listen.ClientURLs, c.Listen.ClientHTTPURLs, c.Listen.MetricsURLs),
+	return slices.ContainsFunc(slices.Concat(c.Listen.ClientURLs, c.Listen.ClientHTTPURLs, c.Listen.MetricsURLs,
+		c.Listen.ConsoleURLs),
 		config.URL.Secure)
 }
 

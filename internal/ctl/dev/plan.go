@@ -28,19 +28,23 @@ type plan struct {
 	Names []string `json:"names,omitempty"`
 	Geo   string   `json:"geo,omitempty"` // as --geo; empty: all on one machine
 
-	dir string
-	geo geo
+	dir     string
+	geo     geo
+	console bool // the program has one
 }
 
 // seat is the place of one member.
 type seat struct {
-	name                 string
-	clientPort, peerPort int
-	dataDir, log         string
+	name                              string
+	clientPort, peerPort, consolePort int
+	dataDir, log                      string
 }
 
 func (s seat) endpoint() string { return "127.0.0.1:" + strconv.Itoa(s.clientPort) }
 func (s seat) peerURL() string  { return "http://127.0.0.1:" + strconv.Itoa(s.peerPort) }
+
+// consoleURL is where browsers find the console.
+func (s seat) consoleURL() string { return "http://127.0.0.1:" + strconv.Itoa(s.consolePort) }
 
 func (p plan) seats() []seat {
 	var out []seat
@@ -50,7 +54,7 @@ func (p plan) seats() []seat {
 			name = p.Names[i]
 		}
 		client := p.BasePort + i*portStep
-		out = append(out, seat{name, client, client + 1, filepath.Join(p.dir, name), filepath.Join(p.dir, name+".log")})
+		out = append(out, seat{name, client, client + 1, client + 2, filepath.Join(p.dir, name), filepath.Join(p.dir, name+".log")})
 	}
 	return out
 }
@@ -65,7 +69,7 @@ func (p plan) flags(s seat) []string {
 			self = i
 		}
 	}
-	return append([]string{
+	flags := []string{
 		"--name=" + s.name,
 		"--data-dir=" + s.dataDir,
 		"--listen-client-urls=http://" + s.endpoint(),
@@ -75,7 +79,11 @@ func (p plan) flags(s seat) []string {
 		"--initial-cluster=" + strings.Join(cluster, ","),
 		"--initial-cluster-token=quorate-dev",
 		"--level-policy=now",
-	}, p.geo.flags(seats, self)...)
+	}
+	if p.console {
+		flags = append(flags, "--listen-console-urls="+s.consoleURL(), "--console=admin")
+	}
+	return append(flags, p.geo.flags(seats, self)...)
 }
 
 // openPlan decides the shape: what the directory remembers, which must not contradict what was asked for, else what

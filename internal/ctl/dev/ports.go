@@ -14,7 +14,7 @@ func checkPorts(seats []seat) error {
 		for _, use := range []struct {
 			port int
 			what string
-		}{{s.clientPort, "clients"}, {s.peerPort, "peers"}} {
+		}{{s.clientPort, "clients"}, {s.peerPort, "peers"}, {s.consolePort, "the console"}} {
 			l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(use.port))
 			if err == nil {
 				l.Close()

@@ -22,6 +22,7 @@ type Options struct {
 	Geo      string // round trip between members, "regions" or "off"; empty: as before in Dir, or "off"
 
 	Program string   // what runs a member
+	Console bool     // Program has a console
 	Args    []string // server flags for every member
 	Environ []string // of the members; ETCD_ variables are left out
 	Self    string   // how the person calls this program, for commands to copy
@@ -39,6 +40,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	p.console = o.Console
 	held, err := lock(o.Dir)
 	if err != nil {
 		return err
@@ -181,6 +183,9 @@ func (c *crew) welcome(took time.Duration) {
 	all := strings.Join(endpoints(c.plan), ",")
 	c.say("%s ready after %.1f s; logs are in %s/*.log\n", count(len(c.members), "member"), took.Seconds(),
 		c.plan.dir)
+	if c.plan.console {
+		c.say("  console: %s\n", c.plan.seats()[0].consoleURL())
+	}
 	c.say("  export ETCDCTL_ENDPOINTS=%s\n", all)
 	self := c.options.Self
 	for _, pair := range [][2]string{

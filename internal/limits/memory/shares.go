@@ -36,6 +36,7 @@ type Shares struct {
 	Backups   int64 // that are being written, all of them
 	Tokens    int64 // what is remembered of the use of simple tokens
 	Top       int64 // counts of the busiest prefixes and clients
+	Console   int64 // sections of its pages that were shown last
 	// Deletion is of the keys that one command deletes. Applying holds up to ten times that for a moment, the rest of it of
 	// what other parts do not use.
 	Deletion int64
@@ -132,7 +133,8 @@ func Divide(limit int64) Shares {
 		Proposals: part(2, 256<<20),
 		Backups:   part(5, 512<<20) / 4,
 		Tokens:    part(1, 32<<20) / 4,
-		Top:       part(1, 8<<20) / 4,
+		Top:       part(1, 8<<20) / 8,
+		Console:   part(1, 16<<20) / 4,
 		Deletion:  part(1, 256<<20),
 		State: State{
 			Users:    part(1, 256<<20) / 4,

@@ -1,0 +1,60 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/quorate/quorate/internal/console/page"
+)
+
+const (
+	// actionPatience is how long an action may take.
+	actionPatience = 10 * time.Second
+	// maxActionBytes bounds a form of an action: it may hold the value of a key.
+	maxActionBytes = 4 << 20
+)
+
+// addActions adds the handlers that change something.
+func (c *Console) addActions(p *page.Page) {
+	for i := range p.Actions {
+		a := &p.Actions[i]
+		c.mux.HandleFunc("POST "+a.Path, func(w http.ResponseWriter, r *http.Request) { c.act(w, r, p, a) })
+	}
+}
+
+// act performs an action. Whatever its outcome, the browser goes on to a page: sending the form twice needs a second click.
+func (c *Console) act(w http.ResponseWriter, r *http.Request, p *page.Page, a *page.Action) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxActionBytes)
+	if err := r.ParseForm(); err != nil {
+		c.refuse(w, r, p, http.StatusBadRequest, page.FormError("The form cannot be read, or is larger than 4 MiB. Nothing was changed."))
+		return
+	}
+	l := c.lookAt(r, p)
+	ctx, done := c.options.Enter(r)
+	defer done()
+	ctx, cancel := context.WithTimeout(l.session.with(ctx), actionPatience)
+	defer cancel()
+	asked := c.requestOf(ctx, l)
+	asked.Conn, asked.Form = c.options.Conn, r.PostForm
+	out, err := a.Do(ctx, asked)
+	switch {
+	case err != nil && asksForLogin(err):
+		http.Redirect(w, r, "/login?next="+url.QueryEscape(p.Path), http.StatusSeeOther)
+	case err != nil:
+		c.refuse(w, r, p, http.StatusConflict, err)
+	default:
+		c.options.Logger.Info("changed by the console", "user", asked.User, "action", a.Path)
+		c.say(w, out.Said)
+		http.Redirect(w, r, inside(out.To), http.StatusSeeOther)
+	}
+}
+
+// refuse shows why an action was not done.
+func (c *Console) refuse(w http.ResponseWriter, r *http.Request, p *page.Page, code int, err error) {
+	f := c.frame(c.lookAt(r, p))
+	f.Heading, f.Fault = explain(err)
+	f.Back = p.Path
+	c.writePage(w, code, p, f)
+}

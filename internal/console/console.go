@@ -1,0 +1,103 @@
+package console
+
+import (
+	"context"
+	"io/fs"
+	"log/slog"
+	"net/http"
+
+	"google.golang.org/grpc"
+
+	"github.com/quorate/quorate/internal/console/page"
+)
+
+// Options of New.
+type Options struct {
+	// Conn calls all services of the member.
+	Conn grpc.ClientConnInterface
+	// Enter returns the context for calls that a request makes: it has the address and the certificate of the client. done
+	// gives back what the calls hold.
+	Enter func(r *http.Request) (ctx context.Context, done func())
+	// Admin serves the actions of the pages, too.
+	Admin bool
+	// Encrypted says that all listeners of the console are encrypted: its cookies go over nothing else then.
+	Encrypted bool
+	// Hosts are the names by which requests that are not encrypted may call the console, beside localhost and IP addresses. A
+	// page elsewhere may have its own name lead to this address (DNS rebinding).
+	Hosts    []string
+	Member   string // its name
+	Endpoint string // where clients reach the member; empty: nowhere
+	Version  string // of the program
+	Pages    []page.Page
+	// Laboratory returns the files of the laboratory; nil: this build has none.
+	Laboratory func() (fs.FS, error)
+	// MemoryBytes bounds what the console keeps of sections that were shown last.
+	MemoryBytes int64
+	Logger      *slog.Logger
+}
+
+// Console serves the pages.
+type Console struct {
+	options Options
+	looks   *templates
+	known   *memory
+	pace    pace
+	turns   chan struct{} // of pages that are being loaded
+	reads   grpc.ClientConnInterface
+	mux     *http.ServeMux
+}
+
+// pagesAtOnce is how many pages are loaded at once; others wait for their turn, within their deadline.
+const pagesAtOnce = 4
+
+// New makes a console. It returns an error if templates of pages do not parse or two pages have one path: a fault of the build.
+func New(options Options) (*Console, error) {
+	looks, err := newTemplates(options.Pages)
+	if err != nil {
+		return nil, err
+	}
+	c := &Console{options: options, looks: looks, known: newMemory(options.MemoryBytes), mux: http.NewServeMux(),
+		turns: make(chan struct{}, pagesAtOnce), reads: readOnly{options.Conn}}
+	c.mux.HandleFunc("GET /assets/{name}", serveAsset)
+	c.mux.HandleFunc("GET /login", c.showLogin)
+	c.mux.HandleFunc("POST /login", c.login)
+	c.mux.HandleFunc("POST /logout", c.logout)
+	for i := range options.Pages {
+		p := &options.Pages[i]
+		c.mux.HandleFunc("GET "+exact(p.Path), func(w http.ResponseWriter, r *http.Request) { c.show(w, r, p) })
+		if options.Admin {
+			c.addActions(p)
+		}
+	}
+	if options.Laboratory != nil {
+		c.mux.Handle("GET /lab/", http.StripPrefix("/lab/", laboratory(options.Laboratory)))
+	}
+	c.mux.HandleFunc("/", c.missing)
+	return c, nil
+}
+
+// exact is a pattern for this path and none below it.
+func exact(path string) string {
+	if path == "/" {
+		return "/{$}"
+	}
+	return path
+}
+
+// Handler serves the console.
+func (c *Console) Handler() http.Handler {
+	return c.guarded(http.NewCrossOriginProtection().Handler(c.mux))
+}
+
+// laboratory serves the static files of the laboratory.
+func laboratory(files func() (fs.FS, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		tree, err := files()
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Security-Policy", laboratoryPolicy)
+		http.FileServerFS(tree).ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,186 @@
+package console
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/quorate/quorate/internal/console/page"
+)
+
+// templates are those of the frame, and of each page with the frame's.
+type templates struct {
+	frame *template.Template
+	pages map[string]*template.Template // by path
+}
+
+func newTemplates(pages []page.Page) (*templates, error) {
+	frame, err := template.New("").Funcs(page.Words).ParseFS(assets, "assets/*.html")
+	if err != nil {
+		return nil, err
+	}
+	t := &templates{frame: frame, pages: map[string]*template.Template{}}
+	for i := range pages {
+		p := &pages[i]
+		own, err := frame.Clone()
+		if err == nil && p.Templates != nil {
+			own, err = own.ParseFS(p.Templates, "*.html")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("console page %s: %w", p.Path, err)
+		}
+		if t.pages[p.Path] != nil {
+			return nil, fmt.Errorf("two console pages are at %s", p.Path)
+		}
+		for _, s := range p.Sections {
+			if own.Lookup(s.Template) == nil {
+				return nil, fmt.Errorf("console page %s: section %s has no template %s", p.Path, s.ID, s.Template)
+			}
+		}
+		t.pages[p.Path] = own
+	}
+	return t, nil
+}
+
+func (t *templates) of(p *page.Page) *template.Template { return t.pages[p.Path] }
+
+// link is one page in the navigation.
+type link struct {
+	Path, Name string
+	Here       bool
+}
+
+// frame is what surrounds the sections of a page.
+type frame struct {
+	Title, About string
+	Links        []link
+	Member       string
+	User         string
+	LoggedIn     bool // by a password: the user can log out
+	Admin        bool
+	Laboratory   bool
+	Version      string
+	Now          string
+	Said         string
+	Heading      string // of a fault of the whole page
+	Fault        string
+	Live         bool
+	Sections     []section
+	Back         string // where to go on from a fault
+}
+
+func (c *Console) frame(l *look) *frame {
+	f := &frame{Member: c.options.Member, User: l.session.name(l.request), LoggedIn: l.session.token != "", Admin: c.options.Admin,
+		Laboratory: c.options.Laboratory != nil, Version: c.options.Version, Now: page.Moment(time.Now().UnixMilli())}
+	for i := range c.options.Pages {
+		p := &c.options.Pages[i]
+		if !p.Hidden {
+			f.Links = append(f.Links, link{p.Path, p.Name, l.page != nil && p.Path == l.page.Path})
+		}
+	}
+	if l.page != nil {
+		f.Title, f.About = l.page.Name, l.page.About
+	}
+	return f
+}
+
+// show answers with a page, or with its live sections.
+func (c *Console) show(w http.ResponseWriter, r *http.Request, p *page.Page) {
+	if r.URL.Query().Has(liveKey) {
+		c.live(w, r, p)
+		return
+	}
+	l := c.lookAt(r, p)
+	sections, login := c.load(l, false, 0)
+	if login {
+		http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
+		return
+	}
+	f := c.frame(l)
+	f.Sections, f.Said = sections, c.said(w, r)
+	for _, s := range p.Sections {
+		f.Live = f.Live || s.Live
+	}
+	c.writePage(w, http.StatusOK, p, f)
+}
+
+// missing answers what is at no path.
+func (c *Console) missing(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		f := c.frame(&look{request: r, session: c.sessionOf(r)})
+		f.Title, f.Heading = "Not served", "This console changes nothing"
+		f.Fault = "A member serves forms of its console only if it was started with --console=admin. Nothing was changed."
+		c.writePage(w, http.StatusForbidden, nil, f)
+		return
+	}
+	f := c.frame(&look{request: r, session: c.sessionOf(r)})
+	f.Title, f.Heading = "Not found", "There is no such page"
+	f.Fault = "The console has nothing at this address. A link to a key, job or member that is gone leads to its page, which says so."
+	c.writePage(w, http.StatusNotFound, nil, f)
+}
+
+func (c *Console) writePage(w http.ResponseWriter, code int, p *page.Page, f *frame) {
+	var out bytes.Buffer
+	set := c.looks.frame
+	if p != nil {
+		set = c.looks.of(p)
+	}
+	if err := set.ExecuteTemplate(&out, "page.html", f); err != nil {
+		c.broken(w, err)
+		return
+	}
+	sendHTML(w, code, out.Bytes())
+}
+
+// write answers with a template of the frame.
+func (c *Console) write(w http.ResponseWriter, code int, name string, data any) {
+	var out bytes.Buffer
+	if err := c.looks.frame.ExecuteTemplate(&out, name, data); err != nil {
+		c.broken(w, err)
+		return
+	}
+	sendHTML(w, code, out.Bytes())
+}
+
+func (c *Console) broken(w http.ResponseWriter, err error) {
+	c.options.Logger.Error("the console cannot show a page", "err", err)
+	http.Error(w, "This page cannot be shown: the log of the member says why.", http.StatusInternalServerError)
+}
+
+func sendHTML(w http.ResponseWriter, code int, body []byte) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write(body) // the browser went away
+}
+
+// What an action said is shown once, on the next page: until then the browser keeps it.
+const (
+	saidCookie   = "quorate-said"
+	maxSaidBytes = 1024
+)
+
+func (c *Console) say(w http.ResponseWriter, said string) {
+	if said == "" {
+		return
+	}
+	http.SetCookie(w, &http.Cookie{Name: saidCookie, Value: base64.RawURLEncoding.EncodeToString([]byte(said[:min(len(said),
+		maxSaidBytes)])), Path: "/", MaxAge: 60, HttpOnly: true, Secure: c.options.Encrypted, SameSite: http.SameSiteStrictMode})
+}
+
+func (c *Console) said(w http.ResponseWriter, r *http.Request) string {
+	cookie, err := r.Cookie(saidCookie)
+	if err != nil || len(cookie.Value) > 2*maxSaidBytes {
+		return ""
+	}
+	http.SetCookie(w, &http.Cookie{Name: saidCookie, Path: "/", MaxAge: -1, HttpOnly: true, Secure: c.options.Encrypted,
+		SameSite: http.SameSiteStrictMode})
+	said, err := base64.RawURLEncoding.DecodeString(cookie.Value)
+	if err != nil {
+		return ""
+	}
+	return page.Text(string(said))
+}

@@ -1,0 +1,166 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"html/template"
+	"net/http"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/base/invariant"
+	"github.com/quorate/quorate/internal/console/page"
+)
+
+const (
+	// patience is how long a page may take. It leaves the rest of two seconds to the network.
+	patience = 1800 * time.Millisecond
+	// maxSectionBytes bounds a section as it is sent.
+	maxSectionBytes = 1 << 20
+)
+
+// section is one section as it is shown.
+type section struct {
+	ID, Title string
+	Live      bool
+	Wide      bool
+	Body      template.HTML // made by templates of html/template
+	Command   string
+	Heading   string // of the fault; empty: there is none
+	Fault     string
+	Known     string // since when the body is known, if there is a fault; empty: it is not known
+}
+
+// look is one look at a page.
+type look struct {
+	page    *page.Page
+	request *http.Request
+	session session
+	who     string // part of the key of all that is kept for this user
+}
+
+func (c *Console) lookAt(r *http.Request, p *page.Page) *look {
+	l := &look{page: p, request: r, session: c.sessionOf(r)}
+	sum := sha256.Sum256([]byte(l.session.user + "\x00" + l.session.token + "\x00" + certified(r)))
+	l.who = string(sum[:])
+	return l
+}
+
+// load loads the sections of a page at once, those that are live only, or all. It ends within patience. login says that a user
+// must log in first.
+func (c *Console) load(l *look, live bool, age time.Duration) (all []section, login bool) {
+	ctx, cancel := context.WithTimeout(l.request.Context(), patience)
+	defer cancel()
+	results := make([]*section, len(l.page.Sections))
+	asks := make([]bool, len(results))
+	var loading sync.WaitGroup
+	for i := range l.page.Sections {
+		s := &l.page.Sections[i]
+		if live && !s.Live {
+			continue
+		}
+		loading.Go(func() { results[i], asks[i] = c.section(ctx, l, s, age) })
+	}
+	loading.Wait()
+	for i, s := range results {
+		login = login || asks[i]
+		if s != nil {
+			all = append(all, *s)
+		}
+	}
+	return all, login
+}
+
+// section loads one section; nil: it is not shown.
+func (c *Console) section(ctx context.Context, l *look, s *page.Section, age time.Duration) (shown *section, login bool) {
+	shown = &section{ID: s.ID, Title: s.Title, Live: s.Live, Wide: s.Wide}
+	key := l.key(s)
+	body, err := c.known.load(ctx, key, age, func() ([]byte, error) { return c.render(l, s) })
+	switch {
+	case errors.Is(err, page.ErrHidden):
+		return nil, false
+	case err != nil && asksForLogin(err):
+		return nil, true
+	case err != nil:
+		shown.Heading, shown.Fault = explain(err)
+		if old, at, ok := c.known.last(key); ok && waits(err) {
+			body, shown.Known = old, page.Moment(at.UnixMilli())
+		}
+	}
+	shown.Body = template.HTML(body) // #nosec: rendered by html/template
+	if s.Command != nil {
+		shown.Command = s.Command(c.requestOf(context.Background(), l))
+	}
+	return shown, false
+}
+
+// key identifies a section of this page for this user.
+func (l *look) key(s *page.Section) sectionKey {
+	query := l.request.URL.Query()
+	query.Del(liveKey)
+	return sectionKey{l.who, l.page.Path + "?" + query.Encode(), s.ID}
+}
+
+// waits reports whether an error is one that may pass by itself.
+func waits(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return true
+	}
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted:
+		return true
+	}
+	return false
+}
+
+// render loads the data of a section and renders it. Nobody may wait for it any more: it has a deadline of its own.
+func (c *Console) render(l *look, s *page.Section) (body []byte, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.request.Context()), patience)
+	defer cancel()
+	select {
+	case c.turns <- struct{}{}:
+		defer func() { <-c.turns }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	ctx, done := c.options.Enter(l.request.WithContext(ctx))
+	defer done()
+	ctx = l.session.with(ctx)
+	data, err := s.Load(ctx, c.requestOf(ctx, l))
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := c.looks.of(l.page).ExecuteTemplate(&limited{&out}, s.Template, data); err != nil {
+		c.options.Logger.Error("the console cannot show a section", "page", l.page.Path, "section", s.ID, "err", err)
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// requestOf is what a page is told of a request.
+func (c *Console) requestOf(_ context.Context, l *look) *page.Request {
+	query := l.request.URL.Query()
+	query.Del(liveKey)
+	return &page.Request{Conn: c.reads, User: l.session.name(l.request), Admin: c.options.Admin, Query: query, Now: time.Now(),
+		Endpoint: c.options.Endpoint, Member: c.options.Member}
+}
+
+// limited refuses to grow beyond what a section may have.
+type limited struct{ *bytes.Buffer }
+
+var errTooLong = status.Error(codes.ResourceExhausted, "This has more than a page may have (1 MiB): ask for less of it.")
+
+// Write implements io.Writer.
+func (l *limited) Write(p []byte) (int, error) {
+	invariant.True(l.Buffer != nil, "a section is rendered to nowhere")
+	if l.Len()+len(p) > maxSectionBytes {
+		return 0, errTooLong
+	}
+	return l.Buffer.Write(p)
+}
