@@ -56,5 +56,5 @@ func (c *Console) refuse(w http.ResponseWriter, r *http.Request, p *page.Page, c
 	f := c.frame(c.lookAt(r, p))
 	f.Heading, f.Fault = explain(err)
 	f.Back = p.Path
-	c.writePage(w, code, p, f)
+	c.writePage(w, r, code, p, f)
 }

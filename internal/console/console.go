@@ -18,6 +18,8 @@ type Options struct {
 	// Enter returns the context for calls that a request makes: it has the address and the certificate of the client. done
 	// gives back what the calls hold.
 	Enter func(r *http.Request) (ctx context.Context, done func())
+	// Lend lends memory for an answer that is sent to the client of a request.
+	Lend func(r *http.Request, bytes int) (giveBack func(), err error)
 	// Admin serves the actions of the pages, too.
 	Admin bool
 	// Encrypted says that all listeners of the console are encrypted: its cookies go over nothing else then.

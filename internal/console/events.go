@@ -74,7 +74,7 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request, p *page.Page) {
 	c.pace.enter(keys)
 	defer c.pace.leave(keys)
 	w.Header().Set("Content-Type", "text/event-stream")
-	s := &stream{out: w, conn: http.NewResponseController(w), seed: maphash.MakeSeed(), sent: map[string]uint64{}}
+	s := &stream{console: c, request: r, out: w, conn: http.NewResponseController(w), seed: maphash.MakeSeed(), sent: map[string]uint64{}}
 	wait := time.NewTimer(0)
 	defer wait.Stop()
 	for {
@@ -91,7 +91,7 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request, p *page.Page) {
 		}
 		for i := range sections {
 			if ctx.Err() == nil {
-				s.section(c, p, &sections[i])
+				s.section(p, &sections[i])
 			}
 		}
 		if s.event("at", []byte(page.Moment(time.Now().UnixMilli()))); s.err != nil {
@@ -103,14 +103,17 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request, p *page.Page) {
 
 // stream is the answer to one look. It does nothing after an error.
 type stream struct {
-	out  http.ResponseWriter
-	conn *http.ResponseController
-	seed maphash.Seed
-	sent map[string]uint64 // the hash of what was sent last, by section
-	err  error
+	console *Console
+	request *http.Request
+	out     http.ResponseWriter
+	conn    *http.ResponseController
+	seed    maphash.Seed
+	sent    map[string]uint64 // the hash of what was sent last, by section
+	err     error
 }
 
-func (s *stream) section(c *Console, p *page.Page, of *section) {
+func (s *stream) section(p *page.Page, of *section) {
+	c := s.console
 	var out bytes.Buffer
 	if err := c.looks.of(p).ExecuteTemplate(&out, "section", of); err != nil {
 		c.options.Logger.Error("the console cannot show a section", "page", p.Path, "section", of.ID, "err", err)
@@ -137,6 +140,12 @@ func (s *stream) event(name string, data []byte) {
 		out.WriteByte('\n')
 	}
 	out.WriteByte('\n')
+	giveBack, err := s.console.options.Lend(s.request, out.Len())
+	if err != nil {
+		s.err = err
+		return
+	}
+	defer giveBack()
 	if s.err = s.conn.SetWriteDeadline(time.Now().Add(livePatience)); s.err != nil {
 		return
 	}

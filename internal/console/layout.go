@@ -3,6 +3,7 @@ package console
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -105,7 +106,7 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, p *page.Page) {
 	for _, s := range p.Sections {
 		f.Live = f.Live || s.Live
 	}
-	c.writePage(w, http.StatusOK, p, f)
+	c.writePage(w, r, http.StatusOK, p, f)
 }
 
 // missing answers what is at no path.
@@ -114,47 +115,50 @@ func (c *Console) missing(w http.ResponseWriter, r *http.Request) {
 		f := c.frame(&look{request: r, session: c.sessionOf(r)})
 		f.Title, f.Heading = "Not served", "This console changes nothing"
 		f.Fault = "A member serves forms of its console only if it was started with --console=admin. Nothing was changed."
-		c.writePage(w, http.StatusForbidden, nil, f)
+		c.writePage(w, r, http.StatusForbidden, nil, f)
 		return
 	}
 	f := c.frame(&look{request: r, session: c.sessionOf(r)})
 	f.Title, f.Heading = "Not found", "There is no such page"
 	f.Fault = "The console has nothing at this address. A link to a key, job or member that is gone leads to its page, which says so."
-	c.writePage(w, http.StatusNotFound, nil, f)
+	c.writePage(w, r, http.StatusNotFound, nil, f)
 }
 
-func (c *Console) writePage(w http.ResponseWriter, code int, p *page.Page, f *frame) {
-	var out bytes.Buffer
+func (c *Console) writePage(w http.ResponseWriter, r *http.Request, code int, p *page.Page, f *frame) {
 	set := c.looks.frame
 	if p != nil {
 		set = c.looks.of(p)
 	}
-	if err := set.ExecuteTemplate(&out, "page.html", f); err != nil {
-		c.broken(w, err)
-		return
-	}
-	sendHTML(w, code, out.Bytes())
+	c.write(w, r, code, set, "page.html", f)
 }
 
-// write answers with a template of the frame.
-func (c *Console) write(w http.ResponseWriter, code int, name string, data any) {
+// sendPatience is how long a browser may take to accept a page.
+const sendPatience = 30 * time.Second
+
+// write renders an answer and sends it. Its memory is of those who ask.
+func (c *Console) write(w http.ResponseWriter, r *http.Request, code int, set *template.Template, name string, data any) {
 	var out bytes.Buffer
-	if err := c.looks.frame.ExecuteTemplate(&out, name, data); err != nil {
-		c.broken(w, err)
+	if err := set.ExecuteTemplate(&out, name, data); err != nil {
+		c.options.Logger.Error("the console cannot show a page", "path", r.URL.Path, "err", err)
+		http.Error(w, "This page cannot be shown: the log of the member says why.", http.StatusInternalServerError)
 		return
 	}
-	sendHTML(w, code, out.Bytes())
-}
-
-func (c *Console) broken(w http.ResponseWriter, err error) {
-	c.options.Logger.Error("the console cannot show a page", "err", err)
-	http.Error(w, "This page cannot be shown: the log of the member says why.", http.StatusInternalServerError)
-}
-
-func sendHTML(w http.ResponseWriter, code int, body []byte) {
+	giveBack, err := c.options.Lend(r, out.Len())
+	if err != nil {
+		http.Error(w, "This member has no memory for the page now: load it again.", http.StatusServiceUnavailable)
+		return
+	}
+	defer giveBack()
+	conn := http.NewResponseController(w)
+	if err := conn.SetWriteDeadline(time.Now().Add(sendPatience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return // the connection has ended
+	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
-	_, _ = w.Write(body) // the browser went away
+	if _, err := w.Write(out.Bytes()); err == nil {
+		_ = conn.Flush()
+	}
+	_ = conn.SetWriteDeadline(time.Time{}) // for the next request; where it fails, the connection has ended
 }
 
 // What an action said is shown once, on the next page: until then the browser keeps it.

@@ -106,7 +106,7 @@ func (c *Console) showLogin(w http.ResponseWriter, r *http.Request) {
 func (c *Console) writeLogin(w http.ResponseWriter, r *http.Request, code int, fault string) {
 	next := inside(r.FormValue("next"))
 	ended := c.sessionOf(r).token != "" && fault == ""
-	c.write(w, code, "login.html", map[string]any{"Next": next, "Fault": fault, "Ended": ended, "Title": "Log in"})
+	c.write(w, r, code, c.looks.frame, "login.html", map[string]any{"Next": next, "Fault": fault, "Ended": ended, "Title": "Log in"})
 }
 
 // login exchanges a password for a token, which becomes the cookie.

@@ -41,3 +41,9 @@ func (s *Services) EnterInside(r *http.Request) (ctx context.Context, done func(
 		}
 	}
 }
+
+// LendTo lends memory for an answer that is sent to the sender of an HTTP request, of what answers to that client may have.
+func (s *Services) LendTo(r *http.Request, bytes int) (giveBack func(), err error) {
+	ctx := peer.NewContext(r.Context(), &peer.Peer{Addr: admission.AddressOf(r)})
+	return s.options.Answers.Lend(ctx, int64(bytes), 0)
+}

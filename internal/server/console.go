@@ -21,7 +21,7 @@ func (s *Server) consoleHandler() (http.Handler, error) {
 		endpoint = urls[0].String()
 	}
 	c, err := console.New(console.Options{
-		Conn: s.services.Inside(), Enter: s.services.EnterInside,
+		Conn: s.services.Inside(), Enter: s.services.EnterInside, Lend: s.services.LendTo,
 		Admin:     s.cfg.Console == config.ConsoleAdmin,
 		Encrypted: !slices.ContainsFunc(listen, func(u config.URL) bool { return !u.Secure() }),
 		Hosts:     s.consoleHosts(), Member: s.cfg.Name, Endpoint: endpoint, Version: config.Build(),

@@ -59,6 +59,7 @@ var layers = []struct {
 	{"internal/ctl", 4, "ctl"},
 	{"internal/member", 4, "member"},
 	{"internal/nativeclient", 4, "client"}, // what the client decides; the simulator runs it, too
+	{"internal/console", 5, "console"},     // a client of the API, within the process
 	{"internal/rpc", 5, "rpc"},
 	{"internal/rpc/grpcproxy", 6, "grpcproxy"},
 	{"internal/server", 6, "server"},

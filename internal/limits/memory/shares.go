@@ -131,9 +131,9 @@ func Divide(limit int64) Shares {
 		Packing:   part(1, 32<<20) / 2,
 		Peers:     part(2, 64<<20),
 		Proposals: part(2, 256<<20),
-		Backups:   part(5, 512<<20) / 4,
+		Backups:   part(4, 512<<20) / 4,
 		Tokens:    part(1, 32<<20) / 4,
-		Top:       part(1, 8<<20) / 8,
+		Top:       part(1, 8<<20) / 4,
 		Console:   part(1, 16<<20) / 4,
 		Deletion:  part(1, 256<<20),
 		State: State{
