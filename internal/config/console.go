@@ -15,8 +15,8 @@ const (
 func (c *Config) consoleFaults() (faults Faults) {
 	for _, u := range c.Listen.ConsoleURLs {
 		if !u.Secure() && (!u.local() || u.wildcard()) {
-			faults = append(faults, fmt.Sprintf("--listen-console-urls %s must be https: a password would cross the network in the "+
-				"clear; give it --cert-file and --key-file, or listen on 127.0.0.1", u))
+			faults = append(faults, fmt.Sprintf("--listen-console-urls %s must be https: a password would cross the network "+
+				"in the clear; give it --cert-file and --key-file, or listen on 127.0.0.1", u))
 		}
 	}
 	return faults

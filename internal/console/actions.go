@@ -28,7 +28,8 @@ func (c *Console) addActions(p *page.Page) {
 func (c *Console) act(w http.ResponseWriter, r *http.Request, p *page.Page, a *page.Action) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxActionBytes)
 	if err := r.ParseForm(); err != nil {
-		c.refuse(w, r, p, http.StatusBadRequest, page.FormError("The form cannot be read, or is larger than 4 MiB. Nothing was changed."))
+		const said = page.FormError("The form cannot be read, or is larger than 4 MiB. Nothing was changed.")
+		c.refuse(w, r, p, http.StatusBadRequest, said)
 		return
 	}
 	l := c.lookAt(r, p)

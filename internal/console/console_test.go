@@ -322,7 +322,7 @@ func TestConsole_deadline(t *testing.T) {
 		if body := get(h, "/sample").Body.String(); strings.Contains(body, "as it was") {
 			t.Error("what a user may not see any more is shown as it was")
 		}
-		time.Sleep(3 * time.Second) // sections that were given up have ended
+		synctest.Wait()
 	})
 }
 
@@ -370,8 +370,7 @@ func TestConsole_live(t *testing.T) {
 		for range looks {
 			go func() { done <- watch(h, "/sample?live", 9*time.Second) }()
 		}
-		time.Sleep(5 * time.Second)
-		text.Store(1)
+		time.AfterFunc(5*time.Second, func() { text.Store(1) })
 		for range looks {
 			events := <-done
 			sections := 0

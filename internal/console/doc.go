@@ -8,10 +8,10 @@
 // The main type is Console; packages below it are the pages, and package page is how they are written.
 //
 // Invariants:
-//  1. A page changes nothing: its calls pass an allow-list of methods that read. Actions have handlers of their own, which do not
-//     exist unless the console was started to administer.
-//  2. A page ends within its deadline, with what it has: each section that is missing says why, and shows what was known last.
-//  3. All pages together take at most a share of one processor: looks that are live wait so long after each rendering.
+//  1. A page changes nothing: its calls pass an allow-list of methods that read. Actions have handlers of their own, which do
+//     not exist unless the console was started to administer.
+//  2. A page ends within its deadline, with what it has: a section that is missing says why, and shows what was known last.
+//  3. Live sections are rendered at most so many times a second for all who look together.
 //  4. Nothing of a request, a key or a member is markup, a script, a style or a redirect to elsewhere.
 //
 // A Console may be used by many goroutines.

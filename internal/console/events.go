@@ -74,7 +74,8 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request, p *page.Page) {
 	c.pace.enter(keys)
 	defer c.pace.leave(keys)
 	w.Header().Set("Content-Type", "text/event-stream")
-	s := &stream{console: c, request: r, out: w, conn: http.NewResponseController(w), seed: maphash.MakeSeed(), sent: map[string]uint64{}}
+	s := &stream{console: c, request: r, out: w, conn: http.NewResponseController(w), seed: maphash.MakeSeed(),
+		sent: map[string]uint64{}}
 	wait := time.NewTimer(0)
 	defer wait.Stop()
 	for {

@@ -23,12 +23,13 @@ func explain(err error) (heading, said string) {
 	text := page.Text(status.Convert(err).Message())
 	switch status.Code(err) {
 	case codes.PermissionDenied:
-		return "Not permitted", "Your user may not see or do this (" + text + "). Ask for a role that may, or log in as another user."
+		return "Not permitted", "Your user may not see or do this (" + text +
+			"). Ask for a role that may, or log in as another user."
 	case codes.Unauthenticated:
 		return "The session ended", "Log in again."
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
-		return "No answer in time", "The member did not have this within two seconds (" + text + "). Where no majority of voters is up, " +
-			"what needs one waits for it: the first page says who is missing."
+		return "No answer in time", "The member did not have this within two seconds (" + text +
+			"). Where no majority of voters is up, what needs one waits for it: the first page says which are missing."
 	case codes.Unimplemented:
 		return "Not served", "The program of this member does not serve this (" + text + ")."
 	case codes.ResourceExhausted:

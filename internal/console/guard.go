@@ -32,8 +32,8 @@ func (c *Console) guarded(next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		switch {
 		case !c.callable(r):
-			http.Error(w, "This member does not serve its console by the name "+quoted(r.Host)+". Use an IP address, localhost, "+
-				"or a name of --advertise-client-urls or --host-whitelist.", http.StatusMisdirectedRequest)
+			http.Error(w, "This member does not serve its console by the name "+quoted(r.Host)+". Use an IP address, "+
+				"localhost, or a name of --advertise-client-urls or --host-whitelist.", http.StatusMisdirectedRequest)
 		case elsewhere(r):
 			http.Error(w, "A page of another site may not load this.", http.StatusForbidden)
 		default:

@@ -75,8 +75,9 @@ type frame struct {
 }
 
 func (c *Console) frame(l *look) *frame {
-	f := &frame{Member: c.options.Member, User: l.session.name(l.request), LoggedIn: l.session.token != "", Admin: c.options.Admin,
-		Laboratory: c.options.Laboratory != nil, Version: c.options.Version, Now: page.Moment(time.Now().UnixMilli())}
+	f := &frame{Member: c.options.Member, User: l.session.name(l.request), LoggedIn: l.session.token != "",
+		Admin: c.options.Admin, Laboratory: c.options.Laboratory != nil, Version: c.options.Version,
+		Now: page.Moment(time.Now().UnixMilli())}
 	for i := range c.options.Pages {
 		p := &c.options.Pages[i]
 		if !p.Hidden {
@@ -120,7 +121,7 @@ func (c *Console) missing(w http.ResponseWriter, r *http.Request) {
 	}
 	f := c.frame(&look{request: r, session: c.sessionOf(r)})
 	f.Title, f.Heading = "Not found", "There is no such page"
-	f.Fault = "The console has nothing at this address. A link to a key, job or member that is gone leads to its page, which says so."
+	f.Fault = "The console has nothing at this address. The navigation has all its pages."
 	c.writePage(w, r, http.StatusNotFound, nil, f)
 }
 
@@ -161,7 +162,7 @@ func (c *Console) write(w http.ResponseWriter, r *http.Request, code int, set *t
 	_ = conn.SetWriteDeadline(time.Time{}) // for the next request; where it fails, the connection has ended
 }
 
-// What an action said is shown once, on the next page: until then the browser keeps it.
+// The outcome of an action is shown once, on the next page: until then the browser keeps it.
 const (
 	saidCookie   = "quorate-said"
 	maxSaidBytes = 1024
@@ -171,8 +172,9 @@ func (c *Console) say(w http.ResponseWriter, said string) {
 	if said == "" {
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: saidCookie, Value: base64.RawURLEncoding.EncodeToString([]byte(said[:min(len(said),
-		maxSaidBytes)])), Path: "/", MaxAge: 60, HttpOnly: true, Secure: c.options.Encrypted, SameSite: http.SameSiteStrictMode})
+	value := base64.RawURLEncoding.EncodeToString([]byte(said[:min(len(said), maxSaidBytes)]))
+	http.SetCookie(w, &http.Cookie{Name: saidCookie, Value: value, Path: "/", MaxAge: 60, HttpOnly: true,
+		Secure: c.options.Encrypted, SameSite: http.SameSiteStrictMode})
 }
 
 func (c *Console) said(w http.ResponseWriter, r *http.Request) string {

@@ -54,8 +54,8 @@ func (m *memory) last(key sectionKey) (body []byte, at time.Time, ok bool) {
 	return k.body, k.at, true
 }
 
-// load returns a section that is at most so old, and waits for one that is being loaded instead of loading it twice. load runs in
-// a goroutine of its own, which ends by itself.
+// load returns a section that is at most so old, and waits for one that is being loaded instead of loading it twice. The
+// function runs in a goroutine of its own, which ends by itself.
 func (m *memory) load(
 	ctx context.Context, key sectionKey, age time.Duration, load func() ([]byte, error),
 ) (body []byte, err error) {

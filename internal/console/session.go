@@ -106,7 +106,7 @@ func (c *Console) showLogin(w http.ResponseWriter, r *http.Request) {
 func (c *Console) writeLogin(w http.ResponseWriter, r *http.Request, code int, fault string) {
 	next := inside(r.FormValue("next"))
 	ended := c.sessionOf(r).token != "" && fault == ""
-	c.write(w, r, code, c.looks.frame, "login.html", map[string]any{"Next": next, "Fault": fault, "Ended": ended, "Title": "Log in"})
+	c.write(w, r, code, c.looks.frame, "login.html", map[string]any{"Next": next, "Fault": fault, "Ended": ended})
 }
 
 // login exchanges a password for a token, which becomes the cookie.
@@ -129,7 +129,7 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 		http.SetCookie(w, c.cookie(value, 0))
 		http.Redirect(w, r, inside(r.PostForm.Get("next")), http.StatusSeeOther)
 	case errors.Is(rpctypes.Error(err), rpctypes.ErrAuthNotEnabled):
-		c.writeLogin(w, r, http.StatusConflict, "This cluster has no users: everything can be seen without a login.")
+		c.writeLogin(w, r, http.StatusConflict, "This cluster has no users: all can be seen without a login.")
 	case errors.Is(rpctypes.Error(err), rpctypes.ErrAuthFailed):
 		c.writeLogin(w, r, http.StatusForbidden, "The name or the password is wrong.")
 	default:
@@ -148,8 +148,8 @@ func (c *Console) logout(w http.ResponseWriter, r *http.Request) {
 // slashes as another host.
 func inside(next string) string {
 	u, err := url.Parse(next)
-	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") ||
-		strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") {
+	odd := strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t")
+	if err != nil || odd || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") {
 		return "/"
 	}
 	return next

@@ -41,7 +41,8 @@ func newDev(s command.Streams) *cobra.Command {
 	cmd.Flags().IntVar(&o.Members, "members", 0, "how many members, 1 to 7 (default: as before, or 3; 5 with --geo regions)")
 	cmd.Flags().StringVar(&o.Program, "program", "", "server to run instead of this one, such as an older build")
 	cmd.Flags().IntVar(&o.BasePort, "base-port", 0,
-		"client port of the first member; every further member is 10 above, peers are 1 above, the console 2 (default: as before, or 2379)")
+		"client port of the first member; every further member is 10 above, peers are 1 above, the console 2\n"+
+			"(default: as before, or 2379)")
 	cmd.Flags().StringVar(&o.Geo, "geo", "", "simulate distance between the members: the round trip between any two, such "+
 		"as 50ms; 'regions' for\nfive sites around the world (us-east, us-west, eu, ap, sa), after which new members are "+
 		"named;\nor 'off' (default: as before, or off)")

@@ -13,12 +13,12 @@ import (
 	"github.com/quorate/quorate/internal/rpc/inproc"
 )
 
-// Inside calls all services of this member from within the process. A call passes what calls of clients pass, as the caller that
-// its context names: see EnterInside.
+// Inside calls all services of this member from within the process. A call passes what calls of clients pass, as the caller
+// that its context names: see EnterInside.
 func (s *Services) Inside() grpc.ClientConnInterface { return s.within }
 
-// EnterInside makes calls under the context those of the sender of an HTTP request: of its address, and its certificate if it has
-// shown one. What they are answered counts as answers to that client until done is called.
+// EnterInside makes calls under the context those of the sender of an HTTP request: of its address, and its certificate if it
+// has shown one. Their answers count as answers to that client until done is called.
 func (s *Services) EnterInside(r *http.Request) (ctx context.Context, done func()) {
 	from := &peer.Peer{Addr: admission.AddressOf(r)}
 	if state := tlsconn.StateOfRequest(r); state != nil {

@@ -85,6 +85,11 @@ func (s *Server) serve(context.Context, Options) error {
 	server := s.newGRPCServer()
 	s.wg.Go(func() { s.services.KeepQuota(s.ctx) })
 	s.wg.Go(func() { observer.Run(s.ctx) })
+	return s.serveWith(server)
+}
+
+// serveWith serves gRPC by a server, and HTTP beside it.
+func (s *Server) serveWith(server grpcServer) error {
 	registry := prometheus.NewRegistry()
 	s.register(registry)
 	api := s.services.HTTP()

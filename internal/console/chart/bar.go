@@ -36,8 +36,8 @@ func Bar(title string, parts ...Part) template.HTML {
 	}
 	out.WriteString(`</svg><ul class="legend">`)
 	for i, p := range parts {
-		fmt.Fprintf(&out, `<li><svg viewBox="0 0 26 10" aria-hidden="true"><rect class="f%d" x="0" y="0" width="26" height="10" rx="2"/></svg>`+
-			`%s %s</li>`, i+1, escape(p.Name), escape(p.Label))
+		fmt.Fprintf(&out, `<li><svg viewBox="0 0 26 10" aria-hidden="true"><rect class="f%d" width="26" height="10" `+
+			`rx="2"/></svg>%s %s</li>`, i+1, escape(p.Name), escape(p.Label))
 	}
 	out.WriteString(`</ul>`)
 	return template.HTML(out.String()) // #nosec: every text is escaped

@@ -140,8 +140,12 @@ func legend(out *strings.Builder, series []Series) {
 
 // table has the least, the mean, the largest and the last value of each line.
 func table(out *strings.Builder, o *Options, series []Series) {
-	fmt.Fprintf(out, `<details><summary>Numbers</summary><div class="scroll"><table><thead><tr><th>%s</th><th class="number">least</th>`+
-		`<th class="number">mean</th><th class="number">most</th><th class="number">now</th></tr></thead><tbody>`, escape(o.Title))
+	fmt.Fprintf(out, `<details><summary>Numbers</summary><div class="scroll"><table><thead><tr><th scope="col">%s</th>`,
+		escape(o.Title))
+	for _, column := range []string{"least", "mean", "most", "now"} {
+		fmt.Fprintf(out, `<th scope="col" class="number">%s</th>`, column)
+	}
+	out.WriteString(`</tr></thead><tbody>`)
 	for _, s := range series {
 		known := slices.DeleteFunc(slices.Clone(s.Values), func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 		fmt.Fprintf(out, `<tr><th>%s</th>`, escape(s.Name))

@@ -9,7 +9,7 @@
 //
 // Invariants:
 //  1. A section changes nothing: its connection passes only calls that read (package console, readOnly).
-//  2. Text of members, users and keys reaches a page through templates of html/template, or through Text; nothing of it is markup.
+//  2. Text of members, users and keys reaches a page through templates of html/template; nothing of it is markup.
 //
 // Values are made once, before the console serves, and are read by many goroutines then.
 package page

@@ -31,7 +31,7 @@ type Section struct {
 	Wide  bool   // it takes the whole width
 	// Template names the template that shows what Load returns.
 	Template string
-	// Load asks the member, within the deadline of the context. What it returns belongs to the caller. An error of gRPC is
+	// Load asks the member, within the deadline of the context. Its result belongs to the caller. An error of gRPC is
 	// explained to the reader; ErrHidden leaves the section out.
 	Load func(ctx context.Context, r *Request) (any, error)
 	// Command is the command line that shows the same; nil: there is none.

@@ -1,4 +1,3 @@
-// Package pages lists the pages of the console in the order of the navigation.
 package pages
 
 import (

@@ -54,7 +54,8 @@ func (p plan) seats() []seat {
 			name = p.Names[i]
 		}
 		client := p.BasePort + i*portStep
-		out = append(out, seat{name, client, client + 1, client + 2, filepath.Join(p.dir, name), filepath.Join(p.dir, name+".log")})
+		out = append(out, seat{name: name, clientPort: client, peerPort: client + 1, consolePort: client + 2,
+			dataDir: filepath.Join(p.dir, name), log: filepath.Join(p.dir, name+".log")})
 	}
 	return out
 }
