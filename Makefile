@@ -14,7 +14,7 @@ PACKAGES ?= ./...
 AT_ONCE ?= 3
 # Of all packages the one whose tests wait longest comes first.
 FIRST = $(if $(filter ./...,$(PACKAGES)),./test/process)
-STAGES = modules fmt vet build test http2 bench-regress race sim fuzz-short
+STAGES = modules fmt vet build test http2 browser bench-regress race sim fuzz-short
 SUITE ?= common
 
 DRILLS = TestStrangers|TestAddress|TestAlone|TestForceNewCluster|TestRecover|TestMistakes|TestFirstDay|TestDisk|TestCluster|TestBadInput|TestJoin|TestNativeClient|TestPipeline|TestReplace|TestRestore
@@ -23,7 +23,7 @@ HOLD = none:,deaf ranges,half-sent puts,long metadata,large reads,a long field,s
 	filtered ranges,keep large values,large leases,deletions,old watches,nested,slow:,churn:,native streams,bombs:
 
 # The modules whose tests CI runs.
-MODULES = . release test/bench test/process/http2
+MODULES = . release test/bench test/process/http2 test/browser
 
 # What has a goroutine, a lock or an atomic value, in its code or in its tests, but the simulator, which is one goroutine's, and
 # the programs of maintainers that run it, and that change sources: the latter takes its time in compilers. Elsewhere
@@ -35,7 +35,7 @@ RACED = $(shell grep -rlE --include='*.go' --exclude-dir=testdata '$(CONCURRENT)
 
 QUICK = ./internal/tidy ./internal/consensus/... ./internal/kv/... ./internal/storage/... ./internal/member/node
 
-.PHONY: release-check drills doctor doctor-healthy check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short \
+.PHONY: browser screenshots release-check drills doctor doctor-healthy check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short \
 	compat monitoring http2 api
 
 check:
@@ -108,6 +108,18 @@ doctor-healthy:
 # The transport of clients by h2spec and gRPC's interoperability cases: 10 seconds.
 http2:
 	cd test/process/http2 && $(GO) vet . && $(GO) test -count=1 .
+
+# The console in Chromium: each page in light, dark and on a narrow screen, by keyboard, without scripts, attacked, and while members
+# die. Chromium and axe-core are fetched where they are not there; without them CI says so and goes on.
+BROWSER_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quorate-browser
+browser:
+	@set -e; status=0; found=$$(test/browser/fetch $(BROWSER_DIR)) || status=$$?; [ $$status = 3 ] && exit 0; [ $$status = 0 ]; \
+		cd test/browser; $(GO) vet .; env $$found $(GO) test -count=1 -timeout 10m .
+
+# Pictures of all pages, as docs/console.md shows them.
+screenshots:
+	@set -e; found=$$(test/browser/fetch $(BROWSER_DIR)); \
+		cd test/browser; env $$found $(GO) test -count=1 -run '^TestPages$$' . -shots=$(CURDIR)/docs/pictures/console
 
 fmt:
 	@test -z "$$(gofmt -l .)" || { gofmt -l . ; echo "not gofmt-ed: make fix" >&2; exit 1; }

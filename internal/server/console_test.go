@@ -109,7 +109,7 @@ func TestServer_console_certificate(t *testing.T) {
 	cert, key := authority.Issue(dir, "member", certstest.Loopback)
 	roots := authority.Publish(filepath.Join(dir, "ca.crt"))
 	authority.Issue(dir, "root", certstest.Loopback)
-	authority.Issue(dir, "stranger", certstest.Loopback)
+	authority.Issue(dir, "nobody", certstest.Loopback)
 	as := func(name string) *tls.Config {
 		s := &secured{t: t, dir: dir}
 		c := s.trusting()
@@ -126,8 +126,8 @@ func TestServer_console_certificate(t *testing.T) {
 		!strings.Contains(text, `<span class="user">root</span>`) {
 		t.Errorf("root: %s", text)
 	}
-	if text, _ := look(t, surfer(t, as("stranger")), console+"/members"); strings.Contains(text, "1 voter") {
-		t.Errorf("a stranger: %s", text)
+	if text, _ := look(t, surfer(t, as("nobody")), console+"/members"); strings.Contains(text, "1 voter") {
+		t.Errorf("nobody: %s", text)
 	}
 	if _, err := surfer(t, (&secured{t: t, dir: dir}).trusting()).Get(console + "/members"); err == nil {
 		t.Error("a browser without a certificate is served")

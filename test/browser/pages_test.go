@@ -1,0 +1,287 @@
+package browser
+
+import (
+	"flag"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+// shots is where screenshots go: `make screenshots` names docs/pictures/console.
+var shots = flag.String("shots", "", "a directory for screenshots of all pages; empty: none are made")
+
+// paths are all pages: those of the navigation, and these, which other pages lead to.
+func paths(b *tab, console string) (all []string) {
+	b.t.Helper()
+	b.visit(console + "/")
+	all = eval[[]string](b, `[...document.querySelectorAll("nav a")].map((a) => a.getAttribute("href"))`)
+	if len(all) == 0 {
+		b.t.Fatal("the navigation leads nowhere")
+	}
+	return append(all, more...)
+}
+
+// more are pages that are not in the navigation.
+var more = []string{}
+
+// fill gives the cluster contents to look at.
+func (c *cluster) fill() {
+	c.t.Helper()
+	for i := range 20 {
+		c.quorate("", "put", fmt.Sprintf("/registry/pods/default/pod-%02d", i), fmt.Sprintf(`{"kind":"Pod","n":%d}`, i))
+	}
+	for _, hostile := range []string{
+		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, "\u202eevil", "javascript:alert(1)", "tab\tand\nline", "\x00\xff\xfe",
+	} {
+		c.quorate(hostile, "put", "--", "/hostile/"+strings.ReplaceAll(hostile, "\x00", "")+"/k")
+	}
+}
+
+// Ensure that each page is whole: no error of its script, no report of its policy, nothing that reaches beyond a narrow screen,
+// a name for each control, and nothing serious by axe-core.
+func TestPages(t *testing.T) {
+	browser, c := open(t), start(t)
+	c.fill()
+	console := "http://" + c.members[0].console
+	all := paths(newTab(t, browser, looks[0]), console)
+	for _, as := range looks {
+		t.Run(as.name, func(t *testing.T) {
+			b := newTab(t, browser, as)
+			for _, path := range all {
+				b.visit(console + path)
+				b.whole(path)
+				b.shoot(path, as.name)
+				b.calm(path)
+				b.audit(path)
+			}
+		})
+	}
+}
+
+// whole checks what each page has.
+func (b *tab) whole(path string) {
+	b.t.Helper()
+	fits := eval[struct {
+		Title    string
+		Headings int
+		Wide     []string
+		Faults   string
+	}](b, `({
+		Title: document.title,
+		Headings: document.querySelectorAll("h1").length,
+		Wide: document.documentElement.scrollWidth > document.documentElement.clientWidth
+			? [...document.querySelectorAll("main *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1
+				&& !e.closest(".scroll, pre, code, nav")).map((e) => e.tagName + "." + e.className + "#" + e.id).slice(0, 5).concat("page") : [],
+		Faults: [...document.querySelectorAll(".fault")].map((e) => e.innerText).join("; "),
+	})`)
+	switch {
+	case fits.Title == "" || fits.Headings != 1:
+		b.t.Errorf("%s: the title is %q, and there are %d first headings", path, fits.Title, fits.Headings)
+	case len(fits.Wide) > 0:
+		b.t.Errorf("%s: wider than the screen: %v", path, fits.Wide)
+	case fits.Faults != "":
+		b.t.Errorf("%s: a section is missing: %s", path, fits.Faults)
+	}
+}
+
+// shoot keeps a picture of the whole page.
+func (b *tab) shoot(path, as string) {
+	b.t.Helper()
+	if *shots == "" {
+		return
+	}
+	picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	name := strings.Trim(strings.NewReplacer("/", "-", "?", "-", "=", "-", "&", "-", "%", "-").Replace(path), "-")
+	if name == "" {
+		name = "verdict"
+	}
+	if err := os.MkdirAll(*shots, 0o755); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(*shots, name+"-"+as+".png"), picture, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// audit runs axe-core, past the policy of the page, which forbids to bring a script.
+func (b *tab) audit(path string) {
+	b.t.Helper()
+	axe := os.Getenv("QUORATE_AXE")
+	if axe == "" {
+		return
+	}
+	source, err := os.ReadFile(axe)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	type violation struct {
+		ID, Impact, Help string
+		Nodes            []string
+	}
+	call(b, page.SetBypassCSP, page.SetBypassCSPParams{Enabled: true})
+	b.run(chromedp.Reload(), chromedp.WaitReady("main"))
+	eval[int](b, string(source)+";0")
+	found := eval[[]violation](b, `axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations
+		.filter((v) => v.impact === "serious" || v.impact === "critical")
+		.map((v) => ({ID: v.id, Impact: v.impact, Help: v.help, Nodes: v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200))})))`)
+	call(b, page.SetBypassCSP, page.SetBypassCSPParams{})
+	for _, v := range found {
+		b.t.Errorf("%s: axe-core: %s: %s (%s): %s", path, v.Impact, v.Help, v.ID, strings.Join(v.Nodes, " | "))
+	}
+	b.mu.Lock()
+	b.faults = nil // those of the audit
+	b.mu.Unlock()
+}
+
+// Ensure that the keyboard reaches every control, and that each has a name for those who do not see it.
+func TestPages_keyboard(t *testing.T) {
+	browser, c := open(t), start(t)
+	c.fill()
+	console := "http://" + c.members[0].console
+	b := newTab(t, browser, looks[0])
+	for _, path := range paths(b, console) {
+		b.visit(console + path)
+		b.named(path)
+		b.walk(path)
+	}
+}
+
+// named reads the tree that screen readers get.
+func (b *tab) named(path string) {
+	b.t.Helper()
+	controls := map[string]bool{"button": true, "link": true, "textbox": true, "checkbox": true, "radio": true, "combobox": true,
+		"searchbox": true, "listbox": true, "img": true, "image": true, "spinbutton": true}
+	for _, n := range call(b, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}).Nodes {
+		if n.Ignored || n.Role == nil || n.Name == nil {
+			continue
+		}
+		role, name := strings.Trim(string(n.Role.Value), `"`), strings.Trim(string(n.Name.Value), `"`)
+		if controls[strings.ToLower(role)] && strings.TrimSpace(name) == "" {
+			b.t.Errorf("%s: a %s has no name", path, role)
+		}
+	}
+}
+
+// walk presses Tab until the focus has come round, and compares where it was with all that can be used.
+func (b *tab) walk(path string) {
+	b.t.Helper()
+	controls := eval[int](b, `{
+		document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute("tabindex");
+		window.controls = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")]
+			.filter((e) => e.checkVisibility() && !e.disabled && !(e.type === "radio" && !e.checked));
+		window.reached = new Set();
+		document.addEventListener("focusin", (e) => window.reached.add(e.target));
+		window.controls.length;
+	}`)
+	for range controls + 3 {
+		for _, kind := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeKeyDown, input.DispatchKeyEventTypeKeyUp} {
+			call(b, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: kind, Key: "Tab", Code: "Tab",
+				WindowsVirtualKeyCode: 9})
+		}
+	}
+	missed := eval[[]string](b, `window.controls.filter((e) => e.isConnected && !window.reached.has(e))
+		.map((e) => e.outerHTML.slice(0, 120))`)
+	if len(missed) > 0 {
+		b.t.Errorf("%s: Tab reaches %d controls, and not %q", path, controls-len(missed), missed)
+	}
+}
+
+// Ensure that all pages have their contents without scripts.
+func TestPages_withoutScripts(t *testing.T) {
+	browser, c := open(t), start(t)
+	c.fill()
+	console := "http://" + c.members[0].console
+	all := paths(newTab(t, browser, looks[0]), console)
+	b := newTab(t, browser, look{"without scripts", 1280, false, false})
+	for _, path := range all {
+		if strings.HasPrefix(path, "/lab/") {
+			continue // it says that it needs them
+		}
+		b.visit(console + path)
+		if text := b.text(".sections"); len(strings.TrimSpace(text)) < 20 {
+			t.Errorf("%s: without scripts it says %q", path, text)
+		}
+		b.calm(path)
+	}
+}
+
+// forms are where the forms of a page are sent.
+const forms = `[...document.querySelectorAll("form[method=post]")].map((f) => f.getAttribute("action"))`
+
+// Ensure that no form of the console that administers is served by one that reads, whatever sends it.
+func TestPages_readOnly(t *testing.T) {
+	browser, c := open(t), start(t)
+	c.fill()
+	admin, reads := "http://"+c.members[0].console, "http://"+c.members[1].console
+	b := newTab(t, browser, looks[0])
+	actions := map[string]bool{}
+	for _, path := range paths(b, admin) {
+		b.visit(admin + path)
+		for _, action := range eval[[]string](b, forms) {
+			actions[action] = true
+		}
+	}
+	delete(actions, "/logout")
+	delete(actions, "/login")
+	for _, path := range paths(b, reads) {
+		b.visit(reads + path)
+		for _, action := range eval[[]string](b, forms) {
+			if action != "/logout" {
+				t.Errorf("%s has a form for %s", path, action)
+			}
+		}
+	}
+	b.calm("forms")
+	before := c.quorate("", "member", "list", "-o", "json") + c.quorate("", "get", "--prefix", "")
+	for action := range actions {
+		u, err := url.Parse(action)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.visit(reads + "/")
+		status := eval[int](b, fmt.Sprintf(`fetch(%q, {method: "POST", body: new URLSearchParams({key: "k", confirm: "k"})})
+			.then((r) => r.status)`, u.Path))
+		if status != 403 && status != 404 && status != 405 {
+			t.Errorf("%s on a console that reads: got %d", action, status)
+		}
+	}
+	if after := c.quorate("", "member", "list", "-o", "json") + c.quorate("", "get", "--prefix", ""); after != before {
+		t.Errorf("a console that reads has changed something: before %s, after %s", before, after)
+	}
+}
+
+// Ensure that pages say what is known, and when, after all members but one have died.
+func TestPages_withoutLeader(t *testing.T) {
+	browser, c := open(t), start(t)
+	console := "http://" + c.members[0].console
+	b := newTab(t, browser, looks[0])
+	all := paths(b, console)
+	for _, path := range all {
+		b.visit(console + path)
+	}
+	b.calm("with a leader")
+	c.kill(c.members[1])
+	c.kill(c.members[2])
+	for _, path := range all {
+		b.visit(console + path)
+		took := eval[float64](b, `performance.getEntriesByType("navigation")[0].responseEnd`)
+		if took > 4000 {
+			t.Errorf("%s took %v ms without a leader", path, took)
+		}
+		if text := b.text("main"); len(strings.TrimSpace(text)) < 20 {
+			t.Errorf("%s says %q without a leader", path, text)
+		}
+		b.calm(path)
+	}
+}
