@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"time"
@@ -26,8 +27,9 @@ func (c *Console) addActions(p *page.Page) {
 
 // act performs an action. Whatever its outcome, the browser goes on to a page: sending the form twice needs a second click.
 func (c *Console) act(w http.ResponseWriter, r *http.Request, p *page.Page, a *page.Action) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxActionBytes)
-	if err := r.ParseForm(); err != nil {
+	give, err := c.takeForm(w, r, maxActionBytes)
+	defer give()
+	if err != nil {
 		const said = page.FormError("The form cannot be read, or is larger than 4 MiB. Nothing was changed.")
 		c.refuse(w, r, p, http.StatusBadRequest, said)
 		return
@@ -51,6 +53,33 @@ func (c *Console) act(w http.ResponseWriter, r *http.Request, p *page.Page, a *p
 		http.Redirect(w, r, inside(out.To), http.StatusSeeOther)
 	}
 }
+
+// formPatience is how long a browser may take to send a form.
+const formPatience = 30 * time.Second
+
+// takeForm reads a form of at most so many bytes. Its memory is of the client that sends it, until giveBack is called.
+func (c *Console) takeForm(w http.ResponseWriter, r *http.Request, most int64) (giveBack func(), err error) {
+	nothing := func() {}
+	if r.ContentLength < 0 || r.ContentLength > most {
+		return nothing, errForm
+	}
+	giveBack, err = c.options.Lend(r, formCopies*int(r.ContentLength))
+	if err != nil {
+		return nothing, err
+	}
+	conn := http.NewResponseController(w)
+	if err := conn.SetReadDeadline(time.Now().Add(formPatience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return giveBack, err
+	}
+	defer conn.SetReadDeadline(time.Time{})
+	r.Body = http.MaxBytesReader(w, r.Body, most)
+	return giveBack, r.ParseForm()
+}
+
+// formCopies is how often a form is in memory: as it came, and as values.
+const formCopies = 3
+
+var errForm = errors.New("a form without a length, or a longer one than is taken")
 
 // refuse shows why an action was not done.
 func (c *Console) refuse(w http.ResponseWriter, r *http.Request, p *page.Page, code int, err error) {

@@ -110,6 +110,7 @@ func get(h http.Handler, target string, more ...func(*http.Request)) *httptest.R
 func post(h http.Handler, target string, form url.Values, more ...func(*http.Request)) *httptest.ResponseRecorder {
 	return get(h, target, append([]func(*http.Request){func(r *http.Request) {
 		r.Method, r.Body = http.MethodPost, io.NopCloser(strings.NewReader(form.Encode()))
+		r.ContentLength = int64(len(form.Encode()))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}}, more...)...)
 }
@@ -207,7 +208,7 @@ func TestConsole_admin(t *testing.T) {
 	if w := post(reads, "/sample/put", url.Values{"key": {"k"}}); w.Code != http.StatusForbidden || len(written) > 0 {
 		t.Errorf("a console that reads: got %d, %q was written", w.Code, written)
 	}
-	admin, _ := serve(t, m, sly, func(s *setting) { s.Admin = true })
+	admin, s := serve(t, m, sly, func(s *setting) { s.Admin = true })
 	if w := get(admin, "/sample"); len(written) > 0 || !strings.Contains(w.Body.String(), "Not permitted") {
 		t.Errorf("a page wrote %q: %s", written, w.Body)
 	}
@@ -223,8 +224,22 @@ func TestConsole_admin(t *testing.T) {
 	if !strings.Contains(next.Body.String(), "Written by k") {
 		t.Errorf("the next page does not say what was done: %s", next.Body)
 	}
-	if w := post(admin, "/sample/put", url.Values{"key": {strings.Repeat("k", 5<<20)}}); w.Code != http.StatusBadRequest {
-		t.Errorf("a form of 5 MiB: got %d", w.Code)
+	for name, as := range map[string]func(*http.Request){
+		"of 5 MiB":             func(r *http.Request) { r.ContentLength = 5 << 20 },
+		"of a length not told": func(r *http.Request) { r.ContentLength = -1 },
+		"longer than it says": func(r *http.Request) {
+			r.Body = io.NopCloser(strings.NewReader(strings.Repeat("k", 5<<20)))
+		},
+	} {
+		if w := post(admin, "/sample/put", url.Values{"key": {"k"}}, as); w.Code != http.StatusBadRequest || len(written) != 1 {
+			t.Errorf("a form %s: got %d", name, w.Code)
+		}
+	}
+	if s.lent.Load() != s.returned.Load() {
+		t.Errorf("%d bytes were lent, %d given back", s.lent.Load(), s.returned.Load())
+	}
+	if w := get(admin, "/sample?q="+strings.Repeat("k", 9<<10)); w.Code != http.StatusRequestURITooLong {
+		t.Errorf("a query of 9 KiB: got %d", w.Code)
 	}
 }
 

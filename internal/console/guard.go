@@ -19,6 +19,9 @@ const (
 		"img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 
+// maxQueryBytes bounds the query of a page. The keys of a store may be longer; the console has no page for those.
+const maxQueryBytes = 8 << 10
+
 // guarded refuses requests that a page elsewhere makes, and tells browsers what an answer may do.
 func (c *Console) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -34,6 +37,8 @@ func (c *Console) guarded(next http.Handler) http.Handler {
 		case !c.callable(r):
 			http.Error(w, "This member does not serve its console by the name "+quoted(r.Host)+". Use an IP address, "+
 				"localhost, or a name of --advertise-client-urls or --host-whitelist.", http.StatusMisdirectedRequest)
+		case len(r.URL.RawQuery) > maxQueryBytes:
+			http.Error(w, "The query of this address is longer than 8 KiB.", http.StatusRequestURITooLong)
 		case elsewhere(r):
 			http.Error(w, "A page of another site may not load this.", http.StatusForbidden)
 		default:

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"html/template"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -20,6 +21,8 @@ import (
 const (
 	// patience is how long a page may take. It leaves the rest of two seconds to the network.
 	patience = 1800 * time.Millisecond
+	// knownFor is how long a section may be shown as it was: its user may have lost a permission since.
+	knownFor = 15 * time.Minute
 	// maxSectionBytes bounds a section as it is sent.
 	maxSectionBytes = 1 << 20
 )
@@ -42,12 +45,16 @@ type look struct {
 	request *http.Request
 	session session
 	who     string // part of the key of all that is kept for this user
+	url     string // the same, of this page with its query
 }
 
 func (c *Console) lookAt(r *http.Request, p *page.Page) *look {
 	l := &look{page: p, request: r, session: c.sessionOf(r)}
 	sum := sha256.Sum256([]byte(l.session.user + "\x00" + l.session.token + "\x00" + certified(r)))
 	l.who = string(sum[:])
+	if p != nil {
+		l.url = p.Path + "?" + l.query().Encode()
+	}
 	return l
 }
 
@@ -88,7 +95,7 @@ func (c *Console) section(ctx context.Context, l *look, s *page.Section, age tim
 		return nil, true
 	case err != nil:
 		shown.Heading, shown.Fault = explain(err)
-		if old, at, ok := c.known.last(key); ok && waits(err) {
+		if old, at, ok := c.known.last(key); ok && waits(err) && time.Since(at) < knownFor {
 			body, shown.Known = old, page.Moment(at.UnixMilli())
 		}
 	}
@@ -101,9 +108,14 @@ func (c *Console) section(ctx context.Context, l *look, s *page.Section, age tim
 
 // key identifies a section of this page for this user.
 func (l *look) key(s *page.Section) sectionKey {
+	return sectionKey{l.who, l.url, s.ID}
+}
+
+// query is that of the page, whether it is looked at once or followed.
+func (l *look) query() url.Values {
 	query := l.request.URL.Query()
 	query.Del(liveKey)
-	return sectionKey{l.who, l.page.Path + "?" + query.Encode(), s.ID}
+	return query
 }
 
 // waits reports whether an error is one that may pass by itself.
@@ -145,10 +157,8 @@ func (c *Console) render(l *look, s *page.Section) (body []byte, err error) {
 
 // requestOf is what a page is told of a request.
 func (c *Console) requestOf(_ context.Context, l *look) *page.Request {
-	query := l.request.URL.Query()
-	query.Del(liveKey)
-	return &page.Request{Conn: c.reads, User: l.session.name(l.request), Admin: c.options.Admin, Query: query, Now: time.Now(),
-		Endpoint: c.options.Endpoint, Member: c.options.Member}
+	return &page.Request{Conn: c.reads, User: l.session.name(l.request), Admin: c.options.Admin, Query: l.query(),
+		Now: time.Now(), Endpoint: c.options.Endpoint, Member: c.options.Member}
 }
 
 // limited refuses to grow beyond what a section may have.

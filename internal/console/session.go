@@ -27,8 +27,8 @@ type session struct {
 }
 
 const (
-	// maxFormBytes bounds a form that is posted, but for values of keys.
-	maxFormBytes = 64 << 10
+	// maxLoginBytes bounds the form of a login: anybody may send one.
+	maxLoginBytes = 4 << 10
 	// loginPatience is how long a login may take: the hash of a password takes a while, and the cluster must answer.
 	loginPatience = 5 * time.Second
 )
@@ -111,14 +111,15 @@ func (c *Console) writeLogin(w http.ResponseWriter, r *http.Request, code int, f
 
 // login exchanges a password for a token, which becomes the cookie.
 func (c *Console) login(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxFormBytes)
-	if err := r.ParseForm(); err != nil {
+	done, err := c.takeForm(w, r, maxLoginBytes)
+	defer done()
+	if err != nil {
 		c.writeLogin(w, r, http.StatusBadRequest, "The form cannot be read: send it again.")
 		return
 	}
 	name := r.PostForm.Get("name")
-	ctx, done := c.options.Enter(r)
-	defer done()
+	ctx, leave := c.options.Enter(r)
+	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, loginPatience)
 	defer cancel()
 	answer, err := pb.NewAuthClient(c.options.Conn).Authenticate(ctx, &pb.AuthenticateRequest{Name: name,
