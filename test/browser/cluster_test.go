@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	if err == nil {
 		program = filepath.Join(dir, "quorate")
 		build := exec.Command("go", "build", "-o", program, "./cmd/quorate")
-		build.Dir, build.Stderr = "../..", os.Stderr
+		build.Dir, build.Stderr, build.Env = "../..", os.Stderr, append(os.Environ(), "CGO_ENABLED=0")
 		err = build.Run()
 	}
 	if err != nil {
@@ -107,7 +107,8 @@ func (c *cluster) quorate(stdin string, args ...string) string {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, append(args, "--endpoints="+c.members[0].client)...)
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "ETCDCTL_ENDPOINTS="+c.members[0].client)
 	cmd.Stdin = strings.NewReader(stdin)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
