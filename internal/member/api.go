@@ -14,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/member/clients"
 	"github.com/quorate/quorate/internal/member/integrity"
+	"github.com/quorate/quorate/internal/member/peercall"
 	"github.com/quorate/quorate/internal/member/proposals"
 	"github.com/quorate/quorate/internal/member/upkeep"
 	"github.com/quorate/quorate/internal/storage/engine"
@@ -191,6 +192,12 @@ func (m *Member) RenewLeases(ctx context.Context, ids []kv.LeaseID) ([]lease.Ren
 // LeaseTimeToLive asks the leader for the remaining and the granted TTL, in seconds.
 func (m *Member) LeaseTimeToLive(ctx context.Context, id kv.LeaseID) (remaining, granted int64, err error) {
 	return m.leases.timeToLive(ctx, id)
+}
+
+// AskMember asks another member for what it tells of itself. A member of a build that does not know the subject answers
+// codes.Unimplemented; an answer has MostTold bytes at most.
+func (m *Member) AskMember(ctx context.Context, to consensus.MemberID, about Subject, question []byte) ([]byte, error) {
+	return peercall.Ask(ctx, m.verdicts.caller, to, subjects[about], question)
 }
 
 // Backup calls f with the opened state machine of a consistent checkpoint. Writes go on meanwhile. The context of f also ends

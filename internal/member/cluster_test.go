@@ -52,6 +52,7 @@ type cluster struct {
 	pace    integrity.Pace
 	policy  level.Policy // of levels; zero: now
 	build   level.Level  // level of the first members, in a cluster with the next level (package nextlevel); zero: what ships
+	tell    func(ctx context.Context, about member.Subject, question []byte) ([]byte, error)
 }
 
 // node is one member of the cluster; Member is nil while it is down.
@@ -191,7 +192,7 @@ func (n *node) start() {
 		Data: data, Raft: options, TickInterval: 5 * time.Millisecond, RequestTimeout: 10 * time.Second,
 		MaxRequestBytes: 1 << 20, Care: n.c.care, ClientPatience: n.c.clients, FastPath: n.c.fast, Clock: n.c.clock,
 		Logger: logger, PeerURLs: n.urls, Integrity: n.c.pace, LevelPolicy: cmp.Or(n.c.policy, level.Policy{Kind: level.PolicyNow}),
-		Verdict: n.verdict,
+		Verdict: n.verdict, Tell: n.c.tell,
 	})
 	n.Membership = n.Member.Membership()
 	l := n.listen

@@ -65,7 +65,8 @@ func TestFrozen(t *testing.T) {
 	moved := movedQuestion{ID: 2, URLs: []string{"http://a:2"}}
 	values = append(values, frozenCall(t, &methodMovedStep, moved, peercall.Nothing{})...)
 	for _, name := range []string{methodView.Name, methodPlan.Name, methodCancel.Name, methodJoinStep.Name, methodJoin.Name,
-		methodMoved.Name, methodDescribe.Name, methodAddresses.Name, MethodGreet} {
+		methodMoved.Name, methodDescribe.Name, methodAddresses.Name, MethodGreet, string(SubjectObservation),
+		string(SubjectTop)} {
 		values = append(values, frozen.Value{Name: "method " + name, Bytes: []byte(name)})
 	}
 	for _, told := range []struct {

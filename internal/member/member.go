@@ -123,6 +123,7 @@ func (m *Member) serveCalls(table *peercall.Table, clients *clientPorts) {
 	greeter.serve(table)
 	serveIntegrity(table, m.integrity)
 	m.verdicts.serve(table)
+	serveTelling(table, m.options.Tell)
 	m.members.serve(table)
 	m.handler = PeerHandler{
 		inbox: m.lanes.Inbox(), epochs: m.epochs, received: newReceiver(&m.options, &m.stores), calls: table, greeter: greeter,

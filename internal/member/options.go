@@ -1,6 +1,7 @@
 package member
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -36,7 +37,10 @@ type Options struct {
 	Care            membership.Policy // policy of repairs while this member leads; the zero value is off
 	LevelPolicy     level.Policy      // of raising the feature level, of a cluster that has none yet
 	// Verdict returns what this member's doctor finds, by what the member knows alone; nil: there is no doctor.
-	Verdict        func() raising.Verdict
+	Verdict func() raising.Verdict
+	// Tell returns what this member tells another one of itself that asks, encoded, within MostTold bytes; nil: nothing. The
+	// error is a grpc status.
+	Tell           func(ctx context.Context, about Subject, question []byte) ([]byte, error)
 	Answers        *answers.Budget // memory for results; nil: a budget of the default size
 	ClientPatience time.Duration   // how long a native client may be silent; zero: DefaultClientPatience
 	SessionBytes   int64           // memory for sessions of native clients; zero: for 10,000 of them

@@ -37,6 +37,19 @@ func JSON[T any]() Codec[T] {
 	}
 }
 
+// Bytes is a value that has its own encoding. It fails to decode more than most bytes.
+func Bytes(most int) Codec[[]byte] {
+	return Codec[[]byte]{
+		Append: func(dst []byte, value []byte) ([]byte, error) { return append(dst, value...), nil },
+		Decode: func(src []byte) ([]byte, error) {
+			if len(src) > most {
+				return nil, errSurplus
+			}
+			return src, nil
+		},
+	}
+}
+
 // Nothing is a question, or an answer, without contents.
 type Nothing = struct{}
 
