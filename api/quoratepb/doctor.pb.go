@@ -26,6 +26,7 @@ const (
 
 type ObserveRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Series        bool                   `protobuf:"varint,1,opt,name=series,proto3" json:"series,omitempty"` // also Observation.series
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -60,6 +61,57 @@ func (*ObserveRequest) Descriptor() ([]byte, []int) {
 	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{0}
 }
 
+func (x *ObserveRequest) GetSeries() bool {
+	if x != nil {
+		return x.Series
+	}
+	return false
+}
+
+type CollectRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Series        bool                   `protobuf:"varint,1,opt,name=series,proto3" json:"series,omitempty"` // also the series of each member
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CollectRequest) Reset() {
+	*x = CollectRequest{}
+	mi := &file_quoratepb_doctor_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CollectRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CollectRequest) ProtoMessage() {}
+
+func (x *CollectRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_doctor_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
+func (*CollectRequest) Descriptor() ([]byte, []int) {
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *CollectRequest) GetSeries() bool {
+	if x != nil {
+		return x.Series
+	}
+	return false
+}
+
 // Observation has no keys, values, passwords or addresses of clients. Numbers "of the window" are of the last minute, or
 // since the member started if that is less.
 type Observation struct {
@@ -86,13 +138,15 @@ type Observation struct {
 	Troubles      []string               `protobuf:"bytes,20,rep,name=troubles,proto3" json:"troubles,omitempty"` // sentences of the member about processes that should not run
 	Jobs          []*ObservedJob         `protobuf:"bytes,21,rep,name=jobs,proto3" json:"jobs,omitempty"`         // that have not ended
 	Security      *ObservedSecurity      `protobuf:"bytes,22,opt,name=security,proto3" json:"security,omitempty"`
+	Traffic       *ObservedTraffic       `protobuf:"bytes,23,opt,name=traffic,proto3" json:"traffic,omitempty"`
+	Series        []*ObservedPoint       `protobuf:"bytes,24,rep,name=series,proto3" json:"series,omitempty"` // of the last ten minutes, oldest first, at most 60; empty unless it was asked for
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Observation) Reset() {
 	*x = Observation{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[1]
+	mi := &file_quoratepb_doctor_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -104,7 +158,7 @@ func (x *Observation) String() string {
 func (*Observation) ProtoMessage() {}
 
 func (x *Observation) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[1]
+	mi := &file_quoratepb_doctor_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -117,7 +171,7 @@ func (x *Observation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Observation.ProtoReflect.Descriptor instead.
 func (*Observation) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{1}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Observation) GetClusterId() uint64 {
@@ -274,6 +328,271 @@ func (x *Observation) GetSecurity() *ObservedSecurity {
 	return nil
 }
 
+func (x *Observation) GetTraffic() *ObservedTraffic {
+	if x != nil {
+		return x.Traffic
+	}
+	return nil
+}
+
+func (x *Observation) GetSeries() []*ObservedPoint {
+	if x != nil {
+		return x.Series
+	}
+	return nil
+}
+
+// ObservedTraffic is how calls of clients of this member went in the window. Times are of calls that succeeded; those of puts
+// and reads are told by buckets that double, from 1 ms on.
+type ObservedTraffic struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Writes        uint64                 `protobuf:"varint,1,opt,name=writes,proto3" json:"writes,omitempty"`                  // commands of all kinds
+	Offered       uint64                 `protobuf:"varint,2,opt,name=offered,proto3" json:"offered,omitempty"`                // of them and of those that failed, offered to all voters at once
+	OneTrip       uint64                 `protobuf:"varint,3,opt,name=one_trip,json=oneTrip,proto3" json:"one_trip,omitempty"` // of these, decided by a superquorum in one round trip
+	Puts          uint64                 `protobuf:"varint,4,opt,name=puts,proto3" json:"puts,omitempty"`
+	PutP50Us      int64                  `protobuf:"varint,5,opt,name=put_p50_us,json=putP50Us,proto3" json:"put_p50_us,omitempty"`
+	PutP99Us      int64                  `protobuf:"varint,6,opt,name=put_p99_us,json=putP99Us,proto3" json:"put_p99_us,omitempty"`
+	Reads         uint64                 `protobuf:"varint,7,opt,name=reads,proto3" json:"reads,omitempty"`               // ranges
+	Serializable  uint64                 `protobuf:"varint,8,opt,name=serializable,proto3" json:"serializable,omitempty"` // of them; the others are linearizable
+	ReadP50Us     int64                  `protobuf:"varint,9,opt,name=read_p50_us,json=readP50Us,proto3" json:"read_p50_us,omitempty"`
+	ReadP99Us     int64                  `protobuf:"varint,10,opt,name=read_p99_us,json=readP99Us,proto3" json:"read_p99_us,omitempty"`
+	SplitWrites   uint64                 `protobuf:"varint,11,opt,name=split_writes,json=splitWrites,proto3" json:"split_writes,omitempty"` // writes that the means below stand for: a sample, and all large ones; 0: the means are not known
+	QueueUs       int64                  `protobuf:"varint,12,opt,name=queue_us,json=queueUs,proto3" json:"queue_us,omitempty"`             // until the write left this member, or was in the log of a leader
+	NetworkUs     int64                  `protobuf:"varint,13,opt,name=network_us,json=networkUs,proto3" json:"network_us,omitempty"`       // until its outcome was known, without syncs
+	SyncUs        int64                  `protobuf:"varint,14,opt,name=sync_us,json=syncUs,proto3" json:"sync_us,omitempty"`                // the disk that was waited for
+	ApplyUs       int64                  `protobuf:"varint,15,opt,name=apply_us,json=applyUs,proto3" json:"apply_us,omitempty"`             // until it was applied here and answered
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObservedTraffic) Reset() {
+	*x = ObservedTraffic{}
+	mi := &file_quoratepb_doctor_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObservedTraffic) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObservedTraffic) ProtoMessage() {}
+
+func (x *ObservedTraffic) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_doctor_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObservedTraffic.ProtoReflect.Descriptor instead.
+func (*ObservedTraffic) Descriptor() ([]byte, []int) {
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ObservedTraffic) GetWrites() uint64 {
+	if x != nil {
+		return x.Writes
+	}
+	return 0
+}
+
+func (x *ObservedTraffic) GetOffered() uint64 {
+	if x != nil {
+		return x.Offered
+	}
+	return 0
+}
+
+func (x *ObservedTraffic) GetOneTrip() uint64 {
+	if x != nil {
+		return x.OneTrip
+	}
+	return 0
+}
+
+func (x *ObservedTraffic) GetPuts() uint64 {
+	if x != nil {
+		return x.Puts
+	}
+	return 0
+}
+
+func (x *ObservedTraffic) GetPutP50Us() int64 {
+	if x != nil {
+		return x.PutP50Us
+	}
+	return 0
+}
+
+func (x *ObservedTraffic) GetPutP99Us() int64 {
+	if x != nil {
+		return x.PutP99Us
+	}
+	return 0
+}
+
+func (x *ObservedTraffic) GetReads() uint64 {
+	if x != nil {
+		return x.Reads
+	}
+	return 0
+}
+
+func (x *ObservedTraffic) GetSerializable() uint64 {
+	if x != nil {
+		return x.Serializable
+	}
+	return 0
+}
+
+func (x *ObservedTraffic) GetReadP50Us() int64 {
+	if x != nil {
+		return x.ReadP50Us
+	}
+	return 0
+}
+
+func (x *ObservedTraffic) GetReadP99Us() int64 {
+	if x != nil {
+		return x.ReadP99Us
+	}
+	return 0
+}
+
+func (x *ObservedTraffic) GetSplitWrites() uint64 {
+	if x != nil {
+		return x.SplitWrites
+	}
+	return 0
+}
+
+func (x *ObservedTraffic) GetQueueUs() int64 {
+	if x != nil {
+		return x.QueueUs
+	}
+	return 0
+}
+
+func (x *ObservedTraffic) GetNetworkUs() int64 {
+	if x != nil {
+		return x.NetworkUs
+	}
+	return 0
+}
+
+func (x *ObservedTraffic) GetSyncUs() int64 {
+	if x != nil {
+		return x.SyncUs
+	}
+	return 0
+}
+
+func (x *ObservedTraffic) GetApplyUs() int64 {
+	if x != nil {
+		return x.ApplyUs
+	}
+	return 0
+}
+
+// ObservedPoint is what a member counted in a few seconds.
+type ObservedPoint struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	EndedMs       int64                  `protobuf:"varint,1,opt,name=ended_ms,json=endedMs,proto3" json:"ended_ms,omitempty"` // so long before Observation.now_ms
+	LastedMs      int64                  `protobuf:"varint,2,opt,name=lasted_ms,json=lastedMs,proto3" json:"lasted_ms,omitempty"`
+	Writes        uint64                 `protobuf:"varint,3,opt,name=writes,proto3" json:"writes,omitempty"` // as in ObservedTraffic
+	OneTrip       uint64                 `protobuf:"varint,4,opt,name=one_trip,json=oneTrip,proto3" json:"one_trip,omitempty"`
+	Reads         uint64                 `protobuf:"varint,5,opt,name=reads,proto3" json:"reads,omitempty"`
+	PutP99Us      int64                  `protobuf:"varint,6,opt,name=put_p99_us,json=putP99Us,proto3" json:"put_p99_us,omitempty"` // 0: there were no puts
+	SyncP99Us     int64                  `protobuf:"varint,7,opt,name=sync_p99_us,json=syncP99Us,proto3" json:"sync_p99_us,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObservedPoint) Reset() {
+	*x = ObservedPoint{}
+	mi := &file_quoratepb_doctor_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObservedPoint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObservedPoint) ProtoMessage() {}
+
+func (x *ObservedPoint) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_doctor_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObservedPoint.ProtoReflect.Descriptor instead.
+func (*ObservedPoint) Descriptor() ([]byte, []int) {
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ObservedPoint) GetEndedMs() int64 {
+	if x != nil {
+		return x.EndedMs
+	}
+	return 0
+}
+
+func (x *ObservedPoint) GetLastedMs() int64 {
+	if x != nil {
+		return x.LastedMs
+	}
+	return 0
+}
+
+func (x *ObservedPoint) GetWrites() uint64 {
+	if x != nil {
+		return x.Writes
+	}
+	return 0
+}
+
+func (x *ObservedPoint) GetOneTrip() uint64 {
+	if x != nil {
+		return x.OneTrip
+	}
+	return 0
+}
+
+func (x *ObservedPoint) GetReads() uint64 {
+	if x != nil {
+		return x.Reads
+	}
+	return 0
+}
+
+func (x *ObservedPoint) GetPutP99Us() int64 {
+	if x != nil {
+		return x.PutP99Us
+	}
+	return 0
+}
+
+func (x *ObservedPoint) GetSyncP99Us() int64 {
+	if x != nil {
+		return x.SyncP99Us
+	}
+	return 0
+}
+
 // ObservedCore is the state of the consensus core.
 type ObservedCore struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
@@ -299,7 +618,7 @@ type ObservedCore struct {
 
 func (x *ObservedCore) Reset() {
 	*x = ObservedCore{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[2]
+	mi := &file_quoratepb_doctor_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -311,7 +630,7 @@ func (x *ObservedCore) String() string {
 func (*ObservedCore) ProtoMessage() {}
 
 func (x *ObservedCore) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[2]
+	mi := &file_quoratepb_doctor_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -324,7 +643,7 @@ func (x *ObservedCore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedCore.ProtoReflect.Descriptor instead.
 func (*ObservedCore) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{2}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ObservedCore) GetLeader() uint64 {
@@ -454,7 +773,7 @@ type ObservedConfig struct {
 
 func (x *ObservedConfig) Reset() {
 	*x = ObservedConfig{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[3]
+	mi := &file_quoratepb_doctor_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -466,7 +785,7 @@ func (x *ObservedConfig) String() string {
 func (*ObservedConfig) ProtoMessage() {}
 
 func (x *ObservedConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[3]
+	mi := &file_quoratepb_doctor_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -479,7 +798,7 @@ func (x *ObservedConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedConfig.ProtoReflect.Descriptor instead.
 func (*ObservedConfig) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{3}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ObservedConfig) GetIndex() uint64 {
@@ -544,7 +863,7 @@ type ObservedMember struct {
 
 func (x *ObservedMember) Reset() {
 	*x = ObservedMember{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[4]
+	mi := &file_quoratepb_doctor_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -556,7 +875,7 @@ func (x *ObservedMember) String() string {
 func (*ObservedMember) ProtoMessage() {}
 
 func (x *ObservedMember) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[4]
+	mi := &file_quoratepb_doctor_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -569,7 +888,7 @@ func (x *ObservedMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedMember.ProtoReflect.Descriptor instead.
 func (*ObservedMember) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{4}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ObservedMember) GetId() uint64 {
@@ -686,7 +1005,7 @@ type ObservedPeer struct {
 
 func (x *ObservedPeer) Reset() {
 	*x = ObservedPeer{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[5]
+	mi := &file_quoratepb_doctor_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -698,7 +1017,7 @@ func (x *ObservedPeer) String() string {
 func (*ObservedPeer) ProtoMessage() {}
 
 func (x *ObservedPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[5]
+	mi := &file_quoratepb_doctor_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -711,7 +1030,7 @@ func (x *ObservedPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedPeer.ProtoReflect.Descriptor instead.
 func (*ObservedPeer) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{5}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ObservedPeer) GetId() uint64 {
@@ -877,7 +1196,7 @@ type ObservedDisk struct {
 
 func (x *ObservedDisk) Reset() {
 	*x = ObservedDisk{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[6]
+	mi := &file_quoratepb_doctor_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -889,7 +1208,7 @@ func (x *ObservedDisk) String() string {
 func (*ObservedDisk) ProtoMessage() {}
 
 func (x *ObservedDisk) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[6]
+	mi := &file_quoratepb_doctor_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -902,7 +1221,7 @@ func (x *ObservedDisk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedDisk.ProtoReflect.Descriptor instead.
 func (*ObservedDisk) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{6}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ObservedDisk) GetSyncs() uint64 {
@@ -975,7 +1294,7 @@ type ObservedStore struct {
 
 func (x *ObservedStore) Reset() {
 	*x = ObservedStore{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[7]
+	mi := &file_quoratepb_doctor_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -987,7 +1306,7 @@ func (x *ObservedStore) String() string {
 func (*ObservedStore) ProtoMessage() {}
 
 func (x *ObservedStore) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[7]
+	mi := &file_quoratepb_doctor_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1000,7 +1319,7 @@ func (x *ObservedStore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedStore.ProtoReflect.Descriptor instead.
 func (*ObservedStore) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{7}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ObservedStore) GetRevision() int64 {
@@ -1119,8 +1438,8 @@ type ObservedWork struct {
 	WatchersBehindLeast int64                  `protobuf:"varint,22,opt,name=watchers_behind_least,json=watchersBehindLeast,proto3" json:"watchers_behind_least,omitempty"` // watchers that were behind at each look of the window: the least of these numbers
 	ConnectionsRefused  uint64                 `protobuf:"varint,20,opt,name=connections_refused,json=connectionsRefused,proto3" json:"connections_refused,omitempty"`      // of the window
 	CallsRefused        uint64                 `protobuf:"varint,21,opt,name=calls_refused,json=callsRefused,proto3" json:"calls_refused,omitempty"`
-	// How many hundredths of the processor time of clients' calls go to calls for one prefix of keys, in the last ten seconds; which
-	// prefix that is, is not said. 0: there were no calls.
+	// How many hundredths of the processor time of clients' calls go to calls for one prefix of keys, in the last ten seconds;
+	// which prefix that is, is not said. 0: there were no calls.
 	BusiestPercent int64 `protobuf:"varint,23,opt,name=busiest_percent,json=busiestPercent,proto3" json:"busiest_percent,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -1128,7 +1447,7 @@ type ObservedWork struct {
 
 func (x *ObservedWork) Reset() {
 	*x = ObservedWork{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[8]
+	mi := &file_quoratepb_doctor_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1140,7 +1459,7 @@ func (x *ObservedWork) String() string {
 func (*ObservedWork) ProtoMessage() {}
 
 func (x *ObservedWork) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[8]
+	mi := &file_quoratepb_doctor_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1153,7 +1472,7 @@ func (x *ObservedWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedWork.ProtoReflect.Descriptor instead.
 func (*ObservedWork) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{8}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ObservedWork) GetPuts() uint64 {
@@ -1333,7 +1652,7 @@ type ObservedProcess struct {
 
 func (x *ObservedProcess) Reset() {
 	*x = ObservedProcess{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[9]
+	mi := &file_quoratepb_doctor_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1345,7 +1664,7 @@ func (x *ObservedProcess) String() string {
 func (*ObservedProcess) ProtoMessage() {}
 
 func (x *ObservedProcess) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[9]
+	mi := &file_quoratepb_doctor_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1358,7 +1677,7 @@ func (x *ObservedProcess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedProcess.ProtoReflect.Descriptor instead.
 func (*ObservedProcess) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{9}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ObservedProcess) GetMemoryLimitBytes() int64 {
@@ -1428,7 +1747,7 @@ type ObservedPart struct {
 
 func (x *ObservedPart) Reset() {
 	*x = ObservedPart{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[10]
+	mi := &file_quoratepb_doctor_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1440,7 +1759,7 @@ func (x *ObservedPart) String() string {
 func (*ObservedPart) ProtoMessage() {}
 
 func (x *ObservedPart) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[10]
+	mi := &file_quoratepb_doctor_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1453,7 +1772,7 @@ func (x *ObservedPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedPart.ProtoReflect.Descriptor instead.
 func (*ObservedPart) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{10}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ObservedPart) GetName() string {
@@ -1489,7 +1808,7 @@ type ObservedCertificate struct {
 
 func (x *ObservedCertificate) Reset() {
 	*x = ObservedCertificate{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[11]
+	mi := &file_quoratepb_doctor_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1501,7 +1820,7 @@ func (x *ObservedCertificate) String() string {
 func (*ObservedCertificate) ProtoMessage() {}
 
 func (x *ObservedCertificate) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[11]
+	mi := &file_quoratepb_doctor_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1514,7 +1833,7 @@ func (x *ObservedCertificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedCertificate.ProtoReflect.Descriptor instead.
 func (*ObservedCertificate) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{11}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ObservedCertificate) GetPort() string {
@@ -1555,7 +1874,7 @@ type ObservedAlarm struct {
 
 func (x *ObservedAlarm) Reset() {
 	*x = ObservedAlarm{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[12]
+	mi := &file_quoratepb_doctor_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1567,7 +1886,7 @@ func (x *ObservedAlarm) String() string {
 func (*ObservedAlarm) ProtoMessage() {}
 
 func (x *ObservedAlarm) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[12]
+	mi := &file_quoratepb_doctor_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1580,7 +1899,7 @@ func (x *ObservedAlarm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedAlarm.ProtoReflect.Descriptor instead.
 func (*ObservedAlarm) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{12}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ObservedAlarm) GetKind() string {
@@ -1612,7 +1931,7 @@ type ObservedJob struct {
 
 func (x *ObservedJob) Reset() {
 	*x = ObservedJob{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[13]
+	mi := &file_quoratepb_doctor_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1624,7 +1943,7 @@ func (x *ObservedJob) String() string {
 func (*ObservedJob) ProtoMessage() {}
 
 func (x *ObservedJob) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[13]
+	mi := &file_quoratepb_doctor_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1637,7 +1956,7 @@ func (x *ObservedJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedJob.ProtoReflect.Descriptor instead.
 func (*ObservedJob) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{13}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ObservedJob) GetId() uint64 {
@@ -1702,7 +2021,7 @@ type ObservedSecurity struct {
 
 func (x *ObservedSecurity) Reset() {
 	*x = ObservedSecurity{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[14]
+	mi := &file_quoratepb_doctor_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +2033,7 @@ func (x *ObservedSecurity) String() string {
 func (*ObservedSecurity) ProtoMessage() {}
 
 func (x *ObservedSecurity) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[14]
+	mi := &file_quoratepb_doctor_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1727,7 +2046,7 @@ func (x *ObservedSecurity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedSecurity.ProtoReflect.Descriptor instead.
 func (*ObservedSecurity) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{14}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ObservedSecurity) GetPeersEncrypted() bool {
@@ -1760,17 +2079,20 @@ func (x *ObservedSecurity) GetUsers() bool {
 
 // Collected is what one program saw when it asked the members: the input of a verdict, and the contents of a bundle.
 type Collected struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AtMs          int64                  `protobuf:"varint,1,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"` // Unix time by the collector's clock
-	Alone         bool                   `protobuf:"varint,2,opt,name=alone,proto3" json:"alone,omitempty"`           // one member judges what it knows itself: no other one was asked
-	Members       []*CollectedMember     `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	AtMs    int64                  `protobuf:"varint,1,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"` // Unix time by the collector's clock
+	Alone   bool                   `protobuf:"varint,2,opt,name=alone,proto3" json:"alone,omitempty"`           // one member judges what it knows itself: no other one was asked
+	Members []*CollectedMember     `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
+	// The member that asked the others, over links between members; 0: a client asked each member at its client port. Client
+	// ports were not looked at then, and the endpoint of a member is that of its peer port.
+	ByMember      uint64 `protobuf:"varint,4,opt,name=by_member,json=byMember,proto3" json:"by_member,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Collected) Reset() {
 	*x = Collected{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[15]
+	mi := &file_quoratepb_doctor_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1782,7 +2104,7 @@ func (x *Collected) String() string {
 func (*Collected) ProtoMessage() {}
 
 func (x *Collected) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[15]
+	mi := &file_quoratepb_doctor_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1795,7 +2117,7 @@ func (x *Collected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Collected.ProtoReflect.Descriptor instead.
 func (*Collected) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{15}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Collected) GetAtMs() int64 {
@@ -1819,6 +2141,13 @@ func (x *Collected) GetMembers() []*CollectedMember {
 	return nil
 }
 
+func (x *Collected) GetByMember() uint64 {
+	if x != nil {
+		return x.ByMember
+	}
+	return 0
+}
+
 type CollectedMember struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"` // 0: not known
@@ -1835,7 +2164,7 @@ type CollectedMember struct {
 
 func (x *CollectedMember) Reset() {
 	*x = CollectedMember{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[16]
+	mi := &file_quoratepb_doctor_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1847,7 +2176,7 @@ func (x *CollectedMember) String() string {
 func (*CollectedMember) ProtoMessage() {}
 
 func (x *CollectedMember) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[16]
+	mi := &file_quoratepb_doctor_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1860,7 +2189,7 @@ func (x *CollectedMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectedMember.ProtoReflect.Descriptor instead.
 func (*CollectedMember) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{16}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CollectedMember) GetId() uint64 {
@@ -1924,8 +2253,11 @@ var File_quoratepb_doctor_proto protoreflect.FileDescriptor
 const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\n" +
 	"\x16quoratepb/doctor.proto\x12\n" +
-	"quorate.v1\"\x10\n" +
-	"\x0eObserveRequest\"\xf0\x06\n" +
+	"quorate.v1\"(\n" +
+	"\x0eObserveRequest\x12\x16\n" +
+	"\x06series\x18\x01 \x01(\bR\x06series\"(\n" +
+	"\x0eCollectRequest\x12\x16\n" +
+	"\x06series\x18\x01 \x01(\bR\x06series\"\xda\a\n" +
 	"\vObservation\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\x04R\tclusterId\x12\x1b\n" +
@@ -1952,7 +2284,38 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\x06alarms\x18\x13 \x03(\v2\x19.quorate.v1.ObservedAlarmR\x06alarms\x12\x1a\n" +
 	"\btroubles\x18\x14 \x03(\tR\btroubles\x12+\n" +
 	"\x04jobs\x18\x15 \x03(\v2\x17.quorate.v1.ObservedJobR\x04jobs\x128\n" +
-	"\bsecurity\x18\x16 \x01(\v2\x1c.quorate.v1.ObservedSecurityR\bsecurity\"\xdf\x03\n" +
+	"\bsecurity\x18\x16 \x01(\v2\x1c.quorate.v1.ObservedSecurityR\bsecurity\x125\n" +
+	"\atraffic\x18\x17 \x01(\v2\x1b.quorate.v1.ObservedTrafficR\atraffic\x121\n" +
+	"\x06series\x18\x18 \x03(\v2\x19.quorate.v1.ObservedPointR\x06series\"\xb9\x03\n" +
+	"\x0fObservedTraffic\x12\x16\n" +
+	"\x06writes\x18\x01 \x01(\x04R\x06writes\x12\x18\n" +
+	"\aoffered\x18\x02 \x01(\x04R\aoffered\x12\x19\n" +
+	"\bone_trip\x18\x03 \x01(\x04R\aoneTrip\x12\x12\n" +
+	"\x04puts\x18\x04 \x01(\x04R\x04puts\x12\x1c\n" +
+	"\n" +
+	"put_p50_us\x18\x05 \x01(\x03R\bputP50Us\x12\x1c\n" +
+	"\n" +
+	"put_p99_us\x18\x06 \x01(\x03R\bputP99Us\x12\x14\n" +
+	"\x05reads\x18\a \x01(\x04R\x05reads\x12\"\n" +
+	"\fserializable\x18\b \x01(\x04R\fserializable\x12\x1e\n" +
+	"\vread_p50_us\x18\t \x01(\x03R\treadP50Us\x12\x1e\n" +
+	"\vread_p99_us\x18\n" +
+	" \x01(\x03R\treadP99Us\x12!\n" +
+	"\fsplit_writes\x18\v \x01(\x04R\vsplitWrites\x12\x19\n" +
+	"\bqueue_us\x18\f \x01(\x03R\aqueueUs\x12\x1d\n" +
+	"\n" +
+	"network_us\x18\r \x01(\x03R\tnetworkUs\x12\x17\n" +
+	"\async_us\x18\x0e \x01(\x03R\x06syncUs\x12\x19\n" +
+	"\bapply_us\x18\x0f \x01(\x03R\aapplyUs\"\xce\x01\n" +
+	"\rObservedPoint\x12\x19\n" +
+	"\bended_ms\x18\x01 \x01(\x03R\aendedMs\x12\x1b\n" +
+	"\tlasted_ms\x18\x02 \x01(\x03R\blastedMs\x12\x16\n" +
+	"\x06writes\x18\x03 \x01(\x04R\x06writes\x12\x19\n" +
+	"\bone_trip\x18\x04 \x01(\x04R\aoneTrip\x12\x14\n" +
+	"\x05reads\x18\x05 \x01(\x04R\x05reads\x12\x1c\n" +
+	"\n" +
+	"put_p99_us\x18\x06 \x01(\x03R\bputP99Us\x12\x1e\n" +
+	"\vsync_p99_us\x18\a \x01(\x03R\tsyncP99Us\"\xdf\x03\n" +
 	"\fObservedCore\x12\x16\n" +
 	"\x06leader\x18\x01 \x01(\x04R\x06leader\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x18\n" +
@@ -2110,11 +2473,12 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\x0fpeers_encrypted\x18\x01 \x01(\bR\x0epeersEncrypted\x12'\n" +
 	"\x0fpeers_certified\x18\x02 \x01(\bR\x0epeersCertified\x12+\n" +
 	"\x11clients_encrypted\x18\x03 \x01(\bR\x10clientsEncrypted\x12\x14\n" +
-	"\x05users\x18\x04 \x01(\bR\x05users\"m\n" +
+	"\x05users\x18\x04 \x01(\bR\x05users\"\x8a\x01\n" +
 	"\tCollected\x12\x13\n" +
 	"\x05at_ms\x18\x01 \x01(\x03R\x04atMs\x12\x14\n" +
 	"\x05alone\x18\x02 \x01(\bR\x05alone\x125\n" +
-	"\amembers\x18\x03 \x03(\v2\x1b.quorate.v1.CollectedMemberR\amembers\"\x80\x02\n" +
+	"\amembers\x18\x03 \x03(\v2\x1b.quorate.v1.CollectedMemberR\amembers\x12\x1b\n" +
+	"\tby_member\x18\x04 \x01(\x04R\bbyMember\"\x80\x02\n" +
 	"\x0fCollectedMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
@@ -2124,9 +2488,10 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"fault_text\x18\x05 \x01(\tR\tfaultText\x12\x19\n" +
 	"\basked_ms\x18\x06 \x01(\x03R\aaskedMs\x12\"\n" +
 	"\rround_trip_us\x18\a \x01(\x03R\vroundTripUs\x129\n" +
-	"\vobservation\x18\b \x01(\v2\x17.quorate.v1.ObservationR\vobservation2H\n" +
+	"\vobservation\x18\b \x01(\v2\x17.quorate.v1.ObservationR\vobservation2\x86\x01\n" +
 	"\x06Doctor\x12>\n" +
-	"\aObserve\x12\x1a.quorate.v1.ObserveRequest\x1a\x17.quorate.v1.ObservationB*Z(github.com/quorate/quorate/api/quoratepbb\x06proto3"
+	"\aObserve\x12\x1a.quorate.v1.ObserveRequest\x1a\x17.quorate.v1.Observation\x12<\n" +
+	"\aCollect\x12\x1a.quorate.v1.CollectRequest\x1a\x15.quorate.v1.CollectedB*Z(github.com/quorate/quorate/api/quoratepbb\x06proto3"
 
 var (
 	file_quoratepb_doctor_proto_rawDescOnce sync.Once
@@ -2140,49 +2505,56 @@ func file_quoratepb_doctor_proto_rawDescGZIP() []byte {
 	return file_quoratepb_doctor_proto_rawDescData
 }
 
-var file_quoratepb_doctor_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_quoratepb_doctor_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_quoratepb_doctor_proto_goTypes = []any{
 	(*ObserveRequest)(nil),      // 0: quorate.v1.ObserveRequest
-	(*Observation)(nil),         // 1: quorate.v1.Observation
-	(*ObservedCore)(nil),        // 2: quorate.v1.ObservedCore
-	(*ObservedConfig)(nil),      // 3: quorate.v1.ObservedConfig
-	(*ObservedMember)(nil),      // 4: quorate.v1.ObservedMember
-	(*ObservedPeer)(nil),        // 5: quorate.v1.ObservedPeer
-	(*ObservedDisk)(nil),        // 6: quorate.v1.ObservedDisk
-	(*ObservedStore)(nil),       // 7: quorate.v1.ObservedStore
-	(*ObservedWork)(nil),        // 8: quorate.v1.ObservedWork
-	(*ObservedProcess)(nil),     // 9: quorate.v1.ObservedProcess
-	(*ObservedPart)(nil),        // 10: quorate.v1.ObservedPart
-	(*ObservedCertificate)(nil), // 11: quorate.v1.ObservedCertificate
-	(*ObservedAlarm)(nil),       // 12: quorate.v1.ObservedAlarm
-	(*ObservedJob)(nil),         // 13: quorate.v1.ObservedJob
-	(*ObservedSecurity)(nil),    // 14: quorate.v1.ObservedSecurity
-	(*Collected)(nil),           // 15: quorate.v1.Collected
-	(*CollectedMember)(nil),     // 16: quorate.v1.CollectedMember
+	(*CollectRequest)(nil),      // 1: quorate.v1.CollectRequest
+	(*Observation)(nil),         // 2: quorate.v1.Observation
+	(*ObservedTraffic)(nil),     // 3: quorate.v1.ObservedTraffic
+	(*ObservedPoint)(nil),       // 4: quorate.v1.ObservedPoint
+	(*ObservedCore)(nil),        // 5: quorate.v1.ObservedCore
+	(*ObservedConfig)(nil),      // 6: quorate.v1.ObservedConfig
+	(*ObservedMember)(nil),      // 7: quorate.v1.ObservedMember
+	(*ObservedPeer)(nil),        // 8: quorate.v1.ObservedPeer
+	(*ObservedDisk)(nil),        // 9: quorate.v1.ObservedDisk
+	(*ObservedStore)(nil),       // 10: quorate.v1.ObservedStore
+	(*ObservedWork)(nil),        // 11: quorate.v1.ObservedWork
+	(*ObservedProcess)(nil),     // 12: quorate.v1.ObservedProcess
+	(*ObservedPart)(nil),        // 13: quorate.v1.ObservedPart
+	(*ObservedCertificate)(nil), // 14: quorate.v1.ObservedCertificate
+	(*ObservedAlarm)(nil),       // 15: quorate.v1.ObservedAlarm
+	(*ObservedJob)(nil),         // 16: quorate.v1.ObservedJob
+	(*ObservedSecurity)(nil),    // 17: quorate.v1.ObservedSecurity
+	(*Collected)(nil),           // 18: quorate.v1.Collected
+	(*CollectedMember)(nil),     // 19: quorate.v1.CollectedMember
 }
 var file_quoratepb_doctor_proto_depIdxs = []int32{
-	2,  // 0: quorate.v1.Observation.core:type_name -> quorate.v1.ObservedCore
-	3,  // 1: quorate.v1.Observation.config:type_name -> quorate.v1.ObservedConfig
-	5,  // 2: quorate.v1.Observation.peers:type_name -> quorate.v1.ObservedPeer
-	6,  // 3: quorate.v1.Observation.disk:type_name -> quorate.v1.ObservedDisk
-	7,  // 4: quorate.v1.Observation.store:type_name -> quorate.v1.ObservedStore
-	8,  // 5: quorate.v1.Observation.work:type_name -> quorate.v1.ObservedWork
-	9,  // 6: quorate.v1.Observation.process:type_name -> quorate.v1.ObservedProcess
-	11, // 7: quorate.v1.Observation.certificates:type_name -> quorate.v1.ObservedCertificate
-	12, // 8: quorate.v1.Observation.alarms:type_name -> quorate.v1.ObservedAlarm
-	13, // 9: quorate.v1.Observation.jobs:type_name -> quorate.v1.ObservedJob
-	14, // 10: quorate.v1.Observation.security:type_name -> quorate.v1.ObservedSecurity
-	4,  // 11: quorate.v1.ObservedConfig.members:type_name -> quorate.v1.ObservedMember
-	10, // 12: quorate.v1.ObservedProcess.parts:type_name -> quorate.v1.ObservedPart
-	16, // 13: quorate.v1.Collected.members:type_name -> quorate.v1.CollectedMember
-	1,  // 14: quorate.v1.CollectedMember.observation:type_name -> quorate.v1.Observation
-	0,  // 15: quorate.v1.Doctor.Observe:input_type -> quorate.v1.ObserveRequest
-	1,  // 16: quorate.v1.Doctor.Observe:output_type -> quorate.v1.Observation
-	16, // [16:17] is the sub-list for method output_type
-	15, // [15:16] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	5,  // 0: quorate.v1.Observation.core:type_name -> quorate.v1.ObservedCore
+	6,  // 1: quorate.v1.Observation.config:type_name -> quorate.v1.ObservedConfig
+	8,  // 2: quorate.v1.Observation.peers:type_name -> quorate.v1.ObservedPeer
+	9,  // 3: quorate.v1.Observation.disk:type_name -> quorate.v1.ObservedDisk
+	10, // 4: quorate.v1.Observation.store:type_name -> quorate.v1.ObservedStore
+	11, // 5: quorate.v1.Observation.work:type_name -> quorate.v1.ObservedWork
+	12, // 6: quorate.v1.Observation.process:type_name -> quorate.v1.ObservedProcess
+	14, // 7: quorate.v1.Observation.certificates:type_name -> quorate.v1.ObservedCertificate
+	15, // 8: quorate.v1.Observation.alarms:type_name -> quorate.v1.ObservedAlarm
+	16, // 9: quorate.v1.Observation.jobs:type_name -> quorate.v1.ObservedJob
+	17, // 10: quorate.v1.Observation.security:type_name -> quorate.v1.ObservedSecurity
+	3,  // 11: quorate.v1.Observation.traffic:type_name -> quorate.v1.ObservedTraffic
+	4,  // 12: quorate.v1.Observation.series:type_name -> quorate.v1.ObservedPoint
+	7,  // 13: quorate.v1.ObservedConfig.members:type_name -> quorate.v1.ObservedMember
+	13, // 14: quorate.v1.ObservedProcess.parts:type_name -> quorate.v1.ObservedPart
+	19, // 15: quorate.v1.Collected.members:type_name -> quorate.v1.CollectedMember
+	2,  // 16: quorate.v1.CollectedMember.observation:type_name -> quorate.v1.Observation
+	0,  // 17: quorate.v1.Doctor.Observe:input_type -> quorate.v1.ObserveRequest
+	1,  // 18: quorate.v1.Doctor.Collect:input_type -> quorate.v1.CollectRequest
+	2,  // 19: quorate.v1.Doctor.Observe:output_type -> quorate.v1.Observation
+	18, // 20: quorate.v1.Doctor.Collect:output_type -> quorate.v1.Collected
+	19, // [19:21] is the sub-list for method output_type
+	17, // [17:19] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_quoratepb_doctor_proto_init() }
@@ -2196,7 +2568,7 @@ func file_quoratepb_doctor_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quoratepb_doctor_proto_rawDesc), len(file_quoratepb_doctor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

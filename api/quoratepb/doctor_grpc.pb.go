@@ -23,6 +23,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	Doctor_Observe_FullMethodName = "/quorate.v1.Doctor/Observe"
+	Doctor_Collect_FullMethodName = "/quorate.v1.Doctor/Collect"
 )
 
 // DoctorClient is the client API for Doctor service.
@@ -34,6 +35,9 @@ type DoctorClient interface {
 	// Observe returns what the member that is asked knows at this moment. It forwards nothing, scans nothing, and waits for
 	// no other member.
 	Observe(ctx context.Context, in *ObserveRequest, opts ...grpc.CallOption) (*Observation, error)
+	// Collect returns what all members observe. The member that is asked asks the others over the links between members, for 1.5
+	// seconds at most; one that does not answer by then is a member with a fault. Callers share the answer of the same second.
+	Collect(ctx context.Context, in *CollectRequest, opts ...grpc.CallOption) (*Collected, error)
 }
 
 type doctorClient struct {
@@ -54,6 +58,16 @@ func (c *doctorClient) Observe(ctx context.Context, in *ObserveRequest, opts ...
 	return out, nil
 }
 
+func (c *doctorClient) Collect(ctx context.Context, in *CollectRequest, opts ...grpc.CallOption) (*Collected, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Collected)
+	err := c.cc.Invoke(ctx, Doctor_Collect_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // DoctorServer is the server API for Doctor service.
 // All implementations must embed UnimplementedDoctorServer
 // for forward compatibility.
@@ -63,6 +77,9 @@ type DoctorServer interface {
 	// Observe returns what the member that is asked knows at this moment. It forwards nothing, scans nothing, and waits for
 	// no other member.
 	Observe(context.Context, *ObserveRequest) (*Observation, error)
+	// Collect returns what all members observe. The member that is asked asks the others over the links between members, for 1.5
+	// seconds at most; one that does not answer by then is a member with a fault. Callers share the answer of the same second.
+	Collect(context.Context, *CollectRequest) (*Collected, error)
 	mustEmbedUnimplementedDoctorServer()
 }
 
@@ -75,6 +92,9 @@ type UnimplementedDoctorServer struct{}
 
 func (UnimplementedDoctorServer) Observe(context.Context, *ObserveRequest) (*Observation, error) {
 	return nil, status.Error(codes.Unimplemented, "method Observe not implemented")
+}
+func (UnimplementedDoctorServer) Collect(context.Context, *CollectRequest) (*Collected, error) {
+	return nil, status.Error(codes.Unimplemented, "method Collect not implemented")
 }
 func (UnimplementedDoctorServer) mustEmbedUnimplementedDoctorServer() {}
 func (UnimplementedDoctorServer) testEmbeddedByValue()                {}
@@ -115,6 +135,24 @@ func _Doctor_Observe_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Doctor_Collect_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CollectRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DoctorServer).Collect(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Doctor_Collect_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DoctorServer).Collect(ctx, req.(*CollectRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Doctor_ServiceDesc is the grpc.ServiceDesc for Doctor service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -125,6 +163,10 @@ var Doctor_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Observe",
 			Handler:    _Doctor_Observe_Handler,
+		},
+		{
+			MethodName: "Collect",
+			Handler:    _Doctor_Collect_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

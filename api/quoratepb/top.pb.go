@@ -123,6 +123,7 @@ type TopRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	By            TopWeight              `protobuf:"varint,1,opt,name=by,proto3,enum=quorate.v1.TopWeight" json:"by,omitempty"` // by which prefixes and clients are ranked
 	Window        TopWindow              `protobuf:"varint,2,opt,name=window,proto3,enum=quorate.v1.TopWindow" json:"window,omitempty"`
+	AllMembers    bool                   `protobuf:"varint,3,opt,name=all_members,json=allMembers,proto3" json:"all_members,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -171,17 +172,27 @@ func (x *TopRequest) GetWindow() TopWindow {
 	return TopWindow_TOP_WINDOW_SHORT
 }
 
+func (x *TopRequest) GetAllMembers() bool {
+	if x != nil {
+		return x.AllMembers
+	}
+	return false
+}
+
 type TopAnswer struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	ClusterId     uint64                 `protobuf:"varint,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
-	MemberId      uint64                 `protobuf:"varint,2,opt,name=member_id,json=memberId,proto3" json:"member_id,omitempty"`
-	CoversMs      int64                  `protobuf:"varint,3,opt,name=covers_ms,json=coversMs,proto3" json:"covers_ms,omitempty"` // how much time is counted
-	OneOf         uint32                 `protobuf:"varint,4,opt,name=one_of,json=oneOf,proto3" json:"one_of,omitempty"`          // of so many small calls one was counted, as so many; large ones were all counted
-	Prefixes      *TopRanking            `protobuf:"bytes,5,opt,name=prefixes,proto3" json:"prefixes,omitempty"`                  // by operation
-	Clients       *TopRanking            `protobuf:"bytes,6,opt,name=clients,proto3" json:"clients,omitempty"`
-	Watched       *TopRanking            `protobuf:"bytes,7,opt,name=watched,proto3" json:"watched,omitempty"`                                  // prefixes by watchers, of this moment or a little earlier
-	Watching      *TopRanking            `protobuf:"bytes,8,opt,name=watching,proto3" json:"watching,omitempty"`                                // clients by watchers
-	OneWatcherOf  uint32                 `protobuf:"varint,9,opt,name=one_watcher_of,json=oneWatcherOf,proto3" json:"one_watcher_of,omitempty"` // of so many watchers one was counted, as so many
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId    uint64                 `protobuf:"varint,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	MemberId     uint64                 `protobuf:"varint,2,opt,name=member_id,json=memberId,proto3" json:"member_id,omitempty"`
+	CoversMs     int64                  `protobuf:"varint,3,opt,name=covers_ms,json=coversMs,proto3" json:"covers_ms,omitempty"` // how much time is counted
+	OneOf        uint32                 `protobuf:"varint,4,opt,name=one_of,json=oneOf,proto3" json:"one_of,omitempty"`          // of so many small calls one was counted, as so many; large ones were all counted
+	Prefixes     *TopRanking            `protobuf:"bytes,5,opt,name=prefixes,proto3" json:"prefixes,omitempty"`                  // by operation
+	Clients      *TopRanking            `protobuf:"bytes,6,opt,name=clients,proto3" json:"clients,omitempty"`
+	Watched      *TopRanking            `protobuf:"bytes,7,opt,name=watched,proto3" json:"watched,omitempty"`                                  // prefixes by watchers, of this moment or a little earlier
+	Watching     *TopRanking            `protobuf:"bytes,8,opt,name=watching,proto3" json:"watching,omitempty"`                                // clients by watchers
+	OneWatcherOf uint32                 `protobuf:"varint,9,opt,name=one_watcher_of,json=oneWatcherOf,proto3" json:"one_watcher_of,omitempty"` // of so many watchers one was counted, as so many
+	// What each member answered, if all_members was set: of the fields above only the ids are set then. Package ranking adds the
+	// answers. Empty: a build that asks no others answered.
+	Members       []*TopOfMember `protobuf:"bytes,10,rep,name=members,proto3" json:"members,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -279,6 +290,89 @@ func (x *TopAnswer) GetOneWatcherOf() uint32 {
 	return 0
 }
 
+func (x *TopAnswer) GetMembers() []*TopOfMember {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+type TopOfMember struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Fault         string                 `protobuf:"bytes,3,opt,name=fault,proto3" json:"fault,omitempty"`                          // a word for why it did not answer, as in CollectedMember; empty: it did
+	FaultText     string                 `protobuf:"bytes,4,opt,name=fault_text,json=faultText,proto3" json:"fault_text,omitempty"` // for people
+	Answer        *TopAnswer             `protobuf:"bytes,5,opt,name=answer,proto3" json:"answer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopOfMember) Reset() {
+	*x = TopOfMember{}
+	mi := &file_quoratepb_top_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopOfMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopOfMember) ProtoMessage() {}
+
+func (x *TopOfMember) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_top_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopOfMember.ProtoReflect.Descriptor instead.
+func (*TopOfMember) Descriptor() ([]byte, []int) {
+	return file_quoratepb_top_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *TopOfMember) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *TopOfMember) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TopOfMember) GetFault() string {
+	if x != nil {
+		return x.Fault
+	}
+	return ""
+}
+
+func (x *TopOfMember) GetFaultText() string {
+	if x != nil {
+		return x.FaultText
+	}
+	return ""
+}
+
+func (x *TopOfMember) GetAnswer() *TopAnswer {
+	if x != nil {
+		return x.Answer
+	}
+	return nil
+}
+
 // TopRanking are the heaviest items, these first.
 type TopRanking struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -291,7 +385,7 @@ type TopRanking struct {
 
 func (x *TopRanking) Reset() {
 	*x = TopRanking{}
-	mi := &file_quoratepb_top_proto_msgTypes[2]
+	mi := &file_quoratepb_top_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -303,7 +397,7 @@ func (x *TopRanking) String() string {
 func (*TopRanking) ProtoMessage() {}
 
 func (x *TopRanking) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_top_proto_msgTypes[2]
+	mi := &file_quoratepb_top_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -316,7 +410,7 @@ func (x *TopRanking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopRanking.ProtoReflect.Descriptor instead.
 func (*TopRanking) Descriptor() ([]byte, []int) {
-	return file_quoratepb_top_proto_rawDescGZIP(), []int{2}
+	return file_quoratepb_top_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *TopRanking) GetRows() []*TopRow {
@@ -355,7 +449,7 @@ type TopRow struct {
 
 func (x *TopRow) Reset() {
 	*x = TopRow{}
-	mi := &file_quoratepb_top_proto_msgTypes[3]
+	mi := &file_quoratepb_top_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -367,7 +461,7 @@ func (x *TopRow) String() string {
 func (*TopRow) ProtoMessage() {}
 
 func (x *TopRow) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_top_proto_msgTypes[3]
+	mi := &file_quoratepb_top_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -380,7 +474,7 @@ func (x *TopRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopRow.ProtoReflect.Descriptor instead.
 func (*TopRow) Descriptor() ([]byte, []int) {
-	return file_quoratepb_top_proto_rawDescGZIP(), []int{3}
+	return file_quoratepb_top_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *TopRow) GetPrefix() []byte {
@@ -437,7 +531,7 @@ type TopCounts struct {
 
 func (x *TopCounts) Reset() {
 	*x = TopCounts{}
-	mi := &file_quoratepb_top_proto_msgTypes[4]
+	mi := &file_quoratepb_top_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -449,7 +543,7 @@ func (x *TopCounts) String() string {
 func (*TopCounts) ProtoMessage() {}
 
 func (x *TopCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_top_proto_msgTypes[4]
+	mi := &file_quoratepb_top_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -462,7 +556,7 @@ func (x *TopCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopCounts.ProtoReflect.Descriptor instead.
 func (*TopCounts) Descriptor() ([]byte, []int) {
-	return file_quoratepb_top_proto_rawDescGZIP(), []int{4}
+	return file_quoratepb_top_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TopCounts) GetOperations() uint64 {
@@ -498,11 +592,13 @@ var File_quoratepb_top_proto protoreflect.FileDescriptor
 const file_quoratepb_top_proto_rawDesc = "" +
 	"\n" +
 	"\x13quoratepb/top.proto\x12\n" +
-	"quorate.v1\"b\n" +
+	"quorate.v1\"\x83\x01\n" +
 	"\n" +
 	"TopRequest\x12%\n" +
 	"\x02by\x18\x01 \x01(\x0e2\x15.quorate.v1.TopWeightR\x02by\x12-\n" +
-	"\x06window\x18\x02 \x01(\x0e2\x15.quorate.v1.TopWindowR\x06window\"\xed\x02\n" +
+	"\x06window\x18\x02 \x01(\x0e2\x15.quorate.v1.TopWindowR\x06window\x12\x1f\n" +
+	"\vall_members\x18\x03 \x01(\bR\n" +
+	"allMembers\"\xa0\x03\n" +
 	"\tTopAnswer\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\x04R\tclusterId\x12\x1b\n" +
@@ -513,7 +609,16 @@ const file_quoratepb_top_proto_rawDesc = "" +
 	"\aclients\x18\x06 \x01(\v2\x16.quorate.v1.TopRankingR\aclients\x120\n" +
 	"\awatched\x18\a \x01(\v2\x16.quorate.v1.TopRankingR\awatched\x122\n" +
 	"\bwatching\x18\b \x01(\v2\x16.quorate.v1.TopRankingR\bwatching\x12$\n" +
-	"\x0eone_watcher_of\x18\t \x01(\rR\foneWatcherOf\"w\n" +
+	"\x0eone_watcher_of\x18\t \x01(\rR\foneWatcherOf\x121\n" +
+	"\amembers\x18\n" +
+	" \x03(\v2\x17.quorate.v1.TopOfMemberR\amembers\"\x95\x01\n" +
+	"\vTopOfMember\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05fault\x18\x03 \x01(\tR\x05fault\x12\x1d\n" +
+	"\n" +
+	"fault_text\x18\x04 \x01(\tR\tfaultText\x12-\n" +
+	"\x06answer\x18\x05 \x01(\v2\x15.quorate.v1.TopAnswerR\x06answer\"w\n" +
 	"\n" +
 	"TopRanking\x12&\n" +
 	"\x04rows\x18\x01 \x03(\v2\x12.quorate.v1.TopRowR\x04rows\x12+\n" +
@@ -556,33 +661,36 @@ func file_quoratepb_top_proto_rawDescGZIP() []byte {
 }
 
 var file_quoratepb_top_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quoratepb_top_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_quoratepb_top_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_quoratepb_top_proto_goTypes = []any{
-	(TopWeight)(0),     // 0: quorate.v1.TopWeight
-	(TopWindow)(0),     // 1: quorate.v1.TopWindow
-	(*TopRequest)(nil), // 2: quorate.v1.TopRequest
-	(*TopAnswer)(nil),  // 3: quorate.v1.TopAnswer
-	(*TopRanking)(nil), // 4: quorate.v1.TopRanking
-	(*TopRow)(nil),     // 5: quorate.v1.TopRow
-	(*TopCounts)(nil),  // 6: quorate.v1.TopCounts
+	(TopWeight)(0),      // 0: quorate.v1.TopWeight
+	(TopWindow)(0),      // 1: quorate.v1.TopWindow
+	(*TopRequest)(nil),  // 2: quorate.v1.TopRequest
+	(*TopAnswer)(nil),   // 3: quorate.v1.TopAnswer
+	(*TopOfMember)(nil), // 4: quorate.v1.TopOfMember
+	(*TopRanking)(nil),  // 5: quorate.v1.TopRanking
+	(*TopRow)(nil),      // 6: quorate.v1.TopRow
+	(*TopCounts)(nil),   // 7: quorate.v1.TopCounts
 }
 var file_quoratepb_top_proto_depIdxs = []int32{
 	0,  // 0: quorate.v1.TopRequest.by:type_name -> quorate.v1.TopWeight
 	1,  // 1: quorate.v1.TopRequest.window:type_name -> quorate.v1.TopWindow
-	4,  // 2: quorate.v1.TopAnswer.prefixes:type_name -> quorate.v1.TopRanking
-	4,  // 3: quorate.v1.TopAnswer.clients:type_name -> quorate.v1.TopRanking
-	4,  // 4: quorate.v1.TopAnswer.watched:type_name -> quorate.v1.TopRanking
-	4,  // 5: quorate.v1.TopAnswer.watching:type_name -> quorate.v1.TopRanking
-	5,  // 6: quorate.v1.TopRanking.rows:type_name -> quorate.v1.TopRow
-	6,  // 7: quorate.v1.TopRanking.total:type_name -> quorate.v1.TopCounts
-	6,  // 8: quorate.v1.TopRow.counts:type_name -> quorate.v1.TopCounts
-	2,  // 9: quorate.v1.Top.Get:input_type -> quorate.v1.TopRequest
-	3,  // 10: quorate.v1.Top.Get:output_type -> quorate.v1.TopAnswer
-	10, // [10:11] is the sub-list for method output_type
-	9,  // [9:10] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	5,  // 2: quorate.v1.TopAnswer.prefixes:type_name -> quorate.v1.TopRanking
+	5,  // 3: quorate.v1.TopAnswer.clients:type_name -> quorate.v1.TopRanking
+	5,  // 4: quorate.v1.TopAnswer.watched:type_name -> quorate.v1.TopRanking
+	5,  // 5: quorate.v1.TopAnswer.watching:type_name -> quorate.v1.TopRanking
+	4,  // 6: quorate.v1.TopAnswer.members:type_name -> quorate.v1.TopOfMember
+	3,  // 7: quorate.v1.TopOfMember.answer:type_name -> quorate.v1.TopAnswer
+	6,  // 8: quorate.v1.TopRanking.rows:type_name -> quorate.v1.TopRow
+	7,  // 9: quorate.v1.TopRanking.total:type_name -> quorate.v1.TopCounts
+	7,  // 10: quorate.v1.TopRow.counts:type_name -> quorate.v1.TopCounts
+	2,  // 11: quorate.v1.Top.Get:input_type -> quorate.v1.TopRequest
+	3,  // 12: quorate.v1.Top.Get:output_type -> quorate.v1.TopAnswer
+	12, // [12:13] is the sub-list for method output_type
+	11, // [11:12] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_quoratepb_top_proto_init() }
@@ -596,7 +704,7 @@ func file_quoratepb_top_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quoratepb_top_proto_rawDesc), len(file_quoratepb_top_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -32,7 +32,8 @@ const (
 // Top tells what a member counted of the calls that clients made to it. Only root may ask while authentication is enabled: the
 // answer has the beginnings of keys, names of users, and addresses.
 type TopClient interface {
-	// Get returns the counts of the member that is asked. It asks no other member, and scans nothing.
+	// Get returns the counts of the member that is asked, and scans nothing. It asks no other member unless all_members is set:
+	// then it asks all, over the links between members, for 1.5 seconds at most.
 	Get(ctx context.Context, in *TopRequest, opts ...grpc.CallOption) (*TopAnswer, error)
 }
 
@@ -61,7 +62,8 @@ func (c *topClient) Get(ctx context.Context, in *TopRequest, opts ...grpc.CallOp
 // Top tells what a member counted of the calls that clients made to it. Only root may ask while authentication is enabled: the
 // answer has the beginnings of keys, names of users, and addresses.
 type TopServer interface {
-	// Get returns the counts of the member that is asked. It asks no other member, and scans nothing.
+	// Get returns the counts of the member that is asked, and scans nothing. It asks no other member unless all_members is set:
+	// then it asks all, over the links between members, for 1.5 seconds at most.
 	Get(context.Context, *TopRequest) (*TopAnswer, error)
 	mustEmbedUnimplementedTopServer()
 }

@@ -25,6 +25,7 @@ const (
 	WrongAuthority  Code = "WRONG_AUTHORITY"
 	NameUnresolved  Code = "NAME_UNRESOLVED"
 	PeerURLWrong    Code = "PEER_URL_WRONG"
+	Unreached       Code = "MEMBER_UNREACHED"
 	Partition       Code = "PARTITION"
 	LinkDown        Code = "LINK_DOWN"
 	LinkOneWay      Code = "LINK_ONE_WAY"
@@ -105,8 +106,8 @@ func rank(code Code) int { return slices.IndexFunc(codes, func(r Row) bool { ret
 var electing = []Code{LeaderChanges, NoLeader, ProposalsFail, LeasesStood}
 
 // unheard are the effects of a member that others do not hear, wherever they show.
-var unheard = append([]Code{CutOff, VoterBehind, LearnerStuck, JobStuck, LinkDown, LinkOneWay, Partition, SnapshotRepeats},
-	electing...)
+var unheard = append([]Code{Unreached, CutOff, VoterBehind, LearnerStuck, JobStuck, LinkDown, LinkOneWay, Partition,
+	SnapshotRepeats}, electing...)
 
 // lagging are the effects of a member that is slow at itself.
 var lagging = []Code{ApplyBehind, VoterBehind, LearnerStuck, HeartbeatsLate, StoreStalls, SnapshotRepeats, CutOff, LinkSlow,
@@ -147,9 +148,12 @@ var codes = []Row{
 		electing},
 	{PeerURLWrong, "2, 3", "No member reaches another one at its peer URL, though it runs and reaches them.",
 		append([]Code{LinkOneWay, LinkDown}, unheard...), electing},
+	{Unreached, "2, 3", "A member does not answer the member that collects, nor does the leader hear it: it is down, hangs, " +
+		"or is cut off.", unheard, append([]Code{JobStuck}, electing...)},
 	{Partition, "2", "The members fall into parts that do not reach each other.", append([]Code{LinkDown}, unheard...),
 		electing},
-	{LinkDown, "3", "Two members have no connection in either direction, while others reach both.", unheard, electing},
+	{LinkDown, "3", "Two members have no connection in either direction, or the one that collects has none to the other, " +
+		"while others reach both.", unheard, electing},
 	{LinkOneWay, "3", "One member reaches another one, and not the other way round.", unheard, electing},
 	{LinkSlow, "3", "The round trip between two members takes more than a tenth of an election timeout.",
 		[]Code{VoterBehind, LearnerStuck, SnapshotRepeats}, electing},
@@ -211,9 +215,9 @@ var codes = []Row{
 // ofBuilds are the codes that a build may be the cause of. The others stand for long where there is nothing to fix (two
 // voters), are about the machines around (certificates, addresses, clocks), or are made by clients.
 var ofBuilds = []Code{
-	CorruptCluster, NoQuorum, MemberCorrupt, MemberDown, MemberHangs, DiskHangs, DiskFull, DiskSlow, Partition, LinkDown,
-	LinkOneWay, MemberStalls, FilesNear, MemoryOver, HeartbeatsLate, StoreStalls, ApplyBehind, SnapshotRepeats, LeaderChanges,
-	NoLeader, CutOff, VoterBehind, LearnerStuck, JobStuck, LeasesStood, ReclaimFails,
+	CorruptCluster, NoQuorum, MemberCorrupt, MemberDown, MemberHangs, Unreached, DiskHangs, DiskFull, DiskSlow, Partition,
+	LinkDown, LinkOneWay, MemberStalls, FilesNear, MemoryOver, HeartbeatsLate, StoreStalls, ApplyBehind, SnapshotRepeats,
+	LeaderChanges, NoLeader, CutOff, VoterBehind, LearnerStuck, JobStuck, LeasesStood, ReclaimFails,
 }
 
 // OfBuild reports whether a finding of a code may have its cause in the build that members run.

@@ -158,7 +158,7 @@ func TestJudge_healthy(t *testing.T) {
 // Ensure that each fault is found first, with its severity and its sentence, and that each code is.
 func TestJudge_faults(t *testing.T) {
 	seen := map[doctor.Code]bool{}
-	for _, row := range slices.Concat(faultsOfMembers, faultsOfLinks, faultsOfMachines, faultsOfClients, faultsOfTheWhole) {
+	for _, row := range slices.Concat(faultsOfMembers, faultsOfLinks, faultsOfMachines, faultsOfClients, faultsOfTheWhole, faultsOverLinks) {
 		h := hospital{healthy(max(row.voters, 3))}
 		if row.voters > 0 {
 			h = hospital{healthy(row.voters)}
@@ -212,7 +212,7 @@ func TestJudge_twoFaults(t *testing.T) {
 
 // Ensure that no cure of any finding empties, removes or recovers something.
 func TestJudge_cures(t *testing.T) {
-	for _, row := range slices.Concat(faultsOfMembers, faultsOfLinks, faultsOfMachines, faultsOfClients, faultsOfTheWhole) {
+	for _, row := range slices.Concat(faultsOfMembers, faultsOfLinks, faultsOfMachines, faultsOfClients, faultsOfTheWhole, faultsOverLinks) {
 		h := hospital{healthy(max(row.voters, 1))}
 		if row.voters == 0 {
 			h = hospital{healthy(3)}

@@ -23,6 +23,8 @@ const (
 	FaultDenied      = "denied"      // the user of the collector may not ask
 	FaultLong        = "long"        // its answer is longer than any that a member gives
 	FaultOther       = "other"       // another process answers: of another cluster, or another member
+	FaultUnlinked    = "unlinked"    // its process runs, and the member that collected has no connection to it
+	FaultBusy        = "busy"        // its process answers the member that collected, and does not say in time what it observes
 )
 
 // PeerUntrusted is the fault of a link whose other end shows a certificate that is not taken, or does not take ours.
@@ -31,12 +33,18 @@ const PeerUntrusted = "untrusted"
 // peerUnresolved is the fault of a link to a member whose name does not resolve.
 const peerUnresolved = "unresolved"
 
-// away are the faults of a member that may be down.
-var away = []string{FaultRefused, FaultUnreachable, FaultSilent, FaultClosed, FaultUnresolved}
+// away are the faults of a member that may be down, and gone those of one that is down or hangs as a member sees it: what a
+// member does not reach may be cut off from it.
+var (
+	away = []string{FaultRefused, FaultUnreachable, FaultSilent, FaultClosed, FaultUnresolved}
+	gone = []string{FaultRefused, FaultSilent}
+)
 
 // patient is a cluster under examination: what was collected, put side by side.
 type patient struct {
 	alone   bool
+	linked  bool  // a member asked the others over links between members
+	by      *seat // that member; nil: there is none, or it has no seat
 	seats   []*seat
 	config  *quoratepb.ObservedConfig // the latest, of the member that has applied most; never nil
 	voters  []*seat
@@ -62,7 +70,7 @@ type seat struct {
 // examine puts observations side by side.
 func examine(c *quoratepb.Collected) *patient {
 	c = Trimmed(c)
-	p := &patient{alone: c.GetAlone(), config: &quoratepb.ObservedConfig{}}
+	p := &patient{alone: c.GetAlone(), linked: c.GetByMember() != 0, config: &quoratepb.ObservedConfig{}}
 	applied := uint64(0) // by the member that config is of
 	for _, m := range c.GetMembers() {
 		if o := m.GetObservation(); o != nil && m.GetFault() == "" {
@@ -87,6 +95,7 @@ func examine(c *quoratepb.Collected) *patient {
 	}
 	slices.SortStableFunc(p.seats, func(a, b *seat) int { return cmp.Compare(a.name(), b.name()) })
 	p.index()
+	p.by = p.byID[c.GetByMember()]
 	for _, s := range p.seats {
 		if s.known.GetVoter() {
 			p.voters = append(p.voters, s)
@@ -194,6 +203,8 @@ func (p *patient) countFit() {
 			s.absent = false
 		case p.alone:
 			s.absent = false
+		case p.linked:
+			s.absent = s.o == nil && s.asked && slices.Contains(gone, s.GetFault())
 		default:
 			s.absent = s.o == nil && s.asked && slices.Contains(away, s.GetFault())
 		}
@@ -299,4 +310,27 @@ func names(seats []*seat) (out []string) {
 		out = append(out, s.name())
 	}
 	return out
+}
+
+// heardByNone reports whether no member that answered has a connection to a member.
+func (p *patient) heardByNone(s *seat) bool {
+	return !slices.ContainsFunc(p.answered(), func(other *seat) bool {
+		peer := other.peer(s.Id)
+		return peer.GetConnected() && peer.GetReceived() > 0 && peer.GetActive()
+	})
+}
+
+// downText is why a member counts as down.
+func (p *patient) downText(s *seat) string {
+	if s.GetFault() == "" {
+		return "the leader does not hear it"
+	}
+	text := s.GetEndpoint() + " says " + s.GetFaultText()
+	if s.GetFault() == FaultClosed {
+		text = s.GetEndpoint() + " accepts connections and closes them: perhaps a proxy with nothing behind it"
+	}
+	if p.leader != nil {
+		text += ", and the leader does not hear it"
+	}
+	return text
 }

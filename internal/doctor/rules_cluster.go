@@ -123,6 +123,9 @@ func (p *patient) clocks() (all []Finding) {
 		return nil
 	}
 	offsets := []int64{0} // the collector's
+	if p.linked {
+		offsets = nil // it is the clock of a member, which is one of those below
+	}
 	seats := slices.DeleteFunc(p.answered(), func(s *seat) bool { return s.AskedMs == 0 || s.o.GetNowMs() == 0 })
 	for _, s := range seats {
 		offsets = append(offsets, s.o.GetNowMs()-s.AskedMs)

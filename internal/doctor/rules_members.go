@@ -9,12 +9,6 @@ import (
 	"github.com/quorate/quorate/internal/base/typed"
 )
 
-const (
-	cureStatus = "quorate status"
-	cureList   = "quorate member list"
-	cureLog    = "journalctl --grep 'garbage stays on disk'"
-)
-
 // alarms are those that the cluster stores, and the marks of corrupt members.
 func (p *patient) alarms() (all []Finding) {
 	told := map[string]bool{}
@@ -108,6 +102,8 @@ func (p *patient) membersDown() (all []Finding) {
 		case !p.started(s):
 			all = append(all, p.notStarted(s))
 		case !s.asked && peer == nil:
+		case p.linked && s.asked:
+			all = append(all, p.overLinks(s, peer, unheard, since)...)
 		case !s.asked && !peer.GetActive(), s.asked && slices.Contains([]string{FaultRefused, FaultUnreachable,
 			FaultUnresolved, FaultClosed}, s.GetFault()) &&
 			unheard && p.heardByNone(s):
@@ -141,28 +137,6 @@ func (p *patient) closed(s *seat) Finding {
 			"(docs/limits.md), or a proxy in front of it reaches no member", s.GetEndpoint(), s.name())
 }
 
-// heardByNone reports whether no member that answered has a connection to a member.
-func (p *patient) heardByNone(s *seat) bool {
-	return !slices.ContainsFunc(p.answered(), func(other *seat) bool {
-		peer := other.peer(s.Id)
-		return peer.GetConnected() && peer.GetReceived() > 0 && peer.GetActive()
-	})
-}
-
-func (p *patient) downText(s *seat) string {
-	if s.GetFault() == "" {
-		return "the leader does not hear it"
-	}
-	text := s.GetEndpoint() + " says " + s.GetFaultText()
-	if s.GetFault() == FaultClosed {
-		text = s.GetEndpoint() + " accepts connections and closes them: perhaps a proxy with nothing behind it"
-	}
-	if p.leader != nil {
-		text += ", and the leader does not hear it"
-	}
-	return text
-}
-
 func (p *patient) notStarted(s *seat) Finding {
 	one := []string{s.name()}
 	if s.known.GetVoter() {
@@ -186,6 +160,9 @@ func (p *patient) leaderless() (all []Finding) {
 			seeking = append(seeking, s)
 		}
 	}
+	if p.linked && !led && len(seeking) > 0 && p.voices() < p.quorum {
+		return []Finding{p.noMajority(seeking)}
+	}
 	for _, s := range seeking {
 		if led || p.alone {
 			severity := p.weight(s)
@@ -197,11 +174,15 @@ func (p *patient) leaderless() (all []Finding) {
 		}
 	}
 	if !led && !p.alone && len(seeking) > 0 {
+		answer := p.fit
+		if p.linked {
+			answer = p.voices()
+		}
 		longest := slices.MaxFunc(seeking, func(a, b *seat) int {
 			return int(a.o.GetCore().GetLeaderlessMs() - b.o.GetCore().GetLeaderlessMs())
 		})
 		all = append(all, found(NoLeader, CannotWrite, names(seeking), cureStatus, "no member leads, for %s: %d of %s "+
-			"answer and elect none", span(longest.o.GetCore().GetLeaderlessMs()), p.fit, plural.Of(len(p.voters), "voter")))
+			"answer and elect none", span(longest.o.GetCore().GetLeaderlessMs()), answer, plural.Of(len(p.voters), "voter")))
 	}
 	return all
 }
@@ -247,6 +228,9 @@ func (p *patient) identities() (all []Finding) {
 
 // unobserved are members that answer and do not say what they observe.
 func (p *patient) unobserved() (all []Finding) {
+	if p.linked {
+		return p.untold()
+	}
 	for _, s := range p.seats {
 		switch s.GetFault() {
 		case FaultUnsupported:

@@ -18,7 +18,7 @@ const (
 )
 
 // identifiers are numbers that name something, and are not computed with.
-var identifiers = []protoreflect.Name{"id", "member_id", "cluster_id", "leader", "member"}
+var identifiers = []protoreflect.Name{"id", "member_id", "cluster_id", "leader", "member", "by_member"}
 
 // Trimmed returns a copy in which nothing exceeds a bound: no number is negative, no text is long or moves a cursor, no list is
 // long.
@@ -26,6 +26,18 @@ func Trimmed[M proto.Message](m M) M {
 	m = proto.CloneOf(m)
 	trim(m.ProtoReflect())
 	return m
+}
+
+// Decode reads what a member has sent, of which only what fits the bounds stays. Two bytes of it become a message of hundreds:
+// a caller that asks several members decodes one answer at a time. The error is that of package proto.
+func Decode(data []byte, into proto.Message) error {
+	whole := into.ProtoReflect().New().Interface()
+	if err := proto.Unmarshal(data, whole); err != nil {
+		return err
+	}
+	proto.Reset(into)
+	proto.Merge(into, Trimmed(whole)) // a copy, since the list that was cut has its room yet
+	return nil
 }
 
 func trim(m protoreflect.Message) {

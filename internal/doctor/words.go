@@ -5,6 +5,13 @@ import (
 	"strings"
 )
 
+// cures that several findings have
+const (
+	cureStatus = "quorate status"
+	cureList   = "quorate member list"
+	cureLog    = "journalctl --grep 'garbage stays on disk'"
+)
+
 // span writes milliseconds in the unit that people think in.
 func span(ms int64) string {
 	switch {

@@ -131,6 +131,7 @@ func (c *asyncCall) answer(message h2.Message, err error) {
 func (c *asyncCall) took(sent int) {
 	if c.note != nil {
 		c.kv.took(c.front.Context(), c.note, c.note.User, sent)
+		c.kv.splits.addSplit(c.kv.self, c.note.times, c.begun, c.kv.options.Clock.Now(), c.passage)
 	}
 }
 

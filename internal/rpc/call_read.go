@@ -38,6 +38,9 @@ func (s *kvService) rangeKeys(ctx context.Context, r *rangeRequest) (_ h2.Messag
 	defer func() {
 		s.timings.Request(timings.Range, begun, &err)
 		s.exemplify(ctx, timings.Range, begun, err)
+		if r.Serializable && err == nil {
+			s.stats.serializable.Add(1)
+		}
 	}()
 	if err := r.admit(ctx, s, patiently); err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc/costly"
 	"github.com/quorate/quorate/internal/rpc/gate"
 	"github.com/quorate/quorate/internal/rpc/h2"
+	"github.com/quorate/quorate/internal/rpc/split"
 	"github.com/quorate/quorate/internal/rpc/timings"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
@@ -30,8 +31,15 @@ type writeRequest interface {
 func (s *kvService) writeBlocking(ctx context.Context, r writeRequest) (h2.Message, error) {
 	command := r.command()
 	note := noteWrite(command, r.size())
+	if note == nil {
+		return s.write(ctx, r)
+	}
+	begun := s.timings.Now()
 	message, err := s.write(ctx, r)
 	s.took(ctx, note, command.By.User, sizeOf(message, err))
+	if call := split.Of(ctx); call != nil {
+		s.splits.addSplit(s.self, note.times, begun, s.timings.Now(), call.Passage())
+	}
 	return message, err
 }
 

@@ -14,6 +14,7 @@ type counters struct {
 	pending                  atomic.Int64  // proposals
 	failedProposals          atomic.Uint64
 	receivedBytes, sentBytes atomic.Uint64 // of messages
+	serializable             atomic.Uint64 // ranges that succeeded, and asked no leader
 	promoted                 atomic.Uint64
 	promoteFailures          sync.Map // text of the error -> *atomic.Uint64; one for each error
 }

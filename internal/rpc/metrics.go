@@ -10,8 +10,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
+	"github.com/quorate/quorate/internal/base/histogram"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv/counts"
 	"github.com/quorate/quorate/internal/rpc/metrics"
+	"github.com/quorate/quorate/internal/rpc/timings"
 )
 
 // Collector returns the metrics of the services and of the member's state, under etcd's names. All of them are read when they
@@ -38,6 +41,10 @@ type Tally struct {
 	FailedProposals uint64
 	Pending         int64  // proposals that wait for their results now
 	CallsRefused    uint64 // calls and streams beyond the bounds of clients
+	Serializable    uint64 // ranges that succeeded, and asked no leader
+	// Seconds that puts, and ranges, took that succeeded; read by the caller.
+	PutsTook, ReadsTook *histogram.Histogram
+	Split               SplitTally
 }
 
 // Tally returns the counts of this moment.
@@ -45,6 +52,8 @@ func (s *Services) Tally() Tally {
 	c := Tally{LeaderChanges: s.gate.LeaderChanges(), FailedProposals: s.stats.failedProposals.Load(),
 		Pending: s.stats.pending.Load(), CallsRefused: s.bounds.turnedAway()}
 	c.Writes, c.WritesTook = s.timings.Commands()
+	c.Serializable, c.Split = s.stats.serializable.Load(), s.splits.tally()
+	c.PutsTook, c.ReadsTook = s.timings.Succeeded(counts.Put.String()), s.timings.Succeeded(timings.Range)
 	return c
 }
 

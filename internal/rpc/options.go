@@ -78,8 +78,13 @@ type Options struct {
 	// Troubles returns the sentences that Status shows beside alarms: one for each member of another epoch of the cluster, for
 	// each running process of another history of it, and for a disk that is nearly full.
 	Troubles func() []string
-	// Observe returns what the member observes of itself and its peers, at once; nil leaves the Doctor service out.
-	Observe func(ctx context.Context) *quoratepb.Observation
+	// Observe returns what the member observes of itself and its peers, at once, and its series if that is wanted; nil leaves
+	// the Doctor service out.
+	Observe func(ctx context.Context, series bool) *quoratepb.Observation
+	// Collect and CollectTop return what all members observe, and counted; nil: only this one is asked. The results are not
+	// changed.
+	Collect    func(ctx context.Context, series bool) (*quoratepb.Collected, error)
+	CollectTop func(ctx context.Context, r *quoratepb.TopRequest) (*quoratepb.TopAnswer, error)
 	// Defragment frees disk space; nil if the store does not need it.
 	Defragment func(context.Context) error
 	// ExtensiveMetrics adds a histogram of latencies for every method.

@@ -45,6 +45,7 @@ type Services struct {
 	store   *lockapi.Store
 	gateway *gateway.Gateway
 	turns   *admission.Turns // of large messages whose decoding or encoding is costly
+	ranks   *topService
 	// The native services, nil if they are left out.
 	membership *membershipapi.Service
 	writer     *writerapi.Service
@@ -79,6 +80,7 @@ func New(options Options) *Services {
 	})
 	s.bounds.streams = s.gate.StreamCounts
 	s.kv = &kvService{s.shared, s.gate}
+	s.ranks = &topService{shared: s.shared, answers: map[asked]made{}}
 	asked := health.Options{Member: options.Member, Stalled: options.Stalled, LowDisk: options.LowDisk,
 		Logger: options.Logger}
 	s.checker, s.health = health.New(asked), health.Watch(asked)
@@ -148,9 +150,9 @@ func (s *Services) RegisterWith(timed grpc.ServiceRegistrar) {
 	s.registerEtcd(timed)
 	quoratepb.RegisterTokensServer(timed, &tokenService{shared: s.shared})
 	quoratepb.RegisterUpgradeServer(timed, &upgradeService{shared: s.shared})
-	quoratepb.RegisterTopServer(timed, &topService{shared: s.shared, answers: map[asked]made{}})
+	quoratepb.RegisterTopServer(timed, s.ranks)
 	if s.options.Observe != nil {
-		quoratepb.RegisterDoctorServer(timed, &doctorService{observe: s.options.Observe})
+		quoratepb.RegisterDoctorServer(timed, &doctorService{options: &s.options})
 	}
 	if s.membership != nil {
 		quoratepb.RegisterMembershipServer(timed, s.membership)
@@ -161,15 +163,9 @@ func (s *Services) RegisterWith(timed grpc.ServiceRegistrar) {
 	healthpb.RegisterHealthServer(timed, s.health.Server())
 }
 
-// doctorService is the native Doctor service: what a member observes, for a program that judges it.
-type doctorService struct {
-	quoratepb.UnsafeDoctorServer
-	observe func(ctx context.Context) *quoratepb.Observation
-}
-
-// Observe tells what this member observes.
-func (d *doctorService) Observe(ctx context.Context, _ *quoratepb.ObserveRequest) (*quoratepb.Observation, error) {
-	return d.observe(ctx), nil
+// OwnTop tells what this member counted: the answer to another member. It asks no other one.
+func (s *Services) OwnTop(_ context.Context, r *quoratepb.TopRequest) (*quoratepb.TopAnswer, error) {
+	return s.ranks.here(r)
 }
 
 // registerEtcd adds etcd's services.

@@ -22,6 +22,7 @@ type shared struct {
 	grants  grants
 	adding  chan struct{} // holds one token while a change adds to users and roles
 	top     *top.Meter
+	splits  splits
 }
 
 // headerAt is this member's header for an answer given at revision.

@@ -45,8 +45,26 @@ type made struct {
 // answerPause is for how long an answer holds for others who ask: the calls that are counted meanwhile wait while one is made.
 const answerPause = 500 * time.Millisecond
 
-// Get tells what was counted.
-func (t *topService) Get(_ context.Context, r *quoratepb.TopRequest) (*quoratepb.TopAnswer, error) {
+// Get tells what was counted, here or at all members.
+func (t *topService) Get(ctx context.Context, r *quoratepb.TopRequest) (*quoratepb.TopAnswer, error) {
+	switch {
+	case !r.GetAllMembers():
+		return t.here(r)
+	case t.options.CollectTop == nil:
+		return nil, errAsksNone
+	}
+	if _, err := t.here(r); err != nil {
+		return nil, err // also of what the others would refuse
+	}
+	all, err := t.options.CollectTop(ctx, r)
+	if err != nil {
+		return nil, status.FromContextError(err).Err()
+	}
+	return all, nil
+}
+
+// here tells what was counted here.
+func (t *topService) here(r *quoratepb.TopRequest) (*quoratepb.TopAnswer, error) {
 	window, windowKnown := windows[r.GetWindow()]
 	by, weightKnown := weights[r.GetBy()]
 	if !windowKnown || !weightKnown {

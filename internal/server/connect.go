@@ -48,6 +48,7 @@ func (s *Server) connect(ctx context.Context, options Options) error {
 
 		LevelPolicy: s.cfg.LevelPolicy,
 		Verdict:     s.verdict,
+		Tell:        s.tell,
 		CommitDelay: s.cfg.Consensus.CommitDelay,
 		Answers:     s.budgets.answers,
 		Clock:       env.WallClock{},

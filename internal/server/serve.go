@@ -7,19 +7,15 @@ import (
 	"net/http/pprof"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
-	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/member/raising"
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/rpc/h2"
-	"github.com/quorate/quorate/internal/server/certs"
-	"github.com/quorate/quorate/internal/server/observe"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 )
 
@@ -41,8 +37,7 @@ func (s *Server) serve(context.Context, Options) error {
 	if err := s.clients.spans.start(s.ctx, &s.cfg.Tracing, s.logger); err != nil {
 		return err
 	}
-	observer := observe.New(s.observed())
-	s.observer.Store(observer)
+	observer, collector := s.newObserver()
 	s.services = rpc.New(rpc.Options{
 		Member:          s.member,
 		Membership:      s.member.Membership(),
@@ -75,6 +70,8 @@ func (s *Server) serve(context.Context, Options) error {
 		Defragment:            s.defragment,
 		LowDisk:               s.lowDisk,
 		Observe:               observer.Observe,
+		Collect:               collector.Observations,
+		CollectTop:            collector.Top,
 		Room:                  s.reserve,
 		BackupBytes:           s.budgets.Backups,
 		DeletionBytes:         s.budgets.Deletion,
@@ -82,6 +79,7 @@ func (s *Server) serve(context.Context, Options) error {
 		State:                 s.budgets.State,
 		ExtensiveMetrics:      s.cfg.Monitoring.Metrics == "extensive",
 	})
+	s.collector.Store(collector) // which asks the services, too
 	server := s.newGRPCServer()
 	s.wg.Go(func() { s.services.KeepQuota(s.ctx) })
 	s.wg.Go(func() { observer.Run(s.ctx) })
@@ -156,26 +154,3 @@ func (s *Server) verdict() (v raising.Verdict) {
 
 // defragment gives back the space of deleted keys. Nothing waits for it: the store does the same by itself, later.
 func (s *Server) defragment(ctx context.Context) error { return s.member.Defragment(ctx) }
-
-// observed are the parts of this process that the doctor judges.
-func (s *Server) observed() observe.Options {
-	return observe.Options{
-		Config: &s.cfg, Member: s.member, Transport: s.transport, Reserve: s.reserve, Shares: &s.budgets.Shares,
-		Syncs: s.timings.sync, Applies: s.timings.apply, Counted: s.timings.counts, OpenFiles: openFiles(),
-		Services: func() rpc.Tally { return s.services.Tally() }, Busiest: func() int64 { return s.services.Busiest() },
-		Refused: func() uint64 {
-			_, clients := s.conns.clients.Counts()
-			_, http := s.conns.http.Counts()
-			return clients + http
-		},
-		Dropped: func() uint64 {
-			if s.dropped == nil {
-				return 0
-			}
-			return s.dropped()
-		},
-		Parts:     func() []*quoratepb.ObservedPart { return observedParts(&s.budgets, s.member, s.conns.peers) },
-		Expiries:  func() []certs.Expiry { return s.expiries().all() },
-		OwnAlarms: func() []string { return append(s.expiries().late(s.cfg.Name, time.Now()), s.lowDisk()) },
-	}
-}

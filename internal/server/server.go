@@ -18,6 +18,7 @@ import (
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/server/certs"
+	"github.com/quorate/quorate/internal/server/collect"
 	"github.com/quorate/quorate/internal/server/discovery/srv"
 	"github.com/quorate/quorate/internal/server/observe"
 	"github.com/quorate/quorate/internal/storage/files"
@@ -61,7 +62,8 @@ type Server struct {
 	services  *rpc.Services
 	clients   *clientPorts
 	conns     connLimits
-	observer  atomic.Pointer[observe.Observer] // nil until clients are served; the member asks for verdicts before
+	observer  atomic.Pointer[observe.Observer]  // nil until clients are served; the member asks for verdicts before
+	collector atomic.Pointer[collect.Collector] // the same; other members ask before
 
 	nameBefore string // by which this member was known when it was started; empty: not known
 

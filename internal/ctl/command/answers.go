@@ -36,11 +36,5 @@ func (c *Answers) Unmarshal(data []byte, v any) error {
 	if !ok {
 		return fmt.Errorf("%T is no message", v)
 	}
-	whole := into.ProtoReflect().New().Interface()
-	if err := proto.Unmarshal(data, whole); err != nil {
-		return err
-	}
-	proto.Reset(into)
-	proto.Merge(into, doctor.Trimmed(whole)) // a copy, since the list that was cut has its room yet
-	return nil
+	return doctor.Decode(data, into)
 }

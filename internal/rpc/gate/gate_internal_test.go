@@ -96,6 +96,7 @@ func TestPass_whoServes(t *testing.T) {
 		{pb.Maintenance_Snapshot_FullMethodName, true, false, false},
 		{quoratepb.Membership_Describe_FullMethodName, true, true, true},
 		{quoratepb.Doctor_Observe_FullMethodName, true, true, true},
+		{quoratepb.Doctor_Collect_FullMethodName, true, true, true},
 		{quoratepb.Top_Get_FullMethodName, true, false, false},
 		{quoratepb.Writer_Propose_FullMethodName, false, false, false},
 		{v3lockpb.Lock_Lock_FullMethodName, false, false, false},
@@ -116,6 +117,7 @@ func TestPass_whoServes(t *testing.T) {
 func TestPass_whoCalls(t *testing.T) {
 	users := []string{
 		pb.Maintenance_Status_FullMethodName, pb.Cluster_MemberList_FullMethodName, quoratepb.Membership_Describe_FullMethodName, quoratepb.Doctor_Observe_FullMethodName,
+		quoratepb.Doctor_Collect_FullMethodName,
 		quoratepb.Membership_Plan_FullMethodName, quoratepb.Membership_ListJobs_FullMethodName,
 		quoratepb.Membership_Watch_FullMethodName, quoratepb.Upgrade_Status_FullMethodName,
 	}

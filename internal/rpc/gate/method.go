@@ -27,7 +27,7 @@ type Method struct {
 	servedByCorrupt             bool // by a member whose state is known to be wrong
 	callers                     callers
 	tellsOfItself               bool // it shows how this member is, and nothing of what the cluster holds
-	waits                       bool // for other clients: it is not slow, however long it takes
+	waits                       bool // for other clients, or members: it is not slow, however long it takes
 
 	started, received, sent atomic.Uint64
 	handled                 [17]atomic.Uint64 // by code
@@ -106,7 +106,8 @@ func (m *Method) decideWhoCalls() {
 	case pb.Maintenance_Status_FullMethodName, pb.Cluster_MemberList_FullMethodName,
 		quoratepb.Membership_Describe_FullMethodName, quoratepb.Membership_Plan_FullMethodName,
 		quoratepb.Membership_ListJobs_FullMethodName, quoratepb.Membership_Watch_FullMethodName,
-		quoratepb.Upgrade_Status_FullMethodName, quoratepb.Doctor_Observe_FullMethodName:
+		quoratepb.Upgrade_Status_FullMethodName, quoratepb.Doctor_Observe_FullMethodName,
+		quoratepb.Doctor_Collect_FullMethodName:
 		m.callers = ofUsers
 	case pb.Cluster_MemberAdd_FullMethodName, pb.Cluster_MemberRemove_FullMethodName, pb.Cluster_MemberUpdate_FullMethodName,
 		pb.Cluster_MemberPromote_FullMethodName, pb.Maintenance_MoveLeader_FullMethodName,
@@ -132,7 +133,11 @@ func (m *Method) decideWhoServes() {
 		healthpb.Health_ServiceDesc.ServiceName:
 		m.servedByCorrupt = !snapshot
 	}
-	m.waits = m.name == v3lockpb.Lock_Lock_FullMethodName || m.name == v3electionpb.Election_Campaign_FullMethodName
+	switch m.name {
+	case v3lockpb.Lock_Lock_FullMethodName, v3electionpb.Election_Campaign_FullMethodName,
+		quoratepb.Doctor_Collect_FullMethodName, quoratepb.Top_Get_FullMethodName:
+		m.waits = true
+	}
 	m.tellsOfItself = native || status || m.name == pb.Cluster_MemberList_FullMethodName
 }
 

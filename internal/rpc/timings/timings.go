@@ -152,6 +152,9 @@ func (t *Timings) Commands() (count uint64, sum time.Duration) {
 	return count, sum
 }
 
+// Succeeded is the histogram of the seconds that requests of a kind took which succeeded. It is for reading.
+func (t *Timings) Succeeded(kind string) *histogram.Histogram { return t.requests[kind].of(true) }
+
 // Range notes, and returns, how long it took to read a range from the store.
 func (t *Timings) Range(begun time.Time, err error) time.Duration {
 	took := t.since(begun)

@@ -30,6 +30,8 @@ func (p *Options) tally(now time.Time) tallies {
 		behind: m.Hub().Stats().Behind, peers: map[consensus.MemberID]peerTallies{}}
 	_, store := m.StorageStats()
 	t.stalls, t.reclaimFailures = store.Stalls, p.Counted.Compaction.Failed.Load()
+	t.putsTook, t.readsTook = read(t.services.PutsTook), read(t.services.ReadsTook)
+	t.offered, t.oneTrip = core.Fast.Tried, core.Fast.Decided
 	t.puts, t.putBytes = p.Counted.Puts.Load(), p.Counted.PutBytes.Load()
 	t.granted, t.revoked = p.Counted.LeasesGranted.Load(), p.Counted.LeasesRevoked.Load()
 	t.stoodMS = p.Counted.LeasesStoodMillis.Load()

@@ -14,12 +14,9 @@ import (
 )
 
 const (
-	// tallyPause is between two tallies, and judgePause between two verdicts.
-	tallyPause = 5 * time.Second
-	judgePause = 15 * time.Second
-	// window is what the rates of an observation are of; history is for what is rare.
-	window  = time.Minute
-	history = 10 * time.Minute
+	judgePause = 15 * time.Second // between two verdicts
+	// window is what the rates of an observation are of.
+	window = time.Minute
 	// settling is for how many election timeouts after the start a member applies what its log has, and what it missed: no
 	// window has that, once another one can be had. Package doctor knows the number, too.
 	settling = 10
@@ -136,7 +133,7 @@ func (w *Observer) leastBehind(now *tallies) int64 {
 
 // judge finds what is wrong by what this member knows alone.
 func (w *Observer) judge(ctx context.Context) {
-	o := w.Observe(ctx)
+	o := w.Observe(ctx, false)
 	found := doctor.Judge(&quoratepb.Collected{Alone: true, AtMs: o.NowMs, Members: []*quoratepb.CollectedMember{{
 		Id: o.MemberId, Name: o.Name, AskedMs: o.NowMs, Observation: o,
 	}}})
@@ -198,8 +195,9 @@ func (w *Observer) Collect(e *metrics.Emitter) {
 	}
 }
 
-// Observe tells what this member knows at this moment of itself and its peers.
-func (w *Observer) Observe(ctx context.Context) *quoratepb.Observation {
+// Observe tells what this member knows at this moment of itself and its peers, and what it counted in the last ten minutes if
+// the series is wanted.
+func (w *Observer) Observe(ctx context.Context, series bool) *quoratepb.Observation {
 	now := time.Now()
 	o := w.o.observation(ctx, now)
 	o.UpMs = now.Sub(w.begun).Milliseconds()
@@ -216,5 +214,16 @@ func (w *Observer) Observe(ctx context.Context) *quoratepb.Observation {
 	}
 	o.Work.WatchersBehindLeast = w.leastBehind(&fresh)
 	o.Work.PendingProposals = fresh.services.Pending
+	if series {
+		o.Series = w.series(now)
+	}
 	return o
+}
+
+// series is what was counted between tallies, oldest first.
+func (w *Observer) series(now time.Time) []*quoratepb.ObservedPoint {
+	w.mu.Lock()
+	all := w.tallies // which are not changed once they are there
+	w.mu.Unlock()
+	return seriesOf(all, now)
 }

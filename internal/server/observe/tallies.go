@@ -14,12 +14,20 @@ import (
 	"github.com/quorate/quorate/internal/transport"
 )
 
+// tallyPause is between two tallies, and history for how long they are kept: what is rare is told of that time.
+const (
+	tallyPause = 5 * time.Second
+	history    = 10 * time.Minute
+)
+
 // tallies are counts since the member started. The difference of two says what happened between them.
 type tallies struct {
 	at                        time.Time
 	commit, late              uint64
 	withheld, outrun          uint64
 	syncs, applies            readings
+	putsTook, readsTook       readings
+	offered, oneTrip          uint64 // writes on the fast path
 	stalls, reclaimFailures   uint64
 	puts, putBytes            uint64
 	granted, revoked, stoodMS uint64
@@ -49,6 +57,25 @@ func read(h *histogram.Histogram) (r readings) {
 	return r
 }
 
+// quantile is about the time within which a share of the observations after an earlier reading stayed; 0: there were none.
+// Between two bounds they are taken for spread evenly; beyond the last bound it is that bound.
+func (r readings) quantile(before readings, share float64) time.Duration {
+	count := grown(r.count, before.count)
+	if count == 0 {
+		return 0
+	}
+	wanted := float64(count) * share
+	lower, below := 0.0, 0.0
+	for _, bound := range slices.Sorted(maps.Keys(r.within)) {
+		up := float64(grown(r.within[bound], before.within[bound]))
+		if up >= wanted {
+			return time.Duration((lower + (bound-lower)*(wanted-below)/(up-below)) * float64(time.Second))
+		}
+		lower, below = bound, up
+	}
+	return time.Duration(lower * float64(time.Second))
+}
+
 // since are the observations after an earlier reading.
 func (r readings) since(before readings) (count uint64, mean time.Duration, p99 time.Duration) {
 	count = r.count - before.count
@@ -56,16 +83,7 @@ func (r readings) since(before readings) (count uint64, mean time.Duration, p99 
 		return 0, 0, 0
 	}
 	mean = time.Duration((r.seconds - before.seconds) / float64(count) * float64(time.Second))
-	wanted := float64(count) * 0.99
-	lower, below := 0.0, 0.0
-	for _, bound := range slices.Sorted(maps.Keys(r.within)) {
-		up := float64(r.within[bound] - before.within[bound])
-		if up >= wanted { // between two bounds they are taken for spread evenly
-			return count, mean, time.Duration((lower + (bound-lower)*(wanted-below)/(up-below)) * float64(time.Second))
-		}
-		lower, below = bound, up
-	}
-	return count, mean, time.Duration(lower * float64(time.Second)) // beyond the last bound
+	return count, mean, r.quantile(before, 0.99)
 }
 
 // residentBytes is the memory that this process has, by the system; 0: not known.
@@ -109,4 +127,13 @@ func filesOpen() uint64 {
 		return 0
 	}
 	return uint64(len(open))
+}
+
+// grown is by how much a count grew. One that begins anew, as those of a peer that was removed and added, or of a store that
+// a snapshot replaced, has not.
+func grown(now, before uint64) uint64 {
+	if now < before {
+		return 0
+	}
+	return now - before
 }

@@ -26,6 +26,7 @@ func fillWindow(o *quoratepb.Observation, before, now *tallies) {
 	work.FailedProposals = now.services.FailedProposals - before.services.FailedProposals
 	work.ConnectionsRefused = now.connectionsRefused - before.connectionsRefused
 	work.CallsRefused = grown(now.services.CallsRefused, before.services.CallsRefused)
+	o.Traffic = trafficOf(before, now)
 	o.Process.ProcessorUs = max(0, now.processor-before.processor).Microseconds()
 	o.Process.LogLinesDropped = now.linesDropped - before.linesDropped
 	for _, p := range o.Peers {
@@ -50,13 +51,4 @@ func fillHistory(o *quoratepb.Observation, before, now *tallies) {
 		id := consensus.MemberID(p.Id)
 		p.Snapshots = grown(now.peers[id].Snapshots, before.peers[id].Snapshots)
 	}
-}
-
-// grown is by how much a count grew. One that begins anew, as those of a peer that was removed and added, or of a store that
-// a snapshot replaced, has not.
-func grown(now, before uint64) uint64 {
-	if now < before {
-		return 0
-	}
-	return now - before
 }
