@@ -40,6 +40,7 @@ var layers = []struct {
 	{"internal/doctor", 1, "doctor"},         // a verdict on what members observe
 	{"internal/identity", 1, "values"},
 	{"internal/kv", 1, "values"},
+	{"internal/ranking", 1, "ranking"}, // sums of what members counted
 	{"internal/limits/admission", 1, "admission"},
 	{"internal/server/discovery", 1, "discovery"},
 	{"internal/server/tracing", 1, "tracing"}, // spans of calls, for a collector

@@ -28,6 +28,9 @@ Severities: cannot write (writes stop), next failure (writes stop at the next fa
 Status 0: nothing above advice; 1: something is impaired; 5: writes stop, or would at the next failure; 2: wrong usage;
 3: no member can be reached.
 
+With --through-member one member is asked, and asks the others over the links between members: for a machine that reaches
+one client port only. What that member does not reach may be down or cut off, and the verdict says so.
+
 With a FILE the same verdict is given on a bundle that --bundle wrote. With --offline the arguments are data directories
 of stopped members, DIR or DIR,WAL-DIR, and the verdict is which of them to recover from.`
 
@@ -35,6 +38,7 @@ const example = `  quorate doctor
   quorate doctor -o json
   quorate doctor --bundle ./cluster.tgz
   quorate doctor ./cluster.tgz
+  quorate doctor --through-member --endpoints 10.0.0.1:2379
   quorate doctor mute DISK_SLOW --for 24h --member m2
   quorate doctor --offline /var/lib/quorate /mnt/m2/quorate`
 
@@ -50,6 +54,8 @@ func New(s command.Streams, inspect Inspector) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, words []string) error { return p.run(cmd.Context(), words) },
 	})
 	cmd.Flags().StringVar(&p.bundle, "bundle", "", "write what was collected to this FILE, without keys, values and secrets")
+	cmd.Flags().BoolVar(&p.through, "through-member", false, "ask one member, which asks the others; their client ports are "+
+		"not looked at")
 	cmd.Flags().BoolVar(&p.offline, "offline", false, "judge data directories of stopped members")
 	p.addMutesTo(cmd)
 	cmd.AddCommand(newMute(s), newUnmute(s), newMutes(s), newCodes(s))
@@ -58,6 +64,8 @@ func New(s command.Streams, inspect Inspector) *cobra.Command {
 
 func (p *patient) run(ctx context.Context, words []string) error {
 	switch {
+	case p.through && (p.offline || len(words) > 0):
+		return command.Usagef("--through-member asks a member that runs: drop it, or what else is to be judged")
 	case p.offline && p.bundle != "":
 		return command.Usagef("--bundle collects from members that run, and --offline reads those that do not: drop one")
 	case p.offline:
@@ -72,7 +80,7 @@ func (p *patient) run(ctx context.Context, words []string) error {
 	if len(words) == 1 {
 		collected, err = readBundle(words[0])
 	} else {
-		collected, err = collect(ctx, p.Connection)
+		collected, err = p.collect(ctx)
 	}
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ type patient struct {
 	*command.Connection
 	inspect Inspector
 	bundle  string
+	through bool // one member asks the others
 	mutes   string
 	offline bool
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ranking"
 )
 
 // mostMembers is how many members are asked.
@@ -58,6 +59,9 @@ func (r *round) ask(ctx context.Context) (*summary, error) {
 			return nil, err
 		}
 		r.any = client
+	}
+	if r.view.through {
+		return r.askThrough(ctx)
 	}
 	bounded, cancel := context.WithTimeout(ctx, r.view.Timeout)
 	defer cancel()
@@ -114,7 +118,7 @@ func (r *round) connect(ctx context.Context, endpoint string) error {
 
 func (r *round) askOne(ctx context.Context, s *source, client *clientv3.Client, cluster uint64) {
 	answer, err := quoratepb.NewTopClient(client.ActiveConnection()).Get(ctx,
-		&quoratepb.TopRequest{By: weights[r.view.by], Window: windows[r.view.window]},
+		&quoratepb.TopRequest{By: r.view.Weight(), Window: windows[r.view.window]},
 		grpc.MaxCallRecvMsgSize(command.MostAnswer), grpc.ForceCodec(&r.answers))
 	switch {
 	case err != nil:
@@ -145,6 +149,28 @@ func (r *round) noAnswer(ctx context.Context, sources []source) error {
 		return command.Refused(errors.New("no member knows what it works for: all run builds without `quorate top`"))
 	}
 	return r.view.Explain(ctx, why, endpoints)
+}
+
+// summary is what all members answered.
+type summary struct {
+	*ranking.Summary
+	answered []source
+	missing  []source
+}
+
+// summarize adds what members answered.
+func summarize(sources []source, v *view) *summary {
+	s := &summary{}
+	var answers []*quoratepb.TopAnswer
+	for _, one := range sources {
+		if one.answer == nil {
+			s.missing = append(s.missing, one)
+			continue
+		}
+		s.answered, answers = append(s.answered, one), append(answers, one.answer)
+	}
+	s.Summary = ranking.Summarize(answers, v.View)
+	return s
 }
 
 // reason says in words why a member did not answer.

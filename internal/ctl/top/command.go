@@ -12,6 +12,7 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/screen"
+	"github.com/quorate/quorate/internal/ranking"
 )
 
 const long = `Show which prefixes of keys, or which clients, the members work for most.
@@ -19,6 +20,7 @@ const long = `Show which prefixes of keys, or which clients, the members work fo
 Every member counts the calls that it gets itself, and the command adds what all of them answer. Small calls are
 counted as a sample; CPU is an estimate, in processors. A prefix is a key up to its third slash; operations on it
 have a row each. A client is a user and a host. On a terminal the table is refreshed until you press Ctrl-C.
+With --through-member one member is asked, and asks the others: where only one client port is reached.
 
 While authentication is enabled, only root may ask: prefixes, users and addresses are shown.`
 
@@ -27,20 +29,8 @@ const example = `  quorate top
   quorate top --clients --by cpu
   quorate top --once -o json --user root`
 
-// Ways to rank, as --by names them.
-const (
-	byOperations = "ops"
-	byBytes      = "bytes"
-	byProcessor  = "cpu"
-	byWatchers   = "watchers"
-)
-
-var ways = []string{byOperations, byBytes, byProcessor, byWatchers}
-
-var weights = map[string]quoratepb.TopWeight{
-	byOperations: quoratepb.TopWeight_TOP_WEIGHT_OPERATIONS, byBytes: quoratepb.TopWeight_TOP_WEIGHT_BYTES,
-	byProcessor: quoratepb.TopWeight_TOP_WEIGHT_PROCESSOR, byWatchers: quoratepb.TopWeight_TOP_WEIGHT_OPERATIONS,
-}
+// ways to rank, as --by names them.
+var ways = []string{ranking.ByOperations, ranking.ByBytes, ranking.ByProcessor, ranking.ByWatchers}
 
 var windows = map[string]quoratepb.TopWindow{
 	"10s": quoratepb.TopWindow_TOP_WINDOW_SHORT, "5m": quoratepb.TopWindow_TOP_WINDOW_LONG,
@@ -49,11 +39,12 @@ var windows = map[string]quoratepb.TopWindow{
 // view is one command line.
 type view struct {
 	*command.Connection
-	by, window string
-	clients    bool
-	once       bool
-	rows       int
-	every      time.Duration
+	ranking.View
+	window  string
+	once    bool
+	through bool // one member asks the others
+	rows    int
+	every   time.Duration
 }
 
 const (
@@ -73,10 +64,11 @@ func New(s command.Streams) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context()) },
 	})
-	cmd.Flags().StringVar(&v.by, "by", byOperations, "what to rank by: "+command.Alternatives(ways))
+	cmd.Flags().StringVar(&v.By, "by", ranking.ByOperations, "what to rank by: "+command.Alternatives(ways))
 	cmd.Flags().StringVar(&v.window, "window", "10s", "the time to look back: 10s or 5m")
-	cmd.Flags().BoolVar(&v.clients, "clients", false, "show clients instead of prefixes")
+	cmd.Flags().BoolVar(&v.Clients, "clients", false, "show clients instead of prefixes")
 	cmd.Flags().BoolVar(&v.once, "once", false, "print once; the default if the output is no terminal")
+	cmd.Flags().BoolVar(&v.through, "through-member", false, "ask one member, which asks the others")
 	cmd.Flags().IntVar(&v.rows, "rows", defaultRows, "how many rows to show")
 	cmd.Flags().DurationVar(&v.every, "interval", 2*time.Second, "how often to refresh")
 	return cmd
@@ -84,8 +76,8 @@ func New(s command.Streams) *cobra.Command {
 
 func (v *view) check() error {
 	switch {
-	case !slices.Contains(ways, v.by):
-		return command.Usagef("--by %q: choose %s", v.by, command.Alternatives(ways))
+	case !slices.Contains(ways, v.By):
+		return command.Usagef("--by %q: choose %s", v.By, command.Alternatives(ways))
 	case v.window != "10s" && v.window != "5m":
 		return command.Usagef("--window %q: choose 10s or 5m", v.window)
 	case v.rows < 1 || v.rows > mostRows:

@@ -3,6 +3,7 @@ package top
 import (
 	"github.com/quorate/quorate/internal/base/printable"
 	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ranking"
 )
 
 // output is what programs get.
@@ -39,8 +40,8 @@ type outputRow struct {
 }
 
 func outputOf(s *summary, v *view) output {
-	_, beyond := s.beyond(v, v.rows)
-	o := output{By: v.by, Covers: s.covers.Seconds(), OneOf: s.oneOf, Watchers: s.watchers, NotShown: beyond,
+	_, beyond := s.Beyond(v.View, v.rows)
+	o := output{By: v.By, Covers: s.Covers.Seconds(), OneOf: s.OneOf, Watchers: s.Watchers, NotShown: beyond,
 		Rows: []outputRow{}}
 	for _, list := range [][]source{s.answered, s.missing} {
 		for i := range list {
@@ -51,12 +52,12 @@ func outputOf(s *summary, v *view) output {
 			o.Members = append(o.Members, m)
 		}
 	}
-	o.Total = outputRowOf(&s.total)
-	o.Total.Share, o.Total.Most = 1, v.ranked(&s.total)
-	for i := range s.rows[:min(v.rows, len(s.rows))] {
-		r := outputRowOf(&s.rows[i])
-		if !v.clients {
-			prefix := plain(s.rows[i].prefix)
+	o.Total = outputRowOf(&s.Total)
+	o.Total.Share, o.Total.Most = 1, v.Ranked(&s.Total)
+	for i := range s.Rows[:min(v.rows, len(s.Rows))] {
+		r := outputRowOf(&s.Rows[i])
+		if !v.Clients {
+			prefix := plain(s.Rows[i].Prefix)
 			r.Prefix = &prefix
 		}
 		o.Rows = append(o.Rows, r)
@@ -64,7 +65,7 @@ func outputOf(s *summary, v *view) output {
 	return o
 }
 
-func outputRowOf(r *row) outputRow {
-	return outputRow{Operation: plain(r.operation), User: plain(r.user), Host: plain(r.host), Operations: r.operations,
-		Bytes: r.bytes, Processors: r.processors, Watchers: r.watchers, Share: r.share, Most: r.most}
+func outputRowOf(r *ranking.Row) outputRow {
+	return outputRow{Operation: plain(r.Operation), User: plain(r.User), Host: plain(r.Host), Operations: r.Operations,
+		Bytes: r.Bytes, Processors: r.Processors, Watchers: r.Watchers, Share: r.Share, Most: r.Most}
 }

@@ -13,18 +13,19 @@ import (
 	"github.com/quorate/quorate/internal/base/printable"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
+	"github.com/quorate/quorate/internal/ranking"
 )
 
 // lines are the table for people, with so many rows at most.
 func lines(s *summary, v *view, rows int) []string {
 	out := []string{headline(s, v), ""}
 	t := &table{right: 5}
-	if v.clients {
+	if v.Clients {
 		t.add("OPS/S", "BYTES/S", "CPU", "SHARE", "WATCHERS", "USER", "HOST")
 	} else {
 		t.add("OPS/S", "BYTES/S", "CPU", "SHARE", "WATCHERS", "OPERATION", "PREFIX")
 	}
-	shown := s.rows[:min(rows, len(s.rows))]
+	shown := s.Rows[:min(rows, len(s.Rows))]
 	for i := range shown {
 		t.add(cells(&shown[i], v)...)
 	}
@@ -43,33 +44,33 @@ func lines(s *summary, v *view, rows int) []string {
 
 func headline(s *summary, v *view) string {
 	return fmt.Sprintf("%d of %s, the last %v, by %s: %s ops/s, %s/s, %s CPU, %s %s", len(s.answered),
-		plural.Of(len(s.answered)+len(s.missing), "member"), s.covers.Round(time.Second/10), v.by, number(s.total.operations),
-		size(s.total.bytes),
-		percent(s.total.processors), whole(s.total.watchers), plural.Word(int64(min(s.total.watchers, 1<<60)+0.5), "watcher"))
+		plural.Of(len(s.answered)+len(s.missing), "member"), s.Covers.Round(time.Second/10), v.By, number(s.Total.Operations),
+		size(s.Total.Bytes),
+		percent(s.Total.Processors), whole(s.Total.Watchers), plural.Word(int64(min(s.Total.Watchers, 1<<60)+0.5), "watcher"))
 }
 
-func cells(r *row, v *view) []string {
-	all := []string{number(r.operations), size(r.bytes), percent(r.processors), percent(r.share), whole(r.watchers)}
-	if r.watchers == 0 {
+func cells(r *ranking.Row, v *view) []string {
+	all := []string{number(r.Operations), size(r.Bytes), percent(r.Processors), percent(r.Share), whole(r.Watchers)}
+	if r.Watchers == 0 {
 		all[4] = "-"
 	}
-	if v.clients {
-		return append(all, dash(r.user), dash(r.host))
+	if v.Clients {
+		return append(all, dash(r.User), dash(r.Host))
 	}
-	return append(all, plain(r.operation), quoted(r.prefix))
+	return append(all, plain(r.Operation), quoted(r.Prefix))
 }
 
 // footnotes say how far the numbers may be wrong.
 func footnotes(s *summary, v *view, rows int) []string {
 	var out []string
-	if s.oneOf > 1 {
-		out = append(out, fmt.Sprintf("Of %d small calls one is counted, as %[1]d; of large ones each: %s.", s.oneOf,
+	if s.OneOf > 1 {
+		out = append(out, fmt.Sprintf("Of %d small calls one is counted, as %[1]d; of large ones each: %s.", s.OneOf,
 			sampleError(s)))
 	}
-	if s.watchers > 1 {
-		out = append(out, fmt.Sprintf("Of %d watchers one is counted, as %[1]d.", s.watchers))
+	if s.Watchers > 1 {
+		out = append(out, fmt.Sprintf("Of %d watchers one is counted, as %[1]d.", s.Watchers))
 	}
-	if left, most := s.beyond(v, rows); left > 0 {
+	if left, most := s.Beyond(v.View, rows); left > 0 {
 		out = append(out, fmt.Sprintf("%d more rows; each has at most %s, and so has what is in none.", left, v.amount(most)))
 	} else if most > 0 {
 		out = append(out, fmt.Sprintf("What is in no row has at most %s each.", v.amount(most)))
@@ -79,21 +80,21 @@ func footnotes(s *summary, v *view, rows int) []string {
 
 // sampleError says by how much the first row may be wrong since it is a sample: twice the standard deviation.
 func sampleError(s *summary) string {
-	if len(s.rows) == 0 || s.rows[0].operations == 0 {
+	if len(s.Rows) == 0 || s.Rows[0].Operations == 0 {
 		return "few calls are none"
 	}
-	samples := s.rows[0].operations * s.covers.Seconds() / float64(s.oneOf)
+	samples := s.Rows[0].Operations * s.Covers.Seconds() / float64(s.OneOf)
 	return fmt.Sprintf("the first row is right within %.0f %%, mostly", min(100, math.Ceil(200/math.Sqrt(max(samples, 1)))))
 }
 
 // amount writes a number of what rows are ranked by.
 func (v *view) amount(n float64) string {
-	switch v.by {
-	case byBytes:
+	switch v.By {
+	case ranking.ByBytes:
 		return size(n) + "/s"
-	case byProcessor:
+	case ranking.ByProcessor:
 		return percent(n) + " CPU"
-	case byWatchers:
+	case ranking.ByWatchers:
 		return whole(n) + " watchers"
 	}
 	return number(n) + " ops/s"
