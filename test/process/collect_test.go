@@ -83,6 +83,9 @@ func TestCollect(t *testing.T) {
 			}
 		}
 	}
+	if v := c.doctor("--through-member"); v.status != 0 || v.Answered != 3 {
+		t.Errorf("quorate doctor through a member: %d answered, %v", v.Answered, &v)
+	}
 	// The proxy before a stopped process accepts connections, and nothing answers.
 	c.must(n[2].cmd.Process.Signal(syscall.SIGSTOP))
 	c.judgedThrough(n[1], doctor.MemberHangs, n[2].name+" hangs")
