@@ -346,9 +346,9 @@ func (x *Observation) GetSeries() []*ObservedPoint {
 // and reads are told by buckets that double, from 1 ms on.
 type ObservedTraffic struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Writes        uint64                 `protobuf:"varint,1,opt,name=writes,proto3" json:"writes,omitempty"`                  // commands of all kinds
-	Offered       uint64                 `protobuf:"varint,2,opt,name=offered,proto3" json:"offered,omitempty"`                // of them and of those that failed, offered to all voters at once
-	OneTrip       uint64                 `protobuf:"varint,3,opt,name=one_trip,json=oneTrip,proto3" json:"one_trip,omitempty"` // of these, decided by a superquorum in one round trip
+	Writes        uint64                 `protobuf:"varint,1,opt,name=writes,proto3" json:"writes,omitempty"`                  // commands of all kinds, but for those that native clients send over streams
+	Offered       uint64                 `protobuf:"varint,2,opt,name=offered,proto3" json:"offered,omitempty"`                // proposals of this member that were offered to all voters at once: also such that failed, and of native clients
+	OneTrip       uint64                 `protobuf:"varint,3,opt,name=one_trip,json=oneTrip,proto3" json:"one_trip,omitempty"` // of the offered ones, decided by a superquorum in one round trip
 	Puts          uint64                 `protobuf:"varint,4,opt,name=puts,proto3" json:"puts,omitempty"`
 	PutP50Us      int64                  `protobuf:"varint,5,opt,name=put_p50_us,json=putP50Us,proto3" json:"put_p50_us,omitempty"`
 	PutP99Us      int64                  `protobuf:"varint,6,opt,name=put_p99_us,json=putP99Us,proto3" json:"put_p99_us,omitempty"`
