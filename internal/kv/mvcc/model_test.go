@@ -409,6 +409,7 @@ func (d *driver) reads() {
 	}
 	d.moment()
 	d.catchUp()
+	d.past()
 }
 
 // moment reads the store as it was between two changes of one command.
