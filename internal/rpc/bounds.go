@@ -11,12 +11,13 @@ import (
 
 // Bounds of costly calls: how many run at once, and how many wait for their turn.
 const (
-	maxBackups     = 8 // being made, sent, or waiting; each takes as much disk as the store, for as long as its client reads
-	maxHostBackups = 4 // of one address
-	maxScans       = 2 // Hash, HashKV and Defragment, which read the whole store
-	maxMoves       = 1 // of leadership: a second one would abort the first
-	maxTurnsWaited = 64
-	maxHostTurns   = 32 // running or waiting, of one address
+	maxBackups      = 8 // being made, sent, or waiting; each takes as much disk as the store, for as long as its client reads
+	maxHostBackups  = 4 // of one address
+	maxScans        = 2 // Hash, HashKV and Defragment, which read the whole store
+	maxDeletedCalls = 2 // History.Deleted
+	maxMoves        = 1 // of leadership: a second one would abort the first
+	maxTurnsWaited  = 64
+	maxHostTurns    = 32 // running or waiting, of one address
 )
 
 // Bounds of the callers that wait for locks and elections. Each has a stream of events besides its call.
@@ -38,6 +39,7 @@ type bounds struct {
 	backupTurns      *admission.Queue // turns for their memory
 	backupBytes      int64            // the memory of each
 	scans, moves     *admission.HostTurns
+	deleted          *admission.HostTurns // calls of History.Deleted
 	costly           *costly.Gate
 	abandoned        admission.Abandoned
 	websockets       admission.Abandoned // websockets that ended because of what they sent
@@ -56,6 +58,7 @@ func newBounds(options *Options) bounds {
 		waiting:     admission.NewHostBound(maxWaiting, maxHostWaiting),
 		scans:       turnsOf(maxScans),
 		moves:       turnsOf(maxMoves),
+		deleted:     turnsOf(maxDeletedCalls),
 		costly:      costly.New(options.Member.Machine),
 	}
 }
@@ -68,7 +71,7 @@ func turnsOf(most int) *admission.HostTurns {
 // turnedAway counts the calls and streams that clients could not have.
 func (b *bounds) turnedAway() (all uint64) {
 	for _, counts := range []func() (open int, refused uint64){b.backups.Counts, b.streams, b.waiting.Counts, b.scans.Counts,
-		b.moves.Counts, b.costly.Counts} {
+		b.moves.Counts, b.deleted.Counts, b.costly.Counts} {
 		_, refused := counts()
 		all += refused
 	}
@@ -82,6 +85,7 @@ func (b *bounds) collect(e *metrics.Emitter) {
 	}{
 		{"backup", b.backups.Counts}, {"stream", b.streams}, {"lock", b.waiting.Counts},
 		{"scan", b.scans.Counts}, {"move_leader", b.moves.Counts}, {"costly_write", b.costly.Counts},
+		{"deleted_keys", b.deleted.Counts},
 	} {
 		open, refused := row.counts()
 		e.Gauge("quorate_costly_calls", "Calls that are bounded in number and run now, by what they are.", float64(open),

@@ -12,7 +12,7 @@ import (
 // others wait until all its own calls are served.
 func TestBounds_scansOfOneHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for name, most := range map[string]int{"scans": maxScans, "moves": maxMoves} {
+		for name, most := range map[string]int{"scans": maxScans, "moves": maxMoves, "deleted": maxDeletedCalls} {
 			turns := turnsOf(most)
 			var ends []func()
 			served := make(chan func(), maxHostTurns)

@@ -98,6 +98,7 @@ func TestPass_whoServes(t *testing.T) {
 		{quoratepb.Doctor_Observe_FullMethodName, true, true, true},
 		{quoratepb.Doctor_Collect_FullMethodName, true, true, true},
 		{quoratepb.Top_Get_FullMethodName, true, false, false},
+		{quoratepb.History_Deleted_FullMethodName, true, false, false},
 		{quoratepb.Writer_Propose_FullMethodName, false, false, false},
 		{v3lockpb.Lock_Lock_FullMethodName, false, false, false},
 		{v3electionpb.Election_Observe_FullMethodName, false, false, false},
@@ -123,7 +124,7 @@ func TestPass_whoCalls(t *testing.T) {
 	}
 	decidedInside := map[string]bool{pb.Maintenance_Alarm_FullMethodName: true}
 	for _, service := range []string{"etcdserverpb.KV", "etcdserverpb.Watch", "etcdserverpb.Lease", "etcdserverpb.Auth",
-		quoratepb.Writer_ServiceDesc.ServiceName, healthpb.Health_ServiceDesc.ServiceName,
+		quoratepb.Writer_ServiceDesc.ServiceName, quoratepb.History_ServiceDesc.ServiceName, healthpb.Health_ServiceDesc.ServiceName,
 		v3lockpb.Lock_ServiceDesc.ServiceName, v3electionpb.Election_ServiceDesc.ServiceName} {
 		decidedInside[service] = true
 	}

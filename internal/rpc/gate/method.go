@@ -49,6 +49,7 @@ func newMethods() *methods {
 		&v3lockpb.Lock_ServiceDesc, &v3electionpb.Election_ServiceDesc,
 		&quoratepb.Membership_ServiceDesc, &quoratepb.Writer_ServiceDesc, &quoratepb.Tokens_ServiceDesc,
 		&quoratepb.Upgrade_ServiceDesc, &quoratepb.Doctor_ServiceDesc, &quoratepb.Top_ServiceDesc,
+		&quoratepb.History_ServiceDesc,
 	} {
 		for i := range desc.Methods {
 			m.add(desc.ServiceName, desc.Methods[i].MethodName, "unary")
@@ -96,7 +97,7 @@ const (
 func (m *Method) decideWhoCalls() {
 	switch m.service {
 	case pb.KV_ServiceDesc.ServiceName, pb.Watch_ServiceDesc.ServiceName, pb.Lease_ServiceDesc.ServiceName,
-		pb.Auth_ServiceDesc.ServiceName, quoratepb.Writer_ServiceDesc.ServiceName,
+		pb.Auth_ServiceDesc.ServiceName, quoratepb.Writer_ServiceDesc.ServiceName, quoratepb.History_ServiceDesc.ServiceName,
 		v3lockpb.Lock_ServiceDesc.ServiceName, v3electionpb.Election_ServiceDesc.ServiceName:
 		m.callers = ofService
 	case healthpb.Health_ServiceDesc.ServiceName:
@@ -126,7 +127,8 @@ func (m *Method) decideWhoServes() {
 	native := m.service == quoratepb.Membership_ServiceDesc.ServiceName || m.service == quoratepb.Doctor_ServiceDesc.ServiceName
 	upgrade := m.service == quoratepb.Upgrade_ServiceDesc.ServiceName
 	top := m.service == quoratepb.Top_ServiceDesc.ServiceName
-	m.servedByLearner = native || upgrade || top || snapshot || status
+	history := m.service == quoratepb.History_ServiceDesc.ServiceName // as a serializable range
+	m.servedByLearner = native || upgrade || top || history || snapshot || status
 	switch m.service {
 	case pb.Maintenance_ServiceDesc.ServiceName, pb.Cluster_ServiceDesc.ServiceName,
 		quoratepb.Membership_ServiceDesc.ServiceName, quoratepb.Doctor_ServiceDesc.ServiceName,

@@ -1,0 +1,241 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/limits/admission"
+	"github.com/quorate/quorate/internal/rpc/split"
+	"github.com/quorate/quorate/internal/rpc/top"
+	"github.com/quorate/quorate/internal/rpc/wire"
+)
+
+// historyService is the native History service: what this member's store keeps of the past.
+//
+// Invariants:
+//  1. A caller learns of no key that a Range of etcd's would not show it: the permission to read the range is asked for, again
+//     if users or roles change while it is read.
+//  2. A call looks at no more than the bounds below, however large the range and the history are.
+//  3. A page token grants nothing: its key must lie in the range of the request.
+type historyService struct{ *shared }
+
+// Bounds of one call. Looking at a row takes a microsecond or less, at a change a tenth of that.
+const (
+	mostHistoryItems   = 1000     // versions, or keys, in one answer
+	mostHistoryBytes   = 1 << 20  // of values in one answer
+	mostHistoryRead    = 4 << 20  // of rows that are read
+	mostHistoryRows    = 32 << 10 // that are looked at
+	mostHistoryChanges = 128 << 10
+)
+
+// historyDesc is the service. Its answers are counted before they are collected.
+func historyDesc(h *historyService) *grpc.ServiceDesc {
+	desc := quoratepb.History_ServiceDesc
+	desc.Methods = slices.Clone(desc.Methods)
+	for i := range desc.Methods {
+		switch m := &desc.Methods[i]; m.MethodName {
+		case "Versions":
+			m.Handler = unaryHandler(h, quoratepb.History_Versions_FullMethodName, h.serveVersions)
+		case "Deleted":
+			m.Handler = unaryHandler(h, quoratepb.History_Deleted_FullMethodName, h.serveDeleted)
+		}
+	}
+	return &desc
+}
+
+// serveVersions returns versions of a key.
+func (h *historyService) serveVersions(ctx context.Context, r *quoratepb.VersionsRequest) (*wire.Counted, error) {
+	limit, err := historyLimit(r.GetLimit())
+	switch {
+	case err != nil:
+		return nil, err
+	case len(r.GetKey()) == 0:
+		return nil, rpctypes.ErrGRPCEmptyKey
+	case r.GetBeforeRevision() < 0:
+		return nil, status.Errorf(codes.InvalidArgument, "quorate: before_revision is %d: give next_before of the answer "+
+			"before, or 0", r.GetBeforeRevision())
+	}
+	q := &mvcc.VersionQuery{Key: r.GetKey(), Before: kv.Revision(r.GetBeforeRevision()), Values: !r.GetKeysOnly(), Limit: limit,
+		Bytes: mostHistoryBytes}
+	if r.GetKeysOnly() {
+		q.Bytes = mostHistoryRead
+	}
+	return h.readFor(ctx, r.GetKey(), nil, r.GetLinearizable(), func(s *mvcc.Store, a kv.Account) (proto.Message, error) {
+		page, err := s.Versions(q, a)
+		if err != nil {
+			return nil, err
+		}
+		answer := &quoratepb.VersionsAnswer{ClusterId: h.cluster, MemberId: h.self, Revision: int64(page.Revision),
+			FirstRevision: int64(page.First), NextBefore: int64(page.Next)}
+		for i := range page.Versions {
+			answer.Versions = append(answer.Versions, versionMessage(&page.Versions[i]))
+		}
+		return answer, nil
+	})
+}
+
+// serveDeleted returns keys of a range that are gone.
+func (h *historyService) serveDeleted(ctx context.Context, r *quoratepb.DeletedRequest) (*wire.Counted, error) {
+	limit, err := historyLimit(r.GetLimit())
+	switch {
+	case err != nil:
+		return nil, err
+	case len(r.GetKey()) == 0:
+		return nil, rpctypes.ErrGRPCEmptyKey
+	case r.GetAtRevision() < 0:
+		return nil, status.Errorf(codes.InvalidArgument, "quorate: at_revision is %d: give a revision, or 0 for what each "+
+			"deletion took", r.GetAtRevision())
+	}
+	key, end := r.GetKey(), r.GetRangeEnd()
+	q := &mvcc.DeletedQuery{Key: key, End: end, At: kv.Revision(r.GetAtRevision()), Existing: r.GetExisting(),
+		Limit: limit, Bytes: mostHistoryRead, Rows: mostHistoryRows, Changes: mostHistoryChanges}
+	if q.From, err = fromOf(r); err != nil {
+		return nil, err
+	}
+	return h.readFor(ctx, key, end, r.GetLinearizable(), func(s *mvcc.Store, a kv.Account) (proto.Message, error) {
+		leave, err := h.bounds.deleted.Enter(ctx, admission.CallerOf(ctx).Host, 1)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+		page, err := s.Deleted(q, a)
+		if err != nil {
+			return nil, err
+		}
+		answer := &quoratepb.DeletedAnswer{ClusterId: h.cluster, MemberId: h.self, Revision: int64(page.Revision),
+			FirstRevision: int64(page.First), LookedAt: int64(page.Looked), NextPage: pageToken(r, page.Next)}
+		for i := range page.Keys {
+			answer.Keys = append(answer.Keys, deletedMessage(&page.Keys[i]))
+		}
+		return answer, nil
+	})
+}
+
+// readFor answers from this member's state, for a caller that may read the range.
+func (h *historyService) readFor(
+	ctx context.Context, key, end []byte, linearizable bool, read func(*mvcc.Store, kv.Account) (proto.Message, error),
+) (*wire.Counted, error) {
+	if err := h.awaitState(ctx, !linearizable); err != nil {
+		return nil, err
+	}
+	by, users, err := h.access.ReadBy(ctx, key, end)
+	if err != nil {
+		return nil, err
+	}
+	answer, begun := &wire.Counted{}, h.timings.Now()
+	err = h.unanswered(h.options.Answers.Build(ctx, 0, func(account kv.Account) (err error) {
+		machine, release := h.options.Member.Machine()
+		defer release()
+		begun = h.timings.Now()
+		answer.Memory = account
+		answer.Message, err = read(machine.Store(), account)
+		return err
+	}))
+	took := h.timings.Now().Sub(begun)
+	split.Of(ctx).Read(took)
+	if !h.access.Unchanged(users) {
+		if _, refused := h.access.Read(ctx, key, end); refused != nil {
+			if err == nil {
+				answer.Memory.Release()
+			}
+			return nil, refused // it learns nothing, not even why the range cannot be read
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	h.tookRead(ctx, top.Range, key, took, proto.Size(answer.Message), func() string { return by.User })
+	uncompressed(ctx, answer.Memory)
+	return answer, nil
+}
+
+// historyLimit is how many items an answer may have.
+func historyLimit(asked int64) (int, error) {
+	if asked < 0 {
+		return 0, status.Errorf(codes.InvalidArgument, "quorate: limit is %d: give how many are wanted, or 0", asked)
+	}
+	if asked == 0 || asked > mostHistoryItems {
+		return mostHistoryItems, nil
+	}
+	return int(asked), nil
+}
+
+func versionMessage(v *mvcc.Version) *quoratepb.KeyVersion {
+	if v.Deleted {
+		return &quoratepb.KeyVersion{ModRevision: int64(v.ModRevision), Deleted: true}
+	}
+	return &quoratepb.KeyVersion{ModRevision: int64(v.ModRevision), CreateRevision: int64(v.CreateRevision), Version: v.Version,
+		Lease: int64(v.Lease), Size: int64(v.Size), Value: v.Value}
+}
+
+func deletedMessage(d *mvcc.DeletedKey) *quoratepb.DeletedKey {
+	one := &quoratepb.DeletedKey{Key: d.Key, DeletedRevision: int64(d.Deleted), ReadRevision: int64(d.Read),
+		Was: versionMessage(&d.Was), Same: d.Same}
+	if d.Now.ModRevision > 0 {
+		one.Now = versionMessage(&d.Now)
+	}
+	return one
+}
+
+// A page token is the form, a sum of the request without its limit, and the first key of the page.
+const (
+	pageForm    = 1
+	pageHeadLen = 9
+)
+
+func pageToken(r *quoratepb.DeletedRequest, next []byte) []byte {
+	if len(next) == 0 {
+		return nil
+	}
+	token := append(make([]byte, 0, pageHeadLen+len(next)), pageForm)
+	return append(binary.BigEndian.AppendUint64(token, pageSum(r)), next...)
+}
+
+// pageSum tells pages of different requests apart. It protects nothing.
+func pageSum(r *quoratepb.DeletedRequest) uint64 {
+	text := binary.AppendUvarint(nil, uint64(len(r.GetKey())))
+	text = append(append(text, r.GetKey()...), r.GetRangeEnd()...)
+	text = binary.BigEndian.AppendUint64(text, uint64(r.GetAtRevision()))
+	if r.GetExisting() {
+		text = append(text, 1)
+	}
+	return xxhash.Sum64(text)
+}
+
+// fromOf returns the first key of the page that a request asks for; nil: it asks for the first page.
+func fromOf(r *quoratepb.DeletedRequest) ([]byte, error) {
+	token := r.GetPage()
+	if len(token) == 0 {
+		return nil, nil
+	}
+	if len(token) <= pageHeadLen || token[0] != pageForm || binary.BigEndian.Uint64(token[1:]) != pageSum(r) ||
+		!pageIn(token[pageHeadLen:], r) {
+		return nil, status.Error(codes.InvalidArgument, "quorate: the page belongs to another request: give next_page of the "+
+			"answer before, with the same key, range_end, at_revision and existing, or begin without a page")
+	}
+	return token[pageHeadLen:], nil
+}
+
+// pageIn reports whether a page that begins with a key lies in the range of a request.
+func pageIn(key []byte, r *quoratepb.DeletedRequest) bool {
+	end := r.GetRangeEnd()
+	switch {
+	case len(end) == 0:
+		return bytes.Equal(key, r.GetKey())
+	case bytes.Compare(key, r.GetKey()) < 0:
+		return false
+	}
+	return len(end) == 1 && end[0] == 0 || bytes.Compare(key, end) < 0
+}
