@@ -44,6 +44,7 @@ var layers = []struct {
 	{"internal/limits/admission", 1, "admission"},
 	{"internal/server/discovery", 1, "discovery"},
 	{"internal/server/tracing", 1, "tracing"}, // spans of calls, for a collector
+	{"internal/undelete", 1, "undelete"},      // a client: what is restored of the keys that were deleted
 	{"internal/auth/", 2, "auth"},
 	{"internal/consensus/", 2, "consensus"},
 	{"internal/storage/", 2, "storage"},
