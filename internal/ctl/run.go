@@ -19,6 +19,7 @@ import (
 	"github.com/quorate/quorate/internal/ctl/mirror"
 	"github.com/quorate/quorate/internal/ctl/snapshot"
 	"github.com/quorate/quorate/internal/ctl/top"
+	"github.com/quorate/quorate/internal/ctl/undelete"
 	"github.com/quorate/quorate/internal/ctl/upgrade"
 )
 
@@ -200,7 +201,7 @@ func newRoot(s command.Streams, tools Tools) *cobra.Command {
 	})
 	root.AddCommand(
 		newDev(s),
-		newPut(s), newGet(s), newDel(s), newWatch(s), newCompact(s),
+		newPut(s), newGet(s), newDel(s), undelete.New(s), newWatch(s), newCompact(s),
 		newStatus(s), doctor.New(s, tools.Inspect), top.New(s), newLatency(s), member.New(s), newLease(s),
 		snapshot.New(s, tools.Restore), mirror.Command(s), upgrade.New(s), newToken(s),
 		etcdutl.New(s, snapshot.New(s, tools.Restore)),

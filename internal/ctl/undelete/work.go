@@ -1,0 +1,76 @@
+package undelete
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/undelete"
+)
+
+// work is one command line.
+type work struct {
+	*command.Connection
+	prefix      string
+	at          int64
+	exact       bool
+	from        string
+	limit, rows int
+	yes, dryRun bool
+}
+
+const (
+	defaultKeys = 10_000
+	defaultRows = 50
+)
+
+// check refuses command lines that make no sense.
+func (w *work) check(atGiven bool) error {
+	switch {
+	case atGiven && w.at <= 0:
+		return command.Usagef("--at %d: give a revision; without --at each key gets the value that its deletion took", w.at)
+	case w.limit < 1 || w.limit > undelete.MostKeys:
+		return command.Usagef("--limit %d: choose 1 to %d", w.limit, undelete.MostKeys)
+	case w.rows < 0:
+		return command.Usagef("--rows %d: give how many keys to print", w.rows)
+	case w.exact && w.prefix == "":
+		return command.Usagef("--exact needs a key; without it, '' means all keys")
+	case w.exact && w.from != "":
+		return command.Usagef("--exact and --from exclude each other")
+	case !w.yes && !w.dryRun && !w.Streams.Attended:
+		return command.Usagef("there is no terminal to ask on: add --yes, or --dry-run to see the plan")
+	}
+	return nil
+}
+
+// request is what the plan is asked for.
+func (w *work) request() undelete.Request {
+	r := undelete.Request{Key: []byte(w.prefix), At: w.at, From: []byte(w.from), Limit: w.limit}
+	if !w.exact {
+		r.Key, r.End = undelete.Prefix([]byte(w.prefix))
+	}
+	return r
+}
+
+// none says of the key that it is not what was looked for, or that no key is.
+func (w *work) none(isNot, is string) string {
+	switch {
+	case w.exact:
+		return "the key " + shown([]byte(w.prefix)) + " " + isNot
+	case w.prefix == "":
+		return "no key " + is
+	}
+	return "no key that begins with " + shown([]byte(w.prefix)) + " " + is
+}
+
+// shown is a key as a person reads it: quoted unless it is plain text.
+func shown(key []byte) string {
+	text := string(key)
+	odd := func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' || r == '"' }
+	if text == "" || !utf8.Valid(key) || strings.ContainsFunc(text, odd) {
+		return strconv.Quote(text)
+	}
+	return text
+}
