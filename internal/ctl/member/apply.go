@@ -14,6 +14,7 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
+	"github.com/quorate/quorate/internal/ctl/wording"
 )
 
 const applyLong = `Make the members of the cluster what a file says, in one job whose voters change in one atomic step.
@@ -61,7 +62,7 @@ func newApply(s command.Streams) *cobra.Command {
 			return c.run(cmd.Context(), change{
 				spec: func(cluster *quoratepb.Cluster) (*quoratepb.ChangeSpec, error) {
 					spec, kept, err := f.compare(cluster)
-					if err == nil && f.Cluster == "" && c.yes && !c.dryRun && !asksNothing(spec) {
+					if err == nil && f.Cluster == "" && c.yes && !c.dryRun && !wording.AsksNothing(spec) {
 						return nil, f.nameless(words[0], cluster)
 					}
 					for _, name := range kept {
@@ -182,9 +183,3 @@ func memberNames(cluster *quoratepb.Cluster) string {
 }
 
 func sorted(texts []string) []string { return slices.Sorted(slices.Values(texts)) }
-
-// asksNothing reports whether a specification leaves everything as it is.
-func asksNothing(spec *quoratepb.ChangeSpec) bool {
-	return len(spec.Add)+len(spec.Remove)+len(spec.Promote)+len(spec.Demote)+len(spec.Update)+len(spec.Drain)+
-		len(spec.Cordon)+len(spec.Uncordon) == 0
-}

@@ -1,12 +1,11 @@
 package member
 
 import (
-	"slices"
-
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/wording"
 )
 
 // changeFlags are the flags that describe a change.
@@ -25,7 +24,7 @@ func newChange(s command.Streams) *cobra.Command {
 	c := newChanger(s)
 	return c.addJoinTo(c.addForceTo(c.addProtocolTo(c.addTo(c.addChangeFlags(&cobra.Command{
 		Use:   "change",
-		Short: "Add, remove, promote, demote, update and cordon members, the voters in one atomic step",
+		Short: wording.About("change"),
 		Long: "Add, remove, promote, demote and update members. New voters join as learners and catch up first; then all " +
 			"voters\nchange in one atomic step: either all of it happens, or nothing. Marks of cordon change before.",
 		Example: changeExample,
@@ -69,52 +68,23 @@ func (c *changer) addChangeFlags(cmd *cobra.Command) *cobra.Command {
 
 // parse checks what can be checked without the cluster, and returns what makes a specification of it.
 func (w *changeFlags) parse() (func(*quoratepb.Cluster) (*quoratepb.ChangeSpec, error), error) {
-	voters, err := parseAssignments("--add", w.add)
-	if err != nil {
-		return nil, err
+	all := &wording.Changes{Remove: w.remove, Promote: w.promote, Demote: w.demote, Cordon: w.cordon, Uncordon: w.uncordon}
+	for _, set := range []struct {
+		flag  string
+		texts []string
+		read  *[]wording.MemberURLs
+	}{{"--add", w.add, &all.Add}, {"--add-learner", w.addLearner, &all.AddLearner}, {"--update", w.update, &all.Update}} {
+		var err error
+		if *set.read, err = wording.ParseMemberURLs(set.flag, set.texts); err != nil {
+			return nil, command.Usagef("%w", err)
+		}
 	}
-	learners, err := parseAssignments("--add-learner", w.addLearner)
-	if err != nil {
-		return nil, err
-	}
-	updates, err := parseAssignments("--update", w.update)
-	if err != nil {
-		return nil, err
-	}
-	var newcomers []*quoratepb.Newcomer
-	for i, a := range append(voters, learners...) {
-		newcomers = append(newcomers, &quoratepb.Newcomer{Name: a.name, PeerUrls: a.urls, Learner: i >= len(voters)})
-	}
-	members := slices.Concat(w.remove, w.promote, w.demote, w.cordon, w.uncordon)
-	if len(newcomers)+len(updates)+len(members) == 0 {
+	if all.Empty() {
 		return nil, command.Usagef("change what? See --add, --add-learner, --remove, --promote, --demote, --cordon, " +
 			"--uncordon and --update")
 	}
 	return func(cluster *quoratepb.Cluster) (*quoratepb.ChangeSpec, error) {
-		return w.resolve(cluster, newcomers, updates)
+		spec, err := all.Spec(cluster)
+		return spec, refused(err)
 	}, nil
-}
-
-// resolve turns names into ids.
-func (w *changeFlags) resolve(cluster *quoratepb.Cluster, newcomers []*quoratepb.Newcomer, updates []assignment) (
-	*quoratepb.ChangeSpec, error) {
-	spec := &quoratepb.ChangeSpec{Kind: "change", Add: newcomers}
-	for _, set := range []struct {
-		words []string
-		ids   *[]uint64
-	}{{w.remove, &spec.Remove}, {w.promote, &spec.Promote}, {w.demote, &spec.Demote}, {w.cordon, &spec.Cordon},
-		{w.uncordon, &spec.Uncordon}} {
-		var err error
-		if *set.ids, err = findMembers(cluster, set.words); err != nil {
-			return nil, err
-		}
-	}
-	for _, u := range updates {
-		m, err := findMember(cluster, u.name)
-		if err != nil {
-			return nil, err
-		}
-		spec.Update = append(spec.Update, &quoratepb.NewURLs{Id: m.Id, PeerUrls: u.urls})
-	}
-	return spec, nil
 }

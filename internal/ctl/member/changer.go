@@ -15,6 +15,7 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/wording"
 )
 
 // changer is what all commands that change members do: plan, ask, start a job, follow it.
@@ -120,7 +121,7 @@ func (c *changer) plan(ctx context.Context, s *session, d change) (*quoratepb.Cl
 			return nil, nil, nil, err
 		}
 		spec, err := d.spec(cluster)
-		if errors.Is(err, errUnknownMember) {
+		if errors.Is(err, wording.ErrUnknownMember) {
 			if again, unknown := d.spec(s.withRemoved(ctx, cluster)); unknown == nil {
 				spec, err = again, nil
 			}
@@ -132,7 +133,7 @@ func (c *changer) plan(ctx context.Context, s *session, d change) (*quoratepb.Cl
 		if c.joinWithin != defaultJoin { // the cluster knows it
 			spec.JoinWithinMs = c.joinWithin.Milliseconds()
 		}
-		if asksNothing(spec) { // the cluster would refuse to plan it
+		if wording.AsksNothing(spec) { // the cluster would refuse to plan it
 			return cluster, spec, &quoratepb.PlanResponse{Config: cluster.Config, Leader: cluster.Leader,
 				Now: cluster.Strength, Done: true}, nil
 		}

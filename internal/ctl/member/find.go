@@ -2,21 +2,14 @@ package member
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/wording"
 )
-
-// errUnknownMember is a word that names no member.
-var errUnknownMember = errors.New("no member is called")
 
 // withRemoved adds to a cluster those that jobs have removed, so that a command that is given again after its job has ended
 // still means the same. Members come before those that bore their names, and later jobs before earlier ones.
@@ -41,79 +34,31 @@ func (s *session) withRemoved(ctx context.Context, cluster *quoratepb.Cluster) *
 	return all
 }
 
-// findMember finds a member by its name, which is how people call it, or by its id: in hexadecimal as the tables write
-// it, or in decimal as JSON does.
+// findMember is wording.FindMember, whose error refuses the command.
 func findMember(cluster *quoratepb.Cluster, word string) (*quoratepb.Member, error) {
-	var found, known []string
-	var member *quoratepb.Member
-	for _, m := range cluster.Members {
-		known = append(known, command.HexID(m.Id)+" ("+m.Name+")")
-		if command.HexID(m.Id) == strings.ToLower(word) || m.Name == word || strconv.FormatUint(m.Id, 10) == word {
-			found = append(found, command.HexID(m.Id)+" ("+m.Name+")")
-			member = m
-		}
-	}
-	switch len(found) {
-	case 1:
-		return member, nil
-	case 0:
-		return nil, command.Refused(fmt.Errorf("%w %q; there are %s", errUnknownMember, word,
-			strings.Join(known, ", ")))
-	default:
-		return nil, command.Refused(fmt.Errorf("%q may be %s; give the full id of the one you mean", word,
-			strings.Join(found, " or ")))
-	}
+	m, err := wording.FindMember(cluster, word)
+	return m, refused(err)
 }
 
 // findMembers finds several, each once.
 func findMembers(cluster *quoratepb.Cluster, words []string) ([]uint64, error) {
-	var ids []uint64
-	for _, word := range words {
-		m, err := findMember(cluster, word)
-		if err != nil {
-			return nil, err
-		}
-		if !slices.Contains(ids, m.Id) {
-			ids = append(ids, m.Id)
-		}
-	}
-	return ids, nil
+	ids, err := wording.FindMembers(cluster, words)
+	return ids, refused(err)
 }
 
-// assignment is NAME=URL[,URL].
-type assignment struct {
-	name string
-	urls []string
-}
-
-func parseAssignments(flag string, texts []string) ([]assignment, error) {
-	var out []assignment
-	for _, text := range texts {
-		name, list, found := strings.Cut(text, "=")
-		if !found || name == "" {
-			return nil, command.Usagef("%s %s: write NAME=URL[,URL]", flag, text)
-		}
-		urls, err := parsePeerURLs(flag, strings.Split(list, ","))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, assignment{name, urls})
+// refused is the failure of a command that asks for what is not there, or makes no sense there; nil if err is.
+func refused(err error) error {
+	if err == nil {
+		return nil
 	}
-	return out, nil
+	return command.Refused(err)
 }
 
 // parsePeerURLs checks URLs as the server will, and sorts them as it does.
 func parsePeerURLs(from string, texts []string) ([]string, error) {
-	urls, err := config.ParseURLs(strings.Join(texts, ","))
+	urls, err := wording.PeerURLs(from, texts)
 	if err != nil {
-		return nil, command.Usagef("%s: %w", from, err)
+		return nil, command.Usagef("%w", err)
 	}
-	if len(urls) == 0 {
-		return nil, command.Usagef("%s: a member needs a peer URL, such as http://10.0.4.9:2380", from)
-	}
-	var out []string
-	for _, u := range urls {
-		out = append(out, u.String())
-	}
-	return slices.Compact(out), nil
+	return urls, nil
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
 	"github.com/quorate/quorate/internal/ctl/screen"
+	"github.com/quorate/quorate/internal/ctl/wording"
 	"github.com/quorate/quorate/internal/membership"
 )
 
@@ -29,9 +29,6 @@ type follower struct {
 	lacking time.Time       // since when the cluster does not know the job; zero if it does
 	cluster *quoratepb.Cluster
 }
-
-// ended reports whether nothing more will happen to a job.
-func ended(job *quoratepb.Job) bool { return membership.State(job.State).Ended() }
 
 // followJob shows a job until it has ended and returns how it ended; a cancelled one is as it should be if cancelled is
 // true. If the context ends first, the job goes on.
@@ -60,7 +57,7 @@ func (f *follower) follow(parent context.Context) error {
 	tick := time.NewTicker(redrawPause)
 	defer tick.Stop()
 	items := f.openStream(ctx, &quoratepb.WatchRequest{})
-	for !ended(f.tracker.Job()) {
+	for !wording.Ended(f.tracker.Job()) {
 		select {
 		case s, open := <-items:
 			switch {
@@ -92,8 +89,8 @@ func (f *follower) see(s streamItem) {
 		}
 		return
 	}
-	f.noteNames(s.event.Cluster)
-	f.noteJobNames(s.event.Jobs...)
+	f.names.Note(s.event.Cluster)
+	f.names.NoteJobs(s.event.Jobs...)
 	f.cluster = s.event.Cluster
 	id := f.tracker.Job().Id
 	at := slices.IndexFunc(s.event.Jobs, func(j *quoratepb.Job) bool { return j.Id == id })
@@ -111,7 +108,7 @@ func (f *follower) see(s streamItem) {
 func (f *follower) show(turned bool) {
 	now := time.Now()
 	if !f.live {
-		if turned && !ended(f.tracker.Job()) {
+		if turned && !wording.Ended(f.tracker.Job()) {
 			f.screen.Say("%s", f.tracker.Line(now))
 		}
 		f.hint()
@@ -124,7 +121,7 @@ func (f *follower) show(turned bool) {
 // hint tells once how to start each newcomer that is waited for.
 func (f *follower) hint() {
 	job := f.tracker.Job()
-	if membership.Phase(job.Phase) != membership.PhaseStart || ended(job) {
+	if membership.Phase(job.Phase) != membership.PhaseStart || wording.Ended(job) {
 		return
 	}
 	for i, id := range job.Newcomers {
@@ -134,7 +131,7 @@ func (f *follower) hint() {
 		f.hinted[id] = true
 		switch told := strings.Contains(job.Message, "--join"); {
 		case !told:
-			f.screen.Say("start it on its machine: %s", startCommand(f.cluster, job.Spec.Add[i]))
+			f.screen.Say("start it on its machine: %s, %s", wording.Start(f.cluster, job.Spec.Add[i]), wording.StartNote)
 		case f.live: // the block cuts lines; this one is to be copied
 			f.screen.Say("%s", job.Message)
 			return
@@ -149,17 +146,6 @@ func (f *follower) started(id uint64) bool {
 		}
 	}
 	return false
-}
-
-// startCommand is what a newcomer is started with, by way of the leader or of any other member that is up.
-func startCommand(cluster *quoratepb.Cluster, n *quoratepb.Newcomer) string {
-	by := "PEER_URL_OF_A_MEMBER"
-	for _, m := range cluster.Members {
-		if len(m.PeerUrls) > 0 && m.Active && (m.Leader || by == "PEER_URL_OF_A_MEMBER") {
-			by = m.PeerUrls[0]
-		}
-	}
-	return typed.Start(n.Name, by, n.PeerUrls) + ", with your flags for data, clients and TLS"
 }
 
 // farewell says how to come back to a job that goes on.
@@ -184,12 +170,10 @@ func (f *follower) outcome(cancelled bool) error {
 			return command.Refused(errors.New("the job could not be cancelled any more: it is " + text))
 		}
 		if job.Final != nil {
-			text += " · configuration " + configText(job.Final)
+			text += " · configuration " + wording.ConfigID(job.Final)
 		}
-		if job.Message != "" {
-			text += " · " + job.Message
-		} else if removed := job.Spec.GetRemove(); len(removed) > 0 {
-			text += " · may be switched off: " + f.list(removed)
+		if outcome := wording.Outcome(job, f.names); outcome != "" {
+			text += " · " + outcome
 		}
 		command.Say(f.Report(), text)
 		printUndo(f.Report(), job.Undo)
@@ -201,12 +185,4 @@ func (f *follower) outcome(cancelled bool) error {
 		}
 	}
 	return command.Refused(fmt.Errorf("job %x %s", job.Id, text))
-}
-
-func (s *session) list(ids []uint64) string {
-	var names []string
-	for _, id := range ids {
-		names = append(names, s.name(id))
-	}
-	return strings.Join(names, ", ")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
+	"github.com/quorate/quorate/internal/ctl/wording"
 )
 
 func newJobs(s command.Streams) *cobra.Command {
@@ -155,7 +156,7 @@ func listJobs(ctx context.Context, c *command.Connection) error {
 			fmt.Fprintln(s.Streams.Err, "no jobs")
 			return nil
 		}
-		s.noteJobNames(answer.Jobs...)
+		s.names.NoteJobs(answer.Jobs...)
 		if _, err := s.describeForNames(ctx); err != nil {
 			return err
 		}
@@ -163,11 +164,11 @@ func listJobs(ctx context.Context, c *command.Connection) error {
 		t.Add("ID", "KIND", "STATE", "PHASE", "CREATED", "CHANGE", "MESSAGE")
 		for _, j := range answer.Jobs {
 			phase := j.Phase
-			if ended(j) || phase == "" {
+			if wording.Ended(j) || phase == "" {
 				phase = "-"
 			}
-			t.Add(command.HexID(j.Id), progress.Kind(j), j.State, phase, timeText(j.CreatedMs), changeText(j.Spec, s.name),
-				j.Message)
+			t.Add(command.HexID(j.Id), progress.Kind(j), j.State, phase, timeText(j.CreatedMs),
+				wording.Change(j.Spec, s.names.Of), j.Message)
 		}
 		t.Print(s.Streams.Out)
 		return nil
@@ -185,7 +186,7 @@ func (s *session) describeForNames(ctx context.Context) (*quoratepb.Cluster, err
 }
 
 func (s *session) showJob(cluster *quoratepb.Cluster, job *quoratepb.Job) {
-	s.noteJobNames(job)
+	s.names.NoteJobs(job)
 	now := time.Now()
 	tracker := progress.New(now, job)
 	tracker.Observe(now, cluster, nil)
@@ -198,18 +199,18 @@ func (s *session) showJob(cluster *quoratepb.Cluster, job *quoratepb.Job) {
 			t.Add(key, text)
 		}
 	}
-	row("change", changeText(job.Spec, s.name))
+	row("change", wording.Change(job.Spec, s.names.Of))
 	row("protocol", job.GetSpec().GetProtocol())
 	row("message", job.Message)
-	row("undo", undoCommand(job.Undo))
+	row("undo", wording.Undo(job.Undo))
 	row("created", timeText(job.CreatedMs))
 	row("started", timeText(job.StartedMs))
 	row("ended", timeText(job.EndedMs))
 	if job.Config != nil {
-		row("began with", "configuration "+configText(job.Config))
+		row("began with", "configuration "+wording.ConfigID(job.Config))
 	}
 	if job.Final != nil {
-		row("ended with", "configuration "+configText(job.Final))
+		row("ended with", "configuration "+wording.ConfigID(job.Final))
 	}
 	t.Print(s.Streams.Out)
 }

@@ -8,15 +8,15 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/ctl/command"
-	"github.com/quorate/quorate/internal/ctl/progress"
+	"github.com/quorate/quorate/internal/ctl/wording"
 )
 
 func newList(s command.Streams) *cobra.Command {
@@ -120,18 +120,10 @@ func writeCluster(w io.Writer, cluster *quoratepb.Cluster) {
 		if native && m.Started {
 			lag = command.Number(m.Lag)
 		}
-		row(buildText(m), m.Zone, command.HexID(m.Id), name, memberRole(m), stateText(m, native), lag, contactText(m, native),
-			addressText(m), listText(m.ClientUrls))
+		row(buildText(m), m.Zone, command.HexID(m.Id), name, wording.MemberRole(m), wording.State(m, native), lag,
+			wording.Contact(m, native), addressText(m), listText(m.ClientUrls))
 	}
 	t.Print(w)
-}
-
-// memberRole is the role of a member, and whether it leaves leadership to others.
-func memberRole(m *quoratepb.Member) string {
-	if m.Cordoned {
-		return roleText(m.Role) + ", cordoned"
-	}
-	return roleText(m.Role)
 }
 
 // buildText is the version of a member's program, and the feature level that it knows.
@@ -178,11 +170,11 @@ func troubles(cluster *quoratepb.Cluster) []string {
 func clusterLine(cluster *quoratepb.Cluster) string {
 	leader := "no leader"
 	if cluster.Leader != 0 {
-		leader = "leader " + memberName(cluster, cluster.Leader)
+		leader = "leader " + wording.MemberName(cluster, cluster.Leader)
 	}
-	parts := []string{"cluster " + command.HexID(cluster.ClusterId), "configuration " + configText(cluster.Config),
-		protocolText(cluster), leader, "quorum " + quorumText(cluster.Strength),
-		"superquorum " + superquorumText(cluster.Strength), tolerates(cluster.Strength)}
+	parts := []string{"cluster " + command.HexID(cluster.ClusterId), "configuration " + wording.ConfigID(cluster.Config),
+		protocolText(cluster), leader, "quorum " + wording.Quorum(cluster.Strength),
+		"superquorum " + wording.Superquorum(cluster.Strength), tolerates(cluster.Strength)}
 	if cluster.Level > 0 {
 		parts = append(parts, fmt.Sprintf("feature level %d", cluster.Level))
 	}
@@ -207,45 +199,12 @@ func protocolText(cluster *quoratepb.Cluster) string {
 func tolerates(s *quoratepb.Strength) string {
 	switch n := s.GetTolerates(); {
 	case n < 0:
-		return "writes have stopped: " + count(-int(n), "more voter") + " must be up"
+		return "writes have stopped: " + plural.Of(-n, "more voter") + " must be up"
 	case n == 1:
 		return "tolerates 1 more failure"
 	default:
 		return fmt.Sprintf("tolerates %d more failures", n)
 	}
-}
-
-// stateText says in a word or two how a member is, as the leader sees it.
-func stateText(m *quoratepb.Member, native bool) string {
-	switch {
-	case strings.Contains(m.State, " "): // "lost its disk", "rolled back": no member is in such a state by itself
-		return m.State
-	case !m.Started:
-		return "not started"
-	case !native:
-		return "-"
-	case m.Leader:
-		return "leader"
-	case !m.Active:
-		return "silent"
-	case m.SnapshotTotalBytes > 0:
-		return fmt.Sprintf("snapshot %d%%", m.SnapshotSentBytes*100/m.SnapshotTotalBytes)
-	case m.State == "":
-		return "-"
-	}
-	return m.State
-}
-
-func contactText(m *quoratepb.Member, native bool) string {
-	switch {
-	case !native, m.Leader:
-		return "-"
-	case m.Active:
-		return "now"
-	case m.SilentMs == 0, !m.Started:
-		return "never"
-	}
-	return progress.Duration(time.Duration(m.SilentMs)*time.Millisecond) + " ago"
 }
 
 // addressText tells where a member is and, until it was found there, where it was.

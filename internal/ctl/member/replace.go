@@ -1,27 +1,19 @@
 package member
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/ctl/command"
-	"github.com/quorate/quorate/internal/ctl/progress"
+	"github.com/quorate/quorate/internal/ctl/wording"
 )
-
-// replacement is one member out and one in.
-type replacement struct {
-	old, name, with string
-	peerURLs        []string
-}
 
 func newReplace(s command.Streams) *cobra.Command {
 	c := newChanger(s)
-	var r replacement
+	var r wording.Replacement
 	cmd := &cobra.Command{
 		Use:   "replace OLD",
-		Short: "Put a new member in the place of one, dead or alive",
+		Short: wording.About("replace"),
 		Long: "Put a new member in the place of one, dead or alive. The newcomer joins as a learner, catches up, and then\n" +
 			"the two change places in one atomic step: the number of voters stays as it is. OLD can never come back. With\n" +
 			"--with the newcomer is a learner that is there already.",
@@ -29,55 +21,33 @@ func newReplace(s command.Streams) *cobra.Command {
 			"  quorate member replace m2 --with m5",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, words []string) error {
-			r.old = words[0]
-			if err := r.check(); err != nil {
+			r.Old = words[0]
+			if err := checkReplacement(&r); err != nil {
 				return err
 			}
-			return c.run(cmd.Context(), change{spec: r.resolve})
+			return c.run(cmd.Context(), change{spec: func(cluster *quoratepb.Cluster) (*quoratepb.ChangeSpec, error) {
+				spec, err := r.Spec(cluster)
+				return spec, refused(err)
+			}})
 		},
 	}
-	cmd.Flags().StringVar(&r.name, "name", "", "name of the newcomer")
-	cmd.Flags().StringSliceVar(&r.peerURLs, "peer-urls", nil, "URLs at which members reach the newcomer")
-	cmd.Flags().StringVar(&r.with, "with", "", "MEMBER, a learner, that takes the place of OLD")
+	cmd.Flags().StringVar(&r.Name, "name", "", "name of the newcomer")
+	cmd.Flags().StringSliceVar(&r.PeerURLs, "peer-urls", nil, "URLs at which members reach the newcomer")
+	cmd.Flags().StringVar(&r.With, "with", "", "MEMBER, a learner, that takes the place of OLD")
 	return c.addJoinTo(c.addProtocolTo(c.addTo(cmd)))
 }
 
-// check refuses what makes no sense, and puts the URLs into the form in which members keep them.
-func (r *replacement) check() error {
+// checkReplacement refuses what makes no sense, and puts the URLs into the form in which members keep them.
+func checkReplacement(r *wording.Replacement) error {
 	switch {
-	case r.with != "" && (r.name != "" || len(r.peerURLs) > 0):
+	case r.With != "" && (r.Name != "" || len(r.PeerURLs) > 0):
 		return command.Usagef("--with names a member that is there already; it goes without --name and --peer-urls")
-	case r.with != "":
+	case r.With != "":
 		return nil
-	case r.name == "" || len(r.peerURLs) == 0:
-		return command.Usagef("replace %s by whom? Give --name and --peer-urls, or --with", r.old)
+	case r.Name == "" || len(r.PeerURLs) == 0:
+		return command.Usagef("replace %s by whom? Give --name and --peer-urls, or --with", r.Old)
 	}
-	urls, err := parsePeerURLs("--peer-urls", r.peerURLs)
-	r.peerURLs = urls
+	urls, err := parsePeerURLs("--peer-urls", r.PeerURLs)
+	r.PeerURLs = urls
 	return err
-}
-
-func (r *replacement) resolve(cluster *quoratepb.Cluster) (*quoratepb.ChangeSpec, error) {
-	old, err := findMember(cluster, r.old)
-	if err != nil {
-		return nil, err
-	}
-	learner := old.Role == quoratepb.Role_ROLE_LEARNER
-	spec := &quoratepb.ChangeSpec{Kind: "replace", Remove: []uint64{old.Id}}
-	if r.with == "" {
-		spec.Add = []*quoratepb.Newcomer{{Name: r.name, PeerUrls: r.peerURLs, Learner: learner}}
-		return spec, nil
-	}
-	next, err := findMember(cluster, r.with)
-	switch {
-	case err != nil:
-		return nil, err
-	case next.Id == old.Id:
-		return nil, command.Refused(fmt.Errorf("%s cannot take its own place", progress.Name(old)))
-	case learner:
-		return nil, command.Refused(fmt.Errorf("%s is a learner and has no vote to pass on: `member remove %s` is "+
-			"enough", progress.Name(old), r.old))
-	}
-	spec.Promote = []uint64{next.Id}
-	return spec, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/base/broadcast"
 	"github.com/quorate/quorate/internal/ctl/command"
-	"github.com/quorate/quorate/internal/ctl/progress"
+	"github.com/quorate/quorate/internal/ctl/wording"
 )
 
 // errNoMembership is a server without the native membership API.
@@ -32,7 +32,7 @@ type session struct {
 	*command.Connection
 	client *clientv3.Client
 	api    quoratepb.MembershipClient
-	names  map[uint64]string // of all members that were ever seen: some are removed while we look
+	names  wording.Names // of all members that were ever seen: some are removed while we look
 	// answered is when a request was answered last; zero if none was.
 	answered time.Time
 	printed  string // the last line about an event
@@ -45,7 +45,7 @@ func withSession(ctx context.Context, c *command.Connection, use func(*session) 
 		return err
 	}
 	defer client.Close()
-	return use(&session{Connection: c, client: client, names: map[uint64]string{},
+	return use(&session{Connection: c, client: client, names: wording.Names{},
 		api: quoratepb.NewMembershipClient(client.ActiveConnection())})
 }
 
@@ -77,12 +77,7 @@ func (s *session) explainMembership(ctx context.Context, err error) error {
 	answer := status.Convert(err)
 	for _, detail := range answer.Details() {
 		if stale, ok := detail.(*quoratepb.StaleConfig); ok {
-			changed := ""
-			if stale.Changed != "" {
-				changed = " (" + stale.Changed + ")"
-			}
-			return command.Refused(fmt.Errorf("%w: configuration %s is in force now%s; nothing was changed, plan "+
-				"again", errStale, configText(stale.Current), changed))
+			return command.Refused(fmt.Errorf("%w: %s", errStale, wording.Stale(stale)))
 		}
 	}
 	if answer.Code() == codes.Unavailable && !ofTransport(answer.Message()) {
@@ -124,32 +119,6 @@ func (s *session) describe(ctx context.Context) (*quoratepb.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.noteNames(answer.Cluster)
+	s.names.Note(answer.Cluster)
 	return answer.Cluster, nil
-}
-
-// noteNames remembers the names of the members of a cluster.
-func (s *session) noteNames(cluster *quoratepb.Cluster) {
-	for _, m := range cluster.GetMembers() {
-		s.names[m.Id] = progress.Name(m)
-	}
-}
-
-// noteJobNames remembers the names that jobs note: of members that may be gone.
-func (s *session) noteJobNames(jobs ...*quoratepb.Job) {
-	for _, job := range jobs {
-		for _, n := range job.GetNames() {
-			if _, met := s.names[n.Id]; !met {
-				s.names[n.Id] = n.Name
-			}
-		}
-	}
-}
-
-// name returns how a member is called, or was.
-func (s *session) name(id uint64) string {
-	if name, met := s.names[id]; met {
-		return name
-	}
-	return command.HexID(id)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/wording"
 )
 
 func newAdd(s command.Streams) *cobra.Command {
@@ -19,7 +20,7 @@ func newAdd(s command.Streams) *cobra.Command {
 	var learner bool
 	cmd := &cobra.Command{
 		Use:   "add NAME --peer-urls URL[,URL]",
-		Short: "Add a member, which votes once it has caught up",
+		Short: wording.About("add"),
 		Long: "Add a member. It joins as a learner and, unless it is to stay one, votes once it has caught up. Start it when " +
 			"the\ncommand tells how. `add PEER-URL…` adds a member without a name.",
 		Example: "  quorate member add m4 --peer-urls http://10.0.4.9:2380\n" +
@@ -137,7 +138,7 @@ func newRemove(s command.Streams) *cobra.Command {
 	c := newChanger(s)
 	return c.addProtocolTo(onMembers(c, &cobra.Command{
 		Use:   "remove MEMBER…",
-		Short: "Remove members for ever",
+		Short: wording.About("remove"),
 		Long: "Remove members for ever: they can come back only as new members. Several are removed in one atomic " +
 			"step.\nTo put another member in the place of one, `quorate member replace` is safer.",
 		Example: "  quorate member remove m3",
@@ -155,7 +156,7 @@ func newPromote(s command.Streams) *cobra.Command {
 	c := newChanger(s)
 	return c.addProtocolTo(onMembers(c, &cobra.Command{
 		Use:     "promote MEMBER…",
-		Short:   "Turn learners into voters",
+		Short:   wording.About("promote"),
 		Example: "  quorate member promote m5",
 	}, func(spec *quoratepb.ChangeSpec, ids []uint64) { spec.Promote = ids },
 		func(ctx context.Context, client *clientv3.Client, id uint64) ([]*pb.Member, error) {
@@ -171,7 +172,7 @@ func newDemote(s command.Streams) *cobra.Command {
 	c := newChanger(s)
 	return c.addProtocolTo(onMembers(c, &cobra.Command{
 		Use:     "demote MEMBER…",
-		Short:   "Turn voters into learners",
+		Short:   wording.About("demote"),
 		Example: "  quorate member demote m3",
 	}, func(spec *quoratepb.ChangeSpec, ids []uint64) { spec.Demote = ids }, nil))
 }
@@ -180,7 +181,7 @@ func newDrain(s command.Streams) *cobra.Command {
 	c := newChanger(s)
 	return onMembers(c, &cobra.Command{
 		Use:     "drain MEMBER…",
-		Short:   "Move leadership away from members, before their machines are taken down for a while",
+		Short:   wording.About("drain"),
 		Example: "  quorate member drain m1",
 	}, func(spec *quoratepb.ChangeSpec, ids []uint64) { spec.Kind, spec.Drain = "drain", ids }, nil)
 }
@@ -196,7 +197,7 @@ func newCordon(s command.Streams) *cobra.Command {
 	c := newChanger(s)
 	return onMembers(c, &cobra.Command{
 		Use:     "cordon MEMBER…",
-		Short:   "Keep members from leading, until they are uncordoned",
+		Short:   wording.About("cordon"),
 		Long:    cordonLong,
 		Example: "  quorate member cordon m1",
 	}, func(spec *quoratepb.ChangeSpec, ids []uint64) { spec.Cordon = ids }, nil)
@@ -206,7 +207,7 @@ func newUncordon(s command.Streams) *cobra.Command {
 	c := newChanger(s)
 	return onMembers(c, &cobra.Command{
 		Use:     "uncordon MEMBER…",
-		Short:   "Let cordoned members lead again",
+		Short:   wording.About("uncordon"),
 		Long:    "Let cordoned members lead again. Leadership stays where it is: a later election may choose them.",
 		Example: "  quorate member uncordon m1",
 	}, func(spec *quoratepb.ChangeSpec, ids []uint64) { spec.Uncordon = ids }, nil)
@@ -217,7 +218,7 @@ func newUpdate(s command.Streams) *cobra.Command {
 	var texts []string
 	cmd := &cobra.Command{
 		Use:   "update MEMBER --peer-urls URL[,URL]",
-		Short: "Change the peer URLs of a member",
+		Short: wording.About("update"),
 		Long: "Change the peer URLs of a member, which must answer at the new ones. There is no need to do so after a move:\n" +
 			"start the member at its new place with --initial-advertise-peer-urls, and it tells the others by itself.",
 		Example: "  quorate member update m1 --peer-urls http://10.0.4.11:2380",

@@ -12,6 +12,7 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
+	"github.com/quorate/quorate/internal/ctl/wording"
 )
 
 func newWatch(s command.Streams) *cobra.Command {
@@ -67,8 +68,8 @@ func (s *session) printEvent(e *quoratepb.Event) error {
 	if !s.Tabular() {
 		return s.PrintObject(e)
 	}
-	s.noteNames(e.Cluster)
-	s.noteJobNames(e.Jobs...)
+	s.names.Note(e.Cluster)
+	s.names.NoteJobs(e.Jobs...)
 	kind := strings.ToLower(strings.TrimPrefix(e.Kind.String(), "KIND_"))
 	line := fmt.Sprintf("%-8s  %s\n", kind, s.eventText(e))
 	if line == s.printed && e.Kind == quoratepb.Event_KIND_PROGRESS {
@@ -84,13 +85,13 @@ func (s *session) eventText(e *quoratepb.Event) string {
 	var parts []string
 	switch e.Kind {
 	case quoratepb.Event_KIND_CONFIG:
-		parts = append(parts, "configuration "+configText(e.Cluster.GetConfig())+", "+protocolText(e.Cluster),
+		parts = append(parts, "configuration "+wording.ConfigID(e.Cluster.GetConfig())+", "+protocolText(e.Cluster),
 			rolesText(e.Cluster))
 	case quoratepb.Event_KIND_LEADER:
 		if e.Cluster.GetLeader() == 0 {
 			parts = append(parts, "nobody leads")
 		} else {
-			parts = append(parts, fmt.Sprintf("%s leads in term %d", s.name(e.Cluster.Leader), e.Cluster.Term))
+			parts = append(parts, fmt.Sprintf("%s leads in term %d", s.names.Of(e.Cluster.Leader), e.Cluster.Term))
 		}
 	case quoratepb.Event_KIND_JOB:
 	case quoratepb.Event_KIND_PROGRESS:
@@ -100,7 +101,7 @@ func (s *session) eventText(e *quoratepb.Event) string {
 		parts = append(parts, troubles(e.Cluster)...)
 	}
 	for _, job := range e.Jobs {
-		if e.Kind == quoratepb.Event_KIND_JOB || !ended(job) {
+		if e.Kind == quoratepb.Event_KIND_JOB || !wording.Ended(job) {
 			parts = append(parts, jobText(job))
 		}
 	}
@@ -110,7 +111,7 @@ func (s *session) eventText(e *quoratepb.Event) string {
 // jobText says in a few words what a job is at.
 func jobText(job *quoratepb.Job) string {
 	text := fmt.Sprintf("%s job %x %s", progress.Kind(job), job.Id, job.State)
-	if job.Phase != "" && !ended(job) {
+	if job.Phase != "" && !wording.Ended(job) {
 		text += " at " + job.Phase
 	}
 	if job.Message != "" {
@@ -130,7 +131,7 @@ func rolesText(cluster *quoratepb.Cluster) string {
 			}
 		}
 		if len(names) > 0 {
-			groups = append(groups, roleText(quoratepb.Role(value))+" "+strings.Join(names, ", "))
+			groups = append(groups, wording.Role(quoratepb.Role(value))+" "+strings.Join(names, ", "))
 		}
 	}
 	return strings.Join(groups, "; ")

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/quorate/quorate/api/quoratepb"
 )
 
 var units = []string{"B", "KiB", "MiB", "GiB", "TiB"}
@@ -60,4 +62,12 @@ func Bar(fraction float64, width int) string {
 	fraction = min(max(fraction, 0), 1)
 	filled := int(fraction * float64(width))
 	return strings.Repeat("█", filled) + strings.Repeat("░", width-filled) + fmt.Sprintf(" %3d %%", int(fraction*100))
+}
+
+// Name is how people call a member: by its name, else by its id.
+func Name(m *quoratepb.Member) string {
+	if m.GetName() != "" {
+		return m.GetName()
+	}
+	return fmt.Sprintf("%x", m.GetId())
 }
