@@ -13,6 +13,8 @@ import (
 const (
 	// actionPatience is how long an action may take.
 	actionPatience = 10 * time.Second
+	// backKey in a form is where its reader goes on if it is refused: by default to its page without a query.
+	backKey = "back"
 	// maxActionBytes bounds a form of an action: it may hold the value of a key.
 	maxActionBytes = 4 << 20
 )
@@ -86,5 +88,8 @@ func (c *Console) refuse(w http.ResponseWriter, r *http.Request, p *page.Page, c
 	f := c.frame(c.lookAt(r, p))
 	f.Heading, f.Fault = explain(err)
 	f.Back = p.Path
+	if back := r.PostForm.Get(backKey); back != "" {
+		f.Back = inside(back)
+	}
 	c.writePage(w, r, code, p, f)
 }
