@@ -1,0 +1,88 @@
+package changes
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/console/page"
+	"github.com/quorate/quorate/internal/ctl/wording"
+)
+
+// describePatience is how long the leader is waited for where jobs can be shown without it: they are known to every member.
+const describePatience = 1200 * time.Millisecond
+
+// known is what a page knows of jobs and members.
+type known struct {
+	cluster *quoratepb.Cluster // empty: nobody leads
+	jobs    []*quoratepb.Job   // oldest first
+	names   wording.Names
+	still   string // why no job moves on; empty if they do
+}
+
+// look asks for the jobs, and for the members as far as a leader tells of them.
+func look(ctx context.Context, r *page.Request) (*known, error) {
+	api := quoratepb.NewMembershipClient(r.Conn)
+	k := &known{cluster: &quoratepb.Cluster{}, names: wording.Names{}}
+	described := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(ctx, describePatience)
+		defer cancel()
+		answer, err := api.Describe(ctx, &quoratepb.DescribeRequest{})
+		if err == nil {
+			k.cluster = answer.GetCluster()
+		}
+		described <- err
+	}()
+	answer, err := api.ListJobs(ctx, &quoratepb.ListJobsRequest{})
+	noLeader := <-described
+	switch {
+	case err != nil:
+		return nil, err
+	case noLeader != nil && !passes(noLeader):
+		return nil, noLeader
+	case noLeader != nil:
+		k.still = "No job moves on at the moment: " + page.Text(status.Convert(noLeader).Message()) + "."
+	}
+	k.jobs = answer.GetJobs()
+	k.names.Note(k.cluster)
+	k.names.NoteJobs(k.jobs...)
+	return k, nil
+}
+
+// passes reports whether an error says no more than that nobody leads, or does not answer.
+func passes(err error) bool {
+	return slices.Contains([]codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Canceled}, status.Code(err)) ||
+		errors.Is(err, context.DeadlineExceeded)
+}
+
+// job finds a job by its id; nil: the cluster does not remember it.
+func (k *known) job(id uint64) *quoratepb.Job {
+	at := slices.IndexFunc(k.jobs, func(j *quoratepb.Job) bool { return j.Id == id })
+	if at < 0 {
+		return nil
+	}
+	return k.jobs[at]
+}
+
+// jobID reads the id of a job as the tables write it. The error is a sentence for the reader.
+func jobID(text string) (uint64, error) {
+	text = strings.TrimSpace(text)
+	id, err := strconv.ParseUint(text, 16, 64)
+	switch {
+	case text == "":
+		return 0, page.FormError("The address names no job: it ends with ?id= and the id of one, in hexadecimal.")
+	case err != nil:
+		return 0, page.FormError(strconv.Quote(page.Text(text)) + " is not the id of a job: ids are hexadecimal, such as 3f2a.")
+	}
+	return id, nil
+}
+
+func hexID(id uint64) string { return strconv.FormatUint(id, 16) }
