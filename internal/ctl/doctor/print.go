@@ -68,7 +68,7 @@ func (p *patient) print(c *quoratepb.Collected, loud, muted []doctor.Finding) {
 		cluster = "cluster unknown"
 	}
 	fmt.Fprintf(out, "%s · %d of %s answered · %s · %s\n", cluster, v.Answered, plural.Of(v.Members, "member"), leader,
-		summary(loud))
+		Summary(loud))
 	for i := range loud {
 		f := &loud[i]
 		if f.Because != "" {
@@ -88,8 +88,8 @@ func (p *patient) print(c *quoratepb.Collected, loud, muted []doctor.Finding) {
 	}
 }
 
-// summary counts what was found, without what another finding explains.
-func summary(loud []doctor.Finding) string {
+// Summary counts in words what was found, without what another finding explains.
+func Summary(loud []doctor.Finding) string {
 	count := map[doctor.Severity]int{}
 	for i := range loud {
 		if loud[i].Because == "" {

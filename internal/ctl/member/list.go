@@ -14,7 +14,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/wording"
 )
@@ -173,38 +172,12 @@ func clusterLine(cluster *quoratepb.Cluster) string {
 		leader = "leader " + wording.MemberName(cluster, cluster.Leader)
 	}
 	parts := []string{"cluster " + command.HexID(cluster.ClusterId), "configuration " + wording.ConfigID(cluster.Config),
-		protocolText(cluster), leader, "quorum " + wording.Quorum(cluster.Strength),
-		"superquorum " + wording.Superquorum(cluster.Strength), tolerates(cluster.Strength)}
+		wording.Stage(cluster), leader, "quorum " + wording.Quorum(cluster.Strength),
+		"superquorum " + wording.Superquorum(cluster.Strength), wording.Tolerates(cluster.Strength)}
 	if cluster.Level > 0 {
 		parts = append(parts, fmt.Sprintf("feature level %d", cluster.Level))
 	}
 	return strings.Join(parts, " · ")
-}
-
-// protocolText says by which protocol the configuration came, and whether the change is over.
-func protocolText(cluster *quoratepb.Cluster) string {
-	text := "settled"
-	switch {
-	case cluster.Joint:
-		text = "joint"
-	case !cluster.Settled:
-		text = "settling"
-	}
-	if cluster.Protocol == "" || cluster.Protocol == "auto" {
-		return text
-	}
-	return cluster.Protocol + ", " + text
-}
-
-func tolerates(s *quoratepb.Strength) string {
-	switch n := s.GetTolerates(); {
-	case n < 0:
-		return "writes have stopped: " + plural.Of(-n, "more voter") + " must be up"
-	case n == 1:
-		return "tolerates 1 more failure"
-	default:
-		return fmt.Sprintf("tolerates %d more failures", n)
-	}
 }
 
 // addressText tells where a member is and, until it was found there, where it was.

@@ -85,7 +85,7 @@ func (s *session) eventText(e *quoratepb.Event) string {
 	var parts []string
 	switch e.Kind {
 	case quoratepb.Event_KIND_CONFIG:
-		parts = append(parts, "configuration "+wording.ConfigID(e.Cluster.GetConfig())+", "+protocolText(e.Cluster),
+		parts = append(parts, "configuration "+wording.ConfigID(e.Cluster.GetConfig())+", "+wording.Stage(e.Cluster),
 			rolesText(e.Cluster))
 	case quoratepb.Event_KIND_LEADER:
 		if e.Cluster.GetLeader() == 0 {

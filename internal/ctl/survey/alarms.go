@@ -41,7 +41,7 @@ func Notes(members []Member) []string {
 	for _, m := range members {
 		for _, text := range troubles(m) {
 			if kind, id, ok := storedAlarm(text); ok {
-				text = explainAlarm(kind, id, members)
+				text = ExplainAlarm(kind, id, nameOf(id, members))
 			}
 			if len(reporters[text]) == 0 {
 				texts = append(texts, text)
@@ -77,14 +77,19 @@ func storedAlarm(text string) (kind string, id uint64, ok bool) {
 	return kind, id, kind != ""
 }
 
-// explainAlarm names an alarm, whom it is about, and what to do.
-func explainAlarm(kind string, id uint64, members []Member) string {
-	name := ""
+// nameOf is how a member that answers is called; empty: none of this id does.
+func nameOf(id uint64, members []Member) (name string) {
 	for _, m := range members {
 		if m.ID == id && m.Role != Down {
 			name = m.Name
 		}
 	}
+	return name
+}
+
+// ExplainAlarm names an alarm that the cluster stores, says which member it is about, and what to do. The name of the member
+// may be empty.
+func ExplainAlarm(kind string, id uint64, name string) string {
 	about := strconv.FormatUint(id, 16)
 	if name != "" {
 		about = name + " (" + about + ")"

@@ -60,12 +60,7 @@ func show(c *command.Connection, status *quoratepb.UpgradeStatus) error {
 }
 
 func writeStatus(w io.Writer, status *quoratepb.UpgradeStatus) {
-	lines := sentences(status)
-	if to := status.GetDowngradeTo(); to != "" {
-		lines = append(lines, fmt.Sprintf("a downgrade to release %s is under way: start its build on every member; then, "+
-			"or by `etcdctl downgrade cancel`, policy %s comes back", to, status.GetPolicyBefore()))
-	}
-	for _, line := range lines {
+	for _, line := range Sentences(status) {
 		command.Say(w, line)
 	}
 	t := &command.Table{}
@@ -90,8 +85,17 @@ func nameOf(m *quoratepb.MemberLevel) string {
 	return m.GetName()
 }
 
-// sentences say where the level stands, what comes next, and what the way back is.
-func sentences(status *quoratepb.UpgradeStatus) []string {
+// Sentences say where the level stands, what comes next, and what the way back is.
+func Sentences(status *quoratepb.UpgradeStatus) []string {
+	lines := ofLevel(status)
+	if to := status.GetDowngradeTo(); to != "" {
+		lines = append(lines, fmt.Sprintf("a downgrade to release %s is under way: start its build on every member; then, "+
+			"or by `etcdctl downgrade cancel`, policy %s comes back", to, status.GetPolicyBefore()))
+	}
+	return lines
+}
+
+func ofLevel(status *quoratepb.UpgradeStatus) []string {
 	active, common := status.GetActive(), status.GetCommon()
 	if common <= active {
 		return append([]string{fmt.Sprintf("feature level %d is active; policy %s", active, status.GetPolicy())},
