@@ -6,12 +6,13 @@ import (
 	"github.com/quorate/quorate/internal/console/changes"
 	"github.com/quorate/quorate/internal/console/members"
 	"github.com/quorate/quorate/internal/console/page"
+	"github.com/quorate/quorate/internal/console/verdict"
 )
 
 // All returns the pages.
 func All() []page.Page {
 	return slices.Concat(
-		[]page.Page{members.Page()},
+		[]page.Page{verdict.Page(), members.Page()},
 		changes.Pages(),
 	)
 }
