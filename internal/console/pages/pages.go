@@ -3,6 +3,7 @@ package pages
 import (
 	"slices"
 
+	"github.com/quorate/quorate/internal/console/alarms"
 	"github.com/quorate/quorate/internal/console/changes"
 	"github.com/quorate/quorate/internal/console/members"
 	"github.com/quorate/quorate/internal/console/page"
@@ -14,5 +15,6 @@ func All() []page.Page {
 	return slices.Concat(
 		[]page.Page{verdict.Page(), members.Page()},
 		changes.Pages(),
+		[]page.Page{alarms.Page()},
 	)
 }

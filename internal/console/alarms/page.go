@@ -1,0 +1,29 @@
+package alarms
+
+import (
+	"embed"
+
+	"github.com/quorate/quorate/internal/console/page"
+)
+
+//go:embed *.html
+var templates embed.FS
+
+// Page returns the page.
+func Page() page.Page {
+	return page.Page{
+		Path: "/alarms", Name: "Alarms", About: "Alarms that stand, certificates, the feature level, and backups.",
+		Templates: templates,
+		Sections: []page.Section{
+			{ID: "alarms", Title: "Alarms", Live: true, Wide: true, Template: "alarms", Load: standing,
+				Command: page.Is("alarm", "list")},
+			{ID: "level", Title: "Feature level", Live: true, Template: "level", Load: levels,
+				Command: page.Is("upgrade", "status")},
+			{ID: "backups", Title: "Backups", Template: "backups", Load: backups},
+			{ID: "repair", Title: "Repair, and members of other epochs", Live: true, Template: "repair", Load: repair,
+				Command: page.Is("member", "list")},
+			{ID: "certificates", Title: "Certificates", Template: "certificates", Load: certificates,
+				Command: page.Is("doctor", "--through-member", "-o", "json")},
+		},
+	}
+}
