@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
@@ -14,46 +15,45 @@ type Series struct {
 	Values []float64
 }
 
-// mostSeries is how many lines have a colour and a pattern of their own.
-const mostSeries = 5
-
 // Options say what a figure is of.
 type Options struct {
 	Title string // for readers who do not see it
 	// Unit makes a label of a value.
 	Unit func(float64) string
-	// Past is how long ago the first value was, such as "10 min ago".
-	Past string
+	// Past is how long ago the first value was, such as "10 min ago", and Half the one in the middle; empty: it is not said.
+	Past, Half string
 	// Least is the least top of the scale: a chart of small numbers does not look like one of large ones.
 	Least float64
+	// Most is the largest top of the scale, for shares; 0: it has none.
+	Most float64
 }
 
-// The size of a figure in its own units; the stylesheet scales it.
+// The plot of a figure in its own units: across it stretches, and up and down they are pixels.
 const (
-	width, height             = 560.0, 150.0
-	left, right, above, below = 52.0, 6.0, 8.0, 20.0
+	across, height = 1000.0, 132.0
+	above, below   = 8.0, 6.0
+	apart          = 13.0 // two labels at the ends of lines
+	mostLabel      = 16   // characters of such a label
 )
 
-// Lines draws series over time, with the legend if there are several, and a table behind it.
+// Lines draws series over time: labels stand at the ends of the lines if there are several, and a table is behind it.
 func Lines(o Options, series ...Series) template.HTML {
-	series = series[:min(len(series), mostSeries)]
-	top := o.Least
-	for _, s := range series {
-		for _, v := range s.Values {
-			if !math.IsNaN(v) && !math.IsInf(v, 0) {
-				top = max(top, v)
-			}
-		}
-	}
-	top = roundUp(top)
 	var out strings.Builder
-	fmt.Fprintf(&out, `<svg class="chart" viewBox="0 0 %g %g" role="img" aria-label="%s">`, width, height, escape(o.Title))
+	drawn := series[:min(len(series), mostSeries)]
+	top := topOf(&o, drawn)
+	fmt.Fprintf(&out, `<div class="lines"><div class="figure" role="img" aria-label="%s">`, escape(o.Title))
+	fmt.Fprintf(&out, `<svg class="ys" height="%g" aria-hidden="true">`, height)
 	for _, share := range []float64{0, 0.5, 1} {
-		y := yOf(share*top, top)
-		fmt.Fprintf(&out, `<line class="grid" x1="%g" y1="%s" x2="%g" y2="%s"/><text x="%g" y="%s" text-anchor="end">%s</text>`,
-			left, number(y), width-right, number(y), left-6, number(y+4), escape(o.Unit(share*top)))
+		fmt.Fprintf(&out, `<text x="100%%" y="%s" text-anchor="end">%s</text>`, number(yOf(share*top, top)+4),
+			escape(o.Unit(share*top)))
 	}
-	for i, s := range series {
+	fmt.Fprintf(&out, `</svg><svg class="plot" height="%g" viewBox="0 0 %g %g" preserveAspectRatio="none" aria-hidden="true">`,
+		height, across, height)
+	for _, share := range []float64{0, 0.5, 1} {
+		y := number(yOf(share*top, top))
+		fmt.Fprintf(&out, `<line class="grid" x1="0" y1="%s" x2="%g" y2="%s"/>`, y, across, y)
+	}
+	for i, s := range drawn {
 		for _, run := range runs(s.Values) {
 			points := pointsOf(s.Values, run, top)
 			if len(series) == 1 {
@@ -62,16 +62,37 @@ func Lines(o Options, series ...Series) template.HTML {
 			fmt.Fprintf(&out, `<polyline class="line s%d" points="%s"/>`, i+1, strings.Join(points, " "))
 		}
 	}
-	fmt.Fprintf(&out, `<text x="%g" y="%g">%s</text><text x="%g" y="%g" text-anchor="end">now</text></svg>`,
-		left, height-4, escape(o.Past), width-right, height-4)
-	legend(&out, series)
+	out.WriteString(`</svg>`)
+	ends(&out, drawn, top)
+	fmt.Fprintf(&out, `<div class="xs" aria-hidden="true"><span>%s</span><span>%s</span><span>now</span></div></div>`,
+		escape(o.Past), escape(o.Half))
+	if more := len(series) - len(drawn); more > 0 {
+		fmt.Fprintf(&out, `<p class="note">%d more are in the table only.</p>`, more)
+	}
 	table(&out, &o, series)
+	out.WriteString(`</div>`)
 	return template.HTML(out.String()) // #nosec: every text is escaped
+}
+
+func topOf(o *Options, series []Series) float64 {
+	top := o.Least
+	for _, s := range series {
+		for _, v := range s.Values {
+			if known(v) {
+				top = max(top, min(v, largest))
+			}
+		}
+	}
+	top = roundUp(top)
+	if o.Most > 0 {
+		top = min(top, o.Most)
+	}
+	return top
 }
 
 // roundUp is the next number that is easy to read: 1, 2 or 5 times a power of ten.
 func roundUp(n float64) float64 {
-	if n <= 0 {
+	if n < 1/largest {
 		return 1
 	}
 	power := math.Pow(10, math.Floor(math.Log10(n)))
@@ -85,18 +106,17 @@ func roundUp(n float64) float64 {
 
 func xOf(i, n int) float64 {
 	if n < 2 {
-		return width - right
+		return across
 	}
-	return left + (width-left-right)*float64(i)/float64(n-1)
+	return across * float64(i) / float64(n-1)
 }
 
-func yOf(v, top float64) float64 { return above + (height-above-below)*(1-v/top) }
+func yOf(v, top float64) float64 { return above + (height-above-below)*(1-min(max(v, 0), top)/top) }
 
 // run is a range of values that are known.
 type run struct{ from, to int }
 
 func runs(values []float64) (all []run) {
-	known := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 	for i := 0; i < len(values); i++ {
 		if !known(values[i]) {
 			continue
@@ -115,7 +135,8 @@ func pointsOf(values []float64, r run, top float64) (points []string) {
 		points = append(points, number(xOf(i, len(values)))+","+number(yOf(values[i], top)))
 	}
 	if len(points) == 1 { // a line of one point is not seen
-		points = append(points, number(xOf(r.from, len(values))+1.5)+","+number(yOf(values[r.from], top)))
+		before := number(max(0, xOf(r.from, len(values))-4)) + "," + number(yOf(values[r.from], top))
+		points = append([]string{before}, points...)
 	}
 	return points
 }
@@ -126,47 +147,78 @@ func closed(points []string, values []float64, r run) string {
 		number(xOf(r.to-1, len(values))), base)
 }
 
-func legend(out *strings.Builder, series []Series) {
+// end is the label at the end of a line.
+type end struct {
+	series int
+	y      float64
+}
+
+// ends writes the names of the lines where they end, each as near as the others let it.
+func ends(out *strings.Builder, series []Series, top float64) {
 	if len(series) < 2 {
 		return
 	}
-	out.WriteString(`<ul class="legend">`)
+	var labels []end
 	for i, s := range series {
-		fmt.Fprintf(out, `<li><svg viewBox="0 0 26 8" aria-hidden="true"><line class="line s%d" x1="0" y1="4" x2="26" y2="4" `+
-			`stroke-width="2"/></svg>%s</li>`, i+1, escape(s.Name))
+		if all := runs(s.Values); len(all) > 0 {
+			labels = append(labels, end{i, yOf(s.Values[all[len(all)-1].to-1], top)})
+		}
 	}
-	out.WriteString(`</ul>`)
+	slices.SortStableFunc(labels, func(a, b end) int { return cmp.Compare(a.y, b.y) })
+	spread(labels)
+	names, longest := make([]string, len(labels)), 0
+	for i, l := range labels {
+		name := []rune(series[l.series].Name)
+		if len(name) > mostLabel {
+			name = append(name[:mostLabel-1], '…')
+		}
+		names[i], longest = string(name), max(longest, len(name))
+	}
+	fmt.Fprintf(out, `<svg class="ends" width="%d" height="%g" aria-hidden="true">`, 30+7*longest, height)
+	for i, l := range labels {
+		y := number(l.y)
+		fmt.Fprintf(out, `<line class="line s%d" x1="4" y1="%s" x2="22" y2="%s"/><text x="27" y="%s">%s</text>`, l.series+1,
+			y, y, number(l.y+4), escape(names[i]))
+	}
+	out.WriteString(`</svg>`)
+}
+
+// spread moves labels, which are in the order of their places, until none covers another.
+func spread(labels []end) {
+	for i := range labels {
+		if i > 0 {
+			labels[i].y = max(labels[i].y, labels[i-1].y+apart)
+		}
+	}
+	floor := height - below
+	for i := len(labels) - 1; i >= 0; i-- {
+		labels[i].y = min(labels[i].y, floor)
+		floor = labels[i].y - apart
+	}
 }
 
 // table has the least, the mean, the largest and the last value of each line.
 func table(out *strings.Builder, o *Options, series []Series) {
-	fmt.Fprintf(out, `<details><summary>Numbers</summary><div class="scroll"><table><thead><tr><th scope="col">%s</th>`,
-		escape(o.Title))
-	for _, column := range []string{"least", "mean", "most", "now"} {
-		fmt.Fprintf(out, `<th scope="col" class="number">%s</th>`, column)
+	beginTable(out, o.Title)
+	for _, name := range []string{"least", "mean", "most", "last"} {
+		fmt.Fprintf(out, `<th scope="col" class="number">%s</th>`, name)
 	}
 	out.WriteString(`</tr></thead><tbody>`)
 	for _, s := range series {
-		known := slices.DeleteFunc(slices.Clone(s.Values), func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
-		fmt.Fprintf(out, `<tr><th>%s</th>`, escape(s.Name))
-		if len(known) == 0 {
+		values := slices.DeleteFunc(slices.Clone(s.Values), func(v float64) bool { return !known(v) })
+		fmt.Fprintf(out, `<tr><th scope="row">%s</th>`, escape(s.Name))
+		if len(values) == 0 {
 			out.WriteString(`<td colspan="4">not known</td></tr>`)
 			continue
 		}
 		sum := 0.0
-		for _, v := range known {
+		for _, v := range values {
 			sum += v
 		}
-		for _, v := range []float64{slices.Min(known), sum / float64(len(known)), slices.Max(known), known[len(known)-1]} {
+		for _, v := range []float64{slices.Min(values), sum / float64(len(values)), slices.Max(values), values[len(values)-1]} {
 			fmt.Fprintf(out, `<td class="number">%s</td>`, escape(o.Unit(v)))
 		}
 		out.WriteString(`</tr>`)
 	}
 	out.WriteString(`</tbody></table></div></details>`)
 }
-
-func number(v float64) string {
-	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.1f", v), "0"), ".")
-}
-
-func escape(text string) string { return template.HTMLEscapeString(text) }
