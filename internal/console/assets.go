@@ -3,6 +3,7 @@ package console
 import (
 	"bytes"
 	"embed"
+	"io/fs"
 	"net/http"
 	"path"
 	"time"
@@ -18,9 +19,13 @@ var types = map[string]string{
 
 // serveAsset serves a file that pages have in common.
 func serveAsset(w http.ResponseWriter, r *http.Request) {
-	name := r.PathValue("name")
+	serveFile(w, r, assets, "assets/"+r.PathValue("name"))
+}
+
+// serveFile serves a file of the build, of a kind that is known.
+func serveFile(w http.ResponseWriter, r *http.Request, files fs.FS, name string) {
 	kind, known := types[path.Ext(name)]
-	contents, err := assets.ReadFile("assets/" + name)
+	contents, err := fs.ReadFile(files, name)
 	if !known || err != nil {
 		http.Error(w, "The console has no such file.", http.StatusNotFound)
 		return

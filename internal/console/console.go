@@ -67,6 +67,12 @@ func New(options Options) (*Console, error) {
 	for i := range options.Pages {
 		p := &options.Pages[i]
 		c.mux.HandleFunc("GET "+exact(p.Path), func(w http.ResponseWriter, r *http.Request) { c.show(w, r, p) })
+		if p.Pictures != nil {
+			c.mux.HandleFunc("GET "+p.Path+"pictures/{name}", func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Security-Policy", picturePolicy)
+				serveFile(w, r, p.Pictures, r.PathValue("name"))
+			})
+		}
 		if options.Admin {
 			c.addActions(p)
 		}
@@ -78,7 +84,7 @@ func New(options Options) (*Console, error) {
 	return c, nil
 }
 
-// exact is a pattern for this path and none below it.
+// exact is a pattern for this path; one that ends with a slash has those below it, too, but for the first page.
 func exact(path string) string {
 	if path == "/" {
 		return "/{$}"

@@ -11,15 +11,16 @@ import (
 )
 
 // The policies say what a browser may load and run: files of the console alone, and no text as a script. The laboratory
-// compiles WebAssembly and runs it in a worker.
+// compiles WebAssembly and runs it in a worker. Pictures of the documents have a style of their own, and nothing else.
 const (
 	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 		"form-action 'self'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types quorate"
 	laboratoryPolicy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; " +
 		"img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+	picturePolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; sandbox"
 )
 
-// maxQueryBytes bounds the query of a page. The keys of a store may be longer; the console has no page for those.
+// maxQueryBytes bounds the query of a page, and its path. The keys of a store may be longer; the console has no page for those.
 const maxQueryBytes = 8 << 10
 
 // guarded refuses requests that a page elsewhere makes, and tells browsers what an answer may do.
@@ -37,7 +38,7 @@ func (c *Console) guarded(next http.Handler) http.Handler {
 		case !c.callable(r):
 			http.Error(w, "This member does not serve its console by the name "+quoted(r.Host)+". Use an IP address, "+
 				"localhost, or a name of --advertise-client-urls or --host-whitelist.", http.StatusMisdirectedRequest)
-		case len(r.URL.RawQuery) > maxQueryBytes:
+		case len(r.URL.RawQuery) > maxQueryBytes || len(r.URL.Path) > maxQueryBytes:
 			http.Error(w, "The query of this address is longer than 8 KiB.", http.StatusRequestURITooLong)
 		case elsewhere(r):
 			http.Error(w, "A page of another site may not load this.", http.StatusForbidden)

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -86,6 +87,9 @@ func (c *Console) frame(l *look) *frame {
 	}
 	if l.page != nil {
 		f.Title, f.About = l.page.Name, l.page.About
+		if l.page.Title != nil {
+			f.Title = cmp.Or(l.page.Title(c.requestOf(l.request.Context(), l)), f.Title)
+		}
 	}
 	return f
 }

@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -53,7 +54,7 @@ func (c *Console) lookAt(r *http.Request, p *page.Page) *look {
 	sum := sha256.Sum256([]byte(l.session.user + "\x00" + l.session.token + "\x00" + certified(r)))
 	l.who = string(sum[:])
 	if p != nil {
-		l.url = p.Path + "?" + l.query().Encode()
+		l.url = r.URL.Path + "?" + l.query().Encode()
 	}
 	return l
 }
@@ -157,8 +158,12 @@ func (c *Console) render(l *look, s *page.Section) (body []byte, err error) {
 
 // requestOf is what a page is told of a request.
 func (c *Console) requestOf(_ context.Context, l *look) *page.Request {
-	return &page.Request{Conn: c.reads, User: l.session.name(l.request), Admin: c.options.Admin, Query: l.query(),
+	r := &page.Request{Conn: c.reads, User: l.session.name(l.request), Admin: c.options.Admin, Query: l.query(),
 		Now: time.Now(), Endpoint: c.options.Endpoint, Member: c.options.Member}
+	if l.page != nil && strings.HasSuffix(l.page.Path, "/") {
+		r.Below = strings.TrimPrefix(l.request.URL.Path, l.page.Path)
+	}
+	return r
 }
 
 // limited refuses to grow beyond what a section may have.

@@ -14,6 +14,7 @@ var layers = []struct {
 	group  string
 }{
 	{"api/", 0, "api"},
+	{"docs", 0, "docs"}, // the documents, for a build that shows them
 	{"internal/base/broadcast", 0, "broadcast"},
 	{"internal/base/heavy", 0, "heavy"},
 	{"internal/base/histogram", 0, "histogram"},

@@ -14,13 +14,17 @@ import (
 
 // Page is one page.
 type Page struct {
-	Path      string // such as /members
+	Path      string // such as /members; one that ends with a slash has all paths below it, too: Request.Below
 	Name      string // in the navigation, and the title
 	About     string // one sentence on what it shows
 	Hidden    bool   // not in the navigation: it is reached from another page
 	Templates fs.FS  // *.html at its root: the templates of its sections
 	Sections  []Section
 	Actions   []Action
+	// Title is the title of one look; nil, or empty: Name.
+	Title func(r *Request) string
+	// Pictures are files of the build, at the root of the tree, that are served below Path as pictures/NAME; nil: none.
+	Pictures fs.FS
 }
 
 // Section is a part of a page that is loaded by itself.
@@ -68,6 +72,8 @@ type Request struct {
 	User string // empty: no user has logged in
 	// Admin says whether the console has actions: a section shows their forms only then.
 	Admin bool
+	// Below is what the path has behind that of the page.
+	Below string
 	Query url.Values // of the page
 	Form  url.Values // of an action
 	Now   time.Time
