@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/base/printable"
@@ -25,11 +27,33 @@ var Words = template.FuncMap{
 	"hex":     func(n uint64) string { return strconv.FormatUint(n, 16) },
 	"percent": func(share float64) string { return Percent(share) },
 	"text":    Text,
+	"name":    Name,
 	"join":    strings.Join,
 }
 
 // Text is a text of another process without what a reader must not be shown: controls and marks of direction.
 func Text(text string) string { return printable.Text(text, mostText) }
+
+// mostName is how many bytes of a name, or a key, are shown.
+const mostName = 200
+
+// Name is a name, or a key, as it is; in quotes if a reader could not tell it from another, or where it ends. A long one is
+// cut.
+func Name(text string) string {
+	cut := text[:min(len(text), mostName)]
+	for len(cut) < len(text) && len(cut) > 0 && !utf8.RuneStart(text[len(cut)]) {
+		cut = cut[:len(cut)-1]
+	}
+	odd := func(r rune) bool { return r == utf8.RuneError || r == '"' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
+	whole := len(cut) == len(text)
+	if text == "" || strings.ContainsFunc(cut, odd) {
+		cut = strconv.Quote(cut)
+	}
+	if !whole {
+		cut += "… (" + plural.Of(len(text), "byte") + ")"
+	}
+	return cut
+}
 
 // whole is a number of a template as an int64.
 func whole(n any) int64 {

@@ -5,8 +5,10 @@ import (
 
 	"github.com/quorate/quorate/internal/console/alarms"
 	"github.com/quorate/quorate/internal/console/changes"
+	"github.com/quorate/quorate/internal/console/documents"
 	"github.com/quorate/quorate/internal/console/members"
 	"github.com/quorate/quorate/internal/console/page"
+	"github.com/quorate/quorate/internal/console/users"
 	"github.com/quorate/quorate/internal/console/verdict"
 )
 
@@ -15,6 +17,6 @@ func All() []page.Page {
 	return slices.Concat(
 		[]page.Page{verdict.Page(), members.Page()},
 		changes.Pages(),
-		[]page.Page{alarms.Page()},
+		[]page.Page{users.Page(), users.Confirm(), alarms.Page(), documents.Page()},
 	)
 }
