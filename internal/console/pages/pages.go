@@ -8,6 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/console/documents"
 	"github.com/quorate/quorate/internal/console/members"
 	"github.com/quorate/quorate/internal/console/page"
+	"github.com/quorate/quorate/internal/console/top"
+	"github.com/quorate/quorate/internal/console/traffic"
 	"github.com/quorate/quorate/internal/console/users"
 	"github.com/quorate/quorate/internal/console/verdict"
 )
@@ -17,6 +19,6 @@ func All() []page.Page {
 	return slices.Concat(
 		[]page.Page{verdict.Page(), members.Page()},
 		changes.Pages(),
-		[]page.Page{users.Page(), users.Confirm(), alarms.Page(), documents.Page()},
+		[]page.Page{traffic.Page(), top.Page(), users.Page(), users.Confirm(), alarms.Page(), documents.Page()},
 	)
 }
