@@ -80,7 +80,8 @@ func why(m *member) (reasons []string) {
 		return []string{"Commits of a leader take one round trip, to the nearest majority: it needs no fast path."}
 	case t.GetOffered() == 0:
 		return []string{"None was offered. A member offers its writes to all voters where these are more than three and the " +
-			"leader is a millisecond or more away (--fast-path=auto): here " + plural.Of(voters, "voter") + distance(m) + "."}
+			"leader is a millisecond or more away (--fast-path=auto): here " +
+			plural.Of(voters, "voter") + distance(m, voters) + "."}
 	}
 	if t.GetOffered() > t.GetOneTrip() {
 		reasons = append(reasons, "Some of the offered writes waited for the leader: they conflicted with one that was not "+
@@ -96,8 +97,11 @@ func why(m *member) (reasons []string) {
 	return reasons
 }
 
-// distance is how far the leader is.
-func distance(m *member) string {
+// distance is how far the leader is, unless there are too few voters for it to matter.
+func distance(m *member, voters int) string {
+	if voters <= 3 {
+		return ""
+	}
 	for _, peer := range m.is.GetPeers() {
 		if peer.GetId() == m.is.GetCore().GetLeader() && peer.GetRoundTripUs() > 0 {
 			return ", and a round trip of " + micros(peer.GetRoundTripUs()) + " to the leader"

@@ -6,6 +6,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/authpb"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/console/page"
 )
@@ -45,12 +47,16 @@ func actions() []page.Action {
 	return all
 }
 
-// addForms are the forms that add something; a console that was not started to administer has none.
-func addForms(_ context.Context, r *page.Request) (any, error) {
+// addForms are the forms that add something, for a user who may, on a console that was started to administer.
+func addForms(ctx context.Context, r *page.Request) (any, error) {
 	if !r.Admin {
 		return nil, page.ErrHidden
 	}
-	return nil, nil
+	_, err := pb.NewAuthClient(r.Conn).RoleList(ctx, &pb.AuthRoleListRequest{})
+	if status.Code(err) == codes.PermissionDenied {
+		return nil, page.ErrHidden
+	}
+	return nil, err
 }
 
 // confirmed refuses a form whose reader did not type the name of what loses something.

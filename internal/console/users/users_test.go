@@ -52,7 +52,7 @@ func TestPage_alone(t *testing.T) {
 	b.post("/login", url.Values{"name": {"alice"}, "password": {"pw"}})
 	page := b.get("/users")
 	wantAll(t, page, "You see yourself only", "You see your own roles only", "/registry/pods/", `alice <span class="tag">you</span>`)
-	wantNone(t, page, "bob", "/registry/events/", "/users/change")
+	wantNone(t, page, "bob", "/registry/events/", "/users/change", "/users/add-user")
 }
 
 // Ensure that a cluster without users says so, and how to add them.
