@@ -31,7 +31,8 @@ func paths(b *tab, console string) (all []string) {
 
 // more are pages that are not in the navigation.
 var more = []string{
-	"/members?member=m2", "/members?die=1",
+	"/members?member=m2", "/members?die=1", "/docs/membership.md", "/docs/performance.md", "/docs/?q=leader", "/users?of=root&key=x",
+	"/users/change?do=delete-user&user=x",
 	"/changes/plan", "/changes/plan?verb=change", "/changes/plan?verb=remove&member=m2", "/changes/plan?verb=cordon&member=m2",
 	"/changes/plan?verb=add&name=m4&peer-urls=10.0.4.9", "/changes/replace", "/changes/replace?member=m2", "/changes/replace?member=m9",
 	"/changes/replace?member=m2&name=m4&peer-urls=http://127.0.0.1:9", "/changes/job?id=9", "/changes/cancel?id=9",

@@ -101,8 +101,23 @@ if (document.body.hasAttribute("data-live")) {
   watch();
 }
 
+// reach lets the keyboard scroll what is wider or higher than its frame, in browsers that do not so by themselves.
+function reach(root) {
+  for (const area of root.querySelectorAll(".scroll, .command code, pre")) {
+    const more = area.scrollWidth > area.clientWidth || area.scrollHeight > area.clientHeight;
+    if (!more || area.hasAttribute("tabindex")) continue;
+    area.tabIndex = 0;
+    if (area.hasAttribute("role")) continue;
+    area.setAttribute("role", "group");
+    area.setAttribute("aria-label", area.matches(".scroll") ? "Table" : area.matches("pre") ? "Text" : "Command");
+  }
+}
+
+window.addEventListener("resize", () => reach(document));
+
 // equip gives a section what works only with scripts.
 function equip(root) {
+  reach(root);
   for (const button of root.querySelectorAll(".copy")) {
     if (!navigator.clipboard) continue;
     button.hidden = false;
