@@ -124,7 +124,7 @@ func table(all []member) (any, error) {
 		v.Rows = append(v.Rows, one)
 	}
 	v.Writes, v.Reads = perSecond(sumOfWrites), perSecond(sumOfReads)
-	v.Window = page.Duration((time.Duration(min(longest, 3_600_000)) * time.Millisecond).Round(time.Second))
+	v.Window = span(time.Duration(min(max(longest, 0), time.Hour.Milliseconds())) * time.Millisecond)
 	return v, nil
 }
 
@@ -148,4 +148,15 @@ func part(n, whole uint64) string {
 		return "–"
 	}
 	return page.Percent(min(1, float64(n)/float64(whole)))
+}
+
+// ago is how long ago something was.
+func ago(d time.Duration) string { return span(d) + " ago" }
+
+// span is a duration in whole seconds.
+func span(d time.Duration) string {
+	if d < time.Minute {
+		return strconv.Itoa(int(d.Round(time.Second).Seconds())) + " s"
+	}
+	return page.Duration(d.Round(time.Second))
 }

@@ -79,14 +79,16 @@ func TestPage(t *testing.T) {
 	c := traffic.Even(5)
 	c.Members[1].Observation.Traffic.Writes = 1200
 	c.Members[1].Observation.Traffic.Offered, c.Members[1].Observation.Traffic.OneTrip = 900, 600
+	nearly := c.Members[3].Observation.Traffic // counters are read one after the other
+	nearly.Writes, nearly.Offered, nearly.OneTrip = 1003, 1001, 1000
 	c.Members[1].Observation.Peers = []*quoratepb.ObservedPeer{{Id: 1, RoundTripUs: 40_000}}
 	page := show(t, &member{collected: c})
 	wantAll(t, section(page, "traffic-members"), "m1 leader 10 20 25 % – 2.00 ms 6.00 ms 500 µs 1.50 ms 2.00 ms", "m2 20 20 25 % 50 %",
-		"all 60 100")
+		"all 67 100", "Of the last 1 min,")
 	wantAll(t, section(page, "traffic-slow"), "none stands out", "quorate doctor --through-member")
 	trips := section(page, "traffic-trips")
 	wantAll(t, trips, "m1 Commits of a leader",
-		"m2 Some of the offered writes waited for the leader", "m2 Some writes were not offered", "m3, m4, m5 None was offered", "5 voters")
+		"m2 Some of the offered writes waited for the leader", "m2 Some writes were not offered", "m3, m5 None was offered", "5 voters", "m4 Nearly all")
 	wantAll(t, section(page, "traffic-split"), "queue", "network", "sync", "apply", "2.10 ms")
 	wantAll(t, section(page, "traffic-writes"), "2 min ago", "1 min ago", "m5", "10")
 	if strings.Contains(page, `id="traffic-share"`) {

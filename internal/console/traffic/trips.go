@@ -2,8 +2,6 @@ package traffic
 
 import (
 	"html/template"
-	"strconv"
-	"time"
 
 	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/console/chart"
@@ -83,19 +81,22 @@ func why(m *member) (reasons []string) {
 			"leader is a millisecond or more away (--fast-path=auto): here " +
 			plural.Of(voters, "voter") + distance(m, voters) + "."}
 	}
-	if t.GetOffered() > t.GetOneTrip() {
+	if many(t.GetOffered(), t.GetOneTrip()) {
 		reasons = append(reasons, "Some of the offered writes waited for the leader: they conflicted with one that was not "+
 			"applied yet, or voters gave them different revisions, or the leader was first.")
 	}
-	if t.GetWrites() > t.GetOffered() {
+	if many(t.GetWrites(), t.GetOffered()) {
 		reasons = append(reasons, "Some writes were not offered: they touch ranges or more than 64 KiB, or grant leases, or "+
 			"change nothing, or the member rests from offers after too many disagreements.")
 	}
 	if len(reasons) == 0 {
-		reasons = append(reasons, "All were decided in one round trip.")
+		reasons = append(reasons, "Nearly all were decided in one round trip.")
 	}
 	return reasons
 }
+
+// many reports whether one number is larger than another by more than a hundredth: members count them one after the other.
+func many(n, other uint64) bool { return n > other && n-other > n/100 }
 
 // distance is how far the leader is, unless there are too few voters for it to matter.
 func distance(m *member, voters int) string {
@@ -142,12 +143,4 @@ func split(all []member) (any, error) {
 		v.Bars = chart.Bars("Mean time of a write by member", bars...)
 	}
 	return v, nil
-}
-
-// ago is how long ago something was.
-func ago(d time.Duration) string {
-	if d < time.Minute {
-		return strconv.Itoa(int(d.Seconds())) + " s ago"
-	}
-	return page.Duration(d) + " ago"
 }
