@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"net/http"
+	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -26,13 +27,17 @@ func (s *Services) EnterInside(r *http.Request) (ctx context.Context, done func(
 			CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}
 	}
 	ctx = peer.NewContext(r.Context(), from)
+	var mu sync.Mutex // a page may make several calls at once
 	var lent []func()
 	caller := &inproc.Caller{Take: func(_ context.Context, bytes int) error {
 		giveBack, err := s.options.Answers.Lend(ctx, insideCopies*int64(bytes), 0)
-		if err == nil {
-			lent = append(lent, giveBack)
+		if err != nil {
+			return err
 		}
-		return err
+		mu.Lock()
+		defer mu.Unlock()
+		lent = append(lent, giveBack)
+		return nil
 	}}
 	return inproc.With(ctx, caller), func() {
 		caller.Release()

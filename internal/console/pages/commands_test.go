@@ -19,7 +19,7 @@ var queries = []string{"", "of=alice", "by=cpu&of=clients&window=5m&rows=50", "d
 	"do=delete-role&role=pods", "do=revoke-role&user=alice&role=pods", "do=revoke-permission&role=pods&key=L2E&end=L2I"}
 
 // etcdctls are the commands that etcdctl has alone.
-var etcdctls = []string{"auth", "user", "role"}
+var etcdctls = []string{"alarm", "auth", "user", "role"}
 
 // Ensure that every command line that a page shows is one that the program has, with flags that it knows.
 func TestAll_commands(t *testing.T) {
