@@ -1,8 +1,10 @@
 package console
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"html/template"
 	"net/http"
 	"net/url"
 	"time"
@@ -49,6 +51,8 @@ func (c *Console) act(w http.ResponseWriter, r *http.Request, p *page.Page, a *p
 		http.Redirect(w, r, "/login?next="+url.QueryEscape(p.Path), http.StatusSeeOther)
 	case err != nil:
 		c.refuse(w, r, p, http.StatusConflict, err)
+	case out.Template != "":
+		c.instead(w, r, p, out)
 	default:
 		c.options.Logger.Info("changed by the console", "user", asked.User, "action", a.Path)
 		c.say(w, out.Said)
@@ -87,9 +91,32 @@ var errForm = errors.New("a form without a length, or a longer one than is taken
 func (c *Console) refuse(w http.ResponseWriter, r *http.Request, p *page.Page, code int, err error) {
 	f := c.frame(c.lookAt(r, p))
 	f.Heading, f.Fault = explain(err)
-	f.Back = p.Path
-	if back := r.PostForm.Get(backKey); back != "" {
-		f.Back = inside(back)
-	}
+	f.Back = backTo(r, p)
 	c.writePage(w, r, code, p, f)
+}
+
+// instead shows what an action shows in the place of a page.
+func (c *Console) instead(w http.ResponseWriter, r *http.Request, p *page.Page, out page.Outcome) {
+	var body bytes.Buffer
+	if err := c.looks.of(p).ExecuteTemplate(&limited{&body}, out.Template, out.Data); err != nil {
+		c.options.Logger.Error("the console cannot show the outcome of an action", "page", p.Path, "err", err)
+		c.refuse(w, r, p, http.StatusConflict, err)
+		return
+	}
+	f := c.frame(c.lookAt(r, p))
+	f.Sections = []section{{ID: "outcome", Wide: true, Body: template.HTML(body.String())}} // #nosec: made by html/template
+	c.writePage(w, r, http.StatusConflict, p, f)
+}
+
+// backTo is the page that a form was on, as the form or its browser says.
+func backTo(r *http.Request, p *page.Page) string {
+	if back := r.PostForm.Get(backKey); back != "" {
+		return inside(back)
+	}
+	if from, err := url.Parse(r.Referer()); err == nil && from.Host == r.Host {
+		if to := inside(from.RequestURI()); to != "/" {
+			return to
+		}
+	}
+	return p.Path
 }

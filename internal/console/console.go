@@ -73,6 +73,7 @@ func New(options Options) (*Console, error) {
 				serveFile(w, r, p.Pictures, r.PathValue("name"))
 			})
 		}
+		c.addFiles(p)
 		if options.Admin {
 			c.addActions(p)
 		}

@@ -17,6 +17,7 @@ type readOnly struct{ conn grpc.ClientConnInterface }
 // reading are the methods that change nothing. Alarm both reads and writes: its request says which.
 var reading = map[string]bool{
 	"/etcdserverpb.KV/Range":                     true,
+	"/etcdserverpb.KV/RangeStream":               true,
 	"/etcdserverpb.Watch/Watch":                  true,
 	"/etcdserverpb.Lease/LeaseTimeToLive":        true,
 	"/etcdserverpb.Lease/LeaseLeases":            true,
@@ -36,6 +37,8 @@ var reading = map[string]bool{
 	quoratepb.Doctor_Observe_FullMethodName:      true,
 	quoratepb.Doctor_Collect_FullMethodName:      true,
 	quoratepb.Top_Get_FullMethodName:             true,
+	quoratepb.History_Versions_FullMethodName:    true,
+	quoratepb.History_Deleted_FullMethodName:     true,
 }
 
 // Invoke implements grpc.ClientConnInterface.

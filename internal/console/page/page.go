@@ -25,6 +25,7 @@ type Page struct {
 	Title func(r *Request) string
 	// Pictures are files of the build, at the root of the tree, that are served below Path as pictures/NAME; nil: none.
 	Pictures fs.FS
+	Files     []File
 }
 
 // Section is a part of a page that is loaded by itself.
@@ -57,6 +58,22 @@ type Action struct {
 type Outcome struct {
 	To   string // the page that is shown then, with its query
 	Said string // one sentence above it
+	// Template shows Data in the place of a page: why nothing was changed, and what can be done. Empty: the browser goes on.
+	Template string
+	Data     any
+}
+
+// File is a file that a browser saves.
+type File struct {
+	Path string // below that of its page
+	// Load asks the member, as that of a section.
+	Load func(ctx context.Context, r *Request) (Contents, error)
+}
+
+// Contents are those of a file. A browser that shows them takes them for plain text.
+type Contents struct {
+	Name string // letters, digits, dots and dashes, and @
+	Body []byte
 }
 
 // FormError is an error in what a form says, in words for the reader.

@@ -25,6 +25,7 @@ var Words = template.FuncMap{
 	"millis":  func(n any) string { return Duration(time.Duration(whole(n)) * time.Millisecond) },
 	"moment":  func(n any) string { return Moment(whole(n)) },
 	"hex":     func(n uint64) string { return strconv.FormatUint(n, 16) },
+	"hexid":   func(n int64) string { return strconv.FormatUint(uint64(n), 16) },
 	"percent": func(share float64) string { return Percent(share) },
 	"text":    Text,
 	"name":    Name,
