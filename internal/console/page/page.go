@@ -25,7 +25,7 @@ type Page struct {
 	Title func(r *Request) string
 	// Pictures are files of the build, at the root of the tree, that are served below Path as pictures/NAME; nil: none.
 	Pictures fs.FS
-	Files     []File
+	Files    []File
 }
 
 // Section is a part of a page that is loaded by itself.

@@ -6,6 +6,7 @@ import (
 	"github.com/quorate/quorate/internal/console/alarms"
 	"github.com/quorate/quorate/internal/console/changes"
 	"github.com/quorate/quorate/internal/console/documents"
+	"github.com/quorate/quorate/internal/console/keys"
 	"github.com/quorate/quorate/internal/console/members"
 	"github.com/quorate/quorate/internal/console/page"
 	"github.com/quorate/quorate/internal/console/top"
@@ -19,6 +20,8 @@ func All() []page.Page {
 	return slices.Concat(
 		[]page.Page{verdict.Page(), members.Page()},
 		changes.Pages(),
-		[]page.Page{traffic.Page(), top.Page(), users.Page(), users.Confirm(), alarms.Page(), documents.Page()},
+		[]page.Page{traffic.Page(), top.Page()},
+		keys.Pages(),
+		[]page.Page{users.Page(), users.Confirm(), alarms.Page(), documents.Page()},
 	)
 }
