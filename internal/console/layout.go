@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/quorate/quorate/internal/console/page"
@@ -82,7 +83,7 @@ func (c *Console) frame(l *look) *frame {
 	for i := range c.options.Pages {
 		p := &c.options.Pages[i]
 		if !p.Hidden {
-			f.Links = append(f.Links, link{p.Path, p.Name, l.page != nil && p.Path == l.page.Path})
+			f.Links = append(f.Links, link{p.Path, p.Name, l.page != nil && within(l.page, p)})
 		}
 	}
 	if l.page != nil {
@@ -92,6 +93,11 @@ func (c *Console) frame(l *look) *frame {
 		}
 	}
 	return f
+}
+
+// within reports whether a page is one of the navigation, or reached from it.
+func within(p, of *page.Page) bool {
+	return p.Path == of.Path || p.Hidden && strings.HasPrefix(p.Path, of.Path+"/")
 }
 
 // show answers with a page, or with its live sections.

@@ -17,7 +17,7 @@ func TestKeys_versions(t *testing.T) {
 	third := w.put("k", `{"a":1}`)
 	fourth := w.put("k", `{"a":2}`)
 	page := w.look(at("/keys/versions", "key", "k"))
-	wants(t, "the list", page, "history is kept since revision 1;", ">deleted<", ">created<", fmt.Sprintf(`name="a" value="%d"`, first))
+	wants(t, "the list", page, "history is kept since revision 1.", ">deleted<", ">created<", fmt.Sprintf(`name="a" value="%d"`, first))
 	page = w.look(at("/keys/versions", "key", "k", "a", fmt.Sprint(first), "b", fmt.Sprint(second)))
 	wants(t, "a difference of lines", page, "1 line removed, 2 lines added", ">two<", ">2<", ">four<")
 	page = w.look(at("/keys/versions", "key", "k", "a", fmt.Sprint(third), "b", fmt.Sprint(fourth)))

@@ -152,7 +152,7 @@ func TestKeys_hostile(t *testing.T) {
 		}
 	}
 	wants(t, "binary", w.look(at("/keys/key", "key", `"\x00\xff\xfe\x01"`)), "00 01 02 ff", "binary")
-	wants(t, "right to left", w.look(at("/keys/key", "key", `"safe\u202egpj.exe"`)), `one<b class="mark">\u202e</b>two<b class="mark">\u200b</b>`)
+	wants(t, "right to left", w.look(at("/keys/key", "key", `"safe\u202egpj.exe"`)), `one<b class="ctl">\u202e</b>two<b class="ctl">\u200b</b>`)
 	wants(t, "line ends", w.look(at("/keys/key", "key", `"two\nlines"`)), "Its lines end with carriage return and line feed")
 	page := w.look(at("/keys", "prefix", "//"))
 	if got := rowsOf(page); len(got) != 1 || got[0] != "/" || linkOf(page, "/") == "" {

@@ -21,8 +21,8 @@ func Pages() []page.Page {
 			}},
 		{Path: "/keys/key", Name: "Key", About: "One key, its value and its versions.",
 			Sections: []page.Section{
-				{ID: "key-lease", Title: "Lease", Wide: true, Live: true, Template: "keys-lease", Load: showLease},
 				{ID: "key-value", Wide: true, Template: "keys-value", Load: show, Command: showCommand},
+				{ID: "key-lease", Title: "Lease", Wide: true, Live: true, Template: "keys-lease", Load: showLease},
 				{ID: "key-versions", Title: "Versions", Wide: true, Template: "keys-versions", Load: recent},
 			},
 			Files: []page.File{{Path: "/keys/value", Load: save}}},
@@ -58,7 +58,7 @@ func Pages() []page.Page {
 			Sections: []page.Section{{ID: "new-form", Title: "New key", Wide: true, Template: "keys-new", Load: newForm}},
 			Actions:  []page.Action{{Path: "/keys/new", Do: create}}},
 		{Path: "/keys/edit", Name: "Edit a key", About: "Writes a value if nobody wrote the key meanwhile.",
-			Sections: []page.Section{{ID: "edit-form", Title: "Value", Wide: true, Template: "keys-edit", Load: editForm}},
+			Sections: []page.Section{{ID: "edit-form", Wide: true, Template: "keys-edit", Load: editForm}},
 			Actions:  []page.Action{{Path: "/keys/edit", Do: edit}}},
 		{Path: "/keys/delete", Name: "Delete a key", About: "Deletes a key if nobody wrote it meanwhile.",
 			Sections: []page.Section{{ID: "delete-form", Title: "Delete", Wide: true, Template: "keys-delete", Load: deleteForm,
