@@ -113,7 +113,7 @@ func TestKeys_undelete(t *testing.T) {
 	w.put("/app/ab", "other")
 	w.del("/app/ab")
 	page = w.look(linkOf(w.look(at("/keys/key", "key", "/app/a")), "Undelete"))
-	wants(t, "one key", page, "1</b><span>key would be written", "!/app/ab", "quorate undelete --key")
+	wants(t, "one key", page, "1</b><span>key would be written", "!/app/ab", "quorate undelete --exact")
 	said, _ = w.send("/keys/undelete", append(fieldsOf(page), "typed", "/app/a")...)
 	wants(t, "one key", said, "1 key was restored", "last")
 	if _, ok := w.value("/app/ab"); ok {

@@ -5,17 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.etcd.io/etcd/api/v3/mvccpb"
-
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/console/page"
-)
-
-const (
-	// mostLoaded bounds a value that is read to show its beginning, and mostSaved one that is downloaded.
-	mostLoaded = 4 << 20
-	mostSaved  = 16 << 20
 )
 
 // keyView is a key as it is, or was at a revision.
@@ -85,31 +76,6 @@ func show(ctx context.Context, r *page.Request) (any, error) {
 	return v, nil
 }
 
-// versionAt asks for the version that is current at a revision; 0: now.
-func versionAt(ctx context.Context, r *page.Request, key []byte, at int64) (*quoratepb.VersionsAnswer, error) {
-	ask := &quoratepb.VersionsRequest{Key: key, Limit: 1, KeysOnly: true}
-	if at > 0 {
-		ask.BeforeRevision = at + 1
-	}
-	answer, err := quoratepb.NewHistoryClient(r.Conn).Versions(ctx, ask)
-	if err == nil && at > 0 && at < answer.GetFirstRevision() {
-		return nil, badf("Revision %d is compacted: the history is kept since revision %d.", at, answer.GetFirstRevision())
-	}
-	return answer, err
-}
-
-// read reads the value of a key at a revision; 0: now, and then of is changed to what was read.
-func read(ctx context.Context, r *page.Request, key []byte, at int64, of *quoratepb.KeyVersion) (*mvccpb.KeyValue, error) {
-	answer, err := pb.NewKVClient(r.Conn).Range(ctx, &pb.RangeRequest{Key: key, Revision: at, Serializable: true})
-	if err != nil || len(answer.GetKvs()) == 0 {
-		return nil, err
-	}
-	kv := answer.GetKvs()[0]
-	of.ModRevision, of.CreateRevision, of.Version = kv.GetModRevision(), kv.GetCreateRevision(), kv.GetVersion()
-	of.Lease, of.Size = kv.GetLease(), int64(len(kv.GetValue()))
-	return kv, nil
-}
-
 // gone says what is known of a key that does not exist.
 func (v *keyView) gone(r *page.Request, key []byte, answer *quoratepb.VersionsAnswer) {
 	v.Gone = true
@@ -163,6 +129,9 @@ func showCommand(r *page.Request) string {
 	}
 	return command(r, key, words...)
 }
+
+// mostSaved bounds a value that is downloaded.
+const mostSaved = 16 << 20
 
 // save returns the value of a key as a file.
 func save(ctx context.Context, r *page.Request) (page.Contents, error) {

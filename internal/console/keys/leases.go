@@ -24,11 +24,6 @@ const (
 	manyLeasesRest = 30 * time.Second // between two lists of so many leases
 )
 
-func toLease(id int64) string { return to("/keys/lease", "id", hexOf(id)) }
-
-// hexOf is the id of a lease as commands print it.
-func hexOf(id int64) string { return strconv.FormatUint(uint64(id), 16) }
-
 func leaseIn(text string) (int64, error) {
 	id, err := strconv.ParseUint(text, 16, 64)
 	if err != nil || id == 0 {
@@ -187,11 +182,14 @@ func oneLease(ctx context.Context, r *page.Request) (any, error) {
 	return v, err
 }
 
+// keyRow is a key of a lease.
+type keyRow struct{ Name, Href string }
+
 // leaseKeysView are the keys of a lease.
 type leaseKeysView struct {
 	ID    string
 	Ended bool
-	Rows  []row
+	Rows  []keyRow
 	Count int
 	Left  int // keys that are not listed
 	Admin bool
@@ -211,7 +209,7 @@ func leaseKeys(ctx context.Context, r *page.Request) (any, error) {
 	v := &leaseKeysView{ID: hexOf(id), Ended: answer.GetTTL() < 0, Count: len(answer.GetKeys()), Admin: r.Admin,
 		Given: answer.GetGrantedTTL()}
 	for _, key := range answer.GetKeys()[:min(v.Count, mostLeaseKeys)] {
-		v.Rows = append(v.Rows, row{Name: short(key), Href: toKey("/keys/key", key)})
+		v.Rows = append(v.Rows, keyRow{short(key), toKey("/keys/key", key)})
 	}
 	v.Left = v.Count - len(v.Rows)
 	return v, nil

@@ -116,6 +116,11 @@ func toPrefix(path string, prefix []byte, pairs ...string) string {
 	return to(path, append([]string{"prefix", name}, pairs...)...)
 }
 
+func toLease(id int64) string { return to("/keys/lease", "id", hexOf(id)) }
+
+// hexOf is the id of a lease as commands print it.
+func hexOf(id int64) string { return strconv.FormatUint(uint64(id), 16) }
+
 // number is a revision in a query; empty: 0.
 func number(n int64) string {
 	if n == 0 {

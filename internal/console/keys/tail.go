@@ -13,6 +13,18 @@ import (
 	"google.golang.org/grpc/status"
 )
 
+// eventRow is a change.
+type eventRow struct {
+	Revision int64
+	What     string // created, changed, deleted
+	Deleted  bool
+	Name     string
+	Href     string
+	Size     int
+	Preview  string
+	Lease    int64
+}
+
 // tail receives changes from a watch until it is up to date, or its bounds are reached.
 type tail struct {
 	conn     grpc.ClientConnInterface
@@ -27,8 +39,13 @@ type tail struct {
 }
 
 const (
-	firstAsk = 2 * time.Millisecond // from one question whether the watch is up to date to the next; then twice that
-	lastAsk  = 64 * time.Millisecond
+	mostEvents     = 200     // that are shown
+	mostReceived   = 500     // that are received
+	mostEventBytes = 2 << 20 // of values that are received
+	mostPreview    = 120     // characters of a value
+	attempt        = 400 * time.Millisecond
+	firstAsk       = 2 * time.Millisecond // from one question whether the watch is up to date to the next; then twice that
+	lastAsk        = 64 * time.Millisecond
 )
 
 // receive opens a watch at a revision, and collects the changes from another one on. compacted is the oldest revision that is

@@ -134,7 +134,7 @@ func undeleteCommand(r *page.Request) string {
 	}
 	words := []string{"undelete"}
 	if w.one {
-		words = append(words, "--key")
+		words = append(words, "--exact")
 	}
 	if w.at > 0 {
 		words = append(words, "--at", number(w.at))

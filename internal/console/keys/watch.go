@@ -3,7 +3,6 @@ package keys
 import (
 	"context"
 	"slices"
-	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
@@ -12,26 +11,9 @@ import (
 
 // Bounds of a look at changes.
 const (
-	mostEvents     = 200     // that are shown
-	mostReceived   = 500     // that one attempt receives
-	mostEventBytes = 2 << 20 // of values that one attempt receives
 	firstRevisions = 100
 	mostRevisions  = 10_000
-	attempt        = 400 * time.Millisecond
-	mostPreview    = 120 // characters of a value
 )
-
-// eventRow is a change.
-type eventRow struct {
-	Revision int64
-	What     string // created, changed, deleted
-	Deleted  bool
-	Name     string
-	Href     string
-	Size     int
-	Preview  string
-	Lease    int64
-}
 
 // watchView are the changes since a revision.
 type watchView struct {
