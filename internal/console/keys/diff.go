@@ -18,15 +18,11 @@ const (
 
 // change is one line of a difference.
 type change struct {
-	Sign     string // "", "-" or "+"; "…": lines are left out
+	Sign     string // "", "-" or "+"
+	Class    string // of the row: empty, del, add, or gap, where lines are left out
 	Old, New int    // numbers of the line, from 1; 0: it has none
 	Text     string
 }
-
-// Added and Removed are for the template.
-func (c change) Added() bool   { return c.Sign == "+" }
-func (c change) Removed() bool { return c.Sign == "-" }
-func (c change) Gap() bool     { return c.Sign == "…" }
 
 // comparison is the difference between two texts, by lines.
 type comparison struct {
@@ -156,17 +152,17 @@ func (c *comparison) show(a, b []string, script []byte) {
 		switch sign {
 		case '+':
 			c.Added++
-			one.Sign = "+"
+			one.Sign, one.Class = "+", "add"
 		case '-':
 			c.Removed++
-			one.Sign = "-"
+			one.Sign, one.Class = "-", "del"
 		}
 		if !near[i] {
 			gap = true
 			continue
 		}
 		if gap {
-			c.Rows, gap = append(c.Rows, change{Sign: "…"}), false
+			c.Rows, gap = append(c.Rows, change{Class: "gap"}), false
 		}
 		if len(c.Rows) >= mostRows || bytes > mostRowBytes {
 			c.Left++

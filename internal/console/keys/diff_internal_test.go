@@ -106,6 +106,9 @@ func TestCompare(t *testing.T) {
 	c := compare("a\nb\nc\nd\ne\nf\ng\nh\n", "a\nb\nc\nd\nE\nf\ng\nh\n")
 	var rows []string
 	for _, r := range c.Rows {
+		if r.Class == "gap" {
+			r.Text = "…"
+		}
 		rows = append(rows, r.Sign+r.Text)
 	}
 	if got := strings.Join(rows, " "); got != "… b c d -e +E f g h" {

@@ -7,7 +7,7 @@
 //
 // Invariants:
 //  1. A key has one text by which pages, links, forms and people name it (nameOf, keyOf); no byte of it is lost.
-//  2. What is shown of a key or value is printable: anything else is shown as an escape, or as a hex dump.
+//  2. Keys and values are shown as printable text: any other character is an escape, and bytes that are no text a hex dump.
 //  3. A write compares the revision that its form was made for. A value is written only if a browser keeps all its bytes.
 //
 // Nothing is kept between two calls, but when a long list of leases was read last.

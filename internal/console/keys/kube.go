@@ -25,6 +25,9 @@ const (
 	mostFacts                                                     = 48
 )
 
+// fact is a row of what an object says about itself.
+type fact struct{ Name, Value string }
+
 // field is one field of a message: bytes, or a number.
 type field struct {
 	bytes  []byte

@@ -36,36 +36,24 @@ func leaseIn(text string) (int64, error) {
 type leaseView struct {
 	ID      string
 	Href    string
-	Revoke  string
 	Unknown bool // it was not asked for in time
 	Ended   bool
-	Left    int64 // seconds
-	Of      int64
-	Member  string
+	Left    int64  // seconds
+	Share   int64  // hundredths of its time that are left
+	For, Of string // the time that is left, and that it was granted for
 }
-
-// Share is how many hundredths of its time a lease has left.
-func (v leaseView) Share() int64 {
-	if v.Of <= 0 {
-		return 0
-	}
-	return max(0, min(100, 100*v.Left/v.Of))
-}
-
-// For is the time that is left.
-func (v leaseView) For() string { return page.Duration(time.Duration(v.Left) * time.Second) }
-
-// Whole is the time that the lease was granted for.
-func (v leaseView) Whole() string { return page.Duration(time.Duration(v.Of) * time.Second) }
 
 // leaseOf asks how long a lease lasts.
 func leaseOf(ctx context.Context, r *page.Request, id int64) (leaseView, error) {
-	v := leaseView{ID: hexOf(id), Href: toLease(id), Member: r.Member}
+	v := leaseView{ID: hexOf(id), Href: toLease(id)}
 	answer, err := pb.NewLeaseClient(r.Conn).LeaseTimeToLive(ctx, &pb.LeaseTimeToLiveRequest{ID: id})
 	if err != nil {
 		return v, err
 	}
-	v.Ended, v.Left, v.Of = answer.GetTTL() < 0, answer.GetTTL(), answer.GetGrantedTTL()
+	v.Ended, v.Left = answer.GetTTL() < 0, answer.GetTTL()
+	v.Share = max(0, min(100, 100*v.Left/max(1, answer.GetGrantedTTL())))
+	v.For = page.Duration(time.Duration(v.Left) * time.Second)
+	v.Of = page.Duration(time.Duration(answer.GetGrantedTTL()) * time.Second)
 	return v, nil
 }
 
@@ -97,17 +85,13 @@ func (l *longList) read(now time.Time, count int) {
 type leasesView struct {
 	Rows     []leaseView
 	Count    int
-	Skip     int // leases before the page
-	To       int // the last one of the page
+	From, To int // the leases of the page, from 1
 	More     string
 	First    string
 	Revision int64
 	Member   string
 	Fault    string // why some were not asked for
 }
-
-// From is the number of the first lease of the page.
-func (v *leasesView) From() int { return min(v.Skip+1, v.Count) }
 
 // leases lists leases, those first that this member expects to end first.
 func (l *longList) leases(ctx context.Context, r *page.Request) (any, error) {
@@ -125,15 +109,15 @@ func (l *longList) leases(ctx context.Context, r *page.Request) (any, error) {
 	all := answer.GetLeases()
 	l.read(r.Now, len(all))
 	v := &leasesView{Count: len(all), Revision: answer.GetHeader().GetRevision(), Member: r.Member}
-	v.Skip = int(min(skip, int64(len(all))))
-	v.To = min(v.Skip+mostLeases, len(all))
+	begin := int(min(skip, int64(len(all))))
+	v.From, v.To = min(begin+1, len(all)), min(begin+mostLeases, len(all))
 	if v.To < len(all) {
 		v.More = to("/keys/leases", "skip", strconv.Itoa(v.To))
 	}
-	if v.Skip > 0 {
+	if begin > 0 {
 		v.First = "/keys/leases"
 	}
-	v.ask(ctx, r, all[v.Skip:v.To])
+	v.ask(ctx, r, all[begin:v.To])
 	return v, nil
 }
 
@@ -193,7 +177,6 @@ type leaseKeysView struct {
 	Count int
 	Left  int // keys that are not listed
 	Admin bool
-	Given int64 // seconds
 }
 
 // leaseKeys lists the keys of a lease.
@@ -206,8 +189,7 @@ func leaseKeys(ctx context.Context, r *page.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &leaseKeysView{ID: hexOf(id), Ended: answer.GetTTL() < 0, Count: len(answer.GetKeys()), Admin: r.Admin,
-		Given: answer.GetGrantedTTL()}
+	v := &leaseKeysView{ID: hexOf(id), Ended: answer.GetTTL() < 0, Count: len(answer.GetKeys()), Admin: r.Admin}
 	for _, key := range answer.GetKeys()[:min(v.Count, mostLeaseKeys)] {
 		v.Rows = append(v.Rows, keyRow{short(key), toKey("/keys/key", key)})
 	}

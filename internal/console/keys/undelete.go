@@ -192,7 +192,7 @@ func outcomeOf(r *undelete.Result, of int) string {
 		{r.Came.Same + r.Came.Other, "exist by now and were left alone"},
 		{len(r.Gone), "were compacted meanwhile"},
 		{len(r.TooLarge), "are larger than the cluster takes"},
-		{of - r.Done(), "were not reached"},
+		{of - r.Settled(), "were not reached"},
 	} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.said))

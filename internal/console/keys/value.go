@@ -23,9 +23,6 @@ type run struct {
 	Mark bool
 }
 
-// fact is a row of what is known about a value.
-type fact struct{ Name, Value string }
-
 // valueView is a value as it is shown.
 type valueView struct {
 	Kind     string // empty, text, JSON, YAML, Kubernetes protobuf, binary

@@ -24,8 +24,11 @@ type watchView struct {
 	Revision int64 // of the store, up to which they were looked at
 	Rows     []eventRow
 	Older    int    // changes that are not listed, the oldest ones
-	Cut      bool   // the look ended before the present
+	Skipped  bool   // it began behind the first revision that is meant and kept
+	Before   int64  // then: the last revision that it did not look at
+	Cut      bool   // it ended before the present
 	Upto     int64  // the last revision that was looked at
+	Ahead    bool   // the store has not come to the revision that is meant
 	Go       string // link to what was not looked at, behind Upto
 	Lost     int64  // changes before this revision are compacted; 0: none that are meant
 	Member   string
@@ -125,18 +128,10 @@ func (v *watchView) look(ctx context.Context, t *tail) error {
 // take makes what was received what is shown.
 func (v *watchView) take(t *tail, start int64) {
 	v.Start, v.Rows, v.Older, v.Upto = start, slices.Clone(t.rows), t.older, max(t.upto, start-1)
-	v.Cut = t.cut && v.Upto < v.Revision
+	v.Cut, v.Ahead = t.cut && v.Upto < v.Revision, v.Start > v.Upto
+	v.Skipped, v.Before = v.Start > max(v.From, v.Lost), v.Start-1
 	slices.Reverse(v.Rows)
 }
-
-// Skipped reports whether the look began behind the first revision that is meant and kept.
-func (v *watchView) Skipped() bool { return v.Start > max(v.From, v.Lost) }
-
-// Ahead reports whether the store has not come to the revision that is meant.
-func (v *watchView) Ahead() bool { return v.Start > v.Upto }
-
-// Before is the last revision before the look.
-func (v *watchView) Before() int64 { return v.Start - 1 }
 
 func watchCommand(r *page.Request) string {
 	prefix, err := prefixIn(r.Query)
