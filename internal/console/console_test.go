@@ -243,6 +243,69 @@ func TestConsole_admin(t *testing.T) {
 	}
 }
 
+// Ensure that a file is sent as one that no browser shows as a page, and that its memory is given back.
+func TestConsole_file(t *testing.T) {
+	p := sample(says("text"))
+	p.Files = []page.File{{Path: "/sample/file", Load: func(_ context.Context, r *page.Request) (page.Contents, error) {
+		if r.Query.Has("gone") {
+			return page.Contents{}, status.Error(codes.InvalidArgument, "There is no such file.")
+		}
+		if r.Query.Has("user") {
+			return page.Contents{}, rpctypes.ErrGRPCUserEmpty
+		}
+		return page.Contents{Name: "a.txt", Body: []byte("<script>a</script>")}, nil
+	}}}
+	h, s := serve(t, &member{}, p)
+	w := get(h, "/sample/file")
+	if w.Code != http.StatusOK || w.Body.String() != "<script>a</script>" ||
+		w.Header().Get("Content-Type") != "text/plain; charset=utf-8" || w.Header().Get("X-Content-Type-Options") != "nosniff" ||
+		w.Header().Get("Content-Disposition") != `attachment; filename="a.txt"` {
+		t.Errorf("%d: %v, %s", w.Code, w.Header(), w.Body)
+	}
+	if w := get(h, "/sample/file?gone"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "There is no such file.") {
+		t.Errorf("a file that is gone: %d, %s", w.Code, w.Body)
+	}
+	if w := get(h, "/sample/file?user"); w.Code != http.StatusSeeOther {
+		t.Errorf("without a user: %d", w.Code)
+	}
+	if s.lent.Load() == 0 || s.lent.Load() != s.returned.Load() {
+		t.Errorf("%d bytes were lent, %d given back", s.lent.Load(), s.returned.Load())
+	}
+	h, _ = serve(t, &member{}, p, func(s *setting) {
+		s.Lend = func(*http.Request, int) (func(), error) { return nil, errors.New("full") }
+	})
+	if w := get(h, "/sample/file"); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("without memory: %d", w.Code)
+	}
+}
+
+// Ensure that an action may show something in the place of a page, and that a fault leads back to the page of its form.
+func TestConsole_instead(t *testing.T) {
+	p := sample(says("text"))
+	p.Actions = []page.Action{{Path: "/sample/put", Do: func(_ context.Context, r *page.Request) (page.Outcome, error) {
+		if r.Form.Has("fault") {
+			return page.Outcome{}, page.FormError("Nothing was changed.")
+		}
+		return page.Outcome{Template: "s", Data: strings.Repeat(r.Form.Get("text"), 1+len(r.Form["large"])<<20)}, nil
+	}}}
+	h, _ := serve(t, &member{}, p, func(s *setting) { s.Admin = true })
+	w := post(h, "/sample/put", url.Values{"text": {"<b>"}})
+	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "<p>&lt;b&gt;</p>") {
+		t.Errorf("%d: %s", w.Code, w.Body)
+	}
+	if w := post(h, "/sample/put", url.Values{"text": {"<b>"}, "large": {""}}); w.Code != http.StatusConflict || w.Body.Len() > 1<<20 {
+		t.Errorf("an outcome of more than a section may have: %d, %d bytes", w.Code, w.Body.Len())
+	}
+	for referer, want := range map[string]string{
+		"http://localhost/sample?a=b": `href="/sample?a=b"`, "https://evil.example/x": `href="/sample"`, "": `href="/sample"`,
+	} {
+		w := post(h, "/sample/put", url.Values{"fault": {""}}, func(r *http.Request) { r.Header.Set("Referer", referer) })
+		if !strings.Contains(w.Body.String(), want+">Go back") {
+			t.Errorf("from %s: %s", referer, w.Body)
+		}
+	}
+}
+
 // Ensure that users log in with the store's password, that the token goes with their calls, and that a login leads to no other
 // place.
 func TestConsole_login(t *testing.T) {
