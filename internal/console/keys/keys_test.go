@@ -222,3 +222,21 @@ func message(number byte, parts ...[]byte) []byte {
 	}
 	return append([]byte{number<<3 | 2, byte(len(body))}, body...)
 }
+
+// Ensure that a value larger than a page reads is not read for it, and can be saved.
+func TestKeys_large(t *testing.T) {
+	w := start(t, "--max-request-bytes=8388608")
+	value := strings.Repeat("a line of text\n", 400_000)
+	w.put("large", value)
+	w.put("large", value+"more")
+	for _, target := range []string{at("/keys/key", "key", "large"), at("/keys/edit", "key", "large")} {
+		page := w.look(target)
+		wants(t, target, page, "!a line of text", "!No answer in time", "!<textarea")
+	}
+	wants(t, "the key", w.look(at("/keys/key", "key", "large")), "has more than this page reads", "5.72 MiB", "cannot be edited here")
+	page := w.look(at("/keys/versions", "key", "large", "a", "2", "b", "3"))
+	wants(t, "the difference", page, "too large to be compared")
+	if body, _ := w.open(at("/keys/value", "key", "large", "rev", "2")); body != value {
+		t.Errorf("the file has %d bytes, want %d", len(body), len(value))
+	}
+}
