@@ -36,7 +36,12 @@ var more = []string{
 	"/changes/plan", "/changes/plan?verb=change", "/changes/plan?verb=remove&member=m2", "/changes/plan?verb=cordon&member=m2",
 	"/changes/plan?verb=add&name=m4&peer-urls=10.0.4.9", "/changes/replace", "/changes/replace?member=m2", "/changes/replace?member=m9",
 	"/changes/replace?member=m2&name=m4&peer-urls=http://127.0.0.1:9", "/changes/job?id=9", "/changes/cancel?id=9",
+	"/keys?prefix=%2Fregistry%2Fpods%2Fdefault%2F", "/keys?prefix=%2Fhostile%2F", podPage, "/keys/versions?key=" + pod, "/keys/deleted",
+	"/keys/undelete?prefix=%2Fgone%2F", "/keys/watch?from=1", "/keys/leases", "/keys/new", "/keys/edit?key=" + pod, "/keys/delete?key=" + pod,
 }
+
+// pod is a key of fill.
+const pod, podPage = "%2Fregistry%2Fpods%2Fdefault%2Fpod-00", "/keys/key?key=" + pod
 
 // fill gives the cluster contents to look at.
 func (c *cluster) fill() {
@@ -44,6 +49,8 @@ func (c *cluster) fill() {
 	for i := range 20 {
 		c.quorate("", "put", fmt.Sprintf("/registry/pods/default/pod-%02d", i), fmt.Sprintf(`{"kind":"Pod","n":%d}`, i))
 	}
+	c.quorate("", "put", "/gone/one", "v")
+	c.quorate("", "del", "/gone/one")
 	for _, hostile := range []string{
 		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, "\u202eevil", "javascript:alert(1)", "tab\tand\nline", "\x00\xff\xfe",
 	} {
