@@ -147,6 +147,17 @@ func (w *world) open(target string) (text string, answer *http.Response) {
 	return string(body), answer
 }
 
+// lookFor is look until a page has a text: on a slow machine a look may end before it has all.
+func (w *world) lookFor(target, text string) (page string) {
+	w.t.Helper()
+	for range 20 {
+		if page = w.look(target); strings.Contains(strings.ReplaceAll(page, "\u2009", ""), text) {
+			break
+		}
+	}
+	return page
+}
+
 // send posts a form, and returns the page that it leads to.
 func (w *world) send(target string, pairs ...string) (text string, answer *http.Response) {
 	w.t.Helper()

@@ -17,22 +17,22 @@ func TestKeys_watch(t *testing.T) {
 	w.put("/a/created", "changed")
 	w.put("/b", "other")
 	last := w.del("/a/created")
-	page := w.look(at("/keys/watch", "prefix", "/a/", "from", fmt.Sprint(from)))
+	page := w.lookFor(at("/keys/watch", "prefix", "/a/", "from", fmt.Sprint(from)), "were looked at")
 	wants(t, "the changes", page, fmt.Sprintf("Revisions %d to %d were looked at", from, last), ">created<", ">changed<", ">deleted<",
 		"<i>new</i>", "!/a/before", "!>/b<", "quorate watch --prefix --rev")
 	if deleted, created := strings.Index(page, ">deleted<"), strings.Index(page, ">created<"); deleted > created {
 		t.Error("the first change comes first")
 	}
-	page = w.look(at("/keys/watch", "prefix", "/none/", "from", fmt.Sprint(from)))
+	page = w.lookFor(at("/keys/watch", "prefix", "/none/", "from", fmt.Sprint(from)), "were looked at")
 	wants(t, "no changes", page, "was written or deleted in these revisions")
-	page = w.look(at("/keys/watch", "prefix", "/a/", "from", fmt.Sprint(last+1)))
+	page = w.lookFor(at("/keys/watch", "prefix", "/a/", "from", fmt.Sprint(last+1)), "nothing was written from")
 	wants(t, "the present", page, "was written or deleted in these revisions", "!>deleted<")
-	page = w.look(at("/keys/watch", "prefix", "/a/", "from", fmt.Sprint(last+1_000_000)))
+	page = w.lookFor(at("/keys/watch", "prefix", "/a/", "from", fmt.Sprint(last+1_000_000)), "nothing was written from")
 	wants(t, "the future", page, "!>deleted<")
 	if _, err := w.client.Compact(w.ctx, last); err != nil {
 		t.Fatal(err)
 	}
-	page = w.look(at("/keys/watch", "prefix", "/a/", "from", "1"))
+	page = w.lookFor(at("/keys/watch", "prefix", "/a/", "from", "1"), "were looked at")
 	wants(t, "a compacted revision", page, fmt.Sprintf("Revisions before %d are compacted", last), ">deleted<", "!>changed<")
 }
 
@@ -46,7 +46,7 @@ func TestKeys_watch_many(t *testing.T) {
 		w.fill(many(100, "/a/%d"), "v")
 	}
 	last := w.put("/a/last", "v")
-	page := w.look(at("/keys/watch", "prefix", "/a/", "from", "2"))
+	page := w.lookFor(at("/keys/watch", "prefix", "/a/", "from", "2"), ">/a/last<")
 	wants(t, "many changes", page, ">/a/last<", "were not looked at", fmt.Sprintf("to %d were looked at", last))
 	if rows := strings.Count(page, `<th scope="row"`); rows < 100 || rows > 400 {
 		t.Errorf("the page has %d changes", rows)
@@ -55,9 +55,9 @@ func TestKeys_watch_many(t *testing.T) {
 	for range 6 {
 		last = w.put("/large", large)
 	}
-	page = w.look(at("/keys/watch", "from", fmt.Sprint(last-5)))
+	page = w.lookFor(at("/keys/watch", "from", fmt.Sprint(last-5)), fmt.Sprintf("Revisions %d to %d were", last, last))
 	wants(t, "large changes", page, fmt.Sprintf("Revisions %d to %d were looked at", last, last), "were not looked at", "1.00 MiB")
-	page = w.look(at("/keys/watch", "prefix", "/a/first", "from", "2"))
+	page = w.lookFor(at("/keys/watch", "prefix", "/a/first", "from", "2"), "Revisions 2 to")
 	wants(t, "few among many", page, "Revisions 2 to", ">created<", "!were not looked at")
 }
 

@@ -48,8 +48,8 @@ const (
 	lastAsk        = 64 * time.Millisecond
 )
 
-// receive opens a watch at a revision, and collects the changes from another one on. compacted is the oldest revision that is
-// kept, if start is not.
+// receive opens a watch at a revision, and collects the changes from another one on, as long as an attempt may take. compacted is
+// the oldest revision that is kept, if start is not.
 func (t *tail) receive(ctx context.Context, start, from int64) (compacted int64, err error) {
 	t.rows, t.older, t.received, t.bytes, t.upto, t.cut = nil, 0, 0, 0, 0, false
 	ctx, cancel := context.WithTimeout(ctx, attempt)
@@ -68,12 +68,13 @@ func (t *tail) receive(ctx context.Context, start, from int64) (compacted int64,
 		cancel()
 		<-done
 	}()
-	err = stream.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{CreateRequest: &pb.WatchCreateRequest{
+	// Where the stream has ended, the goroutine that receives knows why.
+	_ = stream.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{CreateRequest: &pb.WatchCreateRequest{
 		Key: t.key, RangeEnd: t.end, StartRevision: start}}})
 	pause := firstAsk
 	ask := time.NewTimer(pause)
 	defer ask.Stop()
-	for created := false; err == nil; {
+	for created := false; ; {
 		select {
 		case m := <-messages:
 			created = true
@@ -82,18 +83,18 @@ func (t *tail) receive(ctx context.Context, start, from int64) (compacted int64,
 			}
 		case <-ask.C:
 			if created { // the member answers once the watch has come to the present
-				err = stream.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_ProgressRequest{}})
+				_ = stream.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_ProgressRequest{}})
 			}
 			pause = min(2*pause, lastAsk)
 			ask.Reset(pause)
-		case err = <-ended:
-			if created && ctx.Err() != nil {
+		case err := <-ended:
+			if ctx.Err() != nil {
 				t.cut = true
 				return 0, nil
 			}
+			return 0, err
 		}
 	}
-	return 0, err
 }
 
 // pass passes the messages of a stream on until the stream or the context ends.

@@ -114,6 +114,10 @@ func (v *watchView) look(ctx context.Context, t *tail) error {
 			return nil
 		}
 		v.take(&found, start)
+		late := found.cut && found.upto == 0 // nothing came
+		if late && (back == 1 || start >= v.Revision || ctx.Err() != nil) {
+			return context.DeadlineExceeded
+		}
 		switch {
 		case found.cut && back > 1 && start < v.Revision && ctx.Err() == nil:
 			back = max(1, min(back, v.Revision-start+1)/4)
