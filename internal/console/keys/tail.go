@@ -48,8 +48,8 @@ const (
 	lastAsk        = 64 * time.Millisecond
 )
 
-// receive opens a watch at a revision, and collects the changes from another one on, as long as an attempt may take. compacted is
-// the oldest revision that is kept, if start is not.
+// receive opens a watch at a revision, and collects the changes from another one on, as long as an attempt may take. compacted
+// is the oldest revision that is kept, if start is not.
 func (t *tail) receive(ctx context.Context, start, from int64) (compacted int64, err error) {
 	t.rows, t.older, t.received, t.bytes, t.upto, t.cut = nil, 0, 0, 0, 0, false
 	ctx, cancel := context.WithTimeout(ctx, attempt)
