@@ -2,6 +2,7 @@ package inproc
 
 import (
 	"context"
+	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -143,7 +144,7 @@ func (c *Channel) answer(ctx context.Context, response, reply any) error {
 			encoded.Free()
 			return outcome(ctx, err)
 		}
-		c.held = append(c.held, encoded)
+		c.hold(encoded)
 	} else {
 		defer encoded.Free()
 	}
@@ -189,6 +190,7 @@ type Caller struct {
 	// call, or receives from the stream.
 	Take func(ctx context.Context, bytes int) error
 
+	mu   sync.Mutex // calls may be made at once
 	held []mem.BufferSlice
 }
 
@@ -198,8 +200,16 @@ func With(ctx context.Context, caller *Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller)
 }
 
+func (c *Caller) hold(answer mem.BufferSlice) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held = append(c.held, answer)
+}
+
 // Release is to be called when everything was sent.
 func (c *Caller) Release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, b := range c.held {
 		b.Free()
 	}
