@@ -153,6 +153,11 @@ func (c *clients) acknowledge(m *member, number uint64, format string) {
 	}
 }
 
+// answeredSince reports whether a write was acknowledged at a time or later.
+func (c *clients) answeredSince(at time.Duration) bool {
+	return len(c.acked) > 0 && c.acked[len(c.acked)-1].at >= at
+}
+
 // stall is the longest time without an acknowledged write, and when it began.
 func (c *clients) stall() (longest, since time.Duration) {
 	last := c.begun

@@ -4,20 +4,24 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
 // A Trial is one protocol's run of one standard change.
 type Trial struct {
-	Change   string // "replace one of 3"
-	Dead     bool   // a voter that stays in the configuration is dead
-	Protocol string
-	Done     float64 // rounds from the log to the decision, which may be reported to a client; negative: never
-	Settled  float64 // rounds until the removed members may be switched off; negative: never
-	Stall    time.Duration
-	Messages int // messages during the change, writes included
-	Broken   int // laws
+	Change   string        `json:"change"` // "replace one of 3"
+	Dead     bool          `json:"dead"`   // a voter that stays in the configuration is dead
+	Protocol string        `json:"protocol"`
+	Done     float64       `json:"decided"` // rounds until the decision, which may be reported; negative: never
+	Settled  float64       `json:"settled"` // rounds until the removed members may be switched off; negative: never
+	Stall    time.Duration `json:"pause"`
+	Messages int           `json:"messages"` // during the change, writes included
+	Broken   int           `json:"broken"`   // laws
+	// Stops has, for each stage, the fewest members whose crash there stops all writes while they stay down. Only trials in
+	// which no voter is dead have it.
+	Stops []int `json:"stops,omitempty"`
 }
 
 // standard are the changes by which protocols are compared. In each, a voter that stays may be dead.
@@ -34,53 +38,92 @@ var standard = []struct {
 	{"from 3 to 5", Options{From: 3, Add: 2}, 3},
 }
 
+// Changes lists the standard changes by which protocols are compared.
+func Changes() []string {
+	names := make([]string, len(standard))
+	for i := range standard {
+		names[i] = standard[i].name
+	}
+	return names
+}
+
 // Compare plays each standard change by each protocol, with all members up and with one dead, on links with the given delay.
 func Compare(seed uint64, delay time.Duration) ([]Trial, error) {
-	var trials []Trial
-	for _, row := range standard {
-		for _, dead := range []bool{false, true} {
-			for _, protocol := range compared() {
-				o := row.o
-				o.Seed, o.Delay = seed, delay
-				if !o.SetProtocol(protocol) {
-					return nil, fmt.Errorf("no protocol %q", protocol)
-				}
-				if dead {
-					fault, err := ParseFault(fmt.Sprintf("crash-member:%d@1us", row.dead))
-					if err != nil {
-						return nil, err
-					}
-					o.Faults = []Fault{fault}
-				}
-				r, err := Run(o)
-				if err != nil {
-					return nil, fmt.Errorf("%s by %s: %w", row.name, protocol, err)
-				}
-				t := Trial{
-					Change: row.name, Dead: dead, Protocol: protocol, Done: -1, Settled: -1, Stall: r.Stall,
-					Messages: r.Counts.Messages, Broken: len(r.Violations) + len(r.Laws),
-				}
-				if r.Done > 0 {
-					t.Done = r.rounds(r.Done)
-				}
-				if r.Settled > 0 {
-					t.Settled = r.rounds(r.Settled)
-				}
-				trials = append(trials, t)
+	var up, dead []Trial
+	for change := range standard {
+		for _, protocol := range Compared() {
+			some, err := CompareOne(change, protocol, seed, delay)
+			if err != nil {
+				return nil, err
 			}
+			up, dead = append(up, some[0]), append(dead, some[1])
+		}
+		up, dead = append(up, dead...), nil
+	}
+	return up, nil
+}
+
+// CompareOne plays one of Changes by one protocol: with all members up, and with one dead.
+func CompareOne(change int, protocol string, seed uint64, delay time.Duration) (trials [2]Trial, err error) {
+	if change < 0 || change >= len(standard) {
+		return trials, fmt.Errorf("no change %d: there are 0 to %d", change, len(standard)-1)
+	}
+	row := &standard[change]
+	o := row.o
+	o.Seed, o.Delay = seed, delay
+	if !o.SetProtocol(protocol) {
+		return trials, fmt.Errorf("no protocol %q: there are %s", protocol, strings.Join(Compared(), ", "))
+	}
+	for i := range trials {
+		if i > 0 {
+			fault, err := ParseFault(fmt.Sprintf("crash-member:%d@1us", row.dead))
+			if err != nil {
+				return trials, err
+			}
+			o.Faults = []Fault{fault}
+		}
+		if trials[i], err = try(row.name, protocol, &o); err != nil {
+			return trials, fmt.Errorf("%s by %s: %w", row.name, protocol, err)
 		}
 	}
 	return trials, nil
 }
 
-// compared are the protocols in the order of the table, the experiment last.
-func compared() []string { return ProtocolNames()[1:] }
+// try plays one trial.
+func try(change, protocol string, o *Options) (Trial, error) {
+	r, err := Run(*o)
+	if err != nil {
+		return Trial{}, err
+	}
+	t := Trial{
+		Change: change, Dead: len(o.Faults) > 0, Protocol: protocol, Done: -1, Settled: -1, Stall: r.Stall,
+		Messages: r.Counts.Messages, Broken: len(r.Violations) + len(r.Laws),
+	}
+	if r.Done > 0 {
+		t.Done = r.rounds(r.Done)
+	}
+	if r.Settled > 0 {
+		t.Settled = r.rounds(r.Settled)
+	}
+	if !t.Dead {
+		least, err := fewest(o)
+		if err != nil {
+			return t, err
+		}
+		t.Stops = least[:]
+	}
+	return t, nil
+}
+
+// Compared lists the protocols in the order of the table, the experiment last.
+func Compared() []string { return ProtocolNames()[1:] }
 
 // WriteTable writes trials as a table of Markdown, a row for each change and protocol.
 func WriteTable(out io.Writer, trials []Trial) error {
 	var b strings.Builder
-	b.WriteString("| change | protocol | decided | settled | pause | messages | one dead: decided | settled | pause |\n")
-	b.WriteString("|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| change | protocol | decided | settled | pause | messages | stopped by | " +
+		"one dead: decided | settled | pause |\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|---|---|\n")
 	last := ""
 	for i := range trials {
 		t := &trials[i]
@@ -94,8 +137,8 @@ func WriteTable(out io.Writer, trials []Trial) error {
 			name = ""
 		}
 		last = t.Change
-		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s ms | %d | %s | %s | %s ms |\n", name, t.Protocol, inRounds(t.Done),
-			inRounds(t.Settled), ms(t.Stall), t.Messages, inRounds(d.Done), inRounds(d.Settled), ms(d.Stall))
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s ms | %d | %s | %s | %s | %s ms |\n", name, t.Protocol, inRounds(t.Done),
+			inRounds(t.Settled), ms(t.Stall), t.Messages, numbers(t.Stops), inRounds(d.Done), inRounds(d.Settled), ms(d.Stall))
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
@@ -106,6 +149,15 @@ func inRounds(n float64) string {
 		return "never"
 	}
 	return fmt.Sprintf("%.1f", n)
+}
+
+// numbers writes the numbers of all stages: "2 2 1 2".
+func numbers(of []int) string {
+	words := make([]string, len(of))
+	for i, n := range of {
+		words[i] = strconv.Itoa(n)
+	}
+	return strings.Join(words, " ")
 }
 
 // Colours of protocols in a picture, in their order.
@@ -130,7 +182,7 @@ func Picture(out io.Writer, trials []Trial) error {
 			fmt.Fprintf(&b, `<text x="8" y="%d" font-weight="bold">%s</text>`+"\n", y+bar-2, name)
 			last = name
 		}
-		colour := protocolColours[slices.Index(compared(), t.Protocol)%len(protocolColours)]
+		colour := protocolColours[slices.Index(Compared(), t.Protocol)%len(protocolColours)]
 		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end" font-size="10">%s</text>`+"\n", left-6, y+bar-2, t.Protocol)
 		settled, done := max(t.Settled, 0)*scale, max(t.Done, 0)*scale
 		fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s" opacity="0.35"/>`+"\n",

@@ -3,15 +3,19 @@ package lab_test
 import (
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/quorate/quorate/internal/sim/lab"
 )
 
+// compared are the trials, which take some seconds, played once for all tests.
+var compared = sync.OnceValues(func() ([]lab.Trial, error) { return lab.Compare(0, 0) })
+
 // Ensure the differences between the protocols: by joint-early a change is decided with its first entry, a round before it is
 // settled; by joint both come with the second entry; single needs a round for each voter; and no law is broken.
 func TestCompare(t *testing.T) {
-	trials, err := lab.Compare(0, 0)
+	trials, err := compared()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +51,7 @@ func TestCompare(t *testing.T) {
 
 // Ensure that the table and the picture in the documents are those of today's protocols.
 func TestCompare_documented(t *testing.T) {
-	trials, err := lab.Compare(0, 0)
+	trials, err := compared()
 	if err != nil {
 		t.Fatal(err)
 	}

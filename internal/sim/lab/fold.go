@@ -16,6 +16,7 @@ type row struct {
 	arrows []*Arrow
 	where  []memberID // of a folded record
 	note   bool       // a line between rows: time passes
+	frame  int        // of the Tape, which shows it first
 }
 
 // rows folds records into lines: equal records of several members at about the same time become one line, and so do messages
@@ -49,7 +50,7 @@ func worth(a *Arrow, last map[string]*Arrow) bool {
 }
 
 func newRow(rec *Record) row {
-	n := row{at: rec.At, kind: rec.Kind, text: rec.Text, cells: rec.Cells, marks: map[memberID]string{}}
+	n := row{at: rec.At, kind: rec.Kind, text: rec.Text, cells: rec.Cells, marks: map[memberID]string{}, frame: rec.frame}
 	n.join(rec)
 	return n
 }
@@ -122,7 +123,9 @@ func (r *Report) between(rows []row, verbose bool) []row {
 	for i := range rows {
 		if i > 0 {
 			if from, to := rows[i-1].at, rows[i].at; to-from > 6*r.delay {
-				out = append(out, row{at: from, note: true, cells: rows[i-1].cells, text: r.passes(from, to)})
+				out = append(out, row{
+					at: from, note: true, cells: rows[i-1].cells, text: r.passes(from, to), frame: rows[i-1].frame,
+				})
 			}
 		}
 		out = append(out, rows[i])

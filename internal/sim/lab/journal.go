@@ -46,6 +46,7 @@ type Record struct {
 	Minor  bool // left out unless the chart is verbose
 	Arrow  *Arrow
 	Cells  []Cell
+	frame  int // of the Tape, which shows it
 }
 
 // Cell is the state of one member at the time of a record.
@@ -62,6 +63,8 @@ type Arrow struct {
 	Arrived  time.Duration
 	Lost     bool
 	shown    bool
+	kind     consensus.MessageKind
+	carries  bool // a configuration, or the notice that it is in force
 }
 
 // journal keeps the events in order.
@@ -115,6 +118,7 @@ func (j *journal) record(r Record) {
 	}
 	r.At, r.Cells = j.w.Now()-j.w.origin, j.cells()
 	j.records = append(j.records, r)
+	j.w.recorder.noted(&j.records[len(j.records)-1])
 }
 
 // marks are the marks in the column of the member concerned.
@@ -144,7 +148,9 @@ func (j *journal) acked() { j.acks = append(j.acks, j.w.Now()-j.w.origin) }
 // sent notes a message that is sent now.
 func (j *journal) sent(m *message) *Arrow {
 	what, shown := j.describe(m)
-	return j.arrow(m.From, m.To, what, shown)
+	a := j.arrow(m.From, m.To, what, shown)
+	a.kind, a.carries = m.Kind, m.Kind == consensus.MsgAppend && shown
+	return a
 }
 
 // arrow notes a message or another transfer that begins now.

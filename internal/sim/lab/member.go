@@ -33,6 +33,8 @@ type member struct {
 	switching  consensus.Index // see switched.go
 	switchedBy map[memberID]consensus.Index
 	standIn    memberID // whom this leader counts itself for, with that rule broken
+	tallied    tallied  // for the recorder
+	touched    bool     // something may have changed since the recorder looked
 }
 
 func newMember(w *world, id memberID) *member {
@@ -90,6 +92,7 @@ func (m *member) start() {
 	m.disk.open()
 	m.life++
 	m.status = replica.Status()
+	m.touched = true
 	m.w.judge.began(m.id, &restored, replica)
 }
 
@@ -105,6 +108,7 @@ func (m *member) stop() {
 	clear(m.switchedBy)
 	m.switching = 0
 	m.standIn = consensus.NoMember
+	m.tallied, m.touched = tallied{}, true
 	m.status = raft.Status{ID: m.id, Term: m.status.Term, ConfigID: m.status.ConfigID, Config: m.status.Config}
 	m.w.net.broke(m.id)
 }
@@ -153,6 +157,7 @@ func (m *member) soon(wait time.Duration, run func()) {
 // receive is a step for one message; what follows of it makes the message worth showing.
 func (m *member) receive(msg message, a *Arrow) {
 	before := m.status.Commit
+	m.tallied.hears(m, &msg)
 	m.step(raft.Receive{Message: msg})
 	if m.running() && m.status.Commit > before && m.commitsConfig(before) {
 		a.shown = true
@@ -183,6 +188,8 @@ func (m *member) step(inputs ...raft.Input) {
 	}
 	leader, term := m.status.Leader, m.status.Term
 	m.status = m.replica.Status()
+	m.tallied.follow(m.id, out.Events)
+	m.touched = true
 	if m.status.Leader != leader {
 		m.w.clients.leaderChanged(m)
 	}

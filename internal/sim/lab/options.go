@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,9 @@ import (
 
 // maxMembers is the largest number of columns of a chart.
 const maxMembers = 9
+
+// maxFaultTicks bounds the times of faults, in ticks: a run ends.
+const maxFaultTicks = 2000
 
 // Options say which change to play, and which faults strike.
 type Options struct {
@@ -25,6 +29,7 @@ type Options struct {
 	Fast     bool // clients offer their writes to all voters at once
 	Seed     uint64
 	Delay    time.Duration // of a link, one way; 1 ms if zero
+	Record   bool          // whether the report has a Tape
 }
 
 // ProtocolNames lists the protocols that can be played: those of a cluster, and the experiment.
@@ -97,7 +102,11 @@ func (o *Options) check(p *plan) error {
 	if o.Delay < 0 || o.Delay > 10*time.Second || (o.Delay > 0 && o.Delay < 10*time.Microsecond) {
 		return fmt.Errorf("delay %v: a link takes 10µs to 10s", o.Delay)
 	}
+	longest := paceFor(cmp.Or(o.Delay, time.Millisecond)).tick * maxFaultTicks
 	for i := range o.Faults {
+		if f := &o.Faults[i]; f.at > longest || f.again > longest {
+			return fmt.Errorf("fault %q: with this delay a fault strikes, and ends, within %v", f, longest)
+		}
 		for _, id := range o.Faults[i].named() {
 			if int(id) > o.total(p) {
 				return fmt.Errorf("fault %q: there are only members 1 to %d", o.Faults[i], o.total(p))

@@ -47,6 +47,8 @@ type Report struct {
 	Settled    time.Duration
 	Counts     Counts
 	Members    int
+	Stuck      bool  // no write was acknowledged any more, until all faults ended
+	Tape       *Tape // if it was asked for
 	delay      time.Duration
 	round      time.Duration // to another member, to its disk, and back
 	asked      bool
@@ -60,7 +62,8 @@ func (r *Report) Broken() bool { return len(r.Violations)+len(r.Laws) > 0 }
 func (w *world) report(title string) *Report {
 	r := &Report{
 		Title: title, Records: w.journal.soFar(), Acks: w.journal.acks, Violations: w.laws.violations, Counts: w.counts,
-		Members: len(w.members), delay: w.delay, round: 2*w.delay + w.pace.sync, took: w.Now() - w.origin,
+		Members: len(w.members), Stuck: w.stuck, Tape: w.recorder.finish(),
+		delay: w.delay, round: 2*w.delay + w.pace.sync, took: w.Now() - w.origin,
 		Acked: len(w.clients.acked), Fast: w.clients.fast, Early: w.clients.early, asked: len(w.operator.requests) > 0,
 	}
 	var terms []string

@@ -27,6 +27,9 @@ func Run(o Options) (*Report, error) {
 		return nil, err
 	}
 	w := newWorld(o.Seed, o.Delay, broken)
+	if o.Record {
+		w.record()
+	}
 	w.start(o.From, len(p.joining), o.total(p), true)
 	w.clients.fast = o.Fast
 	w.clients.start()
@@ -89,7 +92,7 @@ func (w *world) play(lastFault time.Duration) {
 			w.laws.breach(consensus.NoMember, BreachUnavailable, "nothing is settled although everybody runs again")
 			break
 		}
-		calm = true
+		calm, w.stuck = true, !w.clients.answeredSince(w.Now()-w.tick*patienceTicks/2)
 		w.calm()
 	}
 	w.clients.stop()

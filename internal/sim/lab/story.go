@@ -41,7 +41,12 @@ func StoriesOf(broken []string) []Story {
 }
 
 // Play plays a story, with its rule or without.
-func (s Story) Play(safe bool) (*Report, error) {
+func (s Story) Play(safe bool) (*Report, error) { return s.perform(safe, false) }
+
+// Record plays a story as Play does, and keeps a Tape.
+func (s Story) Record(safe bool) (*Report, error) { return s.perform(safe, true) }
+
+func (s Story) perform(safe, record bool) (*Report, error) {
 	var broken breaks
 	mode := "The rule is in force: " + s.Rule + "."
 	if !safe {
@@ -54,6 +59,9 @@ func (s Story) Play(safe bool) (*Report, error) {
 		}
 	}
 	w := newWorld(1, time.Millisecond, broken)
+	if record {
+		w.record()
+	}
 	w.start(s.voters, s.learners, s.voters+s.learners, false)
 	w.begin(6 * w.delay)
 	w.clients.told = true

@@ -55,6 +55,8 @@ type world struct {
 	operator operator
 	stages   stages
 	counts   Counts
+	recorder recorder
+	stuck    bool // no write was acknowledged any more, until all faults ended
 }
 
 func newWorld(seed uint64, delay time.Duration, broken breaks) *world {
@@ -69,6 +71,7 @@ func (w *world) when(at time.Duration, run func()) { w.After(at-w.Now(), run) }
 // runUntil runs events until ready returns true, or for limit; it reports whether ready did.
 func (w *world) runUntil(limit time.Duration, ready func() bool) bool {
 	end := w.Now() + limit
+	w.recorder.capture()
 	for !ready() {
 		run := w.Next(end)
 		if run == nil {
@@ -76,6 +79,7 @@ func (w *world) runUntil(limit time.Duration, ready func() bool) bool {
 			return false
 		}
 		run()
+		w.recorder.capture()
 	}
 	return true
 }
@@ -119,6 +123,9 @@ func (w *world) begin(wait time.Duration) {
 	w.origin, w.clients.begun = w.Now(), w.Now()
 	w.journal.silent = false
 	w.counts = Counts{}
+	for _, m := range w.members {
+		m.touched = true
+	}
 }
 
 func (w *world) found(voters, total int) {
