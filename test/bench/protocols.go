@@ -81,6 +81,9 @@ func changeTrial(change standardChange, protocol string, dead bool, way time.Dur
 			f.Set(figures.DecidedMillis, figures.Millis(c.decided.Sub(c.begun)))
 			f.Set(figures.SettledMillis, figures.Millis(c.settled.Sub(c.begun)))
 			f.Set(figures.PauseMillis, figures.Millis(c.pause))
+			f.Set(figures.MedianMillis, figures.Millis(quantile(c.latencies, 0.5)))
+			f.Set(figures.P99Millis, figures.Millis(quantile(c.latencies, 0.99)))
+			f.Set(figures.Failures, float64(c.failed))
 			f.Detail = detail
 			return []figures.Row{f}, nil
 		}}
@@ -146,6 +149,8 @@ func medians(rows []figures.Row) (all []pictures.Trial) {
 		}
 		all[i].DecidedMillis, all[i].SettledMillis, all[i].PauseMillis = of(figures.DecidedMillis), of(figures.SettledMillis),
 			of(figures.PauseMillis)
+		all[i].MedianMillis, all[i].P99Millis, all[i].Failed = of(figures.MedianMillis), of(figures.P99Millis),
+			of(figures.Failures)
 	}
 	return all
 }
@@ -167,6 +172,14 @@ type changing struct {
 
 	begun, decided, settled time.Time
 	pause                   time.Duration
+	latencies               []time.Duration // of puts that began during the change or ended then
+	failed                  int             // puts of that time
+}
+
+// put is a put of the load beside a change.
+type put struct {
+	begun, ended time.Time
+	failed       bool
 }
 
 func (c *changing) leading() *cluster.Member { return c.leader }
@@ -226,8 +239,8 @@ func (c *changing) measure(ctx context.Context) (err error) {
 		working.Go(func() { c.watch(watch) })
 		clients = append(clients, client)
 	}
-	var acknowledged []time.Time
-	working.Go(func() { acknowledged = writeAlways(ending, clients) })
+	var puts []put
+	working.Go(func() { puts = writeAlways(ending, clients) })
 	cluster.Pause(ctx, time.Second)
 	err = c.make(ctx, clients[0], spec, newcomers)
 	cluster.Pause(ctx, time.Second)
@@ -236,7 +249,7 @@ func (c *changing) measure(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return c.judge(acknowledged)
+	return c.judge(puts)
 }
 
 // prepare says what is to be changed, and kills who has to be dead.
@@ -301,8 +314,12 @@ func (c *changing) make(
 	}
 }
 
-// judge finds the times of the change. A job that was done in one look has no phase between.
-func (c *changing) judge(acknowledged []time.Time) error {
+// afterwards is how long after a change its puts still count.
+const afterwards = 500 * time.Millisecond
+
+// judge finds the times of the change, and what became of puts meanwhile. A job that was done in one look has no phase
+// between.
+func (c *changing) judge(puts []put) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.begun, c.settled = c.phases["swap"], c.phases["done"]
@@ -313,7 +330,20 @@ func (c *changing) judge(acknowledged []time.Time) error {
 	if c.begun.IsZero() {
 		return fmt.Errorf("no member told when the change began: %v", c.phases)
 	}
-	c.pause = load.LongestGap(acknowledged, c.begun, c.settled.Add(500*time.Millisecond))
+	var acknowledged []time.Time
+	for _, p := range puts {
+		if !p.failed {
+			acknowledged = append(acknowledged, p.ended)
+		}
+		switch {
+		case p.ended.Before(c.begun) || p.begun.After(c.settled.Add(afterwards)):
+		case p.failed:
+			c.failed++
+		default:
+			c.latencies = append(c.latencies, p.ended.Sub(p.begun))
+		}
+	}
+	c.pause = load.LongestGap(acknowledged, c.begun, c.settled.Add(afterwards))
 	return nil
 }
 
@@ -361,24 +391,28 @@ func (c *changing) note(job *quoratepb.Job, now time.Time) {
 	}
 }
 
-// writeAlways begins a put every few milliseconds, whatever becomes of the earlier ones, until ctx ends. It returns the times
-// at which puts were acknowledged.
-func writeAlways(ctx context.Context, clients []*clientv3.Client) []time.Time {
+// writeAlways begins a put every few milliseconds, whatever becomes of the earlier ones, until ctx ends. It returns the puts
+// that had ended by then.
+func writeAlways(ctx context.Context, clients []*clientv3.Client) []put {
 	const every, limit = 4 * time.Millisecond, 5 * time.Second
 	var mu sync.Mutex
-	var ends []time.Time
+	var puts []put
 	keys := load.NewChooser(0)
 	load.Steadily(ctx, every, func(i int) func() {
 		key, value := keys.Key(), keys.Value()
 		return func() {
 			limited, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()
-			if _, err := clients[i%len(clients)].Put(limited, key, value); err == nil {
-				mu.Lock()
-				ends = append(ends, time.Now())
-				mu.Unlock()
+			one := put{begun: time.Now()}
+			_, err := clients[i%len(clients)].Put(limited, key, value)
+			one.ended, one.failed = time.Now(), err != nil
+			if err != nil && ctx.Err() != nil {
+				return // the load ends, and no member refused
 			}
+			mu.Lock()
+			puts = append(puts, one)
+			mu.Unlock()
 		}
 	})
-	return ends
+	return puts
 }

@@ -76,7 +76,8 @@ func commands() []command {
 					figures.Unrenewed, figures.Calls, figures.CallsRefused, figures.OthersPercent}, attacks}}},
 		{name: "protocols", about: "membership changes by each protocol", servers: 1, also: changeFlags, workloads: []workload{
 			{"changes", "the same changes by each protocol, also while a voter is dead, and puts beside them",
-				[]figures.Kind{figures.DecidedMillis, figures.SettledMillis, figures.PauseMillis}, protocols}}},
+				[]figures.Kind{figures.DecidedMillis, figures.SettledMillis, figures.PauseMillis, figures.MedianMillis,
+					figures.P99Millis, figures.Failures}, protocols}}},
 		{name: "pictures", about: "pictures of throughput, latency and processor time", also: pictureFlags,
 			instead: map[string]string{"rounds": "3", "duration": "1500ms", "warmup": "500ms"}, workloads: []workload{
 				{"timeline", "puts that are due at a rate, beside compactions and defragmentations",

@@ -23,6 +23,9 @@ type Trial struct {
 	DecidedMillis    float64 // until a member told that no leader can undo it
 	SettledMillis    float64 // until the removed member may be switched off
 	PauseMillis      float64 // the longest time without an acknowledged write
+
+	// Of writes during the change and half a second afterwards: latency, and how many failed.
+	MedianMillis, P99Millis, Failed float64 `json:",omitempty"`
 }
 
 // String implements fmt.Stringer.
@@ -84,13 +87,15 @@ func (c *Changes) protocols() (all []string) {
 // Table writes a table of Markdown, in milliseconds.
 func (c *Changes) Table(out io.Writer) error {
 	var b strings.Builder
-	b.WriteString("| change | protocol | decided | settled | pause | one dead: decided | settled | pause |\n")
-	b.WriteString("|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| change | protocol | decided | settled | pause | latency p50, p99 | failed | " +
+		"one dead: decided | settled | pause | latency p50, p99 | failed |\n" +
+		"|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	cell := func(t *Trial) string {
 		if t == nil {
-			return " — | — | — |"
+			return " — | — | — | — | — |"
 		}
-		return fmt.Sprintf(" %.0f | %.0f | %.0f |", t.DecidedMillis, t.SettledMillis, t.PauseMillis)
+		return fmt.Sprintf(" %.0f | %.0f | %.0f | %.0f, %.0f | %.0f |", t.DecidedMillis, t.SettledMillis, t.PauseMillis,
+			t.MedianMillis, t.P99Millis, t.Failed)
 	}
 	for _, change := range c.changeNames() {
 		name := change
