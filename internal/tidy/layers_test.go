@@ -30,6 +30,7 @@ var layers = []struct {
 	{"internal/base/testnet", 0, "testnet"},
 	{"internal/base/tlsconn", 0, "tlsconn"},
 	{"internal/base/typed", 0, "typed"}, // command lines that are printed for an operator
+	{"internal/labweb", 0, "labweb"},    // files of a page; imports nothing
 	{"internal/limits/memory", 0, "memory"},
 	{"internal/rpc/h2", 0, "h2"},
 	{"internal/auth", 1, "values"},
@@ -194,7 +195,7 @@ func checkConfined(r *tree) []string {
 // portable are packages that must build for WebAssembly, with all that they import. Pebble does not: its file systems are those of
 // operating systems.
 var portable = []string{
-	"internal/sim/lab", "internal/sim/check", "internal/sim/disk", "internal/storage/wal", "internal/storage/snapshot",
+	"internal/sim/lab", "internal/sim/lab/player", "cmd/quoratelab", "internal/sim/check", "internal/sim/disk", "internal/storage/wal", "internal/storage/snapshot",
 	"internal/storage/reserve",
 }
 
