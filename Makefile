@@ -36,7 +36,7 @@ RACED = $(shell grep -rlE --include='*.go' --exclude-dir=testdata '$(CONCURRENT)
 QUICK = ./internal/tidy ./internal/consensus/... ./internal/kv/... ./internal/storage/... ./internal/member/node
 
 .PHONY: browser screenshots release-check drills doctor doctor-healthy check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short \
-	compat monitoring http2 api
+	compat monitoring http2 api lab
 
 check:
 	@MAKE='$(MAKE)' .ci/stages $(STAGES)
@@ -57,8 +57,12 @@ modules:
 # system but their port.
 build:
 	$(GO) build ./...
-	GOOS=js GOARCH=wasm $(GO) build ./internal/sim/lab ./internal/sim/check ./internal/sim/disk \
+	GOOS=js GOARCH=wasm $(GO) build ./cmd/quoratelab ./internal/sim/lab/... ./internal/sim/check ./internal/sim/disk \
 		./internal/storage/wal ./internal/storage/snapshot ./internal/storage/reserve
+
+# Puts the laboratory into the programs that are built afterwards (docs/laboratory.md). Git ignores what it makes.
+lab:
+	$(GO) run ./cmd/quoratesim lab --embed
 
 # README's `go test ./...`, beginning with the tests that wait longest. test/bench and release are modules of their own. No results are
 # taken from Go's cache: it does not know what the processes are built of that tests start. Stage vet has looked at the packages.

@@ -20,6 +20,7 @@ const usage = `quoratesim runs whole clusters in virtual time, under every fault
   quoratesim replay [flags]   run one seed and print its trace
   quoratesim list             list the faults
   quoratesim reconfig [flags] play one membership change, with faults, and draw it
+  quoratesim lab --out DIR    write the laboratory for a browser: the same as a page, to look at and to play
   quoratesim model [flags]    explore a model of the protocol, and drop its rules one by one
   quoratesim operators [flags] explore what operators ask of a cluster's members, and drop the rules one by one
   quoratesim fixes [flags]    drop again what was fixed after reviews, and show which checker finds it
@@ -55,6 +56,8 @@ func start(args []string, out, diary io.Writer) int {
 		if refused, err = checkTrace(args[1:], out); refused {
 			return 1
 		}
+	case "lab":
+		err = runLab(args[1:], out)
 	case "model", "fixes", "operators", "reconfig":
 		explore := map[string]func([]string, io.Writer) (bool, error){
 			"model": runModel, "fixes": runFixes, "operators": runOperators, "reconfig": runReconfig}[command]
@@ -63,7 +66,8 @@ func start(args []string, out, diary io.Writer) int {
 			return 1
 		}
 	default:
-		err = fmt.Errorf("unknown command %q: there are run, replay, list, reconfig, model, operators, fixes and check-trace",
+		err = fmt.Errorf("unknown command %q: there are run, replay, list, reconfig, lab, model, operators, fixes "+
+			"and check-trace",
 			command)
 	}
 	if errors.Is(err, flag.ErrHelp) {
