@@ -55,7 +55,7 @@ export class Choose {
     }
     const fault = this.choices.faults.find((one) => one.form === form);
     const stage = timed ? this.stages[Number(at("fault-when").value)] : null;
-    at("fault-about").textContent = fault.about + (stage ? `. Stage ${stage.form}: ${stage.about}.` : ".");
+    at("fault-about").textContent = fault.about.charAt(0).toUpperCase() + fault.about.slice(1) + (stage ? `. Stage ${stage.form}: ${stage.about}.` : ".");
   }
 
   // addFault adds the fault that the fields describe. The laboratory checks it when it runs.

@@ -1,8 +1,9 @@
 // The protocols compared: a table, and a picture of the same.
 import { at, el, svg, milliseconds } from "./making.js";
 
-const left = 130;
-const scale = 44; // units of the picture for a round
+const left = 112;
+const scale = 27; // units of the picture for a round
+const wide = left + 9 * scale + 106; // all pictures have one scale
 const bar = 13;
 
 // Comparison plays the standard changes by each protocol, one after the other.
@@ -58,8 +59,6 @@ export class Comparison {
 }
 
 function picture(change, trials) {
-  const longest = Math.max(...trials.map((trial) => Math.max(trial.decided, trial.settled)));
-  const wide = left + Math.max(6, longest) * scale + 150;
   const tall = trials.length * (bar + 6) + 4;
   const told = trials.map((trial) => `${trial.protocol}: decided after ${rounds(trial.decided)}, settled after ${rounds(trial.settled)} rounds`);
   const drawing = svg("svg", { viewBox: `0 0 ${wide} ${tall}`, role: "img", "aria-label": `${change}. ${told.join("; ")}` });

@@ -80,7 +80,7 @@ function about(doc) {
   if (doc.tape.left_out > 0) {
     parts.push(el("p", { class: "quiet" }, `${doc.tape.left_out} later events are left out: the run is longer than the player keeps.`));
   }
-  const ends = doc.broken ? el("p", { class: "verdict bad" }, `A law is broken: ${doc.breaches[0].split(": ")[0]}.`) : el("p", { class: "verdict good" }, "All laws hold.");
+  const ends = doc.broken ? el("p", { class: "verdict bad" }, `A law is broken: ${doc.breaches[0].split(": ")[0]}.`) : el("p", { class: "verdict good" }, "All laws hold in this run.");
   at("about").replaceChildren(...parts, ends);
   at("rule-box").hidden = !doc.story;
   if (doc.story) {

@@ -5,6 +5,7 @@ import { mark, roleOf } from "./ring.js";
 export class Panels {
   constructor(seek) {
     this.seek = seek;
+    at("events").addEventListener("keydown", (event) => this.walk(event));
   }
 
   begin(reel) {
@@ -14,7 +15,7 @@ export class Panels {
     at("rows").replaceChildren(...reel.history.map((_, i) => el("tr", { id: `member-${i + 1}`, role: "row" })));
     const { dropped = [] } = reel.doc;
     at("events").replaceChildren(...(reel.doc.lines ?? []).map((line, number) => {
-      const button = el("button", { type: "button", class: `event ${line.kind}`, on: { click: () => this.seek(line) } },
+      const button = el("button", { type: "button", tabindex: "-1", class: `event ${line.kind}`, on: { click: () => this.seek(line) } },
         el("span", { class: "time" }, line.kind === "pause" ? "⋮" : milliseconds(line.at)), el("span", { class: "text" }, line.text));
       const item = el("li", { id: `event-${number}` }, button);
       if (line.kind === "breach" && dropped.length > 0) {
@@ -61,13 +62,25 @@ export class Panels {
       return;
     }
     this.counted = key;
-    const items = all.map(({ state, count }) => el("li", {}, el("span", { class: "who" }, `${state.id} counts ${count.text}`),
+    const items = all.map(({ state, count }) => el("li", {}, el("span", { class: "who" }, `${state.id} ${count.about === "elected" ? "has won" : "counts"} ${count.text}`),
       ...count.sets.map((set, i) => el("div", { class: "set" },
         count.sets.length > 1 ? el("span", { class: `side ${i === 0 ? "old" : "new"}` }, i === 0 ? "old " : "new ") : null,
         ...set.members.map((id) => chip(set, id)),
         el("span", { class: set.have.length >= set.need ? "enough" : "short" }, ` ${set.have.length} of ${set.members.length}, needs ${set.need}`),
         set.stand_in ? el("span", { class: "bad" }, ` counts itself in the place of ${set.stand_in}`) : null))));
     at("counts").replaceChildren(...(items.length > 0 ? items : [el("li", { class: "quiet" }, "None at this moment.")]));
+  }
+
+  // walk goes up and down in the list of lines, of which one is in the order of the Tab key.
+  walk(event) {
+    const by = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" }[event.key];
+    const item = by && event.target.closest("li")?.[by];
+    if (item) {
+      event.preventDefault();
+      const button = item.querySelector("button");
+      button.click();
+      button.focus();
+    }
   }
 
   // current marks the line that the moment shows, and brings it into the list's view.
@@ -77,8 +90,10 @@ export class Panels {
       return;
     }
     this.line?.removeAttribute("aria-current");
-    this.line = item;
     const list = at("events");
+    (this.line ?? list).querySelector("button")?.setAttribute("tabindex", "-1");
+    this.line = item;
+    (item ?? list).querySelector("button")?.setAttribute("tabindex", "0");
     if (!item) {
       list.scrollTop = 0;
       return;

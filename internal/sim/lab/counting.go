@@ -14,7 +14,7 @@ import (
 // Count is a quorum while it is counted: by a candidate, by a leader for the next entry, or by the proposer of a write on the
 // fast path. It is complete once every set has as many as it needs.
 type Count struct {
-	About string     `json:"about"` // "votes", "commit" or "fast"
+	About string     `json:"about"` // "votes", "elected" (until an entry of the term has committed), "commit" or "fast"
 	Text  string     `json:"text"`  // "votes for term 3"
 	Sets  []CountSet `json:"sets"`
 }
@@ -37,6 +37,7 @@ func (c *Count) complete() bool {
 type tallied struct {
 	granted  []memberID
 	refused  []memberID
+	elected  Count                          // that made it leader
 	verdicts map[uint64]map[memberID]uint64 // of own writes: the revision that a member gave; zero: it refused
 }
 
@@ -72,12 +73,16 @@ func (t *tallied) hears(m *member, msg *message) {
 	}
 }
 
-// follow begins a new count where a member begins a new campaign.
-func (t *tallied) follow(id memberID, events []raft.Event) {
+// follow begins a new count where a member begins a new campaign, and keeps the one that it won. The status of m is still that
+// of before the step, for a leader may change the configuration as it begins.
+func (t *tallied) follow(m *member, events []raft.Event) {
 	for _, e := range events {
-		switch e.(type) {
+		switch e := e.(type) {
 		case raft.BecamePreCandidate, raft.BecameCandidate:
-			t.granted, t.refused = []memberID{id}, nil
+			t.granted, t.refused = []memberID{m.id}, nil
+		case raft.BecameLeader:
+			t.elected = m.votes(fmt.Sprintf("votes for %v in term %d", m.id, e.Term))
+			t.elected.About = "elected"
 		}
 	}
 }
@@ -95,6 +100,9 @@ func (m *member) counts() []Count {
 	case in.Role == raft.Candidate:
 		all = append(all, m.votes(fmt.Sprintf("votes for %v in term %d", m.id, in.Term)))
 	case in.Role == raft.Leader:
+		if !in.TermStarted && len(m.tallied.elected.Sets) > 0 {
+			all = append(all, m.tallied.elected)
+		}
 		if e, ok := m.counted(); ok {
 			all = append(all, m.acknowledged(&e))
 		}

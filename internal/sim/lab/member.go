@@ -187,8 +187,8 @@ func (m *member) step(inputs ...raft.Input) {
 		return
 	}
 	leader, term := m.status.Leader, m.status.Term
+	m.tallied.follow(m, out.Events)
 	m.status = m.replica.Status()
-	m.tallied.follow(m.id, out.Events)
 	m.touched = true
 	if m.status.Leader != leader {
 		m.w.clients.leaderChanged(m)

@@ -134,7 +134,7 @@ func TestTape_frames(t *testing.T) {
 // Ensure that quorums are shown as the core counts them: once all sets of a count have as many as they need, the leader has
 // committed, and the candidate has ended its campaign, whatever rule is dropped.
 func TestTape_counts(t *testing.T) {
-	commits, elections, offers, refusals, joint := 0, 0, 0, 0, 0
+	commits, elections, won, offers, refusals, joint := 0, 0, 0, 0, 0, 0
 	everyTape(t, func(name string, r *Report) {
 		for i, f := range r.Tape.Frames {
 			for _, state := range f.Changed {
@@ -158,6 +158,13 @@ func TestTape_counts(t *testing.T) {
 							}
 						}
 					}
+					if c.About == "elected" {
+						won++
+						if !c.complete() {
+							t.Errorf("%s: frame %d: %v was elected without a quorum: %+v", name, i, state.ID, c.Sets)
+						}
+						continue
+					}
 					if c.About != "fast" && c.complete() {
 						t.Errorf("%s: frame %d: %v counts %s, which is complete: %+v", name, i, state.ID, c.Text, c.Sets)
 					}
@@ -165,8 +172,9 @@ func TestTape_counts(t *testing.T) {
 			}
 		}
 	})
-	if commits == 0 || elections == 0 || offers == 0 || refusals == 0 || joint == 0 {
-		t.Errorf("seen: %d commits, %d elections, %d offers, %d refusals, %d counts of two sets", commits, elections, offers, refusals, joint)
+	if commits == 0 || elections == 0 || won == 0 || offers == 0 || refusals == 0 || joint == 0 {
+		t.Errorf("seen: %d commits, %d elections, %d won, %d offers, %d refusals, %d counts of two sets", commits, elections, won,
+			offers, refusals, joint)
 	}
 }
 
