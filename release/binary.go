@@ -14,6 +14,11 @@ func (r *Release) binary(ctx context.Context, target Target) (string, error) {
 	if path := r.built[target]; path != "" {
 		return path, nil
 	}
+	if len(r.built) == 0 && len(r.Product.Before) > 0 {
+		if _, err := r.Go.run(ctx, r.Tree.Dir, Target{}, r.Product.Before...); err != nil {
+			return "", err
+		}
+	}
 	path := filepath.Join(r.work, "binary-"+target.String())
 	_, err := r.Go.run(ctx, r.Tree.Dir, target, "build", "-trimpath", "-buildvcs=true", "-ldflags="+r.linkerFlags(), "-o", path,
 		r.Product.Main)

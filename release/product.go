@@ -5,6 +5,9 @@ type Product struct {
 	Name, Main string // the program, and its package in the repository
 	Variable   string // which the linker sets to the version
 	Targets    []Target
+	// Before are arguments of the go command, which makes files for the build that git ignores; none: nothing is to be made.
+	// The files are a function of the commit and the toolchain, like the binary that embeds them.
+	Before []string
 }
 
 // Target is a platform, as the go command names it.
@@ -16,6 +19,7 @@ func (t Target) String() string { return t.OS + "_" + t.Arch }
 var quorate = Product{
 	Name: "quorate", Main: "./cmd/quorate", Variable: "github.com/quorate/quorate/internal/config.Version",
 	Targets: []Target{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "arm64"}},
+	Before:  []string{"run", "./cmd/quoratesim", "lab", "--embed"}, // the laboratory for a browser
 }
 
 const (
