@@ -15,9 +15,12 @@ import (
 	"github.com/quorate/quorate/internal/sim/lab/player"
 )
 
+// long is a run as long as a link can ask for, with most members: in WebAssembly nothing interrupts it but itself.
+const long = "protocol=joint&from=9&remove=9&fault=partition@0:1,2%7C3,4,5,6,7,8,9&fault=heal@5s"
+
 // questions are all stories, with their rule and without, a table of runs by every protocol, and the rest that a page asks.
 func questions() [][2]string {
-	all := [][2]string{{player.AskCatalog, ""}, {player.AskCompare, "change=3&protocol=apply&seed=5"}, {player.AskPlay, "story=cinderella"}}
+	all := [][2]string{{player.AskPlay, long}, {player.AskCatalog, ""}, {player.AskCompare, "change=3&protocol=apply&seed=5"}, {player.AskPlay, "story=cinderella"}}
 	for _, s := range lab.Stories() {
 		all = append(all, [2]string{player.AskPlay, "story=" + s.Name}, [2]string{player.AskPlay, "rule=kept&story=" + s.Name})
 	}

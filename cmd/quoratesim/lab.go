@@ -23,7 +23,8 @@ const labUsage = `quoratesim lab writes the laboratory for a browser: static fil
   quoratesim lab --embed          build the program into the source, for the builds that follow (make lab)
   quoratesim lab --answer LINK    print the document of the run that a link names, as the page gets it
 
-A checkout of Quorate and the go command are needed, unless this program was built after make lab.
+In a checkout of Quorate, with the go command, the program is built; elsewhere it is the one of this build, which has one if
+it was made after make lab.
 
 `
 
@@ -65,34 +66,36 @@ func answer(link string, out io.Writer) error {
 	return err
 }
 
-// writeLab writes all files of the laboratory to a directory.
+// writeLab writes all files of the laboratory to a directory. The program is built from the source that is here, if there is
+// any: the one that this build has in it may be older.
 func writeLab(dir string, out io.Writer) error {
-	files, err := labweb.Files()
-	made := errors.Is(err, labweb.ErrNotBuilt)
-	switch {
-	case made:
-		files = labweb.Static()
-	case err != nil:
-		return err
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return fmt.Errorf("--out %s: it is not a directory", dir)
+	}
+	files := labweb.Static()
+	err := makeProgram(dir, out)
+	if err != nil {
+		if files, _ = labweb.Files(); files == nil {
+			return err
+		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if made { // first, for it may fail
-		if err := makeProgram(dir, out); err != nil {
-			return err
-		}
-	}
-	entries, err := fs.ReadDir(files, ".")
-	if err != nil {
-		return err
+	entries, readErr := fs.ReadDir(files, ".")
+	if readErr != nil {
+		return readErr
 	}
 	for _, entry := range entries {
-		content, err := fs.ReadFile(files, entry.Name())
+		name := entry.Name()
+		if err == nil && (name == labweb.Program || name == labweb.Runtime) {
+			continue // there is a new one
+		}
+		content, err := fs.ReadFile(files, name)
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(dir, entry.Name()), content, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
 			return err
 		}
 	}
@@ -131,6 +134,9 @@ func makeProgram(dir string, out io.Writer) error {
 	}
 	small, err := packed(program)
 	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	for name, content := range map[string][]byte{labweb.Program: small, labweb.Runtime: runtime} {

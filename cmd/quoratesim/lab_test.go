@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,6 +50,26 @@ func TestStart_lab(t *testing.T) {
 	if code := start([]string{"lab", "--answer", "story=abort"}, &out, &out); code != 0 ||
 		!bytes.Equal(bytes.TrimSpace(out.Bytes()), player.Answer(player.AskPlay, "story=abort")) {
 		t.Errorf("exit %d, and another answer than the player's", code)
+	}
+}
+
+// Ensure that outside of a checkout there is one line that says what is missing, or the program that this build has.
+func TestStart_labElsewhere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	dir := filepath.Join(t.TempDir(), "lab")
+	var out, diary bytes.Buffer
+	code := start([]string{"lab", "--out", dir}, &out, &diary)
+	if _, err := labweb.Files(); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, labweb.Program)); code != 0 || err != nil {
+			t.Errorf("exit %d, %v: %s", code, err, diary.String())
+		}
+		return
+	}
+	if text := diary.String(); code != 2 || !strings.Contains(text, "checkout of Quorate") || strings.Count(text, "\n") != 1 {
+		t.Errorf("exit %d: %q", code, text)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a directory was left: %v", err)
 	}
 }
 

@@ -3,7 +3,6 @@ import { svg } from "./making.js";
 
 const width = 480;
 const height = 356;
-const radius = 32;
 
 export class Ring {
   constructor(picture, text) {
@@ -17,9 +16,12 @@ export class Ring {
   begin(reel) {
     this.reel = reel;
     const count = reel.doc.members;
+    const wide = count > 6; // more members are smaller, on a larger ring
+    this.radius = wide ? 27 : 32;
+    const [across, down] = wide ? [200, 134] : [172, 122];
     this.places = Array.from({ length: count }, (_, i) => {
       const angle = -Math.PI / 2 + (2 * Math.PI * i) / count;
-      return { x: width / 2 + 172 * Math.cos(angle), y: height / 2 - 2 + 122 * Math.sin(angle) };
+      return { x: width / 2 + across * Math.cos(angle), y: height / 2 - 4 + down * Math.sin(angle) };
     });
     const [mesh, hulls, flights, nodes] = this.layers;
     for (const layer of this.layers) {
@@ -37,11 +39,11 @@ export class Ring {
     this.flights = flights;
     this.nodes = this.places.map((place, i) => {
       const parts = {
-        body: svg("circle", { r: radius, class: "body" }),
+        body: svg("circle", { r: this.radius, class: "body" }),
         name: svg("text", { class: "id", y: -1 }, String(i + 1)),
-        term: svg("text", { class: "term", y: 19 }),
-        role: svg("text", { class: "role", y: -16 }),
-        config: svg("text", { class: "config", y: radius + 17 }),
+        term: svg("text", { class: "term", y: Math.round(this.radius * 0.58) }),
+        role: svg("text", { class: "role", y: -Math.round(this.radius * 0.5) }),
+        config: svg("text", { class: "config", y: this.radius + 15 }),
       };
       nodes.append(svg("g", { class: "node", transform: `translate(${place.x} ${place.y})` }, ...Object.values(parts)));
       return parts;
@@ -93,7 +95,7 @@ export class Ring {
     const path = points.map((p, i) => `${i === 0 ? "M" : "L"}${p.x.toFixed(1)} ${p.y.toFixed(1)}`).join("") + "Z";
     const kind = of > 1 && number === 0 ? "old" : "new";
     const enough = set.have.length >= set.need ? "enough" : "short";
-    this.hulls.append(svg("path", { d: path, class: `hull ${kind} ${enough}`, "stroke-width": kind === "old" ? 94 : 80 }));
+    this.hulls.append(svg("path", { d: path, class: `hull ${kind} ${enough}`, "stroke-width": 2 * this.radius + (kind === "old" ? 30 : 16) }));
   }
 
   drawFlights(time) {
@@ -104,7 +106,7 @@ export class Ring {
       const far = Math.hypot(to.x - from.x, to.y - from.y);
       const [dx, dy] = [(to.x - from.x) / far, (to.y - from.y) / far];
       const lost = flight.l || !flight.a;
-      const way = radius + 8 + (far - 2 * radius - 16) * (lost ? 0.08 + 0.45 * part : 0.04 + 0.92 * part);
+      const way = this.radius + 8 + (far - 2 * this.radius - 16) * (lost ? 0.08 + 0.45 * part : 0.04 + 0.92 * part);
       const x = from.x + dx * way - dy * 7;
       const y = from.y + dy * way + dx * 7;
       const turn = (Math.atan2(dy, dx) * 180) / Math.PI;

@@ -94,8 +94,8 @@ func (d *disk) take(b *consensus.Batch) {
 		d.base, d.entries = *b.Reset, nil
 	}
 	if len(b.Entries) > 0 {
-		keep := b.Entries[0].Index - d.base.Position.Index - 1
-		d.entries = append(d.entries[:keep:keep], b.Entries...)
+		keep := int(b.Entries[0].Index - d.base.Position.Index - 1)
+		d.entries = appended(d.entries, keep, b.Entries)
 	}
 	for _, change := range b.Witness {
 		d.witness = slices.DeleteFunc(slices.Clone(d.witness), func(r consensus.WitnessRecord) bool {
@@ -105,6 +105,15 @@ func (d *disk) take(b *consensus.Batch) {
 			d.witness = append(d.witness, change)
 		}
 	}
+}
+
+// appended returns the first entries of a log, so many, with more after them. Entries that are dropped stay in the former
+// array, which others may read.
+func appended(log []entry, keep int, more []entry) []entry {
+	if keep < len(log) {
+		log = log[:keep:keep]
+	}
+	return append(log, more...)
 }
 
 // flush makes durable what waits, without a word to anybody: the member is about to crash.

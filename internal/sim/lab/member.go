@@ -80,8 +80,9 @@ func (m *member) start() {
 		return
 	}
 	restored := raft.Restored{
-		Hard: hard, Base: base, Entries: m.disk.entries, Applied: m.store.position.Index, Tombstones: m.store.tombs,
-		Revision: m.store.revision, Records: records,
+		Hard: hard, Base: base, Entries: slices.Clip(m.disk.entries), Applied: m.store.position.Index,
+		Tombstones: m.store.tombs,
+		Revision:   m.store.revision, Records: records,
 	}
 	replica, err := raft.New(m.options(), restored)
 	if err != nil {
@@ -224,8 +225,8 @@ func (m *member) follow(out *raft.Output) {
 		m.log, m.logBase = nil, out.Reset.Position.Index
 	}
 	if len(out.Entries) > 0 {
-		keep := out.Entries[0].Index - m.logBase - 1
-		m.log = append(m.log[:keep:keep], out.Entries...)
+		keep := int(out.Entries[0].Index - m.logBase - 1)
+		m.log = appended(m.log, keep, out.Entries)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 const maxMembers = 9
 
 // maxFaultTicks bounds the times of faults, in ticks: a run ends.
-const maxFaultTicks = 2000
+const maxFaultTicks = 1000
 
 // Options say which change to play, and which faults strike.
 type Options struct {

@@ -214,7 +214,7 @@ func TestTape_countsBeforeCommit(t *testing.T) {
 // Ensure that a long run leaves a bounded tape, and says that something is left out.
 func TestTape_bounded(t *testing.T) {
 	o := Options{From: 9, Remove: []memberID{9}, Record: true}
-	for _, text := range []string{"partition@0:1|2,3,4,5,6,7,8,9", "heal@9s"} {
+	for _, text := range []string{"partition@0:1|2,3,4,5,6,7,8,9", "heal@4900ms"} {
 		f, err := ParseFault(text)
 		if err != nil {
 			t.Fatal(err)

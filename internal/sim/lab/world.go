@@ -2,6 +2,7 @@ package lab
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -56,6 +57,7 @@ type world struct {
 	stages   stages
 	counts   Counts
 	recorder recorder
+	events   int
 	stuck    bool // no write was acknowledged any more, until all faults ended
 }
 
@@ -68,11 +70,18 @@ func newWorld(seed uint64, delay time.Duration, broken breaks) *world {
 
 func (w *world) when(at time.Duration, run func()) { w.After(at-w.Now(), run) }
 
+// yieldEvery is after how many events other goroutines have a turn: in a browser nothing interrupts this one, and the collector
+// of garbage is goroutines. It changes nothing of a run.
+const yieldEvery = 16
+
 // runUntil runs events until ready returns true, or for limit; it reports whether ready did.
 func (w *world) runUntil(limit time.Duration, ready func() bool) bool {
 	end := w.Now() + limit
 	w.recorder.capture()
 	for !ready() {
+		if w.events++; w.events%yieldEvery == 0 {
+			runtime.Gosched()
+		}
 		run := w.Next(end)
 		if run == nil {
 			w.Pass(end)
