@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/quorate/quorate/internal/console/page"
+	"github.com/quorate/quorate/internal/labweb"
 )
 
 // Options of New.
@@ -79,7 +80,7 @@ func New(options Options) (*Console, error) {
 		}
 	}
 	if options.Laboratory != nil {
-		c.mux.Handle("GET /lab/", http.StripPrefix("/lab/", laboratory(options.Laboratory)))
+		c.mux.Handle("GET /lab/", http.StripPrefix("/lab/", http.HandlerFunc(c.laboratory)))
 	}
 	c.mux.HandleFunc("/", c.missing)
 	return c, nil
@@ -98,15 +99,16 @@ func (c *Console) Handler() http.Handler {
 	return c.guarded(http.NewCrossOriginProtection().Handler(c.mux))
 }
 
-// laboratory serves the static files of the laboratory.
-func laboratory(files func() (fs.FS, error)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		tree, err := files()
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusNotFound)
-			return
-		}
-		w.Header().Set("Content-Security-Policy", laboratoryPolicy)
-		http.FileServerFS(tree).ServeHTTP(w, r)
-	})
+// laboratory serves the static files of the laboratory, to everybody: they tell nothing of this cluster.
+func (c *Console) laboratory(w http.ResponseWriter, r *http.Request) {
+	tree, err := c.options.Laboratory()
+	if err != nil {
+		f := c.frame(&look{request: r, session: c.sessionOf(r)})
+		f.Title, f.Heading, f.Fault = "Laboratory", "This build has no laboratory", page.Text(err.Error())
+		c.writePage(w, r, http.StatusNotFound, nil, f)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", labweb.Policy)
+	w.Header().Set("Cache-Control", "no-cache")
+	http.FileServerFS(tree).ServeHTTP(w, r)
 }

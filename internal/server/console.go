@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/console"
 	"github.com/quorate/quorate/internal/console/pages"
+	"github.com/quorate/quorate/internal/labweb"
 )
 
 // consoleHandler makes the console; nil: this member serves none.
@@ -25,7 +26,7 @@ func (s *Server) consoleHandler() (http.Handler, error) {
 		Admin:     s.cfg.Console == config.ConsoleAdmin,
 		Encrypted: !slices.ContainsFunc(listen, func(u config.URL) bool { return !u.Secure() }),
 		Hosts:     s.consoleHosts(), Member: s.cfg.Name, Endpoint: endpoint, Version: config.Build(),
-		Pages: pages.All(), MemoryBytes: s.budgets.Console, Logger: s.logger,
+		Pages: pages.All(), Laboratory: labweb.Files, MemoryBytes: s.budgets.Console, Logger: s.logger,
 	})
 	if err != nil {
 		return nil, err
