@@ -116,7 +116,7 @@ http2:
 # The console in Chromium: each page in light, dark and on a narrow screen, by keyboard, without scripts, attacked, and while members
 # die. Chromium and axe-core are fetched where they are not there; without them CI says so and goes on.
 BROWSER_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quorate-browser
-browser:
+browser: lab
 	@set -e; status=0; found=$$(test/browser/fetch $(BROWSER_DIR)) || status=$$?; [ $$status = 3 ] && exit 0; [ $$status = 0 ]; \
 		cd test/browser; $(GO) vet .; env $$found $(GO) test -count=1 -timeout 10m .
 
