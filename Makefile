@@ -35,7 +35,7 @@ RACED = $(shell grep -rlE --include='*.go' --exclude-dir=testdata '$(CONCURRENT)
 
 QUICK = ./internal/tidy ./internal/consensus/... ./internal/kv/... ./internal/storage/... ./internal/member/node
 
-.PHONY: browser screenshots release-check drills doctor doctor-healthy check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short \
+.PHONY: browser screenshots console-cost release-check drills doctor doctor-healthy check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short \
 	compat monitoring http2 api lab
 
 check:
@@ -119,6 +119,10 @@ BROWSER_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quorate-browser
 browser: lab
 	@set -e; status=0; found=$$(test/browser/fetch $(BROWSER_DIR)) || status=$$?; [ $$status = 3 ] && exit 0; [ $$status = 0 ]; \
 		cd test/browser; $(GO) vet .; env $$found $(GO) test -count=1 -timeout 10m .
+
+# What 200 consoles cost a member: processor time and bytes, for a minute.
+console-cost:
+	$(GO) test -count=1 -v -run '^TestConsole_cost$$' ./test/process -console-cost=20s
 
 # Pictures of all pages, as docs/console.md shows them.
 screenshots:
