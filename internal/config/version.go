@@ -14,7 +14,7 @@ import (
 const EtcdVersion = "3.7.3"
 
 // Version is Quorate's own version; the release build sets it with -ldflags "-X …config.Version=1.2.3".
-var Version = "1.0.0-dev"
+var Version = "1.1.0-dev"
 
 // GitSHA names the source the program was built from; without a release build it is read from the build's own record.
 var GitSHA = ""
@@ -23,7 +23,7 @@ var GitSHA = ""
 func Revision() string { return sourceOf(debug.ReadBuildInfo()).revision }
 
 // Build names this build: Version and, if it is not of a release, when its source was committed, and the commit:
-// 1.0.0-dev+20261124.3f1448cbc1f2. It is one word, which members tell each other.
+// 1.1.0-dev+20261124.3f1448cbc1f2. It is one word, which members tell each other.
 func Build() string { return buildOf(Version, sourceOf(debug.ReadBuildInfo())) }
 
 // source is what a program was built from, as go build writes it down.

@@ -280,11 +280,11 @@ func (u *upgradeStory) downgradeBegins() {
 	u.t.Helper()
 	u.quorate(0, u.upgrade("policy", "soak=24h"), "policy soak=24h")
 	u.quorate(1, u.downgrade("validate", "3.6"), "no etcd reads the data", "until level 2 rises by the policy soak=24h")
-	u.quorate(0, u.downgrade("validate", "1.0"), "success")
-	u.quorate(0, u.downgrade("enable", "1.0"), "success")
-	u.quorate(1, u.downgrade("enable", "1.0"), "downgrade job in progress")
-	u.quorate(0, u.upgrade("status"), "policy hold", "a downgrade to release 1.0 is under way", "policy soak=24h comes back")
-	if info := u.status(u.nodes[0]).DowngradeInfo; !info.Enabled || info.TargetVersion != "1.0.0" {
+	u.quorate(0, u.downgrade("validate", "1.1"), "success")
+	u.quorate(0, u.downgrade("enable", "1.1"), "success")
+	u.quorate(1, u.downgrade("enable", "1.1"), "downgrade job in progress")
+	u.quorate(0, u.upgrade("status"), "policy hold", "a downgrade to release 1.1 is under way", "policy soak=24h comes back")
+	if info := u.status(u.nodes[0]).DowngradeInfo; !info.Enabled || info.TargetVersion != "1.1.0" {
 		u.t.Errorf("etcd's status tells of the downgrade: %v", info)
 	}
 }
@@ -316,7 +316,7 @@ func (u *upgradeStory) upAgainUntilItRises() {
 	u.quorate(0, u.upgrade("policy", "soak=2s"), "policy soak=2s")
 	u.awaitRise()
 	u.quorate(1, u.upgrade("check", u.binary), "knows 1 at most: it would refuse to start")
-	u.quorate(1, u.downgrade("enable", "1.0"), "the cluster has risen to 2: it cannot return", "quorate mirror")
+	u.quorate(1, u.downgrade("enable", "1.1"), "the cluster has risen to 2: it cannot return", "quorate mirror")
 }
 
 // formerIsRefused starts the former build on the directory of a member, and then the next one again.

@@ -17,14 +17,14 @@ func TestUpgrade_inTrouble(t *testing.T) {
 		e.waitPublished(n)
 	}
 	next := filepath.Join(t.TempDir(), "quorate-new")
-	script := "#!/bin/sh\necho '{\"version\":\"1.1.0\",\"level\":{\"reads_from\":1,\"reads_to\":2}}'\n"
+	script := "#!/bin/sh\necho '{\"version\":\"1.2.0\",\"level\":{\"reads_from\":1,\"reads_to\":2}}'\n"
 	if err := os.WriteFile(next, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	fit := func(status int, words ...string) {
 		t.Helper()
-		e.quorate(status, e.upgrade("check", next), append(words, "ok  level", "members run 1.0.0-dev")...)
-		e.quorate(status, e.upgrade("plan", "--to=1.1.0"), append(words, "follower", "leader")...)
+		e.quorate(status, e.upgrade("check", next), append(words, "ok  level", "members run 1.1.0-dev")...)
+		e.quorate(status, e.upgrade("plan", "--to=1.2.0"), append(words, "follower", "leader")...)
 	}
 	fit(0)
 	followers := e.others(e.leader())
@@ -48,6 +48,6 @@ func TestUpgrade_inTrouble(t *testing.T) {
 		"no voter may fail now (2 of 3 are up and have caught up): a restart would stop writes", "has not started")
 	e.quorate(0, e.upgrade("hold"), "policy hold") // a majority decides
 	e.quorate(1, e.upgrade("finalize", "--yes"), "no member knows a higher one")
-	e.quorate(1, []string{"etcdctl", "downgrade", "enable", "1.0", "--endpoints=" + low.client},
-		"release 1.0 is not older than what members run (1.0.0-dev", "Feature level 1 is active")
+	e.quorate(1, []string{"etcdctl", "downgrade", "enable", "1.1", "--endpoints=" + low.client},
+		"release 1.1 is not older than what members run (1.1.0-dev", "Feature level 1 is active")
 }
