@@ -199,7 +199,7 @@ func bare(key []byte) *pb.RequestOp {
 }
 
 // compare finds out with which values keys exist that came meanwhile. If the write was sent again, the first one may have made
-// them: a key that is as this write would have made it counts as restored.
+// them: a key that is as this write would have made it, without a lease, counts as restored.
 func (a *applier) compare(ctx context.Context, came []found, again bool) error {
 	if len(came) == 0 {
 		return nil
@@ -220,13 +220,13 @@ func (a *applier) compare(ctx context.Context, came []found, again bool) error {
 	}
 	for i := range came {
 		one := Kept{Key: came[i].Key, Same: answers[i].GetSucceeded()}
-		version := int64(0)
+		written := false // as by write
 		for _, r := range answers[i].GetResponses() {
 			for _, pair := range r.GetResponseRange().GetKvs() {
-				one.ModRevision, version = pair.ModRevision, pair.Version
+				one.ModRevision, written = pair.ModRevision, one.Same && pair.Version == 1 && pair.Lease == 0
 			}
 		}
-		if again && one.Same && version == 1 {
+		if again && written {
 			a.restored(&came[i])
 			a.result.Revision = max(a.result.Revision, one.ModRevision)
 			continue

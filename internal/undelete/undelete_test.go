@@ -220,6 +220,29 @@ func TestCluster_Apply_lostAnswers(t *testing.T) {
 	}
 }
 
+// Ensure that a key which a client makes while a write gets no answer does not count as restored: it has a lease, and so it is
+// not what was written.
+func TestCluster_Apply_leasedMeanwhile(t *testing.T) {
+	m := undeletetest.Start(t)
+	m.Set("a", "1", 0)
+	m.Drop("a")
+	c := of(t, m)
+	p := plan(t, c, prefixed(""))
+	failed := false
+	m.Before = func(r *pb.TxnRequest) error {
+		if failed || len(r.Compare) == 0 {
+			return nil
+		}
+		failed = true
+		m.Set("a", "1", 7)
+		return status.Error(codes.Unavailable, "the member was killed")
+	}
+	result, err := c.Apply(t.Context(), p, nil)
+	if err != nil || !failed || result.Restored != 0 || result.Came.Same != 1 || result.Revision != 0 {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
 // Ensure that a refusal ends the work with what was done until then, and is not repeated.
 func TestCluster_Apply_refused(t *testing.T) {
 	m := undeletetest.Start(t)
