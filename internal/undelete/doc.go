@@ -10,7 +10,7 @@
 //  2. A value is written only as it was at the revision that the plan names: a plan that was shown is what is done.
 //  3. Each key of a plan has one outcome; what is not known to be written is never said to be.
 //
-// Leases are not restored: a key that had one is written without.
+// Leases are not restored: a key that had one is left out unless Request.Leased is set, and is written without then.
 //
 // A Cluster may be used by any number of goroutines, a Plan and a Result by one at a time.
 package undelete

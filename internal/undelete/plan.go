@@ -17,6 +17,8 @@ type Request struct {
 	At    int64
 	From  []byte // leave out the keys before this one; nil: none
 	Limit int    // keys in the plan, at most; 0: MostKeys
+	// Leased restores keys that had a lease, too. They are written without, and stay: a lock that expired is held for ever.
+	Leased bool
 }
 
 // MostKeys is the most keys of one plan. Its remainder is planned once these are restored, or from Plan.More on.
@@ -50,6 +52,7 @@ type Plan struct {
 	Items    []Item
 	Bytes    int64 // of the keys and values of all items
 	Leased   int   // items that had a lease
+	LeftOut  int   // keys that had a lease and are no items, because Request.Leased is not set
 	Kept     Existing
 	More     []byte // the first key that was not looked at, because the plan is full; nil: all were
 }
@@ -136,6 +139,10 @@ func (p *Plan) add(one *quoratepb.DeletedKey) {
 		return
 	}
 	was := one.GetWas()
+	if was.GetLease() != 0 && !p.Request.Leased {
+		p.LeftOut++
+		return
+	}
 	p.Items = append(p.Items, Item{Key: one.GetKey(), Deleted: one.GetDeletedRevision(), Read: one.GetReadRevision(),
 		ModRevision: was.GetModRevision(), Size: was.GetSize(), Lease: was.GetLease()})
 	p.Bytes += int64(len(one.GetKey())) + was.GetSize()

@@ -26,6 +26,7 @@ func of(t *testing.T, m *undeletetest.Member) *undelete.Cluster {
 // prefixed asks for the keys that begin with a prefix.
 func prefixed(prefix string) (r undelete.Request) {
 	r.Key, r.End = undelete.Prefix([]byte(prefix))
+	r.Leased = true
 	return r
 }
 
@@ -78,6 +79,7 @@ func TestCluster_Plan(t *testing.T) {
 		{undelete.Request{Key: []byte("a"), End: []byte("b"), From: []byte("b")}, "", ""},
 		{undelete.Request{Key: []byte("a"), From: []byte("b")}, "", ""},
 	} {
+		row.r.Leased = true
 		for _, m.PageKeys = range []int{1, 2, 7} {
 			if p := plan(t, c, row.r); text(p) != row.want || string(p.More) != row.more {
 				t.Errorf("%+v: got %s, and more from %q; want %s and %q", row.r, text(p), p.More, row.want, row.more)
@@ -88,6 +90,11 @@ func TestCluster_Plan(t *testing.T) {
 	if p.Revision != 10 || p.First != 1 || p.Bytes != 2*(3+3) || p.Leased != 1 || p.Items[1].Lease != 77 || p.Items[0].Deleted != 8 ||
 		p.Kept.Same != 1 || p.Kept.Other != 0 {
 		t.Errorf("%+v", p)
+	}
+	r := prefixed("a/")
+	r.Leased = false
+	if p := plan(t, c, r); text(p) != "a/1@7 a/3!9true" || p.LeftOut != 1 || p.Leased != 0 {
+		t.Errorf("without keys that had a lease: got %s, %d are left out", text(p), p.LeftOut)
 	}
 	m.Forget(7)
 	for at, want := range map[int64]string{6: "revision 6 is compacted: the history is kept since revision 7",

@@ -69,18 +69,19 @@ func TestKeys_undelete(t *testing.T) {
 	}
 	w.put("/app/a", "first")
 	w.put("/app/a", "last")
-	w.put("/app/b<b>", "b", clientv3.WithLease(lease.ID))
+	w.put("/app/b<b>", "b")
+	w.put("/app/lock", "l", clientv3.WithLease(lease.ID))
 	w.put("/app/c", "old")
 	w.put("/app/stays", "s")
 	w.put("/other", "o")
-	for _, key := range []string{"/app/a", "/app/b<b>", "/app/c", "/other"} {
+	for _, key := range []string{"/app/a", "/app/b<b>", "/app/lock", "/app/c", "/other"} {
 		w.del(key)
 	}
 	w.put("/app/c", "new")
 	page := w.look(at("/keys/deleted", "prefix", "/app/"))
 	wants(t, "the list", page, "/app/a", "/app/b&lt;b&gt;", "!/app/c<", "!/app/stays", "!>/other<", "quorate undelete --dry-run")
 	page = w.look(linkOf(page, "Preview an undelete"))
-	wants(t, "the preview", page, "2</b><span>keys would be written", "1 key had a lease", "it exists, with another value", "Left alone")
+	wants(t, "the preview", page, "2</b><span>keys would be written", "1 key had a lease", "!/app/lock<", "it exists, with another value", "Left alone")
 	form := fieldsOf(page)
 	for _, wrong := range []string{"", "/app", "/"} {
 		said, _ := w.send("/keys/undelete", append(form, "typed", wrong)...)

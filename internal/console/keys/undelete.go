@@ -45,7 +45,7 @@ func wantedIn(q url.Values) (w wanted, err error) {
 // plan plans the undelete.
 func (w *wanted) plan(ctx context.Context, r *page.Request) (*undelete.Plan, error) {
 	cluster := undelete.Cluster{Conn: r.Conn, Timeout: planPatience, Patience: planPatience}
-	ask := undelete.Request{Key: w.name, At: w.at, Limit: mostUndeleted}
+	ask := undelete.Request{Key: w.name, At: w.at, Limit: mostUndeleted, Leased: w.one}
 	if !w.one {
 		ask.Key, ask.End = rangeOf(w.name)
 	}
@@ -90,6 +90,7 @@ type planView struct {
 	Keys     int
 	Bytes    int64
 	Leased   int
+	LeftOut  int // keys that had a lease
 	Rows     []planRow
 	Left     int // keys of the plan that are not listed
 	Kept     []keptRow
@@ -112,7 +113,8 @@ func preview(ctx context.Context, r *page.Request) (any, error) {
 		return nil, err
 	}
 	v := &planView{Prefix: short(w.name), One: w.one, All: len(w.name) == 0, Field: w.field(), Typed: nameOf(w.name), At: w.at,
-		Revision: plan.Revision, First: plan.First, Keys: len(plan.Items), Bytes: plan.Bytes, Leased: plan.Leased,
+		Revision: plan.Revision, First: plan.First, Keys: len(plan.Items), Bytes: plan.Bytes,
+		Leased: plan.Leased, LeftOut: plan.LeftOut,
 		Same: plan.Kept.Same, Other: plan.Kept.Other, More: plan.More != nil, Sum: sumOf(plan), Admin: r.Admin,
 		List: toPrefix("/keys/deleted", w.name, "at", number(w.at))}
 	for i := range plan.Items[:min(len(plan.Items), mostListed)] {

@@ -19,7 +19,8 @@ const long = `Restore keys that begin with PREFIX, were deleted, and are still i
 
 The plan is shown first, and asked about. Each key gets the value that its last deletion took, or, with --at, the one
 that it had at that revision. A key that exists is never written, so the command may be given again, by two operators,
-and while clients write. Leases are not restored: keys that had one are written without, and do not expire.
+and while clients write. Leases are not restored: keys that had one, such as locks, are left
+out unless --leased or --exact is given.
 
 The history goes back to the last compaction. An empty PREFIX ('') means all keys.`
 
@@ -49,6 +50,7 @@ func New(s command.Streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.Int64Var(&w.at, "at", 0, "restore keys as of this revision, not as each deletion found them")
 	flags.BoolVar(&w.exact, "exact", false, "only the key that is PREFIX itself")
+	flags.BoolVar(&w.leased, "leased", false, "restore keys that had a lease, too; they are written without, and do not expire")
 	flags.StringVar(&w.from, "from", "", "leave out the keys before this one")
 	flags.IntVar(&w.limit, "limit", defaultKeys, fmt.Sprintf("how many keys to restore at most, up to %d", undelete.MostKeys))
 	flags.IntVar(&w.rows, "rows", defaultRows, "how many keys to print; -o json has all")

@@ -15,6 +15,7 @@ type planJSON struct {
 	Keys     []itemJSON   `json:"keys"`
 	Bytes    int64        `json:"bytes"`
 	Leased   int          `json:"leased"`
+	LeftOut  int          `json:"left_out"` // keys that had a lease
 	Existing existingJSON `json:"existing"`
 	More     *keyJSON     `json:"more_from,omitempty"`
 }
@@ -64,7 +65,8 @@ func keyOutput(key []byte) keyJSON {
 }
 
 func planOutput(p *undelete.Plan) planJSON {
-	out := planJSON{Revision: p.Revision, First: p.First, At: p.At, Keys: []itemJSON{}, Bytes: p.Bytes, Leased: p.Leased,
+	out := planJSON{Revision: p.Revision, First: p.First, At: p.At, Keys: []itemJSON{}, Bytes: p.Bytes,
+		Leased: p.Leased, LeftOut: p.LeftOut,
 		Existing: existingOutput(&p.Kept)}
 	for _, one := range p.Items {
 		row := itemJSON{keyJSON: keyOutput(one.Key), Deleted: one.Deleted, Read: one.Read, Mod: one.ModRevision, Size: one.Size}

@@ -76,12 +76,16 @@ func (w *work) head(p *undelete.Plan) string {
 }
 
 func (w *work) sum(p *undelete.Plan) string {
-	if len(p.Items) == 0 {
-		return "Nothing is to be written."
+	text := "Nothing is to be written."
+	if len(p.Items) > 0 {
+		text = fmt.Sprintf("%s, %s, to be written.", plural.Of(len(p.Items), "key"), sizeText(p.Bytes))
 	}
-	text := fmt.Sprintf("%s, %s, to be written.", plural.Of(len(p.Items), "key"), sizeText(p.Bytes))
 	if p.Leased > 0 {
 		text += fmt.Sprintf(" %d of them had a lease, and will not expire: leases are not restored.", p.Leased)
+	}
+	if p.LeftOut > 0 {
+		text += fmt.Sprintf(" %s had a lease and %s left out: --leased restores %s, without it.", plural.Of(p.LeftOut, "key"),
+			plural.Word(p.LeftOut, "is", "are"), plural.Word(p.LeftOut, "it", "them"))
 	}
 	return text
 }

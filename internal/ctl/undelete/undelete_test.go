@@ -47,14 +47,19 @@ func want(t *testing.T, got ctltest.Result, status int, out, errs string) {
 // Ensure that the plan is shown, that keys are restored only if the operator says so, and that a second time does nothing.
 func TestUndelete(t *testing.T) {
 	m := lost(t)
-	want(t, ctltest.RunAt(t, m.Address, "undelete", "/app/", "--dry-run"), 0, planText, "")
+	want(t, ctltest.RunAt(t, m.Address, "undelete", "/app/", "--leased", "--dry-run"), 0, planText, "")
 	s := ctltest.At(m.Address)
 	s.Attended = true
-	want(t, ctltest.Run(t, t.Context(), s, "n\n", "undelete", "/app/"), 1, planText, "nothing was changed")
+	const leftOut = "2 keys, 23 B, to be written. 1 key had a lease and is left out: --leased restores it, without it.\n"
+	if got := ctltest.RunAt(t, m.Address, "undelete", "/app/", "--dry-run"); got.Status != 0 || !strings.Contains(got.Out, leftOut) ||
+		strings.Contains(got.Out, "/app/b") {
+		t.Errorf("without --leased: status %d, %s", got.Status, got.Out)
+	}
+	want(t, ctltest.Run(t, t.Context(), s, "n\n", "undelete", "/app/", "--leased"), 1, planText, "nothing was changed")
 	if _, _, exists := m.Value("/app/a"); exists || len(m.Txns) > 0 {
 		t.Fatal("it was restored though nobody wanted it")
 	}
-	want(t, ctltest.Run(t, t.Context(), s, "y\n", "undelete", "/app/"), 0,
+	want(t, ctltest.Run(t, t.Context(), s, "y\n", "undelete", "/app/", "--leased"), 0,
 		planText+"restored 3 keys, 2.0 KiB; the last one at revision 9\n", "Proceed?")
 	for key, value := range map[string]string{"/app/a": "one", "/app/c c\x1b": "three", "/app/d": "new"} {
 		if got, lease, _ := m.Value(key); got != value || lease != 0 {
@@ -72,9 +77,9 @@ Exist, and are left alone: 3 with the value that would be restored, 1 with anoth
 // Ensure that programs get all of the plan and of the result.
 func TestUndelete_json(t *testing.T) {
 	m := lost(t)
-	want(t, ctltest.RunAt(t, m.Address, "undelete", "/app/", "--yes", "-o", "json", "--limit", "2", "--rows", "0"), 0,
+	want(t, ctltest.RunAt(t, m.Address, "undelete", "/app/", "--leased", "--yes", "-o", "json", "--limit", "2", "--rows", "0"), 0,
 		`{"revision":8,"first_revision":1,"keys":[{"key":"/app/a","deleted_revision":7,"read_revision":6,"mod_revision":2,"size":3},`+
-			`{"key":"/app/b","deleted_revision":7,"read_revision":6,"mod_revision":3,"size":2048,"lease":"ff"}],"bytes":2063,"leased":1,`+
+			`{"key":"/app/b","deleted_revision":7,"read_revision":6,"mod_revision":3,"size":2048,"lease":"ff"}],"bytes":2063,"leased":1,"left_out":0,`+
 			`"existing":{"same":0,"other":0,"listed":[]},"more_from":{"key":"/app/c c\u001b"}}`+"\n"+
 			`{"restored":2,"bytes":2063,"revision":9,"came":{"same":0,"other":0,"listed":[]},"compacted":[],"too_large":[]}`+"\n", "")
 }
@@ -82,7 +87,7 @@ func TestUndelete_json(t *testing.T) {
 // Ensure that a revision is restored, that much is told in little, and how to go on.
 func TestUndelete_at(t *testing.T) {
 	m := lost(t)
-	got := ctltest.RunAt(t, m.Address, "undelete", "", "--at", "3", "--yes", "--rows", "1", "--limit", "1")
+	got := ctltest.RunAt(t, m.Address, "undelete", "", "--leased", "--at", "3", "--yes", "--rows", "1", "--limit", "1")
 	want(t, got, 0, `PLAN  all keys · as of revision 3 · the store is at revision 8, its history begins at 1
   KEY     DELETED AT  VALUE OF  SIZE
   /app/a  7           2         3 B
@@ -128,7 +133,7 @@ func TestUndelete_usage(t *testing.T) {
 func TestUndelete_incomplete(t *testing.T) {
 	m := lost(t)
 	m.MaxBytes = 1000
-	got := ctltest.RunAt(t, m.Address, "undelete", "/app/", "--yes", "--rows", "1")
+	got := ctltest.RunAt(t, m.Address, "undelete", "/app/", "--leased", "--yes", "--rows", "1")
 	if got.Status != 1 || !strings.Contains(got.Out, "restored 2 keys, 23 B") || !strings.Contains(got.Out, "  and 2 other keys") ||
 		!strings.Contains(got.Out, "Not restored, because larger than a request may be (--max-request-bytes): 1 key\n  /app/b\n") ||
 		!strings.Contains(got.Err, "1 of 3 keys could not be restored") {
@@ -147,12 +152,12 @@ func TestUndelete_incomplete(t *testing.T) {
 		return nil
 	}
 	m.MaxBytes = 1 << 20
-	got = ctltest.RunAt(t, m.Address, "undelete", "/app/b", "--yes")
+	got = ctltest.RunAt(t, m.Address, "undelete", "/app/b", "--leased", "--yes")
 	if got.Status != 1 || !strings.Contains(got.Err, "1 of 1 keys were not reached; the same command goes on") {
 		t.Errorf("%+v", got)
 	}
 	m.Before = func(*pb.TxnRequest) error { m.Forget(8); return nil }
-	got = ctltest.RunAt(t, m.Address, "undelete", "/app/b", "--yes")
+	got = ctltest.RunAt(t, m.Address, "undelete", "/app/b", "--leased", "--yes")
 	if got.Status != 1 || !strings.Contains(got.Out, "Not restored, because compacted before they were read: 1 key\n  /app/b\n") {
 		t.Errorf("%+v", got)
 	}

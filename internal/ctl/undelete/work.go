@@ -16,6 +16,7 @@ type work struct {
 	prefix      string
 	at          int64
 	exact       bool
+	leased      bool
 	from        string
 	limit, rows int
 	yes, dryRun bool
@@ -47,7 +48,8 @@ func (w *work) check(atGiven bool) error {
 
 // request is what the plan is asked for.
 func (w *work) request() undelete.Request {
-	r := undelete.Request{Key: []byte(w.prefix), At: w.at, From: []byte(w.from), Limit: w.limit}
+	r := undelete.Request{Key: []byte(w.prefix), At: w.at, From: []byte(w.from), Limit: w.limit,
+		Leased: w.leased || w.exact}
 	if !w.exact {
 		r.Key, r.End = undelete.Prefix([]byte(w.prefix))
 	}
