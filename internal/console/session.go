@@ -104,7 +104,11 @@ func (c *Console) showLogin(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *Console) writeLogin(w http.ResponseWriter, r *http.Request, code int, fault string) {
-	next := inside(r.FormValue("next"))
+	next := r.PostForm.Get("next") // as takeForm has read it: FormValue reads files of any size, and keeps them on the disk
+	if r.PostForm == nil {
+		next = r.URL.Query().Get("next")
+	}
+	next = inside(next)
 	ended := c.sessionOf(r).token != "" && fault == ""
 	c.write(w, r, code, c.looks.frame, "login.html", map[string]any{"Next": next, "Fault": fault, "Ended": ended})
 }
