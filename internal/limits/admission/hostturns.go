@@ -11,7 +11,7 @@ import (
 // HostTurns lets calls run as long as they weigh no more together than they may, and one in any case. Those that wait run in
 // the order of arrival, and those of several hosts in turn: a host with many waits for its own.
 type HostTurns struct {
-	weight           int64
+	weight, share    int64 // share: of what runs of one host
 	limit, hostLimit int
 
 	mu      sync.Mutex
@@ -19,12 +19,13 @@ type HostTurns struct {
 	running int   // of them
 	weighs  int64 // what runs
 	hosts   map[string]*hostTurns
-	queue   linked.List[hostTurns] // hosts of which calls wait, whose turn is next comes first
+	queue   linked.List[hostTurns] // hosts of which calls wait, but for those that have their share; the next one comes first
 	refused uint64
 }
 
 type hostTurns struct {
 	in      int
+	weighs  int64 // what runs of it
 	waiting []*turn
 	place   linked.Place[hostTurns]
 }
@@ -38,7 +39,14 @@ type turn struct {
 // NewHostTurns returns HostTurns for calls that weigh so much together, of which at most limit run or wait, and hostLimit of
 // one host.
 func NewHostTurns(weight int64, limit, hostLimit int) *HostTurns {
-	return &HostTurns{weight: weight, limit: limit, hostLimit: hostLimit, hosts: make(map[string]*hostTurns)}
+	return &HostTurns{weight: weight, share: weight, limit: limit, hostLimit: hostLimit, hosts: make(map[string]*hostTurns)}
+}
+
+// Share lets calls of one host run only as long as they weigh no more together than its share, and one in any case: calls that
+// run for long leave room for others. It must be called before Enter.
+func (t *HostTurns) Share(weight int64) *HostTurns {
+	t.share = weight
+	return t
 }
 
 // Enter waits for a turn of a call of host that weighs so much; leave ends it and must be called once. The error is
@@ -49,6 +57,10 @@ func (t *HostTurns) Enter(ctx context.Context, host string, weight int64) (leave
 		defer t.mu.Unlock()
 		t.running--
 		t.weighs -= weight
+		h := t.hosts[host]
+		if h.weighs -= weight; len(h.waiting) > 0 && h.place.List() == nil { // it had its share
+			t.queue.PushBack(&h.place, h)
+		}
 		t.leave(host)
 	}
 	t.mu.Lock()
@@ -106,8 +118,13 @@ func (t *HostTurns) next() {
 		if t.running > 0 && t.weighs+next.weight > t.weight {
 			return
 		}
+		if h.weighs > 0 && h.weighs+next.weight > t.share { // it comes back when one of its calls ends
+			h.place.Remove()
+			continue
+		}
 		t.running++
 		t.weighs += next.weight
+		h.weighs += next.weight
 		close(next.comes)
 		h.waiting = slices.Delete(h.waiting, 0, 1)
 		h.place.Remove()

@@ -62,6 +62,53 @@ func TestHostTurns_Enter(t *testing.T) {
 	})
 }
 
+// Ensure that a host whose calls run for long leaves room for others, and goes on as its own end.
+func TestHostTurns_Share(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := admission.NewHostTurns(4, 20, 20).Share(3)
+		ended := make(chan struct{})
+		var mu sync.Mutex
+		runs := map[string]int{}
+		enter := func(host string) {
+			go func() {
+				leave, err := turns.Enter(context.Background(), host, 1)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				runs[host]++
+				mu.Unlock()
+				<-ended
+				leave()
+			}()
+			synctest.Wait()
+		}
+		check := func(many, few int) {
+			t.Helper()
+			synctest.Wait()
+			if runs["many"] != many || runs["few"] != few {
+				t.Errorf("calls that have run: %v, want %d and %d", runs, many, few)
+			}
+		}
+		for range 8 {
+			enter("many")
+		}
+		check(3, 0)
+		enter("few")
+		check(3, 1)
+		ended <- struct{}{} // the first one, of many
+		check(4, 1)
+		for range 8 {
+			ended <- struct{}{}
+		}
+		check(8, 1)
+		if in, _ := turns.Counts(); in != 0 {
+			t.Errorf("%d are in", in)
+		}
+	})
+}
+
 // Ensure that no more wait than may, of one host and of all.
 func TestHostTurns_Enter_refuses(t *testing.T) {
 	turns := admission.NewHostTurns(10, 3, 2)
