@@ -2,14 +2,18 @@ package console
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"log/slog"
 	"net/http"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/console/page"
 	"github.com/quorate/quorate/internal/labweb"
+	"github.com/quorate/quorate/internal/limits/admission"
 )
 
 // Options of New.
@@ -45,13 +49,19 @@ type Console struct {
 	looks   *templates
 	known   *memory
 	pace    pace
-	turns   chan struct{} // of pages that are being loaded
+	turns   *admission.HostTurns // of sections and files that are being loaded
 	reads   grpc.ClientConnInterface
 	mux     *http.ServeMux
 }
 
-// pagesAtOnce is how many pages are loaded at once; others wait for their turn, within their deadline.
-const pagesAtOnce = 4
+// Bounds of sections and files that are loaded. Others wait for their turn, within their deadline: a section whose member waits
+// for others may take all of it.
+const (
+	loadsAtOnce     = 8
+	hostLoadsAtOnce = 4
+	maxLoads        = 512 // that run or wait
+	maxHostLoads    = 256
+)
 
 // New makes a console. It returns an error if templates of pages do not parse or two pages have one path: a fault of the build.
 func New(options Options) (*Console, error) {
@@ -60,7 +70,8 @@ func New(options Options) (*Console, error) {
 		return nil, err
 	}
 	c := &Console{options: options, looks: looks, known: newMemory(options.MemoryBytes), mux: http.NewServeMux(),
-		turns: make(chan struct{}, pagesAtOnce), reads: readOnly{options.Conn}}
+		turns: admission.NewHostTurns(loadsAtOnce, maxLoads, maxHostLoads).Share(hostLoadsAtOnce),
+		reads: readOnly{options.Conn}}
 	c.mux.HandleFunc("GET /assets/{name}", serveAsset)
 	c.mux.HandleFunc("GET /login", c.showLogin)
 	c.mux.HandleFunc("POST /login", c.login)
@@ -85,6 +96,21 @@ func New(options Options) (*Console, error) {
 	c.mux.HandleFunc("/", c.missing)
 	return c, nil
 }
+
+// turn waits for a turn to load something for the client of a request. leave ends it.
+func (c *Console) turn(ctx context.Context, r *http.Request) (leave func(), err error) {
+	leave, err = c.turns.Enter(ctx, hostOf(r), 1)
+	if errors.Is(err, admission.ErrQueueFull) {
+		err = errManyLoads
+	}
+	return leave, err
+}
+
+var errManyLoads = status.Errorf(codes.ResourceExhausted,
+	"Too much is being loaded for your address (%d sections at most), or for all: load the page again.", maxHostLoads)
+
+// hostOf is the address of the client of a request, whose share a load takes.
+func hostOf(r *http.Request) string { return admission.Host(admission.AddressOf(r)) }
 
 // exact is a pattern for this path; one that ends with a slash has those below it, too, but for the first page.
 func exact(path string) string {

@@ -405,13 +405,16 @@ func TestConsole_deadline(t *testing.T) {
 }
 
 // watch looks at a page until its browser goes, and returns the events that came.
-func watch(h http.Handler, target string, d time.Duration) (events []string) {
+func watch(h http.Handler, target string, d time.Duration, more ...func(*http.Request)) (events []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	in, out := io.Pipe()
 	go func() {
 		r := httptest.NewRequest(http.MethodGet, target, nil).WithContext(ctx)
 		r.Host = "localhost"
+		for _, change := range more {
+			change(r)
+		}
 		h.ServeHTTP(&pipe{out, http.Header{}}, r)
 		out.Close()
 	}()

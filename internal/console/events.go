@@ -17,8 +17,8 @@ const (
 	liveKey = "live"
 	// liveInterval is the least time between two renderings of a section.
 	liveInterval = 2 * time.Second
-	// livePerSecond is how many sections that differ are rendered each second for all who look: with a millisecond each they
-	// take two hundredths of a processor.
+	// livePerSecond is how many sections that differ are rendered each second for all who look, and twice that if some hosts
+	// look at more than others: with a millisecond each they take two, or four, hundredths of a processor.
 	livePerSecond = 20
 	// liveAtMost ends a look, so that the browser begins again: its user may have lost a permission or the console be another.
 	liveAtMost = 10 * time.Minute
@@ -26,38 +26,53 @@ const (
 	livePatience = 10 * time.Second
 )
 
-// pace says how often live sections are rendered: the more of them differ, the more seldom.
+// pace says how often live sections are rendered: the more of them differ, the more seldom. Each host has its part of
+// livePerSecond: one with many looks makes its own more seldom, and not those of others.
 type pace struct {
 	mu    sync.Mutex
-	looks map[sectionKey]int
+	all   looks
+	hosts map[string]looks
 }
 
-func (p *pace) enter(keys []sectionKey) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.looks == nil {
-		p.looks = map[sectionKey]int{}
-	}
-	for _, key := range keys {
-		p.looks[key]++
-	}
-}
+// looks are how many look at each section.
+type looks map[sectionKey]int
 
-func (p *pace) leave(keys []sectionKey) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (l looks) add(keys []sectionKey, n int) {
 	for _, key := range keys {
-		if p.looks[key]--; p.looks[key] == 0 {
-			delete(p.looks, key)
+		if l[key] += n; l[key] == 0 {
+			delete(l, key)
 		}
 	}
 }
 
-// interval is the time between two renderings of a section.
-func (p *pace) interval() time.Duration {
+func (p *pace) enter(host string, keys []sectionKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return max(liveInterval, time.Duration(len(p.looks))*time.Second/livePerSecond)
+	if p.hosts == nil {
+		p.all, p.hosts = looks{}, map[string]looks{}
+	}
+	if p.hosts[host] == nil {
+		p.hosts[host] = looks{}
+	}
+	p.all.add(keys, 1)
+	p.hosts[host].add(keys, 1)
+}
+
+func (p *pace) leave(host string, keys []sectionKey) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all.add(keys, -1)
+	if p.hosts[host].add(keys, -1); len(p.hosts[host]) == 0 {
+		delete(p.hosts, host)
+	}
+}
+
+// interval is the time between two renderings of a section for a host. Hosts that look at the same sections share them.
+func (p *pace) interval(host string) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	differ := min(len(p.all), len(p.hosts)*len(p.hosts[host]))
+	return max(liveInterval, time.Duration(differ)*time.Second/livePerSecond)
 }
 
 // live sends the sections of a page that are live whenever they differ from those that were sent last.
@@ -71,8 +86,9 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request, p *page.Page) {
 			keys = append(keys, l.key(s))
 		}
 	}
-	c.pace.enter(keys)
-	defer c.pace.leave(keys)
+	host := hostOf(r)
+	c.pace.enter(host, keys)
+	defer c.pace.leave(host, keys)
 	w.Header().Set("Content-Type", "text/event-stream")
 	s := &stream{console: c, request: r, out: w, conn: http.NewResponseController(w), seed: maphash.MakeSeed(),
 		sent: map[string]uint64{}}
@@ -84,7 +100,7 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request, p *page.Page) {
 			return
 		case <-wait.C:
 		}
-		interval := c.pace.interval()
+		interval := c.pace.interval(host)
 		sections, login := c.load(l, true, interval/2)
 		if login {
 			s.event("login", nil)

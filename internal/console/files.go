@@ -50,12 +50,11 @@ func (c *Console) file(w http.ResponseWriter, r *http.Request, p *page.Page, f *
 
 // contents loads a file in turn with the sections of pages. done gives back what the calls hold.
 func (c *Console) contents(ctx context.Context, l *look, f *page.File) (_ page.Contents, done func(), err error) {
-	select {
-	case c.turns <- struct{}{}:
-		defer func() { <-c.turns }()
-	case <-ctx.Done():
-		return page.Contents{}, func() {}, ctx.Err()
+	leave, err := c.turn(ctx, l.request)
+	if err != nil {
+		return page.Contents{}, func() {}, err
 	}
+	defer leave()
 	ctx, done = c.options.Enter(l.request.WithContext(ctx))
 	ctx = l.session.with(ctx)
 	contents, err := f.Load(ctx, c.requestOf(ctx, l))

@@ -135,12 +135,11 @@ func waits(err error) bool {
 func (c *Console) render(l *look, s *page.Section) (body []byte, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.request.Context()), patience)
 	defer cancel()
-	select {
-	case c.turns <- struct{}{}:
-		defer func() { <-c.turns }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	leave, err := c.turn(ctx, l.request)
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	ctx, done := c.options.Enter(l.request.WithContext(ctx))
 	defer done()
 	ctx = l.session.with(ctx)
