@@ -112,6 +112,7 @@ func post(h http.Handler, target string, form url.Values, more ...func(*http.Req
 		r.Method, r.Body = http.MethodPost, io.NopCloser(strings.NewReader(form.Encode()))
 		r.ContentLength = int64(len(form.Encode()))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", "http://localhost")
 	}}, more...)...)
 }
 
@@ -184,6 +185,7 @@ func TestConsole_guard(t *testing.T) {
 	}
 	for _, as := range []func(*http.Request){
 		header("Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"), header("Origin", "https://evil.example"),
+		header("Origin", "null"), header("Origin", ""),
 	} {
 		if w := post(h, "/sample/put", url.Values{"key": {"k"}}, as); w.Code != http.StatusForbidden {
 			t.Errorf("a form elsewhere: got %d", w.Code)

@@ -40,6 +40,9 @@ func (c *Console) guarded(next http.Handler) http.Handler {
 			http.Error(w, "The query of this address is longer than 8 KiB.", http.StatusRequestURITooLong)
 		case elsewhere(r):
 			http.Error(w, "A page of another site may not load this.", http.StatusForbidden)
+		case fromAnywhere(r):
+			http.Error(w, "This form does not say which page it is from. Browsers of today do, by the header Origin; a program may "+
+				"send it, too. Nothing was changed.", http.StatusForbidden)
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -68,4 +71,11 @@ func elsewhere(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	from := site == "cross-site" || site == "same-site"
 	return from && (r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Method != http.MethodGet)
+}
+
+// fromAnywhere reports whether a form does not say which page it is from: http.CrossOriginProtection takes it for one of a
+// program, and it may be one of an old browser, or of one that hides the header, with a page of another site.
+func fromAnywhere(r *http.Request) bool {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
+	return !reads && r.Header.Get("Origin") == "" && r.Header.Get("Sec-Fetch-Site") == ""
 }

@@ -87,8 +87,14 @@ func TestServer_console_users(t *testing.T) {
 		{"nobody", "p", "The name or the password is wrong.", "/login"},
 		{"root", "p", "1 voter", "/members"},
 	} {
-		answer, err := browser.PostForm(console+"/login", url.Values{"name": {as.user}, "password": {as.password},
-			"next": {"/members"}})
+		form := url.Values{"name": {as.user}, "password": {as.password}, "next": {"/members"}}
+		request, err := http.NewRequest(http.MethodPost, console+"/login", strings.NewReader(form.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		request.Header.Set("Origin", console)
+		answer, err := browser.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -61,6 +61,7 @@ func (w *world) over(before func(method string) error) func(method, target strin
 		r := httptest.NewRequest(method, target, strings.NewReader(form.Encode()))
 		r.Host = "localhost"
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", "http://localhost")
 		answer := httptest.NewRecorder()
 		c.Handler().ServeHTTP(answer, r)
 		if answer.Code == http.StatusSeeOther {

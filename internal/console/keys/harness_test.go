@@ -165,7 +165,13 @@ func (w *world) send(target string, pairs ...string) (text string, answer *http.
 	for i := 0; i < len(pairs); i += 2 {
 		form.Set(pairs[i], pairs[i+1])
 	}
-	answer, err := w.browser.PostForm(w.console+target, form)
+	request, err := http.NewRequest(http.MethodPost, w.console+target, strings.NewReader(form.Encode()))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Origin", w.console)
+	answer, err = w.browser.Do(request)
 	if err != nil {
 		w.t.Fatal(err)
 	}
