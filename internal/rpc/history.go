@@ -72,7 +72,7 @@ func (h *historyService) serveVersions(ctx context.Context, r *quoratepb.Version
 	if r.GetKeysOnly() {
 		q.Bytes = mostHistoryRead
 	}
-	return h.readFor(ctx, r.GetKey(), nil, r.GetLinearizable(), func(s *mvcc.Store, a kv.Account) (proto.Message, error) {
+	return h.readFor(ctx, r.GetKey(), nil, r.GetLinearizable(), nil, func(s *mvcc.Store, a kv.Account) (proto.Message, error) {
 		page, err := s.Versions(q, a)
 		if err != nil {
 			return nil, err
@@ -104,12 +104,8 @@ func (h *historyService) serveDeleted(ctx context.Context, r *quoratepb.DeletedR
 	if q.From, err = fromOf(r); err != nil {
 		return nil, err
 	}
-	return h.readFor(ctx, key, end, r.GetLinearizable(), func(s *mvcc.Store, a kv.Account) (proto.Message, error) {
-		leave, err := h.bounds.deleted.Enter(ctx, admission.CallerOf(ctx).Host, 1)
-		if err != nil {
-			return nil, err
-		}
-		defer leave()
+	turns := h.bounds.deleted
+	return h.readFor(ctx, key, end, r.GetLinearizable(), turns, func(s *mvcc.Store, a kv.Account) (proto.Message, error) {
 		page, err := s.Deleted(q, a)
 		if err != nil {
 			return nil, err
@@ -123,9 +119,11 @@ func (h *historyService) serveDeleted(ctx context.Context, r *quoratepb.DeletedR
 	})
 }
 
-// readFor answers from this member's state, for a caller that may read the range.
+// readFor answers from this member's state, for a caller that may read the range. It waits for its turn, if there are turns,
+// before it holds the store: one that was replaced would stay as long as callers wait.
 func (h *historyService) readFor(
-	ctx context.Context, key, end []byte, linearizable bool, read func(*mvcc.Store, kv.Account) (proto.Message, error),
+	ctx context.Context, key, end []byte, linearizable bool, turns *admission.HostTurns,
+	read func(*mvcc.Store, kv.Account) (proto.Message, error),
 ) (*wire.Counted, error) {
 	if err := h.awaitState(ctx, !linearizable); err != nil {
 		return nil, err
@@ -136,6 +134,13 @@ func (h *historyService) readFor(
 	}
 	answer, begun := &wire.Counted{}, h.timings.Now()
 	err = h.unanswered(h.options.Answers.Build(ctx, 0, func(account kv.Account) (err error) {
+		if turns != nil {
+			leave, err := turns.Enter(ctx, admission.CallerOf(ctx).Host, 1)
+			if err != nil {
+				return err
+			}
+			defer leave()
+		}
 		machine, release := h.options.Member.Machine()
 		defer release()
 		begun = h.timings.Now()
