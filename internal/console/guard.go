@@ -41,8 +41,8 @@ func (c *Console) guarded(next http.Handler) http.Handler {
 		case elsewhere(r):
 			http.Error(w, "A page of another site may not load this.", http.StatusForbidden)
 		case fromAnywhere(r):
-			http.Error(w, "This form does not say which page it is from. Browsers of today do, by the header Origin; a program may "+
-				"send it, too. Nothing was changed.", http.StatusForbidden)
+			http.Error(w, "This form does not say which page it is from. Browsers of today do, by the header Origin; a "+
+				"program may send it, too. Nothing was changed.", http.StatusForbidden)
 		default:
 			next.ServeHTTP(w, r)
 		}
