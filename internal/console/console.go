@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -49,7 +50,9 @@ type Console struct {
 	looks   *templates
 	known   *memory
 	pace    pace
-	turns   *admission.HostTurns // of sections and files that are being loaded
+	turns   *admission.HostTurns // of sections and files that are being loaded: most of that time they wait
+	key     [32]byte             // of seal
+	renders chan struct{}        // of what needs a processor
 	reads   grpc.ClientConnInterface
 	mux     *http.ServeMux
 }
@@ -57,8 +60,9 @@ type Console struct {
 // Bounds of sections and files that are loaded. Others wait for their turn, within their deadline: a section whose member waits
 // for others may take all of it.
 const (
-	loadsAtOnce     = 8
-	hostLoadsAtOnce = 4
+	loadsAtOnce     = 32
+	hostLoadsAtOnce = 16
+	rendersAtOnce   = 4
 	maxLoads        = 512 // that run or wait
 	maxHostLoads    = 256
 )
@@ -70,8 +74,10 @@ func New(options Options) (*Console, error) {
 		return nil, err
 	}
 	c := &Console{options: options, looks: looks, known: newMemory(options.MemoryBytes), mux: http.NewServeMux(),
-		turns: admission.NewHostTurns(loadsAtOnce, maxLoads, maxHostLoads).Share(hostLoadsAtOnce),
-		reads: readOnly{options.Conn}}
+		turns:   admission.NewHostTurns(loadsAtOnce, maxLoads, maxHostLoads).Share(hostLoadsAtOnce),
+		renders: make(chan struct{}, rendersAtOnce),
+		reads:   readOnly{options.Conn}}
+	_, _ = rand.Read(c.key[:]) // it never fails
 	c.mux.HandleFunc("GET /assets/{name}", serveAsset)
 	c.mux.HandleFunc("GET /login", c.showLogin)
 	c.mux.HandleFunc("POST /login", c.login)

@@ -362,6 +362,11 @@ func TestConsole_login(t *testing.T) {
 	if w := get(h, "/sample", with(&other)); w.Code != http.StatusSeeOther {
 		t.Errorf("with a token that ended: got %d", w.Code)
 	}
+	forged := *cookie
+	forged.Value = strings.Replace(cookie.Value, ".YW5u.", ".cm9vdA.", 1) // root, with the token of ann
+	if w := get(h, "/sample", with(&forged)); forged.Value == cookie.Value || w.Code != http.StatusSeeOther {
+		t.Errorf("with the name of another user: got %d", w.Code)
+	}
 	if w := post(h, "/logout", nil, with(cookie)); w.Result().Cookies()[0].MaxAge >= 0 {
 		t.Errorf("logged out: the cookie is %v", w.Result().Cookies()[0])
 	}

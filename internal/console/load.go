@@ -147,6 +147,12 @@ func (c *Console) render(l *look, s *page.Section) (body []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
+	select {
+	case c.renders <- struct{}{}:
+		defer func() { <-c.renders }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	var out bytes.Buffer
 	if err := c.looks.of(l.page).ExecuteTemplate(&limited{&out}, s.Template, data); err != nil {
 		c.options.Logger.Error("the console cannot show a section", "page", l.page.Path, "section", s.ID, "err", err)

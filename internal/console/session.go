@@ -2,6 +2,8 @@ package console
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -50,12 +52,21 @@ func (c *Console) sessionOf(r *http.Request) (s session) {
 	if err != nil {
 		return s
 	}
-	user, token, found := strings.Cut(cookie.Value, ".")
+	sum, rest, found := strings.Cut(cookie.Value, ".")
+	user, token, whole := strings.Cut(rest, ".")
 	name, err := base64.RawURLEncoding.DecodeString(user)
-	if !found || err != nil {
+	if !found || !whole || err != nil || !hmac.Equal([]byte(sum), []byte(c.seal(string(name), token))) {
 		return s
 	}
 	return session{string(name), token}
+}
+
+// seal ties a name to the token that a login gave for it, so that what the log and pages say of a user is true. Its key is of
+// this process: whoever logged in before a restart logs in again.
+func (c *Console) seal(name, token string) string {
+	sum := hmac.New(sha256.New, c.key[:])
+	fmt.Fprintf(sum, "%d %s%s", len(name), name, token)
+	return base64.RawURLEncoding.EncodeToString(sum.Sum(nil))
 }
 
 func (c *Console) cookie(value string, age int) *http.Cookie {
@@ -130,7 +141,8 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 		Password: r.PostForm.Get("password")})
 	switch {
 	case err == nil:
-		value := base64.RawURLEncoding.EncodeToString([]byte(name)) + "." + answer.GetToken()
+		value := c.seal(name, answer.GetToken()) + "." + base64.RawURLEncoding.EncodeToString([]byte(name)) + "." +
+			answer.GetToken()
 		http.SetCookie(w, c.cookie(value, 0))
 		http.Redirect(w, r, inside(r.PostForm.Get("next")), http.StatusSeeOther)
 	case errors.Is(rpctypes.Error(err), rpctypes.ErrAuthNotEnabled):

@@ -153,14 +153,14 @@ func TestParts(t *testing.T) {
 
 // Ensure that a search finds headings first, is bounded, and shows no markup of the query.
 func TestSearch(t *testing.T) {
-	found, more := search(all(), read, "The Fast path")
+	found, more := search("The Fast path")
 	if len(found) != mostFound || more == 0 || found[0].Document != "fast-path.md" && !strings.Contains(strings.ToLower(found[0].Heading), "fast path") {
 		t.Errorf("%d places, %d more, the first: %+v", len(found), more, found[0])
 	}
-	if found, more := search(all(), read, "nothing has thiswordinit"); len(found)+more > 0 {
+	if found, more := search("nothing has thiswordinit"); len(found)+more > 0 {
 		t.Errorf("found %+v", found)
 	}
-	if found, _ := search(all(), read, " "); found != nil {
+	if found, _ := search(" "); found != nil {
 		t.Errorf("found %d places of nothing", len(found))
 	}
 	h := open(t)

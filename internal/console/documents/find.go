@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -29,6 +30,7 @@ type part struct {
 	level           int // 0: what is before the first heading
 	heading, anchor string
 	text            []byte
+	lower           string // text, as it is searched
 }
 
 // parts cuts a document at its headings.
@@ -63,19 +65,31 @@ func unmarked(line string) string {
 	return strings.Join(strings.Fields(strings.NewReplacer("**", "", "`", "", "|", " ").Replace(line)), " ")
 }
 
+// cutAll is all documents by name, cut once: a build does not change them, and anybody may search.
+var cutAll = sync.OnceValue(func() map[string][]part {
+	found := map[string][]part{}
+	for _, name := range all() {
+		cut := parts(read(name))
+		for i := range cut {
+			cut[i].lower = strings.ToLower(string(cut[i].text))
+		}
+		found[name] = cut
+	}
+	return found
+})
+
 // search returns the places that have all words of a query, those with a word in the heading first. more is how many others
 // there are.
-func search(all []string, read func(string) []byte, query string) (found []place, more int) {
+func search(query string) (found []place, more int) {
 	words := strings.Fields(strings.ToLower(query[:min(len(query), mostQuery)]))
 	words = words[:min(len(words), mostWords)]
 	if len(words) == 0 {
 		return nil, 0
 	}
 	var rest []place
-	for _, name := range all {
-		source := read(name)
+	for _, name := range all() {
 		title := ""
-		for _, p := range parts(source) {
+		for _, p := range cutAll()[name] {
 			if title == "" {
 				title = p.heading
 			}
@@ -102,11 +116,11 @@ func search(all []string, read func(string) []byte, query string) (found []place
 // match says whether a part has all words, and where.
 func (p *part) match(words []string) (place, bool) {
 	at := place{Heading: p.heading, Anchor: p.anchor}
-	heading, lower := strings.ToLower(p.heading), strings.ToLower(string(p.text))
+	heading := strings.ToLower(p.heading)
 	for _, word := range words {
 		inHeading := strings.Contains(heading, word)
 		at.inHeading = at.inHeading || inHeading
-		if !inHeading && !strings.Contains(lower, word) {
+		if !inHeading && !strings.Contains(p.lower, word) {
 			return place{}, false
 		}
 	}
