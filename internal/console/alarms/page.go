@@ -12,7 +12,8 @@ var templates embed.FS
 // Page returns the page.
 func Page() page.Page {
 	return page.Page{
-		Path: "/alarms", Name: "Alarms", About: "Alarms that stand, certificates, the feature level, and backups.",
+		Path: "/alarms", Name: "Alarms and backups",
+		About:     "Alarms that are raised, certificates, the feature level, and backups.",
 		Templates: templates,
 		Sections: []page.Section{
 			{ID: "alarms", Title: "Alarms", Live: true, Wide: true, Template: "alarms", Load: standing,
@@ -20,8 +21,8 @@ func Page() page.Page {
 			{ID: "level", Title: "Feature level", Live: true, Template: "level", Load: levels,
 				Command: page.Is("upgrade", "status")},
 			{ID: "backups", Title: "Backups", Template: "backups", Load: backups},
-			{ID: "repair", Title: "Repair, and members of other epochs", Live: true, Template: "repair", Load: repair,
-				Command: page.Is("member", "list")},
+			{ID: "repair", Title: "Automatic repair, and processes that should not run", Live: true,
+				Template: "repair", Load: repair, Command: page.Is("member", "list")},
 			{ID: "certificates", Title: "Certificates", Template: "certificates", Load: certificates,
 				Command: page.Is("doctor", "--through-member", "-o", "json")},
 		},

@@ -44,7 +44,7 @@ func TestPages_jobs(t *testing.T) {
 		f.jobs = append(f.jobs, &quoratepb.Job{Id: uint64(0x1000 + i), State: "cancelled", EndedMs: int64(10_000_000 + i),
 			Spec: &quoratepb.ChangeSpec{Remove: []uint64{0xa3}}})
 	}
-	want(t, "many", f.look().get(t, "/changes"), "30 older jobs more", "id=1027", "!id=1000")
+	want(t, "many", f.look().get(t, "/changes"), "30 older jobs", "id=1027", "!id=1000")
 	want(t, "all of many", f.look().get(t, "/changes?all=1"), "!more</a>", "id=1000")
 }
 
@@ -143,7 +143,7 @@ func TestPages_cancel(t *testing.T) {
 	f := newCluster(t)
 	f.jobs = []*quoratepb.Job{replaceJob("running", "catch-up")}
 	text := f.look().get(t, "/changes/cancel?id=3f2a")
-	want(t, "a job that runs", text, "removed again: m4.", "Leave it as it is")
+	want(t, "a job that runs", text, "removed again: m4.", "Back to the job")
 	path, fields := form(t, text)
 	out, err := f.look().post(t, path, fields)
 	if err != nil || out.To != "/changes/job?id=3f2a" || out.Said != "Job 3f2a is being cancelled." || fmt.Sprint(f.cancelled) != "[16170]" {

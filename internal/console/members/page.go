@@ -14,6 +14,12 @@ func Page() page.Page {
 	return page.Page{
 		Path: "/members", Name: "Members", About: "Who votes, how far each member is, and how many may fail.",
 		Templates: templates,
+		Title: func(r *page.Request) string {
+			if r.Query.Get("member") == "" {
+				return ""
+			}
+			return "Member"
+		},
 		Sections: []page.Section{
 			{ID: "members-list", Title: "Members", Live: true, Wide: true, Template: "members-list", Load: ofAll(list),
 				Command: page.Is("member", "list")},

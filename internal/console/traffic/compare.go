@@ -13,8 +13,10 @@ const (
 	standsOut = 2.5
 	// leastShare is the least part of the time of a write, at the others, that the difference makes up.
 	leastShare = 0.25
-	// leastSamples is how many samples a figure has that is compared.
+	// leastSamples is how many samples a mean has that is compared.
 	leastSamples = 20
+	// leastOfHundred is how many samples a 99th percentile has: of fewer it is the one or two slowest, which say little.
+	leastOfHundred = 300
 )
 
 // figure is a time of members that is compared.
@@ -22,27 +24,28 @@ type figure struct {
 	by   string // what the member is slow by
 	said string // what the time is, before "takes"
 	of   func(m *member) (us int64, samples uint64)
+	need uint64 // how many samples it has to have
 }
 
 var figures = []figure{
 	{"its disk", "one sync of its log in a hundred takes", func(m *member) (int64, uint64) {
 		return m.is.GetDisk().GetSyncP99Us(), m.is.GetDisk().GetSyncs()
-	}},
+	}, leastOfHundred},
 	{"the disks that its writes wait for", "a write waits for syncs", func(m *member) (int64, uint64) {
 		return m.traffic.GetSyncUs(), m.traffic.GetSplitWrites()
-	}},
+	}, leastSamples},
 	{"the network", "a write waits for other members", func(m *member) (int64, uint64) {
 		return m.traffic.GetNetworkUs(), m.traffic.GetSplitWrites()
-	}},
+	}, leastSamples},
 	{"the queue of its writes", "a write waits before it leaves the member", func(m *member) (int64, uint64) {
 		return m.traffic.GetQueueUs(), m.traffic.GetSplitWrites()
-	}},
+	}, leastSamples},
 	{"applying what is committed", "a write waits until it is applied here and answered", func(m *member) (int64, uint64) {
 		return m.traffic.GetApplyUs(), m.traffic.GetSplitWrites()
-	}},
+	}, leastSamples},
 	{"the slowest of its puts", "one put in a hundred takes", func(m *member) (int64, uint64) {
 		return m.traffic.GetPutP99Us(), m.traffic.GetPuts()
-	}},
+	}, leastOfHundred},
 }
 
 // compareView is the member that stands out, if one does.
@@ -87,7 +90,7 @@ func (f *figure) slowest(all []member) (slowest *member, us, others int64, found
 	for i := range all {
 		n, samples := f.of(&all[i])
 		n = bounded(n)
-		if samples < leastSamples || n <= 0 {
+		if samples < f.need || n <= 0 {
 			continue
 		}
 		compared++

@@ -43,7 +43,8 @@ func TestCompare(t *testing.T) {
 		{"even", func(members) {}, ""},
 		{"a slow disk", func(of members) { of(2).Disk.SyncP99Us = 40_000 }, "m2 is slow by its disk: one sync of its log in a hundred takes 40.0 ms, 18 times"},
 		{"two slow disks", func(of members) { of(2).Disk.SyncP99Us, of(3).Disk.SyncP99Us = 40_000, 40_000 }, ""},
-		{"few syncs", func(of members) { of(2).Disk.SyncP99Us, of(2).Disk.Syncs = 40_000, 5 }, ""},
+		{"few syncs", func(of members) { of(2).Disk.SyncP99Us, of(2).Disk.Syncs = 40_000, 299 }, ""},
+		{"few puts", func(of members) { of(2).Traffic.PutP99Us, of(2).Traffic.Puts = 90_000, 100 }, ""},
 		{"a site that is far", func(of members) { of(3).Traffic.NetworkUs = 70_000 }, "m3 is slow by the network: a write waits for other members 70.0 ms"},
 		{"a far site among far ones", func(of members) {
 			for n := 1; n <= 3; n++ {

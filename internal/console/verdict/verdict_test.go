@@ -46,7 +46,7 @@ func refuse(t *testing.T, body string, texts ...string) {
 
 func TestPage_healthy(t *testing.T) {
 	body := show(t, consoletest.Healthy(3))
-	want(t, body, "<h2>Nothing is found</h2>", "All 3 members answered", "m1 asked them at 2027-01-15 08:00:00Z",
+	want(t, body, "<h2>No fault is found</h2>", "All 3 members answered", "m1 asked them at 2027-01-15 08:00:00Z",
 		fmt.Sprintf("%d kinds of faults", len(doctor.Codes())), "<b>120</b><span>writes per second",
 		"<b>300</b><span>reads per second",
 		"3 of 3", "tolerates 1 more failure", "80\u2009000", "10.0 MiB", "of the quota of 2.00 GiB", "term 4",
@@ -65,7 +65,7 @@ func TestPage_down(t *testing.T) {
 		"<code>quorate member list --endpoints http://127.0.0.1:2379</code>",
 		`href="/changes/replace?member=m3">Plan to replace m3</a>`,
 		`href="/members?member=3"`, "2 of 3", "no process accepts connections there</span>")
-	refuse(t, body, "Nothing is found", "verb=remove")
+	refuse(t, body, "No fault is found", "verb=remove")
 }
 
 // Ensure that nothing is planned while a majority is down and may come back.
@@ -97,7 +97,7 @@ func TestPage_several(t *testing.T) {
 // Ensure that advice alone is told calmly.
 func TestPage_advice(t *testing.T) {
 	body := show(t, consoletest.Healthy(4))
-	want(t, body, "<h2>Nothing is wrong</h2>", "The doctor has advice only.", "EVEN_VOTERS")
+	want(t, body, "<h2>No fault is found, and there is advice</h2>", "The doctor has advice only.", "EVEN_VOTERS")
 	refuse(t, body, `class="verdict bad"`)
 }
 
@@ -118,7 +118,7 @@ func TestPage_refused(t *testing.T) {
 	want(t, body, "Not permitted", "only root")
 	body = show(t, &quoratepb.Collected{})
 	want(t, body, "no member said what it observes")
-	refuse(t, body, "Nothing is found")
+	refuse(t, body, "No fault is found")
 }
 
 // Ensure that texts of members are no markup, hide nothing, and are bounded.
@@ -156,7 +156,7 @@ func TestPage_bounded(t *testing.T) {
 		}
 	}
 	body := show(t, c)
-	want(t, body, "more are not shown here", "and 68 members more")
+	want(t, body, "more are not shown here", "And 68 more members")
 	if len(body) > 400<<10 {
 		t.Errorf("the page has %d bytes", len(body))
 	}
