@@ -51,6 +51,7 @@ var figures = []figure{
 // compareView is the member that stands out, if one does.
 type compareView struct {
 	Slow     string // its name
+	ID       string // in hexadecimal
 	Sentence string
 	Told     int // members that were compared
 	Missing  []string
@@ -77,7 +78,7 @@ func compare(all []member) compareView {
 			continue
 		}
 		most = excess
-		v.Slow = slowest.name
+		v.Slow, v.ID = slowest.name, slowest.id
 		v.Sentence = fmt.Sprintf("%s is slow by %s: %s %s, %s the longest among the others, which is %s.", slowest.name, f.by,
 			f.said, micros(us), times(us, others), micros(others))
 	}

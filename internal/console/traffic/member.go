@@ -16,6 +16,7 @@ const mostMembers = 64
 // member is what one member observes. Its texts can be shown.
 type member struct {
 	name    string
+	id      string // in hexadecimal
 	fault   string // why it did not answer; empty: it did
 	is      *quoratepb.Observation
 	traffic *quoratepb.ObservedTraffic // nil: it is not told
@@ -26,7 +27,7 @@ func membersOf(c *quoratepb.Collected) (all []member) {
 	for _, m := range c.GetMembers()[:min(len(c.GetMembers()), mostMembers)] {
 		is := m.GetObservation()
 		one := member{name: page.Text(cmp.Or(m.GetName(), is.GetName(), strconv.FormatUint(m.GetId(), 16))), is: is,
-			traffic: is.GetTraffic()}
+			id: strconv.FormatUint(m.GetId(), 16), traffic: is.GetTraffic()}
 		if is == nil {
 			one.fault = page.Text(cmp.Or(m.GetFaultText(), m.GetFault(), "it did not say why"))
 		}

@@ -100,7 +100,9 @@ func TestPage(t *testing.T) {
 func TestPage_slow(t *testing.T) {
 	c := traffic.Even(3)
 	c.Members[2].Observation.Disk.SyncP99Us = 48_000
-	wantAll(t, section(show(t, &member{collected: c}), "traffic-slow"), "m3 stands out", "m3 is slow by its disk", "48.0 ms")
+	page := show(t, &member{collected: c})
+	wantAll(t, section(page, "traffic-slow"), "m3 stands out", "m3 is slow by its disk", "48.0 ms", "Plan to replace m3")
+	wantAll(t, page, `href="/members?member=3"`, `href="/changes/replace?member=3"`)
 }
 
 // Ensure that what is not told is said so, and is no zero.
