@@ -124,10 +124,10 @@ browser: lab
 console-cost:
 	$(GO) test -count=1 -v -run '^TestConsole_cost$$' ./test/process -console-cost=20s
 
-# Pictures of all pages, as docs/console.md shows them.
+# The pictures of docs/console.md, and no others.
 screenshots:
 	@set -e; found=$$(test/browser/fetch $(BROWSER_DIR)); \
-		cd test/browser; env $$found $(GO) test -count=1 -run '^TestPages$$' . -shots=$(CURDIR)/docs/pictures/console
+		cd test/browser; env $$found $(GO) test -count=1 -run '^TestPictures$$' . -shots=$(CURDIR)/docs/pictures/console
 
 fmt:
 	@test -z "$$(gofmt -l .)" || { gofmt -l . ; echo "not gofmt-ed: make fix" >&2; exit 1; }

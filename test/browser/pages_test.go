@@ -1,11 +1,9 @@
 package browser
 
 import (
-	"flag"
 	"fmt"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,9 +12,6 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
-
-// shots is where screenshots go: `make screenshots` names docs/pictures/console.
-var shots = flag.String("shots", "", "a directory for screenshots of all pages; empty: none are made")
 
 // paths are all pages: those of the navigation, and these, which other pages lead to.
 func paths(b *tab, console string) (all []string) {
@@ -71,7 +66,6 @@ func TestPages(t *testing.T) {
 			for _, path := range all {
 				b.visit(console + path)
 				b.whole(path)
-				b.shoot(path, as.name)
 				b.calm(path)
 				b.audit(path)
 			}
@@ -89,7 +83,7 @@ func (b *tab) whole(path string) {
 		Faults   string
 	}](b, `({
 		Title: document.title,
-		Headings: document.querySelectorAll("h1").length,
+		Headings: [...document.querySelectorAll("h1")].filter((e) => e.checkVisibility()).length,
 		Wide: document.documentElement.scrollWidth > document.documentElement.clientWidth
 			? [...document.querySelectorAll("main *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1
 				&& !e.closest(".scroll, pre, code, nav")).map((e) => e.tagName + "." + e.className + "#" + e.id).slice(0, 5).concat("page") : [],
@@ -102,28 +96,6 @@ func (b *tab) whole(path string) {
 		b.t.Errorf("%s: wider than the screen: %v", path, fits.Wide)
 	case fits.Faults != "":
 		b.t.Errorf("%s: a section is missing: %s", path, fits.Faults)
-	}
-}
-
-// shoot keeps a picture of the whole page.
-func (b *tab) shoot(path, as string) {
-	b.t.Helper()
-	if *shots == "" {
-		return
-	}
-	picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	name := strings.Trim(strings.NewReplacer("/", "-", "?", "-", "=", "-", "&", "-", "%", "-").Replace(path), "-")
-	if name == "" {
-		name = "verdict"
-	}
-	if err := os.MkdirAll(*shots, 0o755); err != nil {
-		b.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(*shots, name+"-"+as+".png"), picture, 0o644); err != nil {
-		b.t.Fatal(err)
 	}
 }
 
@@ -186,18 +158,20 @@ func (b *tab) named(path string) {
 	}
 }
 
-// walk presses Tab until the focus has come round, and compares where it was with all that can be used.
+// walk presses Tab until the focus has come round, and compares where it was with all that can be used. Of tabs that arrow keys
+// choose from, Tab reaches the chosen one. It reaches what scrolls, too, and sections come anew meanwhile: two rounds are pressed.
 func (b *tab) walk(path string) {
 	b.t.Helper()
 	controls := eval[int](b, `{
 		document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute("tabindex");
 		window.controls = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")]
-			.filter((e) => e.checkVisibility() && !e.disabled && !(e.type === "radio" && !e.checked));
+			.filter((e) => e.checkVisibility() && !e.disabled && !(e.type === "radio" && !e.checked)
+				&& !(e.role === "tab" && e.ariaSelected === "false"));
 		window.reached = new Set();
 		document.addEventListener("focusin", (e) => window.reached.add(e.target));
 		window.controls.length;
 	}`)
-	for range controls + 3 {
+	for range 2*controls + 10 {
 		for _, kind := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeKeyDown, input.DispatchKeyEventTypeKeyUp} {
 			call(b, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: kind, Key: "Tab", Code: "Tab",
 				WindowsVirtualKeyCode: 9})

@@ -97,7 +97,7 @@ func TestPage_several(t *testing.T) {
 // Ensure that advice alone is told calmly.
 func TestPage_advice(t *testing.T) {
 	body := show(t, consoletest.Healthy(4))
-	want(t, body, "<h2>No fault is found, and there is advice</h2>", "The doctor has advice only.", "EVEN_VOTERS")
+	want(t, body, "The doctor has advice only.</p>\n<h2>No fault is found</h2>", "The doctor has advice only.", "EVEN_VOTERS")
 	refuse(t, body, `class="verdict bad"`)
 }
 
