@@ -107,7 +107,7 @@ func TestRender(t *testing.T) {
 	source := "# Title `code`\n\nIntro [other](other.md#a-b), [up](../ARCHITECTURE.md), [alerts](../contrib/alerts.yaml#x), [here](#two), " +
 		"[decision](adr/0001-x.md), [decisions](adr), [etcd](https://etcd.io/), [bad](javascript:alert(1)), [host](//evil/x), [gone](gone.md)\n\n" +
 		"## Two\n\n## Two\n\n### `a.b` and [c](other.md): *d*\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n\n<script>alert(1)</script>\n\n<b>x</b>\n\n" +
-		"![picture](pictures/p.svg)\n\n```\n<code>\n```\n"
+		"![picture](pictures/p.svg)\n\n![unserved](pictures/p.png)\n\n```\n<code>\n```\n"
 	files := []string{"other.md", "adr/0001-x.md", "adr/README.md", "pictures/p.svg", "sub/doc.md"}
 	body, err := render("doc.md", []byte(source), func(name string) bool { return slices.Contains(files, name) })
 	if err != nil {
@@ -125,7 +125,7 @@ func TestRender(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, got)
 		}
 	}
-	for _, other := range []string{"<script", "<b>", "javascript", "evil", "<h1", "Title"} {
+	for _, other := range []string{"<script", "<b>", "javascript", "evil", "<h1", "Title", "unserved", "<p></p>"} {
 		if strings.Contains(got, other) {
 			t.Errorf("%s in\n%s", other, got)
 		}
@@ -153,14 +153,14 @@ func TestParts(t *testing.T) {
 
 // Ensure that a search finds headings first, is bounded, and shows no markup of the query.
 func TestSearch(t *testing.T) {
-	found, more := search("The Fast path")
+	found, more := search(all(), read, "The Fast path")
 	if len(found) != mostFound || more == 0 || found[0].Document != "fast-path.md" && !strings.Contains(strings.ToLower(found[0].Heading), "fast path") {
 		t.Errorf("%d places, %d more, the first: %+v", len(found), more, found[0])
 	}
-	if found, more := search("nothing has thiswordinit"); len(found)+more > 0 {
+	if found, more := search(all(), read, "nothing has thiswordinit"); len(found)+more > 0 {
 		t.Errorf("found %+v", found)
 	}
-	if found, _ := search(" "); found != nil {
+	if found, _ := search(all(), read, " "); found != nil {
 		t.Errorf("found %d places of nothing", len(found))
 	}
 	h := open(t)

@@ -2,7 +2,9 @@ package documents
 
 import (
 	"bytes"
+	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -22,7 +24,7 @@ type place struct {
 	Document, Title string // its path, and its title
 	Heading, Anchor string
 	Excerpt         string
-	inHeading       bool
+	inHeading       int // how many words the heading has
 }
 
 // part is a place, and where its text is.
@@ -65,31 +67,37 @@ func unmarked(line string) string {
 	return strings.Join(strings.Fields(strings.NewReplacer("**", "", "`", "", "|", " ").Replace(line)), " ")
 }
 
-// cutAll is all documents by name, cut once: a build does not change them, and anybody may search.
-var cutAll = sync.OnceValue(func() map[string][]part {
-	found := map[string][]part{}
-	for _, name := range all() {
-		cut := parts(read(name))
-		for i := range cut {
-			cut[i].lower = strings.ToLower(string(cut[i].text))
-		}
-		found[name] = cut
-	}
-	return found
-})
+// cuts are all documents by name, cut once: a build does not change them, and anybody may search.
+var cuts struct {
+	once sync.Once
+	of   map[string][]part
+}
 
-// search returns the places that have all words of a query, those with a word in the heading first. more is how many others
-// there are.
-func search(query string) (found []place, more int) {
+func cutOnce(all []string, read func(string) []byte) map[string][]part {
+	cuts.once.Do(func() {
+		cuts.of = make(map[string][]part, len(all))
+		for _, name := range all {
+			cut := parts(read(name))
+			for i := range cut {
+				cut[i].lower = strings.ToLower(string(cut[i].text))
+			}
+			cuts.of[name] = cut
+		}
+	})
+	return cuts.of
+}
+
+// search returns the places that have all words of a query, those with the most words in their headings first. more is how many
+// others there are.
+func search(all []string, read func(string) []byte, query string) (found []place, more int) {
 	words := strings.Fields(strings.ToLower(query[:min(len(query), mostQuery)]))
 	words = words[:min(len(words), mostWords)]
 	if len(words) == 0 {
 		return nil, 0
 	}
-	var rest []place
-	for _, name := range all() {
+	for _, name := range all {
 		title := ""
-		for _, p := range cutAll()[name] {
+		for _, p := range cutOnce(all, read)[name] {
 			if title == "" {
 				title = p.heading
 			}
@@ -101,14 +109,10 @@ func search(query string) (found []place, more int) {
 				continue
 			}
 			place.Document, place.Title = name, title
-			if place.inHeading {
-				found = append(found, place)
-			} else {
-				rest = append(rest, place)
-			}
+			found = append(found, place)
 		}
 	}
-	found = append(found, rest...)
+	slices.SortStableFunc(found, func(a, b place) int { return cmp.Compare(b.inHeading, a.inHeading) })
 	more = max(0, len(found)-mostFound)
 	return found[:len(found)-more], more
 }
@@ -118,9 +122,9 @@ func (p *part) match(words []string) (place, bool) {
 	at := place{Heading: p.heading, Anchor: p.anchor}
 	heading := strings.ToLower(p.heading)
 	for _, word := range words {
-		inHeading := strings.Contains(heading, word)
-		at.inHeading = at.inHeading || inHeading
-		if !inHeading && !strings.Contains(p.lower, word) {
+		if strings.Contains(heading, word) {
+			at.inHeading++
+		} else if !strings.Contains(p.lower, word) {
 			return place{}, false
 		}
 	}

@@ -168,6 +168,6 @@ func found(_ context.Context, r *page.Request) (any, error) {
 		return nil, page.ErrHidden
 	}
 	v := foundView{Query: r.Query.Get("q")}
-	v.Places, v.More = search(v.Query)
+	v.Places, v.More = search(all(), read, v.Query)
 	return v, nil
 }

@@ -79,11 +79,22 @@ func render(name string, source []byte, exists func(string) bool) (template.HTML
 		image := n.(*ast.Image)
 		if to, ok := target(name, string(image.Destination), exists); ok {
 			image.Destination = []byte(to)
+			continue
 		}
+		remove(n) // the build has no such picture: those of the console are before the reader
 	}
 	var out bytes.Buffer
 	err = markdown.Renderer().Render(&out, source, tree)
 	return template.HTML(out.String()), err // #nosec: rendered without raw HTML, from a file of the build
+}
+
+// remove takes out a node, and its paragraph if that has nothing else.
+func remove(n ast.Node) {
+	parent := n.Parent()
+	parent.RemoveChild(parent, n)
+	if parent.ChildCount() == 0 && parent.Kind() == ast.KindParagraph {
+		parent.Parent().RemoveChild(parent.Parent(), parent)
+	}
 }
 
 // lead makes a link lead to where it can from a page of the console. A link to a file that is not served becomes its text,
