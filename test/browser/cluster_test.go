@@ -46,14 +46,22 @@ type cluster struct {
 	members []*member
 }
 
+// nextPort is of those below the ports that the kernel gives to connections, which take one between two looks, and above those of
+// package testnet.
+var nextPort = 30000 + os.Getpid()%90*30
+
 func address(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 2700 {
+		address := fmt.Sprintf("127.0.0.1:%d", nextPort)
+		nextPort = 30000 + (nextPort-30000+1)%2700
+		if l, err := net.Listen("tcp", address); err == nil {
+			_ = l.Close()
+			return address
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port from 30000 to 32699 is free")
+	return ""
 }
 
 func start(t *testing.T) *cluster {
