@@ -43,6 +43,9 @@ func CheckFormat(options Options) error {
 // link the directory above all of it, that of the member in it, and that of the log.
 func refuseLinks(options *Options) error {
 	fs := options.FS
+	if info, err := fs.Stat(options.Dir); err != nil || !info.IsDir() {
+		return nil // there is none yet, or none can be: Open says why
+	}
 	if err := files.CheckDirectory(fs, fs.PathJoin(options.Dir, snapshot.StoresDir)); err != nil {
 		return fmt.Errorf("datadir: %w", err)
 	}
