@@ -43,7 +43,7 @@ func (c *Console) act(w http.ResponseWriter, r *http.Request, p *page.Page, a *p
 	defer done()
 	ctx, cancel := context.WithTimeout(l.session.with(ctx), actionPatience)
 	defer cancel()
-	asked := c.requestOf(ctx, l)
+	asked := c.requestOf(l)
 	asked.Conn, asked.Form = c.options.Conn, r.PostForm
 	out, err := a.Do(ctx, asked)
 	switch {

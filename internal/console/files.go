@@ -57,6 +57,6 @@ func (c *Console) contents(ctx context.Context, l *look, f *page.File) (_ page.C
 	defer leave()
 	ctx, done = c.options.Enter(l.request.WithContext(ctx))
 	ctx = l.session.with(ctx)
-	contents, err := f.Load(ctx, c.requestOf(ctx, l))
+	contents, err := f.Load(ctx, c.requestOf(l))
 	return contents, done, err
 }

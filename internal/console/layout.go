@@ -89,7 +89,7 @@ func (c *Console) frame(l *look) *frame {
 	if l.page != nil {
 		f.Title, f.About = l.page.Name, l.page.About
 		if l.page.Title != nil {
-			f.Title = cmp.Or(l.page.Title(c.requestOf(l.request.Context(), l)), f.Title)
+			f.Title = cmp.Or(l.page.Title(c.requestOf(l)), f.Title)
 		}
 	}
 	return f

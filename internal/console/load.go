@@ -5,9 +5,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -15,7 +17,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/console/page"
 )
 
@@ -87,6 +88,12 @@ func (c *Console) load(l *look, live bool, age time.Duration) (all []section, lo
 // section loads one section; nil: it is not shown.
 func (c *Console) section(ctx context.Context, l *look, s *page.Section, age time.Duration) (shown *section, login bool) {
 	shown = &section{ID: s.ID, Title: s.Title, Live: s.Live, Wide: s.Wide}
+	defer func() {
+		if err := c.caught(recover(), l, s); err != nil {
+			shown, login = &section{ID: s.ID, Title: s.Title, Live: s.Live, Wide: s.Wide}, false
+			shown.Heading, shown.Fault = explain(err)
+		}
+	}()
 	key := l.key(s)
 	body, err := c.known.load(ctx, key, age, func() ([]byte, error) { return c.render(l, s) })
 	switch {
@@ -102,10 +109,23 @@ func (c *Console) section(ctx context.Context, l *look, s *page.Section, age tim
 	}
 	shown.Body = template.HTML(body) // #nosec: rendered by html/template
 	if s.Command != nil {
-		shown.Command = s.Command(c.requestOf(context.Background(), l))
+		shown.Command = s.Command(c.requestOf(l))
 	}
 	return shown, false
 }
+
+// caught makes an error of a panic, and logs it. Sections are loaded by goroutines of their own, where net/http catches none: a
+// fault of a page must not end the member.
+func (c *Console) caught(cause any, l *look, s *page.Section) error {
+	if cause == nil {
+		return nil
+	}
+	c.options.Logger.Error("a page of the console failed", "page", l.page.Path, "section", s.ID, "panic", fmt.Sprint(cause),
+		"stack", string(debug.Stack()))
+	return errPanic
+}
+
+var errPanic = status.Error(codes.Internal, "This section cannot be shown: the log of the member says why. The others can.")
 
 // key identifies a section of this page for this user.
 func (l *look) key(s *page.Section) sectionKey {
@@ -133,6 +153,11 @@ func waits(err error) bool {
 
 // render loads the data of a section and renders it. Nobody may wait for it any more: it has a deadline of its own.
 func (c *Console) render(l *look, s *page.Section) (body []byte, err error) {
+	defer func() {
+		if failed := c.caught(recover(), l, s); failed != nil {
+			body, err = nil, failed
+		}
+	}()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.request.Context()), patience)
 	defer cancel()
 	leave, err := c.turn(ctx, l.request)
@@ -143,7 +168,7 @@ func (c *Console) render(l *look, s *page.Section) (body []byte, err error) {
 	ctx, done := c.options.Enter(l.request.WithContext(ctx))
 	defer done()
 	ctx = l.session.with(ctx)
-	data, err := s.Load(ctx, c.requestOf(ctx, l))
+	data, err := s.Load(ctx, c.requestOf(l))
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +187,7 @@ func (c *Console) render(l *look, s *page.Section) (body []byte, err error) {
 }
 
 // requestOf is what a page is told of a request.
-func (c *Console) requestOf(_ context.Context, l *look) *page.Request {
+func (c *Console) requestOf(l *look) *page.Request {
 	r := &page.Request{Conn: c.reads, User: l.session.name(l.request), Admin: c.options.Admin, Query: l.query(),
 		Now: time.Now(), Endpoint: c.options.Endpoint, Member: c.options.Member}
 	if l.page != nil && strings.HasSuffix(l.page.Path, "/") {
@@ -178,7 +203,6 @@ var errTooLong = status.Error(codes.ResourceExhausted, "This has more than a pag
 
 // Write implements io.Writer.
 func (l *limited) Write(p []byte) (int, error) {
-	invariant.True(l.Buffer != nil, "a section is rendered to nowhere")
 	if l.Len()+len(p) > maxSectionBytes {
 		return 0, errTooLong
 	}
