@@ -115,10 +115,13 @@ func (c *Console) section(ctx context.Context, l *look, s *page.Section, age tim
 }
 
 // caught makes an error of a panic, and logs it. Sections are loaded by goroutines of their own, where net/http catches none: a
-// fault of a page must not end the member.
+// fault of a page must not end the member. A fault of the member, in a call of the page, must.
 func (c *Console) caught(cause any, l *look, s *page.Section) error {
 	if cause == nil {
 		return nil
+	}
+	if _, ok := cause.(memberPanic); ok {
+		panic(cause)
 	}
 	c.options.Logger.Error("a page of the console failed", "page", l.page.Path, "section", s.ID, "panic", fmt.Sprint(cause),
 		"stack", string(debug.Stack()))
