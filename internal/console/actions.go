@@ -9,6 +9,9 @@ import (
 	"net/url"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/quorate/quorate/internal/console/page"
 )
 
@@ -45,18 +48,43 @@ func (c *Console) act(w http.ResponseWriter, r *http.Request, p *page.Page, a *p
 	defer cancel()
 	asked := c.requestOf(l)
 	asked.Conn, asked.Form = c.options.Conn, r.PostForm
-	out, err := a.Do(ctx, asked)
+	out, err := c.do(ctx, asked, p, a)
 	switch {
 	case err != nil && asksForLogin(err):
 		http.Redirect(w, r, "/login?next="+url.QueryEscape(p.Path), http.StatusSeeOther)
 	case err != nil:
+		why, _ := explain(err)
+		c.unchanged(asked, a, why)
 		c.refuse(w, r, p, http.StatusConflict, err)
 	case out.Template != "":
+		c.unchanged(asked, a, "Changed meanwhile")
 		c.instead(w, r, p, out)
 	default:
 		c.options.Logger.Info("changed by the console", "user", asked.User, "action", a.Path)
 		c.say(w, out.Said)
 		http.Redirect(w, r, inside(out.To), http.StatusSeeOther)
+	}
+}
+
+// do runs an action. A fault of its page is an error.
+func (c *Console) do(ctx context.Context, r *page.Request, p *page.Page, a *page.Action) (out page.Outcome, err error) {
+	defer func() {
+		if c.caught(recover(), p.Path, a.Path) != nil {
+			out, err = page.Outcome{}, errActionPanic
+		}
+	}()
+	return a.Do(ctx, r)
+}
+
+var errActionPanic = status.Error(codes.Internal, "The console failed at this form: the log of the member says why. It may "+
+	"have been done all the same: look before you send it again.")
+
+// unchanged logs an action that changed nothing as far as is known, at most once a second: whoever may send forms may send
+// many.
+func (c *Console) unchanged(r *page.Request, a *page.Action, why string) {
+	if suppressed, ok := c.tries.Next(r.Now); ok {
+		c.options.Logger.Info("not changed by the console", "user", r.User, "action", a.Path, "why", why, "suppressed",
+			suppressed)
 	}
 }
 
@@ -99,7 +127,7 @@ func (c *Console) refuse(w http.ResponseWriter, r *http.Request, p *page.Page, c
 func (c *Console) instead(w http.ResponseWriter, r *http.Request, p *page.Page, out page.Outcome) {
 	var body bytes.Buffer
 	if err := c.looks.of(p).ExecuteTemplate(&limited{&body}, out.Template, out.Data); err != nil {
-		c.options.Logger.Error("the console cannot show the outcome of an action", "page", p.Path, "err", err)
+		c.fault(&c.broken, "the console cannot show the outcome of an action", "page", p.Path, "err", err)
 		c.refuse(w, r, p, http.StatusConflict, err)
 		return
 	}

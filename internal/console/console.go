@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/base/logpace"
 	"github.com/quorate/quorate/internal/console/page"
 	"github.com/quorate/quorate/internal/labweb"
 	"github.com/quorate/quorate/internal/limits/admission"
@@ -50,6 +51,9 @@ type Console struct {
 	looks   *templates
 	known   *memory
 	pace    pace
+	panics  logpace.Pace         // of lines about faults of pages
+	broken  logpace.Pace         // the same, about what cannot be shown, such as what is too long
+	tries   logpace.Pace         // the same, about actions that changed nothing
 	turns   *admission.HostTurns // of sections and files that are being loaded: most of that time they wait
 	key     [32]byte             // of seal
 	renders chan struct{}        // of what needs a processor

@@ -143,18 +143,6 @@ func TestConsole_page(t *testing.T) {
 	}
 }
 
-// Ensure that a section whose page has a fault ends neither the member nor the other sections.
-func TestConsole_page_panics(t *testing.T) {
-	p := sample(func(context.Context, *page.Request) (any, error) { panic("a fault of a page") })
-	p.Sections = append(p.Sections, page.Section{ID: "two", Template: "s", Load: says("quick")},
-		page.Section{ID: "three", Template: "s", Load: says("whole"), Command: func(*page.Request) string { panic("of a command") }})
-	h, _ := serve(t, &member{}, p)
-	body := get(h, "/sample").Body.String()
-	if strings.Count(body, "This section cannot be shown") != 2 || !strings.Contains(body, "quick") {
-		t.Errorf("got %s", body)
-	}
-}
-
 // Ensure that a page without memory is refused, and says so.
 func TestConsole_page_noMemory(t *testing.T) {
 	h, _ := serve(t, &member{}, sample(says("text")), func(s *setting) {

@@ -12,7 +12,8 @@
 //     not exist unless the console was started to administer.
 //  2. A page ends within its deadline, with what it has: a section that is missing says why, and shows what was known last.
 //  3. Live sections are rendered at most so many times a second for all who look together.
-//  4. Nothing of a request, a key or a member is markup, a script, a style or a redirect to elsewhere.
+//  4. A fault of a page ends the part that has it; a fault of the member, in a call of a page, ends the process.
+//  5. Nothing of a request, a key or a member is markup, a script, a style or a redirect to elsewhere.
 //
 // A Console may be used by many goroutines.
 package console

@@ -133,7 +133,7 @@ func (s *stream) section(p *page.Page, of *section) {
 	c := s.console
 	var out bytes.Buffer
 	if err := c.looks.of(p).ExecuteTemplate(&out, "section", of); err != nil {
-		c.options.Logger.Error("the console cannot show a section", "page", p.Path, "section", of.ID, "err", err)
+		c.fault(&c.broken, "the console cannot show a section", "page", p.Path, "section", of.ID, "err", err)
 		return
 	}
 	hash := maphash.Bytes(s.seed, out.Bytes())

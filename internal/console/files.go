@@ -49,7 +49,7 @@ func (c *Console) file(w http.ResponseWriter, r *http.Request, p *page.Page, f *
 }
 
 // contents loads a file in turn with the sections of pages. done gives back what the calls hold.
-func (c *Console) contents(ctx context.Context, l *look, f *page.File) (_ page.Contents, done func(), err error) {
+func (c *Console) contents(ctx context.Context, l *look, f *page.File) (of page.Contents, done func(), err error) {
 	leave, err := c.turn(ctx, l.request)
 	if err != nil {
 		return page.Contents{}, func() {}, err
@@ -57,6 +57,11 @@ func (c *Console) contents(ctx context.Context, l *look, f *page.File) (_ page.C
 	defer leave()
 	ctx, done = c.options.Enter(l.request.WithContext(ctx))
 	ctx = l.session.with(ctx)
-	contents, err := f.Load(ctx, c.requestOf(l))
-	return contents, done, err
+	defer func() {
+		if failed := c.caught(recover(), l.page.Path, f.Path); failed != nil {
+			of, err = page.Contents{}, failed
+		}
+	}()
+	of, err = f.Load(ctx, c.requestOf(l))
+	return of, done, err
 }

@@ -150,7 +150,7 @@ const sendPatience = 30 * time.Second
 func (c *Console) write(w http.ResponseWriter, r *http.Request, code int, set *template.Template, name string, data any) {
 	var out bytes.Buffer
 	if err := set.ExecuteTemplate(&out, name, data); err != nil {
-		c.options.Logger.Error("the console cannot show a page", "path", r.URL.Path, "err", err)
+		c.fault(&c.broken, "the console cannot show a page", "path", r.URL.Path, "err", err)
 		http.Error(w, "This page cannot be shown: the log of the member says why.", http.StatusInternalServerError)
 		return
 	}

@@ -11,12 +11,12 @@ import (
 	"net/url"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/base/logpace"
 	"github.com/quorate/quorate/internal/console/page"
 )
 
@@ -67,15 +67,17 @@ func (c *Console) load(l *look, live bool, age time.Duration) (all []section, lo
 	defer cancel()
 	results := make([]*section, len(l.page.Sections))
 	asks := make([]bool, len(results))
-	var loading sync.WaitGroup
+	var waits []func()
 	for i := range l.page.Sections {
 		s := &l.page.Sections[i]
 		if live && !s.Live {
 			continue
 		}
-		loading.Go(func() { results[i], asks[i] = c.section(ctx, l, s, age) })
+		waits = append(waits, page.Go(func() { results[i], asks[i] = c.section(ctx, l, s, age) }))
 	}
-	loading.Wait()
+	for _, wait := range waits {
+		wait()
+	}
 	for i, s := range results {
 		login = login || asks[i]
 		if s != nil {
@@ -89,7 +91,7 @@ func (c *Console) load(l *look, live bool, age time.Duration) (all []section, lo
 func (c *Console) section(ctx context.Context, l *look, s *page.Section, age time.Duration) (shown *section, login bool) {
 	shown = &section{ID: s.ID, Title: s.Title, Live: s.Live, Wide: s.Wide}
 	defer func() {
-		if err := c.caught(recover(), l, s); err != nil {
+		if err := c.caught(recover(), l.page.Path, s.ID); err != nil {
 			shown, login = &section{ID: s.ID, Title: s.Title, Live: s.Live, Wide: s.Wide}, false
 			shown.Heading, shown.Fault = explain(err)
 		}
@@ -114,21 +116,25 @@ func (c *Console) section(ctx context.Context, l *look, s *page.Section, age tim
 	return shown, false
 }
 
-// caught makes an error of a panic, and logs it. Sections are loaded by goroutines of their own, where net/http catches none: a
-// fault of a page must not end the member. A fault of the member, in a call of the page, must.
-func (c *Console) caught(cause any, l *look, s *page.Section) error {
+// caught makes an error of a panic in a part of a page, and logs it: a fault of a page must not end the member. One of the
+// member, in a call that the page makes, does (package inproc).
+func (c *Console) caught(cause any, path, part string) error {
 	if cause == nil {
 		return nil
 	}
-	if _, ok := cause.(memberPanic); ok {
-		panic(cause)
-	}
-	c.options.Logger.Error("a page of the console failed", "page", l.page.Path, "section", s.ID, "panic", fmt.Sprint(cause),
-		"stack", string(debug.Stack()))
+	c.fault(&c.panics, "a page of the console failed", "page", path, "part", part, "panic", fmt.Sprint(cause), "stack",
+		string(debug.Stack()))
 	return errPanic
 }
 
 var errPanic = status.Error(codes.Internal, "This section cannot be shown: the log of the member says why. The others can.")
+
+// fault logs that something cannot be shown, at most once a second: whoever looks may ask for it again and again.
+func (c *Console) fault(pace *logpace.Pace, message string, args ...any) {
+	if suppressed, ok := pace.Next(time.Now()); ok {
+		c.options.Logger.Error(message, append(args, "suppressed", suppressed)...)
+	}
+}
 
 // key identifies a section of this page for this user.
 func (l *look) key(s *page.Section) sectionKey {
@@ -157,7 +163,7 @@ func waits(err error) bool {
 // render loads the data of a section and renders it. Nobody may wait for it any more: it has a deadline of its own.
 func (c *Console) render(l *look, s *page.Section) (body []byte, err error) {
 	defer func() {
-		if failed := c.caught(recover(), l, s); failed != nil {
+		if failed := c.caught(recover(), l.page.Path, s.ID); failed != nil {
 			body, err = nil, failed
 		}
 	}()
@@ -183,7 +189,7 @@ func (c *Console) render(l *look, s *page.Section) (body []byte, err error) {
 	}
 	var out bytes.Buffer
 	if err := c.looks.of(l.page).ExecuteTemplate(&limited{&out}, s.Template, data); err != nil {
-		c.options.Logger.Error("the console cannot show a section", "page", l.page.Path, "section", s.ID, "err", err)
+		c.fault(&c.broken, "the console cannot show a section", "page", l.page.Path, "section", s.ID, "err", err)
 		return nil, err
 	}
 	return out.Bytes(), nil

@@ -5,6 +5,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/quorate/quorate/internal/console/page"
 )
 
 // memory keeps the sections that were rendered last: looks at the same page share them, and a section that cannot be loaded is
@@ -32,7 +34,7 @@ type kept struct {
 type flight struct {
 	done chan struct{}
 	body []byte
-	err  error
+	err  error // until it is known: that of a load that does not return
 }
 
 const keptBytes = 512 // of an entry beside its text
@@ -67,9 +69,9 @@ func (m *memory) load(
 	}
 	f, flying := m.flights[key]
 	if !flying {
-		f = &flight{done: make(chan struct{})}
+		f = &flight{done: make(chan struct{}), err: errPanic}
 		m.flights[key] = f
-		go m.fly(key, f, load)
+		page.Go(func() { m.fly(key, f, load) })
 	}
 	m.mu.Unlock()
 	select {

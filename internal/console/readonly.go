@@ -46,11 +46,6 @@ func (c readOnly) Invoke(ctx context.Context, method string, args, reply any, op
 	if !reads(method, args) {
 		return errWrites(method)
 	}
-	defer func() {
-		if cause := recover(); cause != nil {
-			panic(memberPanic{cause})
-		}
-	}()
 	return c.conn.Invoke(ctx, method, args, reply, options...)
 }
 
@@ -63,9 +58,6 @@ func (c readOnly) NewStream(
 	}
 	return c.conn.NewStream(ctx, desc, method, options...)
 }
-
-// memberPanic is a panic of the member that a page has called, such as a broken invariant: it must end the process.
-type memberPanic struct{ cause any }
 
 func reads(method string, args any) bool {
 	if alarm, ok := args.(*pb.AlarmRequest); ok && method == "/etcdserverpb.Maintenance/Alarm" {

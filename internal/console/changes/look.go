@@ -6,18 +6,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/console/observed"
 	"github.com/quorate/quorate/internal/console/page"
 	"github.com/quorate/quorate/internal/ctl/wording"
 )
-
-// describePatience is how long the leader is waited for where jobs can be shown without it: they are known to every member.
-const describePatience = 1200 * time.Millisecond
 
 // known is what a page knows of jobs and members.
 type known struct {
@@ -29,20 +26,17 @@ type known struct {
 
 // look asks for the jobs, and for the members as far as a leader tells of them.
 func look(ctx context.Context, r *page.Request) (*known, error) {
-	api := quoratepb.NewMembershipClient(r.Conn)
 	k := &known{cluster: &quoratepb.Cluster{}, names: wording.Names{}}
-	described := make(chan error, 1)
-	go func() {
-		ctx, cancel := context.WithTimeout(ctx, describePatience)
-		defer cancel()
-		answer, err := api.Describe(ctx, &quoratepb.DescribeRequest{})
-		if err == nil {
-			k.cluster = answer.GetCluster()
+	var noLeader error
+	describe := page.Go(func() {
+		if cluster, err := observed.Describe(ctx, r); err == nil {
+			k.cluster = cluster
+		} else {
+			noLeader = err
 		}
-		described <- err
-	}()
-	answer, err := api.ListJobs(ctx, &quoratepb.ListJobsRequest{})
-	noLeader := <-described
+	})
+	answer, err := quoratepb.NewMembershipClient(r.Conn).ListJobs(ctx, &quoratepb.ListJobsRequest{})
+	describe()
 	switch {
 	case err != nil:
 		return nil, err

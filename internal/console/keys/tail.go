@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/console/page"
 )
 
 // eventRow is a change.
@@ -59,14 +61,13 @@ func (t *tail) receive(ctx context.Context, start, from int64) (compacted int64,
 		return 0, err
 	}
 	messages, ended := make(chan *pb.WatchResponse), make(chan error, 1)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	wait := page.Go(func() {
+		defer close(ended)
 		ended <- pass(ctx, stream, messages)
-	}()
+	})
 	defer func() { // answers are counted for this call until it returns
 		cancel()
-		<-done
+		wait()
 	}()
 	// Where the stream has ended, the goroutine that receives knows why.
 	_ = stream.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{CreateRequest: &pb.WatchCreateRequest{

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -15,7 +13,6 @@ import (
 	"github.com/quorate/quorate/internal/console/observed"
 	"github.com/quorate/quorate/internal/console/page"
 	"github.com/quorate/quorate/internal/ctl/wording"
-	"github.com/quorate/quorate/internal/doctor"
 )
 
 // known is what the page knows of the cluster. All its texts are printable, so that templates show them as they are.
@@ -26,22 +23,13 @@ type known struct {
 	Without string
 }
 
-// describePatience leaves the rest of the time to what is known without a leader.
-const describePatience = 1200 * time.Millisecond
-
 // load asks for the leader's view, and for what all members observe, at once. One of them is enough.
 func load(ctx context.Context, r *page.Request) (*known, error) {
 	var k known
-	var described *quoratepb.DescribeResponse
 	var noLeader, unobserved error
-	var both sync.WaitGroup
-	both.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, describePatience)
-		defer cancel()
-		described, noLeader = quoratepb.NewMembershipClient(r.Conn).Describe(ctx, &quoratepb.DescribeRequest{})
-	})
-	both.Go(func() { k.All, unobserved = observed.Ask(ctx, r) })
-	both.Wait()
+	describe := page.Go(func() { k.Cluster, noLeader = observed.Describe(ctx, r) })
+	k.All, unobserved = observed.Ask(ctx, r)
+	describe()
 	switch {
 	case refused(noLeader):
 		return nil, noLeader
@@ -51,9 +39,7 @@ func load(ctx context.Context, r *page.Request) (*known, error) {
 		k.Cluster, k.Without = k.All.Cluster(), "The leader's view is missing: "+missing(noLeader)+
 			". Below is what the members that answered know themselves."
 	case unobserved != nil:
-		k.Cluster, k.All = clusterOf(described), observed.Of(nil)
-	default:
-		k.Cluster = clusterOf(described)
+		k.All = observed.Of(nil)
 	}
 	slices.SortStableFunc(k.Cluster.GetMembers(), func(a, b *quoratepb.Member) int {
 		return cmp.Compare(a.GetName(),
@@ -65,17 +51,9 @@ func load(ctx context.Context, r *page.Request) (*known, error) {
 // missing says why the leader did not answer.
 func missing(err error) string {
 	if status.Code(err) == codes.DeadlineExceeded || errors.Is(err, context.DeadlineExceeded) {
-		return "no leader answered within " + page.Duration(describePatience)
+		return "no leader answered within " + page.Duration(observed.DescribePatience)
 	}
 	return page.Text(status.Convert(err).Message())
-}
-
-// clusterOf is the leader's view within the bounds of package doctor: no text of it moves a cursor, or is long.
-func clusterOf(described *quoratepb.DescribeResponse) *quoratepb.Cluster {
-	if described.GetCluster() == nil {
-		return &quoratepb.Cluster{}
-	}
-	return doctor.Trimmed(described.GetCluster())
 }
 
 // refused reports whether an error is about the user, not about the cluster.

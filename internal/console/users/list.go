@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 
 	"go.etcd.io/etcd/api/v3/authpb"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -133,18 +132,20 @@ func names(r *page.Request, all, own func() ([]string, error)) (names []string, 
 // each calls do for each number below n, a few at a time, and returns one of the errors.
 func each(n int, do func(i int) error) error {
 	var (
-		running sync.WaitGroup
-		turns   = make(chan struct{}, askedAtOnce)
-		errs    = make([]error, n)
+		turns = make(chan struct{}, askedAtOnce)
+		waits = make([]func(), n)
+		errs  = make([]error, n)
 	)
 	for i := range n {
 		turns <- struct{}{}
-		running.Go(func() {
+		waits[i] = page.Go(func() {
 			defer func() { <-turns }()
 			errs[i] = do(i)
 		})
 	}
-	running.Wait()
+	for _, wait := range waits {
+		wait()
+	}
 	for _, err := range errs {
 		if err != nil {
 			return err

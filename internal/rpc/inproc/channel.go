@@ -2,6 +2,8 @@ package inproc
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -77,12 +79,30 @@ func (c *Channel) Invoke(ctx context.Context, method string, args, reply any, op
 		return err
 	}
 	inside, transport := serverContext(ctx, method)
-	response, err := called.handle(called.service, inside, func(v any) error { return c.read(request, v) }, c.options.Unary)
+	response, err := c.serve(called, inside, request)
 	transport.show(options)
 	if err != nil {
 		return outcome(ctx, err)
 	}
 	return c.answer(ctx, response, reply)
+}
+
+// serve lets a service answer. A panic of the service ends the process, as it does over a connection.
+func (c *Channel) serve(called unaryMethod, inside context.Context, request mem.BufferSlice) (any, error) {
+	defer end()
+	return called.handle(called.service, inside, func(v any) error { return c.read(request, v) }, c.options.Unary)
+}
+
+// end ends the process if the service that was called panics. The caller may be a handler of net/http or a page of the console,
+// which catch the panics of their own goroutines, and an invariant that is broken must not be caught.
+func end() {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	stack := debug.Stack()
+	go func() { panic(fmt.Sprintf("%v\n\nin a call from inside:\n%s", cause, stack)) }()
+	select {} // the process ends meanwhile
 }
 
 // serverContext is what a service sees: the caller's deadline, address and certificates, and what it sent as metadata.

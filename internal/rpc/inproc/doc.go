@@ -12,6 +12,7 @@
 //  2. One message of a stream is on its way at once, in each direction: a side that does not read stops the side that sends,
 //     and so does a caller that waits for the memory of what it is sent.
 //  3. When a call ends, at either end, its context ends at the other.
+//  4. A panic of a service ends the process, whatever its caller catches.
 //
 // A Channel may be used by several goroutines once everything is registered; streams as those of gRPC.
 package inproc
