@@ -113,9 +113,9 @@ var unheard = append([]Code{Unreached, CutOff, VoterBehind, LearnerStuck, JobStu
 var lagging = []Code{ApplyBehind, VoterBehind, LearnerStuck, HeartbeatsLate, StoreStalls, SnapshotRepeats, CutOff, LinkSlow,
 	MemberStalls}
 
+// Of findings with one severity the one that stands first here is told first. Behind those by which nothing is committed stand
+// those whose cures write.
 var codes = []Row{
-	{NoSpace, "1", "The alarm NOSPACE stands: no member takes writes that grow.", nil,
-		[]Code{QuotaNear, ProposalsFail, HistoryKept}},
 	{CorruptCluster, "1", "Members differ and no majority agrees, so that none serves.", nil,
 		append([]Code{MemberCorrupt}, electing...)},
 	{NoQuorum, "1", "A majority of the voters is down: nothing can be written.", nil,
@@ -178,6 +178,8 @@ var codes = []Row{
 	{NoLeader, "1", "A majority answers, and none of them knows a leader.", nil,
 		[]Code{CutOff, ProposalsFail, LeasesStood, JobStuck}},
 	{CutOff, "2, 3", "A member knows no leader though there is one.", nil, nil},
+	{NoSpace, "1", "The alarm NOSPACE stands: no member takes writes that grow.", nil,
+		[]Code{QuotaNear, ProposalsFail, HistoryKept}},
 	{VoterBehind, "2, 3", "A voter lacks entries that took longer than an election timeout to commit.", nil,
 		[]Code{JobStuck}},
 	{VoterNotStarted, "2, 3", "A voter has never started.", nil, []Code{JobStuck}},

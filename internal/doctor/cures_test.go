@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,6 +70,47 @@ func TestJudgeStopped_joint(t *testing.T) {
 		if got := doctor.JudgeStopped(all); got.Majority != row.majority ||
 			!strings.Contains(strings.Join(got.Sentences, "\n"), row.words) {
 			t.Errorf("%s: %+v", row.ids, got)
+		}
+	}
+}
+
+// Ensure that a cure which writes stands behind whatever keeps all writes from being committed.
+func TestJudge_writesLast(t *testing.T) {
+	alarm := func(h hospital) { h.of(1).Alarms = []*quoratepb.ObservedAlarm{{Kind: "NOSPACE", Member: 1}} }
+	for _, row := range []struct {
+		name   string
+		inject func(h hospital)
+		first  doctor.Code
+	}{
+		{"too few voters", func(h hospital) {
+			for n := 2; n <= 3; n++ {
+				m := h.Members[n-1]
+				m.Observation, m.Fault, m.FaultText = nil, doctor.FaultRefused, "connection refused"
+				h.peer(1, n).Connected, h.peer(1, n).Active, h.peer(1, n).Received = false, false, 0
+			}
+		}, doctor.NoQuorum},
+		{"no leader", func(h hospital) {
+			h.everywhere(func(o *quoratepb.Observation) {
+				o.Core.Leader, o.Core.LeaderlessMs = 0, 20_000
+				for _, p := range o.Peers {
+					p.Followed = false
+				}
+			})
+		}, doctor.NoLeader},
+		{"members that differ", func(h hospital) {
+			h.of(1).Alarms = append(h.of(1).Alarms, &quoratepb.ObservedAlarm{Kind: "CORRUPT"})
+		}, doctor.CorruptCluster},
+		{"a leader whose disk hangs", func(h hospital) {
+			h.of(1).Core.Stalled, h.of(1).Core.StalledMs = "writing the log", 9000
+		}, doctor.DiskHangs},
+	} {
+		h := hospital{healthy(3)}
+		alarm(h)
+		row.inject(h)
+		found := doctor.Judge(h.Collected)
+		space := slices.IndexFunc(found, func(f doctor.Finding) bool { return f.Code == doctor.NoSpace })
+		if len(found) < 2 || found[0].Code != row.first || space < 1 || found[space].Severity != doctor.CannotWrite {
+			t.Errorf("%s: got %+v", row.name, found)
 		}
 	}
 }

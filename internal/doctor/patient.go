@@ -70,17 +70,10 @@ type seat struct {
 // examine puts observations side by side.
 func examine(c *quoratepb.Collected) *patient {
 	c = Trimmed(c)
-	p := &patient{alone: c.GetAlone(), linked: c.GetByMember() != 0, config: &quoratepb.ObservedConfig{}}
-	applied := uint64(0) // by the member that config is of
+	p := &patient{alone: c.GetAlone(), linked: c.GetByMember() != 0, config: Latest(c)}
 	for _, m := range c.GetMembers() {
-		if o := m.GetObservation(); o != nil && m.GetFault() == "" {
-			p.clocked = max(p.clocked, o.GetElectionMs())
-			// A member that has just started has the configuration from its log, and lacks what others have published since.
-			later := cmp.Or(cmp.Compare(o.GetConfig().GetIndex(), p.config.GetIndex()),
-				cmp.Compare(o.GetCore().GetApplied(), applied))
-			if o.GetConfig() != nil && later >= 0 {
-				p.config, applied = o.GetConfig(), o.GetCore().GetApplied()
-			}
+		if m.GetFault() == "" {
+			p.clocked = max(p.clocked, m.GetObservation().GetElectionMs())
 		}
 	}
 	if p.clocked == 0 {
@@ -112,6 +105,24 @@ func examine(c *quoratepb.Collected) *patient {
 		s.missed = p.unreached(s)
 	}
 	return p
+}
+
+// Latest is the latest configuration that a member which answered knows, with what members have published; never nil.
+func Latest(c *quoratepb.Collected) *quoratepb.ObservedConfig {
+	latest, applied := &quoratepb.ObservedConfig{}, uint64(0) // by the member that it is of
+	for _, m := range c.GetMembers() {
+		o := m.GetObservation()
+		if m.GetFault() != "" || o.GetConfig() == nil {
+			continue
+		}
+		// A member that has just started has the configuration from its log, and lacks what others have published since.
+		later := cmp.Or(cmp.Compare(o.GetConfig().GetIndex(), latest.GetIndex()),
+			cmp.Compare(o.GetCore().GetApplied(), applied))
+		if later >= 0 {
+			latest, applied = o.GetConfig(), o.GetCore().GetApplied()
+		}
+	}
+	return latest
 }
 
 // index makes seats, and what each knows of the others, be found by id. Of two with one id the first counts.

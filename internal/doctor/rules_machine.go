@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -124,12 +125,13 @@ func (p *patient) history() []Finding {
 		if store.GetAutoCompaction() || !never || past < 9*max(store.GetKeys(), leastKeys) {
 			continue
 		}
+		last := "was never compacted"
+		if at := store.GetCompactRevision(); at > 0 {
+			last = fmt.Sprintf("was last compacted at revision %d of %d", at, store.GetRevision())
+		}
 		cure, distance := p.compaction()
-		return []Finding{found(HistoryKept, Advice, nil, cure, "the store keeps %d versions of %s, and was last "+
-			"compacted "+
-			"at revision %d of %d: compact, or set --auto-compaction-retention; %s", store.GetVersions(),
-			plural.Of(store.GetKeys(), "key"),
-			store.GetCompactRevision(), store.GetRevision(), distance)}
+		return []Finding{found(HistoryKept, Advice, nil, cure, "the store keeps %d versions of %s, and %s: compact, or set "+
+			"--auto-compaction-retention; %s", store.GetVersions(), plural.Of(store.GetKeys(), "key"), last, distance)}
 	}
 	return nil
 }
@@ -160,14 +162,15 @@ func (p *patient) applies() (all []Finding) {
 func (p *patient) hotPrefix() (all []Finding) {
 	for _, s := range p.answered() {
 		process, share, window := s.o.GetProcess(), s.o.GetWork().GetBusiestPercent(), s.o.GetWindowMs()
-		used, most := process.GetProcessorUs(), window*process.GetProcessors()*1000
-		if share < 50 || window < 10*p.clocked || most <= 0 || used < most/2 {
+		// In fractions: the product of what a member may tell has no room in an int64.
+		used, most := float64(process.GetProcessorUs()), float64(window)*float64(process.GetProcessors())*1000
+		if share < 50 || window < 10*p.clocked || most == 0 || used < most/2 {
 			continue
 		}
 		all = append(all, found(HotPrefix, Advice, []string{s.name()}, "quorate top --by cpu", "%s has used %d %% of its "+
 			"processors for %s, and calls for one prefix of keys take %d %% of the time that it works for clients: `quorate "+
 			"top` names the prefix, and `quorate top --clients` the callers", s.name(),
-			min(percent(used, most), 100), span(window), min(share, 100)))
+			int64(min(100*used/most, 100)), span(window), min(share, 100)))
 	}
 	return all
 }

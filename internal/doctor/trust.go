@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -11,17 +12,22 @@ import (
 
 // Bounds of what is taken from an answer: any process may have sent it, or any person made the bundle.
 const (
-	// mostNumber is above whatever is counted or measured, and leaves room to compute with. Unix times in milliseconds fit.
+	// mostNumber is above whatever is counted or measured, and leaves room to compute with.
 	mostNumber = 1 << 45
+	// mostMillis bounds times in milliseconds, so that they are durations: 270 years. Unix times fit.
+	mostMillis = 1 << 43
 	mostText   = 400 // characters of a text
 	mostList   = 128 // elements of a list, such as members or their peers
 )
 
+// shares are numbers from 0 to 1.
+var shares = []protoreflect.Name{"pressure"}
+
 // identifiers are numbers that name something, and are not computed with.
 var identifiers = []protoreflect.Name{"id", "member_id", "cluster_id", "leader", "member", "by_member"}
 
-// Trimmed returns a copy in which nothing exceeds a bound: no number is negative, no text is long or moves a cursor, no list is
-// long.
+// Trimmed returns a copy in which nothing exceeds a bound: no number is negative, infinite or none, no text is long or moves a
+// cursor, no list is long.
 func Trimmed[M proto.Message](m M) M {
 	m = proto.CloneOf(m)
 	trim(m.ProtoReflect())
@@ -72,15 +78,38 @@ func trimList(l protoreflect.List, at protoreflect.FieldDescriptor) {
 func trimmed(at protoreflect.FieldDescriptor, v protoreflect.Value) protoreflect.Value {
 	switch at.Kind() {
 	case protoreflect.Int64Kind:
-		return protoreflect.ValueOfInt64(min(max(v.Int(), 0), mostNumber))
+		return protoreflect.ValueOfInt64(min(max(v.Int(), 0), mostOf(at)))
 	case protoreflect.Uint64Kind:
 		if !slices.Contains(identifiers, at.Name()) {
 			return protoreflect.ValueOfUint64(min(v.Uint(), mostNumber))
 		}
-	case protoreflect.DoubleKind:
-		return protoreflect.ValueOfFloat64(min(max(v.Float(), 0), mostNumber))
+	case protoreflect.DoubleKind, protoreflect.FloatKind:
+		return within(at, v.Float())
 	case protoreflect.StringKind:
 		return protoreflect.ValueOfString(printable.Text(v.String(), mostText))
 	}
 	return v
+}
+
+// mostOf is the bound of a whole number.
+func mostOf(at protoreflect.FieldDescriptor) int64 {
+	if strings.HasSuffix(string(at.Name()), "_ms") {
+		return mostMillis
+	}
+	return mostNumber
+}
+
+// within is a fraction within the bounds of its field. NaN, which min and max let pass, becomes zero.
+func within(at protoreflect.FieldDescriptor, n float64) protoreflect.Value {
+	most := float64(mostNumber)
+	if slices.Contains(shares, at.Name()) {
+		most = 1
+	}
+	if n = min(n, most); !(n > 0) {
+		n = 0
+	}
+	if at.Kind() == protoreflect.FloatKind {
+		return protoreflect.ValueOfFloat32(float32(n))
+	}
+	return protoreflect.ValueOfFloat64(n)
 }

@@ -68,12 +68,8 @@ func Of(all *quoratepb.Collected) *Answer {
 	if all == nil {
 		all = &quoratepb.Collected{}
 	}
-	a := &Answer{Collected: doctor.Trimmed(all), Config: &quoratepb.ObservedConfig{}}
-	for _, m := range a.GetMembers() {
-		if c := m.GetObservation().GetConfig(); m.GetFault() == "" && c != nil && c.GetIndex() >= a.Config.GetIndex() {
-			a.Config = c
-		}
-	}
+	a := &Answer{Collected: doctor.Trimmed(all)}
+	a.Config = doctor.Latest(a.Collected)
 	for _, known := range a.Config.GetMembers() {
 		if a.Member(known.GetId()) == nil {
 			a.Members = append(a.Members, &Member{ID: known.GetId(), Known: known})

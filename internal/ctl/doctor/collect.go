@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
@@ -22,13 +21,6 @@ import (
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/doctor"
 )
-
-// target is a member to ask.
-type target struct {
-	id       uint64
-	name     string
-	endpoint string // empty: it never said where it serves clients
-}
 
 // lookAgain is how long a member may take to stop or to start: while it does, others hear it and its client port is closed.
 const lookAgain = 2 * time.Second
@@ -74,37 +66,24 @@ func askAll(ctx context.Context, c *command.Connection) (*quoratepb.Collected, e
 	if err != nil {
 		return nil, c.Explain(ctx, err, client.Endpoints())
 	}
-	targets := targetsOf(list.Members)
-	out := &quoratepb.Collected{AtMs: time.Now().UnixMilli(), Members: make([]*quoratepb.CollectedMember, len(targets))}
-	// The list has taken its part of the time; a member that is slow gets all of it again.
-	asking, cancel := context.WithTimeout(ctx, c.Timeout)
-	defer cancel()
-	var all sync.WaitGroup
+	out := &quoratepb.Collected{AtMs: time.Now().UnixMilli()}
 	answers := &command.Answers{}
-	for i := range targets {
-		all.Go(func() { out.Members[i] = ask(asking, c, &targets[i], list.Header.GetClusterId(), answers) })
+	askEach := func(targets []target) []*quoratepb.CollectedMember {
+		// Earlier questions have taken their part of the time; a member that is slow gets all of it again.
+		asking, cancel := context.WithTimeout(ctx, c.Timeout)
+		defer cancel()
+		var all sync.WaitGroup
+		got := make([]*quoratepb.CollectedMember, len(targets))
+		for i := range targets {
+			all.Go(func() { got[i] = ask(asking, c, &targets[i], list.Header.GetClusterId(), answers) })
+		}
+		all.Wait()
+		return got
 	}
-	all.Wait()
+	out.Members = askEach(targetsOf(list.Members))
+	correct(out, askEach)
 	return doctor.Trimmed(out), nil
 }
-
-// targetsOf are the members of a list, as far as it may be long.
-func targetsOf(members []*pb.Member) (all []target) {
-	for _, m := range members {
-		t := target{id: m.ID, name: m.Name}
-		if t.name == "" {
-			t.name = command.HexID(m.ID)
-		}
-		if len(m.ClientURLs) > 0 {
-			t.endpoint = strings.TrimPrefix(strings.TrimPrefix(m.ClientURLs[0], "http://"), "https://")
-		}
-		all = append(all, t)
-	}
-	return all[:min(len(all), mostMembers)]
-}
-
-// mostMembers is how many members are asked.
-const mostMembers = 128
 
 // ask asks one member what it observes.
 func ask(
