@@ -197,8 +197,8 @@ func (c *Console) render(l *look, s *page.Section) (body []byte, err error) {
 
 // requestOf is what a page is told of a request.
 func (c *Console) requestOf(l *look) *page.Request {
-	r := &page.Request{Conn: c.reads, User: l.session.name(l.request), Admin: c.options.Admin, Query: l.query(),
-		Now: time.Now(), Endpoint: c.options.Endpoint, Member: c.options.Member}
+	r := &page.Request{Conn: c.reads, User: l.session.name(l.request), Certified: l.session.user == "",
+		Admin: c.options.Admin, Query: l.query(), Now: time.Now(), Endpoint: c.options.Endpoint, Member: c.options.Member}
 	if l.page != nil && strings.HasSuffix(l.page.Path, "/") {
 		r.Below = strings.TrimPrefix(l.request.URL.Path, l.page.Path)
 	}

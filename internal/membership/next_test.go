@@ -116,7 +116,7 @@ func TestNext_toTheEnd(t *testing.T) {
 		if unmet := c.fulfilled(&spec); job.State != membership.StateDone || unmet != "" {
 			t.Fatalf("got %v (%s), %s", job.State, job.Message, unmet)
 		}
-		if warned := strings.Contains(job.Message, "must not keep --initial-cluster"); warned != (len(spec.Remove) > 0) {
+		if warned := strings.Contains(job.Message, "take --initial-cluster out of"); warned != (len(spec.Remove) > 0) {
 			t.Errorf("who removed members that may found the cluster anew is told so: %q", job.Message)
 		}
 		// Where no voter stays the leader hands over once a newcomer votes.

@@ -138,9 +138,12 @@ func (g *goal) doneWords() string {
 	case gone != "" && g.inItsOwnPlace():
 		words += "; the former data directory of " + g.names.nameOf(g.spec.Remove[0]) + " may be deleted"
 	case gone != "":
-		words += "; " + gone + ", and " + plural.Word(len(g.spec.Remove), "its unit", "their units") + " must not keep " +
-			"--initial-cluster: with that and empty directories former members found another, empty cluster under the same " +
-			"id; they come back with --join only"
+		unit, it, brings := "its unit", "it", "brings it back"
+		if len(g.spec.Remove) > 1 {
+			unit, it, brings = "their units", "they", "brings them back"
+		}
+		words += "; " + gone + "; take --initial-cluster out of " + unit + ": started by it with an empty directory " + it +
+			" would found an empty cluster with the id of this one; only --join " + brings
 	}
 	return words
 }

@@ -5,14 +5,13 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/console/page"
+	"github.com/quorate/quorate/internal/console/prose"
 	"github.com/quorate/quorate/internal/ctl/wording"
 )
 
@@ -163,11 +162,7 @@ func sentence(err error) error {
 	if err == nil {
 		return nil
 	}
-	text := page.Text(lines(status.Convert(err).Message()))
-	if text != "" {
-		first, size := utf8.DecodeRuneInString(text)
-		text = string(unicode.ToUpper(first)) + text[size:]
-	}
+	text := prose.Capital(page.Text(lines(status.Convert(err).Message())))
 	return page.FormError(strings.TrimSuffix(text, ".") + ".")
 }
 

@@ -9,7 +9,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/console/observed"
 	"github.com/quorate/quorate/internal/console/page"
+	"github.com/quorate/quorate/internal/console/prose"
 	"github.com/quorate/quorate/internal/ctl/wording"
 )
 
@@ -24,7 +26,7 @@ type oneView struct {
 	After                         []string // jobs that it was planned behind
 	Members                       []namedView
 	Replaces, Admin               bool
-	Cancelling                    []prose
+	Cancelling                    [][]prose.Piece
 }
 
 // namedView is a member that a job names.
@@ -59,7 +61,7 @@ func gone(id uint64) string {
 
 func (c *changes) oneOf(r *page.Request, k *known, job *quoratepb.Job) oneView {
 	spec := job.GetSpec()
-	v := oneView{jobView: c.viewOf(r.Now, k, job), Still: k.still, CreatedMs: job.CreatedMs, StartedMs: job.StartedMs,
+	v := oneView{jobView: c.viewOf(r, k, job), Still: k.still, CreatedMs: job.CreatedMs, StartedMs: job.StartedMs,
 		EndedAt: job.EndedMs, Force: spec.GetForce(), Members: membersOf(k, job), Admin: r.Admin,
 		Replaces: spec.GetKind() == "replace" && len(spec.GetRemove()) == 1}
 	if v.Ended {
@@ -125,7 +127,7 @@ func membersOf(k *known, job *quoratepb.Job) (out []namedView) {
 func (k *known) nowOf(id uint64) string {
 	for _, m := range k.cluster.GetMembers() {
 		if m.Id == id {
-			return wording.MemberRole(m) + ", " + stateOf(m)
+			return wording.MemberRole(m) + ", " + observed.StateOf(m)
 		}
 	}
 	if k.cluster.GetConfig() == nil {
@@ -149,7 +151,7 @@ func (c *changes) cancelling(ctx context.Context, r *page.Request) (any, error) 
 		return oneView{Fault: gone(id)}, nil
 	}
 	v := c.oneOf(r, k, job)
-	v.Cancelling = prosesOf(wording.Cancelling(job, k.names))
+	v.Cancelling = prose.All(wording.Cancelling(job, k.names))
 	return v, nil
 }
 

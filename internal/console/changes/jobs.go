@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/console/page"
+	"github.com/quorate/quorate/internal/console/prose"
 	"github.com/quorate/quorate/internal/ctl/progress"
 	"github.com/quorate/quorate/internal/ctl/wording"
 	"github.com/quorate/quorate/internal/membership"
@@ -17,7 +18,7 @@ import (
 type jobView struct {
 	ID, Kind, Change, Protocol string
 	State, Class               string // a word, and the class of its tag
-	Message                    prose
+	Message                    []prose.Piece
 	Took                       string // for how long it runs, or ran; empty: it has not begun
 	Before                     uint32 // jobs before this one
 	EndedMs                    int64
@@ -49,28 +50,34 @@ var classes = map[membership.State]string{
 }
 
 // viewOf is a job as it is now.
-func (c *changes) viewOf(now time.Time, k *known, job *quoratepb.Job) jobView {
-	steps, took := c.tracks.observe(now, k.cluster, job)
+func (c *changes) viewOf(r *page.Request, k *known, job *quoratepb.Job) jobView {
+	steps, took := c.tracks.observe(r.Now, k.cluster, job)
 	v := jobView{ID: hexID(job.Id), Kind: progress.Kind(job), Change: wording.Change(job.Spec, k.names.Of),
 		Protocol: job.GetSpec().GetProtocol(), State: job.State, Class: classes[membership.State(job.State)],
-		Message: proseOf(job.Message), Before: job.QueuePosition, EndedMs: job.EndedMs, Ended: wording.Ended(job)}
+		Message: prose.Of(job.Message), Before: job.QueuePosition, EndedMs: job.EndedMs, Ended: wording.Ended(job)}
 	if job.CancelAsked && !v.Ended {
 		v.State, v.Class = "is being cancelled", "warn"
 	}
-	if job.StartedMs > 0 {
-		v.Took = page.Duration(took.Round(time.Millisecond))
-		if took >= time.Second {
-			v.Took = page.Duration(took.Round(time.Second))
-		}
-	}
+	v.Took = tookOf(job, took)
 	if membership.State(job.State) == membership.StateDone {
-		v.Undo = wording.Undo(job.Undo)
+		v.Undo = r.Asking(wording.Undo(job.Undo))
 		v.UndoNote = wording.UndoNote(v.Undo)
 	}
 	for i := range steps {
 		v.Steps = append(v.Steps, stepOf(&steps[i], job))
 	}
 	return v
+}
+
+// tookOf is for how long a job runs, in whole seconds, or how long it took, as exactly as is known; empty: it has not begun.
+func tookOf(job *quoratepb.Job, took time.Duration) string {
+	switch {
+	case job.GetStartedMs() == 0:
+		return ""
+	case wording.Ended(job):
+		return page.Duration(took.Round(time.Millisecond))
+	}
+	return page.Seconds(took)
 }
 
 func stepOf(s *progress.Step, job *quoratepb.Job) stepView {
@@ -96,7 +103,7 @@ func stepOf(s *progress.Step, job *quoratepb.Job) stepView {
 	for _, m := range s.Move {
 		move := moveView{Move: m, Percent: int(100 * min(max(m.Fraction, 0), 1))}
 		if m.Left >= 0 {
-			move.Left = page.Duration(m.Left.Round(time.Second))
+			move.Left = page.Seconds(m.Left)
 		}
 		v.Moves = append(v.Moves, move)
 	}
@@ -120,7 +127,7 @@ func (c *changes) open(ctx context.Context, r *page.Request) (any, error) {
 	v := jobsView{Admin: r.Admin}
 	for _, job := range k.jobs {
 		if !wording.Ended(job) {
-			v.Jobs = append(v.Jobs, c.viewOf(r.Now, k, job))
+			v.Jobs = append(v.Jobs, c.viewOf(r, k, job))
 		}
 	}
 	if len(v.Jobs) > 0 {
@@ -148,20 +155,18 @@ func ended(ctx context.Context, r *page.Request) (any, error) {
 		all = all[:mostEnded]
 	}
 	for _, job := range all {
-		v.Jobs = append(v.Jobs, endedOf(k, job))
+		v.Jobs = append(v.Jobs, endedOf(r, k, job))
 	}
 	return v, nil
 }
 
 // endedOf is a job that has ended, without its phases: it is not followed.
-func endedOf(k *known, job *quoratepb.Job) jobView {
+func endedOf(r *page.Request, k *known, job *quoratepb.Job) jobView {
 	v := jobView{ID: hexID(job.Id), Kind: progress.Kind(job), Change: wording.Change(job.Spec, k.names.Of), State: job.State,
-		Class: classes[membership.State(job.State)], Message: proseOf(job.Message), EndedMs: job.EndedMs, Ended: true}
-	if job.StartedMs > 0 {
-		v.Took = page.Duration(time.Duration(max(job.EndedMs-job.StartedMs, 0)) * time.Millisecond)
-	}
+		Class: classes[membership.State(job.State)], Message: prose.Of(job.Message), EndedMs: job.EndedMs, Ended: true}
+	v.Took = tookOf(job, time.Duration(max(job.EndedMs-job.StartedMs, 0))*time.Millisecond)
 	if membership.State(job.State) == membership.StateDone {
-		v.Undo = wording.Undo(job.Undo)
+		v.Undo = r.Asking(wording.Undo(job.Undo))
 	}
 	return v
 }

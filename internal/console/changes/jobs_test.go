@@ -31,7 +31,7 @@ func TestPages_jobs(t *testing.T) {
 		{Id: 0x99, State: "queued", QueuePosition: 1, Spec: &quoratepb.ChangeSpec{Kind: "drain", Drain: []uint64{0xa1}}, Phases: []string{"drain"}},
 	}
 	text := f.look().get(t, "/changes")
-	want(t, "the list", text, "add m4, remove m2", "for 9.00 s", "25 % · 256 MiB of 1.00 GiB · 64.0 MiB/s · 12.0 s left",
+	want(t, "the list", text, "add m4, remove m2", "for 9 s", "25 % · 256 MiB of 1.00 GiB · 64.0 MiB/s · 12 s left",
 		`<li class="past"><b>join</b> <span>passed</span>`, `<li class="now" aria-current="step"><b>snapshot</b>`, "behind 1 job", "drain m1",
 		`href="/changes/cancel?id=3f2a"`, "may be switched off", "quorate member replace m4 --name m2", "!quorate no")
 	if done, failed := strings.Index(text, "id=d\""), strings.Index(text, "id=e\""); failed < 0 || done < failed {

@@ -13,7 +13,9 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/console/observed"
 	"github.com/quorate/quorate/internal/console/page"
+	"github.com/quorate/quorate/internal/console/prose"
 	"github.com/quorate/quorate/internal/ctl/progress"
 	"github.com/quorate/quorate/internal/ctl/wording"
 )
@@ -104,21 +106,12 @@ func byName(cluster *quoratepb.Cluster) []*quoratepb.Member {
 
 // choiceOf is a member by the word that names it: its name, or its id if that names no other.
 func choiceOf(cluster *quoratepb.Cluster, m *quoratepb.Member) choiceView {
-	c := choiceView{Word: m.Name, Name: progress.Name(m), Is: wording.MemberRole(m) + ", " + stateOf(m), URLs: m.PeerUrls,
-		More: map[string]bool{}}
+	c := choiceView{Word: m.Name, Name: progress.Name(m), Is: wording.MemberRole(m) + ", " + observed.StateOf(m),
+		URLs: m.PeerUrls, More: map[string]bool{}}
 	if found, err := wording.FindMember(cluster, m.Name); err != nil || found.Id != m.Id || m.Name == "" {
 		c.Word = hexID(m.Id)
 	}
 	return c
-}
-
-// stateOf is the state of a member, for readers who need not know how the leader follows it.
-func stateOf(m *quoratepb.Member) string {
-	state := wording.State(m, true)
-	if state == "-" || m.Active && m.CaughtUp && state == "replicate" {
-		return "up"
-	}
-	return state
 }
 
 func (c *choiceView) means(word string) bool { return word == c.Word || word == c.Name }
@@ -134,8 +127,8 @@ type planView struct {
 	Line     string
 	Config   string
 	Rows     []rowView
-	Blockers []prose
-	Warnings []prose
+	Blockers [][]prose.Piece
+	Warnings [][]prose.Piece
 	Undo     string
 	UndoNote string
 	Done     bool
@@ -211,7 +204,7 @@ func planOf(ctx context.Context, r *page.Request, a *asked, path, action string)
 			return nil, err
 		}
 		spec.After = plan.WaitsFor // the reader sees them in the plan
-		v.tell(cluster, plan)
+		v.tell(r, cluster, plan)
 		v.offer(r, a, cluster, spec, action)
 		return v, nil
 	}
@@ -231,9 +224,9 @@ func refuses(err error) bool {
 }
 
 // tell puts a plan into words.
-func (v *planView) tell(cluster *quoratepb.Cluster, plan *quoratepb.PlanResponse) {
+func (v *planView) tell(r *page.Request, cluster *quoratepb.Cluster, plan *quoratepb.PlanResponse) {
 	v.Line, v.Config, v.Done = wording.PlanLine(cluster, plan), wording.ConfigID(plan.Config), plan.Done
-	v.Blockers = prosesOf(plan.Blockers)
+	v.Blockers = prose.All(plan.Blockers)
 	for _, row := range wording.PlanRows(plan) {
 		view := rowView{PlanRow: row, Quorum: wording.Quorum(row.Now), Superquorum: wording.Superquorum(row.Now),
 			Tolerates: wording.Tolerance(row.Now), Class: strengthClass(row.Now)}
@@ -243,7 +236,7 @@ func (v *planView) tell(cluster *quoratepb.Cluster, plan *quoratepb.PlanResponse
 		v.Rows = append(v.Rows, view)
 	}
 	if len(plan.Blockers) == 0 { // else it must not be done
-		v.Warnings, v.Undo = prosesOf(plan.Warnings), wording.Undo(plan.Undo)
+		v.Warnings, v.Undo = prose.All(plan.Warnings), r.Asking(wording.Undo(plan.Undo))
 		v.UndoNote = wording.UndoNote(v.Undo)
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/console/observed"
 	"github.com/quorate/quorate/internal/console/page"
+	"github.com/quorate/quorate/internal/console/prose"
 	"github.com/quorate/quorate/internal/ctl/wording"
 	"github.com/quorate/quorate/internal/doctor"
 	"github.com/quorate/quorate/internal/membership"
@@ -89,7 +91,7 @@ type suspectView struct {
 
 type findingView struct {
 	Severity, Class, Code string
-	Sentence, Cure        prose
+	Sentence, Cure        []prose.Piece
 }
 
 func replaceChoose(ctx context.Context, r *page.Request) (any, error) {
@@ -111,7 +113,7 @@ func replaceChoose(ctx context.Context, r *page.Request) (any, error) {
 }
 
 func suspectOf(cluster *quoratepb.Cluster, m *quoratepb.Member, found []doctor.Finding) suspectView {
-	v := suspectView{choiceView: choiceOf(cluster, m), State: stateOf(m), Class: "good",
+	v := suspectView{choiceView: choiceOf(cluster, m), State: observed.StateOf(m), Class: "good",
 		Contact: wording.Contact(m, true), Zone: m.Zone, Lag: m.Lag, Leader: m.Leader}
 	v.Is = wording.MemberRole(m)
 	switch {
@@ -135,7 +137,7 @@ var findingClasses = map[doctor.Severity]string{
 
 func findingOf(f *doctor.Finding) findingView {
 	return findingView{Severity: f.Severity.String(), Class: findingClasses[f.Severity], Code: string(f.Code),
-		Sentence: proseOf(f.Sentence), Cure: proseOf(f.Cure)}
+		Sentence: prose.Of(f.Sentence), Cure: prose.Of(f.Cure)}
 }
 
 // collectPatience is how long the other members are waited for: a page must end, also where one of them hangs.
@@ -214,9 +216,9 @@ type followView struct {
 	Fault   string
 	Still   string
 	Step    int
-	Starts  []startsView // newcomers that somebody must start
-	Within  string       // how long they may take
-	Outcome prose
+	Starts  []startsView    // newcomers that somebody must start
+	Within  string          // how long they may take
+	Outcome [][]prose.Piece // one clause each
 	Failed  bool
 	Removed string // the members that leave
 	Admin   bool
@@ -238,12 +240,12 @@ func (c *changes) follow(ctx context.Context, r *page.Request) (*followView, err
 	if job == nil {
 		return &followView{Fault: gone(id), Step: stepDone}, nil
 	}
-	v := &followView{jobView: c.viewOf(r.Now, k, job), Still: k.still, Admin: r.Admin, Step: stepProgress,
+	v := &followView{jobView: c.viewOf(r, k, job), Still: k.still, Admin: r.Admin, Step: stepProgress,
 		Removed: k.names.List(job.GetSpec().GetRemove()), Within: page.Duration(within(job.GetSpec()))}
 	switch {
 	case v.Ended:
 		v.Step, v.Still = stepDone, ""
-		v.Outcome, v.Failed = proseOf(wording.Outcome(job, k.names)), membership.State(job.State) != membership.StateDone
+		v.Outcome, v.Failed = prose.List(wording.Outcome(job, k.names)), membership.State(job.State) != membership.StateDone
 	default:
 		v.Starts = starts(k, job)
 		before := []membership.Phase{"", membership.PhaseMakeRoom, membership.PhaseJoin, membership.PhaseStart}

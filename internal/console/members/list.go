@@ -96,9 +96,9 @@ func (k *known) row(m *quoratepb.Member) row {
 	return one
 }
 
-// state is how a member is, in the words of `quorate member list`. viewed says that the leader sees it.
+// state is how a member is. viewed says that the leader sees it.
 func state(m *quoratepb.Member, viewed bool) cell {
-	text := wording.State(m, true)
+	text := observed.StateOf(m)
 	if !viewed && m.GetStarted() && !m.GetLeader() && !strings.Contains(text, " ") {
 		text = map[bool]string{true: "answers", false: "does not answer"}[m.GetActive()]
 	}

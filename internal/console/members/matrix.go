@@ -19,7 +19,7 @@ type matrixView struct {
 	Left    int
 	Waiting []string // members that have not started
 	Median  string   // empty: nothing was measured
-	Floor   string   // below which a round trip is near
+	Floor   string   // below which a round trip is near; empty: not known
 	Alone   bool
 }
 
@@ -64,7 +64,9 @@ func matrix(k *known, _ *page.Request) any {
 	if median > 0 {
 		s.Median = micros(median)
 	}
-	s.Floor = micros(floor)
+	if floor > 0 {
+		s.Floor = micros(floor)
+	}
 	for _, m := range members {
 		s.Names = append(s.Names, m.Name)
 		one := matrixRow{Name: m.Name, To: "/members?member=" + observed.Hex(m.ID)}

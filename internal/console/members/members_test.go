@@ -74,7 +74,7 @@ func TestPage_halves(t *testing.T) {
 	want(t, show(t, conn, "/members"), "no leader answered within 1.20 s")
 	conn = connOf(consoletest.Healthy(3))
 	conn[quoratepb.Doctor_Collect_FullMethodName] = status.Error(codes.Unavailable, "away")
-	want(t, show(t, conn, "/members"), "replicate", "tolerates 1 more failure")
+	want(t, show(t, conn, "/members"), ">up<", "tolerates 1 more failure")
 	conn[quoratepb.Membership_Describe_FullMethodName] = status.Error(codes.PermissionDenied, "not yours")
 	want(t, show(t, conn, "/members"), "Not permitted", "not yours")
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/console/page"
+	"github.com/quorate/quorate/internal/ctl/wording"
 	"github.com/quorate/quorate/internal/doctor"
 )
 
@@ -26,4 +27,13 @@ func Describe(ctx context.Context, r *page.Request) (*quoratepb.Cluster, error) 
 		return &quoratepb.Cluster{}, nil
 	}
 	return doctor.Trimmed(answer.GetCluster()), nil
+}
+
+// StateOf is how a member is as the leader sees it, for readers who need not know how the leader follows it.
+func StateOf(m *quoratepb.Member) string {
+	state := wording.State(m, true)
+	if state == "-" || m.GetActive() && m.GetCaughtUp() && state == "replicate" {
+		return "up"
+	}
+	return state
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -87,6 +89,8 @@ type Request struct {
 	// Conn calls the API of the member as the user. It passes only calls that read, except in an action.
 	Conn grpc.ClientConnInterface
 	User string // empty: no user has logged in
+	// Certified says that the user is the one of a certificate: commands name it by a file that is not known here.
+	Certified bool
 	// Admin says whether the console has actions: a section shows their forms only then.
 	Admin bool
 	// Below is what the path has behind that of the page.
@@ -100,13 +104,35 @@ type Request struct {
 	Member string
 }
 
-// Command is a command line of quorate that asks this member.
+// Command is a command line of quorate that asks this member, as the user who looks.
 func (r *Request) Command(words ...string) string {
-	words = append([]string{"quorate"}, words...)
+	return typed.Line(slices.Concat([]string{"quorate"}, words, r.Connection())...)
+}
+
+// Connection are the flags by which a command asks this member, as the user who looks, each with its value: the command asks
+// for the password.
+func (r *Request) Connection() (flags []string) {
 	if r.Endpoint != "" {
-		words = append(words, "--endpoints", r.Endpoint)
+		flags = append(flags, "--endpoints", r.Endpoint)
 	}
-	return typed.Line(words...)
+	if r.User != "" && !r.Certified {
+		flags = append(flags, "--user", r.User)
+	}
+	return flags
+}
+
+// Asking is a command line that a member has made, as one that asks this member. It may name another user.
+func (r *Request) Asking(line string) string {
+	if line == "" {
+		return ""
+	}
+	words, flags := strings.Fields(line), r.Connection()
+	for i := 0; i < len(flags); i += 2 {
+		if !slices.Contains(words, flags[i]) {
+			line += " " + typed.Line(flags[i], flags[i+1])
+		}
+	}
+	return line
 }
 
 // Is returns a command line that is the same for every request but for the endpoint.

@@ -126,6 +126,14 @@ func Duration(d time.Duration) string {
 	return two(d, 24*time.Hour, "days", time.Hour, "h")
 }
 
+// Seconds is a duration in whole seconds, for what goes on.
+func Seconds(d time.Duration) string {
+	if d = d.Round(time.Second); d >= 0 && d < time.Minute {
+		return strconv.Itoa(int(d.Seconds())) + " s"
+	}
+	return Duration(d)
+}
+
 func two(d, large time.Duration, one string, small time.Duration, other string) string {
 	if rest := d % large / small; rest > 0 {
 		return fmt.Sprintf("%d %s %d %s", d/large, one, rest, other)

@@ -31,11 +31,15 @@ func TestAll_commands(t *testing.T) {
 				if err != nil || s.Command == nil {
 					continue
 				}
-				line := s.Command(&page.Request{Query: values, Now: time.Now(), Endpoint: "http://127.0.0.1:2379", Member: "m1"})
+				line := s.Command(&page.Request{Query: values, Now: time.Now(), Endpoint: "http://127.0.0.1:2379", Member: "m1",
+					User: "alice"})
 				if line == "" || seen[line] {
 					continue
 				}
 				seen[line] = true
+				if !strings.Contains(line, "--user alice") || !strings.Contains(line, "--endpoints http://127.0.0.1:2379") {
+					t.Errorf("%s, %s: %s: not as the user who looks", p.Path, s.ID, line)
+				}
 				words := strings.Fields(line)[1:]
 				if slices.Contains(etcdctls, words[0]) {
 					if !ctl.Exists(words) { // it is not run: it may end the process

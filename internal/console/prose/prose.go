@@ -27,24 +27,45 @@ func Of(sentence string) (all []Piece) {
 	return all
 }
 
+// All parts each of some sentences.
+func All(sentences []string) (all [][]Piece) {
+	for _, sentence := range sentences {
+		all = append(all, Of(sentence))
+	}
+	return all
+}
+
 // Clauses parts a sentence of the doctor: its subject and cause, before the first colon or semicolon, then evidence and what to
 // do, one clause for each semicolon. A command in backquotes stays whole. Nothing is lost but the signs between clauses.
 func Clauses(sentence string) (head string, rest []string) {
+	all := split(sentence, true)
+	return all[0], all[1:]
+}
+
+// List parts a sentence at its semicolons, for a list, and each part into words and commands. A part may begin with a name, so
+// that none gets a capital letter.
+func List(sentence string) (all [][]Piece) {
+	if sentence == "" {
+		return nil
+	}
+	return All(split(sentence, false))
+}
+
+// split parts a sentence at its semicolons, and, if colons is set, at the first colon before them.
+func split(sentence string, colons bool) (all []string) {
 	from, quoted := 0, false
-	var all []string
 	for i := 0; i < len(sentence); i++ {
 		switch c := sentence[i]; {
 		case c == '`':
 			quoted = !quoted
 		case quoted || i+1 >= len(sentence) || sentence[i+1] != ' ' || i == from:
-		case c == ';', c == ':' && len(all) == 0:
+		case c == ';', c == ':' && colons && len(all) == 0:
 			all = append(all, sentence[from:i])
 			i++
 			from = i + 1
 		}
 	}
-	all = append(all, sentence[from:])
-	return all[0], all[1:]
+	return append(all, sentence[from:])
 }
 
 // Capital begins a sentence with a capital letter.

@@ -60,3 +60,24 @@ func TestCapital(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a list has the parts between semicolons as they are, and that commands stay whole.
+func TestList(t *testing.T) {
+	got := ""
+	for _, pieces := range prose.List("m1 and m4 vote; m2 may be switched off: it left; undo it by `a; b`") {
+		for _, p := range pieces {
+			if p.Code {
+				got += "<" + p.Text + ">"
+			} else {
+				got += p.Text
+			}
+		}
+		got += "|"
+	}
+	if want := "m1 and m4 vote|m2 may be switched off: it left|undo it by <a; b>|"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := prose.List(""); got != nil {
+		t.Errorf("of nothing: %v", got)
+	}
+}

@@ -125,7 +125,7 @@ func table(all []member) (any, error) {
 		v.Rows = append(v.Rows, one)
 	}
 	v.Writes, v.Reads = perSecond(sumOfWrites), perSecond(sumOfReads)
-	v.Window = span(time.Duration(min(max(longest, 0), time.Hour.Milliseconds())) * time.Millisecond)
+	v.Window = page.Seconds(time.Duration(min(max(longest, 0), time.Hour.Milliseconds())) * time.Millisecond)
 	return v, nil
 }
 
@@ -152,12 +152,4 @@ func part(n, whole uint64) string {
 }
 
 // ago is how long ago something was.
-func ago(d time.Duration) string { return span(d) + " ago" }
-
-// span is a duration in whole seconds.
-func span(d time.Duration) string {
-	if d < time.Minute {
-		return strconv.Itoa(int(d.Round(time.Second).Seconds())) + " s"
-	}
-	return page.Duration(d.Round(time.Second))
-}
+func ago(d time.Duration) string { return page.Seconds(d) + " ago" }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/console/observed"
 	"github.com/quorate/quorate/internal/console/page"
 	"github.com/quorate/quorate/internal/doctor"
@@ -18,15 +17,15 @@ type link struct {
 }
 
 // ofClients are the first words of commands that ask a member, and have a flag for which one.
-var ofClients = []string{"status", "member", "doctor", "compact", "endpoint", "upgrade"}
+var ofClients = []string{"status", "member", "doctor", "compact", "endpoint", "upgrade", "top", "lease", "latency", "get"}
 
-// cureLine is the command of a cure, with the member that it asks.
+// cureLine is the command of a cure, with the member that it asks, and the user as whom.
 func cureLine(cure string, r *page.Request) string {
 	words := strings.Fields(cure)
-	if r.Endpoint == "" || len(words) < 2 || words[0] != "quorate" || !slices.Contains(ofClients, words[1]) {
+	if len(words) < 2 || words[0] != "quorate" || !slices.Contains(ofClients, words[1]) {
 		return cure
 	}
-	return cure + " --endpoints " + typed.Word(r.Endpoint)
+	return r.Asking(cure)
 }
 
 // replaceable are findings about one member that may stay: another one in its place cures it.
