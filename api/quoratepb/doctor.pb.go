@@ -847,7 +847,7 @@ type ObservedMember struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Voter         bool                   `protobuf:"varint,3,opt,name=voter,proto3" json:"voter,omitempty"`
+	Voter         bool                   `protobuf:"varint,3,opt,name=voter,proto3" json:"voter,omitempty"`     // joint: in the new set
 	Joining       bool                   `protobuf:"varint,4,opt,name=joining,proto3" json:"joining,omitempty"` // a learner that becomes a voter once it has caught up
 	Cordoned      bool                   `protobuf:"varint,5,opt,name=cordoned,proto3" json:"cordoned,omitempty"`
 	Started       bool                   `protobuf:"varint,6,opt,name=started,proto3" json:"started,omitempty"`
@@ -857,6 +857,8 @@ type ObservedMember struct {
 	Level         uint32                 `protobuf:"varint,10,opt,name=level,proto3" json:"level,omitempty"`
 	PeerUrls      []string               `protobuf:"bytes,11,rep,name=peer_urls,json=peerUrls,proto3" json:"peer_urls,omitempty"`
 	ClientUrls    []string               `protobuf:"bytes,12,rep,name=client_urls,json=clientUrls,proto3" json:"client_urls,omitempty"`
+	Outgoing      bool                   `protobuf:"varint,13,opt,name=outgoing,proto3" json:"outgoing,omitempty"` // joint: it votes in the old set; a build before 1.1 says so of no member
+	Demoting      bool                   `protobuf:"varint,14,opt,name=demoting,proto3" json:"demoting,omitempty"` // joint: it becomes a learner
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -973,6 +975,20 @@ func (x *ObservedMember) GetClientUrls() []string {
 		return x.ClientUrls
 	}
 	return nil
+}
+
+func (x *ObservedMember) GetOutgoing() bool {
+	if x != nil {
+		return x.Outgoing
+	}
+	return false
+}
+
+func (x *ObservedMember) GetDemoting() bool {
+	if x != nil {
+		return x.Demoting
+	}
+	return false
 }
 
 // ObservedPeer is what a member knows of another one: of its links, and, as the leader, of its progress.
@@ -2344,7 +2360,7 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\asettled\x18\x03 \x01(\bR\asettled\x12\x14\n" +
 	"\x05level\x18\x04 \x01(\rR\x05level\x12\x1b\n" +
 	"\town_level\x18\x05 \x01(\rR\bownLevel\x124\n" +
-	"\amembers\x18\x06 \x03(\v2\x1a.quorate.v1.ObservedMemberR\amembers\"\xae\x02\n" +
+	"\amembers\x18\x06 \x03(\v2\x1a.quorate.v1.ObservedMemberR\amembers\"\xe6\x02\n" +
 	"\x0eObservedMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -2359,7 +2375,9 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	" \x01(\rR\x05level\x12\x1b\n" +
 	"\tpeer_urls\x18\v \x03(\tR\bpeerUrls\x12\x1f\n" +
 	"\vclient_urls\x18\f \x03(\tR\n" +
-	"clientUrls\"\xe3\x04\n" +
+	"clientUrls\x12\x1a\n" +
+	"\boutgoing\x18\r \x01(\bR\boutgoing\x12\x1a\n" +
+	"\bdemoting\x18\x0e \x01(\bR\bdemoting\"\xe3\x04\n" +
 	"\fObservedPeer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1c\n" +
 	"\tconnected\x18\x02 \x01(\bR\tconnected\x12!\n" +

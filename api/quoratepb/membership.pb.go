@@ -140,7 +140,7 @@ func (x Event_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Event_Kind.Descriptor instead.
 func (Event_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_quoratepb_membership_proto_rawDescGZIP(), []int{19, 0}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{20, 0}
 }
 
 // ConfigID names a configuration by the log entry that introduced it, and its stage.
@@ -1313,6 +1313,9 @@ type Job struct {
 	Phases        []string               `protobuf:"bytes,15,rep,name=phases,proto3" json:"phases,omitempty"`                                     // that this job goes through, in order
 	Names         []*NamedMember         `protobuf:"bytes,16,rep,name=names,proto3" json:"names,omitempty"`                                       // of the members that spec names, as they were called when the job was accepted
 	Undo          string                 `protobuf:"bytes,17,opt,name=undo,proto3" json:"undo,omitempty"`                                         // the command that takes the change back once it is made
+	// When phases began, by the clock of the leader of then, in the order in which they did. Those that began under a leader of
+	// 1.0 are not there.
+	Begun         []*PhaseTime `protobuf:"bytes,18,rep,name=begun,proto3" json:"begun,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1466,6 +1469,65 @@ func (x *Job) GetUndo() string {
 	return ""
 }
 
+func (x *Job) GetBegun() []*PhaseTime {
+	if x != nil {
+		return x.Begun
+	}
+	return nil
+}
+
+type PhaseTime struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Phase         string                 `protobuf:"bytes,1,opt,name=phase,proto3" json:"phase,omitempty"`
+	AtMs          int64                  `protobuf:"varint,2,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"` // Unix time
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PhaseTime) Reset() {
+	*x = PhaseTime{}
+	mi := &file_quoratepb_membership_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PhaseTime) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PhaseTime) ProtoMessage() {}
+
+func (x *PhaseTime) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_membership_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PhaseTime.ProtoReflect.Descriptor instead.
+func (*PhaseTime) Descriptor() ([]byte, []int) {
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *PhaseTime) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *PhaseTime) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
 type NamedMember struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1476,7 +1538,7 @@ type NamedMember struct {
 
 func (x *NamedMember) Reset() {
 	*x = NamedMember{}
-	mi := &file_quoratepb_membership_proto_msgTypes[14]
+	mi := &file_quoratepb_membership_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1488,7 +1550,7 @@ func (x *NamedMember) String() string {
 func (*NamedMember) ProtoMessage() {}
 
 func (x *NamedMember) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_membership_proto_msgTypes[14]
+	mi := &file_quoratepb_membership_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1501,7 +1563,7 @@ func (x *NamedMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamedMember.ProtoReflect.Descriptor instead.
 func (*NamedMember) Descriptor() ([]byte, []int) {
-	return file_quoratepb_membership_proto_rawDescGZIP(), []int{14}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NamedMember) GetId() uint64 {
@@ -1526,7 +1588,7 @@ type ListJobsRequest struct {
 
 func (x *ListJobsRequest) Reset() {
 	*x = ListJobsRequest{}
-	mi := &file_quoratepb_membership_proto_msgTypes[15]
+	mi := &file_quoratepb_membership_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1538,7 +1600,7 @@ func (x *ListJobsRequest) String() string {
 func (*ListJobsRequest) ProtoMessage() {}
 
 func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_membership_proto_msgTypes[15]
+	mi := &file_quoratepb_membership_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1551,7 +1613,7 @@ func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsRequest.ProtoReflect.Descriptor instead.
 func (*ListJobsRequest) Descriptor() ([]byte, []int) {
-	return file_quoratepb_membership_proto_rawDescGZIP(), []int{15}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{16}
 }
 
 type ListJobsResponse struct {
@@ -1563,7 +1625,7 @@ type ListJobsResponse struct {
 
 func (x *ListJobsResponse) Reset() {
 	*x = ListJobsResponse{}
-	mi := &file_quoratepb_membership_proto_msgTypes[16]
+	mi := &file_quoratepb_membership_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1575,7 +1637,7 @@ func (x *ListJobsResponse) String() string {
 func (*ListJobsResponse) ProtoMessage() {}
 
 func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_membership_proto_msgTypes[16]
+	mi := &file_quoratepb_membership_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1588,7 +1650,7 @@ func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsResponse.ProtoReflect.Descriptor instead.
 func (*ListJobsResponse) Descriptor() ([]byte, []int) {
-	return file_quoratepb_membership_proto_rawDescGZIP(), []int{16}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListJobsResponse) GetJobs() []*Job {
@@ -1607,7 +1669,7 @@ type CancelJobRequest struct {
 
 func (x *CancelJobRequest) Reset() {
 	*x = CancelJobRequest{}
-	mi := &file_quoratepb_membership_proto_msgTypes[17]
+	mi := &file_quoratepb_membership_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1619,7 +1681,7 @@ func (x *CancelJobRequest) String() string {
 func (*CancelJobRequest) ProtoMessage() {}
 
 func (x *CancelJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_membership_proto_msgTypes[17]
+	mi := &file_quoratepb_membership_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1632,7 +1694,7 @@ func (x *CancelJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelJobRequest.ProtoReflect.Descriptor instead.
 func (*CancelJobRequest) Descriptor() ([]byte, []int) {
-	return file_quoratepb_membership_proto_rawDescGZIP(), []int{17}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CancelJobRequest) GetId() uint64 {
@@ -1652,7 +1714,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_quoratepb_membership_proto_msgTypes[18]
+	mi := &file_quoratepb_membership_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1664,7 +1726,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_membership_proto_msgTypes[18]
+	mi := &file_quoratepb_membership_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1677,7 +1739,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_quoratepb_membership_proto_rawDescGZIP(), []int{18}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WatchRequest) GetIntervalMs() uint32 {
@@ -1698,7 +1760,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_quoratepb_membership_proto_msgTypes[19]
+	mi := &file_quoratepb_membership_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1710,7 +1772,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_membership_proto_msgTypes[19]
+	mi := &file_quoratepb_membership_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1723,7 +1785,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_quoratepb_membership_proto_rawDescGZIP(), []int{19}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Event) GetKind() Event_Kind {
@@ -1760,7 +1822,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_quoratepb_membership_proto_msgTypes[20]
+	mi := &file_quoratepb_membership_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1772,7 +1834,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_membership_proto_msgTypes[20]
+	mi := &file_quoratepb_membership_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1785,7 +1847,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_quoratepb_membership_proto_rawDescGZIP(), []int{20}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *JoinRequest) GetName() string {
@@ -1835,7 +1897,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_quoratepb_membership_proto_msgTypes[21]
+	mi := &file_quoratepb_membership_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1847,7 +1909,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_membership_proto_msgTypes[21]
+	mi := &file_quoratepb_membership_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1860,7 +1922,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_quoratepb_membership_proto_rawDescGZIP(), []int{21}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *JoinResponse) GetClusterId() uint64 {
@@ -2004,7 +2066,7 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\fStartRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12*\n" +
-	"\x04spec\x18\x02 \x01(\v2\x16.quorate.v1.ChangeSpecR\x04spec\"\x9c\x04\n" +
+	"\x04spec\x18\x02 \x01(\v2\x16.quorate.v1.ChangeSpecR\x04spec\"\xc9\x04\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12*\n" +
 	"\x04spec\x18\x02 \x01(\v2\x16.quorate.v1.ChangeSpecR\x04spec\x12\x14\n" +
@@ -2026,7 +2088,11 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\tnewcomers\x18\x0e \x03(\x04R\tnewcomers\x12\x16\n" +
 	"\x06phases\x18\x0f \x03(\tR\x06phases\x12-\n" +
 	"\x05names\x18\x10 \x03(\v2\x17.quorate.v1.NamedMemberR\x05names\x12\x12\n" +
-	"\x04undo\x18\x11 \x01(\tR\x04undo\"1\n" +
+	"\x04undo\x18\x11 \x01(\tR\x04undo\x12+\n" +
+	"\x05begun\x18\x12 \x03(\v2\x15.quorate.v1.PhaseTimeR\x05begun\"6\n" +
+	"\tPhaseTime\x12\x14\n" +
+	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x13\n" +
+	"\x05at_ms\x18\x02 \x01(\x03R\x04atMs\"1\n" +
 	"\vNamedMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"\x11\n" +
@@ -2095,7 +2161,7 @@ func file_quoratepb_membership_proto_rawDescGZIP() []byte {
 }
 
 var file_quoratepb_membership_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quoratepb_membership_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_quoratepb_membership_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_quoratepb_membership_proto_goTypes = []any{
 	(Role)(0),                // 0: quorate.v1.Role
 	(Event_Kind)(0),          // 1: quorate.v1.Event.Kind
@@ -2113,14 +2179,15 @@ var file_quoratepb_membership_proto_goTypes = []any{
 	(*PlanResponse)(nil),     // 13: quorate.v1.PlanResponse
 	(*StartRequest)(nil),     // 14: quorate.v1.StartRequest
 	(*Job)(nil),              // 15: quorate.v1.Job
-	(*NamedMember)(nil),      // 16: quorate.v1.NamedMember
-	(*ListJobsRequest)(nil),  // 17: quorate.v1.ListJobsRequest
-	(*ListJobsResponse)(nil), // 18: quorate.v1.ListJobsResponse
-	(*CancelJobRequest)(nil), // 19: quorate.v1.CancelJobRequest
-	(*WatchRequest)(nil),     // 20: quorate.v1.WatchRequest
-	(*Event)(nil),            // 21: quorate.v1.Event
-	(*JoinRequest)(nil),      // 22: quorate.v1.JoinRequest
-	(*JoinResponse)(nil),     // 23: quorate.v1.JoinResponse
+	(*PhaseTime)(nil),        // 16: quorate.v1.PhaseTime
+	(*NamedMember)(nil),      // 17: quorate.v1.NamedMember
+	(*ListJobsRequest)(nil),  // 18: quorate.v1.ListJobsRequest
+	(*ListJobsResponse)(nil), // 19: quorate.v1.ListJobsResponse
+	(*CancelJobRequest)(nil), // 20: quorate.v1.CancelJobRequest
+	(*WatchRequest)(nil),     // 21: quorate.v1.WatchRequest
+	(*Event)(nil),            // 22: quorate.v1.Event
+	(*JoinRequest)(nil),      // 23: quorate.v1.JoinRequest
+	(*JoinResponse)(nil),     // 24: quorate.v1.JoinResponse
 }
 var file_quoratepb_membership_proto_depIdxs = []int32{
 	2,  // 0: quorate.v1.StaleConfig.current:type_name -> quorate.v1.ConfigID
@@ -2141,31 +2208,32 @@ var file_quoratepb_membership_proto_depIdxs = []int32{
 	11, // 15: quorate.v1.Job.spec:type_name -> quorate.v1.ChangeSpec
 	2,  // 16: quorate.v1.Job.config:type_name -> quorate.v1.ConfigID
 	2,  // 17: quorate.v1.Job.final:type_name -> quorate.v1.ConfigID
-	16, // 18: quorate.v1.Job.names:type_name -> quorate.v1.NamedMember
-	15, // 19: quorate.v1.ListJobsResponse.jobs:type_name -> quorate.v1.Job
-	1,  // 20: quorate.v1.Event.kind:type_name -> quorate.v1.Event.Kind
-	6,  // 21: quorate.v1.Event.cluster:type_name -> quorate.v1.Cluster
-	15, // 22: quorate.v1.Event.jobs:type_name -> quorate.v1.Job
-	4,  // 23: quorate.v1.JoinResponse.members:type_name -> quorate.v1.Member
-	7,  // 24: quorate.v1.Membership.Describe:input_type -> quorate.v1.DescribeRequest
-	11, // 25: quorate.v1.Membership.Plan:input_type -> quorate.v1.ChangeSpec
-	14, // 26: quorate.v1.Membership.Start:input_type -> quorate.v1.StartRequest
-	17, // 27: quorate.v1.Membership.ListJobs:input_type -> quorate.v1.ListJobsRequest
-	19, // 28: quorate.v1.Membership.CancelJob:input_type -> quorate.v1.CancelJobRequest
-	20, // 29: quorate.v1.Membership.Watch:input_type -> quorate.v1.WatchRequest
-	22, // 30: quorate.v1.Membership.Join:input_type -> quorate.v1.JoinRequest
-	8,  // 31: quorate.v1.Membership.Describe:output_type -> quorate.v1.DescribeResponse
-	13, // 32: quorate.v1.Membership.Plan:output_type -> quorate.v1.PlanResponse
-	15, // 33: quorate.v1.Membership.Start:output_type -> quorate.v1.Job
-	18, // 34: quorate.v1.Membership.ListJobs:output_type -> quorate.v1.ListJobsResponse
-	15, // 35: quorate.v1.Membership.CancelJob:output_type -> quorate.v1.Job
-	21, // 36: quorate.v1.Membership.Watch:output_type -> quorate.v1.Event
-	23, // 37: quorate.v1.Membership.Join:output_type -> quorate.v1.JoinResponse
-	31, // [31:38] is the sub-list for method output_type
-	24, // [24:31] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	17, // 18: quorate.v1.Job.names:type_name -> quorate.v1.NamedMember
+	16, // 19: quorate.v1.Job.begun:type_name -> quorate.v1.PhaseTime
+	15, // 20: quorate.v1.ListJobsResponse.jobs:type_name -> quorate.v1.Job
+	1,  // 21: quorate.v1.Event.kind:type_name -> quorate.v1.Event.Kind
+	6,  // 22: quorate.v1.Event.cluster:type_name -> quorate.v1.Cluster
+	15, // 23: quorate.v1.Event.jobs:type_name -> quorate.v1.Job
+	4,  // 24: quorate.v1.JoinResponse.members:type_name -> quorate.v1.Member
+	7,  // 25: quorate.v1.Membership.Describe:input_type -> quorate.v1.DescribeRequest
+	11, // 26: quorate.v1.Membership.Plan:input_type -> quorate.v1.ChangeSpec
+	14, // 27: quorate.v1.Membership.Start:input_type -> quorate.v1.StartRequest
+	18, // 28: quorate.v1.Membership.ListJobs:input_type -> quorate.v1.ListJobsRequest
+	20, // 29: quorate.v1.Membership.CancelJob:input_type -> quorate.v1.CancelJobRequest
+	21, // 30: quorate.v1.Membership.Watch:input_type -> quorate.v1.WatchRequest
+	23, // 31: quorate.v1.Membership.Join:input_type -> quorate.v1.JoinRequest
+	8,  // 32: quorate.v1.Membership.Describe:output_type -> quorate.v1.DescribeResponse
+	13, // 33: quorate.v1.Membership.Plan:output_type -> quorate.v1.PlanResponse
+	15, // 34: quorate.v1.Membership.Start:output_type -> quorate.v1.Job
+	19, // 35: quorate.v1.Membership.ListJobs:output_type -> quorate.v1.ListJobsResponse
+	15, // 36: quorate.v1.Membership.CancelJob:output_type -> quorate.v1.Job
+	22, // 37: quorate.v1.Membership.Watch:output_type -> quorate.v1.Event
+	24, // 38: quorate.v1.Membership.Join:output_type -> quorate.v1.JoinResponse
+	32, // [32:39] is the sub-list for method output_type
+	25, // [25:32] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_quoratepb_membership_proto_init() }
@@ -2179,7 +2247,7 @@ func file_quoratepb_membership_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quoratepb_membership_proto_rawDesc), len(file_quoratepb_membership_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

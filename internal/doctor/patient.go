@@ -47,9 +47,10 @@ type patient struct {
 	by      *seat // that member; nil: there is none, or it has no seat
 	seats   []*seat
 	config  *quoratepb.ObservedConfig // the latest, of the member that has applied most; never nil
-	voters  []*seat
-	leader  *seat // that answered, of the highest term; nil: none did
-	fit     int   // voters that a commit can count on
+	voters  []*seat                   // of the new set while the configuration is joint
+	old     []*seat                   // then: of the old one, as far as members tell it
+	leader  *seat                     // that answered, of the highest term; nil: none did
+	fit     int                       // voters that a commit can count on
 	quorum  int
 	clocked int64 // election timeout in milliseconds, the longest that a member has
 	byID    map[uint64]*seat
@@ -92,6 +93,9 @@ func examine(c *quoratepb.Collected) *patient {
 	for _, s := range p.seats {
 		if s.known.GetVoter() {
 			p.voters = append(p.voters, s)
+		}
+		if s.known.GetOutgoing() {
+			p.old = append(p.old, s)
 		}
 		leads := s.o.GetCore().GetLeader() == s.Id && s.o != nil && s.Id != 0
 		if leads && (p.leader == nil || s.o.GetCore().GetTerm() > p.leader.o.GetCore().GetTerm()) {
@@ -204,7 +208,10 @@ func (p *patient) unreached(s *seat) bool {
 
 // countFit counts the voters that a commit can count on: the leader's word is worth more than the collector's.
 func (p *patient) countFit() {
-	for _, s := range p.voters {
+	for _, s := range p.seats {
+		if !votes(s.known) {
+			continue
+		}
 		peer := p.followed(s)
 		switch {
 		case s == p.leader:
@@ -219,10 +226,21 @@ func (p *patient) countFit() {
 		default:
 			s.absent = s.o == nil && s.asked && slices.Contains(away, s.GetFault())
 		}
+	}
+	p.fit = present(p.voters)
+}
+
+// votes reports whether a member votes, in either set.
+func votes(m *quoratepb.ObservedMember) bool { return m.GetVoter() || m.GetOutgoing() }
+
+// present counts the voters of a set that take part in commits.
+func present(voters []*seat) (n int) {
+	for _, s := range voters {
 		if !s.absent {
-			p.fit++
+			n++
 		}
 	}
+	return n
 }
 
 // follow reports whether members that answered follow a member: they hear it, whether the collector does or not.
@@ -243,12 +261,18 @@ func (p *patient) followed(s *seat) *quoratepb.ObservedPeer {
 	return nil
 }
 
-// tolerates is how many more voters may fail.
-func (p *patient) tolerates() int { return p.fit - p.quorum }
+// tolerates is how many more voters may fail, of the set that survives fewer failures.
+func (p *patient) tolerates() int {
+	left := p.fit - p.quorum
+	if len(p.old) > 0 {
+		left = min(left, present(p.old)-(len(p.old)/2+1))
+	}
+	return left
+}
 
 // weight is the severity of a voter that does not take part, or of a learner.
 func (p *patient) weight(s *seat) Severity {
-	if s.known.GetVoter() && p.tolerates() <= 0 && len(p.voters) > 1 {
+	if votes(s.known) && p.tolerates() <= 0 && len(p.voters) > 1 {
 		return NextFailure
 	}
 	return SlowerThanIs

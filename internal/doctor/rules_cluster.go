@@ -26,7 +26,7 @@ func (p *patient) followers() (all []Finding) {
 				"within %s: the log outruns each snapshot; see its disk and its link, and --snapshot-send-rate", s.name(),
 				plural.Of(peer.GetSnapshots(), "time"), span(p.leader.o.GetHistoryMs())))
 		}
-		if !peer.GetActive() || peer.GetMatch() == 0 && s.known.GetVoter() || core.GetLastIndex() <= peer.GetMatch() {
+		if !peer.GetActive() || peer.GetMatch() == 0 && votes(s.known) || core.GetLastIndex() <= peer.GetMatch() {
 			continue
 		}
 		lag := core.GetLastIndex() - peer.GetMatch()
@@ -35,11 +35,11 @@ func (p *patient) followers() (all []Finding) {
 			behind = lastingMS(lag, window, core.GetCommitted())
 		}
 		switch {
-		case s.known.GetVoter() && !peer.GetCaughtUp() && behind > p.clocked:
+		case votes(s.known) && !peer.GetCaughtUp() && behind > p.clocked:
 			all = append(all, found(VoterBehind, p.weightBehind(), one, cureList, "%s lacks %s, which took %s "+
 				"to commit: until it has them no commit can count on it", s.name(), plural.Of(lag, "entry", "entries"),
 				span(behind)))
-		case !s.known.GetVoter() && s.known.GetStarted() && !peer.GetCaughtUp() && !moves(peer) && window >= 10*p.clocked:
+		case !votes(s.known) && s.known.GetStarted() && !peer.GetCaughtUp() && !moves(peer) && window >= 10*p.clocked:
 			all = append(all, found(LearnerStuck, SlowerThanIs, one, "quorate member jobs", "learner %s lacks %s and got "+
 				"none for %s, though the leader hears it: see its log", s.name(), plural.Of(lag, "entry", "entries"),
 				span(window)))

@@ -66,20 +66,27 @@ func (p *patient) quotaText(name string) string {
 
 // quorumLost is that too few voters are up for anything to be written.
 func (p *patient) quorumLost() []Finding {
-	if p.alone || len(p.voters) == 0 || p.fit >= p.quorum {
+	if p.alone || len(p.voters) == 0 || p.tolerates() >= 0 {
 		return nil
 	}
+	voters, of := p.voters, ""
+	switch {
+	case p.fit >= p.quorum: // a change is joint, and its old set is lost
+		voters, of = p.old, " of the old set, which must agree until the change of members is done,"
+	case len(p.old) > 0:
+		of = " of the new set, which must agree to the change of members that is under way,"
+	}
 	var down []string
-	for _, s := range p.voters {
+	for _, s := range voters {
 		if s.absent {
 			down = append(down, s.name())
 		}
 	}
-	return []Finding{found(NoQuorum, CannotWrite, down, cureStatus, "%d of %s %s down (%s), and %d must be up: nothing "+
+	quorum, fit := len(voters)/2+1, present(voters)
+	return []Finding{found(NoQuorum, CannotWrite, down, cureStatus, "%d of %s%s %s down (%s), and %d must be up: nothing "+
 		"can be written until %d more %s: start them again with their data", len(down),
-		plural.Of(len(p.voters), "voter"), plural.Word(len(down), "is", "are"), strings.Join(down, ", "), p.quorum,
-		p.quorum-p.fit,
-		plural.Word(p.quorum-p.fit, "runs", "run"))}
+		plural.Of(len(voters), "voter"), of, plural.Word(len(down), "is", "are"), strings.Join(down, ", "), quorum, quorum-fit,
+		plural.Word(quorum-fit, "runs", "run"))}
 }
 
 // membersDown are members that neither the collector nor the leader hears.
@@ -139,7 +146,7 @@ func (p *patient) closed(s *seat) Finding {
 
 func (p *patient) notStarted(s *seat) Finding {
 	one := []string{s.name()}
-	if s.known.GetVoter() {
+	if votes(s.known) {
 		return found(VoterNotStarted, p.weight(s), one, cureList, "%s votes and has never started: it counts in every "+
 			"majority "+
 			"and helps none; start it with --join", s.name())

@@ -44,11 +44,19 @@ func (j *Job) Note(a *Action, v *View) {
 	if j.State == StateQueued {
 		j.State, j.Started, j.Config = StateRunning, v.Now, v.ID
 	}
-	if a.Phase != "" {
+	if a.Phase != "" && a.Phase != j.Phase {
 		j.Phase = a.Phase
+		j.noteBegun(v.Now)
 	}
 	j.Expired = j.Expired || a.Expired
 	if a.End != "" {
 		j.State, j.Ended, j.Final = a.End, v.Now, v.ID
+	}
+}
+
+// noteBegun notes when the present phase began, unless it did before.
+func (j *Job) noteBegun(now int64) {
+	if !slices.ContainsFunc(j.Begun, func(b PhaseTime) bool { return b.Phase == j.Phase }) {
+		j.Begun = append(slices.Clip(j.Begun), PhaseTime{j.Phase, now}) // the list is shared with the row as it was
 	}
 }

@@ -21,6 +21,9 @@ type Job struct {
 	Expired bool `json:"expired,omitempty"`
 	// Phases are those that the job goes through, as they were foreseen when it was accepted.
 	Phases []Phase `json:"phases,omitempty"`
+	// Begun is when its phases began, in that order, each for the first time. Those that began under a leader of 1.0, which
+	// knows no such field, are not there.
+	Begun []PhaseTime `json:"begun,omitempty"`
 	// Names are those of the members that the Spec names, as NoteNames found them when the job was accepted: once removed, a
 	// member has no name in any View.
 	Names []Named `json:"names,omitempty"`
@@ -40,6 +43,12 @@ type Job struct {
 	// with.
 	Config consensus.ConfigID `json:"config,omitzero"`
 	Final  consensus.ConfigID `json:"final,omitzero"`
+}
+
+// PhaseTime is when a phase began.
+type PhaseTime struct {
+	Phase Phase `json:"phase"`
+	At    int64 `json:"at"`
 }
 
 func (j *Job) begun() bool { return j.Config != consensus.ConfigID{} }

@@ -23,6 +23,7 @@ type jobView struct {
 	Before                     uint32 // jobs before this one
 	EndedMs                    int64
 	Steps                      []stepView
+	Timed                      bool // the cluster tells when phases began
 	Undo, UndoNote             string
 	Ended                      bool
 }
@@ -65,6 +66,7 @@ func (c *changes) viewOf(r *page.Request, k *known, job *quoratepb.Job) jobView 
 	}
 	for i := range steps {
 		v.Steps = append(v.Steps, stepOf(&steps[i], job))
+		v.Timed = v.Timed || steps[i].BeganMs > 0
 	}
 	return v
 }

@@ -66,6 +66,19 @@ func TestPages_jobs_phases(t *testing.T) {
 	want(t, "not seen for long", l.get(t, "/changes/job?id=3f2a"), "passed", "!done in")
 }
 
+// Ensure that a page which nobody has looked at tells of phases what the cluster stores.
+func TestPages_jobs_told(t *testing.T) {
+	f := newCluster(t)
+	job := replaceJob("running", "catch-up")
+	for i, phase := range []string{"join", "start", "catch-up"} {
+		job.Begun = append(job.Begun, &quoratepb.PhaseTime{Phase: phase, AtMs: 990_000 + int64(i)*3500})
+	}
+	f.jobs = []*quoratepb.Job{job}
+	want(t, "told", f.look().get(t, "/changes/job?id=3f2a"), `scope="col">Began<`, "1970-01-01 00:16:37Z", "done in 3.50 s", "passed")
+	f.jobs = []*quoratepb.Job{replaceJob("running", "catch-up")}
+	want(t, "of a leader of 1.0", f.look().get(t, "/changes/job?id=3f2a"), `!scope="col">Began<`, "!done in")
+}
+
 // Ensure that phases that a job did not come to are not said to come once it has ended, or is undone.
 func TestPages_jobs_unreached(t *testing.T) {
 	f := newCluster(t)

@@ -72,6 +72,14 @@ func TestPage_halves(t *testing.T) {
 	want(t, body, "leader&#39;s view is missing: etcdserver: no leader", "does not answer", "answers", "no leader")
 	conn[quoratepb.Membership_Describe_FullMethodName] = status.FromContextError(context.DeadlineExceeded).Err()
 	want(t, show(t, conn, "/members"), "no leader answered within 1.20 s")
+	for _, m := range c.Members {
+		if o := m.Observation; o != nil { // m1 leaves, and m3 is new
+			o.Config.Joint, o.Config.Settled = true, false
+			o.Config.Members[0].Voter, o.Config.Members[0].Outgoing, o.Config.Members[1].Outgoing = false, true, true
+		}
+	}
+	want(t, show(t, conn, "/members"), "outgoing voter", "incoming voter", "a majority of each set must agree",
+		"2 of 2 voters of the old set up", "1 of 2 voters of the new set up", "quorum 2 of 2 and 2 of 2")
 	conn = connOf(consoletest.Healthy(3))
 	conn[quoratepb.Doctor_Collect_FullMethodName] = status.Error(codes.Unavailable, "away")
 	want(t, show(t, conn, "/members"), ">up<", "tolerates 1 more failure")

@@ -2,6 +2,7 @@ package observed_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,5 +106,40 @@ func TestAnswer_Cluster(t *testing.T) {
 	if m2.GetLag() != 2 || !m2.GetActive() || m2.GetRole() != quoratepb.Role_ROLE_VOTER ||
 		m6.GetRole() != quoratepb.Role_ROLE_JOINING {
 		t.Errorf("got %+v and %+v", m2, m6)
+	}
+}
+
+// Ensure that of a joint configuration both sets are told, as far as members know the old one.
+func TestAnswer_Cluster_joint(t *testing.T) {
+	c := consoletest.Healthy(5)
+	for _, m := range c.Members {
+		config := m.Observation.Config
+		config.Joint, config.Settled = true, false
+		for i, known := range config.Members { // 1 to 3 become 3 to 5, of which 1 stays as a learner
+			known.Voter, known.Outgoing, known.Demoting = i >= 2, i <= 2, i == 0
+		}
+	}
+	consoletest.Unled(c)
+	consoletest.Lose(c, 2)
+	got := observed.Of(c).Cluster()
+	var roles []quoratepb.Role
+	for _, m := range got.GetMembers() {
+		roles = append(roles, m.GetRole())
+	}
+	want := []quoratepb.Role{quoratepb.Role_ROLE_DEMOTING, quoratepb.Role_ROLE_OUTGOING, quoratepb.Role_ROLE_VOTER,
+		quoratepb.Role_ROLE_INCOMING, quoratepb.Role_ROLE_INCOMING}
+	s := got.GetStrength()
+	if !slices.Equal(roles, want) || s.GetVoters() != 3 || s.GetOutgoing() != 3 || s.GetOutgoingQuorum() != 2 ||
+		s.GetTolerates() != 0 {
+		t.Errorf("got %v, %+v", roles, s)
+	}
+	for _, m := range c.Members { // of a build that does not tell
+		for _, known := range m.GetObservation().GetConfig().GetMembers() {
+			known.Outgoing, known.Demoting = false, false
+		}
+	}
+	got = observed.Of(c).Cluster()
+	if s := got.GetStrength(); !got.GetJoint() || s.GetOutgoing() != 0 || got.Members[4].GetRole() != quoratepb.Role_ROLE_VOTER {
+		t.Errorf("not told: got %+v", got)
 	}
 }

@@ -206,3 +206,24 @@ func TestSize(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a tracker which comes after the end tells of phases what the cluster does, and nothing where the clocks of two
+// leaders contradict each other.
+func TestTracker_Block_told(t *testing.T) {
+	job := replaceJob("done", "settle", 50)
+	job.EndedMs = job.UpdatedMs
+	for i, phase := range []string{"join", "start", "swap", "settle"} {
+		job.Begun = append(job.Begun, &quoratepb.PhaseTime{Phase: phase, AtMs: 1_000_000 + []int64{0, 2000, 45_000, 44_000}[i]})
+	}
+	got := strings.Join(progress.New(after(90), job).Block(after(90), 0), "\n")
+	want := `replace job 3f2a · done in 50 s
+[1/6] join      done in 2 s
+[2/6] start     done in 43 s
+[3/6] snapshot  passed
+[4/6] catch-up  passed
+[5/6] swap      done
+[6/6] settle    done in 6 s`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -22,12 +22,14 @@ type Step struct {
 	Phase  string
 	Number int // of the phases of the job, from 1; 0: no plan contains it
 	State  StepState
-	// Seen says that the phase, which has passed, was seen: others passed before, too fast to be seen, or were not needed.
-	// Took is how long it took; negative: its beginning or its end was not seen.
+	// Seen says that the phase, which has passed, was told by the cluster or seen: others passed before, too fast to be seen,
+	// or were not needed. Took is how long it took; negative: its beginning or its end is not known.
 	Seen bool
 	Took time.Duration
-	Text string // what the job does in the present phase, or how it ended in it
-	Move []Move // how far members are in the present phase; empty: nothing is to be measured
+	// BeganMs is when it began first, in Unix time by the leader's clock; 0: the cluster does not tell.
+	BeganMs int64
+	Text    string // what the job does in the present phase, or how it ended in it
+	Move    []Move // how far members are in the present phase; empty: nothing is to be measured
 }
 
 // Move is how far a member is that receives the state, or the log.
@@ -46,9 +48,9 @@ func (t *Tracker) Steps(now time.Time) []Step {
 	at := slices.Index(t.job.Phases, t.job.Phase)
 	aside := t.job.Phase != "" && at < 0 // what was done is undone
 	for i, phase := range t.job.Phases {
-		s := Step{Phase: phase, Number: i + 1}
+		s := Step{Phase: phase, Number: i + 1, BeganMs: t.told(phase)}
 		switch {
-		case t.job.State == stateDone, i < at, aside && t.phases[phase] != nil:
+		case t.job.State == stateDone, i < at, aside && (t.phases[phase] != nil || s.BeganMs > 0):
 			t.past(&s)
 		case i == at:
 			t.present(now, &s)
@@ -56,7 +58,7 @@ func (t *Tracker) Steps(now time.Time) []Step {
 		steps = append(steps, s)
 	}
 	if aside {
-		s := Step{Phase: t.job.Phase}
+		s := Step{Phase: t.job.Phase, BeganMs: t.told(t.job.Phase)}
 		t.present(now, &s)
 		steps = append(steps, s)
 	}
@@ -70,6 +72,33 @@ func (t *Tracker) past(s *Step) {
 	if s.Seen && !took.began.IsZero() && !took.ended.IsZero() {
 		s.Took = took.ended.Sub(took.began)
 	}
+	if end := t.toldEnd(s.Phase); s.BeganMs > 0 {
+		s.Seen = true
+		if end >= s.BeganMs { // two leaders have two clocks
+			s.Took = time.Duration(end-s.BeganMs) * time.Millisecond
+		}
+	}
+}
+
+// told is when a phase began, as the cluster tells; 0: it does not.
+func (t *Tracker) told(phase string) int64 {
+	for _, b := range t.job.GetBegun() {
+		if b.GetPhase() == phase {
+			return b.GetAtMs()
+		}
+	}
+	return 0
+}
+
+// toldEnd is when a phase that has passed ended, as the cluster tells: when the next one began, or the job ended; 0: it does
+// not.
+func (t *Tracker) toldEnd(phase string) int64 {
+	begun := t.job.GetBegun()
+	at := slices.IndexFunc(begun, func(b *quoratepb.PhaseTime) bool { return b.GetPhase() == phase })
+	if at+1 < len(begun) {
+		return begun[at+1].GetAtMs()
+	}
+	return t.job.GetEndedMs()
 }
 
 // present tells of the phase that is under way, or at which the job ended before it was done.

@@ -166,6 +166,9 @@ func jobMessage(j *membership.Job, jobs []membership.Job) *quoratepb.Job {
 	for _, phase := range j.Phases {
 		message.Phases = append(message.Phases, string(phase))
 	}
+	for _, b := range j.Begun {
+		message.Begun = append(message.Begun, &quoratepb.PhaseTime{Phase: string(b.Phase), AtMs: b.At})
+	}
 	return message
 }
 

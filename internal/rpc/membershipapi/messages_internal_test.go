@@ -118,7 +118,7 @@ func TestJobMessages_queue(t *testing.T) {
 	full := membership.Job{
 		ID: 9, State: membership.StateRunning, Phase: membership.PhaseJoin, Message: "m", CancelAsked: true,
 		Created: 1, Started: 2, Updated: 3, Ended: 4, Phases: []membership.Phase{membership.PhaseSwap, membership.PhaseSettle},
-		Names: []membership.Named{{ID: 1, Name: "one"}}, Undo: "u",
+		Names: []membership.Named{{ID: 1, Name: "one"}}, Undo: "u", Begun: []membership.PhaseTime{{Phase: membership.PhaseJoin, At: 2}},
 		Config: consensus.ConfigID{Index: 5, Term: 1}, Final: consensus.ConfigID{Index: 6, Term: 1, Stage: 1},
 		Spec: membership.Spec{
 			Kind: membership.KindReplace, Add: []membership.Newcomer{{ID: 7, Name: "n", PeerURLs: []string{"http://a:7"}}},
@@ -131,7 +131,7 @@ func TestJobMessages_queue(t *testing.T) {
 		Id: 9, State: "running", Phase: "join", Message: "m", CancelAsked: true, CreatedMs: 1, StartedMs: 2, UpdatedMs: 3,
 		EndedMs: 4, Config: &quoratepb.ConfigID{Index: 5, Term: 1}, Final: &quoratepb.ConfigID{Index: 6, Term: 1, Stage: 1},
 		Newcomers: []uint64{7}, Phases: []string{"swap", "settle"}, Undo: "u",
-		Names: []*quoratepb.NamedMember{{Id: 1, Name: "one"}},
+		Names: []*quoratepb.NamedMember{{Id: 1, Name: "one"}}, Begun: []*quoratepb.PhaseTime{{Phase: "join", AtMs: 2}},
 		Spec: &quoratepb.ChangeSpec{
 			Kind: "replace", Add: []*quoratepb.Newcomer{{Name: "n", PeerUrls: []string{"http://a:7"}}}, Remove: []uint64{1},
 			Update: []*quoratepb.NewURLs{{Id: 2, PeerUrls: []string{"http://a:2"}}}, Protocol: "activate",

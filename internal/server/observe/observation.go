@@ -147,6 +147,7 @@ func configOf(machine *apply.Machine, known *consensus.Config) *quoratepb.Observ
 	for i := range known.Members {
 		m := &known.Members[i]
 		one := &quoratepb.ObservedMember{Id: uint64(m.ID), Name: m.Name, Voter: slices.Contains(known.Voters, m.ID),
+			Outgoing: slices.Contains(known.Outgoing, m.ID), Demoting: slices.Contains(known.LearnersNext, m.ID),
 			Joining: m.Promote || m.Joining, Cordoned: m.Cordoned, Moved: len(m.FormerURLs) > 0, PeerUrls: m.PeerURLs}
 		if published, started := machine.Published(m.ID); started {
 			one.Started, one.Zone, one.Build, one.Level = true, published.Zone, published.Build, uint32(published.Level)
