@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -36,8 +37,15 @@ func (c Conn) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallO
 	return nil, status.Error(codes.Unimplemented, "no streams")
 }
 
-// Show returns what a browser gets at a URL of a console with this page alone.
-func Show(t testing.TB, conn grpc.ClientConnInterface, p page.Page, target string) (code int, body string) {
+// Show returns what a browser gets at a URL of a console with this page alone. Its clock stands while anything is done: however
+// busy the machine is, no section is late.
+func Show(t *testing.T, conn grpc.ClientConnInterface, p page.Page, target string) (code int, body string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { code, body = show(t, conn, p, target) })
+	return code, body
+}
+
+func show(t *testing.T, conn grpc.ClientConnInterface, p page.Page, target string) (code int, body string) {
 	t.Helper()
 	c, err := console.New(console.Options{Conn: conn, Pages: []page.Page{p}, Member: "m1", Endpoint: "http://127.0.0.1:2379",
 		MemoryBytes: 8 << 20, Logger: slog.New(slog.DiscardHandler),

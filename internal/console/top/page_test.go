@@ -3,10 +3,8 @@ package top_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"math"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -17,8 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/console"
-	"github.com/quorate/quorate/internal/console/page"
+	"github.com/quorate/quorate/internal/console/consoletest"
 	"github.com/quorate/quorate/internal/console/top"
 )
 
@@ -50,19 +47,11 @@ func (m *member) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.Ca
 
 func show(t *testing.T, m *member, query string) string {
 	t.Helper()
-	c, err := console.New(console.Options{Conn: m, Pages: []page.Page{top.Page()}, Member: "m1", MemoryBytes: 8 << 20,
-		Logger: slog.New(slog.DiscardHandler),
-		Enter:  func(r *http.Request) (context.Context, func()) { return r.Context(), func() {} },
-		Lend:   func(*http.Request, int) (func(), error) { return func() {}, nil }})
-	if err != nil {
-		t.Fatal(err)
+	code, body := consoletest.Show(t, m, top.Page(), "/top"+query)
+	if code != http.StatusOK {
+		t.Errorf("status %d", code)
 	}
-	w := httptest.NewRecorder()
-	c.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/top"+query, nil))
-	if w.Code != http.StatusOK {
-		t.Errorf("status %d", w.Code)
-	}
-	return w.Body.String()
+	return body
 }
 
 func wantAll(t *testing.T, text string, all ...string) {

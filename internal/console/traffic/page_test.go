@@ -2,10 +2,8 @@ package traffic_test
 
 import (
 	"context"
-	"log/slog"
 	"math"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -16,8 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/console"
-	"github.com/quorate/quorate/internal/console/page"
+	"github.com/quorate/quorate/internal/console/consoletest"
 	"github.com/quorate/quorate/internal/console/traffic"
 )
 
@@ -43,19 +40,11 @@ func (m *member) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.Ca
 
 func show(t *testing.T, m *member) string {
 	t.Helper()
-	c, err := console.New(console.Options{Conn: m, Pages: []page.Page{traffic.Page()}, Member: "m1", MemoryBytes: 8 << 20,
-		Logger: slog.New(slog.DiscardHandler),
-		Enter:  func(r *http.Request) (context.Context, func()) { return r.Context(), func() {} },
-		Lend:   func(*http.Request, int) (func(), error) { return func() {}, nil }})
-	if err != nil {
-		t.Fatal(err)
+	code, body := consoletest.Show(t, m, traffic.Page(), "/traffic")
+	if code != http.StatusOK {
+		t.Errorf("status %d", code)
 	}
-	w := httptest.NewRecorder()
-	c.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/traffic", nil))
-	if w.Code != http.StatusOK {
-		t.Errorf("status %d", w.Code)
-	}
-	return w.Body.String()
+	return body
 }
 
 // section is one section of a page, without markup.
