@@ -105,7 +105,7 @@ func (c *Console) section(ctx context.Context, l *look, s *page.Section, age tim
 		return nil, true
 	case err != nil:
 		shown.Heading, shown.Fault = explain(err)
-		if old, at, ok := c.known.last(key); ok && waits(err) && time.Since(at) < knownFor {
+		if old, at, ok := c.known.last(key); ok && page.Passes(err) && time.Since(at) < knownFor {
 			body, shown.Known = old, page.Moment(at.UnixMilli())
 		}
 	}
@@ -146,18 +146,6 @@ func (l *look) query() url.Values {
 	query := l.request.URL.Query()
 	query.Del(liveKey)
 	return query
-}
-
-// waits reports whether an error is one that may pass by itself.
-func waits(err error) bool {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return true
-	}
-	switch status.Code(err) {
-	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted:
-		return true
-	}
-	return false
 }
 
 // render loads the data of a section and renders it. Nobody may wait for it any more: it has a deadline of its own.

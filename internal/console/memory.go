@@ -90,7 +90,7 @@ func (m *memory) fly(key sectionKey, f *flight, load func() ([]byte, error)) {
 	delete(m.flights, key)
 	if f.err == nil {
 		m.keep(key, f.body)
-	} else if !waits(f.err) {
+	} else if !page.Passes(f.err) {
 		m.forget(m.of[key]) // the user may not see it any more, or it is gone
 	}
 }

@@ -55,8 +55,8 @@ func (c *changes) one(ctx context.Context, r *page.Request) (any, error) {
 
 // gone says that the cluster does not know a job.
 func gone(id uint64) string {
-	return "The cluster remembers no job " + hexID(id) + ". It remembers the last 50 that have ended; this one is older, or " +
-		"never was."
+	return "The cluster remembers no job " + observed.Hex(id) + ". It remembers the last 50 that have ended; this one is " +
+		"older, or never was."
 }
 
 func (c *changes) oneOf(r *page.Request, k *known, job *quoratepb.Job) oneView {
@@ -80,7 +80,7 @@ func (c *changes) oneOf(r *page.Request, k *known, job *quoratepb.Job) oneView {
 		v.JoinWithin = page.Duration(time.Duration(ms) * time.Millisecond)
 	}
 	for _, id := range spec.GetAfter() {
-		v.After = append(v.After, hexID(id))
+		v.After = append(v.After, observed.Hex(id))
 	}
 	return v
 }
@@ -89,7 +89,7 @@ func (c *changes) oneOf(r *page.Request, k *known, job *quoratepb.Job) oneView {
 func membersOf(k *known, job *quoratepb.Job) (out []namedView) {
 	spec := job.GetSpec()
 	add := func(id uint64, part string, urls []string) {
-		v := namedView{ID: hexID(id), Name: k.names.Of(id), Part: part, URLs: urls, Is: k.nowOf(id)}
+		v := namedView{ID: observed.Hex(id), Name: k.names.Of(id), Part: part, URLs: urls, Is: k.nowOf(id)}
 		if at := slices.IndexFunc(out, func(n namedView) bool { return n.ID == v.ID }); at >= 0 {
 			out[at].Part += ", " + part
 			return
@@ -103,7 +103,7 @@ func membersOf(k *known, job *quoratepb.Job) (out []namedView) {
 		}
 		v := namedView{Name: n.Name, Part: part, URLs: n.PeerUrls}
 		if i < len(job.Newcomers) {
-			v.ID, v.Is = hexID(job.Newcomers[i]), k.nowOf(job.Newcomers[i])
+			v.ID, v.Is = observed.Hex(job.Newcomers[i]), k.nowOf(job.Newcomers[i])
 		}
 		out = append(out, v)
 	}
@@ -168,11 +168,11 @@ func cancel(ctx context.Context, r *page.Request) (page.Outcome, error) {
 	if err != nil {
 		return page.Outcome{}, refusal(err)
 	}
-	said := "Job " + hexID(id) + " is being cancelled."
+	said := "Job " + observed.Hex(id) + " is being cancelled."
 	if wording.Ended(job) {
-		said = "Job " + hexID(id) + " is " + job.State + "."
+		said = "Job " + observed.Hex(id) + " is " + job.State + "."
 	}
-	return page.Outcome{To: jobPath + "?id=" + hexID(id), Said: said}, nil
+	return page.Outcome{To: jobPath + "?id=" + observed.Hex(id), Said: said}, nil
 }
 
 // refusal is the error of a change in words for the reader, where the frame would tell less of it.
@@ -184,7 +184,7 @@ func refusal(err error) error {
 		}
 	}
 	switch {
-	case passes(err):
+	case page.Passes(err) && answer.Code() != codes.ResourceExhausted: // such as too many jobs
 		return page.FormError("The cluster did not answer in time (" + page.Text(answer.Message()) + "). It may have been " +
 			"done all the same: the page of changes shows it. Sending the form again makes no second job.")
 	case slices.Contains([]codes.Code{codes.FailedPrecondition, codes.InvalidArgument, codes.Aborted, codes.AlreadyExists,

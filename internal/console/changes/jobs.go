@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/console/observed"
 	"github.com/quorate/quorate/internal/console/page"
 	"github.com/quorate/quorate/internal/console/prose"
 	"github.com/quorate/quorate/internal/ctl/progress"
@@ -53,7 +54,7 @@ var classes = map[membership.State]string{
 // viewOf is a job as it is now.
 func (c *changes) viewOf(r *page.Request, k *known, job *quoratepb.Job) jobView {
 	steps, took := c.tracks.observe(r.Now, k.cluster, job)
-	v := jobView{ID: hexID(job.Id), Kind: progress.Kind(job), Change: wording.Change(job.Spec, k.names.Of),
+	v := jobView{ID: observed.Hex(job.Id), Kind: progress.Kind(job), Change: wording.Change(job.Spec, k.names.Of),
 		Protocol: job.GetSpec().GetProtocol(), State: job.State, Class: classes[membership.State(job.State)],
 		Message: prose.Of(job.Message), Before: job.QueuePosition, EndedMs: job.EndedMs, Ended: wording.Ended(job)}
 	if job.CancelAsked && !v.Ended {
@@ -164,8 +165,9 @@ func ended(ctx context.Context, r *page.Request) (any, error) {
 
 // endedOf is a job that has ended, without its phases: it is not followed.
 func endedOf(r *page.Request, k *known, job *quoratepb.Job) jobView {
-	v := jobView{ID: hexID(job.Id), Kind: progress.Kind(job), Change: wording.Change(job.Spec, k.names.Of), State: job.State,
-		Class: classes[membership.State(job.State)], Message: prose.Of(job.Message), EndedMs: job.EndedMs, Ended: true}
+	v := jobView{ID: observed.Hex(job.Id), Kind: progress.Kind(job), Change: wording.Change(job.Spec, k.names.Of),
+		State: job.State, Class: classes[membership.State(job.State)], Message: prose.Of(job.Message), EndedMs: job.EndedMs,
+		Ended: true}
 	v.Took = tookOf(job, time.Duration(max(job.EndedMs-job.StartedMs, 0))*time.Millisecond)
 	if membership.State(job.State) == membership.StateDone {
 		v.Undo = r.Asking(wording.Undo(job.Undo))

@@ -2,12 +2,10 @@ package changes
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
@@ -40,7 +38,7 @@ func look(ctx context.Context, r *page.Request) (*known, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case noLeader != nil && !passes(noLeader):
+	case noLeader != nil && !page.Passes(noLeader):
 		return nil, noLeader
 	case noLeader != nil:
 		k.still = "No job moves on at the moment: " + page.Text(status.Convert(noLeader).Message()) + "."
@@ -49,12 +47,6 @@ func look(ctx context.Context, r *page.Request) (*known, error) {
 	k.names.Note(k.cluster)
 	k.names.NoteJobs(k.jobs...)
 	return k, nil
-}
-
-// passes reports whether an error says no more than that nobody leads, or does not answer.
-func passes(err error) bool {
-	return slices.Contains([]codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Canceled}, status.Code(err)) ||
-		errors.Is(err, context.DeadlineExceeded)
 }
 
 // job finds a job by its id; nil: the cluster does not remember it.
@@ -78,5 +70,3 @@ func jobID(text string) (uint64, error) {
 	}
 	return id, nil
 }
-
-func hexID(id uint64) string { return strconv.FormatUint(id, 16) }

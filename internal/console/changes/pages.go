@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"github.com/quorate/quorate/internal/console/observed"
 	"github.com/quorate/quorate/internal/console/page"
 )
 
@@ -59,6 +60,6 @@ func ofJob(verb string) func(*page.Request) string {
 		if err != nil {
 			return ""
 		}
-		return r.Command("member", "jobs", verb, hexID(id))
+		return r.Command("member", "jobs", verb, observed.Hex(id))
 	}
 }

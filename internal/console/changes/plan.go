@@ -109,7 +109,7 @@ func choiceOf(cluster *quoratepb.Cluster, m *quoratepb.Member) choiceView {
 	c := choiceView{Word: m.Name, Name: progress.Name(m), Is: wording.MemberRole(m) + ", " + observed.StateOf(m),
 		URLs: m.PeerUrls, More: map[string]bool{}}
 	if found, err := wording.FindMember(cluster, m.Name); err != nil || found.Id != m.Id || m.Name == "" {
-		c.Word = hexID(m.Id)
+		c.Word = observed.Hex(m.Id)
 	}
 	return c
 }
@@ -267,8 +267,8 @@ func (v *planView) offer(r *page.Request, a *asked, cluster *quoratepb.Cluster, 
 		v.Fault = "The plan cannot be put into a form: use the command."
 		return
 	}
-	v.Start = &startView{Path: action, Spec: string(text), Request: hexID(1 + rand.Uint64N(math.MaxUint64)), Back: v.Edit,
-		Confirm: confirmation(cluster, spec), Removes: len(spec.Remove)}
+	v.Start = &startView{Path: action, Spec: string(text), Request: observed.Hex(1 + rand.Uint64N(math.MaxUint64)),
+		Back: v.Edit, Confirm: confirmation(cluster, spec), Removes: len(spec.Remove)}
 }
 
 // confirmation is what must be typed before members are removed: their names.

@@ -147,11 +147,11 @@ const collectPatience = 1600 * time.Millisecond
 func findings(ctx context.Context, r *page.Request) (found []doctor.Finding, judged bool) {
 	ctx, cancel := context.WithTimeout(ctx, collectPatience)
 	defer cancel()
-	collected, err := quoratepb.NewDoctorClient(r.Conn).Collect(ctx, &quoratepb.CollectRequest{})
+	all, err := observed.Ask(ctx, r)
 	if err != nil {
 		return nil, false
 	}
-	return doctor.Judge(collected), true
+	return doctor.Judge(all.Collected), true
 }
 
 // newcomerView is the form of the newcomer.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/base/broadcast"
+	"github.com/quorate/quorate/internal/console/observed"
 	"github.com/quorate/quorate/internal/console/page"
 	"github.com/quorate/quorate/internal/ctl/wording"
 )
@@ -33,7 +34,8 @@ func start(path string) func(context.Context, *page.Request) (page.Outcome, erro
 			return page.Outcome{}, refusal(err)
 		}
 		arrives(ctx, api, job.Id)
-		return page.Outcome{To: path + "?id=" + hexID(job.Id), Said: "Job " + hexID(job.Id) + " is " + job.State + "."}, nil
+		name := observed.Hex(job.Id)
+		return page.Outcome{To: path + "?id=" + name, Said: "Job " + name + " is " + job.State + "."}, nil
 	}
 }
 

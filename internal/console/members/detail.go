@@ -126,15 +126,14 @@ func lagText(m *quoratepb.Member, viewed bool) string {
 
 // clock is how much the clock of a member differs from that of the member that asked it.
 func (o *one) clock() fact {
-	f, asked, says := fact{Name: "clock"}, o.Seen.Asked, o.Seen.Says
-	if asked.GetAskedMs() == 0 || says.GetNowMs() == 0 || o.All.GetAlone() || o.Is.GetId() == o.All.GetByMember() {
-		f.Value = page.Moment(says.GetNowMs())
+	says := o.Seen.Says
+	f := fact{Name: "clock", Value: page.Moment(says.GetNowMs())}
+	off, within, known := o.All.Clock(o.Seen)
+	if !known {
 		return f
 	}
-	off := says.GetNowMs() - asked.GetAskedMs()
-	f.Value = fmt.Sprintf("%s, %+d ms beside the one that asked, within %s", page.Moment(says.GetNowMs()), off,
-		page.Duration(max(time.Millisecond, time.Duration(asked.GetRoundTripUs())*time.Microsecond/2)))
-	if max(off, -off) > says.GetElectionMs()+asked.GetRoundTripUs()/1000 {
+	f.Value += fmt.Sprintf(", %+d ms beside the one that asked, within %s", off.Milliseconds(), page.Duration(within))
+	if off.Abs().Milliseconds() > says.GetElectionMs()+o.Seen.Asked.GetRoundTripUs()/1000 {
 		f.Look = "warn"
 	}
 	return f

@@ -134,6 +134,19 @@ func Seconds(d time.Duration) string {
 	return Duration(d)
 }
 
+// PerSecond is a rate, to the precision that a reader compares by.
+func PerSecond(n float64) string {
+	switch {
+	case n == 0:
+		return "0"
+	case n < 0.1:
+		return "<0.1"
+	case n < 9.95:
+		return strconv.FormatFloat(n, 'f', 1, 64)
+	}
+	return Count(int64(min(n, 1<<60) + 0.5))
+}
+
 func two(d, large time.Duration, one string, small time.Duration, other string) string {
 	if rest := d % large / small; rest > 0 {
 		return fmt.Sprintf("%d %s %d %s", d/large, one, rest, other)

@@ -66,19 +66,6 @@ func micros(us int64) string {
 	return page.Duration(time.Duration(bounded(us)) * time.Microsecond)
 }
 
-// perSecond is a rate, to the precision that a reader compares by.
-func perSecond(n float64) string {
-	switch {
-	case n == 0:
-		return "0"
-	case n < 0.1:
-		return "<0.1"
-	case n < 9.95:
-		return strconv.FormatFloat(n, 'f', 1, 64)
-	}
-	return page.Count(int64(min(n, 1<<60) + 0.5))
-}
-
 // row is a member as the table shows it.
 type row struct {
 	Name, Fault  string
@@ -118,13 +105,13 @@ func table(all []member) (any, error) {
 			continue
 		}
 		sumOfWrites, sumOfReads = sumOfWrites+m.rate(t.GetWrites()), sumOfReads+m.rate(t.GetReads())
-		one.Writes, one.Reads = perSecond(m.rate(t.GetWrites())), perSecond(m.rate(t.GetReads()))
+		one.Writes, one.Reads = page.PerSecond(m.rate(t.GetWrites())), page.PerSecond(m.rate(t.GetReads()))
 		one.Share, one.Serializable = shareOf(m), part(t.GetSerializable(), t.GetReads())
 		one.Put, one.PutMost = micros(t.GetPutP50Us()), micros(t.GetPutP99Us())
 		one.Get, one.GetMost = micros(t.GetReadP50Us()), micros(t.GetReadP99Us())
 		v.Rows = append(v.Rows, one)
 	}
-	v.Writes, v.Reads = perSecond(sumOfWrites), perSecond(sumOfReads)
+	v.Writes, v.Reads = page.PerSecond(sumOfWrites), page.PerSecond(sumOfReads)
 	v.Window = page.Seconds(time.Duration(min(max(longest, 0), time.Hour.Milliseconds())) * time.Millisecond)
 	return v, nil
 }

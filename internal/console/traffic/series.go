@@ -31,9 +31,9 @@ type quantity struct {
 }
 
 var (
-	writes = quantity{title: "Writes a second by member", unit: perSecond, least: 1,
+	writes = quantity{title: "Writes a second by member", unit: page.PerSecond, least: 1,
 		of: func(p *quoratepb.ObservedPoint) float64 { return rateOf(p, p.GetWrites()) }}
-	reads = quantity{title: "Reads a second by member", unit: perSecond, least: 1,
+	reads = quantity{title: "Reads a second by member", unit: page.PerSecond, least: 1,
 		of: func(p *quoratepb.ObservedPoint) float64 { return rateOf(p, p.GetReads()) }}
 	puts = quantity{title: "The slowest put of a hundred, by member", unit: axisMicros, least: 1000,
 		of: func(p *quoratepb.ObservedPoint) float64 { return known(p.GetPutP99Us()) }}

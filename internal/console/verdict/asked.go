@@ -119,15 +119,12 @@ func why(fault, text string) string {
 
 // clock is how much the clock of a member differs from that of the one that asked, as far as the way between lets one tell.
 func clock(all *observed.Answer, m *observed.Member) string {
-	if all.GetAlone() || m.Asked.GetAskedMs() == 0 || m.Says.GetNowMs() == 0 {
-		return unknown
-	}
-	if m.ID == all.GetByMember() {
-		return "its own"
-	}
-	off := time.Duration(m.Says.GetNowMs()-m.Asked.GetAskedMs()) * time.Millisecond
-	within := max(time.Millisecond, time.Duration(m.Asked.GetRoundTripUs())*time.Microsecond/2)
+	off, within, known := all.Clock(m)
 	switch {
+	case !known && m.ID == all.GetByMember() && !all.GetAlone():
+		return "its own"
+	case !known:
+		return unknown
 	case off.Abs() <= within:
 		return "the same, within " + page.Duration(within)
 	case off > 0:

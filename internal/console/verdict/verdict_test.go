@@ -161,3 +161,19 @@ func TestPage_bounded(t *testing.T) {
 		t.Errorf("the page has %d bytes", len(body))
 	}
 }
+
+// Ensure that while a change is joint the tile of voters counts both sets.
+func TestPage_joint(t *testing.T) {
+	c := consoletest.Healthy(4)
+	for _, m := range c.Members {
+		known := m.Observation.Config.Members // m1 to m3 become m2 to m4
+		m.Observation.Config.Joint, m.Observation.Config.Settled = true, false
+		known[0].Voter = false
+		known[0].Outgoing, known[1].Outgoing, known[2].Outgoing = true, true, true
+	}
+	consoletest.Unled(c)
+	consoletest.Lose(c, 1)
+	want(t, show(t, c), "<b class=\"warn\">3 of 3</b>", "the old voters must agree, too, of whom 2 of 3 are up")
+	consoletest.Lose(c, 2)
+	want(t, show(t, c), "<b class=\"bad\">2 of 3</b>", "of whom 1 of 3 are up", "NO_QUORUM", "2 of 3 voters of the old set")
+}

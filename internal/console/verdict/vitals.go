@@ -65,9 +65,9 @@ func rates(all *observed.Answer) []tile {
 	if counts < len(all.Members) {
 		of += fmt.Sprintf(", of %d of %s", counts, plural.Of(len(all.Members), "member"))
 	}
-	w.Value, w.Note, n.Note = rate(writes), of, of
+	w.Value, w.Note, n.Note = page.PerSecond(writes), of, of
 	if tellsReads {
-		n.Value = rate(reads)
+		n.Value = page.PerSecond(reads)
 	} else {
 		n.Note = "this build does not count them here"
 	}
@@ -76,24 +76,19 @@ func rates(all *observed.Answer) []tile {
 
 func perSecond(n uint64, ms int64) float64 { return float64(n) * 1000 / float64(ms) }
 
-// rate is a number for each second: small ones to a tenth.
-func rate(n float64) string {
-	if n > 0 && n < 10 {
-		return fmt.Sprintf("%.1f", n)
-	}
-	return page.Count(int64(n + 0.5))
-}
-
 // voters is how many of them take part, and how many more may fail.
 func voters(all *observed.Answer) tile {
 	c := all.Cluster()
-	up, of := 0, 0
+	up, of, oldUp, oldOf := 0, 0, 0, 0
 	for _, m := range c.GetMembers() {
-		if m.GetRole() == quoratepb.Role_ROLE_VOTER {
-			of++
-			if m.GetActive() {
-				up++
-			}
+		one := map[bool]int{true: 1}[m.GetActive()]
+		switch m.GetRole() {
+		case quoratepb.Role_ROLE_VOTER:
+			of, up, oldOf, oldUp = of+1, up+one, oldOf+1, oldUp+one
+		case quoratepb.Role_ROLE_INCOMING:
+			of, up = of+1, up+one
+		case quoratepb.Role_ROLE_OUTGOING, quoratepb.Role_ROLE_DEMOTING:
+			oldOf, oldUp = oldOf+1, oldUp+one
 		}
 	}
 	t := tile{Value: fmt.Sprintf("%d of %d", up, of), Name: "voters up", Note: wording.Tolerates(c.GetStrength())}
@@ -102,13 +97,16 @@ func voters(all *observed.Answer) tile {
 		t.Value, t.Note = unknown, "no member told the configuration"
 	case all.GetAlone() && all.Leader == nil:
 		t.Value, t.Note = fmt.Sprintf("? of %d", of), "only the leader knows, and it was not asked"
-	case up < int(c.GetStrength().GetQuorum()):
+	case up < int(c.GetStrength().GetQuorum()), oldUp < int(c.GetStrength().GetOutgoingQuorum()):
 		t.Look = "bad"
 	case c.GetStrength().GetTolerates() <= 0 && of > 1, up < of:
 		t.Look = "warn"
 	}
 	if c.GetJoint() {
 		t.Note = "a joint configuration: the old voters must agree, too"
+		if c.GetStrength().GetOutgoing() > 0 {
+			t.Note += fmt.Sprintf(", of whom %d of %d are up", oldUp, oldOf)
+		}
 	}
 	return t
 }

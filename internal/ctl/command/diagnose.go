@@ -27,15 +27,15 @@ const (
 	readyBytes = 4 << 10
 )
 
-// bare takes the scheme off an endpoint, as members advertise them.
-func bare(endpoint string) string {
+// Bare takes the scheme off an endpoint, as members advertise them.
+func Bare(endpoint string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(endpoint, "https://"), "http://")
 }
 
 // Diagnose looks at an endpoint whose client got no answer, with the TLS of this command, and says in words why. heard is
 // false if no process accepts connections there. why is empty if nothing is wrong as far as it can tell.
 func (c *Connection) Diagnose(ctx context.Context, endpoint string) (why string, heard bool) {
-	endpoint = bare(endpoint)
+	endpoint = Bare(endpoint)
 	if reason := Probe(ctx, endpoint); reason != nil {
 		return RootCause(reason), false
 	}

@@ -38,7 +38,7 @@ func misled(c *quoratepb.Collected) (all []target) {
 		if len(known.GetClientUrls()) == 0 || known.GetId() == 0 {
 			continue
 		}
-		t := target{id: known.GetId(), name: known.GetName(), endpoint: endpointOf(known.GetClientUrls()[0])}
+		t := target{id: known.GetId(), name: known.GetName(), endpoint: command.Bare(known.GetClientUrls()[0])}
 		if t.name == "" {
 			t.name = command.HexID(t.id)
 		}

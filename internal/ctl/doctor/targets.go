@@ -1,8 +1,6 @@
 package doctor
 
 import (
-	"strings"
-
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/quorate/quorate/internal/ctl/command"
@@ -23,7 +21,7 @@ func targetsOf(members []*pb.Member) (all []target) {
 			t.name = command.HexID(m.ID)
 		}
 		if len(m.ClientURLs) > 0 {
-			t.endpoint = endpointOf(m.ClientURLs[0])
+			t.endpoint = command.Bare(m.ClientURLs[0])
 		}
 		all = append(all, t)
 	}
@@ -32,8 +30,3 @@ func targetsOf(members []*pb.Member) (all []target) {
 
 // mostMembers is how many members are asked.
 const mostMembers = 128
-
-// endpointOf is a client URL as a client dials it.
-func endpointOf(url string) string {
-	return strings.TrimPrefix(strings.TrimPrefix(url, "http://"), "https://")
-}
