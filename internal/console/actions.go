@@ -54,10 +54,10 @@ func (c *Console) act(w http.ResponseWriter, r *http.Request, p *page.Page, a *p
 		http.Redirect(w, r, "/login?next="+url.QueryEscape(p.Path), http.StatusSeeOther)
 	case err != nil:
 		why, _ := explain(err)
-		c.unchanged(asked, a, why)
+		c.undone(asked, a, why)
 		c.refuse(w, r, p, http.StatusConflict, err)
 	case out.Template != "":
-		c.unchanged(asked, a, "Changed meanwhile")
+		c.undone(asked, a, "Changed meanwhile")
 		c.instead(w, r, p, out)
 	default:
 		c.options.Logger.Info("changed by the console", "user", asked.User, "action", a.Path)
@@ -79,11 +79,11 @@ func (c *Console) do(ctx context.Context, r *page.Request, p *page.Page, a *page
 var errActionPanic = status.Error(codes.Internal, "The console failed at this form: the log of the member says why. It may "+
 	"have been done all the same: look before you send it again.")
 
-// unchanged logs an action that changed nothing as far as is known, at most once a second: whoever may send forms may send
+// undone logs an action that was not done, or not as far as is known, at most once a second: whoever may send forms may send
 // many.
-func (c *Console) unchanged(r *page.Request, a *page.Action, why string) {
+func (c *Console) undone(r *page.Request, a *page.Action, why string) {
 	if suppressed, ok := c.tries.Next(r.Now); ok {
-		c.options.Logger.Info("not changed by the console", "user", r.User, "action", a.Path, "why", why, "suppressed",
+		c.options.Logger.Info("not done by the console", "user", r.User, "action", a.Path, "why", why, "suppressed",
 			suppressed)
 	}
 }

@@ -53,7 +53,7 @@ type Console struct {
 	pace    pace
 	panics  logpace.Pace         // of lines about faults of pages
 	broken  logpace.Pace         // the same, about what cannot be shown, such as what is too long
-	tries   logpace.Pace         // the same, about actions that changed nothing
+	tries   logpace.Pace         // the same, about actions that were not done
 	turns   *admission.HostTurns // of sections and files that are being loaded: most of that time they wait
 	key     [32]byte             // of seal
 	renders chan struct{}        // of what needs a processor

@@ -86,7 +86,7 @@ func TestConsole_logs(t *testing.T) {
 		<-time.After(2 * time.Second)
 		post(h, "/sample/put", url.Values{"key": {"k"}})
 		synctest.Wait()
-		for text, want := range map[string]int{"cannot show a section": 1, "not changed by the console": 2, "suppressed=99": 1} {
+		for text, want := range map[string]int{"cannot show a section": 1, "not done by the console": 2, "suppressed=99": 1} {
 			if got := strings.Count(log.String(), text); got != want {
 				t.Errorf("%q: %d times, want %d: %.2000s", text, got, want, log.String())
 			}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc/status"
+
 	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/console/page"
 	"github.com/quorate/quorate/internal/undelete"
@@ -176,7 +178,8 @@ func undeleteAction(ctx context.Context, r *page.Request) (out page.Outcome, err
 	result, err := cluster.Apply(ctx, plan, nil)
 	said := outcomeOf(result, len(plan.Items))
 	if err != nil {
-		return out, page.FormError(said + " Then it stopped: " + err.Error() + ". Open the preview again to go on.")
+		why := page.Text(status.Convert(err).Message())
+		return out, page.FormError(said + " Then it stopped: " + why + ". Open the preview again to go on.")
 	}
 	if w.one {
 		return page.Outcome{To: toKey("/keys/key", w.name), Said: said}, nil
@@ -188,16 +191,16 @@ func undeleteAction(ctx context.Context, r *page.Request) (out page.Outcome, err
 func outcomeOf(r *undelete.Result, of int) string {
 	parts := []string{fmt.Sprintf("%s restored, %s", plural.Of(r.Restored, "key was", "keys were"), page.Bytes(r.Bytes))}
 	for _, part := range []struct {
-		n    int
-		said string
+		n         int
+		one, more string
 	}{
-		{r.Came.Same + r.Came.Other, "exist by now and were left alone"},
-		{len(r.Gone), "were compacted meanwhile"},
-		{len(r.TooLarge), "are larger than the cluster takes"},
-		{of - r.Settled(), "were not reached"},
+		{r.Came.Same + r.Came.Other, "exists by now and was left alone", "exist by now and were left alone"},
+		{len(r.Gone), "was compacted meanwhile", "were compacted meanwhile"},
+		{len(r.TooLarge), "is larger than the cluster takes", "are larger than the cluster takes"},
+		{of - r.Settled(), "was not reached", "were not reached"},
 	} {
 		if part.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.said))
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, plural.Word(part.n, part.one, part.more)))
 		}
 	}
 	return strings.Join(parts, "; ") + "."

@@ -34,6 +34,7 @@ type fleet struct {
 	find func(ctx context.Context, id consensus.MemberID) (transport.Presence, error)
 	// wire changes what is sent.
 	wire  func(id consensus.MemberID, answer []byte) []byte
+	own   func() // is called before the first member answers itself; nil: nothing
 	n     int
 	begun sync.WaitGroup
 }
@@ -67,6 +68,9 @@ func (f *fleet) new(ctx context.Context) *collect.Collector {
 			return f.find(ctx, id)
 		},
 		Observe: func(context.Context, bool) *quoratepb.Observation {
+			if f.own != nil {
+				f.own()
+			}
 			return observation(1)
 		},
 		Top: func(context.Context, *quoratepb.TopRequest) (*quoratepb.TopAnswer, error) {
@@ -87,6 +91,41 @@ func well(_ context.Context, id consensus.MemberID, about member.Subject) (proto
 		return &quoratepb.TopAnswer{ClusterId: testCluster, MemberId: uint64(id)}, nil
 	}
 	return observation(id), nil
+}
+
+// Ensure that a member which does not answer itself, since its store is being replaced, hands on in time what the others say; that
+// the questions to itself that wait have a bound; and that it answers again once it can.
+func TestCollector_selfHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		replaced, waiting := make(chan struct{}), atomic.Int64{}
+		f := &fleet{n: 3, say: well, own: func() {
+			waiting.Add(1)
+			<-replaced
+		}}
+		c := f.new(t.Context())
+		for range 12 {
+			begun := time.Now()
+			got, err := c.Observations(t.Context(), false)
+			if took := time.Since(begun); err != nil || took > 1600*time.Millisecond {
+				t.Fatalf("after %v: %v", took, err)
+			}
+			first, others := got.GetMembers()[0], got.GetMembers()[1:]
+			if first.GetFault() != doctor.FaultBusy || others[0].GetObservation() == nil || others[1].GetObservation() == nil {
+				t.Fatalf("got %v", got)
+			}
+			<-time.After(1100 * time.Millisecond)
+		}
+		if n := waiting.Load(); n > 8 {
+			t.Errorf("%d questions wait", n)
+		}
+		close(replaced)
+		synctest.Wait()
+		if got, err := c.Observations(t.Context(), false); err != nil || got.GetMembers()[0].GetObservation() == nil {
+			t.Errorf("afterwards: %v, %v", got, err)
+		}
+		<-time.After(1100 * time.Millisecond)
+		f.begun.Wait()
+	})
 }
 
 // Ensure that two hundred callers cost what one does, that those of the next second get the same answer, and that one who

@@ -27,6 +27,9 @@ const (
 	// mostMembers is how many members are asked, and mostBytes the size of what is collected of them.
 	mostMembers = 128
 	mostBytes   = 3 << 20
+	// ownAtOnce is how many questions to this member itself may be without an answer: it gives none while its store is being
+	// replaced.
+	ownAtOnce = 8
 )
 
 // Options are what a collector needs of its member.
@@ -50,6 +53,7 @@ type Options struct {
 type Collector struct {
 	o            Options
 	turn         sync.Mutex                      // of decoding: see doctor.Decode
+	own          chan struct{}                   // of questions to this member that are not answered yet
 	observations [2]flight[*quoratepb.Collected] // without and with series
 	mu           sync.Mutex
 	tops         map[topKey]*flight[*quoratepb.TopAnswer]
@@ -62,7 +66,7 @@ type topKey struct {
 
 // New returns the collector of a member.
 func New(o Options) *Collector {
-	return &Collector{o: o, tops: map[topKey]*flight[*quoratepb.TopAnswer]{}}
+	return &Collector{o: o, own: make(chan struct{}, ownAtOnce), tops: map[topKey]*flight[*quoratepb.TopAnswer]{}}
 }
 
 // Observations returns what all members observe. The result is shared: it must not be changed. The error is that of ctx.
@@ -166,15 +170,33 @@ func (c *Collector) ask(
 	return all
 }
 
+// askSelf asks this member, which may not answer in time either: the others did.
 func (c *Collector) askSelf(ctx context.Context, h *heard, own func(ctx context.Context) (answer, error)) {
-	begun := time.Now()
-	said, err := own(ctx)
-	if err != nil {
-		h.fault, h.text = doctor.FaultDenied, printable.Text(err.Error(), mostText)
-		return
+	type answered struct {
+		said answer
+		err  error
 	}
-	h.answered(said, begun)
-	h.took = 0
+	begun, told := time.Now(), make(chan answered, 1)
+	select {
+	case c.own <- struct{}{}:
+		c.o.Go(func() {
+			defer func() { <-c.own }()
+			said, err := own(ctx)
+			told <- answered{said, err}
+		})
+	case <-ctx.Done():
+	}
+	select {
+	case a := <-told:
+		if a.err != nil {
+			h.fault, h.text = doctor.FaultDenied, printable.Text(a.err.Error(), mostText)
+			return
+		}
+		h.answered(a.said, begun)
+		h.took = 0
+	case <-ctx.Done():
+		h.fault, h.text = doctor.FaultBusy, "it does not say in time what it observes"
+	}
 }
 
 // askOther asks another member, and looks at its port if it does not answer.
