@@ -142,8 +142,8 @@ func (g *goal) doneWords() string {
 		if len(g.spec.Remove) > 1 {
 			unit, it, brings = "their units", "they", "brings them back"
 		}
-		words += "; " + gone + "; take --initial-cluster out of " + unit + ": started by it with an empty directory " + it +
-			" would found an empty cluster with the id of this one; only --join " + brings
+		words += "; " + gone + "; take --initial-cluster out of " + unit + ": with that flag and an empty directory " + it +
+			" would found another, empty cluster with the same id; only --join " + brings
 	}
 	return words
 }

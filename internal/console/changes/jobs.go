@@ -95,9 +95,11 @@ func stepOf(s *progress.Step, job *quoratepb.Job) stepView {
 		v.Took = "to come"
 	case v.Past && !s.Seen:
 		v.Took = "passed" // before anybody looked, too fast to be seen, or because it was not needed
-	case v.Past && s.Took < 0:
+	case v.Past && s.Took <= 0:
 		v.Took = "done"
-	case v.Past:
+	case v.Past && s.BeganMs > 0: // as the cluster tells, to the millisecond
+		v.Took = "done in " + page.Duration(s.Took)
+	case v.Past: // as the console saw it
 		v.Took = "done in " + page.Duration(s.Took.Round(100*time.Millisecond))
 	}
 	if at := slices.IndexFunc(wording.Phases, func(p wording.Phase) bool { return p.Name == s.Phase }); at >= 0 {
