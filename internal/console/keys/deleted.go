@@ -34,6 +34,7 @@ type deletedView struct {
 	Member   string
 	Begins   bool // it is not the first page
 	More     string
+	Cut      bool // there is more, and no link can name where it goes on
 	Tree     string
 	Undelete string
 	Rights   *rights
@@ -78,6 +79,7 @@ func deleted(ctx context.Context, r *page.Request) (any, error) {
 	}
 	if next := answer.GetNextPage(); len(next) > 0 {
 		v.More = toPrefix("/keys/deleted", prefix, "at", number(at), "page", base64.RawURLEncoding.EncodeToString(next))
+		v.Cut = v.More == ""
 	}
 	return v, nil
 }

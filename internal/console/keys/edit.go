@@ -200,7 +200,10 @@ func newForm(_ context.Context, r *page.Request) (any, error) {
 	if _, err := keyOf(name); err != nil {
 		return nil, err
 	}
-	return newView{Name: cut(name, mostLink), Admin: r.Admin, Back: "/keys"}, nil
+	if len(name) > mostLink { // what is cut would be another key
+		return nil, badf("This key is too long for a form. Write it with: quorate put")
+	}
+	return newView{Name: name, Admin: r.Admin, Back: "/keys"}, nil
 }
 
 // create writes a key that does not exist.
