@@ -113,7 +113,10 @@ func TestHost_builds(t *testing.T) {
 		if older > 0 != levels.Older {
 			t.Errorf("%s, %+v: %d members begin with the build that ships", nemesis, levels, older)
 		}
-		if levels.Rises && (!levels.Older || levels.Upgrades) {
+		switch {
+		case levels.Older && !levels.Upgrades:
+			want = levels.Former
+		case levels.Rises:
 			want = nextlevel.Level
 		}
 		w.runUntil(after, nil)

@@ -20,9 +20,12 @@ func drawBuild(h *host) {
 	h.older = h.run.plan.Older && (h.slot == 0 || dice.Chance(h.run.users, 0.7))
 }
 
-// knowsLevel is the level of a machine's build: the one that ships, in worlds without the next one.
+// knowsLevel is the level of a machine's build: that of the build that ships, in worlds without the next one.
 func (h *host) knowsLevel() level.Level {
-	if h.run.plan.Rises && !h.older {
+	switch {
+	case h.older:
+		return h.run.plan.Former
+	case h.run.plan.Rises:
 		return nextlevel.Level
 	}
 	return level.Own
@@ -43,9 +46,6 @@ func (h *host) build() string {
 // member does. It proposes nothing more before its last command has a result, so that proposals do not pile up in a cluster
 // without a leader.
 func keepLevel(h *host) {
-	if !h.run.plan.Rises {
-		return
-	}
 	waits := false
 	raiser := raising.Raiser{Hasty: h.run.broken.HastyLevel, Heedless: h.run.broken.IgnoreFindings}
 	verdicts := raising.Verdicts{Lasts: verdictLasts}

@@ -10,7 +10,7 @@
 //
 // The main type is Level; HeldError answers a request that needs a level above the active one.
 //
-// This build has one level. Package nextlevel makes up the next one, for tests and the simulator.
+// This build has two levels. Package nextlevel makes up the one after them, for tests and the simulator.
 //
 // Invariants:
 //  1. Levels are numbered without gaps; a level's meaning never changes, new meanings get the next level.

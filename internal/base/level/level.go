@@ -12,8 +12,11 @@ const (
 	// First is the level of the first release.
 	First Level = 1
 
+	// Second is the level of release 1.1.
+	Second Level = 2
+
 	// Own is the level of this build: the last one.
-	Own = First
+	Own = Second
 )
 
 // Step is a row of the table of levels.
@@ -27,6 +30,7 @@ type Step struct {
 // of the store, the change that package kv/apply makes when it is raised. Package nextlevel then stands for the level after it.
 var table = [...]Step{
 	{First, "1.0.0", "all that release 1.0.0 knows"},
+	{Second, "1.1.0", "what release 1.1.0 brings"},
 }
 
 // Enables describes what a level enables.

@@ -64,7 +64,8 @@ type Reconfiguration struct {
 // Levels says which builds the members have. All have the one that ships, unless Rises.
 type Levels struct {
 	Rises       bool         // members have a build of the next level (package nextlevel), and leaders raise the active level
-	Older       bool         // but some of the first have the build that ships
+	Older       bool         // but some of the first have an earlier build
+	Former      level.Level  // that the earlier build knows: of the build that ships, or of the first release
 	Upgrades    bool         // these are upgraded
 	Downgrades  bool         // and an operator lets members go back, by etcd's Downgrade
 	Asks        bool         // leaders ask over the network what members find, else they know it at once
@@ -137,10 +138,10 @@ func (p *Plan) String() string {
 		names = append(names, fmt.Sprintf("by %v, switched off: %t", p.Protocols, p.SwitchOff))
 	}
 	return fmt.Sprintf("members=%d faults=%v tick=%v election=%d heartbeat=%d lease=%t fast-path=%s delay=%v disk=%v keep=%d "+
-		"clients=%d natives=%d direct=%t levels=%t older=%t level-policy=%v parts=%t [%s]",
+		"clients=%d natives=%d direct=%t levels=%t older=%t former=%d level-policy=%v parts=%t [%s]",
 		p.Members, p.Faults.Round(time.Second), p.Tick, p.Raft.ElectionTicks, p.Raft.HeartbeatTicks, p.Raft.LeaderLease,
 		p.FastPath, p.Delay, p.Disk.Round(time.Microsecond), p.Keep, p.Mix.Clients, p.Mix.Natives, p.Mix.Direct,
-		p.Rises, p.Older, p.LevelPolicy, p.Parts,
+		p.Rises, p.Older, p.Former, p.LevelPolicy, p.Parts,
 		strings.Join(names, " "))
 }
 
