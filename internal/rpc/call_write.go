@@ -168,11 +168,14 @@ func (w *asyncWrite) start(r writeRequest, received int) bool {
 // admit takes the steps of writeBlocking and propose that precede the proposal.
 func (w *asyncWrite) admit(ctx context.Context) error {
 	s, command := w.kv, w.request.command()
-	if !s.options.Member.PromptFor(command) || costly.MayBe(command) { // it may wait for Start, or for its turn
+	if !s.options.Member.Prompt() || costly.MayBe(command) { // it may wait for Start, or for its turn
 		return errWaits
 	}
 	if err := w.request.admit(ctx, s, s.firstCheck(promptly)); err != nil {
 		return err
+	}
+	if !s.options.Member.PromptFor(command) { // it may wait for its feature level
+		return errWaits
 	}
 	if err := s.sign(ctx, command, promptly); err != nil {
 		return err

@@ -375,7 +375,8 @@ func (b *machineBackend) Propose(_ context.Context, command *kv.Command) (kv.Res
 
 func (b *machineBackend) Prompt() bool { return true }
 
-func (b *machineBackend) PromptFor(*kv.Command) bool { return true }
+// PromptFor encodes the command, as a member does whose build knows more than the active level.
+func (b *machineBackend) PromptFor(command *kv.Command) bool { return len(command.Append(nil)) > 0 }
 
 func (b *machineBackend) ProposeAsync(command *kv.Command, done proposals.Completion) (func() bool, error) {
 	done.Complete(b.Propose(context.Background(), command))
