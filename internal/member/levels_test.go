@@ -2,6 +2,7 @@ package member_test
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -58,7 +59,7 @@ func TestMember_rollingUpgrade(t *testing.T) {
 		for _, n := range c.nodes[:upgraded] { // through the upgraded members, which know the command
 			var held *level.HeldError
 			if err := c.addUser(n, "early"); !errors.As(err, &held) || held.Needs != nextlevel.Level ||
-				len(held.By) != 3-upgraded || !strings.Contains(err.Error(), "three (build test, level 1)") {
+				len(held.By) != 3-upgraded || !strings.Contains(err.Error(), fmt.Sprintf("three (build test, level %d)", level.Own)) {
 				t.Fatalf("%d are upgraded: %v", upgraded, err)
 			}
 			var needs *lanes.NeedsLevelError
@@ -103,17 +104,17 @@ func (c *cluster) refusesEarlierBuild() {
 	down := c.nodes[2]
 	down.stop()
 	down.build = level.Own
+	tooLow := fmt.Sprintf("feature level %d, and this build knows %d", nextlevel.Level, level.Own)
 	var low *level.TooLowError
 	if _, err := datadir.Open(down.data()); !errors.As(err, &low) || !errors.Is(err, apply.ErrNewer) ||
-		!strings.Contains(err.Error(), "feature level 2, and this build knows 1 at most: start the build that ran here "+
-			"before") {
+		!strings.Contains(err.Error(), tooLow+" at most: start the build that ran here before") {
 		c.t.Errorf("an earlier build starts: %v", err)
 	}
 	url := c.reserve().url()
 	var spec *membership.SpecError
 	_, err := member.Join(c.ctx, transport.Options{Logger: slog.New(slog.DiscardHandler)}, c.leader().url(),
 		autopilot.JoinRequest{Name: "late", PeerURLs: []string{url}, Level: level.Own})
-	if !errors.As(err, &spec) || !strings.Contains(err.Error(), "feature level 2, and this build knows 1") {
+	if !errors.As(err, &spec) || !strings.Contains(err.Error(), tooLow) {
 		c.t.Errorf("an earlier build joins: %v", err)
 	}
 	if d, err := member.Describe(c.ctx, transport.Options{Logger: slog.New(slog.DiscardHandler)},

@@ -14,17 +14,16 @@ import (
 	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/kv/nextlevel"
 )
 
 // twoBuilds is a cluster whose only member ran release 1.0 and runs 1.1, which knows a level more, under the policy soak=24h.
 func twoBuilds(t *testing.T) (*machineBackend, *clientv3.Client) {
 	t.Helper()
-	b := newMachineBackendOf(t, apply.Options{Level: nextlevel.Level, Needs: nextlevel.Needs})
-	b.runs(t, "1.0.0", level.Own)
+	b := newMachineBackendOf(t, apply.Options{Level: level.Second})
+	b.runs(t, "1.0.0", level.First)
 	b.do(t, &kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicySoak, Seconds: 24 * 3600},
 		Initial: true, Of: b.machine.LevelView()}})
-	b.runs(t, "1.1.0", nextlevel.Level)
+	b.runs(t, "1.1.0", level.Second)
 	return b, serve(t, b, nil).client(t)
 }
 
@@ -76,9 +75,9 @@ func TestDowngrade(t *testing.T) {
 	wantDowngrade(t, c, "soak=24h", "")
 	for _, ends := range []func() error{
 		func() error { return ask(clientv3.DowngradeCancel, "") },
-		func() error { b.runs(t, "1.0.0", level.Own); return b.finishDowngrade(t) },
+		func() error { b.runs(t, "1.0.0", level.First); return b.finishDowngrade(t) },
 	} {
-		b.runs(t, "1.1.0", nextlevel.Level)
+		b.runs(t, "1.1.0", level.Second)
 		if err := ask(clientv3.DowngradeEnable, "1.0"); err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +147,7 @@ func TestDowngrade_refused(t *testing.T) {
 	if _, err := c.Downgrade(waitContext(t), clientv3.DowngradeEnable, "1.0"); err != nil {
 		t.Fatal(err)
 	}
-	b.do(t, &kv.Command{Raise: &kv.RaiseOp{Level: nextlevel.Level, Finalize: true, Of: b.machine.LevelView()}})
+	b.do(t, &kv.Command{Raise: &kv.RaiseOp{Level: level.Second, Finalize: true, Of: b.machine.LevelView()}})
 	wantDowngrade(t, c, "soak=24h", "") // it is over, too
 	refused("1.0", codes.FailedPrecondition, "release 1.0 knows feature level 1 at most, and the cluster has risen to 2",
 		"`quorate mirror`")

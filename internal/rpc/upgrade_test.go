@@ -3,6 +3,7 @@ package rpc_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +15,6 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/kv/nextlevel"
 	"github.com/quorate/quorate/internal/member"
 )
 
@@ -30,12 +30,12 @@ func TestUpgrade(t *testing.T) {
 		return quoratepb.NewUpgradeClient(c.ActiveConnection())
 	}
 	now := &quoratepb.SetLevelPolicyRequest{Policy: "now"}
-	next := &quoratepb.FinalizeUpgradeRequest{Level: 2}
+	next := &quoratepb.FinalizeUpgradeRequest{Level: uint32(level.Own) + 1}
 	for name, client := range map[string]*clientv3.Client{"alice": alice, "nobody": nobody} {
 		if _, err := as(client).SetPolicy(ctx, now); err == nil {
 			t.Errorf("%s sets the policy", name)
 		}
-		if _, err := as(client).Finalize(ctx, next); err == nil || strings.Contains(err.Error(), "level 2") {
+		if _, err := as(client).Finalize(ctx, next); err == nil || strings.Contains(err.Error(), "level ") {
 			t.Errorf("%s finalizes: %v", name, err)
 		}
 		if _, err := as(client).Status(ctx, &quoratepb.UpgradeStatusRequest{}); (err == nil) != (name == "alice") {
@@ -43,6 +43,11 @@ func TestUpgrade(t *testing.T) {
 		}
 	}
 	upgrade := as(root)
+	const own = uint32(level.Own)
+	_, finalized := upgrade.Finalize(ctx, &quoratepb.FinalizeUpgradeRequest{Level: own}) // refused if the leader was faster
+	if got, err := upgrade.Status(ctx, &quoratepb.UpgradeStatusRequest{}); err != nil || got.GetActive() != own {
+		t.Fatalf("the level of the member's build: %v, %v; finalize: %v", got, err, finalized)
+	}
 	for _, wrong := range []string{"", "soon", "soak=", "soak=0", "soak=0s", "soak=1ms", "soak=10000h",
 		"soak=-1h", "soak=1000000h", "soak=9999999999h", "soak=1h ", "SOAK=1h", "hold\n", "soak=nan", strings.Repeat("x", 1<<16)} {
 		_, err := upgrade.SetPolicy(ctx, &quoratepb.SetLevelPolicyRequest{Policy: wrong})
@@ -52,15 +57,15 @@ func TestUpgrade(t *testing.T) {
 	}
 	for _, policy := range []string{"hold", "soak=72h", "now"} {
 		answer, err := upgrade.SetPolicy(ctx, &quoratepb.SetLevelPolicyRequest{Policy: policy})
-		if err != nil || answer.GetPolicy() != policy || answer.GetActive() != 1 || len(answer.GetMembers()) != 1 {
+		if err != nil || answer.GetPolicy() != policy || answer.GetActive() != own || len(answer.GetMembers()) != 1 {
 			t.Errorf("%s: %v, %v", policy, answer, err)
 		}
 	}
-	for level, want := range map[uint32]string{0: "at feature level 1 already", 1: "no level falls", 2: "held back by",
-		1 << 30: "held back by"} {
-		_, err := upgrade.Finalize(ctx, &quoratepb.FinalizeUpgradeRequest{Level: level})
+	for to, want := range map[uint32]string{0: fmt.Sprintf("at feature level %d already", own), own - 1: "no level falls",
+		own: "no level falls", own + 1: "held back by", 1 << 30: "held back by"} {
+		_, err := upgrade.Finalize(ctx, &quoratepb.FinalizeUpgradeRequest{Level: to})
 		if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), want) {
-			t.Errorf("level %d: %v", level, err)
+			t.Errorf("level %d: %v", to, err)
 		}
 	}
 }
@@ -95,7 +100,7 @@ func TestUpgrade_Status_pausedBy(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("a hold asks for no time", "", 0)
-	b.do(t, &kv.Command{Raise: &kv.RaiseOp{Level: nextlevel.Level, Finalize: true, Of: b.machine.LevelView()}})
+	b.do(t, &kv.Command{Raise: &kv.RaiseOp{Level: level.Second, Finalize: true, Of: b.machine.LevelView()}})
 	if _, err := upgrade.SetPolicy(waitContext(t), &quoratepb.SetLevelPolicyRequest{Policy: "soak=1h"}); err != nil {
 		t.Fatal(err)
 	}
@@ -122,13 +127,13 @@ func TestUpgrade_twoOperators(t *testing.T) {
 			}
 		}
 		rise := b.machine.Rise()
-		switch rose := b.machine.ActiveLevel() == nextlevel.Level; {
+		switch rose := b.machine.ActiveLevel() == level.Second; {
 		case rose != (raises == nil), (rise.Policy.String() == "hold") != (holds == nil):
 			t.Errorf("level %d, policy %v; the hold was answered %v, the finalize %v", b.machine.ActiveLevel(), rise.Policy, holds,
 				raises)
 		case holds != nil && raises != nil:
 			t.Errorf("both were refused: %v", errors.Join(holds, raises))
-		case holds == nil && held.GetPolicy() != "hold", raises == nil && raised.GetActive() != uint32(nextlevel.Level):
+		case holds == nil && held.GetPolicy() != "hold", raises == nil && raised.GetActive() != uint32(level.Second):
 			t.Errorf("the answers are %v and %v", held, raised)
 		case holds != nil || raises != nil:
 			raced++
@@ -148,7 +153,7 @@ func TestUpgrade_Finalize_duringDowngrade(t *testing.T) {
 	}
 	upgrade := quoratepb.NewUpgradeClient(c.ActiveConnection())
 	_, err := upgrade.Finalize(waitContext(t), &quoratepb.FinalizeUpgradeRequest{Level: 2})
-	if rise := b.machine.Rise(); status.Code(err) != codes.Aborted || rise.Target.IsZero() || b.machine.ActiveLevel() != level.Own {
+	if rise := b.machine.Rise(); status.Code(err) != codes.Aborted || rise.Target.IsZero() || b.machine.ActiveLevel() != level.First {
 		t.Errorf("%v; level %d, %+v", err, b.machine.ActiveLevel(), rise)
 	}
 }

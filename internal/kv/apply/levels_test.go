@@ -2,6 +2,7 @@ package apply_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -80,9 +81,9 @@ func addUser(name string) kv.Command {
 // Ensure that the active level rises only when all voters and learners know it, never falls, and outlives a restart.
 func TestMachine_Apply_raise(t *testing.T) {
 	b := newLeveledBench(t, nextlevel.Level)
-	refused := func(what string, names ...string) {
+	refused := func(what string, active, common level.Level, names ...string) {
 		t.Helper()
-		if res := b.do(b.raise(nextlevel.Level)); !errors.Is(res.Err, kv.ErrBadCommand) || b.m.ActiveLevel() != level.Own {
+		if res := b.do(b.raise(nextlevel.Level)); !errors.Is(res.Err, kv.ErrBadCommand) || b.m.ActiveLevel() != active {
 			t.Fatalf("%s: level %d, %v", what, b.m.ActiveLevel(), res.Err)
 		}
 		held := level.HeldError{Needs: nextlevel.Level, By: b.m.HeldBack(nextlevel.Level)}
@@ -91,18 +92,24 @@ func TestMachine_Apply_raise(t *testing.T) {
 				t.Errorf("%s: %q is not in %q", what, name, held.Error())
 			}
 		}
-		if b.m.CommonLevel() != level.Own {
-			t.Errorf("%s: common level %d", what, b.m.CommonLevel())
+		if b.m.CommonLevel() != common {
+			t.Errorf("%s: common level %d, want %d", what, b.m.CommonLevel(), common)
 		}
 	}
-	refused("nobody has started", "1 (never started), two (never started), 3")
+	build := func(name, build string, l level.Level) string {
+		return fmt.Sprintf("%s (build %s, level %d)", name, build, l)
+	}
+	refused("nobody has started", level.First, level.First, "1 (never started), two (never started), 3")
 	b.knows(1, nextlevel.Level)
 	b.do(kv.Command{Publish: &kv.PublishOp{Member: 2, Name: "zwei", Version: "3.7.1", Build: "a", Level: level.Own}})
 	b.knows(3, nextlevel.Level)
-	refused("one is of an earlier build", "zwei (build a, level 1)")
+	refused("one is of an earlier build", level.First, level.Own, build("zwei", "a", level.Own))
+	if res := b.do(b.raise(level.Own)); res.Err != nil || b.m.ActiveLevel() != level.Own {
+		t.Fatalf("the level of the earlier build: level %d, %v", b.m.ActiveLevel(), res.Err)
+	}
 	b.knows(2, nextlevel.Level)
 	b.knows(3, level.Own)
-	refused("a learner went back", "m (build b, level 1)")
+	refused("a learner went back", level.Own, level.Own, build("m", "b", level.Own))
 	b.knows(3, nextlevel.Level)
 	if b.m.CommonLevel() != nextlevel.Level || len(b.m.HeldBack(nextlevel.Level)) > 0 {
 		t.Fatalf("common level %d, held back by %v", b.m.CommonLevel(), b.m.HeldBack(nextlevel.Level))
@@ -214,7 +221,7 @@ func TestOpen_belowLevel(t *testing.T) {
 		t.Fatalf("it goes on: %v", err)
 	}
 	b.openAs(level.Own)
-	if b.m.ActiveLevel() != level.Own {
+	if b.m.ActiveLevel() != level.First {
 		t.Fatalf("level %d", b.m.ActiveLevel())
 	}
 	b.openAs(nextlevel.Level)

@@ -168,7 +168,8 @@ func TestMachine_Apply_riseWithoutFirstConfig(t *testing.T) {
 	if err := b.first("now"); err != nil {
 		t.Fatal(err)
 	}
-	b.do(b.raise(next))
+	b.do(b.raise(next)) // the second one does not know it
+	b.do(b.raise(level.Own))
 	b.policy("soak=1h")
 	b.knows(2, next)
 	_, _ = b.soak(next, 0), b.soak(next, time.Hour-time.Second)
@@ -237,13 +238,13 @@ func (b *bench) downgrade(text string) error {
 		Of: b.m.LevelView()}}).Err
 }
 
-// runs publishes builds of all members, which know the next level unless they are of release 1.0.
+// runs publishes builds of all members, which know the next level unless they are of release 1.0, which knows the first one.
 func (b *bench) runs(builds ...string) {
 	b.t.Helper()
 	for i, build := range builds {
 		op := &kv.PublishOp{Member: uint64(i + 1), Name: "m", Version: "3.7.1", Build: build, Level: next}
 		if release, _ := level.ParseRelease(build); release.Major == 1 && release.Minor == 0 {
-			op.Level = level.Own
+			op.Level = level.First
 		}
 		if res := b.do(kv.Command{Publish: op}); res.Err != nil {
 			b.t.Fatal(res.Err)

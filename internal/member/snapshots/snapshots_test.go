@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -134,7 +135,7 @@ func TestSender_Begin_unreadable(t *testing.T) {
 	for range 3 {
 		var unreadable *snapshots.UnreadableError
 		if _, err := logging.Begin(t.Context(), 1)(); !errors.As(err, &unreadable) ||
-			!strings.Contains(err.Error(), "m (build b, level 1) does not read: the snapshot waits") {
+			!strings.Contains(err.Error(), fmt.Sprintf("m (build b, level %d) does not read: the snapshot waits", level.Own)) {
 			t.Errorf("sent: %v", err)
 		}
 	}
