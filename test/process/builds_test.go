@@ -9,6 +9,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/quorate/quorate/internal/base/level"
+)
+
+// The feature levels of the build that ships, and of the later one of nextLevel.
+const (
+	ownLevel   = uint32(level.Own)
+	laterLevel = ownLevel + 1
 )
 
 // edit replaces a text of a source file, which it contains once.
@@ -19,9 +27,9 @@ type edit struct{ file, from, to string }
 // otherTTL otherwise, and has no level for that: a fault that one test looks for and the others do not meet. A build of its own for
 // the fault would cost CI a minute.
 var nextLevel = []edit{
-	{"internal/base/level/level.go", "	Own = First\n", "	Own Level = 2\n"},
-	{"internal/base/level/level.go", `	{First, "1.0.0", "all that release 1.0.0 knows"},` + "\n",
-		`	{First, "1.0.0", "all that release 1.0.0 knows"},` + "\n" + `	{2, "9.9.0", "nothing: it is made up"},` + "\n"},
+	{"internal/base/level/level.go", "	Own = ", "	Own = 1 + "},
+	{"internal/base/level/level.go", "}\n\n// Enables describes",
+		fmt.Sprintf("	{%d, %q, %q},\n}\n\n// Enables describes", laterLevel, "9.9.0", "nothing: it is made up")},
 	{"internal/kv/apply/execute.go", "	case x.leases.Exists(op.ID):\n",
 		fmt.Sprintf("	case x.leases.Exists(op.ID), op.TTLSeconds == %d:\n", otherTTL)},
 }

@@ -26,6 +26,7 @@ func TestUpgrade_snapshotsBothWays(t *testing.T) {
 	for _, n := range e.nodes {
 		e.waitPublished(n)
 	}
+	e.awaitLevel(ownLevel)
 	m := &mixed{elastic: e, random: rand.New(rand.NewPCG(1, 0))}
 	upgraded, former := e.nodes[0], e.nodes[1:]
 	e.moveTo(upgraded, next, m.random)
@@ -36,7 +37,7 @@ func TestUpgrade_snapshotsBothWays(t *testing.T) {
 	m.sendSnapshot(former[1], upgraded)
 	m.checkFollower(upgraded)
 
-	if s := e.upgradeStatus(); s.GetActive() != 1 || s.GetCommon() != 1 {
+	if s := e.upgradeStatus(); s.GetActive() != ownLevel || s.GetCommon() != ownLevel {
 		t.Errorf("the cluster is not mixed any more: %v", s)
 	}
 	m.checkLogins()

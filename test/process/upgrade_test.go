@@ -85,6 +85,13 @@ func (e *elastic) upgradeStatus() *quoratepb.UpgradeStatus {
 	return status
 }
 
+// awaitLevel waits until a feature level is active: a new cluster begins at the first one, and rises to that of its build, whatever
+// the policy.
+func (e *elastic) awaitLevel(want uint32) {
+	e.t.Helper()
+	until(e.t, fmt.Sprintf("level %d is active", want), func(context.Context) bool { return e.upgradeStatus().GetActive() == want })
+}
+
 // upgradeLoad is what clients do during an upgrade beside reads and writes: a watch, a lease that is kept alive, native clients
 // and changes of users.
 type upgradeLoad struct {
@@ -193,15 +200,15 @@ func (e *elastic) awaitRise() {
 	until(e.t, "the level rises, or a finding keeps it down", func(context.Context) bool {
 		status := e.upgradeStatus()
 		found = status.GetPausedBy()
-		return status.GetActive() == 2 || strings.Contains(found, " finds ")
+		return status.GetActive() == laterLevel || strings.Contains(found, " finds ")
 	})
-	if e.upgradeStatus().GetActive() < 2 {
+	if e.upgradeStatus().GetActive() < laterLevel {
 		if !slices.ContainsFunc(busy, func(code string) bool { return strings.Contains(found, " finds "+code+":") }) {
 			e.t.Errorf("no time counts, for what no busy machine makes: %s", found)
 		}
 		_ = exec.Command(e.binary, e.upgrade("finalize", "--yes")...).Run() // refused if the soak has ended meanwhile
 	}
-	until(e.t, "the level rises", func(context.Context) bool { return e.upgradeStatus().GetActive() == 2 })
+	e.awaitLevel(laterLevel)
 }
 
 // TestUpgrade_upAndDown upgrades three members under load to a build that knows a feature level more, and goes back, with crashes
@@ -238,6 +245,7 @@ func beginUpgrade(t *testing.T) *upgradeStory {
 	for _, n := range u.nodes {
 		u.waitPublished(n)
 	}
+	u.awaitLevel(ownLevel)
 	u.stop, u.load = u.witness(2, u.nodes...), u.startUpgradeLoad()
 	return u
 }
@@ -248,10 +256,11 @@ func (u *upgradeStory) nextMember() *node { return u.nextInPlan("9.9.0") }
 // up moves two of three members to the next build.
 func (u *upgradeStory) up() {
 	u.t.Helper()
-	u.quorate(0, u.upgrade("check", u.next), "ok  level", "stays at level 1, and the former build may return", "ok  members")
+	u.quorate(0, u.upgrade("check", u.next), "ok  level", fmt.Sprintf("stays at level %d, and the former build may return", ownLevel),
+		"ok  members")
 	u.quorate(1, u.upgrade("check", u.binary), "run build")
 	u.moveTo(u.nextMember(), u.next, u.random)
-	u.quorate(0, u.upgrade("status"), "level 2 is held back by", "(build ", "the former build may return")
+	u.quorate(0, u.upgrade("status"), fmt.Sprintf("level %d is held back by", laterLevel), "(build ", "the former build may return")
 	u.moveTo(u.nextMember(), u.next, u.random)
 }
 
@@ -267,7 +276,7 @@ func (u *upgradeStory) replaceInTheMiddle() {
 	u.enter(heir, u.nodes...)
 	u.finish(command, 0, "done in ")
 	u.checkVoters()
-	u.quorate(0, u.upgrade("status"), "all members know level 2", "policy hold")
+	u.quorate(0, u.upgrade("status"), fmt.Sprintf("all members know level %d", laterLevel), "policy hold")
 }
 
 // downgrade is etcdctl's command.
@@ -279,7 +288,8 @@ func (u *upgradeStory) downgrade(words ...string) []string {
 func (u *upgradeStory) downgradeBegins() {
 	u.t.Helper()
 	u.quorate(0, u.upgrade("policy", "soak=24h"), "policy soak=24h")
-	u.quorate(1, u.downgrade("validate", "3.6"), "no etcd reads the data", "until level 2 rises by the policy soak=24h")
+	u.quorate(1, u.downgrade("validate", "3.6"), "no etcd reads the data",
+		fmt.Sprintf("until level %d rises by the policy soak=24h", laterLevel))
 	u.quorate(0, u.downgrade("validate", "1.1"), "success")
 	u.quorate(0, u.downgrade("enable", "1.1"), "success")
 	u.quorate(1, u.downgrade("enable", "1.1"), "downgrade job in progress")
@@ -295,7 +305,7 @@ func (u *upgradeStory) allTheWayBack() {
 	for _, n := range slices.Clone(u.nodes) {
 		u.moveTo(n, u.binary, u.random)
 	}
-	if s := u.upgradeStatus(); s.GetActive() != 1 || s.GetCommon() != 1 {
+	if s := u.upgradeStatus(); s.GetActive() != ownLevel || s.GetCommon() != ownLevel {
 		u.t.Errorf("all the way back: %v", s)
 	}
 	until(u.t, "the policy from before the downgrade comes back", func(context.Context) bool {
@@ -315,8 +325,8 @@ func (u *upgradeStory) upAgainUntilItRises() {
 	u.quorate(1, u.upgrade("finalize"), "cannot return", "nothing was changed")
 	u.quorate(0, u.upgrade("policy", "soak=2s"), "policy soak=2s")
 	u.awaitRise()
-	u.quorate(1, u.upgrade("check", u.binary), "knows 1 at most: it would refuse to start")
-	u.quorate(1, u.downgrade("enable", "1.1"), "the cluster has risen to 2: it cannot return", "quorate mirror")
+	u.quorate(1, u.upgrade("check", u.binary), fmt.Sprintf("knows %d at most: it would refuse to start", ownLevel))
+	u.quorate(1, u.downgrade("enable", "1.1"), fmt.Sprintf("the cluster has risen to %d: it cannot return", laterLevel), "quorate mirror")
 }
 
 // formerIsRefused starts the former build on the directory of a member, and then the next one again.
@@ -331,7 +341,8 @@ func (u *upgradeStory) formerIsRefused() {
 	case <-time.After(patience):
 		u.t.Fatal("the former build goes on at a level that it does not know")
 	}
-	if end := tail(back.log, 2000); !strings.Contains(end, "feature level 2, and this build knows 1 at most") {
+	tooLow := fmt.Sprintf("feature level %d, and this build knows %d at most", laterLevel, ownLevel)
+	if end := tail(back.log, 2000); !strings.Contains(end, tooLow) {
 		u.t.Errorf("the former build says: %s", end)
 	}
 	runsBuild(back, u.next)

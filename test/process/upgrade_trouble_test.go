@@ -2,6 +2,7 @@ package process_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,9 +17,12 @@ func TestUpgrade_inTrouble(t *testing.T) {
 	for _, n := range e.nodes {
 		e.waitPublished(n)
 	}
+	e.awaitLevel(ownLevel)
 	next := filepath.Join(t.TempDir(), "quorate-new")
-	script := "#!/bin/sh\necho '{\"version\":\"1.2.0\",\"level\":{\"reads_from\":1,\"reads_to\":2}}'\n"
-	if err := os.WriteFile(next, []byte(script), 0o755); err != nil {
+	script := `#!/bin/sh
+echo '{"version":"1.2.0","level":{"reads_from":1,"reads_to":%d}}'
+`
+	if err := os.WriteFile(next, fmt.Appendf(nil, script, laterLevel), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	fit := func(status int, words ...string) {
@@ -49,5 +53,5 @@ func TestUpgrade_inTrouble(t *testing.T) {
 	e.quorate(0, e.upgrade("hold"), "policy hold") // a majority decides
 	e.quorate(1, e.upgrade("finalize", "--yes"), "no member knows a higher one")
 	e.quorate(1, []string{"etcdctl", "downgrade", "enable", "1.1", "--endpoints=" + low.client},
-		"release 1.1 is not older than what members run (1.1.0-dev", "Feature level 1 is active")
+		"release 1.1 is not older than what members run (1.1.0-dev", fmt.Sprintf("Feature level %d is active", ownLevel))
 }
