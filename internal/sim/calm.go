@@ -5,8 +5,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/nextlevel"
 	"github.com/quorate/quorate/internal/nativeclient"
 	"github.com/quorate/quorate/internal/sim/breaks"
 	"github.com/quorate/quorate/internal/sim/check"
@@ -21,8 +23,8 @@ func (w *World) calmPhase() {
 	w.run.calm, w.run.calmed = true, w.run.Now()
 	w.heal()
 	if !w.addresses.settled(w) || !w.joinsSettled() || !w.addresses.settled(w) ||
-		!w.probe("after the faults") || !w.goesBackAndForth() || !w.usersGetThrough() || !w.nativesFollow() ||
-		!w.nativesAnswered() || !w.silentForgotten() {
+		!w.probe("after the faults") || !w.goesBackAndForth() || !w.levelRises() || !w.usersGetThrough() ||
+		!w.nativesFollow() || !w.nativesAnswered() || !w.silentForgotten() {
 		return
 	}
 	w.load.Stop()
@@ -119,6 +121,29 @@ func (w *World) probe(when string) bool {
 	if h := missing(); h != nil && !w.run.suite.Failed() && !w.cluster.quorumGivenAway() {
 		w.run.suite.Report("liveness", fmt.Sprintf("member %v cannot write %s, %v later: %s",
 			h.id, when, w.patience(), w.cluster.describe()))
+	}
+	return false
+}
+
+// levelRises waits, in a world without earlier builds, until the level of its build is active at all members: the cluster was
+// born at it, so that no policy keeps it down. A member that stays away may never have published its level.
+func (w *World) levelRises() bool {
+	want := level.Own
+	if w.run.plan.Rises {
+		want = nextlevel.Level
+	}
+	members := w.cluster.members()
+	if w.run.plan.Older || len(members) < len(w.run.suite.CommittedConfig().IDs()) {
+		return true
+	}
+	below := func(h *host) bool { return !h.serves() || h.proc.Data.Machine.ActiveLevel() < want }
+	if w.runUntil(w.run.Now()+w.patience(), func() bool { return !slices.ContainsFunc(w.cluster.members(), below) }) {
+		return true
+	}
+	if !w.run.suite.Failed() {
+		_, rise := w.run.suite.Levels()
+		w.run.suite.Report("level", fmt.Sprintf("level %d is not active at all members, %v later: %+v; %s", want, w.patience(),
+			rise, w.cluster.describe()))
 	}
 	return false
 }

@@ -12,11 +12,10 @@ import (
 	"github.com/quorate/quorate/internal/sim/dice"
 )
 
-// The releases of the two builds, in worlds in which members go back.
-var (
-	formerRelease = level.Release{Major: 1}
-	nextRelease   = level.Release{Major: 1, Minor: 1}
-)
+// releaseOf is the release of a build, in worlds in which members go back: each level came with one.
+func releaseOf(l level.Level) level.Release {
+	return level.Release{Major: 1, Minor: uint32(l - level.First)}
+}
 
 // downgradePause is the mean time between two steps of the operator.
 const downgradePause = 1500 * time.Millisecond
@@ -85,7 +84,7 @@ func (d *downgrades) begin() {
 			return nil
 		}
 		hold := level.Policy{Kind: level.PolicyHold}
-		return &kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: hold, Target: formerRelease, Of: of}}
+		return &kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: hold, Target: releaseOf(d.run.plan.Former), Of: of}}
 	})
 }
 

@@ -33,13 +33,10 @@ func (h *host) knowsLevel() level.Level {
 
 // build is the text of this life's build, where it counts: in worlds in which members go back to a former release.
 func (h *host) build() string {
-	switch {
-	case !h.run.plan.Downgrades:
+	if !h.run.plan.Downgrades {
 		return ""
-	case h.older:
-		return formerRelease.String() + ".0"
 	}
-	return nextRelease.String() + ".0"
+	return releaseOf(h.knowsLevel()).String() + ".0"
 }
 
 // keepLevel publishes the level of this life's build, and, on the leader, raises the active level by the policy, as package
@@ -66,6 +63,9 @@ func levelCommand(h *host, raiser *raising.Raiser, verdicts *raising.Verdicts) (
 	machine := h.proc.Data.Machine
 	published, _ := machine.Published(h.id)
 	own, common, rise := machine.OwnLevel(), machine.CommonLevel(), machine.Rise()
+	if h.run.broken.LevelStays {
+		common = machine.ActiveLevel()
+	}
 	switch {
 	case !h.serves():
 		raiser.Rest()

@@ -50,6 +50,7 @@ type Set struct {
 	Untold          bool // members do not tell the leader which native clients they hear
 	HastyLevel      bool // a leader raises the feature level without asking for its policy
 	KeepsSilent     bool // sessions of silent native clients are not retired
+	LevelStays      bool // members do not see that all of them know a higher feature level
 	IgnoreFindings  bool // a leader counts time towards the next level while a member finds something wrong
 	DowngradeStays  bool // a leader does not see that all members have gone back to the former release
 }
@@ -122,6 +123,8 @@ var others = []Break{
 		Law:  "state-machine",
 		With: "--nemesis upgrade",
 		set:  func(b *Set) { b.Apply.Unsoaked, b.HastyLevel = true, true }},
+	{Name: "level-stays", About: "members do not see that all of them know a higher feature level", Law: "level",
+		set: func(b *Set) { b.LevelStays = true }},
 	{Name: "ignore-findings", About: "time counts towards the next feature level while a member finds something wrong",
 		Law: "soak", With: "--nemesis upgrade",
 		set: func(b *Set) { b.IgnoreFindings = true }},

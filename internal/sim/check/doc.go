@@ -38,6 +38,7 @@
 //	superseded            ADR 0012                                  package sim, recover.go
 //	permission            ADR 0025 (users)                          package permits; machine.go
 //	soak                  package raising, invariant 3              soaks.go; package sim, verdicts.go
+//	level                 ADR 0030 (it becomes active)              package sim, levels.go
 //	downgrade             ADR 0075, 6 (it ends)                     package sim, downgrades.go
 //	sent-once             ADR 0048                                  sentonce.go
 //	offer-wait            package offers, invariant 2               offers.go
