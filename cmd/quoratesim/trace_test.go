@@ -13,7 +13,7 @@ func TestStart_checkTrace(t *testing.T) {
 		{"five members under faults", "3", "", "all allowed"},
 		{"another five", "5", "", "all allowed"},
 		{"a vote that changes", "3", "vote-twice", "its vote in term"},
-		{"an entry of an old term", "53", "commit-old-term", "no leader's majority holds"},
+		{"an entry of an old term", "14", "commit-old-term", "no leader's majority holds"},
 		{"an acknowledgement before the disk", "1", "ack-before-durable", "its log ends at"},
 		{"a superquorum one lower", "2", "superquorum-less", "no leader and superquorum"},
 		{"revisions that differ", "2", "proposer-any-attempt", "no leader and superquorum"},
