@@ -220,7 +220,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"untold-clients":        {Members: 3, Nemesis: "partition,transfer"},
 		"kept-silent":           {Members: 3, Nemesis: "crash"},
 		"stay-at-endpoints":     {Members: 3, Nemesis: "jobs,join,membership", Duration: time.Minute, Seed: 216},
-		"hasty-client":          {Members: 7, Nemesis: "last-word", Seed: 184},
+		"hasty-client":          {Members: 7, Nemesis: "last-word", Seed: 506},
 		"read-txn-free":         {Members: 3, Nemesis: "auth"},
 		"apply-unpermitted":     {Members: 5, Nemesis: "auth", Seed: 3},
 		"evaluate-unpermitted":  {Members: 5, Nemesis: "auth", Seed: 10},
