@@ -52,8 +52,7 @@ const (
 	commandRaise         = 14
 	commandLevelPolicy   = 15
 	commandSoak          = 16
-
-	lastCommand = commandSoak
+	commandLimit         = 19
 )
 
 // errMalformed is the cause inside ErrBadCommand and ErrBadResult.
@@ -109,6 +108,8 @@ func (c *Command) appendOperation(dst []byte, format byte) []byte {
 	case c.Soak != nil:
 		dst = append(dst, commandSoak, byte(c.Soak.Level))
 		return c.Soak.Of.append(binary.AppendUvarint(dst, uint64(max(c.Soak.Seconds, 0))))
+	case c.Limit != nil:
+		return c.Limit.append(append(dst, commandLimit))
 	}
 	invariant.Broken("a command to encode has no operation")
 	return nil
@@ -175,8 +176,10 @@ func decodeCommand(src []byte, put *PutOp) (Command, error) {
 		c.LevelPolicy = r.levelPolicy()
 	case commandSoak:
 		c.Soak = &SoakOp{Level: level.Level(r.byte()), Seconds: r.seconds(), Of: r.levelView()}
+	case commandLimit:
+		c.Limit = r.limit()
 	default:
-		r.known(kind <= lastCommand)
+		r.known(isKind(kind))
 		r.fail()
 	}
 	if format == formatSigned {
@@ -186,6 +189,11 @@ func decodeCommand(src []byte, put *PutOp) (Command, error) {
 		return Command{}, fmt.Errorf("%w: %w", ErrBadCommand, err)
 	}
 	return c, nil
+}
+
+// isKind reports whether this build knows a kind of commands, or of operations inside a Txn, or zero, which no build writes.
+func isKind(kind byte) bool {
+	return kind <= commandSoak || kind == commandLimit
 }
 
 func (op *PublishOp) append(dst []byte) []byte {

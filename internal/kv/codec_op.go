@@ -171,7 +171,7 @@ func (r *reader) ops() []Op {
 		case commandTxn:
 			ops[i].Txn = r.txn()
 		default:
-			r.known(kind <= lastCommand)
+			r.known(isKind(kind))
 			r.fail()
 		}
 	}

@@ -48,6 +48,7 @@ var rejections = [...]error{
 	auth.ErrTooLarge, auth.ErrTokenInvalid, auth.ErrTokenExpired, auth.ErrTokenUsed, auth.ErrTokenExists,
 	auth.ErrTooManyTokens,
 	ErrLooksTooFar,
+	ErrOverQuota, ErrLimitNotFound, ErrTooManyLimits,
 }
 
 // Append appends the binary form of res to dst. Err must be nil or one of the rejections of errors.go.

@@ -55,6 +55,10 @@ func commands() map[string]kv.Command {
 			Of: kv.LevelView{Config: 7, IDs: []uint64{1, 2}, Generation: 1 << 63}}},
 		"downgrade": {LevelPolicy: &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicyHold},
 			Target: level.Release{Major: 1<<32 - 1, Minor: 1<<32 - 1}, Of: kv.LevelView{Generation: 300}}},
+		"limit": {Limit: &kv.LimitOp{Set: &kv.LimitRule{Name: "n", User: "u", Prefixed: true, Prefix: pair("p"),
+			Bounds: [kv.LimitKinds]kv.Bound{{Set: true}, {Set: true, Most: 1}, {}, {Set: true, Most: 1<<63 - 1}}}}},
+		"no limit":     {Limit: &kv.LimitOp{Delete: "n"}},
+		"limit count":  {Limit: &kv.LimitOp{Count: "n", From: pair("k")}},
 		"returned":     {LevelPolicy: &kv.LevelPolicyOp{Returned: true, Of: kv.LevelView{Config: 7, IDs: []uint64{1}}}},
 		"session open": {SessionOpen: &kv.SessionOpenOp{Member: 1, Number: 2, Keep: []uint64{3, 1 << 63}}},
 		"job":          {Job: &kv.JobOp{ID: 1 << 63, Version: 1<<64 - 1, Body: pair("b"), Prune: []uint64{1, 1 << 63}}},
@@ -186,13 +190,14 @@ func TestResult_Append_every_rejection(t *testing.T) {
 // The numbers of rejections are on disk and in messages between members of different versions.
 func TestResult_Append_rejections_keep_their_numbers(t *testing.T) {
 	for want, err := range map[byte]error{1: kv.ErrCompacted, 11: kv.ErrSkipped, 14: kv.ErrJobConflict, 15: kv.ErrAborted,
-		16: auth.ErrRootUserNotExist, 24: auth.ErrPermissionDenied, 31: auth.ErrTooLarge, 36: auth.ErrTooManyTokens, 37: kv.ErrLooksTooFar} {
+		16: auth.ErrRootUserNotExist, 24: auth.ErrPermissionDenied, 31: auth.ErrTooLarge, 36: auth.ErrTooManyTokens, 37: kv.ErrLooksTooFar, 38: kv.ErrOverQuota,
+		39: kv.ErrLimitNotFound, 40: kv.ErrTooManyLimits} {
 		res := kv.Result{Err: err}
 		if encoded := res.Append(nil); encoded[len(encoded)-1] != want {
 			t.Errorf("%v has number %d, want %d", err, encoded[len(encoded)-1], want)
 		}
 	}
-	unknown := kv.Result{Err: kv.ErrLooksTooFar}
+	unknown := kv.Result{Err: kv.ErrTooManyLimits}
 	encoded := unknown.Append(nil)
 	encoded[len(encoded)-1]++
 	if _, err := kv.DecodeResult(encoded); !errors.Is(err, kv.ErrBadResult) {

@@ -23,6 +23,7 @@ type Command struct {
 	Raise         *RaiseOp
 	LevelPolicy   *LevelPolicyOp
 	Soak          *SoakOp
+	Limit         *LimitOp
 	// By are the credentials of the sender, a user or a member. They do not count for commands that only members propose:
 	// sessions, jobs, and what members publish.
 	By auth.Credentials

@@ -27,6 +27,10 @@ var (
 	ErrAborted = errors.New("kv: the proposal was given up because its proposer vanished; retry under a new id")
 	// ErrLooksTooFar answers a transaction that writes, and that compares too much, or whose puts keep too many values.
 	ErrLooksTooFar = errors.New("kv: the transaction compares, or keeps, too many keys and values")
+	// ErrOverQuota answers a command whose puts would take the keys of a prefix beyond the quota of a rule.
+	ErrOverQuota     = errors.New("kv: the quota of a prefix is reached")
+	ErrLimitNotFound = errors.New("kv: there is no limit of this name")
+	ErrTooManyLimits = errors.New("kv: there are as many limits as there may be")
 )
 
 // Errors of answers, not of results: the command was executed, and its answer can not be given. They differ between members and

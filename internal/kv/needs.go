@@ -11,7 +11,7 @@ var kindLevels = [...]level.Level{
 	commandPut: level.First, commandDelete: level.First, commandTxn: level.First, commandCompact: level.First,
 	commandLeaseGrant: level.First, commandLeaseRevoke: level.First, commandAlarm: level.First, commandPublish: level.First,
 	commandSessionOpen: level.First, commandSessionRetire: level.First, commandJob: level.First, commandRaise: level.First,
-	commandAuth: level.First, commandLevelPolicy: level.First, commandSoak: level.First,
+	commandAuth: level.First, commandLevelPolicy: level.First, commandSoak: level.First, commandLimit: level.Second,
 }
 
 // Commands that have a kind of their own inside: its place in the encoding, and the feature level of each, zero for a number
@@ -29,12 +29,15 @@ var (
 	alarmLevels  = [...]level.Level{AlarmNone: level.First, AlarmNoSpace: level.First, AlarmCorrupt: level.First}
 	policyLevels = [...]level.Level{level.PolicyUnset: level.First, level.PolicySoak: level.First, level.PolicyNow: level.First,
 		level.PolicyHold: level.First}
+	limitLevels = [...]level.Level{0: level.Second, // no kind, but damage: the decoder refuses it
+		limitSet: level.Second, limitDelete: level.Second, limitCount: level.Second}
 )
 
 const (
 	authKindAt   = 2
 	alarmKindAt  = 3
 	policyKindAt = 3
+	limitKindAt  = 2
 )
 
 // Needs returns the feature level below which an encoded command is not applied; false if this build knows no such command.
@@ -51,6 +54,8 @@ func Needs(payload []byte) (level.Level, bool) {
 		inner = innerLevel(alarmLevels[:], payload, alarmKindAt)
 	case commandLevelPolicy:
 		inner = innerLevel(policyLevels[:], payload, policyKindAt)
+	case commandLimit:
+		inner = innerLevel(limitLevels[:], payload, limitKindAt)
 	}
 	return max(inner, kindLevels[kind]), inner != 0
 }

@@ -39,9 +39,10 @@ type Event struct {
 	Kind EventKind
 	KV   KeyValue
 	Prev *KeyValue
-	// Bare says that only the hash of Prev's value was kept, in PrevSum: no watcher asked for the value.
-	Bare    bool
-	PrevSum uint64 // xxhash
+	// Bare says that only the hash and the size of Prev's value were kept: no watcher asked for the value.
+	Bare     bool
+	PrevSum  uint64 // xxhash
+	PrevSize int    // of the value
 }
 
 // RangeEnd values follow etcd: empty = just Key; "\x00" = from Key to the end of the key space; else [Key, End).

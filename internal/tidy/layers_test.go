@@ -44,6 +44,7 @@ var layers = []struct {
 	{"internal/kv", 1, "values"},
 	{"internal/ranking", 1, "ranking"}, // sums of what members counted
 	{"internal/limits/admission", 1, "admission"},
+	{"internal/limits/rates", 2, "rates"}, // rules of users and prefixes, which the state machine keeps
 	{"internal/server/discovery", 1, "discovery"},
 	{"internal/server/tracing", 1, "tracing"}, // spans of calls, for a collector
 	{"internal/undelete", 1, "undelete"},      // a client: what is restored of the keys that were deleted

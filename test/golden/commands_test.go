@@ -43,6 +43,12 @@ func commands() []named[kv.Command] {
 			Target: level.Release{Major: 1, Minor: 300}, Of: kv.LevelView{Generation: 2}}}},
 		{"level policy, after a downgrade", kv.Command{LevelPolicy: &kv.LevelPolicyOp{Returned: true,
 			Of: kv.LevelView{Config: 7, IDs: []uint64{1, 2}}}}},
+		{"limit of a user", kv.Command{Limit: &kv.LimitOp{Set: &kv.LimitRule{Name: "batch", User: "bob",
+			Bounds: [kv.LimitKinds]kv.Bound{kv.LimitWrites: {Set: true, Most: 100}, kv.LimitReadBytes: {Set: true}}}}}},
+		{"limit of a prefix", kv.Command{Limit: &kv.LimitOp{Set: &kv.LimitRule{Name: "q", Prefixed: true, Prefix: []byte("p/"),
+			Bounds: [kv.LimitKinds]kv.Bound{kv.LimitQuotaBytes: {Set: true, Most: 1 << 40}, kv.LimitQuotaKeys: {Set: true, Most: 7}}}}}},
+		{"limit deleted", kv.Command{Limit: &kv.LimitOp{Delete: "batch"}}},
+		{"limit counted", kv.Command{Limit: &kv.LimitOp{Count: "q", From: []byte("p/")}}},
 		{"soak", kv.Command{Soak: &kv.SoakOp{Level: 2, Seconds: 900, Of: kv.LevelView{IDs: []uint64{1}}}}},
 		{"put in a user's name", kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: []byte("v")},
 			By: auth.Credentials{User: "alice", Revision: 300}}},
@@ -112,7 +118,7 @@ func results() []named[kv.Result] {
 		auth.ErrUserEmpty, auth.ErrUserNotFound, auth.ErrRoleAlreadyExist, auth.ErrRoleNotFound, auth.ErrRoleEmpty,
 		auth.ErrPermissionDenied, auth.ErrRoleNotGranted, auth.ErrPermissionNotGranted, auth.ErrPermissionNotGiven,
 		auth.ErrInvalidManagement, auth.ErrOldRevision, auth.ErrBadName, auth.ErrTooLarge, auth.ErrTokenInvalid,
-		auth.ErrTokenExpired, auth.ErrTokenUsed, auth.ErrTokenExists, auth.ErrTooManyTokens, kv.ErrLooksTooFar,
+		auth.ErrTokenExpired, auth.ErrTokenUsed, auth.ErrTokenExists, auth.ErrTooManyTokens, kv.ErrLooksTooFar, kv.ErrOverQuota, kv.ErrLimitNotFound, kv.ErrTooManyLimits,
 	} {
 		all = append(all, named[kv.Result]{"rejection: " + err.Error(), kv.Result{Revision: 3, Err: err}})
 	}

@@ -67,7 +67,7 @@ func (m *Machine) applyBatch(entries []consensus.Entry, results []kv.Result, ans
 			m.failed = err // the writer is not committed: the machine cannot continue
 			return done
 		}
-		did.users = m.Users().Sum()
+		did.users, did.limits = m.Users().Sum(), m.limits.settle()
 		m.chain.add(e, m.executor.w.Revision(), &did)
 		done++
 	}
@@ -79,6 +79,7 @@ func (m *Machine) applyBatch(entries []consensus.Entry, results []kv.Result, ans
 func (m *Machine) commit(mark consensus.Position) error {
 	w, events := m.executor.w, &m.executor.events
 	m.sessions.flush(w)
+	m.limits.flush(w)
 	m.row = appendPosition(m.row[:0], mark)
 	w.Set(rowApplied, m.row)
 	m.row = m.chain.append(m.row[:0])
@@ -174,6 +175,7 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) (did effect, 
 		m.executeAside(&cmd, res)
 		x.answer.end(res)
 		did = effect{events: w.EndCommand(), err: res.Err}
+		m.limits.note(did.events)
 		x.events.add(did.events)
 	}
 	res.Revision = w.Revision()

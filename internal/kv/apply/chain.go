@@ -46,11 +46,12 @@ type effect struct {
 	events []kv.Event
 	err    error
 	users  uint64 // auth.State.Sum after it
+	limits uint64 // limitTable.sum after it
 }
 
 // add extends the chain with an entry, the store's revision after it, and its effect: the new versions, and the ones that they
 // replaced, as they were read. The value of a put is in the entry, or in the version before. The sum of each entry covers all
-// users and roles, once there are any.
+// users and roles, and what quotas bound, once there are any.
 func (c *chain) add(e *consensus.Entry, revision kv.Revision, did *effect) {
 	b := appendNumbers(c.scratch[:0], c.sum, uint64(e.Index), uint64(e.Term), uint64(e.Kind),
 		uint64(e.Proposal.Session.Member), e.Proposal.Session.Number, e.Proposal.Sequence, uint64(e.ExactRevision),
@@ -60,6 +61,9 @@ func (c *chain) add(e *consensus.Entry, revision kv.Revision, did *effect) {
 	}
 	if did.users != 0 {
 		b = appendNumbers(b, did.users)
+	}
+	if did.limits != 0 {
+		b = appendNumbers(b, did.limits)
 	}
 	for i := range did.events {
 		ev := &did.events[i]

@@ -21,8 +21,8 @@ func (m *Machine) Evaluate(e *consensus.Entry) (kv.Result, bool) {
 	if e.Kind != consensus.EntryCommand || e.ExactRevision == 0 {
 		return kv.Result{}, false
 	}
-	v := evaluation{store: m.store, leases: m.keys(), alarms: m.alarms, auth: m.auth.state.Load(), rev: m.store.Revision(),
-		exact: kv.Revision(e.ExactRevision), unpermitted: m.options.Faults.EvaluateUnpermitted}
+	v := evaluation{store: m.store, leases: m.keys(), alarms: m.alarms, auth: m.auth.state.Load(), limits: m.limits,
+		rev: m.store.Revision(), exact: kv.Revision(e.ExactRevision), unpermitted: m.options.Faults.EvaluateUnpermitted}
 	v.account.left, v.looks = maxFastAnswerBytes, MaxLooks
 	if !m.awaits(e) {
 		return m.keptAt(e)
@@ -74,6 +74,7 @@ type evaluation struct {
 	leases leasedKeys
 	alarms *alarmTable
 	auth   *auth.State
+	limits *limitTable
 
 	rev     kv.Revision  // the revision that is read
 	exact   kv.Revision  // the revision that the command will have
@@ -131,7 +132,7 @@ func (v *evaluation) read(op *kv.RangeOp) kv.RangeResult {
 }
 
 func (v *evaluation) put(op *kv.PutOp) *kv.PutResult {
-	if op.Lease != 0 && !v.leases.leases.Live(op.Lease) {
+	if op.Lease != 0 && !v.leases.leases.Live(op.Lease) || v.limits.covers(op.Key) {
 		v.unknown = true
 	}
 	res := &kv.PutResult{}

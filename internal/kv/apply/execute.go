@@ -18,10 +18,12 @@ type executor struct {
 	jobs     *jobTable
 	levels   *levelTable
 	auth     *authTable
+	limits   *limitTable
 	counts   *counts.Counts
 
 	unpermitted bool  // Faults.Unpermitted
 	endBytes    int64 // Options.EndBytes
+	countBytes  int64 // Options.LimitCountBytes
 
 	w       *mvcc.Writer
 	decoder kv.Decoder
@@ -55,6 +57,7 @@ func (x *executor) end() {
 // execute executes one command and counts it. On a rejection res.Err is set and nothing was changed.
 func (x *executor) execute(cmd *kv.Command, res *kv.Result) {
 	x.did = operations{}
+	x.limits.begin()
 	x.events.command()
 	x.attempt(cmd, res)
 	x.counts.Applied(cmd, res.Err)
@@ -102,7 +105,20 @@ func (x *executor) attempt(cmd *kv.Command, res *kv.Result) {
 		res.Err = x.jobs.write(x.w, cmd.Job)
 	case cmd.Auth != nil:
 		res.Err = x.auth.change(x.w, cmd.Auth)
+	case cmd.Limit != nil:
+		res.Err = x.limit(cmd.Limit)
 	}
+}
+
+// limit executes a LimitOp.
+func (x *executor) limit(op *kv.LimitOp) error {
+	switch {
+	case op.Set != nil:
+		return x.limits.setRule(x.w, op.Set)
+	case op.Delete != "":
+		return x.limits.deleteRule(x.w, op.Delete)
+	}
+	return x.limits.step(x.w, op, cmp.Or(x.countBytes, kv.LimitCountBytes))
 }
 
 func (x *executor) checkPut(op *kv.PutOp) error {
@@ -110,7 +126,7 @@ func (x *executor) checkPut(op *kv.PutOp) error {
 		return kv.ErrLeaseNotFound
 	}
 	if !op.IgnoreValue && !op.IgnoreLease {
-		return nil
+		return x.limits.admit(x.w, op)
 	}
 	found := x.w.Get(op.Key)
 	if found == nil {
@@ -122,7 +138,7 @@ func (x *executor) checkPut(op *kv.PutOp) error {
 	if x.looks < 0 {
 		return kv.ErrLooksTooFar
 	}
-	return nil
+	return x.limits.admit(x.w, op)
 }
 
 // put writes one key; checkPut has passed.

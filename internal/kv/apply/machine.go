@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/limits/rates"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
@@ -32,6 +33,8 @@ type Options struct {
 	MostLeases int64
 	// EndBytes replaces the constant of that name; zero: the constant. The simulator sets it, where leases are small.
 	EndBytes int64
+	// LimitCountBytes replaces kv.LimitCountBytes; zero: the constant. Tests set it, where prefixes are small.
+	LimitCountBytes int64
 	// EventBytes bounds the events of one batch that are kept for watchers, which read more of them from the store. Zero, or
 	// more than maxEventBytes, means maxEventBytes.
 	EventBytes int
@@ -64,6 +67,7 @@ type Machine struct {
 	alarms   *alarmTable
 	jobs     *jobTable
 	auth     *authTable
+	limits   *limitTable
 	levels   *levelTable
 	sessions *sessionTable
 	chain    chain
@@ -196,6 +200,12 @@ func (m *Machine) PermitLease(by auth.Credentials, id kv.LeaseID) error {
 	p := permission{user: m.Users().Check(by), leases: m.keys()}
 	return p.mayLease(id)
 }
+
+// Limits returns the rules that bound users and prefixes; nil: there are none.
+func (m *Machine) Limits() *rates.Set { return m.limits.present.Load() }
+
+// LimitUses returns the uses of the rules that have a quota, sorted by name. The entries of the batch under way may be in them.
+func (m *Machine) LimitUses() []LimitUse { return m.limits.shownUses() }
 
 // ActiveLevel returns the active feature level.
 func (m *Machine) ActiveLevel() level.Level { return m.levels.now() }

@@ -67,14 +67,14 @@ func Open(eng engine.Engine, options Options) (*Machine, error) {
 	m := &Machine{
 		engine: eng, options: options, cluster: cluster, owner: owner, leases: lease.New(), hub: options.Hub,
 		config: &configTable{}, members: &memberTable{}, alarms: &alarmTable{}, jobs: &jobTable{}, auth: &authTable{},
-		levels: levels,
+		levels: levels, limits: &limitTable{},
 	}
 	levels.config, levels.members = m.config, m.members
 	m.sessions = newSessionTable(eng, m.members)
 	m.sessions.forgets = options.Faults.PackForgets
 	m.executor = executor{leases: m.leases, alarms: m.alarms, members: m.members, sessions: m.sessions, jobs: m.jobs,
-		levels: levels, auth: m.auth, counts: options.Counts, unpermitted: options.Faults.Unpermitted,
-		endBytes: options.EndBytes, events: newEventBuffer(options.EventBytes)}
+		levels: levels, auth: m.auth, limits: m.limits, counts: options.Counts, unpermitted: options.Faults.Unpermitted,
+		endBytes: options.EndBytes, countBytes: options.LimitCountBytes, events: newEventBuffer(options.EventBytes)}
 	m.executor.rows.Reader, m.executor.rows.Prefix = committedRows{eng}, []byte{tableLease}
 	if m.executor.counts == nil {
 		m.executor.counts = counts.New()
@@ -104,7 +104,7 @@ func (m *Machine) load() error {
 		return err
 	}
 	for _, load := range []func(engine.Engine) error{m.config.load, m.members.load, m.alarms.load, m.jobs.load,
-		m.auth.load, m.levels.loadRise} {
+		m.auth.load, m.levels.loadRise, m.limits.load} {
 		if err := load(m.engine); err != nil {
 			return err
 		}

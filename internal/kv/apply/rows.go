@@ -21,6 +21,8 @@ import (
 //	's' 'l'                     -> when the active level rises           (levels.go)
 //	's' 'j' job(8)              -> version, body                     jobs
 //	's' 'u' ...                 -> users and roles (package auth)
+//	's' 'm' name                -> rules that bound users and prefixes (limits.go)
+//	's' 'y' name                -> what exists of the prefix of such a rule
 //	's' 'n'                     -> the slot that the next session gets
 //	's' 'o' member(8) number(8) -> slot                                  open sessions
 //	's' 'h' member(8)           -> highest number of its sessions so far  of members that are not removed
@@ -42,6 +44,8 @@ const (
 	rowHighest   = 'h'
 	rowJob       = 'j'
 	rowAuth      = 'u'
+	rowLimit     = 'm'
+	rowLimitUse  = 'y'
 )
 
 var (

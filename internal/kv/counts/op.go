@@ -19,12 +19,13 @@ const (
 	ClusterVersionSet // of the feature level
 	Session           // of the members' and clients' sessions; etcd has none
 	Job               // of a membership job; etcd has none
+	Limit             // of users and prefixes; etcd has none
 	Unknown
 	ops
 )
 
 var opNames = [ops]string{"Put", "DeleteRange", "Txn", "Compaction", "LeaseGrant", "LeaseRevoke", "Alarm", "Auth",
-	"ClusterMemberAttrSet", "ClusterVersionSet", "Session", "Job", "unknown"}
+	"ClusterMemberAttrSet", "ClusterVersionSet", "Session", "Job", "Limit", "unknown"}
 
 func (o Op) String() string { return opNames[o] }
 
@@ -64,6 +65,8 @@ func OpOf(cmd *kv.Command) Op {
 		return Session
 	case cmd.Job != nil:
 		return Job
+	case cmd.Limit != nil:
+		return Limit
 	}
 	return Unknown
 }

@@ -178,8 +178,8 @@ type collector struct {
 	owed    int        // bytes collected since the last Take
 	spare   int        // bytes taken for pairs that were dropped since
 	grown   int        // bytes collected since the last drop
-	withSum bool       // collect hashes of values, too
-	sums    []uint64
+	withSum bool       // collect hashes and sizes of values, too
+	sums    []bareValue
 	withAt  bool // collect positions of versions, too
 	at      []position
 	rows    Rows   // nil: the result keeps the pairs
@@ -342,7 +342,7 @@ func (c *collector) add(key []byte, rec *record, mod kv.Revision) error {
 	one.Key, one.Value = c.arena.copy(one.Key), c.arena.copy(one.Value)
 	c.kvs = append(c.kvs, one)
 	if c.withSum {
-		c.sums = append(c.sums, xxhash.Sum64(rec.value))
+		c.sums = append(c.sums, bareValue{xxhash.Sum64(rec.value), len(rec.value)})
 	}
 	if c.withAt {
 		c.at = append(c.at, rec.at)

@@ -104,3 +104,9 @@ func decodeRecord(row []byte, mod kv.Revision) (record, error) {
 	r.value = rest
 	return r, nil
 }
+
+// bareValue is what is kept of a value that is not copied.
+type bareValue struct {
+	sum  uint64
+	size int
+}

@@ -150,7 +150,8 @@ func (w *Writer) PutWithin(
 		w.lives = append(w.lives, census.Change{Key: v.kv.Key, Revision: rev.Main, Born: true})
 	}
 	w.write(v, before, old.at)
-	w.events = append(w.events, kv.Event{Kind: kv.EventPut, KV: v.kv, Prev: before, Bare: old.bare, PrevSum: old.sum})
+	w.events = append(w.events, kv.Event{Kind: kv.EventPut, KV: v.kv, Prev: before, Bare: old.bare,
+		PrevSum: old.sum, PrevSize: old.size})
 	return v.kv, before, !old.bare
 }
 
@@ -189,7 +190,7 @@ func (w *Writer) deleteSingle(key []byte, account kv.Account) (were []kv.KeyValu
 	one.Key = bytes.Clone(key)
 	w.deleteOne(&one, old.at)
 	if old.bare {
-		w.bareLast(&one, old.sum)
+		w.bareLast(&one, bareValue{old.sum, old.size})
 	}
 	return []kv.KeyValue{one}, !old.bare
 }
@@ -200,6 +201,7 @@ type replaced struct {
 	at   position     // the length of the row may be unknown, but not of a bare pair
 	bare bool         // only the hash of the value is known
 	sum  uint64
+	size int // of the value, if it is bare
 }
 
 // replaced returns the version of key that the next change replaces. A value that does not fit account is hashed in place, and
@@ -216,7 +218,7 @@ func (w *Writer) replaced(key []byte, account kv.Account) replaced {
 	old := pendingVersion{rev: since, kv: *found}
 	one := *found
 	one.Key, one.Value = bytes.Clone(key), nil
-	return replaced{&one, old.position(), true, xxhash.Sum64(found.Value)}
+	return replaced{&one, old.position(), true, xxhash.Sum64(found.Value), len(found.Value)}
 }
 
 // replacedRow is replaced for a key that is only in the engine.
@@ -234,7 +236,7 @@ func (w *Writer) replacedRow(key []byte, account kv.Account) replaced {
 		Lease: rec.lease}
 	old := replaced{pair: one, at: position{since, len(row)}}
 	if account != nil && account.Take(PairBytes(&kv.KeyValue{Key: key, Value: rec.value})) != nil {
-		old.bare, old.sum = true, xxhash.Sum64(rec.value)
+		old.bare, old.sum, old.size = true, xxhash.Sum64(rec.value), len(rec.value)
 		return old
 	}
 	one.Value = bytes.Clone(rec.value)
@@ -245,7 +247,7 @@ func (w *Writer) replacedRow(key []byte, account kv.Account) replaced {
 // versions.
 func (w *Writer) collect(
 	op *kv.RangeOp, account kv.Account,
-) (found []kv.KeyValue, at []position, sums []uint64, err error) {
+) (found []kv.KeyValue, at []position, sums []bareValue, err error) {
 	if account != nil {
 		asked := &asked{Account: account}
 		whole := newCollector(op, true, asked)
@@ -270,10 +272,10 @@ func (w *Writer) deleteOne(before *kv.KeyValue, at position) {
 	w.events = append(w.events, kv.Event{Kind: kv.EventDelete, KV: v.kv, Prev: before})
 }
 
-// bareLast notes that only the hash of the value before the last change is kept.
-func (w *Writer) bareLast(before *kv.KeyValue, sum uint64) {
+// bareLast notes that only the hash and the size of the value before the last change are kept.
+func (w *Writer) bareLast(before *kv.KeyValue, was bareValue) {
 	last := &w.events[len(w.events)-1]
-	last.Prev, last.Bare, last.PrevSum = before, true, sum
+	last.Prev, last.Bare, last.PrevSum, last.PrevSize = before, true, was.sum, was.size
 }
 
 // nextRev takes the position of the next change.
