@@ -12,6 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/limits/rates"
 	"github.com/quorate/quorate/internal/member/clients"
 	"github.com/quorate/quorate/internal/member/integrity"
 	"github.com/quorate/quorate/internal/member/peercall"
@@ -50,6 +51,9 @@ func (m *Member) Machine() (machine *apply.Machine, release func()) { return m.s
 
 // Hub is the member's watch hub; it outlives store replacements.
 func (m *Member) Hub() *watch.Hub { return m.hub }
+
+// Limits returns the rules that bound users and prefixes, as this member knows them; nil: there are none.
+func (m *Member) Limits() *rates.Set { return m.stores.Latest().Limits() }
 
 // Users returns the users and roles that this member knows.
 func (m *Member) Users() *auth.State { return m.stores.Latest().Users() }

@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/limits/rates"
 	"github.com/quorate/quorate/internal/member/proposals"
 )
 
@@ -27,6 +28,7 @@ type Backend interface {
 	Machine() (machine *apply.Machine, release func())
 	Hub() *watch.Hub
 	Users() *auth.State
+	Limits() *rates.Set // that bound users and prefixes; nil: there are none
 
 	Propose(ctx context.Context, command *kv.Command) (kv.Result, error)
 	ReadIndex(ctx context.Context) error

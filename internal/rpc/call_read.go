@@ -26,6 +26,7 @@ type rangeRequest struct {
 	by       string        // the user, if it was permitted patiently
 	took     time.Duration // in the store
 	small    answers.Small
+	limited  limitedRead
 	response wire.RangeResponse
 }
 
@@ -45,6 +46,9 @@ func (s *kvService) rangeKeys(ctx context.Context, r *rangeRequest) (_ h2.Messag
 	if err := r.admit(ctx, s, patiently); err != nil {
 		return nil, err
 	}
+	if err := r.limit(ctx, s, patiently); err != nil {
+		return nil, err
+	}
 	if err := s.awaitState(ctx, r.Serializable); err != nil {
 		return nil, err
 	}
@@ -53,8 +57,24 @@ func (s *kvService) rangeKeys(ctx context.Context, r *rangeRequest) (_ h2.Messag
 	return message, err
 }
 
+// limit refuses a range that a rule does not let pass now. promptly the caller's permission was seen before.
+func (r *rangeRequest) limit(ctx context.Context, s *kvService, p patience) (err error) {
+	if !s.hasLimits() {
+		return nil
+	}
+	by := s.access.CallerNow(ctx)
+	if p == patiently {
+		if by, _, err = s.access.ReadBy(ctx, r.Op.Key, r.Op.End); err != nil {
+			return err
+		}
+	}
+	r.limited, err = s.limitRead(by, oneRange(r.Op.Key, r.Op.End))
+	return err
+}
+
 // count counts a range that is being answered.
 func (r *rangeRequest) count(ctx context.Context, s *kvService, message h2.Message, err error) {
+	r.limited.countAnswer(s.shared, sizeOf(message, err))
 	split.Of(ctx).Read(r.took)
 	s.tookRead(ctx, top.Range, r.Op.Key, r.took, sizeOf(message, err), func() string {
 		return cmp.Or(r.by, s.access.NameNow(ctx))
@@ -193,6 +213,9 @@ func beginRange(c asyncCall, message []byte) bool {
 		return false
 	}
 	err := r.begin(r, len(message))
+	if err == nil && refused == nil {
+		refused = r.limit(c.front.Context(), s, promptly)
+	}
 	if err == nil && refused != nil { // the gate's refusal takes precedence
 		err = r.timed(refused)
 	}

@@ -64,6 +64,9 @@ func (s *shared) replicate(ctx context.Context, command *kv.Command) (kv.Result,
 	if err := s.makeRoom(ctx, command, patiently); err != nil {
 		return kv.Result{}, err
 	}
+	if err := s.limitWrite(command.By, command); err != nil {
+		return kv.Result{}, err
+	}
 	p := s.beginProposal(command)
 	tell := routed(ctx)
 	result, err := s.bounds.costly.Propose(ctx, command, s.options.Member.Propose)
@@ -119,6 +122,8 @@ func (p *proposal) end(result *kv.Result, err error) error {
 	case err != nil:
 		p.stats.failedProposals.Add(1)
 		return writeTimeout(err)
+	case result.Err == kv.ErrOverQuota:
+		return p.overQuota(p.command)
 	case result.Err != nil:
 		return result.Err
 	}
@@ -180,7 +185,10 @@ func (w *asyncWrite) admit(ctx context.Context) error {
 	if err := s.sign(ctx, command, promptly); err != nil {
 		return err
 	}
-	return s.makeRoom(ctx, command, promptly)
+	if err := s.makeRoom(ctx, command, promptly); err != nil {
+		return err
+	}
+	return s.limitWrite(command.By, command) // the last step: it takes from what others may have
 }
 
 // Complete implements proposals.Completion.

@@ -35,6 +35,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/limits/rates"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/integrity"
@@ -350,6 +351,7 @@ func (b *machineBackend) LeaderChanged() <-chan struct{} {
 
 func (b *machineBackend) Machine() (*apply.Machine, func()) { return b.machine, func() {} }
 func (b *machineBackend) Users() *auth.State                { return b.machine.Users() }
+func (b *machineBackend) Limits() *rates.Set                { return b.machine.Limits() }
 func (b *machineBackend) Hub() *watch.Hub                   { return b.machine.Hub() }
 
 func (b *machineBackend) Propose(_ context.Context, command *kv.Command) (kv.Result, error) {

@@ -132,6 +132,10 @@ func (h *historyService) readFor(
 	if err != nil {
 		return nil, err
 	}
+	limited, err := h.limitRead(by, oneRange(key, end))
+	if err != nil {
+		return nil, err
+	}
 	answer, begun := &wire.Counted{}, h.timings.Now()
 	err = h.unanswered(h.options.Answers.Build(ctx, 0, func(account kv.Account) (err error) {
 		if turns != nil {
@@ -161,6 +165,7 @@ func (h *historyService) readFor(
 	if err != nil {
 		return nil, err
 	}
+	limited.countAnswer(h.shared, proto.Size(answer.Message))
 	h.tookRead(ctx, top.Range, key, took, proto.Size(answer.Message), func() string { return by.User })
 	uncompressed(ctx, answer.Memory)
 	return answer, nil

@@ -34,6 +34,10 @@ func (s *kvService) serveRangeStream(_ any, stream grpc.ServerStream) error {
 	if err != nil {
 		return err
 	}
+	limited, err := s.limitRead(by, oneRange(call.Op.Key, call.Op.End))
+	if err != nil {
+		return err
+	}
 	sendPlain(ctx) // like large answers (uncompressed)
 	begun, sent := s.timings.Now(), 0
 	err = s.rangeStream(ctx, call.Op, func(chunk *wire.RangeChunk) (err error) {
@@ -48,6 +52,7 @@ func (s *kvService) serveRangeStream(_ any, stream grpc.ServerStream) error {
 		begun = begun.Add(s.timings.Now().Sub(paused))
 		return err
 	})
+	limited.countAnswer(s.shared, sent)
 	s.tookRead(ctx, top.Range, call.Op.Key, s.timings.Now().Sub(begun), sent, func() string { return by.User })
 	return err
 }

@@ -116,6 +116,10 @@ func (s *kvService) readTxn(ctx context.Context, call *wire.TxnCall) (_ h2.Messa
 	if err != nil {
 		return nil, err
 	}
+	limited, err := s.limitReadTxn(ctx, &call.Op)
+	if err != nil {
+		return nil, err
+	}
 	response := &wire.TxnResponse{}
 	var took time.Duration
 	err = s.options.Answers.Build(ctx, maxTxnAnswerBytes, func(account kv.Account) error {
@@ -143,6 +147,7 @@ func (s *kvService) readTxn(ctx context.Context, call *wire.TxnCall) (_ h2.Messa
 		}
 	}
 	split.Of(ctx).Read(took)
+	limited.countAnswer(s.shared, response.SizeWire())
 	s.tookRead(ctx, top.Txn, firstKey(&call.Op), took, response.SizeWire(), func() string { return s.access.NameNow(ctx) })
 	uncompressed(ctx, response.Memory)
 	return response, nil

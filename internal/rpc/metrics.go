@@ -23,6 +23,7 @@ func (s *Services) Collector() prometheus.Collector {
 	parts := []func(*metrics.Emitter){
 		s.collectServer, s.collectStore, s.collectConfig, s.gate.Collect, s.checker.Collect,
 		s.collectAnswers, s.timings.Collect, s.bounds.collect, s.first.collect, s.gateway.Collect, s.collectAuth,
+		s.collectLimits,
 	}
 	if s.membership != nil {
 		parts = append(parts, s.membership.Collect)

@@ -30,6 +30,9 @@ func (k nativeKV) Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command
 			err = fmt.Errorf("%w: %w", writerapi.ErrDenied, err)
 		}
 	}
+	if err == nil && !r.Again { // what may have been executed is answered by the log
+		err = k.limitWrite(command.By, command)
+	}
 	if command != nil {
 		k.took(ctx, noteWrite(command, len(r.Request)), command.By.User, 0)
 	}

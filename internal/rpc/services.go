@@ -151,6 +151,7 @@ func (s *Services) RegisterWith(timed grpc.ServiceRegistrar) {
 	quoratepb.RegisterTokensServer(timed, &tokenService{shared: s.shared})
 	quoratepb.RegisterUpgradeServer(timed, &upgradeService{shared: s.shared})
 	quoratepb.RegisterTopServer(timed, s.ranks)
+	quoratepb.RegisterLimitsServer(timed, &limitService{shared: s.shared})
 	timed.RegisterService(historyDesc(&historyService{s.shared}), nil)
 	if s.options.Observe != nil {
 		quoratepb.RegisterDoctorServer(timed, &doctorService{options: &s.options})

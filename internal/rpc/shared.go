@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/limits/rates"
 	"github.com/quorate/quorate/internal/rpc/access"
 	"github.com/quorate/quorate/internal/rpc/timings"
 	"github.com/quorate/quorate/internal/rpc/top"
@@ -22,6 +23,7 @@ type shared struct {
 	grants  grants
 	adding  chan struct{} // holds one token while a change adds to users and roles
 	top     *top.Meter
+	limiter rates.Limiter
 	splits  splits
 }
 

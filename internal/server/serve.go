@@ -82,6 +82,7 @@ func (s *Server) serve(context.Context, Options) error {
 	s.collector.Store(collector) // which asks the services, too
 	server := s.newGRPCServer()
 	s.wg.Go(func() { s.services.KeepQuota(s.ctx) })
+	s.wg.Go(func() { s.services.KeepCounting(s.ctx) })
 	s.wg.Go(func() { observer.Run(s.ctx) })
 	return s.serveWith(server)
 }

@@ -1,0 +1,23 @@
+package rpc
+
+import "github.com/quorate/quorate/internal/rpc/metrics"
+
+// collectLimits shows what rules refused here, and what their prefixes have.
+func (s *shared) collectLimits(e *metrics.Emitter) {
+	machine, release := s.options.Member.Machine()
+	uses := machine.LimitUses()
+	release()
+	s.limiter.Refused(s.options.Member.Limits(), func(rule string, refused uint64) {
+		e.Counter("quorate_limited_requests_total", "Requests that this member refused by a limit of users or prefixes.",
+			float64(refused), "rule", rule)
+	})
+	for i := range uses {
+		u := &uses[i]
+		e.Gauge("quorate_limit_used_bytes", "Bytes of the keys and values with the prefix of a limit that has a quota.",
+			float64(u.Bytes), "rule", u.Rule.Name)
+		e.Gauge("quorate_limit_used_keys", "Keys with the prefix of a limit that has a quota.", float64(u.Keys), "rule",
+			u.Rule.Name)
+		e.Gauge("quorate_limit_used_ratio", "How much of its quota the prefix of a limit has, by the bound that is nearer.",
+			u.Full(), "rule", u.Rule.Name)
+	}
+}
