@@ -1,0 +1,154 @@
+// Package limit is the command quorate limit: the rules that bound users and prefixes of keys.
+//
+// Invariants:
+//  1. A rule that makes no sense is refused before a member is asked, with what is wrong about it.
+//  2. What a member tells is printed as text: its names, users and prefixes steer no terminal.
+package limit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/ctl/command"
+)
+
+// New returns the command.
+func New(s command.Streams) *cobra.Command {
+	return command.Group("limit", "Bound what users may do, and what may be done to the keys with a prefix", newSet(s), newList(s), newDelete(s))
+}
+
+// bounds are the flags of the bounds, with their fields, in the order in which they are shown.
+var bounds = []struct {
+	flag, help, word string
+	bytes            bool
+	field            func(l *quoratepb.Limit) **int64
+}{
+	{"writes", "requests a second that write, at each member", "writes/s", false,
+		func(l *quoratepb.Limit) **int64 { return &l.WritesPerSecond }},
+	{"write-bytes", "bytes a second of the keys and values that they write, at each member", "written/s", true,
+		func(l *quoratepb.Limit) **int64 { return &l.WriteBytesPerSecond }},
+	{"reads", "requests a second that only read, at each member", "reads/s", false,
+		func(l *quoratepb.Limit) **int64 { return &l.ReadsPerSecond }},
+	{"read-bytes", "bytes a second of their answers, at each member", "read/s", true,
+		func(l *quoratepb.Limit) **int64 { return &l.ReadBytesPerSecond }},
+	{"value-bytes", "bytes of the largest value", "a value", true,
+		func(l *quoratepb.Limit) **int64 { return &l.ValueBytes }},
+	{"quota-bytes", "bytes of all keys and values with the prefix, in the cluster", "in all", true,
+		func(l *quoratepb.Limit) **int64 { return &l.QuotaBytes }},
+	{"quota-keys", "keys with the prefix, in the cluster", "keys", false,
+		func(l *quoratepb.Limit) **int64 { return &l.QuotaKeys }},
+}
+
+func newSet(s command.Streams) *cobra.Command {
+	c := command.NewConnection(s)
+	var user, prefix string
+	given := make([]string, len(bounds))
+	cmd := c.AddTo(&cobra.Command{
+		Use:   "set NAME",
+		Short: "Set a limit, in place of the one of that name",
+		Long: "Set a limit, in place of the one of that name: of a user, of the keys with a prefix, or of a user at these keys.\n" +
+			"A rate holds at each member by itself: of three members, together they let three times as much pass. A quota holds in\n" +
+			"the cluster, once the keys that exist are counted, for which the command waits. Sizes are bytes, or a number with KiB,\n" +
+			"MiB, GiB or TiB; 0 lets nothing pass. Users with the role root have no rates; quotas hold for all.",
+		Example: "  quorate limit set batch --for-user batch --writes 200 --write-bytes 4MiB\n" +
+			"  quorate limit set tenant-a --prefix /tenants/a/ --quota-bytes 256MiB --quota-keys 100000",
+		Args: cobra.ExactArgs(1),
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		l := &quoratepb.Limit{Name: args[0], User: user}
+		if cmd.Flags().Changed("prefix") {
+			l.Prefix = append([]byte{}, prefix...)
+		}
+		for i, b := range bounds {
+			if !cmd.Flags().Changed(b.flag) {
+				continue
+			}
+			n, err := parse(given[i], b.bytes)
+			if err != nil {
+				return command.Usagef("--%s %s: %w", b.flag, given[i], err)
+			}
+			*b.field(l) = &n
+		}
+		return c.Do(cmd.Context(), func(ctx context.Context, client *clientv3.Client) error {
+			answer, err := quoratepb.NewLimitsClient(client.ActiveConnection()).SetLimit(ctx, &quoratepb.SetLimitRequest{Limit: l})
+			if err != nil {
+				return err
+			}
+			if c.JSON() {
+				return command.PrintJSON(s.Out, lineOf(answer.GetState()))
+			}
+			_, err = fmt.Fprintf(s.Out, "limit %s is set: %s\n", l.GetName(), sentence(answer.GetState()))
+			return err
+		})
+	}
+	cmd.Flags().StringVar(&user, "for-user", "", "the user that it bounds; without it every user but root")
+	cmd.Flags().StringVar(&prefix, "prefix", "", "the prefix of the keys that it is about; an empty one means every key")
+	for i, b := range bounds {
+		cmd.Flags().StringVar(&given[i], b.flag, "", b.help)
+	}
+	return cmd
+}
+
+// parse reads a number, or a size.
+func parse(text string, size bool) (int64, error) {
+	digits, unit := text, int64(1)
+	for i, suffix := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if rest, ok := strings.CutSuffix(text, suffix); ok && size {
+			digits, unit = rest, 1<<(10*(i+1))
+		}
+	}
+	n, err := strconv.ParseUint(digits, 10, 63)
+	switch {
+	case err != nil && size:
+		return 0, fmt.Errorf("give a number of bytes, such as 65536 or 64KiB")
+	case err != nil:
+		return 0, fmt.Errorf("give a whole number, such as 100")
+	case n > math.MaxInt64/uint64(unit):
+		return 0, fmt.Errorf("it is too large")
+	}
+	return int64(n) * unit, nil
+}
+
+func newList(s command.Streams) *cobra.Command {
+	c := command.NewConnection(s)
+	return c.AddTo(&cobra.Command{
+		Use:   "list",
+		Short: "Print the limits, what their prefixes have, and how many requests the member that answers has refused",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.Do(cmd.Context(), func(ctx context.Context, client *clientv3.Client) error {
+				answer, err := quoratepb.NewLimitsClient(client.ActiveConnection()).ListLimits(ctx, &quoratepb.ListLimitsRequest{})
+				if err != nil {
+					return err
+				}
+				return print(s, c.JSON(), answer.GetLimits())
+			})
+		},
+	})
+}
+
+func newDelete(s command.Streams) *cobra.Command {
+	c := command.NewConnection(s)
+	return c.AddTo(&cobra.Command{
+		Use:   "delete NAME",
+		Short: "End a limit",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.Do(cmd.Context(), func(ctx context.Context, client *clientv3.Client) error {
+				_, err := quoratepb.NewLimitsClient(client.ActiveConnection()).DeleteLimit(ctx,
+					&quoratepb.DeleteLimitRequest{Name: args[0]})
+				if err == nil {
+					fmt.Fprintf(s.Err, "deleted limit %s\n", args[0])
+				}
+				return err
+			})
+		},
+	})
+}
