@@ -37,6 +37,7 @@ func (s *Server) serve(context.Context, Options) error {
 	if err := s.clients.spans.start(s.ctx, &s.cfg.Tracing, s.logger); err != nil {
 		return err
 	}
+	s.budgets.held.AlsoScarce(s.member.Hub().Scarce) // events that wait for watchers
 	observer, collector := s.newObserver()
 	s.services = rpc.New(rpc.Options{
 		Member:          s.member,

@@ -179,7 +179,7 @@ const overdraftTimes = 4
 
 // settle ends the overdraft of a stream that holds so many bytes, if they fit without it now.
 func (o *overdrafts) settle(d *overdraft, bytes int) {
-	if d.held.Load() && (bytes <= leastBytes(o.options) || d.account.free(o.options) > 0) {
+	if d.held.Load() && (bytes <= d.account.least(o.options) || d.account.free(o.options) > 0) {
 		o.giveBack(d)
 	}
 }
@@ -244,5 +244,22 @@ func (o *overdrafts) unqueue(d *overdraft) {
 	}
 }
 
-// leastBytes are the bytes that a step of catch-up may always take.
+// leastBytes are the bytes that a step of catch-up may take although more wait than may, while less than mostTimes as much does.
 func leastBytes(o *Options) int { return min(leastCatchUpBytes, o.StreamBytes) }
+
+// mostTimes bounds, by the bytes that may wait for all clients, from where on no stream takes more without an overdraft; clients
+// for which less than leastBytes waits may until there is one time more. There may be as many streams as their clients have
+// memory for.
+const mostTimes = 2
+
+// least returns how many bytes the next step may take in any case.
+func (a *account) least(o *Options) int {
+	all, least := a.all.Load(), leastBytes(o)
+	if all < mostTimes*o.TotalBytes || all < (mostTimes+1)*o.TotalBytes && a.waiting.Load() < int64(least) {
+		return least
+	}
+	return 0
+}
+
+// Scarce reports whether so much waits that streams wait for others which do not read.
+func (h *Hub) Scarce() bool { return h.waitingBytes.Load() >= mostTimes*h.options.TotalBytes }

@@ -125,6 +125,29 @@ func TestStream_catchUp_manyClientsUnread(t *testing.T) {
 	}
 }
 
+// Ensure that what waits for many clients which read nothing has a bound for all of them together, also where each of their
+// streams may take a little in any case: 64 KiB for each stream of each client came on top of the bound before.
+func TestStream_catchUp_allClientsBounded(t *testing.T) {
+	options := Options{StreamBytes: 1 << 20, ClientBytes: 1 << 20, TotalBytes: 1 << 20, HistoryBytes: 1}
+	store, hub := openStore(t), NewHub(options)
+	hub.Reset(store)
+	const clients, streams, size = 60, 8, 25 << 10
+	for range 2 {
+		put(t, store, hub, make([]byte, size), "k1")
+	}
+	for i := range clients {
+		unread(t, hub, fmt.Sprint("client", i), streams) // each reads the store by itself
+	}
+	most := (mostTimes + 1 + overdraftTimes) * options.TotalBytes
+	t.Logf("%d bytes wait", hub.waitingBytes.Load())
+	if waiting := hub.waitingBytes.Load(); waiting > most || waiting < options.TotalBytes {
+		t.Errorf("%d bytes wait for %d clients, want at most %d", waiting, clients, most)
+	}
+	if !hub.Scarce() {
+		t.Error("nothing is scarce")
+	}
+}
+
 // The same for streams in step that each watch another range, so that they share no batch.
 func TestHub_Publish_manyUnread(t *testing.T) {
 	options := Options{StreamBytes: 1 << 20, ClientBytes: 2 << 20, TotalBytes: 8 << 20, HistoryBytes: 1}

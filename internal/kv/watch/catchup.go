@@ -347,7 +347,7 @@ func (s *Stream) budget() int {
 	limits := &s.hub.options
 	bytes, _ := s.size()
 	left := min(int64(limits.StreamBytes-bytes), s.account.free(limits))
-	return int(max(left, int64(leastBytes(limits))))
+	return int(max(left, int64(s.account.least(limits)), 1)) // with 1 the step needs an overdraft
 }
 
 // sharer makes the batches of a chunk. It matches events to parties as Publish does, by looking up for each event the groups

@@ -86,7 +86,7 @@ func (s *Stream) offer(p *party, batch *Batch) bool {
 	}
 	overdrawn := int64(charge) > s.account.free(limits)
 	full := len(s.queue) >= max(limits.StreamResponses, 4*len(s.watchers)) || s.bytes+cost > limits.StreamBytes || overdrawn
-	if full && s.bytes > 0 || overdrawn && charge > leastBytes(limits) {
+	if full && s.bytes > 0 || overdrawn && charge > s.account.least(limits) {
 		s.mu.Unlock()
 		return false
 	}

@@ -19,6 +19,8 @@ type Ledger struct {
 	hosts   map[string]*accounts
 	tabs    Tab // before the first of all that are open, which form a ring
 	refused atomic.Uint64
+
+	others atomic.Pointer[func() bool] // nil: this ledger's room alone
 }
 
 // accounts are those of one host.
@@ -128,8 +130,14 @@ func (l *Ledger) Enter(host string, bytes int64) (leave func(), entered bool) {
 	return func() { once.Do(t.Close) }, true
 }
 
-// Tight reports whether room is scarce in the ledger, so that what does not move is to make room.
-func (t *Tab) Tight() bool { return t.ledger.tight.Load() }
+// Tight reports whether room is scarce, in the ledger or elsewhere (AlsoScarce), so that what does not move is to make room.
+func (t *Tab) Tight() bool {
+	others := t.ledger.others.Load()
+	return t.ledger.tight.Load() || others != nil && (*others)()
+}
+
+// AlsoScarce has Tight be true while others reports that what clients do not read is scarce elsewhere. It must not wait.
+func (l *Ledger) AlsoScarce(others func() bool) { l.others.Swap(&others) }
 
 // Held is what was taken and not given back.
 func (t *Tab) Held() int64 { return t.held }

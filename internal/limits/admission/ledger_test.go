@@ -229,3 +229,18 @@ func TestLedger_Listen(t *testing.T) {
 		t.Errorf("afterwards %d bytes are counted", got)
 	}
 }
+
+// Ensure that what does not move is to make room while room is scarce elsewhere.
+func TestLedger_AlsoScarce(t *testing.T) {
+	l := admission.NewLedger(1 << 20)
+	tab := l.Open("a")
+	defer tab.Close()
+	scarce := false
+	l.AlsoScarce(func() bool { return scarce })
+	if tab.Tight() {
+		t.Error("room is scarce in the beginning")
+	}
+	if scarce = true; !tab.Tight() {
+		t.Error("room is not scarce while it is elsewhere")
+	}
+}
