@@ -140,6 +140,7 @@ type Observation struct {
 	Security      *ObservedSecurity      `protobuf:"bytes,22,opt,name=security,proto3" json:"security,omitempty"`
 	Traffic       *ObservedTraffic       `protobuf:"bytes,23,opt,name=traffic,proto3" json:"traffic,omitempty"`
 	Series        []*ObservedPoint       `protobuf:"bytes,24,rep,name=series,proto3" json:"series,omitempty"` // of the last ten minutes, oldest first, at most 60; empty unless it was asked for
+	Limits        []*ObservedLimit       `protobuf:"bytes,28,rep,name=limits,proto3" json:"limits,omitempty"` // that refused requests in the window, or whose quota is nearly used; at most 16
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -342,6 +343,74 @@ func (x *Observation) GetSeries() []*ObservedPoint {
 	return nil
 }
 
+func (x *Observation) GetLimits() []*ObservedLimit {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+// ObservedLimit is a limit of users and prefixes.
+type ObservedLimit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Refused       uint64                 `protobuf:"varint,2,opt,name=refused,proto3" json:"refused,omitempty"`                            // requests, by this member, in the window
+	UsedPercent   uint64                 `protobuf:"varint,3,opt,name=used_percent,json=usedPercent,proto3" json:"used_percent,omitempty"` // of its quota, by the bound that is nearer; 0: it has none, or what there is is being counted
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObservedLimit) Reset() {
+	*x = ObservedLimit{}
+	mi := &file_quoratepb_doctor_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObservedLimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObservedLimit) ProtoMessage() {}
+
+func (x *ObservedLimit) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_doctor_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObservedLimit.ProtoReflect.Descriptor instead.
+func (*ObservedLimit) Descriptor() ([]byte, []int) {
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ObservedLimit) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ObservedLimit) GetRefused() uint64 {
+	if x != nil {
+		return x.Refused
+	}
+	return 0
+}
+
+func (x *ObservedLimit) GetUsedPercent() uint64 {
+	if x != nil {
+		return x.UsedPercent
+	}
+	return 0
+}
+
 // ObservedTraffic is how calls of clients of this member went in the window. Times are of calls that succeeded; those of puts
 // and reads are told by buckets that double, from 1 ms on.
 type ObservedTraffic struct {
@@ -367,7 +436,7 @@ type ObservedTraffic struct {
 
 func (x *ObservedTraffic) Reset() {
 	*x = ObservedTraffic{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[3]
+	mi := &file_quoratepb_doctor_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -379,7 +448,7 @@ func (x *ObservedTraffic) String() string {
 func (*ObservedTraffic) ProtoMessage() {}
 
 func (x *ObservedTraffic) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[3]
+	mi := &file_quoratepb_doctor_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -392,7 +461,7 @@ func (x *ObservedTraffic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedTraffic.ProtoReflect.Descriptor instead.
 func (*ObservedTraffic) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{3}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ObservedTraffic) GetWrites() uint64 {
@@ -516,7 +585,7 @@ type ObservedPoint struct {
 
 func (x *ObservedPoint) Reset() {
 	*x = ObservedPoint{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[4]
+	mi := &file_quoratepb_doctor_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -528,7 +597,7 @@ func (x *ObservedPoint) String() string {
 func (*ObservedPoint) ProtoMessage() {}
 
 func (x *ObservedPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[4]
+	mi := &file_quoratepb_doctor_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -541,7 +610,7 @@ func (x *ObservedPoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedPoint.ProtoReflect.Descriptor instead.
 func (*ObservedPoint) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{4}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ObservedPoint) GetEndedMs() int64 {
@@ -618,7 +687,7 @@ type ObservedCore struct {
 
 func (x *ObservedCore) Reset() {
 	*x = ObservedCore{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[5]
+	mi := &file_quoratepb_doctor_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -630,7 +699,7 @@ func (x *ObservedCore) String() string {
 func (*ObservedCore) ProtoMessage() {}
 
 func (x *ObservedCore) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[5]
+	mi := &file_quoratepb_doctor_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -643,7 +712,7 @@ func (x *ObservedCore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedCore.ProtoReflect.Descriptor instead.
 func (*ObservedCore) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{5}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ObservedCore) GetLeader() uint64 {
@@ -773,7 +842,7 @@ type ObservedConfig struct {
 
 func (x *ObservedConfig) Reset() {
 	*x = ObservedConfig{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[6]
+	mi := &file_quoratepb_doctor_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -785,7 +854,7 @@ func (x *ObservedConfig) String() string {
 func (*ObservedConfig) ProtoMessage() {}
 
 func (x *ObservedConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[6]
+	mi := &file_quoratepb_doctor_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -798,7 +867,7 @@ func (x *ObservedConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedConfig.ProtoReflect.Descriptor instead.
 func (*ObservedConfig) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{6}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ObservedConfig) GetIndex() uint64 {
@@ -865,7 +934,7 @@ type ObservedMember struct {
 
 func (x *ObservedMember) Reset() {
 	*x = ObservedMember{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[7]
+	mi := &file_quoratepb_doctor_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -877,7 +946,7 @@ func (x *ObservedMember) String() string {
 func (*ObservedMember) ProtoMessage() {}
 
 func (x *ObservedMember) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[7]
+	mi := &file_quoratepb_doctor_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -890,7 +959,7 @@ func (x *ObservedMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedMember.ProtoReflect.Descriptor instead.
 func (*ObservedMember) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{7}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ObservedMember) GetId() uint64 {
@@ -1021,7 +1090,7 @@ type ObservedPeer struct {
 
 func (x *ObservedPeer) Reset() {
 	*x = ObservedPeer{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[8]
+	mi := &file_quoratepb_doctor_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1033,7 +1102,7 @@ func (x *ObservedPeer) String() string {
 func (*ObservedPeer) ProtoMessage() {}
 
 func (x *ObservedPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[8]
+	mi := &file_quoratepb_doctor_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1046,7 +1115,7 @@ func (x *ObservedPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedPeer.ProtoReflect.Descriptor instead.
 func (*ObservedPeer) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{8}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ObservedPeer) GetId() uint64 {
@@ -1212,7 +1281,7 @@ type ObservedDisk struct {
 
 func (x *ObservedDisk) Reset() {
 	*x = ObservedDisk{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[9]
+	mi := &file_quoratepb_doctor_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1224,7 +1293,7 @@ func (x *ObservedDisk) String() string {
 func (*ObservedDisk) ProtoMessage() {}
 
 func (x *ObservedDisk) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[9]
+	mi := &file_quoratepb_doctor_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1237,7 +1306,7 @@ func (x *ObservedDisk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedDisk.ProtoReflect.Descriptor instead.
 func (*ObservedDisk) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{9}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ObservedDisk) GetSyncs() uint64 {
@@ -1310,7 +1379,7 @@ type ObservedStore struct {
 
 func (x *ObservedStore) Reset() {
 	*x = ObservedStore{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[10]
+	mi := &file_quoratepb_doctor_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1322,7 +1391,7 @@ func (x *ObservedStore) String() string {
 func (*ObservedStore) ProtoMessage() {}
 
 func (x *ObservedStore) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[10]
+	mi := &file_quoratepb_doctor_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1335,7 +1404,7 @@ func (x *ObservedStore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedStore.ProtoReflect.Descriptor instead.
 func (*ObservedStore) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{10}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ObservedStore) GetRevision() int64 {
@@ -1463,7 +1532,7 @@ type ObservedWork struct {
 
 func (x *ObservedWork) Reset() {
 	*x = ObservedWork{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[11]
+	mi := &file_quoratepb_doctor_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1475,7 +1544,7 @@ func (x *ObservedWork) String() string {
 func (*ObservedWork) ProtoMessage() {}
 
 func (x *ObservedWork) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[11]
+	mi := &file_quoratepb_doctor_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1488,7 +1557,7 @@ func (x *ObservedWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedWork.ProtoReflect.Descriptor instead.
 func (*ObservedWork) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{11}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ObservedWork) GetPuts() uint64 {
@@ -1668,7 +1737,7 @@ type ObservedProcess struct {
 
 func (x *ObservedProcess) Reset() {
 	*x = ObservedProcess{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[12]
+	mi := &file_quoratepb_doctor_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1680,7 +1749,7 @@ func (x *ObservedProcess) String() string {
 func (*ObservedProcess) ProtoMessage() {}
 
 func (x *ObservedProcess) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[12]
+	mi := &file_quoratepb_doctor_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1693,7 +1762,7 @@ func (x *ObservedProcess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedProcess.ProtoReflect.Descriptor instead.
 func (*ObservedProcess) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{12}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ObservedProcess) GetMemoryLimitBytes() int64 {
@@ -1763,7 +1832,7 @@ type ObservedPart struct {
 
 func (x *ObservedPart) Reset() {
 	*x = ObservedPart{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[13]
+	mi := &file_quoratepb_doctor_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1775,7 +1844,7 @@ func (x *ObservedPart) String() string {
 func (*ObservedPart) ProtoMessage() {}
 
 func (x *ObservedPart) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[13]
+	mi := &file_quoratepb_doctor_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1788,7 +1857,7 @@ func (x *ObservedPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedPart.ProtoReflect.Descriptor instead.
 func (*ObservedPart) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{13}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ObservedPart) GetName() string {
@@ -1824,7 +1893,7 @@ type ObservedCertificate struct {
 
 func (x *ObservedCertificate) Reset() {
 	*x = ObservedCertificate{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[14]
+	mi := &file_quoratepb_doctor_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +1905,7 @@ func (x *ObservedCertificate) String() string {
 func (*ObservedCertificate) ProtoMessage() {}
 
 func (x *ObservedCertificate) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[14]
+	mi := &file_quoratepb_doctor_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +1918,7 @@ func (x *ObservedCertificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedCertificate.ProtoReflect.Descriptor instead.
 func (*ObservedCertificate) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{14}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ObservedCertificate) GetPort() string {
@@ -1890,7 +1959,7 @@ type ObservedAlarm struct {
 
 func (x *ObservedAlarm) Reset() {
 	*x = ObservedAlarm{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[15]
+	mi := &file_quoratepb_doctor_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1902,7 +1971,7 @@ func (x *ObservedAlarm) String() string {
 func (*ObservedAlarm) ProtoMessage() {}
 
 func (x *ObservedAlarm) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[15]
+	mi := &file_quoratepb_doctor_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1915,7 +1984,7 @@ func (x *ObservedAlarm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedAlarm.ProtoReflect.Descriptor instead.
 func (*ObservedAlarm) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{15}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ObservedAlarm) GetKind() string {
@@ -1947,7 +2016,7 @@ type ObservedJob struct {
 
 func (x *ObservedJob) Reset() {
 	*x = ObservedJob{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[16]
+	mi := &file_quoratepb_doctor_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1959,7 +2028,7 @@ func (x *ObservedJob) String() string {
 func (*ObservedJob) ProtoMessage() {}
 
 func (x *ObservedJob) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[16]
+	mi := &file_quoratepb_doctor_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1972,7 +2041,7 @@ func (x *ObservedJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedJob.ProtoReflect.Descriptor instead.
 func (*ObservedJob) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{16}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ObservedJob) GetId() uint64 {
@@ -2037,7 +2106,7 @@ type ObservedSecurity struct {
 
 func (x *ObservedSecurity) Reset() {
 	*x = ObservedSecurity{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[17]
+	mi := &file_quoratepb_doctor_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2049,7 +2118,7 @@ func (x *ObservedSecurity) String() string {
 func (*ObservedSecurity) ProtoMessage() {}
 
 func (x *ObservedSecurity) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[17]
+	mi := &file_quoratepb_doctor_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2062,7 +2131,7 @@ func (x *ObservedSecurity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedSecurity.ProtoReflect.Descriptor instead.
 func (*ObservedSecurity) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{17}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ObservedSecurity) GetPeersEncrypted() bool {
@@ -2108,7 +2177,7 @@ type Collected struct {
 
 func (x *Collected) Reset() {
 	*x = Collected{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[18]
+	mi := &file_quoratepb_doctor_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2120,7 +2189,7 @@ func (x *Collected) String() string {
 func (*Collected) ProtoMessage() {}
 
 func (x *Collected) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[18]
+	mi := &file_quoratepb_doctor_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2133,7 +2202,7 @@ func (x *Collected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Collected.ProtoReflect.Descriptor instead.
 func (*Collected) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{18}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Collected) GetAtMs() int64 {
@@ -2180,7 +2249,7 @@ type CollectedMember struct {
 
 func (x *CollectedMember) Reset() {
 	*x = CollectedMember{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[19]
+	mi := &file_quoratepb_doctor_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2192,7 +2261,7 @@ func (x *CollectedMember) String() string {
 func (*CollectedMember) ProtoMessage() {}
 
 func (x *CollectedMember) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[19]
+	mi := &file_quoratepb_doctor_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2205,7 +2274,7 @@ func (x *CollectedMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectedMember.ProtoReflect.Descriptor instead.
 func (*CollectedMember) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{19}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CollectedMember) GetId() uint64 {
@@ -2273,7 +2342,7 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\x0eObserveRequest\x12\x16\n" +
 	"\x06series\x18\x01 \x01(\bR\x06series\"(\n" +
 	"\x0eCollectRequest\x12\x16\n" +
-	"\x06series\x18\x01 \x01(\bR\x06series\"\xda\a\n" +
+	"\x06series\x18\x01 \x01(\bR\x06series\"\x8d\b\n" +
 	"\vObservation\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\x04R\tclusterId\x12\x1b\n" +
@@ -2302,7 +2371,12 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\x04jobs\x18\x15 \x03(\v2\x17.quorate.v1.ObservedJobR\x04jobs\x128\n" +
 	"\bsecurity\x18\x16 \x01(\v2\x1c.quorate.v1.ObservedSecurityR\bsecurity\x125\n" +
 	"\atraffic\x18\x17 \x01(\v2\x1b.quorate.v1.ObservedTrafficR\atraffic\x121\n" +
-	"\x06series\x18\x18 \x03(\v2\x19.quorate.v1.ObservedPointR\x06series\"\xb9\x03\n" +
+	"\x06series\x18\x18 \x03(\v2\x19.quorate.v1.ObservedPointR\x06series\x121\n" +
+	"\x06limits\x18\x1c \x03(\v2\x19.quorate.v1.ObservedLimitR\x06limits\"`\n" +
+	"\rObservedLimit\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\arefused\x18\x02 \x01(\x04R\arefused\x12!\n" +
+	"\fused_percent\x18\x03 \x01(\x04R\vusedPercent\"\xb9\x03\n" +
 	"\x0fObservedTraffic\x12\x16\n" +
 	"\x06writes\x18\x01 \x01(\x04R\x06writes\x12\x18\n" +
 	"\aoffered\x18\x02 \x01(\x04R\aoffered\x12\x19\n" +
@@ -2523,56 +2597,58 @@ func file_quoratepb_doctor_proto_rawDescGZIP() []byte {
 	return file_quoratepb_doctor_proto_rawDescData
 }
 
-var file_quoratepb_doctor_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_quoratepb_doctor_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_quoratepb_doctor_proto_goTypes = []any{
 	(*ObserveRequest)(nil),      // 0: quorate.v1.ObserveRequest
 	(*CollectRequest)(nil),      // 1: quorate.v1.CollectRequest
 	(*Observation)(nil),         // 2: quorate.v1.Observation
-	(*ObservedTraffic)(nil),     // 3: quorate.v1.ObservedTraffic
-	(*ObservedPoint)(nil),       // 4: quorate.v1.ObservedPoint
-	(*ObservedCore)(nil),        // 5: quorate.v1.ObservedCore
-	(*ObservedConfig)(nil),      // 6: quorate.v1.ObservedConfig
-	(*ObservedMember)(nil),      // 7: quorate.v1.ObservedMember
-	(*ObservedPeer)(nil),        // 8: quorate.v1.ObservedPeer
-	(*ObservedDisk)(nil),        // 9: quorate.v1.ObservedDisk
-	(*ObservedStore)(nil),       // 10: quorate.v1.ObservedStore
-	(*ObservedWork)(nil),        // 11: quorate.v1.ObservedWork
-	(*ObservedProcess)(nil),     // 12: quorate.v1.ObservedProcess
-	(*ObservedPart)(nil),        // 13: quorate.v1.ObservedPart
-	(*ObservedCertificate)(nil), // 14: quorate.v1.ObservedCertificate
-	(*ObservedAlarm)(nil),       // 15: quorate.v1.ObservedAlarm
-	(*ObservedJob)(nil),         // 16: quorate.v1.ObservedJob
-	(*ObservedSecurity)(nil),    // 17: quorate.v1.ObservedSecurity
-	(*Collected)(nil),           // 18: quorate.v1.Collected
-	(*CollectedMember)(nil),     // 19: quorate.v1.CollectedMember
+	(*ObservedLimit)(nil),       // 3: quorate.v1.ObservedLimit
+	(*ObservedTraffic)(nil),     // 4: quorate.v1.ObservedTraffic
+	(*ObservedPoint)(nil),       // 5: quorate.v1.ObservedPoint
+	(*ObservedCore)(nil),        // 6: quorate.v1.ObservedCore
+	(*ObservedConfig)(nil),      // 7: quorate.v1.ObservedConfig
+	(*ObservedMember)(nil),      // 8: quorate.v1.ObservedMember
+	(*ObservedPeer)(nil),        // 9: quorate.v1.ObservedPeer
+	(*ObservedDisk)(nil),        // 10: quorate.v1.ObservedDisk
+	(*ObservedStore)(nil),       // 11: quorate.v1.ObservedStore
+	(*ObservedWork)(nil),        // 12: quorate.v1.ObservedWork
+	(*ObservedProcess)(nil),     // 13: quorate.v1.ObservedProcess
+	(*ObservedPart)(nil),        // 14: quorate.v1.ObservedPart
+	(*ObservedCertificate)(nil), // 15: quorate.v1.ObservedCertificate
+	(*ObservedAlarm)(nil),       // 16: quorate.v1.ObservedAlarm
+	(*ObservedJob)(nil),         // 17: quorate.v1.ObservedJob
+	(*ObservedSecurity)(nil),    // 18: quorate.v1.ObservedSecurity
+	(*Collected)(nil),           // 19: quorate.v1.Collected
+	(*CollectedMember)(nil),     // 20: quorate.v1.CollectedMember
 }
 var file_quoratepb_doctor_proto_depIdxs = []int32{
-	5,  // 0: quorate.v1.Observation.core:type_name -> quorate.v1.ObservedCore
-	6,  // 1: quorate.v1.Observation.config:type_name -> quorate.v1.ObservedConfig
-	8,  // 2: quorate.v1.Observation.peers:type_name -> quorate.v1.ObservedPeer
-	9,  // 3: quorate.v1.Observation.disk:type_name -> quorate.v1.ObservedDisk
-	10, // 4: quorate.v1.Observation.store:type_name -> quorate.v1.ObservedStore
-	11, // 5: quorate.v1.Observation.work:type_name -> quorate.v1.ObservedWork
-	12, // 6: quorate.v1.Observation.process:type_name -> quorate.v1.ObservedProcess
-	14, // 7: quorate.v1.Observation.certificates:type_name -> quorate.v1.ObservedCertificate
-	15, // 8: quorate.v1.Observation.alarms:type_name -> quorate.v1.ObservedAlarm
-	16, // 9: quorate.v1.Observation.jobs:type_name -> quorate.v1.ObservedJob
-	17, // 10: quorate.v1.Observation.security:type_name -> quorate.v1.ObservedSecurity
-	3,  // 11: quorate.v1.Observation.traffic:type_name -> quorate.v1.ObservedTraffic
-	4,  // 12: quorate.v1.Observation.series:type_name -> quorate.v1.ObservedPoint
-	7,  // 13: quorate.v1.ObservedConfig.members:type_name -> quorate.v1.ObservedMember
-	13, // 14: quorate.v1.ObservedProcess.parts:type_name -> quorate.v1.ObservedPart
-	19, // 15: quorate.v1.Collected.members:type_name -> quorate.v1.CollectedMember
-	2,  // 16: quorate.v1.CollectedMember.observation:type_name -> quorate.v1.Observation
-	0,  // 17: quorate.v1.Doctor.Observe:input_type -> quorate.v1.ObserveRequest
-	1,  // 18: quorate.v1.Doctor.Collect:input_type -> quorate.v1.CollectRequest
-	2,  // 19: quorate.v1.Doctor.Observe:output_type -> quorate.v1.Observation
-	18, // 20: quorate.v1.Doctor.Collect:output_type -> quorate.v1.Collected
-	19, // [19:21] is the sub-list for method output_type
-	17, // [17:19] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	6,  // 0: quorate.v1.Observation.core:type_name -> quorate.v1.ObservedCore
+	7,  // 1: quorate.v1.Observation.config:type_name -> quorate.v1.ObservedConfig
+	9,  // 2: quorate.v1.Observation.peers:type_name -> quorate.v1.ObservedPeer
+	10, // 3: quorate.v1.Observation.disk:type_name -> quorate.v1.ObservedDisk
+	11, // 4: quorate.v1.Observation.store:type_name -> quorate.v1.ObservedStore
+	12, // 5: quorate.v1.Observation.work:type_name -> quorate.v1.ObservedWork
+	13, // 6: quorate.v1.Observation.process:type_name -> quorate.v1.ObservedProcess
+	15, // 7: quorate.v1.Observation.certificates:type_name -> quorate.v1.ObservedCertificate
+	16, // 8: quorate.v1.Observation.alarms:type_name -> quorate.v1.ObservedAlarm
+	17, // 9: quorate.v1.Observation.jobs:type_name -> quorate.v1.ObservedJob
+	18, // 10: quorate.v1.Observation.security:type_name -> quorate.v1.ObservedSecurity
+	4,  // 11: quorate.v1.Observation.traffic:type_name -> quorate.v1.ObservedTraffic
+	5,  // 12: quorate.v1.Observation.series:type_name -> quorate.v1.ObservedPoint
+	3,  // 13: quorate.v1.Observation.limits:type_name -> quorate.v1.ObservedLimit
+	8,  // 14: quorate.v1.ObservedConfig.members:type_name -> quorate.v1.ObservedMember
+	14, // 15: quorate.v1.ObservedProcess.parts:type_name -> quorate.v1.ObservedPart
+	20, // 16: quorate.v1.Collected.members:type_name -> quorate.v1.CollectedMember
+	2,  // 17: quorate.v1.CollectedMember.observation:type_name -> quorate.v1.Observation
+	0,  // 18: quorate.v1.Doctor.Observe:input_type -> quorate.v1.ObserveRequest
+	1,  // 19: quorate.v1.Doctor.Collect:input_type -> quorate.v1.CollectRequest
+	2,  // 20: quorate.v1.Doctor.Observe:output_type -> quorate.v1.Observation
+	19, // 21: quorate.v1.Doctor.Collect:output_type -> quorate.v1.Collected
+	20, // [20:22] is the sub-list for method output_type
+	18, // [18:20] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_quoratepb_doctor_proto_init() }
@@ -2586,7 +2662,7 @@ func file_quoratepb_doctor_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quoratepb_doctor_proto_rawDesc), len(file_quoratepb_doctor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -52,6 +52,8 @@ const (
 	LeasesStood     Code = "LEASES_STOOD"
 	LeasesFull      Code = "LEASES_FULL"
 	QuotaNear       Code = "QUOTA_NEAR"
+	LimitNear       Code = "LIMIT_NEAR"
+	LimitRefuses    Code = "LIMIT_REFUSES"
 	DiskNear        Code = "DISK_NEAR"
 	CertNear        Code = "CERTIFICATE_NEAR"
 	TwoVoters       Code = "TWO_VOTERS"
@@ -189,6 +191,8 @@ var codes = []Row{
 	{LeasesStood, "3", "The clock of leases stood still for a twentieth of the window.", nil, nil},
 	{LeasesFull, "2", "Leases have nine tenths of the memory that a member has for them.", nil, nil},
 	{QuotaNear, "2", "The store has nine tenths of its quota.", nil, nil},
+	{LimitNear, "3", "The keys of a prefix have nine tenths of the quota of a limit.", nil, nil},
+	{LimitRefuses, "4", "A limit of users or prefixes refuses a request a second.", nil, nil},
 	{DiskNear, "3", "The disk has less than twice its reserve left.", nil, nil},
 	{CertNear, "2, 3, 4", "Less than a hundredth, a twentieth, or a tenth of a certificate's life is left.", nil, nil},
 	{TwoVoters, "2", "There are two voters: if either fails nothing can be written.", nil, nil},

@@ -222,6 +222,14 @@ var faultsOfClients = []fault{
 	{"writes fail", 0, func(h hospital) { h.of(2).Work.FailedProposals = 300 }, doctor.ProposalsFail, 3, "300 of 2000 writes at m2 ended without a result", nil},
 	{"clients are refused", 0, func(h hospital) { h.of(2).Work.ConnectionsRefused = 7 }, doctor.ClientsRefused, 3,
 		"m2 refused 7 connections and 0 calls within 60 s", nil},
+	{"a limit is nearly used", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) {
+			o.Limits = []*quoratepb.ObservedLimit{{Name: "tenant-a", UsedPercent: 93}}
+		})
+	}, doctor.LimitNear, 3, `the keys of limit "tenant-a" have 93 % of its quota`, nil},
+	{"a limit refuses", 0, func(h hospital) {
+		h.of(2).Limits = []*quoratepb.ObservedLimit{{Name: "b\x1b\n", Refused: 59}, {Name: "batch", Refused: 60, UsedPercent: 89}}
+	}, doctor.LimitRefuses, 4, `limit "batch" refused 60 requests at m2 within 60 s`, nil},
 	{"passwords in clear", 0, func(h hospital) { h.of(2).Security.ClientsEncrypted = false }, doctor.PasswordsClear, 4, "clients log in at m2", nil},
 	{"peers in clear", 0, func(h hospital) { h.of(2).Security.PeersEncrypted = false }, doctor.PeersInClear, 4,
 		"m2 speaks with other machines' members unencrypted", nil},

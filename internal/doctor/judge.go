@@ -8,7 +8,8 @@ var rules = []func(*patient) []Finding{
 	(*patient).links, (*patient).unresolved, (*patient).addresses, (*patient).authorities, (*patient).slowLinks,
 	(*patient).stalls, (*patient).disks, (*patient).syncs, (*patient).stores, (*patient).applies,
 	(*patient).followers, (*patient).jobs, (*patient).elections, (*patient).clocks,
-	(*patient).watchers, (*patient).leases, (*patient).puts, (*patient).refusals, (*patient).processes, (*patient).hotPrefix,
+	(*patient).watchers, (*patient).leases, (*patient).puts, (*patient).refusals, (*patient).limits, (*patient).processes,
+	(*patient).hotPrefix,
 	(*patient).certificates, (*patient).security, (*patient).voterCounts, (*patient).zones, (*patient).levels,
 	(*patient).unobserved,
 }

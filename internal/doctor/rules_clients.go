@@ -75,6 +75,27 @@ func (p *patient) puts() []Finding {
 	return nil
 }
 
+// limits are those of users and prefixes that hold somebody back: as an operator wished, if the clients know of it.
+func (p *patient) limits() (all []Finding) {
+	full, refused := map[string]bool{}, map[string]bool{}
+	for _, s := range p.answered() {
+		for _, l := range s.o.GetLimits() {
+			if l.GetUsedPercent() >= 90 && !full[l.GetName()] { // of the cluster, so that all members say the same
+				full[l.GetName()] = true
+				all = append(all, found(LimitNear, SlowerThanIs, nil, cureLimits, "the keys of limit %q have %d %% of its quota: "+
+					"puts that exceed it are refused; delete keys, or raise it", l.GetName(), l.GetUsedPercent()))
+			}
+			// One a second is more than a burst.
+			if n := l.GetRefused(); n > 0 && n*1000 >= uint64(max(s.o.GetWindowMs(), 0)) && !refused[l.GetName()] {
+				refused[l.GetName()] = true
+				all = append(all, found(LimitRefuses, Advice, []string{s.name()}, cureLimits, "limit %q refused %s at %s within %s: "+
+					"its clients ask for more than it allows", l.GetName(), plural.Of(n, "request"), s.name(), span(s.o.GetWindowMs())))
+			}
+		}
+	}
+	return all
+}
+
 // refusals are calls and writes that a member does not serve.
 func (p *patient) refusals() (all []Finding) {
 	for _, s := range p.answered() {

@@ -9,6 +9,7 @@ import (
 const (
 	cureStatus = "quorate status"
 	cureList   = "quorate member list"
+	cureLimits = "quorate limit list"
 	cureLog    = "journalctl --grep 'garbage stays on disk'"
 )
 

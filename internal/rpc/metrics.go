@@ -46,6 +46,14 @@ type Tally struct {
 	// Seconds that puts, and ranges, took that succeeded; read by the caller.
 	PutsTook, ReadsTook *histogram.Histogram
 	Split               SplitTally
+	Limits              []LimitTally // sorted by name
+}
+
+// LimitTally has what a limit of users and prefixes has refused here, and how many hundredths of its quota are used.
+type LimitTally struct {
+	Name    string
+	Refused uint64
+	Used    uint64
 }
 
 // Tally returns the counts of this moment.
@@ -54,6 +62,7 @@ func (s *Services) Tally() Tally {
 		Pending: s.stats.pending.Load(), CallsRefused: s.bounds.turnedAway()}
 	c.Writes, c.WritesTook = s.timings.Commands()
 	c.Serializable, c.Split = s.stats.serializable.Load(), s.splits.tally()
+	c.Limits = s.tallyLimits()
 	c.PutsTook, c.ReadsTook = s.timings.Succeeded(counts.Put.String()), s.timings.Succeeded(timings.Range)
 	return c
 }

@@ -21,3 +21,23 @@ func (s *shared) collectLimits(e *metrics.Emitter) {
 			u.Full(), "rule", u.Rule.Name)
 	}
 }
+
+// tallyLimits returns what limits have refused here, and how much of their quotas is used.
+func (s *shared) tallyLimits() (all []LimitTally) {
+	set := s.options.Member.Limits()
+	if set == nil {
+		return nil
+	}
+	machine, release := s.options.Member.Machine()
+	used := map[string]uint64{}
+	for _, u := range machine.LimitUses() {
+		if u.Counted {
+			used[u.Rule.Name] = uint64(min(u.Full()*100, 1000))
+		}
+	}
+	release()
+	s.limiter.Refused(set, func(rule string, refused uint64) {
+		all = append(all, LimitTally{Name: rule, Refused: refused, Used: used[rule]})
+	})
+	return all
+}

@@ -1,8 +1,12 @@
 package observe
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/rpc"
 )
 
 // fillWindow tells what happened since a tally of a minute ago.
@@ -26,7 +30,7 @@ func fillWindow(o *quoratepb.Observation, before, now *tallies) {
 	work.FailedProposals = now.services.FailedProposals - before.services.FailedProposals
 	work.ConnectionsRefused = now.connectionsRefused - before.connectionsRefused
 	work.CallsRefused = grown(now.services.CallsRefused, before.services.CallsRefused)
-	o.Traffic = trafficOf(before, now)
+	o.Traffic, o.Limits = trafficOf(before, now), limitsOf(before.services.Limits, now.services.Limits)
 	o.Process.ProcessorUs = max(0, now.processor-before.processor).Microseconds()
 	o.Process.LogLinesDropped = now.linesDropped - before.linesDropped
 	for _, p := range o.Peers {
@@ -40,6 +44,29 @@ func fillWindow(o *quoratepb.Observation, before, now *tallies) {
 		}
 	}
 }
+
+// mostLimits bounds the limits in an observation.
+const mostLimits = 16
+
+// limitsOf are the limits that refused something since, or whose quota is nearly used, those with the most first.
+func limitsOf(before, now []rpc.LimitTally) (all []*quoratepb.ObservedLimit) {
+	refused := make(map[string]uint64, len(before))
+	for _, l := range before {
+		refused[l.Name] = l.Refused
+	}
+	for _, l := range now {
+		if n := grown(l.Refused, refused[l.Name]); n > 0 || l.Used >= nearlyUsed {
+			all = append(all, &quoratepb.ObservedLimit{Name: l.Name, Refused: n, UsedPercent: l.Used})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *quoratepb.ObservedLimit) int {
+		return cmp.Or(-cmp.Compare(a.UsedPercent/nearlyUsed, b.UsedPercent/nearlyUsed), -cmp.Compare(a.Refused, b.Refused))
+	})
+	return all[:min(len(all), mostLimits)]
+}
+
+// nearlyUsed is how many hundredths of a quota are worth telling.
+const nearlyUsed = 90
 
 // fillHistory tells of what is rare, since the oldest tally.
 func fillHistory(o *quoratepb.Observation, before, now *tallies) {
