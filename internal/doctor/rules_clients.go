@@ -82,14 +82,16 @@ func (p *patient) limits() (all []Finding) {
 		for _, l := range s.o.GetLimits() {
 			if l.GetUsedPercent() >= 90 && !full[l.GetName()] { // of the cluster, so that all members say the same
 				full[l.GetName()] = true
-				all = append(all, found(LimitNear, SlowerThanIs, nil, cureLimits, "the keys of limit %q have %d %% of its quota: "+
-					"puts that exceed it are refused; delete keys, or raise it", l.GetName(), l.GetUsedPercent()))
+				all = append(all, found(LimitNear, SlowerThanIs, nil, cureLimits, "the keys of limit %q have "+
+					"%d %% of its quota: puts that exceed it are refused; delete keys, or raise it", l.GetName(),
+					l.GetUsedPercent()))
 			}
 			// One a second is more than a burst.
 			if n := l.GetRefused(); n > 0 && n*1000 >= uint64(max(s.o.GetWindowMs(), 0)) && !refused[l.GetName()] {
 				refused[l.GetName()] = true
-				all = append(all, found(LimitRefuses, Advice, []string{s.name()}, cureLimits, "limit %q refused %s at %s within %s: "+
-					"its clients ask for more than it allows", l.GetName(), plural.Of(n, "request"), s.name(), span(s.o.GetWindowMs())))
+				all = append(all, found(LimitRefuses, Advice, []string{s.name()}, cureLimits, "limit %q refused %s at %s "+
+					"within %s: its clients ask for more than it allows", l.GetName(), plural.Of(n, "request"), s.name(),
+					span(s.o.GetWindowMs())))
 			}
 		}
 	}

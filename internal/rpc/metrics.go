@@ -49,13 +49,6 @@ type Tally struct {
 	Limits              []LimitTally // sorted by name
 }
 
-// LimitTally has what a limit of users and prefixes has refused here, and how many hundredths of its quota are used.
-type LimitTally struct {
-	Name    string
-	Refused uint64
-	Used    uint64
-}
-
 // Tally returns the counts of this moment.
 func (s *Services) Tally() Tally {
 	c := Tally{LeaderChanges: s.gate.LeaderChanges(), FailedProposals: s.stats.failedProposals.Load(),

@@ -22,6 +22,13 @@ func (s *shared) collectLimits(e *metrics.Emitter) {
 	}
 }
 
+// LimitTally has what a limit of users and prefixes has refused here, and how many hundredths of its quota are used.
+type LimitTally struct {
+	Name    string
+	Refused uint64
+	Used    uint64
+}
+
 // tallyLimits returns what limits have refused here, and how much of their quotas is used.
 func (s *shared) tallyLimits() (all []LimitTally) {
 	set := s.options.Member.Limits()

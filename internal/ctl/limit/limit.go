@@ -2,7 +2,7 @@
 //
 // Invariants:
 //  1. A rule that makes no sense is refused before a member is asked, with what is wrong about it.
-//  2. What a member tells is printed as text: its names, users and prefixes steer no terminal.
+//  2. Names, users and prefixes that a member tells are printed as text, and steer no terminal.
 package limit
 
 import (
@@ -21,29 +21,8 @@ import (
 
 // New returns the command.
 func New(s command.Streams) *cobra.Command {
-	return command.Group("limit", "Bound what users may do, and what may be done to the keys with a prefix", newSet(s), newList(s), newDelete(s))
-}
-
-// bounds are the flags of the bounds, with their fields, in the order in which they are shown.
-var bounds = []struct {
-	flag, help, word string
-	bytes            bool
-	field            func(l *quoratepb.Limit) **int64
-}{
-	{"writes", "requests a second that write, at each member", "writes/s", false,
-		func(l *quoratepb.Limit) **int64 { return &l.WritesPerSecond }},
-	{"write-bytes", "bytes a second of the keys and values that they write, at each member", "written/s", true,
-		func(l *quoratepb.Limit) **int64 { return &l.WriteBytesPerSecond }},
-	{"reads", "requests a second that only read, at each member", "reads/s", false,
-		func(l *quoratepb.Limit) **int64 { return &l.ReadsPerSecond }},
-	{"read-bytes", "bytes a second of their answers, at each member", "read/s", true,
-		func(l *quoratepb.Limit) **int64 { return &l.ReadBytesPerSecond }},
-	{"value-bytes", "bytes of the largest value", "a value", true,
-		func(l *quoratepb.Limit) **int64 { return &l.ValueBytes }},
-	{"quota-bytes", "bytes of all keys and values with the prefix, in the cluster", "in all", true,
-		func(l *quoratepb.Limit) **int64 { return &l.QuotaBytes }},
-	{"quota-keys", "keys with the prefix, in the cluster", "keys", false,
-		func(l *quoratepb.Limit) **int64 { return &l.QuotaKeys }},
+	return command.Group("limit", "Bound what users may do, and what may be done to the keys with a prefix",
+		newSet(s), newList(s), newDelete(s))
 }
 
 func newSet(s command.Streams) *cobra.Command {
@@ -53,10 +32,11 @@ func newSet(s command.Streams) *cobra.Command {
 	cmd := c.AddTo(&cobra.Command{
 		Use:   "set NAME",
 		Short: "Set a limit, in place of the one of that name",
-		Long: "Set a limit, in place of the one of that name: of a user, of the keys with a prefix, or of a user at these keys.\n" +
-			"A rate holds at each member by itself: of three members, together they let three times as much pass. A quota holds in\n" +
-			"the cluster, once the keys that exist are counted, for which the command waits. Sizes are bytes, or a number with KiB,\n" +
-			"MiB, GiB or TiB; 0 lets nothing pass. Users with the role root have no rates; quotas hold for all.",
+		Long: "Set a limit, in place of the one of that name: of a user, of the keys with a prefix, or of a user at them.\n" +
+			"A rate holds at each member by itself: three members together let three times as much pass. A quota holds\n" +
+			"in the cluster, once the keys that exist are counted, for which the command waits. Sizes are bytes, or a\n" +
+			"number with KiB, MiB, GiB or TiB; 0 lets nothing pass. Users with the role root have no rates; quotas hold\n" +
+			"for all.",
 		Example: "  quorate limit set batch --for-user batch --writes 200 --write-bytes 4MiB\n" +
 			"  quorate limit set tenant-a --prefix /tenants/a/ --quota-bytes 256MiB --quota-keys 100000",
 		Args: cobra.ExactArgs(1),
@@ -77,7 +57,8 @@ func newSet(s command.Streams) *cobra.Command {
 			*b.field(l) = &n
 		}
 		return c.Do(cmd.Context(), func(ctx context.Context, client *clientv3.Client) error {
-			answer, err := quoratepb.NewLimitsClient(client.ActiveConnection()).SetLimit(ctx, &quoratepb.SetLimitRequest{Limit: l})
+			limits := quoratepb.NewLimitsClient(client.ActiveConnection())
+			answer, err := limits.SetLimit(ctx, &quoratepb.SetLimitRequest{Limit: l})
 			if err != nil {
 				return err
 			}
@@ -124,7 +105,8 @@ func newList(s command.Streams) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.Do(cmd.Context(), func(ctx context.Context, client *clientv3.Client) error {
-				answer, err := quoratepb.NewLimitsClient(client.ActiveConnection()).ListLimits(ctx, &quoratepb.ListLimitsRequest{})
+				limits := quoratepb.NewLimitsClient(client.ActiveConnection())
+				answer, err := limits.ListLimits(ctx, &quoratepb.ListLimitsRequest{})
 				if err != nil {
 					return err
 				}

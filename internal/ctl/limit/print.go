@@ -66,7 +66,8 @@ func print(s command.Streams, asJSON bool, states []*quoratepb.LimitState) error
 		if l.Prefix != nil {
 			prefix = strconv.QuoteToASCII(string(l.GetPrefix()))
 		}
-		table.Add(printable.Text(l.GetName(), kv.MaxLimitName), user, prefix, allows(l), has(state), strconv.FormatUint(state.GetRefused(), 10))
+		table.Add(printable.Text(l.GetName(), kv.MaxLimitName), user, prefix, allows(l), has(state),
+			strconv.FormatUint(state.GetRefused(), 10))
 	}
 	table.Print(s.Out)
 	return nil

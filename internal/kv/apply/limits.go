@@ -9,6 +9,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/limits/rates"
@@ -62,27 +63,33 @@ func (u *quotaUse) place() []byte {
 	return nil
 }
 
-// Rows of a rule: its binary form; and of its use: whether it was counted, its keys, bytes, and the place of its count.
+// Rows of a rule: the form, and the binary form of the rule; and of its use: the form, whether it was counted, its keys, bytes,
+// and the place of its count.
+const limitForm = 1
+
 func limitRow(name string) []byte    { return append([]byte{tableState, rowLimit}, name...) }
 func limitUseRow(name string) []byte { return append([]byte{tableState, rowLimitUse}, name...) }
 
 func (u *quotaUse) encoded() []byte {
-	row := []byte{0}
+	row := []byte{limitForm, 0}
 	if u.counted.Load() {
-		row[0] = 1
+		row[1] = 1
 	}
 	row = binary.AppendVarint(binary.AppendVarint(row, u.keys.Load()), u.bytes.Load())
 	return append(row, u.place()...)
 }
 
 func (u *quotaUse) load(row []byte) error {
-	if len(row) > 0 && row[0] <= 1 {
-		if keys, n := binary.Varint(row[1:]); n > 0 {
-			if size, m := binary.Varint(row[1+n:]); m > 0 {
-				u.counted.Swap(row[0] == 1)
+	if len(row) > 1 && row[0] > limitForm {
+		return fmt.Errorf("%w: use of limit %q", level.ErrLater, u.rule.Name)
+	}
+	if len(row) > 1 && row[0] == limitForm && row[1] <= 1 {
+		if keys, n := binary.Varint(row[2:]); n > 0 {
+			if size, m := binary.Varint(row[2+n:]); m > 0 {
+				u.counted.Swap(row[1] == 1)
 				u.keys.Swap(keys)
 				u.bytes.Swap(size)
-				if next := bytes.Clone(row[1+n+m:]); len(next) > 0 {
+				if next := bytes.Clone(row[2+n+m:]); len(next) > 0 {
 					u.next.Swap(&next)
 				}
 				return nil
@@ -95,9 +102,15 @@ func (u *quotaUse) load(row []byte) error {
 func (t *limitTable) load(eng engine.Engine) error {
 	var rules []kv.LimitRule
 	err := scan(eng, []byte{tableState, rowLimit}, func(rest, value []byte) error {
-		rule, err := kv.DecodeLimitRule(bytes.Clone(value))
-		if err != nil || rule.Name != string(rest) {
-			return fmt.Errorf("%w: limit %q: %w", ErrCorruptRow, rest, err)
+		switch {
+		case len(value) == 0 || value[0] < limitForm:
+			return fmt.Errorf("%w: limit %q", ErrCorruptRow, rest)
+		case value[0] > limitForm:
+			return fmt.Errorf("%w: limit %q", level.ErrLater, rest)
+		}
+		rule, err := kv.DecodeLimitRule(bytes.Clone(value[1:]))
+		if err != nil || rule.Name != string(rest) || rule.Problem() != "" {
+			return fmt.Errorf("%w: limit %q: %v", ErrCorruptRow, rest, err)
 		}
 		rules = append(rules, rule)
 		return nil
@@ -196,7 +209,7 @@ func (t *limitTable) setRule(w rowWriter, op *kv.LimitRule) error {
 		uses[rule.Name] = u
 		w.Set(limitUseRow(rule.Name), u.encoded())
 	}
-	w.Set(limitRow(rule.Name), rule.Append(nil))
+	w.Set(limitRow(rule.Name), rule.Append([]byte{limitForm}))
 	t.adopt(rules, uses)
 	return nil
 }

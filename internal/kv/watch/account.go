@@ -244,12 +244,12 @@ func (o *overdrafts) unqueue(d *overdraft) {
 	}
 }
 
-// leastBytes are the bytes that a step of catch-up may take although more wait than may, while less than mostTimes as much does.
+// leastBytes are the bytes that a step of catch-up may take although more wait than may, while less than mostTimes as much
+// does.
 func leastBytes(o *Options) int { return min(leastCatchUpBytes, o.StreamBytes) }
 
-// mostTimes bounds, by the bytes that may wait for all clients, from where on no stream takes more without an overdraft; clients
-// for which less than leastBytes waits may until there is one time more. There may be as many streams as their clients have
-// memory for.
+// mostTimes says, by the bytes that may wait for all clients, from where on no stream takes more without an overdraft; clients
+// for which less than leastBytes waits may until there is one time more. There are as many streams as clients have memory for.
 const mostTimes = 2
 
 // least returns how many bytes the next step may take in any case.
