@@ -41,8 +41,8 @@ type Event struct {
 	Prev *KeyValue
 	// Bare says that only the hash and the size of Prev's value were kept: no watcher asked for the value.
 	Bare     bool
+	PrevSize uint32 // of the value; beside Bare, where an event has room
 	PrevSum  uint64 // xxhash
-	PrevSize int    // of the value
 }
 
 // RangeEnd values follow etcd: empty = just Key; "\x00" = from Key to the end of the key space; else [Key, End).

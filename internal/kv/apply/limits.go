@@ -324,7 +324,7 @@ func (t *limitTable) note(events []kv.Event) {
 		if ev.Prev != nil {
 			was := len(ev.Prev.Value)
 			if ev.Bare {
-				was = ev.PrevSize
+				was = int(ev.PrevSize)
 			}
 			size, keys = size-int64(len(ev.KV.Key)+was), keys-1
 		}

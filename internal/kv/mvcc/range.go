@@ -342,7 +342,7 @@ func (c *collector) add(key []byte, rec *record, mod kv.Revision) error {
 	one.Key, one.Value = c.arena.copy(one.Key), c.arena.copy(one.Value)
 	c.kvs = append(c.kvs, one)
 	if c.withSum {
-		c.sums = append(c.sums, bareValue{xxhash.Sum64(rec.value), len(rec.value)})
+		c.sums = append(c.sums, bareValue{xxhash.Sum64(rec.value), uint32(len(rec.value))})
 	}
 	if c.withAt {
 		c.at = append(c.at, rec.at)

@@ -108,5 +108,5 @@ func decodeRecord(row []byte, mod kv.Revision) (record, error) {
 // bareValue is what is kept of a value that is not copied.
 type bareValue struct {
 	sum  uint64
-	size int
+	size uint32
 }

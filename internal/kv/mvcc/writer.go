@@ -201,7 +201,7 @@ type replaced struct {
 	at   position     // the length of the row may be unknown, but not of a bare pair
 	bare bool         // only the hash of the value is known
 	sum  uint64
-	size int // of the value, if it is bare
+	size uint32 // of the value, if it is bare
 }
 
 // replaced returns the version of key that the next change replaces. A value that does not fit account is hashed in place, and
@@ -218,7 +218,7 @@ func (w *Writer) replaced(key []byte, account kv.Account) replaced {
 	old := pendingVersion{rev: since, kv: *found}
 	one := *found
 	one.Key, one.Value = bytes.Clone(key), nil
-	return replaced{&one, old.position(), true, xxhash.Sum64(found.Value), len(found.Value)}
+	return replaced{&one, old.position(), true, xxhash.Sum64(found.Value), uint32(len(found.Value))}
 }
 
 // replacedRow is replaced for a key that is only in the engine.
@@ -236,7 +236,7 @@ func (w *Writer) replacedRow(key []byte, account kv.Account) replaced {
 		Lease: rec.lease}
 	old := replaced{pair: one, at: position{since, len(row)}}
 	if account != nil && account.Take(PairBytes(&kv.KeyValue{Key: key, Value: rec.value})) != nil {
-		old.bare, old.sum, old.size = true, xxhash.Sum64(rec.value), len(rec.value)
+		old.bare, old.sum, old.size = true, xxhash.Sum64(rec.value), uint32(len(rec.value))
 		return old
 	}
 	one.Value = bytes.Clone(rec.value)
