@@ -331,6 +331,16 @@ func (r *reader) job() *JobOp {
 // IsJob reports whether the binary form of a command is a JobOp's, without decoding it.
 func IsJob(src []byte) bool { return kindOf(src) == commandJob }
 
+// Administers reports whether the binary form of a command is one by which members and operators keep the cluster running, or
+// that frees what leases hold, without decoding it: not what clients do with keys, nor a grant.
+func Administers(src []byte) bool {
+	switch kindOf(src) {
+	case 0, commandPut, commandDelete, commandTxn, commandLeaseGrant:
+		return false
+	}
+	return true
+}
+
 // IsAuth reports whether the binary form of a command is that of a change of users or roles, without decoding it.
 func IsAuth(src []byte) bool { return kindOf(src) == commandAuth }
 

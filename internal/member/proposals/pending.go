@@ -87,9 +87,17 @@ type queue struct {
 	endedTick   uint64     // when it did
 }
 
+// reservedPart of the bounds comes on top for what keeps the cluster running: changes of members, their jobs and sessions, ends
+// of leases, what operators do. Writes of clients that are stuck do not keep it out.
+const reservedPart = 8
+
 // admit counts a proposal, if there is room for it.
 func (q *queue) admit(p *Pending) error {
-	if q.open >= maxOpenProposals || q.openBytes+len(p.Payload) > q.mostBytes {
+	most, mostBytes := maxOpenProposals, q.mostBytes
+	if p.Kind == consensus.EntryConfig || kv.Administers(p.Payload) {
+		most, mostBytes = most+most/reservedPart, mostBytes+mostBytes/reservedPart
+	}
+	if q.open >= most || q.openBytes+len(p.Payload) > mostBytes {
 		return ErrTooMany
 	}
 	q.open++

@@ -328,6 +328,44 @@ func TestTable_Add_refusesTooManyBytes(t *testing.T) {
 	}
 }
 
+// Ensure that writes of clients leave room for what keeps the cluster running, and that this has a bound, too.
+func TestTable_Add_reserve(t *testing.T) {
+	encoded := func(c kv.Command) []byte { return c.Append(nil) }
+	of := func(p *Table, kind consensus.EntryKind, payload []byte) bool {
+		_, err := p.Add(kind, payload, &outcome{})
+		return err == nil
+	}
+	clients := map[string][]byte{"a put": encoded(kv.Command{Put: &kv.PutOp{Key: []byte("k")}}),
+		"a grant": encoded(kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: 1}}), "a txn": encoded(kv.Command{Txn: &kv.TxnOp{}})}
+	upkeep := map[string][]byte{"a job": encoded(kv.Command{Job: &kv.JobOp{ID: 1}}),
+		"the end of a lease": encoded(kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: 1, Term: 2}}),
+		"a limit":            encoded(kv.Command{Limit: &kv.LimitOp{Delete: "a"}})}
+	p := opened(t)
+	for what, bytes := range map[string]int{"many": 0, "large": maxOpenBytes} {
+		p.own.open, p.own.openBytes = maxOpenProposals, bytes
+		if bytes > 0 {
+			p.own.open = 0
+		}
+		for name, payload := range clients {
+			if of(p, consensus.EntryCommand, payload) {
+				t.Errorf("%s: %s is taken", what, name)
+			}
+		}
+		for name, payload := range upkeep {
+			if !of(p, consensus.EntryCommand, payload) {
+				t.Errorf("%s: %s is refused", what, name)
+			}
+		}
+		if !of(p, consensus.EntryConfig, []byte("x")) {
+			t.Errorf("%s: a change of members is refused", what)
+		}
+	}
+	p.own.open = maxOpenProposals + maxOpenProposals/reservedPart
+	if of(p, consensus.EntryCommand, upkeep["a job"]) {
+		t.Error("the reserve has no bound")
+	}
+}
+
 func TestTable_FailAll(t *testing.T) {
 	p := opened(t)
 	sent, queued := add(t, p), (*outcome)(nil)
