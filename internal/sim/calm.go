@@ -31,12 +31,14 @@ func (w *World) calmPhase() {
 	if !w.converge() || !w.audit() || !w.offersResume() {
 		return
 	}
+	w.auditLimits()
 	for _, h := range w.cluster.up() {
 		h.crash()
 		h.startAfter(dice.Between(h.rng, 0, 100*time.Millisecond))
 	}
 	if w.probe("after all lost power") && w.converge() {
 		w.audit()
+		w.auditLimits()
 	}
 }
 

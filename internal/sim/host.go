@@ -88,6 +88,9 @@ func (h *host) options() datadir.Options {
 	if h.run.plan.Rises {
 		applies.Level, applies.Needs = h.knowsLevel(), nextlevel.Needs
 	}
+	if h.run.plan.Limits {
+		applies.LimitCountBytes = 3 * kv.WalkKeyBytes
+	}
 	open, view := h.run.stores.On(h.slot, h.disk)
 	return datadir.Options{
 		FS: h.disk, Dir: dataDir, Logger: discard, SegmentBytes: h.run.plan.Segments, NoSync: h.run.broken.LyingLog,

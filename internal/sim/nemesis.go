@@ -27,6 +27,7 @@ var strikes = map[string]func(*World){
 	"flap":               byFaults((*faults).strikeFlap),
 	"slowdisk":           byFaults((*faults).strikeSlowDisk),
 	"hung-store":         byFaults((*faults).strikeHungStore),
+	"limits":             (*World).strikeLimits,
 	"fulldisk":           byFaults((*faults).strikeFullDisk),
 	"pause":              byFaults((*faults).strikePause),
 	"membership":         byOperators((*operators).strikeMembership),

@@ -17,9 +17,10 @@ type Model struct {
 	leases    map[kv.LeaseID]*modelLease
 	jobs      modelJobs
 	users     permits.Users
-	changed   bool         // users were changed by the command that is being applied
-	Events    [][]kv.Event // Events[r-2] are the changes of revision r
-	events    []kv.Event   // of the command that is being applied
+	limits    map[string]bool // by name, whether they have a quota
+	changed   bool            // users were changed by the command that is being applied
+	Events    [][]kv.Event    // Events[r-2] are the changes of revision r
+	events    []kv.Event      // of the command that is being applied
 	next      kv.Revision
 	endBytes  int64  // limit of a revocation, which deletes one key more; see endKeyBytes; zero: none
 	parts     uint64 // revocations that left keys of their lease
@@ -62,7 +63,8 @@ func (m *Model) takes(id kv.LeaseID) bool { return m.leases[id] != nil && !m.lea
 func NewModel() *Model {
 	return &Model{
 		Revision: 1, keys: map[string][]version{}, leases: map[kv.LeaseID]*modelLease{}, jobs: modelJobs{},
-		users: permits.NewUsers(),
+		limits: map[string]bool{},
+		users:  permits.NewUsers(),
 	}
 }
 
@@ -128,6 +130,8 @@ func (m *Model) apply(c *kv.Command, exact kv.Revision) kv.Result {
 		r.Err = m.revoke(c.LeaseRevoke.ID)
 	case c.Job != nil:
 		r.Err = m.jobs.write(c.Job)
+	case c.Limit != nil:
+		r.Err = m.limit(c.Limit)
 	case c.Auth != nil:
 		m.users, m.changed, r.Err = m.users.Change(c.Auth)
 	}
@@ -139,6 +143,21 @@ func (m *Model) apply(c *kv.Command, exact kv.Revision) kv.Result {
 	}
 	r.Revision = m.Revision
 	return r
+}
+
+// limit notes which limits there are. Those of the simulator refuse nothing: what they count is compared at the end.
+func (m *Model) limit(op *kv.LimitOp) error {
+	name := op.Delete + op.Count
+	_, found := m.limits[name]
+	switch {
+	case op.Set != nil:
+		m.limits[op.Set.Name] = op.Set.Quota()
+	case !found, op.Count != "" && !m.limits[name]:
+		return kv.ErrLimitNotFound
+	case op.Delete != "":
+		delete(m.limits, name)
+	}
+	return nil
 }
 
 // permit returns an error if the user of a command may not run it.
