@@ -289,3 +289,28 @@ func TestLimits_Set_wrong(t *testing.T) {
 		t.Errorf("below its level: %v", err)
 	}
 }
+
+// Ensure that a native client which marks every proposal as repeated gets no more than others, that it is answered what was
+// executed, and that a repeat is not told that nothing happened.
+func TestLimits_nativeAgain(t *testing.T) {
+	s := limitedMember(t)
+	c := openPropose(t, s, 0xc1)
+	session := c.open()
+	c.propose(session, 1, put("k"), false)
+	setLimit(t, s.client(t), &quoratepb.Limit{Name: "k", Prefix: []byte("k"), WritesPerSecond: of[int64](0)})
+	for _, tc := range []struct {
+		sequence uint64
+		again    bool
+		want     quoratepb.Answer_Verdict
+		code     codes.Code
+	}{
+		{2, false, quoratepb.Answer_VERDICT_REFUSED, codes.ResourceExhausted},
+		{3, true, quoratepb.Answer_VERDICT_AGAIN, codes.ResourceExhausted},
+		{1, true, quoratepb.Answer_VERDICT_APPLIED, codes.OK},
+	} {
+		a := c.propose(session, tc.sequence, put("k"), tc.again)
+		if a.Verdict != tc.want || codes.Code(a.Code) != tc.code {
+			t.Errorf("sequence %d, again %v: got %v, want %v", tc.sequence, tc.again, a, tc.want)
+		}
+	}
+}

@@ -30,8 +30,10 @@ func (k nativeKV) Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command
 			err = fmt.Errorf("%w: %w", writerapi.ErrDenied, err)
 		}
 	}
-	if err == nil && !r.Again { // what may have been executed is answered by the log
-		err = k.limitWrite(command.By, command)
+	if err == nil {
+		if err = k.limitWrite(command.By, command); err != nil && r.Again { // it may have been executed, which is no refusal
+			err = fmt.Errorf("%w: %w", writerapi.ErrNoRoom, err)
+		}
 	}
 	if command != nil {
 		k.took(ctx, noteWrite(command, len(r.Request)), command.By.User, 0)
