@@ -52,6 +52,8 @@ const (
 	commandRaise         = 14
 	commandLevelPolicy   = 15
 	commandSoak          = 16
+	commandMoment        = 17 // reserved
+	commandAudit         = 18
 	commandLimit         = 19
 )
 
@@ -110,6 +112,8 @@ func (c *Command) appendOperation(dst []byte, format byte) []byte {
 		return c.Soak.Of.append(binary.AppendUvarint(dst, uint64(max(c.Soak.Seconds, 0))))
 	case c.Limit != nil:
 		return c.Limit.append(append(dst, commandLimit))
+	case c.Audit != nil:
+		return c.Audit.append(append(dst, commandAudit))
 	}
 	invariant.Broken("a command to encode has no operation")
 	return nil
@@ -178,6 +182,8 @@ func decodeCommand(src []byte, put *PutOp) (Command, error) {
 		c.Soak = &SoakOp{Level: level.Level(r.byte()), Seconds: r.seconds(), Of: r.levelView()}
 	case commandLimit:
 		c.Limit = r.limit()
+	case commandAudit:
+		c.Audit = r.audit()
 	default:
 		r.known(isKind(kind))
 		r.fail()
@@ -193,7 +199,7 @@ func decodeCommand(src []byte, put *PutOp) (Command, error) {
 
 // isKind reports whether this build knows a kind of commands, or of operations inside a Txn, or zero, which no build writes.
 func isKind(kind byte) bool {
-	return kind <= commandSoak || kind == commandLimit
+	return kind <= commandSoak || kind == commandAudit || kind == commandLimit
 }
 
 func (op *PublishOp) append(dst []byte) []byte {

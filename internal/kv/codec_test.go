@@ -71,6 +71,10 @@ func commands() map[string]kv.Command {
 			By: auth.Credentials{User: "root", Revision: 7}},
 		"join token": {Auth: &auth.Change{Kind: auth.JoinTokenUse, Now: 9, Newcomer: [32]byte{1}, Token: &auth.JoinToken{
 			ID: "0000000a", Hash: [32]byte{2}, Expires: 1 << 62, Uses: 3, Owner: "root"}}, By: auth.Credentials{Member: true}},
+		"audit policy": {Audit: &kv.AuditOp{Kind: kv.AuditPolicy, Policy: pair("{}"), Version: 1 << 63},
+			By: auth.Credentials{User: "root", Revision: 7}},
+		"audit head": {Audit: &kv.AuditOp{Kind: kv.AuditHead, Head: kv.AuditHeadRow{Member: 1 << 63, Chain: 1<<64 - 1, Sequence: 300,
+			At: -1, Sum: pair("0123456789abcdef01234567"), File: pair("audit.log")}}},
 		"session leave": {SessionRetire: &kv.SessionRetireOp{Member: 1, Number: 2}},
 	}
 }

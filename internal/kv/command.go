@@ -24,6 +24,7 @@ type Command struct {
 	LevelPolicy   *LevelPolicyOp
 	Soak          *SoakOp
 	Limit         *LimitOp
+	Audit         *AuditOp
 	// By are the credentials of the sender, a user or a member. They do not count for commands that only members propose:
 	// sessions, jobs, and what members publish.
 	By auth.Credentials

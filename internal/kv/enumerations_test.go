@@ -18,6 +18,7 @@ var enumerations = map[reflect.Type][]uint64{
 	reflect.TypeFor[auth.Access]():      upTo(0, 2),
 	reflect.TypeFor[kv.AlarmKind]():     upTo(0, 2),
 	reflect.TypeFor[level.PolicyKind](): upTo(0, 3),
+	reflect.TypeFor[kv.AuditKind]():     upTo(1, 2),
 	reflect.TypeFor[kv.SortOrder]():     upTo(0, 2),
 	reflect.TypeFor[kv.SortTarget]():    upTo(0, 4),
 	reflect.TypeFor[kv.CompareTarget](): append(upTo(0, 4), 255),
@@ -150,7 +151,13 @@ func TestNeeds_kinds(t *testing.T) {
 		"a policy": {func(k int) kv.Command {
 			return kv.Command{LevelPolicy: &kv.LevelPolicyOp{Policy: level.Policy{Kind: level.PolicyKind(k)}}}
 		}, enumerations[reflect.TypeFor[level.PolicyKind]()]},
+		"an audit": {func(k int) kv.Command { return kv.Command{Audit: &kv.AuditOp{Kind: kv.AuditKind(k)}} },
+			enumerations[reflect.TypeFor[kv.AuditKind]()]},
 	} {
+		least := level.First
+		if name == "an audit" {
+			least = level.Second
+		}
 		for kind := range 256 {
 			c := row.command(kind)
 			want := false
@@ -159,7 +166,7 @@ func TestNeeds_kinds(t *testing.T) {
 			}
 			_, decoded := kv.DecodeCommand(c.Append(nil))
 			damaged := !want && !errors.Is(decoded, level.ErrLater) && errors.Is(decoded, kv.ErrBadCommand)
-			if needs, known := kv.Needs(c.Append(nil)); known != (want || damaged) || known && needs != level.First {
+			if needs, known := kv.Needs(c.Append(nil)); known != (want || damaged) || known && needs != least {
 				t.Errorf("%s of kind %d needs level %d, known: %t, and decodes with %v", name, kind, needs, known, decoded)
 			}
 		}

@@ -34,7 +34,7 @@ func FootprintOf(c *Command) consensus.Footprint {
 func Revises(payload []byte) bool {
 	switch kindOf(payload) {
 	case commandSessionOpen, commandSessionRetire, commandLeaseGrant, commandCompact, commandAlarm, commandPublish, commandJob,
-		commandAuth, commandRaise, commandLevelPolicy, commandSoak, commandLimit:
+		commandAuth, commandRaise, commandLevelPolicy, commandSoak, commandLimit, commandAudit:
 		return false
 	}
 	return true

@@ -18,6 +18,8 @@ func (c *Command) Check() error {
 		ok = knownChange(c.Auth)
 	case c.LevelPolicy != nil:
 		ok = c.LevelPolicy.Policy.Kind <= level.PolicyHold
+	case c.Audit != nil:
+		ok = c.Audit.Kind.known()
 	}
 	if !ok {
 		return level.ErrLater

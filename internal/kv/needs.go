@@ -12,6 +12,7 @@ var kindLevels = [...]level.Level{
 	commandLeaseGrant: level.First, commandLeaseRevoke: level.First, commandAlarm: level.First, commandPublish: level.First,
 	commandSessionOpen: level.First, commandSessionRetire: level.First, commandJob: level.First, commandRaise: level.First,
 	commandAuth: level.First, commandLevelPolicy: level.First, commandSoak: level.First, commandLimit: level.Second,
+	commandAudit: level.Second,
 }
 
 // Commands that have a kind of their own inside: its place in the encoding, and the feature level of each, zero for a number
@@ -31,6 +32,7 @@ var (
 		level.PolicyHold: level.First}
 	limitLevels = [...]level.Level{0: level.Second, // no kind, but damage: the decoder refuses it
 		limitSet: level.Second, limitDelete: level.Second, limitCount: level.Second}
+	auditLevels = [...]level.Level{0: level.Second, AuditPolicy: level.Second, AuditHead: level.Second}
 )
 
 const (
@@ -38,6 +40,7 @@ const (
 	alarmKindAt  = 3
 	policyKindAt = 3
 	limitKindAt  = 2
+	auditKindAt  = 2
 )
 
 // Needs returns the feature level below which an encoded command is not applied; false if this build knows no such command.
@@ -56,6 +59,8 @@ func Needs(payload []byte) (level.Level, bool) {
 		inner = innerLevel(policyLevels[:], payload, policyKindAt)
 	case commandLimit:
 		inner = innerLevel(limitLevels[:], payload, limitKindAt)
+	case commandAudit:
+		inner = innerLevel(auditLevels[:], payload, auditKindAt)
 	}
 	return max(inner, kindLevels[kind]), inner != 0
 }

@@ -19,6 +19,7 @@ type executor struct {
 	levels   *levelTable
 	auth     *authTable
 	limits   *limitTable
+	audit    *auditTable
 	counts   *counts.Counts
 
 	unpermitted bool  // Faults.Unpermitted
@@ -107,6 +108,8 @@ func (x *executor) attempt(cmd *kv.Command, res *kv.Result) {
 		res.Err = x.auth.change(x.w, cmd.Auth)
 	case cmd.Limit != nil:
 		res.Err = x.limit(cmd.Limit)
+	case cmd.Audit != nil:
+		res.Err = x.audit.change(x.w, cmd.Audit)
 	}
 }
 

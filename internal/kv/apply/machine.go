@@ -68,6 +68,7 @@ type Machine struct {
 	jobs     *jobTable
 	auth     *authTable
 	limits   *limitTable
+	audit    *auditTable
 	levels   *levelTable
 	sessions *sessionTable
 	chain    chain

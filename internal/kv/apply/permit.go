@@ -30,7 +30,8 @@ func permit(state *auth.State, leases leasedKeys, cmd *kv.Command) error {
 	case cmd.Txn != nil:
 		return p.mayTxn(cmd.Txn)
 	case cmd.Compact != nil, cmd.Auth != nil, cmd.Alarm != nil, cmd.LevelPolicy != nil && !byLeader(cmd.LevelPolicy),
-		cmd.Raise != nil && cmd.Raise.Finalize, cmd.Limit != nil && cmd.Limit.Count == "":
+		cmd.Raise != nil && cmd.Raise.Finalize, cmd.Limit != nil && cmd.Limit.Count == "",
+		cmd.Audit != nil && cmd.Audit.Kind != kv.AuditHead:
 		return p.user.Root()
 	case cmd.LeaseGrant != nil:
 		return p.user.User()

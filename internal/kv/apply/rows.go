@@ -19,6 +19,8 @@ import (
 //	's' 'p' member(8)           -> publish command                       what members published
 //	's' 'w' member(8) kind(1)   -> (empty)                               raised alarms
 //	's' 'l'                     -> when the active level rises           (levels.go)
+//	's' 'g'                     -> version, text                     policy of the audit
+//	's' 'd' member(8) number(8) -> head of its chain of records     (audit.go)
 //	's' 'j' job(8)              -> version, body                     jobs
 //	's' 'u' ...                 -> users and roles (package auth)
 //	's' 'm' name                -> rules that bound users and prefixes (limits.go)
@@ -46,6 +48,7 @@ const (
 	rowAuth      = 'u'
 	rowLimit     = 'm'
 	rowLimitUse  = 'y'
+	rowHead      = 'd'
 )
 
 var (
@@ -54,6 +57,7 @@ var (
 	rowConfig   = []byte{tableState, 'c'}
 	rowChain    = []byte{tableState, 'x'}
 	rowRise     = []byte{tableState, 'l'}
+	rowAudit    = []byte{tableState, 'g'}
 	rowNextSlot = []byte{tableState, 'n'}
 	rowOwner    = []byte{tableLocal, 'o'}
 )

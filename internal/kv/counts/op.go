@@ -20,12 +20,13 @@ const (
 	Session           // of the members' and clients' sessions; etcd has none
 	Job               // of a membership job; etcd has none
 	Limit             // of users and prefixes; etcd has none
+	Audit             // of the audit's policy and heads; etcd has none
 	Unknown
 	ops
 )
 
 var opNames = [ops]string{"Put", "DeleteRange", "Txn", "Compaction", "LeaseGrant", "LeaseRevoke", "Alarm", "Auth",
-	"ClusterMemberAttrSet", "ClusterVersionSet", "Session", "Job", "Limit", "unknown"}
+	"ClusterMemberAttrSet", "ClusterVersionSet", "Session", "Job", "Limit", "Audit", "unknown"}
 
 func (o Op) String() string { return opNames[o] }
 
@@ -67,6 +68,8 @@ func OpOf(cmd *kv.Command) Op {
 		return Job
 	case cmd.Limit != nil:
 		return Limit
+	case cmd.Audit != nil:
+		return Audit
 	}
 	return Unknown
 }

@@ -182,7 +182,8 @@ func needsOf(c *kv.Command) (n needs) {
 	case c.Txn != nil:
 		n.txn(c.Txn)
 	case c.Compact != nil, c.Auth != nil, c.Alarm != nil, c.Raise != nil && c.Raise.Finalize,
-		c.LevelPolicy != nil && !c.LevelPolicy.Initial && !c.LevelPolicy.Returned:
+		c.LevelPolicy != nil && !c.LevelPolicy.Initial && !c.LevelPolicy.Returned,
+		c.Audit != nil && c.Audit.Kind != kv.AuditHead:
 		n.root = true
 	case c.LeaseGrant != nil:
 	case c.LeaseRevoke != nil && c.LeaseRevoke.Term == 0:

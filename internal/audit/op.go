@@ -1,0 +1,75 @@
+package audit
+
+import "strings"
+
+// Op is the kind of a call, by which rules select.
+type Op uint8
+
+// The kinds of calls, by their names in a policy.
+const (
+	OpOther       Op = iota // other: a method that this build does not know
+	OpRange                 // range: reads of keys, and of their history
+	OpPut                   // put
+	OpDelete                // delete
+	OpTxn                   // txn
+	OpCompact               // compact
+	OpWatch                 // watch: a watcher is made
+	OpLease                 // lease: granted, revoked, listed; a stream that renews leases counts once, when it ends
+	OpAuth                  // auth: users, roles and permissions
+	OpLogin                 // login
+	OpCluster               // cluster: members, jobs, join tokens, feature levels
+	OpMaintenance           // maintenance: alarms, snapshots, hashes, status, doctor, top
+	OpLock                  // lock: locks and elections, beside the calls that they make
+	OpAudit                 // audit: this policy
+)
+
+var opNames = [...]string{OpOther: "other", OpRange: "range", OpPut: "put", OpDelete: "delete", OpTxn: "txn",
+	OpCompact: "compact", OpWatch: "watch", OpLease: "lease", OpAuth: "auth", OpLogin: "login", OpCluster: "cluster",
+	OpMaintenance: "maintenance", OpLock: "lock", OpAudit: "audit"}
+
+// String is the name in a policy and in a record.
+func (o Op) String() string {
+	if int(o) < len(opNames) {
+		return opNames[o]
+	}
+	return opNames[OpOther]
+}
+
+func parseOp(name string) (Op, bool) {
+	for o, known := range opNames {
+		if known == name {
+			return Op(o), true
+		}
+	}
+	return 0, false
+}
+
+// methodOps has the methods whose services have several kinds.
+var methodOps = map[string]Op{
+	"/etcdserverpb.KV/Range": OpRange, "/etcdserverpb.KV/RangeStream": OpRange, "/etcdserverpb.KV/Put": OpPut,
+	"/etcdserverpb.KV/DeleteRange": OpDelete, "/etcdserverpb.KV/Txn": OpTxn, "/etcdserverpb.KV/Compact": OpCompact,
+	"/etcdserverpb.Auth/Authenticate": OpLogin,
+}
+
+// serviceOps has the services whose methods are of one kind.
+var serviceOps = map[string]Op{
+	"etcdserverpb.Watch": OpWatch, "etcdserverpb.Lease": OpLease, "etcdserverpb.Auth": OpAuth, "etcdserverpb.Cluster": OpCluster,
+	"etcdserverpb.Maintenance": OpMaintenance, "v3lockpb.Lock": OpLock, "v3electionpb.Election": OpLock,
+	"quoratepb.Membership": OpCluster, "quoratepb.Tokens": OpCluster, "quoratepb.Upgrade": OpCluster,
+	"quoratepb.Doctor": OpMaintenance, "quoratepb.Top": OpMaintenance, "quoratepb.History": OpRange, "quoratepb.Audit": OpAudit,
+}
+
+// OpOf returns the kind of a method, by its full name as gRPC has it: /package.Service/Method.
+func OpOf(method string) Op {
+	if op, ok := methodOps[method]; ok {
+		return op
+	}
+	service, _, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
+	return serviceOps[service]
+}
+
+// Unaudited reports whether calls of a method are never recorded: health checks, which anybody makes many times a minute, and
+// the streams of native clients, each of whose writes is recorded by itself.
+func Unaudited(method string) bool {
+	return strings.HasPrefix(method, "/grpc.health.v1.Health/") || strings.HasPrefix(method, "/quoratepb.Writer/")
+}

@@ -1,0 +1,166 @@
+package apply
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+// Audit is what the cluster says about the audit. It is replaced, not changed.
+type Audit struct {
+	Policy  []byte // the text of the policy; package audit knows its meaning
+	Version uint64 // of the policy; zero: none was set
+	Heads   []kv.AuditHeadRow
+
+	numbers []uint64 // of the rows of Heads
+}
+
+// Bounds of the heads. Both are parts of the form of the command: see kv.Needs.
+const (
+	// maxHeads is how many heads of one member are kept. If there are more, every second one of the older half is deleted: so
+	// the last ones are a minute apart, and older ones ever more.
+	maxHeads = 64
+	// maxHeadMembers is of how many members, removed ones included, heads are kept.
+	maxHeadMembers = 64
+)
+
+// auditTable holds the policy of the audit, and heads of the members' chains of records. The goroutine that calls Apply changes
+// it; any goroutine may read it.
+//
+// Heads are sorted by member, and then in the order in which they were added.
+type auditTable struct {
+	state   atomic.Pointer[Audit]
+	members *memberTable
+}
+
+func (t *auditTable) load(eng engine.Engine) error {
+	state := new(Audit)
+	row, found, err := eng.Get(rowAudit)
+	if err != nil {
+		return fmt.Errorf("apply: read the audit's policy: %w", err)
+	}
+	if found {
+		version, n := binary.Uvarint(row)
+		if n <= 0 {
+			return fmt.Errorf("%w: policy of the audit", ErrCorruptRow)
+		}
+		state.Version, state.Policy = version, bytes.Clone(row[n:])
+	}
+	err = scan(eng, []byte{tableState, rowHead}, func(rest, value []byte) error {
+		head, ok := kv.DecodeAuditHead(bytes.Clone(value))
+		if !ok || len(rest) != 16 {
+			return fmt.Errorf("%w: head of an audit %x", ErrCorruptRow, rest)
+		}
+		state.Heads = append(state.Heads, head)
+		state.numbers = append(state.numbers, binary.BigEndian.Uint64(rest[8:]))
+		return nil
+	})
+	t.state.Store(state)
+	return err
+}
+
+// change executes an AuditOp.
+func (t *auditTable) change(w rowWriter, op *kv.AuditOp) error {
+	if !op.Valid() {
+		return kv.ErrBadCommand
+	}
+	next := *t.state.Load()
+	if op.Kind == kv.AuditPolicy {
+		if op.Version != next.Version {
+			return kv.ErrBadCommand // another one was set meanwhile
+		}
+		next.Version, next.Policy = op.Version+1, bytes.Clone(op.Policy)
+		w.Set(rowAudit, append(binary.AppendUvarint(nil, next.Version), next.Policy...))
+		t.state.Store(&next)
+		return nil
+	}
+	if _, removed := t.members.removed(consensus.MemberID(op.Head.Member)); removed {
+		return nil
+	}
+	next.Heads, next.numbers = slices.Clone(next.Heads), slices.Clone(next.numbers)
+	if err := t.add(w, &next, &op.Head); err != nil {
+		return err
+	}
+	t.state.Store(&next)
+	return nil
+}
+
+// add adds a head, and deletes those that it makes too many.
+func (t *auditTable) add(w rowWriter, a *Audit, head *kv.AuditHeadRow) error {
+	from, to := a.of(head.Member)
+	number := uint64(1)
+	if from < to {
+		last := &a.Heads[to-1]
+		if last.Chain == head.Chain && last.Sequence >= head.Sequence {
+			return kv.ErrBadCommand // it was added before
+		}
+		number = a.numbers[to-1] + 1
+	} else if !t.makeRoom(w, a) {
+		return kv.ErrBadCommand
+	}
+	from, to = a.of(head.Member)
+	own := *head
+	own.Sum, own.File = bytes.Clone(head.Sum), bytes.Clone(head.File)
+	a.Heads, a.numbers = slices.Insert(a.Heads, to, own), slices.Insert(a.numbers, to, number)
+	w.Set(headRow(head.Member, number), own.Append(nil))
+	if to+1-from > maxHeads {
+		for at := from + 1; at < from+maxHeads/4; at++ { // each deletion moves the next one to keep to its place
+			a.remove(w, at)
+		}
+	}
+	return nil
+}
+
+// makeRoom deletes the heads of a removed member if there is no room for those of another one.
+func (t *auditTable) makeRoom(w rowWriter, a *Audit) bool {
+	members, gone := 0, -1
+	for i := range a.Heads {
+		if i > 0 && a.Heads[i].Member == a.Heads[i-1].Member {
+			continue
+		}
+		members++
+		if _, removed := t.members.removed(consensus.MemberID(a.Heads[i].Member)); removed && gone < 0 {
+			gone = i
+		}
+	}
+	if members < maxHeadMembers {
+		return true
+	}
+	if gone < 0 {
+		return false
+	}
+	from, to := a.of(a.Heads[gone].Member)
+	for range to - from {
+		a.remove(w, from)
+	}
+	return true
+}
+
+// of returns where the heads of a member are.
+func (a *Audit) of(member uint64) (from, to int) {
+	for from < len(a.Heads) && a.Heads[from].Member < member {
+		from++
+	}
+	for to = from; to < len(a.Heads) && a.Heads[to].Member == member; {
+		to++
+	}
+	return from, to
+}
+
+func (a *Audit) remove(w rowWriter, at int) {
+	w.DeleteRaw(headRow(a.Heads[at].Member, a.numbers[at]))
+	a.Heads, a.numbers = slices.Delete(a.Heads, at, at+1), slices.Delete(a.numbers, at, at+1)
+}
+
+func headRow(member, number uint64) []byte {
+	return binary.BigEndian.AppendUint64(memberRow(rowHead, consensus.MemberID(member)), number)
+}
+
+// Audit returns the policy of the audit, and the heads of the members' chains. It must not be modified.
+func (m *Machine) Audit() *Audit { return m.audit.state.Load() }
