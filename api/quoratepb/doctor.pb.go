@@ -141,6 +141,7 @@ type Observation struct {
 	Traffic       *ObservedTraffic       `protobuf:"bytes,23,opt,name=traffic,proto3" json:"traffic,omitempty"`
 	Series        []*ObservedPoint       `protobuf:"bytes,24,rep,name=series,proto3" json:"series,omitempty"` // of the last ten minutes, oldest first, at most 60; empty unless it was asked for
 	Limits        []*ObservedLimit       `protobuf:"bytes,28,rep,name=limits,proto3" json:"limits,omitempty"` // that refused requests in the window, or whose quota is nearly used; at most 16
+	Audit         []*ObservedSink        `protobuf:"bytes,40,rep,name=audit,proto3" json:"audit,omitempty"`   // outputs of records of calls
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -346,6 +347,13 @@ func (x *Observation) GetSeries() []*ObservedPoint {
 func (x *Observation) GetLimits() []*ObservedLimit {
 	if x != nil {
 		return x.Limits
+	}
+	return nil
+}
+
+func (x *Observation) GetAudit() []*ObservedSink {
+	if x != nil {
+		return x.Audit
 	}
 	return nil
 }
@@ -1821,6 +1829,83 @@ func (x *ObservedProcess) GetProcessors() int64 {
 	return 0
 }
 
+// ObservedSink is an output of the audit's records.
+type ObservedSink struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Required      bool                   `protobuf:"varint,2,opt,name=required,proto3" json:"required,omitempty"`
+	Dropped       uint64                 `protobuf:"varint,3,opt,name=dropped,proto3" json:"dropped,omitempty"` // records of the window that it had no room for
+	Blocked       bool                   `protobuf:"varint,4,opt,name=blocked,proto3" json:"blocked,omitempty"` // calls are refused because it takes no records
+	Trouble       string                 `protobuf:"bytes,5,opt,name=trouble,proto3" json:"trouble,omitempty"`  // why it takes none; empty: it does
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObservedSink) Reset() {
+	*x = ObservedSink{}
+	mi := &file_quoratepb_doctor_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObservedSink) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObservedSink) ProtoMessage() {}
+
+func (x *ObservedSink) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_doctor_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObservedSink.ProtoReflect.Descriptor instead.
+func (*ObservedSink) Descriptor() ([]byte, []int) {
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ObservedSink) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ObservedSink) GetRequired() bool {
+	if x != nil {
+		return x.Required
+	}
+	return false
+}
+
+func (x *ObservedSink) GetDropped() uint64 {
+	if x != nil {
+		return x.Dropped
+	}
+	return 0
+}
+
+func (x *ObservedSink) GetBlocked() bool {
+	if x != nil {
+		return x.Blocked
+	}
+	return false
+}
+
+func (x *ObservedSink) GetTrouble() string {
+	if x != nil {
+		return x.Trouble
+	}
+	return ""
+}
+
 type ObservedPart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1832,7 +1917,7 @@ type ObservedPart struct {
 
 func (x *ObservedPart) Reset() {
 	*x = ObservedPart{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[14]
+	mi := &file_quoratepb_doctor_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1844,7 +1929,7 @@ func (x *ObservedPart) String() string {
 func (*ObservedPart) ProtoMessage() {}
 
 func (x *ObservedPart) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[14]
+	mi := &file_quoratepb_doctor_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1857,7 +1942,7 @@ func (x *ObservedPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedPart.ProtoReflect.Descriptor instead.
 func (*ObservedPart) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{14}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ObservedPart) GetName() string {
@@ -1893,7 +1978,7 @@ type ObservedCertificate struct {
 
 func (x *ObservedCertificate) Reset() {
 	*x = ObservedCertificate{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[15]
+	mi := &file_quoratepb_doctor_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1905,7 +1990,7 @@ func (x *ObservedCertificate) String() string {
 func (*ObservedCertificate) ProtoMessage() {}
 
 func (x *ObservedCertificate) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[15]
+	mi := &file_quoratepb_doctor_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1918,7 +2003,7 @@ func (x *ObservedCertificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedCertificate.ProtoReflect.Descriptor instead.
 func (*ObservedCertificate) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{15}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ObservedCertificate) GetPort() string {
@@ -1959,7 +2044,7 @@ type ObservedAlarm struct {
 
 func (x *ObservedAlarm) Reset() {
 	*x = ObservedAlarm{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[16]
+	mi := &file_quoratepb_doctor_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1971,7 +2056,7 @@ func (x *ObservedAlarm) String() string {
 func (*ObservedAlarm) ProtoMessage() {}
 
 func (x *ObservedAlarm) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[16]
+	mi := &file_quoratepb_doctor_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1984,7 +2069,7 @@ func (x *ObservedAlarm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedAlarm.ProtoReflect.Descriptor instead.
 func (*ObservedAlarm) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{16}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ObservedAlarm) GetKind() string {
@@ -2016,7 +2101,7 @@ type ObservedJob struct {
 
 func (x *ObservedJob) Reset() {
 	*x = ObservedJob{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[17]
+	mi := &file_quoratepb_doctor_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2028,7 +2113,7 @@ func (x *ObservedJob) String() string {
 func (*ObservedJob) ProtoMessage() {}
 
 func (x *ObservedJob) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[17]
+	mi := &file_quoratepb_doctor_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2041,7 +2126,7 @@ func (x *ObservedJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedJob.ProtoReflect.Descriptor instead.
 func (*ObservedJob) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{17}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ObservedJob) GetId() uint64 {
@@ -2106,7 +2191,7 @@ type ObservedSecurity struct {
 
 func (x *ObservedSecurity) Reset() {
 	*x = ObservedSecurity{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[18]
+	mi := &file_quoratepb_doctor_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2118,7 +2203,7 @@ func (x *ObservedSecurity) String() string {
 func (*ObservedSecurity) ProtoMessage() {}
 
 func (x *ObservedSecurity) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[18]
+	mi := &file_quoratepb_doctor_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2131,7 +2216,7 @@ func (x *ObservedSecurity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedSecurity.ProtoReflect.Descriptor instead.
 func (*ObservedSecurity) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{18}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ObservedSecurity) GetPeersEncrypted() bool {
@@ -2177,7 +2262,7 @@ type Collected struct {
 
 func (x *Collected) Reset() {
 	*x = Collected{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[19]
+	mi := &file_quoratepb_doctor_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2189,7 +2274,7 @@ func (x *Collected) String() string {
 func (*Collected) ProtoMessage() {}
 
 func (x *Collected) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[19]
+	mi := &file_quoratepb_doctor_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2202,7 +2287,7 @@ func (x *Collected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Collected.ProtoReflect.Descriptor instead.
 func (*Collected) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{19}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Collected) GetAtMs() int64 {
@@ -2249,7 +2334,7 @@ type CollectedMember struct {
 
 func (x *CollectedMember) Reset() {
 	*x = CollectedMember{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[20]
+	mi := &file_quoratepb_doctor_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2261,7 +2346,7 @@ func (x *CollectedMember) String() string {
 func (*CollectedMember) ProtoMessage() {}
 
 func (x *CollectedMember) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[20]
+	mi := &file_quoratepb_doctor_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2274,7 +2359,7 @@ func (x *CollectedMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectedMember.ProtoReflect.Descriptor instead.
 func (*CollectedMember) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{20}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CollectedMember) GetId() uint64 {
@@ -2342,7 +2427,7 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\x0eObserveRequest\x12\x16\n" +
 	"\x06series\x18\x01 \x01(\bR\x06series\"(\n" +
 	"\x0eCollectRequest\x12\x16\n" +
-	"\x06series\x18\x01 \x01(\bR\x06series\"\x8d\b\n" +
+	"\x06series\x18\x01 \x01(\bR\x06series\"\xbd\b\n" +
 	"\vObservation\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\x04R\tclusterId\x12\x1b\n" +
@@ -2372,7 +2457,8 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\bsecurity\x18\x16 \x01(\v2\x1c.quorate.v1.ObservedSecurityR\bsecurity\x125\n" +
 	"\atraffic\x18\x17 \x01(\v2\x1b.quorate.v1.ObservedTrafficR\atraffic\x121\n" +
 	"\x06series\x18\x18 \x03(\v2\x19.quorate.v1.ObservedPointR\x06series\x121\n" +
-	"\x06limits\x18\x1c \x03(\v2\x19.quorate.v1.ObservedLimitR\x06limits\"`\n" +
+	"\x06limits\x18\x1c \x03(\v2\x19.quorate.v1.ObservedLimitR\x06limits\x12.\n" +
+	"\x05audit\x18( \x03(\v2\x18.quorate.v1.ObservedSinkR\x05audit\"`\n" +
 	"\rObservedLimit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\arefused\x18\x02 \x01(\x04R\arefused\x12!\n" +
@@ -2539,7 +2625,13 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\fprocessor_us\x18\a \x01(\x03R\vprocessorUs\x12\x1e\n" +
 	"\n" +
 	"processors\x18\b \x01(\x03R\n" +
-	"processors\"Y\n" +
+	"processors\"\x8c\x01\n" +
+	"\fObservedSink\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\brequired\x18\x02 \x01(\bR\brequired\x12\x18\n" +
+	"\adropped\x18\x03 \x01(\x04R\adropped\x12\x18\n" +
+	"\ablocked\x18\x04 \x01(\bR\ablocked\x12\x18\n" +
+	"\atrouble\x18\x05 \x01(\tR\atrouble\"Y\n" +
 	"\fObservedPart\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x1f\n" +
@@ -2597,7 +2689,7 @@ func file_quoratepb_doctor_proto_rawDescGZIP() []byte {
 	return file_quoratepb_doctor_proto_rawDescData
 }
 
-var file_quoratepb_doctor_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_quoratepb_doctor_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_quoratepb_doctor_proto_goTypes = []any{
 	(*ObserveRequest)(nil),      // 0: quorate.v1.ObserveRequest
 	(*CollectRequest)(nil),      // 1: quorate.v1.CollectRequest
@@ -2613,13 +2705,14 @@ var file_quoratepb_doctor_proto_goTypes = []any{
 	(*ObservedStore)(nil),       // 11: quorate.v1.ObservedStore
 	(*ObservedWork)(nil),        // 12: quorate.v1.ObservedWork
 	(*ObservedProcess)(nil),     // 13: quorate.v1.ObservedProcess
-	(*ObservedPart)(nil),        // 14: quorate.v1.ObservedPart
-	(*ObservedCertificate)(nil), // 15: quorate.v1.ObservedCertificate
-	(*ObservedAlarm)(nil),       // 16: quorate.v1.ObservedAlarm
-	(*ObservedJob)(nil),         // 17: quorate.v1.ObservedJob
-	(*ObservedSecurity)(nil),    // 18: quorate.v1.ObservedSecurity
-	(*Collected)(nil),           // 19: quorate.v1.Collected
-	(*CollectedMember)(nil),     // 20: quorate.v1.CollectedMember
+	(*ObservedSink)(nil),        // 14: quorate.v1.ObservedSink
+	(*ObservedPart)(nil),        // 15: quorate.v1.ObservedPart
+	(*ObservedCertificate)(nil), // 16: quorate.v1.ObservedCertificate
+	(*ObservedAlarm)(nil),       // 17: quorate.v1.ObservedAlarm
+	(*ObservedJob)(nil),         // 18: quorate.v1.ObservedJob
+	(*ObservedSecurity)(nil),    // 19: quorate.v1.ObservedSecurity
+	(*Collected)(nil),           // 20: quorate.v1.Collected
+	(*CollectedMember)(nil),     // 21: quorate.v1.CollectedMember
 }
 var file_quoratepb_doctor_proto_depIdxs = []int32{
 	6,  // 0: quorate.v1.Observation.core:type_name -> quorate.v1.ObservedCore
@@ -2629,26 +2722,27 @@ var file_quoratepb_doctor_proto_depIdxs = []int32{
 	11, // 4: quorate.v1.Observation.store:type_name -> quorate.v1.ObservedStore
 	12, // 5: quorate.v1.Observation.work:type_name -> quorate.v1.ObservedWork
 	13, // 6: quorate.v1.Observation.process:type_name -> quorate.v1.ObservedProcess
-	15, // 7: quorate.v1.Observation.certificates:type_name -> quorate.v1.ObservedCertificate
-	16, // 8: quorate.v1.Observation.alarms:type_name -> quorate.v1.ObservedAlarm
-	17, // 9: quorate.v1.Observation.jobs:type_name -> quorate.v1.ObservedJob
-	18, // 10: quorate.v1.Observation.security:type_name -> quorate.v1.ObservedSecurity
+	16, // 7: quorate.v1.Observation.certificates:type_name -> quorate.v1.ObservedCertificate
+	17, // 8: quorate.v1.Observation.alarms:type_name -> quorate.v1.ObservedAlarm
+	18, // 9: quorate.v1.Observation.jobs:type_name -> quorate.v1.ObservedJob
+	19, // 10: quorate.v1.Observation.security:type_name -> quorate.v1.ObservedSecurity
 	4,  // 11: quorate.v1.Observation.traffic:type_name -> quorate.v1.ObservedTraffic
 	5,  // 12: quorate.v1.Observation.series:type_name -> quorate.v1.ObservedPoint
 	3,  // 13: quorate.v1.Observation.limits:type_name -> quorate.v1.ObservedLimit
-	8,  // 14: quorate.v1.ObservedConfig.members:type_name -> quorate.v1.ObservedMember
-	14, // 15: quorate.v1.ObservedProcess.parts:type_name -> quorate.v1.ObservedPart
-	20, // 16: quorate.v1.Collected.members:type_name -> quorate.v1.CollectedMember
-	2,  // 17: quorate.v1.CollectedMember.observation:type_name -> quorate.v1.Observation
-	0,  // 18: quorate.v1.Doctor.Observe:input_type -> quorate.v1.ObserveRequest
-	1,  // 19: quorate.v1.Doctor.Collect:input_type -> quorate.v1.CollectRequest
-	2,  // 20: quorate.v1.Doctor.Observe:output_type -> quorate.v1.Observation
-	19, // 21: quorate.v1.Doctor.Collect:output_type -> quorate.v1.Collected
-	20, // [20:22] is the sub-list for method output_type
-	18, // [18:20] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	14, // 14: quorate.v1.Observation.audit:type_name -> quorate.v1.ObservedSink
+	8,  // 15: quorate.v1.ObservedConfig.members:type_name -> quorate.v1.ObservedMember
+	15, // 16: quorate.v1.ObservedProcess.parts:type_name -> quorate.v1.ObservedPart
+	21, // 17: quorate.v1.Collected.members:type_name -> quorate.v1.CollectedMember
+	2,  // 18: quorate.v1.CollectedMember.observation:type_name -> quorate.v1.Observation
+	0,  // 19: quorate.v1.Doctor.Observe:input_type -> quorate.v1.ObserveRequest
+	1,  // 20: quorate.v1.Doctor.Collect:input_type -> quorate.v1.CollectRequest
+	2,  // 21: quorate.v1.Doctor.Observe:output_type -> quorate.v1.Observation
+	20, // 22: quorate.v1.Doctor.Collect:output_type -> quorate.v1.Collected
+	21, // [21:23] is the sub-list for method output_type
+	19, // [19:21] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_quoratepb_doctor_proto_init() }
@@ -2662,7 +2756,7 @@ func file_quoratepb_doctor_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quoratepb_doctor_proto_rawDesc), len(file_quoratepb_doctor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

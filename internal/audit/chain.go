@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// SumBytes is the length of a sum: the first bytes of the SHA-256 of a line without its end. 192 bits leave no hope of two lines
-// with one sum.
+// SumBytes is the length of a sum: the first bytes of the SHA-256 of a line without its end. 192 bits leave no hope of two
+// lines with one sum.
 const SumBytes = 24
 
 // Sum is the sum of a line.

@@ -2,8 +2,8 @@
 //
 // A Policy is a list of rules: the first that matches a call says at which Level it is recorded. The policy is replicated
 // state, which package kv/apply keeps as bytes. An Event is what is known of one call; Body appends it as JSON, without values
-// and passwords. A Chain makes lines of bodies: each line has a number and the sum of the line before it. Members write the head
-// of their chain into the replicated state now and then, so that Verify finds a file that was cut or edited.
+// and passwords. A Chain makes lines of bodies: each line has a number and the sum of the line before it. Members write the
+// head of their chain into the replicated state now and then, so that Verify finds a file that was cut or edited.
 //
 // The package has no clock, file or goroutine: package audit/trail writes, package rpc says what calls do.
 //

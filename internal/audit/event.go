@@ -25,7 +25,7 @@ type Event struct {
 	Lease  int64
 	Size   int    // of the request, in bytes
 	Code   string // of gRPC; empty: OK
-	Denied bool   // refused for who asks, not for what was asked
+	Denied bool   // the caller may not do that, or is not logged in
 	// Revision is the store's after a write, or that of a read; zero: unknown.
 	Revision int64
 	// Changes says that the call changes what it is about; it counts for OpAudit.
@@ -77,7 +77,7 @@ func (p *Policy) Body(dst []byte, e *Event, level Level, shape Shape) []byte {
 		dst = append(dst, ']')
 		dst = number(dst, "parts_left_out", int64(e.Left))
 	}
-	dst = number(dst, "lease", e.Lease)
+	dst = lease(dst, "lease", e.Lease)
 	if level == Request {
 		dst = number(dst, "request_bytes", int64(e.Size))
 	}
@@ -104,7 +104,7 @@ func (p *Policy) part(dst []byte, part *Part, level Level, shape Shape) []byte {
 	}
 	if level == Request {
 		dst = number(dst, "value_bytes", int64(part.Size))
-		dst = number(dst, "key_lease", part.Lease)
+		dst = lease(dst, "key_lease", part.Lease)
 	}
 	return dst
 }
@@ -155,6 +155,15 @@ func number(dst []byte, name string, value int64) []byte {
 	}
 	dst = append(append(dst, `,"`...), name...)
 	return strconv.AppendInt(append(dst, `":`...), value, 10)
+}
+
+// lease appends the id of a lease in hexadecimal, as commands show it.
+func lease(dst []byte, name string, id int64) []byte {
+	if id == 0 {
+		return dst
+	}
+	dst = append(append(dst, `,"`...), name...)
+	return append(strconv.AppendUint(append(dst, `":"`...), uint64(id), 16), '"')
 }
 
 const hexDigits = "0123456789abcdef"

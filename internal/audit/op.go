@@ -53,10 +53,12 @@ var methodOps = map[string]Op{
 
 // serviceOps has the services whose methods are of one kind.
 var serviceOps = map[string]Op{
-	"etcdserverpb.Watch": OpWatch, "etcdserverpb.Lease": OpLease, "etcdserverpb.Auth": OpAuth, "etcdserverpb.Cluster": OpCluster,
+	"etcdserverpb.Watch": OpWatch, "etcdserverpb.Lease": OpLease, "etcdserverpb.Auth": OpAuth,
+	"etcdserverpb.Cluster":     OpCluster,
 	"etcdserverpb.Maintenance": OpMaintenance, "v3lockpb.Lock": OpLock, "v3electionpb.Election": OpLock,
-	"quoratepb.Membership": OpCluster, "quoratepb.Tokens": OpCluster, "quoratepb.Upgrade": OpCluster,
-	"quoratepb.Doctor": OpMaintenance, "quoratepb.Top": OpMaintenance, "quoratepb.History": OpRange, "quoratepb.Audit": OpAudit,
+	"quorate.v1.Membership": OpCluster, "quorate.v1.Tokens": OpCluster, "quorate.v1.Upgrade": OpCluster,
+	"quorate.v1.Doctor": OpMaintenance, "quorate.v1.Top": OpMaintenance, "quorate.v1.History": OpRange,
+	"quorate.v1.Audit": OpAudit,
 }
 
 // OpOf returns the kind of a method, by its full name as gRPC has it: /package.Service/Method.
@@ -71,5 +73,5 @@ func OpOf(method string) Op {
 // Unaudited reports whether calls of a method are never recorded: health checks, which anybody makes many times a minute, and
 // the streams of native clients, each of whose writes is recorded by itself.
 func Unaudited(method string) bool {
-	return strings.HasPrefix(method, "/grpc.health.v1.Health/") || strings.HasPrefix(method, "/quoratepb.Writer/")
+	return strings.HasPrefix(method, "/grpc.health.v1.Health/") || strings.HasPrefix(method, "/quorate.v1.Writer/")
 }

@@ -178,8 +178,8 @@ func (p *Policy) WithSalt(salt []byte) ([]byte, error) {
 // not understand.
 func Everything() *Policy { return &Policy{rules: []rule{{level: Metadata, keys: Hashed}}} }
 
-// Match returns how a call is recorded: as the first rule says that matches it. A rule with prefixes matches a call one of whose
-// keys may lie below one of them; a rule that records nothing matches only if all of them do.
+// Match returns how a call is recorded: as the first rule says that matches it. A rule with prefixes matches a call one of
+// whose keys may lie below one of them; a rule that records nothing matches only if all of them do.
 func (p *Policy) Match(e *Event) (Level, Shape) {
 	if e.Op == OpAudit && e.Changes { // so that nobody turns the records off without one
 		return Request, Plain

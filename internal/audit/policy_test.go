@@ -152,7 +152,7 @@ func TestPolicy_Body(t *testing.T) {
 func TestOpOf(t *testing.T) {
 	for method, want := range map[string]audit.Op{
 		"/etcdserverpb.KV/Put": audit.OpPut, "/etcdserverpb.Auth/Authenticate": audit.OpLogin, "/etcdserverpb.Auth/UserAdd": audit.OpAuth,
-		"/quoratepb.Membership/Start": audit.OpCluster, "/x/Y": audit.OpOther, "": audit.OpOther,
+		"/quorate.v1.Membership/Start": audit.OpCluster, "/x/Y": audit.OpOther, "": audit.OpOther,
 	} {
 		if got := audit.OpOf(method); got != want {
 			t.Errorf("%s is %v, want %v", method, got, want)

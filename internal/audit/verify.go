@@ -213,7 +213,8 @@ func (f *reading) line(at int, line []byte) {
 		f.member, _ = number64(r.Member)
 		f.chain, _ = number64(r.Chain)
 		if f.count > 1 {
-			f.report.broken("%s does not begin with the record of a new file but with record %s: its beginning was cut", f.name, &f.first)
+			f.report.broken("%s does not begin with the record of a new file but with record %s: its beginning was cut",
+				f.name, &f.first)
 		}
 	}
 	f.compare(&r)
@@ -250,8 +251,8 @@ func (f *reading) follow(r *record) {
 		f.report.broken("%s: record %s, or the beginning of record %s, was changed: the sum does not agree", f.name, &last, r)
 	}
 	if r.Event == EventFile && r.Why == Resumes && last.Event != EventEnds {
-		f.report.note("%s: behind record %s the process ended without its last record, and resumed at %s: records that were not "+
-			"on disk may be missing there", f.name, &last, r.Time.UTC().Format(time.RFC3339))
+		f.report.note("%s: behind record %s the process ended without its last record, and resumed at %s: records that "+
+			"were not on disk may be missing there", f.name, &last, r.Time.UTC().Format(time.RFC3339))
 	}
 }
 
@@ -270,7 +271,8 @@ func (f *reading) compare(r *record) {
 	if f.agreed != nil {
 		after = fmt.Sprintf("behind record %d, with which a head agrees", f.agreed.Sequence)
 	}
-	f.report.broken("%s: record %s is not the one whose head the cluster has: it or one before it was changed, %s", f.name, r, after)
+	f.report.broken("%s: record %s is not the one whose head the cluster has: it or one before it was changed, %s",
+		f.name, r, after)
 }
 
 // joints checks that the files of one chain follow each other.
@@ -279,13 +281,15 @@ func (r *Report) joints(files []*reading) {
 		last, next := files[i-1], files[i]
 		switch {
 		case next.first.Seq > last.last.Seq+1:
-			r.broken("records %d to %d are missing, between %s, which ends with record %s, and %s, which begins with record %s: "+
-				"the end of the one was cut, or a file between them is missing", last.last.Seq+1, next.first.Seq-1, last.name,
+			r.broken("records %d to %d are missing, between %s, which ends with record %s, and %s, which begins with "+
+				"record %s: the end of the one was cut, or a file between them is "+
+				"missing", last.last.Seq+1, next.first.Seq-1, last.name,
 				&last.last, next.name, &next.first)
 		case next.first.Seq <= last.last.Seq:
 			r.broken("%s and %s have the same records, from %d on", last.name, next.name, next.first.Seq)
 		case next.first.Prev != last.last.sum.String():
-			r.broken("%s: the last record, %s, was changed: the sum with which %s begins does not agree", last.name, &last.last, next.name)
+			r.broken("%s: the last record, %s, was changed: the sum with which %s begins does not agree",
+				last.name, &last.last, next.name)
 		}
 	}
 }
@@ -313,8 +317,9 @@ func (r *Report) ends(files []*reading, heads []Head) {
 		r.note("no head is known of chain %s of member %s: records agree with each other, and with nothing else",
 			hexadecimal(first.chain), hexadecimal(first.member))
 	case newest.Sequence > last.last.Seq:
-		r.broken("records %d to %d are missing behind the end of %s, which is record %s: the cluster has the head of record %d, of "+
-			"%s, which was on disk before it was written; the file was cut, or an older copy took its place", last.last.Seq+1,
+		r.broken("records %d to %d are missing behind the end of %s, which is record %s: the cluster has the head of "+
+			"record %d, of %s, which was on disk before it was written; the file was cut, or an older copy took its "+
+			"place", last.last.Seq+1,
 			newest.Sequence, last.name, &last.last, newest.Sequence, newest.At.UTC().Format(time.RFC3339))
 	case newest.Sequence < last.last.Seq:
 		r.note("records %d to %d are younger than the last head: no head tells whether they were changed or more were cut off",
@@ -325,7 +330,8 @@ func (r *Report) ends(files []*reading, heads []Head) {
 			older, hexadecimal(first.chain), first.first.Seq)
 	}
 	if first.first.Seq > 1 && older == 0 {
-		r.note("the files of chain %s begin with record %d: those before it are not here", hexadecimal(first.chain), first.first.Seq)
+		r.note("the files of chain %s begin with record %d: those before it are not here",
+			hexadecimal(first.chain), first.first.Seq)
 	}
 	if last.cut {
 		r.note("%s ends with an unfinished line: it is being written, or a crash left it", last.name)
@@ -346,9 +352,9 @@ func (r *Report) absent(files []*reading, heads []Head) {
 		at, ok := from[h.Member]
 		if chain := (place{member: h.Member, chain: h.Chain}); ok && !known[chain] && !h.At.Before(at) {
 			known[chain] = true
-			r.broken("no file of chain %s of member %s is here, though the cluster has a head of it of %s, when the files begin or "+
-				"later: %s was removed, or not given", hexadecimal(h.Chain), hexadecimal(h.Member), h.At.UTC().Format(time.RFC3339),
-				cmp.Or(h.File, "its file"))
+			r.broken("no file of chain %s of member %s is here, though the cluster has a head of it of %s, when the files "+
+				"begin or later: %s was removed, or not given", hexadecimal(h.Chain), hexadecimal(h.Member),
+				h.At.UTC().Format(time.RFC3339), cmp.Or(h.File, "its file"))
 		}
 	}
 }

@@ -29,6 +29,7 @@ type Config struct {
 	Monitoring    Monitoring
 	Console       ConsoleMode
 	Tracing       Tracing
+	Audit         Audit
 	TLS           TLSSettings
 	Auth          Auth
 

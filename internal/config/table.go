@@ -28,6 +28,7 @@ var groups = []group{
 	{"TLS", tlsSettings},
 	{"Discovery", discoverySettings},
 	{"Distributed tracing", tracingSettings},
+	{"Audit", auditSettings},
 	{"Experimental", experimentalSettings},
 	{"Unsafe", unsafeSettings},
 	{"Accepted for compatibility, without effect", idleSettings},

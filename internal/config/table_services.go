@@ -119,6 +119,28 @@ var tracingSettings = []setting{
 		value: numbers(func(c *Config) *int { return &c.Tracing.PerMillion }, 0, 1_000_000)},
 }
 
+var auditSettings = []setting{
+	{name: "audit-log", arg: "OUTPUTS", shown: "none",
+		help: "Where records of calls go, which the audit's policy selects: paths of files, 'journal', 'syslog'. What " +
+			"they do not " +
+			"take is dropped, and counted.",
+		value: lists(func(c *Config) *[]string { return &c.Audit.BestEffort })},
+	{name: "audit-log-required", arg: "OUTPUTS", shown: "none",
+		help: "The same, but a call that has to be recorded is refused while one of these has taken no record for " +
+			"audit-log-deadline.",
+		value: lists(func(c *Config) *[]string { return &c.Audit.Required })},
+	{name: "audit-log-deadline", def: "5s", arg: "DURATION",
+		help:  "For how long a required output may take no record before calls are refused; 100ms at least.",
+		value: durations(func(c *Config) *time.Duration { return &c.Audit.Deadline })},
+	{name: "audit-exempt-user", def: "root", arg: "NAME",
+		help:  "The user whose calls are not refused then, so that somebody can repair it; empty: nobody is.",
+		value: texts(func(c *Config) *string { return &c.Audit.Exempt })},
+	{name: "audit-log-rotation-json", arg: "JSON",
+		def:   `{"maxsize": 100, "maxage": 0, "maxbackups": 0, "localtime": false, "compress": false}`,
+		help:  "When files of records are put aside, and which old ones are removed: as log-rotation-config-json.",
+		value: texts(func(c *Config) *string { return &c.Audit.RotationJSON })},
+}
+
 var unsafeSettings = []setting{
 	{name: "force-new-cluster", def: "false",
 		help: "Make this member the only one of a new cluster that keeps its contents. The others must never return. " +

@@ -153,6 +153,14 @@ type Monitoring struct {
 	WarningRequestDuration time.Duration
 }
 
+// Audit says where records of calls go.
+type Audit struct {
+	BestEffort, Required []string
+	Deadline             time.Duration
+	Exempt               string
+	RotationJSON         string // see Config.AuditRotation
+}
+
 // Tracing says where spans of calls go.
 type Tracing struct {
 	Enabled    bool

@@ -26,6 +26,7 @@ func (c *Config) faults() Faults {
 	faults = append(faults, c.nameFaults()...)
 	faults = append(faults, c.listenFaults()...)
 	faults = append(faults, c.consoleFaults()...)
+	faults = append(faults, c.auditFaults()...)
 	faults = append(faults, c.advertiseFaults()...)
 	faults = append(faults, c.tlsFaults()...)
 	faults = append(faults, c.timingFaults()...)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/ctl/audit"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/doctor"
 	"github.com/quorate/quorate/internal/ctl/etcdctl"
@@ -204,7 +205,8 @@ func newRoot(s command.Streams, tools Tools) *cobra.Command {
 		newDev(s),
 		newPut(s), newGet(s), newDel(s), undelete.New(s), newWatch(s), newCompact(s),
 		newStatus(s), doctor.New(s, tools.Inspect), top.New(s), newLatency(s), member.New(s), newLease(s),
-		snapshot.New(s, tools.Restore), mirror.Command(s), upgrade.New(s), newToken(s), limit.New(s),
+		snapshot.New(s, tools.Restore), mirror.Command(s), upgrade.New(s), audit.New(s), newToken(s),
+		limit.New(s),
 		etcdutl.New(s, snapshot.New(s, tools.Restore)),
 		newGateway(s), newGRPCProxy(s, tools.GRPCProxy), newLog(s), newConfig(s, tools.Preview), newVersion(s), newDocs(s),
 	)

@@ -71,6 +71,8 @@ const (
 	ValuesHuge      Code = "VALUES_HUGE"
 	HistoryKept     Code = "HISTORY_KEPT"
 	LogLinesDropped Code = "LOG_LINES_DROPPED"
+	AuditBlocked    Code = "AUDIT_BLOCKED"
+	AuditDrops      Code = "AUDIT_DROPS"
 	PeersInClear    Code = "PEERS_IN_CLEAR"
 	PeersUncertain  Code = "PEERS_WITHOUT_CERTIFICATES"
 	PasswordsClear  Code = "PASSWORDS_IN_CLEAR"
@@ -162,6 +164,8 @@ var codes = []Row{
 	{ClientURLWrong, "3", "Others hear a member that the collector does not reach at its client URL.", nil, nil},
 	{MemberStalls, "2", "A part of a member has been at one piece of work for longer than an election timeout.",
 		append(lagging, unheard...), electing},
+	{AuditBlocked, "2", "A member refuses calls, since a required output takes no records of them.", []Code{AuditDrops},
+		[]Code{ProposalsFail}},
 	{FilesNear, "2", "A process has four fifths of the files open that it may.", []Code{ClientsRefused}, nil},
 	{MemoryOver, "3", "A process has more memory than --memory says.", append([]Code{ClientsRefused}, lagging...), nil},
 	{MemoryPartFull, "3", "A part of a member has nine tenths of its share of --memory.",
@@ -209,6 +213,7 @@ var codes = []Row{
 	{OneVoter, "4", "There is one voter: no failure is survived.", nil, nil},
 	{ValuesHuge, "4", "Puts are on average more than a sixteenth of the largest request.", nil, nil},
 	{HistoryKept, "4", "Most of the store is versions of the past, and nothing compacts them.", nil, nil},
+	{AuditDrops, "3", "An output of a member takes not all records of calls: some are dropped.", nil, nil},
 	{LogLinesDropped, "4", "A member drops lines of its log.", nil, nil},
 	{PeersInClear, "4", "Members speak with each other unencrypted, on more than their own machine.", nil, nil},
 	{PeersUncertain, "4", "The peer port asks for no certificates: any process that reaches it may claim to be a member.",

@@ -58,6 +58,9 @@ func (m *Member) Limits() *rates.Set { return m.stores.Latest().Limits() }
 // Users returns the users and roles that this member knows.
 func (m *Member) Users() *auth.State { return m.stores.Latest().Users() }
 
+// Audit returns what this member knows of the audit's policy, and of the heads of the members' records.
+func (m *Member) Audit() *apply.Audit { return m.stores.Latest().Audit() }
+
 // Leader returns the known leader or NoMember, Term the current term.
 func (m *Member) Leader() consensus.MemberID { return m.lanes.Leader().Leader() }
 func (m *Member) Term() consensus.Term       { return m.lanes.Leader().Term() }

@@ -29,6 +29,7 @@ type Backend interface {
 	Hub() *watch.Hub
 	Users() *auth.State
 	Limits() *rates.Set // that bound users and prefixes; nil: there are none
+	Audit() *apply.Audit
 
 	Propose(ctx context.Context, command *kv.Command) (kv.Result, error)
 	ReadIndex(ctx context.Context) error

@@ -58,6 +58,7 @@ type asyncCall struct {
 	err     error       // of the member
 	abandon func() bool // ends the wait for the member's answer
 	passage proposals.Passage
+	audited *audited
 	note    *note // nil: the call is not counted, or is a read, which is counted when it is answered
 }
 
@@ -67,6 +68,8 @@ type steps interface {
 	finish()
 	// ended counts the member's answer, or the client's departure before it, and returns the error for the client.
 	ended() error
+	// revision is that of the outcome; zero: unknown.
+	revision() int64
 	// readFor is how long the call read the store.
 	readFor() time.Duration
 }
@@ -108,7 +111,11 @@ func (c *asyncCall) lost() {
 
 // leave passes the call out through the gate, and returns the error for the client.
 func (c *asyncCall) leave(err error) error {
-	return c.method.Leave(c.kv.gate, c.front.Context(), c.begun, err, c)
+	err = c.method.Leave(c.kv.gate, c.front.Context(), c.begun, err, c)
+	if c.audited != nil {
+		c.kv.audits.end(c.front.Context(), c.audited, c.steps.revision(), err)
+	}
+	return err
 }
 
 // Inside implements gate.Insider.

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/limits/answers"
@@ -212,6 +215,12 @@ func beginRange(c asyncCall, message []byte) bool {
 	if refused == errWaits {
 		return false
 	}
+	var ok bool
+	if r.audited, ok = s.audits.prompt(c.front.Context(), pb.KV_Range_FullMethodName, audit.OpRange); !ok {
+		return false
+	} else if r.audited != nil {
+		r.audited.describe(&r.rangeRequest)
+	}
 	err := r.begin(r, len(message))
 	if err == nil && refused == nil {
 		refused = r.limit(c.front.Context(), s, promptly)
@@ -245,6 +254,9 @@ func (r *asyncRead) timed(err error) error {
 	r.kv.timings.Request(timings.Range, r.begun, &err)
 	return err
 }
+
+// revision implements steps.
+func (r *asyncRead) revision() int64 { return int64(r.response.Header.Revision) }
 
 // readFor implements steps.
 func (r *asyncRead) readFor() time.Duration { return r.rangeRequest.took }

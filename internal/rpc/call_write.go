@@ -4,6 +4,9 @@ import (
 	"context"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member/proposals"
 	"github.com/quorate/quorate/internal/rpc/costly"
@@ -150,7 +153,7 @@ type asyncWrite struct {
 func (w *asyncWrite) start(r writeRequest, received int) bool {
 	w.request = r
 	refused := w.admit(w.front.Context())
-	if refused == errWaits {
+	if refused == errWaits || !w.audit() {
 		return false
 	}
 	if w.note = noteWrite(r.command(), received); w.note != nil {
@@ -168,6 +171,19 @@ func (w *asyncWrite) start(r writeRequest, received int) bool {
 	w.front.Finish = w.finish
 	w.asked(w.options.Member.ProposeAsync(w.command, w))
 	return true
+}
+
+// audit begins the record of the write. It returns false if that may have to wait.
+func (w *asyncWrite) audit() (ok bool) {
+	name, op := pb.KV_Txn_FullMethodName, audit.OpTxn
+	if w.request.command().Put != nil {
+		name, op = pb.KV_Put_FullMethodName, audit.OpPut
+	}
+	if w.audited, ok = w.kv.audits.prompt(w.front.Context(), name, op); w.audited != nil {
+		w.audited.describe(w.request)
+		w.audited.event.User = w.request.command().By.User
+	}
+	return ok
 }
 
 // admit takes the steps of writeBlocking and propose that precede the proposal.
@@ -205,6 +221,9 @@ func (w *asyncWrite) CompleteAfter(by proposals.Passage, result kv.Result, err e
 
 // readFor implements steps: what a write reads is a part of its being applied.
 func (w *asyncWrite) readFor() time.Duration { return 0 }
+
+// revision implements steps.
+func (w *asyncWrite) revision() int64 { return int64(w.result.Revision) }
 
 // ended implements steps.
 func (w *asyncWrite) ended() error { return w.end(&w.result, w.err) }

@@ -352,6 +352,7 @@ func (b *machineBackend) LeaderChanged() <-chan struct{} {
 func (b *machineBackend) Machine() (*apply.Machine, func()) { return b.machine, func() {} }
 func (b *machineBackend) Users() *auth.State                { return b.machine.Users() }
 func (b *machineBackend) Limits() *rates.Set                { return b.machine.Limits() }
+func (b *machineBackend) Audit() *apply.Audit               { return b.machine.Audit() }
 func (b *machineBackend) Hub() *watch.Hub                   { return b.machine.Hub() }
 
 func (b *machineBackend) Propose(_ context.Context, command *kv.Command) (kv.Result, error) {

@@ -7,6 +7,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
 
+	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/rpc/front"
 	"github.com/quorate/quorate/internal/rpc/gate"
@@ -37,7 +38,7 @@ func (s *kvService) desc() *grpc.ServiceDesc {
 func direct[Call, Response any](
 	s *kvService, name string, learnersServe func(*Call) bool, serve func(context.Context, *Call) (Response, error),
 ) grpc.MethodHandler {
-	method := s.gate.Method(name)
+	method, op := s.gate.Method(name), audit.OpOf(name)
 	return func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 		c := &struct { // one allocation
 			split split.Call
@@ -49,7 +50,20 @@ func direct[Call, Response any](
 			return nil, err
 		}
 		byLearner := learnersServe != nil && learnersServe(call)
-		return gate.Pass(s.gate, &c.split, method, byLearner, func() (Response, error) { return serve(&c.split, call) })
+		r := s.audits.begin(ctx, name, op)
+		if r == nil {
+			return gate.Pass(s.gate, &c.split, method, byLearner, func() (Response, error) { return serve(&c.split, call) })
+		}
+		r.describe(call)
+		refused := s.audits.admit(ctx, r)
+		response, err := gate.Pass(s.gate, &c.split, method, byLearner, func() (none Response, _ error) {
+			if refused != nil {
+				return none, refused
+			}
+			return serve(&c.split, call)
+		})
+		s.audits.end(ctx, r, revisionOf(response), err)
+		return response, err
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/rpc/wire"
 	"github.com/quorate/quorate/internal/rpc/writerapi"
@@ -25,6 +26,10 @@ func (k nativeKV) Unsettled(ctx context.Context) bool { return k.access.Unsettle
 // Admit implements writerapi.KV.
 func (k nativeKV) Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error) {
 	command, err := k.admit(ctx, r)
+	call := k.audit(ctx, command)
+	if refused := k.audits.admit(ctx, call); refused != nil && err == nil {
+		err = fmt.Errorf("%w: %w", writerapi.ErrDenied, refused)
+	}
 	if err == nil {
 		if err = k.access.SignOffer(ctx, command); err != nil {
 			err = fmt.Errorf("%w: %w", writerapi.ErrDenied, err)
@@ -38,8 +43,38 @@ func (k nativeKV) Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command
 	if command != nil {
 		k.took(ctx, noteWrite(command, len(r.Request)), command.By.User, 0)
 	}
+	k.audits.end(ctx, call, 0, err)
 	return command, err
 }
+
+// audit begins the record of a write of a native client, which ends when the write is admitted: its outcome may be told by
+// another member. nil: it is not recorded.
+func (k nativeKV) audit(ctx context.Context, command *kv.Command) *audited {
+	if command == nil {
+		return nil
+	}
+	op := audit.OpTxn
+	switch {
+	case command.Put != nil:
+		op = audit.OpPut
+	case command.Delete != nil:
+		op = audit.OpDelete
+	}
+	call := k.audits.begin(ctx, nativeMethod, op)
+	switch {
+	case call == nil:
+	case command.Put != nil:
+		call.put(command.Put, 0)
+	case command.Delete != nil:
+		call.keep(command.Delete.Key, command.Delete.End)
+	case command.Txn != nil:
+		call.txn(command.Txn, 0)
+	}
+	return call
+}
+
+// nativeMethod is by which the records of native clients' writes are known.
+const nativeMethod = "/quorate.v1.Writer/Propose"
 
 func (k nativeKV) admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error) {
 	request, err := k.requestOf(r.Kind)

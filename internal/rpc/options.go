@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/audit/trail"
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/auth/login"
 	"github.com/quorate/quorate/internal/base/env"
@@ -64,6 +65,8 @@ type Options struct {
 	WatchProgressInterval time.Duration // between progress notifications of a quiet watcher
 	SlowRequest           time.Duration // requests that take longer are logged
 	Tracer                gate.Tracer   // records what happens inside of some calls; nil: nothing is recorded
+	// Audit records calls; nil: none are.
+	Audit *trail.Trail
 	// AllowedHosts are the names by which HTTP requests that are not encrypted may address this member, AllowedOrigins the
 	// pages whose scripts may read the answers. None, or "*", means all.
 	AllowedHosts, AllowedOrigins []string

@@ -72,6 +72,7 @@ func New(options Options) *Services {
 		Machine: options.Member.Machine, Users: options.Member.Users, CatchUp: s.readIndex,
 		Tokens: options.Login, Certificates: options.Certificates,
 	})
+	s.audits.trail, s.audits.shared = options.Audit, s.shared
 	s.gate = gate.New(gate.Options{
 		Member: options.Member, Access: s.access, Superseded: options.Superseded,
 		Held: options.Held, Renewals: options.Renewals,
@@ -153,6 +154,7 @@ func (s *Services) RegisterWith(timed grpc.ServiceRegistrar) {
 	quoratepb.RegisterTopServer(timed, s.ranks)
 	quoratepb.RegisterLimitsServer(timed, &limitService{shared: s.shared})
 	timed.RegisterService(historyDesc(&historyService{s.shared}), nil)
+	quoratepb.RegisterAuditServer(timed, &auditService{shared: s.shared})
 	if s.options.Observe != nil {
 		quoratepb.RegisterDoctorServer(timed, &doctorService{options: &s.options})
 	}
@@ -203,8 +205,8 @@ const (
 	maxInsideReplyBytes = 64 << 20
 )
 
-// unary passes a call through the gate, and counts its answer.
-func (s *Services) unary(
+// pass passes a call through the gate, and counts its answer.
+func (s *Services) pass(
 	ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
 ) (any, error) {
 	return s.gate.Unary(ctx, request, info, func(ctx context.Context, request any) (any, error) {
@@ -230,7 +232,7 @@ func (s *Services) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServer
 			return counted(srv, countedStream{inproc.WithContext(ctx, ss), s.shared})
 		}
 	}
-	return s.gate.Stream(srv, ss, info, handle)
+	return s.audit(ss, info, func(ss grpc.ServerStream) error { return s.gate.Stream(srv, ss, info, handle) })
 }
 
 func (s *Services) codec() wire.Codec {

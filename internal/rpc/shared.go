@@ -25,6 +25,7 @@ type shared struct {
 	top     *top.Meter
 	limiter rates.Limiter
 	splits  splits
+	audits  audits
 }
 
 // headerAt is this member's header for an answer given at revision.

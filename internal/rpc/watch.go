@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/kv"
@@ -97,7 +98,7 @@ func (w *watchStream) receive() {
 		}
 		switch {
 		case request.GetCreateRequest() != nil:
-			by, permitted, err := w.mayWatch(request.GetCreateRequest())
+			by, permitted, err := w.audited(request.GetCreateRequest())
 			if err != nil {
 				w.watches.Reject(err)
 				continue
@@ -120,13 +121,32 @@ func (w *watchStream) receive() {
 	}
 }
 
+// audited is mayWatch, and records the watch.
+func (w *watchStream) audited(r *pb.WatchCreateRequest) (by auth.Credentials, state *auth.State, err error) {
+	ctx, audits := w.grpc.Context(), &w.s.audits
+	call := audits.begin(ctx, pb.Watch_Watch_FullMethodName, audit.OpWatch)
+	if call == nil {
+		return w.mayWatch(r)
+	}
+	call.keep(firstKeyOf(r), r.RangeEnd)
+	if err = audits.admit(ctx, call); err == nil {
+		by, state, err = w.mayWatch(r)
+		call.event.User = by.User
+	}
+	audits.end(ctx, call, r.StartRevision, err)
+	return by, state, err
+}
+
 // mayWatch checks the permission for the range of a watch: without a key, all keys from the first.
 func (w *watchStream) mayWatch(r *pb.WatchCreateRequest) (auth.Credentials, *auth.State, error) {
-	key := r.Key
-	if len(key) == 0 {
-		key = []byte{0}
+	return w.s.access.ReadBy(w.grpc.Context(), firstKeyOf(r), r.RangeEnd)
+}
+
+func firstKeyOf(r *pb.WatchCreateRequest) []byte {
+	if len(r.Key) == 0 {
+		return []byte{0}
 	}
-	return w.s.access.ReadBy(w.grpc.Context(), key, r.RangeEnd)
+	return r.Key
 }
 
 func watchRequest(r *pb.WatchCreateRequest) watch.Request {

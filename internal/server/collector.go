@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/audit/trail"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/rpc"
@@ -70,6 +71,12 @@ func (s *Server) observed() observe.Options {
 				return 0
 			}
 			return s.dropped()
+		},
+		Sinks: func() (sinks []trail.SinkStatus) {
+			if s.audit != nil {
+				sinks, _ = s.audit.Status()
+			}
+			return sinks
 		},
 		Parts:     func() []*quoratepb.ObservedPart { return observedParts(&s.budgets, s.member, s.conns.peers) },
 		Expiries:  func() []certs.Expiry { return s.expiries().all() },

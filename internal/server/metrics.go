@@ -86,7 +86,7 @@ func (s *Server) register(registry *prometheus.Registry) {
 			func(e *metrics.Emitter) {
 				collectMemory(e, &s.budgets, s.member, s.conns.peers, s.transport.PackingBytes())
 			}),
-		metrics.Collector(s.expiries().collect, s.timings.collect, s.observer.Load().Collect),
+		metrics.Collector(s.expiries().collect, s.timings.collect, s.observer.Load().Collect, s.collectAudit),
 		s.timings.write, s.timings.flush, s.timings.slow,
 	)
 	s.registerEtcd(registry)

@@ -38,6 +38,9 @@ func (s *Server) serve(context.Context, Options) error {
 		return err
 	}
 	s.budgets.held.AlsoScarce(s.member.Hub().Scarce) // events that wait for watchers
+	if s.audit != nil {
+		s.audit.Run()
+	}
 	observer, collector := s.newObserver()
 	s.services = rpc.New(rpc.Options{
 		Member:          s.member,
@@ -62,6 +65,7 @@ func (s *Server) serve(context.Context, Options) error {
 		WatchProgressInterval: s.cfg.WatchProgressNotifyInterval,
 		SlowRequest:           s.cfg.Monitoring.WarningRequestDuration,
 		Tracer:                s.clients.spans.tracer(),
+		Audit:                 s.audit,
 		TempDir:               backups,
 		AllowedHosts:          s.cfg.HTTP.HostWhitelist,
 		AllowedOrigins:        s.cfg.HTTP.CORS,

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quorate/quorate/internal/audit/trail"
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
@@ -60,6 +61,7 @@ type Server struct {
 	transport *transport.Transport
 	reserve   *reserve.Watch
 	services  *rpc.Services
+	audit     *trail.Trail // nil: no calls are recorded
 	clients   *clientPorts
 	conns     connLimits
 	observer  atomic.Pointer[observe.Observer]  // nil until clients are served; the member asks for verdicts before
@@ -101,7 +103,8 @@ func Start(ctx context.Context, cfg config.Config, options Options) (*Server, er
 	s.ctx, s.background = context.WithCancel(context.Background())
 	s.clients = newClientPorts(s.ctx, &s.cfg, s.conns, &s.budgets, s.logger)
 	steps := []func(context.Context, Options) error{
-		s.checkData, s.lockData, s.openCerts, s.listenClients, s.openData, s.watchDisks, s.connect, s.watchNames, s.serve,
+		s.checkData, s.lockData, s.openCerts, s.listenClients, s.openData, s.openAudit, s.watchDisks, s.connect, s.watchNames,
+		s.serve,
 		s.startCompactor, s.publish, s.defragmentAtStart,
 	}
 	for _, step := range steps {
@@ -240,6 +243,7 @@ func (s *Server) close() error {
 		s.services.Close()
 	}
 	err := s.clients.close()
+	s.closeAudit()
 	s.wg.Wait()
 	if s.transport != nil {
 		s.showRefusal()

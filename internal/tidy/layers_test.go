@@ -33,6 +33,7 @@ var layers = []struct {
 	{"internal/labweb", 0, "labweb"},    // files of a page; imports nothing
 	{"internal/limits/memory", 0, "memory"},
 	{"internal/rpc/h2", 0, "h2"},
+	{"internal/audit", 1, "audit"}, // which calls are recorded, records, their verification
 	{"internal/auth", 1, "values"},
 	{"internal/base/env", 1, "env"},
 	{"internal/base/tlsfiles", 1, "tlsfiles"},
@@ -48,6 +49,7 @@ var layers = []struct {
 	{"internal/server/discovery", 1, "discovery"},
 	{"internal/server/tracing", 1, "tracing"}, // spans of calls, for a collector
 	{"internal/undelete", 1, "undelete"},      // a client: what is restored of the keys that were deleted
+	{"internal/audit/", 2, "audit"},           // writes records to sinks
 	{"internal/auth/", 2, "auth"},
 	{"internal/consensus/", 2, "consensus"},
 	{"internal/storage/", 2, "storage"},

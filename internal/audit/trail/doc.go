@@ -1,8 +1,9 @@
 // Package trail writes records of calls to sinks: a file, the journal, syslog.
 //
-// A Trail takes records from any goroutine, without waiting, into a queue of each sink, which has a bound in bytes. A Sink is a
-// state machine over a Port: its one goroutine (Trail.Run) calls Turn, which chains what waits (package audit), writes it, looks
-// each second whether the file is still the one that is written to, and tries again after an error. Tests call Turn themselves.
+// A Trail takes records from any goroutine, without waiting, into a queue of each sink, which has a bound in bytes. A Sink is
+// a state machine over a Port: its one goroutine (Trail.Run) calls Turn, which chains what waits (package audit), writes it,
+// looks each second whether the file is still the one that is written to, and tries again after an error. Tests call Turn
+// themselves.
 //
 // A sink is best effort, or required. A best-effort sink drops what its queue has no room for, and says in the chain how much
 // that was. While a required sink has not taken a record for longer than the deadline, or has no room left for the deadline,

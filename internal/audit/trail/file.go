@@ -38,15 +38,15 @@ type File struct {
 	last   time.Time // when it was put aside
 }
 
-// OpenFile opens a file of records, and says where its chain goes on. It refuses a file that holds anything else, and changes it
-// then not.
+// OpenFile opens a file of records, and says where its chain goes on. It refuses a file that holds anything else, and changes
+// it then not.
 func OpenFile(name string, r Rotation) (*File, Resume, error) {
 	from, err := resume(name)
 	if err != nil {
 		return nil, Resume{}, fmt.Errorf("--audit-log %s: %w", name, err)
 	}
-	f := &File{most: int64(r.MaxSizeMB) << 20, logger: &lumberjack.Logger{Filename: name, MaxSize: ownSize, MaxAge: r.MaxAgeDays,
-		MaxBackups: r.MaxBackups, LocalTime: r.LocalTime, Compress: r.Compress}}
+	f := &File{most: int64(r.MaxSizeMB) << 20, logger: &lumberjack.Logger{Filename: name, MaxSize: ownSize,
+		MaxAge: r.MaxAgeDays, MaxBackups: r.MaxBackups, LocalTime: r.LocalTime, Compress: r.Compress}}
 	if err := f.open(); err != nil {
 		return nil, Resume{}, fmt.Errorf("--audit-log %s: %w", name, err)
 	}

@@ -12,7 +12,8 @@ import (
 // OpenJournal returns a Port that gives each record to systemd's journal.
 func OpenJournal() (Port, error) {
 	if !journal.Enabled() {
-		return nil, errors.New("--audit-log journal: there is no journal here: start the member as a unit of systemd, or name a file")
+		return nil, errors.New("--audit-log journal: there is no journal here: start the member as a unit of systemd, " +
+			"or name a file")
 	}
 	return lineByLine(func(line string) error {
 		return journal.Send(line, journal.PriNotice, map[string]string{

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/audit"
+	"github.com/quorate/quorate/internal/base/monotime"
 )
 
 // Port is where a sink writes.
@@ -55,7 +56,7 @@ type Sink struct {
 	lost    uint64    // since the last record that said so
 
 	taken, dropped, failed atomic.Uint64
-	oldest                 atomic.Int64 // Unix nanoseconds of the oldest record that the port has not taken; zero: there is none
+	oldest                 monotime.Atomic // when the oldest record came that the port has not taken; unset: there is none
 	stuck                  atomic.Pointer[string]
 
 	// Of the goroutine that calls Turn.
@@ -113,7 +114,7 @@ func (s *Sink) offer(now time.Time, body []byte) (wake bool) {
 	}
 	if wake = len(s.waiting) == 0; wake {
 		s.since = now
-		s.oldest.CompareAndSwap(0, now.UnixNano())
+		s.oldest.SetIfUnset(now)
 	}
 	s.waiting = append(s.waiting, body...)
 	s.records++
@@ -133,11 +134,11 @@ func (s *Sink) halfFull() bool {
 
 // overdue returns for how long the sink has not taken its oldest record.
 func (s *Sink) overdue(now time.Time) time.Duration {
-	oldest := s.oldest.Load()
-	if oldest == 0 {
+	oldest, waits := s.oldest.Get()
+	if !waits {
 		return 0
 	}
-	return now.Sub(time.Unix(0, oldest))
+	return now.Sub(oldest)
 }
 
 // Turn does what is due, and returns when to call it again at the latest. It waits for the port.
@@ -159,7 +160,7 @@ func (s *Sink) Turn(now time.Time) time.Duration {
 	return again
 }
 
-// renew begins another file. What was written only in part is written there.
+// renew begins another file. A line that was written only in part is written there.
 func (s *Sink) renew(now time.Time, why string) bool {
 	s.gone = why // nothing is written before it has been renewed
 	if err := s.file.Renew(why); err != nil {
@@ -214,9 +215,9 @@ func (s *Sink) note() {
 	s.bodies, s.chained, s.count = s.bodies[:0], 0, 0
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.oldest.Store(0)
+	s.oldest.Unset()
 	if len(s.waiting) > 0 {
-		s.oldest.Store(s.since.UnixNano())
+		s.oldest.Set(s.since)
 	}
 }
 

@@ -2,6 +2,7 @@ package trail
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -86,8 +87,9 @@ func (e *BlockedError) Error() string {
 	if why == "" {
 		why = "it takes records too slowly"
 	}
-	return fmt.Sprintf("audit: this call has to be recorded, and %s of this member, which is required, has taken no record for %s: "+
-		"%s; nothing was changed: repair it, or try another member", e.Sink, e.For.Round(100*time.Millisecond), why)
+	return fmt.Sprintf("audit: this call has to be recorded, and %s of this member, which is required, has taken no "+
+		"record for %s: %s; nothing was changed: repair it, or try another "+
+		"member", e.Sink, e.For.Round(100*time.Millisecond), why)
 }
 
 // Free reports whether calls need not ask Admit at present.
@@ -166,6 +168,9 @@ func (t *Trail) tookSome() {
 	close(t.fresh)
 	t.fresh = make(chan struct{})
 }
+
+// ErrNotYet is what Options.Publish returns while heads can be kept nowhere: it is asked again, and nothing is logged.
+var ErrNotYet = errors.New("trail: the cluster keeps no heads yet")
 
 // headEvery is how often the head of a chain is published, if it moved.
 const headEvery = time.Minute
@@ -282,7 +287,7 @@ func (h *heads) once(ctx context.Context, t *Trail, head audit.Head) error {
 	ctx, cancel := context.WithTimeout(ctx, publishPatience)
 	defer cancel()
 	err := t.options.Publish(ctx, head)
-	if err != nil && ctx.Err() == nil {
+	if err != nil && !errors.Is(err, ErrNotYet) {
 		t.options.Logger.Warn("the head of the audit's records was not published", "file", head.File, "err", err)
 	}
 	return err

@@ -58,7 +58,8 @@ func event(user string, op audit.Op) *audit.Event {
 }
 
 // Ensure that calls are refused once a required sink has taken nothing for the deadline, not before and not for longer than it
-// takes nothing; that those which are not recorded pass, and those of the exempt user; and that a best-effort sink refuses none.
+// takes nothing; that those which are not recorded pass, and those of the exempt user; and that a best-effort sink refuses
+// none.
 func TestTrail_Admit_blocked(t *testing.T) {
 	for name, fails := range map[string]error{"hangs": nil, "fails": errors.New("no space left on device")} {
 		synctest.Test(t, func(t *testing.T) {
@@ -85,14 +86,14 @@ func TestTrail_Admit_blocked(t *testing.T) {
 				if err := errors.Join(admit("root", audit.OpPut), admit("alice", audit.OpRange)); err != nil {
 					t.Errorf("%s: got %v", name, err)
 				}
-				time.Sleep(deadline + time.Second)
+				<-time.After(deadline + time.Second)
 			}
 			if status, refused := sink.Status(); !status[0].Blocked || refused != 2 || status[0].Late < deadline {
 				t.Errorf("%s: got %+v, %d", name, status, refused)
 			}
 			port.set(nil, nil)
 			close(open)
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			if err := admit("alice", audit.OpPut); err != nil {
 				t.Errorf("%s: once it takes records again: %v", name, err)
 			}
@@ -126,10 +127,10 @@ func TestTrail_Admit_waits(t *testing.T) {
 			t.Error("a call that has ended is admitted")
 		}
 		go func() {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			close(port.open)
 		}()
-		time.Sleep(2 * time.Second)
+		<-time.After(2 * time.Second)
 		if err := sink.Admit(t.Context(), policy, event("alice", audit.OpPut)); err != nil {
 			t.Errorf("with room: %v", err)
 		}
@@ -148,7 +149,7 @@ func TestTrail_bestEffort(t *testing.T) {
 			}
 			sink.Record(policy, event("alice", audit.OpPut))
 		}
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		status, refused := sink.Status()
 		if status[0].Dropped == 0 || status[0].Blocked || refused != 0 {
 			t.Errorf("got %+v, %d", status, refused)
@@ -177,15 +178,15 @@ func TestTrail_heads(t *testing.T) {
 		}
 		sink.Run()
 		sink.Record(policy, event("alice", audit.OpPut))
-		time.Sleep(firstHead + 5*time.Second)
+		<-time.After(firstHead + 5*time.Second)
 		fails = nil
-		time.Sleep(publishAgain)
+		<-time.After(publishAgain)
 		if len(heads) != 1 || heads[0] != 2 {
 			t.Errorf("got heads %v", heads)
 		}
-		time.Sleep(5 * headEvery)
+		<-time.After(5 * headEvery)
 		sink.Record(policy, event("alice", audit.OpPut))
-		time.Sleep(headEvery + time.Second)
+		<-time.After(headEvery + time.Second)
 		if len(heads) != 2 || heads[1] != 3 {
 			t.Errorf("got heads %v", heads)
 		}

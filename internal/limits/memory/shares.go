@@ -35,6 +35,7 @@ type Shares struct {
 	Proposals int64 // that wait for their results: those of this member, and as much for native clients
 	Backups   int64 // that are being written, all of them
 	Tokens    int64 // what is remembered of the use of simple tokens
+	Audit     int64 // records of calls that wait for an output
 	Top       int64 // counts of the busiest prefixes and clients
 	Console   int64 // sections of its pages that were shown last
 	// Deletion is of the keys that one command deletes. Applying holds up to ten times that for a moment, the rest of it of
@@ -133,6 +134,7 @@ func Divide(limit int64) Shares {
 		Proposals: part(2, 256<<20),
 		Backups:   part(4, 512<<20) / 4,
 		Tokens:    part(1, 32<<20) / 4,
+		Audit:     part(1, 16<<20) / 4,
 		Top:       part(1, 8<<20) / 4,
 		Console:   part(1, 16<<20) / 4,
 		Deletion:  part(1, 256<<20),

@@ -45,7 +45,7 @@ func TestDivide_fits(t *testing.T) {
 	for limit := int64(memory.MinLimit); limit < 64<<30; limit += limit / 37 {
 		s := memory.Divide(limit)
 		sum := memory.MemTables*s.MemTable + s.Blocks + s.Versions + 3*s.Counts/2 + s.Log.Snapshot + s.Answers + s.Watch.Total + s.Watch.History + s.Watch.Watchers +
-			2*s.Proposals + s.Backups + s.Tokens + s.Top + s.Clients.Total + s.Clients.Renewals + s.Clients.Metrics + s.Packing + s.Peers +
+			2*s.Proposals + s.Backups + s.Tokens + s.Top + s.Audit + s.Clients.Total + s.Clients.Renewals + s.Clients.Metrics + s.Packing + s.Peers +
 			s.Deletion + s.State.Leases + 2*s.State.Users + s.State.Sessions + s.State.Bounds
 		if sum > s.Heap || s.Heap >= limit {
 			t.Errorf("of %d: the parts have %d, the heap %d", limit, sum, s.Heap)

@@ -26,7 +26,7 @@ func (p *Options) tally(now time.Time) tallies {
 	status := m.Status()
 	t := tallies{at: now, commit: uint64(status.Commit), late: m.LateHeartbeats(), withheld: uint64(core.Log.Withheld),
 		outrun: uint64(core.Log.Outrun), syncs: read(p.Syncs), applies: read(p.Applies), services: p.Services(),
-		connectionsRefused: p.Refused(), linesDropped: p.Dropped(), processor: processorTime(),
+		connectionsRefused: p.Refused(), linesDropped: p.Dropped(), sinks: p.Sinks(), processor: processorTime(),
 		behind: m.Hub().Stats().Behind, peers: map[consensus.MemberID]peerTallies{}}
 	_, store := m.StorageStats()
 	t.stalls, t.reclaimFailures = store.Stalls, p.Counted.Compaction.Failed.Load()

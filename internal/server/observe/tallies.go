@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quorate/quorate/internal/audit/trail"
 	"github.com/quorate/quorate/internal/base/histogram"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/rpc"
@@ -34,6 +35,7 @@ type tallies struct {
 	services                  rpc.Tally
 	connectionsRefused        uint64
 	linesDropped              uint64
+	sinks                     []trail.SinkStatus
 	processor                 time.Duration // that the process has used; zero: not known
 	behind                    int           // watchers, at that moment
 	peers                     map[consensus.MemberID]peerTallies

@@ -33,6 +33,11 @@ func fillWindow(o *quoratepb.Observation, before, now *tallies) {
 	o.Traffic, o.Limits = trafficOf(before, now), limitsOf(before.services.Limits, now.services.Limits)
 	o.Process.ProcessorUs = max(0, now.processor-before.processor).Microseconds()
 	o.Process.LogLinesDropped = now.linesDropped - before.linesDropped
+	for i := range now.sinks {
+		s := &now.sinks[i]
+		o.Audit = append(o.Audit, &quoratepb.ObservedSink{Name: s.Name, Required: s.Required, Blocked: s.Blocked,
+			Trouble: s.Trouble, Dropped: s.Dropped - before.sinks[i].Dropped})
+	}
 	for _, p := range o.Peers {
 		id := consensus.MemberID(p.Id)
 		was, is := before.peers[id], now.peers[id]

@@ -1,0 +1,28 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/quorate/quorate/internal/config"
+)
+
+// Ensure that outputs of the audit that cannot be meant are refused, with what to do.
+func TestConfig_Audit(t *testing.T) {
+	for _, row := range []struct{ args, want string }{
+		{"--audit-log=a.log,journal --audit-log-required=b.log", ""},
+		{"--audit-log=a.log --audit-log-required=syslog,a.log", "both name a.log"},
+		{"--audit-log=a.log --log-outputs=stderr,a.log", "need a file of their own"},
+		{"--audit-log-required=a.log --audit-log-deadline=10ms", "--audit-log-deadline 10ms is too short"},
+		{`--audit-log-rotation-json={"size":1}`, "--audit-log-rotation-json: json: unknown field"},
+		{`--audit-log-rotation-json={"maxage":-1}`, "must not be negative"},
+	} {
+		cfg, err := config.Load(strings.Fields(row.args), nil)
+		if err == nil {
+			err = cfg.Validate()
+		}
+		if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
+			t.Errorf("%s: got %v, want %q", row.args, err, row.want)
+		}
+	}
+}

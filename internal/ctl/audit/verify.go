@@ -1,0 +1,158 @@
+package audit
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/internal/audit"
+	"github.com/quorate/quorate/internal/base/plural"
+	"github.com/quorate/quorate/internal/base/printable"
+	"github.com/quorate/quorate/internal/ctl/command"
+)
+
+func newVerify(s command.Streams) *cobra.Command {
+	c := command.NewConnection(s)
+	saved := ""
+	cmd := c.AddTo(&cobra.Command{
+		Use:   "verify FILE...",
+		Short: "Find records that were changed, removed or put elsewhere in files of records",
+		Long: "Find records that were changed, removed or put elsewhere in files of records.\n\n" +
+			"Give all files of a member, also those that were put aside (.gz too), in any order. Each record has the sum " +
+			"of the " +
+			"one before it, and the heads that the cluster keeps are compared; --heads takes them from a file that " +
+			"`quorate audit heads` wrote before, and asks no cluster. The status is 1 if something is wrong.",
+		Example: "  quorate audit verify /var/log/quorate/audit*.log",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			heads, err := headsFor(cmd.Context(), c, saved)
+			if err != nil {
+				return err
+			}
+			return verify(c, args, heads)
+		},
+	})
+	cmd.Flags().StringVar(&saved, "heads", "", "file with the heads, instead of the cluster")
+	return cmd
+}
+
+func headsFor(ctx context.Context, c *command.Connection, saved string) ([]audit.Head, error) {
+	if saved == "" {
+		heads, err := askHeads(ctx, c)
+		if err != nil {
+			return nil, fmt.Errorf("the heads cannot be had from the cluster (--heads FILE takes them from a file): %w", err)
+		}
+		return heads, nil
+	}
+	f, err := os.Open(saved)
+	if err != nil {
+		return nil, command.Usagef("--heads: %w", err)
+	}
+	defer f.Close()
+	heads, err := audit.ReadHeads(f)
+	if err != nil {
+		return nil, command.Usagef("--heads %s: %w", saved, err)
+	}
+	return heads, nil
+}
+
+// verify reads the files and prints what is found.
+func verify(c *command.Connection, names []string, heads []audit.Head) error {
+	var files []audit.File
+	for _, name := range names {
+		f, err := openRecords(name)
+		if err != nil {
+			return command.Usagef("%w", err)
+		}
+		defer f.Close()
+		files = append(files, audit.File{Name: name, Lines: f})
+	}
+	report, err := audit.Verify(files, heads)
+	if err != nil {
+		return command.Refused(err)
+	}
+	if err := print(c, report, len(names)); err != nil {
+		return err
+	}
+	if report.Broken() {
+		return command.Refused(command.ErrQuiet)
+	}
+	return nil
+}
+
+// opened is a file, behind what unpacks it.
+type opened struct {
+	io.Reader
+	file *os.File
+}
+
+// Close implements io.Closer.
+func (o *opened) Close() error { return o.file.Close() }
+
+func openRecords(name string) (*opened, error) {
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no file of records", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(name)
+	if err != nil || !strings.HasSuffix(name, ".gz") {
+		return &opened{f, f}, err
+	}
+	unpacked, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
+	}
+	return &opened{unpacked, f}, nil
+}
+
+// verdict is the report as JSON.
+type verdict struct {
+	Records uint64   `json:"records"`
+	Heads   int      `json:"heads_that_agree"`
+	Intact  bool     `json:"intact"`
+	Broken  []string `json:"broken"`
+	Notes   []string `json:"notes"`
+}
+
+// mostFindings bounds what is printed of each kind.
+const mostFindings = 50
+
+func print(c *command.Connection, r *audit.Report, files int) error {
+	v := verdict{Records: r.Records, Heads: r.Heads, Intact: !r.Broken(), Broken: []string{}, Notes: []string{}}
+	for _, f := range r.Findings {
+		to := &v.Notes
+		if f.Broken {
+			to = &v.Broken
+		}
+		if len(*to) < mostFindings {
+			*to = append(*to, printable.Text(f.Text, 4*longest))
+		}
+	}
+	if c.JSON() {
+		return json.NewEncoder(c.Streams.Out).Encode(&v)
+	}
+	out := c.Streams.Out
+	for _, text := range v.Broken {
+		command.Say(out, "broken: "+text)
+	}
+	for _, text := range v.Notes {
+		command.Say(out, "note: "+text)
+	}
+	word := "intact"
+	if !v.Intact {
+		word = "not intact"
+	}
+	command.Say(out, fmt.Sprintf("%s: %s in %s, %s of the cluster agree", word, plural.Of(r.Records, "record"),
+		plural.Of(files, "file"), plural.Of(r.Heads, "head")))
+	return nil
+}

@@ -1,0 +1,125 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quorate/quorate/internal/audit"
+	"github.com/quorate/quorate/internal/audit/trail"
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/level"
+	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/rpc/metrics"
+)
+
+// The outputs of records that are no files.
+const (
+	outputJournal = "journal"
+	outputSyslog  = "syslog"
+)
+
+// openAudit opens the outputs of records, before the member serves anybody: one that cannot be written to is told at the start.
+func (s *Server) openAudit(context.Context, Options) error {
+	flags := &s.cfg.Audit
+	if len(flags.BestEffort)+len(flags.Required) == 0 {
+		return nil
+	}
+	rotation, err := s.cfg.AuditRotation()
+	if err != nil {
+		return err
+	}
+	options := trail.Options{Member: uint64(s.data.Identity.Member), Bytes: s.budgets.Audit, Deadline: flags.Deadline,
+		Exempt: flags.Exempt, Publish: s.publishHead, Clock: env.WallClock{}, Logger: s.logger}
+	for _, output := range slices.Concat(flags.BestEffort, flags.Required) {
+		sink, err := openSink(output, rotation)
+		if err != nil {
+			return err
+		}
+		sink.Required = slices.Contains(flags.Required, output)
+		options.Sinks = append(options.Sinks, sink)
+	}
+	s.audit = trail.New(options)
+	return nil
+}
+
+func openSink(output string, r *config.LogRotation) (o trail.SinkOptions, err error) {
+	o = trail.SinkOptions{Name: output, From: trail.NewChain()}
+	switch output {
+	case outputJournal:
+		o.Port, err = trail.OpenJournal()
+	case outputSyslog:
+		o.Port, err = trail.OpenSyslog()
+	default:
+		o.Port, o.From, err = openRecords(output, r)
+	}
+	return o, err
+}
+
+func openRecords(name string, r *config.LogRotation) (trail.Port, trail.Resume, error) {
+	file, from, err := trail.OpenFile(name, trail.Rotation{MaxSizeMB: r.MaxSizeMB, MaxAgeDays: r.MaxAgeDays,
+		MaxBackups: r.MaxBackups, LocalTime: r.LocalTime, Compress: r.Compress})
+	if err != nil {
+		return nil, trail.Resume{}, bare(err)
+	}
+	return file, from, nil
+}
+
+// publishHead writes the head of a chain of this member into the replicated state.
+func (s *Server) publishHead(ctx context.Context, head audit.Head) error {
+	machine, release := s.member.Machine()
+	active := machine.ActiveLevel()
+	release()
+	if active < level.Second {
+		return trail.ErrNotYet
+	}
+	op := &kv.AuditOp{Kind: kv.AuditHead, Head: kv.AuditHeadRow{Member: head.Member, Chain: head.Chain, Sequence: head.Sequence,
+		At: head.At.UnixMilli(), Sum: head.Sum[:], File: []byte(head.File[:min(len(head.File), kv.MaxAuditFileBytes)])}}
+	result, err := s.member.Propose(ctx, &kv.Command{Audit: op})
+	if err == nil && !errors.Is(result.Err, kv.ErrBadCommand) { // which it is if an attempt before this one was applied
+		err = result.Err
+	}
+	if err != nil {
+		return fmt.Errorf("the cluster did not take it: %w", err)
+	}
+	return nil
+}
+
+// auditPatience bounds the wait for outputs when a member stops.
+const auditPatience = 2 * time.Second
+
+// closeAudit writes what waits.
+func (s *Server) closeAudit() {
+	if s.audit != nil {
+		s.audit.Close(auditPatience)
+	}
+}
+
+// collectAudit shows the outputs of records.
+func (s *Server) collectAudit(e *metrics.Emitter) {
+	if s.audit == nil {
+		return
+	}
+	sinks, refused := s.audit.Status()
+	for i := range sinks {
+		sink := &sinks[i]
+		blocked := 0.0
+		if sink.Blocked {
+			blocked = 1
+		}
+		e.Counter("quorate_audit_records_total", "Records of calls that an output has "+
+			"taken.", float64(sink.Taken), "sink", sink.Name)
+		e.Counter("quorate_audit_dropped_total", "Records of calls that an output had no room for.", float64(sink.Dropped),
+			"sink", sink.Name)
+		e.Counter("quorate_audit_failures_total", "Attempts to write records that "+
+			"failed.", float64(sink.Failed), "sink", sink.Name)
+		e.Gauge("quorate_audit_waiting_bytes", "Records of calls that wait for an output.", float64(sink.WaitingBytes),
+			"sink", sink.Name)
+		e.Gauge("quorate_audit_blocked", "Whether calls are refused because a required output takes no records.", blocked,
+			"sink", sink.Name)
+	}
+	e.Counter("quorate_audit_refused_total", "Calls that were refused because they could not be recorded.", float64(refused))
+}
