@@ -294,7 +294,7 @@ func (h *heads) once(ctx context.Context, t *Trail, head audit.Head) error {
 }
 
 const (
-	firstHead       = 10 * time.Second // when the first head is published
+	firstHead       = 5 * time.Second // when the first head is published
 	publishAgain    = 10 * time.Second
 	publishPatience = 5 * time.Second // bounds the wait for a head to be replicated
 )
