@@ -55,6 +55,10 @@ const (
 	commandMoment        = 17 // reserved
 	commandAudit         = 18
 	commandLimit         = 19
+
+	// lastNoOperation is the last kind that the first release knew: inside a transaction it is damage where it is no operation,
+	// as there, and a later kind was written by a later build, though this one knows it as a command.
+	lastNoOperation = commandSoak
 )
 
 // errMalformed is the cause inside ErrBadCommand and ErrBadResult.

@@ -171,7 +171,7 @@ func (r *reader) ops() []Op {
 		case commandTxn:
 			ops[i].Txn = r.txn()
 		default:
-			r.known(isKind(kind))
+			r.known(kind <= lastNoOperation)
 			r.fail()
 		}
 	}

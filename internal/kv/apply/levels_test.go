@@ -240,7 +240,7 @@ func TestMachine_Apply_unknownCommand(t *testing.T) {
 		payload []byte
 	}{
 		"a later format":        {nextlevel.Level, []byte{3, 1, 0, 1, 'k', 0}},
-		"a later kind":          {nextlevel.Level, []byte{1, 33}},
+		"a later kind":          {nextlevel.Level, []byte{1, 200}},
 		"a kind inside of txns": {nextlevel.Level, []byte{1, 11, 0}},
 		"nothing":               {nextlevel.Level, nil},
 		"of a later level":      {level.Own, users.Append(nil)},

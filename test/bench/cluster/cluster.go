@@ -35,19 +35,31 @@ type Server struct {
 	Name, Path string
 	Flags      []string // beside those that all servers get
 	Users      bool     // authentication is enabled before anything is measured, and clients log in
+	Audit      bool     // each member records all calls in a file; quorate only
 }
 
-// ParseServer reads NAME=PATH, or PATH, each also with ",users=on" behind.
+// ParseServer reads NAME=PATH, or PATH, each also with ",users=on" or ",audit=on" behind, or both.
 func ParseServer(text string) (Server, error) {
-	text, option, more := strings.Cut(text, ",")
+	text, options, more := strings.Cut(text, ",")
 	name, path, ok := strings.Cut(text, "=")
 	if !ok {
 		name, path = text[strings.LastIndexByte(text, '/')+1:], text
 	}
-	if name == "" || path == "" || more && option != "users=on" {
-		return Server{}, errors.New("want NAME=PATH or NAME=PATH,users=on")
+	s := Server{Name: name, Path: path}
+	for option := range strings.SplitSeq(options, ",") {
+		switch {
+		case option == "users=on":
+			s.Users = true
+		case option == "audit=on":
+			s.Audit = true
+		case more:
+			name = ""
+		}
 	}
-	return Server{Name: name, Path: path, Users: more}, nil
+	if name == "" || path == "" {
+		return Server{}, errors.New("want NAME=PATH, NAME=PATH,users=on or NAME=PATH,audit=on")
+	}
+	return s, nil
 }
 
 // Conditions are what the members of a cluster run under. The zero Conditions are three members beside each other.
@@ -189,7 +201,31 @@ func (c *Cluster) begin(ctx context.Context, on Conditions) (err error) {
 	if c.Control, err = Connect(endpoints...); err == nil && c.Server.Users {
 		err = c.enableUsers(ctx, endpoints)
 	}
+	if err == nil && c.Server.Audit {
+		err = c.recordAll(ctx)
+	}
 	return err
+}
+
+// recordAll sets a policy by which all calls are recorded, at level metadata, once the members' feature level allows it.
+func (c *Cluster) recordAll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	for {
+		words := []string{"audit", "policy", "set", "-", "--endpoints=" + c.Members[0].ClientAddr}
+		if c.Server.Users {
+			words = append(words, "--user="+rootUser+":"+password)
+		}
+		command := exec.CommandContext(ctx, c.Server.Path, words...)
+		command.Stdin = strings.NewReader(`{"rules": [{"level": "metadata"}]}`)
+		said, err := command.CombinedOutput()
+		if err == nil || !strings.Contains(string(said), "feature level") {
+			if err != nil {
+				err = fmt.Errorf("set the policy of the audit: %w: %s", err, said)
+			}
+			return err
+		}
+	}
 }
 
 // Start launches all members, on whatever data they have, and waits until all of them are ready.
@@ -247,6 +283,9 @@ func (c *Cluster) Launch(m *Member) error {
 		"--initial-cluster-token="+filepath.Base(c.dir), fmt.Sprintf("--quota-backend-bytes=%d", 8<<30),
 		"--heartbeat-interval=100", "--election-timeout=1000")
 	command.Args = append(command.Args, c.Server.Flags...)
+	if c.Server.Audit {
+		command.Args = append(command.Args, "--level-policy=now", "--audit-log="+filepath.Join(c.dir, m.Name+".audit"))
+	}
 	m.log = &logWatch{ready: make(chan time.Time, 1)}
 	command.Stdout, command.Stderr = m.log, m.log
 	// A member does not outlive the run, however that ends, nor does it see the terminal's interrupt.
