@@ -16,7 +16,7 @@ type Event struct {
 	Time   time.Time
 	Trace  string // id of the trace, if the call is recorded as one
 	User   string // empty: none
-	From   string // address of the client
+	From   []byte // address of the client
 	Method string // full name, as gRPC has it
 	Op     Op
 	Parts  []Part // keys that it names, at most MaxParts
@@ -138,8 +138,8 @@ func (p *Policy) key(dst []byte, name string, key []byte, shape Shape) []byte {
 }
 
 // field appends a field, unless it is empty. name is plain.
-func field(dst []byte, name, value string) []byte {
-	if value == "" {
+func field[T string | []byte](dst []byte, name string, value T) []byte {
+	if len(value) == 0 {
 		return dst
 	}
 	dst = append(append(dst, `,"`...), name...)

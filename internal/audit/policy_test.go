@@ -100,7 +100,7 @@ func TestParse_refused(t *testing.T) {
 func TestPolicy_Body(t *testing.T) {
 	hostile := "a\n\"\\\x00\u202eé\U0001f600\xff"
 	long := strings.Repeat("\x01", 4096)
-	e := &audit.Event{Time: time.Unix(1, 234567000), User: hostile, From: "10.0.0.1:2", Op: audit.OpTxn, Method: "/a/B", Size: 7,
+	e := &audit.Event{Time: time.Unix(1, 234567000), User: hostile, From: []byte("10.0.0.1:2"), Op: audit.OpTxn, Method: "/a/B", Size: 7,
 		Code: "PermissionDenied", Denied: true, Revision: 9, Trace: "t", About: long, Left: 3}
 	for range audit.MaxParts {
 		e.Parts = append(e.Parts, audit.Part{What: hostile, Key: []byte(long), End: []byte(hostile), Size: 5, Lease: 6})
@@ -179,7 +179,7 @@ func TestPolicy_WithSalt(t *testing.T) {
 
 func BenchmarkPolicy_Body(b *testing.B) {
 	p, _ := audit.Parse([]byte(`{"rules": [{"level": "metadata"}]}`))
-	e := &audit.Event{Time: time.Now(), User: "alice", From: "10.0.0.1:12345", Op: audit.OpPut, Method: "/etcdserverpb.KV/Put",
+	e := &audit.Event{Time: time.Now(), User: "alice", From: []byte("10.0.0.1:12345"), Op: audit.OpPut, Method: "/etcdserverpb.KV/Put",
 		Parts: []audit.Part{{Key: []byte("/registry/pods/default/web-7d4b9c")}}, Revision: 1234567}
 	var chain audit.Chain
 	var body, line []byte

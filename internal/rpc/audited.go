@@ -2,18 +2,20 @@ package rpc
 
 import (
 	"context"
+	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/internal/audit/trail"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/rpc/etcderr"
 )
 
@@ -94,8 +96,21 @@ func (a *audits) begin(ctx context.Context, method string, op audit.Op) *audited
 		r = new(audited)
 	}
 	*r = audited{policy: policy, key: r.key[:0],
-		event: audit.Event{Method: method, Op: op, From: admission.CallerOf(ctx).Address}}
+		event: audit.Event{Method: method, Op: op, From: appendCaller(r.event.From[:0], ctx)}}
 	return r
+}
+
+// appendCaller appends the address of a client. That of a TCP connection needs no memory.
+func appendCaller(dst []byte, ctx context.Context) []byte {
+	from, ok := peer.FromContext(ctx)
+	if !ok || from.Addr == nil {
+		return dst
+	}
+	if tcp, ok := from.Addr.(*net.TCPAddr); ok && tcp.Zone == "" {
+		at := tcp.AddrPort()
+		return netip.AddrPortFrom(at.Addr().Unmap(), at.Port()).AppendTo(dst)
+	}
+	return append(dst, from.Addr.String()...)
 }
 
 // prompt is begin for a call without a goroutine. It reports false if the call may have to wait.
@@ -129,10 +144,14 @@ func (a *audits) admit(ctx context.Context, r *audited) error {
 
 // user returns in whose name a call comes.
 func (a *audits) user(ctx context.Context) string {
-	if name := a.shared.access.NameNow(ctx); name != "" || !a.shared.access.TakesLong(ctx) {
+	control := a.shared.access
+	if !control.State().Enabled() {
+		return ""
+	}
+	if name := control.NameNow(ctx); name != "" || !control.TakesLong(ctx) {
 		return name
 	}
-	by, _ := a.shared.access.Caller(ctx)
+	by, _ := control.Caller(ctx)
 	return by.User
 }
 

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -169,24 +170,28 @@ func TestTrail_heads(t *testing.T) {
 		s := newShelf(1<<20, 0)
 		sink, policy := newTrail(s.file, false, 1<<20)
 		var heads []uint64
-		fails := errors.New("no leader")
+		var fails atomic.Bool
+		fails.Store(true)
 		sink.options.Publish = func(_ context.Context, head audit.Head) error {
-			if fails == nil {
-				heads = append(heads, head.Sequence)
+			if fails.Load() {
+				return errors.New("no leader")
 			}
-			return fails
+			heads = append(heads, head.Sequence)
+			return nil
 		}
 		sink.Run()
 		sink.Record(policy, event("alice", audit.OpPut))
 		<-time.After(firstHead + 5*time.Second)
-		fails = nil
+		fails.Store(false)
 		<-time.After(publishAgain)
+		synctest.Wait()
 		if len(heads) != 1 || heads[0] != 2 {
 			t.Errorf("got heads %v", heads)
 		}
 		<-time.After(5 * headEvery)
 		sink.Record(policy, event("alice", audit.OpPut))
 		<-time.After(headEvery + time.Second)
+		synctest.Wait()
 		if len(heads) != 2 || heads[1] != 3 {
 			t.Errorf("got heads %v", heads)
 		}
