@@ -167,6 +167,30 @@ func TestSink_Turn_gone(t *testing.T) {
 	}
 }
 
+// Ensure that a file which is gone while a line was written only in part loses no record of that and later lines: they are in
+// the next file, behind the record that says why, in a chain that verifies.
+func TestSink_Turn_goneInALine(t *testing.T) {
+	for cut := range 900 {
+		s := newShelf(8<<10, 0)
+		s.turn(0) // the first record of the file
+		for range 4 {
+			s.call()
+		}
+		s.file.fails, s.file.partial = errFull, cut
+		s.turn(0)
+		whole := strings.Count(s.all(), `"key":"k`)
+		if !strings.HasSuffix(s.all(), "\n") && strings.Contains(s.all()[strings.LastIndexByte(s.all(), '\n')+1:], `"key":"k`) {
+			whole-- // all of the last one but its end
+		}
+		s.file.fails, s.file.why = nil, audit.Replaced
+		s.turn(lookEvery)
+		next := fmt.Sprintf(`{"seq":%d,`, 1+whole+1) // it goes on behind the last whole line
+		if report := s.verify(t); report.Broken() || int(report.Records) != 1+4-whole || !strings.HasPrefix(s.all(), next) {
+			t.Fatalf("cut at %d, behind %d records: %d records, %+v\n%s", cut, whole, report.Records, report.Findings, s.all())
+		}
+	}
+}
+
 // Ensure that a head is of what is on disk, and that there is none while lines wait.
 func TestSink_Head(t *testing.T) {
 	s := newShelf(8<<10, 0)
