@@ -172,3 +172,21 @@ func TestNeeds_kinds(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that the head of a command says which level it needs as the whole does, with credentials too, and that an unchecked
+// transaction has one.
+func TestCommand_Head(t *testing.T) {
+	for name, c := range commands() {
+		for _, by := range []auth.Credentials{{}, {User: "alice", Revision: 3}} {
+			c.By = by
+			want, known := kv.Needs(c.Append(nil))
+			if needs, ok := kv.Needs(c.Head()); needs != want || ok != known {
+				t.Errorf("%s: the head needs level %d, %t, the whole %d, %t", name, needs, ok, want, known)
+			}
+		}
+	}
+	unchecked := kv.Command{Txn: &kv.TxnOp{Then: make([]kv.Op, 1)}}
+	if needs, known := kv.Needs(unchecked.Head()); needs != level.First || !known {
+		t.Errorf("an unchecked transaction needs level %d, %t", needs, known)
+	}
+}

@@ -43,6 +43,24 @@ const (
 	auditKindAt  = 2
 )
 
+// Beginnings of the commands that clients send most.
+var (
+	headOfPut = []byte{formatCommand, commandPut}
+	headOfTxn = []byte{formatCommand, commandTxn}
+)
+
+// Head returns as much of the encoded command as Needs reads. The kind of a put or a transaction says it: they are not encoded,
+// and need not have been checked. The caller must not change what it gets.
+func (c *Command) Head() []byte {
+	switch {
+	case c.Put != nil:
+		return headOfPut
+	case c.Txn != nil:
+		return headOfTxn
+	}
+	return c.Append(nil)
+}
+
 // Needs returns the feature level below which an encoded command is not applied; false if this build knows no such command.
 func Needs(payload []byte) (level.Level, bool) {
 	kind := int(kindOf(payload))

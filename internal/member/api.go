@@ -148,8 +148,8 @@ func (m *Member) Propose(ctx context.Context, command *kv.Command) (kv.Result, e
 func (m *Member) Prompt() bool { return m.requests.Started() }
 
 // PromptFor reports whether ProposeAsync may be called with a command: before a member has started, Propose waits for that, and
-// it raises the feature level, if it may, for a command that needs a later one. The command must have been checked: below the
-// level of this build it is encoded, to see which level it needs.
+// it raises the feature level, if it may, for a command that needs a later one. The command must have been checked, unless it is
+// a put or a transaction: below the level of this build it is encoded, to see which level it needs.
 func (m *Member) PromptFor(command *kv.Command) bool {
 	if !m.requests.Started() {
 		return false
@@ -158,7 +158,7 @@ func (m *Member) PromptFor(command *kv.Command) bool {
 	if machine.ActiveLevel() >= machine.OwnLevel() {
 		return true
 	}
-	needs, known := machine.Needs(command.Append(nil))
+	needs, known := machine.Needs(command.Head())
 	return known && machine.ActiveLevel() >= needs
 }
 

@@ -34,7 +34,7 @@ type Backend interface {
 	Propose(ctx context.Context, command *kv.Command) (kv.Result, error)
 	ReadIndex(ctx context.Context) error
 	// Prompt reports whether ReadAsync may be called, and PromptFor whether ProposeAsync may be called with a command, which
-	// has been checked: it is encoded here.
+	// has been checked: it may be encoded here.
 	Prompt() bool
 	PromptFor(command *kv.Command) bool
 	ProposeAsync(command *kv.Command, done proposals.Completion) (abandon func() bool, err error)
