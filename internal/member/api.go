@@ -147,9 +147,9 @@ func (m *Member) Propose(ctx context.Context, command *kv.Command) (kv.Result, e
 // Prompt reports whether ReadAsync may be called: before a member has started, ReadIndex waits for that.
 func (m *Member) Prompt() bool { return m.requests.Started() }
 
-// PromptFor reports whether ProposeAsync may be called with a command: before a member has started, Propose waits for that, and
-// it raises the feature level, if it may, for a command that needs a later one. The command must have been checked, unless it is
-// a put or a transaction: below the level of this build it is encoded, to see which level it needs.
+// PromptFor reports whether ProposeAsync may be called with a command: before a member has started, Propose waits for that,
+// and it raises the feature level, if it may, for a command that needs a later one. The command must have been checked, unless
+// it is a put or a transaction: below the level of this build it is encoded, to see which level it needs.
 func (m *Member) PromptFor(command *kv.Command) bool {
 	if !m.requests.Started() {
 		return false
