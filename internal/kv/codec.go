@@ -201,7 +201,7 @@ func decodeCommand(src []byte, put *PutOp) (Command, error) {
 	return c, nil
 }
 
-// isKind reports whether this build knows a kind of commands, or of operations inside a Txn, or zero, which no build writes.
+// isKind reports whether this build knows a kind of commands, or zero, which no build writes.
 func isKind(kind byte) bool {
 	return kind <= commandSoak || kind == commandAudit || kind == commandLimit
 }
