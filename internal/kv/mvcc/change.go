@@ -14,7 +14,8 @@ type change struct {
 	kind   byte
 	user   []byte // aliases the row
 	before position
-	named  bool // before is known
+	named  bool   // before is known
+	by     []byte // encoded author (author.go); empty: it is not known
 }
 
 // Kinds of changes. A creation replaces nothing: a tombstone before it is deleted with its own change.

@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/quorate/quorate/internal/kv"
@@ -9,18 +10,20 @@ import (
 
 // VersionQuery asks for the versions of one key, the newest first.
 type VersionQuery struct {
-	Key    []byte
-	Before kv.Revision // only versions below it; not positive: all that are kept
-	Values bool        // with values
-	Limit  int         // versions, at least 1
-	Bytes  int         // of values in the answer, or of rows that are read; the first version may exceed it
+	Key     []byte
+	Before  kv.Revision // only versions below it; not positive: all that are kept
+	Values  bool        // with values
+	Authors bool        // with authors
+	Limit   int         // versions, at least 1
+	Bytes   int         // of values in the answer, or of rows that are read; the first version may exceed it
 }
 
 // Version is what one revision made of a key: a value, or its deletion. Of a deletion only ModRevision counts.
 type Version struct {
 	kv.KeyValue // Key is empty, Value only if it was asked for
 	Deleted     bool
-	Size        int // of the value, in bytes
+	Size        int        // of the value, in bytes
+	By          *kv.Author // nil: it was not asked for, or is not known
 }
 
 // VersionPage is a part of the history of a key.
@@ -84,8 +87,13 @@ func (s *Store) Versions(q *VersionQuery, account kv.Account) (page VersionPage,
 		}
 		h := &versionWalk{it: it, q: q, floor: s.CompactRevision(), account: account, walk: walk{account: account}}
 		page = VersionPage{History: History{First: max(h.floor, 1)}}
-		err = h.run(&page, rev)
-		if closeErr := it.Close(); err == nil && closeErr != nil {
+		if q.Authors {
+			h.authors, err = s.lookAuthors(&h.walk)
+		}
+		if err == nil {
+			err = h.run(&page, rev)
+		}
+		if closeErr := errors.Join(it.Close(), h.authors.close()); err == nil && closeErr != nil {
 			err = fmt.Errorf("mvcc: close an iterator: %w", closeErr)
 		}
 		return err
@@ -101,7 +109,8 @@ type versionWalk struct {
 	floor   kv.Revision // the compact revision; rows below the first one that is not above it may be gone
 	account kv.Account
 	walk    walk
-	read    int // bytes
+	read    int           // bytes
+	authors *authorLookup // nil: they are not asked for
 }
 
 // run fills a page with versions up to rev.
@@ -137,6 +146,9 @@ func (h *versionWalk) run(page *VersionPage, rev kv.Revision) error {
 // add reads the row at which the iterator is.
 func (h *versionWalk) add(page *VersionPage, at kv.Rev, size int) error {
 	taken := versionOverhead
+	if h.authors != nil {
+		taken += authorOverhead
+	}
 	if h.q.Values {
 		taken += size
 	}
@@ -154,6 +166,11 @@ func (h *versionWalk) add(page *VersionPage, at kv.Rev, size int) error {
 		CreateRevision: rec.create, Version: rec.version, Lease: rec.lease}}
 	if h.q.Values && !rec.tombstone {
 		one.Value = append([]byte{}, rec.value...)
+	}
+	if h.authors != nil && at.Main >= h.floor { // each member deletes the rows of earlier changes at its own pace
+		if one.By, err = h.authors.of(at); err != nil {
+			return err
+		}
 	}
 	page.Versions = append(page.Versions, one)
 	return nil

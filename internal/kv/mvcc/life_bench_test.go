@@ -19,6 +19,7 @@ type life struct {
 	size, keys, puts int
 	window           int // puts between two compactions
 	batch            int
+	authors          int // that put in turn; zero: they are not kept
 }
 
 // BenchmarkLife measures the cost of a put in the store, from the call to the deletion of the version that it replaced.
@@ -26,10 +27,12 @@ type life struct {
 //	go test ./internal/kv/mvcc -run xxx -bench Life -benchtime 1x
 func BenchmarkLife(b *testing.B) {
 	for _, l := range []life{
-		{"256B", 256, 10_000, 200_000, 20_000, 32},
-		{"256B-wide", 256, 200_000, 400_000, 40_000, 32},
-		{"1KB", 1024, 20_000, 100_000, 10_000, 32},
-		{"10KB", 10 << 10, 4_000, 40_000, 5_000, 8},
+		{"256B", 256, 10_000, 200_000, 20_000, 32, 0},
+		{"256B-authors", 256, 10_000, 200_000, 20_000, 32, 3},
+		{"256B-wide", 256, 200_000, 400_000, 40_000, 32, 0},
+		{"256B-wide-authors", 256, 200_000, 400_000, 40_000, 32, 3},
+		{"1KB", 1024, 20_000, 100_000, 10_000, 32, 0},
+		{"10KB", 10 << 10, 4_000, 40_000, 5_000, 8, 0},
 	} {
 		b.Run(l.name, func(b *testing.B) {
 			for b.Loop() {
@@ -56,6 +59,9 @@ func (l *life) run(b *testing.B) {
 			k := put
 			if put >= l.keys {
 				k = r.IntN(l.keys)
+			}
+			if l.authors > 0 {
+				w.Attribute(&kv.Author{Member: uint64(put % l.authors), User: "kube-apiserver"})
 			}
 			w.BeginCommand()
 			w.Put(benchKey(k), values[put%64], 0)

@@ -38,6 +38,12 @@ func FuzzOpenPack(f *testing.F) {
 	f.Add(p.append(nil), int64(9), uint32(0))
 	f.Add([]byte{changePack, 1, 0, changeCreate, 1, 'k', packSame, 1, 'l'}, int64(1), uint32(1))
 	f.Add(subRunsOver(0), int64(5), uint32(0))
+	p.reset()
+	for i, by := range []kv.Author{{Member: 1, User: "ann"}, {Member: 2, Client: true}, {Member: 2, Client: true},
+		{Member: 1, User: "ann"}} {
+		p.add(&change{kind: changeCreate, user: []byte("a"), by: appendAuthor(nil, &by)}, kv.Rev{Main: kv.Revision(i + 3)})
+	}
+	f.Add(p.append(nil), int64(6), uint32(0))
 	f.Add(runsOver, int64(math.MaxInt64), uint32(0))
 	f.Fuzz(func(t *testing.T, row []byte, main int64, sub uint32) {
 		last := kv.Rev{Main: kv.Revision(main), Sub: int64(sub)}
@@ -55,7 +61,7 @@ func FuzzOpenPack(f *testing.F) {
 			if !later(r.at, before) || later(r.at, last) || c.named && !later(r.at, c.before.rev) {
 				t.Fatalf("%x: %v comes after %v, and replaces %v", row, r.at, before, c.before)
 			}
-			if before = r.at; changes > 0 && !again.takes(&change{}, r.at) {
+			if before = r.at; changes > 0 && !again.takes(&change{by: c.by}, r.at) {
 				return // no writer makes such a pack, or one so long
 			}
 			again.add(&c, r.at)
@@ -74,7 +80,7 @@ func FuzzOpenPack(f *testing.F) {
 			}
 			got, same := third.next()
 			if !same || third.at != r.at || got.kind != want.kind || got.named != want.named || got.before != want.before ||
-				!bytes.Equal(got.user, want.user) {
+				!bytes.Equal(got.user, want.user) || !bytes.Equal(got.by, want.by) {
 				t.Fatalf("%+v at %v became %+v at %v", want, r.at, got, third.at)
 			}
 		}

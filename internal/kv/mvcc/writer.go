@@ -34,7 +34,8 @@ type Writer struct {
 	events  []kv.Event
 	compact kv.Revision
 	numbers numbers
-	pack    pack // of changes that are not in the batch yet
+	pack    pack   // of changes that are not in the batch yet
+	by      []byte // the encoded author of the next changes; empty: none is kept
 
 	pending overlay
 	lives   []census.Change // keys that were created and deleted
@@ -53,7 +54,15 @@ func (w *Writer) begin(current *state) {
 	w.base = current
 	w.last, w.compact, w.numbers = current.revision, current.compact, current.numbers
 	w.main, w.exact, w.sub, w.open = 0, 0, 0, false
+	w.by = w.by[:0]
 	w.pack.reset()
+}
+
+// Attribute says by whom the changes from now on are made; nil: that is not kept. Nobody is named before the first call.
+func (w *Writer) Attribute(by *kv.Author) {
+	if w.by = w.by[:0]; by != nil {
+		w.by = appendAuthor(w.by, by)
+	}
 }
 
 // Err returns the engine error that Commit will return, nil if there is none so far.
@@ -291,7 +300,7 @@ func (w *Writer) nextRev() kv.Rev {
 // length of its row may be unknown.
 func (w *Writer) write(v *pendingVersion, before *kv.KeyValue, at position) {
 	rec := v.record()
-	replaces := change{kind: v.changeKind(), user: v.kv.Key, before: at, named: before != nil}
+	replaces := change{kind: v.changeKind(), user: v.kv.Key, before: at, named: before != nil, by: w.by}
 	if replaces.named && at.row == 0 {
 		old := pendingVersion{rev: at.rev, kv: *before}
 		replaces.before = old.position()
