@@ -52,7 +52,7 @@ const (
 	commandRaise         = 14
 	commandLevelPolicy   = 15
 	commandSoak          = 16
-	commandMoment        = 17 // reserved
+	commandMoment        = 17
 	commandAudit         = 18
 	commandLimit         = 19
 
@@ -118,6 +118,8 @@ func (c *Command) appendOperation(dst []byte, format byte) []byte {
 		return c.Limit.append(append(dst, commandLimit))
 	case c.Audit != nil:
 		return c.Audit.append(append(dst, commandAudit))
+	case c.Moment != nil:
+		return c.Moment.append(append(dst, commandMoment))
 	}
 	invariant.Broken("a command to encode has no operation")
 	return nil
@@ -188,6 +190,8 @@ func decodeCommand(src []byte, put *PutOp) (Command, error) {
 		c.Limit = r.limit()
 	case commandAudit:
 		c.Audit = r.audit()
+	case commandMoment:
+		c.Moment = r.moment()
 	default:
 		r.known(isKind(kind))
 		r.fail()
@@ -203,7 +207,7 @@ func decodeCommand(src []byte, put *PutOp) (Command, error) {
 
 // isKind reports whether this build knows a kind of commands, or zero, which no build writes.
 func isKind(kind byte) bool {
-	return kind <= commandSoak || kind == commandAudit || kind == commandLimit
+	return kind <= commandLimit
 }
 
 func (op *PublishOp) append(dst []byte) []byte {

@@ -25,8 +25,9 @@ type Command struct {
 	Soak          *SoakOp
 	Limit         *LimitOp
 	Audit         *AuditOp
+	Moment        *MomentOp
 	// By are the credentials of the sender, a user or a member. They do not count for commands that only members propose:
-	// sessions, jobs, and what members publish.
+	// sessions, jobs, moments, and what members publish.
 	By auth.Credentials
 }
 

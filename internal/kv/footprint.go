@@ -21,6 +21,7 @@ func FootprintOf(c *Command) consensus.Footprint {
 		f.Owners = append(f.Owners, consensus.MemberID(c.SessionOpen.Member))
 	case c.SessionRetire != nil:
 		f.Owners = append(f.Owners, consensus.MemberID(c.SessionRetire.Member))
+	case c.Moment != nil: // no other command reads or changes it
 	default:
 		// The end of a lease deletes the keys that are attached to it when it is applied. Earlier commands that are not applied
 		// yet may change which those are: the command alone does not tell them.
@@ -34,7 +35,7 @@ func FootprintOf(c *Command) consensus.Footprint {
 func Revises(payload []byte) bool {
 	switch kindOf(payload) {
 	case commandSessionOpen, commandSessionRetire, commandLeaseGrant, commandCompact, commandAlarm, commandPublish, commandJob,
-		commandAuth, commandRaise, commandLevelPolicy, commandSoak, commandLimit, commandAudit:
+		commandAuth, commandRaise, commandLevelPolicy, commandSoak, commandLimit, commandAudit, commandMoment:
 		return false
 	}
 	return true

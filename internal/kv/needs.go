@@ -12,7 +12,7 @@ var kindLevels = [...]level.Level{
 	commandLeaseGrant: level.First, commandLeaseRevoke: level.First, commandAlarm: level.First, commandPublish: level.First,
 	commandSessionOpen: level.First, commandSessionRetire: level.First, commandJob: level.First, commandRaise: level.First,
 	commandAuth: level.First, commandLevelPolicy: level.First, commandSoak: level.First, commandLimit: level.Second,
-	commandAudit: level.Second,
+	commandAudit: level.Second, commandMoment: level.Second,
 }
 
 // Commands that have a kind of their own inside: its place in the encoding, and the feature level of each, zero for a number

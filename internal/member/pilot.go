@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member/moments"
 	"github.com/quorate/quorate/internal/membership/autopilot"
 )
 
@@ -23,6 +24,7 @@ type pilot struct {
 	electionTimeout time.Duration
 	peerURLs        []string // peer URLs that this start was given for this member
 	told            *toldAddresses
+	teller          moments.Teller // of the goroutine of promoteLearners
 }
 
 // runJobs is the goroutine that takes the steps of jobs while this member leads.
@@ -65,16 +67,18 @@ const (
 )
 
 // promoteLearners is the goroutine that, on the leader, promotes learners that were added to become voters and have caught up.
-// It also binds newcomers, raises the feature level, and retires sessions of removed members. Its requests are ordinary ones,
-// so that a refusal does no harm and a new leader simply goes on.
+// It also binds newcomers, raises the feature level, notes the time, and retires sessions of removed members. Its requests are
+// ordinary ones, so that a refusal does no harm and a new leader simply goes on.
 func (p *pilot) promoteLearners(ctx context.Context) error {
 	var removed autopilot.RemovedSessions
 	return lookEvery(ctx, promoteScanInterval, func() {
 		if !p.ports.leader.Leads() {
 			p.ports.requests.levels.restRaiser()
+			p.teller.Rest()
 		} else {
 			p.binder.bindMet(ctx)
 			p.ports.requests.levels.keepRaised(ctx, p.ports.status())
+			p.tellMoment(ctx)
 			p.promoteReady(ctx)
 			p.retireRemoved(ctx, &removed)
 		}

@@ -54,6 +54,7 @@ func commands() []named[kv.Command] {
 			By: auth.Credentials{User: "root", Revision: 300}}},
 		{"audit, head", kv.Command{Audit: &kv.AuditOp{Kind: kv.AuditHead, Head: kv.AuditHeadRow{Member: 1 << 63, Chain: 300,
 			Sequence: 300, At: 1_800_000_000_000, Sum: []byte("0123456789abcdef01234567"), File: []byte("audit.log")}}}},
+		{"moment", kv.Command{Moment: &kv.MomentOp{Time: 1764374400000, Member: 1 << 63, Seen: 1 << 40}}},
 		{"put in a user's name", kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: []byte("v")},
 			By: auth.Credentials{User: "alice", Revision: 300}}},
 		{"compact by a member", kv.Command{Compact: &kv.CompactOp{Revision: 1}, By: auth.Credentials{Member: true}}},

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/kv"
@@ -104,7 +107,39 @@ func ofTheStore(t *testing.T) (values []frozen.Value) {
 	}
 	values = append(values, allRows(t, eng, "row")...)
 	must(t, eng.Close())
-	return append(append(values, ofALeaseThatEnds(t)...), ofALoadedStore(t)...)
+	values = append(append(values, ofALeaseThatEnds(t)...), ofALoadedStore(t)...)
+	return append(values, ofTheSecondLevel(t)...)
+}
+
+// ofTheSecondLevel are the rows that level 2 brings: changes with their authors, and moments.
+func ofTheSecondLevel(t *testing.T) []frozen.Value {
+	eng, err := engine.OpenMem(engine.MemOptions{FS: filestest.NewMem(), Dir: "store"})
+	must(t, err)
+	m := bootstrapped(t, eng, apply.Options{})
+	s := newScript()
+	s.open(of(1))
+	s.open(client)
+	for id := uint64(1); id <= 3; id++ {
+		s.publish(id, "1.1.0", level.Second)
+	}
+	s.put("a", "of the first level", 0)
+	applyAll(t, m, s.entries)
+	done := len(s.entries)
+	s.do(kv.Command{Raise: &kv.RaiseOp{Level: level.Second, Finalize: true, Of: m.LevelView()}})
+	s.do(kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: 7, TTLSeconds: 60}})
+	s.put("b", "", 7)
+	for _, user := range []string{"alice", strings.Repeat("u", kv.MostAuthorUser+1)} {
+		s.by(client, kv.Command{Put: &kv.PutOp{Key: []byte("a")}, By: auth.Credentials{User: user, Revision: 9}})
+	}
+	s.put("a", "", 0)
+	s.do(kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: 7, Term: 2}})
+	s.do(kv.Command{Moment: &kv.MomentOp{Time: 1764374400000, Member: 1, Seen: 3}})
+	applyAll(t, m, s.entries[done:])
+	rows := slices.DeleteFunc(allRows(t, eng, "row of level 2"), func(v frozen.Value) bool {
+		return !strings.Contains(v.Name, `"r`) && !strings.Contains(v.Name, `"sm`)
+	})
+	must(t, eng.Close())
+	return rows
 }
 
 // ofALeaseThatEnds is the row of a lease of which one of two keys is deleted, and that of a client's session that has ended.

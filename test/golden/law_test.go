@@ -138,7 +138,7 @@ func TestLaw_commands(t *testing.T) {
 	encode := func(dst []byte, c *kv.Command) []byte { return c.Append(dst) }
 	for _, c := range commands() {
 		f := frozen.Form{Name: "command " + c.name, Value: c.value.Append(nil), Decode: alone(encode, kv.DecodeCommand),
-			Damage: kv.ErrBadCommand, Later: map[int]byte{0: 3, 1: 17}}
+			Damage: kv.ErrBadCommand, Later: map[int]byte{0: 3, 1: 200}}
 		f.Decode = onlyOne(f.Decode, kv.ErrBadCommand)
 		f.Obey(t)
 	}

@@ -171,6 +171,7 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) (did effect, 
 			w.BeginCommand()
 		}
 		asOffered(e, &cmd)
+		m.attribute(e, &cmd)
 		x.answer.begin(e.Proposal, &cmd, w.Revision())
 		m.executeAside(&cmd, res)
 		x.answer.end(res)
@@ -183,6 +184,22 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) (did effect, 
 		m.sessions.keep(s, e.Proposal.Sequence, res, &x.answer)
 	}
 	return did, w.Err()
+}
+
+// attribute says by whom the changes of a command are, from the feature level on that keeps it. A proposal has the same member,
+// or client, and user whichever of its entries is executed.
+func (m *Machine) attribute(e *consensus.Entry, cmd *kv.Command) {
+	first := !m.executor.attributed
+	if m.executor.attributed = true; m.levels.now() < level.Second {
+		m.executor.w.Attribute(nil)
+		return
+	}
+	if !first && m.options.Faults.FirstAuthor {
+		return
+	}
+	by := kv.Author{Member: uint64(e.Proposal.Session.Member), Client: e.Proposal.Session.OfClient(), User: cmd.By.User,
+		Expired: cmd.LeaseRevoke != nil && cmd.LeaseRevoke.Term != 0}
+	m.executor.w.Attribute(&by)
 }
 
 // executeAside unlocks the sessions while it executes the command, unless the command is about them: a command may take long,

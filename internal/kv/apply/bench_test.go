@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -13,17 +14,19 @@ import (
 // BenchmarkMachine_Apply applies batches of 64 puts of 256 bytes under a session, on Pebble and on a real disk.
 func BenchmarkMachine_Apply(b *testing.B) {
 	for _, watchers := range []int{0, 1, 1000} {
-		b.Run(fmt.Sprintf("64 puts, %d watchers", watchers), func(b *testing.B) { benchmarkApply(b, watchers) })
+		b.Run(fmt.Sprintf("64 puts, %d watchers", watchers), func(b *testing.B) { benchmarkApply(b, watchers, level.First) })
 	}
+	b.Run("64 puts, authors", func(b *testing.B) { benchmarkApply(b, 0, level.Second) })
 }
 
-func benchmarkApply(b *testing.B, watchers int) {
+func benchmarkApply(b *testing.B, watchers int, active level.Level) {
 	eng, err := engine.Open(engine.Options{Dir: b.TempDir()})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer eng.Close()
-	if err := apply.Bootstrap(eng, 1, consensus.Config{}); err != nil {
+	config := consensus.Config{Voters: []consensus.MemberID{1}, Members: []consensus.Member{{ID: 1}}}
+	if err := apply.Bootstrap(eng, 1, config); err != nil {
 		b.Fatal(err)
 	}
 	m, err := apply.Open(eng, apply.Options{})
@@ -41,8 +44,13 @@ func benchmarkApply(b *testing.B, watchers int) {
 	head := []consensus.Entry{
 		{Index: 1, Term: 1, Kind: consensus.EntryCommand, Proposal: id(1), Payload: session.Append(nil)},
 	}
-	if _, err := m.Apply(head); err != nil {
-		b.Fatal(err)
+	for _, c := range []kv.Command{{Publish: &kv.PublishOp{Member: 1, Level: active}},
+		{Raise: &kv.RaiseOp{Level: active, Finalize: true, Of: m.LevelView()}}} {
+		index++
+		head = append(head, consensus.Entry{Index: index, Term: 1, Kind: consensus.EntryCommand, Payload: c.Append(nil)})
+	}
+	if _, err := m.Apply(head); err != nil || m.ActiveLevel() != active {
+		b.Fatal(m.ActiveLevel(), err)
 	}
 	const batch, keys = 64, 10_000
 	payloads := make([][]byte, keys)

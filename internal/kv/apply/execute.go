@@ -17,6 +17,7 @@ type executor struct {
 	sessions *sessionTable
 	jobs     *jobTable
 	levels   *levelTable
+	moments  *momentTable
 	auth     *authTable
 	limits   *limitTable
 	audit    *auditTable
@@ -25,6 +26,8 @@ type executor struct {
 	unpermitted bool  // Faults.Unpermitted
 	endBytes    int64 // Options.EndBytes
 	countBytes  int64 // Options.LimitCountBytes
+
+	attributed bool // by a command of this batch
 
 	w       *mvcc.Writer
 	decoder kv.Decoder
@@ -41,7 +44,7 @@ type operations struct{ puts, deletes, ranges uint64 }
 
 // begin starts a batch of so many entries. wanted is true if there are watchers.
 func (x *executor) begin(w *mvcc.Writer, entries int, wanted bool, answering Answering) {
-	x.w = w
+	x.w, x.attributed = w, false
 	x.rows.Begin(w) // lease.Rows keeps the batch's changes of it
 	x.events.begin(wanted)
 	x.answer = answer{answering: answering}
@@ -83,7 +86,9 @@ func (x *executor) attempt(cmd *kv.Command, res *kv.Result) {
 	case cmd.Txn != nil:
 		x.txn(cmd.Txn, res)
 	case cmd.Compact != nil:
-		res.Err = x.w.Compact(cmd.Compact.Revision)
+		if res.Err = x.w.Compact(cmd.Compact.Revision); res.Err == nil {
+			x.moments.compact(x.w, cmd.Compact.Revision)
+		}
 	case cmd.LeaseGrant != nil:
 		x.grant(cmd.LeaseGrant, res)
 	case cmd.LeaseRevoke != nil:
@@ -98,6 +103,8 @@ func (x *executor) attempt(cmd *kv.Command, res *kv.Result) {
 		res.Err = x.levels.setPolicy(x.w, cmd.LevelPolicy)
 	case cmd.Soak != nil:
 		res.Err = x.levels.soak(x.w, cmd.Soak)
+	case cmd.Moment != nil:
+		res.Err = x.moments.note(x.w, cmd.Moment, x.w.Revision())
 	case cmd.SessionOpen != nil:
 		res.Err = x.sessions.applyOpen(x.w, cmd.SessionOpen)
 	case cmd.SessionRetire != nil:

@@ -248,7 +248,7 @@ func TestMachine_Apply_unknownCommand(t *testing.T) {
 		"an alarm":              {nextlevel.Level, []byte{1, 7, 1, 3, 0}},
 		"a flag":                {nextlevel.Level, []byte{1, 1, 16, 1, 'k', 0}},
 		"a compare target":      {nextlevel.Level, []byte{1, 3, 1, 5, 0, 1, 'k', 0, 0, 0, 0, 0}},
-		"an operation":          {nextlevel.Level, []byte{1, 3, 0, 1, 33, 0, 0, 0, 0}},
+		"an operation":          {nextlevel.Level, []byte{1, 3, 0, 1, 200, 0, 0, 0, 0}},
 	} {
 		b := newLeveledBench(t, row.own)
 		first := b.entry(put("k", "v"))

@@ -50,6 +50,7 @@ type Faults struct {
 	Unheld              bool // a downgrade does not hold the level
 	KeepsSoak           bool // what soaked before a downgrade counts after it
 	PackForgets         bool // only the first result of a pack counts
+	FirstAuthor         bool // all changes of a batch have the author of its first command
 }
 
 // Machine is the replicated state of one member. Each of its tables has its own lock; apply.go applies the entries.
@@ -70,6 +71,7 @@ type Machine struct {
 	limits   *limitTable
 	audit    *auditTable
 	levels   *levelTable
+	moments  *momentTable
 	sessions *sessionTable
 	chain    chain
 	position position
@@ -189,6 +191,9 @@ func (m *Machine) Alarms() []kv.Alarm { return m.alarms.list() }
 
 // Jobs returns the jobs, sorted by id. The list and the bodies must not be modified.
 func (m *Machine) Jobs() []Job { return m.jobs.list() }
+
+// Moments returns what ties revisions to times, in the order of the log. The list must not be modified.
+func (m *Machine) Moments() kv.Moments { return m.moments.all() }
 
 // Users returns users and roles.
 func (m *Machine) Users() *auth.State { return m.auth.state.Load() }

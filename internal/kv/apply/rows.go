@@ -22,6 +22,7 @@ import (
 //	's' 'g'                     -> version, text                     policy of the audit
 //	's' 'd' member(8) number(8) -> head of its chain of records     (audit.go)
 //	's' 'j' job(8)              -> version, body                     jobs
+//	's' 'z' seen(8)             -> noted - seen, time, member        moments
 //	's' 'u' ...                 -> users and roles (package auth)
 //	's' 'm' name                -> rules that bound users and prefixes (limits.go)
 //	's' 'y' name                -> what exists of the prefix of such a rule
@@ -45,6 +46,7 @@ const (
 	rowOpen      = 'o'
 	rowHighest   = 'h'
 	rowJob       = 'j'
+	rowMoment    = 'z'
 	rowAuth      = 'u'
 	rowLimit     = 'm'
 	rowLimitUse  = 'y'
