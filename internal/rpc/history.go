@@ -14,7 +14,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/rpc/split"
@@ -29,6 +31,7 @@ import (
 //     if users or roles change while it is read.
 //  2. A call looks at no more than the bounds below, however large the range and the history are.
 //  3. A page token grants nothing: its key must lie in the range of the request.
+//  4. A user without the role root learns no other user's name, as by etcd's UserList.
 type historyService struct{ *shared }
 
 // Bounds of one call. Looking at a row takes a microsecond or less, at a change a tenth of that.
@@ -50,6 +53,8 @@ func historyDesc(h *historyService) *grpc.ServiceDesc {
 			m.Handler = unaryHandler(h, quoratepb.History_Versions_FullMethodName, h.serveVersions)
 		case "Deleted":
 			m.Handler = unaryHandler(h, quoratepb.History_Deleted_FullMethodName, h.serveDeleted)
+		case "RevisionAt":
+			m.Handler = unaryHandler(h, quoratepb.History_RevisionAt_FullMethodName, h.serveRevisionAt)
 		}
 	}
 	return &desc
@@ -67,20 +72,30 @@ func (h *historyService) serveVersions(ctx context.Context, r *quoratepb.Version
 		return nil, status.Errorf(codes.InvalidArgument, "quorate: before_revision is %d: give next_before of the answer "+
 			"before, or 0", r.GetBeforeRevision())
 	}
-	q := &mvcc.VersionQuery{Key: r.GetKey(), Before: kv.Revision(r.GetBeforeRevision()), Values: !r.GetKeysOnly(), Limit: limit,
-		Bytes: mostHistoryBytes}
+	q := &mvcc.VersionQuery{Key: r.GetKey(), Before: kv.Revision(r.GetBeforeRevision()), Values: !r.GetKeysOnly(),
+		Authors: r.GetAuthors(), Limit: limit, Bytes: mostHistoryBytes}
 	if r.GetKeysOnly() {
 		q.Bytes = mostHistoryRead
 	}
-	return h.readFor(ctx, r.GetKey(), nil, r.GetLinearizable(), nil, func(s *mvcc.Store, a kv.Account) (proto.Message, error) {
-		page, err := s.Versions(q, a)
+	return h.readFor(ctx, r.GetKey(), nil, r.GetLinearizable(), nil, func(f *historyFrom) (proto.Message, error) {
+		page, err := f.machine.Store().Versions(q, f.account)
 		if err != nil {
 			return nil, err
+		}
+		if q.Authors {
+			if err := f.account.Take(len(page.Versions) * momentsOverhead); err != nil {
+				return nil, err
+			}
+			f.names = h.namesFor(f.by, f.users, f.machine.Moments())
 		}
 		answer := &quoratepb.VersionsAnswer{ClusterId: h.cluster, MemberId: h.self, Revision: int64(page.Revision),
 			FirstRevision: int64(page.First), NextBefore: int64(page.Next)}
 		for i := range page.Versions {
-			answer.Versions = append(answer.Versions, versionMessage(&page.Versions[i]))
+			one := versionMessage(&page.Versions[i])
+			if q.Authors {
+				f.names.tell(one, page.Versions[i].By)
+			}
+			answer.Versions = append(answer.Versions, one)
 		}
 		return answer, nil
 	})
@@ -105,8 +120,8 @@ func (h *historyService) serveDeleted(ctx context.Context, r *quoratepb.DeletedR
 		return nil, err
 	}
 	turns := h.bounds.deleted
-	return h.readFor(ctx, key, end, r.GetLinearizable(), turns, func(s *mvcc.Store, a kv.Account) (proto.Message, error) {
-		page, err := s.Deleted(q, a)
+	return h.readFor(ctx, key, end, r.GetLinearizable(), turns, func(f *historyFrom) (proto.Message, error) {
+		page, err := f.machine.Store().Deleted(q, f.account)
 		if err != nil {
 			return nil, err
 		}
@@ -119,11 +134,20 @@ func (h *historyService) serveDeleted(ctx context.Context, r *quoratepb.DeletedR
 	})
 }
 
+// historyFrom is what an answer is made from.
+type historyFrom struct {
+	machine *apply.Machine
+	account kv.Account
+	by      auth.Credentials
+	users   *auth.State // that the caller was checked by
+	names   *names      // nil: the answer says not who wrote what
+}
+
 // readFor answers from this member's state, for a caller that may read the range. It waits for its turn, if there are turns,
 // before it holds the store: one that was replaced would stay as long as callers wait.
 func (h *historyService) readFor(
 	ctx context.Context, key, end []byte, linearizable bool, turns *admission.HostTurns,
-	read func(*mvcc.Store, kv.Account) (proto.Message, error),
+	read func(*historyFrom) (proto.Message, error),
 ) (*wire.Counted, error) {
 	if err := h.awaitState(ctx, !linearizable); err != nil {
 		return nil, err
@@ -136,7 +160,7 @@ func (h *historyService) readFor(
 	if err != nil {
 		return nil, err
 	}
-	answer, begun := &wire.Counted{}, h.timings.Now()
+	answer, begun, from := &wire.Counted{}, h.timings.Now(), &historyFrom{by: by, users: users}
 	err = h.unanswered(h.options.Answers.Build(ctx, 0, func(account kv.Account) (err error) {
 		if turns != nil {
 			leave, err := turns.Enter(ctx, admission.CallerOf(ctx).Host, 1)
@@ -149,13 +173,18 @@ func (h *historyService) readFor(
 		defer release()
 		begun = h.timings.Now()
 		answer.Memory = account
-		answer.Message, err = read(machine.Store(), account)
+		from.machine, from.account = machine, account
+		answer.Message, err = read(from)
 		return err
 	}))
 	took := h.timings.Now().Sub(begun)
 	split.Of(ctx).Read(took)
 	if !h.access.Unchanged(users) {
-		if _, refused := h.access.Read(ctx, key, end); refused != nil {
+		_, refused := h.access.Read(ctx, key, end)
+		if refused == nil && from.names.all() {
+			refused = h.access.Root(ctx)
+		}
+		if refused != nil {
 			if err == nil {
 				answer.Memory.Release()
 			}
@@ -168,6 +197,49 @@ func (h *historyService) readFor(
 	limited.countAnswer(h.shared, proto.Size(answer.Message))
 	h.tookRead(ctx, top.Range, key, took, proto.Size(answer.Message), func() string { return by.User })
 	uncompressed(ctx, answer.Memory)
+	return answer, nil
+}
+
+// namesFor returns what a caller may learn. While authentication is disabled anybody may list the users.
+func (h *historyService) namesFor(by auth.Credentials, users *auth.State, moments kv.Moments) *names {
+	n := &names{config: h.options.Member.Status().Config, moments: moments, caller: by.User, root: true}
+	if users.Enabled() {
+		check := users.Check(by)
+		n.root = check.Root() == nil
+	}
+	return n
+}
+
+// serveRevisionAt returns which revisions the store may have had at a time.
+func (h *historyService) serveRevisionAt(
+	ctx context.Context, r *quoratepb.RevisionAtRequest,
+) (*quoratepb.RevisionAtAnswer, error) {
+	if at := r.GetUnixMs(); at < 0 || at > kv.MostMomentTime {
+		return nil, status.Errorf(codes.InvalidArgument, "quorate: unix_ms is %d: give a time from 1970 on, and before the "+
+			"year 10000, in milliseconds", at)
+	}
+	if err := h.access.User(ctx); err != nil {
+		return nil, err
+	}
+	if err := h.awaitState(ctx, !r.GetLinearizable()); err != nil {
+		return nil, err
+	}
+	machine, release := h.options.Member.Machine()
+	defer release()
+	store := machine.Store()
+	n := &names{config: h.options.Member.Status().Config}
+	answer := &quoratepb.RevisionAtAnswer{ClusterId: h.cluster, MemberId: h.self, Revision: int64(store.Revision()),
+		FirstRevision: int64(max(store.CompactRevision(), 1))}
+	n.moments = machine.Moments().UpTo(kv.Revision(answer.GetRevision()))
+	after, before, repeated := n.moments.At(r.GetUnixMs())
+	answer.After, answer.Before, answer.Repeated = n.moment(after), n.moment(before), n.moment(repeated)
+	answer.AtMost = answer.GetRevision()
+	if after != nil {
+		answer.AtLeast = int64(after.Seen)
+	}
+	if before != nil {
+		answer.AtMost = int64(before.Noted)
+	}
 	return answer, nil
 }
 

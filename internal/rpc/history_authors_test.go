@@ -1,0 +1,133 @@
+package rpc_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/base/level"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// raiseLevel raises the active feature level to that of this build.
+func raiseLevel(t *testing.T, b *machineBackend) {
+	t.Helper()
+	for _, c := range []func() kv.Command{
+		func() kv.Command {
+			return kv.Command{Publish: &kv.PublishOp{Member: uint64(testMember), Name: "one", Version: "3.7.1", Level: level.Own}}
+		},
+		func() kv.Command {
+			return kv.Command{Raise: &kv.RaiseOp{Level: level.Own, Finalize: true, Of: b.machine.LevelView()}}
+		},
+	} {
+		command := c()
+		if command.By = b.machine.Users().ByMember(); command.Raise != nil && b.machine.Users().Enabled() {
+			t.Fatal("raise the level before there are users")
+		}
+		if res, err := b.Propose(context.Background(), &command); err != nil || res.Err != nil {
+			t.Fatal(err, res.Err)
+		}
+	}
+}
+
+// tell notes a moment.
+func (b *machineBackend) tell(t *testing.T, ms int64) {
+	t.Helper()
+	res, err := b.Propose(context.Background(), &kv.Command{Moment: &kv.MomentOp{Time: ms,
+		Member: uint64(testMember), Seen: b.machine.Store().Revision()}})
+	if err != nil || res.Err != nil {
+		t.Fatal(err, res.Err)
+	}
+}
+
+// wroteIt says what an answer tells of by whom and when versions were written.
+func wroteIt(t *testing.T, c *clientv3.Client, key string) (text string) {
+	t.Helper()
+	answer := must[*quoratepb.VersionsAnswer](t)(historyOf(t, c).Versions(waitContext(t),
+		&quoratepb.VersionsRequest{Key: []byte(key), Authors: true}))
+	for _, v := range answer.Versions {
+		a := v.GetAuthor()
+		text += fmt.Sprintf("%v %q %v %d-%d; ", a != nil, a.GetUser(), a.GetUserHidden(), v.GetAfter().GetUnixMs(),
+			v.GetBefore().GetUnixMs())
+	}
+	return text
+}
+
+// Ensure that names of users are told to themselves and to root, that times are told as far as moments are known, that neither is
+// told where it was not asked for, and that only users may ask which revision was at a time.
+func TestHistory_authors(t *testing.T) {
+	b := newMachineBackend(t)
+	s := serve(t, b, nil)
+	c, ctx := s.client(t), waitContext(t)
+	must[*clientv3.PutResponse](t)(c.Put(ctx, "a", "before the level"))
+	raiseLevel(t, b)
+	must[*clientv3.PutResponse](t)(c.Put(ctx, "a", "before the users"))
+	b.tell(t, 1000)
+	enable(t, s)
+	root, alice, nobody := s.as(t, "root"), s.as(t, "alice"), s.as(t, "")
+	must[*clientv3.PutResponse](t)(root.Put(ctx, "a", "by root"))
+	b.tell(t, 2000)
+	at := b.machine.Store().Revision()
+	must[*clientv3.PutResponse](t)(alice.Put(ctx, "a", "by alice"))
+	const before = `true "" false 0-1000; false "" false 0-1000; `
+	if got := wroteIt(t, alice, "a"); got != `true "alice" false 2000-0; true "" true 1000-2000; `+before {
+		t.Errorf("alice learns %s", got)
+	}
+	if got := wroteIt(t, root, "a"); got != `true "alice" false 2000-0; true "root" false 1000-2000; `+before {
+		t.Errorf("root learns %s", got)
+	}
+	bare := must[*quoratepb.VersionsAnswer](t)(historyOf(t, root).Versions(ctx, &quoratepb.VersionsRequest{Key: []byte("a")}))
+	if v := bare.Versions[0]; v.Author != nil || v.After != nil || v.Before != nil {
+		t.Errorf("not asked for: %v", v)
+	}
+	answer := must[*quoratepb.RevisionAtAnswer](t)(historyOf(t, alice).RevisionAt(ctx, &quoratepb.RevisionAtRequest{UnixMs: 2500}))
+	if answer.AtLeast != int64(at) || answer.AtMost != int64(at)+1 || answer.After.GetMember() != "one" {
+		t.Errorf("at 2500: %v", answer)
+	}
+	if _, err := historyOf(t, nobody).RevisionAt(ctx, &quoratepb.RevisionAtRequest{UnixMs: 1}); status.Code(err) == codes.OK {
+		t.Error("nobody may ask for times")
+	}
+}
+
+// Ensure that a time has the revisions that the store may have had, also before and behind all moments, and where clocks went
+// back, and that a time which none can be is refused.
+func TestHistory_RevisionAt(t *testing.T) {
+	b := newMachineBackend(t)
+	s := serve(t, b, nil)
+	c, ctx := s.client(t), waitContext(t)
+	ask := func(ms int64) string {
+		t.Helper()
+		a := must[*quoratepb.RevisionAtAnswer](t)(historyOf(t, c).RevisionAt(ctx,
+			&quoratepb.RevisionAtRequest{UnixMs: ms, Linearizable: true}))
+		return fmt.Sprintf("%d-%d of %d, again %d", a.AtLeast, a.AtMost, a.Revision, a.Repeated.GetRevision())
+	}
+	raiseLevel(t, b)
+	if got := ask(5); got != "0-1 of 1, again 0" {
+		t.Errorf("no moments: %s", got)
+	}
+	for _, ms := range []int64{1000, 2000, 1500, 3000} {
+		must[*clientv3.PutResponse](t)(c.Put(ctx, "k", ""))
+		b.tell(t, ms)
+	}
+	must[*clientv3.PutResponse](t)(c.Put(ctx, "k", "")) // revision 6
+	for ms, want := range map[int64]string{999: "0-2 of 6, again 0", 1000: "2-3 of 6, again 0", 1499: "2-3 of 6, again 0",
+		1500: "2-3 of 6, again 4", 2000: "4-5 of 6, again 0", 2999: "4-5 of 6, again 0", 3000: "5-6 of 6, again 0",
+		9000: "5-6 of 6, again 0"} {
+		if got := ask(ms); got != want {
+			t.Errorf("at %d: %s, not %s", ms, got, want)
+		}
+	}
+	for _, ms := range []int64{-1, math.MinInt64, math.MaxInt64, kv.MostMomentTime + 1} {
+		_, err := historyOf(t, c).RevisionAt(ctx, &quoratepb.RevisionAtRequest{UnixMs: ms})
+		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "give a time from 1970 on") {
+			t.Errorf("%d: %v", ms, err)
+		}
+	}
+}
