@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -18,16 +19,20 @@ import (
 const long = `Restore keys that begin with PREFIX, were deleted, and are still in the history that the cluster keeps.
 
 The plan is shown first, and asked about. Each key gets the value that its last deletion took, or, with --at, the one
-that it had at that revision. A key that exists is never written, so the command may be given again, by two operators,
-and while clients write. Leases are not restored: keys that had one, such as locks, are left
+that it had at that revision, or at that time. A key that exists is never written, so the command may be given
+again, by two operators, and while clients write. Leases are not restored: keys that had one, such as locks, are left
 out unless --leased or --exact is given.
+
+With a time, the revision is the last one that was certainly there by the clocks that noted the time, about every 10
+seconds: what was written in the seconds before the time may be left out. The plan names the revision.
 
 The history goes back to the last compaction. An empty PREFIX ('') means all keys.`
 
 const example = `  quorate undelete /app/ --dry-run
   quorate undelete /app/
   quorate undelete /app/config --exact --yes
-  quorate undelete /app/ --at 4711`
+  quorate undelete /app/ --at 4711
+  quorate undelete /app/ --at '2026-11-30 12:03:10' --dry-run`
 
 // New is the command `quorate undelete`.
 func New(s command.Streams) *cobra.Command {
@@ -41,14 +46,15 @@ func New(s command.Streams) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w.prefix = args[0]
-			if err := w.check(cmd.Flags().Changed("at")); err != nil {
+			if err := w.check(cmd.Flags().Changed("at"), time.Now()); err != nil {
 				return err
 			}
 			return w.run(cmd.Context())
 		},
 	})
 	flags := cmd.Flags()
-	flags.Int64Var(&w.at, "at", 0, "restore keys as of this revision, not as each deletion found them")
+	flags.StringVar(&w.atText, "at", "", "restore keys as of this revision, or "+command.WhenHelp+
+		", not as each deletion found them")
 	flags.BoolVar(&w.exact, "exact", false, "only the key that is PREFIX itself")
 	flags.BoolVar(&w.leased, "leased", false, "restore keys that had a lease, too; they are written without, and do not expire")
 	flags.StringVar(&w.from, "from", "", "leave out the keys before this one")
@@ -65,6 +71,9 @@ func (w *work) run(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
+	if err := w.resolve(ctx, client); err != nil {
+		return err
+	}
 	plan, err := w.plan(ctx, client)
 	if err != nil {
 		return err
@@ -99,9 +108,32 @@ func (w *work) plan(ctx context.Context, client *clientv3.Client) (*undelete.Pla
 	return nil, w.explain(ctx, err, client)
 }
 
+// resolve finds the revision of the time that was asked for.
+func (w *work) resolve(ctx context.Context, client *clientv3.Client) error {
+	if w.when.IsZero() {
+		return nil
+	}
+	reachable, release := command.CancelIfRefused(ctx, client.Endpoints())
+	defer release()
+	cluster := undelete.Cluster{Conn: client.ActiveConnection(), Timeout: w.Timeout, Patience: w.Timeout}
+	answer, err := cluster.RevisionAt(reachable, w.when)
+	if err != nil {
+		return w.explain(ctx, err, client)
+	}
+	w.at, w.told = answer.GetAtLeast(), answer
+	return nil
+}
+
 func (w *work) explain(ctx context.Context, err error, client *clientv3.Client) error {
 	if refused, ok := errors.AsType[*undelete.RevisionError](err); ok {
 		return command.Refused(refused)
+	}
+	if refused, ok := errors.AsType[*undelete.TimeError](err); ok {
+		return command.Refused(refused)
+	}
+	if status.Code(err) == codes.Unimplemented && !w.when.IsZero() {
+		return command.Refused(errors.New("this server does not know times of revisions: it is an etcd, or an earlier build " +
+			"of Quorate; give --at a revision"))
 	}
 	if status.Code(err) == codes.Unimplemented && strings.Contains(command.PlainText(err), "unknown service") {
 		return command.Refused(errors.New("this server does not tell which keys were deleted: it is an etcd, or an earlier " +

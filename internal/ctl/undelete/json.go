@@ -12,6 +12,7 @@ type planJSON struct {
 	Revision int64        `json:"revision"`       // of the store
 	First    int64        `json:"first_revision"` // the oldest one that can be read
 	At       int64        `json:"at,omitempty"`
+	AtMost   int64        `json:"at_most,omitempty"` // of --at with a time: no later revision was there
 	Keys     []itemJSON   `json:"keys"`
 	Bytes    int64        `json:"bytes"`
 	Leased   int          `json:"leased"`
@@ -64,9 +65,9 @@ func keyOutput(key []byte) keyJSON {
 	return keyJSON{KeyBytes: key}
 }
 
-func planOutput(p *undelete.Plan) planJSON {
-	out := planJSON{Revision: p.Revision, First: p.First, At: p.At, Keys: []itemJSON{}, Bytes: p.Bytes,
-		Leased: p.Leased, LeftOut: p.LeftOut,
+func (w *work) planOutput(p *undelete.Plan) planJSON {
+	out := planJSON{Revision: p.Revision, First: p.First, At: p.At, AtMost: w.told.GetAtMost(), Keys: []itemJSON{},
+		Bytes: p.Bytes, Leased: p.Leased, LeftOut: p.LeftOut,
 		Existing: existingOutput(&p.Kept)}
 	for _, one := range p.Items {
 		row := itemJSON{keyJSON: keyOutput(one.Key), Deleted: one.Deleted, Read: one.Read, Mod: one.ModRevision, Size: one.Size}

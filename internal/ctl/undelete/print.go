@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
 	"github.com/quorate/quorate/internal/ctl/screen"
+	"github.com/quorate/quorate/internal/ctl/wording"
 	"github.com/quorate/quorate/internal/undelete"
 )
 
@@ -22,7 +23,7 @@ func (w *work) printPlan(p *undelete.Plan) error {
 		if !w.yes && !w.dryRun {
 			w.writePlan(w.Streams.Err, p)
 		}
-		return command.PrintJSON(w.Streams.Out, planOutput(p))
+		return command.PrintJSON(w.Streams.Out, w.planOutput(p))
 	}
 	w.writePlan(w.Streams.Out, p)
 	return nil
@@ -71,6 +72,10 @@ func (w *work) head(p *undelete.Plan) string {
 	as := "each as it was before its last deletion"
 	if w.at > 0 {
 		as = fmt.Sprintf("as of revision %d", w.at)
+	}
+	if m := w.told.GetAfter(); m != nil {
+		as += fmt.Sprintf(", the last that was certainly there at %s UTC (%s noted it at %s; up to revision %d may have been)",
+			w.when.UTC().Format(time.DateTime), wording.Teller(m), wording.Time(m.GetUnixMs()), w.told.GetAtMost())
 	}
 	return fmt.Sprintf("PLAN  %s · %s · the store is at revision %d, its history begins at %d", what, as, p.Revision, p.First)
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/ctltest"
 	"github.com/quorate/quorate/internal/undelete/undeletetest"
@@ -116,8 +117,8 @@ func TestUndelete_usage(t *testing.T) {
 	for line, says := range map[string]string{
 		"":                      "write: quorate undelete PREFIX",
 		"/a":                    "there is no terminal to ask on: add --yes, or --dry-run",
-		"/a --yes --at 0":       "--at 0: give a revision",
-		"/a --yes --at -3":      "--at -3: give a revision",
+		"/a --yes --at 0":       "is no revision: write a positive number",
+		"/a --yes --at -3":      "is no revision: write a positive number",
 		"/a --yes --limit 0":    "--limit 0: choose 1 to 100000",
 		"/a --yes --rows -1":    "--rows -1",
 		"/a --exact --from b":   "--exact and --from exclude each other",
@@ -160,5 +161,37 @@ func TestUndelete_incomplete(t *testing.T) {
 	got = ctltest.RunAt(t, m.Address, "undelete", "/app/b", "--leased", "--yes")
 	if got.Status != 1 || !strings.Contains(got.Out, "Not restored, because compacted before they were read: 1 key\n  /app/b\n") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Ensure that a time stands for the last revision that was certainly there, which the plan names, and that a time without one is
+// refused with what to do.
+func TestUndelete_atTime(t *testing.T) {
+	m := lost(t)
+	const at = "2025-11-30 12:03:10"
+	m.Times = &quoratepb.RevisionAtAnswer{Revision: 8, FirstRevision: 1, AtLeast: 3, AtMost: 5,
+		After: &quoratepb.Moment{UnixMs: 1764504185500, MemberId: 10, Member: "m1", Revision: 3}}
+	got := ctltest.RunAt(t, m.Address, "undelete", "", "--leased", "--at", at, "--yes", "--limit", "1", "--rows", "0")
+	for _, part := range []string{"as of revision 3, the last that was certainly there at 2025-11-30 12:03:10 UTC (m1 noted it at " +
+		"2025-11-30 12:03:05; up to revision 5 may have been)", "restored 1 key", "--at 3"} {
+		if got.Status != 0 || !strings.Contains(got.Out, part) {
+			t.Errorf("status %d: %q is not in %s %s", got.Status, part, got.Out, got.Err)
+		}
+	}
+	if got = ctltest.RunAt(t, m.Address, "undelete", "", "--at", at, "--dry-run", "-o", "json"); !strings.Contains(got.Out,
+		`"at":3,"at_most":5,`) {
+		t.Errorf("%s", got.Out)
+	}
+	for part, answer := range map[string]*quoratepb.RevisionAtAnswer{
+		"at revision 3 for the first time, and at revision 6 for the last: give a revision": {FirstRevision: 1, AtLeast: 3,
+			Repeated: &quoratepb.Moment{Revision: 6}},
+		"has not noted times yet": {FirstRevision: 1},
+		"before all times that are known: the first is 2025-11-30 12:03:05, of revision 4": {FirstRevision: 1,
+			Before: &quoratepb.Moment{UnixMs: 1764504185500, Revision: 4}},
+		"was at revision 3, which is compacted: the history is kept since revision 4": {FirstRevision: 4, AtLeast: 3},
+		"does not know times of revisions":                                            nil,
+	} {
+		m.Times = answer
+		want(t, ctltest.RunAt(t, m.Address, "undelete", "/app/", "--at", at, "--yes"), 1, "", part)
 	}
 }

@@ -3,9 +3,11 @@ package undelete
 import (
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/undelete"
 )
@@ -14,7 +16,10 @@ import (
 type work struct {
 	*command.Connection
 	prefix      string
+	atText      string
 	at          int64
+	when        time.Time                   // that atText is; zero: it is a revision
+	told        *quoratepb.RevisionAtAnswer // of when
 	exact       bool
 	leased      bool
 	from        string
@@ -28,10 +33,13 @@ const (
 )
 
 // check refuses command lines that make no sense.
-func (w *work) check(atGiven bool) error {
+func (w *work) check(atGiven bool, now time.Time) (err error) {
+	if atGiven {
+		if w.at, w.when, err = command.RevisionOrTime(w.atText, now); err != nil {
+			return command.Usagef("--at: %w; without --at each key gets the value that its deletion took", err)
+		}
+	}
 	switch {
-	case atGiven && w.at <= 0:
-		return command.Usagef("--at %d: give a revision; without --at each key gets the value that its deletion took", w.at)
 	case w.limit < 1 || w.limit > undelete.MostKeys:
 		return command.Usagef("--limit %d: choose 1 to %d", w.limit, undelete.MostKeys)
 	case w.rows < 0:

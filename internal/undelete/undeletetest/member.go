@@ -30,7 +30,9 @@ type Member struct {
 	PageKeys         int // of an answer of Deleted
 	// Before is called before a transaction, and After when it was executed: their errors are the answer.
 	Before, After func(*pb.TxnRequest) error
-	Refusal       error // of History
+	Refusal       error                       // of History
+	Times         *quoratepb.RevisionAtAnswer // to any time; nil: the member does not know the method
+	Past          *quoratepb.VersionsAnswer   // to any key; nil: only the revisions
 
 	mu       sync.Mutex
 	revision int64
@@ -264,10 +266,21 @@ func (m *Member) branch(r *pb.TxnRequest) (answer *pb.TxnResponse, wrote bool, e
 	return answer, wrote, nil
 }
 
-// Versions implements quoratepb.HistoryServer: only the revisions.
+// RevisionAt implements quoratepb.HistoryServer.
+func (m *Member) RevisionAt(ctx context.Context, r *quoratepb.RevisionAtRequest) (*quoratepb.RevisionAtAnswer, error) {
+	if m.Times == nil {
+		return m.UnimplementedHistoryServer.RevisionAt(ctx, r)
+	}
+	return m.Times, m.Refusal
+}
+
+// Versions implements quoratepb.HistoryServer: Past, or only the revisions.
 func (m *Member) Versions(context.Context, *quoratepb.VersionsRequest) (*quoratepb.VersionsAnswer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.Past != nil {
+		return m.Past, m.Refusal
+	}
 	return &quoratepb.VersionsAnswer{Revision: m.revision, FirstRevision: m.first}, m.Refusal
 }
 
