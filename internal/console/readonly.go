@@ -39,6 +39,7 @@ var reading = map[string]bool{
 	quoratepb.Top_Get_FullMethodName:             true,
 	quoratepb.History_Versions_FullMethodName:    true,
 	quoratepb.History_Deleted_FullMethodName:     true,
+	quoratepb.History_RevisionAt_FullMethodName:  true,
 }
 
 // Invoke implements grpc.ClientConnInterface.

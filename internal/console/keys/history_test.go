@@ -140,3 +140,21 @@ func TestKeys_deleted_many(t *testing.T) {
 	}
 	wants(t, "the preview", w.look(at("/keys/undelete", "prefix", "/gone/")), "250</b>", "And 150 more keys")
 }
+
+// Ensure that pages say by whom and when versions were written, and a key deleted.
+func TestKeys_authors(t *testing.T) {
+	w := start(t)
+	for { // the feature level rises, and the time is noted, at some moment after the start
+		w.put("k", "v")
+		page := w.look(at("/keys/versions", "key", "k"))
+		if strings.Contains(page, ">through m<") && strings.Contains(page, ">after 20") {
+			break
+		}
+		if w.ctx.Err() != nil {
+			t.Fatal(page)
+		}
+	}
+	wants(t, "the key", w.look(at("/keys/key", "key", "k")), "<dd>after 20", "<dd>through m</dd>")
+	w.del("k")
+	wants(t, "a deletion", w.look(at("/keys/key", "key", "k")), "When: after 20", "By: through m.")
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/console/page"
+	"github.com/quorate/quorate/internal/ctl/wording"
 )
 
 // keyView is a key as it is, or was at a revision.
@@ -14,12 +15,14 @@ type keyView struct {
 	Name      string
 	Crumbs    []crumb
 	Skipped   bool
-	At        int64 // the revision that was asked for; 0: now
-	Gone      bool  // there is no such key
-	Deleted   int64 // the revision that deleted it; 0: it is not known
-	Kept      bool  // an earlier version can be read
-	First     int64 // the oldest revision that can be read
-	Revision  int64 // of the store
+	At        int64  // the revision that was asked for; 0: now
+	Gone      bool   // there is no such key
+	Deleted   int64  // the revision that deleted it; 0: it is not known
+	Written   string // when this version was written, or the key deleted
+	By        string // and by whom
+	Kept      bool   // an earlier version can be read
+	First     int64  // the oldest revision that can be read
+	Revision  int64  // of the store
 	Member    string
 	Version   *quoratepb.KeyVersion
 	LeaseHref string
@@ -72,8 +75,14 @@ func show(ctx context.Context, r *page.Request) (any, error) {
 		value = kv.GetValue()
 		v.Value = viewOf(value)
 	}
+	v.wrote(v.Version)
 	v.link(r, key, value)
 	return v, nil
+}
+
+// wrote says by whom and when.
+func (v *keyView) wrote(one *quoratepb.KeyVersion) {
+	v.Written, v.By = wording.Between(one.GetAfter(), one.GetBefore()), wording.By(one.GetAuthor())
 }
 
 // gone says what is known of a key that does not exist.
@@ -82,6 +91,7 @@ func (v *keyView) gone(r *page.Request, key []byte, answer *quoratepb.VersionsAn
 	v.Kept = answer.GetNextBefore() > 0
 	if list := answer.GetVersions(); len(list) > 0 {
 		v.Deleted = list[0].GetModRevision()
+		v.wrote(list[0])
 	}
 	if v.At > 0 {
 		v.Now = toKey("/keys/key", key)

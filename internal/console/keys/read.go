@@ -15,7 +15,7 @@ const mostLoaded = 4 << 20
 
 // versionAt asks for the version that is current at a revision; 0: now.
 func versionAt(ctx context.Context, r *page.Request, key []byte, at int64) (*quoratepb.VersionsAnswer, error) {
-	ask := &quoratepb.VersionsRequest{Key: key, Limit: 1, KeysOnly: true}
+	ask := &quoratepb.VersionsRequest{Key: key, Limit: 1, KeysOnly: true, Authors: true}
 	if at > 0 {
 		ask.BeforeRevision = at + 1
 	}
@@ -33,6 +33,9 @@ func read(ctx context.Context, r *page.Request, key []byte, at int64, of *quorat
 		return nil, err
 	}
 	kv := answer.GetKvs()[0]
+	if of.ModRevision != kv.GetModRevision() {
+		of.Author, of.After, of.Before = nil, nil, nil
+	}
 	of.ModRevision, of.CreateRevision, of.Version = kv.GetModRevision(), kv.GetCreateRevision(), kv.GetVersion()
 	of.Lease, of.Size = kv.GetLease(), int64(len(kv.GetValue()))
 	return kv, nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/console/page"
+	"github.com/quorate/quorate/internal/ctl/wording"
 )
 
 const (
@@ -23,6 +24,7 @@ type versionRow struct {
 	LeaseHref     string
 	Href          string // to the value
 	Before        string // to the difference to the version before
+	Written, By   string // when, and by whom
 	Newer, Older  bool   // it is one of the two that are compared
 }
 
@@ -81,7 +83,7 @@ func versions(ctx context.Context, r *page.Request) (any, error) {
 
 func versionsOf(ctx context.Context, r *page.Request, key []byte, before, limit int64) (*versionsView, error) {
 	answer, err := quoratepb.NewHistoryClient(r.Conn).Versions(ctx, &quoratepb.VersionsRequest{Key: key, BeforeRevision: before,
-		Limit: limit, KeysOnly: true})
+		Limit: limit, KeysOnly: true, Authors: true})
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +92,8 @@ func versionsOf(ctx context.Context, r *page.Request, key []byte, before, limit 
 	list := answer.GetVersions()
 	for i, one := range list {
 		row := versionRow{ModRevision: one.GetModRevision(), Deleted: one.GetDeleted(), Version: one.GetVersion(),
-			Size: one.GetSize(), Lease: one.GetLease(), Created: one.GetVersion() == 1}
+			Size: one.GetSize(), Lease: one.GetLease(), Created: one.GetVersion() == 1,
+			Written: wording.Between(one.GetAfter(), one.GetBefore()), By: wording.By(one.GetAuthor())}
 		if row.Lease != 0 {
 			row.LeaseHref = toLease(row.Lease)
 		}
