@@ -197,6 +197,7 @@ func (c *cluster) compareHashes() {
 		c.run.suite.Stored(h.id, &meta, gone)
 		machine := h.proc.Data.Machine
 		c.run.suite.Leveled(h.id, machine.Applied().Index, machine.ActiveLevel(), machine.Rise())
+		h.checkPast()
 		store := h.proc.Data.Machine.Store()
 		if store.CompactRevision() >= least {
 			continue

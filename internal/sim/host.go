@@ -183,6 +183,7 @@ func (h *host) start() {
 	h.startPilot()
 	openGate(h)
 	keepLevel(h)
+	keepMoments(h)
 }
 
 // newLife returns the machine's ports for a life of the process.

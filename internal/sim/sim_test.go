@@ -178,6 +178,8 @@ func TestRun_negativeControls(t *testing.T) {
 		"read-while-changing":   {Members: 3, Nemesis: "membership,slowdisk", Load: sim.LoadReads, Protocol: "joint-early", Seed: 4},
 		"tell-core-last":        {Members: 3, Nemesis: "slowdisk", Load: sim.LoadReads, Duration: 20 * time.Second, Seed: 25},
 		"pack-forgets":          {Members: 3, Nemesis: "dup,transfer"},
+		"first-author":          {Members: 3, Nemesis: "none"},
+		"early-clock":           {Members: 3, Nemesis: "none", Seed: 1<<40 + 6},
 		"loss-by-rounds":        {Members: 3, Nemesis: "narrow"},
 		"ignore-binding":        {Members: 3, Nemesis: "wipe", Seed: 4},
 		"count-unbound":         {Members: 3, Nemesis: "found-majority"},

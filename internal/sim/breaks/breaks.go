@@ -52,6 +52,7 @@ type Set struct {
 	KeepsSilent     bool // sessions of silent native clients are not retired
 	LevelStays      bool // members do not see that all of them know a higher feature level
 	IgnoreFindings  bool // a leader counts time towards the next level while a member finds something wrong
+	EarlyClock      bool // a leader reads its clock, and later the revision that it tells with it
 	DowngradeStays  bool // a leader does not see that all members have gone back to the former release
 }
 
@@ -77,6 +78,10 @@ var others = []Break{
 		set: func(b *Set) { b.LyingEngine = true }},
 	{Name: "tell-core-last", About: "acknowledgements leave before the core knows what is on disk", Law: "real-time-order",
 		set: func(b *Set) { b.Log.TellCoreLast = true }},
+	{Name: "first-author", About: "all changes of a batch have the author of its first command", Law: "author",
+		set: func(b *Set) { b.Apply.FirstAuthor = true }},
+	{Name: "early-clock", About: "a leader reads its clock, and later the revision that it tells with it", Law: "moment",
+		set: func(b *Set) { b.EarlyClock = true }},
 	{Name: "pack-forgets", About: "of the results in a pack only the first counts", Law: "state-machine",
 		set: func(b *Set) { b.Apply.PackForgets = true }},
 	{Name: "moves-untold", About: "a member that starts at another address does not tell it",

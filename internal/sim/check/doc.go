@@ -37,6 +37,7 @@
 //	address               ADR 0017, ADR 0058 (where members are)    package sim, addresses.go, moves.go
 //	superseded            ADR 0012                                  package sim, recover.go
 //	permission            ADR 0025 (users)                          package permits; machine.go
+//	author, moment        ADR 0081 (by whom and when)               past.go
 //	soak                  package raising, invariant 3              soaks.go; package sim, verdicts.go
 //	level                 ADR 0030 (it becomes active)              package sim, levels.go
 //	downgrade             ADR 0075, 6 (it ends)                     package sim, downgrades.go

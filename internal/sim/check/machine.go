@@ -26,6 +26,7 @@ type machine struct {
 	hashes    map[hashKey]uint32
 	holders   map[hashKey]consensus.MemberID
 	levels    levels
+	past      past
 }
 
 type outcome struct {
@@ -36,7 +37,7 @@ type outcome struct {
 type hashKey struct{ revision, compacted kv.Revision }
 
 func (m *machine) init() {
-	m.model = NewModel()
+	m.model, m.past = NewModel(), newPast()
 	m.sessions = map[consensus.SessionID]bool{}
 	m.newest = map[consensus.MemberID]uint64{}
 	m.removed = map[consensus.MemberID]bool{}
@@ -137,7 +138,7 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 		command.By.Revision = auth.AnyRevision
 	}
 	if e.Proposal.IsZero() {
-		return m.model.apply(&command, exact), false
+		return m.execute(s, e, &command), false
 	}
 	session := e.Proposal.Session
 	if !m.sessions[session] {
@@ -157,6 +158,8 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 		result = kv.Result{Err: kv.ErrBadCommand, Revision: m.model.Revision}
 	case leveled:
 		result = kv.Result{Err: heldBack, Revision: m.model.Revision}
+	case command.Moment != nil:
+		result = kv.Result{Err: m.past.note(s, command.Moment, m.model.Revision), Revision: m.model.Revision}
 	case command.SessionOpen != nil:
 		m.retireOthers(session, command.SessionOpen.Keep)
 		result = kv.Result{Revision: m.model.Revision}
@@ -169,11 +172,21 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 	default:
 		s.Leases.applying(s, &command)
 		m.model.endBytes = s.Leases.EndBytes
-		result = m.model.apply(&command, exact)
+		result = m.execute(s, e, &command)
 		s.Leases.Parts = m.model.parts
 	}
 	m.results[e.Proposal] = result
 	return result, false
+}
+
+// execute runs a command, and notes by whom and when its revision was made.
+func (m *machine) execute(s *Suite, e *consensus.Entry, command *kv.Command) kv.Result {
+	before := m.model.Revision
+	result := m.model.apply(command, kv.Revision(e.ExactRevision))
+	if m.model.Revision > before {
+		m.past.wrote(s, e, command, m.model.Revision)
+	}
+	return result
 }
 
 // level applies a command to the levels, if it is about them and its user may run it.

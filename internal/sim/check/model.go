@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 
 	"github.com/quorate/quorate/internal/kv"
@@ -94,6 +95,9 @@ func (m *Model) Live(key, end []byte) []string {
 	}
 	return m.live[lo:max(lo, hi)]
 }
+
+// Keys returns all keys that ever existed, sorted.
+func (m *Model) Keys() []string { return slices.Sorted(maps.Keys(m.keys)) }
 
 // Leases returns the ids of all leases, sorted.
 func (m *Model) Leases() []kv.LeaseID {

@@ -108,6 +108,7 @@ func (p *Plan) drawLevels() {
 	kind := p.Raft.Seed / 16 % 8
 	p.Rises = p.Users || kind > 0
 	p.Older = p.Upgrades || kind > 4 && !p.Users
+	p.Moments = p.Raft.Seed/(1<<40)%2 > 0
 	p.Former = [...]level.Level{level.Own, level.First}[p.Raft.Seed/(1<<39)%2] // a bit of its own: beside each policy
 	p.LevelPolicy = [...]level.Policy{{Kind: level.PolicyNow}, {Kind: level.PolicyHold}, {Kind: level.PolicySoak, Seconds: 1},
 		{Kind: level.PolicySoak, Seconds: 4}}[p.Raft.Seed/256%4]

@@ -66,6 +66,7 @@ type Levels struct {
 	Rises       bool         // members have a build of the next level (package nextlevel), and leaders raise the active level
 	Older       bool         // but some of the first have an earlier build
 	Former      level.Level  // that the earlier build knows: of the build that ships, or of the first release
+	Moments     bool         // leaders note the time
 	Upgrades    bool         // these are upgraded
 	Downgrades  bool         // and an operator lets members go back, by etcd's Downgrade
 	Asks        bool         // leaders ask over the network what members find, else they know it at once
