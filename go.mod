@@ -41,6 +41,7 @@ require (
 	google.golang.org/grpc v1.85.0
 	google.golang.org/protobuf v1.36.12
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1
+	k8s.io/kms v0.37.2
 	sigs.k8s.io/yaml v1.6.0
 )
 

@@ -17,6 +17,7 @@ import (
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/recovery"
 	"github.com/quorate/quorate/internal/server"
+	"github.com/quorate/quorate/internal/storage/keysource"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -57,6 +58,7 @@ const addressExample = `  quorate set-address --data-dir /var/lib/quorate
 // addressing is one run of the command `quorate set-address`.
 type addressing struct {
 	dataDir, walDir string
+	keys            keysource.Source
 	dryRun, yes     bool
 	peerFiles
 	command.Streams
@@ -82,6 +84,7 @@ func setAddress(ctx context.Context, args []string, s command.Streams) int {
 	flags.BoolP("help", "h", false, "print this text")
 	flags.StringVar(&a.dataDir, "data-dir", "", "data directory of the stopped member, as given to the server")
 	flags.StringVar(&a.walDir, "wal-dir", "", "its write-ahead log, if the server has --wal-dir")
+	command.KeyFlags(flags, &a.keys)
 	flags.BoolVar(&a.dryRun, "dry-run", false, "show what would be dialled, and change nothing")
 	flags.BoolVar(&a.yes, "yes", false, "do it without asking")
 	a.define(flags)
@@ -93,7 +96,7 @@ func setAddress(ctx context.Context, args []string, s command.Streams) int {
 }
 
 func (a *addressing) run(ctx context.Context, words []string) error {
-	stopped, err := server.OpenStopped(a.dataDir, a.walDir)
+	stopped, err := server.OpenStopped(ctx, a.dataDir, a.walDir, a.keys)
 	if err != nil {
 		return err
 	}
@@ -135,7 +138,8 @@ func (a *addressing) name() string { return a.member.NameOf(a.member.Identity.Me
 
 // line is this command for other words, with the data in other directories.
 func (a *addressing) line(dataDir, walDir string, words ...string) string {
-	line := append([]string{"quorate", addressName}, given("--data-dir", dataDir, "--wal-dir", walDir)...)
+	line := append([]string{"quorate", addressName}, given("--data-dir", dataDir, "--wal-dir", walDir,
+		"--"+keysource.KeyFileFlag, a.keys.KeyFile, "--"+keysource.KMSFlag, a.keys.KMS)...)
 	return typed.Line(slices.Concat(line, a.peerFiles.line(), words)...)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/recovery"
 	"github.com/quorate/quorate/internal/server"
+	"github.com/quorate/quorate/internal/storage/keysource"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -58,12 +60,14 @@ func samePlace(a, b string) bool {
 }
 
 // readOthers reads the data of the other survivors of mine, which lies in dataDir. They are locked for that moment only.
-func readOthers(places []place, dataDir string, mine consensus.Identity) (others []*recovery.Survivor, err error) {
+func readOthers(
+	ctx context.Context, places []place, dataDir string, keys keysource.Source, mine consensus.Identity,
+) (others []*recovery.Survivor, err error) {
 	for _, at := range places {
 		if samePlace(at.dataDir, dataDir) {
 			return nil, fmt.Errorf("--compare %v: is the directory of this member itself", at)
 		}
-		stopped, err := server.OpenToRead(at.dataDir, at.walDir)
+		stopped, err := server.OpenToRead(ctx, at.dataDir, at.walDir, keys)
 		if err != nil {
 			return nil, fmt.Errorf("--compare: %s", strings.Replace(err.Error(), "--data-dir ", "", 1))
 		}

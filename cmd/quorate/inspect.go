@@ -1,18 +1,20 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/quorate/quorate/internal/doctor"
 	"github.com/quorate/quorate/internal/server"
+	"github.com/quorate/quorate/internal/storage/keysource"
 )
 
 // inspectStopped reads the data directory of a stopped member, for `quorate doctor --offline`. It is locked for that moment
 // only, and nothing in it is changed.
-func inspectStopped(dataDir, walDir string) (doctor.Stopped, error) {
-	stopped, err := server.OpenToRead(dataDir, walDir)
+func inspectStopped(ctx context.Context, dataDir, walDir string, keys keysource.Source) (doctor.Stopped, error) {
+	stopped, err := server.OpenToRead(ctx, dataDir, walDir, keys)
 	if err != nil {
 		return doctor.Stopped{}, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/recovery"
 	"github.com/quorate/quorate/internal/server"
+	"github.com/quorate/quorate/internal/storage/keysource"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -23,6 +24,7 @@ import (
 // recoverFlags are what the operator says to `quorate recover`.
 type recoverFlags struct {
 	dataDir, walDir string
+	keys            keysource.Source // of all directories
 	dryRun, yes     bool
 	keep, lost      []string
 	compare         []string
@@ -94,6 +96,7 @@ func (f *recoverFlags) define(c *cobra.Command) {
 	flags.BoolP("help", "h", false, "print this text")
 	flags.StringVar(&f.dataDir, "data-dir", "", "data directory of the survivor, as given to the server")
 	flags.StringVar(&f.walDir, "wal-dir", "", "its write-ahead log, if the server has --wal-dir")
+	command.KeyFlags(flags, &f.keys)
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be done and lost, and change nothing")
 	flags.BoolVar(&f.yes, "yes", false, "do it without asking")
 	flags.StringArrayVar(&f.compare, "compare", nil,
@@ -137,7 +140,7 @@ type recovering struct {
 }
 
 func (r *recovering) run(ctx context.Context) error {
-	stopped, err := server.OpenStopped(r.dataDir, r.walDir)
+	stopped, err := server.OpenStopped(ctx, r.dataDir, r.walDir, r.keys)
 	if err != nil {
 		return err
 	}
@@ -145,7 +148,7 @@ func (r *recovering) run(ctx context.Context) error {
 	if r.survivor, err = stopped.Inspect(); err != nil {
 		return err
 	}
-	if r.others, err = readOthers(r.places, r.dataDir, r.survivor.Identity); err != nil {
+	if r.others, err = readOthers(ctx, r.places, r.dataDir, r.keys, r.survivor.Identity); err != nil {
 		return err
 	}
 	r.showSurvivor()
@@ -175,7 +178,7 @@ func (r *recovering) run(ctx context.Context) error {
 	if err := confirm(r.Streams, r.yes, r.name(), "recover"); err != nil {
 		return err
 	}
-	if err := r.advanceLearners(plan); err != nil {
+	if err := r.advanceLearners(ctx, plan); err != nil {
 		return err
 	}
 	if err := stopped.Recover(plan); err != nil {
@@ -188,12 +191,12 @@ func (r *recovering) run(ctx context.Context) error {
 
 // advanceLearners brings those that stay into the new epoch, before the survivor: if this breaks off, the same command
 // begins once more.
-func (r *recovering) advanceLearners(plan *recovery.Plan) error {
+func (r *recovering) advanceLearners(ctx context.Context, plan *recovery.Plan) error {
 	for i, other := range r.others {
 		if !slices.Contains(plan.Config.Learners, other.Identity.Member) {
 			continue
 		}
-		stopped, err := server.OpenStopped(r.places[i].dataDir, r.places[i].walDir)
+		stopped, err := server.OpenStopped(ctx, r.places[i].dataDir, r.places[i].walDir, r.keys)
 		if err == nil {
 			err = errors.Join(stopped.AdvanceLearner(plan, other), stopped.Close())
 		}

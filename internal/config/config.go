@@ -32,6 +32,7 @@ type Config struct {
 	Audit         Audit
 	TLS           TLSSettings
 	Auth          Auth
+	Encryption    Encryption
 
 	WatchProgressNotifyInterval time.Duration
 	FeatureGates                FeatureGates

@@ -26,6 +26,7 @@ var groups = []group{
 	{"Logging and monitoring", monitoringSettings},
 	{"Auth", authSettings},
 	{"TLS", tlsSettings},
+	{"Encryption at rest", encryptionSettings},
 	{"Discovery", discoverySettings},
 	{"Distributed tracing", tracingSettings},
 	{"Audit", auditSettings},

@@ -32,6 +32,7 @@ func (c *Config) faults() Faults {
 	faults = append(faults, c.timingFaults()...)
 	faults = append(faults, c.careFaults()...)
 	faults = append(faults, c.delayFaults()...)
+	faults = append(faults, c.encryptionFaults()...)
 	return append(faults, c.serviceFaults()...)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/quorate/quorate/internal/ctl/etcdctl"
 	"github.com/quorate/quorate/internal/ctl/etcdutl"
 	"github.com/quorate/quorate/internal/ctl/history"
+	"github.com/quorate/quorate/internal/ctl/key"
 	"github.com/quorate/quorate/internal/ctl/limit"
 	"github.com/quorate/quorate/internal/ctl/member"
 	"github.com/quorate/quorate/internal/ctl/mirror"
@@ -207,7 +208,7 @@ func newRoot(s command.Streams, tools Tools) *cobra.Command {
 		newPut(s), newGet(s), newDel(s), history.New(s), undelete.New(s), newWatch(s), newCompact(s),
 		newStatus(s), doctor.New(s, tools.Inspect), top.New(s), newLatency(s), member.New(s), newLease(s),
 		snapshot.New(s, tools.Restore), mirror.Command(s), upgrade.New(s), audit.New(s), newToken(s),
-		limit.New(s),
+		key.New(s), limit.New(s),
 		etcdutl.New(s, snapshot.New(s, tools.Restore)),
 		newGateway(s), newGRPCProxy(s, tools.GRPCProxy), newLog(s), newConfig(s, tools.Preview), newVersion(s), newDocs(s),
 	)

@@ -22,6 +22,10 @@ import (
 var errDiskLow = status.Error(codes.ResourceExhausted, "the disk of this member is nearly full, and a backup needs room on "+
 	"it: take it from another member, or free space")
 
+var errNoScratch = status.Error(codes.FailedPrecondition, "the data directory of this member is encrypted, and a backup is "+
+	"first built in a file that is not: start it with --encryption-scratch-dir, a directory of a memory file system; or take "+
+	"the backup from another member")
+
 // backupChunkBytes is the size of a Snapshot message's blob.
 const backupChunkBytes = 32 * 1024
 
@@ -35,6 +39,9 @@ func (m *maintenanceService) Snapshot(
 		return errTooManyBackups
 	}
 	defer leave()
+	if m.options.TempDir == "" {
+		return errNoScratch
+	}
 	if m.diskLow() {
 		return errDiskLow
 	}

@@ -70,8 +70,10 @@ type Options struct {
 	// AllowedHosts are the names by which HTTP requests that are not encrypted may address this member, AllowedOrigins the
 	// pages whose scripts may read the answers. None, or "*", means all.
 	AllowedHosts, AllowedOrigins []string
-	// TempDir is where a backup is built before it is streamed. It is on the same disk as the data, because it needs
-	// as much space.
+	// Keys are those of the data directory; nil: it is not encrypted.
+	Keys *KeyTools
+	// TempDir is where a backup is built before it is streamed; it needs as much room as the data. Empty: this member may write
+	// nothing in the clear, and sends no backup.
 	TempDir string
 	// Stalled returns an error if the member hangs: if a part that every request needs has worked on one task for longer than
 	// limit. It must not wait for the member. Nil: it never hangs.

@@ -153,6 +153,7 @@ func (s *Services) RegisterWith(timed grpc.ServiceRegistrar) {
 	quoratepb.RegisterUpgradeServer(timed, &upgradeService{shared: s.shared})
 	quoratepb.RegisterTopServer(timed, s.ranks)
 	quoratepb.RegisterLimitsServer(timed, &limitService{shared: s.shared})
+	quoratepb.RegisterEncryptionServer(timed, &encryptionService{tools: s.options.Keys})
 	timed.RegisterService(historyDesc(&historyService{s.shared}), nil)
 	quoratepb.RegisterAuditServer(timed, &auditService{shared: s.shared})
 	if s.options.Observe != nil {

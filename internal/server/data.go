@@ -20,8 +20,7 @@ import (
 func (s *Server) dataOptions() datadir.Options {
 	machine := s.budgets.machineOptions()
 	machine.Counts = s.timings.counts
-	return datadir.Options{
-		FS:      s.fs,
+	options := datadir.Options{
 		Dir:     filepath.Join(s.cfg.Storage.DataDir, memberDir),
 		WALDir:  s.cfg.Storage.WALDir,
 		NoSync:  s.cfg.Storage.UnsafeNoFsync,
@@ -29,14 +28,16 @@ func (s *Server) dataOptions() datadir.Options {
 		Apply:   machine,
 		Written: s.timings.written,
 		OpenEngine: func(dir string) (engine.Engine, error) {
-			return engine.Open(engine.Options{FS: s.fs, Dir: dir, Logger: s.logger, OnFatal: s.fatal,
+			return engine.Open(engine.Options{FS: s.disk.fs, Dir: dir, Logger: s.logger, OnFatal: s.fatal,
 				MemTableBytes: s.budgets.MemTable, CacheBytes: s.budgets.Blocks, Paced: true,
 				Flushed: func(took time.Duration) { s.timings.flush.Observe(took.Seconds()) }})
 		},
 		OpenView: func(dir string) (engine.Engine, error) {
-			return engine.OpenView(s.fs, dir, rpc.BackupCacheBytes(s.budgets.Backups), s.logger)
+			return engine.OpenView(s.disk.fs, dir, rpc.BackupCacheBytes(s.budgets.Backups), s.logger)
 		},
 	}
+	s.disk.lay(&options)
+	return options
 }
 
 // checkData refuses the directory of a later build before it is locked: it stays as it is, without a lock file if it has none.
@@ -46,7 +47,7 @@ func (s *Server) checkData(context.Context, Options) error {
 	if err := datadir.CheckFormat(options); err != nil {
 		return err
 	}
-	if _, err := s.fs.Stat(filepath.Join(s.cfg.Storage.DataDir, lockName)); errors.Is(err, os.ErrNotExist) {
+	if _, err := s.disk.below.Stat(filepath.Join(s.cfg.Storage.DataDir, lockName)); errors.Is(err, os.ErrNotExist) {
 		return datadir.CheckStore(options)
 	}
 	return nil

@@ -24,6 +24,7 @@ import (
 	"github.com/quorate/quorate/internal/member/restore"
 	"github.com/quorate/quorate/internal/server"
 	"github.com/quorate/quorate/internal/storage/files"
+	"github.com/quorate/quorate/internal/storage/keysource"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -137,9 +138,10 @@ func (d *diskImage) names() (all []string) {
 
 // readers are the commands that read the data of a member that does not run.
 func (d *diskImage) readers() map[string]func() error {
-	opened := func(open func(string, string) (*server.Stopped, error)) func() error {
+	type opener func(context.Context, string, string, keysource.Source) (*server.Stopped, error)
+	opened := func(open opener) func() error {
 		return func() error {
-			stopped, err := open(d.data(), "")
+			stopped, err := open(d.t.Context(), d.data(), "", keysource.Source{})
 			if err != nil {
 				return err
 			}
@@ -152,7 +154,7 @@ func (d *diskImage) readers() map[string]func() error {
 	}
 	return map[string]func() error{
 		"doctor --offline": opened(server.OpenToRead), "recover": opened(server.OpenStopped),
-		"log dump": func() error { return wal.Dump(io.Discard, files.Disk, filepath.Join(d.data(), "member", "wal")) },
+		"log dump": func() error { return wal.Dump(io.Discard, files.Disk, filepath.Join(d.data(), "member", "wal"), nil) },
 		"snapshot restore": func() error {
 			etcd, err := restore.OpenEtcd(d.t.Context(), d.data(), "")
 			if err == nil {

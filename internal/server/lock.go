@@ -23,10 +23,10 @@ func (l *dirLock) release() error { return l.closer.Close() }
 // lockData creates and locks the data directory, before anything in it is read but what checkData reads.
 func (s *Server) lockData(context.Context, Options) error {
 	dir := s.cfg.Storage.DataDir
-	if err := s.fs.MkdirAll(dir, 0o700); err != nil {
+	if err := s.disk.below.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("--data-dir %s: cannot be created: %w", dir, bare(err))
 	}
-	lock, err := takeLock(s.fs, dir)
+	lock, err := takeLock(s.disk.below, dir)
 	s.lock = lock
 	return err
 }

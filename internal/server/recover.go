@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/recovery"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/files"
+	"github.com/quorate/quorate/internal/storage/keysource"
 )
 
 // Stopped is the data of a member that does not run, locked so that it cannot be started meanwhile.
@@ -25,18 +27,19 @@ type Stopped struct {
 }
 
 // OpenToRead is OpenStopped for a caller that only inspects: the data may be on a disk that is mounted read-only.
-func OpenToRead(dataDir, walDir string) (*Stopped, error) {
-	s, err := OpenStopped(dataDir, walDir)
+func OpenToRead(ctx context.Context, dataDir, walDir string, keys keysource.Source) (*Stopped, error) {
+	s, err := OpenStopped(ctx, dataDir, walDir, keys)
 	if !errors.Is(err, syscall.EROFS) {
 		return s, err
 	}
-	s.options.FS, s.Unwritable = unwritableFS{files.Disk}, true
-	s.lock, err = takeLock(s.options.FS, dataDir)
+	s.Unwritable = true
+	err = s.open(ctx, unwritableFS{files.Disk}, dataDir, keys)
 	return s, err
 }
 
-// OpenStopped locks the data of a member. Nothing is created: a directory that is not one is refused.
-func OpenStopped(dataDir, walDir string) (*Stopped, error) {
+// OpenStopped locks the data of a member, and opens its keys if it is encrypted. Nothing is created: a directory that is not
+// one is refused.
+func OpenStopped(ctx context.Context, dataDir, walDir string, keys keysource.Source) (*Stopped, error) {
 	stat, err := os.Stat(dataDir)
 	switch {
 	case err != nil:
@@ -58,8 +61,20 @@ func OpenStopped(dataDir, walDir string) (*Stopped, error) {
 	if err := refuseOtherUser(dataDir, stat); err != nil {
 		return nil, err
 	}
-	s.lock, err = takeLock(files.Disk, dataDir)
-	return s, err
+	return s, s.open(ctx, files.Disk, dataDir, keys)
+}
+
+// open locks the data on a file system, and opens their keys.
+func (s *Stopped) open(ctx context.Context, fs env.FS, dataDir string, keys keysource.Source) (err error) {
+	if s.lock, err = takeLock(fs, dataDir); err != nil {
+		return err
+	}
+	d, err := openDisk(ctx, fs, dataDir, keys)
+	if err != nil {
+		return errors.Join(err, s.lock.release())
+	}
+	d.lay(&s.options)
+	return nil
 }
 
 // Inspect reads the data and changes nothing.

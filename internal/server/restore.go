@@ -9,12 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/limits/memory"
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/restore"
+	"github.com/quorate/quorate/internal/storage/atrest"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/files"
 )
@@ -61,7 +63,7 @@ func Restore(ctx context.Context, r *RestoreRequest) (*Restored, error) {
 	}
 	restored, err := r.into(ctx, &cfg)
 	if err != nil {
-		err = errors.Join(err, datadir.MarkPartial(restoreOptions(dir)))
+		err = errors.Join(err, datadir.MarkPartial(restoreOptions(dir, plainDisk(files.Disk))))
 	}
 	return restored, errors.Join(err, lock.release())
 }
@@ -80,7 +82,11 @@ func (r *RestoreRequest) into(ctx context.Context, cfg *config.Config) (*Restore
 		return nil, fmt.Errorf("--memory %v: %w", cfg.Limits.Memory, err)
 	}
 	dir := cfg.Storage.DataDir
-	options := restoreOptions(dir)
+	d, err := restoreDisk(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	options := restoreOptions(dir, d)
 	options.Apply.MostLeases = memory.Divide(limit).Starts()
 	result, err := restore.Run(ctx, options, &restore.Request{
 		File: r.From, LogDir: r.FromWALDir, SkipHashCheck: r.SkipHashCheck, BumpRevision: r.BumpRevision,
@@ -104,14 +110,26 @@ func (r *RestoreRequest) flags() []string {
 	return flags
 }
 
-func restoreOptions(dir string) datadir.Options {
+func restoreOptions(dir string, d disk) datadir.Options {
 	logger := slog.New(slog.DiscardHandler)
-	return datadir.Options{
-		FS: files.Disk, Dir: filepath.Join(dir, memberDir), Logger: logger,
+	options := datadir.Options{
+		Dir: filepath.Join(dir, memberDir), Logger: logger,
 		OpenEngine: func(dir string) (engine.Engine, error) {
-			return engine.Open(engine.Options{FS: files.Disk, Dir: dir, Logger: logger})
+			return engine.Open(engine.Options{FS: d.fs, Dir: dir, Logger: logger})
 		},
 	}
+	d.lay(&options)
+	return options
+}
+
+// restoreDisk is the disk of a directory that is restored into: it is encrypted if the flags say so, with the ring of an
+// attempt before, if there was one.
+func restoreDisk(ctx context.Context, cfg *config.Config) (disk, error) {
+	d, err := openDisk(ctx, files.Disk, cfg.Storage.DataDir, sourceOf(&cfg.Encryption))
+	if err != nil || d.keys != nil || !cfg.Encryption.On() {
+		return d, err
+	}
+	return createRing(ctx, files.Disk, cfg.Storage.DataDir, &cfg.Encryption)
 }
 
 // memberDir is the directory of the member's data, in --data-dir, as in etcd.
@@ -130,7 +148,8 @@ func refuseUsed(flag, dir string) error {
 		return fmt.Errorf("%s %s: %w", flag, dir, bare(err))
 	}
 	for _, e := range entries {
-		if name := e.Name(); name != "LOCK" && name != "lost+found" && name != memberDir+".partial" {
+		if name := e.Name(); name != "LOCK" && name != "lost+found" && name != memberDir+".partial" &&
+			!strings.HasPrefix(name, atrest.RingFile) {
 			return fmt.Errorf("%s %q not empty or could not be read: it holds %s. Choose another one: a restore replaces "+
 				"nothing", flag[2:], dir, name)
 		}

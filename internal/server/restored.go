@@ -27,7 +27,7 @@ const etcdSuffix = ".etcd"
 // `etcdutl snapshot restore` made. They stay as they are, under another name.
 func (s *Server) takeOverEtcd(ctx context.Context, options datadir.Options) error {
 	dir := s.cfg.Storage.DataDir
-	if _, err := s.fs.Stat(restore.DatabasePath(dir)); err != nil {
+	if _, err := s.disk.fs.Stat(restore.DatabasePath(dir)); err != nil {
 		return nil
 	}
 	aside := options.Dir + etcdSuffix

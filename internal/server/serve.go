@@ -2,11 +2,8 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/http/pprof"
-	"os"
-	"path/filepath"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
@@ -16,7 +13,6 @@ import (
 	"github.com/quorate/quorate/internal/member/raising"
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/rpc/h2"
-	"github.com/quorate/quorate/internal/storage/snapshot"
 )
 
 // serve answers clients. Requests wait for a leader, or fail by their deadlines, until the cluster is up.
@@ -25,10 +21,9 @@ func (s *Server) serve(context.Context, Options) error {
 	if !limited {
 		quota = -1
 	}
-	// Files that a killed backup leaves there are removed at the next start.
-	backups := filepath.Join(s.cfg.Storage.DataDir, "member", snapshot.WorkDir)
-	if err := os.MkdirAll(backups, 0o700); err != nil {
-		return fmt.Errorf("--data-dir %s: %w", s.cfg.Storage.DataDir, bare(err))
+	backups, room, err := s.backupPlace()
+	if err != nil {
+		return err
 	}
 	logins, err := openLogin(&s.cfg, s.budgets.Tokens, s.logger)
 	if err != nil {
@@ -67,6 +62,7 @@ func (s *Server) serve(context.Context, Options) error {
 		Tracer:                s.clients.spans.tracer(),
 		Audit:                 s.audit,
 		TempDir:               backups,
+		Keys:                  s.keyTools(),
 		AllowedHosts:          s.cfg.HTTP.HostWhitelist,
 		AllowedOrigins:        s.cfg.HTTP.CORS,
 		Stalled:               s.member.Stalled,
@@ -77,7 +73,7 @@ func (s *Server) serve(context.Context, Options) error {
 		Observe:               observer.Observe,
 		Collect:               collector.Observations,
 		CollectTop:            collector.Top,
-		Room:                  s.reserve,
+		Room:                  room,
 		BackupBytes:           s.budgets.Backups,
 		DeletionBytes:         s.budgets.Deletion,
 		TopBytes:              s.budgets.Top,

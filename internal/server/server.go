@@ -51,7 +51,7 @@ type Server struct {
 	logger    *slog.Logger // writes names of members beside their ids
 	names     names
 	fatal     func(error)
-	fs        env.FS
+	disk      disk
 	lock      *dirLock
 	data      *datadir.Data
 	timings   *timings
@@ -94,18 +94,17 @@ func Start(ctx context.Context, cfg config.Config, options Options) (*Server, er
 		return nil, err
 	}
 	s := &Server{cfg: cfg, budgets: budgets, fatal: options.Fatal, dropped: options.LogDropped,
-		done: make(chan struct{}), timings: newTimings(), fs: files.Disk,
+		done: make(chan struct{}), timings: newTimings(), disk: plainDisk(files.Disk),
 		conns: newConnLimits(openFiles(), budgets.Peers)}
 	s.logger = slog.New(naming{options.Logger.Handler(), &s.names})
 	if options.FS != nil {
-		s.fs = options.FS
+		s.disk = plainDisk(options.FS)
 	}
 	s.ctx, s.background = context.WithCancel(context.Background())
 	s.clients = newClientPorts(s.ctx, &s.cfg, s.conns, &s.budgets, s.logger)
 	steps := []func(context.Context, Options) error{
-		s.checkData, s.lockData, s.openCerts, s.listenClients, s.openData, s.openAudit, s.watchDisks, s.connect, s.watchNames,
-		s.serve,
-		s.startCompactor, s.publish, s.defragmentAtStart,
+		s.openKeys, s.checkData, s.lockData, s.lockKeys, s.openCerts, s.listenClients, s.openData, s.openAudit, s.watchDisks,
+		s.connect, s.watchNames, s.serve, s.startCompactor, s.publish, s.defragmentAtStart,
 	}
 	for _, step := range steps {
 		if err := step(ctx, options); err != nil {

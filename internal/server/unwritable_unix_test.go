@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/quorate/quorate/internal/storage/files"
+	"github.com/quorate/quorate/internal/storage/keysource"
 )
 
 // Ensure that a lock on a disk that cannot be written to is taken on a regular file alone: a pipe there is not waited for, and
@@ -54,7 +55,7 @@ func TestOpenStopped_linkedLock(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err := OpenToRead(dir, "")
+	_, err := OpenToRead(t.Context(), dir, "", keysource.Source{})
 	if got, _ := os.ReadFile(other); string(got) != "precious" || err == nil ||
 		!strings.Contains(err.Error(), "LOCK cannot be locked: it is a symbolic link, and no regular file") {
 		t.Errorf("%v, and the file at the end of the link has %q", err, got)

@@ -159,7 +159,7 @@ func TestGolden_forms(t *testing.T) {
 	dir := t.TempDir()
 	unpack(t, filepath.Join(archives, "member.tar.gz"), dir)
 	var log strings.Builder
-	must(t, wal.Dump(&log, files.Disk, filepath.Join(dir, "member", "wal")))
+	must(t, wal.Dump(&log, files.Disk, filepath.Join(dir, "member", "wal"), nil))
 	for _, form := range []string{", packed, ", ", by name", "forget ", "record ", "base ", "boots ", "mark "} {
 		if !strings.Contains(log.String(), form) {
 			t.Errorf("the log has no %q:\n%s", form, log.String())

@@ -111,6 +111,11 @@ func (c *Connection) list() ([]string, error) {
 	return out, nil
 }
 
+// Named returns how many members --endpoints names.
+func (c *Connection) Named() int {
+	return len(strings.FieldsFunc(c.endpoints, func(r rune) bool { return r == ',' }))
+}
+
 // Open returns a client of all endpoints. It does not wait for a connection.
 func (c *Connection) Open(ctx context.Context) (*clientv3.Client, error) {
 	if !slices.Contains(c.formats, c.Output) {

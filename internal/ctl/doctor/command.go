@@ -57,6 +57,7 @@ func New(s command.Streams, inspect Inspector) *cobra.Command {
 	cmd.Flags().BoolVar(&p.through, "through-member", false, "ask one member, which asks the others; their client ports are "+
 		"not looked at")
 	cmd.Flags().BoolVar(&p.offline, "offline", false, "judge data directories of stopped members")
+	command.KeyFlags(cmd.Flags(), &p.keys)
 	p.addMutesTo(cmd)
 	cmd.AddCommand(newMute(s), newUnmute(s), newMutes(s), newCodes(s))
 	return cmd
@@ -69,7 +70,7 @@ func (p *patient) run(ctx context.Context, words []string) error {
 	case p.offline && p.bundle != "":
 		return command.Usagef("--bundle collects from members that run, and --offline reads those that do not: drop one")
 	case p.offline:
-		return p.judgeStopped(words)
+		return p.judgeStopped(ctx, words)
 	case len(words) > 1:
 		return command.Usagef("write: quorate doctor [FILE]; data directories need --offline")
 	case len(words) == 1 && p.bundle != "":

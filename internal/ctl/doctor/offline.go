@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,7 +12,7 @@ import (
 )
 
 // judgeStopped judges data directories of stopped members.
-func (p *patient) judgeStopped(words []string) error {
+func (p *patient) judgeStopped(ctx context.Context, words []string) error {
 	switch {
 	case p.inspect == nil:
 		return command.Refused(fmt.Errorf("this program cannot read data directories"))
@@ -22,7 +23,7 @@ func (p *patient) judgeStopped(words []string) error {
 	var all []doctor.Stopped
 	for _, word := range words {
 		dir, walDir, _ := strings.Cut(word, ",")
-		s, err := p.inspect(dir, walDir)
+		s, err := p.inspect(ctx, dir, walDir, p.keys)
 		if err != nil {
 			return command.Refused(err)
 		}

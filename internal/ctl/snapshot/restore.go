@@ -12,6 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
+	"github.com/quorate/quorate/internal/storage/keysource"
 )
 
 // Request is what to restore, in the words of the command line.
@@ -86,6 +87,8 @@ func newRestore(s command.Streams, restore Restorer) *cobra.Command {
 		{"initial-cluster", "all members of the new cluster, as NAME=URL,… (default: this one alone)"},
 		{"initial-cluster-token", "word that keeps clusters with equal members apart (default \"etcd-cluster\")"},
 		{"initial-advertise-peer-urls", "peer URLs of this member (default http://localhost:2380)"},
+		{keysource.KeyFileFlag, "encrypt the directory, with the --encryption-key-file that the member will be started with"},
+		{keysource.KMSFlag, "encrypt it, with the --encryption-kms that the member will be started with"},
 		{"memory", "the --memory that the member will be started with: a snapshot with more leases than fit is refused"},
 	} {
 		member[f[0]] = flags.String(f[0], "", f[1])
@@ -108,7 +111,7 @@ func newRestore(s command.Streams, restore Restorer) *cobra.Command {
 		}
 		r.From = args[0]
 		for _, name := range []string{"name", "initial-cluster", "initial-cluster-token", "initial-advertise-peer-urls",
-			"memory"} {
+			keysource.KeyFileFlag, keysource.KMSFlag, "memory"} {
 			if cmd.Flags().Changed(name) {
 				r.Member = append(r.Member, "--"+name+"="+*member[name])
 			}

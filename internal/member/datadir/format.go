@@ -6,6 +6,7 @@ import (
 
 	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/storage/atrest"
 	"github.com/quorate/quorate/internal/storage/durable"
 	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/snapshot"
@@ -22,6 +23,11 @@ var smallFiles = [...]string{seenFile, lostFile, foundingFile, droppedFile, forc
 func CheckFormat(options Options) error {
 	if err := refuseLinks(&options); err != nil {
 		return err
+	}
+	if options.Keys == nil {
+		if err := atrest.CheckPlain(options.FS, options.bootsFile()); err != nil {
+			return fmt.Errorf("datadir: %w", err)
+		}
 	}
 	fs, current := options.FS, snapshot.CurrentPath(options.FS, options.Dir)
 	errs := []error{

@@ -49,7 +49,7 @@ func TestCheckFormat(t *testing.T) {
 		want error
 	}{
 		{"a later log", func(t *testing.T, fs env.FS) {
-			edit(t, fs, log, "QUORWAL\n\x01", "QUORWAL\n\x02")
+			edit(t, fs, log, "QUORWAL\n\x01", "QUORWAL\n\x03") // 2 is a log whose records are sealed
 		}, datadir.ErrNewerBuild},
 		{"later boots", func(t *testing.T, fs env.FS) {
 			seal(t, fs, "data/boots", "quorate boots 2\n")

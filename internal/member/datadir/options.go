@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/storage/atrest"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -29,6 +30,10 @@ type Options struct {
 	Nonce func() uint64
 	// OpenView opens a copy of a store read-only: an error there says nothing about the member's own store. Nil: OpenEngine.
 	OpenView func(dir string) (engine.Engine, error)
+	// Keys, if set, are those of an encrypted directory: FS encrypts all other files with them, and the log, which is
+	// written in place, lies on Below, the disk below FS, and seals its records itself.
+	Keys  *atrest.Ring
+	Below env.FS
 }
 
 // View opens a copy of a store read-only.
@@ -59,6 +64,10 @@ func (o *Options) bootsFile() string { return o.FS.PathJoin(o.Dir, "boots") }
 
 // WAL returns the options of the log.
 func (o *Options) WAL() wal.Options {
-	return wal.Options{FS: o.FS, Dir: o.walDir(), NoSync: o.NoSync, SegmentBytes: o.SegmentBytes, Logger: o.Logger,
-		Written: o.Written, PackFrom: o.PackFrom}
+	fs := o.FS
+	if o.Keys != nil {
+		fs = o.Below
+	}
+	return wal.Options{FS: fs, Dir: o.walDir(), NoSync: o.NoSync, SegmentBytes: o.SegmentBytes, Logger: o.Logger,
+		Written: o.Written, PackFrom: o.PackFrom, Keys: o.Keys}
 }

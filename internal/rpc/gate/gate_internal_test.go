@@ -99,6 +99,7 @@ func TestPass_whoServes(t *testing.T) {
 		{quoratepb.Doctor_Collect_FullMethodName, true, true, true},
 		{quoratepb.Top_Get_FullMethodName, true, false, false},
 		{quoratepb.History_Deleted_FullMethodName, true, false, false},
+		{quoratepb.Encryption_Rotate_FullMethodName, true, false, false},
 		{quoratepb.Writer_Propose_FullMethodName, false, false, false},
 		{v3lockpb.Lock_Lock_FullMethodName, false, false, false},
 		{v3electionpb.Election_Observe_FullMethodName, false, false, false},

@@ -50,6 +50,7 @@ func newMethods() *methods {
 		&quoratepb.Membership_ServiceDesc, &quoratepb.Writer_ServiceDesc, &quoratepb.Tokens_ServiceDesc,
 		&quoratepb.Upgrade_ServiceDesc, &quoratepb.Doctor_ServiceDesc, &quoratepb.Top_ServiceDesc,
 		&quoratepb.History_ServiceDesc, &quoratepb.Limits_ServiceDesc, &quoratepb.Audit_ServiceDesc,
+		&quoratepb.Encryption_ServiceDesc,
 	} {
 		for i := range desc.Methods {
 			m.add(desc.ServiceName, desc.Methods[i].MethodName, "unary")
@@ -113,7 +114,7 @@ func (m *Method) decideWhoCalls() {
 	case pb.Cluster_MemberAdd_FullMethodName, pb.Cluster_MemberRemove_FullMethodName, pb.Cluster_MemberUpdate_FullMethodName,
 		pb.Cluster_MemberPromote_FullMethodName, pb.Maintenance_MoveLeader_FullMethodName,
 		quoratepb.Membership_Start_FullMethodName, quoratepb.Membership_CancelJob_FullMethodName,
-		quoratepb.Membership_Join_FullMethodName:
+		quoratepb.Membership_Join_FullMethodName, quoratepb.Encryption_Rotate_FullMethodName:
 		m.callers = ofRootNow
 	case pb.Maintenance_Alarm_FullMethodName: // root raises and disarms, every user lists
 		m.callers = ofService
@@ -128,7 +129,8 @@ func (m *Method) decideWhoServes() {
 	upgrade := m.service == quoratepb.Upgrade_ServiceDesc.ServiceName
 	top := m.service == quoratepb.Top_ServiceDesc.ServiceName
 	history := m.service == quoratepb.History_ServiceDesc.ServiceName // as a serializable range
-	m.servedByLearner = native || upgrade || top || history || snapshot || status
+	keys := m.service == quoratepb.Encryption_ServiceDesc.ServiceName // of this member alone
+	m.servedByLearner = native || upgrade || top || history || keys || snapshot || status
 	switch m.service {
 	case pb.Maintenance_ServiceDesc.ServiceName, pb.Cluster_ServiceDesc.ServiceName,
 		quoratepb.Membership_ServiceDesc.ServiceName, quoratepb.Doctor_ServiceDesc.ServiceName,

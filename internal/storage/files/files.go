@@ -147,8 +147,39 @@ func forPebble(f env.File, err error) (vfs.File, error) {
 	if d, ok := f.(diskFile); ok {
 		return d.File, nil
 	}
+	if s, ok := f.(shifted); ok {
+		below, by := s.Under()
+		if d, ok := below.(diskFile); ok {
+			return &shiftedFile{pebbleFile{f}, d.File, by}, nil
+		}
+	}
 	return &pebbleFile{f}, nil
 }
+
+// shifted is a file whose content lies in another one, of the disk or not, behind so many bytes.
+type shifted interface {
+	Under() (below env.File, by int64)
+}
+
+// shiftedFile has what Pebble asks of a file beside its content, from the file of the disk below.
+type shiftedFile struct {
+	pebbleFile
+	below vfs.File
+	by    int64
+}
+
+// SyncTo implements vfs.File.
+func (f *shiftedFile) SyncTo(length int64) (fullSync bool, err error) {
+	return f.below.SyncTo(length + f.by)
+}
+
+// Prefetch implements vfs.File.
+func (f *shiftedFile) Prefetch(offset, length int64) error {
+	return f.below.Prefetch(offset+f.by, length)
+}
+
+// Fd implements vfs.File: Pebble advises the system by it, and reads nothing through it.
+func (f *shiftedFile) Fd() uintptr { return f.below.Fd() }
 
 // forPebbleWith applies the options to a file that has a descriptor, as the file systems of Pebble do.
 func forPebbleWith(options []vfs.OpenOption, f env.File, err error) (vfs.File, error) {

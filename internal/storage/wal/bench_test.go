@@ -50,7 +50,7 @@ func BenchmarkWAL_Append(b *testing.B) {
 
 func benchmarkAppend(b *testing.B, recycled bool, entries int) {
 	// Reserved but young: 64 MiB are never filled here. Recycled: segments of 4 MiB, made before the clock starts.
-	o := wal.Options{FS: files.Disk, Dir: diskDir(b), SegmentBytes: 64 << 20, PackFrom: wal.AsTheyAre}
+	o := wal.Options{FS: files.Disk, Dir: diskDir(b), SegmentBytes: 64 << 20, PackFrom: wal.AsTheyAre, Keys: keysIf(false)}
 	if recycled {
 		o.SegmentBytes = 4 << 20
 	}
@@ -151,7 +151,7 @@ func BenchmarkDisk(b *testing.B) {
 
 // BenchmarkOpen reads 100,000 entries of 256 B.
 func BenchmarkOpen(b *testing.B) {
-	o := wal.Options{FS: files.Disk, Dir: diskDir(b), NoSync: true, PackFrom: wal.AsTheyAre}
+	o := wal.Options{FS: files.Disk, Dir: diskDir(b), NoSync: true, PackFrom: wal.AsTheyAre, Keys: keysIf(false)}
 	w := must(wal.Create(o, identity))
 	var batch wal.Batch
 	for i := range 100_000 {

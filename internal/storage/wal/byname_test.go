@@ -35,7 +35,7 @@ func forget(r consensus.Record) []wal.WitnessRecord {
 func dumped(t *testing.T, fs *filestest.MemFS) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := wal.Dump(&out, fs, dir); err != nil {
+	if err := wal.Dump(&out, fs, dir, keysIf(false)); err != nil {
 		t.Fatalf("dump: %v\n%s", err, &out)
 	}
 	return out.String()
@@ -264,7 +264,7 @@ func TestOpen_byNameOfNothing(t *testing.T) {
 			log[fmt.Sprintf("%016x.wal", i+1)] = segment
 		}
 		var out bytes.Buffer
-		dumpErr := wal.Dump(&out, log.with("", nil), dir)
+		dumpErr := wal.Dump(&out, log.with("", nil), dir, keysIf(false))
 		_, got, err := wal.Open(options(log.with("", nil), 0))
 		if c.want == "" {
 			if err != nil || dumpErr != nil || len(got.Entries) != 1 || !bytes.Equal(got.Entries[0].Payload, r.Payload) {
@@ -298,7 +298,7 @@ func TestDump_byName(t *testing.T) {
 	lost := recordsIn(t, log.with("", nil))[1]
 	segment[lost.offset+20] ^= 1
 	var out bytes.Buffer
-	err := wal.Dump(&out, log.with("", nil), dir)
+	err := wal.Dump(&out, log.with("", nil), dir, keysIf(false))
 	if !errors.Is(err, wal.ErrCorrupt) || !strings.Contains(out.String(), "there, unless in what was not read") {
 		t.Errorf("%v\n%s", err, &out)
 	}

@@ -146,11 +146,12 @@ func changesDisk(op filestest.Op) bool { return op.Kind.ReadOrWrite() == fileste
 // Ensure that a power loss before any operation that changes the disk, with any part of the unsynced writes lost, leaves a
 // state that is not older than the last acknowledged one.
 func TestWAL_crash_atEveryOperation(t *testing.T) {
-	for _, percent := range []int{0, 20, 50, 80, 100} {
+	for i, percent := range []int{0, 20, 50, 80, 100} {
 		for seed := range crashSeeds() {
-			t.Run(fmt.Sprintf("percent %d seed %d", percent, seed), func(t *testing.T) {
+			sealed := (uint64(i)+seed/2)%2 == 1 // of scripts that pack and of those that do not
+			t.Run(fmt.Sprintf("percent %d seed %d sealed %v", percent, seed, sealed), func(t *testing.T) {
 				t.Parallel()
-				crashEverywhere(t, percent, seed, false)
+				crashEverywhere(t, percent, seed, false, sealed)
 			})
 		}
 	}
@@ -161,7 +162,7 @@ func TestWAL_crash_atEveryOperation_noSync(t *testing.T) {
 	for seed := range crashSeeds() {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
-			crashEverywhere(t, 50, seed, true)
+			crashEverywhere(t, 50, seed, true, seed/2%2 == 0)
 		})
 	}
 }
@@ -182,11 +183,11 @@ func crashSeeds() uint64 {
 	return 4
 }
 
-func crashEverywhere(t *testing.T, percent int, seed uint64, noSync bool) {
+func crashEverywhere(t *testing.T, percent int, seed uint64, noSync, sealed bool) {
 	fs := memory()
 	rng := rand.New(rand.NewPCG(seed, uint64(percent)))
 	s := &script{seed: seed, steps: 50}
-	s.options = options(nil, 8<<10)
+	s.options = sealedOptions(nil, 8<<10, sealed)
 	s.options.NoSync = noSync
 	if seed%2 == 1 {
 		s.options.PackFrom = 1
@@ -232,7 +233,7 @@ func TestOpen_crash_duringRecovery(t *testing.T) {
 		fs := memory()
 		rng := rand.New(rand.NewPCG(seed, 3))
 		cfg := filestest.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rng}
-		s := &script{seed: seed, steps: 40, options: options(nil, 8<<10)}
+		s := &script{seed: seed, steps: 40, options: sealedOptions(nil, 8<<10, seed%2 == 1)}
 		left := rng.IntN(120) + 20
 		var crashed *filestest.MemFS
 		var acked, attempted int
@@ -247,7 +248,7 @@ func TestOpen_crash_duringRecovery(t *testing.T) {
 		if err := s.run(); err != nil || crashed == nil {
 			t.Fatalf("seed %d: crashed %v, err %v", seed, crashed != nil, err)
 		}
-		o, states := options(nil, 8<<10), s.states[:attempted]
+		o, states := s.options, s.states[:attempted]
 		o.FS = filestest.Wrap(crashed, filestest.InjectorFunc(func(op filestest.Op) error {
 			if changesDisk(op) {
 				if err := survive(crashed.CrashClone(cfg), o, states, acked); err != nil {

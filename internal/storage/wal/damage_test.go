@@ -25,8 +25,13 @@ type place struct {
 
 func recordsIn(t *testing.T, fs env.FS) []place {
 	t.Helper()
+	return recordsSealed(t, fs, false)
+}
+
+func recordsSealed(t *testing.T, fs env.FS, sealed bool) []place {
+	t.Helper()
 	var out bytes.Buffer
-	if err := wal.Dump(&out, fs, dir); err != nil {
+	if err := wal.Dump(&out, fs, dir, keysIf(sealed)); err != nil {
 		t.Fatalf("dump: %v\n%s", err, &out)
 	}
 	var places []place
@@ -80,8 +85,13 @@ func (f contents) with(name string, content []byte) *filestest.MemFS {
 // name: one of that record, one of a record that was added before. Records that get smaller are packed, if packed is set.
 func smallLog(t *testing.T, clean, packed bool) (contents, []model) {
 	t.Helper()
+	return smallSealedLog(t, clean, packed, false)
+}
+
+func smallSealedLog(t *testing.T, clean, packed, sealed bool) (contents, []model) {
+	t.Helper()
 	fs := filestest.NewMem()
-	o, appends := options(fs, 4<<10), 40
+	o, appends := sealedOptions(fs, 4<<10, sealed), 40
 	if packed {
 		o.PackFrom, appends = 1, 60
 	}
@@ -135,10 +145,10 @@ func refused(err error) bool {
 // was not, at most the last append is lost, and only by a flip inside it: such a flip cannot be told from a write that the
 // power cut short.
 func TestOpen_flipOfEveryByte(t *testing.T) {
-	for i := range 4 {
-		clean, packed := i%2 == 0, i >= 2
-		log, states := smallLog(t, clean, packed)
-		last := recordsIn(t, log.with("", nil))
+	for i := range 6 {
+		clean, packed, sealed := i%2 == 0, i/2 == 1, i/2 == 2
+		log, states := smallSealedLog(t, clean, packed, sealed)
+		last := recordsSealed(t, log.with("", nil), sealed)
 		final := last[len(last)-1]
 		for _, name := range sortedNames(log) {
 			for at := 0; at < len(log[name]); at += stride() {
@@ -148,7 +158,7 @@ func TestOpen_flipOfEveryByte(t *testing.T) {
 					damaged[at] = ^log[name][at]
 				}
 				fs := log.with(name, damaged)
-				_, got, err := wal.Open(options(fs, 4<<10))
+				_, got, err := wal.Open(sealedOptions(fs, 4<<10, sealed))
 				if refused(err) {
 					checkUntouched(t, fs, name, damaged)
 					continue
@@ -215,8 +225,13 @@ func TestOpen_truncationAtEveryByte(t *testing.T) {
 // Ensure that an append of which only the first bytes, or only the last ones, reached the disk is cut and reported, and that
 // the log continues from there. The missing bytes are zeros or bytes of the file's former life.
 func TestOpen_tornAtEveryByte(t *testing.T) {
-	log, states := smallLog(t, false, true)
-	places := recordsIn(t, log.with("", nil))
+	t.Run("plain", func(t *testing.T) { tearEverywhere(t, false) })
+	t.Run("sealed", func(t *testing.T) { tearEverywhere(t, true) })
+}
+
+func tearEverywhere(t *testing.T, sealed bool) {
+	log, states := smallSealedLog(t, false, true, sealed)
+	places := recordsSealed(t, log.with("", nil), sealed)
 	final := places[len(places)-1]
 	whole := log[final.file]
 	record := whole[final.offset : final.offset+16+final.bytes]
@@ -231,7 +246,7 @@ func TestOpen_tornAtEveryByte(t *testing.T) {
 				for i := range lost {
 					lost[i] = former
 				}
-				w, got, err := wal.Open(options(log.with(final.file, torn), 4<<10))
+				w, got, err := wal.Open(sealedOptions(log.with(final.file, torn), 4<<10, sealed))
 				if err != nil {
 					t.Fatalf("cut %d, first %v: %v", cut, firstHalf, err)
 				}
@@ -334,7 +349,7 @@ func TestOpen_corruptErrorSaysWhereAndWhat(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if err := wal.Dump(&out, log.with(place.file, damaged), dir); !errors.Is(err, wal.ErrCorrupt) {
+	if err := wal.Dump(&out, log.with(place.file, damaged), dir, keysIf(false)); !errors.Is(err, wal.ErrCorrupt) {
 		t.Errorf("dump: %v", err)
 	}
 	if want := fmt.Sprintf("%10d damaged", place.offset); !strings.Contains(out.String(), want) {

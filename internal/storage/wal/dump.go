@@ -9,14 +9,15 @@ import (
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/atrest"
 )
 
 // Dump prints every record of the log in dir, one line per item, and continues past damage as far as it can. It opens no file
 // for writing, so it may read the log of a running member, whose last record may then be half written, and which may free
 // segments, and write over them, before or while they are read. The error is one of reading or of w; damage is printed, and
-// reported as ErrCorrupt at the end. A segment that is freed while it is read is not called damaged: damage is printed once
-// the segment is known to be there still.
-func Dump(w io.Writer, fs env.FS, dir string) error {
+// reported as ErrCorrupt at the end. keys open an encrypted log; nil: it is not encrypted. A segment that is freed while it is
+// read is not called damaged: damage is printed once the segment is known to be there still.
+func Dump(w io.Writer, fs env.FS, dir string, keys *atrest.Ring) error {
 	l, err := list(fs, dir)
 	if err != nil {
 		return err
@@ -24,7 +25,7 @@ func Dump(w io.Writer, fs env.FS, dir string) error {
 	if len(l.segments) == 0 {
 		return fmt.Errorf("%w: %s", ErrNoLog, dir)
 	}
-	d := dumper{out: w, fs: fs, dir: dir}
+	d := dumper{out: w, fs: fs, dir: dir, keys: keys}
 	run, stale := l.youngestRun()
 	for _, number := range stale {
 		d.printf("%s: before a gap, not part of the log\n", segmentName(number))
@@ -84,6 +85,7 @@ type dumper struct {
 	held    *bytes.Buffer // of a segment, from its first damage on
 	fs      env.FS
 	dir     string
+	keys    *atrest.Ring
 	damaged bool
 	err     error // the first one of out
 	pool    pool  // the records held so far in the segment that is printed
@@ -107,7 +109,7 @@ func (d *dumper) sealedBy(number uint64) int64 {
 		return 0
 	}
 	defer func() { _ = w.file.Close() }()
-	h, err := w.header()
+	h, err := w.header(d.keys)
 	if err != nil {
 		return 0
 	}
@@ -120,7 +122,7 @@ func (d *dumper) segment(number uint64, sealed int64) error {
 		return err
 	}
 	defer func() { _ = w.file.Close() }()
-	h, err := w.header()
+	h, err := w.header(d.keys)
 	switch {
 	case errors.Is(err, errDamagedHeader), errors.Is(err, level.ErrLater):
 		d.harm()
@@ -132,19 +134,28 @@ func (d *dumper) segment(number uint64, sealed int64) error {
 	if h.number != number {
 		d.harm()
 	}
+	if h.key != nil {
+		d.printf("%s: encrypted, key %v\n", segmentName(number), h.key.id)
+	}
 	d.printf("%s: cluster %v member %v storage %v segment %d, file of %d bytes, the segment before has %d\n",
 		segmentName(number), h.identity.Cluster, h.identity.Member, h.identity.Storage, h.number, w.size, h.sealed)
 	if h.number != number {
 		d.printf("  damaged: the file holds another segment\n")
 	}
-	return d.records(w, h.seed(), sealed)
+	return d.records(w, &h, sealed)
 }
 
-func (d *dumper) records(w *window, seed uint32, sealed int64) error {
-	offset := int64(headerBytes)
+func (d *dumper) records(w *window, head *header, sealed int64) error {
+	seed, offset := head.seed(), head.length()
 	d.pool, d.gapped = pool{}, false
 	for sealed == 0 || offset < sealed {
 		h, items, ok, err := w.record(seed, offset)
+		if errors.Is(err, ErrCorrupt) {
+			d.harm()
+			d.printf("%10d %v\n", offset, err)
+			offset, d.gapped = offset+recordSpan(int64(h.length)), true
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -60,7 +60,7 @@ func TestDump_freedMeanwhile(t *testing.T) {
 				}
 			}}
 			var out strings.Builder
-			err := wal.Dump(&out, disk, dir)
+			err := wal.Dump(&out, disk, dir, keysIf(false))
 			if opens = disk.opens; err != nil {
 				t.Fatalf("open %d of %d, after it: %v: %v\n%s", at, opens, after, err, out.String())
 			}

@@ -26,7 +26,7 @@ func ExampleWAL() {
 	for i := range got.Entries {
 		fmt.Println(got.Entries[i].Position(), got.Entries[i].Kind)
 	}
-	_ = wal.Dump(os.Stdout, o.FS, o.Dir)
+	_ = wal.Dump(os.Stdout, o.FS, o.Dir, nil)
 	// Output:
 	// 1.1 noop
 	// 2.2 noop

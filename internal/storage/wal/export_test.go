@@ -78,3 +78,15 @@ func Encoder(held []WitnessRecord) func(...Batch) (bytes int, named uint64) {
 
 // Named encodes an entry by name, whether its record exists or not.
 func Named(e consensus.Entry) []byte { return consensus.AppendEntry([]byte{byte(itemNamed)}, &e) }
+
+// Forge changes a byte of the items of the record at offset, and gives the record the sums of one that was written so.
+func Forge(segment []byte, offset int64) {
+	h, err := decodeHeader(segment)
+	if err != nil {
+		panic(err)
+	}
+	old := decodeRecordHeader(segment[offset:])
+	record := segment[offset : offset+recordHeaderBytes+int64(old.length)]
+	record[recordHeaderBytes+int64(old.length)/2] ^= 1
+	sealRecord(record, h.seed(), offset, int64(old.durable))
+}

@@ -7,12 +7,15 @@ import (
 	"hash/crc32"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/atrest"
 )
 
 const (
 	formatVersion = 1
+	sealedVersion = 2 // of a segment whose records are sealed
 
 	headerBytes       = 72      // of a segment
+	sealedHeaderBytes = 120     // of one of sealedVersion
 	recordHeaderBytes = 16      // of a record
 	alignBytes        = 8       // records begin at multiples of it, so a search after damage has few places to try
 	maxRecordBytes    = 1 << 30 // payload of one record
@@ -31,35 +34,74 @@ type StorageID = consensus.StorageID
 
 // header is the head of a segment. Integers are little endian.
 //
-//	 0               8       12      16              24              32
-//	+---------------+-------+-------+---------------+---------------+
-//	| "QUORWAL\n"   |version| zero  | cluster       | member        |
-//	+---------------+-------+-------+---------------+---------------+
-//	| storage                       | number        | sealed        |
-//	+-------+-------+---------------+---------------+---------------+
-//	| zero  | crc   |
-//	+-------+-------+
-//	 64      68      72
-//
 // sealed is the length of the segment before, final because a segment is synced before its successor gets its name: a segment
 // that ends earlier was damaged. crc is the CRC32C of the 68 bytes before it. The epoch of the identity is not here but in the
 // carried state, since it changes.
+//
+// A segment whose records are sealed has version 2, and, from 64 on:
+//
+// The key of its records is derived from the data key, the salt, which is drawn for each use of a file, and all of the head
+// before the salt. A record holds its sealed items in the place of items; everything else is as in version 1. So it can be told
+// without a key where the log ends.
 type header struct {
 	identity Identity
 	number   uint64
 	sealed   int64
+	key      *keyed // nil: version 1
 }
+
+// keyed is what a head says about the key of its segment.
+type keyed struct {
+	id   atrest.KeyID
+	salt [atrest.SaltBytes]byte
+}
+
+// length is that of the head.
+func (h *header) length() int64 {
+	if h.key != nil {
+		return sealedHeaderBytes
+	}
+	return headerBytes
+}
+
+// box returns the box of the records; nil if they are not sealed. The error is ErrPlain or ErrEncrypted of package atrest if
+// keys and log do not belong together.
+func (h *header) box(keys *atrest.Ring) (*atrest.Box, error) {
+	switch {
+	case h.key == nil && keys == nil:
+		return nil, nil
+	case h.key == nil:
+		return nil, atrest.ErrPlain
+	case keys == nil:
+		return nil, atrest.ErrEncrypted
+	}
+	key, err := keys.Find(h.key.id)
+	if err != nil {
+		return nil, err
+	}
+	return key.Box(h.key.salt, appendHeader(nil, h)[:boundBytes]), nil
+}
+
+// boundBytes of a head are what its records are bound to: all before the salt.
+const boundBytes = 80
 
 func appendHeader(dst []byte, h *header) []byte {
 	start := len(dst)
+	version := uint32(formatVersion)
+	if h.key != nil {
+		version = sealedVersion
+	}
 	dst = append(dst, headerMagic[:]...)
-	dst = binary.LittleEndian.AppendUint32(dst, formatVersion)
+	dst = binary.LittleEndian.AppendUint32(dst, version)
 	dst = binary.LittleEndian.AppendUint32(dst, 0)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.identity.Cluster))
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.identity.Member))
 	dst = append(dst, h.identity.Storage[:]...)
 	dst = binary.LittleEndian.AppendUint64(dst, h.number)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.sealed))
+	if h.key != nil {
+		dst = append(append(dst, h.key.id[:]...), h.key.salt[:]...)
+	}
 	dst = binary.LittleEndian.AppendUint32(dst, 0)
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
@@ -71,16 +113,20 @@ func decodeHeader(src []byte) (header, error) {
 	if len(src) < 12 || [8]byte(src[:8]) != headerMagic {
 		return header{}, errDamagedHeader
 	}
-	switch version := binary.LittleEndian.Uint32(src[8:]); {
-	case version > formatVersion:
-		return header{}, fmt.Errorf("%w: format %d, this one reads %d", ErrNewerVersion, version, formatVersion)
+	length, version := headerBytes, binary.LittleEndian.Uint32(src[8:])
+	switch {
+	case version > sealedVersion:
+		return header{}, fmt.Errorf("%w: format %d, this one reads %d", ErrNewerVersion, version, sealedVersion)
 	case version < formatVersion:
 		return header{}, errDamagedHeader
+	case version == sealedVersion:
+		length = sealedHeaderBytes
 	}
-	if len(src) < headerBytes || crc32.Checksum(src[:68], castagnoli) != binary.LittleEndian.Uint32(src[68:]) {
+	if len(src) < length ||
+		crc32.Checksum(src[:length-4], castagnoli) != binary.LittleEndian.Uint32(src[length-4:]) {
 		return header{}, errDamagedHeader
 	}
-	return header{
+	h := header{
 		identity: Identity{
 			Cluster: consensus.ClusterID(binary.LittleEndian.Uint64(src[16:])),
 			Member:  consensus.MemberID(binary.LittleEndian.Uint64(src[24:])),
@@ -88,7 +134,11 @@ func decodeHeader(src []byte) (header, error) {
 		},
 		number: binary.LittleEndian.Uint64(src[48:]),
 		sealed: int64(binary.LittleEndian.Uint64(src[56:])),
-	}, nil
+	}
+	if version == sealedVersion {
+		h.key = &keyed{id: atrest.KeyID(src[64:80]), salt: [atrest.SaltBytes]byte(src[80:112])}
+	}
+	return h, nil
 }
 
 // seed starts every checksum inside a segment. Numbers differ in 32 adjacent bits, which a CRC32 always tells apart.
@@ -100,11 +150,6 @@ func (h *header) seed() uint32 {
 }
 
 // recordHeader is the head of a record.
-//
-//	 0       4       8       12      16                       16+length      next multiple of 8
-//	+-------+-------+-------+-------+------------------------+--------------+
-//	| stamp |length |durable| crc   | items                  | pad, ignored |
-//	+-------+-------+-------+-------+------------------------+--------------+
 //
 // crc is the CRC32C of the items. stamp is that of length, durable, crc and the record's own offset. Both start from the seed
 // of the segment, so a record is live in one file at one place only. durable is the length of this segment that was known to be

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/storage/atrest"
 )
 
 // Inspect reads the log in the directory as Open does, and changes nothing: it ignores the rest of an unfinished append. The
@@ -72,4 +73,14 @@ func checkSegment(fs env.FS, path string) error {
 		err = nil
 	}
 	return errors.Join(err, file.Close())
+}
+
+// KeyOf returns the data key that a segment was begun with, from its first 128 bytes. ok is false if they are no head of a
+// sealed segment.
+func KeyOf(head []byte) (id atrest.KeyID, ok bool) {
+	h, err := decodeHeader(head)
+	if err != nil || h.key == nil {
+		return id, false
+	}
+	return h.key.id, true
 }

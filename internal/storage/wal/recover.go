@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/atrest"
 	"github.com/quorate/quorate/internal/storage/durable"
 )
 
@@ -28,7 +29,11 @@ func Create(o Options, identity Identity) (*WAL, error) {
 	}
 	w := newWAL(o, identity)
 	w.carried.epoch = identity.Epoch
-	if err := w.adopt(l.spares); err != nil {
+	keep := w.adopt
+	if o.Keys != nil {
+		keep = w.discard // another log's, which may not have been encrypted
+	}
+	if err := keep(l.spares); err != nil {
 		return nil, w.fail("create", err)
 	}
 	if err := w.begin(1, 0); err != nil {
@@ -101,7 +106,7 @@ func (w *WAL) resume(r *replay, stale, spares []uint64) error {
 	if err != nil {
 		return fmt.Errorf("open %s: %w", last.name, err)
 	}
-	w.file, w.seed = file, r.headers[len(r.headers)-1].seed()
+	w.file, w.seed, w.box = file, r.headers[len(r.headers)-1].seed(), last.box
 	w.first, w.end, w.filled = r.first, r.end, last.size
 	// Bytes after the end must never be taken for a record once the space before them is written again.
 	if r.torn > r.end {
@@ -171,7 +176,7 @@ func (r *replay) read(run []uint64) error {
 			return err
 		}
 		r.windows = append(r.windows, w)
-		h, err := w.header()
+		h, err := w.header(r.options.Keys)
 		if err != nil {
 			return headerFault(w, err)
 		}
@@ -198,18 +203,20 @@ func headerFault(w *window, err error) error {
 		return &CorruptError{w.name, 0, err.Error()}
 	case errors.Is(err, ErrNewerVersion):
 		return fmt.Errorf("%w (%s)", err, w.name)
+	case errors.Is(err, atrest.ErrPlain), errors.Is(err, atrest.ErrEncrypted), errors.Is(err, atrest.ErrNoKey):
+		return fmt.Errorf("wal: %s: %w", w.name, err)
 	}
 	return err
 }
 
 // segment replays one segment up to its end.
 func (r *replay) segment(i int) error {
-	w, seed := r.windows[i], r.headers[i].seed()
+	w, seed, begin := r.windows[i], r.headers[i].seed(), r.headers[i].length()
 	limit, sealed := w.size, false
 	if i+1 < len(r.windows) {
 		limit, sealed = r.headers[i+1].sealed, true
 	}
-	r.end, r.durable = headerBytes, headerBytes
+	r.end, r.durable = begin, begin
 	for r.end < limit {
 		h, items, ok, err := w.record(seed, r.end)
 		if err != nil {
@@ -218,7 +225,7 @@ func (r *replay) segment(i int) error {
 		if !ok {
 			break
 		}
-		if err := r.record(i, items); err != nil {
+		if err := r.record(i, items, r.end == begin); err != nil {
 			var corrupt *CorruptError
 			if errors.As(err, &corrupt) {
 				corrupt.File, corrupt.Offset = w.name, r.end
@@ -227,8 +234,8 @@ func (r *replay) segment(i int) error {
 			return fmt.Errorf("%w (%s at offset %d)", err, w.name, r.end)
 		}
 		r.durable = int64(h.durable)
-		if r.end == headerBytes {
-			r.first = headerBytes + recordSpan(int64(h.length))
+		if r.end == begin {
+			r.first = begin + recordSpan(int64(h.length))
 			r.durable = r.first
 		}
 		r.end += recordSpan(int64(h.length))
@@ -236,7 +243,7 @@ func (r *replay) segment(i int) error {
 	r.torn = r.end
 	r.segments[i].length, r.segments[i].last = r.end, r.carried.last
 	switch {
-	case r.end == headerBytes:
+	case r.end == begin:
 		return &CorruptError{w.name, r.end, "the state that the segment begins with is damaged"}
 	case sealed && r.end != limit:
 		return &CorruptError{w.name, r.end, fmt.Sprintf("no valid record, and the segment is known to reach to %d", limit)}
@@ -268,13 +275,12 @@ func (r *replay) judgeEnd(w *window, seed uint32) error {
 	return nil
 }
 
-// record applies the items of one record of segment i.
-func (r *replay) record(i int, items []byte) error {
+// record applies the items of one record of segment i, of its first one if head is set.
+func (r *replay) record(i int, items []byte, head bool) error {
 	items, _, err := unpack(items)
 	if err != nil {
 		return damage(err)
 	}
-	head := r.end == headerBytes
 	if head != (len(items) > 0 && itemKind(items[0]) == itemCarried) {
 		return fault("carried state out of place")
 	}

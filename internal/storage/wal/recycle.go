@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/storage/atrest"
 )
 
 // maxSpares bounds the files kept for reuse. Compaction frees several segments at once, up to where the store is durable, and
@@ -31,13 +32,23 @@ func (w *WAL) rotate() error {
 // written only once its name is: the older log is whole after any power loss.
 func (w *WAL) begin(number uint64, sealed int64) error {
 	h := header{identity: w.identity, number: number, sealed: sealed}
+	if keys := w.options.Keys; keys != nil { // drawn anew for each use of a file
+		h.key = &keyed{id: keys.Active().ID, salt: atrest.NewSalt()}
+	}
+	box, err := h.box(w.options.Keys)
+	if err != nil {
+		return err
+	}
 	seed := h.seed()
 	head := appendHeader(nil, &h)
 	record := w.carried.append(make([]byte, recordHeaderBytes))
-	if len(record)-recordHeaderBytes > maxRecordBytes {
+	if len(record)-recordHeaderBytes > maxRecordBytes-atrest.BoxOverhead {
 		return fmt.Errorf("%w: %d bytes of carried state", ErrTooLarge, len(record))
 	}
-	sealRecord(record, seed, headerBytes, headerBytes)
+	if box != nil {
+		record = boxRecord(box, nil, record, h.length(), h.length())
+	}
+	sealRecord(record, seed, h.length(), h.length())
 	head = append(head, record...)
 	head = append(head, make([]byte, align(int64(len(head)))-int64(len(head)))...)
 
@@ -55,7 +66,7 @@ func (w *WAL) begin(number uint64, sealed int64) error {
 			return fmt.Errorf("close sealed segment: %w", err)
 		}
 	}
-	w.file, w.seed = file, seed
+	w.file, w.seed, w.box = file, seed, box
 	w.first = int64(len(head))
 	w.end, w.durable, w.filled = w.first, w.first, max(w.first, size)
 	w.segments = append(w.segments, segment{number: number, length: w.end, size: w.filled, last: w.carried.last})
@@ -147,6 +158,17 @@ func (w *WAL) adopt(spares []uint64) error {
 		if len(w.spares) < maxSpares && w.fits(info.Size()) {
 			w.spares = append(w.spares, number)
 		} else if err := w.options.FS.Remove(name); err != nil {
+			return fmt.Errorf("remove spare %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// discard removes spares.
+func (w *WAL) discard(spares []uint64) error {
+	for _, number := range spares {
+		name := w.options.FS.PathJoin(w.options.Dir, spareName(number))
+		if err := w.options.FS.Remove(name); err != nil {
 			return fmt.Errorf("remove spare %s: %w", name, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/atrest"
 	"github.com/quorate/quorate/internal/storage/durable"
 )
 
@@ -90,7 +91,8 @@ type window struct {
 	name   string
 	size   int64
 	buf    []byte
-	offset int64 // of buf in the file
+	offset int64       // of buf in the file
+	box    *atrest.Box // of the segment; nil: its records are not sealed
 }
 
 func openWindow(fs env.FS, dir string, number uint64) (*window, error) {
@@ -128,16 +130,21 @@ func (w *window) at(offset, length int64) ([]byte, error) {
 	return w.buf[from : from+length : from+length], nil
 }
 
-// header reads the head of the segment.
-func (w *window) header() (header, error) {
-	src, err := w.at(0, headerBytes)
+// header reads the head of the segment, and finds the key of its records.
+func (w *window) header(keys *atrest.Ring) (header, error) {
+	src, err := w.at(0, sealedHeaderBytes)
 	if err != nil {
 		return header{}, err
 	}
-	return decodeHeader(src)
+	h, err := decodeHeader(src)
+	if err == nil {
+		w.box, err = h.box(keys)
+	}
+	return h, err
 }
 
-// record reads the record at offset. ok is false if there is no whole record of this segment.
+// record reads the record at offset. ok is false if there is no whole record of this segment. A record that is whole and does
+// not open is damage, also at the end of the log: a write that the power cut short does not have the right sums.
 func (w *window) record(seed uint32, offset int64) (h recordHeader, items []byte, ok bool, err error) {
 	src, err := w.at(offset, recordHeaderBytes)
 	if err != nil || len(src) < recordHeaderBytes {
@@ -151,7 +158,13 @@ func (w *window) record(seed uint32, offset int64) (h recordHeader, items []byte
 	if err != nil {
 		return h, nil, false, err
 	}
-	return h, items, crcOf(seed, items) == h.crc, nil
+	if crcOf(seed, items) != h.crc || w.box == nil {
+		return h, items, crcOf(seed, items) == h.crc, nil
+	}
+	if items, err = w.box.Open(items, offset, h.durable); err != nil {
+		return h, nil, false, &CorruptError{w.name, offset, "the record was not sealed with the key of this segment"}
+	}
+	return h, items, true, nil
 }
 
 // search searches heads of records of this segment from offset on, at every possible offset.

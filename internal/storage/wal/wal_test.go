@@ -2,6 +2,7 @@ package wal_test
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/atrest"
+	"github.com/quorate/quorate/internal/storage/atrest/atresttest"
 	"github.com/quorate/quorate/internal/storage/files/filestest"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
@@ -17,9 +20,29 @@ const dir = "member/wal"
 
 var identity = wal.Identity{Cluster: 0xc1, Member: 0xa1, Storage: wal.StorageID{0x57, 0x07, 0xa6, 0xe0}}
 
+var allSealed = flag.Bool("sealed", false, "seal the records of all logs: a few tests count bytes, and fail then")
+
+// keys are those of logs that are sealed.
+var keys = atresttest.Ring()
+
+// keysIf returns the keys of a log that is sealed, or is not.
+func keysIf(sealed bool) *atrest.Ring {
+	if sealed || *allSealed {
+		return keys
+	}
+	return nil
+}
+
 // options are those of a log that does not pack its records: tests count how many fit into a segment.
 func options(fs env.FS, segmentBytes int64) wal.Options {
-	return wal.Options{FS: fs, Dir: dir, SegmentBytes: segmentBytes, PackFrom: wal.AsTheyAre}
+	return wal.Options{FS: fs, Dir: dir, SegmentBytes: segmentBytes, PackFrom: wal.AsTheyAre, Keys: keysIf(false)}
+}
+
+// sealedOptions are those of a log whose records are sealed, or are not.
+func sealedOptions(fs env.FS, segmentBytes int64, sealed bool) wal.Options {
+	o := options(fs, segmentBytes)
+	o.Keys = keysIf(sealed)
+	return o
 }
 
 func must[T any](v T, err error) T {

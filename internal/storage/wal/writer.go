@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/base/invariant"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/atrest"
 )
 
 const (
@@ -34,6 +35,8 @@ type Options struct {
 	Check func(*Recovered) error
 	// PackFrom is the least size of a record that is packed, in bytes of items; 512 if zero.
 	PackFrom int
+	// Keys, if set, are those that records are sealed with. A log is sealed as a whole or not at all.
+	Keys *atrest.Ring
 }
 
 func (o *Options) fill() error {
@@ -61,12 +64,14 @@ type WAL struct {
 
 	file    env.File // of the last segment
 	seed    uint32
-	first   int64 // end of the carried state: where appends begin
-	end     int64 // where the next record goes
-	durable int64 // Invariant: durable <= end, and all bytes of the segment before it are on the disk
-	filled  int64 // the file has written bytes up to here, so overwriting them changes no metadata
+	box     *atrest.Box // nil: records are not sealed
+	first   int64       // end of the carried state: where appends begin
+	end     int64       // where the next record goes
+	durable int64       // Invariant: durable <= end, and all bytes of the segment before it are on the disk
+	filled  int64       // the file has written bytes up to here, so overwriting them changes no metadata
 
 	buf      []byte
+	boxed    []byte // the sealed record that is written
 	encoder  encoder
 	packer   packer
 	counters counters
@@ -90,8 +95,8 @@ func (w *WAL) Append(batches ...Batch) error {
 	switch {
 	case items == 0:
 		return nil
-	case items > maxRecordBytes:
-		return fmt.Errorf("%w: %d bytes, limit %d", ErrTooLarge, items, maxRecordBytes)
+	case items > maxRecordBytes-w.overhead():
+		return fmt.Errorf("%w: %d bytes, limit %d", ErrTooLarge, items, maxRecordBytes-w.overhead())
 	}
 	packed := w.packer.pack(record)
 	if err := w.write(packed); err != nil {
@@ -160,10 +165,14 @@ func cutTo(segments []segment, last consensus.Index) {
 
 // write puts record, whose items are in place, at the end of the log and syncs it.
 func (w *WAL) write(record []byte) error {
-	if w.end+recordSpan(int64(len(record)-recordHeaderBytes)) > w.options.SegmentBytes && w.end > w.first {
+	if w.end+w.span(record) > w.options.SegmentBytes && w.end > w.first {
 		if err := w.rotate(); err != nil {
 			return err
 		}
+	}
+	if w.box != nil {
+		w.boxed = boxRecord(w.box, w.boxed, record, w.end, w.durable)
+		record = w.boxed
 	}
 	sealRecord(record, w.seed, w.end, w.durable)
 	next := align(w.end + int64(len(record)))
@@ -181,6 +190,25 @@ func (w *WAL) write(record []byte) error {
 		return nil
 	}
 	return w.sync()
+}
+
+// span is the length in the file of record, which is not sealed yet.
+func (w *WAL) span(record []byte) int64 {
+	return recordSpan(int64(len(record) - recordHeaderBytes + w.overhead()))
+}
+
+// overhead is how much longer the items of a record become when they are sealed.
+func (w *WAL) overhead() int {
+	if w.box != nil {
+		return atrest.BoxOverhead
+	}
+	return 0
+}
+
+// boxRecord returns the record with sealed items, for its place, in the memory of buf where that suffices.
+func boxRecord(box *atrest.Box, buf, record []byte, offset, durable int64) []byte {
+	buf = slices.Grow(buf[:0], len(record)+atrest.BoxOverhead+alignBytes)[:recordHeaderBytes]
+	return box.Seal(buf, record[recordHeaderBytes:], offset, uint32(durable))
 }
 
 // fillAhead writes zeros far beyond end where the file was never written: a sync that changes the length of a file or turns
@@ -236,6 +264,9 @@ func (w *WAL) fail(doing string, err error) error {
 func (w *WAL) shrinkBuffer() {
 	if cap(w.buf) > keptBufferBytes {
 		w.buf = nil
+	}
+	if cap(w.boxed) > keptBufferBytes {
+		w.boxed = nil
 	}
 	w.packer.shrink()
 }

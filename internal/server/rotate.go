@@ -1,0 +1,56 @@
+package server
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/rpc"
+	"github.com/quorate/quorate/internal/storage/atrest"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+// rotatePatience bounds how long a rotation waits for a key service.
+const rotatePatience = 10 * time.Second
+
+// keyTools is what the Encryption service does; nil if the data directory is not encrypted.
+func (s *Server) keyTools() *rpc.KeyTools {
+	if s.disk.keys == nil {
+		return nil
+	}
+	return &rpc.KeyTools{Status: s.keyStatus, Rotate: s.rotateKey}
+}
+
+// keyStatus counts the files of each key, which reads the first bytes of all of them.
+func (s *Server) keyStatus() (*quoratepb.EncryptionStatus, error) {
+	dirs := []string{filepath.Join(s.cfg.Storage.DataDir, memberDir)}
+	if s.cfg.Storage.WALDir != "" {
+		dirs = append(dirs, s.cfg.Storage.WALDir)
+	}
+	used, plain, err := atrest.Usages(s.disk.below, dirs, wal.KeyOf)
+	if err != nil {
+		return nil, err
+	}
+	keys, active, wrapped := s.disk.keys.Keys()
+	status := &quoratepb.EncryptionStatus{
+		Provider: wrapped.Provider, WrappedBy: wrapped.KeyID, PlainBytes: plain.Bytes, Member: uint64(s.data.Identity.Member),
+	}
+	for _, key := range keys {
+		status.Keys = append(status.Keys, &quoratepb.DataKey{
+			Id: key.ID.String(), CreatedSeconds: key.Created.Unix(), Active: key == active,
+			Files: used[key.ID].Files, Bytes: used[key.ID].Bytes,
+		})
+	}
+	return status, nil
+}
+
+func (s *Server) rotateKey(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, rotatePatience)
+	defer cancel()
+	key, err := sourceOf(&s.cfg.Encryption).Rotate(ctx, s.disk.keys, time.Now())
+	if err == nil {
+		s.logger.Info("rotated the keys of the data directory: new files have a new key", "key", key.ID.String())
+	}
+	return err
+}

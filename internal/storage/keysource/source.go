@@ -1,0 +1,87 @@
+package keysource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/storage/atrest"
+	"github.com/quorate/quorate/internal/storage/files"
+)
+
+// Source is what the flags say. The zero value is none: a directory that is not encrypted.
+type Source struct {
+	KeyFile string // a file of keys: see atrest.ReadKeyFile
+	KMS     string // unix:///PATH: the socket of a plug-in; it wraps, if there is a file, too
+}
+
+// IsZero reports whether there is no key.
+func (s Source) IsZero() bool { return s == Source{} }
+
+// Flags for the help of commands.
+const (
+	KeyFileFlag = "encryption-key-file"
+	KeyFileHelp = "file with the key that the keys of an encrypted data directory are wrapped with"
+	KMSFlag     = "encryption-kms"
+	KMSHelp     = "unix:///PATH: socket of the Kubernetes KMS v2 plug-in that has wrapped them"
+)
+
+// Providers opens them. A file is read now; a plug-in is asked when it is needed.
+func (s Source) Providers() (atrest.Providers, error) {
+	var all atrest.Providers
+	if s.KMS != "" {
+		plugin, err := NewKMS(s.KMS)
+		if err != nil {
+			return nil, fmt.Errorf("--%s %s: %w", KMSFlag, s.KMS, err)
+		}
+		all = append(all, plugin)
+	}
+	if s.KeyFile != "" {
+		file, err := atrest.ReadKeyFile(files.Disk, s.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("--%s: %w", KeyFileFlag, err)
+		}
+		all = append(all, file)
+	}
+	return all, nil
+}
+
+// ErrKeyNeeded means that a data directory is encrypted, and no key was given.
+var ErrKeyNeeded = errors.New("it is encrypted: give --" + KeyFileFlag + " or --" + KMSFlag +
+	", as the member was started with")
+
+// Open returns the ring of a data directory, or nil if there is none. It changes nothing.
+func (s Source) Open(ctx context.Context, fs env.FS, dataDir string) (*atrest.Ring, error) {
+	has, err := atrest.HasRing(fs, dataDir)
+	if err != nil || !has {
+		return nil, err
+	}
+	if s.IsZero() {
+		return nil, fmt.Errorf("--data-dir %s: %w", dataDir, ErrKeyNeeded)
+	}
+	providers, err := s.Providers()
+	if err != nil {
+		return nil, err
+	}
+	return atrest.OpenRing(ctx, fs, dataDir, providers)
+}
+
+// Create makes the ring of a data directory that is there and has none.
+func (s Source) Create(ctx context.Context, fs env.FS, dataDir string, now time.Time) (*atrest.Ring, error) {
+	providers, err := s.Providers()
+	if err != nil {
+		return nil, err
+	}
+	return atrest.CreateRing(ctx, fs, dataDir, providers, now)
+}
+
+// Rotate gives the ring a new key, wrapped by what the source has now: the file is read again.
+func (s Source) Rotate(ctx context.Context, ring *atrest.Ring, now time.Time) (*atrest.Key, error) {
+	providers, err := s.Providers()
+	if err != nil {
+		return nil, err
+	}
+	return ring.Rotate(ctx, providers, now)
+}
