@@ -111,6 +111,7 @@ func runCommand(command string, args []string, out, diary io.Writer) (violated b
 	flags.StringVar(&c.options.Protocol, "protocol", "", "all membership changes by this `protocol` (drawn if empty)")
 	flags.StringVar(&c.options.Load, "load", "", "`reads`: mostly linearizable reads, on few keys (drawn if empty)")
 	flags.StringVar(&c.options.Engine, "engine", stores.Memory, "`name` of the stores' engine: memory, or pebble, the real one")
+	flags.BoolVar(&c.options.Encrypts, "encrypts", false, "encrypt the disks of all machines")
 	flags.IntVar(&c.options.Members, "members", 0, "`number` of members at the start, 1 to 7 (drawn if 0)")
 	flags.DurationVar(&c.options.Duration, "faults", 0, "virtual `time` of the phase with faults (drawn if 0)")
 	flags.IntVar(&c.workers, "workers", 1, "`number` of seeds at once")

@@ -92,8 +92,9 @@ func (h *host) options() datadir.Options {
 		applies.LimitCountBytes = 3 * kv.WalkKeyBytes
 	}
 	open, view := h.run.stores.On(h.slot, h.disk)
+	fs, keys := h.run.stores.Over(h.disk)
 	return datadir.Options{
-		FS: h.disk, Dir: dataDir, Logger: discard, SegmentBytes: h.run.plan.Segments, NoSync: h.run.broken.LyingLog,
+		FS: fs, Below: h.disk, Keys: keys, Dir: dataDir, Logger: discard, SegmentBytes: h.run.plan.Segments, NoSync: h.run.broken.LyingLog,
 		Nonce:    func() uint64 { return uint64(h.cluster.lives+1)<<32 | uint64(h.id) },
 		PackFrom: packFrom, OpenEngine: open, OpenView: view, Apply: applies,
 	}
@@ -277,6 +278,9 @@ func (h *host) putsOff() bool { return h.nativesKind() == 7 }
 const clusterID consensus.ClusterID = 0x51
 
 func (h *host) open() (*datadir.Data, error) {
+	if err := h.run.stores.Rotate(); err != nil { // each life of a process begins new keys
+		return nil, err
+	}
 	exists, err := datadir.Exists(h.options())
 	if err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ type Options struct {
 	Load     string        // LoadReads; empty: drawn
 	Break    string        // a negative control, see breaks.All
 	Engine   string        // of the stores: stores.Memory, which is the default, or stores.Pebble
+	Encrypts bool          // the disks of all machines are encrypted
 	Trace    io.Writer
 	Actions  io.Writer // trace of the cores' actions, for package model/trace
 }

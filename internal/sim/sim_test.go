@@ -48,7 +48,9 @@ func TestRun_pebble(t *testing.T) {
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			mustHold(t, sim.Options{Seed: seed, Nemesis: "all", Engine: stores.Pebble, Duration: 15 * time.Second})
+			o := sim.Options{Seed: seed, Nemesis: "all", Engine: stores.Pebble, Duration: 15 * time.Second}
+			o.Encrypts = seed%2 == 1
+			mustHold(t, o)
 		})
 	}
 }

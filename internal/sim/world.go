@@ -93,6 +93,11 @@ func newWorld(o Options) (*World, error) {
 	if r.stores, err = stores.New(o.Engine, r.broken.LyingEngine); err != nil {
 		return nil, err
 	}
+	if o.Encrypts {
+		if err := r.stores.Encrypt(); err != nil {
+			return nil, err
+		}
+	}
 	r.breakLoad(&o)
 	r.counts.Faults = map[string]uint64{}
 	c := newCluster(r, dice.Stream(o.Seed, streamNetwork))

@@ -1,12 +1,15 @@
 package stores
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/sim/disk"
+	"github.com/quorate/quorate/internal/storage/atrest"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
@@ -30,6 +33,7 @@ type Stores struct {
 	pebble   bool
 	lying    bool
 	machines map[int]*machine // by slot
+	keys     *atrest.Ring     // of all disks; nil: they are not encrypted
 }
 
 // New returns the stores of a world whose machines have the engine of that name; an empty name means Memory. With lying, syncs
@@ -42,11 +46,42 @@ func New(name string, lying bool) (*Stores, error) {
 	return nil, fmt.Errorf("%w %q: there are %s and %s", ErrUnknown, name, Memory, Pebble)
 }
 
+// Encrypt makes all disks encrypted. Bytes on them differ from run to run then, and nothing else does.
+func (s *Stores) Encrypt() (err error) {
+	s.keys, err = newRing()
+	return err
+}
+
+// Over returns the file system with which a process uses a disk, and the keys of its log; nil if it is not encrypted.
+func (s *Stores) Over(fs *disk.FS) (env.FS, *atrest.Ring) { return s.over(fs), s.keys }
+
+// Rotate begins a new key of encrypted disks, as long as there are not many.
+func (s *Stores) Rotate() error {
+	if s.keys == nil {
+		return nil
+	}
+	if all, _, _ := s.keys.Keys(); len(all) >= mostKeys {
+		return nil
+	}
+	_, err := s.keys.Rotate(context.Background(), nil, time.Time{})
+	return err
+}
+
+// over is the file system of a store.
+func (s *Stores) over(fs env.FS) env.FS {
+	if s.keys == nil {
+		return fs
+	}
+	return atrest.NewFS(fs, s.keys)
+}
+
 // On returns the functions that open the stores, and views of copies of them, of the process on the machine in a slot, while
 // its disk is fs.
 func (s *Stores) On(slot int, fs *disk.FS) (open, view func(dir string) (engine.Engine, error)) {
 	if !s.pebble {
-		open = func(dir string) (engine.Engine, error) { return engine.OpenMem(engine.MemOptions{FS: fs, Dir: dir}) }
+		open = func(dir string) (engine.Engine, error) {
+			return engine.OpenMem(engine.MemOptions{FS: s.over(fs), Dir: dir})
+		}
 		return open, nil
 	}
 	m := s.machines[slot]
@@ -58,12 +93,12 @@ func (s *Stores) On(slot int, fs *disk.FS) (open, view func(dir string) (engine.
 	open = func(dir string) (engine.Engine, error) {
 		return m.open(fs, func(fatal func(error)) (engine.Engine, error) {
 			return engine.Open(engine.Options{
-				FS: shared, Dir: dir, CacheBytes: cacheBytes, MemTableBytes: memTableBytes, OnFatal: fatal,
+				FS: s.over(shared), Dir: dir, CacheBytes: cacheBytes, MemTableBytes: memTableBytes, OnFatal: fatal,
 			})
 		})
 	}
 	view = func(dir string) (engine.Engine, error) {
-		return m.open(fs, func(func(error)) (engine.Engine, error) { return engine.OpenView(shared, dir, 1<<20, discard) })
+		return m.open(fs, func(func(error)) (engine.Engine, error) { return engine.OpenView(s.over(shared), dir, 1<<20, discard) })
 	}
 	return open, view
 }

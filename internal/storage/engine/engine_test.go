@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/storage/atrest"
+	"github.com/quorate/quorate/internal/storage/atrest/atresttest"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
@@ -21,15 +23,27 @@ type pair struct {
 	r    *rand.Rand
 	fs   [2]*filestest.MemFS
 	both [2]engine.Engine
+	over func(env.FS) env.FS // the file system of the engines on a disk
+}
+
+// encryptedIf returns what encrypts a disk, or does not.
+func encryptedIf(encrypted bool) func(env.FS) env.FS {
+	ring := atresttest.Ring()
+	return func(fs env.FS) env.FS {
+		if encrypted {
+			return atrest.NewFS(fs, ring)
+		}
+		return fs
+	}
 }
 
 func (p *pair) open() {
 	p.t.Helper()
 	var err error
-	options := engine.Options{FS: p.fs[0], Dir: "/a/store", MemTableBytes: 64 << 10, CacheBytes: 1 << 20}
+	options := engine.Options{FS: p.over(p.fs[0]), Dir: "/a/store", MemTableBytes: 64 << 10, CacheBytes: 1 << 20}
 	p.both[0], err = engine.Open(options)
 	p.must(err)
-	p.both[1], err = engine.OpenMem(engine.MemOptions{FS: p.fs[1], Dir: "/a/store"})
+	p.both[1], err = engine.OpenMem(engine.MemOptions{FS: p.over(p.fs[1]), Dir: "/a/store"})
 	p.must(err)
 }
 
@@ -176,6 +190,7 @@ func TestEngine_memoryEqualsPebble(t *testing.T) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
 			p := &pair{t: t, r: rand.New(rand.NewPCG(seed, 3)), fs: [2]*filestest.MemFS{filestest.NewCrashableMem(), filestest.NewCrashableMem()}}
+			p.over = encryptedIf(seed%2 == 1)
 			p.open()
 			for range 400 {
 				p.write()
