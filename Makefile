@@ -109,6 +109,10 @@ doctor:
 doctor-healthy:
 	$(GO) test -count=1 -v -timeout 60m -run '^TestDoctor_healthyDay$$' ./test/process -doctor-healthy=30m
 
+# A cluster that becomes encrypted member by member under load, and rotates its keys under kills: half a minute.
+encryption:
+	$(GO) test -count=1 -v -run '^TestEncryption_' ./test/process -encryption
+
 # The transport of clients by h2spec and gRPC's interoperability cases: 10 seconds.
 http2:
 	cd test/process/http2 && $(GO) vet . && $(GO) test -count=1 .

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -292,15 +293,15 @@ func TestServer_encrypted_newWrappingKey(t *testing.T) {
 func TestServer_encrypted_backup(t *testing.T) {
 	m, scratch := newSealed(t), t.TempDir()
 	flag := m.writeKeys("keys", 'a')
+	saved := filepath.Join(t.TempDir(), "backup.db")
 	backup := func(ctx context.Context, c *clientv3.Client) (size int, err error) {
 		r, err := c.Snapshot(ctx)
 		if err != nil {
 			return 0, err
 		}
 		defer r.Close()
-		var content bytes.Buffer
-		_, err = content.ReadFrom(r)
-		return content.Len(), err
+		content, err := io.ReadAll(r)
+		return len(content), errors.Join(err, os.WriteFile(saved, content, 0o600))
 	}
 	m.with(func(ctx context.Context, c *clientv3.Client) {
 		putPlanted(t, ctx, c, 0, 50)
@@ -316,4 +317,29 @@ func TestServer_encrypted_backup(t *testing.T) {
 			t.Errorf("%d planted texts are left", count)
 		}
 	}, flag, "--encryption-scratch-dir="+scratch)
+	m.restoreFrom(saved)
+}
+
+// restoreFrom restores a backup into an encrypted directory, at the second attempt, and starts a member on it.
+func (m *sealed) restoreFrom(file string) {
+	m.t.Helper()
+	m.dir = filepath.Join(m.t.TempDir(), "restored")
+	m.arguments[len(m.arguments)-1] = "--data-dir=" + m.dir
+	flag := m.writeKeys("other", 'b')
+	request := server.RestoreRequest{From: "/none", DataDir: m.dir, Member: []string{"--name=m", m.arguments[4], m.arguments[5], flag}}
+	if _, err := server.Restore(m.t.Context(), &request); err == nil {
+		m.t.Error("restored from nothing")
+	}
+	request.From = file
+	if _, err := server.Restore(m.t.Context(), &request); err != nil {
+		m.t.Fatal(err)
+	}
+	m.with(func(ctx context.Context, c *clientv3.Client) {
+		if got, err := c.Get(ctx, "PLANTED/", clientv3.WithPrefix(), clientv3.WithCountOnly()); err != nil || got.Count != 50 {
+			m.t.Errorf("%v, %v", got, err)
+		}
+	}, flag)
+	if count := seen(m.t, m.dir, "PLANTED"); count > 0 {
+		m.t.Errorf("restored: planted texts were seen %d times", count)
+	}
 }
