@@ -94,7 +94,8 @@ func (h *host) options() datadir.Options {
 	open, view := h.run.stores.On(h.slot, h.disk)
 	fs, keys := h.run.stores.Over(h.disk)
 	return datadir.Options{
-		FS: fs, Below: h.disk, Keys: keys, Dir: dataDir, Logger: discard, SegmentBytes: h.run.plan.Segments, NoSync: h.run.broken.LyingLog,
+		FS: fs, Below: h.disk, Keys: keys, Dir: dataDir, Logger: discard, SegmentBytes: h.run.plan.Segments,
+		NoSync:   h.run.broken.LyingLog,
 		Nonce:    func() uint64 { return uint64(h.cluster.lives+1)<<32 | uint64(h.id) },
 		PackFrom: packFrom, OpenEngine: open, OpenView: view, Apply: applies,
 	}

@@ -90,13 +90,8 @@ func newWorld(o Options) (*World, error) {
 	if r.broken, err = breaks.Named(o.Break); err != nil {
 		return nil, err
 	}
-	if r.stores, err = stores.New(o.Engine, r.broken.LyingEngine); err != nil {
+	if r.stores, err = stores.New(o.Engine, r.broken.LyingEngine, o.Encrypts); err != nil {
 		return nil, err
-	}
-	if o.Encrypts {
-		if err := r.stores.Encrypt(); err != nil {
-			return nil, err
-		}
 	}
 	r.breakLoad(&o)
 	r.counts.Faults = map[string]uint64{}

@@ -37,19 +37,18 @@ type Stores struct {
 }
 
 // New returns the stores of a world whose machines have the engine of that name; an empty name means Memory. With lying, syncs
-// of Pebble do nothing: a negative control. The error is ErrUnknown.
-func New(name string, lying bool) (*Stores, error) {
+// of Pebble do nothing: a negative control. With encrypted, all disks are: bytes on them differ from run to run then, and
+// nothing else does. The error is ErrUnknown.
+func New(name string, lying, encrypted bool) (s *Stores, err error) {
 	switch name {
 	case "", Memory, Pebble:
-		return &Stores{pebble: name == Pebble, lying: lying, machines: map[int]*machine{}}, nil
+		s = &Stores{pebble: name == Pebble, lying: lying, machines: map[int]*machine{}}
+		if encrypted {
+			s.keys, err = newRing()
+		}
+		return s, err
 	}
 	return nil, fmt.Errorf("%w %q: there are %s and %s", ErrUnknown, name, Memory, Pebble)
-}
-
-// Encrypt makes all disks encrypted. Bytes on them differ from run to run then, and nothing else does.
-func (s *Stores) Encrypt() (err error) {
-	s.keys, err = newRing()
-	return err
 }
 
 // Over returns the file system with which a process uses a disk, and the keys of its log; nil if it is not encrypted.
@@ -98,7 +97,9 @@ func (s *Stores) On(slot int, fs *disk.FS) (open, view func(dir string) (engine.
 		})
 	}
 	view = func(dir string) (engine.Engine, error) {
-		return m.open(fs, func(func(error)) (engine.Engine, error) { return engine.OpenView(s.over(shared), dir, 1<<20, discard) })
+		return m.open(fs, func(func(error)) (engine.Engine, error) {
+			return engine.OpenView(s.over(shared), dir, 1<<20, discard)
+		})
 	}
 	return open, view
 }

@@ -48,7 +48,7 @@ func syncDirs(fs *disk.FS) error {
 
 func newStores(t *testing.T, lying bool) *stores.Stores {
 	t.Helper()
-	s, err := stores.New(stores.Pebble, lying)
+	s, err := stores.New(stores.Pebble, lying, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestStores_pebble_lies(t *testing.T) {
 
 // Ensure that an unknown engine is an error.
 func TestNew_unknown(t *testing.T) {
-	if _, err := stores.New("rocks", false); !errors.Is(err, stores.ErrUnknown) {
+	if _, err := stores.New("rocks", false, false); !errors.Is(err, stores.ErrUnknown) {
 		t.Errorf("got %v, want %v", err, stores.ErrUnknown)
 	}
 }
