@@ -150,8 +150,12 @@ func TestOpen_flipOfEveryByte(t *testing.T) {
 		log, states := smallSealedLog(t, clean, packed, sealed)
 		last := recordsSealed(t, log.with("", nil), sealed)
 		final := last[len(last)-1]
+		step := stride()
+		if sealed {
+			step = 7 // as with -short
+		}
 		for _, name := range sortedNames(log) {
-			for at := 0; at < len(log[name]); at += stride() {
+			for at := 0; at < len(log[name]); at += step {
 				damaged := slices.Clone(log[name])
 				damaged[at] ^= 1 << (at % 8)
 				if at%2 == 1 {
@@ -236,6 +240,9 @@ func tearEverywhere(t *testing.T, sealed bool) {
 	whole := log[final.file]
 	record := whole[final.offset : final.offset+16+final.bytes]
 	for cut := range record {
+		if sealed && cut%5 > 0 {
+			continue
+		}
 		for _, firstHalf := range []bool{true, false} {
 			for _, former := range []byte{0, 0xa7} {
 				torn := slices.Clone(whole)
