@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -180,6 +181,20 @@ func rotate(t *testing.T, ctx context.Context, c *clientv3.Client) {
 	}
 	if _, err := c.Defragment(ctx, c.Endpoints()[0]); err != nil {
 		t.Fatal(err)
+	}
+	scraped, err := http.Get("http://" + c.Endpoints()[0] + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics, err := io.ReadAll(scraped.Body)
+	if err := errors.Join(err, scraped.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`quorate_encryption_bytes{key="` + before.GetKeys()[0].GetId() + `"}`,
+		"quorate_encryption_plain_bytes 0", "quorate_encryption_key_created_timestamp_seconds 1."} {
+		if !strings.Contains(string(metrics), want) {
+			t.Errorf("%s is missing in the metrics", want)
+		}
 	}
 	after, err = api.Status(ctx, &quoratepb.EncryptionStatusRequest{})
 	if err != nil || after.GetKeys()[1].GetFiles() == 0 || after.GetPlainBytes() != 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -12,12 +13,17 @@ import (
 	"github.com/quorate/quorate/internal/base/testnet"
 )
 
-// Ensure that a member starts, serves, and makes and uses certificates, where Go refuses all cryptography that FIPS 140-3
-// does not approve.
+// Ensure that a member with an encrypted data directory starts, serves, and makes and uses certificates, where Go refuses all
+// cryptography that FIPS 140-3 does not approve.
 func TestFIPS_only(t *testing.T) {
 	buildBinary(t)
 	t.Setenv("GODEBUG", "fips140=only")
-	c := startCluster(t, 1)
+	scratch := t.TempDir()
+	key := filepath.Join(scratch, "key")
+	if err := os.WriteFile(key, []byte("0123456789abcdef0123456789abcde\xff"), 0o400); err != nil {
+		t.Fatal(err)
+	}
+	c := startCluster(t, 1, "--encryption-key-file="+key, "--encryption-scratch-dir="+scratch)
 	client := c.connect(c.nodes...)
 	defer client.Close()
 	for i := range 10 {

@@ -205,3 +205,23 @@ func TestReadKeyFile(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 }
+
+// Ensure that a ring with as many keys as it may have can be opened, and that a further one is refused and changes nothing.
+func TestRing_Rotate_most(t *testing.T) {
+	ctx, fs, keys := context.Background(), filestest.NewMem(), atrest.Providers{atresttest.Open{}}
+	if err := fs.MkdirAll("/data", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ring := must(atrest.CreateRing(ctx, fs, "/data", keys, now))
+	var err error
+	for err == nil {
+		_, err = ring.Rotate(ctx, nil, now)
+	}
+	all, active, _ := ring.Keys()
+	if len(all) != 1000 || !strings.Contains(err.Error(), "reset this member") {
+		t.Errorf("%d keys, %v", len(all), err)
+	}
+	if again := must(atrest.OpenRing(ctx, fs, "/data", keys)); again.Active().ID != active.ID {
+		t.Error("another key is active")
+	}
+}

@@ -1,0 +1,70 @@
+package server
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quorate/quorate/api/quoratepb"
+)
+
+// keyPause is how long what was counted is shown: to count reads the first bytes of all files, and anybody may ask for metrics.
+const keyPause = time.Minute
+
+var (
+	keyBytesDesc = prometheus.NewDesc("quorate_encryption_bytes",
+		"Length of the files of the data directory that are encrypted with a data key, counted once a minute at most.",
+		[]string{"key"}, nil)
+	keyCreatedDesc = prometheus.NewDesc("quorate_encryption_key_created_timestamp_seconds",
+		"When the data key was made that new files have.", nil, nil)
+	plainBytesDesc = prometheus.NewDesc("quorate_encryption_plain_bytes",
+		"Length of the files of an encrypted data directory that are not encrypted: 0, unless somebody put them there.",
+		nil, nil)
+)
+
+// keyMetrics show which keys the files of an encrypted data directory have.
+type keyMetrics struct {
+	count func() (*quoratepb.EncryptionStatus, error)
+
+	mu      sync.Mutex
+	counted time.Time
+	last    *quoratepb.EncryptionStatus
+}
+
+// Describe implements prometheus.Collector.
+func (*keyMetrics) Describe(ch chan<- *prometheus.Desc) {
+	ch <- keyBytesDesc
+	ch <- keyCreatedDesc
+	ch <- plainBytesDesc
+}
+
+// Collect implements prometheus.Collector. It shows nothing if the files cannot be counted.
+func (m *keyMetrics) Collect(ch chan<- prometheus.Metric) {
+	status := m.status(time.Now())
+	if status == nil {
+		return
+	}
+	gauge := func(desc *prometheus.Desc, value int64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), labels...)
+	}
+	for _, key := range status.GetKeys() {
+		if key.GetBytes() > 0 || key.GetActive() {
+			gauge(keyBytesDesc, key.GetBytes(), key.GetId())
+		}
+		if key.GetActive() {
+			gauge(keyCreatedDesc, key.GetCreatedSeconds())
+		}
+	}
+	gauge(plainBytesDesc, status.GetPlainBytes())
+}
+
+func (m *keyMetrics) status(now time.Time) *quoratepb.EncryptionStatus {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.counted.IsZero() || now.Sub(m.counted) >= keyPause {
+		m.counted = now
+		m.last, _ = m.count() // a file that cannot be read is another's finding
+	}
+	return m.last
+}
