@@ -3,6 +3,7 @@ package ctl
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -56,7 +57,11 @@ func (d *logDump) run(ctx context.Context, dir string) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	return wal.Dump(d.Out, files.Disk, dir, ring)
+	err = wal.Dump(d.Out, files.Disk, dir, ring)
+	if errors.Is(err, atrest.ErrEncrypted) {
+		err = fmt.Errorf("%w here: give --data-dir, the data directory of the member, and its key", err)
+	}
+	return err
 }
 
 // ring opens the ring of keys of the log in dir: that is in the data directory, of which dir is a part, or which is named.

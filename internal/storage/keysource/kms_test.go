@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -238,5 +239,34 @@ func TestSource_Open_without(t *testing.T) {
 	}
 	if ring, err := source.Open(t.Context(), fs, "/data"); err != nil || ring == nil {
 		t.Error(err)
+	}
+}
+
+// Ensure that a directory goes from a key file to a plug-in by a rotation with both.
+func TestSource_Rotate_fromFileToKMS(t *testing.T) {
+	fs, p := dataDir(t), startPlugin(t)
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, append(bytes.Repeat([]byte{7}, 31), 0xff), 0o400); err != nil {
+		t.Fatal(err)
+	}
+	ring, err := (Source{KeyFile: file}).Create(t.Context(), fs, "/data", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, both := ring.Active().ID, Source{KeyFile: file, KMS: p.address}
+	if ring, err = both.Open(t.Context(), fs, "/data"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := both.Rotate(t.Context(), ring, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if ring, err = (Source{KMS: p.address}).Open(t.Context(), fs, "/data"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ring.Find(first); err != nil {
+		t.Error(err)
+	}
+	if _, err := (Source{KeyFile: file}).Open(t.Context(), fs, "/data"); !errors.Is(err, atrest.ErrOtherProvider) {
+		t.Errorf("the file still opens it: %v", err)
 	}
 }

@@ -129,7 +129,7 @@ func (d *dumper) segment(number uint64, sealed int64) error {
 		d.printf("%s: %v\n", segmentName(number), err)
 		return nil
 	case err != nil:
-		return err
+		return fmt.Errorf("wal: %s: %w", w.name, err)
 	}
 	if h.number != number {
 		d.harm()
