@@ -69,6 +69,9 @@ func (s *Stopped) open(ctx context.Context, fs env.FS, dataDir string, keys keys
 	if s.lock, err = takeLock(fs, dataDir); err != nil {
 		return err
 	}
+	if !keys.IsZero() {
+		hideMemory(s.options.Logger)
+	}
 	d, err := openDisk(ctx, fs, dataDir, keys)
 	if err != nil {
 		return errors.Join(err, s.lock.release())
