@@ -26,8 +26,9 @@ func auditHead(member, chain, sequence uint64) kv.Command {
 		At: int64(sequence) * 1000, Sum: bytes.Repeat([]byte{byte(sequence)}, kv.AuditSumBytes), File: []byte("audit.log")}}}
 }
 
-// newSecondBench is a member of a cluster at feature level 2, of so many voters.
+// newSecondBench is a member of a cluster of so many voters, all of which know feature level 2, and whose policy lets it rise.
 func newSecondBench(t *testing.T, voters int) *bench {
+	t.Helper()
 	b := &bench{t: t, fs: filestest.NewCrashableMem()}
 	b.openEngine()
 	var config consensus.Config
@@ -43,9 +44,14 @@ func newSecondBench(t *testing.T, voters int) *bench {
 		b.knows(uint64(id+1), level.Second)
 	}
 	b.policy("now")
-	if res := b.do(b.raise(level.Second)); res.Err != nil || b.m.ActiveLevel() != level.Second {
-		t.Fatal(res.Err, b.m.ActiveLevel())
-	}
+	return b
+}
+
+// raisedBench is such a member after the level has risen.
+func raisedBench(t *testing.T, voters int) *bench {
+	t.Helper()
+	b := newSecondBench(t, voters)
+	b.raiseToSecond()
 	return b
 }
 
@@ -65,7 +71,7 @@ func TestMachine_Apply_auditBelowLevel(t *testing.T) {
 // Ensure that a policy is replaced only by a caller that has seen it, only by root, within its bound, also under alarms, and
 // that policy and heads outlive a restart.
 func TestMachine_Apply_audit(t *testing.T) {
-	b := newSecondBench(t, 1)
+	b := raisedBench(t, 1)
 	b.do(kv.Command{Alarm: &kv.AlarmOp{Activate: true, Member: 1, Kind: kv.AlarmNoSpace}})
 	short := auditHead(1, 7, 9)
 	short.Audit.Head.Sum = short.Audit.Head.Sum[1:]
@@ -118,7 +124,7 @@ func TestMachine_Apply_audit(t *testing.T) {
 // Ensure that heads are bounded: the newest are kept, older ones thinned out, the first one stays; and a removed member makes
 // room for another one.
 func TestMachine_Apply_auditHeads_bounded(t *testing.T) {
-	b := newSecondBench(t, 1)
+	b := raisedBench(t, 1)
 	const last = 5000
 	for seq := uint64(1); seq <= last; seq++ {
 		if res := b.do(auditHead(1, 7, seq)); res.Err != nil {

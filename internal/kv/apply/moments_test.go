@@ -13,25 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/mvcc"
-	"github.com/quorate/quorate/internal/storage/files/filestest"
 )
-
-// newSecondBench is a member of one voter, at the second level if raised is set.
-func newSecondBench(t *testing.T, raised bool) *bench {
-	b := &bench{t: t, fs: filestest.NewCrashableMem()}
-	b.openEngine()
-	config := consensus.Config{Voters: []consensus.MemberID{1}, Members: []consensus.Member{{ID: 1}}}
-	if err := apply.Bootstrap(b.eng, 77, config); err != nil {
-		t.Fatal(err)
-	}
-	b.open()
-	b.knows(1, level.Second)
-	b.policy("now")
-	if raised {
-		b.raiseToSecond()
-	}
-	return b
-}
 
 func (b *bench) raiseToSecond() {
 	b.t.Helper()
@@ -47,7 +29,7 @@ func moment(time int64, seen kv.Revision) kv.Command {
 // Ensure that moments are noted from the second level on, survive a restart, change no revision and no key, say how far the
 // store was, and that those which say nothing new, or what cannot be, change nothing.
 func TestMachine_moments(t *testing.T) {
-	b := newSecondBench(t, false)
+	b := newSecondBench(t, 1)
 	b.do(put("k", "1")) // revision 2
 	if res := b.do(moment(5, 2)); !errors.Is(res.Err, kv.ErrBadCommand) || len(b.m.Moments()) > 0 {
 		t.Fatalf("below the level: %v, %v", res.Err, b.m.Moments())
@@ -84,7 +66,7 @@ func TestMachine_moments(t *testing.T) {
 // Ensure that there are never more moments than the bound, that those of the last hours are all there and the first one, too,
 // and that a compaction leaves what is needed to say when the versions that are kept were written.
 func TestMachine_moments_bound(t *testing.T) {
-	b := newSecondBench(t, true)
+	b := raisedBench(t, 1)
 	rng := rand.New(rand.NewPCG(3, 4))
 	var told kv.Moments
 	for len(told) < 3*apply.MostMoments {
@@ -129,7 +111,7 @@ func TestMachine_moments_bound(t *testing.T) {
 // Ensure that each change has the author of its command from the entry on that raises the level, within one batch, too, and that
 // an expired lease is told from one that its owner ends.
 func TestMachine_authors(t *testing.T) {
-	b := newSecondBench(t, false)
+	b := newSecondBench(t, 1)
 	client := consensus.ClientSession(99, 1)
 	for _, s := range []consensus.SessionID{{Member: 1, Number: 1}, client} {
 		b.propose(consensus.ProposalID{Session: s, Sequence: 1},
