@@ -30,6 +30,23 @@ func TestLevels_apply_again(t *testing.T) {
 	}
 }
 
+// Ensure that a command about levels which names a member that was removed since its proposer looked changes nothing, as at the
+// members, for whom a removed member has published nothing.
+func TestLevels_apply_removedMember(t *testing.T) {
+	config := consensus.Config{Voters: []consensus.MemberID{1, 2}, Members: []consensus.Member{{ID: 1}, {ID: 2}}}
+	for _, row := range []struct {
+		ids  []uint64
+		want error
+	}{{[]uint64{1, 2}, nil}, {[]uint64{1, 2, 3}, kv.ErrBadCommand}} {
+		l := levels{published: map[consensus.MemberID]level.Level{1: level.First, 2: level.First, 3: level.First}, least: level.First}
+		_, err := l.apply(before{config: &config}, &kv.Command{LevelPolicy: &kv.LevelPolicyOp{Initial: true,
+			Policy: level.Policy{Kind: level.PolicyNow}, Of: kv.LevelView{IDs: row.ids}}})
+		if !errors.Is(err, row.want) || (l.born != 0) != (row.want == nil) {
+			t.Errorf("members %v: %v, born at %d", row.ids, err, l.born)
+		}
+	}
+}
+
 // Ensure that the model holds the level while a downgrade is under way, lets it end by an operator's word, by a rise, or once all members
 // run the release, and then has the former policy, and no soak.
 func TestLevels_apply_downgrade(t *testing.T) {

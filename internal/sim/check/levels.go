@@ -110,14 +110,19 @@ func (s *Suite) Knows(member consensus.MemberID) level.Level {
 	return s.machine.levels.published[member]
 }
 
-// lowest is the lowest level that the members have published, zero if one has published none, or if the command is of another
-// configuration.
+// lowest is the lowest level that the members have published, zero if one has published none, if the command is of another
+// configuration, or if it names a member that has been removed since its proposer looked.
 func (l *levels) lowest(at before, of kv.LevelView) level.Level {
 	if consensus.Index(of.Config) != at.entry || len(of.IDs) == 0 || of.Generation != l.changed {
 		return 0
 	}
-	lowest := ^level.Level(0)
-	for _, id := range at.config.IDs() {
+	members, lowest := at.config.IDs(), ^level.Level(0)
+	for _, id := range of.IDs {
+		if !slices.Contains(members, consensus.MemberID(id)) {
+			return 0
+		}
+	}
+	for _, id := range members {
 		lowest = min(lowest, l.published[id])
 	}
 	return lowest
