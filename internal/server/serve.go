@@ -17,10 +17,6 @@ import (
 
 // serve answers clients. Requests wait for a leader, or fail by their deadlines, until the cluster is up.
 func (s *Server) serve(context.Context, Options) error {
-	quota, limited := s.cfg.Quota()
-	if !limited {
-		quota = -1
-	}
 	backups, room, err := s.backupPlace()
 	if err != nil {
 		return err
@@ -51,7 +47,7 @@ func (s *Server) serve(context.Context, Options) error {
 			MaxRequestBytes:      s.cfg.Limits.MaxRequestBytes,
 			MaxTxnOps:            s.cfg.Limits.MaxTxnOps,
 			MaxConcurrentStreams: s.cfg.Limits.MaxConcurrentStreams,
-			QuotaBytes:           quota,
+			QuotaBytes:           s.quotaBytes(),
 			ReportedQuotaBytes:   s.cfg.ReportedQuota(),
 		},
 		Answers:               s.budgets.answers,
@@ -86,6 +82,14 @@ func (s *Server) serve(context.Context, Options) error {
 	s.wg.Go(func() { s.services.KeepCounting(s.ctx) })
 	s.wg.Go(func() { observer.Run(s.ctx) })
 	return s.serveWith(server)
+}
+
+// quotaBytes is how large the store may become; -1: without a bound.
+func (s *Server) quotaBytes() int64 {
+	if quota, limited := s.cfg.Quota(); limited {
+		return quota
+	}
+	return -1
 }
 
 // serveWith serves gRPC by a server, and HTTP beside it.
