@@ -322,3 +322,34 @@ func TestAudit_blocked(t *testing.T) {
 	}
 	to.await(t, "the exempt user's put", func(r *seen) bool { return r.User == "root" && r.Key == "a3" })
 }
+
+// Ensure that a repeat of a native write which a member cannot record is answered what was executed, and is not told that nothing
+// happened: the first attempt may have gone to another member.
+func TestAudit_blockedAgain(t *testing.T) {
+	s, to := serveAudited(t, true, `{"rules": [{"level": "metadata"}]}`)
+	c, ctx := openPropose(t, s, 0xc1), waitContext(t)
+	session := c.open()
+	c.propose(session, 1, put("k"), false)
+	to.fail(errors.New("no space left on device"))
+	for blocked := error(nil); blocked == nil; {
+		if ctx.Err() != nil {
+			t.Fatal("nothing is refused")
+		}
+		_, blocked = s.client(t).Put(ctx, "k", "")
+	}
+	for _, tc := range []struct {
+		sequence uint64
+		again    bool
+		want     quoratepb.Answer_Verdict
+		code     codes.Code
+	}{
+		{2, false, quoratepb.Answer_VERDICT_REFUSED, codes.Unavailable},
+		{3, true, quoratepb.Answer_VERDICT_AGAIN, codes.Unavailable},
+		{1, true, quoratepb.Answer_VERDICT_APPLIED, codes.OK},
+	} {
+		a := c.propose(session, tc.sequence, put("k"), tc.again)
+		if a.Verdict != tc.want || codes.Code(a.Code) != tc.code {
+			t.Errorf("sequence %d, again %v: got %v, want %v", tc.sequence, tc.again, a, tc.want)
+		}
+	}
+}

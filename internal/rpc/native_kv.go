@@ -27,17 +27,19 @@ func (k nativeKV) Unsettled(ctx context.Context) bool { return k.access.Unsettle
 func (k nativeKV) Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error) {
 	command, err := k.admit(ctx, r)
 	call := k.audit(ctx, command)
-	if refused := k.audits.admit(ctx, call); refused != nil && err == nil {
-		err = fmt.Errorf("%w: %w", writerapi.ErrDenied, refused)
-	}
 	if err == nil {
 		if err = k.access.SignOffer(ctx, command); err != nil {
 			err = fmt.Errorf("%w: %w", writerapi.ErrDenied, err)
 		}
 	}
 	if err == nil {
-		if err = k.limitWrite(command.By, command); err != nil && r.Again { // it may have been executed, which is no refusal
-			err = fmt.Errorf("%w: %w", writerapi.ErrNoRoom, err)
+		if err = k.audits.admit(ctx, call); err != nil {
+			err = held(r, err)
+		}
+	}
+	if err == nil {
+		if err = k.limitWrite(command.By, command); err != nil {
+			err = held(r, err)
 		}
 	}
 	if command != nil {
@@ -45,6 +47,15 @@ func (k nativeKV) Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command
 	}
 	k.audits.end(ctx, call, 0, err)
 	return command, err
+}
+
+// held is why this member, and not the log, takes no proposal now. One that was sent before may have been executed, through
+// another member: then it is no refusal.
+func held(r *quoratepb.Proposal, why error) error {
+	if r.Again {
+		return fmt.Errorf("%w: %w", writerapi.ErrNoRoom, why)
+	}
+	return why
 }
 
 // audit begins the record of a write of a native client, which ends when the write is admitted: its outcome may be told by
