@@ -111,7 +111,7 @@ func ofTheStore(t *testing.T) (values []frozen.Value) {
 	return append(values, ofTheSecondLevel(t)...)
 }
 
-// ofTheSecondLevel are the rows that level 2 brings: changes with their authors, and moments.
+// ofTheSecondLevel are the rows that level 2 brings: changes with their authors, moments, limits, and those of the audit.
 func ofTheSecondLevel(t *testing.T) []frozen.Value {
 	eng, err := engine.OpenMem(engine.MemOptions{FS: filestest.NewMem(), Dir: "store"})
 	must(t, err)
@@ -134,9 +134,22 @@ func ofTheSecondLevel(t *testing.T) []frozen.Value {
 	s.put("a", "", 0)
 	s.do(kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: 7, Term: 2}})
 	s.do(kv.Command{Moment: &kv.MomentOp{Time: 1764374400000, Member: 1, Seen: 3}})
+	for _, rule := range []kv.LimitRule{
+		{Name: "counted", Prefixed: true, Prefix: []byte("a"), Bounds: [kv.LimitKinds]kv.Bound{kv.LimitQuotaKeys: {Set: true, Most: 300}}},
+		{Name: "not-yet", Prefixed: true, Prefix: []byte("p/"), Bounds: [kv.LimitKinds]kv.Bound{kv.LimitQuotaBytes: {Set: true}}},
+		{Name: "user", User: "bob", Bounds: [kv.LimitKinds]kv.Bound{kv.LimitWrites: {Set: true, Most: 7}}},
+	} {
+		s.do(kv.Command{Limit: &kv.LimitOp{Set: &rule}})
+	}
+	s.do(kv.Command{Limit: &kv.LimitOp{Count: "counted", From: []byte("a")}})
+	s.do(kv.Command{Audit: &kv.AuditOp{Kind: kv.AuditPolicy, Policy: []byte(`{"rules": []}`)}})
+	s.do(kv.Command{Audit: &kv.AuditOp{Kind: kv.AuditHead, Head: kv.AuditHeadRow{Member: 2, Chain: 300, Sequence: 300,
+		At: 1_800_000_000_000, Sum: []byte("0123456789abcdef01234567"), File: []byte("audit.log")}}})
 	applyAll(t, m, s.entries[done:])
 	rows := slices.DeleteFunc(allRows(t, eng, "row of level 2"), func(v frozen.Value) bool {
-		return !strings.Contains(v.Name, `"r`) && !strings.Contains(v.Name, `"sz`)
+		return !slices.ContainsFunc([]string{`"r`, `"sz`, `"sm`, `"sy`, `"sg`, `"sd`}, func(table string) bool {
+			return strings.Contains(v.Name, table)
+		})
 	})
 	must(t, eng.Close())
 	return rows
