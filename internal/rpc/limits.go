@@ -19,11 +19,16 @@ import (
 
 // limitWrite refuses a signed command that a rule does not let pass now.
 func (s *shared) limitWrite(by auth.Credentials, command *kv.Command) error {
+	return limitError(s.writeRefusal(by, command))
+}
+
+// writeRefusal is limitWrite with what the rule says; nil: the command passes.
+func (s *shared) writeRefusal(by auth.Credentials, command *kv.Command) *rates.Refusal {
 	set := s.options.Member.Limits()
 	if set == nil || s.unlimited(by) {
 		return nil
 	}
-	return limitError(s.limiter.Write(set, rates.Call{User: by.User, Now: s.timings.Now()}, command))
+	return s.limiter.Write(set, rates.Call{User: by.User, Now: s.timings.Now()}, command)
 }
 
 func (s *shared) unlimited(by auth.Credentials) bool {

@@ -291,26 +291,39 @@ func TestLimits_Set_wrong(t *testing.T) {
 }
 
 // Ensure that a native client which marks every proposal as repeated gets no more than others, that it is answered what was
-// executed, and that a repeat is not told that nothing happened.
+// executed, and that a repeat shall come again if it may pass then, and else is refused: the client would ask for ever.
 func TestLimits_nativeAgain(t *testing.T) {
 	s := limitedMember(t)
 	c := openPropose(t, s, 0xc1)
 	session := c.open()
 	c.propose(session, 1, put("k"), false)
-	setLimit(t, s.client(t), &quoratepb.Limit{Name: "k", Prefix: []byte("k"), WritesPerSecond: of[int64](0)})
+	c.propose(session, 2, put("large"), false)
+	c.propose(session, 3, put("none"), false)
+	setLimit(t, s.client(t), &quoratepb.Limit{Name: "k", Prefix: []byte("k"), WritesPerSecond: of[int64](1)})
+	setLimit(t, s.client(t), &quoratepb.Limit{Name: "large", Prefix: []byte("large"), ValueBytes: of[int64](0)})
+	setLimit(t, s.client(t), &quoratepb.Limit{Name: "none", Prefix: []byte("none"), WritesPerSecond: of[int64](0)})
+	const again, refused, applied = quoratepb.Answer_VERDICT_AGAIN, quoratepb.Answer_VERDICT_REFUSED, quoratepb.Answer_VERDICT_APPLIED
 	for _, tc := range []struct {
+		key      string
 		sequence uint64
 		again    bool
 		want     quoratepb.Answer_Verdict
 		code     codes.Code
 	}{
-		{2, false, quoratepb.Answer_VERDICT_REFUSED, codes.ResourceExhausted},
-		{3, true, quoratepb.Answer_VERDICT_AGAIN, codes.ResourceExhausted},
-		{1, true, quoratepb.Answer_VERDICT_APPLIED, codes.OK},
+		{"k", 4, false, applied, codes.OK}, // all that a second allows
+		{"k", 5, false, refused, codes.ResourceExhausted},
+		{"k", 6, true, again, codes.ResourceExhausted},
+		{"k", 1, true, applied, codes.OK},
+		{"large", 7, false, refused, codes.InvalidArgument},
+		{"large", 8, true, refused, codes.InvalidArgument},
+		{"large", 2, true, applied, codes.OK},
+		{"none", 9, false, refused, codes.ResourceExhausted},
+		{"none", 10, true, refused, codes.ResourceExhausted},
+		{"none", 3, true, applied, codes.OK},
 	} {
-		a := c.propose(session, tc.sequence, put("k"), tc.again)
+		a := c.propose(session, tc.sequence, put(tc.key), tc.again)
 		if a.Verdict != tc.want || codes.Code(a.Code) != tc.code {
-			t.Errorf("sequence %d, again %v: got %v, want %v", tc.sequence, tc.again, a, tc.want)
+			t.Errorf("%s, sequence %d, again %v: got %v, want %v", tc.key, tc.sequence, tc.again, a, tc.want)
 		}
 	}
 }

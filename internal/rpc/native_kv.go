@@ -38,7 +38,8 @@ func (k nativeKV) Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command
 		}
 	}
 	if err == nil {
-		if err = k.limitWrite(command.By, command); err != nil {
+		refusal := k.writeRefusal(command.By, command)
+		if err = limitError(refusal); err != nil && refusal.Retry > 0 { // else it never passes, and must not be asked for again
 			err = held(r, err)
 		}
 	}
