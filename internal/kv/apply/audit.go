@@ -23,8 +23,8 @@ type Audit struct {
 
 // Bounds of the heads. Both are parts of the form of the command: see kv.Needs.
 const (
-	// maxHeads is how many heads of one member are kept. If there are more, every second one of the older half is deleted: so
-	// the last ones are a minute apart, and older ones ever more.
+	// maxHeads is how many heads of one member are kept. If there are more, every second one of each chain in the older half is
+	// deleted: so the last ones are a minute apart, and older ones ever more.
 	maxHeads = 64
 	// maxHeadMembers is of how many members, removed ones included, heads are kept.
 	maxHeadMembers = 64
@@ -96,8 +96,9 @@ func (t *auditTable) add(w rowWriter, a *Audit, head *kv.AuditHeadRow) error {
 	from, to := a.of(head.Member)
 	number := uint64(1)
 	if from < to {
-		last := &a.Heads[to-1]
-		if last.Chain == head.Chain && last.Sequence >= head.Sequence {
+		if slices.ContainsFunc(a.Heads[from:to], func(h kv.AuditHeadRow) bool {
+			return h.Chain == head.Chain && h.Sequence >= head.Sequence
+		}) {
 			return kv.ErrBadCommand // it was added before
 		}
 		number = a.numbers[to-1] + 1
@@ -110,11 +111,27 @@ func (t *auditTable) add(w rowWriter, a *Audit, head *kv.AuditHeadRow) error {
 	a.Heads, a.numbers = slices.Insert(a.Heads, to, own), slices.Insert(a.numbers, to, number)
 	w.Set(headRow(head.Member, number), own.Append(nil))
 	if to+1-from > maxHeads {
-		for at := from + 1; at < from+maxHeads/4; at++ { // each deletion moves the next one to keep to its place
-			a.remove(w, at)
-		}
+		a.thin(w, from)
 	}
 	return nil
+}
+
+// thin deletes every second head of each chain in the older half of those of a member, which begin at from: a member has a
+// chain for each output, and their heads come in turn. Of chains with one head each the oldest goes.
+func (a *Audit) thin(w rowWriter, from int) {
+	before, at := len(a.Heads), from
+	kept := map[uint64]bool{} // by chain: whether the last one that was looked at stays
+	for range maxHeads/2 - 2 {
+		chain := a.Heads[at].Chain
+		if kept[chain] = !kept[chain]; kept[chain] {
+			at++
+		} else {
+			a.remove(w, at) // which moves the next one to its place
+		}
+	}
+	if len(a.Heads) == before {
+		a.remove(w, from)
+	}
 }
 
 // makeRoom deletes the heads of a removed member if there is no room for those of another one.

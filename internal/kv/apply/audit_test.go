@@ -151,3 +151,35 @@ func TestMachine_Apply_auditHeads_bounded(t *testing.T) {
 		t.Errorf("after a restart: %d heads, want %d", len(got.Heads), len(heads)+63)
 	}
 }
+
+// Ensure that heads of a member with two outputs, which come in turn, are thinned out alike; that no repeat of one is added behind the
+// other's; and that chains with one head each, as each start of an output that is no file begins one, have a bound, too.
+func TestMachine_Apply_auditHeads_chains(t *testing.T) {
+	b := raisedBench(t, 1)
+	for seq := uint64(1); seq <= 1000; seq++ {
+		for _, chain := range []uint64{7, 8} {
+			if res := b.do(auditHead(1, chain, seq)); res.Err != nil {
+				t.Fatal(res.Err)
+			}
+		}
+		if res := b.do(auditHead(1, 7, seq)); !errors.Is(res.Err, kv.ErrBadCommand) {
+			t.Fatalf("a repeat of %d: %v", seq, res.Err)
+		}
+	}
+	heads := b.m.Audit().Heads
+	for _, chain := range []uint64{7, 8} {
+		old := func(h kv.AuditHeadRow) bool { return h.Chain == chain && h.Sequence < 900 }
+		if !slices.ContainsFunc(heads, old) {
+			t.Errorf("all heads of chain %d are new: %v", chain, heads)
+		}
+	}
+	for chain := uint64(100); chain < 300; chain++ {
+		b.do(auditHead(1, chain, 1))
+		if n := len(b.m.Audit().Heads); n > 64 {
+			t.Fatalf("%d heads after chain %d", n, chain)
+		}
+	}
+	if heads := b.m.Audit().Heads; heads[len(heads)-1].Chain != 299 || len(heads) < 48 {
+		t.Errorf("got %v", heads)
+	}
+}
