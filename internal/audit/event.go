@@ -30,6 +30,10 @@ type Event struct {
 	Revision int64
 	// Changes says that the call changes what it is about; it counts for OpAudit.
 	Changes bool
+	// Login is the user that a call of OpLogin is about.
+	Login string
+	// Unrecordable says that the call was refused because a required output takes no records.
+	Unrecordable bool
 }
 
 // Part is one range of keys of a call.

@@ -17,8 +17,8 @@ const (
 	OpLease                 // lease: granted, revoked, listed; a stream that renews leases counts once, when it ends
 	OpAuth                  // auth: users, roles and permissions
 	OpLogin                 // login
-	OpCluster               // cluster: members, jobs, join tokens, feature levels
-	OpMaintenance           // maintenance: alarms, snapshots, hashes, status, doctor, top
+	OpCluster               // cluster: members, jobs, join tokens, feature levels, limits
+	OpMaintenance           // maintenance: alarms, snapshots, hashes, status, doctor, top, keys of encrypted directories
 	OpLock                  // lock: locks and elections, beside the calls that they make
 	OpAudit                 // audit: this policy
 )
@@ -58,7 +58,7 @@ var serviceOps = map[string]Op{
 	"etcdserverpb.Maintenance": OpMaintenance, "v3lockpb.Lock": OpLock, "v3electionpb.Election": OpLock,
 	"quorate.v1.Membership": OpCluster, "quorate.v1.Tokens": OpCluster, "quorate.v1.Upgrade": OpCluster,
 	"quorate.v1.Doctor": OpMaintenance, "quorate.v1.Top": OpMaintenance, "quorate.v1.History": OpRange,
-	"quorate.v1.Audit": OpAudit,
+	"quorate.v1.Audit": OpAudit, "quorate.v1.Limits": OpCluster, "quorate.v1.Encryption": OpMaintenance,
 }
 
 // OpOf returns the kind of a method, by its full name as gRPC has it: /package.Service/Method.
@@ -75,3 +75,15 @@ func OpOf(method string) Op {
 func Unaudited(method string) bool {
 	return strings.HasPrefix(method, "/grpc.health.v1.Health/") || strings.HasPrefix(method, "/quorate.v1.Writer/")
 }
+
+// unrefused has the methods that Unrefused tells of.
+var unrefused = map[string]bool{
+	"/etcdserverpb.Lease/LeaseKeepAlive": true, "/etcdserverpb.Maintenance/Status": true,
+	"/etcdserverpb.Cluster/MemberList": true, "/quorate.v1.Doctor/Observe": true, "/quorate.v1.Doctor/Collect": true,
+	"/quorate.v1.Membership/Describe": true, "/quorate.v1.Membership/ListJobs": true, "/quorate.v1.Upgrade/Status": true,
+}
+
+// Unrefused reports whether calls of a method pass while a required output takes no records: renewals of leases, without which
+// the keys of clients would be deleted, and what tells an operator how the members are. They show no key. They are recorded
+// as far as there is room.
+func Unrefused(method string) bool { return unrefused[method] }

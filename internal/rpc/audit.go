@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -48,8 +49,8 @@ func (a *auditService) answer(state *apply.Audit) *quoratepb.AuditPolicy {
 	}
 	sinks, _ := a.audits.trail.Status()
 	for _, s := range sinks {
-		answer.Sinks = append(answer.Sinks, &quoratepb.AuditSink{Name: s.Name, Required: s.Required, Records: s.Taken,
-			Dropped: s.Dropped, Blocked: s.Blocked, Trouble: s.Trouble})
+		answer.Sinks = append(answer.Sinks, &quoratepb.AuditSink{Name: strings.ToValidUTF8(s.Name, "\uFFFD"),
+			Required: s.Required, Records: s.Taken, Dropped: s.Dropped, Blocked: s.Blocked, Trouble: s.Trouble})
 	}
 	return answer
 }
@@ -102,7 +103,7 @@ func (a *auditService) Heads(ctx context.Context, _ *quoratepb.AuditHeadsRequest
 	for i := range state.Heads {
 		h := &state.Heads[i]
 		answer.Heads = append(answer.Heads, &quoratepb.AuditHead{Member: h.Member, Chain: h.Chain, Sequence: h.Sequence,
-			UnixMillis: h.At, Sum: h.Sum, File: string(h.File)})
+			UnixMillis: h.At, Sum: h.Sum, File: strings.ToValidUTF8(string(h.File), "\uFFFD")})
 	}
 	return answer, nil
 }

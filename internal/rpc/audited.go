@@ -113,20 +113,12 @@ func appendCaller(dst []byte, ctx context.Context) []byte {
 	return append(dst, from.Addr.String()...)
 }
 
-// prompt is begin for a call without a goroutine. It reports false if the call may have to wait.
-func (a *audits) prompt(ctx context.Context, method string, op audit.Op) (r *audited, ok bool) {
-	if a.trail == nil {
-		return nil, true
-	}
-	if a.now() != nil && !a.trail.Free() {
-		return nil, false
-	}
-	return a.begin(ctx, method, op), true
-}
+// free reports whether no call has to wait for its record. A call without a goroutine asks before it takes anything.
+func (a *audits) free() bool { return a.trail == nil || a.now() == nil || a.trail.Free() }
 
 // admit refuses a call that cannot be recorded. It waits for the deadline of the sinks at most.
 func (a *audits) admit(ctx context.Context, r *audited) error {
-	if r == nil || a.trail.Free() {
+	if r == nil || a.trail.Free() || audit.Unrefused(r.event.Method) {
 		return nil
 	}
 	if r.event.Op == audit.OpAudit && !a.shared.access.State().Enabled() {
@@ -137,6 +129,7 @@ func (a *audits) admit(ctx context.Context, r *audited) error {
 		if status.FromContextError(err).Code() != codes.Unknown {
 			return err
 		}
+		r.event.Unrecordable = true
 		return status.Error(codes.Unavailable, err.Error())
 	}
 	return nil

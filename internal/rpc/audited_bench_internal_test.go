@@ -62,7 +62,10 @@ func BenchmarkAudit(b *testing.B) {
 			request.Op = kv.PutOp{Key: []byte("/registry/pods/default/web-7d4b9c"), Value: make([]byte, 256)}
 			b.ReportAllocs()
 			for b.Loop() {
-				r, _ := s.audits.prompt(ctx, pb.KV_Put_FullMethodName, audit.OpPut)
+				if !s.audits.free() {
+					b.Fatal("not free")
+				}
+				r := s.audits.begin(ctx, pb.KV_Put_FullMethodName, audit.OpPut)
 				if r != nil {
 					r.describe(request)
 					s.audits.end(ctx, r, 1234567, nil)

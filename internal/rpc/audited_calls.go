@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/audit"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/rpc/wire"
@@ -96,10 +98,36 @@ func (r *audited) message(request proto.Message) {
 	r.event.About = strings.Join(about, " ")
 	if change, ok := request.(interface{ GetPolicy() string }); ok && r.event.Op == audit.OpAudit {
 		r.event.Changes = true
-		r.event.About = strings.TrimLeft(r.event.About+" policy="+change.GetPolicy(), " ")
+		sum := sha256.Sum256([]byte(change.GetPolicy())) // the text may be longer than what a record has room for
+		r.event.About = strings.TrimLeft(
+			fmt.Sprintf("%s policy_sha256=%x policy=%s", r.event.About, sum, change.GetPolicy()), " ")
 	}
-	if create, ok := request.(*pb.LeaseGrantRequest); ok {
-		r.event.Lease = create.ID
+	switch call := request.(type) {
+	case *pb.LeaseGrantRequest:
+		r.event.Lease = call.ID
+	case *pb.AuthenticateRequest:
+		r.event.Login = call.Name
+	case *quoratepb.SetLimitRequest:
+		r.limit(call.GetLimit())
+	}
+}
+
+// limit notes the bounds of a limit, and its keys.
+func (r *audited) limit(l *quoratepb.Limit) {
+	about := []string{"name=" + l.GetName()}
+	l.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		if field.Kind() == protoreflect.Int64Kind {
+			about = append(about, fmt.Sprintf("%s=%d", field.Name(), value.Int()))
+		}
+		return true
+	})
+	slices.Sort(about[1:])
+	if l.GetUser() != "" {
+		about = append(about, "user="+l.GetUser())
+	}
+	r.event.About = strings.Join(about, " ")
+	if l != nil && l.Prefix != nil {
+		r.keep(kv.PrefixRange(l.Prefix))
 	}
 }
 

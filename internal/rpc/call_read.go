@@ -215,10 +215,10 @@ func beginRange(c asyncCall, message []byte) bool {
 	if refused == errWaits {
 		return false
 	}
-	var ok bool
-	if r.audited, ok = s.audits.prompt(c.front.Context(), pb.KV_Range_FullMethodName, audit.OpRange); !ok {
+	if !s.audits.free() {
 		return false
-	} else if r.audited != nil {
+	}
+	if r.audited = s.audits.begin(c.front.Context(), pb.KV_Range_FullMethodName, audit.OpRange); r.audited != nil {
 		r.audited.describe(&r.rangeRequest)
 	}
 	err := r.begin(r, len(message))

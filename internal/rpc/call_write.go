@@ -152,10 +152,14 @@ type asyncWrite struct {
 // start takes the steps until it has asked the member. It returns false, and has changed nothing, if a step may have to wait.
 func (w *asyncWrite) start(r writeRequest, received int) bool {
 	w.request = r
-	refused := w.admit(w.front.Context())
-	if refused == errWaits || !w.audit() {
+	if !w.kv.audits.free() { // before anything is taken from what limits allow
 		return false
 	}
+	refused := w.admit(w.front.Context())
+	if refused == errWaits {
+		return false
+	}
+	w.audit()
 	if w.note = noteWrite(r.command(), received); w.note != nil {
 		w.note.User = r.command().By.User
 	}
@@ -173,17 +177,16 @@ func (w *asyncWrite) start(r writeRequest, received int) bool {
 	return true
 }
 
-// audit begins the record of the write. It returns false if that may have to wait.
-func (w *asyncWrite) audit() (ok bool) {
+// audit begins the record of the write.
+func (w *asyncWrite) audit() {
 	name, op := pb.KV_Txn_FullMethodName, audit.OpTxn
 	if w.request.command().Put != nil {
 		name, op = pb.KV_Put_FullMethodName, audit.OpPut
 	}
-	if w.audited, ok = w.kv.audits.prompt(w.front.Context(), name, op); w.audited != nil {
+	if w.audited = w.kv.audits.begin(w.front.Context(), name, op); w.audited != nil {
 		w.audited.describe(w.request)
 		w.audited.event.User = w.request.command().By.User
 	}
-	return ok
 }
 
 // admit takes the steps of writeBlocking and propose that precede the proposal.

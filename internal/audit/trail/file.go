@@ -186,7 +186,13 @@ func (f *File) Renew(why string) error {
 	if err := f.logger.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
 		return err
 	}
-	return f.open()
+	if err := f.open(); err != nil || why != audit.Replaced {
+		return err
+	}
+	if _, err := resume(f.logger.Filename); err != nil { // it may be any file, or a link to one
+		return fmt.Errorf("%s: %w", f.logger.Filename, err)
+	}
+	return nil
 }
 
 // Sync implements FilePort. The file is opened once more for it: the library does not sync.

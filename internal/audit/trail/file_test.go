@@ -1,6 +1,7 @@
 package trail_test
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -171,6 +172,18 @@ func TestFile_gone(t *testing.T) {
 		t.Fatal(err)
 	}
 	until("it does not come back", func() bool { sinks, _ := running.Status(); return !sinks[0].Blocked })
+	foreign := filepath.Join(dir, "foreign")
+	if err := errors.Join(os.WriteFile(foreign, []byte("not ours\n"), 0o600), os.Remove(name), os.Symlink(foreign, name)); err != nil {
+		t.Fatal(err)
+	}
+	until("a foreign file is not told", func() bool {
+		record(running, "x")
+		sinks, _ := running.Status()
+		return strings.Contains(sinks[0].Trouble, "holds something else")
+	})
+	if got, err := os.ReadFile(foreign); err != nil || string(got) != "not ours\n" {
+		t.Errorf("the foreign file has %q, %v", got, err)
+	}
 }
 
 // Ensure that a file that is full is put aside, that old ones are removed, and that the chain goes through all that are left.

@@ -103,11 +103,16 @@ func newSink(o SinkOptions, member uint64, most int) *Sink {
 	return s
 }
 
-// offer takes a body, if there is room.
-func (s *Sink) offer(now time.Time, body []byte) (wake bool) {
+// offer takes a body, if there is room. That of a call which was refused takes no room from those that pass: clients repeat
+// it as fast as they can.
+func (s *Sink) offer(now time.Time, body []byte, refused bool) (wake bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.waiting)+len(body) > s.room() {
+	room := s.room()
+	if refused {
+		room /= 2
+	}
+	if len(s.waiting)+len(body) > room {
 		s.dropped.Add(1)
 		s.lost++
 		return false
@@ -296,6 +301,6 @@ func (s *Sink) Head(now time.Time, since uint64) (audit.Head, bool, error) {
 func (s *Sink) ends(now time.Time) {
 	s.next = time.Time{}
 	s.Turn(now)
-	s.offer(now, audit.EventBody(nil, now, audit.EventEnds, 0, ""))
+	s.offer(now, audit.EventBody(nil, now, audit.EventEnds, 0, ""), false)
 	s.Turn(now)
 }

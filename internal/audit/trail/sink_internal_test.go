@@ -75,7 +75,7 @@ func newShelf(most, fileBytes int) *shelf {
 func (s *shelf) call() {
 	s.made++
 	s.offer(s.now, new(audit.Policy).Body(nil, &audit.Event{Time: s.now, Op: audit.OpPut,
-		Parts: []audit.Part{{Key: fmt.Appendf(nil, "k%d", s.made)}}}, audit.Metadata, audit.Plain))
+		Parts: []audit.Part{{Key: fmt.Appendf(nil, "k%d", s.made)}}}, audit.Metadata, audit.Plain), false)
 }
 
 func (s *shelf) turn(after time.Duration) {

@@ -64,7 +64,7 @@ func (t *Trail) Record(p *audit.Policy, e *audit.Event) {
 	buffer := t.pool.Get().(*[]byte)
 	body := p.Body((*buffer)[:0], e, level, shape)
 	for i, s := range t.sinks {
-		if s.offer(e.Time, body) {
+		if s.offer(e.Time, body, e.Unrecordable) {
 			select {
 			case t.wake[i] <- struct{}{}:
 			default:
@@ -109,7 +109,7 @@ func (t *Trail) Free() bool {
 // Admit refuses a call that a policy has recorded while a required sink takes no records: with a *BlockedError. It waits for
 // room, for the deadline at most.
 func (t *Trail) Admit(ctx context.Context, p *audit.Policy, e *audit.Event) error {
-	if t.Free() || t.options.Exempt != "" && e.User == t.options.Exempt {
+	if t.Free() || t.exempt(e) {
 		return nil
 	}
 	if level, _ := p.Match(e); level == audit.None {
@@ -137,6 +137,11 @@ func (t *Trail) Admit(ctx context.Context, p *audit.Policy, e *audit.Event) erro
 		}
 		wait.Stop()
 	}
+}
+
+// exempt reports whether a call is that of the exempt user, or the login of somebody who says to be that user.
+func (t *Trail) exempt(e *audit.Event) bool {
+	return t.options.Exempt != "" && (e.User == t.options.Exempt || e.Op == audit.OpLogin && e.Login == t.options.Exempt)
 }
 
 // blocked returns why a call may not be taken, and for how long it may wait for that to change.

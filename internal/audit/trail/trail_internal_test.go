@@ -198,3 +198,38 @@ func TestTrail_heads(t *testing.T) {
 		sink.Close(time.Second)
 	})
 }
+
+// Ensure that calls which are refused again and again leave room for the records of those that pass, and that the exempt user
+// can log in.
+func TestTrail_Admit_room(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		port := &gate{fails: errors.New("no space left on device")}
+		sink, policy := newTrail(port, true, 64<<10)
+		sink.Run()
+		defer sink.Close(time.Second)
+		sink.Record(policy, event("alice", audit.OpPut))
+		<-time.After(deadline + time.Second)
+		if sink.Admit(t.Context(), policy, &audit.Event{Op: audit.OpLogin, Login: "alice"}) == nil {
+			t.Error("the login of another user passes")
+		}
+		if err := sink.Admit(t.Context(), policy, &audit.Event{Op: audit.OpLogin, Login: "root"}); err != nil {
+			t.Errorf("the login of the exempt user: %v", err)
+		}
+		refused := event("alice", audit.OpPut)
+		refused.Unrecordable = true
+		for range 1000 {
+			sink.Record(policy, refused)
+		}
+		s := sink.sinks[0]
+		before := s.dropped.Load()
+		if before == 0 {
+			t.Error("all refused calls are recorded")
+		}
+		for range 10 {
+			sink.Record(policy, event("root", audit.OpPut))
+		}
+		if s.dropped.Load() != before {
+			t.Error("refused calls left no room for those of the exempt user")
+		}
+	})
+}
