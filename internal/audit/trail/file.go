@@ -32,7 +32,8 @@ const ownSize = 1 << 20
 // File is a FilePort: a file, and those that were put aside. Its goroutine is that of its Sink.
 type File struct {
 	logger *lumberjack.Logger
-	most   int64 // bytes of a file
+	most   int64    // bytes of a file
+	held   *os.File // keeps other processes from the file
 	info   fs.FileInfo
 	size   int64
 	last   time.Time // when it was put aside
@@ -119,8 +120,13 @@ func resumeFrom(head, tail []byte) (Resume, error) {
 	return Resume{}, errForeign
 }
 
-// open begins to write to the file of the name, which is made if it is not there.
+// errHeld says that two members, or two outputs of one, would write into one chain.
+var errHeld = errors.New("another output or process writes records to the file, mostly another member on this machine: " +
+	"give each one a file of its own")
+
+// open begins to write to the file of the name, which is made if it is not there, and keeps other processes from it.
 func (f *File) open() error {
+	f.release()
 	name := f.logger.Filename
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is no regular file any more (%s)", name, info.Mode().Type())
@@ -132,14 +138,33 @@ func (f *File) open() error {
 	if err != nil {
 		return err
 	}
-	f.info, err = made.Stat()
-	if closed := made.Close(); err == nil {
-		err = closed
-	}
+	info, err := made.Stat()
 	if err == nil {
-		f.size = f.info.Size()
+		err = hold(made)
 	}
-	return err
+	if err != nil {
+		_ = made.Close()
+		return err
+	}
+	f.held, f.info, f.size = made, info, info.Size()
+	return nil
+}
+
+// release gives up the file that is written to, so that its room is free if it was removed.
+func (f *File) release() {
+	if f.held != nil {
+		_ = f.held.Close()
+		f.held = nil
+	}
+}
+
+// Close gives up the file; another process may write to it then.
+func (f *File) Close() error {
+	f.release()
+	if err := f.logger.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
+		return err
+	}
+	return nil
 }
 
 // Write implements Port.
@@ -183,7 +208,7 @@ func (f *File) Renew(why string) error {
 		}
 		return f.open()
 	}
-	if err := f.logger.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
+	if err := f.Close(); err != nil {
 		return err
 	}
 	if err := f.open(); err != nil || why != audit.Replaced {

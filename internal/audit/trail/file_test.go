@@ -115,6 +115,21 @@ func TestOpenFile_refused(t *testing.T) {
 	}
 }
 
+// Ensure that two members, or two outputs of one, cannot write into one file: their chains would stand in each other.
+func TestOpenFile_held(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "audit.log")
+	running := start(t, name, trail.Rotation{})
+	if _, _, err := trail.OpenFile(name, trail.Rotation{}); err == nil || !strings.Contains(err.Error(), "a file of its own") {
+		t.Errorf("a second one opened the file: %v", err)
+	}
+	record(running, "a")
+	running.Close(5 * time.Second)
+	if r := verify(t, name); r.Broken() {
+		t.Errorf("%+v", r.Findings)
+	}
+	start(t, name, trail.Rotation{}).Close(5 * time.Second)
+}
+
 // Ensure that a file that is deleted, replaced or cut while it is written to is begun anew within two seconds, and says so, and
 // that a fifo in its place blocks nobody but is told.
 func TestFile_gone(t *testing.T) {

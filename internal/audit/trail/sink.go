@@ -30,6 +30,8 @@ type FilePort interface {
 	Sync() error
 	// Base is the name of the file, without its directory.
 	Base() string
+	// Close gives up the file.
+	Close() error
 }
 
 // Times of a sink.
@@ -297,10 +299,13 @@ func (s *Sink) Head(now time.Time, since uint64) (audit.Head, bool, error) {
 		File: s.file.Base()}, true, nil
 }
 
-// ends writes the last record, if the port takes it.
+// ends writes the last record, if the port takes it, and closes a file.
 func (s *Sink) ends(now time.Time) {
 	s.next = time.Time{}
 	s.Turn(now)
 	s.offer(now, audit.EventBody(nil, now, audit.EventEnds, 0, ""), false)
 	s.Turn(now)
+	if s.file != nil {
+		_ = s.file.Close()
+	}
 }

@@ -56,6 +56,9 @@ func (f *fakeFile) Sync() error {
 
 func (f *fakeFile) Base() string { return "audit.log" }
 
+// Close implements FilePort.
+func (f *fakeFile) Close() error { return nil }
+
 // shelf is a sink over a fake file.
 type shelf struct {
 	*Sink
