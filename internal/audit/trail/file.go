@@ -139,8 +139,8 @@ func (f *File) open() error {
 		return err
 	}
 	info, err := made.Stat()
-	if err == nil {
-		err = hold(made)
+	if err == nil && !hold(made) {
+		err = errHeld
 	}
 	if err != nil {
 		_ = made.Close()

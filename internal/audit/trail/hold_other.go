@@ -4,4 +4,4 @@ package trail
 
 import "os"
 
-func hold(*os.File) error { return nil }
+func hold(*os.File) bool { return true }

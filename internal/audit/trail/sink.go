@@ -234,7 +234,7 @@ func (s *Sink) fill(now time.Time) bool {
 	if s.chained == len(s.bodies) && !s.take(now) && s.why == "" {
 		return false
 	}
-	if s.file != nil && s.began && s.why == "" && s.file.Full(min(len(s.bodies)-s.chained, chunkBytes)) {
+	if s.file != nil && s.began && s.why == "" && s.file.Full(lineBytes+len(s.body())) {
 		if !s.renew(now, audit.Rotated) {
 			return false
 		}
@@ -246,12 +246,24 @@ func (s *Sink) fill(now time.Time) bool {
 	}
 	s.why, s.torn, s.began = "", 0, true
 	for s.chained < len(s.bodies) && len(s.out) < chunkBytes {
-		end := s.chained + bytes.IndexByte(s.bodies[s.chained:], '\n') + 1
-		s.out = s.chain.Append(s.out, s.bodies[s.chained:end])
-		s.chained = end
+		body := s.body()
+		if s.file != nil && len(s.out) > 0 && s.file.Full(len(s.out)+lineBytes+len(body)) {
+			break // the next chunk begins another file
+		}
+		s.out = s.chain.Append(s.out, body)
+		s.chained += len(body)
 		s.mark()
 	}
 	return len(s.out) > 0
+}
+
+// lineBytes is more than a line has beside its body: number, member and sum.
+const lineBytes = 128
+
+// body returns the next body that is not chained; empty: there is none.
+func (s *Sink) body() []byte {
+	rest := s.bodies[s.chained:]
+	return rest[:bytes.IndexByte(rest, '\n')+1]
 }
 
 func (s *Sink) mark() { s.marks = append(s.marks, mark{len(s.out), s.chained, s.chain}) }
