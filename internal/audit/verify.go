@@ -99,16 +99,19 @@ type File struct {
 	Lines io.Reader
 }
 
-// Verify reads files of records, in any order, and compares them with heads. The error is one of reading.
+// Verify reads files of records, in any order, and compares them with heads. The error is one of reading. A chain is known by
+// its own id: a member that was reset has another one, and goes on in the chain of its file.
 func Verify(files []File, heads []Head) (*Report, error) {
 	report := new(Report)
-	index := map[place]*Head{}
+	index := map[place][]*Head{}
 	for i := range heads {
-		index[place{heads[i].Member, heads[i].Chain, heads[i].Sequence}] = &heads[i]
+		at := place{heads[i].Chain, heads[i].Sequence}
+		index[at] = append(index[at], &heads[i])
 	}
 	var read []*reading
 	for _, f := range files {
-		one := &reading{name: f.Name, report: report, heads: index}
+		one := &reading{name: f.Name, report: report, heads: index,
+			members: map[uint64]time.Time{}}
 		if err := one.read(f.Lines); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
@@ -122,12 +125,12 @@ func Verify(files []File, heads []Head) (*Report, error) {
 		}
 	}
 	slices.SortStableFunc(read, func(a, b *reading) int {
-		return cmp.Or(cmp.Compare(a.member, b.member), cmp.Compare(a.chain, b.chain), cmp.Compare(a.first.Seq, b.first.Seq))
+		return cmp.Or(cmp.Compare(a.chain, b.chain), cmp.Compare(a.first.Seq, b.first.Seq))
 	})
 	report.absent(read, heads)
 	for len(read) > 0 {
 		first := read[0]
-		n := slices.IndexFunc(read, func(r *reading) bool { return r.member != first.member || r.chain != first.chain })
+		n := slices.IndexFunc(read, func(r *reading) bool { return r.chain != first.chain })
 		if n < 0 {
 			n = len(read)
 		}
@@ -139,22 +142,23 @@ func Verify(files []File, heads []Head) (*Report, error) {
 }
 
 // place names a record.
-type place struct{ member, chain, sequence uint64 }
+type place struct{ chain, sequence uint64 }
 
 // reading is the state of one file that is being read.
 type reading struct {
 	name   string
 	report *Report
-	heads  map[place]*Head
+	heads  map[place][]*Head
 
-	member, chain uint64
-	count         int
-	first, last   record
-	before        record // the one before last
-	bad           int    // length of a line that is no record, behind last; negative: none
-	badLine       int
-	cut           bool // the last line has no end
-	agreed        *Head
+	chain       uint64
+	members     map[uint64]time.Time // whose records are here, and since when
+	count       int
+	first, last record
+	before      record // the one before last
+	bad         int    // length of a line that is no record, behind last; negative: none
+	badLine     int
+	cut         bool // the last line has no end
+	agreed      *Head
 }
 
 // maxLine bounds a line.
@@ -191,8 +195,12 @@ func (f *reading) end(rest []byte) {
 func (f *reading) line(at int, line []byte) {
 	r, ok := parseRecord(line)
 	if !ok {
-		if f.bad >= 0 {
-			f.report.broken("%s: line %d is no record, behind record %s: it was changed or damaged", f.name, f.badLine, &f.last)
+		switch {
+		case f.bad >= 0 && f.count == 0:
+			f.report.broken("%s: line %d is no record: it was changed or damaged", f.name, f.badLine)
+		case f.bad >= 0:
+			f.report.broken("%s: line %d is no record, behind record %s: it was changed or damaged",
+				f.name, f.badLine, &f.last)
 		}
 		f.bad, f.badLine = len(line), at
 		return
@@ -209,8 +217,10 @@ func (f *reading) line(at int, line []byte) {
 		f.follow(&r)
 	}
 	f.before, f.last = f.last, r
+	if member, ok := number64(r.Member); ok && f.members[member].IsZero() {
+		f.members[member] = r.Time
+	}
 	if f.chain == 0 && r.Event == EventFile {
-		f.member, _ = number64(r.Member)
 		f.chain, _ = number64(r.Chain)
 		if f.count > 1 {
 			f.report.broken("%s does not begin with the record of a new file but with record %s: its beginning was cut",
@@ -258,13 +268,15 @@ func (f *reading) follow(r *record) {
 
 // compare compares a record with the heads.
 func (f *reading) compare(r *record) {
-	h := f.heads[place{f.member, f.chain, r.Seq}]
-	if f.chain == 0 || h == nil {
+	if f.chain == 0 {
 		return
 	}
-	if h.Sum == r.sum {
-		f.report.Heads++
-		f.agreed = h
+	heads := f.heads[place{f.chain, r.Seq}]
+	if !slices.ContainsFunc(heads, func(h *Head) bool { return h.Sum != r.sum }) {
+		f.report.Heads += len(heads)
+		if len(heads) > 0 {
+			f.agreed = heads[0]
+		}
 		return
 	}
 	after := "from the beginning of the file on"
@@ -301,7 +313,7 @@ func (r *Report) ends(files []*reading, heads []Head) {
 	older, total := 0, 0
 	for i := range heads {
 		h := &heads[i]
-		if h.Member != first.member || h.Chain != first.chain {
+		if h.Chain != first.chain {
 			continue
 		}
 		total++
@@ -315,7 +327,7 @@ func (r *Report) ends(files []*reading, heads []Head) {
 	switch {
 	case total == 0:
 		r.note("no head is known of chain %s of member %s: records agree with each other, and with nothing else",
-			hexadecimal(first.chain), hexadecimal(first.member))
+			hexadecimal(first.chain), first.first.Member)
 	case newest.Sequence > last.last.Seq:
 		r.broken("records %d to %d are missing behind the end of %s, which is record %s: the cluster has the head of "+
 			"record %d, of %s, which was on disk before it was written; the file was cut, or an older copy took its "+
@@ -340,18 +352,20 @@ func (r *Report) ends(files []*reading, heads []Head) {
 
 // absent says of which chains of the members there is no file.
 func (r *Report) absent(files []*reading, heads []Head) {
-	from, known := map[uint64]time.Time{}, map[place]bool{}
+	from, known := map[uint64]time.Time{}, map[uint64]bool{}
 	for _, f := range files {
-		known[place{member: f.member, chain: f.chain}] = true
-		if at, ok := from[f.member]; !ok || f.first.Time.Before(at) {
-			from[f.member] = f.first.Time
+		known[f.chain] = true
+		for member, since := range f.members {
+			if at, ok := from[member]; !ok || since.Before(at) {
+				from[member] = since
+			}
 		}
 	}
 	for i := range heads {
 		h := &heads[i]
 		at, ok := from[h.Member]
-		if chain := (place{member: h.Member, chain: h.Chain}); ok && !known[chain] && !h.At.Before(at) {
-			known[chain] = true
+		if ok && !known[h.Chain] && !h.At.Before(at) {
+			known[h.Chain] = true
 			r.broken("no file of chain %s of member %s is here, though the cluster has a head of it of %s, when the files "+
 				"begin or later: %s was removed, or not given", hexadecimal(h.Chain), hexadecimal(h.Member),
 				h.At.UTC().Format(time.RFC3339), cmp.Or(h.File, "its file"))

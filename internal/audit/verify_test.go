@@ -104,6 +104,33 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// Ensure that the heads of a member that was reset are found, though it has another id than the one that began the file, and that
+// no head of its chain is missed if its former ones are all that the cluster has.
+func TestVerify_reset(t *testing.T) {
+	w := newWritten(1, 7)
+	w.calls(4)
+	w.chain.Member = 2
+	w.file(audit.Resumes, 0)
+	w.calls(4)
+	w.head()
+	if r := verify(t, w.files, w.heads); r.Broken() || r.Heads != 1 || strings.Contains(texts(r), "no head is known") {
+		t.Errorf("got %+v", r)
+	}
+	cut := lines(w.files[0], func(l [][]byte) [][]byte { return l[:len(l)-2] })
+	if r := verify(t, [][]byte{cut}, w.heads); !r.Broken() || !strings.Contains(texts(r), "records 9 to 10 are missing behind the end") {
+		t.Errorf("cut: %+v", r)
+	}
+	w.file(audit.Rotated, 0)
+	w.calls(2)
+	if r := verify(t, w.files, w.heads); r.Broken() {
+		t.Errorf("with a second file: %+v", r)
+	}
+	w.heads = append(w.heads, audit.Head{Member: 2, Chain: 8, Sequence: 3, At: w.at, File: "other.log"})
+	if r := verify(t, w.files, w.heads); !r.Broken() || !strings.Contains(texts(r), "no file of chain 8 of member 2") {
+		t.Errorf("without a file of its other chain: %+v", r)
+	}
+}
+
 // Ensure that each way of changing files is found, and its place named.
 func TestVerify_changed(t *testing.T) {
 	edit := func(file []byte, at int, from, to string) []byte {

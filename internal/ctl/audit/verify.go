@@ -149,8 +149,11 @@ func print(c *command.Connection, r *audit.Report, files int) error {
 		command.Say(out, "note: "+text)
 	}
 	word := "intact"
-	if !v.Intact {
+	switch {
+	case !v.Intact:
 		word = "not intact"
+	case r.Heads == 0:
+		word = "not proved"
 	}
 	command.Say(out, fmt.Sprintf("%s: %s in %s, %s of the cluster agree", word, plural.Of(r.Records, "record"),
 		plural.Of(files, "file"), plural.Of(r.Heads, "head")))
