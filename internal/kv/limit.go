@@ -74,19 +74,19 @@ func (r *LimitRule) Problem() string {
 	}
 	switch {
 	case !goodLimitName(r.Name):
-		return fmt.Sprintf("the name of a rule has 1 to %d of the characters a-z, 0-9, '.', '_' and '-'", MaxLimitName)
+		return fmt.Sprintf("the name of a limit has 1 to %d of the characters a-z, 0-9, '.', '_' and '-'", MaxLimitName)
 	case r.User == "" && !r.Prefixed:
-		return "the rule names neither a user nor a prefix: give one of them, or both (an empty prefix means every key)"
+		return "the limit names neither a user nor a prefix: give one of them, or both (an empty prefix means every key)"
 	case len(r.User) > MaxLimitUser || !utf8.ValidString(r.User):
 		return fmt.Sprintf("the name of a user is UTF-8 text of at most %d bytes", MaxLimitUser)
 	case len(r.Prefix) > MaxLimitPrefix:
 		return fmt.Sprintf("the prefix has %d bytes, and may have %d", len(r.Prefix), MaxLimitPrefix)
 	case len(r.Prefix) > 0 && !r.Prefixed:
-		return "the rule has a prefix and says that it has none"
+		return "the limit has a prefix and says that it has none"
 	case !bounds:
-		return "the rule bounds nothing: give at least one bound"
+		return "the limit bounds nothing: give at least one bound"
 	case r.Quota() && r.User != "":
-		return "a quota counts the keys of a prefix, whoever wrote them: leave the user out, or make a rule of its own for it"
+		return "a quota counts the keys of a prefix, whoever wrote them: leave the user out, or set another limit for it"
 	}
 	return ""
 }

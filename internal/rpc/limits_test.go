@@ -269,7 +269,7 @@ func TestLimits_Set_wrong(t *testing.T) {
 	c, ctx := s.client(t), waitContext(t)
 	writes := of[int64](1)
 	for want, limit := range map[string]*quoratepb.Limit{
-		"has no limit": nil, "name of a rule": {User: "u", WritesPerSecond: writes}, "neither a user nor a prefix": {Name: "a", WritesPerSecond: writes},
+		"has no limit": nil, "name of a limit": {User: "u", WritesPerSecond: writes}, "neither a user nor a prefix": {Name: "a", WritesPerSecond: writes},
 		"bounds nothing": {Name: "a", User: "u"}, "negative": {Name: "a", User: "u", WritesPerSecond: of[int64](-1)},
 		"leave the user out": {Name: "a", User: "u", Prefix: []byte("p"), QuotaKeys: writes},
 		"may have 512":       {Name: "a", Prefix: make([]byte, 513), WritesPerSecond: writes},

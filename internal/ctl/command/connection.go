@@ -152,7 +152,7 @@ func (c *Connection) Dial(ctx context.Context, endpoints []string) (*clientv3.Cl
 	case err == nil:
 		return client, nil
 	case user != "" && !Silent(err): // it logs in at once
-		return nil, Refused(fmt.Errorf("log in as %s: %s", user, strings.TrimPrefix(PlainText(err), "etcdserver: ")))
+		return nil, Refused(fmt.Errorf("log in as %s: %s", user, bareText(err)))
 	case user != "":
 		return nil, c.Explain(ctx, err, endpoints)
 	}
@@ -239,13 +239,13 @@ func (c *Connection) Explain(ctx context.Context, err error, endpoints []string)
 			"give %s those of --advertise-client-urls", strings.Join(endpoints, ", "), c.identity.endpoints()))
 	}
 	if status.Code(err) == codes.PermissionDenied || errors.Is(rpctypes.Error(err), rpctypes.ErrPermissionDenied) {
-		return Refused(errors.New(c.identity.explainDenied(strings.TrimPrefix(PlainText(err), "etcdserver: "))))
+		return Refused(errors.New(c.identity.explainDenied(bareText(err))))
 	}
 	if errors.Is(rpctypes.Error(err), rpctypes.ErrNoSpace) {
 		return Refused(errors.New(c.explainNoSpace(ctx, endpoints)))
 	}
 	if !Silent(err) {
-		return Refused(errors.New(strings.TrimPrefix(PlainText(err), "etcdserver: ")))
+		return Refused(errors.New(bareText(err)))
 	}
 	var refusing, heard, said []string
 	saying := map[string][]string{} // to each sentence of said, the endpoints of which it is true
@@ -306,6 +306,11 @@ func PlainText(err error) string {
 		return s.Message()
 	}
 	return err.Error()
+}
+
+// bareText is PlainText without the name of the program that says it, with which a command's own line begins.
+func bareText(err error) string {
+	return strings.TrimPrefix(strings.TrimPrefix(PlainText(err), "etcdserver: "), "quorate: ")
 }
 
 // RootCause returns the innermost reason of a network error, such as "connection refused".

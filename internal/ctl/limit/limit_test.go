@@ -24,7 +24,9 @@ type fakeLimits struct {
 }
 
 func (f *fakeLimits) SetLimit(_ context.Context, r *quoratepb.SetLimitRequest) (*quoratepb.SetLimitResponse, error) {
-	f.set = r.GetLimit()
+	if f.set = r.GetLimit(); f.set.GetName() == "refused" {
+		return nil, status.Error(codes.InvalidArgument, "quorate: the limit bounds nothing")
+	}
 	return &quoratepb.SetLimitResponse{State: &quoratepb.LimitState{Limit: r.GetLimit(), UsedBytes: 2048, UsedKeys: 7}}, nil
 }
 
@@ -119,4 +121,12 @@ func TestDelete(t *testing.T) {
 	}
 	run("delete", "b").Want(t, command.StatusRefused, "", "no limit of this name")
 	run("delete").Want(t, command.StatusUsage, "", "limit delete NAME")
+}
+
+// Ensure that the text of a refusal begins once with the name of the program.
+func TestSet_refused(t *testing.T) {
+	_, run := start(t)
+	if r := run("set", "refused", "--prefix", "/a/"); r.Status != 1 || r.Err != "quorate: the limit bounds nothing\n" {
+		t.Errorf("got %+v", r)
+	}
 }
