@@ -24,7 +24,7 @@ func TestAudit_fullDisk(t *testing.T) {
 		"--audit-log-deadline=500ms")
 	n := c.nodes[0]
 	n.prepare = func(cmd *exec.Cmd) {
-		cmd.Args = append([]string{"sh", "-c", `mount -t tmpfs -o size=128k none "$DISK" && exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
+		cmd.Args = append([]string{"sh", "-c", `mount -t tmpfs -o size=16m none "$DISK" && exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
 		cmd.Path, cmd.Env = "/bin/sh", append(os.Environ(), "DISK="+disk)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 	}
@@ -49,7 +49,7 @@ func TestAudit_fullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	for err == nil {
-		_, err = filler.Write(make([]byte, 4096))
+		_, err = filler.Write(make([]byte, 4096)) // by pages, until none is left
 	}
 	_ = filler.Close()
 	var refused error

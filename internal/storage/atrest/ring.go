@@ -64,16 +64,20 @@ type Ring struct {
 	text    string // of the file
 }
 
-// HasRing reports whether a data directory has a ring, and so is encrypted.
+// HasRing reports whether a data directory has a ring, and so is encrypted. A place that is no directory has none: the start
+// says what is wrong with it.
 func HasRing(fs env.FS, dataDir string) (bool, error) {
 	_, err := fs.Stat(fs.PathJoin(dataDir, RingFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("look for the ring of keys in %s: %w", dataDir, err)
+	if err == nil {
+		return true, nil
 	}
-	return true, nil
+	if place, stat := fs.Stat(dataDir); stat == nil && !place.IsDir() {
+		return false, nil
+	}
+	return false, fmt.Errorf("look for the ring of keys in %s: %w", dataDir, err)
 }
 
 // CreateRing makes the ring of a data directory, which must be there, with one key, durably.
