@@ -85,16 +85,22 @@ func (p *Policy) Body(dst []byte, e *Event, level Level, shape Shape) []byte {
 	if level == Request {
 		dst = number(dst, "request_bytes", int64(e.Size))
 	}
-	dst = append(dst, `,"decision":"`...)
-	if e.Denied {
-		dst = append(dst, `denied"`...)
-	} else {
-		dst = append(dst, `allowed"`...)
-	}
+	dst = field(dst, "decision", e.decision())
 	dst = field(dst, "code", e.Code)
 	dst = number(dst, "revision", e.Revision)
 	dst = field(dst, "trace", e.Trace)
 	return append(dst, "}\n"...)
+}
+
+// decision is what a record says of whether the call was let pass.
+func (e *Event) decision() string {
+	switch {
+	case e.Unrecordable:
+		return "refused"
+	case e.Denied:
+		return "denied"
+	}
+	return "allowed"
 }
 
 func (p *Policy) part(dst []byte, part *Part, level Level, shape Shape) []byte {

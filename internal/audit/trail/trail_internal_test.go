@@ -217,6 +217,9 @@ func TestTrail_Admit_room(t *testing.T) {
 		}
 		refused := event("alice", audit.OpPut)
 		refused.Unrecordable = true
+		if body := string(policy.Body(nil, refused, audit.Metadata, audit.Plain)); !strings.Contains(body, `"decision":"refused"`) {
+			t.Errorf("recorded as %s", body)
+		}
 		for range 1000 {
 			sink.Record(policy, refused)
 		}
