@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,11 +41,11 @@ func TestConsole_faults(t *testing.T) {
 	p.Files = []page.File{{Path: "/sample/file", Load: func(context.Context, *page.Request) (page.Contents, error) {
 		panic("a fault of a file")
 	}}}
-	given := 0
+	var given atomic.Int64 // sections are shown at once
 	var log bytes.Buffer
 	h, _ := serve(t, &member{}, p, func(s *setting) {
 		s.Admin, s.Logger = true, slog.New(slog.NewTextHandler(&log, nil))
-		s.Enter = func(r *http.Request) (context.Context, func()) { return r.Context(), func() { given++ } }
+		s.Enter = func(r *http.Request) (context.Context, func()) { return r.Context(), func() { given.Add(1) } }
 	})
 	if body := get(h, "/sample").Body.String(); strings.Count(body, "This section cannot be shown") != 1 || !strings.Contains(body, "quick") {
 		t.Errorf("a section: got %s", body)
@@ -52,15 +53,15 @@ func TestConsole_faults(t *testing.T) {
 	if !strings.Contains(log.String(), "a fault of a goroutine") || !strings.Contains(log.String(), "faults_test.go") {
 		t.Errorf("the log does not say where: %s", log.String())
 	}
-	given = 0
+	given.Swap(0)
 	if w := post(h, "/sample/do", url.Values{}); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "may have been done all the same") {
 		t.Errorf("an action: got %d, %s", w.Code, w.Body)
 	}
 	if w := get(h, "/sample/file"); w.Code != http.StatusNotFound {
 		t.Errorf("a file: got %d, %s", w.Code, w.Body)
 	}
-	if given != 2 {
-		t.Errorf("what two calls hold was given back %d times", given)
+	if n := given.Load(); n != 2 {
+		t.Errorf("what two calls hold was given back %d times", n)
 	}
 }
 
