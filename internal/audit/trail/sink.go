@@ -150,13 +150,12 @@ func (s *Sink) overdue(now time.Time) time.Duration {
 
 // Turn does what is due, and returns when to call it again at the latest. It waits for the port.
 func (s *Sink) Turn(now time.Time) time.Duration {
-	if s.file != nil && s.gone == "" && now.Sub(s.looked) >= lookEvery {
-		s.looked = now
+	if s.file != nil && s.gone == "" && !now.Before(s.next) && now.Sub(s.looked) >= lookEvery {
 		why, err := s.file.Look()
-		if err != nil {
+		if s.looked, s.gone = now, why; err != nil {
 			s.trouble(now, err)
+			s.looked = time.Time{} // nothing is written before it has been seen
 		}
-		s.gone = why
 	}
 	for !now.Before(s.next) && (s.gone == "" || s.renew(now, s.gone)) && s.step(now) {
 	}

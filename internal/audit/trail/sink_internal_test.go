@@ -16,6 +16,7 @@ import (
 type fakeFile struct {
 	files   [][]byte // put aside, the last one is written to
 	most    int
+	unseen  error  // of Look
 	why     string // what Look says
 	fails   error
 	partial int // bytes taken of a write that fails
@@ -32,7 +33,7 @@ func (f *fakeFile) Write(lines []byte) (int, error) {
 	return n, f.fails
 }
 
-func (f *fakeFile) Look() (string, error) { return f.why, nil }
+func (f *fakeFile) Look() (string, error) { return f.why, f.unseen }
 
 func (f *fakeFile) Full(more int) bool {
 	return f.most > 0 && len(f.files[len(f.files)-1])+more > f.most
@@ -167,6 +168,30 @@ func TestSink_Turn_gone(t *testing.T) {
 			!strings.Contains(all, `{"seq":3,"member":"1","prev":`) || !strings.Contains(all, `"why":"`+why+`"`) {
 			t.Errorf("%s: got %s", why, all)
 		}
+	}
+}
+
+// Ensure that nothing is written to a file of which it is not known whether it still has its name, and that the sink goes on by
+// itself once that is known.
+func TestSink_Turn_unseen(t *testing.T) {
+	s := newShelf(8<<10, 0)
+	s.call()
+	s.turn(0)
+	s.file.unseen = errors.New("not a directory")
+	s.turn(lookEvery)
+	before := s.all()
+	s.call()
+	for range 8 {
+		s.turn(retryAfter)
+	}
+	if s.all() != before || s.Trouble() == "" {
+		t.Errorf("written: %q; trouble %q", strings.TrimPrefix(s.all(), before), s.Trouble())
+	}
+	s.file.unseen = nil
+	s.turn(lookEvery)
+	s.turn(retryAfter)
+	if s.all() == before || s.Trouble() != "" {
+		t.Errorf("nothing is written again; trouble %q", s.Trouble())
 	}
 }
 
