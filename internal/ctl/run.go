@@ -12,6 +12,7 @@ import (
 
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/ctl/audit"
+	"github.com/quorate/quorate/internal/ctl/backup"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/doctor"
 	"github.com/quorate/quorate/internal/ctl/etcdctl"
@@ -207,7 +208,7 @@ func newRoot(s command.Streams, tools Tools) *cobra.Command {
 		newDev(s),
 		newPut(s), newGet(s), newDel(s), history.New(s), undelete.New(s), newWatch(s), newCompact(s),
 		newStatus(s), doctor.New(s, tools.Inspect), top.New(s), newLatency(s), member.New(s), newLease(s),
-		snapshot.New(s, tools.Restore), mirror.Command(s), upgrade.New(s), audit.New(s), newToken(s),
+		snapshot.New(s, tools.Restore), backup.New(s), mirror.Command(s), upgrade.New(s), audit.New(s), newToken(s),
 		key.New(s), limit.New(s),
 		etcdutl.New(s, snapshot.New(s, tools.Restore)),
 		newGateway(s), newGRPCProxy(s, tools.GRPCProxy), newLog(s), newConfig(s, tools.Preview), newVersion(s), newDocs(s),

@@ -163,6 +163,7 @@ func checkGroups(r *tree) []string {
 var confinedImports = []struct{ imported, only, reason string }{
 	{"github.com/cockroachdb/pebble/v2", "internal/storage/engine", "the engine is a port: use internal/storage/engine"},
 	{"go.etcd.io/bbolt", "internal/storage/etcdbackup", "bbolt is only the format of etcd's backups"},
+	{"github.com/minio/minio-go/v7", "internal/storage/objects/s3", "places for objects are a port: use internal/storage/objects"},
 	{"github.com/spf13/cobra", "internal/ctl", "subcommands live in internal/ctl"},
 }
 

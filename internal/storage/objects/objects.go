@@ -31,7 +31,8 @@ var (
 
 	// ErrBusy means that the place asks for less haste, or has a fault that it takes for a passing one.
 	ErrBusy = errors.New("the place is busy, or has a passing fault")
-	// ErrUnreachable means that no answer came: no connection, none in time, or one that broke off. The work may have been done.
+	// ErrUnreachable means that no answer came: no connection, none in time, or one that broke off. The work may have been
+	// done.
 	ErrUnreachable = errors.New("the place cannot be reached")
 
 	// ErrFull means that the place has no room left.
@@ -71,21 +72,22 @@ type Store interface {
 	// Any other error says nothing about whether the object is there. An object is there whole or not at all, and after nil it
 	// outlives a power loss of the place, as far as the place promises that.
 	Put(ctx context.Context, name string, body io.ReadSeeker, size int64) error
-	// Get reads an object from an offset, length bytes or, if length is negative, to its end. A range may end behind the end of
-	// the object: there is only so much then. A body that the place cuts ends in an error, not in io.EOF. ErrNotFound.
+	// Get reads an object from an offset, length bytes or, if length is negative, to its end. A range may begin or end behind
+	// the end of the object: what is there is the body, which may be empty. A body that the place cuts ends in an error, not in
+	// io.EOF. ErrNotFound. The caller closes the body.
 	Get(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error)
 	// Stat returns size and time of an object. ErrNotFound.
 	Stat(ctx context.Context, name string) (Info, error)
-	// List returns the first objects, at most limit (1 to MaxList), whose names begin with prefix and come after the name after,
-	// in the order of the names' bytes, and whether there are more. A prefix need not end at an element. A place may be late: it
-	// may omit what was just written, and name what was just deleted.
+	// List returns the first objects, at most limit (1 to MaxList), whose names begin with prefix and come after the name
+	// after, in the order of the names' bytes, and whether there are more. A prefix need not end at an element. A place may be
+	// late: it may omit what was just written, and name what was just deleted.
 	List(ctx context.Context, prefix, after string, limit int) (found []Info, more bool, err error)
 	// Delete removes an object. One that is not there is no error.
 	Delete(ctx context.Context, name string) error
 }
 
-// CheckName returns ErrName unless a name consists of elements of [a-z0-9._-] with '/' between them, none of which begins with a
-// dot, within MaxName and MaxElement.
+// CheckName returns ErrName unless a name consists of elements of [a-z0-9._-] with '/' between them, none of which begins with
+// a dot, within MaxName and MaxElement.
 func CheckName(name string) error {
 	if name == "" || len(name) > MaxName {
 		return fmt.Errorf("%w: it has %d bytes, of 1 to %d", ErrName, len(name), MaxName)

@@ -8,9 +8,9 @@ import (
 	"io"
 )
 
-// PutOnce puts an object, and takes one that is there already with the same bytes for its own, also after an error that leaves open
-// whether the object is there. It returns ErrExists if the name has other bytes: two writers gave one name to different contents, or
-// somebody changed the object. After any other error the caller may call again.
+// PutOnce puts an object, and takes one that is there already with the same bytes for its own, also after an error that leaves
+// open whether the object is there. It returns ErrExists if the name has other bytes: two writers gave one name to different
+// contents, or somebody changed the object. After any other error the caller may call again.
 func PutOnce(ctx context.Context, store Store, name string, body io.ReadSeeker, size int64) error {
 	err := store.Put(ctx, name, body, size)
 	if err == nil || ctx.Err() != nil || errors.Is(err, ErrName) {

@@ -1,0 +1,96 @@
+package backup_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/ctltest"
+)
+
+var env = []string{"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=plain-secret"}
+
+func run(t *testing.T, args ...string) ctltest.Result {
+	t.Helper()
+	return ctltest.Run(t, t.Context(), command.Streams{Environ: env}, "", append([]string{"backup", "check"}, args...)...)
+}
+
+// Ensure that a directory passes, in words and in JSON, and that nothing is left in it but an empty directory or two.
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	got := run(t, "file://"+dir)
+	if got.Status != command.StatusOK || !strings.Contains(got.Out, "keep    ok") ||
+		!strings.HasSuffix(got.Out, "file://"+dir+" can hold backups.\n") {
+		t.Errorf("%+v", got)
+	}
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	got = run(t, "file://"+dir, "-o", "json")
+	if got.Status != command.StatusOK || !strings.Contains(got.Out, `"ok":true`) || !strings.Contains(got.Out,
+		`"warnings":["/`) {
+		t.Errorf("%+v", got)
+	}
+	left, err := os.ReadDir(dir + "/probe")
+	if err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
+// Ensure that mistakes end with their status and one sentence that says what to do.
+func TestCheck_mistakes(t *testing.T) {
+	run(t, "file:///absent").Want(t, command.StatusRefused, "", "Make the directory or bucket")
+	run(t, "/mnt").Want(t, command.StatusUsage, "", "file:///DIRECTORY or s3://BUCKET")
+	run(t, "file:///tmp", "-o", "xml").Want(t, command.StatusUsage, "", "choose table or json")
+	run(t).Want(t, command.StatusUsage, "", "backup check URL")
+	got := run(t, "s3://backups?endpoint=http://127.0.0.1:1", "--timeout=100ms")
+	if got.Status != command.StatusUnreachable {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Ensure that each refusal of a server of S3 is told by a sentence of its own, and that no secret is printed.
+func TestCheck_refusals(t *testing.T) {
+	answer := ""
+	status := 0
+	v := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		fmt.Fprint(w, answer)
+	}))
+	t.Cleanup(v.Close)
+	for _, c := range []struct {
+		status     int
+		code, want string
+		exit       int
+	}{
+		{403, "AccessDenied", "s3:ListBucket", command.StatusRefused},
+		{403, "InvalidAccessKeyId", "mistyped, revoked or expired", command.StatusRefused},
+		{403, "SignatureDoesNotMatch", "mistyped, revoked or expired", command.StatusRefused},
+		{403, "RequestTimeTooSkewed", "Set the clock", command.StatusRefused},
+		{404, "NoSuchBucket", "correct the URL", command.StatusRefused},
+		{301, "PermanentRedirect", "Add region=REGION", command.StatusRefused},
+		{503, "SlowDown", "Try again later", command.StatusUnreachable},
+	} {
+		status, answer = c.status, "<Error><Code>"+c.code+"</Code><Message>words</Message></Error>"
+		got := run(t, "s3://backups?endpoint="+v.URL)
+		if got.Status != c.exit || !strings.Contains(got.Err, c.want) || !strings.Contains(got.Out, "list  failed") ||
+			strings.Contains(got.Out+got.Err, "plain-secret") {
+			t.Errorf("%s: %+v, want words of %q", c.code, got, c.want)
+		}
+		got = run(t, "s3://backups?endpoint="+v.URL, "-o", "json")
+		if got.Status != c.exit || got.Err != "" || !strings.Contains(got.Out, c.want) || !strings.Contains(got.Out,
+			`"ok":false`) {
+			t.Errorf("%s: %+v, want words of %q", c.code, got, c.want)
+		}
+	}
+	secure := httptest.NewTLSServer(nil)
+	t.Cleanup(secure.Close)
+	if got := run(t, "s3://backups?endpoint="+secure.URL); got.Status != command.StatusRefused || !strings.Contains(got.Err,
+		"ca=FILE") {
+		t.Errorf("%+v", got)
+	}
+}

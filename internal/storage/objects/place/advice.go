@@ -1,0 +1,36 @@
+package place
+
+import (
+	"errors"
+
+	"github.com/quorate/quorate/internal/storage/objects"
+)
+
+// advice is what an operator can do about each kind of error.
+var advice = []struct {
+	kind     error
+	sentence string
+}{
+	{objects.ErrCredentials, "Check the key: it may be mistyped, revoked or expired, or be of another server."},
+	{objects.ErrDenied, "Let this user list the bucket, and read, write and delete its objects (s3:ListBucket, s3:GetObject, " +
+		"s3:PutObject, s3:DeleteObject); let the user of this process write to a directory."},
+	{objects.ErrNoPlace, "Make the directory or bucket, mount the disk, or correct the URL."},
+	{objects.ErrRegion, "Add region=REGION to the URL, with the region of the bucket."},
+	{objects.ErrClock, "Set the clock of this machine, and let NTP keep it right."},
+	{objects.ErrTLS,
+		"Name the authority of the server's certificate by ca=FILE, and the server by a name that the certificate has."},
+	{objects.ErrFull, "Make room at the place, or raise its quota."},
+	{objects.ErrUnreachable, "Check the endpoint, its name in DNS, and the firewalls on the way."},
+	{objects.ErrBusy, "Try again later; if it stays so, look at the server."},
+	{objects.ErrDamaged, "Look at the server: it gives other bytes than it was given."},
+}
+
+// Advice says what to do about an error of a place, in one sentence; it is empty if nothing is known.
+func Advice(err error) string {
+	for _, row := range advice {
+		if errors.Is(err, row.kind) {
+			return row.sentence
+		}
+	}
+	return ""
+}

@@ -1,0 +1,108 @@
+package place
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/reload"
+	"github.com/quorate/quorate/internal/base/tlsfiles"
+	"github.com/quorate/quorate/internal/storage/objects"
+	"github.com/quorate/quorate/internal/storage/objects/directory"
+	"github.com/quorate/quorate/internal/storage/objects/pace"
+	"github.com/quorate/quorate/internal/storage/objects/retry"
+	"github.com/quorate/quorate/internal/storage/objects/s3"
+)
+
+// defaultRegion is that of Amazon, and of servers that have none.
+const defaultRegion = "us-east-1"
+
+// Options say how a place is used.
+type Options struct {
+	FS     env.FS                  // for a directory
+	Getenv func(key string) string // the environment of the process
+	Retry  retry.Policy
+	// BytesPerSecond bounds the bytes of objects, written and read together; 0 is no bound.
+	BytesPerSecond int64
+	// Memory bounds what all operations hold together, in bytes: it says how many there are at once. One is always possible.
+	Memory int64
+}
+
+// Store is a place that is open. Operations are tried again, as the policy says, within the bounds of the options.
+type Store struct {
+	objects.Store
+	Warnings []string // sentences for an operator
+
+	bucket *s3.Store // nil if it is a directory
+}
+
+// Open opens a place. It sends nothing; a directory is looked at.
+func Open(p *Place, o Options) (*Store, error) {
+	s := &Store{}
+	var within objects.Store
+	if p.Directory != "" {
+		d, err := openDirectory(p.Directory, o.FS)
+		if err != nil {
+			return nil, err
+		}
+		within, s.Warnings = d, d.Warnings()
+	} else {
+		b, err := openBucket(p, o.Getenv)
+		if err != nil {
+			return nil, err
+		}
+		within, s.bucket = b, b
+		if _, plain := p.host(); plain {
+			s.Warnings = append(s.Warnings, "the server is reached without TLS: those on the way can read and change objects")
+		}
+	}
+	atOnce := max(1, int(o.Memory/s3.MemoryOfOne))
+	s.Store = retry.ByClock(pace.New(within, pace.Limits{BytesPerSecond: o.BytesPerSecond, AtOnce: atOnce}), o.Retry)
+	return s, nil
+}
+
+// RefusesOverwrite reports whether a place refuses by itself to write over an object, which is written again with the same
+// bytes: a directory always does.
+func (s *Store) RefusesOverwrite(ctx context.Context, name string, body io.ReadSeeker, size int64) (bool, error) {
+	if s.bucket == nil {
+		return true, nil
+	}
+	return s.bucket.RefusesOverwrite(ctx, name, body, size)
+}
+
+// Close frees connections. Operations must have ended.
+func (s *Store) Close() {
+	if s.bucket != nil {
+		s.bucket.Close()
+	}
+}
+
+func openDirectory(dir string, fs env.FS) (*directory.Store, error) {
+	// A link may lead into a data directory.
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	return directory.Open(fs, dir, directory.Options{Unique: rand.Text, Now: time.Now})
+}
+
+func openBucket(p *Place, getenv func(string) string) (*s3.Store, error) {
+	get := fromEnvironment(getenv)
+	if p.Credentials != "" {
+		get = fromFile(p.Credentials, p.Profile)
+	}
+	if _, err := get(); err != nil {
+		return nil, err
+	}
+	config, err := tlsfiles.Dialing(reload.File{Flag: paramCA, Path: p.CA}, reload.File{}, reload.File{})
+	if err != nil {
+		return nil, err
+	}
+	host, plain := p.host()
+	region := cmp.Or(p.Region, getenv("AWS_REGION"), getenv("AWS_DEFAULT_REGION"), defaultRegion)
+	return s3.Open(s3.Options{Endpoint: host, Plain: plain, TLS: config, Region: region, Bucket: p.Bucket, Prefix: p.Prefix,
+		PathStyle: p.PathStyle, Credentials: get})
+}
