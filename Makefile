@@ -35,7 +35,7 @@ RACED = $(shell grep -rlE --include='*.go' --exclude-dir=testdata '$(CONCURRENT)
 
 QUICK = ./internal/tidy ./internal/consensus/... ./internal/kv/... ./internal/storage/... ./internal/member/node
 
-.PHONY: encryption browser screenshots console-cost release-check drills doctor doctor-healthy check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short \
+.PHONY: encryption objects browser screenshots console-cost release-check drills doctor doctor-healthy check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short \
 	compat monitoring http2 api lab
 
 check:
@@ -129,6 +129,11 @@ BROWSER_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quorate-browser
 browser: lab
 	@set -e; status=0; found=$$(test/browser/fetch $(BROWSER_DIR)) || status=$$?; [ $$status = 3 ] && exit 0; [ $$status = 0 ]; \
 		cd test/browser; $(GO) vet .; env $$found $(GO) test -count=1 -timeout 10m .
+
+# Places for backups against servers of S3: versitygw, which the first run builds in some minutes, and gofakes3, with a proxy that
+# injects faults, and a full disk, for which it wants root: a minute and a half.
+objects:
+	cd test/objects && $(GO) vet . && $(GO) test -count=1 -timeout 20m .
 
 # What 200 consoles cost a member: processor time and bytes, for a minute.
 console-cost:

@@ -37,6 +37,7 @@ var codes = map[string]error{
 	"ObjectLocked":                       objects.ErrDenied,
 	"InvalidAccessKeyId":                 objects.ErrCredentials,
 	"SignatureDoesNotMatch":              objects.ErrCredentials,
+	"XAdminUserNotFound":                 objects.ErrCredentials, // versitygw's word for a key that it does not know
 	"InvalidToken":                       objects.ErrCredentials,
 	"ExpiredToken":                       objects.ErrCredentials,
 	"TokenRefreshRequired":               objects.ErrCredentials,

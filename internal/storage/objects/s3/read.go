@@ -142,12 +142,12 @@ func (s *Store) List(ctx context.Context, prefix, after string, limit int) (foun
 	seen := &answers{}
 	for entry := range s.core.ListObjectsIter(context.WithValue(whole, wantsList{}, seen), s.bucket, o) {
 		if entry.Err != nil {
-			return nil, false, fmt.Errorf("list %s: %w", prefix, tell(ctx, entry.Err))
+			return nil, false, fmt.Errorf("list %q: %w", prefix, tell(ctx, entry.Err))
 		}
 		name, ok := strings.CutPrefix(entry.Key, s.prefix)
 		switch {
 		case !ok || !strings.HasPrefix(name, prefix) || name <= last:
-			return nil, false, fmt.Errorf("list %s: %w: the list is out of order, or of other objects", prefix, objects.ErrBusy)
+			return nil, false, fmt.Errorf("list %q: %w: the list is out of order, or of other objects", prefix, objects.ErrBusy)
 		case len(found) == limit:
 			return found, true, nil
 		}
@@ -157,11 +157,11 @@ func (s *Store) List(ctx context.Context, prefix, after string, limit int) (foun
 		}
 	}
 	if whole.Err() != nil { // the library ends a list without a word
-		return nil, false, cmp.Or(ctx.Err(), fmt.Errorf("list %s: %w: the list has no end", prefix, objects.ErrUnreachable))
+		return nil, false, cmp.Or(ctx.Err(), fmt.Errorf("list %q: %w: the list has no end", prefix, objects.ErrUnreachable))
 	}
 	// The library takes any XML for an empty list, also a page that a proxy made.
 	if seen.lists < seen.all || seen.all == 0 {
-		return nil, false, fmt.Errorf("list %s: %w: an answer that is no list", prefix, objects.ErrBusy)
+		return nil, false, fmt.Errorf("list %q: %w: an answer that is no list", prefix, objects.ErrBusy)
 	}
 	return found, false, nil
 }
