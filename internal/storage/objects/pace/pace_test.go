@@ -96,12 +96,20 @@ func TestStore_atOnce(t *testing.T) {
 		if _, err := s.Get(t.Context(), "absent", 0, -1); !errors.Is(err, objects.ErrNotFound) {
 			t.Error(err)
 		}
-		if err := s.Delete(t.Context(), "o"); err != nil { // the turn of the Get that failed is free again
+		third, err := s.Get(t.Context(), "o", 0, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := s.Stat(again, "o"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a second Close gave another turn: %v", err)
+		}
+		if err := third.Close(); err != nil {
 			t.Error(err)
 		}
-		again, err := s.Get(ctx, "o", 0, -1)
-		if err == nil {
-			_ = again.Close()
+		if err := s.Delete(t.Context(), "o"); err != nil { // the turn of the Get that failed is free again
+			t.Error(err)
 		}
 	})
 }

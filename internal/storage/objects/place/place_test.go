@@ -129,11 +129,12 @@ func TestOpen_directory(t *testing.T) {
 	}, objectstest.Options{Large: 1 << 20})
 }
 
-// Ensure that a link does not lead into a data directory.
+// Ensure that a link does not lead into a data directory, whose parts are seen from above.
 func TestOpen_link(t *testing.T) {
 	dir := t.TempDir()
 	data, link := filepath.Join(dir, "data"), filepath.Join(dir, "link")
-	if err := errors.Join(os.MkdirAll(filepath.Join(data, "member", "wal"), 0o700), os.Symlink(data, link)); err != nil {
+	inside := filepath.Join(data, "member", "wal", "objects")
+	if err := errors.Join(os.MkdirAll(inside, 0o700), os.Symlink(inside, link)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := open("file://"+link, nil); err == nil || !strings.Contains(err.Error(), "data directory") {

@@ -251,9 +251,12 @@ func TestStore_anotherPage(t *testing.T) {
 // Ensure that answers that the library would hold as a whole are bounded, in bytes and in what is made of them.
 func TestStore_boundedAnswers(t *testing.T) {
 	for name, answer := range map[string]func(w io.Writer) error{
-		"bytes":    func(w io.Writer) error { return repeat(w, "x", 64<<20) },
-		"elements": func(w io.Writer) error { return repeat(w, "<Contents/>", 1<<20) },
-		"spaces":   func(w io.Writer) error { return repeat(w, " ", 64<<20) },
+		"bytes": func(w io.Writer) error { return repeat(w, "x", 64<<20) },
+		"elements": func(w io.Writer) error {
+			_, err := io.WriteString(w, "<ListBucketResult>")
+			return errors.Join(err, repeat(w, "<Contents/>", 1<<20))
+		},
+		"spaces": func(w io.Writer) error { return repeat(w, " ", 64<<20) },
 	} {
 		for _, status := range []int{200, 403, 503} {
 			v := serve(t)
@@ -265,6 +268,9 @@ func TestStore_boundedAnswers(t *testing.T) {
 			})
 			s := v.open(t)
 			_, _, listErr := s.List(t.Context(), "", "", 10)
+			if status == 200 && !errors.Is(listErr, objects.ErrDamaged) {
+				t.Errorf("%s: the list was read: %v", name, listErr)
+			}
 			for what, err := range map[string]error{"list": listErr, "delete": s.Delete(t.Context(), "o"),
 				"large": s.Put(t.Context(), "n", bytes.NewReader(make([]byte, 100<<10)), 100<<10)} {
 				if err == nil && (what != "delete" || status != 200) {
