@@ -16,17 +16,38 @@ func PutOnce(ctx context.Context, store Store, name string, body io.ReadSeeker, 
 	if err == nil || ctx.Err() != nil || errors.Is(err, ErrName) {
 		return err
 	}
-	switch same, compared := Compare(ctx, store, name, body, size); {
+	same, compared := Compare(ctx, store, name, body, size)
+	switch {
 	case same && compared == nil:
 		return nil
 	case compared == nil:
 		return fmt.Errorf("%s: %w, with other bytes", name, ErrExists)
-	case errors.Is(err, ErrExists):
-		// The name is taken, and by which bytes is not known: the caller has to ask again.
-		return fmt.Errorf("%s is there, but could not be read back: %w", name, compared)
+	case !errors.Is(err, ErrExists):
+		return err
+	case errors.Is(compared, ErrNotFound):
+		return fmt.Errorf("%s: %w: it says that the name is taken, and has no such object", name, ErrBusy)
 	}
-	return err
+	return fmt.Errorf("%s is there, and could not be read back: %w", name, compared)
 }
+
+// Patient is a body whose Read waits, so that only so many bytes pass in a second. ReadAhead reads as Read does, and does not
+// wait.
+type Patient interface {
+	ReadAhead(p []byte) (int, error)
+}
+
+// Ahead returns a reader of a body that does not wait: for places that read a body before they send it.
+func Ahead(body io.Reader) io.Reader {
+	if p, ok := body.(Patient); ok {
+		return ahead{p}
+	}
+	return body
+}
+
+type ahead struct{ Patient }
+
+// Read implements io.Reader.
+func (a ahead) Read(p []byte) (int, error) { return a.ReadAhead(p) }
 
 // Compare reports whether an object has the bytes of a body: it reads all of both, and holds none of them.
 func Compare(ctx context.Context, store Store, name string, body io.ReadSeeker, size int64) (same bool, err error) {

@@ -136,6 +136,9 @@ type seeker struct {
 	io.Seeker
 }
 
+// ReadAhead implements objects.Patient.
+func (s *seeker) ReadAhead(p []byte) (int, error) { return s.from.Read(p) }
+
 // closer gives a turn back once.
 type closer struct {
 	io.Reader

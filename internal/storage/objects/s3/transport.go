@@ -82,7 +82,8 @@ func (g *guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	answer.Header.Del("Set-Cookie") // the library would keep all that come
 	body := &received{body: answer.Body, watch: w, ctx: ctx, cancel: cancel, left: mostAnswer,
-		entries: counter{word: []byte("Contents")}, roots: counter{word: []byte("ListBucketResult")}}
+		entries: counter{word: []byte("Contents")}, tags: counter{word: []byte("<")},
+		roots: counter{word: []byte("ListBucketResult")}}
 	if body.answers, _ = request.Context().Value(wantsList{}).(*answers); body.answers != nil {
 		body.answers.all++
 	}
@@ -129,6 +130,7 @@ type received struct {
 	cancel  context.CancelCauseFunc
 	left    int // bytes that may still come; negative without a bound
 	entries counter
+	tags    counter
 	roots   counter
 	answers *answers // nil unless it should be a list
 }
@@ -146,7 +148,9 @@ func (r *received) Read(p []byte) (int, error) {
 	r.watch.timer.Stop()
 	if r.left > 0 {
 		r.left -= n
-		if r.entries.count(p[:n]); r.entries.found > mostEntries {
+		r.entries.count(p[:n])
+		r.tags.count(p[:n])
+		if r.entries.found > mostEntries || r.tags.found > mostTags {
 			return 0, errTooLarge
 		}
 		r.countRoots(p[:n])
@@ -179,6 +183,9 @@ func (r *received) Close() error {
 // mostEntries is how often the name of an object's element may come in an answer: twice for each object of the longest list,
 // and a few times elsewhere. The library makes a large value of each, however small it is.
 const mostEntries = 2*objects.MaxList + 10
+
+// mostTags is how many tags an answer may have: an object of a list has twenty.
+const mostTags = 30 * objects.MaxList
 
 // counter counts a word in an answer that comes in pieces.
 type counter struct {

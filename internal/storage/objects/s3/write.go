@@ -147,7 +147,7 @@ func (s *Store) sums(ctx context.Context, body io.ReadSeeker, at, length int64) 
 	if _, err := body.Seek(at, io.SeekStart); err != nil {
 		return summed{}, fmt.Errorf("%w: %w", errBody, err)
 	}
-	n, err := io.Copy(to, &during{ctx, io.LimitReader(body, length)})
+	n, err := io.Copy(to, &during{ctx, io.LimitReader(objects.Ahead(body), length)})
 	if err == nil && n != length {
 		err = fmt.Errorf("it ends after %d bytes, of %d", at+n, at+length)
 	}
