@@ -9,9 +9,6 @@ type Policy struct {
 	Most     time.Duration // the longest pause of all
 }
 
-// Default tries for about a minute: longer than a server of a place takes to restart, and than most places are busy.
-var Default = Policy{Attempts: 8, First: 500 * time.Millisecond, Most: 20 * time.Second}
-
 // Pause returns how long to wait after an attempt has failed, counted from 1, and whether there is another. The pause lies
 // between half of the longest one and all of it, by a random number from [0, 1): many that were refused at once do not come
 // back at once.

@@ -47,6 +47,7 @@ func (s *Store) Get(ctx context.Context, name string, offset, length int64) (io.
 		_, err := s.Stat(ctx, name)
 		return io.NopCloser(bytes.NewReader(nil)), err
 	}
+	length = min(length, objects.MaxSize) // no object is larger
 	o, ranged := minio.GetObjectOptions{}, offset > 0 || length > 0
 	if length > 0 {
 		o.Set("Range", fmt.Sprintf("bytes=%d-%d", offset, offset+length-1))
