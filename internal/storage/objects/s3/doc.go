@@ -1,8 +1,7 @@
 // Package s3 keeps objects in a bucket of Amazon S3, or of a server that speaks its protocol.
 //
-// The library (minio-go) signs requests and reads answers. It does not try again (package retry does), has none of its own
-// goroutines, transports, files of credentials or logs in use, and is given only answers of a bounded size: a server may be
-// hostile.
+// The library (minio-go) signs requests and reads answers. It does not try again (package retry does), uses neither a transport
+// nor files of credentials of its own, and is given only answers of a bounded size: a server may be hostile.
 //
 // A Put asks whether the name is taken, and then writes with `If-None-Match: *`, which most servers honour, and some ignore.
 // Safety rests on neither: names have sums in them, and PutOnce reads an object back after any doubtful answer. The bytes of
