@@ -1,0 +1,124 @@
+package backup
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// MaxSegments bounds a catalog: some 128 bytes of memory each.
+const MaxSegments = 8 << 20
+
+// Base is a manifest in a place.
+type Base struct {
+	BaseName
+	Size int64 // bytes of the manifest
+}
+
+// Stored is a segment in a place.
+type Stored struct {
+	SegmentName
+	Size int64 // bytes
+}
+
+// Catalog is what a place holds of one cluster, by its names. Nothing in it is believed before the objects were read.
+type Catalog struct {
+	Cluster  consensus.ClusterID
+	Bases    []Base    // sorted by index
+	Segments []Stored  // sorted by first index
+	Gaps     []GapName // sorted
+	Foreign  int       // names that are none of a backup's
+}
+
+// Add adds an object of the cluster. A name of another kind is counted. An error means that there are too many.
+func (c *Catalog) Add(name string, size int64) error {
+	switch {
+	case strings.HasPrefix(name, LogPrefix):
+		if n, err := ParseSegment(name); err == nil && n.Cluster == c.Cluster {
+			if c.Segments = append(c.Segments, Stored{n, size}); len(c.Segments) > MaxSegments {
+				return fmt.Errorf("backup: more than %d segments of cluster %v", MaxSegments, c.Cluster)
+			}
+			return nil
+		}
+	case strings.HasPrefix(name, BasePrefix):
+		if n, err := ParseBase(name); err == nil && n.Cluster == c.Cluster {
+			c.Bases = append(c.Bases, Base{n, size})
+			return nil
+		}
+	case strings.HasPrefix(name, GapPrefix):
+		if n, err := ParseGap(name); err == nil && n.Cluster == c.Cluster {
+			c.Gaps = append(c.Gaps, n)
+			return nil
+		}
+	}
+	c.Foreign++
+	return nil
+}
+
+// Sort sorts all that was added.
+func (c *Catalog) Sort() {
+	slices.SortFunc(c.Bases, func(a, b Base) int {
+		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Time, b.Time), slices.Compare(a.Hash[:], b.Hash[:]))
+	})
+	slices.SortFunc(c.Segments, func(a, b Stored) int {
+		return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.End.Index, b.End.Index), cmp.Compare(a.Time, b.Time),
+			slices.Compare(a.Hash[:], b.Hash[:]))
+	})
+	slices.SortFunc(c.Gaps, func(a, b GapName) int {
+		return cmp.Or(cmp.Compare(a.After, b.After), cmp.Compare(a.Time, b.Time))
+	})
+}
+
+// Head is a point with its epoch and its moment.
+type Head struct {
+	Epoch uint64
+	Point
+	Moment
+}
+
+// later orders heads: the cluster went on in the last epoch.
+func (h *Head) later(than *Head) bool {
+	return cmp.Or(cmp.Compare(h.Epoch, than.Epoch), cmp.Compare(h.Index, than.Index), cmp.Compare(than.Time, h.Time)) > 0
+}
+
+// Newest returns the last point of all, whether or not it can be restored; false if there is none.
+func (c *Catalog) Newest() (newest Head, found bool) {
+	for i := range c.Bases {
+		if h := c.Bases[i].Head(); !found || h.later(&newest) {
+			newest, found = h, true
+		}
+	}
+	for i := range c.Segments {
+		if h := c.Segments[i].Head(); !found || h.later(&newest) {
+			newest, found = h, true
+		}
+	}
+	return newest, found
+}
+
+// Head is the state of a base.
+func (b *BaseName) Head() Head { return Head{b.Epoch, b.Point, b.Moment} }
+
+// Head is the state after a segment.
+func (s *SegmentName) Head() Head { return Head{s.Epoch, s.End, s.Moment} }
+
+// Forks counts indexes at which the place has points with different sums: two histories, as after a recovery that lost entries.
+func (c *Catalog) Forks() (forks int) {
+	sums := map[consensus.Index]uint64{}
+	note := func(p Point) {
+		if before, found := sums[p.Index]; found && before != p.Sum {
+			forks++
+		}
+		sums[p.Index] = p.Sum
+	}
+	for i := range c.Bases {
+		note(c.Bases[i].Point)
+	}
+	for i := range c.Segments {
+		note(c.Segments[i].End)
+	}
+	return forks
+}

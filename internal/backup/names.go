@@ -1,0 +1,203 @@
+package backup
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// ErrName means that a name is none of a backup's objects.
+var ErrName = errors.New("backup: not a name of a backup's object")
+
+// Prefixes of names.
+const (
+	FilePrefix = "obj/"
+	BasePrefix = "base/"
+	LogPrefix  = "log/"
+	GapPrefix  = "gap/"
+)
+
+// Hash is the SHA-256 of an object.
+type Hash [sha256.Size]byte
+
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// HashOf returns the hash of a content.
+func HashOf(content []byte) Hash { return sha256.Sum256(content) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (h Hash) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h[:]), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (h *Hash) UnmarshalText(text []byte) error {
+	read, ok := parseHash(string(text))
+	if !ok {
+		return fmt.Errorf("%w: hash %q", ErrDamaged, text)
+	}
+	*h = read
+	return nil
+}
+
+// Point is a state of a cluster: all entries up to Index were applied, and Sum is the chain's over them.
+type Point struct {
+	Index consensus.Index
+	Sum   uint64
+}
+
+// Moment is when a state was: the store's revision, and the wall time in milliseconds since 1970 of the last entry, by the
+// clock of the member that shipped it. Along a chain neither falls.
+type Moment struct {
+	Revision kv.Revision
+	Time     int64
+}
+
+// BaseName names a manifest.
+type BaseName struct {
+	Cluster consensus.ClusterID
+	Epoch   uint64 // of the cluster: a recovery that may have lost entries begins another one
+	Point
+	Moment
+	Hash Hash
+}
+
+// SegmentName names a segment: the entries First to End.Index.
+type SegmentName struct {
+	Cluster consensus.ClusterID
+	Epoch   uint64 // see BaseName
+	First   consensus.Index
+	Before  uint64 // the chain's sum before the first entry
+	End     Point
+	Moment  // of the last entry
+	Hash    Hash
+}
+
+// GapName names a note of entries that are lost to the backup: those after After and before Until.
+type GapName struct {
+	Cluster      consensus.ClusterID
+	After, Until consensus.Index
+	Time         int64 // milliseconds since 1970
+	Hash         Hash
+}
+
+const number = "%016x"
+
+// FileName names a file of a checkpoint.
+func FileName(h Hash) string { return FilePrefix + h.String() }
+
+func (n *BaseName) String() string {
+	return fmt.Sprintf(BasePrefix+number+"/"+number+"-"+number+"-"+number+"-"+number+"-"+number+"-%v.json",
+		uint64(n.Cluster), n.Epoch, uint64(n.Index), n.Sum, uint64(n.Revision), uint64(n.Time), n.Hash)
+}
+
+func (n *SegmentName) String() string {
+	return fmt.Sprintf(LogPrefix+number+"/"+number+"-"+number+"-"+number+"-"+number+"-"+number+"-"+number+"-"+number+"-%v.ql",
+		uint64(n.Cluster), n.Epoch, uint64(n.First), uint64(n.End.Index), n.Before, n.End.Sum, uint64(n.Revision),
+		uint64(n.Time), n.Hash)
+}
+
+func (n *GapName) String() string {
+	return fmt.Sprintf(GapPrefix+number+"/"+number+"-"+number+"-"+number+"-%v.json",
+		uint64(n.Cluster), uint64(n.After), uint64(n.Until), uint64(n.Time), n.Hash)
+}
+
+// Start is the point before the first entry.
+func (n *SegmentName) Start() Point { return Point{n.First - 1, n.Before} }
+
+// fields are the numbers and the hash of a name.
+type fields struct {
+	cluster uint64
+	numbers [7]uint64
+	hash    Hash
+}
+
+// parse reads a name of PREFIX CLUSTER/NUMBER-…-HASH SUFFIX with so many numbers.
+func parse(name, prefix, suffix string, count int) (f fields, ok bool) {
+	rest, found := strings.CutPrefix(name, prefix)
+	rest, ends := strings.CutSuffix(rest, suffix)
+	cluster, rest, parts := strings.Cut(rest, "/")
+	if !found || !ends || !parts {
+		return f, false
+	}
+	if f.cluster, ok = parseNumber(cluster); !ok {
+		return f, false
+	}
+	for i := range count {
+		var word string
+		if word, rest, ok = strings.Cut(rest, "-"); !ok {
+			return f, false
+		}
+		if f.numbers[i], ok = parseNumber(word); !ok {
+			return f, false
+		}
+	}
+	f.hash, ok = parseHash(rest)
+	return f, ok
+}
+
+// parseNumber reads sixteen digits, in the one way that they are written.
+func parseNumber(word string) (uint64, bool) {
+	if len(word) != 16 || strings.ToLower(word) != word || word[0] == '+' || word[0] == '-' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(word, 16, 64)
+	return n, err == nil
+}
+
+func parseHash(word string) (h Hash, ok bool) {
+	if len(word) != 2*len(h) || strings.ToLower(word) != word {
+		return h, false
+	}
+	_, err := hex.Decode(h[:], []byte(word))
+	return h, err == nil
+}
+
+// maxNumber bounds indexes, revisions and times in names, so that sums of them are numbers.
+const maxNumber = 1 << 62
+
+func sensible(numbers ...uint64) bool {
+	for _, n := range numbers {
+		if n > maxNumber {
+			return false
+		}
+	}
+	return true
+}
+
+// ParseBase reads a BaseName.
+func ParseBase(name string) (BaseName, error) {
+	f, ok := parse(name, BasePrefix, ".json", 5)
+	epoch, index, sum, revision, at := f.numbers[0], f.numbers[1], f.numbers[2], f.numbers[3], f.numbers[4]
+	if !ok || !sensible(epoch, index, revision, at) {
+		return BaseName{}, fmt.Errorf("%w: %q", ErrName, name)
+	}
+	return BaseName{consensus.ClusterID(f.cluster), epoch, Point{consensus.Index(index), sum},
+		Moment{kv.Revision(revision), int64(at)}, f.hash}, nil
+}
+
+// ParseSegment reads a SegmentName.
+func ParseSegment(name string) (SegmentName, error) {
+	f, ok := parse(name, LogPrefix, ".ql", 7)
+	epoch, first, last, before, after := f.numbers[0], f.numbers[1], f.numbers[2], f.numbers[3], f.numbers[4]
+	revision, at := f.numbers[5], f.numbers[6]
+	if !ok || !sensible(epoch, first, last, revision, at) || first == 0 || last < first || last-first >= MaxItems {
+		return SegmentName{}, fmt.Errorf("%w: %q", ErrName, name)
+	}
+	return SegmentName{consensus.ClusterID(f.cluster), epoch, consensus.Index(first), before,
+		Point{consensus.Index(last), after}, Moment{kv.Revision(revision), int64(at)}, f.hash}, nil
+}
+
+// ParseGap reads a GapName.
+func ParseGap(name string) (GapName, error) {
+	f, ok := parse(name, GapPrefix, ".json", 3)
+	after, until, at := f.numbers[0], f.numbers[1], f.numbers[2]
+	if !ok || !sensible(after, until, at) || until < after {
+		return GapName{}, fmt.Errorf("%w: %q", ErrName, name)
+	}
+	return GapName{consensus.ClusterID(f.cluster), consensus.Index(after), consensus.Index(until), int64(at), f.hash}, nil
+}

@@ -1,0 +1,270 @@
+package backup
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// Target is the state that a restore is asked for: the last one within all of these bounds that are not zero. The zero value is
+// the latest state.
+type Target struct {
+	Index    consensus.Index // nothing after this entry
+	Revision kv.Revision     // nothing that makes the revision larger
+	Time     int64           // nothing after this time, in milliseconds since 1970
+}
+
+// ParseTarget reads "latest", a time (RFC 3339), a revision, or "entry:INDEX".
+func ParseTarget(word string) (Target, error) {
+	if word == "latest" {
+		return Target{}, nil
+	}
+	if digits, entry := cutPrefix(word, "entry:"); entry {
+		if n, err := strconv.ParseUint(digits, 10, 62); err == nil && n > 0 {
+			return Target{Index: consensus.Index(n)}, nil
+		}
+	}
+	if n, err := strconv.ParseInt(word, 10, 62); err == nil && n > 0 {
+		return Target{Revision: kv.Revision(n)}, nil
+	}
+	if at, err := time.Parse(time.RFC3339Nano, word); err == nil && at.UnixMilli() > 0 {
+		return Target{Time: at.UnixMilli()}, nil
+	}
+	return Target{}, fmt.Errorf("%q: write \"latest\", a time such as 2026-11-30T12:00:00Z, a revision, or entry:INDEX", word)
+}
+
+func cutPrefix(word, prefix string) (string, bool) {
+	if len(word) > len(prefix) && word[:len(prefix)] == prefix {
+		return word[len(prefix):], true
+	}
+	return word, false
+}
+
+func (t Target) String() string {
+	switch {
+	case t.Index > 0:
+		return fmt.Sprintf("entry %d", t.Index)
+	case t.Revision > 0:
+		return fmt.Sprintf("revision %d", t.Revision)
+	case t.Time > 0:
+		return Time(t.Time)
+	}
+	return "the latest state"
+}
+
+// Time writes milliseconds since 1970 for operators.
+func Time(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// Within reports whether a state is not after the target.
+func (t Target) Within(index consensus.Index, m Moment) bool {
+	return (t.Index == 0 || index <= t.Index) && (t.Revision == 0 || m.Revision <= t.Revision) &&
+		(t.Time == 0 || m.Time <= t.Time)
+}
+
+// reached reports whether what comes after a state is not needed: it is the target, or after it.
+func (t Target) reached(h *Head) bool {
+	return t.Index != 0 && h.Index >= t.Index || t.Revision != 0 && h.Revision >= t.Revision || t.Time != 0 && h.Time > t.Time
+}
+
+// Plan is what a restore takes.
+type Plan struct {
+	Target   Target
+	Base     Base
+	Segments []Stored // in the order in which they are applied; the last one perhaps not to its end
+	End      Head     // of the last segment, or of the base
+	Newest   Head     // the last state that the place knows of
+	// Short tells that the target is after all that the place has: the state that is restored is the last one.
+	Short bool
+	lives bool // segments lead on to the newest state: else it may be of a history that ended
+}
+
+// LogBytes is the size of the segments.
+func (p *Plan) LogBytes() (total int64) {
+	for i := range p.Segments {
+		total += p.Segments[i].Size
+	}
+	return total
+}
+
+// UnreachableError says that no base and no segments lead to a target.
+type UnreachableError struct {
+	Target Target
+	Best   *Head // the last state before the target to which some lead; nil: none
+	Breaks consensus.Index
+	Why    string
+}
+
+func (e *UnreachableError) Error() string {
+	text := fmt.Sprintf("%v cannot be restored: %s", e.Target, e.Why)
+	if e.Best == nil {
+		return text
+	}
+	return fmt.Sprintf("%s. The last state before it that can be restored is entry %d, revision %d, of %s: ask for it with "+
+		"--at entry:%d", text, e.Best.Index, e.Best.Revision, Time(e.Best.Time), e.Best.Index)
+}
+
+// Plan finds the newest base from which segments lead to a target, leaving out objects that were found to be missing or
+// damaged. The error is an UnreachableError.
+func (c *Catalog) Plan(target Target, without func(Hash) bool) (*Plan, error) {
+	newest, found := c.Newest()
+	if !found || len(c.Bases) == 0 {
+		return nil, &UnreachableError{Target: target, Why: "there is no base"}
+	}
+	var best, other *Plan
+	for i := len(c.Bases) - 1; i >= 0; i-- {
+		base := &c.Bases[i]
+		if without(base.Hash) || !target.Within(base.Index, base.Moment) {
+			continue
+		}
+		p := c.from(base, target, newest, without)
+		leads := p.reaches(target)
+		if leads && p.lives {
+			return p, nil
+		}
+		if leads && other == nil {
+			other = p
+		}
+		if best == nil || p.End.later(&best.End) {
+			best = p
+		}
+	}
+	if other != nil {
+		return other, nil
+	}
+	e := &UnreachableError{Target: target, Why: "all bases are of later states"}
+	if best != nil {
+		e.Best, e.Breaks = &best.End, best.End.Index+1
+		e.Why = fmt.Sprintf("no object that can be read has entry %d", e.Breaks)
+	}
+	return nil, e
+}
+
+// reaches reports whether a plan ends with the target, or with the last state that there is before it.
+func (p *Plan) reaches(target Target) bool {
+	if p.End.Point == p.Newest.Point {
+		p.Short = target.Time > p.Newest.Time
+		return target.Index <= p.Newest.Index && target.Revision <= p.Newest.Revision
+	}
+	return target.reached(&p.End)
+}
+
+// from returns the longest plan from a base, cut where it has reached the target.
+func (c *Catalog) from(base *Base, target Target, newest Head, without func(Hash) bool) *Plan {
+	p := &Plan{Target: target, Base: *base, End: base.Head(), Newest: newest}
+	paths := c.reach(base, without)
+	last := paths.end(newest.Point)
+	if p.lives = last >= 0 || base.Point == newest.Point; !p.lives {
+		last = paths.latest(c)
+	}
+	for ; last >= 0; last = paths.edges[last].before {
+		p.Segments = append(p.Segments, c.Segments[paths.edges[last].segment])
+	}
+	slices.Reverse(p.Segments)
+	for i := range p.Segments {
+		if target.reached(&p.End) {
+			p.Segments = p.Segments[:i]
+			break
+		}
+		p.End = p.Segments[i].Head()
+	}
+	return p
+}
+
+// edge is a segment that can be applied after another one, or after the base (before is -1).
+type edge struct{ segment, before int }
+
+// paths are the segments that lead on from a base, each by the first road that was found.
+type paths struct {
+	edges []edge
+	ends  map[Point]int // the edge that ends there
+	order []int         // edges by their last index
+}
+
+// end returns the edge that ends with a point, or -1.
+func (p *paths) end(at Point) int {
+	if e, found := p.ends[at]; found {
+		return e
+	}
+	return -1
+}
+
+// latest returns the edge with the latest head, or -1.
+func (p *paths) latest(c *Catalog) int {
+	latest := -1
+	for i := range p.edges {
+		h := c.Segments[p.edges[i].segment].Head()
+		if latest < 0 {
+			latest = i
+		} else if than := c.Segments[p.edges[latest].segment].Head(); h.later(&than) {
+			latest = i
+		}
+	}
+	return latest
+}
+
+// reach finds which segments lead on from a base. A segment that begins where another one ended follows it if their sums
+// agree. One that begins before that, and ends after it, may follow it: whether its sums agree is found when it is read.
+func (c *Catalog) reach(base *Base, without func(Hash) bool) *paths {
+	p := &paths{ends: map[Point]int{}}
+	for i := range c.Segments { // sorted by their first index: what could come before a segment has been seen
+		s := &c.Segments[i]
+		if s.End.Index <= base.Index || without(s.Hash) {
+			continue
+		}
+		if _, known := p.ends[s.End]; known {
+			continue
+		}
+		before, ok := p.before(c, base, s)
+		if !ok {
+			continue
+		}
+		p.edges = append(p.edges, edge{i, before})
+		at := len(p.edges) - 1
+		p.ends[s.End] = at
+		p.insert(c, at)
+	}
+	return p
+}
+
+// before returns the edge that a segment follows, or -1 for the base.
+func (p *paths) before(c *Catalog, base *Base, s *Stored) (before int, ok bool) {
+	if s.Start() == base.Point {
+		return -1, true
+	}
+	if e, found := p.ends[s.Start()]; found {
+		return e, true
+	}
+	for i := len(p.order) - 1; i >= 0; i-- {
+		end := c.Segments[p.edges[p.order[i]].segment].End.Index
+		if end < s.First {
+			break
+		}
+		if end < s.End.Index {
+			return p.order[i], true
+		}
+	}
+	return -1, base.Index >= s.First
+}
+
+// LeadOn returns the segments that lead on from a base, each after one that leads to it.
+func (c *Catalog) LeadOn(base *Base) []*Stored {
+	p := c.reach(base, func(Hash) bool { return false })
+	segments := make([]*Stored, len(p.edges))
+	for i := range p.edges {
+		segments[i] = &c.Segments[p.edges[i].segment]
+	}
+	return segments
+}
+
+func (p *paths) insert(c *Catalog, at int) {
+	end := func(i int) consensus.Index { return c.Segments[p.edges[i].segment].End.Index }
+	i := len(p.order)
+	for i > 0 && end(p.order[i-1]) > end(at) {
+		i--
+	}
+	p.order = slices.Insert(p.order, i, at)
+}
