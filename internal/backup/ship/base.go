@@ -1,0 +1,159 @@
+package ship
+
+import "github.com/quorate/quorate/internal/backup"
+
+// baseWork is the base that is being made, and what is known of those before it.
+type baseWork struct {
+	head  backup.Head // the newest one that is in the place
+	at    int64       // the time when that was known: the next one is due BaseEvery later
+	due   bool        // one is to be made whatever the time
+	known map[backup.Hash]bool
+
+	run      int              // counts attempts: outcomes of an earlier one do not matter
+	asked    bool             // a checkpoint is being made, or is there
+	manifest *backup.Manifest // of the checkpoint
+	timed    bool             // the manifest has its time
+	files    []*object        // not in the place yet
+	whole    *object          // the manifest, once all files are there
+	failures int
+	next     int64
+}
+
+func (s *Shipper) turnBase() {
+	b := &s.base
+	if !b.asked {
+		if s.lost == nil && !s.noting() && s.now >= b.next && (b.due || b.at == 0 || s.now-b.at >= s.config.BaseEvery) {
+			s.beginBase()
+		}
+		return
+	}
+	if b.manifest == nil {
+		return
+	}
+	// The time of a base bounds those of its entries from above: it is known once they all came by.
+	if !b.timed && s.applied >= b.manifest.Index {
+		b.manifest.Time, b.timed = s.last.Time, true
+	}
+	s.putFiles()
+	// A base comes after the segments up to it: a member that takes over, and continues it, would leave out those that are
+	// not there.
+	if len(b.files) == 0 && b.timed && b.manifest.Index <= max(s.sealed.Index, s.first-1) {
+		s.putManifest()
+	}
+}
+
+// beginBase asks for a checkpoint, unless the base that is there is of the present state.
+func (s *Shipper) beginBase() {
+	b := &s.base
+	b.due = false
+	if b.head.Index > 0 && b.head.Index == s.applied {
+		b.at = s.now
+		return
+	}
+	b.asked = true
+	run := b.run
+	s.begin(Op{Kind: Checkpoint}, func(o *Outcome) {
+		switch {
+		case b.run != run:
+		case o.Result != OK:
+			s.failBase()
+		default:
+			s.checkpointMade(o.Made)
+		}
+	})
+}
+
+func (s *Shipper) checkpointMade(made *backup.Manifest) {
+	b := &s.base
+	b.manifest = made
+	made.Cluster, made.Epoch, made.Member = backup.Hex(s.config.Cluster), s.config.Epoch, backup.Hex(s.config.Member)
+	made.Build = s.config.Build
+	listed := map[backup.Hash]bool{}
+	for i := range made.Files {
+		if f := &made.Files[i]; !b.known[f.Hash] && !listed[f.Hash] {
+			listed[f.Hash] = true
+			b.files = append(b.files, &object{name: backup.FileName(f.Hash), file: f})
+		}
+	}
+}
+
+// putFiles puts the first files that wait.
+func (s *Shipper) putFiles() {
+	run := s.base.run
+	for i, o := range s.base.files {
+		if i == s.config.FilePuts {
+			return
+		}
+		if o.under || o.done || s.now < o.next {
+			continue
+		}
+		s.put(Op{Kind: PutFile, Name: o.name, File: *o.file}, o, func(result Result) {
+			if result == OK {
+				s.base.known[o.file.Hash] = true
+			}
+			switch {
+			case s.base.run != run:
+			case result == Changed:
+				s.failBase()
+			default:
+				s.popFiles()
+			}
+		})
+	}
+}
+
+func (s *Shipper) popFiles() {
+	b := &s.base
+	kept := b.files[:0]
+	for _, o := range b.files {
+		if !o.done {
+			kept = append(kept, o)
+		}
+	}
+	clear(b.files[len(kept):])
+	b.files = kept
+}
+
+func (s *Shipper) putManifest() {
+	b := &s.base
+	if b.whole == nil {
+		name, content := b.manifest.Encode()
+		b.whole = &object{name: name.String(), content: content}
+	}
+	if b.whole.under || s.now < b.whole.next {
+		return
+	}
+	run := b.run
+	s.put(Op{Kind: Put, Name: b.whole.name, Content: b.whole.content}, b.whole, func(result Result) {
+		if result == OK && s.base.run == run {
+			s.baseDone()
+		}
+	})
+}
+
+func (s *Shipper) baseDone() {
+	m := s.base.manifest
+	s.abandonBase()
+	b := &s.base
+	b.head, b.at = m.Head(), s.now
+	b.known = map[backup.Hash]bool{}
+	for i := range m.Files {
+		b.known[m.Files[i].Hash] = true
+	}
+}
+
+// failBase tries again later.
+func (s *Shipper) failBase() {
+	failures := s.base.failures
+	s.abandonBase()
+	s.base.due, s.base.failures, s.base.next = true, failures+1, s.retry(failures)
+}
+
+// abandonBase ends the work on a base, whether or not it is done.
+func (s *Shipper) abandonBase() {
+	b := &s.base
+	if b.asked {
+		s.ops = append(s.ops, Op{Kind: Discard})
+	}
+	s.base = baseWork{head: b.head, at: b.at, known: b.known, run: b.run + 1}
+}

@@ -1,0 +1,257 @@
+package ship
+
+import (
+	"fmt"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// Config is what a Shipper goes by. All times are in milliseconds.
+type Config struct {
+	Cluster consensus.ClusterID
+	Epoch   uint64             // of the cluster
+	Member  consensus.MemberID // that ships
+	Build   string             // for manifests
+
+	SealBytes int   // a segment is sealed when its entries have so many bytes
+	SealAfter int64 // or when its first entry waits for so long
+	BaseEvery int64 // a base is made so often
+	HeldBytes int64 // entries and segments that the place has not taken: more of them are left out
+	Puts      int   // segments that are put at once
+	FilePuts  int   // files of a base that are put at once
+}
+
+// Defaults.
+const (
+	DefaultSealBytes = 1 << 20
+	DefaultSealAfter = 1000
+	DefaultBaseEvery = 6 * 3600 * 1000
+	DefaultHeldBytes = 64 << 20
+	DefaultPuts      = 4
+	DefaultFilePuts  = 2
+)
+
+// The times after which an operation that failed is tried again.
+const retryFirst, retryLimit int64 = 500, 30_000
+
+func (c Config) withDefaults() Config {
+	set(&c.SealBytes, DefaultSealBytes)
+	set(&c.SealAfter, DefaultSealAfter)
+	set(&c.BaseEvery, DefaultBaseEvery)
+	set(&c.HeldBytes, DefaultHeldBytes)
+	set(&c.Puts, DefaultPuts)
+	set(&c.FilePuts, DefaultFilePuts)
+	return c
+}
+
+func set[N int | int64](field *N, value N) {
+	if *field <= 0 {
+		*field = value
+	}
+}
+
+// Batch is a number of applied entries, in order.
+type Batch struct {
+	Since          consensus.Index // where the chain began
+	Before         uint64          // the chain's sum before the first entry
+	RevisionBefore kv.Revision
+	Items          []backup.Item // without times
+}
+
+// Kind is the kind of an operation.
+type Kind uint8
+
+// Kinds of operations.
+const (
+	// Put puts Content under Name (objects.PutOnce).
+	Put Kind = 1 + iota
+	// PutFile puts a file of the checkpoint, File, under Name.
+	PutFile
+	// Checkpoint makes a checkpoint of the store. One that was made before is given up.
+	Checkpoint
+	// Discard removes the checkpoint. It has no outcome.
+	Discard
+)
+
+// Op is an operation that the caller begins now, and tells the end of by Done.
+type Op struct {
+	ID      uint64
+	Kind    Kind
+	Name    string
+	Content []byte
+	File    backup.File
+}
+
+// Result says how an operation ended.
+type Result uint8
+
+// Results.
+const (
+	// OK means that it was done: an object that was put is there.
+	OK Result = iota
+	// Failed means that it may be tried again.
+	Failed
+	// Taken means that the name has other bytes.
+	Taken
+	// Changed means that a file of the checkpoint is not what it was when it was summed.
+	Changed
+)
+
+// Outcome is how an operation ended.
+type Outcome struct {
+	Result Result
+	Why    string           // of what was not OK
+	Made   *backup.Manifest // of a Checkpoint that is OK: all but time and ids
+}
+
+// Progress is how far a backup is.
+type Progress struct {
+	Applied    consensus.Index // the last entry that was given
+	Sealed     backup.Head     // all entries of this run up to it are in the place
+	Base       backup.Head     // the newest base; zero: none
+	Restorable backup.Head     // the last point that can be restored; zero: none
+	Held       int64           // bytes that wait for the place
+	Gaps       int             // since the Shipper began
+	Lost       bool            // entries are left out now
+	Trouble    string          // why the last operation that failed did; empty: the last one did not
+}
+
+// Shipper is the state machine. It is not safe for concurrent use.
+type Shipper struct {
+	config Config
+	packer *backup.Packer
+	now    int64
+
+	// Of the entries.
+	applied consensus.Index
+	last    backup.Moment   // of the last entry taken; its time bounds all later ones from below
+	first   consensus.Index // the segments from this one on have no gap
+	pending pending
+	lost    *loss
+	// Of the place.
+	queue       []*object // to be put, in the order of the log
+	queued      int64     // their bytes
+	predecessor backup.Hash
+	end         backup.Head // of the last segment that was sealed here
+	sealed      backup.Head // of the last segment that is in the place, with all before it
+	restorable  backup.Head
+	floor       consensus.Index // the last gap begins after it
+	base        baseWork
+	gaps        int
+	trouble     string
+
+	ops     []Op
+	running map[uint64]func(*Outcome) // by the id of the operation
+	nextID  uint64
+}
+
+// New returns a Shipper that begins at a time, in milliseconds.
+func New(c Config, at Start, now int64) *Shipper {
+	s := &Shipper{config: c.withDefaults(), packer: backup.NewPacker(), now: now, applied: at.Applied, first: at.Applied + 1,
+		running: map[uint64]func(*Outcome){}}
+	s.base.known = map[backup.Hash]bool{}
+	if base := at.Base; base != nil {
+		s.base.head, s.base.at = base.Head(), min(base.Time, now) // the clock of another member may be ahead
+		s.end, s.first = s.base.head, base.Index+1
+	}
+	if segment := at.Continue; segment != nil {
+		s.end, s.predecessor = segment.Head(), segment.Hash
+		s.sealed = s.end
+	}
+	s.last = backup.Moment{Revision: s.end.Revision, Time: max(now, s.end.Time, s.base.head.Time)}
+	if s.floor = at.Lost; at.Lost > 0 {
+		s.lost = &loss{after: at.Lost, why: "the member that ships since does not have these entries any more"}
+	}
+	s.turn()
+	return s
+}
+
+// Tick tells the time.
+func (s *Shipper) Tick(now int64) {
+	s.now = max(s.now, now)
+	s.turn()
+}
+
+// Applied takes entries that were applied. They are the caller's again once they are sealed: nothing may change them before.
+func (s *Shipper) Applied(now int64, b *Batch) {
+	if len(b.Items) == 0 {
+		return
+	}
+	s.now = max(s.now, now)
+	s.last.Time = max(s.last.Time, s.now)
+	s.take(b)
+	s.applied = b.Items[len(b.Items)-1].Entry.Index
+	s.turn()
+}
+
+// Replaced tells that a snapshot has taken the place of the store: entries up to applied are in it, and will not be given.
+func (s *Shipper) Replaced(now int64, applied consensus.Index) {
+	s.now = max(s.now, now)
+	s.last.Time = max(s.last.Time, s.now)
+	if applied > s.applied {
+		s.leaveOut(fmt.Sprintf("the store was replaced by a snapshot of entry %d", applied))
+		s.applied = applied
+	}
+	s.turn()
+}
+
+// Done tells how an operation ended.
+func (s *Shipper) Done(id uint64, o Outcome) {
+	end := s.running[id]
+	if end == nil {
+		return
+	}
+	delete(s.running, id)
+	s.trouble = o.Why
+	end(&o)
+	s.turn()
+}
+
+// Take returns the operations that are to begin.
+func (s *Shipper) Take() []Op {
+	ops := s.ops
+	s.ops = nil
+	return ops
+}
+
+// Progress returns how far the backup is.
+func (s *Shipper) Progress() Progress {
+	return Progress{Applied: s.applied, Sealed: s.sealed, Base: s.base.head, Restorable: s.restorable, Held: s.held(),
+		Gaps: s.gaps, Lost: s.lost != nil, Trouble: s.trouble}
+}
+
+// turn does all that can be done now.
+func (s *Shipper) turn() {
+	s.sealIfDue()
+	s.recover()
+	s.putQueue()
+	s.turnBase()
+	s.noteRestorable()
+}
+
+// noteRestorable notes how far a restore comes: to the newest base, or to the last segment, if the segments from that base on
+// are all there.
+func (s *Shipper) noteRestorable() {
+	at := s.base.head
+	if at.Index > 0 && s.first > 0 && at.Index+1 >= s.first && s.sealed.Index > at.Index {
+		at = s.sealed
+	}
+	if at.Index > s.restorable.Index {
+		s.restorable = at
+	}
+}
+
+// begin begins an operation. end is called with its outcome.
+func (s *Shipper) begin(op Op, end func(*Outcome)) {
+	s.nextID++
+	op.ID = s.nextID
+	s.running[op.ID] = end
+	s.ops = append(s.ops, op)
+}
+
+// retry is when something is tried again that has failed so many times.
+func (s *Shipper) retry(failures int) int64 {
+	return s.now + min(retryFirst<<min(failures, 10), retryLimit)
+}

@@ -1,0 +1,104 @@
+package ship_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/ship"
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+func batch(first, last consensus.Index) *ship.Batch {
+	b := &ship.Batch{Before: uint64(first - 1), RevisionBefore: 1}
+	for i := first; i <= last; i++ {
+		b.Items = append(b.Items, backup.Item{Entry: consensus.Entry{Index: i, Term: 1, Kind: consensus.EntryNoop}, Revision: 1,
+			Sum: uint64(i)})
+	}
+	return b
+}
+
+// The note of a gap comes before all that follows the gap: a member that takes over would continue what it finds, and leave
+// the note out.
+func TestShipper_noteFirst(t *testing.T) {
+	s := ship.New(ship.Config{Cluster: cluster, Member: 3}, ship.Start{Applied: 90, Lost: 50}, 1000)
+	s.Applied(1000, batch(91, 95))
+	s.Tick(5000)
+	ops := s.Take()
+	if len(ops) != 1 || !strings.HasPrefix(ops[0].Name, "gap/") {
+		t.Fatalf("got %+v", ops)
+	}
+	note, err := backup.ParseGap(ops[0].Name)
+	if err != nil || note.After != 50 || note.Until != 91 {
+		t.Errorf("got %+v, %v", note, err)
+	}
+	s.Done(ops[0].ID, ship.Outcome{})
+	var kinds []ship.Kind
+	for _, op := range s.Take() {
+		kinds = append(kinds, op.Kind)
+	}
+	if len(kinds) != 2 {
+		t.Errorf("got %v, want a segment and a checkpoint", kinds)
+	}
+}
+
+// A base that is asked for by its time never holds an entry of a later one: its time is that of an entry which the Shipper
+// has seen after those in the checkpoint.
+func TestShipper_baseTime(t *testing.T) {
+	s := ship.New(ship.Config{Cluster: cluster, Member: 3}, ship.Start{Applied: 90}, 1000)
+	checkpoint := s.Take()[0]
+	s.Done(checkpoint.ID, ship.Outcome{Made: &backup.Manifest{Index: 95, Level: 1, Sum: 95, Revision: 1,
+		Files: []backup.File{{Name: "a.sst", Hash: backup.HashOf([]byte("a"))}}}})
+	s.Done(s.Take()[0].ID, ship.Outcome{}) // the file
+	s.Tick(2000)
+	if ops := s.Take(); len(ops) > 0 {
+		t.Fatalf("the entries of the base did not come by yet: %+v", ops)
+	}
+	s.Applied(3000, batch(91, 94))
+	s.Applied(4000, batch(95, 96))
+	s.Tick(5000)
+	for _, op := range s.Take() {
+		s.Done(op.ID, ship.Outcome{})
+	}
+	ops := s.Take()
+	if len(ops) != 1 {
+		t.Fatalf("got %+v", ops)
+	}
+	base, err := backup.ParseBase(ops[0].Name)
+	if err != nil || base.Time < 4000 {
+		t.Errorf("got %+v, %v", base, err)
+	}
+}
+
+// A base by a member whose clock is ahead does not keep the next one from being made.
+func TestNew_clockAhead(t *testing.T) {
+	base := &backup.Base{BaseName: backup.BaseName{Cluster: cluster, Point: backup.Point{Index: 90, Sum: 90},
+		Moment: backup.Moment{Revision: 1, Time: 1 << 50}}}
+	s := ship.New(ship.Config{Cluster: cluster, Member: 3}, ship.Start{Applied: 90, Base: base}, 1000)
+	s.Applied(1000, batch(91, 95))
+	s.Tick(1000 + ship.DefaultBaseEvery)
+	for _, op := range s.Take() {
+		if op.Kind == ship.Checkpoint {
+			return
+		}
+	}
+	t.Error("no base was begun")
+}
+
+// An entry that may not wait for the place is left out, with a note that says so, and a base follows.
+func TestShipper_largeEntry(t *testing.T) {
+	base := &backup.Base{BaseName: backup.BaseName{Cluster: cluster, Point: backup.Point{Index: 90, Sum: 90},
+		Moment: backup.Moment{Time: 1}}}
+	s := ship.New(ship.Config{Cluster: cluster, Member: 3, HeldBytes: 1000}, ship.Start{Applied: 90, Base: base}, 1000)
+	b := batch(91, 91)
+	b.Items[0].Entry.Payload = make([]byte, 2000)
+	s.Applied(1000, b)
+	ops := s.Take()
+	if len(ops) != 1 || !strings.Contains(string(ops[0].Content), "entry 91 has 2080 bytes") {
+		t.Fatalf("got %+v", ops)
+	}
+	s.Done(ops[0].ID, ship.Outcome{})
+	if ops = s.Take(); len(ops) != 1 || ops[0].Kind != ship.Checkpoint {
+		t.Errorf("got %+v", ops)
+	}
+}

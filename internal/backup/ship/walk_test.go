@@ -1,0 +1,384 @@
+package ship_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/ship"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+const cluster = 0xabcdef
+
+// world is a member that ships, its history, and a place with faults.
+type world struct {
+	t       *testing.T
+	rng     *rand.Rand
+	config  ship.Config
+	shipper *ship.Shipper
+	now     int64
+	history []backup.Item // entry i has index i+1
+	given   int           // entries that the shipper was given
+	place   map[string][]byte
+	running []running
+	calm    bool
+	good    []backup.Head // points that were called restorable
+	// restarts: other members take over. late: lists are late, and operations of the former one end later. Both hide what came
+	// before: then a gap shows in the names, without a note.
+	restarts, late bool
+}
+
+// running is an operation, perhaps of a shipper that is gone.
+type running struct {
+	op ship.Op
+	of *ship.Shipper
+}
+
+func (w *world) sum(index consensus.Index) uint64 {
+	if index == 0 {
+		return 1
+	}
+	return w.history[index-1].Sum
+}
+
+func (w *world) revision(index consensus.Index) kv.Revision {
+	if index == 0 {
+		return 1
+	}
+	return w.history[index-1].Revision
+}
+
+// write applies entries to the member's store.
+func (w *world) write(n int) {
+	for range n {
+		index := consensus.Index(len(w.history) + 1)
+		payload := make([]byte, w.rng.Intn(300))
+		w.rng.Read(payload)
+		w.history = append(w.history, backup.Item{
+			Entry:    consensus.Entry{Index: index, Term: 1, Kind: consensus.EntryCommand, Payload: payload},
+			Revision: w.revision(index-1) + kv.Revision(w.rng.Intn(2)), Sum: w.rng.Uint64(),
+		})
+	}
+}
+
+// give gives the shipper some of what was applied.
+func (w *world) give(most int) {
+	n := min(most, len(w.history)-w.given)
+	if n == 0 {
+		return
+	}
+	before := consensus.Index(w.given)
+	w.shipper.Applied(w.now, &ship.Batch{Since: 0, Before: w.sum(before), RevisionBefore: w.revision(before),
+		Items: slices.Clone(w.history[w.given : w.given+n])})
+	w.given += n
+}
+
+// start lets a member begin to ship, from what it finds in the place.
+func (w *world) start() {
+	catalog := &backup.Catalog{Cluster: cluster}
+	for _, name := range slices.Sorted(maps.Keys(w.place)) {
+		content := w.place[name]
+		if (!w.late || w.rng.Intn(20) > 0) && w.whole(name, content) {
+			if err := catalog.Add(name, int64(len(content))); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+	catalog.Sort()
+	applied := consensus.Index(len(w.history))
+	held := applied // the log has the entries after it
+	if n := w.rng.Intn(80); int(held) > n {
+		held -= consensus.Index(n)
+	} else {
+		held = 0
+	}
+	at := ship.Begin(catalog, applied, func(i consensus.Index) (uint64, bool) {
+		if i < held || i > applied {
+			return 0, false
+		}
+		return w.sum(i), true
+	})
+	w.given = int(at.Applied)
+	w.shipper = ship.New(w.config, at, w.now)
+}
+
+// whole reports whether an object is what its name says: a member reads the end of what it continues.
+func (w *world) whole(name string, content []byte) bool {
+	return strings.Contains(name, backup.HashOf(content).String())
+}
+
+// step does one thing.
+func (w *world) step() {
+	switch w.rng.Intn(12) {
+	case 0, 1:
+		w.write(1 + w.rng.Intn(8))
+	case 2, 3:
+		w.give(1 + w.rng.Intn(10))
+	case 4, 5, 6:
+		w.tick(int64(w.rng.Intn(400)))
+	case 7:
+		if w.restarts && !w.calm && w.rng.Intn(8) == 0 {
+			if !w.late {
+				w.running = nil
+			}
+			w.start()
+		}
+	case 8:
+		if !w.calm && w.rng.Intn(12) == 0 { // a snapshot replaces the store: the shipper does not see some entries
+			w.write(1 + w.rng.Intn(5))
+			w.given = len(w.history)
+			w.shipper.Replaced(w.now, consensus.Index(w.given))
+		}
+	default:
+		w.finish()
+	}
+	w.look()
+}
+
+func (w *world) tick(ms int64) {
+	w.now += ms
+	w.shipper.Tick(w.now)
+}
+
+// look begins what the shipper asks for, and notes what it says.
+func (w *world) look() {
+	for _, op := range w.shipper.Take() {
+		if op.Kind != ship.Discard {
+			w.running = append(w.running, running{op, w.shipper})
+		}
+	}
+	p := w.shipper.Progress()
+	if most := w.config.HeldBytes + int64(w.config.SealBytes) + 1024; p.Held > most { // a head, a note of a gap
+		w.t.Fatalf("%d bytes wait", p.Held)
+	}
+	if n := len(w.good); p.Restorable.Index > 0 && (n == 0 || w.good[n-1] != p.Restorable) {
+		w.good = append(w.good, p.Restorable)
+	}
+}
+
+// finish ends an operation: well, not at all, or well without an answer. That of a shipper that is gone may end, too.
+func (w *world) finish() {
+	if len(w.running) == 0 {
+		return
+	}
+	i := w.rng.Intn(len(w.running))
+	op, of := w.running[i].op, w.running[i].of
+	w.running = slices.Delete(w.running, i, i+1)
+	out := ship.Outcome{}
+	if does, answers := w.calm || w.rng.Intn(4) > 0, w.calm || w.rng.Intn(4) > 0; does {
+		out = w.perform(&op)
+		if !answers {
+			out = ship.Outcome{Result: ship.Failed, Why: "no answer"}
+		}
+	} else {
+		out = ship.Outcome{Result: ship.Failed, Why: "busy"}
+	}
+	if of == w.shipper {
+		of.Done(op.ID, out)
+	}
+}
+
+func (w *world) perform(op *ship.Op) ship.Outcome {
+	content := op.Content
+	switch op.Kind {
+	case ship.Checkpoint:
+		return ship.Outcome{Made: w.checkpoint()}
+	case ship.PutFile:
+		if !w.calm && w.rng.Intn(20) == 0 {
+			return ship.Outcome{Result: ship.Changed, Why: "the file changed"}
+		}
+		content = fileOf(op.File.Name)
+		if backup.HashOf(content) != op.File.Hash {
+			w.t.Fatalf("file %+v", op.File)
+		}
+	}
+	if there, taken := w.place[op.Name]; taken && !bytes.Equal(there, content) {
+		return ship.Outcome{Result: ship.Taken, Why: "other bytes"}
+	} else if !taken && op.Kind == ship.Put && !w.calm && w.rng.Intn(25) == 0 {
+		w.place[op.Name] = content[:len(content)/2] // somebody's half of an object, which nobody was told of
+		return ship.Outcome{Result: ship.Failed, Why: "no answer"}
+	}
+	w.place[op.Name] = content
+	return ship.Outcome{}
+}
+
+// checkpoint is one of now. Its files are few of the many that there are.
+func (w *world) checkpoint() *backup.Manifest {
+	index := consensus.Index(len(w.history))
+	m := &backup.Manifest{Index: index, Term: 1, Revision: w.revision(index), Sum: backup.Hex(w.sum(index)), Level: 1}
+	for i := range 3 {
+		name := fmt.Sprint(int(index)/(10+i), ".sst")
+		name = fmt.Sprint(i, "-", name)
+		m.Files = append(m.Files, backup.File{Name: name, Hash: backup.HashOf(fileOf(name))})
+	}
+	backup.SortFiles(m.Files)
+	return m
+}
+
+func fileOf(name string) []byte { return []byte("the content of " + name) }
+
+func (w *world) catalog() *backup.Catalog {
+	c := &backup.Catalog{Cluster: cluster}
+	for _, name := range slices.Sorted(maps.Keys(w.place)) {
+		if err := c.Add(name, 1); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	c.Sort()
+	return c
+}
+
+// restores wants that a point comes out of the place as the member had it.
+func (w *world) restores(h backup.Head) {
+	w.t.Helper()
+	if h.Sum != w.sum(h.Index) || h.Revision != w.revision(h.Index) {
+		w.t.Fatalf("%+v is called restorable, and entry %d had sum %x", h, h.Index, w.sum(h.Index))
+	}
+	bad := map[backup.Hash]bool{} // objects that nobody was told of
+	for {
+		p, err := w.catalog().Plan(backup.Target{Index: h.Index}, func(h backup.Hash) bool { return bad[h] })
+		if err != nil {
+			w.t.Fatalf("entry %d was called restorable: %v", h.Index, err)
+		}
+		wrong := w.replay(p, h.Index)
+		if wrong == nil {
+			return
+		}
+		bad[*wrong] = true
+	}
+}
+
+// replay follows a plan and returns an object that is damaged.
+func (w *world) replay(p *backup.Plan, to consensus.Index) *backup.Hash {
+	w.t.Helper()
+	m, err := backup.DecodeManifest(&p.Base.BaseName, w.place[p.Base.String()])
+	if err != nil {
+		return &p.Base.Hash
+	}
+	for i := range m.Files {
+		if backup.HashOf(w.place[backup.FileName(m.Files[i].Hash)]) != m.Files[i].Hash {
+			return &p.Base.Hash
+		}
+	}
+	if p.Base.Sum != w.sum(p.Base.Index) {
+		w.t.Fatalf("base %+v", p.Base)
+	}
+	at := p.Base.Index
+	for _, stored := range p.Segments {
+		segment, err := backup.Unpack(&stored.SegmentName, w.place[stored.String()])
+		if err != nil {
+			return &stored.Hash
+		}
+		for i := range segment.Items {
+			item, before := &segment.Items[i], int64(0)
+			if i > 0 {
+				before = segment.Items[i-1].Time
+			}
+			if item.Entry.Index == at+1 {
+				at++
+			}
+			if want := w.history[item.Entry.Index-1]; item.Sum != want.Sum || item.Revision != want.Revision ||
+				!bytes.Equal(item.Entry.Payload, want.Entry.Payload) || item.Time < before || item.Time > w.now {
+				w.t.Fatalf("got %+v, want %+v", item, want)
+			}
+		}
+	}
+	if at < to {
+		w.t.Fatalf("the plan for entry %d ends at %d", to, at)
+	}
+	return nil
+}
+
+// covered wants each entry since the first base in a segment, or in a note of a gap.
+func (w *world) covered() {
+	w.t.Helper()
+	c := w.catalog()
+	has := make([]bool, len(w.history)+2)
+	for _, s := range c.Segments {
+		for i := s.First; i <= s.End.Index; i++ {
+			has[i] = true
+		}
+	}
+	for _, g := range c.Gaps {
+		for i := g.After + 1; i < g.Until; i++ {
+			has[i] = true
+		}
+	}
+	first := slices.IndexFunc(c.Bases, func(b backup.Base) bool { return w.whole(b.String(), w.place[b.String()]) })
+	for i := int(c.Bases[first].Index) + 1; i <= len(w.history); i++ {
+		if !has[i] {
+			w.t.Fatalf("entry %d is in no segment and in no gap", i)
+		}
+	}
+}
+
+// Whatever a place does (answers that are lost, halves of objects, names that are taken, lists that are late), and whatever
+// befalls the member (it stops, another one goes on, a snapshot replaces its store, a checkpoint fails): a point that was
+// called restorable is restored with the chain's sum, no entry is left out without a note, and once the place answers again,
+// all that was written can be restored.
+func TestShipper_walk(t *testing.T) {
+	seeds := int64(250)
+	if testing.Short() {
+		seeds = 60
+	}
+	for seed := range seeds {
+		walk(t, seed)
+	}
+}
+
+func walk(t *testing.T, seed int64) {
+	t.Helper()
+	rng := rand.New(rand.NewSource(seed))
+	w := &world{t: t, rng: rng, place: map[string][]byte{}, now: 1_790_000_000_000, config: ship.Config{
+		Cluster: cluster, Member: 3, SealBytes: 1 + rng.Intn(2000), SealAfter: 300, BaseEvery: 5000,
+		HeldBytes: int64(1000 + rng.Intn(20000)),
+	}}
+	defer func() {
+		if t.Failed() {
+			t.Logf("seed %d", seed)
+		}
+	}()
+	w.restarts, w.late = seed%3 > 0, seed%3 == 2
+	if rng.Intn(2) == 0 {
+		w.config.BaseEvery = 1 << 40
+	}
+	w.write(rng.Intn(20))
+	w.start()
+	for i := range 600 {
+		w.step()
+		if i%100 == 99 {
+			w.check()
+		}
+	}
+	w.calm = true
+	for range 400 {
+		w.give(1000)
+		w.tick(200)
+		w.look()
+		for range 8 {
+			w.finish()
+			w.look()
+		}
+	}
+	w.check()
+	if p := w.shipper.Progress(); p.Restorable.Index != consensus.Index(len(w.history)) || p.Lost || p.Trouble != "" {
+		t.Fatalf("%d entries, and all is calm: %+v", len(w.history), p)
+	}
+	if !w.late {
+		w.covered()
+	}
+}
+
+func (w *world) check() {
+	w.t.Helper()
+	for _, h := range w.good {
+		w.restores(h)
+	}
+}
