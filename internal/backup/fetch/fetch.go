@@ -1,0 +1,125 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/objects"
+)
+
+// DamageError means that an object is missing, or not what its name says.
+type DamageError struct {
+	Name string
+	Err  error
+}
+
+func (e *DamageError) Error() string { return fmt.Sprintf("object %s: %v", e.Name, e.Err) }
+func (e *DamageError) Unwrap() error { return e.Err }
+
+// Clusters returns the clusters that have a base or segments in a place, sorted.
+func Clusters(ctx context.Context, store objects.Store) ([]consensus.ClusterID, error) {
+	var found []consensus.ClusterID
+	for _, prefix := range []string{backup.BasePrefix, backup.LogPrefix} {
+		for after := ""; ; {
+			infos, _, err := store.List(ctx, prefix, after, 1)
+			if err != nil {
+				return nil, err
+			}
+			if len(infos) == 0 {
+				break
+			}
+			word, _, _ := strings.Cut(strings.TrimPrefix(infos[0].Name, prefix), "/")
+			after = prefix + word + "0" // '0' is the byte after '/': past all objects of this one
+			if id, err := strconv.ParseUint(word, 16, 64); err == nil && len(word) == 16 {
+				found = append(found, consensus.ClusterID(id))
+			}
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found), nil
+}
+
+// Catalog lists what a place has of a cluster.
+func Catalog(ctx context.Context, store objects.Store, cluster consensus.ClusterID) (*backup.Catalog, error) {
+	c := &backup.Catalog{Cluster: cluster}
+	for _, prefix := range []string{backup.BasePrefix, backup.LogPrefix, backup.GapPrefix} {
+		after := ""
+		for more := true; more; {
+			infos, rest, err := store.List(ctx, fmt.Sprintf("%s%016x/", prefix, uint64(cluster)), after, objects.MaxList)
+			if err != nil {
+				return nil, err
+			}
+			for i := range infos {
+				if err := c.Add(infos[i].Name, infos[i].Size); err != nil {
+					return nil, err
+				}
+				after = infos[i].Name
+			}
+			more = rest && len(infos) > 0
+		}
+	}
+	c.Sort()
+	return c, nil
+}
+
+// Object reads an object of at most so many bytes.
+func Object(ctx context.Context, store objects.Store, name string, hash backup.Hash, most int64) ([]byte, error) {
+	var content bytes.Buffer
+	err := twice(func() error {
+		content.Reset()
+		return read(ctx, store, name, hash, most, &content)
+	})
+	return content.Bytes(), err
+}
+
+// File reads a file of a base. create is called before each try.
+func File(ctx context.Context, store objects.Store, f *backup.File, create func() (io.WriteCloser, error)) error {
+	return twice(func() error {
+		to, err := create()
+		if err != nil {
+			return err
+		}
+		err = read(ctx, store, backup.FileName(f.Hash), f.Hash, f.Size, to)
+		return errors.Join(err, to.Close())
+	})
+}
+
+// twice tries again what found damage: it may have been on the way.
+func twice(try func() error) error {
+	err := try()
+	if damage := (*DamageError)(nil); errors.As(err, &damage) {
+		return try()
+	}
+	return err
+}
+
+func read(ctx context.Context, store objects.Store, name string, hash backup.Hash, most int64, to io.Writer) (err error) {
+	body, err := store.Get(ctx, name, 0, -1)
+	if errors.Is(err, objects.ErrNotFound) {
+		return &DamageError{name, err}
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, body.Close()) }()
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(body, most+1))
+	switch {
+	case err != nil:
+		return err
+	case n > most:
+		return &DamageError{name, fmt.Errorf("%w: more than %d bytes", backup.ErrDamaged, most)}
+	case backup.Hash(sum.Sum(nil)) != hash:
+		return &DamageError{name, fmt.Errorf("%w: its bytes have another sum", backup.ErrDamaged)}
+	}
+	return nil
+}

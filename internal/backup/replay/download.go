@@ -1,0 +1,95 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/fetch"
+)
+
+// download reads the files of a base into the directory, several at once.
+func (r *replaying) download(m *backup.Manifest) error {
+	if err := errors.Join(r.FS.RemoveAll(r.Dir), r.FS.MkdirAll(r.Dir, 0o700)); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	defer cancel(nil)
+	var running sync.WaitGroup
+	var mu sync.Mutex // guards the progress
+	turns := make(chan struct{}, r.Parallel)
+	for i := range m.Files {
+		turns <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		running.Go(func() {
+			defer func() { <-turns }()
+			f := &m.Files[i]
+			err := fetch.File(ctx, r.Store, f, func() (io.WriteCloser, error) {
+				return r.FS.Create(r.FS.PathJoin(r.Dir, f.Name))
+			})
+			if err != nil {
+				cancel(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			r.told(f.Size)
+		})
+	}
+	running.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// fetched is a segment that was read.
+type fetched struct {
+	segment *backup.Segment
+	err     error
+}
+
+// readAhead bounds the bytes of segments that were asked for and not applied: one may be larger.
+const readAhead = 64 << 20
+
+// ahead reads the segments of a plan, several at once, and gives them to take in their order, until take returns false.
+func (r *replaying) ahead(take func(i int, f fetched) (more bool)) {
+	ctx, cancel := context.WithCancel(r.ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	segments := r.plan.Segments
+	waiting := make([]chan fetched, 0, len(segments))
+	bytes := int64(0)
+	for i := range segments {
+		for next := len(waiting); next < len(segments) && next < i+r.Parallel; next++ {
+			if next > i && bytes+segments[next].Size > readAhead {
+				break
+			}
+			bytes += segments[next].Size
+			result := make(chan fetched, 1)
+			waiting = append(waiting, result)
+			running.Go(func() { result <- r.read(ctx, &segments[next]) })
+		}
+		f := <-waiting[i]
+		waiting[i] = nil
+		bytes -= segments[i].Size
+		if !take(i, f) {
+			return
+		}
+	}
+}
+
+func (r *replaying) read(ctx context.Context, s *backup.Stored) fetched {
+	name := s.String()
+	content, err := fetch.Object(ctx, r.Store, name, s.Hash, min(s.Size, backup.MaxSegmentBytes))
+	if err != nil {
+		return fetched{err: damage(s.Hash, name, err)}
+	}
+	segment, err := backup.Unpack(&s.SegmentName, content)
+	return fetched{segment, damage(s.Hash, name, err)}
+}

@@ -1,0 +1,201 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/fetch"
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/base/level"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/objects"
+)
+
+// Options say where a backup is, and where it is restored to.
+type Options struct {
+	Store      objects.Store
+	FS         env.FS
+	Dir        string // scratch: it is emptied first
+	OpenEngine func(dir string) (engine.Engine, error)
+	Apply      apply.Options
+	Parallel   int // objects that are read at once; zero: DefaultParallel
+	// Progress, if set, is told now and then how far a plan is.
+	Progress func(Progress)
+	// Damaged, if set, is told of each object that was found to be missing, damaged or of another history: another plan is
+	// tried.
+	Damaged func(error)
+}
+
+// DefaultParallel is the number of objects that are read at once.
+const DefaultParallel = 4
+
+// Progress is how far a plan is.
+type Progress struct {
+	Bytes, OfBytes int64 // of files, then of segments, as they are in the place
+	Entries        int   // applied
+}
+
+// State is a restored state. Its machine takes no more entries: the caller reads it, and calls Close.
+type State struct {
+	Machine *apply.Machine
+	Plan    *backup.Plan
+	At      backup.Head // what was restored; its time is that of the last entry, or of the base
+	Entries int         // that were applied after the base
+	// Branches counts segments that do not name the one before them: another member went on there.
+	Branches int
+	Damaged  []error
+
+	store engine.Engine
+}
+
+// Close closes the store. The directory is the caller's.
+func (s *State) Close() error { return s.store.Close() }
+
+// ErrDiffers means that entries do not have the effect here that they had in the cluster.
+var ErrDiffers = errors.New("the state does not have the sum that the cluster's had: the base was damaged before it was " +
+	"summed, or this build applies an entry otherwise")
+
+// ErrOtherHistory means that a segment does not continue what comes before it, though its name says so.
+var ErrOtherHistory = errors.New("it is of another history of the cluster")
+
+// objectError is damage, with the hash of the base or the segment that a plan must do without.
+type objectError struct {
+	without backup.Hash
+	err     error
+}
+
+func (e *objectError) Error() string { return e.err.Error() }
+func (e *objectError) Unwrap() error { return e.err }
+
+// Run restores the target. If objects are damaged it tries other plans for the same target; the error then says all that was
+// found. A backup.UnreachableError is in it if no plan is left.
+func Run(ctx context.Context, o Options, c *backup.Catalog, target backup.Target) (*State, error) {
+	if o.Parallel <= 0 {
+		o.Parallel = DefaultParallel
+	}
+	bad := map[backup.Hash]bool{}
+	blamed := map[backup.Hash]bool{}
+	var damaged []error
+	for {
+		plan, err := c.Plan(target, func(h backup.Hash) bool { return bad[h] })
+		if err != nil {
+			return nil, errors.Join(append(damaged, err)...)
+		}
+		state, err := run(ctx, &o, plan)
+		if err == nil {
+			state.Damaged = damaged
+			return state, nil
+		}
+		var object *objectError
+		if !errors.As(err, &object) || ctx.Err() != nil {
+			return nil, errors.Join(append(damaged, err)...)
+		}
+		without := object.without
+		if errors.Is(err, ErrDiffers) && !blamed[without] {
+			blamed[without] = true // the base may be the cause: an older one decides
+			without = plan.Base.Hash
+		}
+		bad[without] = true
+		damaged = append(damaged, err)
+		if o.Damaged != nil {
+			o.Damaged(err)
+		}
+	}
+}
+
+// run follows a plan.
+func run(ctx context.Context, o *Options, plan *backup.Plan) (state *State, err error) {
+	r := &replaying{Options: o, ctx: ctx, plan: plan, state: &State{Plan: plan}}
+	if err := r.base(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.state.Close())
+		}
+	}()
+	if err := r.log(); err != nil {
+		return nil, err
+	}
+	return r.state, nil
+}
+
+// replaying is one plan under way.
+type replaying struct {
+	*Options
+	ctx      context.Context
+	plan     *backup.Plan
+	state    *State
+	progress Progress
+	before   backup.Hash // of the segment that was applied last
+}
+
+// damage attributes an error to an object of the plan, if it is damage.
+func damage(without backup.Hash, name string, err error) error {
+	var found *fetch.DamageError
+	switch {
+	case errors.As(err, &found):
+		return &objectError{without, err}
+	case errors.Is(err, backup.ErrDamaged), errors.Is(err, ErrDiffers), errors.Is(err, ErrOtherHistory):
+		return &objectError{without, &fetch.DamageError{Name: name, Err: err}}
+	case errors.Is(err, backup.ErrLater):
+		return fmt.Errorf("object %s: %w", name, err)
+	}
+	return err
+}
+
+func (r *replaying) told(bytes int64) {
+	r.progress.Bytes += bytes
+	if r.Progress != nil {
+		r.Progress(r.progress)
+	}
+}
+
+// base downloads the base and opens it.
+func (r *replaying) base() error {
+	name := r.plan.Base.String()
+	content, err := fetch.Object(r.ctx, r.Store, name, r.plan.Base.Hash, backup.MaxManifestBytes)
+	if err != nil {
+		return damage(r.plan.Base.Hash, name, err)
+	}
+	m, err := backup.DecodeManifest(&r.plan.Base.BaseName, content)
+	if err != nil {
+		return damage(r.plan.Base.Hash, name, err)
+	}
+	if own := cmp.Or(r.Apply.Level, level.Own); m.Level > own {
+		return fmt.Errorf("object %s: %w", name, &level.TooLowError{Own: own, Active: m.Level})
+	}
+	r.progress.OfBytes = m.SizeBytes() + r.plan.LogBytes()
+	if err := r.download(m); err != nil {
+		return damage(r.plan.Base.Hash, name, err)
+	}
+	if r.state.store, err = r.OpenEngine(r.Dir); err != nil {
+		return damage(r.plan.Base.Hash, name, fmt.Errorf("%w: its files are no store: %w", backup.ErrDamaged, err))
+	}
+	if err := r.open(m); err != nil {
+		return errors.Join(damage(r.plan.Base.Hash, name, err), r.state.Close())
+	}
+	return nil
+}
+
+// open opens the state of the base, which must be what the manifest says.
+func (r *replaying) open(m *backup.Manifest) (err error) {
+	if r.state.Machine, err = apply.Open(r.state.store, r.Apply); err != nil {
+		if errors.Is(err, apply.ErrCorruptRow) || errors.Is(err, apply.ErrNotBootstrapped) {
+			err = fmt.Errorf("%w: %w", backup.ErrDamaged, err)
+		}
+		return err
+	}
+	mark, position := r.state.Machine.Chain(), r.state.Machine.Applied()
+	if r.state.Machine.Cluster() != consensus.ClusterID(m.Cluster) || mark.Since != m.Since || mark.Index != m.Index ||
+		backup.Hex(mark.Sum) != m.Sum || position.Term != m.Term || r.state.Machine.Store().Revision() != m.Revision {
+		return fmt.Errorf("%w: the store of the base is another one than the manifest says", backup.ErrDamaged)
+	}
+	r.state.At = m.Head()
+	return nil
+}
