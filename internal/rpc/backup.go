@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/backup/etcdfile"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/limits/admission"
 	"github.com/quorate/quorate/internal/storage/reserve"
@@ -87,9 +88,10 @@ func (m *maintenanceService) writeBackup(ctx context.Context, name string) (clai
 	if claim, err = m.options.Room.Claim(expected); err != nil {
 		return nil, err
 	}
-	plan := backupPlan{name: name, memory: m.bounds.backupBytes, expected: expected, version: m.options.Version, claim: claim}
+	plan := etcdfile.Plan{Name: name, Memory: m.bounds.backupBytes, Expected: expected, Written: claim.Written,
+		Storage: m.options.Version.Storage, Cluster: m.options.Version.Cluster}
 	err = m.options.Member.Backup(ctx, func(ctx context.Context, machine *apply.Machine) error {
-		return plan.write(ctx, machine)
+		return plan.Write(ctx, machine)
 	})
 	if err != nil {
 		claim.Release()

@@ -29,6 +29,12 @@ const (
 // mostBackupBytes is the most memory that a backup uses.
 const mostBackupBytes = 32 << 20
 
+// backupCachePart is the part of a backup's memory that its view of the store has for blocks: package server gives it.
+const backupCachePart = 4
+
+// BackupCacheBytes is the size of the block cache of a view of the store, if all backups together may use all bytes.
+func BackupCacheBytes(all int64) int64 { return min(all, mostBackupBytes) / backupCachePart }
+
 var errTooManyBackups = status.Error(codes.ResourceExhausted,
 	"quorate: too many backups are being made of this member at once, or for this address: wait for one to end")
 

@@ -1,4 +1,4 @@
-package rpc
+package etcdfile
 
 import (
 	"context"
@@ -10,69 +10,65 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/storage/etcdbackup"
-	"github.com/quorate/quorate/internal/storage/reserve"
 )
 
-// backupRevisionSpan is the number of revisions that are read at once while a backup is written: the more, the fewer blocks of
-// the store are read twice.
-const backupRevisionSpan = 10_000
+// revisionSpan is the number of revisions that are read at once while a file is written: the more, the fewer blocks of the
+// store are read twice.
+const revisionSpan = 10_000
 
-// The parts of a backup's memory: changes that are read, the rows of a transaction, which exist twice while they are written,
-// and the cache of its view of the store, which package server gives it: see BackupCacheBytes.
+// The parts of a file's memory: changes that are read, and the rows of a transaction, which exist twice while they are written.
 const (
-	backupReadPart  = 4
-	backupTxPart    = 8
-	backupCachePart = 4
+	readPart = 4
+	txPart   = 8
 )
 
-// BackupCacheBytes is the size of the block cache of a view of the store, if all backups together may use all bytes.
-func BackupCacheBytes(all int64) int64 { return min(all, mostBackupBytes) / backupCachePart }
-
-// backupPlan is the file and the bounds of a backup.
-type backupPlan struct {
-	name     string
-	memory   int64
-	expected int64 // the expected length of the file
-	claim    *reserve.Claim
-	version  Version
+// Plan is a file, and its bounds.
+type Plan struct {
+	Name     string
+	Memory   int64                   // bytes, for what is read and written at once
+	Expected int64                   // the expected length of the file
+	Written  func(bytes int64) error // see etcdbackup.Options; nil: there is no bound
+	// Storage and Cluster are the versions of etcd that the file names, as "3.7.0".
+	Storage, Cluster string
 }
 
-var errBackup = errors.New("rpc: cannot write backup")
+// ErrWrite means that a file could not be written: the disk, or the store, has a fault.
+var ErrWrite = errors.New("cannot write backup")
 
-// write writes the state of a machine, which must not change meanwhile, to a database file.
-func (p *backupPlan) write(ctx context.Context, machine *apply.Machine) (err error) {
-	w, err := etcdbackup.Create(ctx, p.name, etcdbackup.Options{
-		TxBytes: int(p.memory / backupTxPart), ExpectBytes: p.expected, Written: p.claim.Written,
+// Write writes the state of a machine, which must not change meanwhile, to a database file.
+func (p *Plan) Write(ctx context.Context, machine *apply.Machine) (err error) {
+	w, err := etcdbackup.Create(ctx, p.Name, etcdbackup.Options{
+		TxBytes: int(p.Memory / txPart), ExpectBytes: p.Expected, Written: p.Written,
 	})
 	if err != nil {
-		return fmt.Errorf("%w: %w", errBackup, err)
+		return fmt.Errorf("%w: %w", ErrWrite, err)
 	}
 	defer func() {
 		if closed := w.Close(); err == nil && closed != nil {
-			err = fmt.Errorf("%w: %w", errBackup, closed)
+			err = fmt.Errorf("%w: %w", ErrWrite, closed)
 		}
 	}()
-	b := backup{w, machine, p}
+	b := copying{w, machine, p}
 	for _, step := range []func() error{
 		b.oldVersions, b.history, b.meta, b.leases, b.alarms, b.users, b.members, w.Finish,
 	} {
 		if err := step(); err != nil {
-			return fmt.Errorf("%w: %w", errBackup, err)
+			return fmt.Errorf("%w: %w", ErrWrite, err)
 		}
 	}
 	return nil
 }
 
-// backup copies a machine into a file.
-type backup struct {
+// copying copies a machine into a file.
+type copying struct {
 	file    *etcdbackup.Writer
 	machine *apply.Machine
-	plan    *backupPlan
+	plan    *Plan
 }
 
 // oldVersions writes the versions that a read at the compact revision shows and that later history does not contain: those from
 // before it. Their sub-revisions are no longer known.
-func (b *backup) oldVersions() error {
+func (b *copying) oldVersions() error {
 	store := b.machine.Store()
 	compact := store.CompactRevision()
 	if compact <= 1 {
@@ -84,12 +80,12 @@ func (b *backup) oldVersions() error {
 }
 
 // history writes every change from the compact revision on.
-func (b *backup) history() error {
+func (b *copying) history() error {
 	store := b.machine.Store()
 	next, last := max(store.CompactRevision(), 1), store.Revision()
 	for next <= last {
 		changes, after, err := store.EventsSince(mvcc.EventQuery{
-			From: next, To: last, MaxRevisions: backupRevisionSpan, MaxBytes: int(b.plan.memory / backupReadPart),
+			From: next, To: last, MaxRevisions: revisionSpan, MaxBytes: int(b.plan.Memory / readPart),
 		})
 		if err != nil {
 			return err
@@ -104,17 +100,17 @@ func (b *backup) history() error {
 	return nil
 }
 
-func (b *backup) meta() error {
+func (b *copying) meta() error {
 	applied := b.machine.Applied()
 	config, _ := b.machine.Config()
 	return b.file.Meta(&etcdbackup.Meta{
 		Index: applied.Index, Term: applied.Term, Voters: config.Voters, Learners: config.Learners,
 		Compacted: b.machine.Store().CompactRevision(),
-		Storage:   b.plan.version.Storage, Cluster: b.plan.version.Cluster,
+		Storage:   b.plan.Storage, Cluster: b.plan.Cluster,
 	})
 }
 
-func (b *backup) leases() error {
+func (b *copying) leases() error {
 	// The time does not matter: only the granted TTL is written, not the remaining time.
 	for _, info := range b.machine.Leases().Leases(time.Time{}) {
 		if err := b.file.Lease(info.ID, info.TTLSeconds); err != nil {
@@ -124,7 +120,7 @@ func (b *backup) leases() error {
 	return nil
 }
 
-func (b *backup) alarms() error {
+func (b *copying) alarms() error {
 	for _, alarm := range b.machine.Alarms() {
 		if err := b.file.Alarm(alarm); err != nil {
 			return err
@@ -133,9 +129,9 @@ func (b *backup) alarms() error {
 	return nil
 }
 
-func (b *backup) users() error { return b.file.Users(b.machine.Users()) }
+func (b *copying) users() error { return b.file.Users(b.machine.Users()) }
 
-func (b *backup) members() error {
+func (b *copying) members() error {
 	config, _ := b.machine.Config()
 	for i := range config.Members {
 		m := &config.Members[i]
