@@ -69,8 +69,8 @@ func run(args []string, s command.Streams) int {
 		}
 		if ctl.Known(args[0]) {
 			return runCommand(args, s, func(ctx context.Context, args []string, s command.Streams) int {
-				return ctl.RunWith(ctx, args, s, ctl.Tools{Restore: restoreSnapshot, GRPCProxy: runGRPCProxy,
-					Preview: preview, Inspect: inspectStopped})
+				return ctl.RunWith(ctx, args, s, ctl.Tools{Restore: restoreSnapshot, Verify: verifyBackup,
+					GRPCProxy: runGRPCProxy, Preview: preview, Inspect: inspectStopped})
 			})
 		}
 		near := ctl.Suggest(args[0])

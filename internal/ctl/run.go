@@ -187,6 +187,7 @@ func WriteEtcdctl(w io.Writer) {
 // Tools are what a program adds to the commands: parts of the server, which they do not know.
 type Tools struct {
 	Restore   snapshot.Restorer
+	Verify    backup.Verifier
 	Inspect   doctor.Inspector
 	GRPCProxy ProxyRunner
 	Preview   Preview
@@ -208,7 +209,8 @@ func newRoot(s command.Streams, tools Tools) *cobra.Command {
 		newDev(s),
 		newPut(s), newGet(s), newDel(s), history.New(s), undelete.New(s), newWatch(s), newCompact(s),
 		newStatus(s), doctor.New(s, tools.Inspect), top.New(s), newLatency(s), member.New(s), newLease(s),
-		snapshot.New(s, tools.Restore), backup.New(s), mirror.Command(s), upgrade.New(s), audit.New(s), newToken(s),
+		snapshot.New(s, tools.Restore), backup.New(s, tools.Verify), backup.NewRestore(s, tools.Restore), mirror.Command(s),
+		upgrade.New(s), audit.New(s), newToken(s),
 		key.New(s), limit.New(s),
 		etcdutl.New(s, snapshot.New(s, tools.Restore)),
 		newGateway(s), newGRPCProxy(s, tools.GRPCProxy), newLog(s), newConfig(s, tools.Preview), newVersion(s), newDocs(s),

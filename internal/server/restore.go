@@ -29,12 +29,14 @@ type RestoreRequest struct {
 	SkipHashCheck   bool
 	BumpRevision    uint64
 	Member          []string // flags of the server: name, initial-cluster and what belongs to it
+	Backup          *Backup  // instead of From; its scratch directory is made beside the data directory
 	Progress        func(done, total int64)
 }
 
 // Restored is what was restored, and where.
 type Restored struct {
 	restore.Result
+	Proved        *Proved // of a Backup
 	DataDir, Name string
 	Self          consensus.MemberID
 	Members       int
@@ -63,7 +65,7 @@ func Restore(ctx context.Context, r *RestoreRequest) (*Restored, error) {
 	}
 	restored, err := r.into(ctx, &cfg)
 	if err != nil {
-		err = errors.Join(err, datadir.MarkPartial(restoreOptions(dir, plainDisk(files.Disk))))
+		restored, err = nil, errors.Join(err, datadir.MarkPartial(restoreOptions(dir, plainDisk(files.Disk))))
 	}
 	return restored, errors.Join(err, lock.release())
 }
@@ -88,14 +90,28 @@ func (r *RestoreRequest) into(ctx context.Context, cfg *config.Config) (*Restore
 	}
 	options := restoreOptions(dir, d)
 	options.Apply.MostLeases = memory.Divide(limit).Starts()
-	result, err := restore.Run(ctx, options, &restore.Request{
+	request := &restore.Request{
 		File: r.From, LogDir: r.FromWALDir, SkipHashCheck: r.SkipHashCheck, BumpRevision: r.BumpRevision,
 		Name: cfg.Name, Self: first.self, Members: first.config.Members, Progress: r.Progress,
-	})
-	if err != nil {
-		return nil, err
 	}
-	return &Restored{Result: *result, DataDir: dir, Name: cfg.Name, Self: first.self, Members: len(first.config.Members)}, nil
+	restored := &Restored{DataDir: dir, Name: cfg.Name, Self: first.self, Members: len(first.config.Members)}
+	run := func() error {
+		result, err := restore.Run(ctx, options, request)
+		if err == nil {
+			restored.Result = *result
+		}
+		return err
+	}
+	if r.Backup == nil {
+		return restored, run()
+	}
+	r.Backup.Scratch = filepath.Dir(filepath.Clean(dir)) // on the disk that the data will be on
+	r.Backup.fs = d.fs
+	restored.Proved, err = r.Backup.file(ctx, options.Apply.MostLeases, func(name string) error {
+		request.File, request.From, request.SkipHashCheck = name, r.Backup.Place, true // the file was written a moment ago
+		return run()
+	})
+	return restored, err
 }
 
 // flags are those of a server with the same member.

@@ -51,9 +51,11 @@ var layers = []struct {
 	{"internal/undelete", 1, "undelete"},      // a client: what is restored of the keys that were deleted
 	{"internal/audit/", 2, "audit"},           // writes records to sinks
 	{"internal/auth/", 2, "auth"},
+	{"internal/backup", 2, "backup"},
 	{"internal/consensus/", 2, "consensus"},
 	{"internal/storage/", 2, "storage"},
 	{"internal/transport", 2, "transport"},
+	{"internal/backup/fetch", 3, "backup"}, // reads places
 	{"internal/kv/", 3, "kv"},
 	{"internal/limits/answers", 3, "answers"},
 	{"internal/member/epoch", 3, "epoch"},
@@ -62,7 +64,11 @@ var layers = []struct {
 	{"internal/member/peercall", 3, "peercall"}, // what members ask each other
 	{"internal/membership", 3, "membership"},
 	{"internal/model", 3, "model"},
-	{"client", 4, "client"}, // users import it: clientImports says what it may import itself
+	{"client", 4, "client"},                   // users import it: clientImports says what it may import itself
+	{"internal/backup/etcdfile", 4, "backup"}, // what works with the state machine
+	{"internal/backup/perform", 4, "backup"},
+	{"internal/backup/replay", 4, "backup"},
+	{"internal/backup/backuptest", 4, "backup"},
 	{"internal/ctl", 4, "ctl"},
 	{"internal/member", 4, "member"},
 	{"internal/nativeclient", 4, "client"}, // what the client decides; the simulator runs it, too

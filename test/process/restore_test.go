@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,10 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/backup/backuptest"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/files"
+	"github.com/quorate/quorate/internal/storage/objects/directory"
 )
 
 // restore makes the data directory of each member of c, which do not run, from a snapshot.
@@ -102,8 +107,8 @@ func (c *cluster) runRestored(n *node, flags ...string) {
 		"--advertise-client-urls=" + n.client, "--listen-peer-urls=http://" + n.peer}, flags...)...)
 }
 
-// restoredTwice restores the same snapshot once more, with the same token, so that both clusters have one id, and starts a member
-// of the first beside two of the second. It must neither end them nor take the place of its namesake.
+// restoredTwice restores the same snapshot once more, with the same token, so that both clusters have one id, and starts a
+// member of the first beside two of the second. It must neither end them nor take the place of its namesake.
 func restoredTwice(t *testing.T, ctx context.Context, c *cluster, file string) {
 	t.Helper()
 	for _, n := range c.nodes {
@@ -143,8 +148,8 @@ func restoredTwice(t *testing.T, ctx context.Context, c *cluster, file string) {
 	}
 }
 
-// TestRestore_oneOfThree restores one member whose disk is lost, while the others serve. Command, process and the others' logs say
-// that this is wrong, and what they say leads to a whole cluster with all that was written.
+// TestRestore_oneOfThree restores one member whose disk is lost, while the others serve. Command, process and the others'
+// logs say that this is wrong, and what they say leads to a whole cluster with all that was written.
 func TestRestore_oneOfThree(t *testing.T) {
 	t.Parallel()
 	e := startTrio(t)
@@ -181,4 +186,49 @@ func TestRestore_oneOfThree(t *testing.T) {
 	e.quorate(0, []string{"member", "reset", "m3", "--yes", "--endpoints=" + one.client + "," + two.client})
 	e.waitReady(three)
 	e.checkKeys(three, map[string]string{"load/acked": "after the snapshot"})
+}
+
+// Ensure that three members begin with a past state of a continuous backup: each from the same entry, so that they meet, with
+// the revisions raised, and with nothing that was written later.
+func TestRestore_continuous(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	n := 0
+	place, err := directory.Open(files.Disk, dir, directory.Options{Now: time.Now,
+		Unique: func() string { n++; return strconv.Itoa(n) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var commands []kv.Command
+	for i := range 20 {
+		commands = append(commands, kv.Command{Put: &kv.PutOp{Key: []byte("a"), Value: []byte(strconv.Itoa(i))}})
+	}
+	heads := backuptest.Ship(t, place, commands)
+	c := newCluster(t, 3)
+	for _, node := range c.nodes {
+		out, err := exec.Command(c.binary, "restore", "--from=file://"+dir, "--at=entry:12", "--name="+node.name,
+			"--data-dir="+node.dir, "--initial-cluster="+c.initialCluster(),
+			"--initial-advertise-peer-urls=http://"+node.proxy.address()).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", node.name, err, out)
+		}
+	}
+	for _, node := range c.nodes {
+		c.runRestored(node)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for _, node := range c.nodes {
+		got, err := c.connect(node).Get(ctx, "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Kvs) != 1 || string(got.Kvs[0].Value) != "11" || got.Kvs[0].ModRevision != int64(heads[11].Revision) ||
+			got.Header.Revision < 1_000_000_000 {
+			t.Errorf("%s: got %v", node.name, got)
+		}
+	}
+	if _, err := c.connect(c.nodes[0]).Put(ctx, "a", "later"); err != nil {
+		t.Error(err)
+	}
 }

@@ -7,12 +7,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/base/typed"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
 	"github.com/quorate/quorate/internal/storage/keysource"
+	"github.com/quorate/quorate/internal/storage/objects"
 )
 
 // Request is what to restore, in the words of the command line.
@@ -24,6 +27,30 @@ type Request struct {
 	BumpRevision    uint64
 	Member          []string // flags that say which member of which cluster this is
 	Progress        func(done, total int64)
+	Backup          *Backup // instead of From
+}
+
+// Backup is a continuous backup, and the state of it that is wanted.
+type Backup struct {
+	Store   objects.Store
+	Catalog *backup.Catalog
+	Target  backup.Target
+	Place   string      // the place in words
+	Scratch string      // where a scratch directory is made; of a restore it is beside the data directory
+	Damaged func(error) // is told of objects that other ones replace
+}
+
+// Proof is a state of a continuous backup that was restored, and whose chain has the sum that the cluster's had.
+type Proof struct {
+	Entry     uint64   `json:"entry"` // the last one that was applied
+	Sum       string   `json:"sum"`   // of the chain
+	Revision  int64    `json:"revision"`
+	Time      string   `json:"time"`
+	BaseEntry uint64   `json:"base_entry"`
+	Segments  int      `json:"segments"`
+	Entries   int      `json:"entries"` // applied after the base
+	Branches  int      `json:"branches"`
+	Damaged   []string `json:"damaged,omitempty"` // objects that others replaced
 }
 
 // Restored is what was restored.
@@ -42,6 +69,7 @@ type Restored struct {
 	Roles     int    `json:"roles"`
 	Auth      bool   `json:"auth_enabled"`
 	Alarms    int    `json:"alarms_dropped,omitempty"`
+	Proof     *Proof `json:"proof,omitempty"`
 }
 
 // Restorer makes a data directory. The server is one.
@@ -70,7 +98,6 @@ func newRestore(s command.Streams, restore Restorer) *cobra.Command {
 	var r Request
 	var compacted bool
 	var format string
-	member := map[string]*string{}
 	c := &cobra.Command{
 		Use: "restore FILE --data-dir DIR", Short: "Make the data directory of a new member from a snapshot", Long: restoreHelp,
 		Example: "  quorate snapshot restore backup.db --name m1 --data-dir /var/lib/quorate \\\n" +
@@ -80,19 +107,7 @@ func newRestore(s command.Streams, restore Restorer) *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&r.DataDir, "data-dir", "", "directory to make; must not exist, or be empty (default NAME.etcd)")
-	flags.StringVar(&r.WALDir, "wal-dir", "", "the --wal-dir that the member will be started with; must not exist, or be empty")
-	for _, f := range [][2]string{
-		{"name", "name of this member (default \"default\")"},
-		{"initial-cluster", "all members of the new cluster, as NAME=URL,… (default: this one alone)"},
-		{"initial-cluster-token", "word that keeps clusters with equal members apart (default \"etcd-cluster\")"},
-		{"initial-advertise-peer-urls", "peer URLs of this member (default http://localhost:2380)"},
-		{keysource.KeyFileFlag, "encrypt the directory, with the --encryption-key-file that the member will be started with"},
-		{keysource.KMSFlag, "encrypt it, with the --encryption-kms that the member will be started with"},
-		{"memory", "the --memory that the member will be started with: a snapshot with more leases than fit is refused"},
-	} {
-		member[f[0]] = flags.String(f[0], "", f[1])
-	}
+	member := r.AddFlags(flags)
 	flags.StringVar(&r.FromWALDir, "from-wal-dir", "", "the --wal-dir of the etcd whose data directory FILE is, if it had one")
 	flags.BoolVar(&r.SkipHashCheck, "skip-hash-check", false, "take a file that does not end with its checksum")
 	flags.Uint64Var(&r.BumpRevision, "bump-revision", 0, "raise the revision by so much; needs --mark-compacted")
@@ -110,18 +125,40 @@ func newRestore(s command.Streams, restore Restorer) *cobra.Command {
 			return command.Refused(errors.New("this program restores nothing"))
 		}
 		r.From = args[0]
-		for _, name := range []string{"name", "initial-cluster", "initial-cluster-token", "initial-advertise-peer-urls",
-			keysource.KeyFileFlag, keysource.KMSFlag, "memory"} {
-			if cmd.Flags().Changed(name) {
-				r.Member = append(r.Member, "--"+name+"="+*member[name])
-			}
-		}
-		return runRestore(cmd.Context(), s, &r, restore, format == "json")
+		member()
+		return Restore(cmd.Context(), s, &r, restore, format == "json")
 	}
 	return c
 }
 
-func runRestore(ctx context.Context, s command.Streams, r *Request, restore Restorer, asJSON bool) error {
+// AddFlags adds the flags that say which directory of which member is made. member is to be called once they were read.
+func (r *Request) AddFlags(flags *pflag.FlagSet) (member func()) {
+	flags.StringVar(&r.DataDir, "data-dir", "", "directory to make; must not exist, or be empty (default NAME.etcd)")
+	flags.StringVar(&r.WALDir, "wal-dir", "", "the --wal-dir that the member will be started with; must not exist, or be empty")
+	values := map[string]*string{}
+	rows := [][2]string{
+		{"name", "name of this member (default \"default\")"},
+		{"initial-cluster", "all members of the new cluster, as NAME=URL,… (default: this one alone)"},
+		{"initial-cluster-token", "word that keeps clusters with equal members apart (default \"etcd-cluster\")"},
+		{"initial-advertise-peer-urls", "peer URLs of this member (default http://localhost:2380)"},
+		{keysource.KeyFileFlag, "encrypt the directory, with the --encryption-key-file that the member will be started with"},
+		{keysource.KMSFlag, "encrypt it, with the --encryption-kms that the member will be started with"},
+		{"memory", "the --memory that the member will be started with: a snapshot with more leases than fit is refused"},
+	}
+	for _, f := range rows {
+		values[f[0]] = flags.String(f[0], "", f[1])
+	}
+	return func() {
+		for _, f := range rows {
+			if flags.Changed(f[0]) {
+				r.Member = append(r.Member, "--"+f[0]+"="+*values[f[0]])
+			}
+		}
+	}
+}
+
+// Restore makes the directory, and prints what it holds.
+func Restore(ctx context.Context, s command.Streams, r *Request, restore Restorer, asJSON bool) error {
 	var last time.Time
 	if s.Terminal {
 		r.Progress = func(done, total int64) {
@@ -143,6 +180,9 @@ func runRestore(ctx context.Context, s command.Streams, r *Request, restore Rest
 	case asJSON:
 		return command.PrintJSON(s.Out, done)
 	}
+	if r.Backup != nil {
+		return printRestored(s, r.Backup.Place, done)
+	}
 	return printRestored(s, r.From, done)
 }
 
@@ -159,6 +199,10 @@ func printRestored(s command.Streams, from string, d *Restored) error {
 		security = "authentication is on"
 	}
 	fmt.Fprintf(s.Out, "restored %s from %s\n", d.DataDir, from)
+	if p := d.Proof; p != nil {
+		fmt.Fprintf(s.Out, "  proved    entry %d, revision %d, of %s: the chain has the cluster's sum %s\n", p.Entry,
+			p.Revision, p.Time, p.Sum)
+	}
 	fmt.Fprintf(s.Out, "  contents  revision %d, with %s; %s, %s\n", d.Revision, history,
 		plural.Of(d.Keys, "key"), plural.Of(d.Leases, "lease"))
 	fmt.Fprintf(s.Out, "  users     %s, %s; %s\n", plural.Of(d.Users, "user"), plural.Of(d.Roles, "role"), security)

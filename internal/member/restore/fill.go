@@ -1,6 +1,7 @@
 package restore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ const maxRevision = 1 << 62
 // Request is what to restore, and for which member.
 type Request struct {
 	File          string // a snapshot, a database of etcd, or a data directory of etcd
+	From          string // the source of File, for operators; empty: File
 	LogDir        string // of the etcd whose data directory File is; empty: in that directory
 	SkipHashCheck bool   // take a file without a checksum, or with a wrong one
 	// BumpRevision raises the revision by so much, and forgets all history before: clients that have seen revisions which
@@ -113,7 +115,8 @@ func (r *restoring) fill(to *apply.Loader) (*datadir.Restored, error) {
 		ids[i] = r.Members[i].ID
 	}
 	r.result.Cluster = identity.ClusterID(ids, loaded.Digest[:])
-	return &datadir.Restored{Name: r.Name, Self: r.Self, Cluster: r.result.Cluster, Members: r.Members, From: r.File}, nil
+	return &datadir.Restored{Name: r.Name, Self: r.Self, Cluster: r.result.Cluster, Members: r.Members,
+		From: cmp.Or(r.From, r.File)}, nil
 }
 
 func (r *restoring) versions(to *apply.Loader) error {

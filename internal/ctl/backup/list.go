@@ -1,0 +1,132 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/base/plural"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/progress"
+)
+
+const listHelp = `List what a place has of a cluster's continuous backup: bases, and the entries that segments of the log hold
+without a break. Nothing but names is read: "quorate backup verify" proves what they hold.`
+
+func newList(s command.Streams) *cobra.Command {
+	c := source{streams: s}
+	var output string
+	cmd := &cobra.Command{
+		Use: "list --from URL", Short: "List the bases and the log of a continuous backup", Long: listHelp, Args: cobra.NoArgs,
+		Example: "  quorate backup list --from s3://backups/prod",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != formats[0] && output != formats[1] {
+				return command.Usagef("--output %q: choose %s", output, command.Alternatives(formats))
+			}
+			if err := c.open(cmd.Context()); err != nil {
+				return err
+			}
+			defer c.store.Close()
+			return c.print(cmd.Context(), output == formats[1])
+		},
+	}
+	c.addFlags(cmd.Flags())
+	cmd.Flags().StringVarP(&output, "output", "o", formats[0], command.Alternatives(formats))
+	return cmd
+}
+
+// listed is a list, for programs.
+type listed struct {
+	Cluster string      `json:"cluster"`
+	Bases   []listedEnd `json:"bases"`
+	Log     []run       `json:"log"`
+	Gaps    []gap       `json:"gaps"`
+	Forks   int         `json:"forks"`
+	Newest  *listedEnd  `json:"newest,omitempty"`
+	Foreign int         `json:"foreign_objects"`
+}
+
+type listedEnd struct {
+	Epoch    uint64          `json:"epoch"`
+	Entry    consensus.Index `json:"entry"`
+	Revision int64           `json:"revision"`
+	Time     string          `json:"time"`
+}
+
+// run is a sequence of entries without a break.
+type run struct {
+	First    consensus.Index `json:"first_entry"`
+	Last     listedEnd       `json:"last"`
+	Segments int             `json:"segments"`
+	Bytes    int64           `json:"bytes"`
+}
+
+type gap struct {
+	After consensus.Index `json:"after_entry"`
+	Until consensus.Index `json:"until_entry"`
+	Time  string          `json:"time"`
+	// Reason is why the entries between the two were left out; of a plan only.
+	Reason string `json:"reason,omitempty"`
+}
+
+func endOf(h backup.Head) listedEnd {
+	return listedEnd{Epoch: h.Epoch, Entry: h.Index, Revision: int64(h.Revision), Time: backup.Time(h.Time)}
+}
+
+func listOf(c *backup.Catalog) *listed {
+	l := &listed{Cluster: c.Cluster.String(), Forks: c.Forks(), Foreign: c.Foreign}
+	for i := range c.Bases {
+		l.Bases = append(l.Bases, endOf(c.Bases[i].Head()))
+	}
+	for i := range c.Segments {
+		s := &c.Segments[i]
+		if n := len(l.Log); n == 0 || s.First > l.Log[n-1].Last.Entry+1 {
+			l.Log = append(l.Log, run{First: s.First, Last: endOf(s.Head())})
+		}
+		r := &l.Log[len(l.Log)-1]
+		if s.End.Index > r.Last.Entry {
+			r.Last = endOf(s.Head())
+		}
+		r.Segments++
+		r.Bytes += s.Size
+	}
+	for _, g := range c.Gaps {
+		l.Gaps = append(l.Gaps, gap{After: g.After, Until: g.Until, Time: backup.Time(g.Time)})
+	}
+	if newest, found := c.Newest(); found {
+		end := endOf(newest)
+		l.Newest = &end
+	}
+	return l
+}
+
+func (c *source) print(ctx context.Context, asJSON bool) error {
+	l := listOf(c.catalog)
+	if asJSON {
+		return command.PrintJSON(c.streams.Out, l)
+	}
+	fmt.Fprintf(c.streams.Out, "cluster %s\n", l.Cluster)
+	w := tabwriter.NewWriter(c.streams.Out, 0, 0, 2, ' ', 0)
+	for _, b := range l.Bases {
+		fmt.Fprintf(w, "base\tentry %d\trevision %d\t%s\n", b.Entry, b.Revision, b.Time)
+	}
+	for _, r := range l.Log {
+		fmt.Fprintf(w, "log\tentries %d to %d\tto revision %d\tto %s\t%s, %s\n", r.First, r.Last.Entry, r.Last.Revision,
+			r.Last.Time, plural.Of(r.Segments, "segment"), progress.Size(r.Bytes))
+	}
+	for _, g := range l.Gaps {
+		fmt.Fprintf(w, "gap\tbetween entries %d and %d\t\tnoted %s\n", g.After, g.Until, g.Time)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if l.Forks > 0 {
+		fmt.Fprintf(c.streams.Out, "two histories at %s: a recovery lost entries, or a member applied something else; the "+
+			"last epoch is restored\n", plural.Of(l.Forks, "entry"))
+	}
+	return ctx.Err()
+}

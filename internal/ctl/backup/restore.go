@@ -1,0 +1,165 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/fetch"
+	"github.com/quorate/quorate/internal/base/plural"
+	"github.com/quorate/quorate/internal/base/printable"
+	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/progress"
+	"github.com/quorate/quorate/internal/ctl/snapshot"
+)
+
+const restoreHelp = `Make the data directory of a new member from a continuous backup, as of a time, a revision or an entry.
+
+The newest base before it is downloaded, the segments after that are applied as members apply them, and after each entry the
+sum of the chain must be the one that the cluster had: a state that differs is not restored. If an object is missing or damaged,
+it is named, and an older base is tried for the same state. The result is a directory as "quorate snapshot restore" makes it: of
+a new cluster, with another id.
+
+This is for a cluster that is lost. Do it once for each member of the new cluster, with the same --initial-cluster and
+--initial-cluster-token, and with --at entry:INDEX of the entry that the first restore proved: only members that were restored
+to the same entry meet.
+
+--plan shows what would be read, and what is left out, and changes nothing.`
+
+// bump is what clusters hardly write in a day: clients that watch begin anew.
+const bump = 1_000_000_000
+
+// NewRestore is the command `quorate restore`.
+func NewRestore(s command.Streams, restore snapshot.Restorer) *cobra.Command {
+	c := source{streams: s}
+	var r snapshot.Request
+	var at, output string
+	var planOnly bool
+	cmd := &cobra.Command{
+		Use: "restore --from URL --data-dir DIR", Short: "Begin a new cluster with a past state of a continuous backup",
+		Long: restoreHelp,
+		Example: "  quorate restore --from s3://backups/prod --at 2026-11-30T12:00:00Z --plan\n" +
+			"  quorate restore --from s3://backups/prod --at latest --name m1 --data-dir /var/lib/quorate",
+		Args: cobra.NoArgs,
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	c.addFlags(flags)
+	flags.StringVar(&at, "at", "", "the state: latest, a time (RFC 3339), a revision, or entry:INDEX")
+	flags.BoolVar(&planOnly, "plan", false, "show what would be read and what is left out; change nothing")
+	member := r.AddFlags(flags)
+	flags.Uint64Var(&r.BumpRevision, "bump-revision", bump, "raise the revision by so much, and forget all history, so that "+
+		"every client which watches begins anew; 0 keeps both")
+	flags.StringVarP(&output, "output", "o", "text", "text or json")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		switch {
+		case at == "":
+			return command.Usagef("say which state: --at latest, a time, a revision, or entry:INDEX")
+		case output != "text" && output != "json":
+			return command.Usagef("--output %q: choose text or json", output)
+		case restore == nil && !planOnly:
+			return command.Refused(errors.New("this program restores nothing"))
+		}
+		wanted, err := target(at)
+		if err != nil {
+			return err
+		}
+		if err := c.open(cmd.Context()); err != nil {
+			return err
+		}
+		defer c.store.Close()
+		if err := c.plan(cmd.Context(), wanted, planOnly, output == "json"); err != nil || planOnly {
+			return err
+		}
+		member()
+		r.Backup = &snapshot.Backup{Store: c.store, Catalog: c.catalog, Target: wanted, Place: c.at.String(),
+			Damaged: c.damaged}
+		return snapshot.Restore(cmd.Context(), s, &r, restore, output == "json")
+	}
+	return cmd
+}
+
+// planned is a plan, for programs.
+type planned struct {
+	Base      listedEnd `json:"base"`
+	BaseFiles int       `json:"base_files"`
+	BaseBytes int64     `json:"base_bytes"`
+	Segments  int       `json:"segments"`
+	Entries   uint64    `json:"entries"` // at most
+	LogBytes  int64     `json:"log_bytes"`
+	Newest    listedEnd `json:"newest"`
+	// Short is set if the time that was asked for is after all that the place has.
+	Short bool  `json:"short"`
+	Gaps  []gap `json:"gaps,omitempty"` // after the base
+}
+
+// plan prints the plan for a state.
+func (c *source) plan(ctx context.Context, wanted backup.Target, only, asJSON bool) error {
+	p, err := c.catalog.Plan(wanted, func(backup.Hash) bool { return false })
+	if err != nil {
+		return command.Refused(err)
+	}
+	out := planned{Base: endOf(p.Base.Head()), Segments: len(p.Segments), Entries: uint64(p.End.Index - p.Base.Index),
+		LogBytes: p.LogBytes(), Newest: endOf(p.Newest), Short: p.Short}
+	for _, g := range c.catalog.Gaps {
+		if g.Until > p.Base.Index {
+			out.Gaps = append(out.Gaps, gap{g.After, g.Until, backup.Time(g.Time), c.reason(ctx, &g)})
+		}
+	}
+	content, err := fetch.Object(ctx, c.store, p.Base.String(), p.Base.Hash, backup.MaxManifestBytes)
+	if err == nil {
+		var m *backup.Manifest
+		if m, err = backup.DecodeManifest(&p.Base.BaseName, content); err == nil {
+			out.BaseFiles, out.BaseBytes = len(m.Files), m.SizeBytes()
+		}
+	}
+	if err != nil && only { // a restore tells it, and tries another base
+		return c.failed(ctx, err)
+	}
+	if asJSON {
+		if !only { // one document: the result
+			return nil
+		}
+		return command.PrintJSON(c.streams.Out, &out)
+	}
+	return c.printPlan(wanted, p, &out)
+}
+
+// reason is why a member left out entries, as it noted.
+func (c *source) reason(ctx context.Context, name *backup.GapName) string {
+	content, err := fetch.Object(ctx, c.store, name.String(), name.Hash, backup.MaxGapBytes)
+	if err != nil {
+		return "the note cannot be read: " + err.Error()
+	}
+	note, err := backup.DecodeGap(name, content)
+	if err != nil {
+		return "the note cannot be read: " + err.Error()
+	}
+	return printable.Text(note.Reason, 200)
+}
+
+func (c *source) printPlan(wanted backup.Target, p *backup.Plan, out *planned) error {
+	w := c.streams.Out
+	fmt.Fprintf(w, "plan for %v, cluster %v, from %s\n", wanted, c.catalog.Cluster, c.at)
+	fmt.Fprintf(w, "  base      entry %d, revision %d, of %s; %s, %s\n", out.Base.Entry, out.Base.Revision, out.Base.Time,
+		plural.Of(out.BaseFiles, "file"), progress.Size(out.BaseBytes))
+	fmt.Fprintf(w, "  log       %s, %s; at most %s\n", plural.Of(out.Segments, "segment"), progress.Size(out.LogBytes),
+		plural.Of(int(out.Entries), "entry"))
+	fmt.Fprintf(w, "  newest    entry %d, revision %d, of %s is the last state at the place\n", out.Newest.Entry,
+		out.Newest.Revision, out.Newest.Time)
+	switch {
+	case p.Short:
+		fmt.Fprintf(w, "  left out  what was written after %s is not at the place\n", out.Newest.Time)
+	case wanted == backup.Target{}:
+		fmt.Fprint(w, "  left out  what was written since, and did not reach the place\n")
+	default:
+		fmt.Fprintf(w, "  left out  all that was written after %v\n", wanted)
+	}
+	for _, g := range out.Gaps {
+		fmt.Fprintf(w, "  gap       no state between entries %d and %d can be restored: %s\n", g.After, g.Until, g.Reason)
+	}
+	return nil
+}
