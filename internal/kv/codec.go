@@ -55,6 +55,7 @@ const (
 	commandMoment        = 17
 	commandAudit         = 18
 	commandLimit         = 19
+	commandBackup        = 20
 
 	// lastNoOperation is the last kind that the first release knew: inside a transaction it is damage where it is no operation,
 	// as there, and a later kind was written by a later build, though this one knows it as a command.
@@ -120,6 +121,8 @@ func (c *Command) appendOperation(dst []byte, format byte) []byte {
 		return c.Audit.append(append(dst, commandAudit))
 	case c.Moment != nil:
 		return c.Moment.append(append(dst, commandMoment))
+	case c.Backup != nil:
+		return c.Backup.append(append(dst, commandBackup))
 	}
 	invariant.Broken("a command to encode has no operation")
 	return nil
@@ -192,6 +195,8 @@ func decodeCommand(src []byte, put *PutOp) (Command, error) {
 		c.Audit = r.audit()
 	case commandMoment:
 		c.Moment = r.moment()
+	case commandBackup:
+		c.Backup = r.backup()
 	default:
 		r.known(isKind(kind))
 		r.fail()
@@ -207,7 +212,7 @@ func decodeCommand(src []byte, put *PutOp) (Command, error) {
 
 // isKind reports whether this build knows a kind of commands, or zero, which no build writes.
 func isKind(kind byte) bool {
-	return kind <= commandLimit
+	return kind <= commandBackup
 }
 
 func (op *PublishOp) append(dst []byte) []byte {

@@ -75,6 +75,14 @@ func commands() map[string]kv.Command {
 			By: auth.Credentials{User: "root", Revision: 7}},
 		"audit head": {Audit: &kv.AuditOp{Kind: kv.AuditHead, Head: kv.AuditHeadRow{Member: 1 << 63, Chain: 1<<64 - 1, Sequence: 300,
 			At: -1, Sum: pair("0123456789abcdef01234567"), File: pair("audit.log")}}},
+		"backup policy": {Backup: &kv.BackupOp{Kind: kv.BackupSet, Generation: 1 << 63, Policy: kv.BackupPolicy{On: true,
+			Place: "s3://b/p", Keep: "7d", BaseSeconds: 1 << 40, SealMillis: -1, LogBytes: 1 << 62, Since: -1}},
+			By: auth.Credentials{User: "root", Revision: 7}},
+		"backup turn": {Backup: &kv.BackupOp{Kind: kv.BackupAppoint, Turn: 300, Member: 1 << 63}},
+		"backup report": {Backup: &kv.BackupOp{Kind: kv.BackupReport, Turn: 301, Member: 1 << 63, Progress: kv.BackupProgress{At: -1,
+			Restorable: kv.BackupPoint{Index: 1 << 63, Revision: 300, Time: 400}, Base: kv.BackupPoint{Index: 7, Revision: 8, Time: 9},
+			Gaps: 300, Gap: kv.BackupGap{After: 5, Until: 1 << 63, Time: 2}, Verified: kv.BackupProof{Revision: 4, Time: 3, Proven: true,
+				Why: "w"}, Trouble: "t"}}},
 		"session leave": {SessionRetire: &kv.SessionRetireOp{Member: 1, Number: 2}},
 	}
 }

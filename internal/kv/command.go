@@ -26,8 +26,9 @@ type Command struct {
 	Limit         *LimitOp
 	Audit         *AuditOp
 	Moment        *MomentOp
+	Backup        *BackupOp
 	// By are the credentials of the sender, a user or a member. They do not count for commands that only members propose:
-	// sessions, jobs, moments, and what members publish.
+	// sessions, jobs, moments, what members publish, and which member ships a backup.
 	By auth.Credentials
 }
 

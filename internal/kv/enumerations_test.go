@@ -19,6 +19,7 @@ var enumerations = map[reflect.Type][]uint64{
 	reflect.TypeFor[kv.AlarmKind]():     upTo(0, 2),
 	reflect.TypeFor[level.PolicyKind](): upTo(0, 3),
 	reflect.TypeFor[kv.AuditKind]():     upTo(1, 2),
+	reflect.TypeFor[kv.BackupKind]():    upTo(1, 3),
 	reflect.TypeFor[kv.SortOrder]():     upTo(0, 2),
 	reflect.TypeFor[kv.SortTarget]():    upTo(0, 4),
 	reflect.TypeFor[kv.CompareTarget](): append(upTo(0, 4), 255),
@@ -153,9 +154,11 @@ func TestNeeds_kinds(t *testing.T) {
 		}, enumerations[reflect.TypeFor[level.PolicyKind]()]},
 		"an audit": {func(k int) kv.Command { return kv.Command{Audit: &kv.AuditOp{Kind: kv.AuditKind(k)}} },
 			enumerations[reflect.TypeFor[kv.AuditKind]()]},
+		"a backup": {func(k int) kv.Command { return kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupKind(k)}} },
+			enumerations[reflect.TypeFor[kv.BackupKind]()]},
 	} {
 		least := level.First
-		if name == "an audit" {
+		if name == "an audit" || name == "a backup" {
 			least = level.Second
 		}
 		for kind := range 256 {

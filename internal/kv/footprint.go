@@ -35,7 +35,7 @@ func FootprintOf(c *Command) consensus.Footprint {
 func Revises(payload []byte) bool {
 	switch kindOf(payload) {
 	case commandSessionOpen, commandSessionRetire, commandLeaseGrant, commandCompact, commandAlarm, commandPublish, commandJob,
-		commandAuth, commandRaise, commandLevelPolicy, commandSoak, commandLimit, commandAudit, commandMoment:
+		commandAuth, commandRaise, commandLevelPolicy, commandSoak, commandLimit, commandAudit, commandMoment, commandBackup:
 		return false
 	}
 	return true

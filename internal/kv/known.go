@@ -20,6 +20,8 @@ func (c *Command) Check() error {
 		ok = c.LevelPolicy.Policy.Kind <= level.PolicyHold
 	case c.Audit != nil:
 		ok = c.Audit.Kind.known()
+	case c.Backup != nil:
+		ok = c.Backup.Kind.known()
 	}
 	if !ok {
 		return level.ErrLater

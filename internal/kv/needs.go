@@ -12,7 +12,7 @@ var kindLevels = [...]level.Level{
 	commandLeaseGrant: level.First, commandLeaseRevoke: level.First, commandAlarm: level.First, commandPublish: level.First,
 	commandSessionOpen: level.First, commandSessionRetire: level.First, commandJob: level.First, commandRaise: level.First,
 	commandAuth: level.First, commandLevelPolicy: level.First, commandSoak: level.First, commandLimit: level.Second,
-	commandAudit: level.Second, commandMoment: level.Second,
+	commandAudit: level.Second, commandMoment: level.Second, commandBackup: level.Second,
 }
 
 // Commands that have a kind of their own inside: its place in the encoding, and the feature level of each, zero for a number
@@ -32,7 +32,9 @@ var (
 		level.PolicyHold: level.First}
 	limitLevels = [...]level.Level{0: level.Second, // no kind, but damage: the decoder refuses it
 		limitSet: level.Second, limitDelete: level.Second, limitCount: level.Second}
-	auditLevels = [...]level.Level{0: level.Second, AuditPolicy: level.Second, AuditHead: level.Second}
+	auditLevels  = [...]level.Level{0: level.Second, AuditPolicy: level.Second, AuditHead: level.Second}
+	backupLevels = [...]level.Level{0: level.Second, BackupSet: level.Second, BackupAppoint: level.Second,
+		BackupReport: level.Second}
 )
 
 const (
@@ -41,6 +43,7 @@ const (
 	policyKindAt = 3
 	limitKindAt  = 2
 	auditKindAt  = 2
+	backupKindAt = 2
 )
 
 // Beginnings of the commands that clients send most.
@@ -79,6 +82,8 @@ func Needs(payload []byte) (level.Level, bool) {
 		inner = innerLevel(limitLevels[:], payload, limitKindAt)
 	case commandAudit:
 		inner = innerLevel(auditLevels[:], payload, auditKindAt)
+	case commandBackup:
+		inner = innerLevel(backupLevels[:], payload, backupKindAt)
 	}
 	return max(inner, kindLevels[kind]), inner != 0
 }

@@ -21,6 +21,7 @@ type executor struct {
 	auth     *authTable
 	limits   *limitTable
 	audit    *auditTable
+	backup   *backupTable
 	counts   *counts.Counts
 
 	unpermitted bool  // Faults.Unpermitted
@@ -117,6 +118,8 @@ func (x *executor) attempt(cmd *kv.Command, res *kv.Result) {
 		res.Err = x.limit(cmd.Limit)
 	case cmd.Audit != nil:
 		res.Err = x.audit.change(x.w, cmd.Audit)
+	case cmd.Backup != nil:
+		res.Err = x.backup.change(x.w, cmd.Backup)
 	}
 }
 

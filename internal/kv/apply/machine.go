@@ -70,6 +70,7 @@ type Machine struct {
 	auth     *authTable
 	limits   *limitTable
 	audit    *auditTable
+	backup   *backupTable
 	levels   *levelTable
 	moments  *momentTable
 	sessions *sessionTable

@@ -67,13 +67,14 @@ func Open(eng engine.Engine, options Options) (*Machine, error) {
 	m := &Machine{
 		engine: eng, options: options, cluster: cluster, owner: owner, leases: lease.New(), hub: options.Hub,
 		config: &configTable{}, members: &memberTable{}, alarms: &alarmTable{}, jobs: &jobTable{}, auth: &authTable{},
-		audit: &auditTable{}, levels: levels, limits: &limitTable{}, moments: &momentTable{},
+		audit: &auditTable{}, levels: levels, limits: &limitTable{}, moments: &momentTable{}, backup: &backupTable{},
 	}
 	levels.config, levels.members, m.audit.members = m.config, m.members, m.members
+	m.backup.members = m.members
 	m.sessions = newSessionTable(eng, m.members)
 	m.sessions.forgets = options.Faults.PackForgets
 	m.executor = executor{leases: m.leases, alarms: m.alarms, members: m.members, sessions: m.sessions, jobs: m.jobs,
-		levels: levels, moments: m.moments, auth: m.auth, audit: m.audit, limits: m.limits, counts: options.Counts,
+		levels: levels, moments: m.moments, auth: m.auth, audit: m.audit, limits: m.limits, backup: m.backup, counts: options.Counts,
 		unpermitted: options.Faults.Unpermitted, endBytes: options.EndBytes, countBytes: options.LimitCountBytes,
 		events: newEventBuffer(options.EventBytes)}
 	m.executor.rows.Reader, m.executor.rows.Prefix = committedRows{eng}, []byte{tableLease}
@@ -105,7 +106,7 @@ func (m *Machine) load() error {
 		return err
 	}
 	for _, load := range []func(engine.Engine) error{m.config.load, m.members.load, m.alarms.load, m.jobs.load,
-		m.auth.load, m.levels.loadRise, m.limits.load, m.audit.load, m.moments.load} {
+		m.auth.load, m.levels.loadRise, m.limits.load, m.audit.load, m.moments.load, m.backup.load} {
 		if err := load(m.engine); err != nil {
 			return err
 		}

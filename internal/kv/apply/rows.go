@@ -21,6 +21,7 @@ import (
 //	's' 'l'                     -> when the active level rises           (levels.go)
 //	's' 'g'                     -> version, text                     policy of the audit
 //	's' 'd' member(8) number(8) -> head of its chain of records     (audit.go)
+//	's' 'b'                     -> kv.BackupRow                     continuous backup
 //	's' 'j' job(8)              -> version, body                     jobs
 //	's' 'z' seen(8)             -> noted - seen, time, member        moments
 //	's' 'u' ...                 -> users and roles (package auth)
@@ -60,6 +61,7 @@ var (
 	rowChain    = []byte{tableState, 'x'}
 	rowRise     = []byte{tableState, 'l'}
 	rowAudit    = []byte{tableState, 'g'}
+	rowBackup   = []byte{tableState, 'b'}
 	rowNextSlot = []byte{tableState, 'n'}
 	rowOwner    = []byte{tableLocal, 'o'}
 )

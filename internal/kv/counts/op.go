@@ -21,12 +21,13 @@ const (
 	Job               // of a membership job; etcd has none
 	Limit             // of users and prefixes; etcd has none
 	Audit             // of the audit's policy and heads; etcd has none
+	Backup            // of the continuous backup's policy, turns and reports; etcd has none
 	Unknown
 	ops
 )
 
 var opNames = [ops]string{"Put", "DeleteRange", "Txn", "Compaction", "LeaseGrant", "LeaseRevoke", "Alarm", "Auth",
-	"ClusterMemberAttrSet", "ClusterVersionSet", "Session", "Job", "Limit", "Audit", "unknown"}
+	"ClusterMemberAttrSet", "ClusterVersionSet", "Session", "Job", "Limit", "Audit", "Backup", "unknown"}
 
 func (o Op) String() string { return opNames[o] }
 
@@ -70,6 +71,8 @@ func OpOf(cmd *kv.Command) Op {
 		return Limit
 	case cmd.Audit != nil:
 		return Audit
+	case cmd.Backup != nil:
+		return Backup
 	}
 	return Unknown
 }

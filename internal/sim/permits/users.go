@@ -183,7 +183,7 @@ func needsOf(c *kv.Command) (n needs) {
 		n.txn(c.Txn)
 	case c.Compact != nil, c.Auth != nil, c.Alarm != nil, c.Raise != nil && c.Raise.Finalize,
 		c.LevelPolicy != nil && !c.LevelPolicy.Initial && !c.LevelPolicy.Returned,
-		c.Audit != nil && c.Audit.Kind != kv.AuditHead:
+		c.Audit != nil && c.Audit.Kind != kv.AuditHead, c.Backup != nil && c.Backup.Kind == kv.BackupSet:
 		n.root = true
 	case c.LeaseGrant != nil:
 	case c.LeaseRevoke != nil && c.LeaseRevoke.Term == 0:

@@ -1,0 +1,143 @@
+package apply_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/base/level"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/storage/files/filestest"
+)
+
+func backupPolicy(generation uint64, place string, on bool) kv.Command {
+	return kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupSet, Generation: generation, Policy: kv.BackupPolicy{On: on, Place: place,
+		BaseSeconds: 3600, SealMillis: 1000, LogBytes: 1 << 30}}}
+}
+
+func backupTurn(turn, member uint64) kv.Command {
+	return kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupAppoint, Turn: turn, Member: member}}
+}
+
+func backupReport(turn, member uint64, p kv.BackupProgress) kv.Command {
+	return kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupReport, Turn: turn, Member: member, Progress: p}}
+}
+
+// newBackupBench is a member of a cluster at feature level 2, of one voter.
+func newBackupBench(t *testing.T) *bench {
+	b := &bench{t: t, fs: filestest.NewCrashableMem()}
+	b.openEngine()
+	config := consensus.Config{Voters: []consensus.MemberID{1}, Members: []consensus.Member{{ID: 1}}}
+	if err := apply.Bootstrap(b.eng, 77, config); err != nil {
+		t.Fatal(err)
+	}
+	b.open()
+	b.knows(1, level.Second)
+	b.policy("now")
+	if res := b.do(b.raise(level.Second)); res.Err != nil || b.m.ActiveLevel() != level.Second {
+		t.Fatal(res.Err, b.m.ActiveLevel())
+	}
+	return b
+}
+
+// Ensure that below level 2 commands of the backup change nothing, and look as those that do not decode.
+func TestMachine_Apply_backupBelowLevel(t *testing.T) {
+	b := newBench(t)
+	for _, cmd := range []kv.Command{backupPolicy(0, "file:///b", true), backupTurn(0, 1), backupReport(0, 1, kv.BackupProgress{})} {
+		if res := b.do(cmd); !errors.Is(res.Err, kv.ErrBadCommand) {
+			t.Errorf("got %v", res.Err)
+		}
+	}
+	if diff := cmp.Diff(kv.BackupRow{}, *b.m.Backup()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Ensure that a policy is replaced only by a caller that has seen it, that turns are never given twice, that only the member
+// whose turn it is reports, and that the row outlives a restart.
+func TestMachine_Apply_backup(t *testing.T) {
+	b := newBackupBench(t)
+	sealed := kv.BackupProgress{At: 5000, Restorable: kv.BackupPoint{Index: 9, Revision: 7, Time: 4900}, Gaps: 2,
+		Gap: kv.BackupGap{After: 3, Until: 5, Time: 4000}}
+	long, invalid := sealed, sealed
+	long.Trouble = strings.Repeat("x", kv.MaxBackupTroubleBytes+1)
+	invalid.Verified.Why = "\xff"
+	for _, step := range []struct {
+		name string
+		cmd  kv.Command
+		want error
+	}{
+		{"a turn without a policy", backupTurn(0, 1), kv.ErrBadCommand},
+		{"another generation", backupPolicy(1, "file:///b", true), kv.ErrBadCommand},
+		{"no place", backupPolicy(0, "", true), kv.ErrBadCommand},
+		{"a long place", backupPolicy(0, strings.Repeat("x", kv.MaxBackupPlaceBytes+1), true), kv.ErrBadCommand},
+		{"the first", backupPolicy(0, "file:///b", true), nil},
+		{"the second of two", backupPolicy(0, "file:///c", true), kv.ErrBadCommand},
+		{"a report without a turn", backupReport(1, 1, sealed), kv.ErrBadCommand},
+		{"a report of nobody", backupReport(1, 0, sealed), kv.ErrBadCommand},
+		{"nobody's turn", backupTurn(1, 0), kv.ErrBadCommand},
+		{"a turn", backupTurn(1, 2), nil},
+		{"the same turn again", backupTurn(1, 3), kv.ErrBadCommand},
+		{"a report of another member", backupReport(2, 3, sealed), kv.ErrBadCommand},
+		{"a report of another turn", backupReport(1, 2, sealed), kv.ErrBadCommand},
+		{"a long report", backupReport(2, 2, long), kv.ErrBadCommand},
+		{"one that is no text", backupReport(2, 2, invalid), kv.ErrBadCommand},
+		{"a report", backupReport(2, 2, sealed), nil},
+		{"the next turn", backupTurn(2, 3), nil},
+		{"a late report", backupReport(2, 2, sealed), kv.ErrBadCommand},
+		{"a report of less", backupReport(3, 3, kv.BackupProgress{At: 6000, Gaps: 1, Restorable: kv.BackupPoint{Index: 8, Time: 8}}), nil},
+	} {
+		b.want(step.name, b.do(step.cmd), kv.Result{Err: step.want, Revision: 1})
+	}
+	want := kv.BackupRow{Generation: 1, Policy: backupPolicy(0, "file:///b", true).Backup.Policy, Turn: 3, Member: 3, Reports: 2,
+		TurnGaps: 1, Progress: sealed}
+	want.Progress.At, want.Progress.Gaps = 6000, 3
+	if diff := cmp.Diff(want, *b.m.Backup()); diff != "" {
+		t.Errorf("want -, got +\n%s", diff)
+	}
+	b.flush()
+	b.open()
+	if diff := cmp.Diff(want, *b.m.Backup()); diff != "" {
+		t.Errorf("after a restart: want -, got +\n%s", diff)
+	}
+	b.do(backupPolicy(1, "file:///b", false))
+	if got := b.m.Backup(); got.Member != 0 || got.Turn != 4 || got.Progress != want.Progress {
+		t.Errorf("stopped: %+v", got)
+	}
+	if res := b.do(backupTurn(4, 2)); !errors.Is(res.Err, kv.ErrBadCommand) {
+		t.Errorf("a turn of a backup that is off: %v", res.Err)
+	}
+	b.do(backupPolicy(2, "file:///c", true))
+	if got := b.m.Backup(); got.Progress != (kv.BackupProgress{}) || got.Turn != 5 {
+		t.Errorf("another place: %+v", got)
+	}
+}
+
+// Ensure that, with users, root alone sets the policy; members give turns and report; and that no alarm stops any of it.
+func TestMachine_Apply_backupPermit(t *testing.T) {
+	b := newBackupBench(t)
+	for _, kind := range []kv.AlarmKind{kv.AlarmNoSpace, kv.AlarmCorrupt} {
+		b.do(kv.Command{Alarm: &kv.AlarmOp{Activate: true, Member: 1, Kind: kind}})
+	}
+	for _, change := range []auth.Change{{Kind: auth.UserAdd, User: "root", Hash: []byte("h")},
+		{Kind: auth.UserGrantRole, User: "root", Role: "root"}, {Kind: auth.Enable, Secret: make([]byte, 32)}} {
+		if res := b.do(kv.Command{Auth: &change}); res.Err != nil {
+			t.Fatal(res.Err)
+		}
+	}
+	policy := backupPolicy(0, "file:///b", true)
+	if res := b.do(policy); !errors.Is(res.Err, auth.ErrUserEmpty) {
+		t.Errorf("without a user: %v", res.Err)
+	}
+	policy.By = auth.Credentials{User: "root", Revision: b.m.Users().Revision()}
+	for _, cmd := range []kv.Command{policy, backupTurn(1, 2), backupReport(2, 2, kv.BackupProgress{At: 1})} {
+		if res := b.do(cmd); res.Err != nil {
+			t.Errorf("%+v: %v", cmd.Backup, res.Err)
+		}
+	}
+}

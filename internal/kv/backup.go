@@ -1,0 +1,265 @@
+package kv
+
+import (
+	"encoding/binary"
+	"unicode/utf8"
+)
+
+// BackupKind says what a BackupOp does.
+type BackupKind uint8
+
+const (
+	BackupSet     BackupKind = 1 // sets the policy, and ends the turn of the member that ships
+	BackupAppoint BackupKind = 2 // begins the turn of a member
+	BackupReport  BackupKind = 3 // says how far the member got whose turn it is
+)
+
+func (k BackupKind) known() bool { return k >= BackupSet && k <= BackupReport }
+
+// BackupOp changes the row of the continuous backup (package backup). Only BackupSet comes from clients: the leader appoints
+// the member that ships, and that member reports.
+type BackupOp struct {
+	Kind BackupKind
+	// Generation is that of the policy to replace, zero if there was none. The new policy has the next one. Of BackupSet.
+	Generation uint64
+	Policy     BackupPolicy // of BackupSet
+	// Turn is that of the appointment to replace, which the next one follows, or the turn that the report is of.
+	Turn     uint64
+	Member   uint64         // that is appointed, or reports
+	Progress BackupProgress // of BackupReport
+}
+
+// BackupPolicy says what is shipped where. The state machine does not interpret place and rule.
+type BackupPolicy struct {
+	On          bool
+	Place       string // URL without credentials
+	Keep        string // rule of what is kept; empty: all
+	BaseSeconds int64  // a base is made so often
+	SealMillis  int64  // a segment is sealed after so long
+	LogBytes    int64  // log that the member which ships keeps for a place that takes nothing
+	Since       int64  // when it was set, in milliseconds of Unix time by the clock of the member that was asked
+}
+
+// BackupProgress is what the member that ships knows. Times are milliseconds of Unix time by its clock; what is zero is not
+// known, and does not replace what the row has.
+type BackupProgress struct {
+	At         int64       // when it was known
+	Restorable BackupPoint // all entries up to it can be restored
+	Base       BackupPoint // the newest one
+	Gaps       uint64      // of this turn
+	Gap        BackupGap   // the last one
+	Verified   BackupProof // the last restore that was tried
+	Trouble    string      // why the place takes nothing now; empty: it does
+}
+
+// BackupPoint is a point of the log, with the time until which all that was applied is before it.
+type BackupPoint struct {
+	Index    uint64
+	Revision Revision
+	Time     int64
+}
+
+// BackupGap are entries that the backup lacks: those after one, until before another.
+type BackupGap struct {
+	After, Until uint64
+	Time         int64 // when it was noted
+}
+
+// BackupProof is how a restore ended that was tried: either it proved the state of a revision, or it failed.
+type BackupProof struct {
+	Revision Revision
+	Time     int64
+	Proven   bool
+	Why      string // it failed
+}
+
+// Bounds of a BackupOp.
+const (
+	MaxBackupPlaceBytes   = 2048
+	MaxBackupKeepBytes    = 256
+	MaxBackupTroubleBytes = 512
+
+	MinBackupBaseSeconds = 60
+	MaxBackupBaseSeconds = 30 * 24 * 3600
+	MinBackupSealMillis  = 100
+	MaxBackupSealMillis  = 3600 * 1000
+	MinBackupLogBytes    = 1 << 20
+	MaxBackupLogBytes    = 1 << 40
+)
+
+// Flags of a policy and of a proof.
+const (
+	backupOn     = 1
+	backupProven = 1
+)
+
+func (op *BackupOp) append(dst []byte) []byte {
+	dst = append(dst, byte(op.Kind))
+	switch op.Kind {
+	case BackupSet:
+		return op.Policy.Append(binary.AppendUvarint(dst, op.Generation))
+	case BackupReport:
+		return op.Progress.Append(binary.AppendUvarint(binary.AppendUvarint(dst, op.Turn), op.Member))
+	}
+	return binary.AppendUvarint(binary.AppendUvarint(dst, op.Turn), op.Member)
+}
+
+func (r *reader) backup() *BackupOp {
+	op := &BackupOp{Kind: BackupKind(r.byte())}
+	r.known(op.Kind.known() || op.Kind == 0)
+	r.shown(op.Kind != 0)
+	if op.Kind == BackupSet {
+		op.Generation, op.Policy = r.uvarint(), r.backupPolicy()
+		return op
+	}
+	op.Turn, op.Member = r.uvarint(), r.uvarint()
+	if op.Kind == BackupReport {
+		op.Progress = r.backupProgress()
+	}
+	return op
+}
+
+// Append appends the binary form.
+func (p *BackupPolicy) Append(dst []byte) []byte {
+	dst = appendText(appendText(append(dst, flag(p.On, backupOn)), p.Place), p.Keep)
+	dst = binary.AppendVarint(binary.AppendVarint(dst, p.BaseSeconds), p.SealMillis)
+	return binary.AppendVarint(binary.AppendVarint(dst, p.LogBytes), p.Since)
+}
+
+func (r *reader) backupPolicy() BackupPolicy {
+	return BackupPolicy{On: r.flags(backupOn) != 0, Place: string(r.bytes()), Keep: string(r.bytes()), BaseSeconds: r.varint(),
+		SealMillis: r.varint(), LogBytes: r.varint(), Since: r.varint()}
+}
+
+// Append appends the binary form.
+func (p *BackupProgress) Append(dst []byte) []byte {
+	dst = binary.AppendVarint(dst, p.At)
+	dst = p.Base.append(p.Restorable.append(dst))
+	dst = binary.AppendUvarint(dst, p.Gaps)
+	dst = binary.AppendUvarint(binary.AppendUvarint(dst, p.Gap.After), p.Gap.Until)
+	dst = binary.AppendVarint(dst, p.Gap.Time)
+	dst = append(dst, flag(p.Verified.Proven, backupProven))
+	dst = binary.AppendVarint(appendRevision(dst, p.Verified.Revision), p.Verified.Time)
+	return appendText(appendText(dst, p.Verified.Why), p.Trouble)
+}
+
+func (p *BackupPoint) append(dst []byte) []byte {
+	return binary.AppendVarint(appendRevision(binary.AppendUvarint(dst, p.Index), p.Revision), p.Time)
+}
+
+func (r *reader) backupPoint() BackupPoint {
+	return BackupPoint{Index: r.uvarint(), Revision: r.revision(), Time: r.varint()}
+}
+
+func (r *reader) backupProgress() BackupProgress {
+	return BackupProgress{At: r.varint(), Restorable: r.backupPoint(), Base: r.backupPoint(), Gaps: r.uvarint(),
+		Gap: BackupGap{After: r.uvarint(), Until: r.uvarint(), Time: r.varint()},
+		Verified: BackupProof{Proven: r.flags(backupProven) != 0, Revision: r.revision(), Time: r.varint(),
+			Why: string(r.bytes())},
+		Trouble: string(r.bytes())}
+}
+
+// BackupRow is what the cluster knows of its continuous backup.
+type BackupRow struct {
+	Generation uint64 // of the policy; zero: none was ever set
+	Policy     BackupPolicy
+	Turn       uint64 // number of the last appointment; grows with each, and with each policy
+	Member     uint64 // that ships; zero: none is appointed
+	Reports    uint64 // grows with each report
+	TurnGaps   uint64 // those of Progress.Gaps that are of this turn
+	// Progress is what was reported since the policy names this place. Its Gaps are those of all turns.
+	Progress BackupProgress
+}
+
+// Append appends the binary form.
+func (b *BackupRow) Append(dst []byte) []byte {
+	for _, n := range [...]uint64{b.Generation, b.Turn, b.Member, b.Reports, b.TurnGaps} {
+		dst = binary.AppendUvarint(dst, n)
+	}
+	return b.Progress.Append(b.Policy.Append(dst))
+}
+
+// DecodeBackupRow reads what Append wrote.
+func DecodeBackupRow(src []byte) (b BackupRow, ok bool) {
+	r := reader{src: src}
+	b = BackupRow{Generation: r.uvarint(), Turn: r.uvarint(), Member: r.uvarint(), Reports: r.uvarint(), TurnGaps: r.uvarint(),
+		Policy: r.backupPolicy(), Progress: r.backupProgress()}
+	return b, r.finish() == nil
+}
+
+// Valid reports whether the bounds hold.
+func (p *BackupPolicy) Valid() bool {
+	return p.Place != "" && len(p.Place) <= MaxBackupPlaceBytes && utf8.ValidString(p.Place) &&
+		len(p.Keep) <= MaxBackupKeepBytes && utf8.ValidString(p.Keep) &&
+		MinBackupBaseSeconds <= p.BaseSeconds && p.BaseSeconds <= MaxBackupBaseSeconds &&
+		MinBackupSealMillis <= p.SealMillis && p.SealMillis <= MaxBackupSealMillis &&
+		MinBackupLogBytes <= p.LogBytes && p.LogBytes <= MaxBackupLogBytes
+}
+
+// Valid reports whether the bounds hold.
+func (p *BackupProgress) Valid() bool {
+	for _, text := range [...]string{p.Trouble, p.Verified.Why} {
+		if len(text) > MaxBackupTroubleBytes || !utf8.ValidString(text) {
+			return false
+		}
+	}
+	return true
+}
+
+// Next returns the row after an operation; false if the operation does not fit the row, and changes nothing. removed says which
+// members are removed from the cluster.
+func (b *BackupRow) Next(op *BackupOp, removed func(member uint64) bool) (next BackupRow, ok bool) {
+	next = *b
+	switch op.Kind {
+	case BackupSet:
+		if op.Generation != b.Generation || !op.Policy.Valid() {
+			return next, false
+		}
+		if op.Policy.Place != b.Policy.Place {
+			next.Progress = BackupProgress{}
+		}
+		next.Policy, next.Member, next.TurnGaps = op.Policy, 0, 0
+		next.Generation++
+		next.Turn++
+		return next, true
+	case BackupAppoint:
+		if op.Turn != b.Turn || !b.Policy.On || op.Member == 0 || removed(op.Member) {
+			return next, false
+		}
+		next.Turn++
+		next.Member, next.TurnGaps = op.Member, 0
+		return next, true
+	case BackupReport:
+		if op.Turn != b.Turn || b.Member == 0 || op.Member != b.Member || removed(op.Member) || !op.Progress.Valid() {
+			return next, false
+		}
+		next.Reports++
+		next.report(&op.Progress)
+		return next, true
+	}
+	return next, false
+}
+
+// report takes what is known into the row. A member that begins its turn may not have found the last segment yet: its report
+// takes nothing back.
+func (b *BackupRow) report(said *BackupProgress) {
+	p := &b.Progress
+	p.At, p.Trouble = said.At, said.Trouble
+	if said.Restorable.Index > p.Restorable.Index ||
+		said.Restorable.Index == p.Restorable.Index && said.Restorable.Time > p.Restorable.Time {
+		p.Restorable = said.Restorable
+	}
+	if said.Base.Index > p.Base.Index {
+		p.Base = said.Base
+	}
+	if said.Gaps > b.TurnGaps {
+		p.Gaps += said.Gaps - b.TurnGaps
+		b.TurnGaps = said.Gaps
+	}
+	if said.Gap.Time != 0 {
+		p.Gap = said.Gap
+	}
+	if said.Verified.Time != 0 {
+		p.Verified = said.Verified
+	}
+}

@@ -1,0 +1,66 @@
+package check
+
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// Backups is the model of the row of a continuous backup, and the law of it: each turn is of one member, only that member
+// reports, and what can be restored does not shrink while the place is the same.
+type Backups struct {
+	Turns, Reports, Policies uint64 // that took effect
+	Late                     uint64 // appointments and reports of turns that were over
+
+	generation, turn, member uint64
+	on                       bool
+	place                    string
+	restorable               uint64
+	last                     consensus.Index // that changed any of it
+}
+
+// applied returns the model's error of an operation.
+func (b *Backups) applied(op *kv.BackupOp, removed func(member uint64) bool) error {
+	if op.Kind == kv.BackupSet {
+		if op.Generation != b.generation {
+			return kv.ErrBadCommand
+		}
+		if op.Policy.Place != b.place {
+			b.restorable = 0
+		}
+		b.generation, b.turn, b.member, b.on, b.place = b.generation+1, b.turn+1, 0, op.Policy.On, op.Policy.Place
+		b.Policies++
+		return nil
+	}
+	if op.Turn != b.turn || removed(op.Member) || op.Kind == kv.BackupReport && (b.member == 0 || b.member != op.Member) ||
+		op.Kind == kv.BackupAppoint && !b.on {
+		b.Late++
+		return kv.ErrBadCommand
+	}
+	if op.Kind == kv.BackupAppoint {
+		b.turn, b.member = b.turn+1, op.Member
+		b.Turns++
+		return nil
+	}
+	b.restorable = max(b.restorable, op.Progress.Restorable.Index)
+	b.Reports++
+	return nil
+}
+
+// Backed compares the row of a member that has applied the log up to an index with the model, if no member has applied more
+// that concerns it.
+func (s *Suite) Backed(member consensus.MemberID, index consensus.Index, row *kv.BackupRow) {
+	b := &s.machine.backups
+	if index < b.last {
+		return
+	}
+	if row.Generation != b.generation || row.Turn != b.turn || row.Member != b.member || row.Policy.On != b.on ||
+		row.Progress.Restorable.Index != b.restorable || row.Reports != b.Reports {
+		s.report("backup", "member %v has the row %+v at index %d, the model %+v", member, *row, index, *b)
+	}
+}
+
+// Backups returns the model of the backup's row.
+func (s *Suite) Backups() *Backups { return &s.machine.backups }
+
+// Ships reports whether a backup is on, and how many reports there were.
+func (b *Backups) Ships() (on bool, reports uint64) { return b.on, b.Reports }
