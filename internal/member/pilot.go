@@ -7,8 +7,10 @@ import (
 
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member/moments"
+	"github.com/quorate/quorate/internal/member/shipping"
 	"github.com/quorate/quorate/internal/membership/autopilot"
 )
 
@@ -24,7 +26,8 @@ type pilot struct {
 	electionTimeout time.Duration
 	peerURLs        []string // peer URLs that this start was given for this member
 	told            *toldAddresses
-	teller          moments.Teller // of the goroutine of promoteLearners
+	teller          moments.Teller     // of the goroutine of promoteLearners
+	appointer       shipping.Appointer // of the goroutine that calls promoteLearners
 }
 
 // runJobs is the goroutine that takes the steps of jobs while this member leads.
@@ -67,18 +70,21 @@ const (
 )
 
 // promoteLearners is the goroutine that, on the leader, promotes learners that were added to become voters and have caught up.
-// It also binds newcomers, raises the feature level, notes the time, and retires sessions of removed members. Its requests are
-// ordinary ones, so that a refusal does no harm and a new leader simply goes on.
+// It also binds newcomers, raises the feature level, notes the time, appoints the member that ships a backup, and retires
+// sessions of removed members. Its requests are ordinary ones, so that a refusal does no harm and a new leader simply goes on.
 func (p *pilot) promoteLearners(ctx context.Context) error {
 	var removed autopilot.RemovedSessions
 	return lookEvery(ctx, promoteScanInterval, func() {
 		if !p.ports.leader.Leads() {
 			p.ports.requests.levels.restRaiser()
 			p.teller.Rest()
+			p.appointer.Rest()
 		} else {
 			p.binder.bindMet(ctx)
-			p.ports.requests.levels.keepRaised(ctx, p.ports.status())
+			status := p.ports.status()
+			p.ports.requests.levels.keepRaised(ctx, status)
 			p.tellMoment(ctx)
+			p.appointShipper(ctx, &status)
 			p.promoteReady(ctx)
 			p.retireRemoved(ctx, &removed)
 		}
@@ -105,6 +111,25 @@ func (p *pilot) promoteReady(ctx context.Context) {
 		p.logger.Info("promoted a caught-up member", "peer", promoted.String())
 	case ctx.Err() == nil:
 		p.logger.Warn("could not promote a member yet", "peer", promoted.String(), "err", err)
+	}
+}
+
+// appointShipper appoints the member that ships the backup, if there is one to be appointed now.
+func (p *pilot) appointShipper(ctx context.Context, status *raft.Status) {
+	row := p.ports.config.stores.Latest().Backup()
+	command, due := p.appointer.Look(p.clock.Now(), &shipping.View{Row: row, Status: status})
+	if !due {
+		return
+	}
+	attempt, cancel := context.WithTimeout(ctx, promotePatience)
+	defer cancel()
+	id := consensus.MemberID(command.Backup.Member)
+	result, err := p.ports.requests.command(attempt, &command)
+	switch {
+	case err == nil && result.Err == nil:
+		p.logger.Info("appointed the member that ships the backup", "peer", id.String(), "turn", row.Turn+1)
+	case err != nil && ctx.Err() == nil:
+		p.logger.Debug("could not appoint the member that ships the backup yet", "peer", id.String(), "err", err)
 	}
 }
 

@@ -23,7 +23,7 @@ func (w *World) calmPhase() {
 	w.run.calm, w.run.calmed = true, w.run.Now()
 	w.heal()
 	if !w.addresses.settled(w) || !w.joinsSettled() || !w.addresses.settled(w) ||
-		!w.probe("after the faults") || !w.goesBackAndForth() || !w.levelRises() || !w.usersGetThrough() ||
+		!w.probe("after the faults") || !w.goesBackAndForth() || !w.levelRises() || !w.shipsOn() || !w.usersGetThrough() ||
 		!w.nativesFollow() || !w.nativesAnswered() || !w.silentForgotten() {
 		return
 	}

@@ -186,6 +186,7 @@ func (h *host) start() {
 	openGate(h)
 	keepLevel(h)
 	keepMoments(h)
+	keepBackup(h)
 }
 
 // newLife returns the machine's ports for a life of the process.

@@ -36,6 +36,7 @@ const (
 	streamStrangers
 	streamPlaces
 	streamDowngrades
+	streamBackups
 	streamHosts  = 100
 	streamClocks = 200
 	streamDates  = 10_000
@@ -57,6 +58,7 @@ type run struct {
 	suite   *check.Suite
 	stores  *stores.Stores
 	counts  tally.Counts
+	shipped bool  // the backup has done its work: members rest
 	current *host // the host whose code runs: for panics
 
 	mostEvents uint64 // a run with more events ends with a violation

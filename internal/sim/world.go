@@ -119,6 +119,7 @@ func newWorld(o Options) (*World, error) {
 	w.startUsers()
 	w.startSoaks()
 	w.startDowngrades(o.Seed)
+	w.startBackups(o.Seed)
 	w.load = workload.Start(surroundings{r, c}, r.suite, r.plan.Mix, dice.Stream(o.Seed, streamLoad))
 	r.load = w.load
 	for _, n := range p.Named {

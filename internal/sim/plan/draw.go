@@ -86,6 +86,7 @@ func Draw(o *Options, streams Streams) (*Plan, error) {
 	p.drawDowngrades(unnamed)
 	p.Parts = unnamed && p.Raft.Seed/512%2 == 1
 	p.Asks = unnamed || p.Upgrades
+	p.Ships = o.Nemesis == "" && !p.Recovers && p.Raft.Seed/(1<<41)%3 == 1
 	p.drawDelay()
 	return p, nil
 }

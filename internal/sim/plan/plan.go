@@ -35,6 +35,7 @@ type Plan struct {
 	Identities
 	Levels
 	Users    bool // clients act as users
+	Ships    bool // members ship a backup
 	Mixed    bool // each start draws some settings anew
 	FastPath offers.Setting
 	Delay    time.Duration // of commits, as --commit-delay

@@ -1,0 +1,163 @@
+package shipping
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+const (
+	// ReportEvery is how often the member that ships reports.
+	ReportEvery = 10 * time.Second
+	// DefaultPatience is after how long without a report another member is appointed.
+	DefaultPatience = 4 * ReportEvery
+	// DefaultMoveAfter is for how long a leader ships while another member could.
+	DefaultMoveAfter = 10 * time.Minute
+)
+
+// View is what a leader knows of the backup and the members.
+type View struct {
+	Row    *kv.BackupRow
+	Status *raft.Status // of the leader's own core
+}
+
+// Appointer decides for one leader. The zero value is ready; Rest ends a term.
+type Appointer struct {
+	Patience  time.Duration // zero: DefaultPatience
+	MoveAfter time.Duration // zero: DefaultMoveAfter
+
+	led     time.Time // when this member first looked in its term; zero: not yet
+	since   time.Time // when the turn, or the report below, was first seen
+	turn    uint64
+	reports uint64
+	// failed has members that did not report in their turn, and when that was found. They come last, for MoveAfter.
+	failed map[consensus.MemberID]time.Time
+}
+
+// Rest forgets what was seen: this member does not lead.
+func (a *Appointer) Rest() { *a = Appointer{Patience: a.Patience, MoveAfter: a.MoveAfter} }
+
+// Look returns the command to propose now, if there is one.
+func (a *Appointer) Look(now time.Time, v *View) (command kv.Command, due bool) {
+	if a.led.IsZero() {
+		a.led = now
+	}
+	row := v.Row
+	if a.since.IsZero() || row.Turn != a.turn || row.Reports != a.reports {
+		if row.Reports != a.reports && row.Turn == a.turn {
+			delete(a.failed, consensus.MemberID(row.Member))
+		}
+		a.since, a.turn, a.reports = now, row.Turn, row.Reports
+	}
+	if !row.Policy.On {
+		return command, false
+	}
+	silent := a.silent(now, v)
+	to, found := a.choose(now, v)
+	if !found || !a.replaces(now, v, to, silent) {
+		return command, false
+	}
+	command.Backup = &kv.BackupOp{Kind: kv.BackupAppoint, Turn: row.Turn, Member: uint64(to)}
+	return command, true
+}
+
+// silent reports whether the member that ships has not reported for too long, and notes that.
+func (a *Appointer) silent(now time.Time, v *View) bool {
+	present := consensus.MemberID(v.Row.Member)
+	if present == consensus.NoMember || now.Sub(a.since) < cmp.Or(a.Patience, DefaultPatience) {
+		return false
+	}
+	if a.failed == nil {
+		a.failed = map[consensus.MemberID]time.Time{}
+	}
+	for id, at := range a.failed {
+		if !v.Status.Config.Contains(id) || now.Sub(at) >= cmp.Or(a.MoveAfter, DefaultMoveAfter) {
+			delete(a.failed, id)
+		}
+	}
+	a.failed[present] = now
+	a.since = now // it may be the only one: it is given time again
+	return true
+}
+
+// replaces reports whether a member is to take the place of the one that ships now.
+func (a *Appointer) replaces(now time.Time, v *View, to consensus.MemberID, silent bool) bool {
+	present := consensus.MemberID(v.Row.Member)
+	member, there := v.Status.Config.Member(present)
+	switch {
+	case present == consensus.NoMember, !there:
+		return true
+	case to == present:
+		return false
+	case silent:
+		return true
+	case member.Cordoned:
+		next, _ := v.Status.Config.Member(to)
+		return !next.Cordoned
+	case present == v.Status.ID:
+		return now.Sub(a.led) >= cmp.Or(a.MoveAfter, DefaultMoveAfter)
+	}
+	return false
+}
+
+// candidate is a member that may ship. The least one does.
+type candidate struct {
+	id       consensus.MemberID
+	cordoned bool
+	failed   time.Time // zero: it did not
+	rank     int       // learners, voters, the leader
+}
+
+// choose returns the member that ships best.
+func (a *Appointer) choose(now time.Time, v *View) (consensus.MemberID, bool) {
+	var all []candidate
+	others, failed := 0, func(id consensus.MemberID) time.Time {
+		if at := a.failed[id]; now.Sub(at) < cmp.Or(a.MoveAfter, DefaultMoveAfter) {
+			return at
+		}
+		return time.Time{}
+	}
+	for i := range v.Status.Progress {
+		p := &v.Status.Progress[i]
+		member, there := v.Status.Config.Member(p.ID)
+		if !there || p.Leaving {
+			continue
+		}
+		others++
+		if !p.RecentActive || !p.CaughtUp || member.Promote || member.Joining {
+			continue
+		}
+		c := candidate{id: p.ID, cordoned: member.Cordoned, failed: failed(p.ID)}
+		if v.Status.Config.IsVoter(p.ID) {
+			c.rank = 1
+		}
+		all = append(all, c)
+	}
+	// Others may be about to be heard: a new leader waits before it ships itself.
+	if others == 0 || now.Sub(a.led) >= cmp.Or(a.Patience, DefaultPatience) {
+		own, _ := v.Status.Config.Member(v.Status.ID)
+		all = append(all, candidate{id: v.Status.ID, cordoned: own.Cordoned, failed: failed(v.Status.ID), rank: 2})
+	}
+	if len(all) == 0 {
+		return consensus.NoMember, false
+	}
+	best := slices.MinFunc(all, func(x, y candidate) int {
+		return cmp.Or(x.failed.Compare(y.failed), compareBools(x.cordoned, y.cordoned), cmp.Compare(x.rank, y.rank),
+			cmp.Compare(x.id, y.id))
+	})
+	return best.id, true
+}
+
+func compareBools(x, y bool) int {
+	switch {
+	case x == y:
+		return 0
+	case y:
+		return -1
+	}
+	return 1
+}

@@ -1,0 +1,19 @@
+// Package shipping decides, on the leader, which member ships the continuous backup: a learner or a voter that does not lead
+// and has caught up, and the leader only where there is nobody else. A member that has not reported for a time, that is
+// removed, or that is cordoned is replaced.
+//
+// An Appointer proposes commands and waits for none. The state machine keeps turns and reports (kv.BackupRow), so that another
+// leader goes on where the last one was. Time is that of the leader's own monotonic clock, and counts from when this leader
+// first saw a turn or a report.
+//
+// The main type is Appointer. The simulator runs it as members do.
+//
+// Invariants:
+//  1. An Appointer names the turn that it has seen, and the state machine gives each number once: of two leaders that appoint
+//     at once, one changes nothing.
+//  2. A member that reports is not replaced for being slow, nor for leading before it has led for MoveAfter.
+//
+// Safety of the backup does not rest on it: members that ship at once make a branch, which a restore sees (package backup).
+//
+// An Appointer is for one goroutine.
+package shipping
