@@ -140,6 +140,7 @@ type Observation struct {
 	Security      *ObservedSecurity      `protobuf:"bytes,22,opt,name=security,proto3" json:"security,omitempty"`
 	Traffic       *ObservedTraffic       `protobuf:"bytes,23,opt,name=traffic,proto3" json:"traffic,omitempty"`
 	Series        []*ObservedPoint       `protobuf:"bytes,24,rep,name=series,proto3" json:"series,omitempty"` // of the last ten minutes, oldest first, at most 60; empty unless it was asked for
+	Backup        *ObservedBackup        `protobuf:"bytes,25,opt,name=backup,proto3" json:"backup,omitempty"` // absent: there never was a continuous backup
 	Limits        []*ObservedLimit       `protobuf:"bytes,28,rep,name=limits,proto3" json:"limits,omitempty"` // that refused requests in the window, or whose quota is nearly used; at most 16
 	Audit         []*ObservedSink        `protobuf:"bytes,40,rep,name=audit,proto3" json:"audit,omitempty"`   // outputs of records of calls
 	unknownFields protoimpl.UnknownFields
@@ -340,6 +341,13 @@ func (x *Observation) GetTraffic() *ObservedTraffic {
 func (x *Observation) GetSeries() []*ObservedPoint {
 	if x != nil {
 		return x.Series
+	}
+	return nil
+}
+
+func (x *Observation) GetBackup() *ObservedBackup {
+	if x != nil {
+		return x.Backup
 	}
 	return nil
 }
@@ -2178,6 +2186,156 @@ func (x *ObservedJob) GetTurn() bool {
 	return false
 }
 
+// ObservedBackup is what the cluster knows of its continuous backup. Ages are by this member's clock, at least 1: the times are of
+// other members, whose clocks may differ. 0: that did not happen yet.
+type ObservedBackup struct {
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	On                 bool                   `protobuf:"varint,1,opt,name=on,proto3" json:"on,omitempty"`
+	Member             uint64                 `protobuf:"varint,2,opt,name=member,proto3" json:"member,omitempty"`                                 // that ships; 0: none is appointed
+	SinceMs            int64                  `protobuf:"varint,3,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`                // age of the policy
+	ReportedMs         int64                  `protobuf:"varint,4,opt,name=reported_ms,json=reportedMs,proto3" json:"reported_ms,omitempty"`       // age of the last report of a member that ships
+	RestorableMs       int64                  `protobuf:"varint,5,opt,name=restorable_ms,json=restorableMs,proto3" json:"restorable_ms,omitempty"` // age of the last state that can be restored
+	RestorableRevision int64                  `protobuf:"varint,6,opt,name=restorable_revision,json=restorableRevision,proto3" json:"restorable_revision,omitempty"`
+	BaseMs             int64                  `protobuf:"varint,7,opt,name=base_ms,json=baseMs,proto3" json:"base_ms,omitempty"` // age of the newest base
+	Gaps               uint64                 `protobuf:"varint,8,opt,name=gaps,proto3" json:"gaps,omitempty"`
+	GapMs              int64                  `protobuf:"varint,9,opt,name=gap_ms,json=gapMs,proto3" json:"gap_ms,omitempty"`                 // age of the last one
+	VerifiedMs         int64                  `protobuf:"varint,10,opt,name=verified_ms,json=verifiedMs,proto3" json:"verified_ms,omitempty"` // age of the last restore that was tried
+	VerifiedRevision   int64                  `protobuf:"varint,11,opt,name=verified_revision,json=verifiedRevision,proto3" json:"verified_revision,omitempty"`
+	Proven             bool                   `protobuf:"varint,12,opt,name=proven,proto3" json:"proven,omitempty"`  // it proved the state of the revision; false: it failed
+	Why                string                 `protobuf:"bytes,13,opt,name=why,proto3" json:"why,omitempty"`         // it failed
+	Trouble            string                 `protobuf:"bytes,14,opt,name=trouble,proto3" json:"trouble,omitempty"` // why the place takes nothing; empty: it does
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *ObservedBackup) Reset() {
+	*x = ObservedBackup{}
+	mi := &file_quoratepb_doctor_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObservedBackup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObservedBackup) ProtoMessage() {}
+
+func (x *ObservedBackup) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_doctor_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObservedBackup.ProtoReflect.Descriptor instead.
+func (*ObservedBackup) Descriptor() ([]byte, []int) {
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ObservedBackup) GetOn() bool {
+	if x != nil {
+		return x.On
+	}
+	return false
+}
+
+func (x *ObservedBackup) GetMember() uint64 {
+	if x != nil {
+		return x.Member
+	}
+	return 0
+}
+
+func (x *ObservedBackup) GetSinceMs() int64 {
+	if x != nil {
+		return x.SinceMs
+	}
+	return 0
+}
+
+func (x *ObservedBackup) GetReportedMs() int64 {
+	if x != nil {
+		return x.ReportedMs
+	}
+	return 0
+}
+
+func (x *ObservedBackup) GetRestorableMs() int64 {
+	if x != nil {
+		return x.RestorableMs
+	}
+	return 0
+}
+
+func (x *ObservedBackup) GetRestorableRevision() int64 {
+	if x != nil {
+		return x.RestorableRevision
+	}
+	return 0
+}
+
+func (x *ObservedBackup) GetBaseMs() int64 {
+	if x != nil {
+		return x.BaseMs
+	}
+	return 0
+}
+
+func (x *ObservedBackup) GetGaps() uint64 {
+	if x != nil {
+		return x.Gaps
+	}
+	return 0
+}
+
+func (x *ObservedBackup) GetGapMs() int64 {
+	if x != nil {
+		return x.GapMs
+	}
+	return 0
+}
+
+func (x *ObservedBackup) GetVerifiedMs() int64 {
+	if x != nil {
+		return x.VerifiedMs
+	}
+	return 0
+}
+
+func (x *ObservedBackup) GetVerifiedRevision() int64 {
+	if x != nil {
+		return x.VerifiedRevision
+	}
+	return 0
+}
+
+func (x *ObservedBackup) GetProven() bool {
+	if x != nil {
+		return x.Proven
+	}
+	return false
+}
+
+func (x *ObservedBackup) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *ObservedBackup) GetTrouble() string {
+	if x != nil {
+		return x.Trouble
+	}
+	return ""
+}
+
 // ObservedSecurity is which ports are encrypted. A port that only the machine itself reaches counts as encrypted.
 type ObservedSecurity struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
@@ -2191,7 +2349,7 @@ type ObservedSecurity struct {
 
 func (x *ObservedSecurity) Reset() {
 	*x = ObservedSecurity{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[19]
+	mi := &file_quoratepb_doctor_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2203,7 +2361,7 @@ func (x *ObservedSecurity) String() string {
 func (*ObservedSecurity) ProtoMessage() {}
 
 func (x *ObservedSecurity) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[19]
+	mi := &file_quoratepb_doctor_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2216,7 +2374,7 @@ func (x *ObservedSecurity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObservedSecurity.ProtoReflect.Descriptor instead.
 func (*ObservedSecurity) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{19}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ObservedSecurity) GetPeersEncrypted() bool {
@@ -2262,7 +2420,7 @@ type Collected struct {
 
 func (x *Collected) Reset() {
 	*x = Collected{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[20]
+	mi := &file_quoratepb_doctor_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2274,7 +2432,7 @@ func (x *Collected) String() string {
 func (*Collected) ProtoMessage() {}
 
 func (x *Collected) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[20]
+	mi := &file_quoratepb_doctor_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2287,7 +2445,7 @@ func (x *Collected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Collected.ProtoReflect.Descriptor instead.
 func (*Collected) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{20}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Collected) GetAtMs() int64 {
@@ -2334,7 +2492,7 @@ type CollectedMember struct {
 
 func (x *CollectedMember) Reset() {
 	*x = CollectedMember{}
-	mi := &file_quoratepb_doctor_proto_msgTypes[21]
+	mi := &file_quoratepb_doctor_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2346,7 +2504,7 @@ func (x *CollectedMember) String() string {
 func (*CollectedMember) ProtoMessage() {}
 
 func (x *CollectedMember) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_doctor_proto_msgTypes[21]
+	mi := &file_quoratepb_doctor_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2359,7 +2517,7 @@ func (x *CollectedMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectedMember.ProtoReflect.Descriptor instead.
 func (*CollectedMember) Descriptor() ([]byte, []int) {
-	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{21}
+	return file_quoratepb_doctor_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CollectedMember) GetId() uint64 {
@@ -2427,7 +2585,7 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\x0eObserveRequest\x12\x16\n" +
 	"\x06series\x18\x01 \x01(\bR\x06series\"(\n" +
 	"\x0eCollectRequest\x12\x16\n" +
-	"\x06series\x18\x01 \x01(\bR\x06series\"\xbd\b\n" +
+	"\x06series\x18\x01 \x01(\bR\x06series\"\xf1\b\n" +
 	"\vObservation\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\x04R\tclusterId\x12\x1b\n" +
@@ -2456,7 +2614,8 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\x04jobs\x18\x15 \x03(\v2\x17.quorate.v1.ObservedJobR\x04jobs\x128\n" +
 	"\bsecurity\x18\x16 \x01(\v2\x1c.quorate.v1.ObservedSecurityR\bsecurity\x125\n" +
 	"\atraffic\x18\x17 \x01(\v2\x1b.quorate.v1.ObservedTrafficR\atraffic\x121\n" +
-	"\x06series\x18\x18 \x03(\v2\x19.quorate.v1.ObservedPointR\x06series\x121\n" +
+	"\x06series\x18\x18 \x03(\v2\x19.quorate.v1.ObservedPointR\x06series\x122\n" +
+	"\x06backup\x18\x19 \x01(\v2\x1a.quorate.v1.ObservedBackupR\x06backup\x121\n" +
 	"\x06limits\x18\x1c \x03(\v2\x19.quorate.v1.ObservedLimitR\x06limits\x12.\n" +
 	"\x05audit\x18( \x03(\v2\x18.quorate.v1.ObservedSinkR\x05audit\"`\n" +
 	"\rObservedLimit\x12\x12\n" +
@@ -2652,7 +2811,25 @@ const file_quoratepb_doctor_proto_rawDesc = "" +
 	"\x05phase\x18\x04 \x01(\tR\x05phase\x12\x18\n" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12\x19\n" +
 	"\bquiet_ms\x18\x06 \x01(\x03R\aquietMs\x12\x12\n" +
-	"\x04turn\x18\a \x01(\bR\x04turn\"\xa7\x01\n" +
+	"\x04turn\x18\a \x01(\bR\x04turn\"\xa0\x03\n" +
+	"\x0eObservedBackup\x12\x0e\n" +
+	"\x02on\x18\x01 \x01(\bR\x02on\x12\x16\n" +
+	"\x06member\x18\x02 \x01(\x04R\x06member\x12\x19\n" +
+	"\bsince_ms\x18\x03 \x01(\x03R\asinceMs\x12\x1f\n" +
+	"\vreported_ms\x18\x04 \x01(\x03R\n" +
+	"reportedMs\x12#\n" +
+	"\rrestorable_ms\x18\x05 \x01(\x03R\frestorableMs\x12/\n" +
+	"\x13restorable_revision\x18\x06 \x01(\x03R\x12restorableRevision\x12\x17\n" +
+	"\abase_ms\x18\a \x01(\x03R\x06baseMs\x12\x12\n" +
+	"\x04gaps\x18\b \x01(\x04R\x04gaps\x12\x15\n" +
+	"\x06gap_ms\x18\t \x01(\x03R\x05gapMs\x12\x1f\n" +
+	"\vverified_ms\x18\n" +
+	" \x01(\x03R\n" +
+	"verifiedMs\x12+\n" +
+	"\x11verified_revision\x18\v \x01(\x03R\x10verifiedRevision\x12\x16\n" +
+	"\x06proven\x18\f \x01(\bR\x06proven\x12\x10\n" +
+	"\x03why\x18\r \x01(\tR\x03why\x12\x18\n" +
+	"\atrouble\x18\x0e \x01(\tR\atrouble\"\xa7\x01\n" +
 	"\x10ObservedSecurity\x12'\n" +
 	"\x0fpeers_encrypted\x18\x01 \x01(\bR\x0epeersEncrypted\x12'\n" +
 	"\x0fpeers_certified\x18\x02 \x01(\bR\x0epeersCertified\x12+\n" +
@@ -2689,7 +2866,7 @@ func file_quoratepb_doctor_proto_rawDescGZIP() []byte {
 	return file_quoratepb_doctor_proto_rawDescData
 }
 
-var file_quoratepb_doctor_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_quoratepb_doctor_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_quoratepb_doctor_proto_goTypes = []any{
 	(*ObserveRequest)(nil),      // 0: quorate.v1.ObserveRequest
 	(*CollectRequest)(nil),      // 1: quorate.v1.CollectRequest
@@ -2710,9 +2887,10 @@ var file_quoratepb_doctor_proto_goTypes = []any{
 	(*ObservedCertificate)(nil), // 16: quorate.v1.ObservedCertificate
 	(*ObservedAlarm)(nil),       // 17: quorate.v1.ObservedAlarm
 	(*ObservedJob)(nil),         // 18: quorate.v1.ObservedJob
-	(*ObservedSecurity)(nil),    // 19: quorate.v1.ObservedSecurity
-	(*Collected)(nil),           // 20: quorate.v1.Collected
-	(*CollectedMember)(nil),     // 21: quorate.v1.CollectedMember
+	(*ObservedBackup)(nil),      // 19: quorate.v1.ObservedBackup
+	(*ObservedSecurity)(nil),    // 20: quorate.v1.ObservedSecurity
+	(*Collected)(nil),           // 21: quorate.v1.Collected
+	(*CollectedMember)(nil),     // 22: quorate.v1.CollectedMember
 }
 var file_quoratepb_doctor_proto_depIdxs = []int32{
 	6,  // 0: quorate.v1.Observation.core:type_name -> quorate.v1.ObservedCore
@@ -2725,24 +2903,25 @@ var file_quoratepb_doctor_proto_depIdxs = []int32{
 	16, // 7: quorate.v1.Observation.certificates:type_name -> quorate.v1.ObservedCertificate
 	17, // 8: quorate.v1.Observation.alarms:type_name -> quorate.v1.ObservedAlarm
 	18, // 9: quorate.v1.Observation.jobs:type_name -> quorate.v1.ObservedJob
-	19, // 10: quorate.v1.Observation.security:type_name -> quorate.v1.ObservedSecurity
+	20, // 10: quorate.v1.Observation.security:type_name -> quorate.v1.ObservedSecurity
 	4,  // 11: quorate.v1.Observation.traffic:type_name -> quorate.v1.ObservedTraffic
 	5,  // 12: quorate.v1.Observation.series:type_name -> quorate.v1.ObservedPoint
-	3,  // 13: quorate.v1.Observation.limits:type_name -> quorate.v1.ObservedLimit
-	14, // 14: quorate.v1.Observation.audit:type_name -> quorate.v1.ObservedSink
-	8,  // 15: quorate.v1.ObservedConfig.members:type_name -> quorate.v1.ObservedMember
-	15, // 16: quorate.v1.ObservedProcess.parts:type_name -> quorate.v1.ObservedPart
-	21, // 17: quorate.v1.Collected.members:type_name -> quorate.v1.CollectedMember
-	2,  // 18: quorate.v1.CollectedMember.observation:type_name -> quorate.v1.Observation
-	0,  // 19: quorate.v1.Doctor.Observe:input_type -> quorate.v1.ObserveRequest
-	1,  // 20: quorate.v1.Doctor.Collect:input_type -> quorate.v1.CollectRequest
-	2,  // 21: quorate.v1.Doctor.Observe:output_type -> quorate.v1.Observation
-	20, // 22: quorate.v1.Doctor.Collect:output_type -> quorate.v1.Collected
-	21, // [21:23] is the sub-list for method output_type
-	19, // [19:21] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	19, // 13: quorate.v1.Observation.backup:type_name -> quorate.v1.ObservedBackup
+	3,  // 14: quorate.v1.Observation.limits:type_name -> quorate.v1.ObservedLimit
+	14, // 15: quorate.v1.Observation.audit:type_name -> quorate.v1.ObservedSink
+	8,  // 16: quorate.v1.ObservedConfig.members:type_name -> quorate.v1.ObservedMember
+	15, // 17: quorate.v1.ObservedProcess.parts:type_name -> quorate.v1.ObservedPart
+	22, // 18: quorate.v1.Collected.members:type_name -> quorate.v1.CollectedMember
+	2,  // 19: quorate.v1.CollectedMember.observation:type_name -> quorate.v1.Observation
+	0,  // 20: quorate.v1.Doctor.Observe:input_type -> quorate.v1.ObserveRequest
+	1,  // 21: quorate.v1.Doctor.Collect:input_type -> quorate.v1.CollectRequest
+	2,  // 22: quorate.v1.Doctor.Observe:output_type -> quorate.v1.Observation
+	21, // 23: quorate.v1.Doctor.Collect:output_type -> quorate.v1.Collected
+	22, // [22:24] is the sub-list for method output_type
+	20, // [20:22] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_quoratepb_doctor_proto_init() }
@@ -2756,7 +2935,7 @@ func file_quoratepb_doctor_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quoratepb_doctor_proto_rawDesc), len(file_quoratepb_doctor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

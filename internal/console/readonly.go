@@ -34,6 +34,7 @@ var reading = map[string]bool{
 	quoratepb.Membership_Watch_FullMethodName:    true,
 	quoratepb.Tokens_ListTokens_FullMethodName:   true,
 	quoratepb.Upgrade_Status_FullMethodName:      true,
+	quoratepb.Backup_Status_FullMethodName:       true,
 	quoratepb.Doctor_Observe_FullMethodName:      true,
 	quoratepb.Doctor_Collect_FullMethodName:      true,
 	quoratepb.Top_Get_FullMethodName:             true,

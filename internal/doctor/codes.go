@@ -61,6 +61,9 @@ const (
 	ProposalsFail   Code = "PROPOSALS_FAIL"
 	ClientsRefused  Code = "CLIENTS_REFUSED"
 	ReclaimFails    Code = "RECLAIM_FAILS"
+	BackupBehind    Code = "BACKUP_BEHIND"
+	BackupGap       Code = "BACKUP_GAP"
+	BackupUnproven  Code = "BACKUP_UNVERIFIED"
 	ClustersMixed   Code = "CLUSTERS_MIXED"
 	CordonedAll     Code = "CORDONED_ALL"
 	ZonesUneven     Code = "ZONES_UNEVEN"
@@ -204,6 +207,12 @@ var codes = []Row{
 	{ProposalsFail, "3", "A twentieth of the writes at a member end without a result.", nil, nil},
 	{ClientsRefused, "3", "A member refuses connections or calls beyond its bounds.", nil, nil},
 	{ReclaimFails, "3", "A member fails to give back the space of what was compacted.", nil, nil},
+	{BackupBehind, "3", "A continuous backup is on, and the last state that can be restored is five minutes old or more.",
+		nil, nil},
+	{BackupGap, "3", "Within the last day the continuous backup left entries out: states within the gap cannot be restored.",
+		nil, nil},
+	{BackupUnproven, "3, 4", "The continuous backup was not proven for 48 hours, or the last try to prove it failed.",
+		nil, nil},
 	{ClustersMixed, "3", "A process of another cluster answers at the endpoint of a member.", nil, nil},
 	{CordonedAll, "3", "Every voter is cordoned, so that the cordons say nothing.", nil, nil},
 	{ZonesUneven, "3, 4", "The failure of one zone would take a majority of the voters.", nil, nil},

@@ -188,6 +188,27 @@ var faultsOfMachines = []fault{
 		h.of(2).Core.Applied = 60_000
 	}, doctor.StoreStalls, 3, "the store of m2 does not keep up: writes waited for it 3 times", []doctor.Code{doctor.ApplyBehind}},
 	{"a reclaim that fails", 0, func(h hospital) { h.of(2).Store.ReclaimFailures = 4 }, doctor.ReclaimFails, 3, "m2 failed 4 times to give back the space", nil},
+	{"a backup that is late", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) {
+			o.Backup = backup()
+			o.Backup.RestorableMs, o.Backup.Trouble = 600_000, "full"
+		})
+	}, doctor.BackupBehind, 3, "nothing of the last 10 minutes can be restored; the place takes nothing: full", nil},
+	{"a backup that nobody ships", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) { o.Backup = &quoratepb.ObservedBackup{On: true, SinceMs: 600_000} })
+	}, doctor.BackupBehind, 3, "nothing can be restored yet, 10 minutes after it was started; no member is appointed", nil},
+	{"a backup with a gap", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) { o.Backup = backup(); o.Backup.GapMs, o.Backup.Gaps = 600_000, 2 })
+	}, doctor.BackupGap, 3, "the backup has a gap, noted 10 minutes ago", nil},
+	{"a backup that was not proven", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) { o.Backup = backup(); o.Backup.VerifiedMs = 3 * 24 * 3600_000 })
+	}, doctor.BackupUnproven, 4, "no restore of the backup was proven for two days", nil},
+	{"a backup that cannot be restored", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) {
+			o.Backup = backup()
+			o.Backup.Proven, o.Backup.Why = false, "obj/aa is damaged"
+		})
+	}, doctor.BackupUnproven, 3, "a restore of the backup was tried 60 minutes ago, and failed: obj/aa is damaged", nil},
 	{"late applies", 0, func(h hospital) { h.of(3).Core.Applied = 80_000 }, doctor.ApplyBehind, 3,
 		"m3 applies late: 10000 entries wait, which took 100 s to commit", nil},
 	{"open files", 0, func(h hospital) { h.of(2).Process.OpenFiles = 60_000 }, doctor.FilesNear, 2, "m2 has 60000 of 65536 files open", nil},

@@ -151,6 +151,7 @@ func (s *Services) RegisterWith(timed grpc.ServiceRegistrar) {
 	s.registerEtcd(timed)
 	quoratepb.RegisterTokensServer(timed, &tokenService{shared: s.shared})
 	quoratepb.RegisterUpgradeServer(timed, &upgradeService{shared: s.shared})
+	quoratepb.RegisterBackupServer(timed, &backupService{shared: s.shared})
 	quoratepb.RegisterTopServer(timed, s.ranks)
 	quoratepb.RegisterLimitsServer(timed, &limitService{shared: s.shared})
 	quoratepb.RegisterEncryptionServer(timed, &encryptionService{tools: s.options.Keys})

@@ -128,6 +128,7 @@ func (c *partCounters) collect(e *metrics.Emitter) {
 	collectPeers(e, c.member.ID(), c.transport)
 	c.collectIdentity(e)
 	c.collectLevels(e)
+	c.collectBackup(e)
 	e.Counter("etcd_server_heartbeat_send_failures_total",
 		"Times that this leader was late with its heartbeat by more than two intervals, because it had no processor or disk.",
 		float64(c.member.LateHeartbeats()))
@@ -162,6 +163,33 @@ func (c *partCounters) collectLevels(e *metrics.Emitter) {
 		float64(machine.ActiveLevel()))
 	e.Gauge("quorate_feature_level_build", "The highest feature level that this member's build knows.",
 		float64(machine.OwnLevel()))
+}
+
+// collectBackup shows the continuous backup, as applied here. Times are by the clocks of the members that shipped.
+func (c *partCounters) collectBackup(e *metrics.Emitter) {
+	machine, release := c.member.Machine()
+	defer release()
+	row := machine.Backup()
+	if row.Generation == 0 {
+		return
+	}
+	p := &row.Progress
+	seconds := func(millis int64) float64 { return float64(millis) / 1000 }
+	e.Gauge("quorate_backup_on", "1 while the cluster ships a continuous backup.", metrics.Bool(row.Policy.On))
+	e.Gauge("quorate_backup_ships", "1 while this member is the one that ships it.",
+		metrics.Bool(row.Member == uint64(c.member.ID())))
+	e.Counter("quorate_backup_turns_total", "Appointments of a member that ships, and policies.", float64(row.Turn))
+	e.Gauge("quorate_backup_reported_time_seconds", "Unix time of the last report of a member that ships.", seconds(p.At))
+	e.Gauge("quorate_backup_restorable_time_seconds", "Unix time of the last state that can be restored.",
+		seconds(p.Restorable.Time))
+	e.Gauge("quorate_backup_restorable_revision", "Revision of the last state that can be restored.",
+		float64(p.Restorable.Revision))
+	e.Gauge("quorate_backup_base_time_seconds", "Unix time of the newest base.", seconds(p.Base.Time))
+	e.Counter("quorate_backup_gaps_total", "Times that entries were left out, since the backup goes to this place.",
+		float64(p.Gaps))
+	e.Gauge("quorate_backup_verified_time_seconds", "Unix time of the last restore that was tried.", seconds(p.Verified.Time))
+	e.Gauge("quorate_backup_verified_revision", "Revision of the state that it proved.", float64(p.Verified.Revision))
+	e.Gauge("quorate_backup_verified", "1 if it proved the state.", metrics.Bool(p.Verified.Proven))
 }
 
 // collectRefused shows the messages between members that were dropped.

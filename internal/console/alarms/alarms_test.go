@@ -41,10 +41,14 @@ func want(t *testing.T, body string, texts ...string) {
 }
 
 func TestPage_calm(t *testing.T) {
-	body := show(t, connOf(consoletest.Healthy(3)))
+	conn := connOf(consoletest.Healthy(3))
+	conn[quoratepb.Backup_Status_FullMethodName] = &quoratepb.BackupStatus{Generation: 2, On: true, Place: "s3://b/p", NowMs: 9000,
+		Member: 2, MemberName: "m2", Restorable: &quoratepb.BackupMark{Index: 9, Revision: 7, TimeMs: 4000}}
+	body := show(t, conn)
 	want(t, body, "No alarm is raised", "As 3 of 3 members say.", "certificate for peers", "in 265 days",
 		"Feature level 3 is active; policy soak=24h.", "Level 4 is held back by m1 (build 1.0), 3 (not started)",
-		"The cluster keeps no record of backups.", "quorate snapshot save backup-", "10.0 MiB, up to revision 80\u2009000",
+		"The backup goes to s3://b/p", "A restore reaches revision 7, as of 5 s ago.",
+		"The cluster keeps no record of files.", "quorate snapshot save backup-", "10.0 MiB, up to revision 80\u2009000",
 		"Automatic repair finds nothing to do.", "not started")
 	if n := strings.Count(body, "holds it back"); n != 2 {
 		t.Errorf("%d members hold the level back", n)
@@ -71,6 +75,7 @@ func TestPage_alarms(t *testing.T) {
 		"<code>quorate alarm disarm --endpoints http://127.0.0.1:2379</code>", "Alarm CORRUPT of m3 (3)",
 		"<code>quorate member reset m3 --dry-run --endpoints http://127.0.0.1:2379</code>", "disk nearly full",
 		"a process of another epoch",
+		"how the continuous backup is, is not known now",
 		"m9 is of another epoch", "m3 should be replaced", "The disk of m1 is nearly full: it refuses to make a backup.")
 	if n := strings.Count(body, "Alarm CORRUPT of"); n != 1 {
 		t.Errorf("the alarm is shown %d times", n)

@@ -121,7 +121,7 @@ func TestPass_whoCalls(t *testing.T) {
 		pb.Maintenance_Status_FullMethodName, pb.Cluster_MemberList_FullMethodName, quoratepb.Membership_Describe_FullMethodName, quoratepb.Doctor_Observe_FullMethodName,
 		quoratepb.Doctor_Collect_FullMethodName,
 		quoratepb.Membership_Plan_FullMethodName, quoratepb.Membership_ListJobs_FullMethodName,
-		quoratepb.Membership_Watch_FullMethodName, quoratepb.Upgrade_Status_FullMethodName,
+		quoratepb.Membership_Watch_FullMethodName, quoratepb.Upgrade_Status_FullMethodName, quoratepb.Backup_Status_FullMethodName,
 	}
 	decidedInside := map[string]bool{pb.Maintenance_Alarm_FullMethodName: true}
 	for _, service := range []string{"etcdserverpb.KV", "etcdserverpb.Watch", "etcdserverpb.Lease", "etcdserverpb.Auth",

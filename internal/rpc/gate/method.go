@@ -50,7 +50,7 @@ func newMethods() *methods {
 		&quoratepb.Membership_ServiceDesc, &quoratepb.Writer_ServiceDesc, &quoratepb.Tokens_ServiceDesc,
 		&quoratepb.Upgrade_ServiceDesc, &quoratepb.Doctor_ServiceDesc, &quoratepb.Top_ServiceDesc,
 		&quoratepb.History_ServiceDesc, &quoratepb.Limits_ServiceDesc, &quoratepb.Audit_ServiceDesc,
-		&quoratepb.Encryption_ServiceDesc,
+		&quoratepb.Encryption_ServiceDesc, &quoratepb.Backup_ServiceDesc,
 	} {
 		for i := range desc.Methods {
 			m.add(desc.ServiceName, desc.Methods[i].MethodName, "unary")
@@ -108,8 +108,8 @@ func (m *Method) decideWhoCalls() {
 	case pb.Maintenance_Status_FullMethodName, pb.Cluster_MemberList_FullMethodName,
 		quoratepb.Membership_Describe_FullMethodName, quoratepb.Membership_Plan_FullMethodName,
 		quoratepb.Membership_ListJobs_FullMethodName, quoratepb.Membership_Watch_FullMethodName,
-		quoratepb.Upgrade_Status_FullMethodName, quoratepb.Doctor_Observe_FullMethodName,
-		quoratepb.Doctor_Collect_FullMethodName:
+		quoratepb.Upgrade_Status_FullMethodName, quoratepb.Backup_Status_FullMethodName,
+		quoratepb.Doctor_Observe_FullMethodName, quoratepb.Doctor_Collect_FullMethodName:
 		m.callers = ofUsers
 	case pb.Cluster_MemberAdd_FullMethodName, pb.Cluster_MemberRemove_FullMethodName, pb.Cluster_MemberUpdate_FullMethodName,
 		pb.Cluster_MemberPromote_FullMethodName, pb.Maintenance_MoveLeader_FullMethodName,
@@ -126,7 +126,7 @@ func (m *Method) decideWhoServes() {
 	snapshot, status := m.name == pb.Maintenance_Snapshot_FullMethodName, m.name == pb.Maintenance_Status_FullMethodName
 	// An operator asks whichever member answers, and a learner asks the leader for what it does not know.
 	native := m.service == quoratepb.Membership_ServiceDesc.ServiceName || m.service == quoratepb.Doctor_ServiceDesc.ServiceName
-	upgrade := m.service == quoratepb.Upgrade_ServiceDesc.ServiceName
+	upgrade := m.service == quoratepb.Upgrade_ServiceDesc.ServiceName || m.service == quoratepb.Backup_ServiceDesc.ServiceName
 	top := m.service == quoratepb.Top_ServiceDesc.ServiceName
 	history := m.service == quoratepb.History_ServiceDesc.ServiceName // as a serializable range
 	keys := m.service == quoratepb.Encryption_ServiceDesc.ServiceName // of this member alone

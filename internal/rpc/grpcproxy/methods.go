@@ -33,7 +33,7 @@ var methods = collect(&pb.KV_ServiceDesc, &pb.Watch_ServiceDesc, &pb.Lease_Servi
 	&healthpb.Health_ServiceDesc, &quoratepb.Membership_ServiceDesc, &quoratepb.Writer_ServiceDesc,
 	&quoratepb.Tokens_ServiceDesc, &quoratepb.Upgrade_ServiceDesc, &quoratepb.Doctor_ServiceDesc, &quoratepb.Top_ServiceDesc,
 	&quoratepb.History_ServiceDesc, &quoratepb.Limits_ServiceDesc, &quoratepb.Audit_ServiceDesc,
-	&quoratepb.Encryption_ServiceDesc)
+	&quoratepb.Encryption_ServiceDesc, &quoratepb.Backup_ServiceDesc)
 
 // collect lists the methods by the names that calls have.
 func collect(services ...*grpc.ServiceDesc) map[string]*method {

@@ -77,6 +77,7 @@ func (p *Options) observation(ctx context.Context, now time.Time) *quoratepb.Obs
 	}
 	o.Store, o.Work = p.store(machine), p.work(machine)
 	o.Jobs = jobsOf(m.Membership().Jobs(), o.NowMs)
+	o.Backup = backupOf(machine.Backup(), o.NowMs)
 	o.Peers = p.peers(p.leadersView(ctx))
 	return o
 }
@@ -206,6 +207,25 @@ func jobsOf(jobs []membership.Job, now int64) (all []*quoratepb.ObservedJob) {
 		}
 	}
 	return all
+}
+
+// backupOf is what the cluster knows of its continuous backup; nil: there never was one.
+func backupOf(row *kv.BackupRow, now int64) *quoratepb.ObservedBackup {
+	if row.Generation == 0 {
+		return nil
+	}
+	age := func(at int64) int64 {
+		if at == 0 {
+			return 0
+		}
+		return max(1, now-at)
+	}
+	p := &row.Progress
+	return &quoratepb.ObservedBackup{On: row.Policy.On, Member: row.Member, SinceMs: age(row.Policy.Since),
+		ReportedMs: age(p.At), RestorableMs: age(p.Restorable.Time), RestorableRevision: int64(p.Restorable.Revision),
+		BaseMs: age(p.Base.Time), Gaps: p.Gaps, GapMs: age(p.Gap.Time), VerifiedMs: age(p.Verified.Time),
+		VerifiedRevision: int64(p.Verified.Revision),
+		Proven:           p.Verified.Proven, Why: p.Verified.Why, Trouble: p.Trouble}
 }
 
 // peers are the links to the others and, if this member leads, their progress.

@@ -1,0 +1,181 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/base/plural"
+	"github.com/quorate/quorate/internal/base/printable"
+	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/progress"
+	"github.com/quorate/quorate/internal/storage/objects/place"
+)
+
+const startHelp = `Let the cluster ship a continuous backup to URL, or change what it ships where. One member does, whom the
+leader appoints; another one goes on when it is gone. Each member must be able to reach the place: a directory is one that all
+members share. Without URL the backup goes on, or is changed, where it went last.
+
+URL is as for "quorate backup check". It has no credentials: each member takes its own, from its environment or from the file
+that URL names. The command does not write to the place: try it with "quorate backup check URL" on the machines of the members.`
+
+// asking is a call of the Backup service.
+type asking func(context.Context, quoratepb.BackupClient) (*quoratepb.BackupStatus, error)
+
+// call asks the Backup service.
+func call(ctx context.Context, c *command.Connection, ask asking) (answer *quoratepb.BackupStatus, err error) {
+	err = c.Do(ctx, func(ctx context.Context, client *clientv3.Client) (err error) {
+		answer, err = ask(ctx, quoratepb.NewBackupClient(client.ActiveConnection()))
+		return err
+	})
+	return answer, err
+}
+
+func newStart(s command.Streams) *cobra.Command {
+	c := command.NewObjectConnection(s)
+	var baseEvery, sealAfter time.Duration
+	var logBytes int64
+	cmd := c.AddTo(&cobra.Command{
+		Use: "start [URL]", Short: "Let the cluster ship a continuous backup to a directory or bucket", Long: startHelp,
+		Args: cobra.MaximumNArgs(1), Example: "  quorate backup start s3://backups/prod --base-every 6h",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if baseEvery%time.Second != 0 || sealAfter%time.Millisecond != 0 || baseEvery < 0 || sealAfter < 0 || logBytes < 0 {
+				return command.Usagef("--base-every takes whole seconds, --seal-after milliseconds, and no number is negative")
+			}
+			r := &quoratepb.StartBackupRequest{BaseSeconds: int64(baseEvery / time.Second), SealMs: sealAfter.Milliseconds(),
+				LogBytes: logBytes}
+			if len(args) > 0 {
+				if _, err := place.Parse(args[0]); err != nil {
+					return command.Usagef("%w", err)
+				}
+				r.Place = args[0]
+			}
+			return show(cmd.Context(), c, func(ctx context.Context, api quoratepb.BackupClient) (*quoratepb.BackupStatus,
+				error) {
+				return api.Start(ctx, r)
+			})
+		},
+	})
+	cmd.Flags().DurationVar(&baseEvery, "base-every", 0, "how often a base is made, 1m to 720h; 0: as before, or 6h")
+	cmd.Flags().DurationVar(&sealAfter, "seal-after", 0,
+		"after how long entries are written to the place, 100ms to 1h; 0: as before, or 1s")
+	cmd.Flags().Int64Var(&logBytes, "log-bytes", 0,
+		"bytes of log that the member which ships keeps for a place that takes nothing, 1 MiB to 1 TiB; 0: as before, or 1 GiB")
+	return cmd
+}
+
+func newStop(s command.Streams) *cobra.Command {
+	c := command.NewObjectConnection(s)
+	return c.AddTo(&cobra.Command{
+		Use: "stop", Short: "End the cluster's continuous backup; what is at the place stays there", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return show(cmd.Context(), c, func(ctx context.Context, api quoratepb.BackupClient) (*quoratepb.BackupStatus,
+				error) {
+				return api.Stop(ctx, &quoratepb.StopBackupRequest{})
+			})
+		},
+	})
+}
+
+func newStatus(s command.Streams) *cobra.Command {
+	c := command.NewObjectConnection(s)
+	return c.AddTo(&cobra.Command{
+		Use: "status", Short: "Show where the cluster's continuous backup goes, who ships it, and until when it is restorable",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return show(cmd.Context(), c, func(ctx context.Context, api quoratepb.BackupClient) (*quoratepb.BackupStatus,
+				error) {
+				return api.Status(ctx, &quoratepb.BackupStatusRequest{})
+			})
+		},
+	})
+}
+
+// show asks, and prints the answer.
+func show(ctx context.Context, c *command.Connection, ask asking) error {
+	answer, err := call(ctx, c, ask)
+	if err != nil {
+		return err
+	}
+	if !c.Tabular() {
+		return c.PrintObject(answer)
+	}
+	for _, line := range Sentences(answer) {
+		command.Say(c.Streams.Out, line)
+	}
+	return nil
+}
+
+// mostTrouble bounds what a member says of a place, in characters.
+const mostTrouble = 400
+
+// Sentences say where the backup goes, who ships it, how far it is, and what is wrong with it.
+func Sentences(b *quoratepb.BackupStatus) []string {
+	place := printable.Text(b.GetPlace(), mostTrouble)
+	switch {
+	case b.GetGeneration() == 0:
+		return []string{"there is no continuous backup: `quorate backup start URL` begins one"}
+	case !b.GetOn():
+		stopped := fmt.Sprintf("the backup to %s is stopped: `quorate backup start` goes on with it", place)
+		return append([]string{stopped}, reached(b)...)
+	}
+	lines := []string{fmt.Sprintf("the backup goes to %s: entries after %s, a base every %s", place,
+		progress.Duration(time.Duration(b.GetSealMs())*time.Millisecond),
+		progress.Duration(time.Duration(b.GetBaseSeconds())*time.Second))}
+	switch {
+	case b.GetMember() == 0:
+		lines = append(lines, "nobody ships it yet: the leader appoints a member that has caught up")
+	default:
+		lines = append(lines, fmt.Sprintf("%s ships it (turn %d)", printable.Text(b.GetMemberName(), mostTrouble), b.GetTurn()))
+	}
+	if at := b.GetReportedMs(); at != 0 {
+		lines[len(lines)-1] += ", and a member reported " + ago(b, at)
+	} else {
+		lines[len(lines)-1] += "; nothing was reported yet"
+	}
+	lines = append(lines, reached(b)...)
+	if why := b.GetTrouble(); why != "" {
+		lines = append(lines, "the place takes nothing: "+printable.Text(why, mostTrouble))
+	}
+	return lines
+}
+
+// reached says how far a backup got.
+func reached(b *quoratepb.BackupStatus) (lines []string) {
+	if p := b.GetRestorable(); p != nil {
+		lines = append(lines, fmt.Sprintf("a restore reaches revision %d, as of %s", p.GetRevision(), ago(b, p.GetTimeMs())))
+	} else {
+		lines = append(lines, "nothing can be restored yet: the first base is not complete")
+	}
+	if p := b.GetBase(); p != nil {
+		lines = append(lines, fmt.Sprintf("the newest base is of revision %d, as of %s", p.GetRevision(),
+			ago(b, p.GetTimeMs())))
+	}
+	if n := b.GetGaps(); n > 0 {
+		line := fmt.Sprintf("%s: states within cannot be restored", plural.Of(int(min(n, 1<<30)), "gap"))
+		if g := b.GetGap(); g != nil {
+			line += fmt.Sprintf("; the last one is after entry %d, until entry %d, noted %s", g.GetAfter(), g.GetUntil(),
+				ago(b, g.GetTimeMs()))
+		}
+		lines = append(lines, line)
+	}
+	switch v := b.GetVerified(); {
+	case v == nil:
+		lines = append(lines, "no restore was tried yet: `quorate backup verify --from URL` does")
+	case v.GetProven():
+		lines = append(lines, fmt.Sprintf("a restore of revision %d was proven %s", v.GetRevision(), ago(b, v.GetTimeMs())))
+	default:
+		lines = append(lines, fmt.Sprintf("a restore failed %s: %s", ago(b, v.GetTimeMs()),
+			printable.Text(v.GetWhy(), mostTrouble)))
+	}
+	return lines
+}
+
+// ago says how long a time is ago, by the clock of the member that answered.
+func ago(b *quoratepb.BackupStatus, at int64) string {
+	return progress.Duration(max(0, time.Duration(b.GetNowMs()-at)*time.Millisecond)) + " ago"
+}

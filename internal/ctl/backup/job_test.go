@@ -1,0 +1,123 @@
+package backup_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/ctltest"
+)
+
+// fakeBackup serves the service Backup with answers of a test.
+type fakeBackup struct {
+	quoratepb.UnimplementedBackupServer
+	status  *quoratepb.BackupStatus
+	started []*quoratepb.StartBackupRequest
+	refusal error
+}
+
+func (f *fakeBackup) Status(context.Context, *quoratepb.BackupStatusRequest) (*quoratepb.BackupStatus, error) {
+	return f.status, f.refusal
+}
+
+func (f *fakeBackup) Start(_ context.Context, r *quoratepb.StartBackupRequest) (*quoratepb.BackupStatus, error) {
+	f.started = append(f.started, r)
+	return f.status, f.refusal
+}
+
+func (f *fakeBackup) Stop(context.Context, *quoratepb.StopBackupRequest) (*quoratepb.BackupStatus, error) {
+	f.status.On = false
+	return f.status, f.refusal
+}
+
+// serve starts the server, and returns a function that runs `quorate backup` against it.
+func (f *fakeBackup) serve(t *testing.T) func(args ...string) ctltest.Result {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	quoratepb.RegisterBackupServer(server, f)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	return func(args ...string) ctltest.Result {
+		return ctltest.Run(t, t.Context(), command.Streams{}, "",
+			append([]string{"backup", "--endpoints", listener.Addr().String()}, args...)...)
+	}
+}
+
+const minute = 60_000
+
+// said is whether a command ended well, and printed a text among others.
+func said(t *testing.T, got ctltest.Result, text string) {
+	t.Helper()
+	if got.Status != command.StatusOK || !strings.Contains(got.Out, text) {
+		t.Errorf("no %q in %+v", text, got)
+	}
+}
+
+// Ensure that a status says in words where the backup goes, who ships it, how far it is and what is wrong with it, and nothing
+// else as JSON; and that a member's words do not reach the terminal as they are.
+func TestStatus(t *testing.T) {
+	f := &fakeBackup{status: &quoratepb.BackupStatus{NowMs: 100 * minute}}
+	run := f.serve(t)
+	said(t, run("status"), "there is no continuous backup")
+	f.status = &quoratepb.BackupStatus{NowMs: 100 * minute, Generation: 3, On: true, Place: "s3://b/p", BaseSeconds: 21600, SealMs: 1000}
+	said(t, run("status"), "nobody ships it yet")
+	said(t, run("status"), "nothing can be restored yet")
+	f.status.Member, f.status.MemberName, f.status.Turn, f.status.ReportedMs = 7, "m2", 4, 99*minute
+	f.status.Restorable = &quoratepb.BackupMark{Index: 90, Revision: 80, TimeMs: 98 * minute}
+	f.status.Base = &quoratepb.BackupMark{Index: 70, Revision: 60, TimeMs: 40 * minute}
+	f.status.Gaps, f.status.Gap = 2, &quoratepb.BackupHole{After: 5, Until: 9, TimeMs: 50 * minute}
+	f.status.Trouble = "full\x1b[2J"
+	f.status.Verified = &quoratepb.BackupProven{Revision: 50, TimeMs: 60 * minute, Proven: true}
+	got := run("status")
+	for _, want := range []string{"the backup goes to s3://b/p: entries after 1 s, a base every 6h00m",
+		"m2 ships it (turn 4), and a member reported 1m00s ago", "a restore reaches revision 80, as of 2m00s ago",
+		"the newest base is of revision 60, as of 1h00m ago", "2 gaps: states within cannot be restored; the last one is after entry 5",
+		"a restore of revision 50 was proven 40m00s ago", "the place takes nothing: full"} {
+		if !strings.Contains(got.Out, want) {
+			t.Errorf("no %q in:\n%s", want, got.Out)
+		}
+	}
+	if strings.Contains(got.Out, "\x1b") {
+		t.Errorf("a member's bytes reach the terminal: %q", got.Out)
+	}
+	f.status.Verified = &quoratepb.BackupProven{TimeMs: 60 * minute, Why: "obj/aa is damaged"}
+	said(t, run("status"), "a restore failed 40m00s ago: obj/aa is damaged")
+	said(t, run("status", "-o", "json"), `"place":"s3://b/p"`)
+	said(t, run("stop"), "the backup to s3://b/p is stopped")
+}
+
+// Ensure that start passes on what was given and nothing else, and refuses a URL that makes no sense, or has a secret, before it
+// asks anybody.
+func TestStart(t *testing.T) {
+	f := &fakeBackup{status: &quoratepb.BackupStatus{Generation: 1, On: true, Place: "file:///b"}}
+	run := f.serve(t)
+	said(t, run("start", "file:///b", "--base-every=1h", "--seal-after=500ms", "--log-bytes=2000000"), "the backup goes to file:///b")
+	said(t, run("start"), "the backup goes to file:///b")
+	if len(f.started) != 2 || f.started[0].GetPlace() != "file:///b" || f.started[0].GetBaseSeconds() != 3600 ||
+		f.started[0].GetSealMs() != 500 || f.started[0].GetLogBytes() != 2_000_000 || f.started[1].GetPlace() != "" {
+		t.Errorf("got %v", f.started)
+	}
+	for _, wrong := range [][]string{{"/mnt"}, {"s3://key:hidden@b/p"}, {"file:///b", "--base-every=1500ms"},
+		{"file:///b", "--log-bytes=-1"}} {
+		got := run(append([]string{"start"}, wrong...)...)
+		if got.Status != command.StatusUsage || strings.Contains(got.Err, "hidden") {
+			t.Errorf("%v: %+v", wrong, got)
+		}
+	}
+	if len(f.started) != 2 {
+		t.Errorf("wrong ones reach the cluster: %v", f.started)
+	}
+	f.refusal = status.Error(codes.Aborted, "another caller was faster")
+	run("start").Want(t, command.StatusRefused, "", "another caller was faster")
+}

@@ -1,0 +1,54 @@
+package doctor
+
+// Ages of a continuous backup, in milliseconds, from which on something is wrong with it.
+const (
+	backupLate     = 5 * 60_000
+	backupUnproven = 48 * 3600_000
+	backupGapTold  = 24 * 3600_000
+)
+
+const cureBackup = "quorate backup status"
+
+// backup is the continuous backup, as the member sees it that has applied most.
+func (p *patient) backup() (all []Finding) {
+	b := p.latest().GetBackup()
+	if !b.GetOn() {
+		return nil
+	}
+	late := b.GetRestorableMs()
+	if late == 0 { // nothing was shipped yet
+		late = b.GetSinceMs()
+	}
+	if late >= backupLate && b.GetSinceMs() >= backupLate {
+		why := "no member reports since " + span(max(b.GetReportedMs(), b.GetSinceMs()))
+		switch {
+		case b.GetTrouble() != "":
+			why = "the place takes nothing: " + b.GetTrouble()
+		case b.GetReportedMs() != 0 && b.GetReportedMs() < backupLate:
+			why = "the member that ships does not keep up"
+		case b.GetReportedMs() != 0:
+			why = "no member has reported for " + span(b.GetReportedMs())
+		case b.GetMember() == 0:
+			why = "no member is appointed to ship it"
+		}
+		what := "nothing of the last " + span(late) + " can be restored"
+		if b.GetRestorableMs() == 0 {
+			what = "nothing can be restored yet, " + span(late) + " after it was started"
+		}
+		all = append(all, found(BackupBehind, SlowerThanIs, nil, cureBackup, "the backup is behind: %s; %s", what, why))
+	}
+	if age := b.GetGapMs(); age > 0 && age < backupGapTold {
+		all = append(all, found(BackupGap, SlowerThanIs, nil, cureBackup, "the backup has a gap, noted %s ago: the place took "+
+			"nothing for longer than the log was kept, and states within cannot be restored; there are %d since it goes there",
+			span(age), b.GetGaps()))
+	}
+	switch tried := b.GetVerifiedMs(); {
+	case tried != 0 && !b.GetProven():
+		all = append(all, found(BackupUnproven, SlowerThanIs, nil, cureBackup, "a restore of the backup was tried %s ago, and "+
+			"failed: %s", span(tried), b.GetWhy()))
+	case tried >= backupUnproven || tried == 0 && b.GetSinceMs() >= backupUnproven:
+		all = append(all, found(BackupUnproven, Advice, nil, cureBackup, "no restore of the backup was proven for two days: "+
+			"`quorate backup verify --from URL` proves one"))
+	}
+	return all
+}

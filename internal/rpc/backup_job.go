@@ -1,0 +1,151 @@
+package rpc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/backup/ship"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/objects/place"
+)
+
+// backupService is the native Backup service: what the continuous backup ships where. The leader appoints the member that
+// ships, which reports how far it is; the service sets the policy and tells.
+//
+// Invariants:
+//  1. Only root starts and stops while authentication is enabled: the gate asks, and the state machine again.
+//  2. A status is as new as the changes that were acknowledged before the call.
+//  3. No credentials become a part of the policy: place.Parse refuses a URL that has some.
+type backupService struct {
+	quoratepb.UnsafeBackupServer
+	*shared
+}
+
+// defaultBackupLog is how much of its log the member that ships keeps while the place takes nothing.
+const defaultBackupLog = 1 << 30
+
+// Status tells policy and progress.
+func (b *backupService) Status(ctx context.Context, _ *quoratepb.BackupStatusRequest) (*quoratepb.BackupStatus, error) {
+	if err := b.readIndex(ctx); err != nil {
+		return nil, err
+	}
+	row := b.row()
+	answer := statusOf(row)
+	answer.NowMs = b.options.Clock.Now().UnixMilli()
+	if row.Member != 0 {
+		answer.MemberName = b.nameOf(consensus.MemberID(row.Member))
+	}
+	return answer, nil
+}
+
+// Start sets the policy.
+func (b *backupService) Start(ctx context.Context, r *quoratepb.StartBackupRequest) (*quoratepb.BackupStatus, error) {
+	if err := b.readIndex(ctx); err != nil {
+		return nil, err
+	}
+	row := b.row()
+	policy, err := policyOf(&row.Policy, r)
+	policy.Since = b.options.Clock.Now().UnixMilli()
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	return b.set(ctx, row.Generation, policy)
+}
+
+// Stop ends the backup.
+func (b *backupService) Stop(ctx context.Context, _ *quoratepb.StopBackupRequest) (*quoratepb.BackupStatus, error) {
+	if err := b.readIndex(ctx); err != nil {
+		return nil, err
+	}
+	row := b.row()
+	if !row.Policy.On {
+		return nil, status.Error(codes.FailedPrecondition, "no backup is on: nothing happened")
+	}
+	policy := row.Policy
+	policy.On, policy.Since = false, b.options.Clock.Now().UnixMilli()
+	return b.set(ctx, row.Generation, policy)
+}
+
+func (b *backupService) row() *kv.BackupRow {
+	machine, release := b.options.Member.Machine()
+	defer release()
+	return machine.Backup()
+}
+
+func (b *backupService) set(ctx context.Context, generation uint64, policy kv.BackupPolicy) (*quoratepb.BackupStatus, error) {
+	_, err := b.propose(ctx, &kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupSet, Generation: generation, Policy: policy}})
+	if errors.Is(err, kv.ErrBadCommand) {
+		err = status.Error(codes.Aborted, "the backup was started, changed or stopped by another caller meanwhile: "+
+			"nothing happened, look at `quorate backup status` and try again")
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.options.Logger.InfoContext(ctx, "the policy of the backup is set", "on", policy.On, "place", policy.Place)
+	return b.Status(ctx, nil)
+}
+
+// policyOf is the policy that a request asks for, where the cluster has one already.
+func policyOf(has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) (p kv.BackupPolicy, err error) {
+	p = kv.BackupPolicy{On: true, Place: cmp.Or(r.GetPlace(), has.Place), Keep: has.Keep,
+		BaseSeconds: cmp.Or(r.GetBaseSeconds(), has.BaseSeconds, ship.DefaultBaseEvery/1000),
+		SealMillis:  cmp.Or(r.GetSealMs(), has.SealMillis, ship.DefaultSealAfter),
+		LogBytes:    cmp.Or(r.GetLogBytes(), has.LogBytes, defaultBackupLog)}
+	switch {
+	case p.Place == "":
+		return p, errors.New("say where the backup goes: file:///DIRECTORY, or s3://BUCKET/PREFIX")
+	case len(p.Place) > kv.MaxBackupPlaceBytes:
+		return p, fmt.Errorf("the URL of the place has %d bytes, and at most %d are taken", len(p.Place),
+			kv.MaxBackupPlaceBytes)
+	}
+	if _, err := place.Parse(p.Place); err != nil {
+		return p, err
+	}
+	for _, number := range []struct {
+		name           string
+		is, from, most int64
+	}{
+		{"seconds between bases", p.BaseSeconds, kv.MinBackupBaseSeconds, kv.MaxBackupBaseSeconds},
+		{"milliseconds until entries are sealed", p.SealMillis, kv.MinBackupSealMillis, kv.MaxBackupSealMillis},
+		{"bytes of log that are kept", p.LogBytes, kv.MinBackupLogBytes, kv.MaxBackupLogBytes},
+	} {
+		if number.is < number.from || number.is > number.most {
+			return p, fmt.Errorf("%d %s: choose %d to %d", number.is, number.name, number.from, number.most)
+		}
+	}
+	if !p.Valid() {
+		return p, errors.New("the URL of the place is not text")
+	}
+	return p, nil
+}
+
+func statusOf(row *kv.BackupRow) *quoratepb.BackupStatus {
+	p := &row.Progress
+	answer := &quoratepb.BackupStatus{Generation: row.Generation, On: row.Policy.On, Place: row.Policy.Place,
+		BaseSeconds: row.Policy.BaseSeconds, SealMs: row.Policy.SealMillis, LogBytes: row.Policy.LogBytes,
+		SinceMs: row.Policy.Since, Turn: row.Turn,
+		Member: row.Member, ReportedMs: p.At, Restorable: markOf(&p.Restorable), Base: markOf(&p.Base), Gaps: p.Gaps,
+		Trouble: p.Trouble}
+	if p.Gap.Time != 0 {
+		answer.Gap = &quoratepb.BackupHole{After: p.Gap.After, Until: p.Gap.Until, TimeMs: p.Gap.Time}
+	}
+	if p.Verified.Time != 0 {
+		answer.Verified = &quoratepb.BackupProven{Revision: int64(p.Verified.Revision), TimeMs: p.Verified.Time,
+			Proven: p.Verified.Proven, Why: p.Verified.Why}
+	}
+	return answer
+}
+
+func markOf(p *kv.BackupPoint) *quoratepb.BackupMark {
+	if p.Index == 0 {
+		return nil
+	}
+	return &quoratepb.BackupMark{Index: p.Index, Revision: int64(p.Revision), TimeMs: p.Time}
+}
