@@ -46,7 +46,7 @@ func (p *patient) backup() (all []Finding) {
 	case tried != 0 && !b.GetProven():
 		all = append(all, found(BackupUnproven, SlowerThanIs, nil, cureBackup, "a restore of the backup was tried %s ago, and "+
 			"failed: %s", span(tried), b.GetWhy()))
-	case tried >= backupUnproven || tried == 0 && b.GetSinceMs() >= backupUnproven:
+	case tried >= backupUnproven:
 		all = append(all, found(BackupUnproven, Advice, nil, cureBackup, "no restore of the backup was proven for two days: "+
 			"`quorate backup verify --from URL` proves one"))
 	}

@@ -214,6 +214,12 @@ func (m *Member) Backup(ctx context.Context, f func(ctx context.Context, machine
 	return m.sender.Backup(ctx, f)
 }
 
+// Checkpoint makes a checkpoint of the store in a directory, which must not exist, and calls f with its opened state machine.
+// The directory stays.
+func (m *Member) Checkpoint(ctx context.Context, dir string, f func(*apply.Machine) error) error {
+	return m.sender.Checkpoint(ctx, dir, f)
+}
+
 // Defragment rewrites the store's tables so that the space of deleted keys is free. Reads and writes go on meanwhile;
 // it ends early when the member stops or a snapshot replaces the store.
 func (m *Member) Defragment(ctx context.Context) error { return upkeep.Defragment(ctx, &m.stores) }

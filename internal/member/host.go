@@ -132,7 +132,10 @@ func (h host) room(id consensus.ProposalID) kv.Account {
 }
 
 // Applied notes the changes that a batch has made.
-func (h host) Applied(batch []consensus.Entry, _ []kv.Result) {
+func (h host) Applied(batch []consensus.Entry, results []kv.Result) {
+	if h.options.Feed != nil {
+		h.options.Feed.Applied(h.data.Machine, batch, results)
+	}
 	if slices.ContainsFunc(batch, ofConfig) {
 		h.noteRemoval()
 	}
@@ -142,6 +145,9 @@ func (h host) Applied(batch []consensus.Entry, _ []kv.Result) {
 
 // Restored notes the changes of a snapshot that has replaced the store.
 func (h host) Restored(consensus.SnapshotMeta, *apply.Machine) {
+	if h.options.Feed != nil {
+		h.options.Feed.Replaced()
+	}
 	h.noteRemoval()
 	h.integrity.Note()
 	h.members.restored()

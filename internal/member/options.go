@@ -7,7 +7,10 @@ import (
 
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/base/level"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/limits/answers"
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/integrity"
@@ -49,8 +52,17 @@ type Options struct {
 	LowDisk        func() string   // returns the alarm text while the disk reserve is used up; nil: it never is
 	DiskReserve    int64           // bytes of the disk that a received snapshot must leave free
 	Logger         *slog.Logger
+	// Feed, if set, takes each batch that was applied. It must not wait.
+	Feed Feed
 	// Synced and Applied, if set, are called with the time that each write of the log and each applied batch took.
 	Synced, Applied func(took time.Duration)
+}
+
+// Feed takes what a member applies, for the backup.
+type Feed interface {
+	Applied(machine *apply.Machine, batch []consensus.Entry, results []kv.Result)
+	// Replaced notes that a snapshot has taken the place of the store.
+	Replaced()
 }
 
 // diskLow reports whether the disk reserve is used up.

@@ -41,10 +41,9 @@ func (s *Server) connect(ctx context.Context, options Options) error {
 		OpenBytes:       int(s.budgets.Proposals),
 		SessionBytes:    s.budgets.State.Admits().Sessions,
 		Compaction:      upkeep.CompactionPace{Keys: s.cfg.Compaction.BatchLimit, Pause: s.cfg.Compaction.SleepInterval},
-		Integrity: integrity.Pace{Chains: s.cfg.Storage.CompactHashCheckTime,
-			Contents: s.cfg.Storage.CorruptCheckTime},
-		FastPath: offers.Setting(s.cfg.Consensus.FastPath),
-		Care:     s.carePolicy(),
+		Integrity:       integrity.Pace{Chains: s.cfg.Storage.CompactHashCheckTime, Contents: s.cfg.Storage.CorruptCheckTime},
+		FastPath:        offers.Setting(s.cfg.Consensus.FastPath),
+		Care:            s.carePolicy(),
 
 		LevelPolicy: s.cfg.LevelPolicy,
 		Verdict:     s.verdict,
@@ -55,6 +54,7 @@ func (s *Server) connect(ctx context.Context, options Options) error {
 		Logger:      s.logger,
 		Synced:      s.timings.synced,
 		Applied:     s.noteApplied,
+		Feed:        s.newFeed(),
 	})
 	s.member = m
 	seen, err := s.data.SeenPeers()

@@ -22,6 +22,7 @@ import (
 	"github.com/quorate/quorate/internal/server/collect"
 	"github.com/quorate/quorate/internal/server/discovery/srv"
 	"github.com/quorate/quorate/internal/server/observe"
+	"github.com/quorate/quorate/internal/server/shipper"
 	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/reserve"
 	"github.com/quorate/quorate/internal/transport"
@@ -64,6 +65,7 @@ type Server struct {
 	audit     *trail.Trail // nil: no calls are recorded
 	clients   *clientPorts
 	conns     connLimits
+	feed      *shipper.Feed
 	observer  atomic.Pointer[observe.Observer]  // nil until clients are served; the member asks for verdicts before
 	collector atomic.Pointer[collect.Collector] // the same; other members ask before
 
@@ -104,7 +106,7 @@ func Start(ctx context.Context, cfg config.Config, options Options) (*Server, er
 	s.clients = newClientPorts(s.ctx, &s.cfg, s.conns, &s.budgets, s.logger)
 	steps := []func(context.Context, Options) error{
 		s.openKeys, s.checkData, s.lockData, s.lockKeys, s.openCerts, s.listenClients, s.openData, s.openAudit, s.watchDisks,
-		s.connect, s.watchNames, s.serve, s.startCompactor, s.publish, s.defragmentAtStart,
+		s.connect, s.watchNames, s.serve, s.startCompactor, s.startShipper, s.publish, s.defragmentAtStart,
 	}
 	for _, step := range steps {
 		if err := step(ctx, options); err != nil {

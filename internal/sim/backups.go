@@ -16,6 +16,7 @@ const (
 	backupScan     = 150 * time.Millisecond
 	backupReports  = 600 * time.Millisecond
 	backupPatience = 4 * time.Second
+	backupAway     = 2 * time.Second
 	backupMoves    = 12 * time.Second
 )
 
@@ -62,7 +63,7 @@ func keepBackup(h *host) {
 		return
 	}
 	waits := false
-	appointer := shipping.Appointer{Patience: backupPatience, MoveAfter: backupMoves}
+	appointer := shipping.Appointer{Patience: backupPatience, Away: backupAway, MoveAfter: backupMoves}
 	reported, turn := time.Time{}, uint64(0)
 	propose := func(command *kv.Command) {
 		waits = true

@@ -117,6 +117,7 @@ func (s *Shipper) recover() {
 	if s.lost.after > 0 {
 		g := backup.Gap{Cluster: backup.Hex(s.config.Cluster), Member: backup.Hex(s.config.Member), After: s.lost.after,
 			Until: max(s.applied, s.lost.after) + 1, Time: s.now, Reason: s.lost.why}
+		s.gap = g
 		name, content := g.Encode()
 		s.enqueue(&object{name: name.String(), content: content, gap: true})
 	}

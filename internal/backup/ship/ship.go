@@ -114,6 +114,7 @@ type Progress struct {
 	Restorable backup.Head     // the last point that can be restored; zero: none
 	Held       int64           // bytes that wait for the place
 	Gaps       int             // since the Shipper began
+	Gap        backup.Gap      // the last one that was noted; zero: none was
 	Lost       bool            // entries are left out now
 	Trouble    string          // why the last operation that failed did; empty: the last one did not
 }
@@ -140,6 +141,7 @@ type Shipper struct {
 	floor       consensus.Index // the last gap begins after it
 	base        baseWork
 	gaps        int
+	gap         backup.Gap
 	trouble     string
 
 	ops     []Op
@@ -219,7 +221,7 @@ func (s *Shipper) Take() []Op {
 // Progress returns how far the backup is.
 func (s *Shipper) Progress() Progress {
 	return Progress{Applied: s.applied, Sealed: s.sealed, Base: s.base.head, Restorable: s.restorable, Held: s.held(),
-		Gaps: s.gaps, Lost: s.lost != nil, Trouble: s.trouble}
+		Gaps: s.gaps, Gap: s.gap, Lost: s.lost != nil, Trouble: s.trouble}
 }
 
 // turn does all that can be done now.

@@ -15,6 +15,8 @@ const (
 	ReportEvery = 10 * time.Second
 	// DefaultPatience is after how long without a report another member is appointed.
 	DefaultPatience = 4 * ReportEvery
+	// DefaultAway is after how long another member is appointed when the leader does not hear the one that ships.
+	DefaultAway = ReportEvery
 	// DefaultMoveAfter is for how long a leader ships while another member could.
 	DefaultMoveAfter = 10 * time.Minute
 )
@@ -28,10 +30,12 @@ type View struct {
 // Appointer decides for one leader. The zero value is ready; Rest ends a term.
 type Appointer struct {
 	Patience  time.Duration // zero: DefaultPatience
+	Away      time.Duration // zero: DefaultAway
 	MoveAfter time.Duration // zero: DefaultMoveAfter
 
 	led     time.Time // when this member first looked in its term; zero: not yet
 	since   time.Time // when the turn, or the report below, was first seen
+	heard   time.Time // when the member that ships was heard last
 	turn    uint64
 	reports uint64
 	// failed has members that did not report in their turn, and when that was found. They come last, for MoveAfter.
@@ -39,7 +43,9 @@ type Appointer struct {
 }
 
 // Rest forgets what was seen: this member does not lead.
-func (a *Appointer) Rest() { *a = Appointer{Patience: a.Patience, MoveAfter: a.MoveAfter} }
+func (a *Appointer) Rest() {
+	*a = Appointer{Patience: a.Patience, Away: a.Away, MoveAfter: a.MoveAfter}
+}
 
 // Look returns the command to propose now, if there is one.
 func (a *Appointer) Look(now time.Time, v *View) (command kv.Command, due bool) {
@@ -68,7 +74,11 @@ func (a *Appointer) Look(now time.Time, v *View) (command kv.Command, due bool) 
 // silent reports whether the member that ships has not reported for too long, and notes that.
 func (a *Appointer) silent(now time.Time, v *View) bool {
 	present := consensus.MemberID(v.Row.Member)
-	if present == consensus.NoMember || now.Sub(a.since) < cmp.Or(a.Patience, DefaultPatience) {
+	if a.heard.IsZero() || !a.away(v, present) || a.since.Equal(now) {
+		a.heard = now
+	}
+	late := now.Sub(a.since) >= cmp.Or(a.Patience, DefaultPatience) || now.Sub(a.heard) >= cmp.Or(a.Away, DefaultAway)
+	if present == consensus.NoMember || !late {
 		return false
 	}
 	if a.failed == nil {
@@ -80,8 +90,14 @@ func (a *Appointer) silent(now time.Time, v *View) bool {
 		}
 	}
 	a.failed[present] = now
-	a.since = now // it may be the only one: it is given time again
+	a.since, a.heard = now, now // it may be the only one: it is given time again
 	return true
+}
+
+// away reports whether the leader has not heard a member for an election timeout.
+func (a *Appointer) away(v *View, id consensus.MemberID) bool {
+	at := slices.IndexFunc(v.Status.Progress, func(p raft.PeerProgress) bool { return p.ID == id })
+	return at >= 0 && !v.Status.Progress[at].RecentActive
 }
 
 // replaces reports whether a member is to take the place of the one that ships now.

@@ -150,6 +150,28 @@ func TestAppointer_Look_gone(t *testing.T) {
 	c.want("the leader moves it away", 2)
 }
 
+// Ensure that a member that the leader does not hear is replaced earlier than one that is silent, and that a short break does no
+// harm.
+func TestAppointer_Look_away(t *testing.T) {
+	c := newCluster(t, 1, 2, 3)
+	a := new(shipping.Appointer)
+	c.run(a, time.Minute)
+	c.want("at first", 2)
+	c.silent[2] = true
+	for range 3 {
+		c.peer(2).RecentActive = false
+		c.run(a, shipping.DefaultAway-time.Second)
+		c.peer(2).RecentActive = true
+		c.run(a, time.Second)
+	}
+	c.want("short breaks")
+	c.silent[2] = false
+	c.run(a, time.Minute)
+	c.peer(2).RecentActive, c.silent[2] = false, true
+	c.run(a, shipping.DefaultAway+time.Second)
+	c.want("it is away", 3)
+}
+
 // Ensure that a new leader that knows nothing of the others yet does not ship itself at once, and takes over a turn as it is.
 func TestAppointer_Look_newLeader(t *testing.T) {
 	c := newCluster(t, 1, 2, 3)

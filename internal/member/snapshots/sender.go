@@ -135,3 +135,14 @@ const viewCountBytes = 64 << 10
 func (s *Sender) Backup(ctx context.Context, f func(ctx context.Context, machine *apply.Machine) error) error {
 	return s.checkpoint(ctx, func(ctx context.Context, _ string, machine *apply.Machine) error { return f(ctx, machine) })
 }
+
+// Checkpoint copies a consistent checkpoint into a directory, which must not exist, and calls f with its opened state machine.
+// The directory stays: the caller removes it.
+func (s *Sender) Checkpoint(ctx context.Context, dir string, f func(*apply.Machine) error) error {
+	return s.checkpoint(ctx, func(_ context.Context, made string, machine *apply.Machine) error {
+		if err := snapshot.Clone(s.options.Data.FS, made, dir); err != nil {
+			return err
+		}
+		return f(machine)
+	})
+}

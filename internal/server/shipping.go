@@ -1,0 +1,68 @@
+package server
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/quorate/quorate/internal/base/env"
+	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/server/shipper"
+	"github.com/quorate/quorate/internal/storage/objects"
+	objectplace "github.com/quorate/quorate/internal/storage/objects/place"
+	"github.com/quorate/quorate/internal/storage/objects/retry"
+	"github.com/quorate/quorate/internal/storage/snapshot"
+)
+
+// shippedBytes is the memory for entries that a backup has not taken yet: once in what the member keeps for a member that is
+// appointed, and once in what waits for the place.
+func (s *Server) shippedBytes() int64 { return min(s.budgets.Limit/64, 64<<20) }
+
+// placePatience is for one operation on a place. Package ship tries again later.
+var placePatience = retry.Policy{Attempts: 2, First: time.Second, Most: 2 * time.Second}
+
+// placeMemory is what operations on a place hold together.
+const placeMemory = 32 << 20
+
+// newFeed makes the feed, before anything is applied to the member's data.
+func (s *Server) newFeed() *shipper.Feed {
+	s.feed = shipper.NewFeed(s.shippedBytes())
+	s.feed.Begin(s.data.Machine)
+	return s.feed
+}
+
+// startShipper ships the backup whenever it is this member's turn.
+func (s *Server) startShipper(context.Context, Options) error {
+	own := &s.data.Identity
+	ships := shipper.New(shipper.Options{
+		Cluster: own.Cluster, Epoch: uint64(own.Epoch.Number), Member: own.Member, Build: config.Build(), Feed: s.feed,
+		Row: func() *kv.BackupRow {
+			machine, release := s.member.Machine()
+			defer release()
+			return machine.Backup()
+		},
+		Propose: s.member.Propose, Checkpoint: s.member.Checkpoint, Open: s.openPlace, FS: s.disk.fs,
+		Dir:       filepath.Join(s.cfg.Storage.DataDir, "member", snapshot.WorkDir, "shipped"),
+		HeldBytes: s.shippedBytes(), Clock: env.WallClock{}, Logger: s.logger,
+	})
+	s.wg.Go(func() { ships.Run(s.ctx) })
+	return nil
+}
+
+func (s *Server) openPlace(url string) (objects.Store, func(), error) {
+	at, err := objectplace.Parse(url)
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := objectplace.Open(at, objectplace.Options{FS: s.disk.below, Getenv: os.Getenv, Retry: placePatience,
+		Memory: placeMemory})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, warning := range store.Warnings {
+		s.logger.Warn("the place of the backup", "place", at.String(), "warning", warning)
+	}
+	return store, store.Close, nil
+}
