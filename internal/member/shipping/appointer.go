@@ -17,6 +17,8 @@ const (
 	DefaultPatience = 4 * ReportEvery
 	// DefaultAway is after how long another member is appointed when the leader does not hear the one that ships.
 	DefaultAway = ReportEvery
+	// DefaultTroubled is after how long another member is appointed when the place takes nothing of the one that ships.
+	DefaultTroubled = 6 * ReportEvery
 	// DefaultMoveAfter is for how long a leader ships while another member could.
 	DefaultMoveAfter = 10 * time.Minute
 )
@@ -31,11 +33,13 @@ type View struct {
 type Appointer struct {
 	Patience  time.Duration // zero: DefaultPatience
 	Away      time.Duration // zero: DefaultAway
+	Troubled  time.Duration // zero: DefaultTroubled
 	MoveAfter time.Duration // zero: DefaultMoveAfter
 
 	led     time.Time // when this member first looked in its term; zero: not yet
 	since   time.Time // when the turn, or the report below, was first seen
 	heard   time.Time // when the member that ships was heard last
+	well    time.Time // when the place was last known to take what it ships, or its turn began
 	turn    uint64
 	reports uint64
 	// failed has members that did not report in their turn, and when that was found. They come last, for MoveAfter.
@@ -44,7 +48,7 @@ type Appointer struct {
 
 // Rest forgets what was seen: this member does not lead.
 func (a *Appointer) Rest() {
-	*a = Appointer{Patience: a.Patience, Away: a.Away, MoveAfter: a.MoveAfter}
+	*a = Appointer{Patience: a.Patience, Away: a.Away, Troubled: a.Troubled, MoveAfter: a.MoveAfter}
 }
 
 // Look returns the command to propose now, if there is one.
@@ -54,7 +58,11 @@ func (a *Appointer) Look(now time.Time, v *View) (command kv.Command, due bool) 
 	}
 	row := v.Row
 	if a.since.IsZero() || row.Turn != a.turn || row.Reports != a.reports {
-		if row.Reports != a.reports && row.Turn == a.turn {
+		switch {
+		case row.Turn != a.turn, row.Progress.Trouble == "":
+			a.well = now
+		}
+		if row.Reports != a.reports && row.Turn == a.turn && row.Progress.Trouble == "" {
 			delete(a.failed, consensus.MemberID(row.Member))
 		}
 		a.since, a.turn, a.reports = now, row.Turn, row.Reports
@@ -71,13 +79,14 @@ func (a *Appointer) Look(now time.Time, v *View) (command kv.Command, due bool) 
 	return command, true
 }
 
-// silent reports whether the member that ships has not reported for too long, and notes that.
+// silent reports whether the member that ships has not reported for too long, or only that it cannot ship, and notes that.
 func (a *Appointer) silent(now time.Time, v *View) bool {
 	present := consensus.MemberID(v.Row.Member)
 	if a.heard.IsZero() || !a.away(v, present) || a.since.Equal(now) {
 		a.heard = now
 	}
-	late := now.Sub(a.since) >= cmp.Or(a.Patience, DefaultPatience) || now.Sub(a.heard) >= cmp.Or(a.Away, DefaultAway)
+	late := now.Sub(a.since) >= cmp.Or(a.Patience, DefaultPatience) || now.Sub(a.heard) >= cmp.Or(a.Away, DefaultAway) ||
+		v.Row.Progress.Trouble != "" && now.Sub(a.well) >= cmp.Or(a.Troubled, DefaultTroubled)
 	if present == consensus.NoMember || !late {
 		return false
 	}
@@ -90,7 +99,7 @@ func (a *Appointer) silent(now time.Time, v *View) bool {
 		}
 	}
 	a.failed[present] = now
-	a.since, a.heard = now, now // it may be the only one: it is given time again
+	a.since, a.heard, a.well = now, now, now // it may be the only one: it is given time again
 	return true
 }
 

@@ -17,11 +17,12 @@ type cluster struct {
 	row     kv.BackupRow
 	status  raft.Status
 	silent  map[uint64]bool // members that do not report
+	trouble map[uint64]bool // members that do not reach the place
 	changes []uint64        // members that were appointed, in order
 }
 
 func newCluster(t *testing.T, voters ...consensus.MemberID) *cluster {
-	c := &cluster{t: t, now: time.Unix(1000, 0), silent: map[uint64]bool{}, status: raft.Status{ID: 1,
+	c := &cluster{t: t, now: time.Unix(1000, 0), silent: map[uint64]bool{}, trouble: map[uint64]bool{}, status: raft.Status{ID: 1,
 		Config: consensus.Config{Voters: voters}}}
 	for _, id := range voters {
 		c.add(id)
@@ -68,7 +69,11 @@ func (c *cluster) run(a *shipping.Appointer, total time.Duration) {
 			c.apply(command.Backup)
 		}
 		if m := c.row.Member; m != 0 && !c.silent[m] && passed%shipping.ReportEvery == 0 {
-			c.apply(&kv.BackupOp{Kind: kv.BackupReport, Turn: c.row.Turn, Member: m})
+			report := &kv.BackupOp{Kind: kv.BackupReport, Turn: c.row.Turn, Member: m}
+			if c.trouble[m] {
+				report.Progress.Trouble = "no such directory"
+			}
+			c.apply(report)
 		}
 		c.now = c.now.Add(100 * time.Millisecond)
 	}
@@ -170,6 +175,35 @@ func TestAppointer_Look_away(t *testing.T) {
 	c.peer(2).RecentActive, c.silent[2] = false, true
 	c.run(a, shipping.DefaultAway+time.Second)
 	c.want("it is away", 3)
+}
+
+// Ensure that a member which reports that it cannot ship is replaced after a while, that none is for trouble that passes, and that
+// all of them in turn get their chance where nobody can.
+func TestAppointer_Look_troubled(t *testing.T) {
+	c := newCluster(t, 1, 2, 3)
+	a := new(shipping.Appointer)
+	c.trouble[2] = true
+	c.run(a, shipping.DefaultTroubled-time.Second)
+	c.want("for a while", 2)
+	c.run(a, 15*time.Second)
+	c.want("it cannot ship", 3)
+	for range 5 {
+		c.trouble[3] = true
+		c.run(a, shipping.DefaultTroubled-20*time.Second)
+		c.trouble[3] = false
+		c.run(a, 20*time.Second)
+	}
+	c.want("trouble that passes")
+	c.trouble[1], c.trouble[2], c.trouble[3] = true, true, true
+	c.run(a, 4*shipping.DefaultTroubled)
+	if len(c.changes) < 3 {
+		t.Errorf("nobody can ship: appointed %v", c.changes)
+	}
+	c.changes, c.trouble = nil, map[uint64]bool{}
+	c.run(a, time.Hour)
+	if len(c.changes) > 1 {
+		t.Errorf("all can again: appointed %v", c.changes)
+	}
 }
 
 // Ensure that a new leader that knows nothing of the others yet does not ship itself at once, and takes over a turn as it is.

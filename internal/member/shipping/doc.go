@@ -1,6 +1,6 @@
 // Package shipping decides, on the leader, which member ships the continuous backup: a learner or a voter that does not lead
-// and has caught up, and the leader only where there is nobody else. A member that has not reported for a time, that is
-// removed, or that is cordoned is replaced.
+// and has caught up, and the leader only where there is nobody else. A member that has not reported for a time, whose place
+// takes nothing, that is removed, or that is cordoned is replaced.
 //
 // An Appointer proposes commands and waits for none. The state machine keeps turns and reports (kv.BackupRow), so that another
 // leader goes on where the last one was. Time is that of the leader's own monotonic clock, and counts from when this leader
