@@ -10,7 +10,7 @@ import (
 
 const (
 	mapFile     = "ARCHITECTURE.md"
-	maxMapLines = 250 // what is read in one sitting
+	maxMapLines = 280 // what is read in one sitting
 	maxMapRow   = 160 // characters of a row of "Where do I change X"
 )
 

@@ -14,9 +14,9 @@ import (
 // count, and all its compares, so that the answer reveals nothing of keys that the user may not read.
 //
 // Commands that only members propose name no user and are always permitted: sessions, jobs, what members publish, the ends of
-// leases that a leader found expired, counts for quotas, turns and reports of a backup, and those that raise the feature level by
-// its policy. No request of a client becomes one of these. Clients and members propose alarms and compactions; the credentials of members say so. A State
-// without a secret gets one by a command without a user: see auth.State.Next.
+// leases that a leader found expired, counts for quotas, turns and reports of a backup, and those that raise the feature level
+// by its policy. No request of a client becomes one of these. Clients and members propose alarms and compactions; the
+// credentials of members say so. A State without a secret gets one by a command without a user: see auth.State.Next.
 func permit(state *auth.State, leases leasedKeys, cmd *kv.Command) error {
 	if !state.Enabled() || cmd.Auth != nil && cmd.Auth.Kind == auth.Enable && len(state.Secret()) == 0 {
 		return nil
