@@ -75,8 +75,8 @@ func Open(eng engine.Engine, options Options) (*Machine, error) {
 	m.sessions.forgets = options.Faults.PackForgets
 	m.executor = executor{leases: m.leases, alarms: m.alarms, members: m.members, sessions: m.sessions, jobs: m.jobs,
 		levels: levels, moments: m.moments, auth: m.auth, audit: m.audit, limits: m.limits, backup: m.backup,
-		counts: options.Counts, unpermitted: options.Faults.Unpermitted, endBytes: options.EndBytes, countBytes: options.LimitCountBytes,
-		events: newEventBuffer(options.EventBytes)}
+		counts: options.Counts, unpermitted: options.Faults.Unpermitted, endBytes: options.EndBytes,
+		countBytes: options.LimitCountBytes, events: newEventBuffer(options.EventBytes)}
 	m.executor.rows.Reader, m.executor.rows.Prefix = committedRows{eng}, []byte{tableLease}
 	if m.executor.counts == nil {
 		m.executor.counts = counts.New()
