@@ -22,7 +22,7 @@ func restoreSnapshot(ctx context.Context, r *snapshot.Request) (*snapshot.Restor
 		DataDir: done.DataDir, Member: done.Name, MemberID: done.Self.String(), ClusterID: done.Cluster.String(),
 		Members: done.Members, Revision: int64(done.Revision), Compacted: int64(done.Compacted), Keys: done.Keys,
 		Versions: done.Versions, Leases: done.Leases, Users: done.Users, Roles: done.Roles, Auth: done.AuthEnabled,
-		Alarms: done.Alarms, Proof: proof(done.Proved),
+		Alarms: done.Alarms, Limits: done.Limits, Audit: done.Audit, Proof: proof(done.Proved),
 	}, nil
 }
 

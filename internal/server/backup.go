@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 
 	"github.com/quorate/quorate/internal/backup"
-	"github.com/quorate/quorate/internal/backup/etcdfile"
 	"github.com/quorate/quorate/internal/backup/replay"
 	"github.com/quorate/quorate/internal/base/env"
-	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/member/datadir"
+	"github.com/quorate/quorate/internal/member/restore"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/objects"
@@ -25,12 +25,11 @@ type Backup struct {
 	Catalog *backup.Catalog
 	Target  backup.Target
 	Place   string // the place in words
-	// Scratch is the directory in which one for the store of the state is made, and removed at the end; empty: the system's for
-	// temporary files.
+	// Scratch is the directory in which VerifyBackup makes one for the store of the state, and removes it at the end; empty:
+	// the system's for temporary files.
 	Scratch  string
 	Progress func(done, total int64) // bytes of objects; may be nil
 	Damaged  func(error)             // is told of objects that other ones replace; may be nil
-	fs       env.FS                  // of the store of the state, encrypted if a directory is; nil: the disk
 }
 
 // Proved is a state that was restored, whose chain has the sum that the cluster's had.
@@ -44,29 +43,27 @@ type Proved struct {
 }
 
 // VerifyBackup restores a state and drops it: the sums of all its entries were the cluster's, or the error says what differs.
-func VerifyBackup(ctx context.Context, b *Backup) (*Proved, error) {
-	return b.restore(ctx, apply.Options{}, func(string, *apply.Machine) error { return nil })
-}
-
-// restore restores the state, and calls f with it.
-func (b *Backup) restore(
-	ctx context.Context, options apply.Options, f func(scratch string, m *apply.Machine) error,
-) (_ *Proved, err error) {
-	if b.fs == nil {
-		b.fs = files.Disk
-	}
-	life, end := context.WithCancel(ctx)
-	defer end()
-	options.Store = mvcc.Options{Life: life}
-	logger := slog.New(slog.DiscardHandler)
+func VerifyBackup(ctx context.Context, b *Backup) (_ *Proved, err error) {
 	scratch, err := os.MkdirTemp(b.Scratch, "quorate-scratch-") // of a new name: nothing of an operator's is removed
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, files.Disk.RemoveAll(scratch)) }()
-	o := replay.Options{Store: b.Store, FS: b.fs, Dir: filepath.Join(scratch, "store"), Apply: options,
+	dropped := func(*replay.State) error { return nil }
+	return b.restore(ctx, files.Disk, filepath.Join(scratch, "store"), apply.Options{}, dropped)
+}
+
+// restore restores the state into a directory that does not exist, and calls use with it before its store is closed.
+func (b *Backup) restore(
+	ctx context.Context, disk env.FS, dir string, options apply.Options, use func(*replay.State) error,
+) (*Proved, error) {
+	life, end := context.WithCancel(ctx)
+	defer end()
+	options.Store = mvcc.Options{Life: life}
+	logger := slog.New(slog.DiscardHandler)
+	o := replay.Options{Store: b.Store, FS: disk, Dir: dir, Apply: options,
 		Damaged: b.Damaged, OpenEngine: func(dir string) (engine.Engine, error) {
-			return engine.Open(engine.Options{FS: b.fs, Dir: dir, Logger: logger, CacheBytes: replayCacheBytes})
+			return engine.Open(engine.Options{FS: disk, Dir: dir, Logger: logger, CacheBytes: replayCacheBytes})
 		},
 	}
 	if b.Progress != nil {
@@ -76,7 +73,7 @@ func (b *Backup) restore(
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(f(scratch, s.Machine), s.Close()); err != nil {
+	if err := errors.Join(use(s), s.Close()); err != nil {
 		return nil, err
 	}
 	return &Proved{At: s.At, Base: s.Plan.Base.Head(), Segments: len(s.Plan.Segments), Entries: s.Entries, Branches: s.Branches,
@@ -87,17 +84,17 @@ func (b *Backup) restore(
 // replace.
 const replayCacheBytes = 128 << 20
 
-// fileMemory is what writing a file of the state takes.
-const fileMemory = 32 << 20
-
-// file restores the state into a file in the form of etcd's, which a restore reads.
-func (b *Backup) file(ctx context.Context, mostLeases int64, use func(name string) error) (*Proved, error) {
-	return b.restore(ctx, apply.Options{MostLeases: mostLeases}, func(scratch string, m *apply.Machine) error {
-		plan := etcdfile.Plan{Name: filepath.Join(scratch, "state.db"), Memory: fileMemory,
-			Expected: 2*m.Store().LogicalBytes() + fileMemory, Storage: config.EtcdVersion, Cluster: config.EtcdVersion}
-		if err := plan.Write(ctx, m); err != nil {
-			return err
-		}
-		return use(plan.Name)
+// into restores the state into the data directory that options name, as that of a member of a new cluster.
+func (b *Backup) into(ctx context.Context, options datadir.Options, r *restore.Request, restored *Restored) error {
+	return datadir.RestoreStore(options, func(dir string) (result *datadir.Restored, err error) {
+		restored.Proved, err = b.restore(ctx, options.FS, dir, apply.Options{MostLeases: options.Apply.MostLeases},
+			func(s *replay.State) error {
+				made, contents, err := restore.Refound(s.Machine, &s.At, r)
+				if err == nil {
+					result, restored.Result = made, *contents
+				}
+				return err
+			})
+		return result, err
 	})
 }

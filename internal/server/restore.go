@@ -29,7 +29,7 @@ type RestoreRequest struct {
 	SkipHashCheck   bool
 	BumpRevision    uint64
 	Member          []string // flags of the server: name, initial-cluster and what belongs to it
-	Backup          *Backup  // instead of From; its scratch directory is made beside the data directory
+	Backup          *Backup  // instead of From
 	Progress        func(done, total int64)
 }
 
@@ -95,23 +95,16 @@ func (r *RestoreRequest) into(ctx context.Context, cfg *config.Config) (*Restore
 		Name: cfg.Name, Self: first.self, Members: first.config.Members, Progress: r.Progress,
 	}
 	restored := &Restored{DataDir: dir, Name: cfg.Name, Self: first.self, Members: len(first.config.Members)}
-	run := func() error {
-		result, err := restore.Run(ctx, options, request)
-		if err == nil {
-			restored.Result = *result
-		}
-		return err
+	if r.Backup != nil {
+		request.From = r.Backup.Place
+		return restored, r.Backup.into(ctx, options, request, restored)
 	}
-	if r.Backup == nil {
-		return restored, run()
+	result, err := restore.Run(ctx, options, request)
+	if err != nil {
+		return nil, err
 	}
-	r.Backup.Scratch = filepath.Dir(filepath.Clean(dir)) // on the disk that the data will be on
-	r.Backup.fs = d.fs
-	restored.Proved, err = r.Backup.file(ctx, options.Apply.MostLeases, func(name string) error {
-		request.File, request.From, request.SkipHashCheck = name, r.Backup.Place, true // the file was written a moment ago
-		return run()
-	})
-	return restored, err
+	restored.Result = *result
+	return restored, nil
 }
 
 // flags are those of a server with the same member.

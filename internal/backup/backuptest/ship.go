@@ -26,15 +26,42 @@ const Begun = 1_790_000_000_000
 // the beginning, one in the middle and one at the end, and returns the state after each entry.
 func Ship(t testing.TB, store objects.Store, commands []kv.Command) []backup.Head {
 	t.Helper()
-	eng, err := engine.Open(engine.Options{FS: files.Disk, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	eng, m := openMachine(t)
 	defer func() {
 		if err := eng.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
+	performs := perform.Performer{Store: store, FS: files.Disk, Dir: filepath.Join(t.TempDir(), "checkpoint"),
+		Checkpoint: checkpointOf(eng, m)}
+	now := int64(Begun)
+	s := ship.New(ship.Config{Cluster: Cluster, Member: 3, Build: "1.1.0", SealAfter: 1, BaseEvery: int64(len(commands)) * 500},
+		ship.Start{}, now)
+	settle(t, s, &performs)
+	var heads []backup.Head
+	for i := range commands {
+		e := []consensus.Entry{{Index: consensus.Index(i + 1), Term: 1, Kind: consensus.EntryCommand,
+			Payload: commands[i].Append(nil)}}
+		s.Applied(now, applied(t, m, e))
+		heads = append(heads, backup.Head{Point: backup.Point{Index: e[0].Index, Sum: m.Chain().Sum},
+			Moment: backup.Moment{Revision: m.Store().Revision(), Time: now}})
+		now += 1000
+		s.Tick(now)
+		settle(t, s, &performs)
+	}
+	if p := s.Progress(); p.Restorable != heads[len(heads)-1] {
+		t.Fatalf("got %+v, want %+v", p, heads[len(heads)-1])
+	}
+	return heads
+}
+
+// openMachine opens the state machine of a new cluster on a new store.
+func openMachine(t testing.TB) (engine.Engine, *apply.Machine) {
+	t.Helper()
+	eng, err := engine.Open(engine.Options{FS: files.Disk, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := apply.Bootstrap(eng, Cluster, consensus.Config{Voters: []consensus.MemberID{3}}); err != nil {
 		t.Fatal(err)
 	}
@@ -42,50 +69,44 @@ func Ship(t testing.TB, store objects.Store, commands []kv.Command) []backup.Hea
 	if err != nil {
 		t.Fatal(err)
 	}
-	performs := perform.Performer{Store: store, FS: files.Disk, Dir: filepath.Join(t.TempDir(), "checkpoint"),
-		Checkpoint: func(_ context.Context, dir string, f func(*apply.Machine) error) error {
-			if err := eng.Checkpoint(dir); err != nil {
-				return err
+	return eng, m
+}
+
+// checkpointOf makes checkpoints while the machine applies nothing.
+func checkpointOf(eng engine.Engine, m *apply.Machine) func(context.Context, string, func(*apply.Machine) error) error {
+	return func(_ context.Context, dir string, f func(*apply.Machine) error) error {
+		if err := eng.Checkpoint(dir); err != nil {
+			return err
+		}
+		return f(m)
+	}
+}
+
+// applied applies entries, and returns them as a batch.
+func applied(t testing.TB, m *apply.Machine, entries []consensus.Entry) *ship.Batch {
+	t.Helper()
+	revision := m.Store().Revision()
+	results, err := m.Apply(entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := perform.Batch(m, revision, entries, results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return batch
+}
+
+// settle does all operations of a shipper.
+func settle(t testing.TB, s *ship.Shipper, performs *perform.Performer) {
+	t.Helper()
+	for ops := s.Take(); len(ops) > 0; ops = s.Take() {
+		for i := range ops {
+			if o := performs.Do(t.Context(), &ops[i]); o.Result != ship.OK {
+				t.Fatal(o.Why)
+			} else if ops[i].Kind != ship.Discard {
+				s.Done(ops[i].ID, o)
 			}
-			return f(m)
-		}}
-	now := int64(Begun)
-	s := ship.New(ship.Config{Cluster: Cluster, Member: 3, Build: "1.1.0", SealAfter: 1, BaseEvery: int64(len(commands)) * 500},
-		ship.Start{}, now)
-	settle := func() {
-		for ops := s.Take(); len(ops) > 0; ops = s.Take() {
-			for i := range ops {
-				if o := performs.Do(t.Context(), &ops[i]); o.Result != ship.OK {
-					t.Fatal(o.Why)
-				} else if ops[i].Kind != ship.Discard {
-					s.Done(ops[i].ID, o)
-				}
-			}
 		}
 	}
-	settle()
-	var heads []backup.Head
-	for i := range commands {
-		e := []consensus.Entry{{Index: consensus.Index(i + 1), Term: 1, Kind: consensus.EntryCommand,
-			Payload: commands[i].Append(nil)}}
-		revision := m.Store().Revision()
-		results, err := m.Apply(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		batch, err := perform.Batch(m, revision, e, results)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Applied(now, batch)
-		heads = append(heads, backup.Head{Point: backup.Point{Index: e[0].Index, Sum: m.Chain().Sum},
-			Moment: backup.Moment{Revision: m.Store().Revision(), Time: now}})
-		now += 1000
-		s.Tick(now)
-		settle()
-	}
-	if p := s.Progress(); p.Restorable != heads[len(heads)-1] {
-		t.Fatalf("got %+v, want %+v", p, heads[len(heads)-1])
-	}
-	return heads
 }

@@ -8,12 +8,9 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/backuptest"
 	"github.com/quorate/quorate/internal/backup/fetch"
-	"github.com/quorate/quorate/internal/backup/perform"
 	"github.com/quorate/quorate/internal/backup/replay"
-	"github.com/quorate/quorate/internal/backup/ship"
-	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/objects/directory"
 )
@@ -21,6 +18,7 @@ import (
 var (
 	benchEntries = flag.Int("entries", 50_000, "entries that BenchmarkRun ships and restores")
 	benchValue   = flag.Int("value", 256, "bytes of their values, half of them random")
+	benchKeys    = flag.Int("keys", 100_000, "keys that they put")
 )
 
 // BenchmarkRun restores the latest state of a member of which all entries are in the log, from a directory:
@@ -34,54 +32,8 @@ func BenchmarkRun(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	store, machine := bootstrapped(b, openPebble)
-	performs := perform.Performer{Store: place, FS: files.Disk, Dir: b.TempDir() + "/checkpoint",
-		Checkpoint: checkpointOf(store, machine)}
-	shipper := ship.New(ship.Config{Cluster: cluster, Member: 3}, ship.Start{}, 1)
-	shipping, payload := time.Duration(0), 0
-	shipped := func(batch *ship.Batch, now int64) {
-		begun := time.Now()
-		if batch != nil {
-			shipper.Applied(now, batch)
-		}
-		shipper.Tick(now)
-		for ops := shipper.Take(); len(ops) > 0; ops = shipper.Take() {
-			for i := range ops {
-				if o := performs.Do(b.Context(), &ops[i]); o.Result != ship.OK {
-					b.Fatal(o.Why)
-				} else if ops[i].Kind != ship.Discard {
-					shipper.Done(ops[i].ID, o)
-				}
-			}
-		}
-		shipping += time.Since(begun)
-	}
-	shipped(nil, 1)
-	const atOnce = 50
-	rng := rand.New(rand.NewSource(1))
-	for at := 0; at < *benchEntries; at += atOnce {
-		entries := make([]consensus.Entry, atOnce)
-		for i := range entries {
-			value := make([]byte, *benchValue)
-			rng.Read(value[:len(value)/2])
-			cmd := kv.Command{Put: &kv.PutOp{Key: fmt.Appendf(nil, "/registry/pods/%06d", rng.Intn(100_000)), Value: value}}
-			entries[i] = consensus.Entry{Index: consensus.Index(at + i + 1), Term: 1, Kind: consensus.EntryCommand,
-				Payload: cmd.Append(nil)}
-			payload += len(entries[i].Payload)
-		}
-		revision := machine.Store().Revision()
-		results, err := machine.Apply(entries)
-		if err != nil {
-			b.Fatal(err)
-		}
-		batch, err := perform.Batch(machine, revision, entries, results)
-		if err != nil {
-			b.Fatal(err)
-		}
-		shipped(batch, int64(at+2))
-	}
-	shipped(nil, 1<<40)
-	catalog, err := fetch.Catalog(b.Context(), place, cluster)
+	filled := backuptest.Fill(b, place, backuptest.Load{Entries: *benchEntries, Value: *benchValue, Keys: *benchKeys})
+	catalog, err := fetch.Catalog(b.Context(), place, backuptest.Cluster)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -89,7 +41,6 @@ func BenchmarkRun(b *testing.B) {
 	for i := range catalog.Segments {
 		bytes += catalog.Segments[i].Size
 	}
-	catalog.Bases = catalog.Bases[:1] // that of the beginning
 	for b.Loop() {
 		s, err := replay.Run(b.Context(), replay.Options{Store: place, FS: files.Disk, Dir: b.TempDir() + "/scratch",
 			OpenEngine: openPebble}, catalog, backup.Target{})
@@ -103,7 +54,7 @@ func BenchmarkRun(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64(shipping.Nanoseconds())/float64(*benchEntries), "ship-ns/entry")
-	b.ReportMetric(float64(bytes)/float64(payload), "shipped/payload")
+	b.ReportMetric(float64(filled.Shipping.Nanoseconds())/float64(*benchEntries), "ship-ns/entry")
+	b.ReportMetric(float64(bytes)/float64(filled.Payload), "shipped/payload")
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(*benchEntries)/float64(b.N), "restore-ns/entry")
 }

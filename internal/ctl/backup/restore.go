@@ -20,8 +20,9 @@ const restoreHelp = `Make the data directory of a new member from a continuous b
 
 The newest base before it is downloaded, the segments after that are applied as members apply them, and after each entry the
 sum of the chain must be the one that the cluster had: a state that differs is not restored. If an object is missing or damaged,
-it is named, and an older base is tried for the same state. The result is a directory as "quorate snapshot restore" makes it: of
-a new cluster, with another id.
+it is named, and an older base is tried for the same state. The result is the data directory of a member of a new cluster, with
+another id: with keys, leases, users, roles, limits and the policy of the audit, and without members, jobs and the backup's own
+policy, so that the new cluster does not write to the place of the former one.
 
 This is for a cluster that is lost. Do it once for each member of the new cluster, with the same --initial-cluster and
 --initial-cluster-token, and with --at entry:INDEX of the entry that the first restore proved: only members that were restored

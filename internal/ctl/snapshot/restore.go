@@ -69,6 +69,8 @@ type Restored struct {
 	Roles     int    `json:"roles"`
 	Auth      bool   `json:"auth_enabled"`
 	Alarms    int    `json:"alarms_dropped,omitempty"`
+	Limits    int    `json:"limits,omitempty"` // of a continuous backup alone, as the rest
+	Audit     bool   `json:"audit_policy,omitempty"`
 	Proof     *Proof `json:"proof,omitempty"`
 }
 
@@ -210,13 +212,26 @@ func printRestored(s command.Streams, from string, d *Restored) error {
 	if d.Alarms > 0 {
 		fmt.Fprintf(s.Out, "  left out  %s of the members that wrote the file\n", plural.Of(d.Alarms, "alarm"))
 	}
+	since, again := from+" was made", "from the same file"
+	if p := d.Proof; p != nil {
+		fmt.Fprintf(s.Out, "  limits    %s; %s\n", plural.Of(d.Limits, "limit"), auditWords(d.Audit))
+		fmt.Fprint(s.Out, "  not kept  the job of the backup: the new cluster ships nothing until `quorate backup start`\n")
+		since, again = p.Time, fmt.Sprintf("with --at entry:%d", p.Entry)
+	}
 	next := "start it"
 	if d.Members > 1 {
 		fmt.Fprintf(s.Out, "first: if other members of the old cluster run and serve, do not go on: what was written since "+
-			"%s was made would be lost. Move %s aside, start %s with an empty directory and the flags that it had, and run "+
-			"`quorate member reset %s` at a member that serves\n", from, d.DataDir, d.Member, typed.Word(d.Member))
-		next = "if none serves, do the same for the other members, from the same file, then start all"
+			"%s would be lost. Move %s aside, start %s with an empty directory and the flags that it had, and run "+
+			"`quorate member reset %s` at a member that serves\n", since, d.DataDir, d.Member, typed.Word(d.Member))
+		next = "if none serves, do the same for the other members, " + again + ", then start all"
 	}
 	_, err := fmt.Fprintf(s.Out, "next: %s; this one with --data-dir %s\n", next, d.DataDir)
 	return err
+}
+
+func auditWords(policy bool) string {
+	if policy {
+		return "the policy of the audit"
+	}
+	return "no policy of an audit"
 }

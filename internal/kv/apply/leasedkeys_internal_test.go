@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/census"
@@ -89,7 +90,7 @@ func TestMachine_loadedKeyOfNoLease(t *testing.T) {
 	}
 	base := consensus.Founding(consensus.Config{Voters: []consensus.MemberID{1}})
 	base.Position = consensus.Position{Index: 5, Term: 1}
-	if err := Found(eng, 77, &base); err != nil {
+	if err := Found(eng, 77, level.First, &base); err != nil {
 		t.Fatal(err)
 	}
 	m, err := Open(eng, Options{})

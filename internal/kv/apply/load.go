@@ -87,12 +87,13 @@ func (l *Loader) Finish(revision, compact kv.Revision) (Loaded, error) {
 // Discard releases the engine after an error.
 func (l *Loader) Discard() { l.versions.Discard() }
 
-// Found makes a store that a Loader filled the state of a cluster after the entry that base names, as if a snapshot of that
-// position had been installed: every other member begins with the same, or gets a snapshot. It is durable on return, and may be
-// repeated until the first entry is applied.
-func Found(eng engine.Engine, cluster consensus.ClusterID, base *consensus.SnapshotMeta) error {
+// Found makes a store that a Loader filled, or that was refounded, the state of a cluster after the entry that base names, as
+// if a snapshot of that position had been installed: every other member begins with the same, or gets a snapshot. The cluster
+// begins at the feature level that the store's rows need. It is durable on return, and may be repeated until the first entry
+// is applied.
+func Found(eng engine.Engine, cluster consensus.ClusterID, at level.Level, base *consensus.SnapshotMeta) error {
 	batch := eng.NewBatch()
-	batch.Set(rowIdentity, identity(cluster, level.First))
+	batch.Set(rowIdentity, identity(cluster, at))
 	batch.Set(rowApplied, appendPosition(nil, base.Position))
 	batch.Set(rowChain, appendChain(nil, base.Position.Index, seed(cluster)))
 	batch.Set(rowConfig, consensus.AppendSnapshotMeta(nil, base))

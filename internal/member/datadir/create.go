@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/errors/oserror"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/storage/durable"
@@ -95,7 +96,7 @@ func createRestored(options Options, restored *Restored, identity wal.Identity, 
 	if err != nil {
 		return err
 	}
-	if err = apply.Found(store, identity.Cluster, &base); err == nil {
+	if err = apply.Found(store, identity.Cluster, max(restored.Level, level.First), &base); err == nil {
 		err = apply.SetOwner(store, identity)
 	}
 	if err = errors.Join(err, store.Close()); err != nil {

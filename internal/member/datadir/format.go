@@ -35,7 +35,7 @@ func CheckFormat(options Options) error {
 		durable.CheckHead(fs, current, snapshot.CurrentName, snapshot.CurrentForm),
 	}
 	for _, name := range smallFiles {
-		errs = append(errs, durable.CheckHead(fs, fs.PathJoin(options.Dir, name), name, smallForm))
+		errs = append(errs, durable.CheckHead(fs, fs.PathJoin(options.Dir, name), name, lastForm(name)))
 	}
 	for _, err := range append(errs, wal.CheckVersion(options.WAL())) {
 		if err != nil {

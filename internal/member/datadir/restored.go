@@ -5,6 +5,7 @@ import (
 
 	"github.com/cockroachdb/errors/oserror"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/storage/durable"
@@ -23,7 +24,12 @@ type Restored struct {
 	Cluster consensus.ClusterID `json:"cluster"`
 	Members []consensus.Member  `json:"members"` // sorted by id; all are voters
 	From    string              `json:"from"`    // the source of the restore, for operators
+	// Level is the feature level that the contents need; zero: the first.
+	Level level.Level `json:"level,omitempty"`
 }
+
+// restoredForm is the number of the file's form if the contents need a feature level: a build without it refuses the file.
+const restoredForm = smallForm + 1
 
 // restoredBase is the position of restored contents. No member has an entry there in its log, so a member without the contents
 // is sent a snapshot.
@@ -40,7 +46,12 @@ func ReadRestored(options Options) (*Restored, error) {
 }
 
 // WriteRestored marks a directory as one that was restored and has not started.
-func WriteRestored(options Options, r *Restored) error { return writeRecord(&options, restoredFile, r) }
+func WriteRestored(options Options, r *Restored) error {
+	if r.Level > level.First {
+		return writeRecordAs(&options, restoredFile, restoredForm, r)
+	}
+	return writeRecord(&options, restoredFile, r)
+}
 
 // partialSuffix is appended to a directory's name while the directory is being restored.
 const partialSuffix = ".partial"
@@ -82,6 +93,10 @@ func moveWhole(options Options) error {
 // fill fills its store and returns the content of its file. A crash leaves the whole directory or none. The first start makes
 // the other parts: see Create. If aside is given, Restore first moves an existing directory there.
 func Restore(options Options, aside string, fill func(*apply.Loader) (*Restored, error)) error {
+	return restoreWith(options, aside, func(partial Options) error { return fillStore(partial, fill) })
+}
+
+func restoreWith(options Options, aside string, make func(partial Options) error) error {
 	partial := options
 	partial.Dir, partial.WALDir = options.Dir+partialSuffix, ""
 	if err := options.FS.RemoveAll(partial.Dir); err != nil {
@@ -89,7 +104,7 @@ func Restore(options Options, aside string, fill func(*apply.Loader) (*Restored,
 	}
 	err := durable.MakeDir(options.FS, partial.Dir)
 	if err == nil {
-		err = fillStore(partial, fill)
+		err = make(partial)
 	}
 	if err == nil {
 		err = durable.SyncDir(options.FS, options.FS.PathJoin(partial.Dir, snapshot.StoresDir))
@@ -106,6 +121,21 @@ func Restore(options Options, aside string, fill func(*apply.Loader) (*Restored,
 		}
 	}
 	return moveWhole(options)
+}
+
+// RestoreStore is Restore, for contents that are a store: put makes it in a directory that does not exist, durably, with no
+// cluster's rows (apply.Machine.Refound).
+func RestoreStore(options Options, put func(dir string) (*Restored, error)) error {
+	return restoreWith(options, "", func(partial Options) error {
+		if err := durable.MakeDir(options.FS, options.FS.PathJoin(partial.Dir, snapshot.StoresDir)); err != nil {
+			return err
+		}
+		restored, err := put(partial.storeDir(firstGeneration))
+		if err != nil {
+			return err
+		}
+		return WriteRestored(partial, restored)
+	})
 }
 
 func fillStore(options Options, fill func(*apply.Loader) (*Restored, error)) error {

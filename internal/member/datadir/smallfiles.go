@@ -2,10 +2,12 @@ package datadir
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/cockroachdb/errors/oserror"
 
+	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/storage/durable"
@@ -21,8 +23,16 @@ const (
 	forcedFile   = "forced"   // a start with --force-new-cluster was requested
 )
 
-// smallForm is the number of the form of each of them: see smallFiles.
+// smallForm is the number of the form of each of them: see smallFiles. The file of a restore has another one, too.
 const smallForm = 1
+
+// lastForm is the highest number of a file's form that this build reads.
+func lastForm(name string) int {
+	if name == restoredFile {
+		return restoredForm
+	}
+	return smallForm
+}
 
 // LostError says that a data directory can never be used by its member again.
 type LostError struct {
@@ -143,22 +153,30 @@ func readRecord(options *Options, name string, into any) (found bool, err error)
 	if err != nil {
 		return false, fmt.Errorf("datadir: %w", err)
 	}
-	if text, err = durable.CutHead(text, name, smallForm); err != nil {
+	rest, err := durable.CutHead(text, name, smallForm)
+	if lastForm(name) > smallForm && errors.Is(err, level.ErrLater) {
+		rest, err = durable.CutHead(text, name, lastForm(name))
+	}
+	if err != nil {
 		return false, newerBuild(fmt.Errorf("datadir: read %s: %w", path, err))
 	}
-	if err := json.Unmarshal([]byte(text), into); err != nil {
+	if err := json.Unmarshal([]byte(rest), into); err != nil {
 		return false, fmt.Errorf("datadir: read %s: %w", path, err)
 	}
 	return true, nil
 }
 
 func writeRecord(options *Options, name string, record any) error {
+	return writeRecordAs(options, name, smallForm, record)
+}
+
+func writeRecordAs(options *Options, name string, form int, record any) error {
 	text, err := json.Marshal(record)
 	if err != nil {
 		return err
 	}
 	if err := durable.WriteSealed(options.FS, options.FS.PathJoin(options.Dir, name),
-		durable.Head(name, smallForm)+string(text)+"\n"); err != nil {
+		durable.Head(name, form)+string(text)+"\n"); err != nil {
 		return fmt.Errorf("datadir: %w", err)
 	}
 	return nil

@@ -45,7 +45,9 @@ type Result struct {
 	Keys, Leases        int
 	Users, Roles        int
 	AuthEnabled         bool
-	Alarms              int // in the file, and not taken over
+	Alarms              int  // in the file, and not taken over
+	Limits              int  // of a continuous backup alone, as the next one
+	Audit               bool // there is a policy of the audit
 }
 
 func run(ctx context.Context, options datadir.Options, r *Request, file *etcdbackup.File, aside string) (*Result, error) {

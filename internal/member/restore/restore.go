@@ -12,11 +12,17 @@ import (
 // maxBump keeps revisions far from their end. etcd's advice is a billion.
 const maxBump = 1 << 60
 
+func (r *Request) checkBump() error {
+	if r.BumpRevision > maxBump {
+		return fmt.Errorf("--bump-revision %d is too large: 1000000000 is more than a cluster writes in a day", r.BumpRevision)
+	}
+	return nil
+}
+
 // Run makes the directory that options name.
 func Run(ctx context.Context, options datadir.Options, r *Request) (*Result, error) {
-	if r.BumpRevision > maxBump {
-		return nil, fmt.Errorf("--bump-revision %d is too large: 1000000000 is more than a cluster writes in a day",
-			r.BumpRevision)
+	if err := r.checkBump(); err != nil {
+		return nil, err
 	}
 	if info, err := os.Stat(r.File); err == nil && info.IsDir() {
 		etcd, err := OpenEtcd(ctx, r.File, r.LogDir)
