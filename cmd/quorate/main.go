@@ -69,7 +69,7 @@ func run(args []string, s command.Streams) int {
 		}
 		if ctl.Known(args[0]) {
 			return runCommand(args, s, func(ctx context.Context, args []string, s command.Streams) int {
-				return ctl.RunWith(ctx, args, s, ctl.Tools{Restore: restoreSnapshot, Verify: verifyBackup,
+				return ctl.RunWith(ctx, args, s, ctl.Tools{Restore: restoreSnapshot, Verify: verifyBackup, Past: readBackup,
 					GRPCProxy: runGRPCProxy, Preview: preview, Inspect: inspectStopped})
 			})
 		}

@@ -188,6 +188,7 @@ func WriteEtcdctl(w io.Writer) {
 type Tools struct {
 	Restore   snapshot.Restorer
 	Verify    backup.Verifier
+	Past      backup.Reader
 	Inspect   doctor.Inspector
 	GRPCProxy ProxyRunner
 	Preview   Preview
@@ -207,9 +208,10 @@ func newRoot(s command.Streams, tools Tools) *cobra.Command {
 	})
 	root.AddCommand(
 		newDev(s),
-		newPut(s), newGet(s), newDel(s), history.New(s), undelete.New(s), newWatch(s), newCompact(s),
+		newPut(s), newGet(s), newDel(s), history.New(s), undelete.New(s, tools.Past), newWatch(s), newCompact(s),
 		newStatus(s), doctor.New(s, tools.Inspect), top.New(s), newLatency(s), member.New(s), newLease(s),
-		snapshot.New(s, tools.Restore), backup.New(s, tools.Verify), backup.NewRestore(s, tools.Restore), mirror.Command(s),
+		withDiff(snapshot.New(s, tools.Restore), backup.NewDiff(s, tools.Past)),
+		backup.New(s, tools.Verify), backup.NewRestore(s, tools.Restore), mirror.Command(s),
 		upgrade.New(s), audit.New(s), newToken(s),
 		key.New(s), limit.New(s),
 		etcdutl.New(s, snapshot.New(s, tools.Restore)),
@@ -234,4 +236,10 @@ func explainArguments(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		explainArguments(sub)
 	}
+}
+
+// withDiff adds a command to a group of another package.
+func withDiff(group, diff *cobra.Command) *cobra.Command {
+	group.AddCommand(diff)
+	return group
 }

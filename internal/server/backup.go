@@ -43,14 +43,18 @@ type Proved struct {
 }
 
 // VerifyBackup restores a state and drops it: the sums of all its entries were the cluster's, or the error says what differs.
-func VerifyBackup(ctx context.Context, b *Backup) (_ *Proved, err error) {
+func VerifyBackup(ctx context.Context, b *Backup) (*Proved, error) {
+	return b.inScratch(ctx, func(*replay.State) error { return nil })
+}
+
+// inScratch restores the state into a directory of its own, which is removed at the end.
+func (b *Backup) inScratch(ctx context.Context, use func(*replay.State) error) (_ *Proved, err error) {
 	scratch, err := os.MkdirTemp(b.Scratch, "quorate-scratch-") // of a new name: nothing of an operator's is removed
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, files.Disk.RemoveAll(scratch)) }()
-	dropped := func(*replay.State) error { return nil }
-	return b.restore(ctx, files.Disk, filepath.Join(scratch, "store"), apply.Options{}, dropped)
+	return b.restore(ctx, files.Disk, filepath.Join(scratch, "store"), apply.Options{}, use)
 }
 
 // restore restores the state into a directory that does not exist, and calls use with it before its store is closed.
@@ -76,8 +80,12 @@ func (b *Backup) restore(
 	if err := errors.Join(use(s), s.Close()); err != nil {
 		return nil, err
 	}
+	return provedBy(s), nil
+}
+
+func provedBy(s *replay.State) *Proved {
 	return &Proved{At: s.At, Base: s.Plan.Base.Head(), Segments: len(s.Plan.Segments), Entries: s.Entries, Branches: s.Branches,
-		Damaged: s.Damaged}, nil
+		Damaged: s.Damaged}
 }
 
 // replayCacheBytes is the block cache of the store that entries are applied to: most of their time is looking up what they
@@ -97,4 +105,10 @@ func (b *Backup) into(ctx context.Context, options datadir.Options, r *restore.R
 			})
 		return result, err
 	})
+}
+
+// ReadBackup restores a state into a scratch directory, calls use with it, and drops it.
+func ReadBackup(ctx context.Context, b *Backup, use func(*mvcc.Store, *Proved) error) error {
+	_, err := b.inScratch(ctx, func(s *replay.State) error { return use(s.Machine.Store(), provedBy(s)) })
+	return err
 }

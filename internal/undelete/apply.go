@@ -40,7 +40,7 @@ func weight(i *Item) int64 { return 2*int64(len(i.Key)) + i.Size + itemOverhead 
 // Apply restores the keys of a plan in their order. progress, unless it is nil, is told the result so far, after each
 // transaction. The result is never nil: with an error, which is that of a call, it is what was done until then.
 func (c *Cluster) Apply(ctx context.Context, p *Plan, progress func(*Result)) (*Result, error) {
-	a := &applier{Cluster: c, result: &Result{}, most: mostAtOnce, progress: progress}
+	a := &applier{Cluster: c, past: p.past, result: &Result{}, most: mostAtOnce, progress: progress}
 	for left := p.Items; len(left) > 0; {
 		n, bytes := 0, int64(0)
 		for n < len(left) && n < a.most {
@@ -60,6 +60,7 @@ func (c *Cluster) Apply(ctx context.Context, p *Plan, progress func(*Result)) (*
 // applier applies one plan.
 type applier struct {
 	*Cluster
+	past     Past // of the plan; nil: versions are read from the cluster
 	result   *Result
 	most     int // keys in a transaction
 	progress func(*Result)
@@ -73,7 +74,11 @@ type found struct {
 
 // restore reads the versions of items and writes them.
 func (a *applier) restore(ctx context.Context, items []Item) error {
-	values, err := a.read(ctx, items)
+	read := a.read
+	if a.past != nil {
+		read = a.readPast
+	}
+	values, err := read(ctx, items)
 	if err == nil {
 		err = a.write(ctx, values)
 	}
@@ -204,13 +209,7 @@ func (a *applier) compare(ctx context.Context, came []found, again bool) error {
 	if len(came) == 0 {
 		return nil
 	}
-	answers, _, _, err := a.each(ctx, came, func(f *found) *pb.TxnRequest {
-		return &pb.TxnRequest{
-			Compare: []*pb.Compare{{Key: f.Key, Target: pb.Compare_VALUE, Result: pb.Compare_EQUAL,
-				TargetUnion: &pb.Compare_Value{Value: f.value}}},
-			Success: []*pb.RequestOp{bare(f.Key)}, Failure: []*pb.RequestOp{bare(f.Key)},
-		}
-	})
+	answers, _, _, err := a.each(ctx, came, func(f *found) *pb.TxnRequest { return compareValue(f.Key, f.value) })
 	known := rpctypes.Error(err)
 	if len(came) > 1 && (errors.Is(known, rpctypes.ErrRequestTooLarge) || errors.Is(known, rpctypes.ErrTooManyOps)) {
 		return halves(came, func(half []found) error { return a.compare(ctx, half, again) })

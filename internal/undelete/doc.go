@@ -1,5 +1,7 @@
 // Package undelete plans and does the restoring of keys that were deleted, from the history that the cluster keeps.
 //
+// PlanFrom plans from a former state of a backup instead, for what the cluster's history has no more.
+//
 // It is a client: Cluster has a connection to any members, and asks quorate.v1.History which keys are gone, and what they were.
 // Plan changes nothing. Apply writes what a plan says through etcd's KV service, so that permissions, quotas and watches act as
 // for any other write. The command line and the console use it.

@@ -55,6 +55,8 @@ type Plan struct {
 	LeftOut  int   // keys that had a lease and are no items, because Request.Leased is not set
 	Kept     Existing
 	More     []byte // the first key that was not looked at, because the plan is full; nil: all were
+
+	past Past // that the versions are of; nil: the cluster's history
 }
 
 // Existing are keys that exist: in the plan those that were deleted and written again, or, with Request.At, written since.

@@ -12,7 +12,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/base/plural"
+	"github.com/quorate/quorate/internal/ctl/backup"
 	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/snapshot"
 	"github.com/quorate/quorate/internal/undelete"
 )
 
@@ -26,17 +29,20 @@ out unless --leased or --exact is given.
 With a time, the revision is the last one that was certainly there by the clocks that noted the time, about every 10
 seconds: what was written in the seconds before the time may be left out. The plan names the revision.
 
-The history goes back to the last compaction. An empty PREFIX ('') means all keys.`
+The history goes back to the last compaction. Before it, --from-backup URL takes the keys from a state of a continuous
+backup: the one of --at (latest, a time, a revision, or entry:INDEX), which is restored into a scratch directory and proved
+first. An empty PREFIX ('') means all keys.`
 
 const example = `  quorate undelete /app/ --dry-run
   quorate undelete /app/
   quorate undelete /app/config --exact --yes
   quorate undelete /app/ --at 4711
-  quorate undelete /app/ --at '2026-11-30 12:03:10' --dry-run`
+  quorate undelete /app/ --at '2026-11-30 12:03:10' --dry-run
+  quorate undelete /app/ --from-backup s3://backups/prod --at 2026-11-29T12:00:00Z --dry-run`
 
 // New is the command `quorate undelete`.
-func New(s command.Streams) *cobra.Command {
-	w := &work{Connection: command.NewConnection(s)}
+func New(s command.Streams, read backup.Reader) *cobra.Command {
+	w := &work{Connection: command.NewConnection(s), past: backup.NewPast(s, read, "from-backup")}
 	w.MostAnswer = command.LargeAnswer
 	cmd := w.AddTo(&cobra.Command{
 		Use:     "undelete PREFIX",
@@ -62,6 +68,7 @@ func New(s command.Streams) *cobra.Command {
 	flags.IntVar(&w.rows, "rows", defaultRows, "how many keys to print; -o json has all")
 	flags.BoolVarP(&w.yes, "yes", "y", false, "do not ask; needed where there is no terminal to ask on")
 	flags.BoolVar(&w.dryRun, "dry-run", false, "print the plan and change nothing")
+	w.past.AddFlags(flags)
 	return cmd
 }
 
@@ -71,10 +78,21 @@ func (w *work) run(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
+	if w.past.Given() {
+		return w.past.Use(ctx, func(past undelete.Past, of *snapshot.Proof) error {
+			w.of = of
+			return w.restore(ctx, client, past)
+		})
+	}
 	if err := w.resolve(ctx, client); err != nil {
 		return err
 	}
-	plan, err := w.plan(ctx, client)
+	return w.restore(ctx, client, nil)
+}
+
+// restore plans, asks and restores: from a state of a backup, or from the cluster's history if past is nil.
+func (w *work) restore(ctx context.Context, client *clientv3.Client, past undelete.Past) error {
+	plan, err := w.plan(ctx, client, past)
 	if err != nil {
 		return err
 	}
@@ -93,15 +111,20 @@ func (w *work) run(ctx context.Context) error {
 }
 
 // plan asks for the plan.
-func (w *work) plan(ctx context.Context, client *clientv3.Client) (*undelete.Plan, error) {
+func (w *work) plan(ctx context.Context, client *clientv3.Client, past undelete.Past) (*undelete.Plan, error) {
 	reachable, release := command.CancelIfRefused(ctx, client.Endpoints())
 	defer release()
 	p := newProgress(w.Connection)
 	defer p.end()
 	cluster := undelete.Cluster{Conn: client.ActiveConnection(), Timeout: w.Timeout, Patience: w.Timeout}
-	plan, err := cluster.Plan(reachable, w.request(), func(keys int, looked int64) {
-		p.say("looking: %d keys found, %d rows looked at", keys, looked)
-	})
+	told := func(keys int, looked int64) { p.say("looking: %d keys found, %d rows looked at", keys, looked) }
+	var plan *undelete.Plan
+	var err error
+	if past != nil {
+		plan, err = cluster.PlanFrom(reachable, past, w.request(), told)
+	} else {
+		plan, err = cluster.Plan(reachable, w.request(), told)
+	}
 	if err == nil {
 		return plan, nil
 	}
@@ -149,6 +172,10 @@ func (w *work) nothing(ctx context.Context, client *clientv3.Client, plan *undel
 		if err := w.printPlan(plan); err != nil || exist > 0 {
 			return err
 		}
+	}
+	if w.of != nil {
+		return command.Refused(fmt.Errorf("nothing to restore: %s in the backup's state of revision %d%s",
+			w.none("did not exist", "existed"), w.of.Revision, leftOutWords(plan.LeftOut)))
 	}
 	if w.at == 0 {
 		return command.Refused(fmt.Errorf("nothing to restore: %s since revision %d, where the history that is kept begins",
@@ -198,4 +225,11 @@ func (w *work) apply(ctx context.Context, client *clientv3.Client, plan *undelet
 		return command.Refused(fmt.Errorf("%d of %d keys could not be restored", missing, len(plan.Items)))
 	}
 	return nil
+}
+
+func leftOutWords(leased int) string {
+	if leased == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", but for %s that had a lease (--leased)", plural.Of(leased, "key"))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/internal/base/plural"
 	"github.com/quorate/quorate/internal/base/typed"
+	"github.com/quorate/quorate/internal/ctl/backup"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
 	"github.com/quorate/quorate/internal/ctl/screen"
@@ -41,7 +42,7 @@ func (w *work) writePlan(out io.Writer, p *undelete.Plan) {
 		if one.Lease != 0 {
 			lease = "had lease " + command.HexID(uint64(one.Lease))
 		}
-		t.Add("  "+shown(one.Key), deleted, strconv.FormatInt(one.ModRevision, 10), sizeText(one.Size), lease)
+		t.Add("  "+command.Shown(one.Key), deleted, strconv.FormatInt(one.ModRevision, 10), sizeText(one.Size), lease)
 	}
 	if len(p.Items) > 0 {
 		t.Print(out)
@@ -53,7 +54,7 @@ func (w *work) writePlan(out io.Writer, p *undelete.Plan) {
 	w.writeExisting(out, &p.Kept, "Exist, and are left alone")
 	if p.More != nil {
 		command.Say(out, fmt.Sprintf("More keys are gone, from %s on: the same command, given again, goes on there.",
-			shown(p.More)))
+			command.Shown(p.More)))
 	}
 }
 
@@ -62,15 +63,17 @@ func (w *work) head(p *undelete.Plan) string {
 	what := "all keys"
 	switch {
 	case w.exact:
-		what = "the key " + shown([]byte(w.prefix))
+		what = "the key " + command.Shown([]byte(w.prefix))
 	case w.prefix != "":
-		what = "keys that begin with " + shown([]byte(w.prefix))
+		what = "keys that begin with " + command.Shown([]byte(w.prefix))
 	}
 	if w.from != "" {
-		what += " from " + shown([]byte(w.from)) + " on"
+		what += " from " + command.Shown([]byte(w.from)) + " on"
 	}
 	as := "each as it was before its last deletion"
-	if w.at > 0 {
+	if w.of != nil {
+		as = "as of " + backup.ProofText(w.of)
+	} else if w.at > 0 {
 		as = fmt.Sprintf("as of revision %d", w.at)
 	}
 	if m := w.told.GetAfter(); m != nil {
@@ -113,7 +116,7 @@ func (w *work) writeExisting(out io.Writer, e *undelete.Existing, are string) {
 		if one.ModRevision == 0 {
 			since = "was there for a moment, and is gone again"
 		}
-		command.Say(out, "  "+shown(one.Key)+"  "+since)
+		command.Say(out, "  "+command.Shown(one.Key)+"  "+since)
 	}
 }
 
@@ -133,7 +136,10 @@ func (w *work) printResult(p *undelete.Plan, r *undelete.Result) error {
 	w.writeLost(out, r.TooLarge, "larger than a request may be (--max-request-bytes)")
 	if p.More != nil && r.Settled() == len(p.Items) {
 		words := []string{"quorate", "undelete", w.prefix, "--from", string(p.More)}
-		if w.at > 0 {
+		switch {
+		case w.of != nil:
+			words = append(words, "--from-backup", w.past.URL(), "--at", fmt.Sprint("entry:", w.of.Entry))
+		case w.at > 0:
 			words = append(words, "--at", strconv.FormatInt(w.at, 10))
 		}
 		command.Say(out, "More keys are gone: "+typed.Line(words...))
@@ -147,7 +153,7 @@ func (w *work) writeLost(out io.Writer, lost []undelete.Item, why string) {
 	}
 	command.Say(out, fmt.Sprintf("Not restored, because %s: %s", why, plural.Of(len(lost), "key")))
 	for _, one := range lost[:min(w.rows, len(lost))] {
-		command.Say(out, "  "+shown(one.Key))
+		command.Say(out, "  "+command.Shown(one.Key))
 	}
 }
 

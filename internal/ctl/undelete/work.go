@@ -1,14 +1,12 @@
 package undelete
 
 import (
-	"strconv"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/ctl/backup"
 	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/snapshot"
 	"github.com/quorate/quorate/internal/undelete"
 )
 
@@ -25,6 +23,9 @@ type work struct {
 	from        string
 	limit, rows int
 	yes, dryRun bool
+
+	past *backup.Past
+	of   *snapshot.Proof // the state of the backup that is read; nil: the cluster's history is
 }
 
 const (
@@ -34,7 +35,15 @@ const (
 
 // check refuses command lines that make no sense.
 func (w *work) check(atGiven bool, now time.Time) (err error) {
-	if atGiven {
+	switch {
+	case w.past.Given() && !atGiven:
+		return command.Usagef("--from-backup: say which state with --at: latest, a time such as 2026-11-30T12:00:00Z, " +
+			"a revision, or entry:INDEX")
+	case w.past.Given():
+		if err = w.past.At(w.atText); err != nil {
+			return err
+		}
+	case atGiven:
 		if w.at, w.when, err = command.RevisionOrTime(w.atText, now); err != nil {
 			return command.Usagef("--at: %w; without --at each key gets the value that its deletion took", err)
 		}
@@ -68,19 +77,9 @@ func (w *work) request() undelete.Request {
 func (w *work) none(isNot, is string) string {
 	switch {
 	case w.exact:
-		return "the key " + shown([]byte(w.prefix)) + " " + isNot
+		return "the key " + command.Shown([]byte(w.prefix)) + " " + isNot
 	case w.prefix == "":
 		return "no key " + is
 	}
-	return "no key that begins with " + shown([]byte(w.prefix)) + " " + is
-}
-
-// shown is a key as a person reads it: quoted unless it is plain text.
-func shown(key []byte) string {
-	text := string(key)
-	odd := func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' || r == '"' }
-	if text == "" || !utf8.Valid(key) || strings.ContainsFunc(text, odd) {
-		return strconv.Quote(text)
-	}
-	return text
+	return "no key that begins with " + command.Shown([]byte(w.prefix)) + " " + is
 }
