@@ -94,8 +94,8 @@ func (d *differ) ofCluster(ctx context.Context) error {
 		revisions[i] = n
 	}
 	return d.Do(ctx, func(ctx context.Context, client *clientv3.Client) error {
-		return d.compare(ctx, history{client, revisions[0]}, history{client, revisions[1]}, fmt.Sprint("revision ", revisions[0]),
-			fmt.Sprint("revision ", revisions[1]))
+		return d.compare(ctx, history{client, revisions[0]}, history{client, revisions[1]},
+			fmt.Sprint("revision ", revisions[0]), fmt.Sprint("revision ", revisions[1]))
 	})
 }
 
