@@ -12,6 +12,8 @@ func TestOf(t *testing.T) {
 		{plural.Of(uint64(1), "alarm"), "1 alarm"},
 		{plural.Of(int64(2), "alarm"), "2 alarms"},
 		{plural.Of(1, "entry", "entries"), "1 entry"},
+		{plural.Of(7, "entry"), "7 entries"},
+		{plural.Of(2, "key"), "2 keys"},
 		{plural.Of(uint32(7), "entry", "entries"), "7 entries"},
 		{plural.Word(1, "stands", "stand"), "stands"},
 		{plural.Word(3, "stands", "stand"), "stand"},

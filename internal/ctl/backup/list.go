@@ -126,7 +126,7 @@ func (c *source) print(ctx context.Context, asJSON bool) error {
 	}
 	if l.Forks > 0 {
 		fmt.Fprintf(c.streams.Out, "two histories at %s: a recovery lost entries, or a member applied something else; the "+
-			"last epoch is restored\n", plural.Of(l.Forks, "entry"))
+			"last epoch is restored\n", plural.Of(l.Forks, "entry", "entries"))
 	}
 	return ctx.Err()
 }

@@ -148,7 +148,7 @@ func (c *source) printPlan(wanted backup.Target, p *backup.Plan, out *planned) e
 	fmt.Fprintf(w, "  base      entry %d, revision %d, of %s; %s, %s\n", out.Base.Entry, out.Base.Revision, out.Base.Time,
 		plural.Of(out.BaseFiles, "file"), progress.Size(out.BaseBytes))
 	fmt.Fprintf(w, "  log       %s, %s; at most %s\n", plural.Of(out.Segments, "segment"), progress.Size(out.LogBytes),
-		plural.Of(int(out.Entries), "entry"))
+		plural.Of(int(out.Entries), "entry", "entries"))
 	fmt.Fprintf(w, "  newest    entry %d, revision %d, of %s is the last state at the place\n", out.Newest.Entry,
 		out.Newest.Revision, out.Newest.Time)
 	switch {

@@ -71,7 +71,7 @@ func (c *source) verify(ctx context.Context, verify Verifier, b *snapshot.Backup
 	default:
 		_, err = fmt.Fprintf(c.streams.Out, "proved: entry %d, revision %d, of %s, from the base of entry %d and %s (%s); the "+
 			"chain has the cluster's sum %s\n", p.Entry, p.Revision, p.Time, p.BaseEntry, plural.Of(p.Segments, "segment"),
-			plural.Of(p.Entries, "entry"), p.Sum)
+			plural.Of(p.Entries, "entry", "entries"), p.Sum)
 	}
 	if err == nil && len(p.Damaged) > 0 {
 		return command.ErrQuiet // each was told
