@@ -11,12 +11,13 @@ type Number interface {
 	~int | ~int32 | ~int64 | ~uint | ~uint32 | ~uint64
 }
 
-// Of is a number with its noun. More is the form for several; by default it is that of one with an s, or with ies for a y.
+// Of is a number with its noun. More is the form for several: see Word.
 func Of[N Number](n N, one string, more ...string) string {
 	return fmt.Sprintf("%d %s", n, Word(n, one, more...))
 }
 
-// Word is the noun, or the verb, that goes with a number. More is the form for several; by default it is that of one with an s, or with ies for a y.
+// Word is the noun, or the verb, that goes with a number. More is the form for several; by default it is that of one with an s,
+// or with ies for a y.
 func Word[N Number](n N, one string, more ...string) string {
 	switch {
 	case n == 1:
