@@ -142,7 +142,7 @@ func TestFlags_servers(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := fmt.Sprint(e.servers)
-	if want := "[{etcd /bin/etcd [--all] false false} {ours /bin/ours [--a=1 --b --all] false false}]"; got != want {
+	if want := "[{etcd /bin/etcd [--all] false []} {ours /bin/ours [--a=1 --b --all] false []}]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -187,7 +187,7 @@ func (f *flags) servers() (named func() []cluster.Server) {
 	var servers []cluster.Server
 	var more []string // for all of them
 	f.set.Func("server", "NAME=PATH of a binary that takes etcd's flags, or PATH; repeat it, the first is the base of ratios; "+
-		"with ,users=on clients log in, with ,audit=on members record all calls",
+		"with ,users=on clients log in; ,audit=on ,backup=on ,encryption=on ,limit=on turn these on",
 		func(text string) error {
 			s, err := cluster.ParseServer(text)
 			if err == nil {
@@ -227,8 +227,8 @@ func (f *flags) line(servers []cluster.Server, say []string) string {
 		if s.Users {
 			text += ",users=on"
 		}
-		if s.Audit {
-			text += ",audit=on"
+		for _, feature := range s.Features {
+			text += "," + feature + "=on"
 		}
 		if len(s.Flags) > 0 {
 			text += fmt.Sprintf(" --flags %s=%s", s.Name, strings.Join(s.Flags, ","))

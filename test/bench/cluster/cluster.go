@@ -35,10 +35,10 @@ type Server struct {
 	Name, Path string
 	Flags      []string // beside those that all servers get
 	Users      bool     // authentication is enabled before anything is measured, and clients log in
-	Audit      bool     // each member records all calls in a file; quorate only
+	Features   []string // names of features that are turned on, sorted; quorate only
 }
 
-// ParseServer reads NAME=PATH, or PATH, each also with ",users=on" or ",audit=on" behind, or both.
+// ParseServer reads NAME=PATH, or PATH, each also with ",users=on" or features such as ",audit=on" behind.
 func ParseServer(text string) (Server, error) {
 	text, options, more := strings.Cut(text, ",")
 	name, path, ok := strings.Cut(text, "=")
@@ -50,15 +50,19 @@ func ParseServer(text string) (Server, error) {
 		switch {
 		case option == "users=on":
 			s.Users = true
-		case option == "audit=on":
-			s.Audit = true
 		case more:
-			name = ""
+			feature, on := strings.CutSuffix(option, "=on")
+			if _, known := features[feature]; !on || !known || slices.Contains(s.Features, feature) {
+				name = ""
+			}
+			s.Features = append(s.Features, feature)
 		}
 	}
 	if name == "" || path == "" {
-		return Server{}, errors.New("want NAME=PATH, NAME=PATH,users=on or NAME=PATH,audit=on")
+		return Server{}, fmt.Errorf("want NAME=PATH, or NAME=PATH with ,users=on or one of %s behind, as in ,audit=on",
+			strings.Join(featureNames(), ", "))
 	}
+	slices.Sort(s.Features)
 	return s, nil
 }
 
@@ -144,6 +148,9 @@ func Start(ctx context.Context, s Server, dir string, on Conditions) (*Cluster, 
 		return nil, err
 	}
 	own, err := os.MkdirTemp(dir, s.Name+"-")
+	if err == nil {
+		own, err = filepath.Abs(own) // URLs of features name it
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -156,6 +163,9 @@ func Start(ctx context.Context, s Server, dir string, on Conditions) (*Cluster, 
 }
 
 func (c *Cluster) begin(ctx context.Context, on Conditions) (err error) {
+	if err := c.makeFiles(); err != nil {
+		return err
+	}
 	size := cmp.Or(on.Members, memberCount)
 	if on.Way != nil {
 		c.Links = newLinks(size, on.Way)
@@ -201,31 +211,10 @@ func (c *Cluster) begin(ctx context.Context, on Conditions) (err error) {
 	if c.Control, err = Connect(endpoints...); err == nil && c.Server.Users {
 		err = c.enableUsers(ctx, endpoints)
 	}
-	if err == nil && c.Server.Audit {
-		err = c.recordAll(ctx)
+	if err == nil {
+		err = c.beginFeatures(ctx)
 	}
 	return err
-}
-
-// recordAll sets a policy by which all calls are recorded, at level metadata, once the members' feature level allows it.
-func (c *Cluster) recordAll(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyLimit)
-	defer cancel()
-	for {
-		words := []string{"audit", "policy", "set", "-", "--endpoints=" + c.Members[0].ClientAddr}
-		if c.Server.Users {
-			words = append(words, "--user="+rootUser+":"+password)
-		}
-		command := exec.CommandContext(ctx, c.Server.Path, words...)
-		command.Stdin = strings.NewReader(`{"rules": [{"level": "metadata"}]}`)
-		said, err := command.CombinedOutput()
-		if err == nil || !strings.Contains(string(said), "feature level") {
-			if err != nil {
-				err = fmt.Errorf("set the policy of the audit: %w: %s", err, said)
-			}
-			return err
-		}
-	}
 }
 
 // Start launches all members, on whatever data they have, and waits until all of them are ready.
@@ -283,9 +272,7 @@ func (c *Cluster) Launch(m *Member) error {
 		"--initial-cluster-token="+filepath.Base(c.dir), fmt.Sprintf("--quota-backend-bytes=%d", 8<<30),
 		"--heartbeat-interval=100", "--election-timeout=1000")
 	command.Args = append(command.Args, c.Server.Flags...)
-	if c.Server.Audit {
-		command.Args = append(command.Args, "--level-policy=now", "--audit-log="+filepath.Join(c.dir, m.Name+".audit"))
-	}
+	command.Args = append(command.Args, c.featureFlags(m)...)
 	m.log = &logWatch{ready: make(chan time.Time, 1)}
 	command.Stdout, command.Stderr = m.log, m.log
 	// A member does not outlive the run, however that ends, nor does it see the terminal's interrupt.
