@@ -20,8 +20,8 @@ import (
 const diffHelp = `Show which keys were added, changed and removed between two states.
 
 With --from the states are of a continuous backup: each is restored into a scratch directory, and proved, so a large cluster
-takes time and room for two of them. Without, they are revisions of the cluster that is running, which it must still have: since the
-last compaction.
+takes time and room for two of them. Without, they are revisions of the cluster that is running, which it must still have:
+since the last compaction.
 
 The first --at is the older state, and the second the newer one; of a backup also latest, times (RFC 3339) and entry:INDEX.
 PREFIX bounds the keys; without it all are compared. The status is 0 whether or not there is a difference.`
@@ -44,7 +44,8 @@ func NewDiff(s command.Streams, read Reader) *cobra.Command {
 	d := &differ{Connection: command.NewConnection(s), past: NewPast(s, read, "from")}
 	d.MostAnswer = command.LargeAnswer
 	cmd := d.AddTo(&cobra.Command{
-		Use: "diff --at STATE --at STATE [PREFIX]", Short: "Show what differs between two states of a backup or of the history", Long: diffHelp,
+		Use: "diff --at STATE --at STATE [PREFIX]", Long: diffHelp,
+		Short: "Show what differs between two states of a backup or of the history",
 		Example: "  quorate snapshot diff --at 4711 --at 4800 /app/\n" +
 			"  quorate snapshot diff --from s3://backups/prod --at 2026-11-30T12:00:00Z --at latest /app/",
 		Args: cobra.MaximumNArgs(1),
@@ -89,7 +90,8 @@ func (d *differ) ofCluster(ctx context.Context) error {
 	for i, text := range d.at {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 1 {
-			return command.Usagef("--at %q: of a running cluster, write a revision; times are those of a backup (--from URL)", text)
+			return command.Usagef("--at %q: of a running cluster, write a revision; times are those of a backup (--from URL)",
+				text)
 		}
 		revisions[i] = n
 	}

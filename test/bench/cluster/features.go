@@ -49,7 +49,7 @@ var features = map[string]feature{
 	// All keys are in the prefix of a quota that nothing reaches.
 	"limit": {
 		begin: func(*Cluster) ([]string, string) {
-			return []string{"limit", "set", "all", "--prefix=", "--quota-keys=1000000000", "--quota-bytes=1099511627776"}, ""
+			return strings.Fields("limit set all --prefix= --quota-keys=1000000000 --quota-bytes=1TiB"), ""
 		},
 	},
 }

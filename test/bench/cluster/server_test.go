@@ -14,7 +14,8 @@ func TestParseServer(t *testing.T) {
 		"a=/q,limit=on,backup=on":        {Name: "a", Path: "/q", Features: []string{"backup", "limit"}},
 		"/bin/quorate,audit=on,users=on": {Name: "quorate", Path: "/bin/quorate", Users: true, Features: []string{"audit"}},
 	} {
-		if got, err := ParseServer(text); err != nil || got.Name != want.Name || got.Path != want.Path || got.Users != want.Users || !slices.Equal(got.Features, want.Features) {
+		if got, err := ParseServer(text); err != nil || got.Name != want.Name || got.Path != want.Path || got.Users != want.Users ||
+			!slices.Equal(got.Features, want.Features) {
 			t.Errorf("%s: %+v, %v", text, got, err)
 		}
 	}
