@@ -62,7 +62,7 @@ func TestBackup_undelete(t *testing.T) {
 	}
 }
 
-// What differs between two states is shown for people and for programs, and states that are not there are refused.
+// The keys that differ between two states are shown for people and for programs, and states that are not there are refused.
 func TestBackup_diff(t *testing.T) {
 	dir, _ := shipped(t, 12)
 	from := []string{"snapshot", "diff", "--from", "file://" + dir, "--scratch", t.TempDir()}

@@ -43,7 +43,8 @@ var features = map[string]feature{
 	"encryption": {
 		flags: func(c *Cluster, _ *Member) []string { return []string{"--encryption-key-file=" + c.keyFile()} },
 		make: func(c *Cluster) error {
-			return os.WriteFile(c.keyFile(), []byte("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n"), 0o400) // of a measurement
+			const key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n" // of a measurement
+			return os.WriteFile(c.keyFile(), []byte(key), 0o400)
 		},
 	},
 	// All keys are in the prefix of a quota that nothing reaches.
