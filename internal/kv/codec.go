@@ -363,6 +363,10 @@ func Administers(src []byte) bool {
 // IsAuth reports whether the binary form of a command is that of a change of users or roles, without decoding it.
 func IsAuth(src []byte) bool { return kindOf(src) == commandAuth }
 
+// IsBackup reports whether the binary form of a command changes the row of the continuous backup, and nothing else, without
+// decoding it.
+func IsBackup(src []byte) bool { return kindOf(src) == commandBackup }
+
 // kindOf returns the kind of an encoded command, 0 if it does not begin as one.
 func kindOf(src []byte) byte {
 	if len(src) < 2 || src[0] != formatCommand && src[0] != formatSigned {

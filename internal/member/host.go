@@ -144,9 +144,9 @@ func (h host) Applied(batch []consensus.Entry, results []kv.Result) {
 }
 
 // Restored notes the changes of a snapshot that has replaced the store.
-func (h host) Restored(consensus.SnapshotMeta, *apply.Machine) {
+func (h host) Restored(_ consensus.SnapshotMeta, machine *apply.Machine) {
 	if h.options.Feed != nil {
-		h.options.Feed.Replaced()
+		h.options.Feed.Replaced(machine)
 	}
 	h.noteRemoval()
 	h.integrity.Note()

@@ -62,7 +62,7 @@ type Options struct {
 type Feed interface {
 	Applied(machine *apply.Machine, batch []consensus.Entry, results []kv.Result)
 	// Replaced notes that a snapshot has taken the place of the store.
-	Replaced()
+	Replaced(machine *apply.Machine)
 }
 
 // diskLow reports whether the disk reserve is used up.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/audit/trail"
+	"github.com/quorate/quorate/internal/backup/feed"
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
@@ -22,7 +23,6 @@ import (
 	"github.com/quorate/quorate/internal/server/collect"
 	"github.com/quorate/quorate/internal/server/discovery/srv"
 	"github.com/quorate/quorate/internal/server/observe"
-	"github.com/quorate/quorate/internal/server/shipper"
 	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/reserve"
 	"github.com/quorate/quorate/internal/transport"
@@ -65,9 +65,11 @@ type Server struct {
 	audit     *trail.Trail // nil: no calls are recorded
 	clients   *clientPorts
 	conns     connLimits
-	feed      *shipper.Feed
-	observer  atomic.Pointer[observe.Observer]  // nil until clients are served; the member asks for verdicts before
-	collector atomic.Pointer[collect.Collector] // the same; other members ask before
+	feed      *feed.Feed
+	// endShipping tells the shipper that the member ends; nil: there is none.
+	endShipping context.CancelFunc
+	observer    atomic.Pointer[observe.Observer]  // nil until clients are served; the member asks for verdicts before
+	collector   atomic.Pointer[collect.Collector] // the same; other members ask before
 
 	nameBefore string // by which this member was known when it was started; empty: not known
 
@@ -245,6 +247,9 @@ func (s *Server) close() error {
 	}
 	err := s.clients.close()
 	s.closeAudit()
+	if s.endShipping != nil {
+		s.endShipping()
+	}
 	s.wg.Wait()
 	if s.transport != nil {
 		s.showRefusal()

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/quorate/quorate/internal/backup/feed"
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/kv"
@@ -27,13 +28,13 @@ var placePatience = retry.Policy{Attempts: 2, First: time.Second, Most: 2 * time
 const placeMemory = 32 << 20
 
 // newFeed makes the feed, before anything is applied to the member's data.
-func (s *Server) newFeed() *shipper.Feed {
-	s.feed = shipper.NewFeed(s.shippedBytes())
+func (s *Server) newFeed() *feed.Feed {
+	s.feed = feed.New(s.shippedBytes())
 	s.feed.Begin(s.data.Machine)
 	return s.feed
 }
 
-// startShipper ships the backup whenever it is this member's turn.
+// startShipper ships the backup whenever it is this member's turn, until clients are gone: what they wrote is put.
 func (s *Server) startShipper(context.Context, Options) error {
 	own := &s.data.Identity
 	ships := shipper.New(shipper.Options{
@@ -47,7 +48,9 @@ func (s *Server) startShipper(context.Context, Options) error {
 		Dir:       filepath.Join(s.cfg.Storage.DataDir, "member", snapshot.WorkDir, "shipped"),
 		HeldBytes: s.shippedBytes(), Clock: env.WallClock{}, Logger: s.logger,
 	})
-	s.wg.Go(func() { ships.Run(s.ctx) })
+	var ctx context.Context
+	ctx, s.endShipping = context.WithCancel(context.WithoutCancel(s.ctx))
+	s.wg.Go(func() { ships.Run(ctx) })
 	return nil
 }
 

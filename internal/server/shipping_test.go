@@ -190,6 +190,10 @@ func TestServer_ships(t *testing.T) {
 	if err := s.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
+	gaps := b.last.GetGaps()
 	start()
 	b.until("after another start", b.write())
+	if b.last.GetGaps() != gaps {
+		t.Errorf("another start left a gap: %v", b.last)
+	}
 }

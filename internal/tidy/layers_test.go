@@ -67,6 +67,7 @@ var layers = []struct {
 	{"client", 4, "client"},                   // users import it: clientImports says what it may import itself
 	{"internal/backup/etcdfile", 4, "backup"}, // what works with the state machine
 	{"internal/backup/perform", 4, "backup"},
+	{"internal/backup/feed", 4, "backup"},
 	{"internal/backup/replay", 4, "backup"},
 	{"internal/backup/backuptest", 4, "backup"},
 	{"internal/ctl", 4, "ctl"},

@@ -27,6 +27,9 @@ func Batch(m *apply.Machine, revision kv.Revision, entries []consensus.Entry, re
 		}
 		revision = max(revision, results[i].Revision) // a second entry of a proposal has the result of the first
 		b.Items[i] = backup.Item{Entry: entries[i], Revision: revision, Sum: mark.Sum}
+		if b.Own++; entries[i].Kind != consensus.EntryCommand || !kv.IsBackup(entries[i].Payload) {
+			b.Own = 0
+		}
 	}
 	return b, nil
 }

@@ -42,11 +42,16 @@ func (s *Shipper) turnBase() {
 	}
 }
 
-// beginBase asks for a checkpoint, unless the base that is there is of the present state.
+// awaits reports whether a base cannot come before entries that wait to be sealed.
+func (b *baseWork) awaits(p *pending) bool {
+	return b.manifest != nil && p.segment.Items[0].Entry.Index <= b.manifest.Index
+}
+
+// beginBase asks for a checkpoint, unless the base that is there is of the present state, but for the backup's own row.
 func (s *Shipper) beginBase() {
 	b := &s.base
 	b.due = false
-	if b.head.Index > 0 && b.head.Index == s.applied {
+	if b.head.Index > 0 && b.head.Index >= s.news && b.head.Index+1 >= s.first {
 		b.at = s.now
 		return
 	}

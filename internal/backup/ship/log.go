@@ -13,6 +13,7 @@ type pending struct {
 	segment backup.Segment
 	bytes   int
 	since   int64 // when the first of them came
+	news    int64 // when the first came that is not the backup's own; zero: none did
 }
 
 // loss is that entries are left out.
@@ -67,6 +68,9 @@ func (s *Shipper) take(b *Batch) {
 		item.Time = s.last.Time
 		p.segment.Items = append(p.segment.Items, item)
 		p.bytes += size
+		if p.news == 0 && item.Entry.Index <= b.news() {
+			p.news = s.now
+		}
 		before, revision, s.last.Revision = item.Sum, item.Revision, item.Revision
 		if p.bytes >= s.config.SealBytes || len(p.segment.Items) == backup.MaxItems {
 			s.seal()
@@ -75,7 +79,12 @@ func (s *Shipper) take(b *Batch) {
 }
 
 func (s *Shipper) sealIfDue() {
-	if len(s.pending.segment.Items) > 0 && s.now-s.pending.since >= s.config.SealAfter {
+	p := &s.pending
+	if len(p.segment.Items) == 0 {
+		return
+	}
+	// The backup's own entries, such as its reports, ask for no segment each: an idle cluster would ship for ever.
+	if p.news > 0 && s.now-p.news >= s.config.SealAfter || s.now-p.since >= s.config.RestAfter || s.base.awaits(p) {
 		s.seal()
 	}
 }

@@ -17,6 +17,7 @@ type Config struct {
 
 	SealBytes int   // a segment is sealed when its entries have so many bytes
 	SealAfter int64 // or when its first entry waits for so long
+	RestAfter int64 // or when all its entries are the backup's own, and the first waits for so long
 	BaseEvery int64 // a base is made so often
 	HeldBytes int64 // entries and segments that the place has not taken: more of them are left out
 	Puts      int   // segments that are put at once
@@ -27,6 +28,7 @@ type Config struct {
 const (
 	DefaultSealBytes = 1 << 20
 	DefaultSealAfter = 1000
+	DefaultRestAfter = 3600 * 1000
 	DefaultBaseEvery = 6 * 3600 * 1000
 	DefaultHeldBytes = 64 << 20
 	DefaultPuts      = 4
@@ -39,6 +41,7 @@ const retryFirst, retryLimit int64 = 500, 30_000
 func (c Config) withDefaults() Config {
 	set(&c.SealBytes, DefaultSealBytes)
 	set(&c.SealAfter, DefaultSealAfter)
+	set(&c.RestAfter, DefaultRestAfter)
 	set(&c.BaseEvery, DefaultBaseEvery)
 	set(&c.HeldBytes, DefaultHeldBytes)
 	set(&c.Puts, DefaultPuts)
@@ -58,6 +61,15 @@ type Batch struct {
 	Before         uint64          // the chain's sum before the first entry
 	RevisionBefore kv.Revision
 	Items          []backup.Item // without times
+	Own            int           // so many of the last items change nothing but the row of the backup itself
+}
+
+// news returns the last entry that is not the backup's own; zero: all are.
+func (b *Batch) news() consensus.Index {
+	if n := len(b.Items) - b.Own; n > 0 {
+		return b.Items[n-1].Entry.Index
+	}
+	return 0
 }
 
 // Kind is the kind of an operation.
@@ -116,6 +128,7 @@ type Progress struct {
 	Gaps       int             // since the Shipper began
 	Gap        backup.Gap      // the last one that was noted; zero: none was
 	Lost       bool            // entries are left out now
+	Current    bool            // after Restorable nothing but the backup's own entries was given
 	Trouble    string          // why the last operation that failed did; empty: the last one did not
 }
 
@@ -127,6 +140,7 @@ type Shipper struct {
 
 	// Of the entries.
 	applied consensus.Index
+	news    consensus.Index // the last entry that is not the backup's own, as far as is known
 	last    backup.Moment   // of the last entry taken; its time bounds all later ones from below
 	first   consensus.Index // the segments from this one on have no gap
 	pending pending
@@ -151,8 +165,8 @@ type Shipper struct {
 
 // New returns a Shipper that begins at a time, in milliseconds.
 func New(c Config, at Start, now int64) *Shipper {
-	s := &Shipper{config: c.withDefaults(), packer: backup.NewPacker(), now: now, applied: at.Applied, first: at.Applied + 1,
-		running: map[uint64]func(*Outcome){}}
+	s := &Shipper{config: c.withDefaults(), packer: backup.NewPacker(), now: now, applied: at.Applied, news: at.Applied,
+		first: at.Applied + 1, running: map[uint64]func(*Outcome){}}
 	s.base.known = map[backup.Hash]bool{}
 	if base := at.Base; base != nil {
 		s.base.head, s.base.at = base.Head(), min(base.Time, now) // the clock of another member may be ahead
@@ -183,6 +197,7 @@ func (s *Shipper) Applied(now int64, b *Batch) {
 	}
 	s.now = max(s.now, now)
 	s.last.Time = max(s.last.Time, s.now)
+	s.news = max(s.news, b.news())
 	s.take(b)
 	s.applied = b.Items[len(b.Items)-1].Entry.Index
 	s.turn()
@@ -194,7 +209,15 @@ func (s *Shipper) Replaced(now int64, applied consensus.Index) {
 	s.last.Time = max(s.last.Time, s.now)
 	if applied > s.applied {
 		s.leaveOut(fmt.Sprintf("the store was replaced by a snapshot of entry %d", applied))
-		s.applied = applied
+		s.applied, s.news = applied, applied
+	}
+	s.turn()
+}
+
+// Seal seals what waits, whatever its age: the member is about to end.
+func (s *Shipper) Seal() {
+	if len(s.pending.segment.Items) > 0 {
+		s.seal()
 	}
 	s.turn()
 }
@@ -221,7 +244,8 @@ func (s *Shipper) Take() []Op {
 // Progress returns how far the backup is.
 func (s *Shipper) Progress() Progress {
 	return Progress{Applied: s.applied, Sealed: s.sealed, Base: s.base.head, Restorable: s.restorable, Held: s.held(),
-		Gaps: s.gaps, Gap: s.gap, Lost: s.lost != nil, Trouble: s.trouble}
+		Gaps: s.gaps, Gap: s.gap, Lost: s.lost != nil, Trouble: s.trouble,
+		Current: s.restorable.Index > 0 && s.restorable.Index >= s.news}
 }
 
 // turn does all that can be done now.

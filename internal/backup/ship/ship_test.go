@@ -102,3 +102,72 @@ func TestShipper_largeEntry(t *testing.T) {
 		t.Errorf("got %+v", ops)
 	}
 }
+
+// Ensure that the backup's own entries ask for no segment and no base, go along with others, and are sealed after an hour by
+// themselves, or when the member ends; and that the state is called the present one meanwhile.
+func TestShipper_rests(t *testing.T) {
+	const hour = 3600 * 1000
+	base := &backup.Base{BaseName: backup.BaseName{Cluster: cluster, Point: backup.Point{Index: 90, Sum: 90},
+		Moment: backup.Moment{Revision: 1, Time: 1}}}
+	s := ship.New(ship.Config{Cluster: cluster, Member: 3}, ship.Start{Applied: 90, Base: base}, 1000)
+	own := func(now int64, first, last consensus.Index) {
+		b := batch(first, last)
+		b.Own = len(b.Items)
+		s.Applied(now, b)
+	}
+	put := func(what string, last consensus.Index) {
+		t.Helper()
+		ops := s.Take()
+		if len(ops) != 1 || ops[0].Kind != ship.Put {
+			t.Fatalf("%s: got %+v", what, ops)
+		}
+		if name, err := backup.ParseSegment(ops[0].Name); err != nil || name.End.Index != last {
+			t.Fatalf("%s: got %+v, %v", what, name, err)
+		}
+		s.Done(ops[0].ID, ship.Outcome{})
+	}
+	own(1000, 91, 91)
+	now := int64(1000)
+	for ; now < hour; now += 10_000 {
+		s.Tick(now)
+		if ops := s.Take(); len(ops) > 0 || !s.Progress().Current {
+			t.Fatalf("at %d: %+v, %+v", now, ops, s.Progress())
+		}
+	}
+	s.Tick(hour + 1000)
+	put("after an hour", 91)
+	own(now, 92, 95)
+	s.Applied(now+5000, batch(96, 96))
+	if s.Progress().Current {
+		t.Error("an entry of a client waits")
+	}
+	s.Tick(now + 6000)
+	put("with one of a client", 96)
+	own(now+7000, 97, 97)
+	s.Seal()
+	put("at the end", 97)
+	own(now+8000, 98, 99)
+	s.Tick(now + ship.DefaultBaseEvery)
+	for _, op := range s.Take() {
+		if op.Kind == ship.Checkpoint {
+			s.Done(op.ID, ship.Outcome{Made: &backup.Manifest{Index: 99, Level: 1, Sum: 99, Revision: 1}})
+		} else {
+			s.Done(op.ID, ship.Outcome{})
+		}
+	}
+	for range 3 {
+		for _, op := range s.Take() {
+			s.Done(op.ID, ship.Outcome{})
+		}
+	}
+	if p := s.Progress(); p.Base.Index != 99 {
+		t.Fatalf("a base of entries that wait to be sealed: %+v", p)
+	}
+	own(now+ship.DefaultBaseEvery, 100, 100)
+	s.Tick(now + 3*ship.DefaultBaseEvery)
+	for _, op := range s.Take() {
+		if op.Kind == ship.Checkpoint {
+			t.Error("a base of what nobody wrote")
+		}
+	}
+}

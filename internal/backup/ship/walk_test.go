@@ -25,6 +25,7 @@ type world struct {
 	shipper *ship.Shipper
 	now     int64
 	history []backup.Item // entry i has index i+1
+	own     []bool        // of them: it is the backup's own
 	given   int           // entries that the shipper was given
 	place   map[string][]byte
 	running []running
@@ -65,6 +66,7 @@ func (w *world) write(n int) {
 			Entry:    consensus.Entry{Index: index, Term: 1, Kind: consensus.EntryCommand, Payload: payload},
 			Revision: w.revision(index-1) + kv.Revision(w.rng.Intn(2)), Sum: w.rng.Uint64(),
 		})
+		w.own = append(w.own, w.rng.Intn(3) == 0)
 	}
 }
 
@@ -75,9 +77,17 @@ func (w *world) give(most int) {
 		return
 	}
 	before := consensus.Index(w.given)
-	w.shipper.Applied(w.now, &ship.Batch{Since: 0, Before: w.sum(before), RevisionBefore: w.revision(before),
-		Items: slices.Clone(w.history[w.given : w.given+n])})
 	w.given += n
+	w.shipper.Applied(w.now, &ship.Batch{Since: 0, Before: w.sum(before), RevisionBefore: w.revision(before),
+		Items: slices.Clone(w.history[before:w.given]), Own: min(n, w.ownAtEnd(w.given))})
+}
+
+// ownAtEnd returns how many of the first n entries, at their end, are the backup's own.
+func (w *world) ownAtEnd(n int) (own int) {
+	for own < n && w.own[n-1-own] {
+		own++
+	}
+	return own
 }
 
 // start lets a member begin to ship, from what it finds in the place.
@@ -368,8 +378,17 @@ func walk(t *testing.T, seed int64) {
 		}
 	}
 	w.check()
-	if p := w.shipper.Progress(); p.Restorable.Index != consensus.Index(len(w.history)) || p.Lost || p.Trouble != "" {
-		t.Fatalf("%d entries, and all is calm: %+v", len(w.history), p)
+	news := consensus.Index(len(w.history) - w.ownAtEnd(len(w.history)))
+	if p := w.shipper.Progress(); p.Restorable.Index < news || !p.Current || p.Lost || p.Trouble != "" {
+		t.Fatalf("%d entries, the last but the backup's own is %d, and all is calm: %+v", len(w.history), news, p)
+	}
+	w.shipper.Seal()
+	for range 100 {
+		w.look()
+		w.finish()
+	}
+	if p := w.shipper.Progress(); p.Restorable.Index != consensus.Index(len(w.history)) {
+		t.Fatalf("%d entries, and what waited was sealed: %+v", len(w.history), p)
 	}
 	if !w.late {
 		w.covered()

@@ -2,15 +2,14 @@ package shipper
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/feed"
 	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/perform"
-	"github.com/quorate/quorate/internal/backup/ship"
-	"github.com/quorate/quorate/internal/base/broadcast"
+	"github.com/quorate/quorate/internal/backup/turns"
 	"github.com/quorate/quorate/internal/base/env"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -25,7 +24,7 @@ type Options struct {
 	Epoch   uint64
 	Member  consensus.MemberID
 	Build   string
-	Feed    *Feed
+	Feed    *feed.Feed
 	// Row returns the row of the backup, as this member has applied it.
 	Row func() *kv.BackupRow
 	// Propose replicates a command.
@@ -42,252 +41,134 @@ type Options struct {
 	Logger    *slog.Logger
 }
 
-// Times of a Shipper.
-const (
-	lookEvery   = time.Second            // whose turn it is
-	tickEvery   = 100 * time.Millisecond // of package ship
-	reportEvery = shipping.ReportEvery   // at most: entries that are sealed faster are reported faster
-	reportLimit = 5 * time.Second        // for one report
-	retryAfter  = 5 * time.Second        // of a place that does not open, or cannot be listed
-)
+// reportLimit bounds one report.
+const reportLimit = 5 * time.Second
 
 // Shipper ships.
-type Shipper struct{ options Options }
-
-// New returns a Shipper.
-func New(o Options) *Shipper { return &Shipper{o} }
-
-// Run ships in each turn of this member until ctx ends.
-func (s *Shipper) Run(ctx context.Context) {
-	for ctx.Err() == nil {
-		if row := s.options.Row(); s.mine(row) {
-			s.turn(ctx, row)
-		}
-		_ = broadcast.Pause(ctx, lookEvery)
-	}
-}
-
-func (s *Shipper) mine(row *kv.BackupRow) bool {
-	return row.Policy.On && row.Member == uint64(s.options.Member)
-}
-
-// turn ships until the turn is over, or the place does not open.
-func (s *Shipper) turn(ctx context.Context, row *kv.BackupRow) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	t := &turn{shipper: s, row: row, results: make(chan done, 16), reports: make(chan error, 1)}
-	err := t.begin(ctx)
-	if err == nil {
-		defer t.end()
-		s.options.Logger.Info("ships the backup", "turn", row.Turn, "from", uint64(t.next))
-		t.run(ctx)
-		return
-	}
-	if ctx.Err() != nil {
-		return
-	}
-	s.options.Logger.Warn("cannot ship the backup", "place", row.Policy.Place, "err", err)
-	t.trouble = err.Error()
-	t.report(ctx)
-	t.settleReport(<-t.reports)
-	_ = broadcast.Pause(ctx, retryAfter)
-}
-
-// turn is one turn of this member.
-type turn struct {
-	shipper *Shipper
-	row     *kv.BackupRow
-	ship    *ship.Shipper
-	next    consensus.Index // the last entry that was given
-	store   objects.Store
-	close   func()
-	over    bool
+type Shipper struct {
+	options Options
+	machine *turns.Machine
+	ends    chan func() // how operations ended
+	under   int         // of them
+	ctx     context.Context
+	cancel  context.CancelFunc // of the operations of this turn
 
 	performer perform.Performer
-	results   chan done
-	running   int
-	copying   []ship.Op // checkpoints and their removals, one after the other
-	copies    bool      // one is under way
-	filing    int       // PutFile operations under way
-
-	reports  chan error // of the report under way
-	asking   bool
-	reported time.Time
-	last     ship.Progress // that was reported
-	trouble  string
+	close     func() // the place that is open
 }
 
-// done is how an operation ended.
-type done struct {
-	op      ship.Op
-	outcome ship.Outcome
+// New returns a Shipper.
+func New(o Options) *Shipper {
+	machine := turns.New(turns.Config{Cluster: o.Cluster, Epoch: o.Epoch, Member: o.Member, Build: o.Build,
+		HeldBytes: o.HeldBytes, Times: turns.Times{Report: shipping.ReportEvery}}, o.Feed)
+	return &Shipper{options: o, machine: machine, ends: make(chan func(), 16), close: func() {}}
 }
 
-var errNotFollowed = errors.New("nothing was applied since the backup is on")
-
-// begin opens the place and finds where to go on.
-func (t *turn) begin(ctx context.Context) (err error) {
-	o := &t.shipper.options
-	if t.store, t.close, err = o.Open(t.row.Policy.Place); err != nil {
-		return err
-	}
-	catalog, err := fetch.Catalog(ctx, t.store, o.Cluster)
-	if err != nil {
-		t.close()
-		return err
-	}
-	last, known := o.Feed.last()
-	if !known {
-		t.close()
-		return errNotFollowed
-	}
-	start := ship.Begin(catalog, last.Index, o.Feed.sum)
-	t.next = start.Applied
-	t.ship = ship.New(ship.Config{Cluster: o.Cluster, Epoch: o.Epoch, Member: o.Member, Build: o.Build,
-		SealAfter: t.row.Policy.SealMillis, BaseEvery: t.row.Policy.BaseSeconds * 1000,
-		HeldBytes: min(o.HeldBytes, t.row.Policy.LogBytes)}, start, t.now())
-	t.performer = perform.Performer{Store: t.store, FS: o.FS, Dir: o.Dir, Checkpoint: o.Checkpoint}
-	return nil
-}
-
-func (t *turn) now() int64 { return t.shipper.options.Clock.Now().UnixMilli() }
-
-// end waits for what is under way.
-func (t *turn) end() {
-	for ; t.running > 0; t.running-- {
-		<-t.results
-	}
-	if t.asking {
-		<-t.reports
-	}
-	if err := t.shipper.options.FS.RemoveAll(t.shipper.options.Dir); err != nil {
-		t.shipper.options.Logger.Warn("could not remove the files of a checkpoint", "err", err)
-	}
-	t.close()
-}
-
-// run ships until the turn is over.
-func (t *turn) run(ctx context.Context) {
-	ticker := time.NewTicker(tickEvery)
-	defer ticker.Stop()
-	for ctx.Err() == nil && !t.over {
-		row := t.shipper.options.Row()
-		if !t.shipper.mine(row) || row.Turn != t.row.Turn {
-			return
-		}
-		batches, more := t.shipper.options.Feed.after(t.next)
-		for _, b := range batches {
-			t.ship.Applied(t.now(), b)
-			t.next = b.Items[len(b.Items)-1].Entry.Index
-		}
-		t.ship.Tick(t.now())
-		t.perform(ctx)
-		t.reportIfDue(ctx)
+// Run ships in each turn of this member until ctx ends. Then it puts what waits, for some seconds at most.
+func (s *Shipper) Run(ctx context.Context) {
+	s.renew(ctx)
+	defer func() { s.cancel() }()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	ending := ctx.Done()
+	var more <-chan struct{} // nil: the machine waits for no entries
+	for ending != nil || !s.machine.Rests() || s.under > 0 {
+		next := func() { s.machine.Look(s.now(), s.options.Row()) }
 		select {
+		case <-timer.C:
 		case <-more:
-		case <-ticker.C:
-		case d := <-t.results:
-			t.ended(&d)
-		case err := <-t.reports:
-			t.asking = false
-			t.settleReport(err)
-		case <-ctx.Done():
+		case next = <-s.ends:
+			s.under--
+		case <-ending:
+			ending = nil
+			next = func() { s.machine.End(s.now()) }
+		}
+		more = s.options.Feed.More() // before the machine looks: what is applied later closes it
+		next()
+		for _, op := range s.machine.Take() {
+			s.begin(ctx, &op)
+		}
+		if !s.machine.Ships() {
+			more = nil
+		}
+		timer.Reset(s.machine.Pause())
+	}
+}
+
+func (s *Shipper) now() time.Time { return s.options.Clock.Now() }
+
+// renew gives the operations that follow a context that ends only when they are cancelled: what waits is put after ctx has
+// ended.
+func (s *Shipper) renew(ctx context.Context) {
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+}
+
+func (s *Shipper) begin(ctx context.Context, op *turns.Op) {
+	switch op.Kind {
+	case turns.Open:
+		s.goDo(func(ctx context.Context) func() { return s.open(ctx, op.Place) })
+	case turns.Ship:
+		performer := s.performer
+		s.goDo(func(ctx context.Context) func() {
+			outcome := performer.Do(ctx, &op.Ship)
+			return func() { s.machine.Done(s.now(), &op.Ship, outcome) }
+		})
+	case turns.Report:
+		s.goDo(func(ctx context.Context) func() {
+			err := s.report(ctx, &op.Command)
+			return func() { s.machine.Reported(s.now(), err) }
+		})
+	case turns.Cancel:
+		s.cancel()
+	case turns.Close:
+		s.cancel()
+		s.renew(ctx)
+		s.close()
+		s.close = func() {}
+		if err := s.options.FS.RemoveAll(s.options.Dir); err != nil {
+			s.options.Logger.Warn("could not remove the files of a checkpoint", "err", err)
+		}
+		s.machine.Closed(s.now())
+	}
+}
+
+// goDo does an operation in a goroutine. The function that do returns tells the machine how it ended.
+func (s *Shipper) goDo(do func(ctx context.Context) (end func())) {
+	s.under++
+	ctx := s.ctx
+	go func() { s.ends <- do(ctx) }()
+}
+
+// open opens a place and lists it.
+func (s *Shipper) open(ctx context.Context, url string) (end func()) {
+	store, free, err := s.options.Open(url)
+	var catalog *backup.Catalog
+	if err == nil {
+		if catalog, err = fetch.Catalog(ctx, store, s.options.Cluster); err != nil {
+			free()
 		}
 	}
-}
-
-// perform begins the operations that are due. Files of a checkpoint are not put while it is made or removed.
-func (t *turn) perform(ctx context.Context) {
-	for _, op := range t.ship.Take() {
-		switch op.Kind {
-		case ship.Checkpoint, ship.Discard:
-			t.copying = append(t.copying, op)
-		default:
-			t.start(ctx, op)
+	return func() {
+		if err != nil {
+			if ctx.Err() == nil {
+				s.options.Logger.Warn("cannot ship the backup", "place", url, "err", err)
+			}
+		} else {
+			s.options.Logger.Info("ships the backup", "turn", s.options.Row().Turn)
+			s.close = free
+			s.performer = perform.Performer{Store: store, FS: s.options.FS, Dir: s.options.Dir,
+				Checkpoint: s.options.Checkpoint}
 		}
-	}
-	if len(t.copying) > 0 && !t.copies && t.filing == 0 {
-		t.copies = true
-		op := t.copying[0]
-		t.copying = t.copying[1:]
-		t.start(ctx, op)
+		s.machine.Opened(s.now(), catalog, err)
 	}
 }
 
-func (t *turn) start(ctx context.Context, op ship.Op) {
-	t.running++
-	if op.Kind == ship.PutFile {
-		t.filing++
+func (s *Shipper) report(ctx context.Context, command *kv.Command) error {
+	ctx, cancel := context.WithTimeout(ctx, reportLimit)
+	defer cancel()
+	result, err := s.options.Propose(ctx, command)
+	if err == nil {
+		err = result.Err
 	}
-	go func() { t.results <- done{op, t.performer.Do(ctx, &op)} }()
-}
-
-func (t *turn) ended(d *done) {
-	t.running--
-	switch d.op.Kind {
-	case ship.PutFile:
-		t.filing--
-	case ship.Checkpoint, ship.Discard:
-		t.copies = false
-	}
-	if d.op.Kind != ship.Discard {
-		t.ship.Done(d.op.ID, d.outcome)
-	}
-}
-
-// reportIfDue reports now and then, and at once what an operator waits for.
-func (t *turn) reportIfDue(ctx context.Context) {
-	if t.asking {
-		return
-	}
-	p := t.ship.Progress()
-	news := p.Base != t.last.Base || p.Gaps != t.last.Gaps || (p.Trouble == "") != (t.last.Trouble == "") ||
-		p.Restorable.Index > 0 && t.last.Restorable.Index == 0
-	waited := t.shipper.options.Clock.Now().Sub(t.reported)
-	every := min(reportEvery, 10*time.Duration(t.row.Policy.SealMillis)*time.Millisecond)
-	if waited >= every || news && waited >= lookEvery {
-		t.last, t.trouble = p, p.Trouble
-		t.report(ctx)
-	}
-}
-
-// report says how far this member is.
-func (t *turn) report(ctx context.Context) {
-	t.asking, t.reported = true, t.shipper.options.Clock.Now()
-	progress := t.progress()
-	go func() {
-		ctx, cancel := context.WithTimeout(ctx, reportLimit)
-		defer cancel()
-		result, err := t.shipper.options.Propose(ctx, &kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupReport, Turn: t.row.Turn,
-			Member: uint64(t.shipper.options.Member), Progress: progress}})
-		if err == nil {
-			err = result.Err
-		}
-		t.reports <- err
-	}()
-}
-
-// settleReport ends the turn if the cluster says that it is over.
-func (t *turn) settleReport(err error) {
-	if errors.Is(err, kv.ErrBadCommand) {
-		t.over = true
-	}
-}
-
-func (t *turn) progress() kv.BackupProgress {
-	p := &t.last
-	now := t.now()
-	said := kv.BackupProgress{At: now, Restorable: point(&p.Restorable), Base: point(&p.Base), Gaps: uint64(p.Gaps),
-		Trouble: cut(t.trouble)}
-	if p.Restorable.Index > 0 && p.Restorable.Index == p.Applied { // nothing waits: it is the state of now
-		said.Restorable.Time = now
-	}
-	if p.Gap.After > 0 {
-		said.Gap = kv.BackupGap{After: uint64(p.Gap.After), Until: uint64(p.Gap.Until), Time: p.Gap.Time}
-	}
-	return said
-}
-
-func point(h *backup.Head) kv.BackupPoint {
-	return kv.BackupPoint{Index: uint64(h.Index), Revision: h.Revision, Time: h.Time}
+	return err
 }

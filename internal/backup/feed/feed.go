@@ -1,4 +1,4 @@
-package shipper
+package feed
 
 import (
 	"sync"
@@ -26,8 +26,8 @@ type Feed struct {
 	changed  broadcast.Signal
 }
 
-// NewFeed returns a Feed that keeps so many bytes at most.
-func NewFeed(most int64) *Feed { return &Feed{most: most} }
+// New returns a Feed that keeps so many bytes at most.
+func New(most int64) *Feed { return &Feed{most: most} }
 
 // Begin takes the state of a machine to which nothing is being applied: what is applied from now on follows it.
 func (f *Feed) Begin(m *apply.Machine) {
@@ -64,8 +64,11 @@ func (f *Feed) follow(m *apply.Machine) {
 	f.follows, f.end, f.revision = true, backup.Point{Index: mark.Index, Sum: mark.Sum}, m.Store().Revision()
 }
 
-// Replaced notes that a snapshot has taken the place of the store.
-func (f *Feed) Replaced() { f.forget() }
+// Replaced notes that a snapshot has taken the place of the store: m is its machine, to which nothing is being applied.
+func (f *Feed) Replaced(m *apply.Machine) {
+	f.forget()
+	f.Begin(m)
+}
 
 func (f *Feed) forget() {
 	f.mu.Lock()
@@ -95,10 +98,11 @@ func bytesOf(b *ship.Batch) (bytes int64) {
 	return bytes
 }
 
-// after returns the batches that have entries after one, or all that are left, and a channel that is closed when there are
-// more. A batch that begins before is cut.
-func (f *Feed) after(index consensus.Index) (batches []*ship.Batch, more <-chan struct{}) {
-	more = f.changed.Next()
+// More returns a channel that is closed when more was applied, or other entries are kept.
+func (f *Feed) More() <-chan struct{} { return f.changed.Next() }
+
+// After returns the batches that have entries after one, or all that are left. A batch that begins before is cut.
+func (f *Feed) After(index consensus.Index) (batches []*ship.Batch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, b := range f.batches {
@@ -110,21 +114,28 @@ func (f *Feed) after(index consensus.Index) (batches []*ship.Batch, more <-chan 
 		default:
 			n := index - first + 1
 			batches = append(batches, &ship.Batch{Since: b.Since, Before: b.Items[n-1].Sum,
-				RevisionBefore: b.Items[n-1].Revision, Items: b.Items[n:]})
+				RevisionBefore: b.Items[n-1].Revision, Items: b.Items[n:], Own: min(b.Own, int(last-index))})
 		}
 	}
-	return batches, more
+	return batches
 }
 
-// last returns the last entry that was applied; false: none was yet since the backup is on.
-func (f *Feed) last() (backup.Point, bool) {
+// Held returns the bytes of the entries that are kept.
+func (f *Feed) Held() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.bytes
+}
+
+// Last returns the last entry that was applied; false: none was yet since the backup is on.
+func (f *Feed) Last() (backup.Point, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.end, f.follows
 }
 
-// sum returns the chain's sum after an entry, if all entries after it are here.
-func (f *Feed) sum(index consensus.Index) (uint64, bool) {
+// Sum returns the chain's sum after an entry, if all entries after it are here.
+func (f *Feed) Sum(index consensus.Index) (uint64, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.follows {

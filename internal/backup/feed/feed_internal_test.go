@@ -1,4 +1,4 @@
-package shipper
+package feed
 
 import (
 	"testing"
@@ -19,7 +19,7 @@ func batch(first, last consensus.Index) *ship.Batch {
 // Ensure that a feed stays within its bound, forgets the oldest first, gives what follows an entry, also from within a batch, and
 // knows sums only of entries after which it lacks none.
 func TestFeed_bound(t *testing.T) {
-	f := NewFeed(2000)
+	f := New(2000)
 	for i := consensus.Index(1); i < 1000; i += 5 {
 		f.keep(batch(i, i+4))
 		f.end, f.follows = backup.Point{Index: i + 4, Sum: uint64(i + 4)}, true
@@ -31,24 +31,24 @@ func TestFeed_bound(t *testing.T) {
 	if len(f.batches) < 2 || first < 900 {
 		t.Fatalf("%d batches from %d on", len(f.batches), first)
 	}
-	got, _ := f.after(first + 2)
+	got := f.After(first + 2)
 	if got[0].Items[0].Entry.Index != first+3 || got[0].Before != uint64(first+2) || len(got) != len(f.batches) {
 		t.Errorf("within a batch: %+v of %d", got[0], len(got))
 	}
-	if got, _ := f.after(0); got[0].Items[0].Entry.Index != first {
+	if got := f.After(0); got[0].Items[0].Entry.Index != first {
 		t.Errorf("after what is forgotten: from %d on", got[0].Items[0].Entry.Index)
 	}
-	if got, _ := f.after(1000); len(got) > 0 {
+	if got := f.After(1000); len(got) > 0 {
 		t.Errorf("after the last one: %+v", got)
 	}
 	for index, want := range map[consensus.Index]bool{first - 2: false, first - 1: true, first: true, first + 7: true, 1000: true,
 		1001: false} {
-		if sum, known := f.sum(index); known != want || known && sum != uint64(index) {
+		if sum, known := f.Sum(index); known != want || known && sum != uint64(index) {
 			t.Errorf("the sum of entry %d: %d, %t", index, sum, known)
 		}
 	}
-	f.Replaced()
-	if _, known := f.last(); known || f.bytes > 0 {
+	f.forget()
+	if _, known := f.Last(); known || f.bytes > 0 {
 		t.Error("a store that was replaced is followed")
 	}
 }

@@ -1,0 +1,96 @@
+package turns
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/ship"
+	"github.com/quorate/quorate/internal/base/printable"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// largerTakes is how many times as long as a put of a segment another operation may take: files of a base are larger, and lists
+// have many objects.
+const largerTakes = 10
+
+// reportIfDue reports now and then, and soon what an operator waits for. Where nothing was written but such reports, nothing
+// is soon: each report is an entry, too.
+func (m *Machine) reportIfDue() {
+	if m.reporting || m.ending {
+		return
+	}
+	p, trouble := m.progress()
+	waited := m.now.Sub(m.reported)
+	every := m.config.Times.Report
+	if p.Restorable != m.said.Restorable {
+		every = min(every, 10*time.Duration(m.row.Policy.SealMillis)*time.Millisecond)
+	}
+	news := p.Base != m.said.Base || p.Gaps != m.said.Gaps || (trouble != "") != m.troubled ||
+		p.Restorable.Index > 0 && m.said.Restorable.Index == 0
+	if news {
+		every = min(every, m.config.Times.News)
+	}
+	if waited < every {
+		return
+	}
+	m.reporting, m.reported, m.said, m.troubled = true, m.now, p, trouble != ""
+	m.ops = append(m.ops, Op{Kind: Report, Command: kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupReport, Turn: m.row.Turn,
+		Member: uint64(m.config.Member), Progress: m.report(&p, trouble)}}})
+}
+
+// progress returns how far ship is, and why the place takes nothing now.
+func (m *Machine) progress() (p ship.Progress, trouble string) {
+	if m.ship != nil {
+		p = m.ship.Progress()
+	}
+	return p, cmp.Or(m.failed, p.Trouble, m.slow())
+}
+
+// slow says that the place does not answer.
+func (m *Machine) slow() string {
+	longest := time.Duration(0)
+	for _, b := range m.under {
+		took, slow := m.now.Sub(b.at), m.config.Times.Slow
+		if b.kind != ship.Put {
+			slow *= largerTakes
+		}
+		if took >= slow {
+			longest = max(longest, took)
+		}
+	}
+	if took := m.now.Sub(m.since); m.opens && took >= largerTakes*m.config.Times.Slow {
+		longest = max(longest, took)
+	}
+	if longest == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the place has not answered for %v", longest.Truncate(time.Minute))
+}
+
+func (m *Machine) report(p *ship.Progress, trouble string) kv.BackupProgress {
+	now := m.now.UnixMilli()
+	said := kv.BackupProgress{At: now, Restorable: point(&p.Restorable), Base: point(&p.Base), Gaps: uint64(p.Gaps),
+		Trouble: cut(trouble)}
+	if p.Current { // nothing waits that changes the state: it is the one of now
+		said.Restorable.Time = max(said.Restorable.Time, now)
+	}
+	if p.Gap.After > 0 {
+		said.Gap = kv.BackupGap{After: uint64(p.Gap.After), Until: uint64(p.Gap.Until), Time: p.Gap.Time}
+	}
+	return said
+}
+
+func point(h *backup.Head) kv.BackupPoint {
+	return kv.BackupPoint{Index: uint64(h.Index), Revision: h.Revision, Time: h.Time}
+}
+
+// cut makes a text of a place fit into a report.
+func cut(text string) string {
+	text = printable.Text(text, kv.MaxBackupTroubleBytes/4)
+	for len(text) > kv.MaxBackupTroubleBytes {
+		text = text[:len(text)/2]
+	}
+	return text
+}

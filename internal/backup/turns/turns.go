@@ -1,0 +1,325 @@
+package turns
+
+import (
+	"errors"
+	"time"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/ship"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// Config is what a Machine goes by.
+type Config struct {
+	Cluster consensus.ClusterID
+	Epoch   uint64 // of the cluster
+	Member  consensus.MemberID
+	Build   string // for manifests
+	// HeldBytes bounds what waits for the place.
+	HeldBytes int64
+	Times     Times
+	Faults    Faults
+}
+
+// Times of a Machine. A zero has its default.
+type Times struct {
+	Look   time.Duration // between two looks at whose turn it is
+	Tick   time.Duration // the same while the turn is this member's
+	Report time.Duration // between two reports, at most
+	News   time.Duration // between two reports, at least
+	Retry  time.Duration // until a place is tried again that did not open
+	Slow   time.Duration // until a put of a segment that does not end is trouble; for other operations ten times that
+	End    time.Duration // for what waits when the member ends
+}
+
+// Faults make a Machine wrong on purpose, for the simulator's negative controls.
+type Faults struct {
+	EarlyAck  bool // what is put counts as put when it begins
+	SilentGap bool // gaps are not noted at the place
+	Skips     bool // a member that takes over goes on with what it applies now
+}
+
+// Feed has the entries that the member applied last.
+type Feed interface {
+	// After returns the batches after an entry, as far as they are kept.
+	After(consensus.Index) []*ship.Batch
+	// Last returns the last entry that was applied; false: it is not known.
+	Last() (backup.Point, bool)
+	// Sum returns the chain's sum after an entry, if all entries after it are kept.
+	Sum(consensus.Index) (uint64, bool)
+}
+
+// Kind is the kind of an operation.
+type Kind uint8
+
+// Kinds of operations.
+const (
+	// Open opens the place called Place and lists what it has of the cluster. It ends with Opened.
+	Open Kind = 1 + iota
+	// Ship does the operation Ship at the place that is open. It ends with Done.
+	Ship
+	// Report replicates Command. It ends with Reported.
+	Report
+	// Cancel asks all operations that are under way to end soon. It has no end of its own.
+	Cancel
+	// Close frees the place, if it is open, and removes the files of a checkpoint. Nothing else is under way. It ends with
+	// Closed.
+	Close
+)
+
+// Op is an operation that the caller begins now.
+type Op struct {
+	Kind    Kind
+	Place   string
+	Ship    ship.Op
+	Command kv.Command
+}
+
+// phase is how far a turn is.
+type phase uint8
+
+const (
+	resting  phase = iota // it is not this member's turn
+	waiting               // for the next try to open the place
+	opening               // the place
+	shipping              // to the place
+	leaving               // the turn is over: operations are ending
+	closing               // the place
+)
+
+// Machine is the state machine.
+type Machine struct {
+	config Config
+	feed   Feed
+	now    time.Time
+	ops    []Op
+
+	phase  phase
+	row    kv.BackupRow // of the turn
+	ship   *ship.Shipper
+	next   consensus.Index // the last entry that was given to ship
+	opens  bool            // Open is under way
+	since  time.Time       // when that began
+	retry  time.Time       // of a place that did not open
+	failed string          // why it did not
+
+	under   map[uint64]begun // operations of Ship, by the id of each
+	copying []ship.Op        // checkpoints and their removals that wait, one after the other
+	copies  bool             // one is under way
+	filing  int              // files of a checkpoint that are being put
+	// discards counts the removals of checkpoints, of which ship wants no end.
+	discards uint64
+
+	reporting bool
+	reported  time.Time     // when the last report began
+	said      ship.Progress // that it had
+	troubled  bool          // it had trouble
+	refused   uint64        // the turn of which the last report was refused
+
+	ending  bool // the member ends
+	endedAt time.Time
+}
+
+// begun is an operation under way.
+type begun struct {
+	kind ship.Kind
+	at   time.Time
+}
+
+// New returns a Machine that rests.
+func New(c Config, feed Feed) *Machine {
+	set(&c.Times.Look, time.Second)
+	set(&c.Times.Tick, 100*time.Millisecond)
+	set(&c.Times.Report, 10*time.Second)
+	set(&c.Times.News, time.Second)
+	set(&c.Times.Retry, 5*time.Second)
+	set(&c.Times.Slow, time.Minute)
+	set(&c.Times.End, 3*time.Second)
+	return &Machine{config: c, feed: feed, under: map[uint64]begun{}}
+}
+
+func set(field *time.Duration, value time.Duration) {
+	if *field <= 0 {
+		*field = value
+	}
+}
+
+// Take returns the operations that are to begin.
+func (m *Machine) Take() []Op {
+	ops := m.ops
+	m.ops = nil
+	return ops
+}
+
+// Pause is how long after the last call Look is due.
+func (m *Machine) Pause() time.Duration {
+	if m.phase == resting {
+		return m.config.Times.Look
+	}
+	return m.config.Times.Tick
+}
+
+// Ships reports whether the machine waits for entries.
+func (m *Machine) Ships() bool { return m.phase == shipping }
+
+// Rests reports whether no turn is under way.
+func (m *Machine) Rests() bool { return m.phase == resting }
+
+// Held returns the bytes that wait for the place.
+func (m *Machine) Held() int64 {
+	if m.ship == nil {
+		return 0
+	}
+	return m.ship.Progress().Held
+}
+
+// Look tells the time, by a clock of which milliseconds since 1970 are reported, and the row.
+func (m *Machine) Look(now time.Time, row *kv.BackupRow) {
+	m.now = now
+	switch {
+	case m.phase == resting && m.mine(row) && row.Turn != m.refused && !m.ending:
+		m.row, m.said, m.troubled, m.failed, m.reported = *row, ship.Progress{}, false, "", time.Time{}
+		m.openPlace()
+		m.work()
+	case m.phase == waiting, m.phase == opening, m.phase == shipping:
+		if !m.mine(row) || row.Turn != m.row.Turn {
+			m.leave()
+			return
+		}
+		m.work()
+	}
+}
+
+// mine reports whether it is this member's turn.
+func (m *Machine) mine(row *kv.BackupRow) bool {
+	return row.Policy.On && row.Member == uint64(m.config.Member)
+}
+
+func (m *Machine) openPlace() {
+	m.phase, m.opens, m.since = opening, true, m.now
+	m.ops = append(m.ops, Op{Kind: Open, Place: m.row.Policy.Place})
+}
+
+var errNotFollowed = errors.New("this member has applied nothing yet since the backup is on")
+
+// Opened tells how Open ended.
+func (m *Machine) Opened(now time.Time, catalog *backup.Catalog, err error) {
+	m.now, m.opens = now, false
+	if m.phase == leaving {
+		m.closeIfIdle()
+		return
+	}
+	last, known := m.feed.Last()
+	if err == nil && !known {
+		err = errNotFollowed
+	}
+	if err != nil {
+		m.phase, m.retry, m.failed = waiting, now.Add(m.config.Times.Retry), err.Error()
+		m.work()
+		return
+	}
+	start := ship.Begin(catalog, last.Index, m.feed.Sum)
+	if m.config.Faults.Skips {
+		start.Applied, start.Lost = last.Index, 0
+	}
+	m.phase, m.failed, m.next = shipping, "", start.Applied
+	m.ship = ship.New(ship.Config{Cluster: m.config.Cluster, Epoch: m.config.Epoch, Member: m.config.Member,
+		Build: m.config.Build, SealAfter: m.row.Policy.SealMillis, BaseEvery: m.row.Policy.BaseSeconds * 1000,
+		HeldBytes: min(m.config.HeldBytes, m.row.Policy.LogBytes)}, start, now.UnixMilli())
+	m.work()
+}
+
+// work does what is due in a turn.
+func (m *Machine) work() {
+	switch {
+	case m.ending && (m.phase != shipping || m.now.Sub(m.endedAt) >= m.config.Times.End):
+		m.leave()
+		return
+	case m.phase == waiting && !m.now.Before(m.retry):
+		m.openPlace()
+	case m.phase == shipping:
+		m.shipMore()
+		if p := m.ship.Progress(); m.ending && (p.Held == 0 || p.Lost) {
+			m.leave()
+			return
+		}
+	}
+	m.reportIfDue()
+}
+
+// shipMore gives ship what was applied, and begins what it asks for.
+func (m *Machine) shipMore() {
+	for _, b := range m.feed.After(m.next) {
+		m.ship.Applied(m.now.UnixMilli(), b)
+		m.next = b.Items[len(b.Items)-1].Entry.Index
+	}
+	m.ship.Tick(m.now.UnixMilli())
+	if m.ending {
+		m.ship.Seal()
+	}
+	m.perform()
+}
+
+// Done tells how an operation of Ship ended.
+func (m *Machine) Done(now time.Time, op *ship.Op, outcome ship.Outcome) {
+	m.now = now
+	delete(m.under, op.ID)
+	switch op.Kind {
+	case ship.PutFile:
+		m.filing--
+	case ship.Checkpoint, ship.Discard:
+		m.copies = false
+	}
+	if m.phase == leaving {
+		m.closeIfIdle()
+		return
+	}
+	if op.Kind != ship.Discard && !m.acknowledged(op) {
+		m.ship.Done(op.ID, outcome)
+	}
+	m.work()
+}
+
+// Reported tells how Report ended. A report that does not fit the row ends the turn.
+func (m *Machine) Reported(now time.Time, err error) {
+	m.now = now
+	m.reporting = false
+	switch {
+	case m.phase == leaving:
+		m.closeIfIdle()
+	case errors.Is(err, kv.ErrBadCommand):
+		m.refused = m.row.Turn
+		m.leave()
+	default:
+		m.work()
+	}
+}
+
+// End tells that the member ends: what waits is sealed and put, as far as the place takes it, and no turn begins any more.
+func (m *Machine) End(now time.Time) {
+	m.now, m.ending, m.endedAt = now, true, now
+	if m.phase == waiting || m.phase == opening || m.phase == shipping {
+		m.work()
+	}
+}
+
+// leave ends the turn.
+func (m *Machine) leave() {
+	if len(m.under) > 0 || m.reporting || m.opens {
+		m.ops = append(m.ops, Op{Kind: Cancel})
+	}
+	m.phase, m.ship, m.copying = leaving, nil, nil
+	m.closeIfIdle()
+}
+
+// closeIfIdle closes the place once nothing is under way.
+func (m *Machine) closeIfIdle() {
+	if len(m.under) == 0 && !m.reporting && !m.opens {
+		m.phase = closing
+		m.ops = append(m.ops, Op{Kind: Close})
+	}
+}
+
+// Closed tells that Close has ended.
+func (m *Machine) Closed(now time.Time) { m.now, m.phase = now, resting }

@@ -1,0 +1,316 @@
+package turns_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/ship"
+	"github.com/quorate/quorate/internal/backup/turns"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// member is a member with a machine. Entry i has the sum i, and revision 1 more than the one before unless it is the backup's own.
+type member struct {
+	t       *testing.T
+	now     time.Time
+	row     kv.BackupRow
+	machine *turns.Machine
+	entries []bool // applied since entry 100: is it the backup's own
+	begun   []turns.Op
+	said    []kv.BackupProgress
+}
+
+const first = 100 // the last entry before those that the feed has
+
+func newMember(t *testing.T) *member {
+	m := &member{t: t, now: time.UnixMilli(1_790_000_000_000), row: kv.BackupRow{Turn: 4, Member: 3, Policy: kv.BackupPolicy{On: true,
+		Place: "file:///b", BaseSeconds: 3600, SealMillis: 1000, LogBytes: 1 << 20}}}
+	m.machine = turns.New(turns.Config{Cluster: 7, Member: 3, HeldBytes: 1 << 20}, m)
+	return m
+}
+
+// After implements turns.Feed.
+func (m *member) After(index consensus.Index) []*ship.Batch {
+	b := &ship.Batch{Before: uint64(index)}
+	for i := index; int(i-first) < len(m.entries); i++ {
+		b.Items = append(b.Items, backup.Item{Entry: consensus.Entry{Index: i + 1, Term: 1, Kind: consensus.EntryCommand}, Revision: 1,
+			Sum: uint64(i + 1)})
+		if b.Own++; !m.entries[i-first] {
+			b.Own = 0
+		}
+	}
+	if len(b.Items) == 0 {
+		return nil
+	}
+	return []*ship.Batch{b}
+}
+
+// Last implements turns.Feed.
+func (m *member) Last() (backup.Point, bool) {
+	index := first + len(m.entries)
+	return backup.Point{Index: consensus.Index(index), Sum: uint64(index)}, true
+}
+
+// Sum implements turns.Feed.
+func (m *member) Sum(index consensus.Index) (uint64, bool) { return uint64(index), index >= first }
+
+// run lets time pass, and takes what the machine begins.
+func (m *member) run(d time.Duration) {
+	for end := m.now.Add(d); m.now.Before(end); m.now = m.now.Add(m.machine.Pause()) {
+		m.machine.Look(m.now, &m.row)
+		m.take()
+	}
+}
+
+func (m *member) take() {
+	for _, op := range m.machine.Take() {
+		if op.Kind == turns.Report {
+			m.said = append(m.said, op.Command.Backup.Progress)
+			m.entries = append(m.entries, true)
+		}
+		m.begun = append(m.begun, op)
+	}
+}
+
+// end ends all operations that were begun, and those that follow.
+func (m *member) end() {
+	for len(m.begun) > 0 {
+		op := m.begun[0]
+		m.begun = m.begun[1:]
+		switch op.Kind {
+		case turns.Open:
+			m.machine.Opened(m.now, &backup.Catalog{Cluster: 7}, nil)
+		case turns.Report:
+			m.machine.Reported(m.now, nil)
+		case turns.Close:
+			m.machine.Closed(m.now)
+		case turns.Ship:
+			outcome := ship.Outcome{}
+			if op.Ship.Kind == ship.Checkpoint {
+				index, _ := m.Last()
+				outcome.Made = &backup.Manifest{Index: index.Index, Sum: backup.Hex(index.Sum), Revision: 1, Level: 1}
+			}
+			m.machine.Done(m.now, &op.Ship, outcome)
+		}
+		m.take()
+	}
+}
+
+// kinds are those of the operations that were begun and did not end.
+func (m *member) kinds() (kinds []turns.Kind) {
+	for i := range m.begun {
+		kinds = append(kinds, m.begun[i].Kind)
+	}
+	return kinds
+}
+
+// work runs for a while in which each operation ends.
+func (m *member) work(d time.Duration) {
+	for end := m.now.Add(d); m.now.Before(end); {
+		m.run(m.machine.Pause())
+		m.end()
+	}
+}
+
+// Ensure that a turn begins with what the place has, ships, and reports that; that an idle one reports each ten seconds and puts
+// nothing; and that nothing happens when the turn is of another member.
+func TestMachine_turn(t *testing.T) {
+	m := newMember(t)
+	m.row.Member = 2
+	m.run(time.Minute)
+	if len(m.begun) > 0 {
+		t.Fatalf("in another member's turn: %+v", m.begun)
+	}
+	m.row.Member = 3
+	m.entries = append(m.entries, false, false)
+	m.work(3 * time.Second)
+	if last := m.said[len(m.said)-1]; last.Restorable.Index != 103 || last.Base.Index != 103 || last.Trouble != "" {
+		t.Fatalf("it said %+v", m.said)
+	}
+	said := len(m.said)
+	for range 600 {
+		m.run(m.machine.Pause())
+		for _, op := range m.begun {
+			if op.Kind == turns.Ship {
+				t.Fatalf("nothing was written but reports: %+v", op)
+			}
+		}
+		m.end()
+	}
+	if n := len(m.said) - said; n < 5 || n > 7 {
+		t.Errorf("%d reports in an idle minute", n)
+	}
+	if last := m.said[len(m.said)-1]; last.Restorable.Time < last.At || last.Restorable.Index != 103 {
+		t.Errorf("nothing was written since: %+v", last)
+	}
+	m.entries = append(m.entries, false)
+	m.work(13 * time.Second)
+	if last := m.said[len(m.said)-1]; last.Restorable.Index < m.written() {
+		t.Errorf("an entry was written: %+v", last)
+	}
+}
+
+// written is the index of the last entry that is not the backup's own.
+func (m *member) written() uint64 {
+	return uint64(first + len(m.entries) - slices.Index(backwards(m.entries), false))
+}
+
+func backwards(own []bool) []bool {
+	own = slices.Clone(own)
+	slices.Reverse(own)
+	return own
+}
+
+// Ensure that a turn that is over, by the row or by a refused report, begins nothing more, waits for what is under way, closes
+// the place, and is not begun again.
+func TestMachine_over(t *testing.T) {
+	for name, over := range map[string]func(m *member){
+		"the row":          func(m *member) { m.row.Turn, m.row.Member = 5, 2 },
+		"another turn":     func(m *member) { m.row.Policy.Place, m.row.Turn, m.row.Member = "file:///c", 5, 0 },
+		"a refused report": func(m *member) { m.machine.Reported(m.now, kv.ErrBadCommand) },
+	} {
+		m := newMember(t)
+		m.work(3 * time.Second)
+		m.entries = append(m.entries, false)
+		m.run(12 * time.Second) // a put and a report are under way
+		if got := m.kinds(); !slices.Equal(got, []turns.Kind{turns.Ship, turns.Report}) {
+			t.Fatalf("%s: %v", name, got)
+		}
+		put := m.begun[0].Ship
+		m.begun = nil
+		over(m)
+		m.entries = append(m.entries, false)
+		m.run(time.Minute)
+		if got := m.kinds(); !slices.Equal(got, []turns.Kind{turns.Cancel}) {
+			t.Fatalf("%s: %v", name, got)
+		}
+		m.begun = nil
+		m.machine.Done(m.now, &put, ship.Outcome{Result: ship.Failed, Why: "canceled"})
+		if name != "a refused report" {
+			m.machine.Reported(m.now, errors.New("canceled"))
+		}
+		m.run(time.Minute)
+		if got := m.kinds(); !slices.Equal(got, []turns.Kind{turns.Close}) || m.machine.Rests() {
+			t.Fatalf("%s: %v", name, got)
+		}
+		m.end()
+		m.run(time.Minute)
+		if len(m.begun) > 0 || !m.machine.Rests() {
+			t.Fatalf("%s: %v", name, m.begun)
+		}
+		m.row.Turn, m.row.Member = 6, 3
+		m.run(2 * time.Second)
+		if len(m.begun) == 0 || m.begun[0].Kind != turns.Open {
+			t.Errorf("%s: in its next turn: %v", name, m.begun)
+		}
+	}
+}
+
+// Ensure that a turn that is over while the place is being opened opens and closes nothing else.
+func TestMachine_overWhileOpening(t *testing.T) {
+	m := newMember(t)
+	m.run(time.Second)
+	m.row.Turn, m.row.Member = 5, 2
+	m.machine.Reported(m.now, nil)
+	m.begun = nil
+	m.run(time.Second)
+	m.machine.Opened(m.now, &backup.Catalog{Cluster: 7}, nil)
+	m.run(time.Second)
+	if got := m.kinds(); !slices.Equal(got, []turns.Kind{turns.Cancel, turns.Close}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// Ensure that a member reports while it lists a place with very many objects, and calls that trouble only after ten minutes.
+func TestMachine_opens(t *testing.T) {
+	m := newMember(t)
+	for range 12 * 60 {
+		m.run(time.Second)
+		if at := slices.IndexFunc(m.begun, func(op turns.Op) bool { return op.Kind == turns.Report }); at >= 0 {
+			m.begun = slices.Delete(m.begun, at, at+1)
+			m.machine.Reported(m.now, nil)
+		}
+	}
+	if len(m.said) < 70 {
+		t.Errorf("%d reports in twelve minutes", len(m.said))
+	}
+	for i := range m.said {
+		if took := m.said[i].At - m.said[0].At; (m.said[i].Trouble != "") != (took >= 600_000) {
+			t.Errorf("after %d ms: %q", took, m.said[i].Trouble)
+		}
+	}
+}
+
+// Ensure that a place that does not open is tried again, and one that does not answer is reported as trouble, both without an
+// end of the turn.
+func TestMachine_trouble(t *testing.T) {
+	m := newMember(t)
+	for range 3 {
+		m.run(time.Second)
+		at := slices.IndexFunc(m.begun, func(op turns.Op) bool { return op.Kind == turns.Open })
+		if at < 0 {
+			t.Fatalf("it is not tried again: %v", m.kinds())
+		}
+		m.begun = slices.Delete(m.begun, at, at+1)
+		m.machine.Opened(m.now, nil, errors.New("no such directory"))
+		m.take()
+		m.end()
+		m.run(4500 * time.Millisecond)
+		m.end()
+	}
+	if last := m.said[len(m.said)-1]; last.Trouble != "no such directory" {
+		t.Fatalf("it said %+v", m.said)
+	}
+	m.work(time.Minute)
+	if last := m.said[len(m.said)-1]; last.Trouble != "" {
+		t.Fatalf("it said %+v", last)
+	}
+	m.entries = append(m.entries, false)
+	for range 75 { // reports end, and the put does not
+		m.run(time.Second)
+		if at := slices.IndexFunc(m.begun, func(op turns.Op) bool { return op.Kind == turns.Report }); at >= 0 {
+			m.begun = slices.Delete(m.begun, at, at+1)
+			m.machine.Reported(m.now, nil)
+		}
+	}
+	if last := m.said[len(m.said)-1]; !strings.Contains(last.Trouble, "has not answered for 1m0s") {
+		t.Errorf("the place hangs, and it said %+v", last)
+	}
+}
+
+// Ensure that a member that ends puts what waits, also its own entries, closes, and begins no turn; and that it does not wait for
+// ever.
+func TestMachine_End(t *testing.T) {
+	for _, answers := range []bool{true, false} {
+		m := newMember(t)
+		m.work(3 * time.Second)
+		m.entries = append(m.entries, false, true)
+		m.machine.End(m.now)
+		m.take()
+		if got := m.kinds(); !slices.Equal(got, []turns.Kind{turns.Ship}) {
+			t.Fatalf("got %v", got)
+		}
+		segment, err := backup.ParseSegment(m.begun[0].Ship.Name)
+		if last, _ := m.Last(); err != nil || segment.End.Index != last.Index {
+			t.Fatalf("got %v, %v", segment, err)
+		}
+		if answers {
+			m.end()
+		} else {
+			m.run(4 * time.Second)
+			if got := m.kinds(); !slices.Equal(got, []turns.Kind{turns.Ship, turns.Cancel}) {
+				t.Fatalf("got %v", got)
+			}
+			m.end()
+		}
+		m.run(time.Minute)
+		if !m.machine.Rests() || len(m.begun) > 0 {
+			t.Errorf("answers %t: %v", answers, m.begun)
+		}
+	}
+}
