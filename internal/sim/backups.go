@@ -3,12 +3,14 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/quorate/quorate/internal/base/level"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member/shipping"
 	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/sim/plan"
 )
 
 // Times of a backup in a world: a tenth of a member's or less.
@@ -16,8 +18,11 @@ const (
 	backupScan     = 150 * time.Millisecond
 	backupReports  = 600 * time.Millisecond
 	backupPatience = 4 * time.Second
+	backupTroubled = 5 * time.Second
+	backupSlow     = 2 * time.Second
 	backupAway     = 2 * time.Second
 	backupMoves    = 12 * time.Second
+	bucketsFail    = 8 * time.Second
 )
 
 // startBackups makes the operator of a world whose members ship a backup: the policy is set, stopped, and moved to another
@@ -26,13 +31,26 @@ func (w *World) startBackups(seed uint64) {
 	if !w.run.plan.Ships {
 		return
 	}
+	w.run.buckets = newBuckets(w.run, seed)
 	rng := dice.Stream(seed, streamBackups)
+	often := dice.Between(rng, 3*time.Second, 30*time.Second)
 	var set func()
 	set = func() {
 		w.setBackup(rng, !dice.Chance(rng, 0.2))
-		w.run.After(dice.Exponential(rng, 5*time.Second), set)
+		w.run.After(dice.Exponential(rng, often), set)
 	}
 	w.run.After(dice.Exponential(rng, time.Second), set)
+	if !slices.ContainsFunc(w.run.plan.Named, func(n *plan.Nemesis) bool { return n.Name == "backup" }) {
+		w.run.After(dice.Exponential(rng, bucketsFail), func() { w.failBuckets(rng) })
+	}
+}
+
+// failBuckets makes places fail now and then, in a world without the nemesis that does.
+func (w *World) failBuckets(rng *rand.Rand) {
+	if !w.run.calm {
+		w.strikeBackup()
+		w.run.After(dice.Exponential(rng, bucketsFail), func() { w.failBuckets(rng) })
+	}
 }
 
 // setBackup proposes a policy through some member.
@@ -50,84 +68,79 @@ func (w *World) setBackup(rng *rand.Rand, on bool) {
 
 func (w *World) proposePolicy(h *host, on bool, place string) {
 	machine := h.proc.Data.Machine
+	policy := kv.BackupPolicy{On: on, Place: place, BaseSeconds: kv.MinBackupBaseSeconds, SealMillis: w.run.buckets.seal,
+		LogBytes: kv.MinBackupLogBytes}
 	command := kv.Command{By: machine.Users().ByMember(), Backup: &kv.BackupOp{Kind: kv.BackupSet,
-		Generation: machine.Backup().Generation, Policy: kv.BackupPolicy{On: on, Place: place, BaseSeconds: 3600,
-			SealMillis: 1000, LogBytes: 1 << 20}}}
+		Generation: machine.Backup().Generation, Policy: policy}}
 	h.proc.Clients.Propose(&command, func(kv.Result, error) {})
 }
 
-// keepBackup appoints, on the leader, the member that ships, and reports on that member, as package member does. It proposes
-// nothing more before its last command has a result.
+// keepBackup appoints, on the leader, the member that ships, as package member does. It proposes nothing more before its last
+// command has a result.
 func keepBackup(h *host) {
 	if !h.run.plan.Ships {
 		return
 	}
 	waits := false
-	appointer := shipping.Appointer{Patience: backupPatience, Away: backupAway, MoveAfter: backupMoves}
-	reported, turn := time.Time{}, uint64(0)
-	propose := func(command *kv.Command) {
-		waits = true
-		h.proc.Clients.Propose(command, func(kv.Result, error) { waits = false })
-	}
+	appointer := shipping.Appointer{Patience: backupPatience, Away: backupAway, Troubled: backupTroubled,
+		MoveAfter: backupMoves}
 	var look func()
 	look = func() {
 		h.after(backupScan, look)
-		if !h.serves() || h.run.shipped {
+		if !h.serves() || h.run.shipped || !h.leads() {
 			appointer.Rest()
 			return
 		}
-		machine, now := h.proc.Data.Machine, h.monotonic()
-		row := machine.Backup()
-		if !h.leads() {
-			appointer.Rest()
-		} else {
-			status := h.proc.Node.Replica().Status()
-			if command, due := appointer.Look(now, &shipping.View{Row: row, Status: &status}); due && !waits {
-				propose(&command)
-			}
-		}
-		if row.Member == uint64(h.id) && (row.Turn != turn || now.Sub(reported) >= backupReports) && !waits {
-			reported, turn = now, row.Turn
-			at := h.clock().UnixMilli()
-			propose(&kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupReport, Turn: row.Turn, Member: uint64(h.id),
-				Progress: kv.BackupProgress{At: at, Restorable: kv.BackupPoint{Index: uint64(machine.Applied().Index),
-					Revision: machine.Store().Revision(), Time: at}}}})
+		status := h.proc.Node.Replica().Status()
+		view := shipping.View{Row: h.proc.Data.Machine.Backup(), Status: &status}
+		if command, due := appointer.Look(h.monotonic(), &view); due && !waits {
+			waits = true
+			h.proc.Clients.Propose(&command, func(kv.Result, error) { waits = false })
 		}
 	}
 	look()
 }
 
-// shipsOn waits, in a world with a backup, until a member reports whatever happened before. Then members rest, so that the log
-// ends.
+// shipsOn waits, in a world with a backup, until all that was written before can be restored, whatever happened. Then members
+// end their turns, so that the log ends, and states are restored.
 func (w *World) shipsOn() bool {
 	defer func() { w.run.shipped = true }()
-	if !w.run.plan.Ships {
+	if !w.run.plan.Ships || len(w.cluster.members()) == 0 || w.belowBackups() {
 		return true
 	}
-	model := w.run.suite.Backups()
+	for _, at := range w.run.buckets.all {
+		w.run.buckets.heal(at)
+	}
+	model, want := w.run.suite.Backups(), w.run.suite.Model().Revision
 	_, before := model.Ships()
 	asked := time.Duration(-1)
 	ships := func() bool {
 		on, reports := model.Ships()
-		if on {
-			return reports > before
-		}
-		before = reports
 		for _, h := range w.cluster.members() { // whatever the operator has said: it is on now
-			if h.serves() && h.proc.Data.Machine.ActiveLevel() >= level.Second && w.run.Now() > asked+time.Second {
-				asked = w.run.Now()
-				w.proposePolicy(h, true, "file:///0")
+			if !h.serves() {
+				continue
+			}
+			if row := h.proc.Data.Machine.Backup(); row.Policy.On && on {
+				return reports > before && row.Progress.Restorable.Revision >= want
+			}
+			if h.proc.Data.Machine.ActiveLevel() >= level.Second && !on && w.run.Now() > asked+time.Second {
+				asked, before = w.run.Now(), reports
+				w.proposePolicy(h, true, w.run.buckets.all[0].url)
 			}
 		}
-		return len(w.cluster.members()) == 0 || w.belowBackups()
+		return false
 	}
-	if w.runUntil(w.run.Now()+w.patience()+2*backupPatience, ships) {
-		return true
+	if !w.runUntil(w.run.Now()+w.patience()+4*backupPatience, ships) {
+		if !w.run.suite.Failed() && !w.cluster.quorumGivenAway() {
+			w.run.suite.Report("backup", fmt.Sprintf("revision %d cannot be restored: %+v; %s", want, *model,
+				w.cluster.describe()))
+		}
+		return false
 	}
-	if !w.run.suite.Failed() && !w.cluster.quorumGivenAway() {
-		w.run.suite.Report("backup", fmt.Sprintf("no member ships: %+v; %s", *model, w.cluster.describe()))
-	}
-	return false
+	w.run.shipped = true
+	w.runUntil(w.run.Now()+2*shipTimes.End, nil)
+	w.judgeBackups()
+	return !w.run.suite.Failed()
 }
 
 // belowBackups reports whether the level that backups need is not active, as where earlier builds remain.

@@ -1,28 +1,35 @@
 package sim
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/internal/sim/tally"
+)
 
 // Ensure that worlds with a backup have what they are for: policies that come and go, members that are appointed one after the
-// other, reports, and commands that come too late.
+// other, reports, bases, segments and gaps, and states that are restored.
 func TestWorld_ships(t *testing.T) {
-	ran := 0
-	for seed := uint64(0); ran < 2; seed++ {
-		w, err := newWorld(Options{Seed: seed, Members: 3})
+	var policies, turns, reports uint64
+	var placed tally.Backups
+	for seed := uint64(5); seed <= 6; seed++ {
+		w, err := newWorld(Options{Seed: seed, Members: 3, Duration: 20 * time.Second, Nemesis: "backup,crash,partition,transfer"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !w.run.plan.Ships || w.run.plan.Older || w.run.plan.Recovers {
-			continue
-		}
-		ran++
 		w.guarded(w.faultyPhase)
 		w.guarded(w.calmPhase)
 		w.run.routines.End()
 		if w.run.suite.Failed() {
 			t.Errorf("seed %d: %v", seed, w.run.suite.Violations)
 		}
-		if b := w.run.suite.Backups(); b.Policies < 2 || b.Turns < 2 || b.Reports < 10 {
-			t.Errorf("seed %d: %+v", seed, *b)
-		}
+		b, c := w.run.suite.Backups(), &w.run.counts.Backups
+		policies, turns, reports = policies+b.Policies, turns+b.Turns, reports+b.Reports
+		placed.Segments, placed.Bases = placed.Segments+c.Segments, placed.Bases+c.Bases
+		placed.Gaps, placed.Restored = placed.Gaps+c.Gaps, placed.Restored+c.Restored
+	}
+	if policies < 3 || turns < 4 || reports < 30 || placed.Segments < 40 || placed.Bases < 3 || placed.Gaps < 1 ||
+		placed.Restored < 6 {
+		t.Errorf("%d policies, %d turns, %d reports, %+v", policies, turns, reports, placed)
 	}
 }

@@ -48,6 +48,7 @@ type host struct {
 	proc  *shell.Process // of this life, once it has read its disk
 	pilot *pilot         // likewise; nil in worlds without jobs
 	gate  *users.Gate    // likewise; nil in worlds without users
+	ships *shipper       // likewise; nil in worlds without a backup
 	older bool           // its build is the one that ships, while others have the next level
 	gone  bool           // removed from the cluster, or not needed any more
 
@@ -169,6 +170,7 @@ func (h *host) start() {
 	h.run.counts.Starts++
 	h.run.trace.Note(h.run.Now(), h.slot, diary.Start, uint64(data.Restored.Applied), uint64(data.Restored.Hard.Term),
 		uint64(len(data.Restored.Entries)), nil)
+	h.ships = newShipper(h, data)
 	if h.proc, err = shell.New(h.newLife(), data, h.processOptions(data)); err != nil {
 		h.suite.Report("recovery", err.Error())
 		return
@@ -187,6 +189,7 @@ func (h *host) start() {
 	keepLevel(h)
 	keepMoments(h)
 	keepBackup(h)
+	keepShipping(h)
 }
 
 // newLife returns the machine's ports for a life of the process.
@@ -233,6 +236,9 @@ func (h *host) processOptions(data *datadir.Data) *shell.Options {
 	}
 	if h.run.plan.Mixed {
 		o.Most *= plan.Slowest
+	}
+	if h.ships != nil {
+		o.Feed = h.ships.feed
 	}
 	return o
 }
@@ -360,7 +366,7 @@ func (h *host) down() {
 	h.noteLoss()
 	h.noteInferred()
 	h.run.stores.End(h.slot)
-	h.alive, h.proc, h.pilot, h.gate = false, nil, nil, nil
+	h.alive, h.proc, h.pilot, h.gate, h.ships = false, nil, nil, nil, nil
 	h.inForce, h.frozen, h.guard, h.epochs, h.routes = nil, 0, nil, nil, nil
 	h.cluster.net.broken(h)
 	for _, other := range h.cluster.up() {

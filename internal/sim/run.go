@@ -37,6 +37,7 @@ const (
 	streamPlaces
 	streamDowngrades
 	streamBackups
+	streamBuckets
 	streamHosts  = 100
 	streamClocks = 200
 	streamDates  = 10_000
@@ -57,6 +58,7 @@ type run struct {
 	actions *actions.Writer // nil if the actions are not written
 	suite   *check.Suite
 	stores  *stores.Stores
+	buckets *buckets
 	counts  tally.Counts
 	shipped bool  // the backup has done its work: members rest
 	current *host // the host whose code runs: for panics

@@ -231,6 +231,9 @@ func TestRun_negativeControls(t *testing.T) {
 		"read-early":            {Members: 3, Nemesis: "auth,slowdisk,delay", Seed: 9},
 		"former-passwords":      {Members: 3, Nemesis: "auth"},
 		"ungated":               {Members: 3, Nemesis: "upgrade"},
+		"ship-early-ack":        {Members: 3, Nemesis: "backup,crash,partition,transfer"},
+		"ship-silent-gap":       {Members: 3, Nemesis: "backup,crash,partition,transfer", Seed: 6},
+		"ship-skips":            {Members: 3, Nemesis: "backup,crash,partition,transfer", Seed: 5},
 		"lossy-watch":           {Nemesis: "none"},
 	}
 	for _, b := range breaks.All() {

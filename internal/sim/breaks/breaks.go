@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quorate/quorate/internal/backup/turns"
 	"github.com/quorate/quorate/internal/consensus/rules"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -32,6 +33,7 @@ type Set struct {
 	Streams         streams.Faults
 	Membership      membership.Faults
 	Apply           apply.Faults
+	Ships           turns.Faults
 	Users           users.Faults
 	LyingDisk       bool // a sync that does nothing
 	LyingLog        bool // the log does not sync
@@ -176,6 +178,15 @@ var others = []Break{
 		set: func(b *Set) { b.Users.ReadEarly = true }},
 	{Name: "former-passwords", About: "a token of a former password goes on", Law: "permission",
 		set: func(b *Set) { b.Users.FormerPasswords = true }},
+	{Name: "ship-early-ack", About: "a member calls restorable what the place does not have yet", Law: "backup",
+		With: "--nemesis backup",
+		set:  func(b *Set) { b.Ships.EarlyAck = true }},
+	{Name: "ship-silent-gap", About: "entries that the place did not take in time are left out of a backup without a note",
+		Law: "backup", With: "--nemesis backup",
+		set: func(b *Set) { b.Ships.SilentGap = true }},
+	{Name: "ship-skips", About: "a member that takes over a backup goes on with what it applies now", Law: "backup",
+		With: "--nemesis backup",
+		set:  func(b *Set) { b.Ships.Skips = true }},
 	{Name: "lossy-watch", About: "a watcher loses events", Law: "watch",
 		set: func(b *Set) { b.Watch = true }},
 }

@@ -15,7 +15,15 @@ type Backups struct {
 	on                       bool
 	place                    string
 	restorable               uint64
-	last                     consensus.Index // that changed any of it
+	said                     map[string][]Restorable // by place
+	last                     consensus.Index         // that changed any of it
+}
+
+// Restorable is a state that a member has called restorable, in a report that took effect.
+type Restorable struct {
+	Index    uint64
+	Revision kv.Revision
+	By       consensus.MemberID
 }
 
 // applied returns the model's error of an operation.
@@ -41,7 +49,13 @@ func (b *Backups) applied(op *kv.BackupOp, removed func(member uint64) bool) err
 		b.Turns++
 		return nil
 	}
-	b.restorable = max(b.restorable, op.Progress.Restorable.Index)
+	if at := &op.Progress.Restorable; at.Index > b.restorable {
+		b.restorable = at.Index
+		if b.said == nil {
+			b.said = map[string][]Restorable{}
+		}
+		b.said[b.place] = append(b.said[b.place], Restorable{at.Index, at.Revision, consensus.MemberID(op.Member)})
+	}
 	b.Reports++
 	return nil
 }
@@ -61,6 +75,9 @@ func (s *Suite) Backed(member consensus.MemberID, index consensus.Index, row *kv
 
 // Backups returns the model of the backup's row.
 func (s *Suite) Backups() *Backups { return &s.machine.backups }
+
+// Said returns what members have called restorable at a place, in the order in which they said it.
+func (b *Backups) Said(place string) []Restorable { return b.said[place] }
 
 // Ships reports whether a backup is on, and how many reports there were.
 func (b *Backups) Ships() (on bool, reports uint64) { return b.on, b.Reports }

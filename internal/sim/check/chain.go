@@ -9,6 +9,12 @@ type chains struct {
 	holders map[consensus.Index]consensus.MemberID
 }
 
+// ChainSum returns the chain's sum after an entry, as members had it; false: none has reported it.
+func (s *Suite) ChainSum(index consensus.Index) (sum uint64, known bool) {
+	sum, known = s.chains.sums[index]
+	return sum, known
+}
+
 // Chained records a member's chain at an index that it has applied.
 func (s *Suite) Chained(member consensus.MemberID, index consensus.Index, sum uint64) {
 	c := &s.chains

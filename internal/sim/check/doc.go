@@ -41,6 +41,7 @@
 //	soak                  package raising, invariant 3              soaks.go; package sim, verdicts.go
 //	level                 ADR 0030 (it becomes active)              package sim, levels.go
 //	downgrade             ADR 0075, 6 (it ends)                     package sim, downgrades.go
+//	backup                ADR 0086 (the row; restores)              backups.go; package sim, restores.go
 //	sent-once             ADR 0048                                  sentonce.go
 //	offer-wait            package offers, invariant 2               offers.go
 //	offers-resume         docs/fast-path.md, "When several members  package sim, resume.go

@@ -86,7 +86,7 @@ func Draw(o *Options, streams Streams) (*Plan, error) {
 	p.drawDowngrades(unnamed)
 	p.Parts = unnamed && p.Raft.Seed/512%2 == 1
 	p.Asks = unnamed || p.Upgrades
-	p.Ships = o.Nemesis == "" && !p.Recovers && p.Raft.Seed/(1<<41)%3 == 1
+	p.Ships = p.Ships || o.Nemesis == "" && !p.Recovers && p.Raft.Seed/(1<<41)%3 == 1
 	p.drawDelay()
 	return p, nil
 }
@@ -280,7 +280,7 @@ var notInAll = []string{"impatient"}
 
 // notWithRecovery are the named faults that do not go with a fault of recovery: two halves that have moved and were recovered
 // separately do not find each other's addresses, so that no alarm can report it.
-var notWithRecovery = []string{"move", "mistype"}
+var notWithRecovery = []string{"move", "mistype", "backup"}
 
 // alwaysToo are the faults of identity that go with all others.
 var alwaysToo = []string{"wipe", "roll-back", "clone", "wrong-address", "mixed", "join"}

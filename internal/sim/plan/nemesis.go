@@ -83,6 +83,8 @@ var named = []Nemesis{
 	{"hung-store", "the store of one member applies nothing for a while, and its disk works", 6 * time.Second, nil},
 	{"limits", "an operator sets, changes, counts and ends limits with quotas while clients write", 300 * time.Millisecond,
 		func(p *Plan, _ *rand.Rand) { p.Limits = true }},
+	{"backup", "members ship a backup, and its places are slow, hang, are full, refuse, lose answers and are late with lists",
+		3 * time.Second, func(p *Plan, _ *rand.Rand) { p.Ships = true }},
 }
 
 // disks are the faults of identity. They have a random stream of their own, so that the seeds of other faults keep their

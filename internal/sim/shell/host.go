@@ -112,10 +112,18 @@ func (h host) Observed(event raft.Event) {
 func (h host) ApplyBatch(batch []consensus.Entry) ([]kv.Result, error) { return h.applied.apply(batch) }
 
 // Applied implements lanes.Host.
-func (h host) Applied([]consensus.Entry, []kv.Result) {}
+func (h host) Applied(batch []consensus.Entry, results []kv.Result) {
+	if h.feed != nil {
+		h.feed.Applied(h.Data.Machine, batch, results)
+	}
+}
 
 // Restored implements lanes.Host.
-func (h host) Restored(consensus.SnapshotMeta, *apply.Machine) {}
+func (h host) Restored(_ consensus.SnapshotMeta, machine *apply.Machine) {
+	if h.feed != nil {
+		h.feed.Replaced(machine)
+	}
+}
 
 // Corrupt implements lanes.Host: no simulated member is marked corrupt.
 func (h host) Corrupt() bool { return false }

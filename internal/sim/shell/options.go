@@ -6,6 +6,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/member/expiry"
 	"github.com/quorate/quorate/internal/member/logwriter"
 	"github.com/quorate/quorate/internal/member/offers"
@@ -32,6 +33,7 @@ type Options struct {
 	Observe   func(event raft.Event)            // called with each event
 	Configure func(inForce raft.ConfigInForce)  // called with the configuration in force
 	Carry     func(t *Transfer)                 // carries a snapshot to a member
+	Feed      member.Feed                       // takes what is applied; nil: nothing does
 
 	// Negative controls.
 	Offers  offers.Faults

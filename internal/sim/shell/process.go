@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/expiry"
 	"github.com/quorate/quorate/internal/member/lanes"
@@ -31,6 +32,7 @@ type Process struct {
 	hub       *watch.Hub
 	auto      bool // whether to offer is decided by what it gains
 	fast      bool // native clients may use the fast path
+	feed      member.Feed
 	observe   func(event raft.Event)
 	configure func(inForce raft.ConfigInForce)
 
@@ -51,7 +53,7 @@ type Process struct {
 func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	p := &Process{
 		Life: life, Data: data, hub: data.Machine.Hub(), auto: o.FastPath == offers.Auto,
-		fast: o.FastPath != offers.Never, observe: o.Observe, configure: o.Configure, mute: o.Mute,
+		fast: o.FastPath != offers.Never, observe: o.Observe, feed: o.Feed, configure: o.Configure, mute: o.Mute,
 	}
 	p.stores.Set(data.Generation)
 	p.Lanes = p.newLanes(o)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/snapshots"
 	"github.com/quorate/quorate/internal/sim/diary"
@@ -79,6 +80,11 @@ func (s *Snapshots) stop(to consensus.MemberID) {
 	if t := s.under[to]; t != nil {
 		t.Stopped = true
 	}
+}
+
+// Checkpoint copies a checkpoint of the store into a directory, which does not exist, and calls f with its state machine.
+func (s *Snapshots) Checkpoint(ctx context.Context, dir string, f func(*apply.Machine) error) error {
+	return s.sender.Checkpoint(ctx, dir, f)
 }
 
 // Receive verifies and keeps a snapshot.

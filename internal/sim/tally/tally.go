@@ -15,6 +15,7 @@ type Counts struct {
 	FastPath
 	Changes
 	Identity
+	Backups
 	Faults map[string]uint64 // by nemesis
 }
 
@@ -48,6 +49,9 @@ type FastPath struct {
 	Recovered       uint64 // records that a new leader recovered
 	Orphans         uint64 // aborted because their proposers were gone
 }
+
+// Backups counts what is in the places at the end, and the states that were restored.
+type Backups struct{ Segments, Bases, Gaps, Restored uint64 }
 
 // Changes counts changes of the configuration.
 type Changes struct {
@@ -87,6 +91,7 @@ func (c *Counts) Add(o *Counts) {
 		{&c.Skipped, &o.Skipped},
 		{&c.Recovered, &o.Recovered}, {&c.Orphans, &o.Orphans}, {&c.Direct, &o.Direct},
 		{&c.Recoveries, &o.Recoveries}, {&c.Adopted, &o.Adopted}, {&c.Unwelcome, &o.Unwelcome}, {&c.Cures, &o.Cures},
+		{&c.Segments, &o.Segments}, {&c.Bases, &o.Bases}, {&c.Gaps, &o.Gaps}, {&c.Restored, &o.Restored},
 	} {
 		*pair[0] += *pair[1]
 	}
@@ -122,12 +127,14 @@ func (c *Counts) String() string {
 		"skipped=%d recovered=%d orphans=%d gathered=%d messages=%d dropped=%d overflowed=%d "+
 		"bytes=%d again=%d in-vain=%d elections=%d starts=%d snapshots=%d "+
 		"changes: %s aborted=%d undone=%d settled=%d jobs=%d leaders-lost=%d "+
-		"unwelcome=%d cures=%d recoveries=%d adopted=%d faults: %s",
+		"unwelcome=%d cures=%d recoveries=%d adopted=%d "+
+		"backup: segments=%d bases=%d gaps=%d restored=%d faults: %s",
 		c.Ops, c.Answered, c.Denied, c.Watched, c.Renewed, c.LeaseParts, c.Waited, c.SentAway, c.Applied,
 		c.Duplicates, c.Inferred,
 		c.Fast, c.FastTried, c.Stamped, c.Direct, c.Skipped,
 		c.Recovered, c.Orphans, c.Gathered,
 		c.Messages, c.Dropped, c.Overflowed, c.Sent, c.Again, c.InVain, c.Elections,
 		c.Starts, c.Snapshots, list(c.ByProtocol), c.Aborted, c.Undone, c.Settled, c.Jobs, c.LeadersLost,
-		c.Unwelcome, c.Cures, c.Recoveries, c.Adopted, list(c.Faults))
+		c.Unwelcome, c.Cures, c.Recoveries, c.Adopted,
+		c.Segments, c.Bases, c.Gaps, c.Restored, list(c.Faults))
 }

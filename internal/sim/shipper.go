@@ -1,0 +1,188 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/feed"
+	"github.com/quorate/quorate/internal/backup/fetch"
+	"github.com/quorate/quorate/internal/backup/perform"
+	"github.com/quorate/quorate/internal/backup/ship"
+	"github.com/quorate/quorate/internal/backup/turns"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member/datadir"
+)
+
+// shipTimes are a tenth of a member's, or less.
+var shipTimes = turns.Times{Look: 100 * time.Millisecond, Tick: 50 * time.Millisecond, Report: backupReports,
+	News: 100 * time.Millisecond, Retry: 500 * time.Millisecond, Slow: backupSlow, End: time.Second}
+
+// shipper ships the backup of a member in one of its lives, as package server/shipper does: the machine is the one of members,
+// and operations take effect, and end, later.
+type shipper struct {
+	h         *host
+	feed      *feed.Feed
+	machine   *turns.Machine
+	under     map[*task]bool
+	performer perform.Performer
+	at        *bucket
+}
+
+// task is an operation under way.
+type task struct {
+	cancelled func() // tells the machine that it was cancelled
+	over      bool   // its end was told
+	void      bool   // it was cancelled
+}
+
+// newShipper returns the shipper of a life; nil in a world without a backup.
+func newShipper(h *host, data *datadir.Data) *shipper {
+	if !h.run.plan.Ships {
+		return nil
+	}
+	s := &shipper{h: h, under: map[*task]bool{}, feed: feed.New(h.run.buckets.held)}
+	s.feed.Begin(data.Machine)
+	s.machine = turns.New(turns.Config{Cluster: clusterID, Epoch: uint64(data.Identity.Epoch.Number), Member: h.id,
+		Build: "1.1.0", HeldBytes: h.run.buckets.held, Times: shipTimes, Faults: h.run.broken.Ships}, s.feed)
+	return s
+}
+
+// keepShipping gives the machine the time and the row.
+func keepShipping(h *host) {
+	s := h.ships
+	if s == nil {
+		return
+	}
+	ends := false
+	var look func()
+	look = func() {
+		h.after(s.machine.Pause(), look)
+		if h.run.shipped && !ends {
+			ends = true
+			s.machine.End(h.clock())
+		}
+		s.machine.Look(h.clock(), h.proc.Data.Machine.Backup())
+		s.begin()
+	}
+	look()
+}
+
+// begin begins what the machine asks for.
+func (s *shipper) begin() {
+	s.judge()
+	ops := s.machine.Take()
+	for i := range ops {
+		switch op := &ops[i]; op.Kind {
+		case turns.Open:
+			s.open(op.Place)
+		case turns.Ship:
+			s.ship(&op.Ship)
+		case turns.Report:
+			s.report(&op.Command)
+		case turns.Cancel:
+			s.cancel()
+		case turns.Close:
+			s.h.after(time.Millisecond, func() {
+				_ = s.performer.FS.RemoveAll(s.performer.Dir) // the next checkpoint removes what is left
+				s.machine.Closed(s.h.clock())
+				s.begin()
+			})
+		}
+	}
+}
+
+// judge wants memory within its bounds, and no operation outside of a turn.
+func (s *shipper) judge() {
+	most := s.h.run.buckets.held
+	if s.feed.Held() > most || s.machine.Held() > 2*most+4<<10 { // packed entries have heads
+		s.h.run.suite.Report("backup", fmt.Sprintf("member %v holds %d and %d bytes for the backup, of %d", s.h.id,
+			s.feed.Held(), s.machine.Held(), most))
+	}
+}
+
+// do lets an operation take effect, and end, later. late says that it takes effect even if it was cancelled, or its process has
+// ended.
+func (s *shipper) do(late bool, cancelled func(), effect func() (end func())) {
+	op := &task{cancelled: cancelled}
+	s.under[op] = true
+	b := s.h.run.buckets
+	to, back := b.delay(s.h.run.Now(), s.at)
+	act := func() {
+		if !late && op.void {
+			return
+		}
+		end := effect()
+		s.h.after(back, func() { s.tell(op, end) })
+	}
+	if late && b.late {
+		s.h.run.After(to, act)
+	} else {
+		s.h.after(to, act)
+	}
+}
+
+func (s *shipper) tell(op *task, end func()) {
+	if op.over {
+		return
+	}
+	op.over = true
+	delete(s.under, op)
+	end()
+	s.begin()
+}
+
+// cancel ends all that is under way. The order of their ends does not matter to the machine.
+func (s *shipper) cancel() {
+	for op := range s.under {
+		op.void = true
+	}
+	s.h.after(time.Millisecond, func() {
+		for op := range s.under {
+			if op.void {
+				op.over = true
+				delete(s.under, op)
+				op.cancelled()
+			}
+		}
+		s.begin()
+	})
+}
+
+func (s *shipper) open(url string) {
+	s.at = s.h.run.buckets.at(url)
+	options := s.h.options()
+	fs := options.FS
+	s.performer = perform.Performer{Store: s.at, FS: fs, Dir: fs.PathJoin(options.WorkDir(), "shipped"),
+		Checkpoint: s.h.proc.Snapshots.Checkpoint}
+	opened := func(c *backup.Catalog, err error) { s.machine.Opened(s.h.clock(), c, err) }
+	s.do(false, func() { opened(nil, context.Canceled) }, func() func() {
+		catalog, err := fetch.Catalog(context.Background(), s.at, clusterID)
+		return func() { opened(catalog, err) }
+	})
+}
+
+func (s *shipper) ship(op *ship.Op) {
+	done := func(o ship.Outcome) { s.machine.Done(s.h.clock(), op, o) }
+	performer := s.performer
+	cancelled := ship.Outcome{Result: ship.Failed, Why: context.Canceled.Error()}
+	s.do(op.Kind == ship.Put, func() { done(cancelled) }, func() func() {
+		o := performer.Do(context.Background(), op)
+		return func() { done(o) }
+	})
+}
+
+// report replicates a report. Its end is told after a while, whether or not it is known.
+func (s *shipper) report(command *kv.Command) {
+	op := &task{}
+	op.cancelled = func() { s.machine.Reported(s.h.clock(), context.Canceled) }
+	s.under[op] = true
+	s.h.after(backupReports, func() { s.tell(op, op.cancelled) })
+	s.h.proc.Clients.Propose(command, func(r kv.Result, err error) {
+		if err == nil {
+			err = r.Err
+		}
+		s.tell(op, func() { s.machine.Reported(s.h.clock(), err) })
+	})
+}
