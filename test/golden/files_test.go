@@ -111,7 +111,8 @@ func ofTheStore(t *testing.T) (values []frozen.Value) {
 	return append(values, ofTheSecondLevel(t)...)
 }
 
-// ofTheSecondLevel are the rows that level 2 brings: changes with their authors, moments, limits, and those of the audit.
+// ofTheSecondLevel are the rows that level 2 brings: changes with their authors, moments, limits, and those of the audit and of
+// the continuous backup.
 func ofTheSecondLevel(t *testing.T) []frozen.Value {
 	eng, err := engine.OpenMem(engine.MemOptions{FS: filestest.NewMem(), Dir: "store"})
 	must(t, err)
@@ -145,14 +146,27 @@ func ofTheSecondLevel(t *testing.T) []frozen.Value {
 	s.do(kv.Command{Audit: &kv.AuditOp{Kind: kv.AuditPolicy, Policy: []byte(`{"rules": []}`)}})
 	s.do(kv.Command{Audit: &kv.AuditOp{Kind: kv.AuditHead, Head: kv.AuditHeadRow{Member: 2, Chain: 300, Sequence: 300,
 		At: 1_800_000_000_000, Sum: []byte("0123456789abcdef01234567"), File: []byte("audit.log")}}})
+	backedUp(s)
 	applyAll(t, m, s.entries[done:])
 	rows := slices.DeleteFunc(allRows(t, eng, "row of level 2"), func(v frozen.Value) bool {
-		return !slices.ContainsFunc([]string{`"r`, `"sz`, `"sm`, `"sy`, `"sg`, `"sd`}, func(table string) bool {
+		return !slices.ContainsFunc([]string{`"r`, `"sz`, `"sm`, `"sy`, `"sg`, `"sd`, `"sb`}, func(table string) bool {
 			return strings.Contains(v.Name, table)
 		})
 	})
 	must(t, eng.Close())
 	return rows
+}
+
+// backedUp is a backup whose row has something in each field.
+func backedUp(s *script) {
+	s.do(kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupSet, Policy: kv.BackupPolicy{On: true, Place: "s3://b/p", Keep: "all",
+		BaseSeconds: 3600, SealMillis: 1000, LogBytes: 1 << 20, Since: 1_800_000_000_000}}})
+	s.do(kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupAppoint, Turn: 1, Member: 3}})
+	s.do(kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupReport, Turn: 2, Member: 3, Progress: kv.BackupProgress{
+		At: 1_800_000_001_000, Gaps: 2, Restorable: kv.BackupPoint{Index: 300, Revision: 200, Time: 1_800_000_000_900},
+		Base: kv.BackupPoint{Index: 150, Revision: 100, Time: 1_800_000_000_500}, Trouble: "full",
+		Gap:      kv.BackupGap{After: 100, Until: 140, Time: 1_800_000_000_400},
+		Verified: kv.BackupProof{Revision: 90, Time: 1_800_000_000_300, Proven: true, Why: "no"}}}})
 }
 
 // ofALeaseThatEnds is the row of a lease of which one of two keys is deleted, and that of a client's session that has ended.
