@@ -29,7 +29,6 @@ type StartBackupRequest struct {
 	Place         string                 `protobuf:"bytes,1,opt,name=place,proto3" json:"place,omitempty"`                                 // URL without credentials; empty: that of the policy that the cluster has
 	BaseSeconds   int64                  `protobuf:"varint,2,opt,name=base_seconds,json=baseSeconds,proto3" json:"base_seconds,omitempty"` // how often a base is made: 60 to 2592000; default 21600
 	SealMs        int64                  `protobuf:"varint,3,opt,name=seal_ms,json=sealMs,proto3" json:"seal_ms,omitempty"`                // after how long entries are sealed: 100 to 3600000; default 1000
-	LogBytes      int64                  `protobuf:"varint,4,opt,name=log_bytes,json=logBytes,proto3" json:"log_bytes,omitempty"`          // of the log that is kept while the place takes nothing: 1 MiB to 1 TiB; default 1 GiB
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -81,13 +80,6 @@ func (x *StartBackupRequest) GetBaseSeconds() int64 {
 func (x *StartBackupRequest) GetSealMs() int64 {
 	if x != nil {
 		return x.SealMs
-	}
-	return 0
-}
-
-func (x *StartBackupRequest) GetLogBytes() int64 {
-	if x != nil {
-		return x.LogBytes
 	}
 	return 0
 }
@@ -172,7 +164,6 @@ type BackupStatus struct {
 	Place         string                 `protobuf:"bytes,3,opt,name=place,proto3" json:"place,omitempty"`
 	BaseSeconds   int64                  `protobuf:"varint,4,opt,name=base_seconds,json=baseSeconds,proto3" json:"base_seconds,omitempty"`
 	SealMs        int64                  `protobuf:"varint,5,opt,name=seal_ms,json=sealMs,proto3" json:"seal_ms,omitempty"`
-	LogBytes      int64                  `protobuf:"varint,6,opt,name=log_bytes,json=logBytes,proto3" json:"log_bytes,omitempty"`
 	Turn          uint64                 `protobuf:"varint,7,opt,name=turn,proto3" json:"turn,omitempty"`
 	Member        uint64                 `protobuf:"varint,8,opt,name=member,proto3" json:"member,omitempty"` // that ships; 0: none is appointed
 	MemberName    string                 `protobuf:"bytes,9,opt,name=member_name,json=memberName,proto3" json:"member_name,omitempty"`
@@ -250,13 +241,6 @@ func (x *BackupStatus) GetBaseSeconds() int64 {
 func (x *BackupStatus) GetSealMs() int64 {
 	if x != nil {
 		return x.SealMs
-	}
-	return 0
-}
-
-func (x *BackupStatus) GetLogBytes() int64 {
-	if x != nil {
-		return x.LogBytes
 	}
 	return 0
 }
@@ -541,14 +525,13 @@ var File_quoratepb_backup_proto protoreflect.FileDescriptor
 const file_quoratepb_backup_proto_rawDesc = "" +
 	"\n" +
 	"\x16quoratepb/backup.proto\x12\n" +
-	"quorate.v1\"\x83\x01\n" +
+	"quorate.v1\"f\n" +
 	"\x12StartBackupRequest\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\tR\x05place\x12!\n" +
 	"\fbase_seconds\x18\x02 \x01(\x03R\vbaseSeconds\x12\x17\n" +
-	"\aseal_ms\x18\x03 \x01(\x03R\x06sealMs\x12\x1b\n" +
-	"\tlog_bytes\x18\x04 \x01(\x03R\blogBytes\"\x13\n" +
+	"\aseal_ms\x18\x03 \x01(\x03R\x06sealMs\"\x13\n" +
 	"\x11StopBackupRequest\"\x15\n" +
-	"\x13BackupStatusRequest\"\xbf\x04\n" +
+	"\x13BackupStatusRequest\"\xa2\x04\n" +
 	"\fBackupStatus\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -556,8 +539,7 @@ const file_quoratepb_backup_proto_rawDesc = "" +
 	"\x02on\x18\x02 \x01(\bR\x02on\x12\x14\n" +
 	"\x05place\x18\x03 \x01(\tR\x05place\x12!\n" +
 	"\fbase_seconds\x18\x04 \x01(\x03R\vbaseSeconds\x12\x17\n" +
-	"\aseal_ms\x18\x05 \x01(\x03R\x06sealMs\x12\x1b\n" +
-	"\tlog_bytes\x18\x06 \x01(\x03R\blogBytes\x12\x12\n" +
+	"\aseal_ms\x18\x05 \x01(\x03R\x06sealMs\x12\x12\n" +
 	"\x04turn\x18\a \x01(\x04R\x04turn\x12\x16\n" +
 	"\x06member\x18\b \x01(\x04R\x06member\x12\x1f\n" +
 	"\vmember_name\x18\t \x01(\tR\n" +

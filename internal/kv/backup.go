@@ -36,7 +36,6 @@ type BackupPolicy struct {
 	Keep        string // rule of what is kept; empty: all
 	BaseSeconds int64  // a base is made so often
 	SealMillis  int64  // a segment is sealed after so long
-	LogBytes    int64  // log that the member which ships keeps for a place that takes nothing
 	Since       int64  // when it was set, in milliseconds of Unix time by the clock of the member that was asked
 }
 
@@ -83,8 +82,6 @@ const (
 	MaxBackupBaseSeconds = 30 * 24 * 3600
 	MinBackupSealMillis  = 100
 	MaxBackupSealMillis  = 3600 * 1000
-	MinBackupLogBytes    = 1 << 20
-	MaxBackupLogBytes    = 1 << 40
 )
 
 // Flags of a policy and of a proof.
@@ -123,12 +120,12 @@ func (r *reader) backup() *BackupOp {
 func (p *BackupPolicy) Append(dst []byte) []byte {
 	dst = appendText(appendText(append(dst, flag(p.On, backupOn)), p.Place), p.Keep)
 	dst = binary.AppendVarint(binary.AppendVarint(dst, p.BaseSeconds), p.SealMillis)
-	return binary.AppendVarint(binary.AppendVarint(dst, p.LogBytes), p.Since)
+	return binary.AppendVarint(dst, p.Since)
 }
 
 func (r *reader) backupPolicy() BackupPolicy {
 	return BackupPolicy{On: r.flags(backupOn) != 0, Place: string(r.bytes()), Keep: string(r.bytes()), BaseSeconds: r.varint(),
-		SealMillis: r.varint(), LogBytes: r.varint(), Since: r.varint()}
+		SealMillis: r.varint(), Since: r.varint()}
 }
 
 // Append appends the binary form.
@@ -192,8 +189,7 @@ func (p *BackupPolicy) Valid() bool {
 	return p.Place != "" && len(p.Place) <= MaxBackupPlaceBytes && utf8.ValidString(p.Place) &&
 		len(p.Keep) <= MaxBackupKeepBytes && utf8.ValidString(p.Keep) &&
 		MinBackupBaseSeconds <= p.BaseSeconds && p.BaseSeconds <= MaxBackupBaseSeconds &&
-		MinBackupSealMillis <= p.SealMillis && p.SealMillis <= MaxBackupSealMillis &&
-		MinBackupLogBytes <= p.LogBytes && p.LogBytes <= MaxBackupLogBytes
+		MinBackupSealMillis <= p.SealMillis && p.SealMillis <= MaxBackupSealMillis
 }
 
 // Valid reports whether the bounds hold.

@@ -76,7 +76,7 @@ func commands() map[string]kv.Command {
 		"audit head": {Audit: &kv.AuditOp{Kind: kv.AuditHead, Head: kv.AuditHeadRow{Member: 1 << 63, Chain: 1<<64 - 1, Sequence: 300,
 			At: -1, Sum: pair("0123456789abcdef01234567"), File: pair("audit.log")}}},
 		"backup policy": {Backup: &kv.BackupOp{Kind: kv.BackupSet, Generation: 1 << 63, Policy: kv.BackupPolicy{On: true,
-			Place: "s3://b/p", Keep: "7d", BaseSeconds: 1 << 40, SealMillis: -1, LogBytes: 1 << 62, Since: -1}},
+			Place: "s3://b/p", Keep: "7d", BaseSeconds: 1 << 40, SealMillis: -1, Since: -1}},
 			By: auth.Credentials{User: "root", Revision: 7}},
 		"backup turn": {Backup: &kv.BackupOp{Kind: kv.BackupAppoint, Turn: 300, Member: 1 << 63}},
 		"backup report": {Backup: &kv.BackupOp{Kind: kv.BackupReport, Turn: 301, Member: 1 << 63, Progress: kv.BackupProgress{At: -1,

@@ -28,9 +28,6 @@ type backupService struct {
 	*shared
 }
 
-// defaultBackupLog is how much of its log the member that ships keeps while the place takes nothing.
-const defaultBackupLog = 1 << 30
-
 // Status tells policy and progress.
 func (b *backupService) Status(ctx context.Context, _ *quoratepb.BackupStatusRequest) (*quoratepb.BackupStatus, error) {
 	if err := b.readIndex(ctx); err != nil {
@@ -96,8 +93,7 @@ func (b *backupService) set(ctx context.Context, generation uint64, policy kv.Ba
 func policyOf(has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) (p kv.BackupPolicy, err error) {
 	p = kv.BackupPolicy{On: true, Place: cmp.Or(r.GetPlace(), has.Place), Keep: has.Keep,
 		BaseSeconds: cmp.Or(r.GetBaseSeconds(), has.BaseSeconds, ship.DefaultBaseEvery/1000),
-		SealMillis:  cmp.Or(r.GetSealMs(), has.SealMillis, ship.DefaultSealAfter),
-		LogBytes:    cmp.Or(r.GetLogBytes(), has.LogBytes, defaultBackupLog)}
+		SealMillis:  cmp.Or(r.GetSealMs(), has.SealMillis, ship.DefaultSealAfter)}
 	switch {
 	case p.Place == "":
 		return p, errors.New("say where the backup goes: file:///DIRECTORY, or s3://BUCKET/PREFIX")
@@ -114,7 +110,6 @@ func policyOf(has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) (p kv.Backu
 	}{
 		{"seconds between bases", p.BaseSeconds, kv.MinBackupBaseSeconds, kv.MaxBackupBaseSeconds},
 		{"milliseconds until entries are sealed", p.SealMillis, kv.MinBackupSealMillis, kv.MaxBackupSealMillis},
-		{"bytes of log that are kept", p.LogBytes, kv.MinBackupLogBytes, kv.MaxBackupLogBytes},
 	} {
 		if number.is < number.from || number.is > number.most {
 			return p, fmt.Errorf("%d %s: choose %d to %d", number.is, number.name, number.from, number.most)
@@ -129,7 +124,7 @@ func policyOf(has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) (p kv.Backu
 func statusOf(row *kv.BackupRow) *quoratepb.BackupStatus {
 	p := &row.Progress
 	answer := &quoratepb.BackupStatus{Generation: row.Generation, On: row.Policy.On, Place: row.Policy.Place,
-		BaseSeconds: row.Policy.BaseSeconds, SealMs: row.Policy.SealMillis, LogBytes: row.Policy.LogBytes,
+		BaseSeconds: row.Policy.BaseSeconds, SealMs: row.Policy.SealMillis,
 		SinceMs: row.Policy.Since, Turn: row.Turn,
 		Member: row.Member, ReportedMs: p.At, Restorable: markOf(&p.Restorable), Base: markOf(&p.Base), Gaps: p.Gaps,
 		Trouble: p.Trouble}

@@ -56,7 +56,7 @@ func commands() []named[kv.Command] {
 			Sequence: 300, At: 1_800_000_000_000, Sum: []byte("0123456789abcdef01234567"), File: []byte("audit.log")}}}},
 		{"moment", kv.Command{Moment: &kv.MomentOp{Time: 1764374400000, Member: 1 << 63, Seen: 1 << 40}}},
 		{"backup, policy", kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupSet, Generation: 300, Policy: kv.BackupPolicy{On: true,
-			Place: "s3://backups/prod", Keep: "7d", BaseSeconds: 21600, SealMillis: 1000, LogBytes: 1 << 30,
+			Place: "s3://backups/prod", Keep: "7d", BaseSeconds: 21600, SealMillis: 1000,
 			Since: 1_800_000_000_000}},
 			By: auth.Credentials{User: "root", Revision: 300}}},
 		{"backup, appointment", kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupAppoint, Turn: 300, Member: 1 << 63}}},

@@ -226,7 +226,7 @@ func (m *Machine) Opened(now time.Time, catalog *backup.Catalog, err error) {
 	m.phase, m.failed, m.next = shipping, "", start.Applied
 	m.ship = ship.New(ship.Config{Cluster: m.config.Cluster, Epoch: m.config.Epoch, Member: m.config.Member,
 		Build: m.config.Build, SealAfter: m.row.Policy.SealMillis, BaseEvery: m.row.Policy.BaseSeconds * 1000,
-		HeldBytes: min(m.config.HeldBytes, m.row.Policy.LogBytes)}, start, now.UnixMilli())
+		HeldBytes: m.config.HeldBytes}, start, now.UnixMilli())
 	m.work()
 }
 

@@ -29,7 +29,7 @@ const first = 100 // the last entry before those that the feed has
 
 func newMember(t *testing.T) *member {
 	m := &member{t: t, now: time.UnixMilli(1_790_000_000_000), row: kv.BackupRow{Turn: 4, Member: 3, Policy: kv.BackupPolicy{On: true,
-		Place: "file:///b", BaseSeconds: 3600, SealMillis: 1000, LogBytes: 1 << 20}}}
+		Place: "file:///b", BaseSeconds: 3600, SealMillis: 1000}}}
 	m.machine = turns.New(turns.Config{Cluster: 7, Member: 3, HeldBytes: 1 << 20}, m)
 	return m
 }

@@ -38,16 +38,14 @@ func call(ctx context.Context, c *command.Connection, ask asking) (answer *quora
 func newStart(s command.Streams) *cobra.Command {
 	c := command.NewObjectConnection(s)
 	var baseEvery, sealAfter time.Duration
-	var logBytes int64
 	cmd := c.AddTo(&cobra.Command{
 		Use: "start [URL]", Short: "Let the cluster ship a continuous backup to a directory or bucket", Long: startHelp,
 		Args: cobra.MaximumNArgs(1), Example: "  quorate backup start s3://backups/prod --base-every 6h",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if baseEvery%time.Second != 0 || sealAfter%time.Millisecond != 0 || baseEvery < 0 || sealAfter < 0 || logBytes < 0 {
+			if baseEvery%time.Second != 0 || sealAfter%time.Millisecond != 0 || baseEvery < 0 || sealAfter < 0 {
 				return command.Usagef("--base-every takes whole seconds, --seal-after milliseconds, and no number is negative")
 			}
-			r := &quoratepb.StartBackupRequest{BaseSeconds: int64(baseEvery / time.Second), SealMs: sealAfter.Milliseconds(),
-				LogBytes: logBytes}
+			r := &quoratepb.StartBackupRequest{BaseSeconds: int64(baseEvery / time.Second), SealMs: sealAfter.Milliseconds()}
 			if len(args) > 0 {
 				if _, err := place.Parse(args[0]); err != nil {
 					return command.Usagef("%w", err)
@@ -63,8 +61,6 @@ func newStart(s command.Streams) *cobra.Command {
 	cmd.Flags().DurationVar(&baseEvery, "base-every", 0, "how often a base is made, 1m to 720h; 0: as before, or 6h")
 	cmd.Flags().DurationVar(&sealAfter, "seal-after", 0,
 		"after how long entries are written to the place, 100ms to 1h; 0: as before, or 1s")
-	cmd.Flags().Int64Var(&logBytes, "log-bytes", 0,
-		"bytes of log that the member which ships keeps for a place that takes nothing, 1 MiB to 1 TiB; 0: as before, or 1 GiB")
 	return cmd
 }
 

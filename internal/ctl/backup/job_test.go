@@ -102,14 +102,14 @@ func TestStatus(t *testing.T) {
 func TestStart(t *testing.T) {
 	f := &fakeBackup{status: &quoratepb.BackupStatus{Generation: 1, On: true, Place: "file:///b"}}
 	run := f.serve(t)
-	said(t, run("start", "file:///b", "--base-every=1h", "--seal-after=500ms", "--log-bytes=2000000"), "the backup goes to file:///b")
+	said(t, run("start", "file:///b", "--base-every=1h", "--seal-after=500ms"), "the backup goes to file:///b")
 	said(t, run("start"), "the backup goes to file:///b")
 	if len(f.started) != 2 || f.started[0].GetPlace() != "file:///b" || f.started[0].GetBaseSeconds() != 3600 ||
-		f.started[0].GetSealMs() != 500 || f.started[0].GetLogBytes() != 2_000_000 || f.started[1].GetPlace() != "" {
+		f.started[0].GetSealMs() != 500 || f.started[1].GetPlace() != "" {
 		t.Errorf("got %v", f.started)
 	}
 	for _, wrong := range [][]string{{"/mnt"}, {"s3://key:hidden@b/p"}, {"file:///b", "--base-every=1500ms"},
-		{"file:///b", "--log-bytes=-1"}} {
+		{"file:///b", "--log-bytes=1"}} {
 		got := run(append([]string{"start"}, wrong...)...)
 		if got.Status != command.StatusUsage || strings.Contains(got.Err, "hidden") {
 			t.Errorf("%v: %+v", wrong, got)

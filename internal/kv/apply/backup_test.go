@@ -17,7 +17,7 @@ import (
 
 func backupPolicy(generation uint64, place string, on bool) kv.Command {
 	return kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupSet, Generation: generation, Policy: kv.BackupPolicy{On: on, Place: place,
-		BaseSeconds: 3600, SealMillis: 1000, LogBytes: 1 << 30}}}
+		BaseSeconds: 3600, SealMillis: 1000}}}
 }
 
 func backupTurn(turn, member uint64) kv.Command {

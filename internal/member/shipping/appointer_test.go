@@ -27,8 +27,7 @@ func newCluster(t *testing.T, voters ...consensus.MemberID) *cluster {
 	for _, id := range voters {
 		c.add(id)
 	}
-	c.apply(&kv.BackupOp{Kind: kv.BackupSet, Policy: kv.BackupPolicy{On: true, Place: "file:///b", BaseSeconds: 3600, SealMillis: 1000,
-		LogBytes: 1 << 20}})
+	c.apply(&kv.BackupOp{Kind: kv.BackupSet, Policy: kv.BackupPolicy{On: true, Place: "file:///b", BaseSeconds: 3600, SealMillis: 1000}})
 	return c
 }
 
