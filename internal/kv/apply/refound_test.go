@@ -134,7 +134,7 @@ func TestMachine_Refound_secondLevel(t *testing.T) {
 	b.do(auditHead(1, 1, 1))
 	b.do(moment(1000, b.m.Store().Revision()))
 	b.byRoot(kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupSet, Policy: kv.BackupPolicy{On: true, Place: "file:///mnt/backups",
-		BaseSeconds: 3600, SealMillis: 1000, LogBytes: 1 << 30}}})
+		BaseSeconds: 3600, SealMillis: 1000}}})
 	if len(b.m.Users().Secret()) == 0 || len(b.m.Moments()) == 0 || !b.m.Backup().Policy.On || len(b.m.Audit().Heads) == 0 {
 		t.Fatalf("the test has no contents: %v %+v %+v", b.m.Moments(), b.m.Backup(), b.m.Audit())
 	}
