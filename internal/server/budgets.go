@@ -52,6 +52,8 @@ func newBudgets(cfg *config.Config, shares memory.Shares) (budgets, error) {
 	shares.Answer = min(shares.Answer, shares.Answers)
 	shares.Proposals = max(shares.Proposals, int64(cfg.Limits.MaxRequestBytes)) // one must fit
 	shares.Peers = max(shares.Peers, requestsOfPeers*int64(cfg.Limits.MaxRequestBytes))
+	shares.Shipped.Kept = max(shares.Shipped.Kept, copiesShipped*int64(cfg.Limits.MaxRequestBytes))
+	shares.Shipped.Waiting = max(shares.Shipped.Waiting, copiesShipped*int64(cfg.Limits.MaxRequestBytes))
 	shares.Clients.Total = max(shares.Clients.Total, copiesOfRequest*int64(cfg.Limits.MaxRequestBytes))
 	return budgets{
 		held: admission.NewLedger(shares.Clients.Total), renewals: admission.NewLedger(shares.Clients.Renewals),
@@ -64,6 +66,10 @@ func newBudgets(cfg *config.Config, shares memory.Shares) (budgets, error) {
 // copiesOfRequest is how much all clients may hold at least, in requests of the largest size: one client has half of it, and a
 // request by JSON is longer than one by gRPC, and read twice.
 const copiesOfRequest = 8
+
+// copiesShipped is how much a continuous backup may hold at least, in requests of the largest size: else the entry of one would
+// be left out of it.
+const copiesShipped = 2
 
 // requestsOfPeers is how much those may hold at least on the peer port who are not known as members, in requests of the largest
 // size: a member that catches up may not know its leader yet.

@@ -23,6 +23,7 @@ import (
 	"github.com/quorate/quorate/internal/server/collect"
 	"github.com/quorate/quorate/internal/server/discovery/srv"
 	"github.com/quorate/quorate/internal/server/observe"
+	"github.com/quorate/quorate/internal/server/shipper"
 	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/reserve"
 	"github.com/quorate/quorate/internal/transport"
@@ -69,6 +70,7 @@ type Server struct {
 	// endShipping tells the shipper that the member ends; nil: there is none.
 	endShipping context.CancelFunc
 	observer    atomic.Pointer[observe.Observer]  // nil until clients are served; the member asks for verdicts before
+	shipper     atomic.Pointer[shipper.Shipper]   // the same; metrics look before
 	collector   atomic.Pointer[collect.Collector] // the same; other members ask before
 
 	nameBefore string // by which this member was known when it was started; empty: not known

@@ -17,9 +17,16 @@ import (
 	"github.com/quorate/quorate/internal/storage/snapshot"
 )
 
-// shippedBytes is the memory for entries that a backup has not taken yet: once in what the member keeps for a member that is
-// appointed, and once in what waits for the place.
-func (s *Server) shippedBytes() int64 { return min(s.budgets.Limit/64, 64<<20) }
+// shippedBytes is what the continuous backup holds in memory.
+func (s *Server) shippedBytes() (bytes int64) {
+	if s.feed != nil {
+		bytes = s.feed.Held()
+	}
+	if ships := s.shipper.Load(); ships != nil {
+		bytes += ships.Held()
+	}
+	return bytes
+}
 
 // placePatience is for one operation on a place. Package ship tries again later.
 var placePatience = retry.Policy{Attempts: 2, First: time.Second, Most: 2 * time.Second}
@@ -29,7 +36,7 @@ const placeMemory = 32 << 20
 
 // newFeed makes the feed, before anything is applied to the member's data.
 func (s *Server) newFeed() *feed.Feed {
-	s.feed = feed.New(s.shippedBytes())
+	s.feed = feed.New(s.budgets.Shipped.Kept)
 	s.feed.Begin(s.data.Machine)
 	return s.feed
 }
@@ -46,8 +53,9 @@ func (s *Server) startShipper(context.Context, Options) error {
 		},
 		Propose: s.member.Propose, Checkpoint: s.member.Checkpoint, Open: s.openPlace, FS: s.disk.fs,
 		Dir:       filepath.Join(s.cfg.Storage.DataDir, "member", snapshot.WorkDir, "shipped"),
-		HeldBytes: s.shippedBytes(), Clock: env.WallClock{}, Logger: s.logger,
+		HeldBytes: s.budgets.Shipped.Waiting, Clock: env.WallClock{}, Logger: s.logger,
 	})
+	s.shipper.Store(ships)
 	var ctx context.Context
 	ctx, s.endShipping = context.WithCancel(context.WithoutCancel(s.ctx))
 	s.wg.Go(func() { ships.Run(ctx) })

@@ -41,7 +41,8 @@ func (s *Shipper) held() int64 { return int64(s.pending.bytes) + s.queued }
 func (s *Shipper) take(b *Batch) {
 	items := b.Items
 	if first := items[0].Entry.Index; first != s.applied+1 {
-		s.leaveOut(fmt.Sprintf("entry %d came after %d", first, s.applied))
+		s.leaveOut(fmt.Sprintf("entries %d to %d are not kept any more: the place took too little for too long, or a snapshot "+
+			"replaced the store", s.applied+1, first-1))
 	}
 	if s.lost != nil {
 		return

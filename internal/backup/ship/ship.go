@@ -72,6 +72,12 @@ func (b *Batch) news() consensus.Index {
 	return 0
 }
 
+// First returns a batch of the first n items.
+func (b *Batch) First(n int) *Batch {
+	return &Batch{Since: b.Since, Before: b.Before, RevisionBefore: b.RevisionBefore, Items: b.Items[:n],
+		Own: max(0, b.Own-(len(b.Items)-n))}
+}
+
 // Kind is the kind of an operation.
 type Kind uint8
 
@@ -201,6 +207,23 @@ func (s *Shipper) Applied(now int64, b *Batch) {
 	s.take(b)
 	s.applied = b.Items[len(b.Items)-1].Entry.Index
 	s.turn()
+}
+
+// Room returns how many of the items of a batch there is room for now: given more, the Shipper would leave some out. It takes
+// the first one, however large, while nothing waits, and all of them while it leaves out entries.
+func (s *Shipper) Room(b *Batch) (items int) {
+	if s.lost != nil || b.Items[0].Entry.Index != s.applied+1 {
+		return len(b.Items)
+	}
+	held := s.held()
+	for items < len(b.Items) {
+		held += int64(b.Items[items].Entry.SizeBytes())
+		if held > s.config.HeldBytes && (items > 0 || s.held() > 0) {
+			break
+		}
+		items++
+	}
+	return items
 }
 
 // Replaced tells that a snapshot has taken the place of the store: entries up to applied are in it, and will not be given.

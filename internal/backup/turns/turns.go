@@ -250,15 +250,28 @@ func (m *Machine) work() {
 
 // shipMore gives ship what was applied, and begins what it asks for.
 func (m *Machine) shipMore() {
-	for _, b := range m.feed.After(m.next) {
-		m.ship.Applied(m.now.UnixMilli(), b)
-		m.next = b.Items[len(b.Items)-1].Entry.Index
-	}
 	m.ship.Tick(m.now.UnixMilli())
+	m.give()
 	if m.ending {
 		m.ship.Seal()
 	}
 	m.perform()
+}
+
+// give gives ship what was applied, as far as that has room. The rest stays where it is kept, and may be forgotten there if the
+// place takes too little for too long.
+func (m *Machine) give() {
+	for _, b := range m.feed.After(m.next) {
+		n := m.ship.Room(b)
+		if n < len(b.Items) {
+			b = b.First(n)
+		}
+		if n == 0 {
+			return
+		}
+		m.ship.Applied(m.now.UnixMilli(), b)
+		m.next = b.Items[n-1].Entry.Index
+	}
 }
 
 // Done tells how an operation of Ship ended.

@@ -2,6 +2,7 @@ package turns_test
 
 import (
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,8 @@ type member struct {
 	row     kv.BackupRow
 	machine *turns.Machine
 	entries []bool // applied since entry 100: is it the backup's own
+	size    int    // bytes of each
+	random  []byte // their payloads
 	begun   []turns.Op
 	said    []kv.BackupProgress
 }
@@ -38,8 +41,8 @@ func newMember(t *testing.T) *member {
 func (m *member) After(index consensus.Index) []*ship.Batch {
 	b := &ship.Batch{Before: uint64(index)}
 	for i := index; int(i-first) < len(m.entries); i++ {
-		b.Items = append(b.Items, backup.Item{Entry: consensus.Entry{Index: i + 1, Term: 1, Kind: consensus.EntryCommand}, Revision: 1,
-			Sum: uint64(i + 1)})
+		b.Items = append(b.Items, backup.Item{Entry: consensus.Entry{Index: i + 1, Term: 1, Kind: consensus.EntryCommand,
+			Payload: m.payload(i)}, Revision: 1, Sum: uint64(i + 1)})
 		if b.Own++; !m.entries[i-first] {
 			b.Own = 0
 		}
@@ -48,6 +51,16 @@ func (m *member) After(index consensus.Index) []*ship.Batch {
 		return nil
 	}
 	return []*ship.Batch{b}
+}
+
+// payload has no bytes that can be packed, if it is not small.
+func (m *member) payload(i consensus.Index) []byte {
+	if m.random == nil {
+		m.random = make([]byte, 12_000_000)
+		_, _ = rand.NewChaCha8([32]byte{}).Read(m.random)
+	}
+	at := int(i-first) * m.size
+	return m.random[at : at+m.size]
 }
 
 // Last implements turns.Feed.
@@ -280,6 +293,25 @@ func TestMachine_trouble(t *testing.T) {
 	}
 	if last := m.said[len(m.said)-1]; !strings.Contains(last.Trouble, "has not answered for 1m0s") {
 		t.Errorf("the place hangs, and it said %+v", last)
+	}
+}
+
+// Ensure that a member whose place takes nothing holds no more than it may, that the rest waits where it is kept, and that all of
+// it is shipped, without a gap, once the place takes it.
+func TestMachine_waits(t *testing.T) {
+	m := newMember(t)
+	m.work(3 * time.Second)
+	m.size = 100_000
+	for range 100 { // ten times as much as may wait
+		m.entries = append(m.entries, false)
+		m.run(200 * time.Millisecond)
+		if held := m.machine.Held(); held > 1<<20+1<<10 { // heads of segments
+			t.Fatalf("after %d entries %d bytes wait", len(m.entries), held)
+		}
+	}
+	m.work(32 * time.Second)
+	if last := m.said[len(m.said)-1]; last.Gaps > 0 || last.Restorable.Index < m.written() {
+		t.Errorf("it said %+v", last)
 	}
 }
 

@@ -38,6 +38,7 @@ type Shares struct {
 	Audit     int64 // records of calls that wait for an output
 	Top       int64 // counts of the busiest prefixes and clients
 	Console   int64 // sections of its pages that were shown last
+	Shipped   Shipped
 	// Deletion is of the keys that one command deletes. Applying holds up to ten times that for a moment, the rest of it of
 	// what other parts do not use.
 	Deletion int64
@@ -63,6 +64,12 @@ func (s State) Admits() State {
 func (s State) Least(of State) State {
 	return State{Leases: min(s.Leases, of.Leases), Users: min(s.Users, of.Users), Sessions: min(s.Sessions, of.Sessions),
 		Bounds: min(s.Bounds, of.Bounds)}
+}
+
+// Shipped bounds what a continuous backup holds.
+type Shipped struct {
+	Kept    int64 // entries that were applied last, at each member
+	Waiting int64 // what was sealed, or is about to be, and is not at the place
 }
 
 // Log bounds the log that is held in memory.
@@ -105,7 +112,7 @@ func Divide(limit int64) Shares {
 		Heap:     (limit - program) / units * (units - 2), // the runtime may miss its limit by some percent
 		MemTable: part(2, 32<<20),
 		Blocks:   part(3, 32<<20) + max(0, limit-DefaultMost)/2,
-		Versions: part(7, 96<<20) / 4,
+		Versions: part(6, 96<<20) / 4,
 		Counts:   part(1, 8<<20),
 		Log: Log{
 			CatchUp:     part(1, 16<<20),
@@ -130,13 +137,14 @@ func Divide(limit int64) Shares {
 			Watchers: part(3, 512<<20),
 		},
 		Packing:   part(1, 32<<20) / 2,
-		Peers:     part(2, 64<<20),
+		Peers:     part(1, 64<<20),
 		Proposals: part(2, 256<<20),
 		Backups:   part(4, 512<<20) / 4,
 		Tokens:    part(1, 32<<20) / 4,
 		Audit:     part(1, 16<<20) / 4,
 		Top:       part(1, 8<<20) / 4,
 		Console:   part(1, 16<<20) / 4,
+		Shipped:   Shipped{Kept: part(3, 256<<20) / 4, Waiting: part(1, 64<<20) / 4},
 		Deletion:  part(1, 256<<20),
 		State: State{
 			Users:    part(1, 256<<20) / 4,

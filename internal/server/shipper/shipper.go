@@ -3,6 +3,7 @@ package shipper
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/quorate/quorate/internal/backup"
@@ -50,6 +51,7 @@ type Shipper struct {
 	machine *turns.Machine
 	ends    chan func() // how operations ended
 	under   int         // of them
+	held    atomic.Int64
 	ctx     context.Context
 	cancel  context.CancelFunc // of the operations of this turn
 
@@ -91,9 +93,13 @@ func (s *Shipper) Run(ctx context.Context) {
 		if !s.machine.Ships() {
 			more = nil
 		}
+		s.held.Store(s.machine.Held())
 		timer.Reset(s.machine.Pause())
 	}
 }
+
+// Held returns the bytes that wait for the place.
+func (s *Shipper) Held() int64 { return s.held.Load() }
 
 func (s *Shipper) now() time.Time { return s.options.Clock.Now() }
 
