@@ -77,6 +77,12 @@ type Head struct {
 	Epoch uint64
 	Point
 	Moment
+	Set Set // whose label the point's sum is; zero: it is the sum
+}
+
+// is reports whether two heads are one state, as far as names tell: the labels of two sets of recipients cannot be compared.
+func (h *Head) is(other *Head) bool {
+	return h.Point == other.Point || h.Set != other.Set && h.Epoch == other.Epoch && h.Index == other.Index
 }
 
 // later orders heads: the cluster went on in the last epoch.
@@ -100,25 +106,29 @@ func (c *Catalog) Newest() (newest Head, found bool) {
 }
 
 // Head is the state of a base.
-func (b *BaseName) Head() Head { return Head{b.Epoch, b.Point, b.Moment} }
+func (b *BaseName) Head() Head { return Head{b.Epoch, b.Point, b.Moment, b.Set} }
 
 // Head is the state after a segment.
-func (s *SegmentName) Head() Head { return Head{s.Epoch, s.End, s.Moment} }
+func (s *SegmentName) Head() Head { return Head{s.Epoch, s.End, s.Moment, s.Set} }
 
 // Forks counts indexes at which the place has points with different sums: two histories, as after a recovery that lost entries.
 func (c *Catalog) Forks() (forks int) {
-	sums := map[consensus.Index]uint64{}
-	note := func(p Point) {
-		if before, found := sums[p.Index]; found && before != p.Sum {
+	type at struct {
+		index consensus.Index
+		set   Set // the sums of two sets of recipients cannot be compared
+	}
+	sums := map[at]uint64{}
+	note := func(p Point, set Set) {
+		if before, found := sums[at{p.Index, set}]; found && before != p.Sum {
 			forks++
 		}
-		sums[p.Index] = p.Sum
+		sums[at{p.Index, set}] = p.Sum
 	}
 	for i := range c.Bases {
-		note(c.Bases[i].Point)
+		note(c.Bases[i].Point, c.Bases[i].Set)
 	}
 	for i := range c.Segments {
-		note(c.Segments[i].End)
+		note(c.Segments[i].End, c.Segments[i].Set)
 	}
 	return forks
 }

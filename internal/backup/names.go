@@ -23,7 +23,7 @@ const (
 	GapPrefix  = "gap/"
 )
 
-// Hash is the SHA-256 of an object.
+// Hash is the SHA-256 of an object, encrypted or not.
 type Hash [sha256.Size]byte
 
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
@@ -61,8 +61,9 @@ type Moment struct {
 type BaseName struct {
 	Cluster consensus.ClusterID
 	Epoch   uint64 // of the cluster: a recovery that may have lost entries begins another one
-	Point
+	Point          // its sum is a label (Secret.Label) if Set is not zero
 	Moment
+	Set  Set // of recipients that the object is encrypted to; zero: none
 	Hash Hash
 }
 
@@ -71,9 +72,10 @@ type SegmentName struct {
 	Cluster consensus.ClusterID
 	Epoch   uint64 // see BaseName
 	First   consensus.Index
-	Before  uint64 // the chain's sum before the first entry
-	End     Point
-	Moment  // of the last entry
+	Before  uint64 // the chain's sum before the first entry, or a label
+	End     Point  // see BaseName
+	Moment         // of the last entry
+	Set     Set    // see BaseName
 	Hash    Hash
 }
 
@@ -82,6 +84,7 @@ type GapName struct {
 	Cluster      consensus.ClusterID
 	After, Until consensus.Index
 	Time         int64 // milliseconds since 1970
+	Sealed       bool  // it is encrypted
 	Hash         Hash
 }
 
@@ -90,20 +93,42 @@ const number = "%016x"
 // FileName names a file of a checkpoint.
 func FileName(h Hash) string { return FilePrefix + h.String() }
 
+// Names of encrypted objects have the set of the recipients before the hash, and end otherwise.
+const (
+	baseSuffix       = ".json"
+	baseSealedSuffix = ".seal.json"
+	logSuffix        = ".ql"
+	gapSuffix        = ".json"
+	sealedSuffix     = ".seal"
+)
+
+// ending is the end of a name: what comes after its numbers.
+func ending(set Set, hash Hash, plain, sealed string) string {
+	if set == 0 {
+		return fmt.Sprintf("-%v%s", hash, plain)
+	}
+	return fmt.Sprintf("-%08x-%v%s", uint32(set), hash, sealed)
+}
+
 func (n *BaseName) String() string {
-	return fmt.Sprintf(BasePrefix+number+"/"+number+"-"+number+"-"+number+"-"+number+"-"+number+"-%v.json",
-		uint64(n.Cluster), n.Epoch, uint64(n.Index), n.Sum, uint64(n.Revision), uint64(n.Time), n.Hash)
+	return fmt.Sprintf(BasePrefix+number+"/"+number+"-"+number+"-"+number+"-"+number+"-"+number,
+		uint64(n.Cluster), n.Epoch, uint64(n.Index), n.Sum, uint64(n.Revision), uint64(n.Time)) +
+		ending(n.Set, n.Hash, baseSuffix, baseSealedSuffix)
 }
 
 func (n *SegmentName) String() string {
-	return fmt.Sprintf(LogPrefix+number+"/"+number+"-"+number+"-"+number+"-"+number+"-"+number+"-"+number+"-"+number+"-%v.ql",
+	return fmt.Sprintf(LogPrefix+number+"/"+number+"-"+number+"-"+number+"-"+number+"-"+number+"-"+number+"-"+number,
 		uint64(n.Cluster), n.Epoch, uint64(n.First), uint64(n.End.Index), n.Before, n.End.Sum, uint64(n.Revision),
-		uint64(n.Time), n.Hash)
+		uint64(n.Time)) + ending(n.Set, n.Hash, logSuffix, sealedSuffix)
 }
 
 func (n *GapName) String() string {
-	return fmt.Sprintf(GapPrefix+number+"/"+number+"-"+number+"-"+number+"-%v.json",
-		uint64(n.Cluster), uint64(n.After), uint64(n.Until), uint64(n.Time), n.Hash)
+	suffix := gapSuffix
+	if n.Sealed {
+		suffix = sealedSuffix
+	}
+	return fmt.Sprintf(GapPrefix+number+"/"+number+"-"+number+"-"+number+"-%v%s",
+		uint64(n.Cluster), uint64(n.After), uint64(n.Until), uint64(n.Time), n.Hash, suffix)
 }
 
 // Start is the point before the first entry.
@@ -113,11 +138,13 @@ func (n *SegmentName) Start() Point { return Point{n.First - 1, n.Before} }
 type fields struct {
 	cluster uint64
 	numbers [7]uint64
+	set     Set
 	hash    Hash
 }
 
-// parse reads a name of PREFIX CLUSTER/NUMBER-…-HASH SUFFIX with so many numbers.
-func parse(name, prefix, suffix string, count int) (f fields, ok bool) {
+// parse reads a name of PREFIX CLUSTER/NUMBER-…-HASH SUFFIX with so many numbers; with a set of recipients before HASH if set is
+// true.
+func parse(name, prefix, suffix string, count int, set bool) (f fields, ok bool) {
 	rest, found := strings.CutPrefix(name, prefix)
 	rest, ends := strings.CutSuffix(rest, suffix)
 	cluster, rest, parts := strings.Cut(rest, "/")
@@ -136,8 +163,26 @@ func parse(name, prefix, suffix string, count int) (f fields, ok bool) {
 			return f, false
 		}
 	}
+	if set {
+		var word string
+		if word, rest, ok = strings.Cut(rest, "-"); !ok {
+			return f, false
+		}
+		n, ok := parseNumber("00000000" + word)
+		if f.set = Set(n); !ok || n == 0 || len(word) != 8 {
+			return f, false
+		}
+	}
 	f.hash, ok = parseHash(rest)
 	return f, ok
+}
+
+// either reads a name in the clear or one of an encrypted object.
+func either(name, prefix, plain, sealed string, count int) (fields, bool) {
+	if strings.HasSuffix(name, sealed) {
+		return parse(name, prefix, sealed, count, true)
+	}
+	return parse(name, prefix, plain, count, false)
 }
 
 // parseNumber reads sixteen digits, in the one way that they are written.
@@ -171,33 +216,39 @@ func sensible(numbers ...uint64) bool {
 
 // ParseBase reads a BaseName.
 func ParseBase(name string) (BaseName, error) {
-	f, ok := parse(name, BasePrefix, ".json", 5)
+	f, ok := either(name, BasePrefix, baseSuffix, baseSealedSuffix, 5)
 	epoch, index, sum, revision, at := f.numbers[0], f.numbers[1], f.numbers[2], f.numbers[3], f.numbers[4]
 	if !ok || !sensible(epoch, index, revision, at) {
 		return BaseName{}, fmt.Errorf("%w: %q", ErrName, name)
 	}
 	return BaseName{consensus.ClusterID(f.cluster), epoch, Point{consensus.Index(index), sum},
-		Moment{kv.Revision(revision), int64(at)}, f.hash}, nil
+		Moment{kv.Revision(revision), int64(at)}, f.set, f.hash}, nil
 }
 
 // ParseSegment reads a SegmentName.
 func ParseSegment(name string) (SegmentName, error) {
-	f, ok := parse(name, LogPrefix, ".ql", 7)
+	f, ok := either(name, LogPrefix, logSuffix, sealedSuffix, 7)
 	epoch, first, last, before, after := f.numbers[0], f.numbers[1], f.numbers[2], f.numbers[3], f.numbers[4]
 	revision, at := f.numbers[5], f.numbers[6]
 	if !ok || !sensible(epoch, first, last, revision, at) || first == 0 || last < first || last-first >= MaxItems {
 		return SegmentName{}, fmt.Errorf("%w: %q", ErrName, name)
 	}
 	return SegmentName{consensus.ClusterID(f.cluster), epoch, consensus.Index(first), before,
-		Point{consensus.Index(last), after}, Moment{kv.Revision(revision), int64(at)}, f.hash}, nil
+		Point{consensus.Index(last), after}, Moment{kv.Revision(revision), int64(at)}, f.set, f.hash}, nil
 }
 
 // ParseGap reads a GapName.
 func ParseGap(name string) (GapName, error) {
-	f, ok := parse(name, GapPrefix, ".json", 3)
+	sealed := strings.HasSuffix(name, sealedSuffix)
+	suffix := gapSuffix
+	if sealed {
+		suffix = sealedSuffix
+	}
+	f, ok := parse(name, GapPrefix, suffix, 3, false)
 	after, until, at := f.numbers[0], f.numbers[1], f.numbers[2]
 	if !ok || !sensible(after, until, at) || until < after {
 		return GapName{}, fmt.Errorf("%w: %q", ErrName, name)
 	}
-	return GapName{consensus.ClusterID(f.cluster), consensus.Index(after), consensus.Index(until), int64(at), f.hash}, nil
+	return GapName{consensus.ClusterID(f.cluster), consensus.Index(after), consensus.Index(until), int64(at),
+		sealed, f.hash}, nil
 }

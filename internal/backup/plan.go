@@ -145,7 +145,7 @@ func (c *Catalog) Plan(target Target, without func(Hash) bool) (*Plan, error) {
 
 // reaches reports whether a plan ends with the target, or with the last state that there is before it.
 func (p *Plan) reaches(target Target) bool {
-	if p.End.Point == p.Newest.Point {
+	if p.End.is(&p.Newest) {
 		p.Short = target.Time > p.Newest.Time
 		return target.Index <= p.Newest.Index && target.Revision <= p.Newest.Revision
 	}
@@ -156,8 +156,8 @@ func (p *Plan) reaches(target Target) bool {
 func (c *Catalog) from(base *Base, target Target, newest Head, without func(Hash) bool) *Plan {
 	p := &Plan{Target: target, Base: *base, End: base.Head(), Newest: newest}
 	paths := c.reach(base, without)
-	last := paths.end(newest.Point)
-	if p.lives = last >= 0 || base.Point == newest.Point; !p.lives {
+	last := paths.end(c, &newest)
+	if p.lives = last >= 0 || p.End.is(&newest); !p.lives {
 		last = paths.latest(c)
 	}
 	for ; last >= 0; last = paths.edges[last].before {
@@ -184,10 +184,19 @@ type paths struct {
 	order []int         // edges by their last index
 }
 
-// end returns the edge that ends with a point, or -1.
-func (p *paths) end(at Point) int {
-	if e, found := p.ends[at]; found {
+// end returns the edge that ends with a state, or -1.
+func (p *paths) end(c *Catalog, at *Head) int {
+	if e, found := p.ends[at.Point]; found {
 		return e
+	}
+	for i := len(p.order) - 1; i >= 0; i-- { // of another set of recipients
+		h := c.Segments[p.edges[p.order[i]].segment].Head()
+		if h.is(at) {
+			return p.order[i]
+		}
+		if h.Index < at.Index {
+			break
+		}
 	}
 	return -1
 }

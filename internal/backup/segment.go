@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -25,7 +26,8 @@ const (
 	MaxItems    = 1 << 20   // entries
 	MaxRawBytes = 256 << 20 // of the entries and what belongs to them, before they are packed
 	// MaxSegmentBytes is the size of an object: zstd makes little longer what it cannot make shorter.
-	MaxSegmentBytes = MaxRawBytes + MaxRawBytes/128 + 1<<10
+	MaxSegmentBytes = maxPlainBytes + sealedRoom
+	maxPlainBytes   = MaxRawBytes + MaxRawBytes/128 + 1<<10
 	// MaxEntryBytes is the largest entry (consensus.Entry.SizeBytes) that a segment takes beside others.
 	MaxEntryBytes = MaxRawBytes / 2
 )
@@ -46,6 +48,9 @@ type Segment struct {
 	Since          consensus.Index    // where the chain began: kv/apply, ChainMark
 	Before         uint64             // the chain's sum before the first entry
 	RevisionBefore kv.Revision
+	// Follows is the sum that the name of the object before it has, if that is of another set of recipients: an encrypted
+	// segment's name has it instead of the label of Before. Zero: it is of the same set.
+	Follows uint64
 	// Predecessor is the hash of the segment that the same member, or the one that it took over from, shipped before; zero:
 	// none.
 	Predecessor Hash
@@ -80,6 +85,7 @@ const (
 
 // Packer encodes segments. It is not safe for concurrent use.
 type Packer struct {
+	Lock    *Lock // nil: segments are in the clear
 	encoder *zstd.Encoder
 	raw     []byte
 }
@@ -115,7 +121,26 @@ func (p *Packer) Pack(s *Segment) (SegmentName, []byte) {
 	if p.raw = raw; cap(raw) > maxKept {
 		p.raw = nil
 	}
-	return s.named(HashOf(content)), content
+	if p.Lock == nil {
+		return s.named(HashOf(content)), content
+	}
+	return s.sealed(p.Lock, content)
+}
+
+// labelBytes are those of the two sums in the name of an encrypted segment, which lie before its content: a reader needs no
+// secret to see that the name belongs to it.
+const labelBytes = 16
+
+func (s *Segment) sealed(lock *Lock, content []byte) (SegmentName, []byte) {
+	name := s.named(Hash{})
+	name.Set = lock.Set()
+	name.Before = cmp.Or(s.Follows, lock.secret().Label(name.Start()).Sum)
+	name.End = lock.secret().Label(name.End)
+	labelled := binary.LittleEndian.AppendUint64(make([]byte, 0, labelBytes+len(content)), name.Before)
+	labelled = append(binary.LittleEndian.AppendUint64(labelled, name.End.Sum), content...)
+	object := lock.seal(labelled)
+	name.Hash = HashOf(object)
+	return name, object
 }
 
 func (s *Segment) named(hash Hash) SegmentName {
@@ -142,11 +167,32 @@ func (s *Segment) appendColumns(raw []byte) []byte {
 	return raw
 }
 
-// Unpack reads a segment that has a name. The items alias nothing of content.
+// Unpack reads a segment in the clear that has a name. The items alias nothing of content.
 func Unpack(name *SegmentName, content []byte) (*Segment, error) {
+	return OpenSegment(name, content, nil)
+}
+
+// OpenSegment reads a segment that has a name, and decrypts it if it is encrypted.
+func OpenSegment(name *SegmentName, content []byte, open Opener) (*Segment, error) {
 	if HashOf(content) != name.Hash {
 		return nil, fmt.Errorf("%w: the content has another hash than the name", ErrDamaged)
 	}
+	if name.Set == 0 {
+		return unpackAs(name, content)
+	}
+	content, err := unseal(content, labelBytes+maxPlainBytes, open)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(content) < labelBytes || binary.LittleEndian.Uint64(content) != name.Before ||
+		binary.LittleEndian.Uint64(content[8:]) != name.End.Sum:
+		return nil, fmt.Errorf("%w: it holds other entries than its name says", ErrDamaged)
+	}
+	return unpackAs(name, content[labelBytes:])
+}
+
+// unpackAs reads a segment that is no more encrypted.
+func unpackAs(name *SegmentName, content []byte) (*Segment, error) {
 	if len(content) < segmentFixed || string(content[:8]) != segmentMagic {
 		return nil, fmt.Errorf("%w: it is no segment", ErrDamaged)
 	}
@@ -167,7 +213,11 @@ func Unpack(name *SegmentName, content []byte) (*Segment, error) {
 	if err := s.decodeColumns(rest); err != nil {
 		return nil, err
 	}
-	if s.named(name.Hash) != *name {
+	held := s.named(name.Hash)
+	if held.Set = name.Set; name.Set != 0 { // the labels were compared
+		held.Before, held.End.Sum = name.Before, name.End.Sum
+	}
+	if held != *name {
 		return nil, fmt.Errorf("%w: it holds other entries than its name says", ErrDamaged)
 	}
 	return s, nil

@@ -56,6 +56,7 @@ var layers = []struct {
 	{"internal/storage/", 2, "storage"},
 	{"internal/transport", 2, "transport"},
 	{"internal/backup/fetch", 3, "backup"}, // reads places
+	{"internal/backup/seal", 3, "backup"},  // encrypts to recipients
 	{"internal/kv/", 3, "kv"},
 	{"internal/limits/answers", 3, "answers"},
 	{"internal/member/epoch", 3, "epoch"},
@@ -169,6 +170,7 @@ func checkGroups(r *tree) []string {
 // confinedImports are imports that one package keeps for itself.
 var confinedImports = []struct{ imported, only, reason string }{
 	{"github.com/cockroachdb/pebble/v2", "internal/storage/engine", "the engine is a port: use internal/storage/engine"},
+	{"filippo.io/age", "internal/backup/seal", "who reads a backup is decided in one place"},
 	{"go.etcd.io/bbolt", "internal/storage/etcdbackup", "bbolt is only the format of etcd's backups"},
 	{"github.com/minio/minio-go/v7", "internal/storage/objects/s3", "places for objects are a port: use internal/storage/objects"},
 	{"github.com/spf13/cobra", "internal/ctl", "subcommands live in internal/ctl"},

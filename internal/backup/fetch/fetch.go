@@ -3,6 +3,7 @@ package fetch
 import (
 	"bytes"
 	"context"
+	"crypto/cipher"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -81,14 +82,18 @@ func Object(ctx context.Context, store objects.Store, name string, hash backup.H
 	return content.Bytes(), err
 }
 
-// File reads a file of a base. create is called before each try.
+// File reads a file of a base, and decrypts it if it is encrypted. create is called before each try.
 func File(ctx context.Context, store objects.Store, f *backup.File, create func() (io.WriteCloser, error)) error {
 	return twice(func() error {
 		to, err := create()
 		if err != nil {
 			return err
 		}
-		err = read(ctx, store, backup.FileName(f.Hash), f.Hash, f.Size, to)
+		var plain io.Writer = to
+		if f.Key != nil {
+			plain = &cipher.StreamWriter{S: f.Key.Stream(0), W: to}
+		}
+		err = read(ctx, store, backup.FileName(f.Hash), f.Hash, f.Size, plain)
 		return errors.Join(err, to.Close())
 	})
 }

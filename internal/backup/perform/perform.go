@@ -3,6 +3,7 @@ package perform
 import (
 	"bytes"
 	"context"
+	"crypto/cipher"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -21,6 +22,11 @@ type Performer struct {
 	Store objects.Store
 	FS    env.FS
 	Dir   string // of the checkpoint that is there
+	// Lock encrypts the files of a checkpoint; nil: they are put in the clear.
+	Lock *backup.Lock
+	// Generation is that of the policy that is shipped by: a checkpoint of a state with another one is for other recipients,
+	// perhaps, and fails.
+	Generation uint64
 	// Checkpoint makes a checkpoint of the store in a directory, which does not exist, and calls f with its state machine.
 	Checkpoint func(ctx context.Context, dir string, f func(*apply.Machine) error) error
 }
@@ -58,6 +64,9 @@ func (p *Performer) checkpoint(ctx context.Context) (made *backup.Manifest, err 
 		return nil, err
 	}
 	err = p.Checkpoint(ctx, p.Dir, func(m *apply.Machine) error {
+		if m.Backup().Generation != p.Generation {
+			return errPolicy
+		}
 		mark, position := m.Chain(), m.Applied()
 		made = &backup.Manifest{Index: position.Index, Term: position.Term, Revision: m.Store().Revision(), Since: mark.Since,
 			Sum: backup.Hex(mark.Sum), Level: m.ActiveLevel()}
@@ -72,7 +81,9 @@ func (p *Performer) checkpoint(ctx context.Context) (made *backup.Manifest, err 
 	return made, nil
 }
 
-// sum lists the files of the checkpoint, with their sums.
+var errPolicy = errors.New("the policy of the backup was set anew")
+
+// sum lists the files of the checkpoint, with their sums, and their keys if they are encrypted.
 func (p *Performer) sum(ctx context.Context) ([]backup.File, error) {
 	names, err := p.FS.List(p.Dir)
 	if err != nil {
@@ -85,29 +96,45 @@ func (p *Performer) sum(ctx context.Context) ([]backup.File, error) {
 			return nil, errors.Join(err, fmt.Errorf("%s is no file of a checkpoint", path))
 		}
 		f := backup.File{Name: name}
-		sum := sha256.New()
-		if f.Size, err = p.read(ctx, path, sum); err != nil {
+		if f.Hash, f.Size, err = p.hash(ctx, path, nil); err != nil {
 			return nil, err
 		}
-		sum.Sum(f.Hash[:0])
+		if p.Lock != nil { // the object has another hash
+			f.Key = p.Lock.Secret.FileKey(f.Hash)
+			size := f.Size
+			if f.Hash, f.Size, err = p.hash(ctx, path, f.Key); err != nil {
+				return nil, err
+			}
+			if f.Size != size {
+				return nil, errChanged
+			}
+		}
 		files = append(files, f)
 	}
 	backup.SortFiles(files)
 	return files, nil
 }
 
-func (p *Performer) read(ctx context.Context, path string, to io.Writer) (n int64, err error) {
+// hash hashes a file, or what it becomes under a key.
+func (p *Performer) hash(ctx context.Context, path string, key *backup.FileKey) (h backup.Hash, n int64, err error) {
 	file, err := p.FS.OpenSequential(path)
 	if err != nil {
-		return 0, err
+		return h, 0, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	return io.Copy(to, readerFunc(func(b []byte) (int, error) {
+	sum := sha256.New()
+	var from io.Reader = readerFunc(func(b []byte) (int, error) {
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
 		return file.Read(b)
-	}))
+	})
+	if key != nil {
+		from = &cipher.StreamReader{S: key.Stream(0), R: from}
+	}
+	n, err = io.Copy(sum, from)
+	sum.Sum(h[:0])
+	return h, n, err
 }
 
 type readerFunc func([]byte) (int, error)
@@ -120,19 +147,21 @@ func (p *Performer) putFile(ctx context.Context, f *backup.File) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	body := &summed{file: io.NewSectionReader(file, 0, f.Size), want: f.Hash}
+	body := &summed{file: io.NewSectionReader(file, 0, f.Size), key: f.Key, want: f.Hash}
 	return objects.PutOnce(ctx, p.Store, backup.FileName(f.Hash), body, f.Size)
 }
 
 var errChanged = errors.New("a file of the checkpoint changed since it was summed")
 
-// summed reads a file that must have a hash: at its end it is known whether it does. A caller that begins again from another
-// place than the beginning gets no such answer for that pass.
+// summed reads a file, or what it becomes under a key, which must have a hash: at its end it is known whether it does. A caller
+// that begins again from another place than the beginning gets no such answer for that pass.
 type summed struct {
-	file *io.SectionReader
-	want backup.Hash
-	sum  hash.Hash // nil: this pass did not begin at the beginning
-	at   int64
+	file   *io.SectionReader
+	key    *backup.FileKey // nil: the file is put as it is
+	want   backup.Hash
+	sum    hash.Hash // nil: this pass did not begin at the beginning
+	stream cipher.Stream
+	at     int64
 }
 
 // Read implements io.Reader.
@@ -140,8 +169,14 @@ func (s *summed) Read(b []byte) (int, error) {
 	if s.at == 0 {
 		s.sum = sha256.New()
 	}
+	if s.key != nil && s.stream == nil {
+		s.stream = s.key.Stream(s.at)
+	}
 	n, err := s.file.Read(b)
 	s.at += int64(n)
+	if s.key != nil {
+		s.stream.XORKeyStream(b[:n], b[:n])
+	}
 	if s.sum == nil {
 		return n, err
 	}
@@ -155,6 +190,6 @@ func (s *summed) Read(b []byte) (int, error) {
 // Seek implements io.Seeker.
 func (s *summed) Seek(offset int64, whence int) (int64, error) {
 	at, err := s.file.Seek(offset, whence)
-	s.at, s.sum = at, nil
+	s.at, s.sum, s.stream = at, nil, nil
 	return at, err
 }

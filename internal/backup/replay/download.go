@@ -90,6 +90,6 @@ func (r *replaying) read(ctx context.Context, s *backup.Stored) fetched {
 	if err != nil {
 		return fetched{err: damage(s.Hash, name, err)}
 	}
-	segment, err := backup.Unpack(&s.SegmentName, content)
+	segment, err := backup.OpenSegment(&s.SegmentName, content, r.Open)
 	return fetched{segment, damage(s.Hash, name, err)}
 }

@@ -23,7 +23,8 @@ type Options struct {
 	Dir        string // scratch: it is emptied first
 	OpenEngine func(dir string) (engine.Engine, error)
 	Apply      apply.Options
-	Parallel   int // objects that are read at once; zero: DefaultParallel
+	Open       backup.Opener // decrypts; nil: nothing that is encrypted can be read
+	Parallel   int           // objects that are read at once; zero: DefaultParallel
 	// Progress, if set, is told now and then how far a plan is.
 	Progress func(Progress)
 	// Damaged, if set, is told of each object that was found to be missing, damaged or of another history: another plan is
@@ -143,7 +144,7 @@ func damage(without backup.Hash, name string, err error) error {
 		return &objectError{without, err}
 	case errors.Is(err, backup.ErrDamaged), errors.Is(err, ErrDiffers), errors.Is(err, ErrOtherHistory):
 		return &objectError{without, &fetch.DamageError{Name: name, Err: err}}
-	case errors.Is(err, backup.ErrLater):
+	case errors.Is(err, backup.ErrLater), errors.Is(err, backup.ErrSealed), errors.Is(err, backup.ErrRecipients):
 		return fmt.Errorf("object %s: %w", name, err)
 	}
 	return err
@@ -163,7 +164,7 @@ func (r *replaying) base() error {
 	if err != nil {
 		return damage(r.plan.Base.Hash, name, err)
 	}
-	m, err := backup.DecodeManifest(&r.plan.Base.BaseName, content)
+	m, err := backup.OpenManifest(&r.plan.Base.BaseName, content, r.Open)
 	if err != nil {
 		return damage(r.plan.Base.Hash, name, err)
 	}

@@ -122,8 +122,8 @@ func (s *Shipper) popFiles() {
 func (s *Shipper) putManifest() {
 	b := &s.base
 	if b.whole == nil {
-		name, content := b.manifest.Encode()
-		b.whole = &object{name: name.String(), content: content}
+		name, content := b.manifest.Seal(s.config.Lock)
+		b.whole = &object{name: name.String(), content: content, end: name.Head()}
 	}
 	if b.whole.under || s.now < b.whole.next {
 		return
@@ -137,10 +137,10 @@ func (s *Shipper) putManifest() {
 }
 
 func (s *Shipper) baseDone() {
-	m := s.base.manifest
+	m, head := s.base.manifest, s.base.whole.end
 	s.abandonBase()
 	b := &s.base
-	b.head, b.at = m.Head(), s.now
+	b.head, b.at = head, s.now
 	b.known = map[backup.Hash]bool{}
 	for i := range m.Files {
 		b.known[m.Files[i].Hash] = true

@@ -62,8 +62,8 @@ func (s *Shipper) take(b *Batch) {
 		p := &s.pending
 		if len(p.segment.Items) == 0 {
 			p.segment = backup.Segment{Cluster: s.config.Cluster, Epoch: s.config.Epoch, Member: s.config.Member,
-				Since: b.Since, Before: before, RevisionBefore: revision, Predecessor: s.predecessor}
-			p.since = s.now
+				Since: b.Since, Before: before, RevisionBefore: revision, Predecessor: s.predecessor, Follows: s.follows}
+			p.since, s.follows = s.now, 0
 		}
 		item := items[i]
 		item.Time = s.last.Time
@@ -128,11 +128,11 @@ func (s *Shipper) recover() {
 		g := backup.Gap{Cluster: backup.Hex(s.config.Cluster), Member: backup.Hex(s.config.Member), After: s.lost.after,
 			Until: max(s.applied, s.lost.after) + 1, Time: s.now, Reason: s.lost.why}
 		s.gap = g
-		name, content := g.Encode()
+		name, content := g.Seal(s.config.Lock)
 		s.enqueue(&object{name: name.String(), content: content, gap: true})
 	}
 	s.floor = s.lost.after
-	s.lost, s.predecessor, s.first = nil, backup.Hash{}, s.applied+1
+	s.lost, s.predecessor, s.follows, s.first = nil, backup.Hash{}, 0, s.applied+1
 	s.abandonBase()
 	s.base.due = true
 }
@@ -175,7 +175,7 @@ func (s *Shipper) put(op Op, o *object, then func(Result)) {
 // removes what is damaged.
 func (s *Shipper) rename(o *object) {
 	before := len(o.content)
-	if name, err := backup.ParseSegment(o.name); err == nil {
+	if name, err := backup.ParseSegment(o.name); err == nil && name.Set == 0 {
 		if segment, err := backup.Unpack(&name, o.content); err == nil {
 			segment.Predecessor = name.Hash
 			name, o.content = s.packer.Pack(segment)
@@ -183,7 +183,11 @@ func (s *Shipper) rename(o *object) {
 		}
 	} else {
 		hash := backup.HashOf(o.content).String()
-		o.content = append(o.content[:before:before], '\n') // white space after a JSON object
+		if s.config.Lock == nil || o == s.base.whole {
+			o.content = append(o.content[:before:before], '\n') // white space after a JSON object
+		} else {
+			o.content = backup.Another(o.content)
+		}
 		o.name = strings.Replace(o.name, hash, backup.HashOf(o.content).String(), 1)
 	}
 	if o != s.base.whole {

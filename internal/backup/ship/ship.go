@@ -14,6 +14,7 @@ type Config struct {
 	Epoch   uint64             // of the cluster
 	Member  consensus.MemberID // that ships
 	Build   string             // for manifests
+	Lock    *backup.Lock       // encrypts what is put; nil: it is in the clear
 
 	SealBytes int   // a segment is sealed when its entries have so many bytes
 	SealAfter int64 // or when its first entry waits for so long
@@ -155,6 +156,7 @@ type Shipper struct {
 	queue       []*object // to be put, in the order of the log
 	queued      int64     // their bytes
 	predecessor backup.Hash
+	follows     uint64      // the sum in the name of what the next segment continues; zero: as the lock says
 	end         backup.Head // of the last segment that was sealed here
 	sealed      backup.Head // of the last segment that is in the place, with all before it
 	restorable  backup.Head
@@ -173,17 +175,24 @@ type Shipper struct {
 func New(c Config, at Start, now int64) *Shipper {
 	s := &Shipper{config: c.withDefaults(), packer: backup.NewPacker(), now: now, applied: at.Applied, news: at.Applied,
 		first: at.Applied + 1, running: map[uint64]func(*Outcome){}}
+	s.packer.Lock = c.Lock
 	s.base.known = map[backup.Hash]bool{}
 	if base := at.Base; base != nil {
-		s.base.head, s.base.at = base.Head(), min(base.Time, now) // the clock of another member may be ahead
-		s.end, s.first = s.base.head, base.Index+1
+		s.end, s.follows = base.Head(), base.Sum
+		if base.Set == c.Lock.Set() {
+			s.base.head, s.base.at = s.end, min(base.Time, now) // the clock of another member may be ahead
+			s.first = base.Index + 1
+		} else {
+			s.floor = base.Index // its recipients are others: a base for those of now follows
+		}
 	}
 	if segment := at.Continue; segment != nil {
-		s.end, s.predecessor = segment.Head(), segment.Hash
+		s.end, s.predecessor, s.follows = segment.Head(), segment.Hash, segment.End.Sum
 		s.sealed = s.end
 	}
 	s.last = backup.Moment{Revision: s.end.Revision, Time: max(now, s.end.Time, s.base.head.Time)}
-	if s.floor = at.Lost; at.Lost > 0 {
+	if at.Lost > 0 {
+		s.floor = at.Lost
 		s.lost = &loss{after: at.Lost, why: "the member that ships since does not have these entries any more"}
 	}
 	s.turn()

@@ -19,11 +19,19 @@ type Start struct {
 
 // Begin says where a member begins that has applied the entries up to applied: with the last state in a catalog that can be
 // restored and is in the member's own chain, or anew. own returns the chain's sum after an entry, as far as the member knows
-// it and its log has the entries that follow. The catalog must not have objects that were not put whole.
-func Begin(c *backup.Catalog, applied consensus.Index, own func(consensus.Index) (sum uint64, known bool)) Start {
-	mine := func(p backup.Point) bool {
+// it and its log has the entries that follow; secrets are those of the sets of recipients that the cluster knows of. The catalog
+// must not have objects that were not put whole.
+func Begin(
+	c *backup.Catalog, applied consensus.Index, own func(consensus.Index) (sum uint64, known bool), secrets ...backup.Secret,
+) Start {
+	sets := map[backup.Set]*backup.Secret{0: {}}
+	for i := range secrets {
+		sets[secrets[i].Set()] = &secrets[i]
+	}
+	mine := func(p backup.Point, set backup.Set) bool {
 		sum, known := own(p.Index)
-		return known && sum == p.Sum
+		secret := sets[set]
+		return known && secret != nil && secret.Label(backup.Point{Index: p.Index, Sum: sum}) == p
 	}
 	var best Start
 	lost := consensus.Index(0)
@@ -32,12 +40,12 @@ func Begin(c *backup.Catalog, applied consensus.Index, own func(consensus.Index)
 		if i < len(c.Bases)-1 && base.Index <= best.Applied {
 			break // those before lead to nothing later
 		}
-		if mine(base.Point) && base.Index > best.Applied {
+		if mine(base.Point, base.Set) && base.Index > best.Applied {
 			best = Start{Applied: base.Index, Base: base}
 		}
 		lost = max(lost, base.Index)
 		for _, segment := range c.LeadOn(base) {
-			if mine(segment.End) && segment.End.Index > best.Applied {
+			if mine(segment.End, segment.Set) && segment.End.Index > best.Applied {
 				best = Start{Applied: segment.End.Index, Base: base, Continue: segment}
 			}
 			lost = max(lost, segment.End.Index)

@@ -2,6 +2,8 @@ package ship_test
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand"
@@ -31,9 +33,15 @@ type world struct {
 	running []running
 	calm    bool
 	good    []backup.Head // points that were called restorable
+	sealed  uint64        // objects
+	// lock encrypts what the present member puts; secrets are those of all locks that there were.
+	lock    *backup.Lock
+	secrets []backup.Secret
 	// restarts: other members take over. late: lists are late, and operations of the former one end later. Both hide what came
 	// before: then a gap shows in the names, without a note.
 	restarts, late bool
+	remembers      bool // members have all that they applied
+	plain          bool // a member shipped in the clear
 }
 
 // running is an operation, perhaps of a shipper that is gone.
@@ -104,7 +112,7 @@ func (w *world) start() {
 	catalog.Sort()
 	applied := consensus.Index(len(w.history))
 	held := applied // the log has the entries after it
-	if n := w.rng.Intn(80); int(held) > n {
+	if n := w.rng.Intn(80); int(held) > n && !w.remembers {
 		held -= consensus.Index(n)
 	} else {
 		held = 0
@@ -114,8 +122,9 @@ func (w *world) start() {
 			return 0, false
 		}
 		return w.sum(i), true
-	})
+	}, w.secrets...)
 	w.given = int(at.Applied)
+	w.config.Lock, w.plain = w.lock, w.plain || w.lock == nil
 	w.shipper = ship.New(w.config, at, w.now)
 }
 
@@ -137,6 +146,9 @@ func (w *world) step() {
 		if w.restarts && !w.calm && w.rng.Intn(8) == 0 {
 			if !w.late {
 				w.running = nil
+			}
+			if w.lock != nil && w.rng.Intn(2) == 0 {
+				w.relock()
 			}
 			w.start()
 		}
@@ -204,7 +216,7 @@ func (w *world) perform(op *ship.Op) ship.Outcome {
 		if !w.calm && w.rng.Intn(20) == 0 {
 			return ship.Outcome{Result: ship.Changed, Why: "the file changed"}
 		}
-		content = fileOf(op.File.Name)
+		content = fileOf(op.File.Name, op.File.Key)
 		if backup.HashOf(content) != op.File.Hash {
 			w.t.Fatalf("file %+v", op.File)
 		}
@@ -226,13 +238,69 @@ func (w *world) checkpoint() *backup.Manifest {
 	for i := range 3 {
 		name := fmt.Sprint(int(index)/(10+i), ".sst")
 		name = fmt.Sprint(i, "-", name)
-		m.Files = append(m.Files, backup.File{Name: name, Hash: backup.HashOf(fileOf(name))})
+		f := backup.File{Name: name, Hash: backup.HashOf(fileOf(name, nil))}
+		if w.lock != nil {
+			f.Key = w.lock.Secret.FileKey(f.Hash)
+			f.Hash = backup.HashOf(fileOf(name, f.Key))
+		}
+		m.Files = append(m.Files, f)
 	}
 	backup.SortFiles(m.Files)
 	return m
 }
 
-func fileOf(name string) []byte { return []byte("the content of " + name) }
+func fileOf(name string, key *backup.FileKey) []byte {
+	content := []byte("the content of " + name)
+	if key != nil {
+		key.Stream(0).XORKeyStream(content, content)
+	}
+	return content
+}
+
+// relock gives the backup other recipients. Sealing is a stand-in here: a number that never repeats, and the content under a
+// mask.
+func (w *world) relock() {
+	var secret backup.Secret
+	w.rng.Read(secret[:])
+	w.secrets = append(w.secrets, secret)
+	w.lock = &backup.Lock{Secret: secret, Seal: func(content []byte) []byte {
+		w.sealed++
+		return append(binary.LittleEndian.AppendUint64(nil, w.sealed), masked(content)...)
+	}}
+}
+
+func masked(content []byte) []byte {
+	content = bytes.Clone(content)
+	for i := range content {
+		content[i] ^= 0x5a
+	}
+	return content
+}
+
+func unmask(sealed []byte, most int64) ([]byte, error) {
+	if len(sealed) < 8 || int64(len(sealed)-8) > most {
+		return nil, errors.New("too long, or too short")
+	}
+	return masked(sealed[8:]), nil
+}
+
+// named is a point as names of a set of recipients have it.
+func (w *world) named(index consensus.Index, set backup.Set) backup.Point {
+	p := backup.Point{Index: index, Sum: w.sum(index)}
+	for i := range w.secrets {
+		if w.secrets[i].Set() == set {
+			return w.secrets[i].Label(p)
+		}
+	}
+	return p
+}
+
+// isNamed is whether a point has a name that it was given once.
+func (w *world) isNamed(p backup.Point) bool {
+	return p == w.named(p.Index, 0) || slices.ContainsFunc(w.secrets, func(s backup.Secret) bool {
+		return p == w.named(p.Index, s.Set())
+	})
+}
 
 func (w *world) catalog() *backup.Catalog {
 	c := &backup.Catalog{Cluster: cluster}
@@ -248,7 +316,7 @@ func (w *world) catalog() *backup.Catalog {
 // restores wants that a point comes out of the place as the member had it.
 func (w *world) restores(h backup.Head) {
 	w.t.Helper()
-	if h.Sum != w.sum(h.Index) || h.Revision != w.revision(h.Index) {
+	if !w.isNamed(h.Point) || h.Revision != w.revision(h.Index) {
 		w.t.Fatalf("%+v is called restorable, and entry %d had sum %x", h, h.Index, w.sum(h.Index))
 	}
 	bad := map[backup.Hash]bool{} // objects that nobody was told of
@@ -268,7 +336,7 @@ func (w *world) restores(h backup.Head) {
 // replay follows a plan and returns an object that is damaged.
 func (w *world) replay(p *backup.Plan, to consensus.Index) *backup.Hash {
 	w.t.Helper()
-	m, err := backup.DecodeManifest(&p.Base.BaseName, w.place[p.Base.String()])
+	m, err := backup.OpenManifest(&p.Base.BaseName, w.place[p.Base.String()], unmask)
 	if err != nil {
 		return &p.Base.Hash
 	}
@@ -277,12 +345,12 @@ func (w *world) replay(p *backup.Plan, to consensus.Index) *backup.Hash {
 			return &p.Base.Hash
 		}
 	}
-	if p.Base.Sum != w.sum(p.Base.Index) {
+	if p.Base.Point != w.named(p.Base.Index, p.Base.Set) || uint64(m.Sum) != w.sum(m.Index) {
 		w.t.Fatalf("base %+v", p.Base)
 	}
 	at := p.Base.Index
 	for _, stored := range p.Segments {
-		segment, err := backup.Unpack(&stored.SegmentName, w.place[stored.String()])
+		segment, err := backup.OpenSegment(&stored.SegmentName, w.place[stored.String()], unmask)
 		if err != nil {
 			return &stored.Hash
 		}
@@ -356,6 +424,9 @@ func walk(t *testing.T, seed int64) {
 		}
 	}()
 	w.restarts, w.late = seed%3 > 0, seed%3 == 2
+	if seed%4 > 1 {
+		w.relock()
+	}
 	if rng.Intn(2) == 0 {
 		w.config.BaseEvery = 1 << 40
 	}
@@ -378,6 +449,7 @@ func walk(t *testing.T, seed int64) {
 		}
 	}
 	w.check()
+	w.apart()
 	news := consensus.Index(len(w.history) - w.ownAtEnd(len(w.history)))
 	if p := w.shipper.Progress(); p.Restorable.Index < news || !p.Current || p.Lost || p.Trouble != "" {
 		t.Fatalf("%d entries, the last but the backup's own is %d, and all is calm: %+v", len(w.history), news, p)
@@ -392,6 +464,29 @@ func walk(t *testing.T, seed int64) {
 	}
 	if !w.late {
 		w.covered()
+	}
+}
+
+// apart wants no file of a base to be shared by two sets of recipients, and all that is not a file to be encrypted.
+func (w *world) apart() {
+	w.t.Helper()
+	sets := map[backup.Hash]backup.Set{}
+	for _, base := range w.catalog().Bases {
+		objects, err := backup.ObjectsOf(&base.BaseName, w.place[base.String()])
+		if err != nil {
+			continue // damage
+		}
+		for _, o := range objects {
+			if set, known := sets[o.Hash]; known && set != base.Set {
+				w.t.Fatalf("file %v is of sets %x and %x", o.Hash, set, base.Set)
+			}
+			sets[o.Hash] = base.Set
+		}
+	}
+	for name := range w.place {
+		if !w.plain && (strings.HasSuffix(name, ".ql") || strings.HasSuffix(name, ".json") && !strings.HasSuffix(name, ".seal.json")) {
+			w.t.Fatalf("%s is in the clear", name)
+		}
 	}
 }
 

@@ -34,7 +34,7 @@ type KeyFile struct {
 // ReadKeyFile reads a file of a single key of 32 bytes, or of lines with one in base64 each. It refuses a file that others than
 // its owner may read.
 func ReadKeyFile(fs env.FS, name string) (*KeyFile, error) {
-	content, err := readPrivate(fs, name)
+	content, err := ReadPrivate(fs, name, maxKeyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,8 @@ func ReadKeyFile(fs env.FS, name string) (*KeyFile, error) {
 	return k, nil
 }
 
-func readPrivate(fs env.FS, name string) (content []byte, err error) {
+// ReadPrivate reads a file with secrets, at most so many bytes. It refuses one that others than its owner may read.
+func ReadPrivate(fs env.FS, name string, most int) (content []byte, err error) {
 	file, err := fs.Open(name)
 	if err != nil {
 		return nil, err
@@ -59,11 +60,11 @@ func readPrivate(fs env.FS, name string) (content []byte, err error) {
 		return nil, fmt.Errorf("%s: others than its owner may read or write the file (mode %04o): make it 0400, and draw "+
 			"another key if one of them may have read it", name, mode)
 	}
-	if content, err = io.ReadAll(io.LimitReader(file, maxKeyFile+1)); err != nil {
+	if content, err = io.ReadAll(io.LimitReader(file, int64(most)+1)); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if len(content) > maxKeyFile {
-		return nil, fmt.Errorf("%s: the file has more than %d bytes: it is no file of keys", name, maxKeyFile)
+	if len(content) > most {
+		return nil, fmt.Errorf("%s: the file has more than %d bytes: it is no file of keys", name, most)
 	}
 	return content, nil
 }
