@@ -29,6 +29,8 @@ type StartBackupRequest struct {
 	Place         string                 `protobuf:"bytes,1,opt,name=place,proto3" json:"place,omitempty"`                                 // URL without credentials; empty: that of the policy that the cluster has
 	BaseSeconds   int64                  `protobuf:"varint,2,opt,name=base_seconds,json=baseSeconds,proto3" json:"base_seconds,omitempty"` // how often a base is made: 60 to 2592000; default 21600
 	SealMs        int64                  `protobuf:"varint,3,opt,name=seal_ms,json=sealMs,proto3" json:"seal_ms,omitempty"`                // after how long entries are sealed: 100 to 3600000; default 1000
+	Recipients    []string               `protobuf:"bytes,10,rep,name=recipients,proto3" json:"recipients,omitempty"`                      // of age, that the backup is encrypted to; none: those of the policy that the cluster has
+	InTheClear    bool                   `protobuf:"varint,11,opt,name=in_the_clear,json=inTheClear,proto3" json:"in_the_clear,omitempty"` // the backup is no more encrypted: only at another place than before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -82,6 +84,20 @@ func (x *StartBackupRequest) GetSealMs() int64 {
 		return x.SealMs
 	}
 	return 0
+}
+
+func (x *StartBackupRequest) GetRecipients() []string {
+	if x != nil {
+		return x.Recipients
+	}
+	return nil
+}
+
+func (x *StartBackupRequest) GetInTheClear() bool {
+	if x != nil {
+		return x.InTheClear
+	}
+	return false
 }
 
 type StopBackupRequest struct {
@@ -176,6 +192,7 @@ type BackupStatus struct {
 	Trouble       string                 `protobuf:"bytes,16,opt,name=trouble,proto3" json:"trouble,omitempty"`                          // why the place takes nothing now; empty: it does
 	NowMs         int64                  `protobuf:"varint,17,opt,name=now_ms,json=nowMs,proto3" json:"now_ms,omitempty"`                // Unix time by the clock of the member that answers
 	SinceMs       int64                  `protobuf:"varint,18,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`          // when the policy was set, by the clock of the member that was asked
+	Recipients    []string               `protobuf:"bytes,25,rep,name=recipients,proto3" json:"recipients,omitempty"`                    // of age, that the backup is encrypted to; none: it is in the clear
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -327,6 +344,13 @@ func (x *BackupStatus) GetSinceMs() int64 {
 		return x.SinceMs
 	}
 	return 0
+}
+
+func (x *BackupStatus) GetRecipients() []string {
+	if x != nil {
+		return x.Recipients
+	}
+	return nil
 }
 
 // BackupMark is a point of the log, with the time until which everything that was applied is before it.
@@ -525,13 +549,19 @@ var File_quoratepb_backup_proto protoreflect.FileDescriptor
 const file_quoratepb_backup_proto_rawDesc = "" +
 	"\n" +
 	"\x16quoratepb/backup.proto\x12\n" +
-	"quorate.v1\"f\n" +
+	"quorate.v1\"\xa8\x01\n" +
 	"\x12StartBackupRequest\x12\x14\n" +
 	"\x05place\x18\x01 \x01(\tR\x05place\x12!\n" +
 	"\fbase_seconds\x18\x02 \x01(\x03R\vbaseSeconds\x12\x17\n" +
-	"\aseal_ms\x18\x03 \x01(\x03R\x06sealMs\"\x13\n" +
+	"\aseal_ms\x18\x03 \x01(\x03R\x06sealMs\x12\x1e\n" +
+	"\n" +
+	"recipients\x18\n" +
+	" \x03(\tR\n" +
+	"recipients\x12 \n" +
+	"\fin_the_clear\x18\v \x01(\bR\n" +
+	"inTheClear\"\x13\n" +
 	"\x11StopBackupRequest\"\x15\n" +
-	"\x13BackupStatusRequest\"\xa2\x04\n" +
+	"\x13BackupStatusRequest\"\xc2\x04\n" +
 	"\fBackupStatus\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -556,7 +586,10 @@ const file_quoratepb_backup_proto_rawDesc = "" +
 	"\bverified\x18\x0f \x01(\v2\x18.quorate.v1.BackupProvenR\bverified\x12\x18\n" +
 	"\atrouble\x18\x10 \x01(\tR\atrouble\x12\x15\n" +
 	"\x06now_ms\x18\x11 \x01(\x03R\x05nowMs\x12\x19\n" +
-	"\bsince_ms\x18\x12 \x01(\x03R\asinceMs\"W\n" +
+	"\bsince_ms\x18\x12 \x01(\x03R\asinceMs\x12\x1e\n" +
+	"\n" +
+	"recipients\x18\x19 \x03(\tR\n" +
+	"recipients\"W\n" +
 	"\n" +
 	"BackupMark\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x1a\n" +

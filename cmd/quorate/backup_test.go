@@ -22,6 +22,11 @@ import (
 // shipped makes a place with the backup of a cluster that wrote k0, k1, … and the states after each of these entries.
 func shipped(t *testing.T, entries int) (dir string, heads []backup.Head) {
 	t.Helper()
+	return shippedTo(t, entries, nil)
+}
+
+func shippedTo(t *testing.T, entries int, lock *backup.Lock) (dir string, heads []backup.Head) {
+	t.Helper()
 	dir = t.TempDir()
 	n := 0
 	place, err := directory.Open(files.Disk, dir, directory.Options{Now: time.Now,
@@ -33,7 +38,7 @@ func shipped(t *testing.T, entries int) (dir string, heads []backup.Head) {
 	for i := range entries {
 		commands = append(commands, kv.Command{Put: &kv.PutOp{Key: []byte(fmt.Sprint("k", i)), Value: []byte(strings.Repeat("v", 100))}})
 	}
-	return dir, backuptest.Ship(t, place, commands)
+	return dir, backuptest.ShipLocked(t, place, lock, commands)
 }
 
 // quorate runs a command line.

@@ -37,7 +37,7 @@ func continuous(b *snapshot.Backup, progress func(done, total int64)) *server.Ba
 		return nil
 	}
 	return &server.Backup{Store: b.Store, Catalog: b.Catalog, Target: b.Target, Place: b.Place, Scratch: b.Scratch,
-		Progress: progress, Damaged: b.Damaged}
+		Progress: progress, Damaged: b.Damaged, Open: b.Open}
 }
 
 func proof(p *server.Proved) *snapshot.Proof {

@@ -37,6 +37,11 @@ type BackupPolicy struct {
 	BaseSeconds int64  // a base is made so often
 	SealMillis  int64  // a segment is sealed after so long
 	Since       int64  // when it was set, in milliseconds of Unix time by the clock of the member that was asked
+	// Recipients are those that the backup is encrypted to, with a space between two; empty: it is in the clear.
+	Recipients string
+	Secret     string // of the recipients (backup.Secret): BackupSecretBytes, or nothing
+	// Former are secrets of recipients that came before at this place, BackupSecretBytes each, the last ones first.
+	Former string
 }
 
 // BackupProgress is what the member that ships knows. Times are milliseconds of Unix time by its clock; what is zero is not
@@ -77,6 +82,10 @@ const (
 	MaxBackupPlaceBytes   = 2048
 	MaxBackupKeepBytes    = 256
 	MaxBackupTroubleBytes = 512
+
+	MaxBackupRecipientBytes = 8 << 10
+	BackupSecretBytes       = 32
+	MaxBackupFormer         = 4 // secrets
 
 	MinBackupBaseSeconds = 60
 	MaxBackupBaseSeconds = 30 * 24 * 3600
@@ -120,12 +129,14 @@ func (r *reader) backup() *BackupOp {
 func (p *BackupPolicy) Append(dst []byte) []byte {
 	dst = appendText(appendText(append(dst, flag(p.On, backupOn)), p.Place), p.Keep)
 	dst = binary.AppendVarint(binary.AppendVarint(dst, p.BaseSeconds), p.SealMillis)
-	return binary.AppendVarint(dst, p.Since)
+	dst = binary.AppendVarint(dst, p.Since)
+	return appendText(appendText(appendText(dst, p.Recipients), p.Secret), p.Former)
 }
 
 func (r *reader) backupPolicy() BackupPolicy {
 	return BackupPolicy{On: r.flags(backupOn) != 0, Place: string(r.bytes()), Keep: string(r.bytes()), BaseSeconds: r.varint(),
-		SealMillis: r.varint(), Since: r.varint()}
+		SealMillis: r.varint(), Since: r.varint(), Recipients: string(r.bytes()), Secret: string(r.bytes()),
+		Former: string(r.bytes())}
 }
 
 // Append appends the binary form.
@@ -164,7 +175,7 @@ type BackupRow struct {
 	Member     uint64 // that ships; zero: none is appointed
 	Reports    uint64 // grows with each report
 	TurnGaps   uint64 // those of Progress.Gaps that are of this turn
-	// Progress is what was reported since the policy names this place. Its Gaps are those of all turns.
+	// Progress is what was reported since the policy names this place and these recipients. Its Gaps are those of all turns.
 	Progress BackupProgress
 }
 
@@ -189,7 +200,16 @@ func (p *BackupPolicy) Valid() bool {
 	return p.Place != "" && len(p.Place) <= MaxBackupPlaceBytes && utf8.ValidString(p.Place) &&
 		len(p.Keep) <= MaxBackupKeepBytes && utf8.ValidString(p.Keep) &&
 		MinBackupBaseSeconds <= p.BaseSeconds && p.BaseSeconds <= MaxBackupBaseSeconds &&
-		MinBackupSealMillis <= p.SealMillis && p.SealMillis <= MaxBackupSealMillis
+		MinBackupSealMillis <= p.SealMillis && p.SealMillis <= MaxBackupSealMillis && p.validRecipients()
+}
+
+func (p *BackupPolicy) validRecipients() bool {
+	secret := BackupSecretBytes
+	if p.Recipients == "" {
+		secret = 0
+	}
+	return len(p.Recipients) <= MaxBackupRecipientBytes && utf8.ValidString(p.Recipients) && len(p.Secret) == secret &&
+		len(p.Former)%BackupSecretBytes == 0 && len(p.Former) <= MaxBackupFormer*BackupSecretBytes
 }
 
 // Valid reports whether the bounds hold.
@@ -211,7 +231,7 @@ func (b *BackupRow) Next(op *BackupOp, removed func(member uint64) bool) (next B
 		if op.Generation != b.Generation || !op.Policy.Valid() {
 			return next, false
 		}
-		if op.Policy.Place != b.Policy.Place {
+		if op.Policy.Place != b.Policy.Place || op.Policy.Secret != b.Policy.Secret {
 			next.Progress = BackupProgress{}
 		}
 		next.Policy, next.Member, next.TurnGaps = op.Policy, 0, 0

@@ -85,7 +85,8 @@ func (b *backupService) set(ctx context.Context, generation uint64, policy kv.Ba
 	if err != nil {
 		return nil, err
 	}
-	b.options.Logger.InfoContext(ctx, "the policy of the backup is set", "on", policy.On, "place", policy.Place)
+	b.options.Logger.InfoContext(ctx, "the policy of the backup is set", "on", policy.On, "place", policy.Place, "recipients",
+		len(recipientsOf(&policy)))
 	return b.Status(ctx, nil)
 }
 
@@ -115,6 +116,9 @@ func policyOf(has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) (p kv.Backu
 			return p, fmt.Errorf("%d %s: choose %d to %d", number.is, number.name, number.from, number.most)
 		}
 	}
+	if err := setRecipients(&p, has, r); err != nil {
+		return p, err
+	}
 	if !p.Valid() {
 		return p, errors.New("the URL of the place is not text")
 	}
@@ -127,7 +131,7 @@ func statusOf(row *kv.BackupRow) *quoratepb.BackupStatus {
 		BaseSeconds: row.Policy.BaseSeconds, SealMs: row.Policy.SealMillis,
 		SinceMs: row.Policy.Since, Turn: row.Turn,
 		Member: row.Member, ReportedMs: p.At, Restorable: markOf(&p.Restorable), Base: markOf(&p.Base), Gaps: p.Gaps,
-		Trouble: p.Trouble}
+		Trouble: p.Trouble, Recipients: recipientsOf(&row.Policy)}
 	if p.Gap.Time != 0 {
 		answer.Gap = &quoratepb.BackupHole{After: p.Gap.After, Until: p.Gap.Until, TimeMs: p.Gap.Time}
 	}

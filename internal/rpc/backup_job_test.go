@@ -13,6 +13,9 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
+// testRecipient is one whose identity nobody has.
+const testRecipient = "age1k0xkuylettylk8x7lg4hy39a34kfe88kx3wwdzw4f20ghhjkgu6snkpnlz"
+
 // Ensure that every user sees the backup, that only root starts and stops it, and that a policy that makes no sense, or has a
 // secret, is refused by an error that does not repeat it, and changes nothing.
 func TestBackup_policies(t *testing.T) {
@@ -46,9 +49,11 @@ func TestBackup_policies(t *testing.T) {
 		{}, {Place: "/mnt"}, {Place: "s3://key:hidden@b/p"}, {Place: "s3://b/p?secret=hidden"},
 		{Place: "file:///" + strings.Repeat("x", kv.MaxBackupPlaceBytes)}, {Place: dir.Place, BaseSeconds: 59},
 		{Place: dir.Place, BaseSeconds: -1}, {Place: dir.Place, SealMs: 1},
+		{Place: dir.Place, Recipients: []string{"AGE-SECRET-KEY-1HIDDEN"}}, {Place: dir.Place, Recipients: []string{"hidden"}},
+		{Place: dir.Place, Recipients: []string{testRecipient}, InTheClear: true},
 	} {
 		_, err := api.Start(ctx, wrong)
-		if status.Code(err) != codes.InvalidArgument || strings.Contains(err.Error(), "hidden") || len(err.Error()) > 400 {
+		if status.Code(err) != codes.InvalidArgument || strings.Contains(strings.ToLower(err.Error()), "hidden") || len(err.Error()) > 400 {
 			t.Errorf("%.100v: %.500v", wrong, err)
 		}
 	}
@@ -60,8 +65,9 @@ func TestBackup_policies(t *testing.T) {
 		got.GetNowMs() == 0 {
 		t.Errorf("started: %v, %v", got, err)
 	}
-	got, err = api.Start(ctx, &quoratepb.StartBackupRequest{BaseSeconds: 3600})
-	if err != nil || got.GetPlace() != dir.Place || got.GetBaseSeconds() != 3600 || got.GetGeneration() != 2 {
+	got, err = api.Start(ctx, &quoratepb.StartBackupRequest{BaseSeconds: 3600, Recipients: []string{testRecipient}})
+	if err != nil || len(got.GetRecipients()) != 1 || got.GetRecipients()[0] != testRecipient ||
+		got.GetPlace() != dir.Place || got.GetBaseSeconds() != 3600 || got.GetGeneration() != 2 {
 		t.Errorf("changed: %v, %v", got, err)
 	}
 	got, err = api.Stop(ctx, &quoratepb.StopBackupRequest{})

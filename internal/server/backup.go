@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/replay"
@@ -14,6 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/member/datadir"
 	"github.com/quorate/quorate/internal/member/restore"
+	"github.com/quorate/quorate/internal/storage/atrest"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/files"
 	"github.com/quorate/quorate/internal/storage/objects"
@@ -30,6 +32,8 @@ type Backup struct {
 	Scratch  string
 	Progress func(done, total int64) // bytes of objects; may be nil
 	Damaged  func(error)             // is told of objects that other ones replace; may be nil
+	// Open decrypts what is encrypted to recipients; nil: nothing that is can be read.
+	Open backup.Opener
 }
 
 // Proved is a state that was restored, whose chain has the sum that the cluster's had.
@@ -54,7 +58,11 @@ func (b *Backup) inScratch(ctx context.Context, use func(*replay.State) error) (
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, files.Disk.RemoveAll(scratch)) }()
-	return b.restore(ctx, files.Disk, filepath.Join(scratch, "store"), apply.Options{}, use)
+	var disk env.FS = files.Disk
+	if b.Open != nil { // nothing that the place hides is left in the clear on this disk
+		disk = atrest.NewFS(files.Disk, atrest.NewPassingRing(time.Now()))
+	}
+	return b.restore(ctx, disk, filepath.Join(scratch, "store"), apply.Options{}, use)
 }
 
 // restore restores the state into a directory that does not exist, and calls use with it before its store is closed.
@@ -66,7 +74,7 @@ func (b *Backup) restore(
 	options.Store = mvcc.Options{Life: life}
 	logger := slog.New(slog.DiscardHandler)
 	o := replay.Options{Store: b.Store, FS: disk, Dir: dir, Apply: options,
-		Damaged: b.Damaged, OpenEngine: func(dir string) (engine.Engine, error) {
+		Damaged: b.Damaged, Open: b.Open, OpenEngine: func(dir string) (engine.Engine, error) {
 			return engine.Open(engine.Options{FS: disk, Dir: dir, Logger: logger, CacheBytes: replayCacheBytes})
 		},
 	}

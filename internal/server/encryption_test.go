@@ -83,9 +83,17 @@ func (m *sealed) writeKeys(name string, letters ...byte) string {
 }
 
 // seen counts a text in all files below a directory, and in their names.
-func seen(t *testing.T, dir, text string) (count int) {
+func seen(t *testing.T, dir, text string) int {
 	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	count, err := search(dir, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return count
+}
+
+func search(dir, text string) (count int, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) || err == nil && d.IsDir() {
 			return nil // it went meanwhile
 		}
@@ -96,10 +104,7 @@ func seen(t *testing.T, dir, text string) (count int) {
 		count += bytes.Count(content, []byte(text)) + strings.Count(path, text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return count
+	return count, err
 }
 
 // everything reads all files below a directory.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -178,6 +179,8 @@ func (c *partCounters) collectBackup(e *metrics.Emitter) {
 	e.Gauge("quorate_backup_on", "1 while the cluster ships a continuous backup.", metrics.Bool(row.Policy.On))
 	e.Gauge("quorate_backup_ships", "1 while this member is the one that ships it.",
 		metrics.Bool(row.Member == uint64(c.member.ID())))
+	e.Gauge("quorate_backup_recipients", "Recipients that the backup is encrypted to; 0: it is in the clear.",
+		float64(len(strings.Fields(row.Policy.Recipients))))
 	e.Counter("quorate_backup_turns_total", "Appointments of a member that ships, and policies.", float64(row.Turn))
 	e.Gauge("quorate_backup_reported_time_seconds", "Unix time of the last report of a member that ships.", seconds(p.At))
 	e.Gauge("quorate_backup_restorable_time_seconds", "Unix time of the last state that can be restored.",

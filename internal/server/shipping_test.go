@@ -15,6 +15,7 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/fetch"
+	"github.com/quorate/quorate/internal/backup/seal"
 	"github.com/quorate/quorate/internal/base/testnet"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/server"
@@ -70,6 +71,8 @@ type shipped struct {
 	url    string
 	client *clientv3.Client
 	last   *quoratepb.BackupStatus
+	// recipients are those of the next start, and identities the files that restores read with.
+	recipients, identities []string
 }
 
 func (b *shipped) dial(servers ...*server.Server) {
@@ -94,7 +97,7 @@ func (b *shipped) api() quoratepb.BackupClient {
 func (b *shipped) start() {
 	b.t.Helper()
 	for {
-		_, err := b.api().Start(b.ctx, &quoratepb.StartBackupRequest{Place: b.url, SealMs: 100})
+		_, err := b.api().Start(b.ctx, &quoratepb.StartBackupRequest{Place: b.url, SealMs: 100, Recipients: b.recipients})
 		if err == nil {
 			return
 		}
@@ -134,6 +137,18 @@ func (b *shipped) until(what string, revision int64) {
 		}
 		<-time.After(50 * time.Millisecond)
 	}
+	if proved, err := b.verify(b.identities...); err != nil || int64(proved.At.Revision) < revision {
+		b.t.Errorf("%s: proved %+v, %v; want revision %d", what, proved, err, revision)
+	}
+}
+
+// verify restores the latest state with the identities in files.
+func (b *shipped) verify(identities ...string) (*server.Proved, error) {
+	b.t.Helper()
+	open, err := seal.ReadIdentities(files.Disk, identities)
+	if err != nil {
+		b.t.Fatal(err)
+	}
 	at, err := place.Parse(b.url)
 	if err != nil {
 		b.t.Fatal(err)
@@ -155,11 +170,8 @@ func (b *shipped) until(what string, revision int64) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	proved, err := server.VerifyBackup(b.ctx, &server.Backup{Store: store, Catalog: catalog, Target: target,
+	return server.VerifyBackup(b.ctx, &server.Backup{Store: store, Catalog: catalog, Target: target, Open: open,
 		Scratch: b.t.TempDir()})
-	if err != nil || int64(proved.At.Revision) < revision {
-		b.t.Errorf("%s: proved %+v, %v; want revision %d", what, proved, err, revision)
-	}
 }
 
 // Ensure that a cluster that is told to ships what is written, says until when, and that a restore proves it; also after it was

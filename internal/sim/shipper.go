@@ -76,7 +76,7 @@ func (s *shipper) begin() {
 	for i := range ops {
 		switch op := &ops[i]; op.Kind {
 		case turns.Open:
-			s.open(op.Place)
+			s.open(&op)
 		case turns.Ship:
 			s.ship(&op.Ship)
 		case turns.Report:
@@ -150,12 +150,12 @@ func (s *shipper) cancel() {
 	})
 }
 
-func (s *shipper) open(url string) {
-	s.at = s.h.run.buckets.at(url)
+func (s *shipper) open(op *turns.Op) {
+	s.at = s.h.run.buckets.at(op.Place)
 	options := s.h.options()
 	fs := options.FS
 	s.performer = perform.Performer{Store: s.at, FS: fs, Dir: fs.PathJoin(options.WorkDir(), "shipped"),
-		Checkpoint: s.h.proc.Snapshots.Checkpoint}
+		Checkpoint: s.h.proc.Snapshots.Checkpoint, Lock: op.Lock, Generation: op.Generation}
 	opened := func(c *backup.Catalog, err error) { s.machine.Opened(s.h.clock(), c, err) }
 	s.do(false, func() { opened(nil, context.Canceled) }, func() func() {
 		catalog, err := fetch.Catalog(context.Background(), s.at, clusterID)

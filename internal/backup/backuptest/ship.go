@@ -26,6 +26,12 @@ const Begun = 1_790_000_000_000
 // the beginning, one in the middle and one at the end, and returns the state after each entry.
 func Ship(t testing.TB, store objects.Store, commands []kv.Command) []backup.Head {
 	t.Helper()
+	return ShipLocked(t, store, nil, commands)
+}
+
+// ShipLocked is Ship with a lock that encrypts the backup.
+func ShipLocked(t testing.TB, store objects.Store, lock *backup.Lock, commands []kv.Command) []backup.Head {
+	t.Helper()
 	eng, m := openMachine(t)
 	defer func() {
 		if err := eng.Close(); err != nil {
@@ -33,9 +39,10 @@ func Ship(t testing.TB, store objects.Store, commands []kv.Command) []backup.Hea
 		}
 	}()
 	performs := perform.Performer{Store: store, FS: files.Disk, Dir: filepath.Join(t.TempDir(), "checkpoint"),
-		Checkpoint: checkpointOf(eng, m)}
+		Checkpoint: checkpointOf(eng, m), Lock: lock}
 	now := int64(Begun)
-	s := ship.New(ship.Config{Cluster: Cluster, Member: 3, Build: "1.1.0", SealAfter: 1, BaseEvery: int64(len(commands)) * 500},
+	s := ship.New(ship.Config{Cluster: Cluster, Member: 3, Build: "1.1.0", SealAfter: 1, BaseEvery: int64(len(commands)) * 500,
+		Lock: lock},
 		ship.Start{}, now)
 	settle(t, s, &performs)
 	var heads []backup.Head
@@ -49,8 +56,8 @@ func Ship(t testing.TB, store objects.Store, commands []kv.Command) []backup.Hea
 		s.Tick(now)
 		settle(t, s, &performs)
 	}
-	if p := s.Progress(); p.Restorable != heads[len(heads)-1] {
-		t.Fatalf("got %+v, want %+v", p, heads[len(heads)-1])
+	if p, want := s.Progress().Restorable, heads[len(heads)-1]; p.Index != want.Index || p.Moment != want.Moment {
+		t.Fatalf("got %+v, want %+v", p, want)
 	}
 	return heads
 }

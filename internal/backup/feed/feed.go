@@ -18,12 +18,18 @@ type Feed struct {
 	most int64 // bytes
 
 	mu       sync.Mutex
-	batches  []*ship.Batch // without a hole
+	batches  []fed // without a hole
 	bytes    int64
 	follows  bool         // the last batch ended at end
 	end      backup.Point // of the last batch
 	revision kv.Revision  // of the store after it
 	changed  broadcast.Signal
+}
+
+// fed is a batch, with the generation of the policy after it.
+type fed struct {
+	*ship.Batch
+	generation uint64
 }
 
 // New returns a Feed that keeps so many bytes at most.
@@ -48,7 +54,7 @@ func (f *Feed) Applied(m *apply.Machine, entries []consensus.Entry, results []kv
 	defer f.mu.Unlock()
 	if f.follows && f.end.Index+1 == entries[0].Index {
 		if batch, err := perform.Batch(m, f.revision, entries, results); err == nil {
-			f.keep(batch)
+			f.keep(fed{batch, m.Backup().Generation})
 		} else {
 			f.drop()
 		}
@@ -79,13 +85,13 @@ func (f *Feed) forget() {
 
 func (f *Feed) drop() { f.batches, f.bytes = nil, 0 }
 
-func (f *Feed) keep(batch *ship.Batch) {
+func (f *Feed) keep(batch fed) {
 	f.batches = append(f.batches, batch)
-	f.bytes += bytesOf(batch)
+	f.bytes += bytesOf(batch.Batch)
 	dropped := 0
 	for f.bytes > f.most && dropped < len(f.batches) {
-		f.bytes -= bytesOf(f.batches[dropped])
-		f.batches[dropped] = nil
+		f.bytes -= bytesOf(f.batches[dropped].Batch)
+		f.batches[dropped] = fed{}
 		dropped++
 	}
 	f.batches = f.batches[dropped:]
@@ -101,16 +107,20 @@ func bytesOf(b *ship.Batch) (bytes int64) {
 // More returns a channel that is closed when more was applied, or other entries are kept.
 func (f *Feed) More() <-chan struct{} { return f.changed.Next() }
 
-// After returns the batches that have entries after one, or all that are left. A batch that begins before is cut.
-func (f *Feed) After(index consensus.Index) (batches []*ship.Batch) {
+// After returns the batches that have entries after one, or all that are left. A batch that begins before is cut. Batches with a
+// later policy than that of a generation are left out: entries since then are for the recipients of that policy alone.
+func (f *Feed) After(index consensus.Index, generation uint64) (batches []*ship.Batch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, b := range f.batches {
+		if b.generation > generation {
+			break
+		}
 		last := b.Items[len(b.Items)-1].Entry.Index
 		switch first := b.Items[0].Entry.Index; {
 		case last <= index:
 		case first > index:
-			batches = append(batches, b)
+			batches = append(batches, b.Batch)
 		default:
 			n := index - first + 1
 			batches = append(batches, &ship.Batch{Since: b.Since, Before: b.Items[n-1].Sum,

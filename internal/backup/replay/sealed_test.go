@@ -139,6 +139,11 @@ func TestRun_encryptedOnce(t *testing.T) {
 	if after := len(m.place.Names()); shared != len(again.Made.Files) || after > before+2 { // its own manifest, options
 		t.Errorf("%d objects, then %d; %d of %d files are there", before, after, shared, len(again.Made.Files))
 	}
+	m.performs.Generation++
+	if o := m.performs.Do(t.Context(), &ship.Op{Kind: ship.Checkpoint}); o.Result != ship.Failed || !strings.Contains(o.Why, "policy") {
+		t.Errorf("a state with another policy than that of the turn is put: %+v", o)
+	}
+	m.performs.Generation--
 	m.encrypt()
 	other := m.performs.Do(t.Context(), &ship.Op{Kind: ship.Checkpoint})
 	for _, f := range other.Made.Files {

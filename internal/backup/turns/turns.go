@@ -18,8 +18,10 @@ type Config struct {
 	Build   string // for manifests
 	// HeldBytes bounds what waits for the place.
 	HeldBytes int64
-	Times     Times
-	Faults    Faults
+	// Lock returns what encrypts to the recipients of a policy that has some; nil: no policy has.
+	Lock   func(*kv.BackupPolicy) (*backup.Lock, error)
+	Times  Times
+	Faults Faults
 }
 
 // Times of a Machine. A zero has its default.
@@ -42,8 +44,9 @@ type Faults struct {
 
 // Feed has the entries that the member applied last.
 type Feed interface {
-	// After returns the batches after an entry, as far as they are kept.
-	After(consensus.Index) []*ship.Batch
+	// After returns the batches after an entry, as far as they are kept, and came before a later policy than that of a
+	// generation.
+	After(after consensus.Index, generation uint64) []*ship.Batch
 	// Last returns the last entry that was applied; false: it is not known.
 	Last() (backup.Point, bool)
 	// Sum returns the chain's sum after an entry, if all entries after it are kept.
@@ -55,7 +58,8 @@ type Kind uint8
 
 // Kinds of operations.
 const (
-	// Open opens the place called Place and lists what it has of the cluster. It ends with Opened.
+	// Open opens the place called Place and lists what it has of the cluster. It ends with Opened. Operations there encrypt
+	// by Lock, and fail on a state with another policy than that of the Generation.
 	Open Kind = 1 + iota
 	// Ship does the operation Ship at the place that is open. It ends with Done.
 	Ship
@@ -70,10 +74,12 @@ const (
 
 // Op is an operation that the caller begins now.
 type Op struct {
-	Kind    Kind
-	Place   string
-	Ship    ship.Op
-	Command kv.Command
+	Kind       Kind
+	Place      string
+	Lock       *backup.Lock // nil: nothing is encrypted
+	Generation uint64
+	Ship       ship.Op
+	Command    kv.Command
 }
 
 // phase is how far a turn is.
@@ -97,6 +103,7 @@ type Machine struct {
 
 	phase  phase
 	row    kv.BackupRow // of the turn
+	lock   *backup.Lock
 	ship   *ship.Shipper
 	next   consensus.Index // the last entry that was given to ship
 	opens  bool            // Open is under way
@@ -197,8 +204,18 @@ func (m *Machine) mine(row *kv.BackupRow) bool {
 }
 
 func (m *Machine) openPlace() {
-	m.phase, m.opens, m.since = opening, true, m.now
-	m.ops = append(m.ops, Op{Kind: Open, Place: m.row.Policy.Place})
+	lock, err := m.lockOf(&m.row.Policy)
+	if err != nil {
+		m.wait(err)
+		return
+	}
+	m.phase, m.opens, m.since, m.lock = opening, true, m.now, lock
+	m.ops = append(m.ops, Op{Kind: Open, Place: m.row.Policy.Place, Lock: lock, Generation: m.row.Generation})
+}
+
+// wait tries to open the place again later.
+func (m *Machine) wait(why error) {
+	m.phase, m.retry, m.failed = waiting, m.now.Add(m.config.Times.Retry), why.Error()
 }
 
 var errNotFollowed = errors.New("this member has applied nothing yet since the backup is on")
@@ -215,18 +232,18 @@ func (m *Machine) Opened(now time.Time, catalog *backup.Catalog, err error) {
 		err = errNotFollowed
 	}
 	if err != nil {
-		m.phase, m.retry, m.failed = waiting, now.Add(m.config.Times.Retry), err.Error()
+		m.wait(err)
 		m.work()
 		return
 	}
-	start := ship.Begin(catalog, last.Index, m.feed.Sum)
+	start := ship.Begin(catalog, last.Index, m.feed.Sum, secrets(&m.row.Policy)...)
 	if m.config.Faults.Skips {
 		start.Applied, start.Lost = last.Index, 0
 	}
 	m.phase, m.failed, m.next = shipping, "", start.Applied
 	m.ship = ship.New(ship.Config{Cluster: m.config.Cluster, Epoch: m.config.Epoch, Member: m.config.Member,
 		Build: m.config.Build, SealAfter: m.row.Policy.SealMillis, BaseEvery: m.row.Policy.BaseSeconds * 1000,
-		HeldBytes: m.config.HeldBytes}, start, now.UnixMilli())
+		HeldBytes: m.config.HeldBytes, Lock: m.lock}, start, now.UnixMilli())
 	m.work()
 }
 
@@ -261,7 +278,7 @@ func (m *Machine) shipMore() {
 // give gives ship what was applied, as far as that has room. The rest stays where it is kept, and may be forgotten there if the
 // place takes too little for too long.
 func (m *Machine) give() {
-	for _, b := range m.feed.After(m.next) {
+	for _, b := range m.feed.After(m.next, m.row.Generation) {
 		n := m.ship.Room(b)
 		if n < len(b.Items) {
 			b = b.First(n)

@@ -31,14 +31,17 @@ type member struct {
 const first = 100 // the last entry before those that the feed has
 
 func newMember(t *testing.T) *member {
-	m := &member{t: t, now: time.UnixMilli(1_790_000_000_000), row: kv.BackupRow{Turn: 4, Member: 3, Policy: kv.BackupPolicy{On: true,
+	m := &member{t: t, now: time.UnixMilli(1_790_000_000_000), row: kv.BackupRow{Generation: 2, Turn: 4, Member: 3, Policy: kv.BackupPolicy{On: true,
 		Place: "file:///b", BaseSeconds: 3600, SealMillis: 1000}}}
 	m.machine = turns.New(turns.Config{Cluster: 7, Member: 3, HeldBytes: 1 << 20}, m)
 	return m
 }
 
 // After implements turns.Feed.
-func (m *member) After(index consensus.Index) []*ship.Batch {
+func (m *member) After(index consensus.Index, generation uint64) []*ship.Batch {
+	if generation != m.row.Generation {
+		m.t.Errorf("entries are asked for under generation %d of the policy, and it is %d", generation, m.row.Generation)
+	}
 	b := &ship.Batch{Before: uint64(index)}
 	for i := index; int(i-first) < len(m.entries); i++ {
 		b.Items = append(b.Items, backup.Item{Entry: consensus.Entry{Index: i + 1, Term: 1, Kind: consensus.EntryCommand,

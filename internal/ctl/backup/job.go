@@ -21,7 +21,11 @@ leader appoints; another one goes on when it is gone. Each member must be able t
 members share. Without URL the backup goes on, or is changed, where it went last.
 
 URL is as for "quorate backup check". It has no credentials: each member takes its own, from its environment or from the file
-that URL names. The command does not write to the place: try it with "quorate backup check URL" on the machines of the members.`
+that URL names. With --recipient the backup is encrypted, and only the holder of a recipient's secret key can read it: the
+members cannot. age-keygen makes a key pair. Recipients replace those before, and a new base for them follows at once. Objects
+that are at the place already stay as they are.
+
+The command does not write to the place: try it with "quorate backup check URL" on the machines of the members.`
 
 // asking is a call of the Backup service.
 type asking func(context.Context, quoratepb.BackupClient) (*quoratepb.BackupStatus, error)
@@ -38,6 +42,7 @@ func call(ctx context.Context, c *command.Connection, ask asking) (answer *quora
 func newStart(s command.Streams) *cobra.Command {
 	c := command.NewObjectConnection(s)
 	var baseEvery, sealAfter time.Duration
+	var to recipients
 	cmd := c.AddTo(&cobra.Command{
 		Use: "start [URL]", Short: "Let the cluster ship a continuous backup to a directory or bucket", Long: startHelp,
 		Args: cobra.MaximumNArgs(1), Example: "  quorate backup start s3://backups/prod --base-every 6h",
@@ -46,6 +51,11 @@ func newStart(s command.Streams) *cobra.Command {
 				return command.Usagef("--base-every takes whole seconds, --seal-after milliseconds, and no number is negative")
 			}
 			r := &quoratepb.StartBackupRequest{BaseSeconds: int64(baseEvery / time.Second), SealMs: sealAfter.Milliseconds()}
+			var err error
+			if r.Recipients, err = to.read(); err != nil {
+				return err
+			}
+			r.InTheClear = to.clear
 			if len(args) > 0 {
 				if _, err := place.Parse(args[0]); err != nil {
 					return command.Usagef("%w", err)
@@ -61,6 +71,7 @@ func newStart(s command.Streams) *cobra.Command {
 	cmd.Flags().DurationVar(&baseEvery, "base-every", 0, "how often a base is made, 1m to 720h; 0: as before, or 6h")
 	cmd.Flags().DurationVar(&sealAfter, "seal-after", 0,
 		"after how long entries are written to the place, 100ms to 1h; 0: as before, or 1s")
+	to.addFlags(cmd.Flags())
 	return cmd
 }
 
@@ -121,7 +132,7 @@ func Sentences(b *quoratepb.BackupStatus) []string {
 	}
 	lines := []string{fmt.Sprintf("the backup goes to %s: entries after %s, a base every %s", place,
 		progress.Duration(time.Duration(b.GetSealMs())*time.Millisecond),
-		progress.Duration(time.Duration(b.GetBaseSeconds())*time.Second))}
+		progress.Duration(time.Duration(b.GetBaseSeconds())*time.Second)), encrypted(b)}
 	switch {
 	case b.GetMember() == 0:
 		lines = append(lines, "nobody ships it yet: the leader appoints a member that has caught up")

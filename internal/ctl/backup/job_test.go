@@ -3,6 +3,8 @@ package backup_test
 import (
 	"context"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -56,6 +58,9 @@ func (f *fakeBackup) serve(t *testing.T) func(args ...string) ctltest.Result {
 
 const minute = 60_000
 
+// testRecipient is one whose identity nobody has.
+const testRecipient = "age1k0xkuylettylk8x7lg4hy39a34kfe88kx3wwdzw4f20ghhjkgu6snkpnlz"
+
 // said is whether a command ended well, and printed a text among others.
 func said(t *testing.T, got ctltest.Result, text string) {
 	t.Helper()
@@ -78,12 +83,14 @@ func TestStatus(t *testing.T) {
 	f.status.Base = &quoratepb.BackupMark{Index: 70, Revision: 60, TimeMs: 40 * minute}
 	f.status.Gaps, f.status.Gap = 2, &quoratepb.BackupHole{After: 5, Until: 9, TimeMs: 50 * minute}
 	f.status.Trouble = "full\x1b[2J"
+	said(t, run("status"), "it is not encrypted: who can read the place can read all keys")
+	f.status.Recipients = []string{"age1a", "age1b"}
 	f.status.Verified = &quoratepb.BackupProven{Revision: 50, TimeMs: 60 * minute, Proven: true}
 	got := run("status")
 	for _, want := range []string{"the backup goes to s3://b/p: entries after 1 s, a base every 6h00m",
 		"m2 ships it (turn 4), and a member reported 1m00s ago", "a restore reaches revision 80, as of 2m00s ago",
 		"the newest base is of revision 60, as of 1h00m ago", "2 gaps: states within cannot be restored; the last one is after entry 5",
-		"a restore of revision 50 was proven 40m00s ago", "the place takes nothing: full"} {
+		"it is encrypted to 2 recipients", "a restore of revision 50 was proven 40m00s ago", "the place takes nothing: full"} {
 		if !strings.Contains(got.Out, want) {
 			t.Errorf("no %q in:\n%s", want, got.Out)
 		}
@@ -108,10 +115,24 @@ func TestStart(t *testing.T) {
 		f.started[0].GetSealMs() != 500 || f.started[1].GetPlace() != "" {
 		t.Errorf("got %v", f.started)
 	}
-	for _, wrong := range [][]string{{"/mnt"}, {"s3://key:hidden@b/p"}, {"file:///b", "--base-every=1500ms"},
+	recipientsFile := filepath.Join(t.TempDir(), "recipients")
+	if err := os.WriteFile(recipientsFile, []byte("# ours\n\n"+testRecipient+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said(t, run("start", "file:///b", "--recipient", testRecipient, "--recipients-file", recipientsFile), "the backup goes to")
+	if got := f.started[2].GetRecipients(); len(got) != 1 || got[0] != testRecipient {
+		t.Errorf("got recipients %q", got)
+	}
+	said(t, run("start", "file:///c", "--in-the-clear"), "the backup goes to")
+	if !f.started[3].GetInTheClear() {
+		t.Errorf("got %v", f.started[3])
+	}
+	f.started = f.started[:2]
+	for _, wrong := range [][]string{{"--recipient=AGE-SECRET-KEY-1HIDDEN"}, {"--recipient=hidden"}, {"--recipients-file=/gone/hidd"},
+		{"--recipients-file=" + os.DevNull}, {"--in-the-clear", "--recipient=" + testRecipient}, {"/mnt"}, {"s3://key:hidden@b/p"}, {"file:///b", "--base-every=1500ms"},
 		{"file:///b", "--log-bytes=1"}} {
 		got := run(append([]string{"start"}, wrong...)...)
-		if got.Status != command.StatusUsage || strings.Contains(got.Err, "hidden") {
+		if got.Status != command.StatusUsage || strings.Contains(strings.ToLower(got.Err), "hidden") {
 			t.Errorf("%v: %+v", wrong, got)
 		}
 	}

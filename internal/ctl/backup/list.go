@@ -15,7 +15,8 @@ import (
 )
 
 const listHelp = `List what a place has of a cluster's continuous backup: bases, and the entries that segments of the log hold
-without a break. Nothing but names is read: "quorate backup verify" proves what they hold.`
+without a break. Nothing but names is read: "quorate backup verify" proves what they hold. With --identity the newest base of each
+set of recipients is read, too, to tell whether the identity opens it.`
 
 func newList(s command.Streams) *cobra.Command {
 	c := source{streams: s}
@@ -27,7 +28,7 @@ func newList(s command.Streams) *cobra.Command {
 			if output != formats[0] && output != formats[1] {
 				return command.Usagef("--output %q: choose %s", output, command.Alternatives(formats))
 			}
-			if err := c.open(cmd.Context()); err != nil {
+			if err := c.begin(cmd.Context()); err != nil {
 				return err
 			}
 			defer c.store.Close()
@@ -48,6 +49,8 @@ type listed struct {
 	Forks   int         `json:"forks"`
 	Newest  *listedEnd  `json:"newest,omitempty"`
 	Foreign int         `json:"foreign_objects"`
+	// Sets are those of recipients that objects are encrypted to, oldest first.
+	Sets []set `json:"recipients,omitempty"`
 }
 
 type listedEnd struct {
@@ -106,6 +109,9 @@ func listOf(c *backup.Catalog) *listed {
 
 func (c *source) print(ctx context.Context, asJSON bool) error {
 	l := listOf(c.catalog)
+	if err := c.listSets(ctx, l); err != nil {
+		return err
+	}
 	if asJSON {
 		return command.PrintJSON(c.streams.Out, l)
 	}
@@ -124,6 +130,7 @@ func (c *source) print(ctx context.Context, asJSON bool) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	c.printSets(l)
 	if l.Forks > 0 {
 		fmt.Fprintf(c.streams.Out, "two histories at %s: a recovery lost entries, or a member applied something else; the "+
 			"last epoch is restored\n", plural.Of(l.Forks, "entry", "entries"))

@@ -68,7 +68,7 @@ func NewRestore(s command.Streams, restore snapshot.Restorer) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := c.open(cmd.Context()); err != nil {
+		if err := c.begin(cmd.Context()); err != nil {
 			return err
 		}
 		defer c.store.Close()
@@ -77,7 +77,7 @@ func NewRestore(s command.Streams, restore snapshot.Restorer) *cobra.Command {
 		}
 		member()
 		r.Backup = &snapshot.Backup{Store: c.store, Catalog: c.catalog, Target: wanted, Place: c.at.String(),
-			Damaged: c.damaged}
+			Damaged: c.damaged, Open: c.open}
 		return snapshot.Restore(cmd.Context(), s, &r, restore, output == "json")
 	}
 	return cmd
@@ -113,11 +113,15 @@ func (c *source) plan(ctx context.Context, wanted backup.Target, only, asJSON bo
 	content, err := fetch.Object(ctx, c.store, p.Base.String(), p.Base.Hash, backup.MaxManifestBytes)
 	if err == nil {
 		var m *backup.Manifest
-		if m, err = backup.DecodeManifest(&p.Base.BaseName, content); err == nil {
+		if m, err = backup.OpenManifest(&p.Base.BaseName, content, c.open); err == nil {
 			out.BaseFiles, out.BaseBytes = len(m.Files), m.SizeBytes()
 		}
 	}
-	if err != nil && only { // a restore tells it, and tries another base
+	hidden := errors.Is(err, backup.ErrSealed) || errors.Is(err, backup.ErrRecipients)
+	if hidden {
+		err = fmt.Errorf("object %s: %w", p.Base.String(), err)
+	}
+	if err != nil && (only || hidden) { // a restore tells other errors, and tries another base
 		return c.failed(ctx, err)
 	}
 	if asJSON {
@@ -135,7 +139,7 @@ func (c *source) reason(ctx context.Context, name *backup.GapName) string {
 	if err != nil {
 		return "the note cannot be read: " + err.Error()
 	}
-	note, err := backup.DecodeGap(name, content)
+	note, err := backup.OpenGap(name, content, c.open)
 	if err != nil {
 		return "the note cannot be read: " + err.Error()
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/fetch"
+	"github.com/quorate/quorate/internal/backup/seal"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/storage/files"
@@ -30,6 +31,9 @@ type source struct {
 	streams command.Streams
 	url     string
 	cluster string
+	// identities are files; open decrypts with them, and is nil if there are none.
+	identities []string
+	open       backup.Opener
 
 	at      *place.Place
 	store   *place.Store
@@ -38,16 +42,21 @@ type source struct {
 
 func (c *source) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.url, "from", "", "the place: file:///DIRECTORY or s3://BUCKET/PREFIX?…; see quorate backup check --help")
+	flags.StringArrayVar(&c.identities, "identity", nil, "file with a secret key of age that opens an encrypted backup; may be "+
+		"given several times")
 	flags.StringVar(&c.cluster, "cluster", "", "the cluster's id, if the place has backups of several")
 }
 
-// open lists what the place has. The caller closes c.store.
-func (c *source) open(ctx context.Context) (err error) {
+// begin lists what the place has. The caller closes c.store.
+func (c *source) begin(ctx context.Context) (err error) {
 	if c.url == "" {
 		return command.Usagef("say where the backup is: --from URL")
 	}
 	if c.at, err = place.Parse(c.url); err != nil {
 		return command.Usagef("%w", err)
+	}
+	if c.open, err = seal.ReadIdentities(files.Disk, c.identities); err != nil {
+		return command.Refused(fmt.Errorf("--identity: %w", err))
 	}
 	var id consensus.ClusterID
 	if c.cluster != "" {
@@ -94,6 +103,9 @@ func (c *source) failed(ctx context.Context, err error) error {
 		return err
 	case objects.Passing(err):
 		return command.Unreachable(explained(c.at, err))
+	}
+	if errors.Is(err, backup.ErrSealed) {
+		err = fmt.Errorf("%w: --identity FILE", err)
 	}
 	return command.Refused(err)
 }

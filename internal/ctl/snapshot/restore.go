@@ -38,6 +38,7 @@ type Backup struct {
 	Place   string      // the place in words
 	Scratch string      // where a scratch directory is made; of a restore it is beside the data directory
 	Damaged func(error) // is told of objects that other ones replace
+	Open    backup.Opener
 }
 
 // Proof is a state of a continuous backup that was restored, and whose chain has the sum that the cluster's had.

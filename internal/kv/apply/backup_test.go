@@ -20,6 +20,14 @@ func backupPolicy(generation uint64, place string, on bool) kv.Command {
 		BaseSeconds: 3600, SealMillis: 1000}}}
 }
 
+// encryptedPolicy has recipients, and secrets of so many bytes.
+func encryptedPolicy(generation uint64, recipients string, secret, former int) kv.Command {
+	c := backupPolicy(generation, "file:///b", true)
+	c.Backup.Policy.Recipients, c.Backup.Policy.Secret = recipients, strings.Repeat("s", secret)
+	c.Backup.Policy.Former = strings.Repeat("f", former)
+	return c
+}
+
 func backupTurn(turn, member uint64) kv.Command {
 	return kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupAppoint, Turn: turn, Member: member}}
 }
@@ -75,6 +83,13 @@ func TestMachine_Apply_backup(t *testing.T) {
 		{"a turn without a policy", backupTurn(0, 1), kv.ErrBadCommand},
 		{"another generation", backupPolicy(1, "file:///b", true), kv.ErrBadCommand},
 		{"no place", backupPolicy(0, "", true), kv.ErrBadCommand},
+		{"recipients without a secret", encryptedPolicy(0, "age1a", 0, 0), kv.ErrBadCommand},
+		{"a secret without recipients", encryptedPolicy(0, "", 32, 0), kv.ErrBadCommand},
+		{"a short secret", encryptedPolicy(0, "age1a", 31, 0), kv.ErrBadCommand},
+		{"half a former secret", encryptedPolicy(0, "age1a", 32, 16), kv.ErrBadCommand},
+		{"five former secrets", encryptedPolicy(0, "age1a", 32, 5*32), kv.ErrBadCommand},
+		{"recipients that are no text", encryptedPolicy(0, "\xff", 32, 0), kv.ErrBadCommand},
+		{"many recipients", encryptedPolicy(0, strings.Repeat("x", kv.MaxBackupRecipientBytes+1), 32, 0), kv.ErrBadCommand},
 		{"a long place", backupPolicy(0, strings.Repeat("x", kv.MaxBackupPlaceBytes+1), true), kv.ErrBadCommand},
 		{"the first", backupPolicy(0, "file:///b", true), nil},
 		{"the second of two", backupPolicy(0, "file:///c", true), kv.ErrBadCommand},
@@ -115,6 +130,21 @@ func TestMachine_Apply_backup(t *testing.T) {
 	b.do(backupPolicy(2, "file:///c", true))
 	if got := b.m.Backup(); got.Progress != (kv.BackupProgress{}) || got.Turn != 5 {
 		t.Errorf("another place: %+v", got)
+	}
+	for generation, step := range []struct {
+		recipients string
+		secret     int
+		kept       bool
+	}{{"age1a", 32, false}, {"age1a", 32, true}, {"age1a age1b", 32, true}, {"", 0, false}} { // the secret counts
+		policy := encryptedPolicy(uint64(generation)+3, step.recipients, step.secret, 0)
+		policy.Backup.Policy.Place = "file:///c"
+		b.do(policy)
+		if got := b.m.Backup(); (got.Progress != kv.BackupProgress{}) != step.kept || got.Policy != policy.Backup.Policy {
+			t.Errorf("%+v: %+v", step, got)
+		}
+		turn := b.m.Backup().Turn
+		b.do(backupTurn(turn, 2))
+		b.do(backupReport(turn+1, 2, sealed))
 	}
 }
 

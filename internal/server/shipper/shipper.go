@@ -62,7 +62,7 @@ type Shipper struct {
 // New returns a Shipper.
 func New(o Options) *Shipper {
 	machine := turns.New(turns.Config{Cluster: o.Cluster, Epoch: o.Epoch, Member: o.Member, Build: o.Build,
-		HeldBytes: o.HeldBytes, Times: turns.Times{Report: shipping.ReportEvery}}, o.Feed)
+		HeldBytes: o.HeldBytes, Lock: lockOf, Times: turns.Times{Report: shipping.ReportEvery}}, o.Feed)
 	return &Shipper{options: o, machine: machine, ends: make(chan func(), 16), close: func() {}}
 }
 
@@ -112,7 +112,7 @@ func (s *Shipper) renew(ctx context.Context) {
 func (s *Shipper) begin(ctx context.Context, op *turns.Op) {
 	switch op.Kind {
 	case turns.Open:
-		s.goDo(func(ctx context.Context) func() { return s.open(ctx, op.Place) })
+		s.goDo(func(ctx context.Context) func() { return s.open(ctx, op) })
 	case turns.Ship:
 		performer := s.performer
 		s.goDo(func(ctx context.Context) func() {
@@ -146,8 +146,8 @@ func (s *Shipper) goDo(do func(ctx context.Context) (end func())) {
 }
 
 // open opens a place and lists it.
-func (s *Shipper) open(ctx context.Context, url string) (end func()) {
-	store, free, err := s.options.Open(url)
+func (s *Shipper) open(ctx context.Context, op *turns.Op) (end func()) {
+	store, free, err := s.options.Open(op.Place)
 	var catalog *backup.Catalog
 	if err == nil {
 		if catalog, err = fetch.Catalog(ctx, store, s.options.Cluster); err != nil {
@@ -157,13 +157,13 @@ func (s *Shipper) open(ctx context.Context, url string) (end func()) {
 	return func() {
 		if err != nil {
 			if ctx.Err() == nil {
-				s.options.Logger.Warn("cannot ship the backup", "place", url, "err", err)
+				s.options.Logger.Warn("cannot ship the backup", "place", op.Place, "err", err)
 			}
 		} else {
 			s.options.Logger.Info("ships the backup", "turn", s.options.Row().Turn)
 			s.close = free
 			s.performer = perform.Performer{Store: store, FS: s.options.FS, Dir: s.options.Dir,
-				Checkpoint: s.options.Checkpoint}
+				Checkpoint: s.options.Checkpoint, Lock: op.Lock, Generation: op.Generation}
 		}
 		s.machine.Opened(s.now(), catalog, err)
 	}

@@ -1,0 +1,50 @@
+package rpc
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/backup/seal"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// setRecipients gives a policy its recipients: those of the request, or those that the cluster has. Others than before get another
+// secret, and so names and files that share nothing with what the former ones can read. The place keeps some of the former
+// secrets: the member that ships finds by them where to go on.
+func setRecipients(p, has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) error {
+	samePlace := p.Place == has.Place
+	switch given := r.GetRecipients(); {
+	case len(given) > 0 && r.GetInTheClear():
+		return errors.New("choose recipients, or a backup in the clear")
+	case len(given) > 0:
+		parsed, err := seal.ParseRecipients(given)
+		if err != nil {
+			return err
+		}
+		p.Recipients = parsed.String()
+	case !r.GetInTheClear():
+		p.Recipients = has.Recipients
+	case samePlace && has.Recipients != "":
+		return errors.New("a backup that was encrypted goes on in the clear only at another place: give one")
+	}
+	if samePlace && p.Recipients == has.Recipients {
+		p.Secret, p.Former = has.Secret, has.Former
+		return nil
+	}
+	if p.Recipients != "" {
+		secret := seal.NewSecret()
+		p.Secret = string(secret[:])
+	}
+	if samePlace {
+		former := has.Secret
+		if former != "" {
+			former += has.Former
+		}
+		p.Former = former[:min(len(former), kv.MaxBackupFormer*kv.BackupSecretBytes)]
+	}
+	return nil
+}
+
+// recipientsOf are the recipients of a policy.
+func recipientsOf(p *kv.BackupPolicy) []string { return strings.Fields(p.Recipients) }
