@@ -130,12 +130,12 @@ func TestGap(t *testing.T) {
 	if err != nil || parsed != name {
 		t.Fatalf("got %+v, %v; want %+v", parsed, err, name)
 	}
-	got, err := backup.DecodeGap(&name, content)
+	got, err := backup.OpenGap(&name, content, nil)
 	if diff := cmp.Diff(g, got); err != nil || diff != "" {
 		t.Fatal(err, diff)
 	}
 	name.Until++
-	if _, err := backup.DecodeGap(&name, content); !errors.Is(err, backup.ErrDamaged) {
+	if _, err := backup.OpenGap(&name, content, nil); !errors.Is(err, backup.ErrDamaged) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -209,7 +209,7 @@ func FuzzDecodeGap(f *testing.F) {
 			return
 		}
 		name.Hash = backup.HashOf(content)
-		if g, err := backup.DecodeGap(&name, content); err == nil && g.Until < g.After {
+		if g, err := backup.OpenGap(&name, content, nil); err == nil && g.Until < g.After {
 			t.Fatalf("got %+v", g)
 		}
 	})

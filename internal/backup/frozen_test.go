@@ -91,6 +91,6 @@ func decoded(file string, content []byte) (want, got any, err error) {
 	}
 	note := frozenGap()
 	note.Version = 1
-	got, err = backup.DecodeGap(&name, content)
+	got, err = backup.OpenGap(&name, content, nil)
 	return note, got, err
 }

@@ -183,7 +183,8 @@ func decodeSealed(name *BaseName, content []byte) (*sealedManifest, error) {
 		return nil, err
 	}
 	if len(outer.Objects) == 0 || len(outer.Objects) > MaxFiles || len(outer.Sealed) == 0 {
-		return nil, fmt.Errorf("%w: it has %d objects, and %d encrypted bytes", ErrDamaged, len(outer.Objects), len(outer.Sealed))
+		return nil, fmt.Errorf("%w: it has %d objects, and %d encrypted bytes", ErrDamaged, len(outer.Objects),
+			len(outer.Sealed))
 	}
 	return &outer, nil
 }
@@ -288,9 +289,6 @@ func (g *Gap) Seal(lock *Lock) (GapName, []byte) {
 	}
 	return GapName{consensus.ClusterID(g.Cluster), g.After, g.Until, g.Time, lock != nil, HashOf(content)}, content
 }
-
-// DecodeGap reads a gap in the clear that has a name.
-func DecodeGap(name *GapName, content []byte) (*Gap, error) { return OpenGap(name, content, nil) }
 
 // OpenGap reads a gap that has a name, and decrypts it if it is encrypted.
 func OpenGap(name *GapName, content []byte, open Opener) (*Gap, error) {

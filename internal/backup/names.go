@@ -142,8 +142,8 @@ type fields struct {
 	hash    Hash
 }
 
-// parse reads a name of PREFIX CLUSTER/NUMBER-…-HASH SUFFIX with so many numbers; with a set of recipients before HASH if set is
-// true.
+// parse reads a name of PREFIX CLUSTER/NUMBER-…-HASH SUFFIX with so many numbers; with a set of recipients before HASH if set
+// is true.
 func parse(name, prefix, suffix string, count int, set bool) (f fields, ok bool) {
 	rest, found := strings.CutPrefix(name, prefix)
 	rest, ends := strings.CutSuffix(rest, suffix)

@@ -22,8 +22,8 @@ var (
 // Opener decrypts what a Lock has encrypted, at most so many bytes of content. ErrRecipients; any other error is damage.
 type Opener func(sealed []byte, most int64) ([]byte, error)
 
-// Secret belongs to one set of recipients. It names what is shipped, so that a reader of names and encrypted objects can confirm
-// no guess of what they hold; it opens nothing. The zero value is that of a backup in the clear.
+// Secret belongs to one set of recipients. It names what is shipped, so that a reader of names and encrypted objects can
+// confirm no guess of what they hold; it opens nothing. The zero value is that of a backup in the clear.
 type Secret [32]byte
 
 // Set tells sets of recipients apart, in names. Zero: nothing is encrypted.
@@ -62,8 +62,8 @@ func (s *Secret) derive(use string, about []byte) []byte {
 	return h.Sum(nil)
 }
 
-// FileKey encrypts one file of a base, with AES-256 in counter mode. The manifest, which is encrypted to the recipients, has it,
-// beside the hash of the encrypted file, which proves the content.
+// FileKey encrypts one file of a base, with AES-256 in counter mode. The manifest, which is encrypted to the recipients, has
+// it, beside the hash of the encrypted file, which proves the content.
 type FileKey [32]byte
 
 // Stream encrypts, or decrypts, a file from an offset on.

@@ -9,9 +9,9 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// setRecipients gives a policy its recipients: those of the request, or those that the cluster has. Others than before get another
-// secret, and so names and files that share nothing with what the former ones can read. The place keeps some of the former
-// secrets: the member that ships finds by them where to go on.
+// setRecipients gives a policy its recipients: those of the request, or those that the cluster has. Others than before get
+// another secret, and so names and files that share nothing with what the former ones can read. The place keeps some of the
+// former secrets: the member that ships finds by them where to go on.
 func setRecipients(p, has *kv.BackupPolicy, r *quoratepb.StartBackupRequest) error {
 	samePlace := p.Place == has.Place
 	switch given := r.GetRecipients(); {

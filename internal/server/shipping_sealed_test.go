@@ -74,7 +74,7 @@ func TestServer_shipsEncrypted(t *testing.T) {
 	b.identities = []string{theirs}
 	b.until("the other one", write())
 	if _, err := b.verify(next); !errors.Is(err, backup.ErrRecipients) {
-		t.Errorf("a stranger: %v", err)
+		t.Errorf("a outsider: %v", err)
 	}
 	b.recipients, b.identities = []string{third}, []string{next}
 	b.start()

@@ -76,7 +76,7 @@ func (s *shipper) begin() {
 	for i := range ops {
 		switch op := &ops[i]; op.Kind {
 		case turns.Open:
-			s.open(&op)
+			s.open(op)
 		case turns.Ship:
 			s.ship(&op.Ship)
 		case turns.Report:

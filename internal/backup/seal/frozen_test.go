@@ -105,8 +105,8 @@ func thawed(file string, content []byte, l *backup.Lock, open backup.Opener) (wa
 	return g, got, filepath.Base(now.String()), err
 }
 
-// FuzzOpen gives anything for an encrypted object: it is refused, or is what was encrypted. What is inside is fuzzed, too, as
-// anybody may encrypt to public keys.
+// FuzzOpen gives anything for an encrypted object: it is refused, or is what was encrypted. So is the content inside, as anybody
+// may encrypt to public keys.
 func FuzzOpen(f *testing.F) {
 	id := frozenIdentity(f)
 	l, open := lock(f, id), opener(f, id)

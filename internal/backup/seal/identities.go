@@ -43,11 +43,12 @@ func ReadIdentities(fs env.FS, names []string) (backup.Opener, error) {
 }
 
 var (
-	errNoIdentity = errors.New("it is no file of identities: age-keygen writes one, with a line that begins with AGE-SECRET-KEY-")
-	errPublic     = errors.New("it holds public keys, to which a backup is encrypted: give the file with the secret key, which " +
-		"age-keygen wrote")
-	errProtected = errors.New("it is encrypted itself: decrypt it with age into a file that nobody but you may read, and remove " +
-		"that afterwards")
+	errNoIdentity = errors.New("it is no file of identities: age-keygen writes one, with a line that begins with " +
+		"AGE-SECRET-KEY-")
+	errPublic = errors.New("it holds public keys, to which a backup is encrypted: give the file with the secret key, " +
+		"which age-keygen wrote")
+	errProtected = errors.New("it is encrypted itself: decrypt it with age into a file that nobody but you may read, and " +
+		"remove that afterwards")
 )
 
 // parseIdentities reads identities. Errors of the library may repeat a part of a secret.

@@ -21,8 +21,8 @@ const (
 )
 
 // ErrFIPS means that this process may use no cryptography but that of FIPS 140-3, and age's is other.
-var ErrFIPS = errors.New("this process runs with GODEBUG=fips140=only, and recipients need X25519 and ChaCha20-Poly1305, which " +
-	"FIPS 140-3 does not have: let the place encrypt what it holds, or encrypt its disk")
+var ErrFIPS = errors.New("this process runs with GODEBUG=fips140=only, and recipients need X25519 and ChaCha20-Poly1305, " +
+	"which FIPS 140-3 does not have: let the place encrypt what it holds, or encrypt its disk")
 
 // Recipients are a set of recipients: each once, sorted.
 type Recipients struct {

@@ -205,17 +205,17 @@ func objects(l *backup.Lock) []object {
 // Ensure that each recipient alone reads what is encrypted, that nobody else does, that nothing of it is in the object or its
 // name, and that no byte can be changed, whatever hash the name then has.
 func TestLock(t *testing.T) {
-	a, b, stranger, pq := newPair(t), newPair(t), newPair(t), newHybrid(t)
+	a, b, outsider, pq := newPair(t), newPair(t), newPair(t), newHybrid(t)
 	rng := rand.New(rand.NewSource(1))
 	for kind, to := range map[string][]pair{"two": {a, b}, "after quanta": {pq}} {
 		for _, o := range objects(lock(t, to...)) {
 			for _, reader := range to {
-				if err := o.open(o.content, opener(t, stranger, reader)); err != nil {
+				if err := o.open(o.content, opener(t, outsider, reader)); err != nil {
 					t.Errorf("%s, %s: %v", kind, o.name, err)
 				}
 			}
-			if err := o.open(o.content, opener(t, stranger)); !errors.Is(err, backup.ErrRecipients) {
-				t.Errorf("%s, %s: a stranger gets %v", kind, o.name, err)
+			if err := o.open(o.content, opener(t, outsider)); !errors.Is(err, backup.ErrRecipients) {
+				t.Errorf("%s, %s: a outsider gets %v", kind, o.name, err)
 			}
 			if err := o.open(o.content, nil); !errors.Is(err, backup.ErrSealed) {
 				t.Errorf("%s, %s: without an identity: %v", kind, o.name, err)

@@ -32,7 +32,7 @@ func (w *world) settle(checkpoints bool) {
 }
 
 // Ensure that other recipients get a new base at once; that until it is there nothing is called restorable, and yet each state is
-// reached by who reads for both; that there is no gap; and that no file of the base is one that the former recipients can read.
+// reached by a reader with both identities; that there is no gap; and that no file of the base is one that the former recipients can read.
 func TestShipper_recipients(t *testing.T) {
 	for name, written := range map[string]int{"a base alone": 7, "segments": 7, "segments, and nothing written": 0} {
 		for _, first := range []string{"in the clear", "encrypted"} {

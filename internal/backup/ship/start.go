@@ -19,8 +19,8 @@ type Start struct {
 
 // Begin says where a member begins that has applied the entries up to applied: with the last state in a catalog that can be
 // restored and is in the member's own chain, or anew. own returns the chain's sum after an entry, as far as the member knows
-// it and its log has the entries that follow; secrets are those of the sets of recipients that the cluster knows of. The catalog
-// must not have objects that were not put whole.
+// it and its log has the entries that follow; secrets are those of the sets of recipients that the cluster knows of. The
+// catalog must not have objects that were not put whole.
 func Begin(
 	c *backup.Catalog, applied consensus.Index, own func(consensus.Index) (sum uint64, known bool), secrets ...backup.Secret,
 ) Start {

@@ -15,8 +15,8 @@ import (
 )
 
 const listHelp = `List what a place has of a cluster's continuous backup: bases, and the entries that segments of the log hold
-without a break. Nothing but names is read: "quorate backup verify" proves what they hold. With --identity the newest base of each
-set of recipients is read, too, to tell whether the identity opens it.`
+without a break. Nothing but names is read: "quorate backup verify" proves what they hold. With --identity the newest base of
+each set of recipients is read, too, to tell whether the identity opens it.`
 
 func newList(s command.Streams) *cobra.Command {
 	c := source{streams: s}

@@ -112,16 +112,18 @@ func (c *source) plan(ctx context.Context, wanted backup.Target, only, asJSON bo
 	}
 	content, err := fetch.Object(ctx, c.store, p.Base.String(), p.Base.Hash, backup.MaxManifestBytes)
 	if err == nil {
-		var m *backup.Manifest
-		if m, err = backup.OpenManifest(&p.Base.BaseName, content, c.open); err == nil {
-			out.BaseFiles, out.BaseBytes = len(m.Files), m.SizeBytes()
+		var needs []backup.Object
+		needs, err = backup.ObjectsOf(&p.Base.BaseName, content)
+		out.BaseFiles = len(needs)
+		for i := range needs {
+			out.BaseBytes += needs[i].Size
 		}
 	}
-	hidden := errors.Is(err, backup.ErrSealed) || errors.Is(err, backup.ErrRecipients)
-	if hidden {
-		err = fmt.Errorf("object %s: %w", p.Base.String(), err)
+	if err == nil && !only && p.Base.Set != 0 && c.open == nil {
+		err = fmt.Errorf("object %s: %w", p.Base.String(), backup.ErrSealed)
+		only = true
 	}
-	if err != nil && (only || hidden) { // a restore tells other errors, and tries another base
+	if err != nil && only { // a restore tells other errors, and tries another base
 		return c.failed(ctx, err)
 	}
 	if asJSON {

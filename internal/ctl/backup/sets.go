@@ -66,7 +66,8 @@ func (c *source) opens(ctx context.Context, base *backup.Base) (bool, error) {
 
 func (c *source) printSets(l *listed) {
 	for _, s := range l.Sets {
-		line := fmt.Sprintf("encrypted to the recipients of set %s: %s, from entry %d on", s.Name, plural.Of(s.Bases, "base"), s.From)
+		line := fmt.Sprintf("encrypted to the recipients of set %s: %s, from entry %d on", s.Name,
+			plural.Of(s.Bases, "base"), s.From)
 		switch {
 		case s.Opens == nil:
 		case *s.Opens:

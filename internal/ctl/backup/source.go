@@ -42,8 +42,8 @@ type source struct {
 
 func (c *source) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.url, "from", "", "the place: file:///DIRECTORY or s3://BUCKET/PREFIX?…; see quorate backup check --help")
-	flags.StringArrayVar(&c.identities, "identity", nil, "file with a secret key of age that opens an encrypted backup; may be "+
-		"given several times")
+	flags.StringArrayVar(&c.identities, "identity", nil, "file with a secret key of age that opens an encrypted backup; "+
+		"may be given several times")
 	flags.StringVar(&c.cluster, "cluster", "", "the cluster's id, if the place has backups of several")
 }
 

@@ -1,0 +1,84 @@
+package replay_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/quorate/quorate/internal/backup"
+	"github.com/quorate/quorate/internal/backup/perform"
+	"github.com/quorate/quorate/internal/backup/replay"
+	"github.com/quorate/quorate/internal/backup/ship"
+	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/files"
+)
+
+// A base whose contents are not what they were when the chain covered them, though all its objects are as they were put, is
+// found by the sum of the first entry that meets them. An older base takes its place.
+func TestRun_differs(t *testing.T) {
+	m := newMember(t, 9, openMem)
+	m.write(100)
+	m.settle()
+	c := m.catalog()
+	last := c.Bases[len(c.Bases)-1]
+	m.write(40)
+	m.spoil(last)
+	m.settle()
+	s := m.restores(backup.Target{Index: m.index - 5}, m.index-5)
+	if len(s.Damaged) == 0 || !errors.Is(s.Damaged[0], replay.ErrDiffers) {
+		t.Errorf("told %v", s.Damaged)
+	}
+	bases := m.catalog().Bases
+	m.place.Remove(bases[0].String()) // it has no values
+	for _, base := range bases[1:] {
+		if base.Index < m.index-5 {
+			m.spoil(base)
+		}
+	}
+	if s, err := m.run(backup.Target{Index: m.index - 5}); !errors.Is(err, replay.ErrDiffers) {
+		t.Errorf("got %v, %v", s, err)
+	}
+}
+
+// spoil replaces a base by one of the same state whose store has other values.
+func (m *member) spoil(base backup.Base) {
+	m.t.Helper()
+	var store engine.Engine
+	s, err := replay.Run(m.t.Context(), replay.Options{Store: m.place, FS: files.Disk, Dir: m.t.TempDir() + "/scratch",
+		OpenEngine: func(dir string) (_ engine.Engine, err error) {
+			store, err = m.open(dir)
+			return store, err
+		}}, m.catalog(), backup.Target{Index: base.Index})
+	if err != nil || s.Plan.Base != base {
+		m.t.Fatalf("got %+v, %v", s, err)
+	}
+	batch := store.NewBatch()
+	iter, err := store.NewIter([]byte("d"), []byte("e"))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for ok := iter.First(); ok; ok = iter.Next() {
+		if value := bytes.Clone(iter.Value()); len(value) > 12 {
+			value[len(value)-1]++
+			batch.Set(bytes.Clone(iter.Key()), value)
+		}
+	}
+	if err := errors.Join(iter.Close(), batch.Commit(), batch.Close()); err != nil {
+		m.t.Fatal(err)
+	}
+	p := perform.Performer{Store: m.place, FS: files.Disk, Dir: m.t.TempDir() + "/checkpoint",
+		Checkpoint: checkpointOf(store, s.Machine)}
+	made := p.Do(m.t.Context(), &ship.Op{Kind: ship.Checkpoint}).Made
+	for _, f := range made.Files {
+		if o := p.Do(m.t.Context(), &ship.Op{Kind: ship.PutFile, File: f}); o.Result != ship.OK {
+			m.t.Fatal(o)
+		}
+	}
+	made.Cluster, made.Time = cluster, base.Time
+	name, content := made.Encode()
+	m.place.Remove(base.String())
+	m.replace(name.String(), content)
+	if err := s.Close(); err != nil {
+		m.t.Fatal(err)
+	}
+}
