@@ -58,6 +58,8 @@ func TestBackup_encrypted(t *testing.T) {
 		{[]string{"backup", "verify", from, "--identity", open}, command.StatusRefused, "others than its owner may read"},
 		{[]string{"backup", "verify", from, "--identity", "/gone"}, command.StatusRefused, "/gone"},
 		{[]string{"backup", "verify", from, "--identity", theirs}, command.StatusOK, fmt.Sprintf("%016x", heads[11].Sum)},
+		{[]string{"snapshot", "diff", from, "--at=entry:3", "--at=entry:5", "--identity", ours}, command.StatusOK, "k4"},
+		{[]string{"snapshot", "diff", from, "--at=entry:3", "--at=entry:5"}, command.StatusRefused, "--identity FILE"},
 		{[]string{"restore", from, "--at=latest", "--plan"}, command.StatusOK, "files"},
 		{[]string{"restore", from, "--at=latest", "--plan", "--identity", ours}, command.StatusOK, "at most 0 entries"},
 		{[]string{"restore", from, "--at=entry:5", "--data-dir=" + data, "--identity", other}, command.StatusRefused, "object base/"},

@@ -57,6 +57,9 @@ type Moment struct {
 	Time     int64
 }
 
+// Set tells sets of recipients apart, in names. Zero: nothing is encrypted.
+type Set uint32
+
 // BaseName names a manifest.
 type BaseName struct {
 	Cluster consensus.ClusterID

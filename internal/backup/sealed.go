@@ -11,23 +11,12 @@ import (
 	"fmt"
 )
 
-// Errors of objects that are encrypted.
-var (
-	// ErrSealed means that an object is encrypted, and that no identity was given.
-	ErrSealed = errors.New("it is encrypted: give the identity of one of its recipients")
-	// ErrRecipients means that an object is encrypted to others than the identities that were given.
-	ErrRecipients = errors.New("it is encrypted to other recipients: give the identity of one of those that it was written for")
-)
-
 // Opener decrypts what a Lock has encrypted, at most so many bytes of content. ErrRecipients; any other error is damage.
 type Opener func(sealed []byte, most int64) ([]byte, error)
 
 // Secret belongs to one set of recipients. It names what is shipped, so that a reader of names and encrypted objects can
 // confirm no guess of what they hold; it opens nothing. The zero value is that of a backup in the clear.
 type Secret [32]byte
-
-// Set tells sets of recipients apart, in names. Zero: nothing is encrypted.
-type Set uint32
 
 // Set is that of the secret.
 func (s *Secret) Set() Set {

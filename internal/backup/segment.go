@@ -3,7 +3,6 @@ package backup
 import (
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 
@@ -11,14 +10,6 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
-)
-
-// Errors of the decoders.
-var (
-	// ErrDamaged means that an object is not what its name says, or contradicts itself.
-	ErrDamaged = errors.New("damaged")
-	// ErrLater means that a later build wrote an object, in a form that this one does not know.
-	ErrLater = errors.New("written by a later build: use that build")
 )
 
 // Bounds of a segment.

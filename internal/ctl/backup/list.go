@@ -28,7 +28,7 @@ func newList(s command.Streams) *cobra.Command {
 			if output != formats[0] && output != formats[1] {
 				return command.Usagef("--output %q: choose %s", output, command.Alternatives(formats))
 			}
-			if err := c.begin(cmd.Context()); err != nil {
+			if err := c.open(cmd.Context()); err != nil {
 				return err
 			}
 			defer c.store.Close()
@@ -109,7 +109,8 @@ func listOf(c *backup.Catalog) *listed {
 
 func (c *source) print(ctx context.Context, asJSON bool) error {
 	l := listOf(c.catalog)
-	if err := c.listSets(ctx, l); err != nil {
+	var err error
+	if l.Sets, err = c.sets(ctx); err != nil {
 		return err
 	}
 	if asJSON {
@@ -130,7 +131,7 @@ func (c *source) print(ctx context.Context, asJSON bool) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	c.printSets(l)
+	c.printSets(l.Sets)
 	if l.Forks > 0 {
 		fmt.Fprintf(c.streams.Out, "two histories at %s: a recovery lost entries, or a member applied something else; the "+
 			"last epoch is restored\n", plural.Of(l.Forks, "entry", "entries"))

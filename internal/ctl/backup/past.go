@@ -36,6 +36,7 @@ func (p *Past) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&p.url, p.flag, "", "read a state of the continuous backup at this place: "+
 		"file:///DIRECTORY or s3://BUCKET/PREFIX?…")
 	flags.StringVar(&p.cluster, "cluster", "", "the id of the cluster whose backup is meant, if the place has those of several")
+	p.addIdentity(flags)
 	flags.StringVar(&p.scratch, "scratch", "", "where the state is restored to for a moment (default the directory for "+
 		"temporary files)")
 }
@@ -63,7 +64,9 @@ func (p *Past) Use(ctx context.Context, use func(undelete.Past, *snapshot.Proof)
 	defer p.store.Close()
 	var used error
 	err := p.read(ctx, &snapshot.Backup{Store: p.store, Catalog: p.catalog, Target: p.target, Place: p.source.at.String(),
-		Scratch: p.scratch, Damaged: p.damaged}, p.shown(), func(past undelete.Past, proof *snapshot.Proof) error {
+		Scratch: p.scratch, Damaged: p.damaged, Open: p.reads}, p.shown(), func(
+		past undelete.Past, proof *snapshot.Proof,
+	) error {
 		used = use(past, proof)
 		return used
 	})

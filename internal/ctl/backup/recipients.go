@@ -77,7 +77,7 @@ func readSmall(name string) (text string, err error) {
 // encrypted says to whom a backup is encrypted.
 func encrypted(b *quoratepb.BackupStatus) string {
 	if n := len(b.GetRecipients()); n > 0 {
-		return "it is encrypted to " + plural.Of(n, "recipient") + ": only who has the secret key of one can restore it"
+		return "it is encrypted to " + plural.Of(n, "recipient") + ": the place shows sizes and times"
 	}
 	return "it is not encrypted: who can read the place can read all keys"
 }

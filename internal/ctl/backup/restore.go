@@ -68,7 +68,7 @@ func NewRestore(s command.Streams, restore snapshot.Restorer) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := c.begin(cmd.Context()); err != nil {
+		if err := c.open(cmd.Context()); err != nil {
 			return err
 		}
 		defer c.store.Close()
@@ -77,7 +77,7 @@ func NewRestore(s command.Streams, restore snapshot.Restorer) *cobra.Command {
 		}
 		member()
 		r.Backup = &snapshot.Backup{Store: c.store, Catalog: c.catalog, Target: wanted, Place: c.at.String(),
-			Damaged: c.damaged, Open: c.open}
+			Damaged: c.damaged, Open: c.reads}
 		return snapshot.Restore(cmd.Context(), s, &r, restore, output == "json")
 	}
 	return cmd
@@ -119,7 +119,7 @@ func (c *source) plan(ctx context.Context, wanted backup.Target, only, asJSON bo
 			out.BaseBytes += needs[i].Size
 		}
 	}
-	if err == nil && !only && p.Base.Set != 0 && c.open == nil {
+	if err == nil && !only && p.Base.Set != 0 && c.reads == nil {
 		err = fmt.Errorf("object %s: %w", p.Base.String(), backup.ErrSealed)
 		only = true
 	}
@@ -141,7 +141,7 @@ func (c *source) reason(ctx context.Context, name *backup.GapName) string {
 	if err != nil {
 		return "the note cannot be read: " + err.Error()
 	}
-	note, err := backup.OpenGap(name, content, c.open)
+	note, err := backup.OpenGap(name, content, c.reads)
 	if err != nil {
 		return "the note cannot be read: " + err.Error()
 	}

@@ -20,8 +20,8 @@ type set struct {
 	Opens *bool `json:"opens,omitempty"`
 }
 
-// listSets notes to which sets of recipients the place's bases are encrypted, and which of them the identities open.
-func (c *source) listSets(ctx context.Context, l *listed) error {
+// sets are those of the recipients to which the place's bases are encrypted, with which of them the identities open.
+func (c *source) sets(ctx context.Context) (list []set, err error) {
 	newest := map[backup.Set]*backup.Base{}
 	at := map[backup.Set]int{}
 	for i := range c.catalog.Bases {
@@ -30,23 +30,23 @@ func (c *source) listSets(ctx context.Context, l *listed) error {
 			continue
 		}
 		if newest[b.Set] == nil {
-			at[b.Set] = len(l.Sets)
-			l.Sets = append(l.Sets, set{Name: fmt.Sprintf("%08x", uint32(b.Set)), From: b.Index})
+			at[b.Set] = len(list)
+			list = append(list, set{Name: fmt.Sprintf("%08x", uint32(b.Set)), From: b.Index})
 		}
 		newest[b.Set] = b
-		l.Sets[at[b.Set]].Bases++
+		list[at[b.Set]].Bases++
 	}
-	if c.open == nil {
-		return nil
+	if c.reads == nil {
+		return list, nil
 	}
 	for id, base := range newest {
 		opens, err := c.opens(ctx, base)
 		if err != nil {
-			return c.failed(ctx, err)
+			return nil, c.failed(ctx, err)
 		}
-		l.Sets[at[id]].Opens = &opens
+		list[at[id]].Opens = &opens
 	}
-	return nil
+	return list, nil
 }
 
 func (c *source) opens(ctx context.Context, base *backup.Base) (bool, error) {
@@ -54,7 +54,7 @@ func (c *source) opens(ctx context.Context, base *backup.Base) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	_, err = backup.OpenManifest(&base.BaseName, content, c.open)
+	_, err = backup.OpenManifest(&base.BaseName, content, c.reads)
 	switch {
 	case errors.Is(err, backup.ErrRecipients):
 		return false, nil
@@ -64,8 +64,8 @@ func (c *source) opens(ctx context.Context, base *backup.Base) (bool, error) {
 	return true, nil
 }
 
-func (c *source) printSets(l *listed) {
-	for _, s := range l.Sets {
+func (c *source) printSets(sets []set) {
+	for _, s := range sets {
 		line := fmt.Sprintf("encrypted to the recipients of set %s: %s, from entry %d on", s.Name,
 			plural.Of(s.Bases, "base"), s.From)
 		switch {

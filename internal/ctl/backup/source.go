@@ -31,9 +31,9 @@ type source struct {
 	streams command.Streams
 	url     string
 	cluster string
-	// identities are files; open decrypts with them, and is nil if there are none.
+	// identities are files; reads decrypts with them, and is nil if there are none.
 	identities []string
-	open       backup.Opener
+	reads      backup.Opener
 
 	at      *place.Place
 	store   *place.Store
@@ -42,20 +42,24 @@ type source struct {
 
 func (c *source) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.url, "from", "", "the place: file:///DIRECTORY or s3://BUCKET/PREFIX?…; see quorate backup check --help")
-	flags.StringArrayVar(&c.identities, "identity", nil, "file with a secret key of age that opens an encrypted backup; "+
-		"may be given several times")
+	c.addIdentity(flags)
 	flags.StringVar(&c.cluster, "cluster", "", "the cluster's id, if the place has backups of several")
 }
 
-// begin lists what the place has. The caller closes c.store.
-func (c *source) begin(ctx context.Context) (err error) {
+func (c *source) addIdentity(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&c.identities, "identity", nil, "file with a secret key of age that opens an encrypted backup; "+
+		"may be given several times")
+}
+
+// open lists what the place has. The caller closes c.store.
+func (c *source) open(ctx context.Context) (err error) {
 	if c.url == "" {
 		return command.Usagef("say where the backup is: --from URL")
 	}
 	if c.at, err = place.Parse(c.url); err != nil {
 		return command.Usagef("%w", err)
 	}
-	if c.open, err = seal.ReadIdentities(files.Disk, c.identities); err != nil {
+	if c.reads, err = seal.ReadIdentities(files.Disk, c.identities); err != nil {
 		return command.Refused(fmt.Errorf("--identity: %w", err))
 	}
 	var id consensus.ClusterID

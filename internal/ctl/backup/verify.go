@@ -41,12 +41,12 @@ func newVerify(s command.Streams, verify Verifier) *cobra.Command {
 			if verify == nil {
 				return command.Refused(errors.New("this program restores nothing"))
 			}
-			if err := c.begin(cmd.Context()); err != nil {
+			if err := c.open(cmd.Context()); err != nil {
 				return err
 			}
 			defer c.store.Close()
 			return c.verify(cmd.Context(), verify, &snapshot.Backup{Store: c.store, Catalog: c.catalog, Target: wanted,
-				Place: c.at.String(), Scratch: scratch, Damaged: c.damaged, Open: c.open}, output == formats[1])
+				Place: c.at.String(), Scratch: scratch, Damaged: c.damaged, Open: c.reads}, output == formats[1])
 		},
 	}
 	c.addFlags(cmd.Flags())
