@@ -33,6 +33,7 @@ type Config struct {
 	TLS           TLSSettings
 	Auth          Auth
 	Encryption    Encryption
+	Backup        Backup
 
 	WatchProgressNotifyInterval time.Duration
 	FeatureGates                FeatureGates

@@ -27,6 +27,7 @@ var groups = []group{
 	{"Auth", authSettings},
 	{"TLS", tlsSettings},
 	{"Encryption at rest", encryptionSettings},
+	{"Continuous backup", backupSettings},
 	{"Discovery", discoverySettings},
 	{"Distributed tracing", tracingSettings},
 	{"Audit", auditSettings},

@@ -64,6 +64,7 @@ const (
 	BackupBehind    Code = "BACKUP_BEHIND"
 	BackupGap       Code = "BACKUP_GAP"
 	BackupUnproven  Code = "BACKUP_UNVERIFIED"
+	BackupRefused   Code = "BACKUP_PLACE_REFUSED"
 	ClustersMixed   Code = "CLUSTERS_MIXED"
 	CordonedAll     Code = "CORDONED_ALL"
 	ZonesUneven     Code = "ZONES_UNEVEN"
@@ -207,6 +208,7 @@ var codes = []Row{
 	{ProposalsFail, "3", "A twentieth of the writes at a member end without a result.", nil, nil},
 	{ClientsRefused, "3", "A member refuses connections or calls beyond its bounds.", nil, nil},
 	{ReclaimFails, "3", "A member fails to give back the space of what was compacted.", nil, nil},
+	{BackupRefused, "3, 4", "A member may not ship the continuous backup to its place, or no member may.", nil, nil},
 	{BackupBehind, "3", "A continuous backup is on, and the last state that can be restored is five minutes old or more.",
 		nil, nil},
 	{BackupGap, "3", "Within the last day the continuous backup left entries out: states within the gap cannot be restored.",

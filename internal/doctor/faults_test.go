@@ -197,6 +197,17 @@ var faultsOfMachines = []fault{
 	{"a backup that nobody ships", 0, func(h hospital) {
 		h.everywhere(func(o *quoratepb.Observation) { o.Backup = &quoratepb.ObservedBackup{On: true, SinceMs: 600_000} })
 	}, doctor.BackupBehind, 3, "nothing can be restored yet, 10 minutes after it was started; no member is appointed", nil},
+	{"a backup that one member may not ship", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) { o.Backup = backup() })
+		h.of(3).Backup = backup()
+		h.of(3).Backup.Refused = "this member may not use the place: its --backup-places is not set"
+	}, doctor.BackupRefused, 4, "m3 may not ship the backup, and cannot go on with it where the others are away: of m3, this member", nil},
+	{"a backup that no member may ship", 0, func(h hospital) {
+		h.everywhere(func(o *quoratepb.Observation) {
+			o.Backup = backup()
+			o.Backup.Refused = "this member may not use the place"
+		})
+	}, doctor.BackupRefused, 3, "no member that answers may ship the backup: of m1, this member may not use the place", nil},
 	{"a backup with a gap", 0, func(h hospital) {
 		h.everywhere(func(o *quoratepb.Observation) { o.Backup = backup(); o.Backup.GapMs, o.Backup.Gaps = 600_000, 2 })
 	}, doctor.BackupGap, 3, "the backup has a gap, noted 10 minutes ago", nil},

@@ -1,5 +1,7 @@
 package doctor
 
+import "strings"
+
 // Ages of a continuous backup, in milliseconds, from which on something is wrong with it.
 const (
 	backupLate     = 5 * 60_000
@@ -15,6 +17,7 @@ func (p *patient) backup() (all []Finding) {
 	if !b.GetOn() {
 		return nil
 	}
+	all = p.backupRefused()
 	late := b.GetRestorableMs()
 	if late == 0 { // nothing was shipped yet
 		late = b.GetSinceMs()
@@ -51,4 +54,25 @@ func (p *patient) backup() (all []Finding) {
 			"`quorate backup verify --from URL` proves one"))
 	}
 	return all
+}
+
+// backupRefused finds members whose operators do not let them ship to the place.
+func (p *patient) backupRefused() []Finding {
+	var refuse []*seat
+	for _, s := range p.answered() {
+		if b := s.o.GetBackup(); b.GetOn() && b.GetRefused() != "" {
+			refuse = append(refuse, s)
+		}
+	}
+	if len(refuse) == 0 {
+		return nil
+	}
+	const cure = "start the members with --backup-places"
+	why := refuse[0].o.GetBackup().GetRefused()
+	if len(refuse) == len(p.answered()) {
+		return []Finding{found(BackupRefused, SlowerThanIs, names(refuse), cure, "no member that answers may ship the backup: "+
+			"of %s, %s", refuse[0].name(), why)}
+	}
+	return []Finding{found(BackupRefused, Advice, names(refuse), cure, "%s may not ship the backup, and cannot go on with it "+
+		"where the others are away: of %s, %s", strings.Join(names(refuse), ", "), refuse[0].name(), why)}
 }

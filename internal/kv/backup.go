@@ -54,6 +54,7 @@ type BackupProgress struct {
 	Gap        BackupGap   // the last one
 	Verified   BackupProof // the last restore that was tried
 	Trouble    string      // why the place takes nothing now; empty: it does
+	Refused    bool        // the member may not use the place: its operator did not allow it; Trouble says how to
 }
 
 // BackupPoint is a point of the log, with the time until which all that was applied is before it.
@@ -93,10 +94,11 @@ const (
 	MaxBackupSealMillis  = 3600 * 1000
 )
 
-// Flags of a policy and of a proof.
+// Flags of a policy and of progress.
 const (
-	backupOn     = 1
-	backupProven = 1
+	backupOn      = 1
+	backupProven  = 1
+	backupRefused = 2
 )
 
 func (op *BackupOp) append(dst []byte) []byte {
@@ -146,7 +148,7 @@ func (p *BackupProgress) Append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, p.Gaps)
 	dst = binary.AppendUvarint(binary.AppendUvarint(dst, p.Gap.After), p.Gap.Until)
 	dst = binary.AppendVarint(dst, p.Gap.Time)
-	dst = append(dst, flag(p.Verified.Proven, backupProven))
+	dst = append(dst, flag(p.Verified.Proven, backupProven)|flag(p.Refused, backupRefused))
 	dst = binary.AppendVarint(appendRevision(dst, p.Verified.Revision), p.Verified.Time)
 	return appendText(appendText(dst, p.Verified.Why), p.Trouble)
 }
@@ -160,11 +162,13 @@ func (r *reader) backupPoint() BackupPoint {
 }
 
 func (r *reader) backupProgress() BackupProgress {
-	return BackupProgress{At: r.varint(), Restorable: r.backupPoint(), Base: r.backupPoint(), Gaps: r.uvarint(),
-		Gap: BackupGap{After: r.uvarint(), Until: r.uvarint(), Time: r.varint()},
-		Verified: BackupProof{Proven: r.flags(backupProven) != 0, Revision: r.revision(), Time: r.varint(),
-			Why: string(r.bytes())},
-		Trouble: string(r.bytes())}
+	p := BackupProgress{At: r.varint(), Restorable: r.backupPoint(), Base: r.backupPoint(), Gaps: r.uvarint(),
+		Gap: BackupGap{After: r.uvarint(), Until: r.uvarint(), Time: r.varint()}}
+	flags := r.flags(backupProven | backupRefused)
+	p.Refused = flags&backupRefused != 0
+	p.Verified = BackupProof{Proven: flags&backupProven != 0, Revision: r.revision(), Time: r.varint(), Why: string(r.bytes())}
+	p.Trouble = string(r.bytes())
+	return p
 }
 
 // BackupRow is what the cluster knows of its continuous backup.
@@ -234,7 +238,7 @@ func (b *BackupRow) Next(op *BackupOp, removed func(member uint64) bool) (next B
 		if op.Policy.Place != b.Policy.Place || op.Policy.Secret != b.Policy.Secret {
 			next.Progress = BackupProgress{}
 		}
-		next.Policy, next.Member, next.TurnGaps = op.Policy, 0, 0
+		next.Policy, next.Member, next.TurnGaps, next.Progress.Refused = op.Policy, 0, 0, false
 		next.Generation++
 		next.Turn++
 		return next, true
@@ -243,7 +247,7 @@ func (b *BackupRow) Next(op *BackupOp, removed func(member uint64) bool) (next B
 			return next, false
 		}
 		next.Turn++
-		next.Member, next.TurnGaps = op.Member, 0
+		next.Member, next.TurnGaps, next.Progress.Refused = op.Member, 0, false // it has not said that yet
 		return next, true
 	case BackupReport:
 		if op.Turn != b.Turn || b.Member == 0 || op.Member != b.Member || removed(op.Member) || !op.Progress.Valid() {
@@ -260,7 +264,7 @@ func (b *BackupRow) Next(op *BackupOp, removed func(member uint64) bool) (next B
 // takes nothing back.
 func (b *BackupRow) report(said *BackupProgress) {
 	p := &b.Progress
-	p.At, p.Trouble = said.At, said.Trouble
+	p.At, p.Trouble, p.Refused = said.At, said.Trouble, said.Refused
 	if said.Restorable.Index > p.Restorable.Index ||
 		said.Restorable.Index == p.Restorable.Index && said.Restorable.Time > p.Restorable.Time {
 		p.Restorable = said.Restorable

@@ -84,6 +84,8 @@ func commands() map[string]kv.Command {
 			Restorable: kv.BackupPoint{Index: 1 << 63, Revision: 300, Time: 400}, Base: kv.BackupPoint{Index: 7, Revision: 8, Time: 9},
 			Gaps: 300, Gap: kv.BackupGap{After: 5, Until: 1 << 63, Time: 2}, Verified: kv.BackupProof{Revision: 4, Time: 3, Proven: true,
 				Why: "w"}, Trouble: "t"}}},
+		"backup refused": {Backup: &kv.BackupOp{Kind: kv.BackupReport, Turn: 301, Member: 1, Progress: kv.BackupProgress{At: 1,
+			Refused: true, Trouble: "t"}}},
 		"session leave": {SessionRetire: &kv.SessionRetireOp{Member: 1, Number: 2}},
 	}
 }

@@ -22,7 +22,8 @@ import (
 // Invariants:
 //  1. Only root starts and stops while authentication is enabled: the gate asks, and the state machine again.
 //  2. A status is as new as the changes that were acknowledged before the call.
-//  3. No credentials become a part of the policy: place.Parse refuses a URL that has some.
+//  3. A policy names a place that the operator of this member allows. The member that ships asks its own operator again.
+//  4. No credentials become a part of the policy: place.Parse refuses a URL that has some.
 type backupService struct {
 	quoratepb.UnsafeBackupServer
 	*shared
@@ -52,6 +53,11 @@ func (b *backupService) Start(ctx context.Context, r *quoratepb.StartBackupReque
 	policy.Since = b.options.Clock.Now().UnixMilli()
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	if refuses := b.options.RefusesPlace; refuses != nil {
+		if why := refuses(policy.Place); why != "" {
+			return nil, status.Error(codes.FailedPrecondition, why)
+		}
 	}
 	return b.set(ctx, row.Generation, policy)
 }

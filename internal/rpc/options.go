@@ -72,6 +72,8 @@ type Options struct {
 	AllowedHosts, AllowedOrigins []string
 	// Keys are those of the data directory; nil: it is not encrypted.
 	Keys *KeyTools
+	// RefusesPlace says why this member would not ship a continuous backup to a place; empty: it would; nil: it refuses none.
+	RefusesPlace func(url string) string
 	// TempDir is where a backup is built before it is streamed; it needs as much room as the data. Empty: this member may write
 	// nothing in the clear, and sends no backup.
 	TempDir string

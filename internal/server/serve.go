@@ -58,6 +58,7 @@ func (s *Server) serve(context.Context, Options) error {
 		Tracer:                s.clients.spans.tracer(),
 		Audit:                 s.audit,
 		TempDir:               backups,
+		RefusesPlace:          s.refusesPlace,
 		Keys:                  s.keyTools(),
 		AllowedHosts:          s.cfg.HTTP.HostWhitelist,
 		AllowedOrigins:        s.cfg.HTTP.CORS,

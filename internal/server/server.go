@@ -25,6 +25,7 @@ import (
 	"github.com/quorate/quorate/internal/server/observe"
 	"github.com/quorate/quorate/internal/server/shipper"
 	"github.com/quorate/quorate/internal/storage/files"
+	objectplace "github.com/quorate/quorate/internal/storage/objects/place"
 	"github.com/quorate/quorate/internal/storage/reserve"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -67,6 +68,7 @@ type Server struct {
 	clients   *clientPorts
 	conns     connLimits
 	feed      *feed.Feed
+	places    objectplace.Allowed
 	// endShipping tells the shipper that the member ends; nil: there is none.
 	endShipping context.CancelFunc
 	observer    atomic.Pointer[observe.Observer]  // nil until clients are served; the member asks for verdicts before
@@ -109,8 +111,8 @@ func Start(ctx context.Context, cfg config.Config, options Options) (*Server, er
 	s.ctx, s.background = context.WithCancel(context.Background())
 	s.clients = newClientPorts(s.ctx, &s.cfg, s.conns, &s.budgets, s.logger)
 	steps := []func(context.Context, Options) error{
-		s.openKeys, s.checkData, s.lockData, s.lockKeys, s.openCerts, s.listenClients, s.openData, s.openAudit, s.watchDisks,
-		s.connect, s.watchNames, s.serve, s.startCompactor, s.startShipper, s.publish, s.defragmentAtStart,
+		s.allowPlaces, s.openKeys, s.checkData, s.lockData, s.lockKeys, s.openCerts, s.listenClients, s.openData, s.openAudit,
+		s.watchDisks, s.connect, s.watchNames, s.serve, s.startCompactor, s.startShipper, s.publish, s.defragmentAtStart,
 	}
 	for _, step := range steps {
 		if err := step(ctx, options); err != nil {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -62,8 +63,31 @@ func (s *Server) startShipper(context.Context, Options) error {
 	return nil
 }
 
+// allowPlaces reads which places the operator allows.
+func (s *Server) allowPlaces(context.Context, Options) (err error) {
+	if s.places, err = objectplace.ParseAllowed(s.cfg.Backup.Places); err != nil {
+		return fmt.Errorf("--backup-places: %w", err)
+	}
+	return nil
+}
+
+// refusesPlace says why this member would not ship to a place; empty: it would. It does not look at the disk, which may hang.
+func (s *Server) refusesPlace(url string) string {
+	at, err := objectplace.Parse(url)
+	if err == nil {
+		_, err = s.places.Permit(at)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
 func (s *Server) openPlace(url string) (objects.Store, func(), error) {
 	at, err := objectplace.Parse(url)
+	if err == nil {
+		at, err = s.places.Permit(at)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

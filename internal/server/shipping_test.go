@@ -39,7 +39,7 @@ func TestServer_shipsOn(t *testing.T) {
 	for i, peer := range peers {
 		configs = append(configs, loadConfig(t, "--name", fmt.Sprint("m", i), "--data-dir", filepath.Join(t.TempDir(), "m"),
 			"--listen-client-urls=http://127.0.0.1:0", "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-			"--initial-cluster", fmt.Sprintf("m0=%s,m1=%s,m2=%s", peers[0], peers[1], peers[2])))
+			"--initial-cluster", fmt.Sprintf("m0=%s,m1=%s,m2=%s", peers[0], peers[1], peers[2]), "--backup-places", url))
 	}
 	servers := startAll(t, configs)
 	b := &shipped{t: t, ctx: ctx, url: url}
@@ -184,7 +184,7 @@ func TestServer_ships(t *testing.T) {
 	start := func() *server.Server {
 		s := startAll(t, []config.Config{loadConfig(t, "--name", "m", "--data-dir", dir, "--listen-client-urls=http://127.0.0.1:0",
 			"--listen-peer-urls=http://127.0.0.1:0", "--initial-advertise-peer-urls=http://127.0.0.1:1",
-			"--initial-cluster=m=http://127.0.0.1:1")})[0]
+			"--initial-cluster=m=http://127.0.0.1:1", "--backup-places", b.url)})[0]
 		b.dial(s)
 		return s
 	}

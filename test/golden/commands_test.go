@@ -66,6 +66,8 @@ func commands() []named[kv.Command] {
 				Time: 1_800_000_000_000}, Base: kv.BackupPoint{Index: 300, Revision: 200, Time: 1_700_000_000_000}, Gaps: 2,
 				Gap: kv.BackupGap{After: 100, Until: 300, Time: 1_600_000_000_000}, Verified: kv.BackupProof{Revision: 150,
 					Time: 1_600_000_000_000, Proven: true, Why: "-"}, Trouble: "the place is full"}}}},
+		{"backup, refusal", kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupReport, Turn: 301, Member: 1 << 63,
+			Progress: kv.BackupProgress{At: 1_800_000_000_000, Trouble: "not allowed", Refused: true}}}},
 		{"put in a user's name", kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: []byte("v")},
 			By: auth.Credentials{User: "alice", Revision: 300}}},
 		{"compact by a member", kv.Command{Compact: &kv.CompactOp{Revision: 1}, By: auth.Credentials{Member: true}}},

@@ -3,6 +3,7 @@ package turns
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/quorate/quorate/internal/backup"
@@ -72,7 +73,7 @@ func (m *Machine) slow() string {
 func (m *Machine) report(p *ship.Progress, trouble string) kv.BackupProgress {
 	now := m.now.UnixMilli()
 	said := kv.BackupProgress{At: now, Restorable: point(&p.Restorable), Base: point(&p.Base), Gaps: uint64(p.Gaps),
-		Trouble: cut(trouble)}
+		Trouble: cut(trouble), Refused: m.barred}
 	if p.Current { // nothing waits that changes the state: it is the one of now
 		said.Restorable.Time = max(said.Restorable.Time, now)
 	}
@@ -88,9 +89,11 @@ func point(h *backup.Head) kv.BackupPoint {
 
 // cut makes a text of a place fit into a report.
 func cut(text string) string {
-	text = printable.Text(text, kv.MaxBackupTroubleBytes/4)
-	for len(text) > kv.MaxBackupTroubleBytes {
-		text = text[:len(text)/2]
+	text = printable.Text(text, kv.MaxBackupTroubleBytes)
+	if len(text) > kv.MaxBackupTroubleBytes {
+		text = strings.ToValidUTF8(text[:kv.MaxBackupTroubleBytes-len(more)], "") + more
 	}
 	return text
 }
+
+const more = "..."

@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/backup/ship"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/objects"
 )
 
 // Config is what a Machine goes by.
@@ -110,6 +111,7 @@ type Machine struct {
 	since  time.Time       // when that began
 	retry  time.Time       // of a place that did not open
 	failed string          // why it did not
+	barred bool            // because this member may not use it
 
 	under   map[uint64]begun // operations of Ship, by the id of each
 	copying []ship.Op        // checkpoints and their removals that wait, one after the other
@@ -186,7 +188,8 @@ func (m *Machine) Look(now time.Time, row *kv.BackupRow) {
 	m.now = now
 	switch {
 	case m.phase == resting && m.mine(row) && row.Turn != m.refused && !m.ending:
-		m.row, m.said, m.troubled, m.failed, m.reported = *row, ship.Progress{}, false, "", time.Time{}
+		m.row, m.said, m.troubled, m.reported = *row, ship.Progress{}, false, time.Time{}
+		m.failed, m.barred = "", false
 		m.openPlace()
 		m.work()
 	case m.phase == waiting, m.phase == opening, m.phase == shipping:
@@ -233,6 +236,7 @@ func (m *Machine) Opened(now time.Time, catalog *backup.Catalog, err error) {
 	}
 	if err != nil {
 		m.wait(err)
+		m.barred = errors.Is(err, objects.ErrNotAllowed)
 		m.work()
 		return
 	}
@@ -240,7 +244,7 @@ func (m *Machine) Opened(now time.Time, catalog *backup.Catalog, err error) {
 	if m.config.Faults.Skips {
 		start.Applied, start.Lost = last.Index, 0
 	}
-	m.phase, m.failed, m.next = shipping, "", start.Applied
+	m.phase, m.failed, m.barred, m.next = shipping, "", false, start.Applied
 	m.ship = ship.New(ship.Config{Cluster: m.config.Cluster, Epoch: m.config.Epoch, Member: m.config.Member,
 		Build: m.config.Build, SealAfter: m.row.Policy.SealMillis, BaseEvery: m.row.Policy.BaseSeconds * 1000,
 		HeldBytes: m.config.HeldBytes, Lock: m.lock}, start, now.UnixMilli())

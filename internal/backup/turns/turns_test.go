@@ -2,6 +2,7 @@ package turns_test
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/backup/turns"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/objects"
 )
 
 // member is a member with a machine. Entry i has the sum i, and revision 1 more than the one before unless it is the backup's own.
@@ -258,6 +260,29 @@ func TestMachine_opens(t *testing.T) {
 	for i := range m.said {
 		if took := m.said[i].At - m.said[0].At; (m.said[i].Trouble != "") != (took >= 600_000) {
 			t.Errorf("after %d ms: %q", took, m.said[i].Trouble)
+		}
+	}
+}
+
+// Ensure that a report says whether the member may not use the place, in words that fit, until it may.
+func TestMachine_refused(t *testing.T) {
+	m := newMember(t)
+	long := strings.Repeat("ä", kv.MaxBackupTroubleBytes)
+	for i, err := range []error{fmt.Errorf("%w: --backup-places %s", objects.ErrNotAllowed, long), errors.New("no such directory")} {
+		m.run(time.Second)
+		at := slices.IndexFunc(m.begun, func(op turns.Op) bool { return op.Kind == turns.Open })
+		if at < 0 {
+			t.Fatalf("the place is not opened: %v", m.kinds())
+		}
+		m.begun = slices.Delete(m.begun, at, at+1)
+		m.machine.Opened(m.now, nil, err)
+		m.take()
+		m.end()
+		m.run(time.Duration(4500+i*7000) * time.Millisecond)
+		m.end()
+		last := m.said[len(m.said)-1]
+		if last.Refused != (i == 0) || !last.Valid() || i == 0 && !strings.Contains(last.Trouble, "--backup-places") {
+			t.Errorf("%d: it said %+v", i, last)
 		}
 	}
 }

@@ -62,7 +62,7 @@ func fakeMember(mode string, args []string) int {
 	heartbeat := flags.String("heartbeat-interval", "", "")
 	election := flags.String("election-timeout", "", "")
 	for _, ignored := range []string{"advertise-client-urls", "listen-peer-urls", "initial-advertise-peer-urls",
-		"initial-cluster", "initial-cluster-token", "level-policy"} {
+		"initial-cluster", "initial-cluster-token", "level-policy", "backup-places"} {
 		flags.String(ignored, "", "")
 	}
 	if err := flags.Parse(args); err != nil {

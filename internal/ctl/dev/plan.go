@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,6 +19,7 @@ const (
 	portStep        = 10
 	recordName      = "dev.json"
 	lockName        = "lock"
+	backupsName     = "backups"
 )
 
 // plan is the shape of the cluster, as the directory remembers it.
@@ -80,11 +82,21 @@ func (p plan) flags(s seat) []string {
 		"--initial-cluster=" + strings.Join(cluster, ","),
 		"--initial-cluster-token=quorate-dev",
 		"--level-policy=now",
+		"--backup-places=" + p.backups(),
 	}
 	if p.console {
 		flags = append(flags, "--listen-console-urls="+s.consoleURL(), "--console=admin")
 	}
 	return append(flags, p.geo.flags(seats, self)...)
+}
+
+// backups is the place to which the cluster may ship a continuous backup.
+func (p plan) backups() string {
+	dir := filepath.Join(p.dir, backupsName)
+	if whole, err := filepath.Abs(dir); err == nil {
+		dir = whole
+	}
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}).String()
 }
 
 // openPlan decides the shape: what the directory remembers, which must not contradict what was asked for, else what
@@ -197,6 +209,9 @@ func (p plan) remember() error {
 		return err
 	}
 	path := filepath.Join(p.dir, recordName)
+	if err := os.MkdirAll(filepath.Join(p.dir, backupsName), 0o700); err != nil {
+		return fmt.Errorf("create the directory for backups: %w", err)
+	}
 	if err := os.WriteFile(path+".new", append(raw, '\n'), 0o644); err != nil {
 		return fmt.Errorf("record the shape of the cluster: %w", err)
 	}

@@ -148,6 +148,27 @@ func TestMachine_Apply_backup(t *testing.T) {
 	}
 }
 
+// Ensure that a refusal of a place is that of one turn: neither the next one nor another policy has it.
+func TestMachine_Apply_backupRefused(t *testing.T) {
+	b := newBackupBench(t)
+	b.do(backupPolicy(0, "file:///b", true))
+	refuses := kv.BackupProgress{At: 1, Trouble: "not allowed", Refused: true}
+	for i, after := range []kv.Command{backupTurn(2, 3), backupPolicy(1, "file:///b", true)} {
+		turn := b.m.Backup().Turn
+		for _, cmd := range []kv.Command{backupTurn(turn, 2), backupReport(turn+1, 2, refuses)} {
+			if res := b.do(cmd); res.Err != nil {
+				t.Fatal(res.Err)
+			}
+		}
+		if !b.m.Backup().Progress.Refused {
+			t.Errorf("%d: not refused", i)
+		}
+		if res := b.do(after); res.Err != nil || b.m.Backup().Progress.Refused {
+			t.Errorf("%d: %v, %+v", i, res.Err, b.m.Backup())
+		}
+	}
+}
+
 // Ensure that, with users, root alone sets the policy; members give turns and report; and that no alarm stops any of it.
 func TestMachine_Apply_backupPermit(t *testing.T) {
 	b := newBackupBench(t)

@@ -19,6 +19,9 @@ const (
 	DefaultAway = ReportEvery
 	// DefaultTroubled is after how long another member is appointed when the place takes nothing of the one that ships.
 	DefaultTroubled = 6 * ReportEvery
+	// DefaultRefusal is for how long a member comes last that may not ship to the place. Its operator may start it anew with
+	// another setting.
+	DefaultRefusal = time.Hour
 	// DefaultMoveAfter is for how long a leader ships while another member could.
 	DefaultMoveAfter = 10 * time.Minute
 )
@@ -42,8 +45,15 @@ type Appointer struct {
 	well    time.Time // when the place was last known to take what it ships, or its turn began
 	turn    uint64
 	reports uint64
-	// failed has members that did not report in their turn, and when that was found. They come last, for MoveAfter.
-	failed map[consensus.MemberID]time.Time
+	// failed has members that did not report in their turn, or did not ship. They come last for a time.
+	failed map[consensus.MemberID]failure
+	// refused is the turn whose member said that it may not ship to the place.
+	refused uint64
+}
+
+// failure is that of a member to ship.
+type failure struct {
+	at, until time.Time
 }
 
 // Rest forgets what was seen: this member does not lead.
@@ -71,6 +81,7 @@ func (a *Appointer) Look(now time.Time, v *View) (command kv.Command, due bool) 
 		return command, false
 	}
 	silent := a.silent(now, v)
+	a.noteRefusal(now, row)
 	to, found := a.choose(now, v)
 	if !found || !a.replaces(now, v, to, silent) {
 		return command, false
@@ -90,17 +101,40 @@ func (a *Appointer) silent(now time.Time, v *View) bool {
 	if present == consensus.NoMember || !late {
 		return false
 	}
-	if a.failed == nil {
-		a.failed = map[consensus.MemberID]time.Time{}
-	}
-	for id, at := range a.failed {
-		if !v.Status.Config.Contains(id) || now.Sub(at) >= cmp.Or(a.MoveAfter, DefaultMoveAfter) {
+	for id, f := range a.failed {
+		if !v.Status.Config.Contains(id) || !now.Before(f.until) {
 			delete(a.failed, id)
 		}
 	}
-	a.failed[present] = now
+	if a.refused == 0 || a.refused != v.Row.Turn {
+		a.fail(present, failure{now, now.Add(cmp.Or(a.MoveAfter, DefaultMoveAfter))})
+	}
 	a.since, a.heard, a.well = now, now, now // it may be the only one: it is given time again
 	return true
+}
+
+// noteRefusal notes that a member may not ship to the place, so that another one is appointed at once.
+func (a *Appointer) noteRefusal(now time.Time, row *kv.BackupRow) {
+	if !row.Progress.Refused || row.Member == 0 || a.refused == row.Turn {
+		return
+	}
+	a.refused = row.Turn
+	a.fail(consensus.MemberID(row.Member), failure{now, now.Add(DefaultRefusal)})
+}
+
+func (a *Appointer) fail(id consensus.MemberID, f failure) {
+	if a.failed == nil {
+		a.failed = map[consensus.MemberID]failure{}
+	}
+	a.failed[id] = f
+}
+
+// failing returns when a member failed to ship, if it comes last for that; zero: it does not.
+func (a *Appointer) failing(now time.Time, id consensus.MemberID) time.Time {
+	if f := a.failed[id]; now.Before(f.until) {
+		return f.at
+	}
+	return time.Time{}
 }
 
 // away reports whether the leader has not heard a member for an election timeout.
@@ -119,6 +153,8 @@ func (a *Appointer) replaces(now time.Time, v *View, to consensus.MemberID, sile
 	case to == present:
 		return false
 	case silent:
+		return true
+	case v.Row.Progress.Refused && a.failing(now, to).IsZero():
 		return true
 	case member.Cordoned:
 		next, _ := v.Status.Config.Member(to)
@@ -140,12 +176,7 @@ type candidate struct {
 // choose returns the member that ships best.
 func (a *Appointer) choose(now time.Time, v *View) (consensus.MemberID, bool) {
 	var all []candidate
-	others, failed := 0, func(id consensus.MemberID) time.Time {
-		if at := a.failed[id]; now.Sub(at) < cmp.Or(a.MoveAfter, DefaultMoveAfter) {
-			return at
-		}
-		return time.Time{}
-	}
+	others := 0
 	for i := range v.Status.Progress {
 		p := &v.Status.Progress[i]
 		member, there := v.Status.Config.Member(p.ID)
@@ -156,7 +187,7 @@ func (a *Appointer) choose(now time.Time, v *View) (consensus.MemberID, bool) {
 		if !p.RecentActive || !p.CaughtUp || member.Promote || member.Joining {
 			continue
 		}
-		c := candidate{id: p.ID, cordoned: member.Cordoned, failed: failed(p.ID)}
+		c := candidate{id: p.ID, cordoned: member.Cordoned, failed: a.failing(now, p.ID)}
 		if v.Status.Config.IsVoter(p.ID) {
 			c.rank = 1
 		}
@@ -165,7 +196,7 @@ func (a *Appointer) choose(now time.Time, v *View) (consensus.MemberID, bool) {
 	// Others may be about to be heard: a new leader waits before it ships itself.
 	if others == 0 || now.Sub(a.led) >= cmp.Or(a.Patience, DefaultPatience) {
 		own, _ := v.Status.Config.Member(v.Status.ID)
-		all = append(all, candidate{id: v.Status.ID, cordoned: own.Cordoned, failed: failed(v.Status.ID), rank: 2})
+		all = append(all, candidate{id: v.Status.ID, cordoned: own.Cordoned, failed: a.failing(now, v.Status.ID), rank: 2})
 	}
 	if len(all) == 0 {
 		return consensus.NoMember, false

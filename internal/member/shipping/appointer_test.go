@@ -18,11 +18,12 @@ type cluster struct {
 	status  raft.Status
 	silent  map[uint64]bool // members that do not report
 	trouble map[uint64]bool // members that do not reach the place
+	refuses map[uint64]bool // members that may not use the place
 	changes []uint64        // members that were appointed, in order
 }
 
 func newCluster(t *testing.T, voters ...consensus.MemberID) *cluster {
-	c := &cluster{t: t, now: time.Unix(1000, 0), silent: map[uint64]bool{}, trouble: map[uint64]bool{}, status: raft.Status{ID: 1,
+	c := &cluster{t: t, now: time.Unix(1000, 0), silent: map[uint64]bool{}, trouble: map[uint64]bool{}, refuses: map[uint64]bool{}, status: raft.Status{ID: 1,
 		Config: consensus.Config{Voters: voters}}}
 	for _, id := range voters {
 		c.add(id)
@@ -69,8 +70,8 @@ func (c *cluster) run(a *shipping.Appointer, total time.Duration) {
 		}
 		if m := c.row.Member; m != 0 && !c.silent[m] && passed%shipping.ReportEvery == 0 {
 			report := &kv.BackupOp{Kind: kv.BackupReport, Turn: c.row.Turn, Member: m}
-			if c.trouble[m] {
-				report.Progress.Trouble = "no such directory"
+			if c.trouble[m] || c.refuses[m] {
+				report.Progress.Trouble, report.Progress.Refused = "no such directory", c.refuses[m]
 			}
 			c.apply(report)
 		}
@@ -228,4 +229,33 @@ func TestAppointer_Look_off(t *testing.T) {
 	c.apply(&kv.BackupOp{Kind: kv.BackupSet, Generation: c.row.Generation, Policy: policy})
 	c.run(new(shipping.Appointer), time.Hour)
 	c.want("off")
+}
+
+// Ensure that a member which may not use the place is replaced at once, and not appointed again soon; that the leader is appointed where it
+// alone may; and that the turn goes round slowly where nobody may.
+func TestAppointer_Look_refused(t *testing.T) {
+	c := newCluster(t, 1, 2, 3)
+	a := new(shipping.Appointer)
+	c.refuses[2] = true
+	c.run(a, shipping.DefaultRefusal/2)
+	c.want("one may not", 2, 3)
+
+	c = newCluster(t, 1, 2, 3)
+	c.refuses[2], c.refuses[3] = true, true
+	a = new(shipping.Appointer)
+	c.run(a, shipping.DefaultPatience+time.Minute)
+	c.want("only the leader may", 2, 3, 1)
+	c.run(a, shipping.DefaultRefusal/2)
+	c.want("the leader goes on")
+	c.run(a, shipping.DefaultRefusal)
+	if n := len(c.changes); n == 0 || n > 8 || c.row.Member != 1 {
+		t.Errorf("the others are asked again: %v", c.changes)
+	}
+
+	c = newCluster(t, 1, 2, 3)
+	c.refuses[1], c.refuses[2], c.refuses[3] = true, true, true
+	c.run(new(shipping.Appointer), shipping.DefaultRefusal)
+	if n := len(c.changes); n < 10 || n > 100 {
+		t.Errorf("nobody may: %d appointments in %v", n, shipping.DefaultRefusal)
+	}
 }

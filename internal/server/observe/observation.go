@@ -77,7 +77,7 @@ func (p *Options) observation(ctx context.Context, now time.Time) *quoratepb.Obs
 	}
 	o.Store, o.Work = p.store(machine), p.work(machine)
 	o.Jobs = jobsOf(m.Membership().Jobs(), o.NowMs)
-	o.Backup = backupOf(machine.Backup(), o.NowMs)
+	o.Backup = p.backup(machine.Backup(), o.NowMs)
 	o.Peers = p.peers(p.leadersView(ctx))
 	return o
 }
@@ -209,8 +209,8 @@ func jobsOf(jobs []membership.Job, now int64) (all []*quoratepb.ObservedJob) {
 	return all
 }
 
-// backupOf is what the cluster knows of its continuous backup; nil: there never was one.
-func backupOf(row *kv.BackupRow, now int64) *quoratepb.ObservedBackup {
+// backup is what the cluster knows of its continuous backup; nil: there never was one.
+func (p *Options) backup(row *kv.BackupRow, now int64) *quoratepb.ObservedBackup {
 	if row.Generation == 0 {
 		return nil
 	}
@@ -220,12 +220,13 @@ func backupOf(row *kv.BackupRow, now int64) *quoratepb.ObservedBackup {
 		}
 		return max(1, now-at)
 	}
-	p := &row.Progress
+	said := &row.Progress
 	return &quoratepb.ObservedBackup{On: row.Policy.On, Member: row.Member, SinceMs: age(row.Policy.Since),
-		ReportedMs: age(p.At), RestorableMs: age(p.Restorable.Time), RestorableRevision: int64(p.Restorable.Revision),
-		BaseMs: age(p.Base.Time), Gaps: p.Gaps, GapMs: age(p.Gap.Time), VerifiedMs: age(p.Verified.Time),
-		VerifiedRevision: int64(p.Verified.Revision),
-		Proven:           p.Verified.Proven, Why: p.Verified.Why, Trouble: p.Trouble}
+		ReportedMs: age(said.At), RestorableMs: age(said.Restorable.Time), RestorableRevision: int64(said.Restorable.Revision),
+		BaseMs: age(said.Base.Time), Gaps: said.Gaps, GapMs: age(said.Gap.Time), VerifiedMs: age(said.Verified.Time),
+		VerifiedRevision: int64(said.Verified.Revision),
+		Proven:           said.Verified.Proven, Why: said.Verified.Why, Trouble: said.Trouble,
+		Refused: p.RefusesPlace(row.Policy.Place)}
 }
 
 // peers are the links to the others and, if this member leads, their progress.

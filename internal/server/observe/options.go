@@ -33,5 +33,7 @@ type Options struct {
 	Expiries  func() []certs.Expiry
 	// OwnAlarms are those of the member's alarms that an observation has numbers for.
 	OwnAlarms func() []string
-	OpenFiles uint64 // that the process may have; 0: not known
+	// RefusesPlace says why the member would not ship a backup to a place; empty: it would.
+	RefusesPlace func(url string) string
+	OpenFiles    uint64 // that the process may have; 0: not known
 }

@@ -47,6 +47,8 @@ var (
 	ErrRegion = errors.New("the bucket is in another region")
 	// ErrClock means that the place refuses a request because the clocks differ by too much.
 	ErrClock = errors.New("the clock differs too much from that of the place")
+	// ErrNotAllowed means that the operator of this process does not let it use the place: nothing was asked of it.
+	ErrNotAllowed = errors.New("this member may not use the place")
 	// ErrTLS means that the certificate of the place is not for its name, or of no known authority.
 	ErrTLS = errors.New("the certificate of the place is not accepted")
 )

@@ -21,6 +21,7 @@ var advice = []struct {
 		"Name the authority of the server's certificate by ca=FILE, and the server by a name that the certificate has."},
 	{objects.ErrFull, "Make room at the place, or raise its quota."},
 	{objects.ErrUnreachable, "Check the endpoint, its name in DNS, and the firewalls on the way."},
+	{objects.ErrNotAllowed, "Which places may be used is said by the flag --backup-places of each member."},
 	{objects.ErrBusy, "Try again later; if it stays so, look at the server."},
 	{objects.ErrDamaged, "Look at the server: it gives other bytes than it was given."},
 }

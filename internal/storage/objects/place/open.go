@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"io"
-	"path/filepath"
 	"time"
 
 	"github.com/quorate/quorate/internal/base/env"
@@ -45,7 +44,7 @@ func Open(p *Place, o Options) (*Store, error) {
 	s := &Store{}
 	var within objects.Store
 	if p.Directory != "" {
-		d, err := openDirectory(p.Directory, o.FS)
+		d, err := openDirectory(p, o.FS)
 		if err != nil {
 			return nil, err
 		}
@@ -81,10 +80,10 @@ func (s *Store) Close() {
 	}
 }
 
-func openDirectory(dir string, fs env.FS) (*directory.Store, error) {
-	// A link may lead into a data directory.
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
+func openDirectory(p *Place, fs env.FS) (*directory.Store, error) {
+	dir, err := p.Real() // a link may lead into a data directory
+	if err != nil {
+		return nil, err
 	}
 	return directory.Open(fs, dir, directory.Options{Unique: rand.Text, Now: time.Now})
 }

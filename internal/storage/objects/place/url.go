@@ -24,6 +24,8 @@ type Place struct {
 	CA          string // file of authorities; empty are the system's
 	Credentials string // file; empty is the environment
 	Profile     string // section of that file
+
+	within string // directory that allows this one, out of which no link may lead; empty: any may (Allowed)
 }
 
 const (
