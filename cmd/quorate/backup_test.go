@@ -110,7 +110,7 @@ func TestBackup_wrong(t *testing.T) {
 		{[]string{"restore", from}, command.StatusUsage, "say which state"},
 		{[]string{"restore", from, "--at=yesterday"}, command.StatusUsage, "write \"latest\", a time"},
 		{[]string{"restore", from, "--at=entry:99"}, command.StatusRefused, "ask for it with --at entry:12"},
-		{[]string{"restore", from, "--at=latest", "--cluster=77"}, command.StatusRefused, "there is no base"},
+		{[]string{"restore", from, "--at=latest", "--cluster=77"}, command.StatusRefused, "no base of cluster 77"},
 		{[]string{"backup", "verify", "--from=file://" + t.TempDir()}, command.StatusRefused, "has no backup of a cluster"},
 		{[]string{"backup", "list", from, "--cluster=x"}, command.StatusUsage, "in hexadecimal digits"},
 	} {

@@ -112,7 +112,7 @@ func (e *UnreachableError) Error() string {
 func (c *Catalog) Plan(target Target, without func(Hash) bool) (*Plan, error) {
 	newest, found := c.Newest()
 	if !found || len(c.Bases) == 0 {
-		return nil, &UnreachableError{Target: target, Why: "there is no base"}
+		return nil, &UnreachableError{Target: target, Why: fmt.Sprintf("the place has no base of cluster %v", c.Cluster)}
 	}
 	var best, other *Plan
 	for i := len(c.Bases) - 1; i >= 0; i-- {
@@ -135,12 +135,33 @@ func (c *Catalog) Plan(target Target, without func(Hash) bool) (*Plan, error) {
 	if other != nil {
 		return other, nil
 	}
-	e := &UnreachableError{Target: target, Why: "all bases are of later states"}
-	if best != nil {
-		e.Best, e.Breaks = &best.End, best.End.Index+1
-		e.Why = fmt.Sprintf("no object that can be read has entry %d", e.Breaks)
+	return nil, c.unreachable(target, best, without)
+}
+
+// unreachable says why no base leads to a target, and which state can be had. best is the plan that comes nearest to it; nil: no
+// base is early enough.
+func (c *Catalog) unreachable(target Target, best *Plan, without func(Hash) bool) error {
+	e := &UnreachableError{Target: target}
+	if best == nil {
+		e.Why = "no base can be read"
+		for i := range c.Bases {
+			if b := &c.Bases[i]; !without(b.Hash) {
+				e.Why = fmt.Sprintf("the first state that can be restored is later: entry %d, revision %d, of %s", b.Index,
+					b.Revision, Time(b.Time))
+				break
+			}
+		}
+		return e
 	}
-	return nil, e
+	e.Best, e.Breaks = &best.End, best.End.Index+1
+	e.Why = fmt.Sprintf("no object that can be read has entry %d", e.Breaks)
+	for _, g := range c.Gaps {
+		if g.After < e.Breaks && e.Breaks < g.Until {
+			e.Why = fmt.Sprintf("entries %d to %d were never shipped, a gap that was noted at %s", g.After+1, g.Until-1,
+				Time(g.Time))
+		}
+	}
+	return e
 }
 
 // reaches reports whether a plan ends with the target, or with the last state that there is before it.

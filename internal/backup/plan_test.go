@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand"
+	"strings"
 	"testing"
 
 	"github.com/quorate/quorate/internal/backup"
@@ -233,6 +234,35 @@ func TestParseTarget(t *testing.T) {
 	for _, word := range []string{"", "0", "-1", "entry:", "entry:0", "yesterday", "2026-11-30", "1e5"} {
 		if got, err := backup.ParseTarget(word); err == nil {
 			t.Errorf("%s: got %+v", word, got)
+		}
+	}
+}
+
+// Ensure that a refusal says which state can be had: the first one for a target before it, and for one in a gap the last one before that.
+func TestCatalog_Plan_refuses(t *testing.T) {
+	c := newChain(rand.New(rand.NewSource(5)), backup.Head{Point: backup.Point{Index: 10}, Moment: backup.Moment{Revision: 10, Time: 1000}}, 20)
+	catalog := &backup.Catalog{Cluster: cluster}
+	c.base(catalog, 2, 0)
+	c.add(catalog, 3, 5, 0)
+	c.base(catalog, 12, 0)
+	c.add(catalog, 13, 20, 0)
+	gap := backup.GapName{Cluster: cluster, After: c[5].Index, Until: c[12].Index + 1, Time: 2000}
+	if err := catalog.Add(gap.String(), 1); err != nil {
+		t.Fatal(err)
+	}
+	catalog.Sort()
+	for _, row := range []struct {
+		target backup.Target
+		say    string
+	}{
+		{backup.Target{Index: 11}, "the first state that can be restored is later: entry 12"},
+		{backup.Target{Index: 18}, "entries 16 to 22 were never shipped, a gap that was noted at 1970-01-01T00:00:02.000Z. The last state before it " +
+			"that can be restored is entry 15"},
+		{backup.Target{Index: 99}, "no object that can be read has entry 31"},
+	} {
+		_, err := catalog.Plan(row.target, func(backup.Hash) bool { return false })
+		if err == nil || !strings.Contains(err.Error(), row.say) {
+			t.Errorf("%v: %v, want %q", row.target, err, row.say)
 		}
 	}
 }

@@ -142,3 +142,32 @@ func TestStart(t *testing.T) {
 	f.refusal = status.Error(codes.Aborted, "another caller was faster")
 	run("start").Want(t, command.StatusRefused, "", "another caller was faster")
 }
+
+// Ensure that commands which read a backup find it by the cluster that ships it, where --from is missing; that a cluster may name no files
+// of the machine that asks; and that without either the command says what to do.
+func TestSource_ofTheCluster(t *testing.T) {
+	dir := t.TempDir()
+	f := &fakeBackup{status: &quoratepb.BackupStatus{}}
+	run := f.serve(t)
+	for _, step := range []struct {
+		generation uint64
+		place, say string
+		status     int
+	}{
+		{0, "", "never had a continuous backup", command.StatusRefused},
+		{1, "file://" + dir, "ships its backup to file://" + dir, command.StatusRefused},
+		{1, "file://" + dir, "has no backup of a cluster", command.StatusRefused},
+		{1, "s3://bucket?endpoint=http://127.0.0.1:1&credentials=/etc/passwd", "names files of its members", command.StatusRefused},
+		{1, "s3://bucket?ca=/etc/passwd", "names files of its members", command.StatusRefused},
+		{1, "/etc", "names a place that makes no sense", command.StatusRefused},
+	} {
+		f.status.Generation, f.status.Place = step.generation, step.place
+		if got := run("list"); got.Status != step.status || !strings.Contains(got.Err, step.say) {
+			t.Errorf("%s: %+v, want %q", step.place, got, step.say)
+		}
+	}
+	got := ctltest.Run(t, t.Context(), command.Streams{}, "", "backup", "list")
+	if got.Status != command.StatusUsage || !strings.Contains(got.Err, "--from URL; or --endpoints") {
+		t.Errorf("neither: %+v", got)
+	}
+}

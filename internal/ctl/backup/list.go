@@ -22,8 +22,8 @@ func newList(s command.Streams) *cobra.Command {
 	c := source{streams: s}
 	var output string
 	cmd := &cobra.Command{
-		Use: "list --from URL", Short: "List the bases and the log of a continuous backup", Long: listHelp, Args: cobra.NoArgs,
-		Example: "  quorate backup list --from s3://backups/prod",
+		Use: "list", Short: "List the bases and the log of a continuous backup", Long: listHelp, Args: cobra.NoArgs,
+		Example: "  quorate backup list --endpoints http://127.0.0.1:2379\n  quorate backup list --from s3://backups/prod",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != formats[0] && output != formats[1] {
 				return command.Usagef("--output %q: choose %s", output, command.Alternatives(formats))
@@ -35,7 +35,8 @@ func newList(s command.Streams) *cobra.Command {
 			return c.print(cmd.Context(), output == formats[1])
 		},
 	}
-	c.addFlags(cmd.Flags())
+	c.addFlags(cmd)
+	c.addClient()
 	cmd.Flags().StringVarP(&output, "output", "o", formats[0], command.Alternatives(formats))
 	return cmd
 }

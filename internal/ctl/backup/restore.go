@@ -48,13 +48,14 @@ func NewRestore(s command.Streams, restore snapshot.Restorer) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	c.addFlags(flags)
+	c.addFlags(cmd)
 	flags.StringVar(&at, "at", "", "the state: latest, a time (RFC 3339), a revision, or entry:INDEX")
 	flags.BoolVar(&planOnly, "plan", false, "show what would be read and what is left out; change nothing")
 	member := r.AddFlags(flags)
 	flags.Uint64Var(&r.BumpRevision, "bump-revision", bump, "raise the revision by so much, and forget all history, so that "+
 		"every client which watches begins anew; 0 keeps both")
 	flags.StringVarP(&output, "output", "o", "text", "text or json")
+	c.addClient()
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case at == "":

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/backup"
 	"github.com/quorate/quorate/internal/backup/fetch"
 	"github.com/quorate/quorate/internal/backup/seal"
@@ -26,25 +30,33 @@ const readMemory = 128 << 20
 // readPatience is for a restore, which is of no use without its end.
 var readPatience = retry.Policy{Attempts: 8, First: 500 * time.Millisecond, Most: 20 * time.Second}
 
-// source is a continuous backup at a place.
+// source is a continuous backup at a place, which is named by the command line, or by the running cluster that ships it.
 type source struct {
 	streams command.Streams
+	conn    *command.Connection // nil: a command that is no client, or has one of its own
+	cmd     *cobra.Command
 	url     string
 	cluster string
 	// identities are files; reads decrypts with them, and is nil if there are none.
 	identities []string
 	reads      backup.Opener
+	running    consensus.ClusterID // that named the place; zero: the command line did
 
 	at      *place.Place
 	store   *place.Store
 	catalog *backup.Catalog
 }
 
-func (c *source) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&c.url, "from", "", "the place: file:///DIRECTORY or s3://BUCKET/PREFIX?…; see quorate backup check --help")
-	c.addIdentity(flags)
-	flags.StringVar(&c.cluster, "cluster", "", "the cluster's id, if the place has backups of several")
+// addFlags gives a command the flags of a source. Those of a client come last: the caller calls addClient.
+func (c *source) addFlags(cmd *cobra.Command) {
+	c.cmd, c.conn = cmd, command.NewConnection(c.streams)
+	cmd.Flags().StringVar(&c.url, "from", "", "the place: file:///DIRECTORY or s3://BUCKET/PREFIX?…, see quorate backup check "+
+		"--help; without it, --endpoints of the running cluster say where its backup goes")
+	c.addIdentity(cmd.Flags())
+	cmd.Flags().StringVar(&c.cluster, "cluster", "", "the cluster's id, if the place has backups of several")
 }
+
+func (c *source) addClient() { c.conn.AddClientTo(c.cmd) }
 
 func (c *source) addIdentity(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&c.identities, "identity", nil, "file with a secret key of age that opens an encrypted backup; "+
@@ -53,8 +65,14 @@ func (c *source) addIdentity(flags *pflag.FlagSet) {
 
 // open lists what the place has. The caller closes c.store.
 func (c *source) open(ctx context.Context) (err error) {
-	if c.url == "" {
-		return command.Usagef("say where the backup is: --from URL")
+	switch {
+	case c.url != "":
+	case c.conn != nil && c.conn.Asked(c.cmd):
+		if err := c.ask(ctx); err != nil {
+			return err
+		}
+	default:
+		return command.Usagef("say where the backup is: --from URL; or --endpoints of the running cluster that ships it")
 	}
 	if c.at, err = place.Parse(c.url); err != nil {
 		return command.Usagef("%w", err)
@@ -81,6 +99,40 @@ func (c *source) open(ctx context.Context) (err error) {
 	return nil
 }
 
+// ask lets the running cluster say where its backup goes. A cluster may name no files of this machine.
+func (c *source) ask(ctx context.Context) error {
+	var said *quoratepb.BackupStatus
+	err := c.conn.Do(ctx, func(ctx context.Context, client *clientv3.Client) (err error) {
+		said, err = quoratepb.NewBackupClient(client.ActiveConnection()).Status(ctx, &quoratepb.BackupStatusRequest{})
+		if err != nil {
+			return err
+		}
+		header, err := client.MemberList(ctx)
+		if err == nil {
+			c.running = consensus.ClusterID(header.Header.ClusterId)
+		}
+		return nil // the id only chooses between several backups at one place
+	})
+	switch {
+	case err != nil:
+		return err
+	case said.GetGeneration() == 0:
+		return command.Refused(errors.New("this cluster never had a continuous backup: `quorate backup start URL` begins one, and " +
+			"--from URL names that of another cluster"))
+	}
+	at, err := place.Parse(said.GetPlace())
+	if err != nil {
+		return command.Refused(fmt.Errorf("the cluster names a place that makes no sense: %w", err))
+	}
+	if at.Credentials != "" || at.CA != "" {
+		return command.Refused(errors.New("the cluster's URL of the place names files of its members: give --from URL with " +
+			"credentials= and ca= of this machine"))
+	}
+	c.url = said.GetPlace()
+	command.Say(c.streams.Err, "quorate: the cluster ships its backup to "+at.String())
+	return nil
+}
+
 func (c *source) list(ctx context.Context, id consensus.ClusterID) (*backup.Catalog, error) {
 	if id == 0 {
 		found, err := fetch.Clusters(ctx, c.store)
@@ -88,7 +140,10 @@ func (c *source) list(ctx context.Context, id consensus.ClusterID) (*backup.Cata
 		case err != nil:
 			return nil, err
 		case len(found) == 0:
-			return nil, fmt.Errorf("%s has no backup of a cluster: %w", c.at, objects.ErrNotFound)
+			return nil, fmt.Errorf("%s has no backup of a cluster: check the URL, and with `quorate backup status` whether the "+
+				"first base is complete", c.at)
+		case slices.Contains(found, c.running):
+			found = []consensus.ClusterID{c.running}
 		case len(found) > 1:
 			return nil, command.Usagef("%s has backups of several clusters: choose one with --cluster: %v", c.at, found)
 		}

@@ -28,7 +28,7 @@ func newVerify(s command.Streams, verify Verifier) *cobra.Command {
 	c := source{streams: s}
 	var at, scratch, output string
 	cmd := &cobra.Command{
-		Use: "verify --from URL", Short: "Prove a continuous backup by a restore into a scratch directory",
+		Use: "verify", Short: "Prove a continuous backup by a restore into a scratch directory",
 		Long: verifyHelp, Args: cobra.NoArgs, Example: "  quorate backup verify --from s3://backups/prod",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != formats[0] && output != formats[1] {
@@ -49,10 +49,11 @@ func newVerify(s command.Streams, verify Verifier) *cobra.Command {
 				Place: c.at.String(), Scratch: scratch, Damaged: c.damaged, Open: c.reads}, output == formats[1])
 		},
 	}
-	c.addFlags(cmd.Flags())
+	c.addFlags(cmd)
 	cmd.Flags().StringVar(&at, "at", "latest", "the state to prove: latest, a time (RFC 3339), a revision, or entry:INDEX")
 	cmd.Flags().StringVar(&scratch, "scratch", "", "where the scratch directory is made (default that for temporary files)")
 	cmd.Flags().StringVarP(&output, "output", "o", formats[0], command.Alternatives(formats))
+	c.addClient()
 	return cmd
 }
 

@@ -58,14 +58,25 @@ func NewConnection(s Streams) *Connection {
 	return &Connection{Streams: s, formats: []string{"text", "json"}}
 }
 
-// AddTo gives a command the flags of a client.
+// AddTo gives a command the flags of a client, and the one for the output.
 func (c *Connection) AddTo(cmd *cobra.Command) *cobra.Command {
+	c.AddClientTo(cmd)
+	cmd.Flags().StringVarP(&c.Output, "output", "o", c.formats[0], Alternatives(c.formats))
+	return cmd
+}
+
+// AddClientTo gives a command the flags of a client, for one that has its own outputs.
+func (c *Connection) AddClientTo(cmd *cobra.Command) {
+	c.Output = c.formats[0]
 	cmd.Flags().StringVar(&c.endpoints, "endpoints", variable(c.Streams, "ENDPOINTS", defaultEndpoint),
 		"members to connect to, separated by commas (or QUORATE_ENDPOINTS, ETCDCTL_ENDPOINTS)")
 	c.identity.addTo(cmd, c.Streams)
 	cmd.Flags().DurationVar(&c.Timeout, "timeout", defaultTimeout, "how long to wait for an answer")
-	cmd.Flags().StringVarP(&c.Output, "output", "o", c.formats[0], Alternatives(c.formats))
-	return cmd
+}
+
+// Asked reports whether the command line or the environment names members, rather than the default.
+func (c *Connection) Asked(cmd *cobra.Command) bool {
+	return cmd.Flags().Changed("endpoints") || variableName(c.Streams, "ENDPOINTS") != ""
 }
 
 // Alternatives writes words as a choice: a, b or c.

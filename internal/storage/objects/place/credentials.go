@@ -20,7 +20,7 @@ const tooOpen = 0o027 &^ 0o001
 const defaultProfile = "default"
 
 var errNoKeys = errors.New("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment of this process, or " +
-	"name a file by credentials=FILE in the URL")
+	"name a file by credentials=FILE in the URL (a member: in the URL of its --backup-places)")
 
 // fromEnvironment returns the credentials that Amazon's programs take from the environment.
 func fromEnvironment(getenv func(string) string) func() (s3.Credentials, error) {
