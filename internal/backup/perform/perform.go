@@ -35,6 +35,9 @@ type Performer struct {
 func (p *Performer) Do(ctx context.Context, op *ship.Op) ship.Outcome {
 	switch op.Kind {
 	case ship.Put:
+		if err := p.present(ctx, op.Needs); err != nil {
+			return outcome(err)
+		}
 		return outcome(objects.PutOnce(ctx, p.Store, op.Name, bytes.NewReader(op.Content), int64(len(op.Content))))
 	case ship.PutFile:
 		return outcome(p.putFile(ctx, &op.File))
@@ -47,10 +50,29 @@ func (p *Performer) Do(ctx context.Context, op *ship.Op) ship.Outcome {
 	return outcome(p.FS.RemoveAll(p.Dir)) // Discard
 }
 
+var errMissing = errors.New("an object that was put is not at the place any more: it is put anew")
+
+// present returns an errMissing unless the objects of files are at the place.
+func (p *Performer) present(ctx context.Context, needed []backup.File) error {
+	for i := range needed {
+		f := &needed[i]
+		info, err := p.Store.Stat(ctx, backup.FileName(f.Hash))
+		switch {
+		case errors.Is(err, objects.ErrNotFound), err == nil && info.Size != f.Size:
+			return fmt.Errorf("%w: %s", errMissing, backup.FileName(f.Hash))
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
 func outcome(err error) ship.Outcome {
 	switch {
 	case err == nil:
 		return ship.Outcome{}
+	case errors.Is(err, errMissing):
+		return ship.Outcome{Result: ship.Missing, Why: err.Error()}
 	case errors.Is(err, errChanged):
 		return ship.Outcome{Result: ship.Changed, Why: err.Error()}
 	case errors.Is(err, objects.ErrExists):

@@ -129,9 +129,15 @@ func (s *Shipper) putManifest() {
 		return
 	}
 	run := b.run
-	s.put(Op{Kind: Put, Name: b.whole.name, Content: b.whole.content}, b.whole, func(result Result) {
-		if result == OK && s.base.run == run {
+	op := Op{Kind: Put, Name: b.whole.name, Content: b.whole.content, Needs: b.manifest.Files}
+	s.put(op, b.whole, func(result Result) {
+		switch {
+		case s.base.run != run:
+		case result == OK:
 			s.baseDone()
+		case result == Missing: // what is known of the place is not so any more
+			s.base.known = map[backup.Hash]bool{}
+			s.failBase()
 		}
 	})
 }

@@ -101,6 +101,9 @@ type Op struct {
 	Name    string
 	Content []byte
 	File    backup.File
+	// Needs are files whose objects must be at the place before Content is put: of the manifest of a base. They were put by
+	// this run, or for a base before it, and may have been removed by hand since.
+	Needs []backup.File
 }
 
 // Result says how an operation ended.
@@ -114,6 +117,8 @@ const (
 	Failed
 	// Taken means that the name has other bytes.
 	Taken
+	// Missing means that an object of Needs is not there, or has another size: nothing was put.
+	Missing
 	// Changed means that a file of the checkpoint is not what it was when it was summed.
 	Changed
 )

@@ -171,3 +171,54 @@ func TestShipper_rests(t *testing.T) {
 		}
 	}
 }
+
+// A base needs all its files at the place when its manifest is put: one that was removed since it was put for an earlier base is found,
+// and all files of the next try are put.
+func TestShipper_missingFile(t *testing.T) {
+	s := ship.New(ship.Config{Cluster: cluster, Member: 3, BaseEvery: 60_000}, ship.Start{Applied: 90}, 1000)
+	file := backup.File{Name: "a.sst", Hash: backup.HashOf([]byte("a")), Size: 1}
+	now := int64(1000)
+	// base makes a base of the entry index, and returns what it puts. The manifest is missing a file if missing says so.
+	base := func(index consensus.Index, missing bool) (files, manifests int) {
+		for range 20 {
+			now += 10_000
+			s.Tick(now)
+			for _, op := range s.Take() {
+				o := ship.Outcome{}
+				switch {
+				case op.Kind == ship.Checkpoint:
+					o.Made = &backup.Manifest{Index: index, Level: 1, Sum: backup.Hex(index), Revision: 1, Files: []backup.File{file}}
+				case op.Kind == ship.PutFile:
+					files++
+				case op.Kind == ship.Put && strings.HasPrefix(op.Name, backup.BasePrefix):
+					manifests++
+					if len(op.Needs) != 1 || op.Needs[0] != file {
+						t.Errorf("needs %v", op.Needs)
+					}
+					if missing {
+						o, missing = ship.Outcome{Result: ship.Missing, Why: "gone"}, false
+					}
+				}
+				if op.Kind != ship.Discard {
+					s.Done(op.ID, o)
+				}
+			}
+			if s.Progress().Base.Index == index {
+				return files, manifests
+			}
+		}
+		t.Fatalf("no base of entry %d: %+v", index, s.Progress())
+		return 0, 0
+	}
+	for i, step := range []struct {
+		missing          bool
+		files, manifests int
+	}{{false, 1, 1}, {false, 0, 1}, {true, 1, 2}, {false, 0, 1}} {
+		index := consensus.Index(91 + i)
+		s.Applied(now, batch(index, index))
+		now += 60_000
+		if files, manifests := base(index, step.missing); files != step.files || manifests != step.manifests {
+			t.Errorf("base %d: %d files and %d manifests, want %+v", i, files, manifests, step)
+		}
+	}
+}
