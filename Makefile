@@ -35,7 +35,7 @@ RACED = $(shell grep -rlE --include='*.go' --exclude-dir=testdata '$(CONCURRENT)
 
 QUICK = ./internal/tidy ./internal/consensus/... ./internal/kv/... ./internal/storage/... ./internal/member/node
 
-.PHONY: encryption objects browser screenshots console-cost release-check drills doctor doctor-healthy check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short \
+.PHONY: encryption objects ships browser screenshots console-cost release-check drills doctor doctor-healthy check quick modules quick-test build test race sim fmt vet fix bench bench-regress fuzz fuzz-short \
 	compat monitoring http2 api lab
 
 check:
@@ -133,7 +133,12 @@ browser: lab
 # Places for backups against servers of S3: versitygw, which the first run builds in some minutes, and gofakes3, with a proxy that
 # injects faults, and a full disk, for which it wants root: a minute and a half.
 objects:
-	cd test/objects && $(GO) vet . && $(GO) test -count=1 -timeout 20m .
+	cd test/objects && $(GO) vet . && $(GO) test -short -count=1 -timeout 20m .
+
+# Three members that are processes ship to versitygw through the proxy, while all of that is killed, cut off and harmed: a quarter of
+# an hour. It prints the table of docs/backup.md.
+ships:
+	cd test/objects && $(GO) test -count=1 -v -timeout 60m -run '^TestShips' .
 
 # What 200 consoles cost a member: processor time and bytes, for a minute.
 console-cost:

@@ -138,8 +138,8 @@ func (c *Catalog) Plan(target Target, without func(Hash) bool) (*Plan, error) {
 	return nil, c.unreachable(target, best, without)
 }
 
-// unreachable says why no base leads to a target, and which state can be had. best is the plan that comes nearest to it; nil: no
-// base is early enough.
+// unreachable says why no base leads to a target, and which state can be had. best is the plan that comes nearest to it; nil:
+// no base is early enough.
 func (c *Catalog) unreachable(target Target, best *Plan, without func(Hash) bool) error {
 	e := &UnreachableError{Target: target}
 	if best == nil {

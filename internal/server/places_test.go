@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,6 +80,55 @@ func TestServer_backupPlaces(t *testing.T) {
 	}
 	if left := contents(t, secret); left != "" {
 		t.Errorf("what was never allowed was written to: %s", left)
+	}
+}
+
+// Ensure that no write waits for a place that takes connections and says nothing.
+func TestServer_hangingPlace(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "key")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	asked := make(chan struct{}, 1)
+	go func() {
+		var all []net.Conn // open until the end
+		for {
+			conn, err := silent.Accept()
+			if err != nil {
+				for _, c := range all {
+					_ = c.Close()
+				}
+				return
+			}
+			all = append(all, conn)
+			select {
+			case asked <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	b := &shipped{t: t, ctx: ctx, url: "s3://backups?endpoint=http://" + silent.Addr().String()}
+	b.dial(startAll(t, []config.Config{loadConfig(t, "--name", "m", "--data-dir", filepath.Join(t.TempDir(), "m"),
+		"--listen-client-urls=http://127.0.0.1:0", "--listen-peer-urls=http://127.0.0.1:0",
+		"--initial-advertise-peer-urls=http://127.0.0.1:1", "--initial-cluster=m=http://127.0.0.1:1",
+		"--backup-places", b.url)})[0])
+	b.start()
+	select {
+	case <-asked:
+	case <-ctx.Done():
+		t.Fatal("the place is not asked")
+	}
+	for end := time.Now().Add(time.Second); time.Now().Before(end); {
+		begun := time.Now()
+		b.write()
+		if took := time.Since(begun); took > 10*time.Second {
+			t.Fatalf("50 puts took %v while the place hangs", took)
+		}
 	}
 }
 

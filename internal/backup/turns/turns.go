@@ -8,7 +8,6 @@ import (
 	"github.com/quorate/quorate/internal/backup/ship"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/storage/objects"
 )
 
 // Config is what a Machine goes by.
@@ -223,6 +222,12 @@ func (m *Machine) wait(why error) {
 
 var errNotFollowed = errors.New("this member has applied nothing yet since the backup is on")
 
+// Barred is an error of Open: the operator of this member does not let it use the place.
+type Barred struct{ Err error }
+
+func (b *Barred) Error() string { return b.Err.Error() }
+func (b *Barred) Unwrap() error { return b.Err }
+
 // Opened tells how Open ended.
 func (m *Machine) Opened(now time.Time, catalog *backup.Catalog, err error) {
 	m.now, m.opens = now, false
@@ -236,7 +241,7 @@ func (m *Machine) Opened(now time.Time, catalog *backup.Catalog, err error) {
 	}
 	if err != nil {
 		m.wait(err)
-		m.barred = errors.Is(err, objects.ErrNotAllowed)
+		_, m.barred = errors.AsType[*Barred](err)
 		m.work()
 		return
 	}

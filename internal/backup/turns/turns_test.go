@@ -2,7 +2,6 @@ package turns_test
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/quorate/quorate/internal/backup/turns"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/storage/objects"
 )
 
 // member is a member with a machine. Entry i has the sum i, and revision 1 more than the one before unless it is the backup's own.
@@ -268,7 +266,7 @@ func TestMachine_opens(t *testing.T) {
 func TestMachine_refused(t *testing.T) {
 	m := newMember(t)
 	long := strings.Repeat("ä", kv.MaxBackupTroubleBytes)
-	for i, err := range []error{fmt.Errorf("%w: --backup-places %s", objects.ErrNotAllowed, long), errors.New("no such directory")} {
+	for i, err := range []error{&turns.Barred{Err: errors.New("--backup-places " + long)}, errors.New("no such directory")} {
 		m.run(time.Second)
 		at := slices.IndexFunc(m.begun, func(op turns.Op) bool { return op.Kind == turns.Open })
 		if at < 0 {

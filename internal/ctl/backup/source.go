@@ -117,8 +117,8 @@ func (c *source) ask(ctx context.Context) error {
 	case err != nil:
 		return err
 	case said.GetGeneration() == 0:
-		return command.Refused(errors.New("this cluster never had a continuous backup: `quorate backup start URL` begins one, and " +
-			"--from URL names that of another cluster"))
+		return command.Refused(errors.New("this cluster never had a continuous backup: `quorate backup start URL` " +
+			"begins one, and --from URL names that of another cluster"))
 	}
 	at, err := place.Parse(said.GetPlace())
 	if err != nil {
@@ -140,8 +140,8 @@ func (c *source) list(ctx context.Context, id consensus.ClusterID) (*backup.Cata
 		case err != nil:
 			return nil, err
 		case len(found) == 0:
-			return nil, fmt.Errorf("%s has no backup of a cluster: check the URL, and with `quorate backup status` whether the "+
-				"first base is complete", c.at)
+			return nil, fmt.Errorf("%s has no backup of a cluster: check the URL, and with `quorate backup status` whether "+
+				"the first base is complete", c.at)
 		case slices.Contains(found, c.running):
 			found = []consensus.ClusterID{c.running}
 		case len(found) > 1:

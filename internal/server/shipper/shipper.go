@@ -2,6 +2,7 @@ package shipper
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -164,6 +165,9 @@ func (s *Shipper) open(ctx context.Context, op *turns.Op) (end func()) {
 			s.close = free
 			s.performer = perform.Performer{Store: store, FS: s.options.FS, Dir: s.options.Dir,
 				Checkpoint: s.options.Checkpoint, Lock: op.Lock, Generation: op.Generation}
+		}
+		if errors.Is(err, objects.ErrNotAllowed) {
+			err = &turns.Barred{Err: err}
 		}
 		s.machine.Opened(s.now(), catalog, err)
 	}
