@@ -83,6 +83,14 @@ func (s *Server) refusesPlace(url string) string {
 	return ""
 }
 
+// advised says what to do about an error of a place, where that is known: it is read by operators in the status of the backup.
+func advised(err error) error {
+	if advice := objectplace.Advice(err); advice != "" {
+		return fmt.Errorf("%w. %s", err, advice)
+	}
+	return err
+}
+
 func (s *Server) openPlace(url string) (objects.Store, func(), error) {
 	at, err := objectplace.Parse(url)
 	if err == nil {
@@ -94,7 +102,7 @@ func (s *Server) openPlace(url string) (objects.Store, func(), error) {
 	store, err := objectplace.Open(at, objectplace.Options{FS: s.disk.below, Getenv: os.Getenv, Retry: placePatience,
 		Memory: placeMemory})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, advised(err)
 	}
 	for _, warning := range store.Warnings {
 		s.logger.Warn("the place of the backup", "place", at.String(), "warning", warning)

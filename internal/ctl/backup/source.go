@@ -162,6 +162,8 @@ func (c *source) failed(ctx context.Context, err error) error {
 		return err
 	case objects.Passing(err):
 		return command.Unreachable(explained(c.at, err))
+	case place.Advice(err) != "":
+		return command.Refused(explained(c.at, err))
 	}
 	if errors.Is(err, backup.ErrSealed) {
 		err = fmt.Errorf("%w: --identity FILE", err)
