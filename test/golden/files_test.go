@@ -160,7 +160,8 @@ func ofTheSecondLevel(t *testing.T) []frozen.Value {
 // backedUp is a backup whose row has something in each field.
 func backedUp(s *script) {
 	s.do(kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupSet, Policy: kv.BackupPolicy{On: true, Place: "s3://b/p", Keep: "all",
-		BaseSeconds: 3600, SealMillis: 1000, Since: 1_800_000_000_000}}})
+		BaseSeconds: 3600, SealMillis: 1000, Since: 1_800_000_000_000, Recipients: "age1a",
+		Secret: "0123456789abcdef0123456789abcdef"}}})
 	s.do(kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupAppoint, Turn: 1, Member: 3}})
 	s.do(kv.Command{Backup: &kv.BackupOp{Kind: kv.BackupReport, Turn: 2, Member: 3, Progress: kv.BackupProgress{
 		At: 1_800_000_001_000, Gaps: 2, Restorable: kv.BackupPoint{Index: 300, Revision: 200, Time: 1_800_000_000_900},

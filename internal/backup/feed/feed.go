@@ -107,8 +107,8 @@ func bytesOf(b *ship.Batch) (bytes int64) {
 // More returns a channel that is closed when more was applied, or other entries are kept.
 func (f *Feed) More() <-chan struct{} { return f.changed.Next() }
 
-// After returns the batches that have entries after one, or all that are left. A batch that begins before is cut. Batches with a
-// later policy than that of a generation are left out: entries since then are for the recipients of that policy alone.
+// After returns the batches that have entries after one, or all that are left. A batch that begins before is cut. Batches
+// with a later policy than that of a generation are left out: entries since then are for the recipients of that policy alone.
 func (f *Feed) After(index consensus.Index, generation uint64) (batches []*ship.Batch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -215,6 +215,20 @@ func (m *Machine) openPlace() {
 	m.ops = append(m.ops, Op{Kind: Open, Place: m.row.Policy.Place, Lock: lock, Generation: m.row.Generation})
 }
 
+var errNoLock = errors.New("this member cannot encrypt the backup")
+
+// lockOf returns what encrypts to the recipients of a policy; nil if it has none. This member may be unable to, though the one
+// that took the policy was not.
+func (m *Machine) lockOf(p *kv.BackupPolicy) (*backup.Lock, error) {
+	switch {
+	case p.Recipients == "":
+		return nil, nil
+	case m.config.Lock == nil:
+		return nil, errNoLock
+	}
+	return m.config.Lock(p)
+}
+
 // wait tries to open the place again later.
 func (m *Machine) wait(why error) {
 	m.phase, m.retry, m.failed = waiting, m.now.Add(m.config.Times.Retry), why.Error()
