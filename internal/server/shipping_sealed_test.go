@@ -38,9 +38,9 @@ func TestServer_shipsEncrypted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	m := newSealed(t)
-	keys := m.writeKeys("keys", 'a')
+	keys, place := m.writeKeys("keys", 'a'), t.TempDir()
 	start := func() *server.Server {
-		s, err := m.start(keys)
+		s, err := m.start(keys, "--backup-places=file://"+place)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,6 @@ func TestServer_shipsEncrypted(t *testing.T) {
 	}
 	s := start()
 	defer func() { _ = s.Stop(context.Background()) }()
-	place := t.TempDir()
 	b := &shipped{t: t, ctx: ctx, url: "file://" + place}
 	b.dial(s)
 	first, ours := keygen(t)
